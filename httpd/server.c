@@ -39,8 +39,8 @@
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
 #include "httpd/routes.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
-#include "httpd/send/record_watch.h"
 #include "httpd/worker_thread.h"
 
 enum { ROUND_MS = 1000 };
@@ -207,7 +207,7 @@ static void prepare_admin(struct server *server)
 	server->admin_shared.workers = 1;
 	server->admin_shared.api = &server->shared;
 	server->admin_shared.counts = server->counts;
-	server->admin_shared.counts_n = (size_t)server->threads_n;
+	server->admin_shared.counts_n = (size_t)server->threads_n + 1;
 	server->admin_shared.started_us = server->started_us;
 }
 
@@ -290,7 +290,8 @@ static int start_workers(struct server *server, const struct conf *conf, struct 
 	server->threads_n = server->workers_n + !str_empty(conf->admin.listen);
 	server->shared.workers = (size_t)server->workers_n;
 	server->workers = mem_alloc((size_t)server->threads_n, sizeof(*server->workers));
-	server->counts = mem_alloc((size_t)server->threads_n, sizeof(*server->counts));
+	server->counts = mem_alloc((size_t)server->threads_n + 1, sizeof(*server->counts));
+	server->counts[server->threads_n] = outbox_counts(server->shared.outbox);
 	prepare_admin(server);
 	for (int i = 0; i < server->threads_n; i++) {
 		const struct worker_shared *shared = i == server->workers_n ? &server->admin_shared
@@ -309,6 +310,16 @@ static int start_workers(struct server *server, const struct conf *conf, struct 
 	return 0;
 }
 
+/* The processes of sendmail(1) are those of all workers. */
+static struct conf *outbox_share(const struct server *server)
+{
+	struct conf *share = conf_copy(server->conf);
+	int64_t workers = share->http.workers ? share->http.workers : get_nprocs();
+
+	share->submission.processes *= workers;
+	return share;
+}
+
 static int start(struct server *server, const struct conf *conf, struct err *err)
 {
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
@@ -318,6 +329,8 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->database, &server->shared.committer, err) < 0 ||
+		outbox_new(&server->shared, outbox_share(server), probe_report_recorded,
+			&server->shared.outbox, err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
 	server->shared.pool = work_pool_new(threads);
@@ -326,7 +339,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
-	if (start_workers(server, conf, err) < 0)
+	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers", LOG_INT(server->workers_n));
 	watch_smtp(server);
@@ -352,7 +365,6 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.clock = &clock_system;
 	server->shared.budget = &server->budget;
 	server->shared.connections = &server->connections;
-	server->shared.gate = record_gate_new();
 	server->shared.takes_hyphen = &server->takes_hyphen;
 	server->shared.rates = rate_table_new();
 	server->shared.running = running_new();
@@ -388,6 +400,7 @@ static int reload(struct server *server, struct err *err)
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_reload(
 			server->workers[i], share_of(server, i), server->postfix_limit);
+	outbox_reload(server->shared.outbox, outbox_share(server));
 	log_set_level(server->log, (enum log_level)server->conf->log.level);
 	log_info(server->log, "reloaded", "file", server->conf_path);
 	watch_smtp(server);
@@ -506,12 +519,14 @@ static void stop_workers(struct server *server)
 void server_stop(struct server *server)
 {
 	stop_workers(server);
+	outbox_stop(server->shared.outbox);
 	work_pool_free(server->shared.pool);
 	db_pool_free(server->shared.readers);
 	/* Runs the last jobs; that of the cleaner may be among them, and what
 	 * they post to the workers is run when those are freed. */
 	committer_free(server->shared.committer);
 	server->shared.committer = server->admin_shared.committer = NULL;
+	outbox_free(server->shared.outbox);
 	cleaner_free(server->cleaner);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
@@ -522,7 +537,6 @@ void server_stop(struct server *server)
 	probe_report_free(server->shared.probe);
 	postfix_run_free(server->shared.run);
 	running_free(server->shared.running);
-	record_gate_free(server->shared.gate);
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
 	free(server->database);

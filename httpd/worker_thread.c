@@ -26,7 +26,7 @@
 #include "httpd/http/http1.h"
 #include "httpd/inject/inject.h"
 #include "httpd/send/prober.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
 #include "httpd/worker/task_queue.h"
@@ -91,7 +91,8 @@ static void cut_short(struct worker *worker)
 		LOG_INT((int64_t)worker->requests));
 	worker->cut_short = true;
 	inject_stop(worker->inject);
-	record_watch_stop(worker->watch);
+	if (worker->shared->outbox)
+		outbox_cut_short(worker->shared->outbox);
 }
 
 static void drain_further(struct worker_thread *thread)
@@ -266,7 +267,6 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	worker->keys = key_use_new(shared->committer);
 	worker->conns = conn_table_new();
 	worker->evhttp = new_evhttp(worker);
-	worker->watch = record_watch_new(worker->base, worker->db, worker->log);
 	worker->inject = inject_new(worker->base, worker->conf);
 	if (shared->is_admin)
 		worker->live = live_new();
@@ -308,7 +308,6 @@ void worker_thread_free(struct worker_thread *thread)
 	task_queue_free(worker->tasks);
 	prober_free(worker->prober);
 	inject_free(worker->inject);
-	record_watch_free(worker->watch);
 	live_free(worker->live);
 	if (worker->evhttp)
 		evhttp_free(worker->evhttp);

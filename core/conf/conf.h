@@ -62,7 +62,12 @@ struct conf {
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
 		int64_t probe_ms; /* from one probe to the next; 0: none */
+		int64_t answer;   /* of enum submission_answer */
 	} submission;
+	struct {
+		int64_t max_bytes; /* of messages */
+		int64_t lifetime_ms;
+	} outbox;
 	struct {
 		char *socket;         /* path of the Unix-domain socket */
 		char *socket_mode;    /* octal */
@@ -109,6 +114,9 @@ enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY };
 
 /* Who may read the metrics: operators, or whoever is on this host. */
 enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };
+
+/* What an answer to a client waits for. */
+enum submission_answer { ANSWER_SENT, ANSWER_QUEUED };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 

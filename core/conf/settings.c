@@ -26,6 +26,7 @@ static const char *const activations[] = {
 	NULL,
 };
 
+static const char *const answers[] = {"sent", "queued", NULL};
 static const char *const methods[] = {
 	[SUBMISSION_SENDMAIL] = "sendmail", [SUBMISSION_SMTP] = "smtp", NULL};
 
@@ -428,7 +429,7 @@ const struct setting settings[] = {
 			"sessions to a service of Postfix that *postfix-conf/enable "
 			"--submission smtp* adds to master.cf, and tells clients at once "
 			"what the milter has decided. While Postfix or the milter is away, "
-			"it asks clients to come back later (503).",
+			"emails wait in the outbox.",
 	},
 	{
 		.section = "submission",
@@ -504,9 +505,8 @@ const struct setting settings[] = {
 		.max = 1000000,
 		.reload = true,
 		.help = "How many emails may be on their way into Postfix at once, those "
-			"that wait for their turn included, before clients are told to "
-			"come back later (503). A company may have as many as there are "
-			"places left, as for *http.max_requests*.",
+			"that wait for their turn included. More wait on the disk, in the "
+			"outbox.",
 	},
 	{
 		.section = "submission",
@@ -518,8 +518,7 @@ const struct setting settings[] = {
 		.max = HOUR,
 		.reload = true,
 		.help = "How long one submission may take, with the wait for its turn. One "
-			"that takes longer is ended; where Postfix may have the message "
-			"already, its fate is unknown.",
+			"that takes longer is ended, and tried again.",
 	},
 	{
 		.section = "submission",
@@ -530,10 +529,9 @@ const struct setting settings[] = {
 		.min = 0,
 		.max = 10 * MINUTE,
 		.reload = true,
-		.help = "How long a client waits, once Postfix has its email, for the "
-			"milter to record it. After that the client gets its answer all "
-			"the same; the email can be read back as soon as the milter has "
-			"seen it.",
+		.help = "How long a client waits for Postfix to take its email, and for the "
+			"milter to record it. After that it gets its answer all the same: "
+			"the email is kept, and goes out later.",
 	},
 	{
 		.section = "submission",
@@ -549,6 +547,45 @@ const struct setting settings[] = {
 			"milter. It goes to nobody. What is wrong is in the log, in "
 			"*/readyz*, in the metrics and on the dashboard. 0 stands for "
 			"never.",
+	},
+	{
+		.section = "submission",
+		.name = "answer",
+		IN_CONF(submission.answer),
+		.type = SETTING_CHOICE,
+		.fallback = "sent",
+		.choices = answers,
+		.max = ANSWER_QUEUED,
+		.reload = true,
+		.help = "What a client that sends waits for: *sent*, for the milter and "
+			"Postfix, at most *submission.record_wait*, so that it is told what "
+			"they refuse; or *queued*, until the email is durable in the outbox. "
+			"Requests with more than 50 emails wait for that alone.",
+	},
+	{
+		.section = "outbox",
+		.name = "max_bytes",
+		IN_CONF(outbox.max_bytes),
+		.type = SETTING_BYTES,
+		.fallback = "10G",
+		.min = 1024 * 1024,
+		.max = INT64_C(1) << 50,
+		.reload = true,
+		.help = "How many bytes of messages may wait to be submitted. When there are "
+			"more, clients are told to come back later (503). A company may have "
+			"half of what the others leave, at least.",
+	},
+	{
+		.section = "outbox",
+		.name = "lifetime",
+		IN_CONF(outbox.lifetime_ms),
+		.type = SETTING_DURATION,
+		.fallback = "5d",
+		.min = MINUTE,
+		.max = INT64_C(30) * 24 * HOUR,
+		.reload = true,
+		.help = "How long an email is submitted again while Postfix or the milter do "
+			"not take it. After that it has failed.",
 	},
 	{
 		.section = "milter",

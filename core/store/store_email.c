@@ -8,6 +8,7 @@
 #include "core/store/store_email.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/store/store_key.h"
@@ -46,7 +47,7 @@ static const struct row_field email_fields[] = {
 	ROW_FIELD(email, last_event, ROW_TEXT),
 	ROW_FIELD(email, refusal, ROW_TEXT),
 	ROW_WORD(email, way, ROW_ENUM, "way", &way_words),
-	ROW_FIELD(email, run, ROW_TEXT),
+	ROW_FIELD(email, answered, ROW_BOOL),
 	/* Of the table email_content. */
 	ROW_FIELD(email, html, ROW_TEXT),
 	ROW_FIELD(email, text, ROW_TEXT),
@@ -89,9 +90,9 @@ static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
-		"   reply_to, subject, message_id, created_us, way, run)"
+		"   reply_to, subject, message_id, created_us, way, answered)"
 		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender, $header_from,"
-		"   $reply_to, $subject, $message_id, $created_us, $way, $run)"
+		"   $reply_to, $subject, $message_id, $created_us, $way, $answered)"
 		" RETURNING seq";
 	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
@@ -131,15 +132,6 @@ static int change(struct db *db, const char *sql, const char *ticket, struct err
 	return db_change(db, sql, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
 
-int store_email_unstage(struct db *db, const char *ticket, struct err *err)
-{
-	static const char sql_unstage[] =
-		"DELETE FROM email"
-		" WHERE ticket = $ticket AND state = 'staged' AND queue_id IS NULL";
-
-	return change(db, sql_unstage, ticket, err);
-}
-
 int store_email_retract(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_retract[] =
@@ -148,48 +140,19 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 	return change(db, sql_retract, ticket, err);
 }
 
-int store_email_doubt(struct db *db, const char *ticket, struct err *err)
-{
-	static const char sql_doubt[] =
-		"UPDATE email"
-		" SET state = 'staged', decided_us = 0, last_event = NULL"
-		" WHERE ticket = $ticket AND state = 'sent'";
-
-	return change(db, sql_doubt, ticket, err);
-}
-
-int store_email_prove(struct db *db, const char *ticket, struct err *err)
-{
-	static const char sql_prove[] = "UPDATE email SET run = NULL WHERE ticket = $ticket";
-
-	return change(db, sql_prove, ticket, err);
-}
-
-int store_email_spend(struct db *db, const char *ticket, struct err *err)
-{
-	static const char sql_spend[] =
-		"UPDATE email SET run = NULL, way = 'spent' WHERE ticket = $ticket";
-
-	return change(db, sql_spend, ticket, err);
-}
-
-/* Keeps the ticket of an email that is in this state, and of this company
- * unless that is NULL: 1, 0 when there is none, -1. */
-static int keep_ticket(struct db *db, const char *id, const char *company_id,
-	enum email_state state, struct err *err)
+/* Keeps the ticket of an email that is in this state: 1, 0 when there is none,
+ * -1. */
+static int keep_ticket(struct db *db, const char *id, enum email_state state, struct err *err)
 {
 	static const char sql_keep[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us"
 		" FROM email"
 		" WHERE id = $id"
-		" AND ($company IS NULL OR company_id = $company)"
 		" AND state = $state";
 
-	return db_change(db, sql_keep,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id),
-			DB_TEXT("$state", states[state])),
-		err);
+	return db_change(
+		db, sql_keep, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$state", states[state])), err);
 }
 
 /* What Postfix's log has told of the message before does not count for the one
@@ -202,18 +165,13 @@ static int reset_recipients(struct db *db, const char *id, struct err *err)
 		" text = NULL"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')"
 		" AND state <> 'queued'";
-	static const char sql_open[] =
-		"UPDATE email"
-		" SET last_event = NULL, closed = 0"
-		" WHERE id = $id AND state = 'staged' AND last_event IS NOT NULL";
-
 	static const char sql_deliveries[] =
 		"DELETE FROM delivery"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
 	static const char sql_messages[] =
 		"DELETE FROM hop"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
-	static const char *const statements[] = {sql_reset, sql_deliveries, sql_messages, sql_open};
+	static const char *const statements[] = {sql_reset, sql_deliveries, sql_messages};
 
 	for (size_t i = 0; i < ARRAY_SIZE(statements); i++)
 		if (db_change(db, statements[i], DB_PARAMS(DB_TEXT("$id", id)), err) < 0)
@@ -225,34 +183,26 @@ int store_email_supersede(struct db *db, const struct email *email, struct err *
 {
 	static const char sql_supersede[] =
 		"UPDATE email"
-		" SET ticket = $ticket, key_id = $key_id, way = $way,"
-		" run = CASE state WHEN 'staged' THEN $run ELSE run END"
+		" SET ticket = $ticket, way = $way, state = 'staged', decided_us = 0,"
+		" queue_id = NULL, last_event = NULL, closed = 0"
 		" WHERE id = $id";
-	int found = keep_ticket(db, email->id, email->company_id, email->state, err);
+	int found = keep_ticket(db, email->id, email->state, err);
 
 	if (found <= 0)
 		return found;
-	if (reset_recipients(db, email->id, err) < 0)
+	if (row_write(db, sql_supersede, NULL, &store_email_type, email, err) < 0 ||
+		reset_recipients(db, email->id, err) < 0)
 		return -1;
-	return row_write(db, sql_supersede, NULL, &store_email_type, email, err);
+	return 1;
 }
 
-/* Mail from sendmail(1) is in the maildrop until its queue file is on the disk:
- * that such an email is sent is proof, whatever run it was staged with. */
 int store_email_reissue(struct db *db, const char *id, const char *ticket, struct err *err)
 {
-	static const char sql_reissue[] =
-		"UPDATE email"
-		" SET ticket = $ticket, run = NULL, way = 'sendmail'"
-		" WHERE id = $id AND state = 'staged'";
-	int found = keep_ticket(db, id, NULL, EMAIL_STAGED, err);
+	struct email email = {.state = EMAIL_STAGED, .way = EMAIL_WAY_SENDMAIL};
 
-	if (found <= 0)
-		return found;
-	if (reset_recipients(db, id, err) < 0)
-		return -1;
-	return db_change(
-		db, sql_reissue, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
+	snprintf(email.id, sizeof(email.id), "%s", id);
+	snprintf(email.ticket, sizeof(email.ticket), "%s", ticket);
+	return store_email_supersede(db, &email, err);
 }
 
 static const struct row_field ticket_fields[] = {
@@ -275,16 +225,20 @@ static const struct row_field ticket_fields[] = {
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
-/* The log's stamps are in whole seconds. What it told before the record was of
- * another message, which a rule stopped. By SMTP the 250 alone spends a ticket:
- * the log may speak of an earlier message, which was lost, when a recorded email
- * is submitted again.
+/* Whether Postfix is known to have the message. By SMTP it is when the email has left
+ * the outbox, which its 250 says, or the log. By sendmail(1) the log alone says so,
+ * since the maildrop presents a message again whose cleanup(8) has died behind the
+ * record. The log's stamps are in whole seconds; what it told before the record was
+ * of another message, which a rule stopped.
  *
  * d is the domain only if it is registered to the company, k the key only if it
  * may send as that domain. */
 #define SELECT_TICKET                                                                              \
 	"SELECT e.seq, e.ticket, e.id, e.company_id, e.key_id, e.domain,"                          \
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
+	" OR e.way = 'smtp'"                                                                       \
+	" AND e.state = 'sent'"                                                                    \
+	" AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.email = e.seq)"                           \
 	" OR e.way <> 'smtp'"                                                                      \
 	" AND e.state = 'sent'"                                                                    \
 	" AND EXISTS  (SELECT 1"                                                                   \
@@ -395,6 +349,13 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, 
 		err);
 
 	return changed == 0 ? decided_before(db, ticket, "", err) : changed;
+}
+
+int store_email_answered(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_answered[] = "UPDATE email SET answered = 1 WHERE id = $id";
+
+	return db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
 int store_email_find_ticket(

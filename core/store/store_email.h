@@ -50,8 +50,7 @@ struct email {
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* why, for people; NULL unless refused */
 	enum email_way way;
-	char *run; /* for staging alone: in which it goes to Postfix, see
-		    * store_email_prove(); NULL: that it is sent is proof */
+	bool answered; /* its client knows the id, also when it is refused */
 };
 
 /* Stores a new row in the state staged, and what it is found by; members that a
@@ -60,34 +59,16 @@ struct email {
  * is empty or has a line break, ERR_EXISTS for an id or a ticket that is
  * already stored. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Removes the row of a ticket when Postfix certainly does not have its message:
- * 1, or 0 when the milter has ever decided about it or the email has another
- * ticket now, or -1. */
-int store_email_unstage(struct db *db, const char *ticket, struct err *err);
-/* The same after Postfix refused the message permanently, even if the milter
- * had let it pass: 0 only when the milter refused it, or for another ticket. */
+/* Removes the row of a ticket after Postfix has refused the message for good, even if
+ * the milter had let it pass: 1, or 0 when the milter has refused it or the email has
+ * another ticket now, or -1. */
 int store_email_retract(struct db *db, const char *ticket, struct err *err);
-/* Sets a sent email back to staged: its message may have been lost between the
- * milter's decision and the queue. It keeps its queue id. 1, or 0 when it is
- * not sent, or -1. */
-int store_email_doubt(struct db *db, const char *ticket, struct err *err);
 
-/* Postfix has confirmed that it has the message with this ticket on its disk. A
- * row that was staged with a run, and was not proven since, counts as sent only
- * within that run: the milter records an email before its queue file is on the
- * disk. 1, 0 no such ticket, -1. */
-int store_email_prove(struct db *db, const char *ticket, struct err *err);
-/* The same, and no message with the ticket is let through any more: the milter
- * had decided before Postfix said so. */
-int store_email_spend(struct db *db, const char *ticket, struct err *err);
-
-/* Gives a row of the company a new ticket, and the key that asks for it,
- * because it is unknown whether its message reached Postfix or was lost there.
- * From now on a message with the old ticket is superseded. The state in email
- * is the one that the row must have, staged or sent; it stays. A staged row
- * also gets the run of email, a sent one keeps its own until it is proven. In
- * the caller's transaction, which must be undone when this fails. 1, 0 when
- * there is no such row in that state, or -1. */
+/* Gives a row the ticket and the way of email, because it is unknown whether its
+ * message reached Postfix or was lost there. From now on a message with the old
+ * ticket is superseded. The state in email is the one that the row must have, staged
+ * or sent; it is staged then. In the caller's transaction, which must be undone when
+ * this fails. 1, 0 when there is no such row in that state, or -1. */
 int store_email_supersede(struct db *db, const struct email *email, struct err *err);
 
 /* Gives a staged email a new ticket, because its message is submitted again from
@@ -150,23 +131,16 @@ int store_email_find_ticket(
 int store_email_outcome(struct db *db, const char *id, enum email_state *state_r, char **refusal_r,
 	struct err *err);
 
-/* What a repeated request needs to know about an email. */
-struct email_recall {
-	enum email_state state;
-	char ticket[SECRET_TICKET_SIZE];
-	char *refusal; /* NULL unless refused */
-	char *run;     /* NULL: it is proven, or needs no proof */
-};
-/* 1, 0 no such email, -1. Clear it when found. */
-int store_email_recall(
-	struct db *db, const char *id, struct email_recall *recall_r, struct err *err);
-void store_email_recall_clear(struct email_recall *recall);
+/* The client is told the id, before the milter has decided. 1, 0, -1. */
+int store_email_answered(struct db *db, const char *id, struct err *err);
 
 /* Which emails may be read. */
 struct email_scope {
 	const char *company_id; /* NULL: every company (admins) */
 	const char *domain;     /* NULL: every domain */
-	bool sent_only;         /* the sent folder */
+	/* Those that were sent, and of the others those whose clients were told
+	 * their ids before it was known what becomes of them. */
+	bool sent_only;
 };
 /* One email with its content: 1, 0 or -1. Clear with store_email_clear(). */
 int store_email_get(struct db *db, const char *id, const struct email_scope *scope,

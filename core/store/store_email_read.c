@@ -27,7 +27,7 @@
 
 /* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
 #define IN_FOLDER                                                                                  \
-	" (e.state = 'sent' OR $all = 1"                                                           \
+	" (e.state = 'sent' OR e.answered = 1 OR $all = 1"                                         \
 	" OR (e.state = 'staged' AND e.last_event IS NOT NULL))"
 
 int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
@@ -67,39 +67,23 @@ int store_email_seq(struct db *db, const char *id, const char *message_id,
 		seq_r, err);
 }
 
-static const struct row_field recall_fields[] = {
-	ROW_WORD(email_recall, state, ROW_ENUM, "state", &store_email_states),
-	ROW_FIELD(email_recall, ticket, ROW_ID),
-	ROW_FIELD(email_recall, refusal, ROW_TEXT),
-	ROW_FIELD(email_recall, run, ROW_TEXT),
+static const struct row_field outcome_fields[] = {
+	ROW_WORD(email, state, ROW_ENUM, "state", &store_email_states),
+	ROW_FIELD(email, refusal, ROW_TEXT),
 };
-static const struct row_type recall_type = ROW_TYPE(email_recall, recall_fields);
-
-int store_email_recall(
-	struct db *db, const char *id, struct email_recall *recall_r, struct err *err)
-{
-	static const char sql_recall[] =
-		"SELECT state, ticket, refusal, run FROM email WHERE id = $id";
-
-	return row_get(db, sql_recall, DB_PARAMS(DB_TEXT("$id", id)), &recall_type, recall_r, err);
-}
-
-void store_email_recall_clear(struct email_recall *recall)
-{
-	row_clear(&recall_type, recall);
-}
+static const struct row_type outcome_type = ROW_TYPE(email, outcome_fields);
 
 int store_email_outcome(
 	struct db *db, const char *id, enum email_state *state_r, char **refusal_r, struct err *err)
 {
 	static const char sql_outcome[] = "SELECT state, refusal FROM email WHERE id = $id";
-	struct email_recall recall;
+	struct email email;
 	int found = row_get(
-		db, sql_outcome, DB_PARAMS(DB_TEXT("$id", id)), &recall_type, &recall, err);
+		db, sql_outcome, DB_PARAMS(DB_TEXT("$id", id)), &outcome_type, &email, err);
 
 	if (found == 1) {
-		*state_r = recall.state;
-		*refusal_r = recall.refusal;
+		*state_r = email.state;
+		*refusal_r = email.refusal;
 	}
 	return found;
 }

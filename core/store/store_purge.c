@@ -235,6 +235,9 @@ static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED
 				 " AND e.state = 'staged'"
 				 " AND e.queue_id IS NULL"
 				 " AND e.created_us <= $old"
+				 " AND NOT EXISTS (SELECT 1"
+				 "   FROM outbox o"
+				 "   WHERE o.email = e.seq)"
 				 " LIMIT $max)";
 static const char sql_tickets[] =
 	"DELETE FROM superseded_ticket"

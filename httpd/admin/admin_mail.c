@@ -30,6 +30,7 @@
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -553,9 +554,9 @@ static void on_test_noted(struct change *change)
 	} else {
 		request->admission.key = test->key;
 		test->key = (struct key){0};
-		send_emails(request,
-			&(const struct send_spec){
-				.outgoing = &test->outgoing, .n = 1, .done = on_test_sent});
+		send_request_emails(request,
+			&(const struct send_spec){.outgoing = &test->outgoing, .n = 1},
+			on_test_sent);
 	}
 	free_test(test);
 }

@@ -29,6 +29,8 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/counts.h"
+#include "httpd/inject/inject.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/send/send_group.h"
 #include "httpd/transport/reply.h"
@@ -383,15 +385,16 @@ static void tell_submissions(struct metrics *metrics)
 	};
 	static const char *const ends[] = {
 		[SEND_SENT] = "sent",
-		[SEND_LATE] = "late",
-		[SEND_UNSURE] = "unsure",
-		[SEND_FAILED] = "failed",
+		[SEND_QUEUED] = "queued",
+		[SEND_REJECTED] = "rejected",
 		[SEND_REFUSED] = "refused",
 	};
 	const char *method = metrics->conf->submission.method == SUBMISSION_SMTP ? "smtp"
 										 : "sendmail";
 	struct buf *out = &metrics->out;
+	struct outbox_state outbox;
 
+	outbox_state_get(metrics->shared->outbox, &outbox);
 	metric(out, "postern_submissions_total", COUNTER, "Messages that were handed to Postfix.");
 	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
 		sample(out, of_all_workers(metrics, offsetof(struct worker_counts, submissions[i])),
@@ -399,8 +402,8 @@ static void tell_submissions(struct metrics *metrics)
 			"s\"}",
 			method, outcomes[i]);
 	metric(out, "postern_emails_total", COUNTER,
-		"Emails of clients, by what they were told: late without the milter's record, "
-		"unsure whether Postfix has them, test to nobody.");
+		"Emails of clients, by what they were told: queued in the outbox, rejected by "
+		"Postfix, refused by the milter, test to nobody.");
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (ends[i])
 			sample(out,
@@ -409,15 +412,27 @@ static void tell_submissions(struct metrics *metrics)
 	sample(out, of_all_workers(metrics, offsetof(struct worker_counts, tests)),
 		"postern_emails_total{outcome=\"test\"}");
 	single(out, "postern_in_flight_emails", GAUGE, "Emails on their way into Postfix.",
-		atomic_load(&metrics->shared->api->budget->emails.taken));
+		outbox.in_hand);
 	single(out, "postern_in_flight_emails_limit", GAUGE,
 		"How many may be on their way (submission.max_pending).",
 		metrics->conf->submission.max_pending);
+	single(out, "postern_outbox_emails", GAUGE,
+		"Emails in the outbox: those on their way into Postfix, and those that wait.",
+		outbox.emails);
+	single(out, "postern_outbox_bytes", GAUGE, "The size of their messages.", outbox.bytes);
+	single(out, "postern_outbox_bytes_limit", GAUGE,
+		"How large they may be together (outbox.max_bytes).",
+		metrics->conf->outbox.max_bytes);
+	single(out, "postern_submission_paused", GAUGE,
+		"1 while Postfix or the milter do not take emails, and one at a time probes.",
+		outbox.breaker.cause != BREAKER_CLOSED);
+	single(out, "postern_submission_pauses_total", COUNTER, "How often that began.",
+		(int64_t)outbox.breaker.trips);
 	tell_probe(metrics);
 	single(out, "postern_milter_in_charge", GAUGE,
-		"0 while emails that Postfix took come to no record of the milter, and new ones "
-		"are put off.",
-		!record_gate_is_blamed(metrics->shared->gate));
+		"0 while emails that Postfix took come to no record of the milter, and others "
+		"wait.",
+		outbox.breaker.cause != BREAKER_NO_RECORDS);
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -26,8 +27,8 @@
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
-#include "httpd/send/record_watch.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -270,16 +271,22 @@ static void need_parts(struct attention *all, const struct request *request)
 {
 	const struct worker_shared *shared = request->worker->shared;
 	struct admin_part parts[PARTS];
+	struct outbox_state outbox;
 
 	admin_parts_look(request, false, parts);
 	for (size_t i = 0; i < PARTS; i++)
 		if (!parts[i].ok && !parts[i].told)
 			need(all, "problem", parts[i].name, "settings", "%s", parts[i].words);
-	if (parts[PART_MILTER].ok && record_gate_is_blamed(shared->gate))
+	outbox_state_get(shared->outbox, &outbox);
+	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
 		need(all, "problem", "not_in_charge", "emails?status=staged",
-			"Emails wait in Postfix without a decision, and new ones are answered with "
-			"503: %s. Run postfix-conf/check.",
-			record_gate_cause(shared->run, all->conf));
+			"Emails wait for a decision of the milter, and go out when it is asked "
+			"again: %s. Run postfix-conf/check.",
+			outbox.breaker.words);
+	if (outbox.breaker.cause == BREAKER_AWAY)
+		need(all, "problem", "submission_paused", "emails?status=staged",
+			"Postfix takes no emails, and %" PRId64 " wait: %s.", outbox.emails,
+			outbox.breaker.words);
 	need_setup(all, shared);
 }
 

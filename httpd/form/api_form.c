@@ -19,7 +19,7 @@
 #include "httpd/form/form_variables.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/problem.h"
-#include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -120,27 +120,26 @@ static int read_body(
 }
 
 /* The emails of the form that ended so, each with its recipient. */
-static json_t *list_results(const struct send_outcome *outcome, bool unknown)
+static json_t *list_results(const struct send_outcome *outcome)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < outcome->n; i++) {
 		const struct send_result *result = &outcome->results[i];
 
-		if (result->problem.kind != PROBLEM_NONE && result->unknown == unknown)
+		if (result->problem.kind != PROBLEM_NONE)
 			json_array_append_new(list, json_pack("{s:s?, s:s}", "to", result->to,
 							    "message", result->problem.text));
 	}
 	return list;
 }
 
-/* A part of the emails went out, or may have: an error would have the client
- * send all of them again. */
+/* A part of the emails goes out: an error would have the client send all of them
+ * again. */
 static void reply_part(struct request *request, const struct send_outcome *outcome)
 {
 	_cleanup_free_ char *message = mem_printf(
-		"Queued %zu of %zu emails. Do not send all of them again: see not_sent and "
-		"unknown.",
+		"Queued %zu of %zu emails. Do not send all of them again: see not_sent.",
 		outcome->sent, outcome->n);
 	const char *id = request->answer_id;
 
@@ -150,9 +149,8 @@ static void reply_part(struct request *request, const struct send_outcome *outco
 	if (id == NULL)
 		id = outcome->results[0].message_id;
 	reply_json(request, 200,
-		json_pack("{s:s, s:s, s:I, s:o, s:o}", "id", id, "message", message, "sent",
-			(json_int_t)outcome->sent, "not_sent", list_results(outcome, false),
-			"unknown", list_results(outcome, true)));
+		json_pack("{s:s, s:s, s:I, s:o}", "id", id, "message", message, "sent",
+			(json_int_t)outcome->sent, "not_sent", list_results(outcome)));
 }
 
 static void on_form_sent(struct request *request, const struct send_outcome *outcome)
@@ -163,7 +161,7 @@ static void on_form_sent(struct request *request, const struct send_outcome *out
 	if (problem == NULL)
 		reply_json(request, 200,
 			json_pack("{s:s, s:s}", "id", id, "message", "Queued. Thank you."));
-	else if (outcome->problem == NULL && outcome->n > 1 && outcome->sent + outcome->unknown > 0)
+	else if (outcome->problem == NULL && outcome->n > 1 && outcome->sent > 0)
 		reply_part(request, outcome);
 	else
 		reply_problem(request, problem);

@@ -11,7 +11,7 @@
 
 #include "httpd/form/form.h"
 #include "httpd/http/problem.h"
-#include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 
 struct form_variables {
 	struct send_personal personal; /* first */

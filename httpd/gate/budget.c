@@ -1,5 +1,5 @@
 /*
- * budget: how many requests and emails may be under way, and how much memory
+ * budget: how many requests may be under way, and how much memory
  * they may hold.
  *
  * Invariant: the counters are the sums of the shares, and for moments more.

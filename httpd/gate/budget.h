@@ -1,6 +1,6 @@
 /*
- * budget: how many requests may be under way at once, how many emails on their
- * way into Postfix, and how much memory requests may hold, over all workers.
+ * budget: how many requests may be under way at once, and how much memory they may
+ * hold, over all workers.
  *
  * Memory is one account. What a request holds is added to its share before it
  * is allocated, and subtracted when it is freed. A body takes its memory
@@ -62,7 +62,6 @@ void places_leave(struct places_share *share);
 struct budget {
 	_Atomic int64_t used;   /* bytes */
 	struct places requests; /* one with several emails counts as many */
-	struct places emails;   /* on their way into Postfix */
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */

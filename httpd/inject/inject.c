@@ -49,6 +49,19 @@ void inject_answer(const struct inject *inject, struct submission *submission,
 	submission->done(submission, &answer);
 }
 
+void inject_answer_away(
+	const struct inject *inject, struct submission *submission, const struct err *err)
+{
+	const struct inject_answer answer = {
+		.result = INJECT_TEMPORARY,
+		.verdict_first = inject->ops->verdict_first,
+		.away = true,
+		.err = err,
+	};
+
+	submission->done(submission, &answer);
+}
+
 void inject_give_up(
 	const struct inject *inject, struct submission *submission, enum inject_result result)
 {

@@ -39,6 +39,8 @@ struct inject_answer {
 	 * When false, the milter decides about what is queued: a record will
 	 * come, and is proof whatever the result. */
 	bool verdict_first;
+	/* With INJECT_TEMPORARY: there was no session for the message. */
+	bool away;
 	const struct err *err; /* why, when result is not INJECT_QUEUED */
 };
 
@@ -51,6 +53,8 @@ struct submission {
 	/* By a session of its own: one that is open may go by settings of
 	 * Postfix from before a reload. */
 	bool fresh;
+	/* It does not wait for a Postfix that is away, but is answered so. */
+	bool prompt;
 	/* answer lives for the call. */
 	void (*done)(struct submission *submission, const struct inject_answer *answer);
 	int64_t deadline_us; /* the injector's, as what follows */
@@ -124,6 +128,8 @@ int inject_settings_check(const struct conf *conf, struct err *err);
  */
 
 /* Calls done; err as in struct inject_answer. */
+void inject_answer_away(
+	const struct inject *inject, struct submission *submission, const struct err *err);
 void inject_answer(const struct inject *inject, struct submission *submission,
 	enum inject_result result, const struct err *err);
 /* The same because the server is stopping. */

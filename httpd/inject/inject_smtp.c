@@ -26,7 +26,8 @@
  * (By sendmail(1) only the last: a process that ends will not do better later.)
  * When a session cannot be opened Postfix is away: one message probes after a
  * pause, which doubles each time, and the others wait in the queue. With an answer
- * to a probe all go on.
+ * to a probe all go on. A submission that is prompt does not wait there: its submitter
+ * does.
  *
  * Threads: the worker's.
  */
@@ -144,6 +145,10 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 		failure = smtp_session_failure(pooled->session);
 	switch (failure) {
 	case SMTP_NOT_OPENED:
+		if (submission->prompt) {
+			inject_answer_away(&self->inject, submission, &told);
+			return;
+		}
 		pause_pool(self, err);
 		inject_queue_add_again(self->queue, submission);
 		return;
@@ -159,6 +164,8 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 	end_pause(self);
 	if (submission->tries++ < tries_max)
 		inject_queue_add_again(self->queue, submission);
+	else if (failure == SMTP_LOST)
+		inject_answer_away(&self->inject, submission, &told);
 	else
 		inject_answer(&self->inject, submission, result, &told);
 }
@@ -240,7 +247,9 @@ static void open_session(struct inject_smtp *self, struct submission *submission
 
 	self->may_probe = false;
 	if (reach(self, &spec.fd, &child, &err) < 0) {
-		if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {
+		if (submission->prompt) {
+			inject_answer_away(&self->inject, submission, &err);
+		} else if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {
 			pause_pool(self, &err);
 			inject_queue_add_again(self->queue, submission);
 		} else {

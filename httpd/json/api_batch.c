@@ -82,8 +82,6 @@ static void add_error(json_t *errors, size_t index, const struct send_result *re
 	json_t *error = json_pack(
 		"{s:I, s:s}", "index", (json_int_t)index, "message", result->problem.text);
 
-	if (result->unknown)
-		json_object_set_new(error, "unknown", json_true());
 	json_array_append_new(errors, error);
 }
 
@@ -157,25 +155,13 @@ static void reply_worst(struct request *request, const struct send_outcome *outc
 		reply_named(request, worst, problem);
 }
 
-static void reply_unfinished(struct request *request)
-{
-	struct problem problem;
-
-	problem_set(&problem, PROBLEM_UNAVAILABLE,
-		"Some of the emails were not sent, or it is not known whether they were. The same "
-		"request with the same idempotency key sends only what was not sent.");
-	reply_problem(request, &problem);
-}
-
 /* An error must not have a client send again what was sent: once an email is
- * out, or may be, the answer says which ones are not. */
+ * out, the answer says which ones are not. */
 static void on_strict_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)
 		reply_problem(request, outcome->problem);
-	else if (outcome->unfinished)
-		reply_unfinished(request);
-	else if (outcome->sent + outcome->unknown == 0)
+	else if (outcome->sent == 0)
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));
@@ -193,7 +179,7 @@ static void on_permissive_sent(struct request *request, const struct send_outcom
 {
 	if (outcome->problem)
 		reply_problem(request, outcome->problem);
-	else if (outcome->sent + outcome->unknown == 0 && has_passing(outcome))
+	else if (outcome->sent == 0 && has_passing(outcome))
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));

@@ -20,7 +20,7 @@
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
-#include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 

@@ -14,7 +14,7 @@
 #include "core/store/store_key.h"
 #include "httpd/http/problem.h"
 #include "httpd/send/outgoing.h"
-#include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 
 struct request;
 

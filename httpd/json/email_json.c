@@ -444,8 +444,9 @@ json_t *email_json_render_item(const struct email *email)
 		"email", "id", email->id, "from", email->from, "to", addresses(email, RECIPIENT_TO),
 		"cc", addresses(email, RECIPIENT_CC), "bcc", addresses(email, RECIPIENT_BCC),
 		"reply_to", mailboxes_or_null(&email->reply_to), "subject", email->subject,
-		"created_at", json_field_time(email->created_us), "last_event", email->last_event,
-		"message_id", email->message_id, "scheduled_at");
+		"created_at", json_field_time(email->created_us), "last_event",
+		email->last_event ? email->last_event : "queued", "message_id", email->message_id,
+		"scheduled_at");
 }
 
 /* What happens to it inside of the host is not told apart. */
@@ -500,9 +501,8 @@ json_t *email_json_render(const struct email *email, bool with_state)
 
 	if (result == 0 && with_state)
 		result = json_object_update_new(
-			object, json_pack("{s:s, s:s, s:s?}", "last_event",
-					email->last_event ? email->last_event : "queued", "state",
-					states[email->state], "reason", email->refusal));
+			object, json_pack("{s:s, s:s?}", "state", states[email->state], "reason",
+					email->refusal));
 	if (result == 0)
 		return object;
 	json_decref(object);

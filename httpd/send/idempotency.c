@@ -16,8 +16,9 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/gate/request.h"
+#include "httpd/gate/admission.h"
 #include "httpd/worker/worker.h"
 
 enum { LISTS = 1024 };
@@ -105,30 +106,32 @@ void idempotency_hash(
 }
 
 /* What the store has of the key. */
-static int look_up(
-	const struct request *request, struct idempotency_lock *lock, struct problem *problem)
+static int look_up(const struct worker *worker, const char *request_id,
+	struct idempotency_lock *lock, struct problem *problem)
 {
-	const struct worker *worker = request->worker;
 	struct err err = ERR_INIT;
 	int found = store_idempotency_find(worker->db, &lock->entry.key,
 		clock_now_us(worker->shared->clock), &lock->earlier, &err);
 
-	if (found < 0)
-		return request_failed(request, "idempotency_lookup_failed", &err, problem);
+	if (found < 0) {
+		log_error(worker->log, "idempotency_lookup_failed", "request", request_id, "error",
+			err.text);
+		return problem_from_err(problem, &err);
+	}
 	lock->found = found > 0;
 	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload, SECRET_HASH_LEN) != 0)
 		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
 	return 0;
 }
 
-int idempotency_lock(const struct request *request, const uint8_t payload[static SECRET_HASH_LEN],
+int idempotency_lock(const struct worker *worker, const struct admission *admission,
+	const char *request_id, const uint8_t payload[static SECRET_HASH_LEN],
 	struct idempotency_lock **lock_r, struct problem *problem)
 {
-	const struct admission *admission = &request->admission;
 	struct idempotency_lock *lock = mem_new(struct idempotency_lock);
 	enum running_result entered;
 
-	lock->running = request->worker->shared->running;
+	lock->running = worker->shared->running;
 	memcpy(lock->entry.key.company_id, admission->key.company_id, ID_SIZE);
 	memcpy(lock->entry.key.hash, admission->idempotency_key, SECRET_HASH_LEN);
 	memcpy(lock->entry.payload, payload, SECRET_HASH_LEN);
@@ -138,7 +141,7 @@ int idempotency_lock(const struct request *request, const uint8_t payload[static
 		return problem_fixed(problem,
 			entered == RUNNING_SAME ? PROBLEM_CONCURRENT : PROBLEM_OTHER_PAYLOAD);
 	}
-	if (look_up(request, lock, problem) < 0) {
+	if (look_up(worker, request_id, lock, problem) < 0) {
 		idempotency_unlock(lock);
 		return -1;
 	}

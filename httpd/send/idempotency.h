@@ -5,9 +5,9 @@
  *   lock     once the request is known to be allowed: keeps the key for it,
  *            then asks the store whether an earlier request had it
  *   add      to the store, in the commit that stages the emails of a first
- *            request (send.c)
+ *            request (httpd/outbox)
  *   settle   in the commit behind their ends: what is known of them now, or
- *            that the key was not used after all (send_settle.c)
+ *            that the key was not used after all (httpd/outbox)
  *   unlock   when the request is answered
  *
  * So who may not make a request learns nothing of one that came before.
@@ -20,8 +20,9 @@
 #include "core/store/store_idempotency.h"
 #include "httpd/http/problem.h"
 
-struct request;
+struct admission;
 struct running;
+struct worker;
 
 /* The keys of requests under way, of all workers. A request is in here before
  * it asks the store, and until it is answered: two that race cannot both find
@@ -61,7 +62,8 @@ void idempotency_hash(
 
 /* Of a request that has a key. 0, or -1 with the problem: the key is that of a
  * request under way, or of one with another payload. */
-int idempotency_lock(const struct request *request, const uint8_t payload[static SECRET_HASH_LEN],
+int idempotency_lock(const struct worker *worker, const struct admission *admission,
+	const char *request_id, const uint8_t payload[static SECRET_HASH_LEN],
 	struct idempotency_lock **lock_r, struct problem *problem);
 /* NULL is fine. */
 void idempotency_unlock(struct idempotency_lock *lock);

@@ -11,8 +11,6 @@
 #include "core/compose/mime_message.h"
 #include "httpd/http/problem.h"
 
-struct request;
-
 /* What an email owns besides its message: by this table the members are
  * declared, counted and freed. tags and variables are JSON, see struct email. A
  * client may have made the whole message itself: it is `finished` then, the
@@ -66,7 +64,6 @@ struct send_result {
 	const char *message_id; /* with <>; NULL when it was not composed now */
 	const char *to;         /* its first recipient; NULL likewise */
 	struct problem problem; /* its kind is PROBLEM_NONE: no fault of its own */
-	bool unknown;           /* nobody knows whether it was sent */
 };
 
 /* What became of all n, in their order; lives for the call of done. */
@@ -74,13 +71,10 @@ struct send_outcome {
 	const struct problem *problem; /* of the request; NULL: see the results */
 	const struct send_result *results;
 	size_t n;
-	size_t sent; /* are with Postfix; the others are not, or perhaps: */
-	size_t unknown;
-	bool unfinished; /* a repeat with the same Idempotency-Key sends what
-			  * was not sent now */
+	size_t sent; /* are with Postfix, or in the outbox; the others are not */
 };
 
-typedef void send_done(struct request *request, const struct send_outcome *outcome);
+typedef void send_done(void *arg, const struct send_outcome *outcome);
 
 /* The problem of the request, or the first one among the results; NULL when all
  * is well. */

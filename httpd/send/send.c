@@ -1,25 +1,17 @@
 /*
- * send: from the body of a request to the answer.
+ * send: from emails that a client wants sent to their outcomes.
  *
- *   send_request ─> read_body ─(pool)─> on_read
- *     ─> send_emails: decide, lock the Idempotency-Key
+ *   send_emails: decide, lock the Idempotency-Key
  *     ─> send_compose_group ─(pool)─> on_composed
- *     ─> stage ─(committer)─> on_send_staged
- *     ─> send_submit, for each ─(Postfix, milter)─> send_finish
- *     ─> send_settle ─(committer)─> send_group_end: done() answers
+ *     ─> outbox_send ─(committer, Postfix, milter)─> on_batch_done: done() answers
  *
- * A request that came before leaves this at the lock, when all of it has an
- * answer, or after composing, and comes back at send_settle: see send_repeat.
+ * A request that came before is not composed: see send_repeat.
  *
- * The answer waits for the records: after it the emails are in Postfix's queue,
- * their rows are durable, and GET finds them.
- *
- * Threads: the worker's, but for read_body() and composing, which are the
- * pool's when they may take long, and for stage_run(), which is the committer's.
+ * Threads: the worker's, but for composing, which is the pool's when it may take long.
  */
 #include "httpd/send/send.h"
 
-#include <event2/buffer.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -28,12 +20,287 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
-#include "httpd/gate/request.h"
+#include "core/policy/verdict.h"
+#include "core/store/store_message.h"
+#include "httpd/gate/admission.h"
+#include "httpd/gate/counts.h"
 #include "httpd/gate/sender.h"
-#include "httpd/send/record_watch.h"
 #include "httpd/send/send_group.h"
-#include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
+
+/*
+ * The group, and its end.
+ */
+
+static struct send_group *group_new(const struct send_spec *spec)
+{
+	struct send_group *group = mem_new(struct send_group);
+	size_t outgoing_n = spec->personal ? 1 : spec->n;
+	size_t size = outgoing_n * sizeof(*group->outgoing);
+
+	group->worker = spec->worker;
+	group->admission = spec->admission;
+	group->request_id = spec->request_id;
+	group->done = spec->done;
+	group->arg = spec->arg;
+	group->permissive = spec->permissive;
+	group->created_us = clock_now_us(spec->worker->shared->clock);
+	group->problem = PROBLEM_INIT;
+	group->sends = mem_alloc(spec->n, sizeof(*group->sends));
+	group->results = mem_alloc(spec->n, sizeof(*group->results));
+	group->n = spec->n;
+	for (size_t i = 0; i < spec->n; i++) {
+		group->sends[i].group = group;
+		group->sends[i].result = &group->results[i];
+	}
+	/* They are taken over. */
+	group->outgoing = mem_alloc(outgoing_n, sizeof(*group->outgoing));
+	memcpy(group->outgoing, spec->outgoing, size);
+	memset(spec->outgoing, 0, size);
+	group->personal = spec->personal;
+	return group;
+}
+
+static void group_free(struct send_group *group)
+{
+	size_t outgoing_n = group->personal ? 1 : group->n;
+
+	for (size_t i = 0; i < outgoing_n; i++)
+		outgoing_clear(&group->outgoing[i]);
+	free(group->outgoing);
+	if (group->personal)
+		group->personal->free(group->personal);
+	for (size_t i = 0; i < group->n; i++) {
+		struct composed *composed = &group->sends[i].composed;
+
+		/* It was not taken over. */
+		if (composed->message.len > MESSAGE_FILE_BYTES)
+			store_message_discard(
+				group->worker->shared->database_path, composed->row.id);
+		store_email_clear(&composed->row);
+		buf_free(&composed->message);
+	}
+	idempotency_unlock(group->lock);
+	free(group->sends);
+	free(group->results);
+	free(group);
+}
+
+_Static_assert((int)SEND_BARRED < COUNTS_EMAILS, "each has a counter");
+
+/* Tells the outcome and frees the group. */
+static void group_end(struct send_group *group)
+{
+	bool refused = group->problem.kind != PROBLEM_NONE;
+	const struct send_outcome outcome = {
+		.problem = refused ? &group->problem : NULL,
+		.results = group->results,
+		.n = group->n,
+		.sent = send_group_count(group, SEND_SENT) + send_group_count(group, SEND_QUEUED),
+	};
+
+	group->done(group->arg, &outcome);
+	group_free(group);
+}
+
+static void group_fail(struct send_group *group, const struct problem *problem)
+{
+	group->problem = *problem;
+	group_end(group);
+}
+
+static bool is_repeat(const struct send_group *group)
+{
+	return group->lock && group->lock->found;
+}
+
+/*
+ * The outbox.
+ */
+
+static void count_email(const struct send *send)
+{
+	struct worker_counts *counts = send->group->worker->counts;
+
+	if (is_repeat(send->group))
+		return;
+	if (send->test && send->end == SEND_SENT)
+		count_add(&counts->tests, 1);
+	else
+		count_add(&counts->emails[send->end], 1);
+}
+
+static void read_outcome(struct send *send, const struct outbox_mail *mail)
+{
+	struct problem *problem = &send->result->problem;
+
+	switch (mail->outcome) {
+	case OUTBOX_PENDING:
+	case OUTBOX_ACCEPTED:
+		send->end = SEND_QUEUED;
+		break;
+	case OUTBOX_SENT:
+		send->end = SEND_SENT;
+		break;
+	case OUTBOX_REFUSED:
+		send->end = SEND_REFUSED;
+		problem_set(problem,
+			verdict_text_is_message(mail->refusal) ? PROBLEM_VALIDATION
+							       : PROBLEM_DOMAIN,
+			"%s", mail->refusal);
+		break;
+	case OUTBOX_REJECTED:
+		send->end = SEND_REJECTED;
+		problem_from_err(problem, &mail->err);
+		break;
+	}
+	if (!mail->waits) {
+		send->result->message_id = mail->row.message_id;
+		if (mail->row.recipients.n > 0)
+			send->result->to = mail->row.recipients.items[0].address;
+	}
+	count_email(send);
+}
+
+/* What of it is still on its way keeps its memory, in the account that it came with;
+ * the places of the request are its own. */
+static void move_share(struct send_group *group, struct outbox_batch *batch)
+{
+	struct budget_share *share = &group->admission->share;
+
+	batch->share = (struct budget_share){
+		.budget = share->budget, .bytes = share->bytes, .held = share->held};
+	share->bytes = share->held = 0;
+}
+
+static void on_batch_done(struct outbox_batch *batch)
+{
+	struct send_group *group = batch->arg;
+
+	if (batch->result < 0) {
+		log_error(group->worker->log, "stage_failed", "request", group->request_id, "error",
+			batch->err.text);
+		/* Another httpd on the same store has added the key meanwhile, as
+		 * when one is restarted. */
+		if (group->lock && batch->err.code == ERR_EXISTS)
+			problem_fixed(&group->problem, PROBLEM_CONCURRENT);
+		else
+			problem_from_err(&group->problem, &batch->err);
+	}
+	for (size_t i = 0; i < batch->n && batch->result == 0; i++)
+		read_outcome(&group->sends[batch->mails[i].place], &batch->mails[i]);
+	move_share(group, batch);
+	group_end(group);
+	outbox_batch_release(batch);
+}
+
+/* Problems may quote what a client sent; results stand in lines. */
+static char *refusal_line(const struct problem *problem)
+{
+	char *line = mem_printf("!%s", problem->text);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
+/* What a repeat is not allowed changes nothing of what is known. */
+static void fill_key(const struct send_group *group, struct outbox_batch *batch)
+{
+	struct idempotency *kept = &batch->kept;
+
+	batch->has_key = true;
+	batch->is_repeat = is_repeat(group);
+	batch->key = group->lock->entry.key;
+	memcpy(kept->payload, group->lock->entry.payload, sizeof(kept->payload));
+	kept->created_us = group->created_us;
+	for (size_t i = 0; i < group->n; i++) {
+		if (batch->is_repeat)
+			strv_add(&kept->results, group->lock->earlier.results.items[i]);
+		else if (group->sends[i].end == SEND_OPEN)
+			strv_add(&kept->results, group->results[i].id);
+		else
+			strv_take(&kept->results, refusal_line(&group->results[i].problem));
+	}
+}
+
+static void fill_mail(struct send *send, size_t place, struct outbox_mail *mail)
+{
+	mail->place = place;
+	mail->test = send->test;
+	mail->waits = send->waits;
+	mail->row = send->composed.row;
+	mail->message = send->composed.message;
+	send->composed = (struct composed){.row = {.seq = 0}};
+	if (send->waits)
+		memcpy(mail->row.id, send->result->id, ID_SIZE);
+}
+
+static void hand_over(struct send_group *group)
+{
+	const struct worker *worker = group->worker;
+	const struct conf *conf = worker->conf;
+	struct outbox_batch *batch = outbox_batch_new(send_group_count(group, SEND_OPEN));
+	size_t n = 0;
+
+	memcpy(batch->company_id, group->admission->key.company_id, ID_SIZE);
+	snprintf(batch->request_id, sizeof(batch->request_id), "%s", group->request_id);
+	for (size_t i = 0; i < group->n; i++)
+		if (group->sends[i].end == SEND_OPEN)
+			fill_mail(&group->sends[i], i, &batch->mails[n++]);
+	if (group->lock)
+		fill_key(group, batch);
+	batch->wait_ms = conf->submission.answer == ANSWER_SENT ? conf->submission.record_wait_ms
+								: 0;
+	batch->tasks = worker->tasks;
+	batch->done = on_batch_done;
+	batch->arg = group;
+	outbox_send(worker->shared->outbox, batch);
+}
+
+static void on_composed(struct task *task)
+{
+	struct send_group *group = CONTAINER_OF(task, struct send_group, work.done);
+	size_t open = send_group_count(group, SEND_OPEN);
+	size_t bad = send_group_count(group, SEND_BAD);
+
+	if (group->problem.kind == PROBLEM_NONE && open > 0 && (bad == 0 || group->permissive))
+		hand_over(group);
+	else
+		group_end(group);
+}
+
+/* The emails are decided. The same payload has the same number of emails, unless
+ * another version of this program has read it. */
+static void lock_and_compose(struct send_group *group, const uint8_t *payload)
+{
+	struct problem problem = PROBLEM_INIT;
+
+	if (payload && idempotency_lock(group->worker, group->admission, group->request_id, payload,
+			       &group->lock, &problem) < 0) {
+		group_fail(group, &problem);
+		return;
+	}
+	if (!is_repeat(group)) {
+		send_compose_group(group, on_composed);
+		return;
+	}
+	if (group->lock->earlier.results.n != group->n) {
+		problem_fixed(&problem, PROBLEM_OTHER_PAYLOAD);
+		group_fail(group, &problem);
+		return;
+	}
+	send_repeat_read(group);
+	if (send_group_count(group, SEND_OPEN) > 0)
+		hand_over(group);
+	else
+		group_end(group);
+}
+
+/*
+ * The rules.
+ */
 
 static bool begins_with_hyphen(const struct addr *addr)
 {
@@ -79,127 +346,6 @@ static int check_addresses(
 	return 0;
 }
 
-static int stage_run(struct db *db, void *arg, struct err *err)
-{
-	const struct send_group *group = arg;
-	struct idempotency kept = {.created_us = group->created_us};
-	int result;
-
-	for (size_t i = 0; i < group->n; i++) {
-		const struct send *send = &group->sends[i];
-		const struct email *row = &send->composed.row;
-
-		if (send->end != SEND_OPEN)
-			continue;
-		if (store_email_stage(db, row, err) < 0)
-			return -1;
-		/* It goes no further: nobody else can record it. */
-		if (send->test && store_email_record(db, row->ticket, "", row->created_us, err) < 0)
-			return -1;
-	}
-	if (group->lock == NULL)
-		return 0;
-	memcpy(kept.payload, group->lock->entry.payload, sizeof(kept.payload));
-	send_group_results(group, &kept.results);
-	result = store_idempotency_add(db, &group->lock->entry.key, &kept, err);
-	store_idempotency_clear(&kept);
-	return result;
-}
-
-static void submit_or_end(struct send *send)
-{
-	if (send->test)
-		send_finish(send, SEND_SENT);
-	else
-		send_submit(send);
-}
-
-static void on_send_staged(struct task *task)
-{
-	struct send_group *group = CONTAINER_OF(task, struct send_group, task);
-	struct problem problem = PROBLEM_INIT;
-
-	if (group->job_result == 0) {
-		send_group_each_open(group, submit_or_end, send_settle);
-		return;
-	}
-	log_error(group->worker->log, "stage_failed", "request", group->request->id, "error",
-		group->job_err.text);
-	/* Another httpd on the same store has added the key meanwhile, as when
-	 * one is restarted. */
-	if (group->lock && group->job_err.code == ERR_EXISTS)
-		problem_fixed(&problem, PROBLEM_CONCURRENT);
-	else
-		problem_from_err(&problem, &group->job_err);
-	send_group_fail(group, &problem);
-}
-
-static void on_composed(struct task *task)
-{
-	struct send_group *group = CONTAINER_OF(task, struct send_group, work.done);
-	size_t open = send_group_count(group, SEND_OPEN);
-	size_t bad = send_group_count(group, SEND_BAD);
-
-	if (group->problem.kind != PROBLEM_NONE) {
-		send_group_end(group);
-	} else if (send_group_is_repeat(group)) {
-		send_repeat(group);
-	} else if (open > 0 && (bad == 0 || group->permissive)) {
-		send_note_way(group);
-		group->lazy = send_commit_is_lazy(group);
-		send_group_commit(group, stage_run, on_send_staged, group->lazy);
-	} else {
-		send_group_end(group);
-	}
-}
-
-/* Whether there is room, and hope that it gets recorded. The emails of a
- * request come in together. */
-static bool can_send(struct send_group *group)
-{
-	const struct worker *worker = group->worker;
-	const char *company = group->request->admission.key.company_id;
-
-	return places_enter(&worker->shared->budget->emails, worker->conf->submission.max_pending,
-		       company, (int64_t)group->n, &group->places) == PLACES_ENTERED &&
-	       record_gate_enter(worker->shared->gate, company, clock_monotonic_us());
-}
-
-static void refuse_all(struct send_group *group, enum problem_kind kind)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	problem_fixed(&problem, kind);
-	send_group_fail(group, &problem);
-}
-
-/* The emails are decided: what has no answer yet is composed. The same payload
- * has the same number of emails, unless another version of this program has
- * read it. */
-static void lock_and_compose(struct send_group *group, const uint8_t *payload)
-{
-	struct problem problem = PROBLEM_INIT;
-	bool is_repeat;
-
-	if (payload && idempotency_lock(group->request, payload, &group->lock, &problem) < 0) {
-		send_group_fail(group, &problem);
-		return;
-	}
-	is_repeat = send_group_is_repeat(group);
-	if (is_repeat && group->lock->earlier.results.n != group->n) {
-		refuse_all(group, PROBLEM_OTHER_PAYLOAD);
-		return;
-	}
-	if (is_repeat)
-		send_repeat_read(group);
-	if (is_repeat && send_group_count(group, SEND_OPEN) == 0)
-		send_settle(group);
-	else if (!can_send(group))
-		refuse_all(group, PROBLEM_UNAVAILABLE);
-	else
-		send_compose_group(group, on_composed);
-}
-
 /* A repeat is decided like a first request, before anything is told of that.
  * The rules are asked once for emails in a row that are of one domain. */
 static void decide_all(struct send_group *group, const struct send_spec *spec)
@@ -220,8 +366,8 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 		} else {
 			if (decided == NULL || !str_eq(domain, decided)) {
 				decision = PROBLEM_INIT;
-				sender_check(group->worker, &group->request->admission.key, domain,
-					SENDER_OF_EMAIL, group->request->id, &decision);
+				sender_check(group->worker, &group->admission->key, domain,
+					SENDER_OF_EMAIL, group->request_id, &decision);
 				decided = domain;
 			}
 			*problem = decision;
@@ -255,147 +401,18 @@ static int check_recipients(const struct send_group *group, struct problem *prob
 		RECIPIENTS_MAX, group->n, n * each);
 }
 
-void send_emails(struct request *request, const struct send_spec *spec)
+void send_emails(const struct send_spec *spec)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct send_group *group = send_group_new(request, spec->n, spec->permissive, spec->done);
-	size_t outgoing_n = spec->personal ? 1 : spec->n, bad;
-	size_t size = outgoing_n * sizeof(*group->outgoing);
+	struct send_group *group = group_new(spec);
+	size_t bad;
 
-	/* They are taken over. */
-	group->outgoing = mem_alloc(outgoing_n, sizeof(*group->outgoing));
-	memcpy(group->outgoing, spec->outgoing, size);
-	memset(spec->outgoing, 0, size);
-	group->personal = spec->personal;
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
 	if (check_recipients(group, &problem) < 0)
-		send_group_fail(group, &problem);
+		group_fail(group, &problem);
 	else if (bad == 0 || (group->permissive && bad < spec->n))
 		lock_and_compose(group, spec->payload);
 	else
-		send_group_end(group);
-}
-
-/* A body that is read on the worker's loop. Nothing in so few bytes takes a
- * millisecond, and to hand them over would take as long as they do. */
-enum { PARSE_ON_LOOP_MAX = 8 * 1024 };
-
-struct reading {
-	struct work work;
-	const struct send_dialect *dialect;
-	struct send_body body;
-	char *type, *encoding;
-	bool has_key; /* an Idempotency-Key that counts: */
-	uint8_t payload[SECRET_HASH_LEN];
-	struct send_parsed parsed;
-	struct problem problem;
-};
-
-void send_body_drop(struct send_body *body)
-{
-	if (body->held)
-		evbuffer_free(body->held);
-	body->held = NULL;
-	body->data = NULL;
-}
-
-static void clear_parsed(struct send_parsed *parsed)
-{
-	size_t n = parsed->personal ? 1 : parsed->n;
-
-	for (size_t i = 0; parsed->emails && i < n; i++)
-		outgoing_clear(&parsed->emails[i]);
-	if (parsed->personal)
-		parsed->personal->free(parsed->personal);
-	free(parsed->emails);
-	free(parsed->problems);
-	free(parsed->answer_id);
-	*parsed = (struct send_parsed){0};
-}
-
-static bool read_body(struct work *work)
-{
-	struct reading *reading = CONTAINER_OF(work, struct reading, work);
-	const struct send_dialect *dialect = reading->dialect;
-	struct send_body *body = &reading->body;
-
-	if (body->len > 0)
-		body->data = (const char *)evbuffer_pullup(body->held, -1);
-	if (reading->has_key)
-		idempotency_hash(dialect->action, body->data, body->len, reading->payload);
-	if (dialect->parse(body, &reading->parsed, &reading->problem) < 0) {
-		clear_parsed(&reading->parsed);
-		if (reading->problem.kind == PROBLEM_NONE)
-			problem_fixed(&reading->problem, PROBLEM_INTERNAL);
-	}
-	send_body_drop(body);
-	return true;
-}
-
-static void on_read(struct task *task)
-{
-	struct reading *reading = CONTAINER_OF(task, struct reading, work.done);
-	struct request *request = reading->body.request;
-	struct send_parsed *parsed = &reading->parsed;
-
-	if (reading->problem.kind != PROBLEM_NONE) {
-		reply_problem(request, &reading->problem);
-	} else {
-		request->answer_id = TAKE_PTR(parsed->answer_id);
-		send_emails(request, &(const struct send_spec){
-					     .outgoing = parsed->emails,
-					     .personal = TAKE_PTR(parsed->personal),
-					     .problems = parsed->problems,
-					     .n = parsed->n,
-					     .permissive = reading->dialect->permissive,
-					     .payload = reading->has_key ? reading->payload : NULL,
-					     .done = reading->dialect->done,
-				     });
-		/* They were taken over, or cleared. */
-		parsed->n = 0;
-	}
-	clear_parsed(parsed);
-	free(reading->type);
-	free(reading->encoding);
-	free(reading);
-}
-
-static char *field(struct request *request, const char *name)
-{
-	const char *value = request_header(request, name);
-
-	return mem_strdup(value ? value : "");
-}
-
-void send_request(struct request *request, const struct send_dialect *dialect)
-{
-	struct reading *reading = mem_new(struct reading);
-	struct send_body *body = &reading->body;
-
-	reading->dialect = dialect;
-	reading->type = field(request, "Content-Type");
-	reading->encoding = field(request, "Content-Encoding");
-	reading->has_key = request->admission.has_idempotency_key && dialect->action;
-	reading->problem = PROBLEM_INIT;
-	*body = (struct send_body){
-		.request = request,
-		.data = "",
-		.held = request_take_body(request),
-		.type = reading->type,
-		.encoding = reading->encoding,
-	};
-	body->len = evbuffer_get_length(body->held);
-	reading->work = (struct work){
-		.done = {.run = on_read},
-		.tasks = request->worker->tasks,
-		.company_id = request->admission.key.company_id,
-		.run = read_body,
-	};
-	if (body->len > PARSE_ON_LOOP_MAX || *body->encoding) {
-		work_pool_submit(request->worker->shared->pool, &reading->work);
-	} else {
-		read_body(&reading->work);
-		on_read(&reading->work.done);
-	}
+		group_end(group);
 }

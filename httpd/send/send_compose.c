@@ -19,8 +19,9 @@
 #include "core/compose/mime_build.h"
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
+#include "core/store/store_message.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/request.h"
+#include "httpd/gate/admission.h"
 #include "httpd/send/send_group.h"
 
 /* The name is kept where there is one. A client that makes the message itself
@@ -54,10 +55,9 @@ static char *text_or_empty(const char *text)
 	return mem_strdup(text ? text : "");
 }
 
-static void fill_row(struct request *request, const struct outgoing *outgoing, struct email *row)
+static void fill_row(const struct key *key, const struct outgoing *outgoing, struct email *row)
 {
 	const struct mime_message *message = &outgoing->message;
-	const struct key *key = &request->admission.key;
 
 	memcpy(row->company_id, key->company_id, ID_SIZE);
 	memcpy(row->key_id, key->id, ID_SIZE);
@@ -76,20 +76,19 @@ static void fill_row(struct request *request, const struct outgoing *outgoing, s
 }
 
 /* Makes message and row, whose id and created_us are set. */
-static int compose(struct request *request, struct outgoing *outgoing, struct composed *composed_r,
+static int compose(struct send_group *group, struct outgoing *outgoing, struct composed *composed_r,
 	struct problem *problem)
 {
 	struct mime_message *message = &outgoing->message;
 	struct email *row = &composed_r->row;
-	int64_t limit = request->admission.limits.message;
+	int64_t limit = group->admission->limits.message;
 	struct err err = ERR_INIT;
 	int result;
 
 	message->date_us = row->created_us;
 	if (message->message_id == NULL)
 		message->message_id = mem_printf("<%s@%s>", row->id, message->from.domain);
-	fill_row(request, outgoing, row);
-	composed_r->recipient = ticket_address(row->ticket);
+	fill_row(&group->admission->key, outgoing, row);
 	buf_printf(&composed_r->message, TICKET_TRACE_FIELD ": %s\n", row->id);
 	if (outgoing->finished.len > 0)
 		result = mime_edit(outgoing->finished.data, outgoing->finished.len,
@@ -104,8 +103,8 @@ static int compose(struct request *request, struct outgoing *outgoing, struct co
 		result = mime_build(message, &composed_r->message, &err);
 	if (result < 0) {
 		if (err.code == ERR_INTERNAL)
-			log_error(request->worker->log, "compose_failed", "request", request->id,
-				"error", err.text);
+			log_error(group->worker->log, "compose_failed", "request",
+				group->request_id, "error", err.text);
 		return problem_from_err(problem, &err);
 	}
 	if ((int64_t)composed_r->message.len > limit)
@@ -114,6 +113,12 @@ static int compose(struct request *request, struct outgoing *outgoing, struct co
 			" MiB limit "
 			"(%zu of %" PRId64 " bytes)",
 			limit / (1024 * 1024), composed_r->message.len, limit);
+	if (!outgoing->test && store_message_write(group->worker->shared->database_path, row->id,
+				       &composed_r->message, &err) < 0) {
+		log_error(group->worker->log, "message_not_written", "request", group->request_id,
+			"error", err.text);
+		return problem_from_err(problem, &err);
+	}
 	return 0;
 }
 
@@ -128,14 +133,12 @@ enum { MESSAGE_EXTRA = 4096 };
 
 static int count(struct send_group *group, uint64_t bytes)
 {
-	struct request *request = group->request;
-
-	return admission_count_bytes(group->worker, &request->admission, bytes, &group->problem);
+	return admission_count_bytes(group->worker, group->admission, bytes, &group->problem);
 }
 
 static void discount(struct send_group *group, uint64_t bytes)
 {
-	budget_uncount_bytes(&group->request->admission.share, bytes);
+	budget_uncount_bytes(&group->admission->share, bytes);
 }
 
 static uint64_t body_size(const struct outgoing *outgoing)
@@ -179,13 +182,6 @@ static int make_text(struct send_group *group, struct outgoing *outgoing, uint64
 	return 0;
 }
 
-/* An email of a repeat may have reached Postfix, so if it cannot be composed
- * any more it is unsure. */
-static void set_bad(struct send *send)
-{
-	send->end = send_group_is_repeat(send->group) ? SEND_UNSURE : SEND_BAD;
-}
-
 /* bytes is what is counted for the email as it came. */
 static void compose_one(struct send *send, struct outgoing *outgoing, uint64_t *bytes)
 {
@@ -203,8 +199,8 @@ static void compose_one(struct send *send, struct outgoing *outgoing, uint64_t *
 	send->test = outgoing->test;
 	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
 	send->composed.row.created_us = group->created_us;
-	if (compose(group->request, outgoing, &send->composed, &send->result->problem) < 0)
-		set_bad(send);
+	if (compose(group, outgoing, &send->composed, &send->result->problem) < 0)
+		send->end = SEND_BAD;
 	else
 		send->result->message_id = send->composed.row.message_id;
 	*bytes -= body_size(outgoing);
@@ -225,7 +221,7 @@ static void compose_personal(struct send *send, size_t i)
 	if (count(group, bytes) < 0)
 		return;
 	if (personal->make(personal, group->outgoing, i, &email, &send->result->problem) < 0)
-		set_bad(send);
+		send->end = SEND_BAD;
 	else
 		compose_one(send, &email, &bytes);
 	personal->clear(&email);
@@ -264,7 +260,7 @@ static bool compose_some(struct work *work)
 	if (group->personal)
 		outgoing_clear(&group->outgoing[0]);
 	discount(group, group->outgoing_bytes);
-	budget_trim(&group->request->admission.share, 0);
+	budget_trim(&group->admission->share, 0);
 	return true;
 }
 
@@ -278,7 +274,7 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 	group->work = (struct work){
 		.done = {.run = done},
 		.tasks = group->worker->tasks,
-		.company_id = group->request->admission.key.company_id,
+		.company_id = group->admission->key.company_id,
 		.run = compose_some,
 	};
 	group->outgoing_bytes = bytes;

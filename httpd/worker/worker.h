@@ -2,7 +2,7 @@
  * worker: what a worker has, as all that runs on its thread sees it.
  *
  * Each worker has an event base, an evhttp on the listening socket that all
- * share, a read handle on the store, an injector and a record watch of its
+ * share, a read handle on the store, and an injector for the prober, of its
  * own. What is declared here is used on the worker's thread.
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
@@ -31,12 +31,11 @@ struct listener;
 struct live;
 struct log;
 struct login_throttle;
+struct outbox;
 struct postfix_run;
 struct probe_report;
 struct prober;
 struct rate_table;
-struct record_gate;
-struct record_watch;
 struct route;
 struct running;
 struct task_queue;
@@ -65,7 +64,7 @@ struct worker_shared {
 	struct postfix_run *run;
 	struct work_pool *pool;  /* for what takes long */
 	struct db_pool *readers; /* handles for that */
-	struct record_gate *gate;
+	struct outbox *outbox;
 	struct probe_report *probe; /* whether emails go out */
 	/* For the admin worker, of which the last ones are: what every worker
 	 * counts, and when all that began. */
@@ -115,7 +114,6 @@ struct worker {
 	struct database_watch database_watch; /* of the file of db */
 	struct task_queue *tasks;
 	struct inject *inject;
-	struct record_watch *watch;
 	struct key_use *keys;
 	struct conn_table *conns;
 	struct worker_counts *counts;

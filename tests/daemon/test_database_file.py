@@ -20,10 +20,12 @@ def wait_for_status(httpd, status):
 
 @pytest.fixture
 def box(own_box):
-    return own_box(
+    box = own_box(
         "--set", "http.workers=1",  # each looks for itself
         "--set", "admin.metrics=loopback",
     )
+    wait_for_status(box.httpd(), 404)  # it has opened the file
+    return box
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_each_step_of_a_batch(box, call):
 
 def test_steps_are_there(box):
     """The tests above are about something."""
-    for call in ["pwrite64", "fdatasync", "write"]:
+    for call in ["pwrite64", "write"]:
         attempt = Attempt(box)
         assert attempt.make_and_kill(call, 1)
         attempt.make()

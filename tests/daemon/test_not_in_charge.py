@@ -7,7 +7,6 @@ import subprocess
 import pytest
 from harness import Sandbox, wait_for
 from harness.admin import operator
-from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 from harness.submit import ticket_address, ticket_of
 
@@ -183,18 +182,19 @@ def test_milter_is_not_asked(box, case):
     take_note(box)
     email = new_email(bcc=unique("bcc") + "@dst.test")
     email_id = httpd.send(email)
-    assert httpd.get(email_id).status_code == 404
+    assert httpd.read(email_id)["last_event"] == "queued"
     check_waits(box, email_id)
     box.flush()
-    check_waits(box, email_id)
     for recipient in (email["to"], email["bcc"]):
         assert not box.sink.now(to=recipient)
     assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
     box.put_back()
-    box.cli("held", "release", "--waiting")
+    if METHOD == "sendmail":  # else that takes a minute and a half
+        box.cli("held", "release", "--waiting")
     for recipient in (email["to"], email["bcc"]):
         box.sink.find(to=recipient)
     assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
+    box.cli("held", "release", "--waiting")
     assert not waiting(box)
 
 
@@ -215,28 +215,35 @@ def test_wherever_mail_goes(box, way):
     assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
 
 
-def test_clients_are_told(own_box):
-    """Not the first few, whose mail waits; then each, until it works again."""
+def test_no_client_notices(own_box):
+    """All are taken, a few of them into Postfix's queue; admins are told. When the milter
+    is asked again all go out, once, without anybody's help."""
     box = own_box(*SHORT, "--set", "http.workers=1")
     httpd = box.httpd()
+    paths = [box.dir / "postfix" / name for name in ("main.cf", "master.cf")]
+    before = {path: path.read_text() for path in paths}
     in_main(*NOWHERE)(box)
     if METHOD == "smtp":
         in_master("postern/unix", "smtpd_milters=")(box)
     box.restart("postfix")
-    ids = [httpd.send(new_email()) for _ in range(FEW)]
-    for _ in range(3):
-        answer = httpd.post(new_email())
-        check_problem(answer, 503, "application_error")
-        assert int(answer.headers["Retry-After"]) > 0
-    for email_id in ids:
-        check_waits(box, email_id)
-    assert len(waiting(box)) == FEW
+    sent = {}
+    for _ in range(4 * FEW):
+        email = new_email()
+        sent[email["to"]] = httpd.send(email)
+    wait_for("the breaker", lambda: "event=milter_not_in_charge" in box.log("httpd"))
     (line,) = re.findall(r"event=milter_not_in_charge .*", box.log("httpd"))
     assert "does not ask postern-milter" in line
-    # And the admins.
+    assert 0 < len(waiting(box)) < 3 * FEW
     needs = {i["code"]: i for i in operator(box).ok("GET", "/admin/attention")["data"]}
     assert needs["not_in_charge"]["level"] == "problem"
     assert "does not ask postern-milter" in needs["not_in_charge"]["text"]
+    for path, text in before.items():
+        path.write_text(text)
+    box.restart("postfix")
+    for to, email_id in sent.items():
+        box.sink.find(to=to)
+        assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
+    assert "event=milter_in_charge" in box.log("httpd")
 
 
 def test_one_company_holds_up_no_other(own_box):
@@ -247,54 +254,32 @@ def test_one_company_holds_up_no_other(own_box):
     company = box.company()
     domain = box.domain(company)
     theirs = box.httpd(box.new_key(company)["token"])
-
-    def send_theirs():
+    for _ in range(2 * FEW):
+        box.httpd().send({**new_email(), "subject": "nowhere"})
         email = {**new_email(), "from": f"a@{domain}", "subject": "here"}
         assert theirs.read(theirs.send(email))["last_event"] in ("sent", "delivered")
-
-    for n in range(FEW):
-        box.httpd().send({**new_email(), "subject": "nowhere"})
-        send_theirs()
-    check_problem(box.httpd().post(new_email()), 503, "application_error")
-    send_theirs()
-    log = box.log("httpd")
-    assert re.search(r"event=company_put_off company=\S+ ", log)
-    assert "milter_not_in_charge" not in log
+    assert "milter_not_in_charge" not in box.log("httpd")
     needs = {i["code"] for i in operator(box).ok("GET", "/admin/attention")["data"]}
     assert "not_in_charge" not in needs
-
-    def goes_through():
-        return box.httpd().post(new_email()).status_code == 200
-
-    wait_for("a try", goes_through)
-    box.httpd().send(new_email())
 
 
 @pytest.mark.submission("sendmail")
 def test_milter_away(own_box):
-    """The mail waits in the maildrop, and goes by itself once the milter is back;
-    httpd finds out as soon as one comes through."""
+    """A few messages wait in the maildrop, the others in the outbox; all go by themselves
+    once the milter is back."""
     box = own_box(*SHORT, "--set", "http.workers=1")
     httpd = box.httpd()
     box.stop("milter")
-    emails = {}
-    for _ in range(FEW):
+    sent = {}
+    for _ in range(4 * FEW):
         email = new_email()
-        emails[email["to"]] = httpd.send(email)
-    check_problem(httpd.post(new_email()), 503, "application_error")
+        sent[email["to"]] = httpd.send(email)
+    wait_for("the breaker", lambda: "event=milter_not_in_charge" in box.log("httpd"))
     (line,) = re.findall(r"event=milter_not_in_charge .*", box.log("httpd"))
     assert "postern-milter is not running" in line
+    assert box.waiting() < 3 * FEW
     box.start("milter")
-    box.flush()
-    for to, email_id in emails.items():
+    for to, email_id in sent.items():
         box.sink.find(to=to)
         assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
-
-    def goes_through():
-        email = new_email()
-        answer = httpd.post(email)
-        return answer.status_code == 200 and box.sink.find(to=email["to"])
-
-    wait_for("httpd to take email again", goes_through)
     assert "event=milter_in_charge" in box.log("httpd")
-    assert httpd.send(new_email())

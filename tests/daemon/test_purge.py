@@ -197,8 +197,8 @@ def files_with(box, text):
     """Those of the database that have the bytes, in any letter case."""
     return [
         path.name
-        for path in sorted((box.dir / "store").glob("postern.db*"))
-        if text.lower().encode() in path.read_bytes().lower()
+        for path in sorted((box.dir / "store").rglob("*"))
+        if path.is_file() and text.lower().encode() in path.read_bytes().lower()
     ]
 
 

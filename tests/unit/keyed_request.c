@@ -31,8 +31,9 @@ struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key)
 	struct problem problem;
 
 	set_key(rig, key);
-	assert_int_equal(
-		idempotency_lock(&rig->request, keyed_request_payload, &lock, &problem), 0);
+	assert_int_equal(idempotency_lock(&rig->worker, &rig->request.admission, "",
+				 keyed_request_payload, &lock, &problem),
+		0);
 	return lock;
 }
 
@@ -63,7 +64,6 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 		.n = what->n,
 		.permissive = what->permissive,
 		.payload = what->key ? keyed_request_payload : NULL,
-		.done = send_rig_on_done,
 	};
 	bool known = what->key && is_known(rig, what->key);
 

@@ -26,7 +26,7 @@
 #include "tests/unit/temp_db.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/send/idempotency.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/outbox_private.h"
 
 static const struct route no_routes[] = {{.method = NULL}};
 
@@ -61,6 +61,36 @@ static void fill_store(struct send_rig *rig)
 	store_company_clear(&other);
 }
 
+static void on_rig_recorded(struct probe_report *report)
+{
+	(void)report;
+}
+
+/* Without its thread, and without what comes by time: the worker's loop is its loop. */
+static void set_outbox(struct send_rig *rig)
+{
+	struct outbox *outbox;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(outbox_new(&rig->shared, conf_copy(rig->worker.conf), on_rig_recorded,
+				 &outbox, &err),
+		0);
+	event_del(outbox->janitor);
+	inject_free(outbox->inject);
+	rig->inject = fake_inject_new(outbox->base, rig->db);
+	outbox->inject = &rig->inject->inject;
+	rig->shared.outbox = outbox;
+	rig->worker.base = outbox->base;
+}
+
+int64_t send_rig_waiting(struct send_rig *rig)
+{
+	struct outbox_state state;
+
+	outbox_state_get(rig->shared.outbox, &state);
+	return state.emails;
+}
+
 int send_rig_setup(void **state)
 {
 	struct send_rig *rig = mem_new(struct send_rig);
@@ -76,7 +106,8 @@ int send_rig_setup(void **state)
 
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
-	rig->shared.gate = record_gate_new();
+	rig->shared.database_path = rig->path;
+	rig->shared.routes = no_routes;
 	rig->shared.takes_hyphen = &rig->takes_hyphen;
 	rig->shared.running = running_new();
 	rig->shared.budget = &rig->budget;
@@ -91,13 +122,10 @@ int send_rig_setup(void **state)
 	worker->shared = &rig->shared;
 	worker->conf = conf_default();
 	worker->conf->submission.record_wait_ms = 20;
-	worker->base = event_base_new();
 	assert_int_equal(db_open(rig->path, DB_READ, &worker->db, NULL), 0);
+	set_outbox(rig);
 	worker->tasks = task_queue_new(worker->base);
 	worker->counts = counts_new(no_routes);
-	rig->inject = fake_inject_new(worker->base, rig->db);
-	worker->inject = &rig->inject->inject;
-	worker->watch = record_watch_new(worker->base, worker->db, NULL);
 	rig->request.worker = worker;
 	*state = current = rig;
 	return 0;
@@ -110,15 +138,12 @@ int send_rig_teardown(void **state)
 
 	work_pool_free(rig->shared.pool);
 	task_queue_free(rig->worker.tasks);
-	inject_free(rig->worker.inject);
-	record_watch_free(rig->worker.watch);
 	db_close(rig->worker.db);
-	event_base_free(rig->worker.base);
+	outbox_free(rig->shared.outbox);
 	conf_free(rig->worker.conf);
 	free(rig->worker.counts);
 	committer_free(rig->shared.committer);
 	running_free(rig->shared.running);
-	record_gate_free(rig->shared.gate);
 	postfix_run_free(rig->shared.run);
 	fake_master_free(rig->postfix);
 	db_close(rig->db);
@@ -137,7 +162,6 @@ void send_rig_on_done(struct request *request, const struct send_outcome *outcom
 	rig->done++;
 	rig->n = outcome->n;
 	rig->sent = outcome->sent;
-	rig->unfinished = outcome->unfinished;
 	rig->composed = 0;
 	for (size_t i = 0; i < outcome->n; i++) {
 		const struct send_result *result = &outcome->results[i];
@@ -154,12 +178,20 @@ void send_rig_wait(struct send_rig *rig)
 	if (rig->done == 0)
 		event_base_dispatch(rig->worker.base);
 	assert_int_equal(rig->done, 1);
+	/* What it waited for no longer is at its end, too. */
+	while (rig->shared.outbox->parcels > 0)
+		event_base_loop(rig->worker.base, EVLOOP_ONCE);
+}
+
+void send_rig_begin(struct send_rig *rig, const struct send_spec *spec)
+{
+	rig->done = 0;
+	send_request_emails(&rig->request, spec, send_rig_on_done);
 }
 
 void send_rig_send(struct send_rig *rig, const struct send_spec *spec)
 {
-	rig->done = 0;
-	send_emails(&rig->request, spec);
+	send_rig_begin(rig, spec);
 	send_rig_wait(rig);
 }
 

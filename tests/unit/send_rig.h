@@ -1,14 +1,15 @@
 /*
- * send_rig: a worker without a server, for tests of the pipeline: a real store,
- * a fake injector that plays Postfix and the milter.
+ * send_rig: a worker without a server, for tests of the pipeline: a real store, the
+ * outbox on the loop of the worker, a fake injector that plays Postfix and the milter.
  */
 #ifndef POSTERN_TESTS_SEND_RIG_H
 #define POSTERN_TESTS_SEND_RIG_H
 
 #include "httpd/worker/worker.h"
 #include "httpd/gate/request.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/send/send.h"
+#include "httpd/send/send_request.h"
 #include "tests/unit/fake_inject.h"
 #include "tests/unit/fake_master.h"
 
@@ -31,7 +32,6 @@ struct send_rig {
 	int done; /* how often it was told */
 	size_t n, sent;
 	size_t composed; /* by this request */
-	bool unfinished;
 	char ids[SEND_RIG_EMAILS][ID_SIZE];
 	struct problem problems[SEND_RIG_EMAILS]; /* or the request's, in each */
 };
@@ -40,8 +40,13 @@ struct send_rig {
 int send_rig_setup(void **state);
 int send_rig_teardown(void **state);
 
-/* For send_spec: keeps the outcome and ends the loop. */
+/* For send_request(): keeps the outcome and ends the loop. */
 void send_rig_on_done(struct request *request, const struct send_outcome *outcome);
+
+/* Begins to send. */
+void send_rig_begin(struct send_rig *rig, const struct send_spec *spec);
+/* How many emails are in the outbox. */
+int64_t send_rig_waiting(struct send_rig *rig);
 
 /* Waits for the one outcome since done was 0. */
 void send_rig_wait(struct send_rig *rig);

@@ -11,7 +11,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/record_watch.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/temp_db.h"
 
@@ -259,65 +259,6 @@ static void test_failure_is_said_once(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* The gate: a company's own late emails shut it, for that company. */
-
-enum { SECOND = 1000 * 1000, TRY_US = RECORD_GATE_TRY_MS * 1000 };
-
-static enum record_gate_news late(struct record_gate *gate, const char *company)
-{
-	enum record_gate_news news = RECORD_GATE_NO_NEWS;
-
-	for (int i = 0; i < RECORD_GATE_LATE; i++) {
-		assert_int_equal(news, RECORD_GATE_NO_NEWS);
-		assert_true(record_gate_enter(gate, company, SECOND));
-		news = record_gate_late(gate, company, SECOND);
-	}
-	return news;
-}
-
-static void test_gate_is_each_companys(void **state)
-{
-	struct record_gate *gate = record_gate_new();
-
-	(void)state;
-	assert_int_equal(late(gate, "a"), RECORD_GATE_BLAMED);
-	assert_true(record_gate_is_blamed(gate));
-	assert_false(record_gate_enter(gate, "a", SECOND));
-	assert_true(record_gate_enter(gate, "b", SECOND));
-	/* It is known already. */
-	assert_int_equal(late(gate, "b"), RECORD_GATE_NO_NEWS);
-	assert_false(record_gate_enter(gate, "b", SECOND));
-	/* The milter decides about somebody else's. */
-	assert_true(record_gate_decided(gate, "c"));
-	assert_false(record_gate_is_blamed(gate));
-	assert_false(record_gate_decided(gate, "c"));
-	assert_false(record_gate_enter(gate, "a", SECOND));
-	/* One may try now and then. */
-	assert_true(record_gate_enter(gate, "a", SECOND + TRY_US));
-	assert_false(record_gate_enter(gate, "a", SECOND + TRY_US + 1));
-	assert_true(record_gate_enter(gate, "a", SECOND + 2 * TRY_US));
-	record_gate_decided(gate, "a");
-	assert_true(record_gate_enter(gate, "a", SECOND));
-	assert_false(record_gate_enter(gate, "b", SECOND));
-	record_gate_free(gate);
-}
-
-/* What the milter lets pass for others is not its fault. */
-static void test_gate_blames_rightly(void **state)
-{
-	struct record_gate *gate = record_gate_new();
-
-	(void)state;
-	record_gate_late(gate, "a", SECOND);
-	record_gate_decided(gate, "b");
-	for (int i = 2; i < RECORD_GATE_LATE; i++)
-		record_gate_late(gate, "a", SECOND);
-	assert_int_equal(record_gate_late(gate, "a", SECOND), RECORD_GATE_SHUT);
-	assert_false(record_gate_is_blamed(gate));
-	assert_false(record_gate_enter(gate, "a", SECOND));
-	record_gate_free(gate);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,8 +269,6 @@ int main(void)
 		CASE(test_stop),
 		CASE(test_store_fails),
 		CASE(test_failure_is_said_once),
-		cmocka_unit_test(test_gate_is_each_companys),
-		cmocka_unit_test(test_gate_blames_rightly),
 	};
 
 	return cmocka_run_group_tests_name("record_watch", tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
 #include "httpd/gate/counts.h"
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/breaker.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
@@ -30,14 +30,13 @@ static void add(struct addr_list *list, const char *address)
 static void send_from(struct send_rig *rig, const char *from)
 {
 	struct outgoing outgoing;
-	const struct send_spec spec = {.outgoing = &outgoing, .n = 1, .done = send_rig_on_done};
+	const struct send_spec spec = {.outgoing = &outgoing, .n = 1};
 
 	send_rig_email(from, "Ann <a@dst.test>", &outgoing);
 	add(&outgoing.message.to, "b@dst.test");
 	add(&outgoing.message.cc, "a@dst.test");
 	send_rig_send(rig, &spec);
 	assert_int_equal(rig->n, 1);
-	assert_false(rig->unfinished);
 	assert_int_equal(rig->sent, rig->problems[0].kind == PROBLEM_NONE);
 	outgoing_clear(&outgoing);
 }
@@ -85,18 +84,6 @@ static void test_sent(void **state)
 	store_email_clear(&email);
 }
 
-/* sendmail(1) may have put the message into the queue before anybody knows of
- * it, so its row is durable before. */
-static void test_staged_durably(void **state)
-{
-	struct send_rig *rig = *state;
-	int before = count_syncs();
-
-	rig->inject->milter = MILTER_AWAY;
-	send_from(rig, "hello@example.com");
-	assert_int_equal(count_syncs() - before, 1);
-}
-
 static void test_milter_away(void **state)
 {
 	struct send_rig *rig = *state;
@@ -116,106 +103,6 @@ static void test_milter_refuses(void **state)
 	assert_int_equal(problem_status(&rig->problems[0]), 403);
 	assert_string_equal(rig->problems[0].text, "The key was revoked.");
 	assert_int_equal(send_rig_state(rig, 0), EMAIL_REFUSED);
-}
-
-static const struct {
-	enum inject_result result;
-	enum err_code code;
-	int status;
-	int state;
-} failures[] = {
-	{INJECT_TEMPORARY, ERR_TEMPORARY, 503, -1},
-	{INJECT_TEMPORARY, ERR_CONFIG, 503, -1},
-	{INJECT_REJECTED, ERR_INTERNAL, 500, -1},
-	{INJECT_UNKNOWN, ERR_TEMPORARY, 500, EMAIL_STAGED},
-};
-
-static void test_submission_fails(void **state)
-{
-	struct send_rig *rig = *state;
-
-	rig->inject->milter = MILTER_AWAY;
-	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
-		rig->inject->result = failures[i].result;
-		rig->inject->code = failures[i].code;
-		send_from(rig, "hello@example.com");
-		assert_int_equal(problem_status(&rig->problems[0]), failures[i].status);
-		assert_int_equal(send_rig_state(rig, 0), failures[i].state);
-		assert_null(strstr(rig->problems[0].text, "as the test wants"));
-	}
-}
-
-/* sendmail was killed when it had done its work. */
-static void test_unknown_but_recorded(void **state)
-{
-	struct send_rig *rig = *state;
-
-	rig->inject->result = INJECT_UNKNOWN;
-	send_from(rig, "hello@example.com");
-	assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
-	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
-}
-
-static const struct {
-	enum inject_result result;
-	enum err_code code;
-	enum fake_milter milter;
-	int status; /* 0: taken */
-	int state;
-	int syncs; /* the milter's included */
-} verdicts[] = {
-	{INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 0, EMAIL_SENT, 1},
-	{INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 0, EMAIL_STAGED, 1},
-	{INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, EMAIL_REFUSED, 1},
-	{INJECT_REJECTED, ERR_INVALID, MILTER_REFUSES, 403, EMAIL_REFUSED, 1},
-	{INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, -1, 1},
-	{INJECT_REJECTED, ERR_TOO_LARGE, MILTER_RECORDS, 413, -1, 2},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 503, -1, 1},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 500, EMAIL_STAGED, 2},
-	{INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_REFUSES, 503, EMAIL_REFUSED, 2},
-	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 500, EMAIL_STAGED, 1},
-	{INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 500, EMAIL_STAGED, 2},
-};
-
-/* Postfix answers after the milter: what both have said. Staging alone waits
- * for no disk; before the client hears anything, somebody has. */
-static void test_after_verdict(void **state)
-{
-	struct send_rig *rig = *state;
-
-	fake_inject_verdict_first(rig->inject);
-	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
-		const struct problem *problem = &rig->problems[0];
-		int before;
-
-		rig->inject->result = verdicts[i].result;
-		rig->inject->code = verdicts[i].code;
-		rig->inject->milter = verdicts[i].milter;
-		before = count_syncs();
-		send_from(rig, "hello@example.com");
-		assert_int_equal(count_syncs() - before, verdicts[i].syncs);
-		if (verdicts[i].status)
-			assert_int_equal(problem_status(problem), verdicts[i].status);
-		else
-			assert_int_equal(problem->kind, PROBLEM_NONE);
-		assert_int_equal(send_rig_state(rig, 0), verdicts[i].state);
-	}
-}
-
-static void test_too_many_under_way(void **state)
-{
-	struct send_rig *rig = *state;
-
-	rig->worker.conf->submission.max_pending = 3;
-	rig->budget.emails.taken = 3;
-	send_from(rig, "hello@example.com");
-	assert_int_equal(problem_status(&rig->problems[0]), 503);
-	assert_int_equal(rig->inject->submitted, 0);
-	assert_int_equal(rig->budget.emails.taken, 3);
-	rig->budget.emails.taken = 2;
-	send_from(rig, "hello@example.com");
-	assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
-	assert_int_equal(rig->budget.emails.taken, 2);
 }
 
 static const struct {
@@ -286,17 +173,14 @@ static void test_large_are_composed_elsewhere(void **state)
 {
 	struct send_rig *rig = *state;
 	struct outgoing emails[3];
-	const struct send_spec spec = {
-		.outgoing = emails, .n = ARRAY_SIZE(emails), .done = send_rig_on_done};
+	const struct send_spec spec = {.outgoing = emails, .n = ARRAY_SIZE(emails)};
 	struct event *event;
 	int rounds = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
 		large_email(LARGE, &emails[i]);
-	rig->done = 0;
-	send_emails(&rig->request, &spec);
+	send_rig_begin(rig, &spec);
 	assert_int_equal(rig->done, 0);
-	assert_int_equal(rig->budget.emails.taken, ARRAY_SIZE(emails));
 	event = event_new(rig->worker.base, -1, 0, count_round, &rounds);
 	event_active(event, EV_READ, 0);
 	while (rig->done == 0)
@@ -316,15 +200,17 @@ static void test_memory_is_counted(void **state)
 	struct send_rig *rig = *state;
 	struct budget_share *share = &rig->request.admission.share;
 	struct outgoing email;
-	const struct send_spec spec = {.outgoing = &email, .n = 1, .done = send_rig_on_done};
+	const struct send_spec spec = {.outgoing = &email, .n = 1};
 
 	large_email(LARGE, &email);
-	send_rig_send(rig, &spec);
-	assert_int_equal(rig->sent, 1);
+	send_rig_begin(rig, &spec);
+	while (rig->inject->submitted == 0)
+		event_base_loop(rig->worker.base, EVLOOP_ONCE);
 	assert_in_range(share->held, 4 * LARGE, 6 * LARGE);
 	assert_int_equal(share->bytes, share->held);
 	assert_int_equal(rig->budget.used, share->held);
-	budget_give_back(share);
+	send_rig_wait(rig);
+	assert_int_equal(rig->sent, 1);
 	assert_int_equal(rig->budget.used, 0);
 }
 
@@ -335,10 +221,8 @@ static void test_memory_is_bounded(void **state)
 	struct budget_share *share = &rig->request.admission.share;
 	struct budget_share others = {0};
 	struct outgoing emails[20];
-	const struct send_spec spec = {.outgoing = emails,
-		.n = ARRAY_SIZE(emails),
-		.permissive = true,
-		.done = send_rig_on_done};
+	const struct send_spec spec = {
+		.outgoing = emails, .n = ARRAY_SIZE(emails), .permissive = true};
 
 	for (int round = 0; round < 3; round++) {
 		struct admission_limits *limits = &rig->request.admission.limits;
@@ -373,47 +257,6 @@ static void test_store_fails(void **state)
 	assert_int_equal(send_rig_state(rig, 0), -1);
 }
 
-/* After a few that wait unrecorded clients are told so, and one line says why;
- * one that is recorded ends that. */
-static void test_milter_not_in_charge(void **state)
-{
-	static const char event[] = " error event=milter_not_in_charge";
-	struct send_rig *rig = *state;
-	struct log *log = log_new("test", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
-	_cleanup_free_ char *said = NULL;
-	struct catch catch = catch_stderr();
-	const char *first;
-
-	rig->worker.log = log;
-	rig->inject->milter = MILTER_AWAY;
-	for (int i = 0; i < RECORD_GATE_LATE; i++) {
-		send_from(rig, "hello@example.com");
-		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
-		assert_int_equal(send_rig_state(rig, 0), EMAIL_STAGED);
-	}
-	for (int i = 0; i < 3; i++) {
-		send_from(rig, "hello@example.com");
-		assert_int_equal(problem_status(&rig->problems[0]), 503);
-		assert_int_equal(send_rig_state(rig, 0), -1);
-	}
-	assert_int_equal(rig->inject->submitted, RECORD_GATE_LATE);
-	rig->inject->milter = MILTER_RECORDS;
-	do /* until it is time for a try */
-		send_from(rig, "hello@example.com");
-	while (problem_status(&rig->problems[0]) == 503 && usleep(20000) == 0);
-	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
-	send_from(rig, "hello@example.com");
-	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
-	said = catch_end(&catch);
-	first = strstr(said, event);
-	assert_non_null(first);
-	assert_null(strstr(first + 1, event));
-	assert_non_null(strstr(first, "postern-milter is not running"));
-	assert_non_null(strstr(first, "event=milter_in_charge"));
-	rig->worker.log = NULL;
-	log_free(log);
-}
-
 static int parse_nothing(
 	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
@@ -426,8 +269,7 @@ static int parse_nothing(
 /* A fault of our own in a parser is no request without emails. */
 static void test_parser_without_a_problem(void **state)
 {
-	static const struct send_dialect dialect = {
-		.parse = parse_nothing, .done = send_rig_on_done};
+	static const struct send_dialect dialect = {.parse = parse_nothing};
 	struct send_rig *rig = *state;
 	struct request *request = mem_new(struct request);
 	size_t place = 0;
@@ -450,19 +292,13 @@ int main(void)
 		test(test_sent),
 		test(test_milter_away),
 		test(test_milter_refuses),
-		test(test_submission_fails),
-		test(test_unknown_but_recorded),
-		test(test_after_verdict),
-		test(test_staged_durably),
 		test(test_parser_without_a_problem),
-		test(test_too_many_under_way),
 		test(test_forbidden),
 		test(test_too_large),
 		test(test_large_are_composed_elsewhere),
 		test(test_memory_is_counted),
 		test(test_memory_is_bounded),
 		test(test_store_fails),
-		test(test_milter_not_in_charge),
 	};
 	int failed;
 

@@ -216,52 +216,6 @@ static void test_both_or_none(void **state)
 	store_email_clear(&email);
 }
 
-static void test_doubt(void **state)
-{
-	struct temp_db *temp = *state;
-	enum email_state after = EMAIL_REFUSED;
-	struct email staged, sent, refused;
-	char *refusal = NULL;
-
-	stage(temp, 0, &staged);
-	stage(temp, 0, &sent);
-	stage(temp, 0, &refused);
-	store_email_record(temp->db, sent.ticket, "Q", 1, NULL);
-	store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL);
-	assert_int_equal(store_email_doubt(temp->db, staged.ticket, NULL), 0);
-	assert_int_equal(store_email_doubt(temp->db, refused.ticket, NULL), 0);
-	assert_int_equal(store_email_doubt(temp->db, sent.ticket, NULL), 1);
-	assert_int_equal(store_email_outcome(temp->db, sent.id, &after, &refusal, NULL), 1);
-	assert_int_equal(after, EMAIL_STAGED);
-	assert_int_equal(store_email_record(temp->db, sent.ticket, "R", 2, NULL), 1);
-	store_email_clear(&staged);
-	store_email_clear(&sent);
-	store_email_clear(&refused);
-}
-
-static void test_unstage(void **state)
-{
-	struct temp_db *temp = *state;
-	struct email staged, sent, refused;
-
-	stage(temp, 0, &staged);
-	stage(temp, 0, &sent);
-	stage(temp, 0, &refused);
-	assert_int_equal(store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
-	assert_int_equal(store_email_refuse(temp->db, refused.ticket, "Q", "no", 1, NULL), 1);
-	assert_int_equal(store_email_unstage(temp->db, staged.id, NULL), 0);
-	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 1);
-	assert_int_equal(store_email_unstage(temp->db, staged.ticket, NULL), 0);
-	assert_int_equal(store_email_unstage(temp->db, sent.ticket, NULL), 0);
-	assert_int_equal(store_email_doubt(temp->db, sent.ticket, NULL), 1);
-	assert_int_equal(store_email_unstage(temp->db, sent.ticket, NULL), 0);
-	assert_int_equal(store_email_unstage(temp->db, refused.ticket, NULL), 0);
-	assert_int_equal(temp_db_number(temp->db, sql_rows), 4);
-	store_email_clear(&staged);
-	store_email_clear(&sent);
-	store_email_clear(&refused);
-}
-
 static void test_retract(void **state)
 {
 	struct temp_db *temp = *state;
@@ -411,9 +365,7 @@ int main(void)
 		TEST(no_doubles),
 		TEST(in_committer),
 		TEST(both_or_none),
-		TEST(unstage),
 		TEST(retract),
-		TEST(doubt),
 		TEST(nobody),
 		TEST(scope),
 		TEST(get_none),

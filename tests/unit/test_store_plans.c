@@ -396,7 +396,6 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 {
 	const struct email_scope scope = {tenant->company_id, tenant->domain, true};
-	struct email_recall recall;
 	struct email_ticket ticket;
 	enum email_state state;
 	struct email email, got;
@@ -414,12 +413,7 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	store_email_record(db, email.ticket, "Q", 1, NULL);
 	store_email_record(db, email.ticket, "Q", 1, NULL);
 	store_email_refuse(db, email.ticket, "Q", "no", 1, NULL);
-	store_email_doubt(db, "none", NULL);
-	assert_int_equal(store_email_prove(db, email.ticket, NULL), 1);
-	assert_int_equal(store_email_spend(db, email.ticket, NULL), 1);
-	assert_int_equal(store_email_recall(db, email.id, &recall, NULL), 1);
-	store_email_recall_clear(&recall);
-	store_email_unstage(db, "none", NULL);
+	assert_int_equal(store_email_answered(db, email.id, NULL), 1);
 	store_email_retract(db, "none", NULL);
 	assert_int_equal(store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
 	free(refusal);
@@ -629,14 +623,14 @@ static const struct {
 	{"WHERE e.ticket = $what", "SEARCH r USING PRIMARY KEY (email=?)"},
 	{"WHERE e.id = $what AND e.state = 'staged'", "(id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
-	{"OR company_id = $company) AND state = $state", "(id=?)"},
-	{"THEN $run ELSE run END WHERE id = $id", "(id=?)"},
+	{"WHERE id = $id AND state = $state", "(id=?)"},
+	{"last_event = NULL, closed = 0 WHERE id = $id", "(id=?)"},
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired", "(company_id=? AND key_hash=?)"},
 	{"FROM idempotency WHERE created_us <= $expired"
 	 " ORDER BY created_us LIMIT $max)",
 		"idempotency_by_age (created_us<?)"},
-	{"e.queue_id IS NULL AND e.created_us <= $old LIMIT $max)",
+	{"FROM outbox o WHERE o.email = e.seq) LIMIT $max)",
 		"SEARCH e USING INDEX email_staged (company_id=? AND created_us<?)"},
 	{"FROM superseded_ticket WHERE created_us <= $old"
 	 " ORDER BY created_us LIMIT $max)",

@@ -1,27 +1,20 @@
 /*
  * record_watch: a timer that looks at the store while an email waits for its
- * record, and the gate of all workers.
+ * record.
  *
- * Threads: the worker's; the gate's functions are for any. Its mutex is held
- * for the few instructions of one look, and not taken while no email is late.
+ * Threads: the outbox's; record_watch_cause() is for any.
  */
-#include "httpd/send/record_watch.h"
+#include "httpd/outbox/record_watch.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/queue.h>
 
 #include "core/base/clock.h"
-#include "core/base/id.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/socket.h"
-#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_run.h"
 
@@ -153,139 +146,7 @@ void record_watch_add(struct record_watch *watch, struct watched *watched)
 	set_timer(watch);
 }
 
-enum { TRY_US = RECORD_GATE_TRY_MS * 1000, LISTS = 256 };
-
-/* A company with late emails, until the next that is recorded. */
-struct late_company {
-	char id[ID_SIZE];
-	unsigned late;
-	uint64_t decided; /* the gate's, at the first of them */
-	int64_t try_us;   /* when one may pass again */
-	LIST_ENTRY(late_company) link;
-};
-
-LIST_HEAD(late_list, late_company);
-
-struct record_gate {
-	atomic_bool blamed;
-	_Atomic uint64_t decided; /* emails */
-	atomic_uint companies_n;  /* in the lists, which have the mutex */
-	pthread_mutex_t mutex;
-	struct late_list lists[LISTS];
-};
-
-struct record_gate *record_gate_new(void)
-{
-	struct record_gate *gate = mem_new(struct record_gate);
-
-	pthread_mutex_init(&gate->mutex, NULL);
-	return gate;
-}
-
-static void forget(struct record_gate *gate, struct late_company *company)
-{
-	LIST_REMOVE(company, link);
-	free(company);
-	atomic_fetch_sub(&gate->companies_n, 1);
-}
-
-void record_gate_free(struct record_gate *gate)
-{
-	if (gate == NULL)
-		return;
-	for (size_t i = 0; i < LISTS; i++)
-		while (!LIST_EMPTY(&gate->lists[i]))
-			forget(gate, LIST_FIRST(&gate->lists[i]));
-	pthread_mutex_destroy(&gate->mutex);
-	free(gate);
-}
-
-static struct late_list *list_of(struct record_gate *gate, const char *company_id)
-{
-	unsigned hash = 0;
-
-	for (const char *p = company_id; *p; p++)
-		hash = hash * 31 + (unsigned char)*p;
-	return &gate->lists[hash % LISTS];
-}
-
-/* NULL when none of its emails is late. With the mutex. */
-static struct late_company *find(struct record_gate *gate, const char *company_id)
-{
-	struct late_company *company;
-
-	LIST_FOREACH(company, list_of(gate, company_id), link)
-		if (str_eq(company->id, company_id))
-			return company;
-	return NULL;
-}
-
-bool record_gate_enter(struct record_gate *gate, const char *company_id, int64_t now_us)
-{
-	struct late_company *company;
-	bool passes = true;
-
-	if (atomic_load(&gate->companies_n) == 0)
-		return true;
-	pthread_mutex_lock(&gate->mutex);
-	company = find(gate, company_id);
-	if (company && company->late >= RECORD_GATE_LATE) {
-		passes = now_us >= company->try_us;
-		if (passes)
-			company->try_us = now_us + TRY_US;
-	}
-	pthread_mutex_unlock(&gate->mutex);
-	return passes;
-}
-
-enum record_gate_news record_gate_late(
-	struct record_gate *gate, const char *company_id, int64_t now_us)
-{
-	uint64_t decided = atomic_load(&gate->decided);
-	enum record_gate_news news = RECORD_GATE_NO_NEWS;
-	struct late_company *company;
-
-	pthread_mutex_lock(&gate->mutex);
-	company = find(gate, company_id);
-	if (company == NULL) {
-		company = mem_new(struct late_company);
-		*stpncpy(company->id, company_id, ID_SIZE - 1) = '\0';
-		company->decided = decided;
-		LIST_INSERT_HEAD(list_of(gate, company_id), company, link);
-		atomic_fetch_add(&gate->companies_n, 1);
-	}
-	if (++company->late == RECORD_GATE_LATE) {
-		company->try_us = now_us + TRY_US;
-		if (company->decided != decided)
-			news = RECORD_GATE_SHUT;
-		else if (!atomic_exchange(&gate->blamed, true))
-			news = RECORD_GATE_BLAMED;
-	}
-	pthread_mutex_unlock(&gate->mutex);
-	return news;
-}
-
-bool record_gate_decided(struct record_gate *gate, const char *company_id)
-{
-	struct late_company *company;
-
-	atomic_fetch_add(&gate->decided, 1);
-	if (atomic_load(&gate->companies_n) > 0) {
-		pthread_mutex_lock(&gate->mutex);
-		company = find(gate, company_id);
-		if (company)
-			forget(gate, company);
-		pthread_mutex_unlock(&gate->mutex);
-	}
-	return atomic_load(&gate->blamed) && atomic_exchange(&gate->blamed, false);
-}
-
-bool record_gate_is_blamed(struct record_gate *gate)
-{
-	return atomic_load(&gate->blamed);
-}
-
-const char *record_gate_cause(struct postfix_run *run, const struct conf *conf)
+const char *record_watch_cause(struct postfix_run *run, const struct conf *conf)
 {
 	int milter;
 

@@ -1,0 +1,202 @@
+/*
+ * store_message: the messages of emails, in rows and in files.
+ *
+ * Threads: a handle is used by one thread at a time; files by any.
+ */
+#include "core/store/store_message.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/store/row.h"
+
+static char *folder_of(const char *database)
+{
+	return mem_printf("%s-messages", database);
+}
+
+static char *path_of(const char *database, const char *id)
+{
+	return mem_printf("%s-messages/%s", database, id);
+}
+
+static int failed(const char *path, struct err *err)
+{
+	return err_set(err, ERR_TEMPORARY, "%s: %s", path, strerror(errno));
+}
+
+static int write_all(int fd, const struct buf *message)
+{
+	size_t done = 0;
+
+	while (done < message->len) {
+		ssize_t n = write(fd, message->data + done, message->len - done);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return fsync(fd);
+}
+
+static int sync_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int result = fd < 0 ? -1 : fsync(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
+
+int store_message_write(
+	const char *database, const char *id, const struct buf *message, struct err *err)
+{
+	_cleanup_free_ char *folder = folder_of(database);
+	_cleanup_free_ char *path = path_of(database, id);
+	int fd, result;
+
+	if (message->len <= MESSAGE_FILE_BYTES)
+		return 0;
+	if (mkdir(folder, 0750) < 0 && errno != EEXIST)
+		return failed(folder, err);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return failed(path, err);
+	result = write_all(fd, message);
+	if (result < 0)
+		failed(path, err);
+	close(fd);
+	if (result == 0 && sync_folder(folder) < 0)
+		result = failed(folder, err);
+	if (result < 0)
+		unlink(path);
+	return result;
+}
+
+void store_message_discard(const char *database, const char *id)
+{
+	_cleanup_free_ char *path = path_of(database, id);
+
+	unlink(path);
+}
+
+int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO message (email, size, content)"
+		" SELECT seq, $size, $content"
+		" FROM email"
+		" WHERE id = $id";
+	bool in_row = message->len <= MESSAGE_FILE_BYTES;
+
+	return db_change(db, sql_add,
+		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", (int64_t)message->len),
+			       DB_BLOB("$content", in_row ? message->data : NULL,
+				       in_row ? message->len : 0)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+static int read_file(const char *path, int64_t size, struct buf *message_r, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat status;
+	int found = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : failed(path, err);
+	if (fstat(fd, &status) == 0 && status.st_size == size) {
+		char *data = buf_reserve(message_r, (size_t)size);
+		int64_t done = 0;
+		ssize_t n = 1;
+
+		while (done < size && n > 0) {
+			n = read(fd, data + done, (size_t)(size - done));
+			done += n > 0 ? n : 0;
+		}
+		found = n < 0 ? failed(path, err) : done == size;
+		if (found > 0)
+			buf_wrote(message_r, (size_t)size);
+	}
+	close(fd);
+	return found;
+}
+
+int store_message_read(
+	struct db *db, const char *database, const char *id, struct buf *message_r, struct err *err)
+{
+	static const char sql_read[] =
+		"SELECT m.size, m.content"
+		" FROM email e"
+		" JOIN message m ON m.email = e.seq"
+		" WHERE e.id = $id";
+	_cleanup_free_ char *path = path_of(database, id);
+	struct db_stmt *stmt;
+	const void *content;
+	int64_t size;
+	size_t len;
+	int found;
+
+	if (db_start(db, sql_read, DB_PARAMS(DB_TEXT("$id", id)), &stmt, err) < 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found <= 0)
+		return found;
+	size = db_int(stmt, 0);
+	content = db_blob(stmt, 1, &len);
+	if (content)
+		buf_add(message_r, content, len);
+	db_reset(stmt);
+	return content ? 1 : read_file(path, size, message_r, err);
+}
+
+/* Whether the email has a message: 1, 0, -1. */
+static int has_message(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_has[] =
+		"SELECT 1"
+		" FROM email e"
+		" JOIN message m ON m.email = e.seq"
+		" WHERE e.id = $id";
+	int64_t one;
+
+	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
+}
+
+/* A file that is being written has no row yet. */
+static bool is_old(int folder_fd, const char *name, int64_t min_age_s)
+{
+	struct stat status;
+
+	return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(status.st_mode) && status.st_mtime + min_age_s <= time(NULL);
+}
+
+int store_message_sweep(struct db *db, const char *database, int64_t min_age_s, struct err *err)
+{
+	_cleanup_free_ char *folder = folder_of(database);
+	DIR *files = opendir(folder);
+	const struct dirent *file;
+	int removed = 0, has = 0;
+
+	if (files == NULL)
+		return errno == ENOENT ? 0 : failed(folder, err);
+	while (has >= 0 && (file = readdir(files)) != NULL) {
+		char id[ID_SIZE];
+
+		if (!id_parse(file->d_name, id) || !is_old(dirfd(files), file->d_name, min_age_s))
+			continue;
+		has = has_message(db, id, err);
+		if (has == 0 && unlinkat(dirfd(files), file->d_name, 0) == 0)
+			removed++;
+	}
+	closedir(files);
+	return has < 0 ? -1 : removed;
+}

@@ -1,0 +1,40 @@
+/*
+ * store_message: the messages of emails, as they go to Postfix.
+ *
+ * Where a message lies is known here alone: a small one in its row, a large one in
+ * a file beside the database, so that no commit is long. The file is complete and
+ * durable before the commit that adds its row, and is removed after the row:
+ * what a crash leaves behind is a file without a row, which
+ * store_message_sweep() removes.
+ */
+#ifndef POSTERN_STORE_STORE_MESSAGE_H
+#define POSTERN_STORE_STORE_MESSAGE_H
+
+#include "core/base/buf.h"
+#include "core/base/id.h"
+#include "core/db/db.h"
+
+/* A message of more bytes is a file. SQLite writes a BLOB of that size, and copies
+ * it from its log, in 0.2 ms; a file costs a sync of its own. */
+enum { MESSAGE_FILE_BYTES = 32 * 1024 };
+
+/* Before the commit, on any thread: writes the file of a message that is to have
+ * one, and syncs it. database is the path of the database. ERR_TEMPORARY when the
+ * disk is full. */
+int store_message_write(
+	const char *database, const char *id, const struct buf *message, struct err *err);
+/* The message will not be added after all, or its row has gone. No file is fine. */
+void store_message_discard(const char *database, const char *id);
+
+/* Adds the row of the email's message. In the transaction that stages the email. */
+int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err);
+
+/* 1 and the message; 0 when there is none, or its file is missing or cut; -1. */
+int store_message_read(struct db *db, const char *database, const char *id, struct buf *message_r,
+	struct err *err);
+
+/* Removes the files of emails that have no message, of those that were there
+ * before the call and are older than min_age_s: how many, or -1. */
+int store_message_sweep(struct db *db, const char *database, int64_t min_age_s, struct err *err);
+
+#endif

@@ -1,0 +1,380 @@
+/*
+ * store_outbox: the emails that are to be handed to Postfix.
+ *
+ * Threads: a handle is used by one thread at a time.
+ */
+#include "core/store/store_outbox.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/store/row.h"
+#include "core/store/store_event.h"
+
+enum {
+	/* cleanup(8) has written the queue file within, or waits for a disk that
+	 * does not answer. */
+	CLEANUP_US = 10 * 1000 * 1000,
+	/* From a line in Postfix's log to its file. */
+	LOG_LAG_US = 2 * 1000 * 1000,
+	LOOK_AGAIN_US = 1000 * 1000,
+};
+
+int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO outbox (email, company_id, size, due_us, ticket_used)"
+		" SELECT seq, company_id, $size, $due, $due = 0"
+		" FROM email"
+		" WHERE id = $id";
+
+	return db_change(db, sql_add,
+		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$due", due_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_outbox_remove(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_message[] =
+		"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	static const char sql_remove[] =
+		"DELETE FROM outbox WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", id));
+
+	if (db_change(db, sql_message, params, err) < 0)
+		return -1;
+	return db_change(db, sql_remove, params, err);
+}
+
+int store_outbox_put_off(
+	struct db *db, const char *id, const struct outbox_delay *delay, struct err *err)
+{
+	static const char sql_put_off[] =
+		"UPDATE outbox"
+		" SET due_us = $due, ticket_used = $used, attempts = attempts + $failed,"
+		" reason = $reason, looked_us = 0"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+
+	return db_change(db, sql_put_off,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", delay->due_us),
+			DB_INT("$used", delay->ticket_used), DB_INT("$failed", delay->failed),
+			DB_TEXT("$reason", delay->reason)),
+		err);
+}
+
+int store_outbox_fail(
+	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
+{
+	static const char sql_ticket[] =
+		"INSERT OR IGNORE INTO superseded_ticket (ticket, email_id, created_us)"
+		" SELECT ticket, id, created_us"
+		" FROM email"
+		" WHERE id = $id AND state <> 'refused'";
+	static const char sql_fail[] =
+		"UPDATE email"
+		" SET state = 'refused', decided_us = $now, last_event = 'failed',"
+		" refusal = $reason, ticket = $ticket"
+		" WHERE id = $id AND state <> 'refused'";
+	char ticket[SECRET_TICKET_SIZE];
+
+	secret_ticket(ticket);
+	if (db_change(db, sql_ticket, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ||
+		db_change(db, sql_fail,
+			DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
+				DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
+			err) < 0)
+		return -1;
+	return store_outbox_remove(db, id, err);
+}
+
+int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_us, struct err *err)
+{
+	static const char sql_looked[] =
+		"UPDATE outbox"
+		" SET looked_us = $now, due_us = $now + $again"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+
+	if (found)
+		return store_outbox_remove(db, id, err);
+	return db_change(db, sql_looked,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
+			DB_INT("$again", LOOK_AGAIN_US)),
+		err);
+}
+
+int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
+{
+	static const char sql_hurry[] =
+		"UPDATE outbox SET due_us = $now WHERE due_us > $now AND (attempts > 0 OR ticket_used)";
+
+	return db_change(db, sql_hurry, DB_PARAMS(DB_INT("$now", now_us)), err);
+}
+
+int store_outbox_reopen(struct db *db, struct err *err)
+{
+	static const char sql_reopen[] = "UPDATE outbox SET due_us = 1 WHERE due_us = 0";
+
+	return db_change(db, sql_reopen, NULL, err);
+}
+
+/* What is due, with all that decides what is done. */
+struct candidate {
+	struct outbox_row row;
+	int64_t created_us;
+	int64_t looked_us;
+	enum email_state state;
+	enum email_way way;
+	bool ticket_used;
+	bool heard; /* the log told of the message, behind cleanup(8) */
+	bool ended; /* and that it is at its end, under its ticket */
+	char *reason;
+};
+
+static const char *const ways[] = {"any", "sendmail", "smtp", "spent"};
+static const struct row_words way_words = {ways, ARRAY_SIZE(ways), false};
+
+static const struct row_field fields[] = {
+	ROW_FIELD_AS(candidate, row.id, ROW_ID, "id"),
+	ROW_FIELD_AS(candidate, row.company_id, ROW_ID, "company_id"),
+	ROW_FIELD_AS(candidate, row.ticket, ROW_ID, "ticket"),
+	ROW_FIELD_AS(candidate, row.sender, ROW_TEXT, "sender"),
+	ROW_FIELD_AS(candidate, row.queue_id, ROW_TEXT, "queue_id"),
+	ROW_FIELD_AS(candidate, row.decided_us, ROW_INT64, "decided_us"),
+	ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
+	ROW_FIELD_AS(candidate, row.attempts, ROW_UINT, "attempts"),
+	ROW_FIELD_AS(candidate, row.utf8, ROW_BOOL, "utf8"),
+	ROW_FIELD(candidate, created_us, ROW_INT64),
+	ROW_FIELD(candidate, looked_us, ROW_INT64),
+	ROW_WORD(candidate, state, ROW_ENUM, "state", &store_email_states),
+	ROW_WORD(candidate, way, ROW_ENUM, "way", &way_words),
+	ROW_FIELD(candidate, ticket_used, ROW_BOOL),
+	ROW_FIELD(candidate, heard, ROW_BOOL),
+	ROW_FIELD(candidate, ended, ROW_BOOL),
+	ROW_FIELD(candidate, reason, ROW_TEXT),
+};
+static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
+
+/* Some of each company, from the one behind $behind on. */
+static const char sql_due[] =
+	"WITH RECURSIVE owner (id) AS (SELECT min(company_id)"
+	"   FROM outbox"
+	"   WHERE due_us > 0 AND company_id > $behind"
+	"   UNION ALL SELECT (SELECT min(n.company_id)"
+	"     FROM outbox n"
+	"     WHERE n.due_us > 0 AND n.company_id > owner.id)"
+	"   FROM owner"
+	"   WHERE owner.id IS NOT NULL)"
+	" SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
+	" o.size, o.attempts, e.created_us, o.looked_us, e.state, e.way, o.ticket_used,"
+	" o.reason,"
+	" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
+	" EXISTS (SELECT 1"
+	"   FROM email_recipient r"
+	"   WHERE r.email = e.seq AND r.address GLOB '*[^ -~]*') AS utf8,"
+	" e.state = 'sent' AND EXISTS (SELECT 1"
+	"   FROM email_recipient r"
+	"   WHERE r.email = e.seq"
+	"   AND r.changed_us >= e.decided_us - e.decided_us % 1000000"
+	"   AND r.state NOT IN ('queued', 'unknown')) AS heard"
+	" FROM owner"
+	" CROSS JOIN outbox o"
+	" CROSS JOIN email e ON e.seq = o.email"
+	" WHERE o.email IN (SELECT p.email"
+	"   FROM outbox p"
+	"   WHERE p.company_id = owner.id AND p.due_us > 0 AND p.due_us <= $now"
+	"   ORDER BY p.due_us"
+	"   LIMIT $each)"
+	" LIMIT $rows";
+
+static void give(struct outbox_taken *taken, struct candidate *candidate, enum outbox_task task)
+{
+	taken->items = mem_append(taken->items, taken->n, sizeof(*taken->items));
+	taken->items[taken->n] = candidate->row;
+	taken->items[taken->n++].task = task;
+	candidate->row.sender = candidate->row.queue_id = NULL;
+}
+
+static int leave(
+	struct db *db, struct candidate *candidate, struct outbox_taken *taken, struct err *err)
+{
+	if (store_outbox_remove(db, candidate->row.id, err) < 0)
+		return -1;
+	give(taken, candidate, OUTBOX_GONE);
+	return 0;
+}
+
+static int delay(struct db *db, const char *id, int64_t due_us, struct err *err)
+{
+	static const char sql_delay[] =
+		"UPDATE outbox"
+		" SET due_us = $due"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+
+	return db_change(db, sql_delay, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", due_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+static int hold(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_hold[] =
+		"UPDATE outbox"
+		" SET due_us = 0, ticket_used = 1, looked_us = 0"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+
+	return db_change(db, sql_hold, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 0;
+}
+
+static int submit(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
+	struct outbox_taken *taken, struct err *err)
+{
+	struct outbox_row *row = &candidate->row;
+
+	if (candidate->state == EMAIL_SENT || candidate->ticket_used ||
+		candidate->way != terms->way) {
+		struct email email = {.state = candidate->state, .way = terms->way};
+
+		secret_ticket(row->ticket);
+		memcpy(email.id, row->id, sizeof(email.id));
+		memcpy(email.ticket, row->ticket, sizeof(email.ticket));
+		if (store_email_supersede(db, &email, err) < 0)
+			return -1;
+		taken->renewed++;
+	}
+	if (hold(db, row->id, err) < 0)
+		return -1;
+	give(taken, candidate, OUTBOX_SUBMIT);
+	return 0;
+}
+
+static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
+	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
+{
+	struct outbox_row *row = &candidate->row;
+	int64_t ready_us = row->decided_us + CLEANUP_US;
+
+	if (candidate->way != EMAIL_WAY_SMTP || candidate->heard || row->queue_id == NULL ||
+		*row->queue_id == '\0')
+		return leave(db, candidate, taken, err);
+	if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
+		return delay(db, row->id, ready_us, err);
+	if (candidate->looked_us > 0 && log_end_us > candidate->looked_us + LOG_LAG_US)
+		return submit(db, terms, candidate, taken, err);
+	if (candidate->looked_us > 0)
+		return delay(db, row->id, terms->now_us + LOOK_AGAIN_US, err);
+	if (hold(db, row->id, err) < 0)
+		return -1;
+	give(taken, candidate, OUTBOX_LOOK);
+	return 0;
+}
+
+static int take_staged(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
+	struct outbox_taken *taken, struct err *err)
+{
+	const struct outbox_row *row = &candidate->row;
+
+	if (candidate->ended)
+		return leave(db, candidate, taken, err);
+	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
+		_cleanup_free_ char *reason = mem_printf(
+			"The mail server did not take the email in time%s%s",
+			candidate->reason ? ": " : ".", candidate->reason ? candidate->reason : "");
+
+		if (store_outbox_fail(db, row->id, reason, terms->now_us, err) < 0)
+			return -1;
+		give(taken, candidate, OUTBOX_GONE);
+		return 0;
+	}
+	return submit(db, terms, candidate, taken, err);
+}
+
+static int take(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
+	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
+{
+	switch (candidate->state) {
+	case EMAIL_STAGED:
+		return take_staged(db, terms, candidate, taken, err);
+	case EMAIL_SENT:
+		return take_sent(db, terms, log_end_us, candidate, taken, err);
+	case EMAIL_REFUSED:
+		break;
+	}
+	return leave(db, candidate, taken, err);
+}
+
+static int find_due(struct db *db, const struct outbox_terms *terms, const char *behind,
+	struct rows *rows_r, struct err *err)
+{
+	return row_list(db, sql_due,
+		DB_PARAMS(DB_TEXT("$behind", behind), DB_INT("$now", terms->now_us),
+			DB_INT("$each", terms->rows_each), DB_INT("$rows", terms->rows)),
+		&candidate_type, ROWS_ALL, rows_r, err);
+}
+
+int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
+	struct err *err)
+{
+	struct candidate *items;
+	struct log_state log;
+	struct rows rows;
+	int64_t bytes = 0;
+	size_t i = 0;
+	int result;
+
+	*taken_r = (struct outbox_taken){0};
+	if (store_log_state(db, &log, err) < 0 ||
+		find_due(db, terms, terms->behind, &rows, err) < 0 ||
+		(rows.n == 0 && *terms->behind && find_due(db, terms, "", &rows, err) < 0))
+		return -1;
+	items = rows.items;
+	for (result = 0; i < rows.n && result == 0; i++) {
+		if (i > 0 && bytes + items[i].row.size > terms->bytes)
+			break;
+		bytes += items[i].row.size;
+		memcpy(taken_r->last, items[i].row.company_id, ID_SIZE);
+		result = take(db, terms, log.end_us, &items[i], taken_r, err);
+	}
+	row_list_free(&candidate_type, rows.items, rows.n);
+	if (result < 0)
+		store_outbox_taken_clear(taken_r);
+	return result;
+}
+
+void store_outbox_taken_clear(struct outbox_taken *taken)
+{
+	for (size_t i = 0; i < taken->n; i++) {
+		free(taken->items[i].sender);
+		free(taken->items[i].queue_id);
+	}
+	free(taken->items);
+	*taken = (struct outbox_taken){0};
+}
+
+int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err)
+{
+	static const char sql_next[] =
+		"SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1";
+
+	return row_number(db, sql_next, NULL, due_us_r, err);
+}
+
+int store_outbox_sizes(struct db *db,
+	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
+	struct err *err)
+{
+	static const char sql_sizes[] =
+		"SELECT company_id, sum(size), count(*)"
+		" FROM outbox"
+		" GROUP BY company_id";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_sizes, NULL, &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1)
+		each(arg, db_text(stmt, 0), db_int(stmt, 1), db_int(stmt, 2));
+	return found;
+}

@@ -1,0 +1,124 @@
+/*
+ * store_outbox: the emails that are to be handed to Postfix.
+ *
+ * A row is added in the commit that stages its email, with the message
+ * (store_message), and goes when Postfix is known to have the message, or when the
+ * email has come to another end. What is in hand (due_us is 0) belongs to the
+ * dispatcher of a running postern-httpd; everything else is taken by
+ * store_outbox_take() when it is due.
+ *
+ * What taking an email does, by the state of its row; the first that fits decides:
+ *
+ *   email     besides                           is
+ *   --------- --------------------------------- ----------------------------------
+ *   refused   any                               removed from the outbox
+ *   sent      not by SMTP, or a test            removed: the maildrop has kept it
+ *                                               until its queue file was complete
+ *   sent      the log told of it                removed: it was in the queue
+ *   sent      recorded a moment ago             put off: cleanup may be at work
+ *   sent      the queue was looked at, and the  staged again with a new ticket, to
+ *             log was read beyond that          be submitted
+ *   sent      the queue was looked at           put off, until the log is read
+ *   sent      any                               to be looked for in the queue
+ *   staged    the log told of its ticket        removed: Postfix has ended it
+ *   staged    its lifetime is over              failed
+ *   staged    the ticket may have been used,    to be submitted with a new ticket
+ *             or was for another way
+ *   staged    any                               to be submitted
+ */
+#ifndef POSTERN_STORE_STORE_OUTBOX_H
+#define POSTERN_STORE_STORE_OUTBOX_H
+
+#include "core/base/id.h"
+#include "core/base/secret.h"
+#include "core/db/db.h"
+#include "core/store/store_email.h"
+
+/* In the transaction that has staged the email and added its message, of which
+ * size is the length. due_us 0: the caller has it in hand, and is about to submit
+ * it. 0 or -1. */
+int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err);
+
+/* It leaves the outbox, and its message goes: 1, 0 when it is not there, -1. The
+ * caller discards its file (store_message_discard()). */
+int store_outbox_remove(struct db *db, const char *id, struct err *err);
+
+/* It is let out of hand, to be taken at due_us, which is over 0. 1, 0, -1. */
+struct outbox_delay {
+	int64_t due_us;
+	bool ticket_used; /* a message with its ticket may be on its way to the milter */
+	bool failed;      /* an attempt has */
+	const char *reason;
+};
+int store_outbox_put_off(
+	struct db *db, const char *id, const struct outbox_delay *delay, struct err *err);
+
+/* The email will not be sent: unless the milter has refused it, it is refused, for
+ * this reason, and leaves the outbox. A message of it that still comes to the
+ * milter is thrown away. 1, 0 when there was nothing to do, -1. */
+int store_outbox_fail(
+	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err);
+
+/* Postfix's queue was looked at: it has the message, which then leaves the outbox,
+ * or it has not. 1, 0, -1. */
+int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_us, struct err *err);
+
+/* What was put off for an attempt that failed is due now. How many, or -1. */
+int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err);
+
+/* At the start of the dispatcher: what another one had in hand is due. How many,
+ * or -1. */
+int store_outbox_reopen(struct db *db, struct err *err);
+
+enum outbox_task {
+	OUTBOX_SUBMIT,
+	OUTBOX_LOOK, /* for its message in Postfix's queue */
+	OUTBOX_GONE, /* it has left the outbox */
+};
+
+/* An email that was taken. */
+struct outbox_row {
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char ticket[SECRET_TICKET_SIZE];
+	char *sender;
+	char *queue_id; /* of OUTBOX_LOOK */
+	int64_t decided_us;
+	int64_t size;
+	unsigned attempts;
+	bool utf8; /* a recipient is not all ASCII */
+	enum outbox_task task;
+};
+
+struct outbox_taken {
+	struct outbox_row *items;
+	size_t n;
+	size_t renewed;     /* of the items: have a new ticket */
+	char last[ID_SIZE]; /* the company of the last row that was looked at; "" */
+};
+
+struct outbox_terms {
+	int64_t now_us;
+	int64_t lifetime_us; /* of an email, from its creation */
+	enum email_way way;  /* by which it will be submitted */
+	int rows;            /* at most; */
+	int rows_each;       /* of a company */
+	int64_t bytes;       /* of messages, but for one row */
+	const char *behind;  /* companies behind this one have their turn first */
+};
+
+/* Takes what is due, companies in turns, those behind `behind` first. What is
+ * given back is in hand. In the caller's transaction. 0 or -1. */
+int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
+	struct err *err);
+void store_outbox_taken_clear(struct outbox_taken *taken);
+
+/* The first due_us that is over 0: 1, 0 none, -1. */
+int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err);
+
+/* How many bytes each company has in the outbox: calls each. 0 or -1. */
+int store_outbox_sizes(struct db *db,
+	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
+	struct err *err);
+
+#endif

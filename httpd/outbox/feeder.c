@@ -1,0 +1,324 @@
+/*
+ * feeder: what is due in the store becomes parcels.
+ *
+ *   feeder_look ─(pool)─> feed_run: store_outbox_take() by the committer, then the
+ *     messages are read, and Postfix's queue is asked ─> on_fed
+ *
+ * Few are taken at a time, of each company some, so that companies take turns, and what
+ * comes with requests goes in between. While the breaker is open one is taken for each
+ * probe.
+ *
+ * Threads: the outbox's; feed_run() is the pool's, which has the feeder meanwhile.
+ */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/db/db_pool.h"
+#include "core/postfix/postfix_queue.h"
+#include "core/store/store_message.h"
+#include "httpd/outbox/outbox_private.h"
+#include "httpd/worker/worker.h"
+
+enum {
+	ROWS = 64,
+	ROWS_OF_COMPANY = 16,
+	BYTES = 16 * 1024 * 1024,
+	/* So many are in hand at most when others are taken. */
+	LOW_WATER = 48,
+	/* Other programs change what is due, too. */
+	LOOK_US = 1000 * 1000,
+	/* Postfix could not be asked. */
+	UNKNOWN_US = 5 * 1000 * 1000,
+	/* Files of messages that no row names; one that is being written has none yet. */
+	SWEEP_EVERY_S = 3600,
+};
+
+enum look { NOT_ASKED, FOUND, NOT_FOUND };
+
+struct feeder {
+	struct work work; /* first */
+	struct outbox *outbox;
+	bool busy;
+	bool failing;       /* and it was logged */
+	int64_t due_us;     /* the first that is known; 0: none */
+	int64_t look_us;    /* monotonic: when the store is asked for that */
+	int64_t sweep_us;   /* monotonic: when files are looked at */
+	bool takes, sweeps; /* what the pool is to do */
+	char turn[ID_SIZE];
+	/* The pool's while it is busy: */
+	struct outbox_terms terms;
+	struct outbox_taken taken;
+	struct buf *messages; /* of each that was taken */
+	int *message_found;   /* as store_message_read() */
+	enum look *looks;
+	int result;
+	struct err err;
+};
+
+struct feeder *feeder_new(struct outbox *outbox)
+{
+	struct feeder *feeder = mem_new(struct feeder);
+
+	feeder->outbox = outbox;
+	return feeder;
+}
+
+static void clear(struct feeder *feeder)
+{
+	for (size_t i = 0; feeder->messages && i < feeder->taken.n; i++)
+		buf_free(&feeder->messages[i]);
+	free(feeder->messages);
+	free(feeder->message_found);
+	free(feeder->looks);
+	feeder->messages = NULL;
+	feeder->message_found = NULL;
+	feeder->looks = NULL;
+	store_outbox_taken_clear(&feeder->taken);
+}
+
+void feeder_free(struct feeder *feeder)
+{
+	if (feeder == NULL)
+		return;
+	clear(feeder);
+	free(feeder);
+}
+
+void feeder_hint(struct feeder *feeder, int64_t due_us)
+{
+	if (feeder->due_us == 0 || due_us < feeder->due_us)
+		feeder->due_us = due_us;
+}
+
+bool feeder_is_idle(const struct feeder *feeder)
+{
+	return !feeder->busy;
+}
+
+static int take_run(struct db *db, void *arg, struct err *err)
+{
+	struct feeder *feeder = arg;
+
+	return store_outbox_take(db, &feeder->terms, &feeder->taken, err);
+}
+
+/* A message of the queue: the one of an email that was recorded. */
+static int on_queue_item(void *arg, struct queue_item *item, struct err *err)
+{
+	struct feeder *feeder = arg;
+
+	(void)err;
+	for (size_t i = 0; i < feeder->taken.n; i++) {
+		const struct outbox_row *row = &feeder->taken.items[i];
+
+		if (row->task == OUTBOX_LOOK && str_eq(row->queue_id, item->id) &&
+			queue_item_came_by(item, row->decided_us))
+			feeder->looks[i] = FOUND;
+	}
+	return 0;
+}
+
+static int ask_postfix(struct feeder *feeder, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+
+	if (postfix_queue_open(feeder->outbox->conf, &queue, err) < 0 ||
+		postfix_queue_each(queue, on_queue_item, feeder, err) < 0)
+		return -1;
+	for (size_t i = 0; i < feeder->taken.n; i++)
+		if (feeder->looks[i] == NOT_ASKED)
+			feeder->looks[i] = NOT_FOUND;
+	return 0;
+}
+
+static int read_messages(struct feeder *feeder, bool *looks_r, struct err *err)
+{
+	const struct worker_shared *shared = feeder->outbox->shared;
+	struct db *db;
+	int result = 0;
+
+	if (db_pool_take(shared->readers, &db, err) < 0)
+		return -1;
+	for (size_t i = 0; i < feeder->taken.n && result >= 0; i++) {
+		const struct outbox_row *row = &feeder->taken.items[i];
+
+		if (row->task == OUTBOX_LOOK)
+			*looks_r = true;
+		if (row->task == OUTBOX_SUBMIT)
+			result = feeder->message_found[i] = store_message_read(
+				db, shared->database_path, row->id, &feeder->messages[i], err);
+	}
+	db_pool_give(shared->readers, db, result >= 0);
+	return result;
+}
+
+static void sweep(struct feeder *feeder)
+{
+	const struct worker_shared *shared = feeder->outbox->shared;
+	struct db *db;
+	int removed;
+
+	if (db_pool_take(shared->readers, &db, &feeder->err) < 0)
+		return;
+	removed = store_message_sweep(db, shared->database_path, SWEEP_EVERY_S, &feeder->err);
+	db_pool_give(shared->readers, db, removed >= 0);
+	if (removed > 0)
+		log_info(feeder->outbox->log, "messages_swept", "files", LOG_INT(removed));
+}
+
+static bool feed_run(struct work *work)
+{
+	struct feeder *feeder = CONTAINER_OF(work, struct feeder, work);
+	struct outbox *outbox = feeder->outbox;
+	bool looks = false;
+	size_t n;
+
+	feeder->err = ERR_INIT;
+	feeder->result = 0;
+	if (feeder->sweeps)
+		sweep(feeder);
+	if (!feeder->takes)
+		return true;
+	feeder->result = committer_run(outbox->shared->committer, take_run, feeder, &feeder->err);
+	if (feeder->result < 0)
+		return true;
+	n = feeder->taken.n;
+	feeder->messages = mem_alloc(n + 1, sizeof(*feeder->messages));
+	feeder->message_found = mem_alloc(n + 1, sizeof(*feeder->message_found));
+	feeder->looks = mem_alloc(n + 1, sizeof(*feeder->looks));
+	feeder->result = read_messages(feeder, &looks, &feeder->err);
+	/* Where Postfix cannot be asked, nothing is known of these. */
+	if (looks)
+		ask_postfix(feeder, &feeder->err);
+	return true;
+}
+
+/* It is in hand, and goes back. */
+static void put_back(struct outbox *outbox, const struct outbox_row *row, int64_t us)
+{
+	const struct outbox_delay delay = {
+		.due_us = clock_now_us(outbox->shared->clock) + us,
+		.reason = row->task == OUTBOX_LOOK ? "Postfix cannot be asked for its queue" : NULL,
+	};
+
+	journal_put_off(outbox->journal, row, &delay);
+}
+
+static void begin(struct feeder *feeder, size_t i)
+{
+	struct outbox *outbox = feeder->outbox;
+	struct outbox_row *row = &feeder->taken.items[i];
+	struct parcel *parcel;
+
+	if (feeder->result >= 0 && feeder->message_found[i] == 0) {
+		log_error(outbox->log, "message_missing", "email", row->id);
+		journal_fail(outbox->journal, row, "Its message is missing in the outbox.");
+		return;
+	}
+	if (feeder->result < 0) {
+		put_back(outbox, row, UNKNOWN_US);
+		return;
+	}
+	parcel = mem_new(struct parcel);
+	parcel->outbox = outbox;
+	parcel->row = *row;
+	row->sender = row->queue_id = NULL;
+	parcel->own = feeder->messages[i];
+	feeder->messages[i] = (struct buf)BUF_INIT;
+	outbox->parcels++;
+	dispatcher_begin(parcel);
+}
+
+static void finish(struct feeder *feeder, size_t i)
+{
+	struct outbox *outbox = feeder->outbox;
+	const struct outbox_row *row = &feeder->taken.items[i];
+
+	switch (row->task) {
+	case OUTBOX_SUBMIT:
+		begin(feeder, i);
+		break;
+	case OUTBOX_LOOK:
+		if (feeder->looks[i] == NOT_ASKED)
+			put_back(outbox, row, UNKNOWN_US);
+		else
+			journal_looked(outbox->journal, row, feeder->looks[i] == FOUND);
+		break;
+	case OUTBOX_GONE:
+		outbox_account_leave(outbox, row->company_id, row->size);
+		if (row->size > MESSAGE_FILE_BYTES)
+			store_message_discard(outbox->shared->database_path, row->id);
+		break;
+	}
+}
+
+static void on_fed(struct task *task)
+{
+	struct feeder *feeder = CONTAINER_OF(task, struct feeder, work.done);
+	struct outbox *outbox = feeder->outbox;
+	bool failed = feeder->err.code != ERR_NONE;
+
+	feeder->busy = false;
+	if (failed && !feeder->failing)
+		log_error(outbox->log, "outbox_not_read", "error", feeder->err.text);
+	feeder->failing = failed;
+	feeder->due_us = 0;
+	feeder->look_us = failed ? clock_monotonic_us() + LOOK_US : 0;
+	if (feeder->taken.renewed > 0)
+		log_info(outbox->log, "submitted_again", "emails",
+			LOG_INT((int64_t)feeder->taken.renewed));
+	memcpy(feeder->turn, feeder->taken.last, sizeof(feeder->turn));
+	for (size_t i = 0; i < feeder->taken.n; i++)
+		finish(feeder, i);
+	clear(feeder);
+}
+
+/* Whether something is due, as far as is known. */
+static bool is_due(struct feeder *feeder, int64_t now_us)
+{
+	if (clock_monotonic_us() >= feeder->look_us) {
+		feeder->look_us = clock_monotonic_us() + LOOK_US;
+		feeder->due_us = 0;
+		store_outbox_next(feeder->outbox->db, &feeder->due_us, NULL);
+	}
+	return feeder->due_us > 0 && feeder->due_us <= now_us;
+}
+
+void feeder_look(struct feeder *feeder)
+{
+	struct outbox *outbox = feeder->outbox;
+	int64_t now_us = clock_now_us(outbox->shared->clock);
+	bool open = breaker_is_open(&outbox->breaker);
+
+	if (feeder->busy || atomic_load(&outbox->in_hand.taken) > LOW_WATER ||
+		(open && (outbox->breaker.probing ||
+				 clock_monotonic_us() < breaker_until_us(&outbox->breaker))))
+		return;
+	feeder->takes = is_due(feeder, now_us);
+	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;
+	if (!feeder->takes && !feeder->sweeps)
+		return;
+	if (feeder->sweeps)
+		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
+	feeder->busy = true;
+	feeder->terms = (struct outbox_terms){
+		.now_us = now_us,
+		.lifetime_us = outbox->conf->outbox.lifetime_ms * 1000,
+		.way = outbox_way(outbox),
+		.rows = open ? 1 : ROWS,
+		.rows_each = open ? 1 : ROWS_OF_COMPANY,
+		.bytes = BYTES,
+		.behind = feeder->turn,
+	};
+	feeder->work = (struct work){
+		.done = {.run = on_fed},
+		.tasks = outbox->tasks,
+		.company_id = "",
+		.run = feed_run,
+	};
+	work_pool_submit(outbox->shared->pool, &feeder->work);
+}

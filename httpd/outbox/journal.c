@@ -1,0 +1,249 @@
+/*
+ * journal: what is to be written down of emails that are out of hand, many with one
+ * commit. Nobody waits for it. What a crash takes is found out again: a row that is in
+ * hand is due when httpd starts.
+ *
+ * Invariant: entries are with `fresh`, or, while a job is under way, with `under_way`,
+ * which is the committer's then.
+ */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/db/committer.h"
+#include "core/store/store_message.h"
+#include "httpd/outbox/outbox_private.h"
+#include "httpd/worker/worker.h"
+
+enum { RETRY_US = 1000 * 1000 };
+
+enum kind { REMOVE, PUT_OFF, FAIL, LOOKED, HURRY };
+
+struct entry {
+	enum kind kind;
+	char id[ID_SIZE];
+	char company_id[ID_SIZE];
+	int64_t size;
+	struct outbox_delay delay;
+	char *reason;
+	bool found;
+};
+
+struct entries {
+	struct entry *items;
+	size_t n;
+};
+
+struct journal {
+	struct outbox *outbox;
+	struct entries fresh, under_way;
+	bool busy;
+	bool failing; /* and it was logged */
+	int64_t next_us;
+	struct commit_job job;
+	struct task task;
+	int64_t now_us;
+	int result;
+	struct err err;
+};
+
+struct journal *journal_new(struct outbox *outbox)
+{
+	struct journal *journal = mem_new(struct journal);
+
+	journal->outbox = outbox;
+	return journal;
+}
+
+static void clear(struct entries *entries)
+{
+	for (size_t i = 0; i < entries->n; i++)
+		free(entries->items[i].reason);
+	free(entries->items);
+	*entries = (struct entries){0};
+}
+
+void journal_free(struct journal *journal)
+{
+	if (journal == NULL)
+		return;
+	clear(&journal->fresh);
+	clear(&journal->under_way);
+	free(journal);
+}
+
+static struct entry *add(
+	struct journal *journal, enum kind kind, const struct outbox_row *row, const char *reason)
+{
+	struct entries *fresh = &journal->fresh;
+	struct entry *entry;
+
+	fresh->items = mem_append(fresh->items, fresh->n, sizeof(*fresh->items));
+	entry = &fresh->items[fresh->n++];
+	*entry = (struct entry){.kind = kind, .reason = mem_strdup(reason)};
+	if (row) {
+		memcpy(entry->id, row->id, ID_SIZE);
+		memcpy(entry->company_id, row->company_id, ID_SIZE);
+		entry->size = row->size;
+	}
+	return entry;
+}
+
+void journal_remove(struct journal *journal, const struct outbox_row *row)
+{
+	add(journal, REMOVE, row, NULL);
+	journal_look(journal);
+}
+
+void journal_put_off(
+	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay)
+{
+	struct entry *entry = add(journal, PUT_OFF, row, delay->reason);
+
+	entry->delay = *delay;
+	entry->delay.reason = entry->reason;
+	feeder_hint(journal->outbox->feeder, delay->due_us);
+	journal_look(journal);
+}
+
+void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason)
+{
+	add(journal, FAIL, row, reason);
+	journal_look(journal);
+}
+
+void journal_looked(struct journal *journal, const struct outbox_row *row, bool found)
+{
+	add(journal, LOOKED, row, NULL)->found = found;
+	journal_look(journal);
+}
+
+void journal_hurry(struct journal *journal)
+{
+	add(journal, HURRY, NULL, NULL);
+	feeder_hint(journal->outbox->feeder, 1);
+	journal_look(journal);
+}
+
+static int write_one(struct db *db, const struct entry *entry, int64_t now_us, struct err *err)
+{
+	switch (entry->kind) {
+	case REMOVE:
+		return store_outbox_remove(db, entry->id, err);
+	case PUT_OFF:
+		return store_outbox_put_off(db, entry->id, &entry->delay, err);
+	case FAIL:
+		return store_outbox_fail(db, entry->id, entry->reason, now_us, err);
+	case LOOKED:
+		return store_outbox_looked(db, entry->id, entry->found, now_us, err);
+	case HURRY:
+		return store_outbox_hurry(db, now_us, err);
+	}
+	return 0;
+}
+
+static int journal_run(struct db *db, void *arg, struct err *err)
+{
+	const struct journal *journal = arg;
+
+	for (size_t i = 0; i < journal->under_way.n; i++)
+		if (write_one(db, &journal->under_way.items[i], journal->now_us, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* On the committer's thread. */
+static void journal_done(void *arg, int result, const struct err *err)
+{
+	struct journal *journal = arg;
+
+	journal->result = result;
+	if (result < 0)
+		journal->err = *err;
+	task_queue_post(journal->outbox->tasks, &journal->task);
+}
+
+static bool has_left(const struct entry *entry)
+{
+	return entry->kind == REMOVE || entry->kind == FAIL ||
+	       (entry->kind == LOOKED && entry->found);
+}
+
+static void finish(struct journal *journal)
+{
+	const struct outbox *outbox = journal->outbox;
+
+	for (size_t i = 0; i < journal->under_way.n; i++) {
+		const struct entry *entry = &journal->under_way.items[i];
+
+		if (!has_left(entry))
+			continue;
+		outbox_account_leave(journal->outbox, entry->company_id, entry->size);
+		if (entry->size > MESSAGE_FILE_BYTES)
+			store_message_discard(outbox->shared->database_path, entry->id);
+	}
+	clear(&journal->under_way);
+}
+
+/* Those that failed go first, as they were. */
+static void take_back(struct journal *journal)
+{
+	struct entries all = journal->under_way;
+
+	for (size_t i = 0; i < journal->fresh.n; i++) {
+		all.items = mem_append(all.items, all.n, sizeof(*all.items));
+		all.items[all.n++] = journal->fresh.items[i];
+	}
+	free(journal->fresh.items);
+	journal->fresh = all;
+	journal->under_way = (struct entries){0};
+}
+
+static void on_journal_done(struct task *task)
+{
+	struct journal *journal = CONTAINER_OF(task, struct journal, task);
+	struct outbox *outbox = journal->outbox;
+
+	journal->busy = false;
+	journal->next_us = 0;
+	if (journal->result >= 0) {
+		if (journal->failing)
+			log_info(outbox->log, "outbox_written");
+		journal->failing = false;
+		finish(journal);
+		return;
+	}
+	if (!journal->failing)
+		log_error(outbox->log, "outbox_not_written", "error", journal->err.text);
+	journal->failing = true;
+	journal->next_us = clock_monotonic_us() + RETRY_US;
+	take_back(journal);
+}
+
+/* It goes with another commit, or within a quarter of a second. */
+void journal_look(struct journal *journal)
+{
+	struct outbox *outbox = journal->outbox;
+
+	if (journal->busy || journal->fresh.n == 0 || clock_monotonic_us() < journal->next_us)
+		return;
+	journal->busy = true;
+	journal->under_way = journal->fresh;
+	journal->fresh = (struct entries){0};
+	journal->now_us = clock_now_us(outbox->shared->clock);
+	journal->task.run = on_journal_done;
+	journal->job = (struct commit_job){
+		.run = journal_run,
+		.done = journal_done,
+		.arg = journal,
+		.lazy = true,
+		.patient = !outbox->stopping,
+	};
+	committer_submit(outbox->shared->committer, &journal->job);
+}
+
+bool journal_is_empty(const struct journal *journal)
+{
+	return !journal->busy && journal->fresh.n == 0;
+}

@@ -1,0 +1,691 @@
+/*
+ * outbox: the thread, and the batches of requests.
+ *
+ *   outbox_send ─> stage_run ─(committer)─> on_batch_staged
+ *     ─> a parcel for each email ─> outbox_tell, or the wait is over
+ *     ─> settle_run ─(committer)─> answer ─(the worker's tasks)─> done
+ *
+ * Settling writes what the store does not say by itself: that Postfix has refused an
+ * email for good, so that its row goes; that the client learns the id of one before the
+ * milter has decided, which has to be durable; and what a repeat of a request with an
+ * Idempotency-Key is told. Mostly there is nothing to write.
+ *
+ * Threads: outbox_send() is the worker's, stage_run() and settle_run() are the
+ * committer's, all else is the outbox's. A batch belongs to one of them at a time, but
+ * for its references.
+ */
+#include "httpd/outbox/outbox.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/store/store_message.h"
+#include "httpd/gate/counts.h"
+#include "httpd/outbox/outbox_private.h"
+#include "httpd/worker/worker.h"
+
+enum {
+	JANITOR_MS = 20,
+	/* After the last worker has ended: how long what is on its way has. */
+	LAST_ANSWERS_US = 2 * 1000 * 1000,
+};
+
+/*
+ * The account.
+ */
+
+static _Atomic int64_t *of_company(struct outbox_account *account, const char *company_id)
+{
+	unsigned hash = 0;
+
+	for (const char *p = company_id; *p; p++)
+		hash = hash * 31 + (unsigned char)*p;
+	return &account->by_company[hash % OUTBOX_COMPANIES];
+}
+
+static void account_add(void *arg, const char *company_id, int64_t bytes, int64_t emails)
+{
+	struct outbox *outbox = arg;
+
+	atomic_fetch_add(&outbox->account.bytes, bytes);
+	atomic_fetch_add(&outbox->account.emails, emails);
+	atomic_fetch_add(of_company(&outbox->account, company_id), bytes);
+}
+
+void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes)
+{
+	account_add(outbox, company_id, -bytes, -1);
+}
+
+/* A company may have as much as others leave. */
+static bool account_has_room(struct outbox *outbox, const char *company_id, int64_t bytes)
+{
+	int64_t max = atomic_load(&outbox->max_bytes);
+	int64_t all = atomic_load(&outbox->account.bytes);
+	int64_t own = atomic_load(of_company(&outbox->account, company_id));
+
+	return all + bytes <= max && own + bytes <= max - (all - own) / 2;
+}
+
+/*
+ * Batches.
+ */
+
+struct outbox_batch *outbox_batch_new(size_t n)
+{
+	struct outbox_batch *batch = mem_new(struct outbox_batch);
+
+	batch->mails = mem_alloc(n, sizeof(*batch->mails));
+	batch->n = n;
+	batch->refs = 1;
+	batch->err = ERR_INIT;
+	return batch;
+}
+
+void outbox_batch_ref(struct outbox_batch *batch)
+{
+	atomic_fetch_add(&batch->refs, 1);
+}
+
+void outbox_batch_release(struct outbox_batch *batch)
+{
+	if (atomic_fetch_sub(&batch->refs, 1) > 1)
+		return;
+	for (size_t i = 0; i < batch->n; i++) {
+		store_email_clear(&batch->mails[i].row);
+		buf_free(&batch->mails[i].message);
+		free(batch->mails[i].refusal);
+	}
+	free(batch->mails);
+	store_idempotency_clear(&batch->kept);
+	budget_give_back(&batch->share);
+	free(batch);
+}
+
+static bool is_submitted_here(const struct outbox_mail *mail)
+{
+	return !mail->waits && !mail->test;
+}
+
+static int64_t size_of(const struct outbox_batch *batch, size_t *emails_r)
+{
+	int64_t bytes = 0;
+
+	*emails_r = 0;
+	for (size_t i = 0; i < batch->n; i++) {
+		if (!is_submitted_here(&batch->mails[i]))
+			continue;
+		bytes += (int64_t)batch->mails[i].message.len;
+		++*emails_r;
+	}
+	return bytes;
+}
+
+/* It goes no further: nobody else can record a test. */
+static int stage_one(struct db *db, const struct outbox_mail *mail, struct err *err)
+{
+	const struct email *row = &mail->row;
+
+	if (store_email_stage(db, row, err) < 0)
+		return -1;
+	if (mail->test)
+		return store_email_record(db, row->ticket, "", row->created_us, err) < 0 ? -1 : 0;
+	if (store_message_keep(db, row->id, &mail->message, err) < 0)
+		return -1;
+	return store_outbox_add(db, row->id, (int64_t)mail->message.len, 0, err);
+}
+
+static int stage_run(struct db *db, void *arg, struct err *err)
+{
+	const struct outbox_batch *batch = arg;
+
+	for (size_t i = 0; i < batch->n; i++)
+		if (!batch->mails[i].waits && stage_one(db, &batch->mails[i], err) < 0)
+			return -1;
+	if (!batch->has_key || batch->is_repeat)
+		return 0;
+	return store_idempotency_add(db, &batch->key, &batch->kept, err);
+}
+
+static void on_batch_answered(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
+
+	batch->done(batch);
+}
+
+/* On any thread: hands the batch back to its maker. */
+static void answer(struct outbox_batch *batch)
+{
+	struct task_queue *tasks = batch->tasks;
+
+	batch->task.run = on_batch_answered;
+	task_queue_post(tasks, &batch->task);
+}
+
+/* Nothing of it is kept. On any thread. */
+static void give_back(struct outbox_batch *batch)
+{
+	struct outbox *outbox = batch->outbox;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct outbox_mail *mail = &batch->mails[i];
+
+		if (!is_submitted_here(mail))
+			continue;
+		outbox_account_leave(outbox, batch->company_id, (int64_t)mail->message.len);
+		if (mail->message.len > MESSAGE_FILE_BYTES)
+			store_message_discard(outbox->shared->database_path, mail->row.id);
+	}
+}
+
+static void on_batch_staged(struct task *task);
+
+/* On the committer's thread. */
+static void stage_done(void *arg, int result, const struct err *err)
+{
+	struct outbox_batch *batch = arg;
+
+	batch->result = result < 0 ? -1 : 0;
+	if (result < 0) {
+		batch->err = *err;
+		give_back(batch);
+		answer(batch);
+		return;
+	}
+	batch->task.run = on_batch_staged;
+	task_queue_post(batch->outbox->tasks, &batch->task);
+}
+
+/* By SMTP the milter's record, which is durable before Postfix answers, makes so what
+ * was committed before; or the commit that settles the batch does. By sendmail(1) the
+ * record may be seen here before it is on the disk. A test has neither. */
+static bool may_be_lazy(const struct outbox_batch *batch)
+{
+	if (batch->wait_ms == 0 || outbox_way(batch->outbox) != EMAIL_WAY_SMTP)
+		return false;
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->mails[i].test)
+			return false;
+	return true;
+}
+
+/* Those that are not waited for have their answer in this commit. */
+static void prepare(struct outbox *outbox, struct outbox_batch *batch)
+{
+	enum email_way way = outbox_way(outbox);
+
+	batch->outbox = outbox;
+	if (batch->n > OUTBOX_WAITED_MAX)
+		batch->wait_ms = 0;
+	batch->lazy = may_be_lazy(batch);
+	for (size_t i = 0; i < batch->n; i++) {
+		batch->mails[i].row.way = way;
+		batch->mails[i].row.answered = batch->wait_ms == 0;
+	}
+	batch->kept.settled |= batch->wait_ms == 0;
+}
+
+void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
+{
+	size_t emails;
+	int64_t bytes = size_of(batch, &emails);
+
+	bool full = emails > 0 && !account_has_room(outbox, batch->company_id, bytes);
+
+	prepare(outbox, batch);
+	account_add(outbox, batch->company_id, bytes, (int64_t)emails);
+	if (full) {
+		batch->result = err_set(&batch->err, ERR_TEMPORARY, "the outbox is full");
+		give_back(batch);
+		answer(batch);
+		return;
+	}
+	batch->job = (struct commit_job){
+		.run = stage_run,
+		.done = stage_done,
+		.arg = batch,
+		.lazy = batch->lazy,
+	};
+	committer_submit(outbox->shared->committer, &batch->job);
+}
+
+/*
+ * From here on, the outbox's thread.
+ */
+
+static size_t count_mails(const struct outbox_batch *batch, enum outbox_outcome outcome)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < batch->n; i++)
+		n += batch->mails[i].outcome == outcome;
+	return n;
+}
+
+/* Problems may quote what a client sent; results stand in lines. */
+static char *refusal_line(const char *text)
+{
+	char *line = mem_printf("!%s", text);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
+/* What a repeat is told of the whole request. */
+static int settle_key(struct db *db, const struct outbox_batch *batch, struct err *err)
+{
+	struct idempotency kept = {.settled = true};
+	bool any = false;
+	int result;
+
+	for (size_t i = 0; i < batch->kept.results.n; i++)
+		strv_add(&kept.results, batch->kept.results.items[i]);
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct outbox_mail *mail = &batch->mails[i];
+		const char *why = NULL;
+
+		if (mail->outcome == OUTBOX_REJECTED)
+			why = mail->err.text;
+		else if (mail->outcome == OUTBOX_REFUSED)
+			why = mail->refusal;
+		if (why == NULL)
+			continue;
+		free(kept.results.items[mail->place]);
+		kept.results.items[mail->place] = refusal_line(why);
+	}
+	for (size_t i = 0; i < kept.results.n; i++)
+		any |= kept.results.items[i][0] != '!';
+	/* A request of which nothing was sent may come again. */
+	result = any ? store_idempotency_settle(db, &batch->key, &kept, err)
+		     : store_idempotency_remove(db, &batch->key, err);
+	strv_free(&kept.results);
+	return result < 0 ? -1 : 0;
+}
+
+static int settle_run(struct db *db, void *arg, struct err *err)
+{
+	const struct outbox_batch *batch = arg;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct outbox_mail *mail = &batch->mails[i];
+		int result = 0;
+
+		if (mail->outcome == OUTBOX_REJECTED)
+			result = store_email_retract(db, mail->row.ticket, err);
+		else if (mail->outcome == OUTBOX_ACCEPTED && !mail->row.answered)
+			result = store_email_answered(db, mail->row.id, err);
+		if (result < 0)
+			return -1;
+	}
+	return batch->has_key ? settle_key(db, batch, err) : 0;
+}
+
+static void give_answer(struct outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+
+		if (mail->outcome != OUTBOX_REJECTED || !is_submitted_here(mail))
+			continue;
+		outbox_account_leave(batch->outbox, batch->company_id, (int64_t)mail->message.len);
+		if (mail->message.len > MESSAGE_FILE_BYTES)
+			store_message_discard(batch->outbox->shared->database_path, mail->row.id);
+	}
+	answer(batch);
+}
+
+static void on_batch_settled(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
+
+	give_answer(batch);
+}
+
+/* On the committer's thread. */
+static void settle_done(void *arg, int result, const struct err *err)
+{
+	struct outbox_batch *batch = arg;
+
+	if (result < 0)
+		log_error(batch->outbox->log, "settle_failed", "request", batch->request_id,
+			"error", err->text);
+	batch->task.run = on_batch_settled;
+	task_queue_post(batch->outbox->tasks, &batch->task);
+}
+
+static void settle(struct outbox_batch *batch)
+{
+	struct outbox *outbox = batch->outbox;
+	size_t accepted = count_mails(batch, OUTBOX_ACCEPTED);
+	bool told = batch->wait_ms == 0;
+	bool news = count_mails(batch, OUTBOX_REJECTED) > 0 || (accepted > 0 && !told) ||
+		    (batch->has_key && count_mails(batch, OUTBOX_REFUSED) > 0);
+
+	batch->answered = true;
+	if (batch->timer) {
+		event_free(batch->timer);
+		batch->timer = NULL;
+		TAILQ_REMOVE(&outbox->waiting, batch, link);
+	}
+	if (!news) {
+		give_answer(batch);
+		return;
+	}
+	batch->job = (struct commit_job){
+		.run = settle_run,
+		.done = settle_done,
+		.arg = batch,
+	};
+	committer_submit(outbox->shared->committer, &batch->job);
+}
+
+void outbox_tell(struct parcel *parcel, enum outbox_outcome outcome)
+{
+	struct outbox_batch *batch = parcel->batch;
+
+	if (!parcel->awaited)
+		return;
+	parcel->awaited = false;
+	parcel->mail->outcome = outcome;
+	if (--batch->left == 0)
+		settle(batch);
+}
+
+/* What has no outcome yet is accepted. */
+static void end_wait(struct outbox_batch *batch)
+{
+	batch->left++; /* this loop */
+	for (size_t i = 0; i < batch->n; i++) {
+		struct parcel *parcel = batch->mails[i].parcel;
+
+		if (parcel && parcel->awaited)
+			outbox_tell(parcel, OUTBOX_ACCEPTED);
+	}
+	if (--batch->left == 0)
+		settle(batch);
+}
+
+static void on_wait_over(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	end_wait(arg);
+}
+
+static bool has_utf8_recipient(const struct email *row)
+{
+	for (size_t i = 0; i < row->recipients.n; i++)
+		if (!str_is_ascii(row->recipients.items[i].address))
+			return true;
+	return false;
+}
+
+static struct parcel *parcel_of(struct outbox_batch *batch, struct outbox_mail *mail)
+{
+	struct parcel *parcel = mem_new(struct parcel);
+
+	parcel->outbox = batch->outbox;
+	parcel->batch = batch;
+	parcel->mail = mail;
+	memcpy(parcel->row.id, mail->row.id, ID_SIZE);
+	memcpy(parcel->row.company_id, batch->company_id, ID_SIZE);
+	memcpy(parcel->row.ticket, mail->row.ticket, sizeof(parcel->row.ticket));
+	parcel->row.sender = mem_strdup(mail->row.sender);
+	parcel->row.size = (int64_t)mail->message.len;
+	parcel->row.utf8 = has_utf8_recipient(&mail->row);
+	parcel->awaited = batch->wait_ms > 0;
+	mail->parcel = parcel;
+	outbox_batch_ref(batch);
+	batch->outbox->parcels++;
+	return parcel;
+}
+
+static void begin_wait(struct outbox_batch *batch)
+{
+	const struct timeval wait = {
+		.tv_sec = batch->wait_ms / 1000, .tv_usec = batch->wait_ms % 1000 * 1000};
+
+	batch->timer = event_new(batch->outbox->base, -1, 0, on_wait_over, batch);
+	event_add(batch->timer, &wait);
+	TAILQ_INSERT_TAIL(&batch->outbox->waiting, batch, link);
+}
+
+/* The batch may be answered, and gone, before the last parcel has begun: a reference
+ * is held meanwhile. */
+static void on_batch_staged(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
+	bool waits = batch->wait_ms > 0;
+
+	outbox_batch_ref(batch);
+	batch->left = 1; /* this loop */
+	for (size_t i = 0; i < batch->n; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+
+		mail->outcome = mail->test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
+		if (mail->test || (mail->waits && !waits))
+			continue;
+		batch->left += waits;
+		parcel_of(batch, mail);
+	}
+	if (waits)
+		begin_wait(batch);
+	else
+		settle(batch);
+	for (size_t i = 0; i < batch->n; i++) {
+		struct parcel *parcel = batch->mails[i].parcel;
+
+		if (parcel == NULL)
+			continue;
+		if (batch->mails[i].waits)
+			dispatcher_wait(parcel);
+		else
+			dispatcher_begin(parcel);
+	}
+	if (waits && --batch->left == 0)
+		settle(batch);
+	if (waits && !batch->answered && batch->outbox->cut_short)
+		end_wait(batch);
+	outbox_batch_release(batch);
+}
+
+/*
+ * The thread.
+ */
+
+static void on_outbox_reload(struct task *task)
+{
+	struct outbox *outbox = CONTAINER_OF(task, struct outbox, reload);
+	struct conf *fresh = atomic_exchange(&outbox->fresh, NULL);
+	_cleanup_buf_ struct buf restart = BUF_INIT;
+
+	if (fresh == NULL)
+		return;
+	conf_reload(outbox->conf, fresh, &restart);
+	atomic_store(&outbox->max_bytes, outbox->conf->outbox.max_bytes);
+	conf_free(fresh);
+}
+
+void outbox_reload(struct outbox *outbox, struct conf *conf)
+{
+	struct conf *before = atomic_exchange(&outbox->fresh, conf);
+
+	/* One that was not looked at yet has its task under way. */
+	if (before)
+		conf_free(before);
+	else
+		task_queue_post(outbox->tasks, &outbox->reload);
+}
+
+/* What is on its way has a moment to end; then it ends as it stands. */
+static void stop_further(struct outbox *outbox)
+{
+	int64_t now_us = clock_monotonic_us();
+
+	if (outbox->stopping_us == 0)
+		outbox->stopping_us = now_us;
+	if (outbox->parcels > 0 && !outbox->inject->stopping &&
+		now_us - outbox->stopping_us > LAST_ANSWERS_US) {
+		inject_stop(outbox->inject);
+		record_watch_stop(outbox->watch);
+	}
+	if (outbox->parcels == 0 && feeder_is_idle(outbox->feeder) &&
+		(journal_is_empty(outbox->journal) ||
+			now_us - outbox->stopping_us > 2 * LAST_ANSWERS_US))
+		event_base_loopbreak(outbox->base);
+}
+
+static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
+{
+	struct outbox *outbox = arg;
+	struct outbox_batch *batch;
+
+	(void)fd;
+	(void)what;
+	journal_look(outbox->journal);
+	if (!outbox->stopping)
+		feeder_look(outbox->feeder);
+	while (outbox->cut_short && (batch = TAILQ_FIRST(&outbox->waiting)) != NULL)
+		end_wait(batch);
+	if (outbox->stopping)
+		stop_further(outbox);
+}
+
+static void *thread_main(void *arg)
+{
+	struct outbox *outbox = arg;
+
+	event_base_dispatch(outbox->base);
+	return NULL;
+}
+
+static int reopen_run(struct db *db, void *arg, struct err *err)
+{
+	(void)arg;
+	return store_outbox_reopen(db, err);
+}
+
+/* What another process had in hand is looked at again. No worker has begun yet. */
+static int take_over(struct outbox *outbox, struct err *err)
+{
+	int found = committer_run(outbox->shared->committer, reopen_run, NULL, err);
+
+	if (found < 0 || store_outbox_sizes(outbox->db, account_add, outbox, err) < 0)
+		return -1;
+	if (outbox->account.emails > 0)
+		log_info(outbox->log, "outbox_opened", "emails",
+			LOG_INT(atomic_load(&outbox->account.emails)), "bytes",
+			LOG_INT(atomic_load(&outbox->account.bytes)));
+	return 0;
+}
+
+int outbox_new(const struct worker_shared *shared, struct conf *conf,
+	void (*recorded)(struct probe_report *report), struct outbox **outbox_r, struct err *err)
+{
+	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
+	struct outbox *outbox = mem_new(struct outbox);
+
+	outbox->shared = shared;
+	outbox->log = shared->log;
+	outbox->conf = conf;
+	outbox->recorded = recorded;
+	outbox->max_bytes = conf->outbox.max_bytes;
+	outbox->counts = counts_new(shared->routes);
+	outbox->reload.run = on_outbox_reload;
+	TAILQ_INIT(&outbox->waiting);
+	breaker_init(&outbox->breaker);
+	outbox->base = event_base_new();
+	outbox->journal = journal_new(outbox);
+	outbox->feeder = feeder_new(outbox);
+	outbox->tasks = task_queue_new(outbox->base);
+	if (outbox->tasks == NULL ||
+		db_open(shared->database_path, DB_READ, &outbox->db, err) < 0) {
+		if (outbox->tasks == NULL)
+			err_set(err, ERR_TEMPORARY, "no descriptors left");
+		outbox_free(outbox);
+		return -1;
+	}
+	if (take_over(outbox, err) < 0) {
+		outbox_free(outbox);
+		return -1;
+	}
+	outbox->inject = inject_new(outbox->base, outbox->conf);
+	outbox->watch = record_watch_new(outbox->base, outbox->db, outbox->log);
+	outbox->janitor = event_new(outbox->base, -1, EV_PERSIST, on_outbox_janitor, outbox);
+	event_add(outbox->janitor, &every);
+	*outbox_r = outbox;
+	return 0;
+}
+
+int outbox_start(struct outbox *outbox, struct err *err)
+{
+	sigset_t all, old;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(&outbox->thread, NULL, thread_main, outbox);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (failed)
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
+	outbox->running = true;
+	return 0;
+}
+
+void outbox_cut_short(struct outbox *outbox)
+{
+	outbox->cut_short = true;
+}
+
+void outbox_stop(struct outbox *outbox)
+{
+	if (outbox == NULL || !outbox->running)
+		return;
+	outbox->cut_short = true;
+	outbox->stopping = true;
+	pthread_join(outbox->thread, NULL);
+	outbox->running = false;
+}
+
+void outbox_free(struct outbox *outbox)
+{
+	if (outbox == NULL)
+		return;
+	task_queue_free(outbox->tasks);
+	feeder_free(outbox->feeder);
+	journal_free(outbox->journal);
+	inject_free(outbox->inject);
+	record_watch_free(outbox->watch);
+	if (outbox->janitor)
+		event_free(outbox->janitor);
+	db_close(outbox->db);
+	event_base_free(outbox->base);
+	breaker_destroy(&outbox->breaker);
+	conf_free(atomic_load(&outbox->fresh));
+	conf_free(outbox->conf);
+	free(outbox->counts);
+	free(outbox);
+}
+
+const struct worker_counts *outbox_counts(const struct outbox *outbox)
+{
+	return outbox->counts;
+}
+
+void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)
+{
+	state_r->emails = atomic_load(&outbox->account.emails);
+	state_r->bytes = atomic_load(&outbox->account.bytes);
+	state_r->in_hand = atomic_load(&outbox->in_hand.taken);
+	breaker_state_get(&outbox->breaker, &state_r->breaker);
+}

@@ -1,0 +1,173 @@
+"""Accepted means kept: what waits in the outbox, and how it goes on."""
+
+import base64
+import json
+import os
+import time
+
+import pytest
+from harness import wait_for
+from harness.form import FormClient
+from harness.sandbox import METHOD, unique
+from test_restarts import check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.submission
+
+LARGE = base64.b64encode(os.urandom(300_000)).decode()
+
+
+def new_email(**fields):
+    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
+
+
+def large_email():
+    return new_email(attachments=[{"filename": "a.bin", "content": LARGE}])
+
+
+def files(box):
+    return sorted((box.dir / "store/postern.db-messages").glob("*"))
+
+
+def is_empty(box):
+    return box.query("SELECT count(*) FROM outbox") == "0"
+
+
+def put(link, program):
+    """As one step: httpd may look at any time."""
+    fresh = link.with_name("fresh")
+    fresh.symlink_to(program)
+    fresh.replace(link)
+
+
+@pytest.fixture
+def away(own_box, sendmail):
+    """A box into whose Postfix no email gets; back() mends that."""
+    box = own_box("--set", "submission.record_wait=1s", "--set",
+                  f"submission.sendmail={sendmail}")
+    if METHOD == "smtp":
+        box.stop("postfix")
+        box.back = lambda: box.start("postfix")
+    else:
+        put(sendmail, "/bin/false")
+        box.back = lambda: put(sendmail, "/usr/sbin/sendmail")
+    return box
+
+
+def test_large_messages_are_files(away):
+    """They outlive httpd, and go when Postfix has them."""
+    emails = [large_email(), new_email(), large_email()]
+    sent = {email["to"]: away.httpd().send(email) for email in emails}
+    assert [file.name for file in files(away)] == sorted(
+        [sent[emails[0]["to"]], sent[emails[2]["to"]]])
+    pid = away.pid("httpd")
+    away.kill("httpd")
+    away.wait_for_new("httpd", pid)
+    assert len(files(away)) == 2
+    away.back()
+    check_all_there(away, sent)
+    check_delivered_once(away, sent)
+    assert LARGE[:60].encode() in away.sink.find(to=emails[0]["to"]).raw
+    wait_for("the outbox to be empty", lambda: is_empty(away) and files(away) == [])
+    assert away.query("SELECT count(*) FROM message") == "0"
+
+
+@pytest.mark.parametrize("how", ["missing", "cut"])
+def test_file_of_a_message_is_lost(away, how):
+    """The email has failed, and says why; others go on."""
+    lost, other = large_email(), large_email()
+    lost_id, other_id = (away.httpd().send(email) for email in (lost, other))
+    (file,) = [f for f in files(away) if f.name == lost_id]
+    if how == "missing":
+        file.unlink()
+    else:
+        os.truncate(file, 1000)
+    away.back()
+    check_all_there(away, {other["to"]: other_id})
+    wait_for("its end", lambda: away.httpd().read(lost_id)["last_event"] == "failed")
+    shown = away.cli("email", "show", lost_id)
+    assert shown["state"] == "refused" and "missing" in shown["refusal"]
+    assert not away.sink.now(to=lost["to"])
+
+
+def test_forgotten_files_go(own_box):
+    box = own_box()
+    sent = large_email()
+    box.httpd().send(sent)
+    folder = box.dir / "store/postern.db-messages"
+    old, fresh = (folder / "00000000-0000-4000-8000-00000000000{}".format(n) for n in (1, 2))
+    for file in (old, fresh):
+        file.write_text("x")
+    os.utime(old, (time.time() - 7200,) * 2)
+    box.restart("httpd")
+    wait_for("the old one to go", lambda: not old.exists())
+    assert fresh.exists()
+
+
+def test_answer_when_queued(own_box):
+    """Nobody waits for Postfix; what the milter refuses is told by GET."""
+    box = own_box("--set", "submission.answer=queued")
+    httpd = box.httpd()
+    key = {"headers": {"Idempotency-Key": unique()}}
+    email = new_email()
+    ids = {httpd.post(email, **key).json()["id"] for _ in range(3)}
+    assert len(ids) == 1
+    check_all_there(box, {email["to"]: ids.pop()})
+    check_delivered_once(box, [email["to"]])
+
+
+def test_lifetime(own_box, sendmail):
+    """What is not taken for so long has failed."""
+    box = own_box("--set", f"submission.sendmail={sendmail}", "--set", "outbox.lifetime=1m")
+    if METHOD == "smtp":
+        box.stop("postfix")
+    else:
+        put(sendmail, "/bin/false")
+    httpd = box.httpd()
+    email_id = httpd.send(new_email())
+    box.query(f"UPDATE email SET created_us = created_us - 60000000 WHERE id = '{email_id}'")
+    wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "failed")
+    assert "in time" in box.cli("email", "show", email_id)["refusal"]
+    assert is_empty(box)
+
+
+def test_full_outbox(away):
+    """503, and nothing is kept; room again, and all is well."""
+    away.set("outbox", "max_bytes", "1048576")
+    away.restart("httpd")
+    httpd = away.httpd()
+    sent = {}
+    while True:
+        email = large_email()
+        answer = httpd.post(email)
+        if answer.status_code != 200:
+            break
+        sent[email["to"]] = answer.json()["id"]
+    assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+    assert 1 <= len(sent) < 5
+    assert len(files(away)) == len(sent)
+    away.back()
+    check_all_there(away, sent)
+    wait_for("the outbox to be empty", lambda: is_empty(away))
+    again = large_email()
+    check_all_there(away, {again["to"]: httpd.send(again)})
+
+
+def test_newsletter(own_box):
+    """A thousand are answered when they are kept, and flow out behind that; another
+    company's email goes in between."""
+    box = own_box("--set", "http.max_recipients=1000")
+    company = box.company()
+    domain = box.domain(company)
+    others = box.httpd(box.new_key(company)["token"])
+    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(1000)]
+    answer = FormClient(box).post({
+        "from": "hello@example.com", "to": addresses, "subject": "x", "text": "x",
+        "recipient-variables": json.dumps({to: {} for to in addresses})})
+    assert answer.status == 200, answer.body
+    email = new_email(**{"from": f"a@{domain}"})
+    assert others.read(others.send(email))["last_event"] in ("sent", "delivered")
+    left = int(box.query("SELECT count(*) FROM outbox"))
+    wait_for("all of them", lambda: is_empty(box))
+    wait_for("them to be delivered", lambda: len(box.sink.all()) == 1001)
+    assert len({mail.recipients[0] for mail in box.sink.all()}) == 1001
+    assert left > 0

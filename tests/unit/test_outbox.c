@@ -1,0 +1,287 @@
+/*
+ * outbox: what requests are told, and what is left, by what Postfix and the milter say;
+ * then what their repeats are told. A real store, a fake injector.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+#include <string.h>
+
+#include "core/conf/conf.h"
+#include "core/mime/mime_gmime.h"
+#include "httpd/outbox/outbox_private.h"
+#include "tests/unit/count_syncs.h"
+#include "tests/unit/keyed_request.h"
+#include "tests/unit/temp_db.h"
+
+/* What is left of an email: no row, or its state; and whether it waits in the outbox. */
+enum left { GONE, STAGED, STAGED_WAITS, SENT, SENT_WAITS, REFUSED };
+
+struct story {
+	const char *name;
+	enum inject_result result;
+	enum err_code code;
+	enum fake_milter milter;
+	int status; /* 200 or that of the problem */
+	enum left left;
+	bool used; /* with STAGED_WAITS: it gets a new ticket */
+	int syncs; /* the milter's included; 0: any */
+};
+
+static const struct story by_sendmail[] = {
+	{"sent", INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 200, SENT, false, 2},
+	{"late", INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 200, STAGED_WAITS, true, 2},
+	{"refused", INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, REFUSED, false, 0},
+	{"rejected", INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, GONE, false, 2},
+	{"put off", INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 200, STAGED_WAITS, false, 2},
+	{"unknown", INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 200, STAGED_WAITS, true, 2},
+	{"unknown, sent", INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 200, SENT, false, 2},
+};
+
+static const struct story by_smtp[] = {
+	{"sent", INJECT_QUEUED, ERR_NONE, MILTER_RECORDS, 200, SENT, false, 1},
+	{"not asked", INJECT_QUEUED, ERR_NONE, MILTER_AWAY, 200, STAGED_WAITS, true, 1},
+	{"discarded", INJECT_QUEUED, ERR_NONE, MILTER_REFUSES, 403, REFUSED, false, 0},
+	{"refused", INJECT_REJECTED, ERR_INVALID, MILTER_REFUSES, 403, REFUSED, false, 0},
+	{"rejected", INJECT_REJECTED, ERR_INVALID, MILTER_AWAY, 422, GONE, false, 1},
+	{"rejected later", INJECT_REJECTED, ERR_TOO_LARGE, MILTER_RECORDS, 413, GONE, false, 2},
+	{"put off", INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_AWAY, 200, STAGED_WAITS, false, 1},
+	{"put off later", INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_RECORDS, 200, SENT_WAITS, false,
+		2},
+	{"refused, and 4xx", INJECT_TEMPORARY, ERR_TEMPORARY, MILTER_REFUSES, 403, REFUSED, false,
+		0},
+	{"unknown", INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_AWAY, 200, STAGED_WAITS, true, 1},
+	{"unknown, recorded", INJECT_UNKNOWN, ERR_TEMPORARY, MILTER_RECORDS, 200, SENT_WAITS, false,
+		2},
+};
+
+static enum left what_is_left(struct send_rig *rig, size_t i)
+{
+	static const char sql_waits[] = "SELECT count(*) FROM outbox WHERE due_us > 0";
+	int state = send_rig_state(rig, i);
+	bool waits = temp_db_number(rig->db, sql_waits) > 0;
+
+	switch (state) {
+	case EMAIL_STAGED:
+		return waits ? STAGED_WAITS : STAGED;
+	case EMAIL_SENT:
+		return waits ? SENT_WAITS : SENT;
+	case EMAIL_REFUSED:
+		return REFUSED;
+	default:
+		return GONE;
+	}
+}
+
+static int status_of(const struct problem *problem)
+{
+	return problem->kind == PROBLEM_NONE ? 200 : problem_status(problem);
+}
+
+static void begin(struct send_rig *rig)
+{
+	int64_t open_us;
+
+	keyed_request_forget_all(rig);
+	breaker_close(&rig->shared.outbox->breaker, 0, &open_us);
+}
+
+static void tell(struct send_rig *rig, const struct story *story)
+{
+	static const char sql_rows[] = "SELECT count(*) FROM outbox";
+	static const char sql_used[] = "SELECT max(ticket_used) FROM outbox";
+	static const char sql_messages[] = "SELECT count(*) FROM message";
+	static const char sql_answered[] = "SELECT coalesce(max(answered), 0) FROM email";
+	const struct keyed_request one = {.n = 1};
+	bool waits = story->left == STAGED_WAITS || story->left == SENT_WAITS;
+	int before;
+
+	print_message("%s\n", story->name);
+	begin(rig);
+	rig->inject->result = story->result;
+	rig->inject->code = story->code;
+	rig->inject->milter = story->milter;
+	before = count_syncs();
+	keyed_request_send(rig, &one);
+	if (story->syncs)
+		assert_int_equal(count_syncs() - before, story->syncs);
+	assert_int_equal(status_of(&rig->problems[0]), story->status);
+	assert_int_equal(rig->sent, story->status == 200);
+	assert_int_equal(what_is_left(rig, 0), story->left);
+	assert_int_equal(temp_db_number(rig->db, sql_rows), waits);
+	assert_int_equal(temp_db_number(rig->db, sql_messages), waits);
+	assert_int_equal(temp_db_number(rig->db, sql_answered), waits);
+	if (story->left == STAGED_WAITS)
+		assert_int_equal(temp_db_number(rig->db, sql_used), story->used);
+	assert_int_equal(rig->inject->submitted, 1);
+	assert_int_equal(rig->shared.outbox->parcels, 0);
+}
+
+static void test_by_sendmail(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(by_sendmail); i++)
+		tell(*state, &by_sendmail[i]);
+}
+
+static void test_by_smtp(void **state)
+{
+	struct send_rig *rig = *state;
+
+	fake_inject_verdict_first(rig->inject);
+	for (size_t i = 0; i < ARRAY_SIZE(by_smtp); i++)
+		tell(rig, &by_smtp[i]);
+}
+
+/* A request with a key that meets this, and its repeat: it is told the same, unless
+ * nothing of it was sent. Nothing is submitted twice. */
+static void repeat(struct send_rig *rig, const struct story *story, size_t n)
+{
+	static const char sql_keys[] = "SELECT count(*) FROM idempotency";
+	const struct keyed_request what = {.n = n, .key = 1};
+	size_t at = n == 1 ? 0 : 1;
+	bool taken = n > 1 || story->status == 200;
+	char ids[KEYED_EMAILS][ID_SIZE];
+	struct problem first;
+
+	print_message("%s, %zu\n", story->name, n);
+	begin(rig);
+	rig->inject->only_to = keyed_request_to[at];
+	rig->inject->result = story->result;
+	rig->inject->code = story->code;
+	rig->inject->milter = story->milter;
+	keyed_request_send(rig, &what);
+	assert_int_equal(status_of(&rig->problems[at]), story->status);
+	assert_int_equal(temp_db_number(rig->db, sql_keys), taken);
+	first = rig->problems[at];
+	memcpy(ids, rig->ids, sizeof(ids));
+	rig->inject->submitted = 0;
+	rig->inject->only_to = "nobody@dst.test";
+	keyed_request_send(rig, &what);
+	assert_int_equal(rig->inject->submitted, taken ? 0 : (int)n);
+	if (!taken)
+		return;
+	for (size_t i = 0; i < n; i++)
+		assert_true(i == at && story->status != 200 ? rig->problems[i].kind != PROBLEM_NONE
+							    : strcmp(rig->ids[i], ids[i]) == 0);
+	if (story->status != 200)
+		assert_string_equal(rig->problems[at].text, first.text);
+}
+
+static void test_repeats(void **state)
+{
+	struct send_rig *rig = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(by_sendmail); i++)
+		for (size_t n = 1; n <= KEYED_EMAILS; n += 2)
+			repeat(rig, &by_sendmail[i], n);
+	fake_inject_verdict_first(rig->inject);
+	for (size_t i = 0; i < ARRAY_SIZE(by_smtp); i++)
+		for (size_t n = 1; n <= KEYED_EMAILS; n += 2)
+			repeat(rig, &by_smtp[i], n);
+}
+
+/* The first request had no answer: the repeat waits for what becomes of the email. */
+static void test_repeat_waits(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request what = {.n = 1, .key = 1};
+
+	begin(rig);
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &what);
+	for (int i = 0; i < 3; i++) {
+		OK(db_exec(rig->db, "UPDATE idempotency SET settled = 0", &why));
+		if (i == 1)
+			OK(db_exec(rig->db, "UPDATE email SET state = 'sent'", &why));
+		if (i == 2)
+			OK(db_exec(rig->db, "UPDATE email SET state = 'refused', refusal = 'No.'",
+				&why));
+		keyed_request_send(rig, &what);
+		assert_int_equal(status_of(&rig->problems[0]), i < 2 ? 200 : 403);
+		assert_int_equal(rig->inject->submitted, 1);
+	}
+}
+
+/* While nobody takes emails, none is tried but now and then; all are accepted. */
+static void test_breaker_is_open(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1};
+
+	begin(rig);
+	rig->inject->result = INJECT_TEMPORARY;
+	for (int i = 0; i < BREAKER_PUT_OFF; i++)
+		keyed_request_send(rig, &one);
+	rig->shared.outbox->breaker.until_us = INT64_MAX;
+	for (int i = 0; i < 3; i++) {
+		keyed_request_send(rig, &one);
+		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
+		assert_int_equal(what_is_left(rig, 0), STAGED_WAITS);
+	}
+	assert_int_equal(rig->inject->submitted, BREAKER_PUT_OFF);
+	rig->shared.outbox->breaker.until_us = 0;
+	rig->inject->result = INJECT_QUEUED;
+	keyed_request_send(rig, &one);
+	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
+	assert_false(breaker_is_open(&rig->shared.outbox->breaker));
+}
+
+/* Who waits for nothing is answered by the durable commit alone. */
+static void test_answer_when_queued(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1, .key = 1};
+	int before;
+
+	rig->worker.conf->submission.answer = ANSWER_QUEUED;
+	rig->inject->milter = MILTER_AWAY;
+	before = count_syncs();
+	keyed_request_send(rig, &one);
+	assert_int_equal(count_syncs() - before, 1);
+	assert_int_equal(rig->sent, 1);
+	assert_int_equal(send_rig_state(rig, 0), EMAIL_STAGED);
+	assert_true(keyed_request_send(rig, &one));
+	assert_int_equal(rig->sent, 1);
+}
+
+static void test_outbox_is_full(void **state)
+{
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1, .key = 1};
+
+	rig->shared.outbox->max_bytes = 10;
+	keyed_request_send(rig, &one);
+	assert_int_equal(status_of(&rig->problems[0]), 503);
+	assert_true(rig->problems[0].retry_after_s > 0);
+	assert_int_equal(rig->inject->submitted, 0);
+	assert_int_equal(send_rig_state(rig, 0), -1);
+	rig->shared.outbox->max_bytes = 100000;
+	keyed_request_send(rig, &one);
+	assert_int_equal(status_of(&rig->problems[0]), 200);
+	assert_int_equal(rig->shared.outbox->account.bytes, 0);
+	assert_int_equal(rig->shared.outbox->account.emails, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, send_rig_setup, send_rig_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(by_sendmail),
+		TEST(by_smtp),
+		TEST(repeats),
+		TEST(repeat_waits),
+		TEST(breaker_is_open),
+		TEST(answer_when_queued),
+		TEST(outbox_is_full),
+	};
+	int failed;
+
+	mime_init();
+	failed = cmocka_run_group_tests_name("outbox", tests, NULL, NULL);
+	libevent_global_shutdown();
+	return failed;
+}

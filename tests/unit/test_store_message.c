@@ -1,0 +1,117 @@
+/* store_message: messages in rows and in files, missing ones, cut ones, forgotten
+ * ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/store/store_message.h"
+#include "core/store/store_outbox.h"
+#include "tests/unit/temp_db.h"
+
+static void fill(struct buf *message, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf_add_char(message, (char)('a' + i % 26));
+}
+
+static char *file_of(const struct temp_db *temp, const char *id)
+{
+	return mem_printf("%s-messages/%s", temp->path, id);
+}
+
+/* An email with a message of this length in the outbox. */
+static void add(struct temp_db *temp, size_t len, struct email *email_r, struct buf *message_r)
+{
+	struct temp_tenant tenant = {.domain = "example.com"};
+
+	id_new(tenant.company_id);
+	temp_db_email(&tenant, email_r);
+	fill(message_r, len);
+	OK(store_email_stage(temp->db, email_r, &why));
+	OK(store_message_write(temp->path, email_r->id, message_r, &why));
+	OK(store_message_keep(temp->db, email_r->id, message_r, &why));
+	OK(store_outbox_add(temp->db, email_r->id, (int64_t)len, 0, &why));
+}
+
+static void test_kept(void **state)
+{
+	static const size_t sizes[] = {1, MESSAGE_FILE_BYTES, MESSAGE_FILE_BYTES + 1, 1000000};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT, got = BUF_INIT;
+		_cleanup_free_ char *file = NULL;
+		struct email email;
+
+		add(temp, sizes[i], &email, &message);
+		file = file_of(temp, email.id);
+		assert_int_equal(access(file, F_OK) == 0, sizes[i] > MESSAGE_FILE_BYTES);
+		FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
+		assert_int_equal(got.len, message.len);
+		assert_true(got.len == 0 || memcmp(got.data, message.data, got.len) == 0);
+		assert_int_equal(store_outbox_remove(temp->db, email.id, NULL), 1);
+		store_message_discard(temp->path, email.id);
+		assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
+		assert_int_not_equal(access(file, F_OK), 0);
+		store_email_clear(&email);
+	}
+}
+
+static void test_file_is_missing_or_cut(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_buf_ struct buf message = BUF_INIT, got = BUF_INIT;
+	_cleanup_free_ char *file = NULL;
+	struct email email;
+
+	add(temp, 100000, &email, &message);
+	file = file_of(temp, email.id);
+	assert_int_equal(truncate(file, 99999), 0);
+	assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
+	assert_int_equal(got.len, 0);
+	store_email_clear(&email);
+}
+
+/* Files that no row names go, but not those that are being written, nor others. */
+static void test_sweep(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_buf_ struct buf message = BUF_INIT, got = BUF_INIT;
+	_cleanup_free_ char *lost_file = NULL, *other_file = NULL;
+	struct email email;
+	char lost[ID_SIZE];
+
+	assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL), 0);
+	add(temp, 100000, &email, &message);
+	id_new(lost);
+	OK(store_message_write(temp->path, lost, &message, &why));
+	lost_file = file_of(temp, lost);
+	other_file = file_of(temp, "README");
+	assert_int_equal(link(lost_file, other_file), 0);
+	assert_int_equal(store_message_sweep(temp->db, temp->path, 3600, NULL), 0);
+	assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL), 1);
+	assert_int_not_equal(access(lost_file, F_OK), 0);
+	assert_int_equal(access(other_file, F_OK), 0);
+	FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
+	store_email_clear(&email);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(kept),
+		TEST(file_is_missing_or_cut),
+		TEST(sweep),
+	};
+
+	return cmocka_run_group_tests_name("store_message", tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* store_outbox: the table of store_outbox.h, row by row; turns, bounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/store/store_message.h"
+#include "core/store/store_outbox.h"
+#include "tests/unit/temp_db.h"
+
+#define CREATED INT64_C(1700000000123456)
+#define NOW     (CREATED + 60 * SECOND_US)
+
+static void stage(
+	struct temp_db *temp, const char *company_id, int64_t due_us, struct email *email_r)
+{
+	struct temp_tenant tenant = {.domain = "example.com"};
+	_cleanup_buf_ struct buf message = BUF_INIT;
+
+	snprintf(tenant.company_id, sizeof(tenant.company_id), "%s", company_id);
+	temp_db_email(&tenant, email_r);
+	email_r->way = EMAIL_WAY_SMTP;
+	buf_add_str(&message, "content");
+	OK(store_email_stage(temp->db, email_r, &why));
+	OK(store_message_keep(temp->db, email_r->id, &message, &why));
+	OK(store_outbox_add(temp->db, email_r->id, 7, due_us, &why));
+}
+
+static struct outbox_terms terms_at(int64_t now_us)
+{
+	return (struct outbox_terms){
+		.now_us = now_us,
+		.lifetime_us = DAY_US,
+		.way = EMAIL_WAY_SMTP,
+		.rows = 100,
+		.rows_each = 10,
+		.bytes = 1000,
+		.behind = "",
+	};
+}
+
+static void take(
+	struct temp_db *temp, const struct outbox_terms *terms, struct outbox_taken *taken_r)
+{
+	OK(db_begin(temp->db, &why));
+	OK(store_outbox_take(temp->db, terms, taken_r, &why));
+	OK(db_commit(temp->db, &why));
+}
+
+enum ticket { KEPT, RENEWED };
+
+/* What was done to the only row of the outbox before it is taken. */
+static const struct {
+	const char *name;
+	const char *before;
+	int64_t now_us;
+	int task; /* -1: it is not given back */
+	enum ticket ticket;
+	const char *state; /* of the email afterwards */
+	int left;          /* rows of the outbox */
+} cases[] = {
+	{"fresh", "UPDATE outbox SET ticket_used = 0", NOW, OUTBOX_SUBMIT, KEPT, "staged", 1},
+	{"used", "UPDATE outbox SET ticket_used = 1", NOW, OUTBOX_SUBMIT, RENEWED, "staged", 1},
+	{"other way", "UPDATE email SET way = 'sendmail'", NOW, OUTBOX_SUBMIT, RENEWED, "staged",
+		1},
+	{"lifetime", "UPDATE outbox SET reason = 'away'", CREATED + DAY_US, OUTBOX_GONE, RENEWED,
+		"refused", 0},
+	{"not due", "UPDATE outbox SET due_us = 1 + $now", NOW, -1, KEPT, "staged", 1},
+	{"in hand", "UPDATE outbox SET due_us = 0", NOW, -1, KEPT, "staged", 1},
+	{"refused", "UPDATE email SET state = 'refused', refusal = 'no'", NOW, OUTBOX_GONE, KEPT,
+		"refused", 0},
+	{"ended under its ticket", "UPDATE email SET last_event = 'bounced'", NOW, OUTBOX_GONE,
+		KEPT, "staged", 0},
+	{"sent by sendmail",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q',"
+		" way = 'sendmail'",
+		NOW, OUTBOX_GONE, KEPT, "sent", 0},
+	{"sent, heard",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q';"
+		"UPDATE email_recipient SET state = 'deferred',"
+		" changed_us = (SELECT decided_us FROM email) WHERE n = 1",
+		NOW, OUTBOX_GONE, KEPT, "sent", 0},
+	{"sent, unknown in the queue",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q';"
+		"UPDATE email_recipient SET state = 'unknown',"
+		" changed_us = (SELECT decided_us FROM email)",
+		NOW, OUTBOX_LOOK, KEPT, "sent", 1},
+	{"sent just now",
+		"UPDATE email SET state = 'sent', decided_us = created_us + 55000000,"
+		" queue_id = 'Q'",
+		NOW, -1, KEPT, "sent", 1},
+	{"sent, to be looked for",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q'", NOW,
+		OUTBOX_LOOK, KEPT, "sent", 1},
+	{"looked, the log not read",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q';"
+		"UPDATE outbox SET looked_us = $now - 5000000;"
+		"INSERT INTO log_cursor (source, position, changed_us, end_us)"
+		" VALUES ('file', '', 1, $now - 4000000)",
+		NOW, -1, KEPT, "sent", 1},
+	{"looked, the log read",
+		"UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q';"
+		"UPDATE outbox SET looked_us = $now - 5000000;"
+		"INSERT INTO log_cursor (source, position, changed_us, end_us)"
+		" VALUES ('file', '', 1, $now - 1000000)",
+		NOW, OUTBOX_SUBMIT, RENEWED, "staged", 1},
+};
+
+static void prepare(struct temp_db *temp, const char *sql)
+{
+	_cleanup_free_ char *now = mem_printf("%lld", (long long)NOW);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	for (const char *p = sql; *p;) {
+		if (strncmp(p, "$now", 4) == 0) {
+			buf_add_str(&text, now);
+			p += 4;
+		} else {
+			buf_add_char(&text, *p++);
+		}
+	}
+	OK(db_exec(temp->db, buf_str(&text), &why));
+}
+
+static void test_take(void **state)
+{
+	static const char sql_state[] = "SELECT state FROM email";
+	static const char sql_left[] = "SELECT count(*) FROM outbox";
+	static const char sql_kept[] = "SELECT count(*) FROM message";
+	static const char sql_ticket[] = "SELECT ticket FROM email";
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct temp_db *temp;
+		struct outbox_terms terms = terms_at(cases[i].now_us);
+		_cleanup_free_ char *after = NULL, *ticket = NULL;
+		struct outbox_taken taken;
+		struct email email;
+
+		print_message("%s\n", cases[i].name);
+		temp_db_setup(state);
+		temp = *state;
+		stage(temp, "company", CREATED, &email);
+		prepare(temp, cases[i].before);
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, cases[i].task >= 0);
+		if (taken.n > 0) {
+			assert_int_equal(taken.items[0].task, cases[i].task);
+			assert_string_equal(taken.items[0].id, email.id);
+			assert_int_equal(taken.items[0].size, 7);
+		}
+		after = temp_db_text(temp->db, sql_state);
+		ticket = temp_db_text(temp->db, sql_ticket);
+		assert_string_equal(after, cases[i].state);
+		assert_int_equal(strcmp(ticket, email.ticket) != 0, cases[i].ticket == RENEWED);
+		if (taken.n > 0 && taken.items[0].task == OUTBOX_SUBMIT)
+			assert_string_equal(taken.items[0].ticket, ticket);
+		assert_int_equal(temp_db_number(temp->db, sql_left), cases[i].left);
+		assert_int_equal(temp_db_number(temp->db, sql_kept), cases[i].left);
+		store_outbox_taken_clear(&taken);
+		/* It is in hand now, or not due. */
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, 0);
+		store_outbox_taken_clear(&taken);
+		store_email_clear(&email);
+		temp_db_teardown(state);
+	}
+	temp_db_setup(state);
+}
+
+/* Each company has its turn, and a few rows at a time. */
+static void test_turns(void **state)
+{
+	static const char *const companies[] = {"a", "b", "c"};
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	char turn[ID_SIZE] = "";
+	unsigned seen[3] = {0};
+
+	for (int i = 0; i < 9; i++) {
+		struct email email;
+
+		stage(temp, companies[i < 7 ? 0 : i - 6], CREATED + i, &email);
+		store_email_clear(&email);
+	}
+	terms.rows = terms.rows_each = 2;
+	for (int round = 0; round < 3; round++) {
+		struct outbox_taken taken;
+
+		terms.behind = turn;
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, 2);
+		for (size_t i = 0; i < taken.n; i++)
+			seen[taken.items[i].company_id[0] - 'a']++;
+		memcpy(turn, taken.last, sizeof(turn));
+		store_outbox_taken_clear(&taken);
+	}
+	assert_int_equal(seen[0], 4);
+	assert_int_equal(seen[1], 1);
+	assert_int_equal(seen[2], 1);
+}
+
+static void test_bytes(void **state)
+{
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	struct outbox_taken taken;
+
+	for (int i = 0; i < 3; i++) {
+		struct email email;
+
+		stage(temp, "a", CREATED + i, &email);
+		store_email_clear(&email);
+	}
+	terms.bytes = 14;
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 2);
+	store_outbox_taken_clear(&taken);
+	terms.bytes = 1;
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 1);
+	store_outbox_taken_clear(&taken);
+}
+
+/* Out of hand and back. */
+static void test_put_off(void **state)
+{
+	static const char sql_attempts[] = "SELECT attempts FROM outbox";
+	struct temp_db *temp = *state;
+	struct outbox_delay delay = {
+		.due_us = NOW + 5, .ticket_used = true, .failed = true, .reason = "away"};
+	struct email email;
+	int64_t due;
+
+	stage(temp, "a", 0, &email);
+	assert_int_equal(store_outbox_next(temp->db, &due, NULL), 0);
+	assert_int_equal(store_outbox_put_off(temp->db, email.id, &delay, NULL), 1);
+	FOUND(store_outbox_next(temp->db, &due, &why));
+	assert_int_equal(due, NOW + 5);
+	assert_int_equal(temp_db_number(temp->db, sql_attempts), 1);
+	assert_int_equal(store_outbox_hurry(temp->db, NOW, NULL), 1);
+	FOUND(store_outbox_next(temp->db, &due, &why));
+	assert_int_equal(due, NOW);
+	delay.due_us = NOW + 5;
+	delay.failed = delay.ticket_used = false;
+	assert_int_equal(store_outbox_put_off(temp->db, email.id, &delay, NULL), 1);
+	OK(db_exec(temp->db, "UPDATE outbox SET attempts = 0", &why));
+	assert_int_equal(store_outbox_hurry(temp->db, NOW, NULL), 0);
+	assert_int_equal(store_outbox_reopen(temp->db, NULL), 0);
+	OK(db_exec(temp->db, "UPDATE outbox SET due_us = 0", &why));
+	assert_int_equal(store_outbox_reopen(temp->db, NULL), 1);
+	FOUND(store_outbox_next(temp->db, &due, &why));
+	store_email_clear(&email);
+}
+
+/* A message that comes after all is thrown away. */
+static void test_fail(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email_ticket ticket;
+	struct email email, got;
+	const struct email_scope all = {0};
+
+	stage(temp, "a", 0, &email);
+	assert_int_equal(store_outbox_fail(temp->db, email.id, "never taken", NOW, NULL), 1);
+	assert_int_equal(store_outbox_fail(temp->db, email.id, "again", NOW, NULL), 0);
+	FOUND(store_email_get(temp->db, email.id, &all, &got, &why));
+	assert_int_equal(got.state, EMAIL_REFUSED);
+	assert_string_equal(got.refusal, "never taken");
+	assert_string_equal(got.last_event, "failed");
+	FOUND(store_email_ticket(temp->db, email.ticket, &ticket, &why));
+	assert_true(ticket.superseded);
+	store_email_ticket_clear(&ticket);
+	store_email_clear(&got);
+	store_email_clear(&email);
+}
+
+static void test_looked(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email email;
+	int64_t due;
+
+	stage(temp, "a", 0, &email);
+	assert_int_equal(store_outbox_looked(temp->db, email.id, false, NOW, NULL), 1);
+	FOUND(store_outbox_next(temp->db, &due, &why));
+	assert_true(due > NOW);
+	assert_int_equal(store_outbox_looked(temp->db, email.id, true, NOW, NULL), 1);
+	assert_int_equal(store_outbox_next(temp->db, &due, NULL), 0);
+	store_email_clear(&email);
+}
+
+/* By SMTP a ticket is spent when its email has left the outbox. */
+static void test_spent(void **state)
+{
+	struct temp_db *temp = *state;
+	struct email_ticket ticket;
+	struct email email;
+
+	stage(temp, "a", 0, &email);
+	assert_int_equal(store_email_record(temp->db, email.ticket, "Q", NOW, NULL), 1);
+	for (int i = 0; i < 2; i++) {
+		FOUND(store_email_ticket(temp->db, email.ticket, &ticket, &why));
+		assert_int_equal(ticket.spent, i == 1);
+		store_email_ticket_clear(&ticket);
+		store_outbox_remove(temp->db, email.id, NULL);
+	}
+	store_email_clear(&email);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_take, temp_db_teardown),
+		TEST(turns),
+		TEST(bytes),
+		TEST(put_off),
+		TEST(fail),
+		TEST(looked),
+		TEST(spent),
+	};
+
+	return cmocka_run_group_tests_name("store_outbox", tests, NULL, NULL);
+}
