@@ -35,7 +35,8 @@ static const struct {
 	[PROBE_PASSED] = {.good = true, .serves = true, .words = "emails go out"},
 	[PROBE_STORE] = {.words = "the store cannot be written",
 		.effect = "emails are answered with 503",
-		.hint = "make room on its disk, or mend the rights of its files"},
+		.hint = "make room on its disk, or mend the rights of its files; one that is "
+			"damaged is replaced by postern db restore"},
 	[PROBE_POSTFIX] = {.words = "Postfix is not running",
 		.effect = "emails wait",
 		.hint = "start Postfix"},

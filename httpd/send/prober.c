@@ -471,22 +471,29 @@ static void learn(struct prober *prober, struct look *look)
 	prober->stale = false;
 }
 
-/* What no message shows: the clock, the order of milters, and whether Postfix
- * takes messages as large as clients are told. */
+/* What no message shows: the clock, the order of milters, whether Postfix takes
+ * messages as large as clients are told; and whether the newest emails can be
+ * read, beside which the next one goes. */
 static void look_around(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
 	int64_t most = worker->conf->http.max_message_bytes, newest_us;
 	int64_t limit = prober->setup.message_bytes;
+	struct err err = ERR_INIT;
+	int found;
 
 	if (worker->postfix_limit > 0 && worker->postfix_limit < most)
 		most = worker->postfix_limit;
 	probe_report_set_setup(
 		worker->shared->probe, prober->setup.order, limit > 0 && limit < most ? limit : 0);
 	prober->behind_us = 0;
-	if (store_email_newest(prober->worker->db, &newest_us, NULL) == 1)
+	found = store_email_newest(worker->db, &newest_us, &err);
+	if (found == 1)
 		prober->behind_us = newest_us - wall_us(prober);
 	prober->facts.clock_behind = prober->behind_us > CLOCK_BEHIND_US;
+	prober->facts.store_failed = found < 0;
+	if (found < 0)
+		set_cause(prober, mem_printf("emails cannot be read: %s", err.text));
 }
 
 /* A socket that this user may not open may be open to Postfix. */
@@ -505,15 +512,18 @@ static void on_looked(struct task *task)
 		rest(prober);
 		return;
 	}
-	look_around(prober);
 	facts->postfix_over = postfix_run_is_over(worker->shared->run);
 	facts->milter_silent = look->milter && look->milter != EACCES;
 	facts->blamed = prober->found == PROBE_UNASKED && lacks_own_list(prober) &&
 			!others_since(prober, prober->unasked_us);
-	set_cause(prober,
-		mem_printf("postern-milter does not answer at %s: %s", worker->conf->milter.socket,
-			look->milter == ETIMEDOUT ? "it accepts connections, and says nothing"
+	if (facts->milter_silent)
+		set_cause(prober, mem_printf("postern-milter does not answer at %s: %s",
+					  worker->conf->milter.socket,
+					  look->milter == ETIMEDOUT
+						  ? "it accepts connections, and says nothing"
 						  : strerror(look->milter)));
+	else
+		look_around(prober);
 	if (conclude(prober)) {
 		rest(prober);
 		return;

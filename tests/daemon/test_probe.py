@@ -420,6 +420,37 @@ def test_a_socket_that_is_for_postfix_alone(shared, admin):
 
 
 @pytest.mark.submission("smtp")
+def test_a_damaged_database(own_box, tmp_path):
+    """In a page that each email needs; a backup in its place, and all is calm."""
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
+    box.cli("db", "backup", str(tmp_path / "backup"))
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    box.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    page = int(box.query("SELECT rootpage FROM sqlite_master WHERE name = 'email'"))
+    size = int(box.query("PRAGMA page_size"))
+    with (box.dir / "store/postern.db").open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    for part in ("milter", "httpd"):
+        box.start(part)
+    wait_for("/readyz to tell", lambda: "the store cannot be written" in readyz(box).text)
+    need = wait_for("the overview to tell", lambda: needs(admin).get("submission"))
+    assert "malformed" in need["text"] and "postern db restore" in need["text"]
+    assert metric(admin, "postern_rules_in_force") == 0 and api_status(box) == 503
+    assert "malformed" in events(box, "probe_failed")[-1]
+    for part in ("httpd", "milter"):
+        box.stop(part)
+    box.cli("db", "restore", str(tmp_path / "backup"))
+    for part in ("milter", "events", "httpd"):
+        box.start(part)
+    wait_until_good(box, operator(box))
+
+
+@pytest.mark.submission("smtp")
 def test_what_changes_is_tried_at_once(own_box):
     """Not after the interval: settings, and that Postfix reads them."""
     box = own_box("--set", "submission.probe_interval=1h")
