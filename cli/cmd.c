@@ -114,6 +114,8 @@ static int read_member(
 
 	if (verb->argument_is && str_eq(verb->argument_is, field->name) && call_argument(call))
 		text = call_argument(call);
+	if (verb->flag && str_eq(verb->flag, field->name))
+		*(enum op_flag *)member = verb->flag_is;
 	if (text == NULL)
 		return 0;
 	switch (field->type) {
@@ -126,7 +128,7 @@ static int read_member(
 		*(const char **)member = text;
 		break;
 	case OP_FLAG:
-		*(enum op_flag *)member = OP_YES;
+		*(enum op_flag *)member = verbs_options[option].is_no ? OP_NO : OP_YES;
 		break;
 	case OP_NUMBER:
 		return call_number_option(call, option, field->max, member, err);

@@ -53,42 +53,12 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 	return doubtful < 0 ? -1 : 0;
 }
 
-static int read_inactive(const struct call *call, void *input, struct err *err)
-{
-	struct op_domain *domain = input;
-
-	(void)err;
-	if (call_option(call, OPTION_INACTIVE))
-		domain->active = OP_NO;
-	return 0;
-}
-
 static int read_change(const struct call *call, void *input, struct err *err)
 {
 	(void)input;
 	if (call_option(call, OPTION_POLICY) || call_option(call, OPTION_SUBDOMAINS))
 		return 0;
 	return err_set(err, ERR_INVALID, "give --policy, --subdomains or both");
-}
-
-static int set_active(const struct call *call, void *input, struct err *err)
-{
-	struct op_domain *domain = input;
-
-	(void)call;
-	(void)err;
-	domain->active = OP_YES;
-	return 0;
-}
-
-static int set_inactive(const struct call *call, void *input, struct err *err)
-{
-	struct op_domain *domain = input;
-
-	(void)call;
-	(void)err;
-	domain->active = OP_NO;
-	return 0;
 }
 
 const struct verb cmd_domain_add = {
@@ -111,7 +81,6 @@ const struct verb cmd_domain_add = {
 	.prepare = prepare_add,
 	.operation = &op_domain_add,
 	.argument_is = "name",
-	.read = read_inactive,
 };
 
 const struct verb cmd_domain_set = {
@@ -139,7 +108,8 @@ const struct verb cmd_domain_activate = {
 	.options = {{OPTION_COMPANY, false, COMPANY_HELP}, {OPTION_POLICY, false, POLICY_HELP}},
 	.help = "Lets the company send with the domain.",
 	.operation = &op_domain_update,
-	.read = set_active,
+	.flag = "active",
+	.flag_is = OP_YES,
 	.note = "domain {name} is active for sending",
 };
 
@@ -154,7 +124,8 @@ const struct verb cmd_domain_deactivate = {
 	.help = "Stops all sending with the domain. It stays registered: nobody else can "
 		"send with it either.",
 	.operation = &op_domain_update,
-	.read = set_inactive,
+	.flag = "active",
+	.flag_is = OP_NO,
 	.note = "domain {name} is not active for sending",
 };
 

@@ -14,11 +14,11 @@
 #include "cli/report.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/ops/op.h"
 
 struct arguments;
 struct call;
 struct conf;
-struct operation;
 
 /* The options that verbs may have; verbs.c has the table of their names. */
 enum verb_option_id {
@@ -115,6 +115,9 @@ struct verb {
 	/* the word behind the verb is this member, unless it is what the verb is
 	 * about (NULL); */
 	const char *argument_is;
+	/* a flag of the input that it sets (NULL: none); */
+	const char *flag;
+	enum op_flag flag_is;
 	/* and other options are read by this, if it is not NULL. */
 	int (*read)(const struct call *call, void *input, struct err *err);
 	/* Adds to each of a list what is for people; NULL: nothing. */
@@ -132,6 +135,7 @@ struct verbs_option {
 	const char *name;     /* without -- */
 	const char *argument; /* as `ID`; NULL: takes none */
 	const char *member;   /* of inputs; NULL: its name */
+	bool is_no;           /* of a flag that it turns off */
 };
 extern const struct verbs_option verbs_options[OPTIONS];
 

@@ -200,9 +200,3 @@ int suggest_read(
 	*list_r = list;
 	return 0;
 }
-
-void suggest_list_free(struct suggest_list *list)
-{
-	row_list_free(&suggestion_type, list->items, list->n);
-	*list = (struct suggest_list){0};
-}

@@ -34,10 +34,9 @@ struct suggest_list {
 	int64_t hopeless; /* messages that no exemption helps */
 };
 
-/* From what is recorded of the registered domain; the caller frees the list. 0
+/* From what is recorded of the registered domain; the caller frees the items. 0
  * or -1. */
 int suggest_read(
 	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err);
-void suggest_list_free(struct suggest_list *list);
 
 #endif

@@ -343,9 +343,3 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	*end_r = end;
 	return 1;
 }
-
-void store_audit_list_free(struct audit_list *list)
-{
-	row_list_free(&store_audit_type, list->items, list->n);
-	*list = (struct audit_list){0};
-}

@@ -52,7 +52,6 @@ struct audit_scope {
  * end_r->next is then the last of them. 1, 0 when the cursor is none of them, -1. */
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err);
-void store_audit_list_free(struct audit_list *list);
 
 /* Writes down what somebody did that changes no object: after is a JSON object
  * that tells more. 0 or -1. */

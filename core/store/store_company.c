@@ -134,9 +134,3 @@ void store_company_clear(struct company *company)
 {
 	row_clear(&store_company_type, company);
 }
-
-void store_company_list_free(struct company_list *list)
-{
-	row_list_free(&store_company_type, list->items, list->n);
-	*list = (struct company_list){0};
-}

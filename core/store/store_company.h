@@ -32,7 +32,7 @@ int store_company_add(struct db *db, const char *name, int64_t now_us, struct co
 /* 1 found, 0 none, -1 cannot tell. */
 int store_company_get(struct db *db, const char *id, struct company *company_r, struct err *err);
 /* A page of all, by name; end_r may be NULL. 1, 0 when the cursor is none of
- * them, -1. Freed with store_company_list_free(). */
+ * them, -1. */
 int store_company_list(struct db *db, const struct page *page, struct company_list *list_r,
 	struct page_end *end_r, struct err *err);
 /* How many domains and valid keys it has, COMPANY_COUNT_MAX at most: who has
@@ -45,6 +45,5 @@ int store_company_count(
 int store_company_remove(struct db *db, const char *id, struct err *err);
 
 void store_company_clear(struct company *company);
-void store_company_list_free(struct company_list *list);
 
 #endif

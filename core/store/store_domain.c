@@ -54,11 +54,6 @@ bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r)
 	return true;
 }
 
-const char *store_domain_subdomains_name(bool covered)
-{
-	return subdomains[covered];
-}
-
 bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 {
 	size_t covered = row_word(&store_domain_subdomains, word);

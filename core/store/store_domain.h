@@ -103,7 +103,6 @@ bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r);
 
 /* The words for covers_subdomains: `own`, each name is for itself, or
  * `covered`. */
-const char *store_domain_subdomains_name(bool covered);
 bool store_domain_subdomains_parse(const char *word, bool *covered_r);
 
 void store_domain_clear(struct domain *domain);

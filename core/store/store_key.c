@@ -351,9 +351,3 @@ void store_key_clear(struct key *key)
 {
 	row_clear(&store_key_type, key);
 }
-
-void store_key_list_free(struct key_list *list)
-{
-	row_list_free(&store_key_type, list->items, list->n);
-	*list = (struct key_list){0};
-}

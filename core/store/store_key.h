@@ -103,6 +103,5 @@ int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *e
 int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err);
 
 void store_key_clear(struct key *key);
-void store_key_list_free(struct key_list *list);
 
 #endif

@@ -482,9 +482,3 @@ void store_session_clear(struct session *session)
 {
 	row_clear(&session_type, session);
 }
-
-void store_session_list_free(struct session_list *list)
-{
-	row_list_free(&session_type, list->items, list->n);
-	*list = (struct session_list){0};
-}

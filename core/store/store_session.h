@@ -111,6 +111,5 @@ int store_session_end_all(struct db *db, const char *user_id, const char *keep, 
 int store_session_end(struct db *db, const char *id, struct err *err);
 
 void store_session_clear(struct session *session);
-void store_session_list_free(struct session_list *list);
 
 #endif

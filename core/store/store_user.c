@@ -481,9 +481,3 @@ void store_user_clear(struct user *user)
 {
 	row_clear(&store_user_type, user);
 }
-
-void store_user_list_free(struct user_list *list)
-{
-	row_list_free(&store_user_type, list->items, list->n);
-	*list = (struct user_list){0};
-}

@@ -107,6 +107,5 @@ bool store_user_role_parse(const char *word, enum user_role *role_r);
 extern const struct row_words store_user_roles;
 
 void store_user_clear(struct user *user);
-void store_user_list_free(struct user_list *list);
 
 #endif

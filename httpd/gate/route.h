@@ -14,6 +14,7 @@
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 
+struct manage;
 struct operation;
 struct request;
 
@@ -59,6 +60,7 @@ struct route {
 	bool pooled; /* handled in the pool, as reply_from_pool() has it */
 	void (*handle)(struct request *request);
 	const struct operation *operation; /* what it does (core/ops); or NULL */
+	const struct manage *manage;       /* in which words of the JSON dialect (api_manage.h) */
 	int status;                        /* of the answer to a change; 0: 200 */
 	bool done_alone; /* the answer to a change says that it is made, no more */
 };

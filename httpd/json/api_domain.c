@@ -179,43 +179,10 @@ static json_t *render_removed(const struct op *op)
 
 #define MISSING "Domain not found"
 
-void api_domain_get(struct request *request)
-{
-	static const struct manage get = {NULL, render_whole, MISSING, PROBLEM_DOMAIN};
-
-	manage_read(request, &get);
-}
-
-void api_domain_list(struct request *request)
-{
-	manage_list(request, render_item);
-}
-
-void api_domain_create(struct request *request)
-{
-	static const struct manage create = {
-		domain_json_parse_new, render_whole, MISSING, PROBLEM_RESTRICTED_KEY};
-
-	manage_change(request, &create);
-}
-
-void api_domain_update(struct request *request)
-{
-	static const struct manage update = {parse_settings, render_id, MISSING, PROBLEM_DOMAIN};
-
-	manage_read(request, &update);
-}
-
-void api_domain_verify(struct request *request)
-{
-	static const struct manage verify = {NULL, render_id, MISSING, PROBLEM_DOMAIN};
-
-	manage_change(request, &verify);
-}
-
-void api_domain_remove(struct request *request)
-{
-	static const struct manage remove = {NULL, render_removed, MISSING, PROBLEM_DOMAIN};
-
-	manage_change(request, &remove);
-}
+const struct manage api_domain_create = {
+	domain_json_parse_new, render_whole, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
+const struct manage api_domain_get = {NULL, render_whole, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_list = {NULL, NULL, render_item, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_update = {parse_settings, render_id, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_verify = {NULL, render_id, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_remove = {NULL, render_removed, NULL, MISSING, PROBLEM_DOMAIN};

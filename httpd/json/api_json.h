@@ -16,6 +16,7 @@
 #include "httpd/send/outgoing.h"
 #include "httpd/send/send_request.h"
 
+struct manage;
 struct request;
 
 /* /emails: see email_json.h for bodies and answers. */
@@ -69,21 +70,11 @@ json_t *batch_json_render(const struct send_outcome *outcome);
  * restricted to a domain only that one; anything else is not there.
  */
 
-/* GET /domains and GET /domains/{id}. */
-void api_domain_list(struct request *request);
-void api_domain_get(struct request *request);
-
-/* POST /domains: the company asks for a domain. */
-void api_domain_create(struct request *request);
-
-/* PATCH /domains/{id}: checks what it asks for, and changes nothing. */
-void api_domain_update(struct request *request);
-
-/* POST /domains/{id}/verify: activates the domain, where companies may. */
-void api_domain_verify(struct request *request);
-
-/* DELETE /domains/{id}, with the keys that are restricted to it. */
-void api_domain_remove(struct request *request);
+/* GET and POST /domains; a company asks for one. */
+extern const struct manage api_domain_list, api_domain_create;
+/* GET, PATCH, DELETE /domains/{id}, and POST /domains/{id}/verify. PATCH checks
+ * what it asks for, and changes nothing. */
+extern const struct manage api_domain_get, api_domain_update, api_domain_remove, api_domain_verify;
 
 /* Reads the body of POST /domains into a struct op_domain. 0, or -1 with a
  * problem that names the field. */
@@ -100,17 +91,11 @@ json_t *domain_json_render_item(const struct domain *domain);
  * cannot get itself more than it has.
  */
 
-/* GET /api-keys: the valid ones. */
-void api_key_list(struct request *request);
-
-/* POST /api-keys: the only answer that shows the token. */
-void api_key_create(struct request *request);
-
-/* PATCH /api-keys/{id}: renames it. */
-void api_key_update(struct request *request);
-
-/* DELETE /api-keys/{id}: revokes it; the key of the request, too. */
-void api_key_remove(struct request *request);
+/* GET and POST /api-keys: the valid ones; and the only answer that shows a token. */
+extern const struct manage api_key_list, api_key_create;
+/* PATCH and DELETE /api-keys/{id}: rename it, and revoke it; the key of the
+ * request, too. */
+extern const struct manage api_key_update, api_key_remove;
 
 enum { KEY_NAME_MAX = 50 }; /* characters */
 

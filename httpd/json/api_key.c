@@ -121,31 +121,9 @@ static json_t *render_removed(const struct op *op)
 }
 
 #define MISSING "API key not found"
+#define DENIED  PROBLEM_RESTRICTED_KEY
 
-void api_key_list(struct request *request)
-{
-	manage_list(request, render_item);
-}
-
-void api_key_create(struct request *request)
-{
-	static const struct manage create = {
-		key_json_parse, render_new, MISSING, PROBLEM_RESTRICTED_KEY};
-
-	manage_change(request, &create);
-}
-
-void api_key_update(struct request *request)
-{
-	static const struct manage update = {
-		key_json_parse_name, render_id, MISSING, PROBLEM_RESTRICTED_KEY};
-
-	manage_change(request, &update);
-}
-
-void api_key_remove(struct request *request)
-{
-	static const struct manage remove = {NULL, render_removed, MISSING, PROBLEM_RESTRICTED_KEY};
-
-	manage_change(request, &remove);
-}
+const struct manage api_key_create = {key_json_parse, render_new, NULL, MISSING, DENIED};
+const struct manage api_key_list = {NULL, NULL, render_item, MISSING, DENIED};
+const struct manage api_key_update = {key_json_parse_name, render_id, NULL, MISSING, DENIED};
+const struct manage api_key_remove = {NULL, render_removed, NULL, MISSING, DENIED};

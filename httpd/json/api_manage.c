@@ -15,15 +15,10 @@
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-struct manage_job {
-	struct operate operate; /* first */
-	const struct manage *manage;
-};
-
 /* Reads path and body. 0, or -1 with the problem. */
-static int parse(struct request *request, const struct manage *manage, void *input, json_t **body_r,
-	struct problem *problem)
+static int parse(struct request *request, void *input, json_t **body_r, struct problem *problem)
 {
+	const struct manage *manage = request->admission.route->manage;
 	const char *param = request->admission.param;
 	char id[ID_SIZE];
 
@@ -37,9 +32,10 @@ static int parse(struct request *request, const struct manage *manage, void *inp
 }
 
 /* In the words of this dialect, in which a text is a sentence. */
-static void explain(const struct request *request, const struct manage *manage, int result,
-	const struct err *err, struct problem *problem)
+static void explain(
+	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
+	const struct manage *manage = request->admission.route->manage;
 	enum problem_kind kind = err->code == ERR_DENIED ? manage->denied : PROBLEM_VALIDATION;
 
 	if (result == 0)
@@ -54,37 +50,35 @@ static void explain(const struct request *request, const struct manage *manage, 
 
 static void on_changed(struct change *change)
 {
-	struct manage_job *job = (struct manage_job *)change;
+	struct operate *operate = (struct operate *)change;
 	struct problem problem = change->refused;
 
 	if (problem.kind == PROBLEM_NONE)
-		explain(change->request, job->manage, change->result, &change->err, &problem);
-	reply_changed(change->request, &problem, job->operate.answer);
-	operate_end(&job->operate);
-	json_decref(job->operate.body);
-	free(job);
+		explain(change->request, change->result, &change->err, &problem);
+	reply_changed(change->request, &problem, operate->answer);
+	operate_end(operate);
+	json_decref(operate->body);
+	free(operate);
 }
 
-void manage_change(struct request *request, const struct manage *manage)
+void manage_change(struct request *request)
 {
-	struct manage_job *job = mem_new(struct manage_job);
+	struct operate *operate = mem_new(struct operate);
 	struct problem problem = PROBLEM_INIT;
-	struct operate *operate = &job->operate;
 
-	job->manage = manage;
 	operate_begin(request, operate, request->admission.route->operation);
-	operate->render = manage->render;
-	if (parse(request, manage, operate->input, &operate->body, &problem) == 0) {
+	operate->render = request->admission.route->manage->render;
+	if (parse(request, operate->input, &operate->body, &problem) == 0) {
 		operate_submit(operate, on_changed);
 		return;
 	}
 	reply_problem(request, &problem);
 	operate_end(operate);
 	json_decref(operate->body);
-	free(job);
+	free(operate);
 }
 
-void manage_read(struct request *request, const struct manage *manage)
+void manage_read(struct request *request)
 {
 	const struct operation *operation = request->admission.route->operation;
 	struct problem problem = PROBLEM_INIT;
@@ -94,19 +88,20 @@ void manage_read(struct request *request, const struct manage *manage)
 	int found;
 
 	operate_init(request, &op);
-	if (parse(request, manage, NULL, &body, &problem) == 0) {
+	if (parse(request, NULL, &body, &problem) == 0) {
 		found = operation->run(&op, NULL, &err);
-		explain(request, manage, found, &err, &problem);
+		explain(request, found, &err, &problem);
 		if (found > 0)
-			answer = manage->render(&op);
+			answer = request->admission.route->manage->render(&op);
 		op_clear(&op);
 	}
 	json_decref(body);
 	reply_either(request, &problem, 200, answer);
 }
 
-void manage_list(struct request *request, json_t *(*item)(const void *item))
+void manage_list(struct request *request)
 {
+	const struct manage *manage = request->admission.route->manage;
 	const struct operation *operation = request->admission.route->operation;
 	_cleanup_free_ void *input = mem_alloc(1, operation->size ? operation->size : 1);
 	struct problem problem = PROBLEM_INIT;
@@ -121,8 +116,9 @@ void manage_list(struct request *request, json_t *(*item)(const void *item))
 		found = operation->run(&op, input, &err);
 		list_json_check(request, found, &op.page, "operation_failed", &err, &problem);
 		for (size_t i = 0; i < op.result.rows.n; i++)
-			json_array_append_new(data, item((const char *)op.result.rows.items +
-							    i * op.result.type->size));
+			json_array_append_new(
+				data, manage->item((const char *)op.result.rows.items +
+						   i * op.result.type->size));
 		more = op.result.rows.more;
 		op_clear(&op);
 	}

@@ -16,16 +16,16 @@ struct manage {
 	/* What a body asks for, in the input, whose strings stay the body's; NULL: there is none.
 	 * 0, or -1 with the problem. */
 	int (*parse)(const json_t *body, void *input, struct problem *problem);
-	json_t *(*render)(const struct op *op); /* of what the operation gives */
+	json_t *(*render)(const struct op *op); /* of what the operation gives, */
+	json_t *(*item)(const void *item);      /* or of each of a list */
 	const char *missing;                    /* to who names what is not there */
 	enum problem_kind denied;               /* to who may not */
 };
 
-/* Runs the operation of the route, and answers: one that changes something, or that reads one
- * thing. What the path names is an id. */
-void manage_change(struct request *request, const struct manage *manage);
-void manage_read(struct request *request, const struct manage *manage);
-/* The same for a list: item renders each. */
-void manage_list(struct request *request, json_t *(*item)(const void *item));
+/* Handlers: run the operation of the route, and answer in the words of its column `manage`: one
+ * that changes something, that reads one thing, or a list. What the path names is an id. */
+void manage_change(struct request *request);
+void manage_read(struct request *request);
+void manage_list(struct request *request);
 
 #endif

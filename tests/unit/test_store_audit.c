@@ -83,7 +83,7 @@ static void assert_last(struct db *db, const char *action, const char *id, const
 	} else {
 		assert_null(last->after);
 	}
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 }
 
 static void test_every_change(void **state)
@@ -298,7 +298,7 @@ static void test_actor_of_job(void **state)
 	assert_string_equal(list.items[1].actor_name, "ann");
 	assert_string_equal(list.items[0].actor, "system");
 	assert_string_equal(list.items[0].actor_name, "");
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 }
 
 /* What changes no object, in the name of whoever did it. */
@@ -322,7 +322,7 @@ static void test_deed(void **state)
 	assert_string_equal(list.items[0].actor_name, "ann");
 	assert_string_equal(list.items[0].after, deed.after);
 	assert_null(list.items[0].before);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 }
 
 /* Whom an entry is shown, and in which pages. */
@@ -346,18 +346,18 @@ static void test_pages(void **state)
 	assert_string_equal(list.items[0].action, "key.create");
 	assert_string_equal(list.items[1].action, "domain.add");
 	strcpy(page.after, list.items[1].id);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
 	assert_false(end.more);
 	assert_string_equal(list.items[0].action, "company.add");
 	strcpy(page.before, list.items[0].id);
 	page.after[0] = '\0';
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 2);
 	assert_string_equal(list.items[0].action, "key.create");
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 
 	/* The cursor of another company is none. */
 	scope.company_id = b.company_id;
@@ -367,27 +367,27 @@ static void test_pages(void **state)
 	scope = (struct audit_scope){.object = "a.example"};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	scope = (struct audit_scope){.object = b.domain_id};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 1);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	scope = (struct audit_scope){.action = "domain"};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 2);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	scope = (struct audit_scope){.action = "domain.ad"};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	scope = (struct audit_scope){.action = "key.create", .actor = "nobody"};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 	scope = (struct audit_scope){.since_us = INT64_MAX};
 	assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
 	assert_int_equal(list.n, 0);
-	store_audit_list_free(&list);
+	row_list_free(&store_audit_type, list.items, list.n);
 }
 
 int main(void)

@@ -75,7 +75,7 @@ static void test_list(void **state)
 
 	FOUND(store_company_list(temp->db, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
-	store_company_list_free(&list);
+	row_list_free(&store_company_type, list.items, list.n);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		OK(store_company_add(temp->db, names[i], 1, &company, &why));
@@ -85,7 +85,7 @@ static void test_list(void **state)
 	assert_int_equal(list.n, ARRAY_SIZE(names));
 	for (size_t i = 0; i < list.n; i++)
 		assert_int_equal(list.items[i].name[0], 'a' + i);
-	store_company_list_free(&list);
+	row_list_free(&store_company_type, list.items, list.n);
 }
 
 static void test_remove(void **state)

@@ -151,7 +151,7 @@ static void test_revoke(void **state)
 		WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 1);
 	assert_true(list.items[0].revoked_us == 50);
-	store_key_list_free(&list);
+	row_list_free(&store_key_type, list.items, list.n);
 }
 
 static void test_touch(void **state)
@@ -190,16 +190,16 @@ static void test_list(void **state)
 	assert_string_equal(list.items[0].domain, "one.test");
 	assert_string_equal(list.items[1].name, "One");
 	assert_null(list.items[1].domain);
-	store_key_list_free(&list);
+	row_list_free(&store_key_type, list.items, list.n);
 
 	FOUND(store_key_list(
 		temp->db, &(struct key_filter){.company_id = NULL}, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 3);
-	store_key_list_free(&list);
+	row_list_free(&store_key_type, list.items, list.n);
 	FOUND(store_key_list(
 		temp->db, &(struct key_filter){.company_id = "none"}, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
-	store_key_list_free(&list);
+	row_list_free(&store_key_type, list.items, list.n);
 }
 
 /* The set as answers show it. */
@@ -303,7 +303,7 @@ static char *page_of(struct db *db, const struct key_range *range, const struct 
 	for (size_t i = 0; i < list.n; i++)
 		buf_add_str(&out, list.items[i].name);
 	buf_add_str(&out, end.more ? "+" : "");
-	store_key_list_free(&list);
+	row_list_free(&store_key_type, list.items, list.n);
 	return buf_take(&out);
 }
 

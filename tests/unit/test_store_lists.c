@@ -95,7 +95,7 @@ static void go_on(struct walk *walk, const char *const *ids, size_t n)
 	assert_true(walk->pages < 200);
 }
 
-#define WALK(walk, list_type, list_call, free_call)                                                \
+#define WALK(walk, list_type, list_call, type)                                                     \
 	do {                                                                                       \
 		struct list_type list;                                                             \
 		const char *ids[100];                                                              \
@@ -104,7 +104,7 @@ static void go_on(struct walk *walk, const char *const *ids, size_t n)
 		for (size_t k = 0; k < list.n; k++)                                                \
 			ids[k] = list.items[k].id;                                                 \
 		go_on(&(walk), ids, list.n);                                                       \
-		free_call(&list);                                                                  \
+		row_list_free(&(type), list.items, list.n);                                        \
 	} while ((walk).end.more || (walk).end.next[0])
 
 static void test_pages(void **state)
@@ -125,32 +125,32 @@ static void test_pages(void **state)
 			walks[i] = (struct walk){.page = {.limit = 99}};
 		WALK(walks[0], key_list,
 			store_key_list(temp->db, &all, &walks[0].page, &list, &walks[0].end, &why),
-			store_key_list_free);
+			store_key_type);
 		assert_int_equal(walks[0].n, MANY + 1 + others);
 		WALK(walks[1], key_list,
 			store_key_list(
 				temp->db, &valid, &walks[1].page, &list, &walks[1].end, &why),
-			store_key_list_free);
+			store_key_type);
 		assert_int_equal(walks[1].n, MANY - MANY / 10 + 1 + others);
 		WALK(walks[2], domain_list,
 			store_domain_list(
 				temp->db, company, &walks[2].page, &list, &walks[2].end, &why),
-			store_domain_list_free);
+			store_domain_type);
 		assert_int_equal(walks[2].n, MANY + 1 + others);
 		WALK(walks[3], exemption_list,
 			store_exemption_list(temp->db, company, NULL, &walks[3].page, &list,
 				&walks[3].end, &why),
-			store_exemption_list_free);
+			store_exemption_type);
 		assert_int_equal(walks[3].n, MANY);
 		WALK(walks[4], user_list,
 			store_user_list(
 				temp->db, company, &walks[4].page, &list, &walks[4].end, &why),
-			store_user_list_free);
+			store_user_type);
 		assert_int_equal(walks[4].n, MANY);
 		WALK(walks[5], session_list,
 			store_session_list_tokens(
 				temp->db, company, &walks[5].page, &list, &walks[5].end, &why),
-			store_session_list_free);
+			store_token_type);
 		assert_int_equal(walks[5].n, MANY);
 	}
 }
@@ -194,7 +194,7 @@ static void test_search(void **state)
 
 		WALK(walk, key_list,
 			store_key_list(temp->db, &filter, &walk.page, &list, &walk.end, &why),
-			store_key_list_free);
+			store_key_type);
 		if (i == 0)
 			assert_true(walk.n >= 12 && walk.n < 30);
 		else
@@ -217,7 +217,7 @@ static void test_search_is_bounded(void **state)
 	OK(db_exec(temp->db, sql_more, &why));
 	WALK(walk, exemption_list,
 		store_exemption_list(temp->db, NULL, NULL, &walk.page, &list, &walk.end, &why),
-		store_exemption_list_free);
+		store_exemption_type);
 	assert_int_equal(walk.n, 1);
 	assert_int_equal(walk.pages, 1 + 9000 / PAGE_LOOK);
 }

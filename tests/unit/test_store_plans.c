@@ -62,12 +62,12 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	assert_int_equal(store_key_find(db, tenant->hash, &key, NULL), 1);
 	store_key_clear(&key);
 	FOUND(store_company_list(db, WHOLE, &companies, NULL, &why));
-	store_company_list_free(&companies);
+	row_list_free(&store_company_type, companies.items, companies.n);
 	FOUND(store_domain_list(db, tenant->company_id, WHOLE, &domains, NULL, &why));
 	store_domain_list_free(&domains);
 	FOUND(store_key_list(db, &(struct key_filter){.company_id = tenant->company_id}, WHOLE,
 		&keys, NULL, &why));
-	store_key_list_free(&keys);
+	row_list_free(&store_key_type, keys.items, keys.n);
 	OK(store_key_touch(db, tenant->key_id, 1, &why));
 	assert_int_equal(
 		store_domain_find_own(db, tenant->company_id, tenant->domain, &domain, NULL), 1);
@@ -112,20 +112,20 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 				tenant->company_id, tenant->domain, .valid_only = true};
 
 			FOUND(store_key_list(db, &filter, WHOLE, &keys, NULL, &why));
-			store_key_list_free(&keys);
+			row_list_free(&store_key_type, keys.items, keys.n);
 			FOUND(store_key_list(db, &bound, WHOLE, &keys, NULL, &why));
-			store_key_list_free(&keys);
+			row_list_free(&store_key_type, keys.items, keys.n);
 		}
 		OK(store_key_idle(db, companies[i], 1, 1, &idle, &why));
 		FOUND(store_exemption_list(db, companies[i], NULL, WHOLE, &exemptions, NULL, &why));
 		store_exemption_list_free(&exemptions);
 		FOUND(store_user_list(db, companies[i], WHOLE, &users, NULL, &why));
-		store_user_list_free(&users);
+		row_list_free(&store_user_type, users.items, users.n);
 		FOUND(store_session_list_tokens(db, companies[i], WHOLE, &sessions, NULL, &why));
-		store_session_list_free(&sessions);
+		row_list_free(&store_token_type, sessions.items, sessions.n);
 	}
 	FOUND(store_session_list_browsers(db, "none", 1, 0, WHOLE, &sessions, NULL, &why));
-	store_session_list_free(&sessions);
+	row_list_free(&store_token_type, sessions.items, sessions.n);
 	for (int limit = 0; limit < LIMITS; limit++)
 		OK(store_limit_check(db, (enum store_limit)limit, tenant->company_id, 9, &why));
 	OK(store_company_count(db, tenant->company_id, &count, &keys_n, &why));

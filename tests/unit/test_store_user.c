@@ -173,10 +173,10 @@ static void test_companies(void **state)
 
 	FOUND(store_user_list(db, a.company_id, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 1);
-	store_user_list_free(&list);
+	row_list_free(&store_user_type, list.items, list.n);
 	FOUND(store_user_list(db, NULL, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 3);
-	store_user_list_free(&list);
+	row_list_free(&store_user_type, list.items, list.n);
 	assert_int_equal(store_user_find(db, a.company_id, "bob", &got, NULL), 0);
 	assert_int_equal(store_user_find(db, a.company_id, op.id, &got, NULL), 0);
 	assert_int_equal(store_user_set_role(db, a.company_id, bob.id, USER_VIEWER, NULL), 0);
@@ -249,7 +249,7 @@ static void test_sessions(void **state)
 	assert_int_equal(list.n, 2);
 	assert_int_equal(store_session_revoke_token(db, NULL, list.items[0].id, NULL), 1);
 	assert_int_equal(store_session_revoke_token(db, NULL, list.items[0].id, NULL), 0);
-	store_session_list_free(&list);
+	row_list_free(&store_token_type, list.items, list.n);
 	/* A browser session is no token. */
 	hash_of("browser", hash);
 	assert_int_equal(store_session_find(db, hash, NOW, 0, &session, NULL), 1);
@@ -524,16 +524,16 @@ static void test_own_sessions(void **state)
 	assert_int_equal(list.n, 2);
 	assert_int_equal(store_session_end_browser(db, bob.id, list.items[0].id, NULL), 0);
 	assert_int_equal(store_session_end_browser(db, ann.id, list.items[0].id, NULL), 1);
-	store_session_list_free(&list);
+	row_list_free(&store_token_type, list.items, list.n);
 	assert_int_equal(opens(db, "here", NOW) + opens(db, "there", NOW), 1);
 	/* Not used for long. */
 	FOUND(store_session_list_browsers(
 		db, ann.id, NOW + 2 * SECOND, NOW + SECOND, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, 0);
-	store_session_list_free(&list);
+	row_list_free(&store_token_type, list.items, list.n);
 	FOUND(store_session_list_tokens(db, NULL, WHOLE, &list, NULL, &why));
 	assert_int_equal(store_session_end_browser(db, ann.id, list.items[0].id, NULL), 0);
-	store_session_list_free(&list);
+	row_list_free(&store_token_type, list.items, list.n);
 	store_user_clear(&ann);
 	store_user_clear(&bob);
 }
