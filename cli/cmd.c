@@ -145,7 +145,7 @@ int call_input(const struct call *call, void **input_r, struct err *err)
 	const struct verb *verb = call->arguments->verb;
 	const struct op_field *field = verb->operation->fields;
 	size_t size = verb->operation->size;
-	_cleanup_free_ void *input = mem_alloc(1, size ? size : 1);
+	_cleanup_free_ void *input = size ? mem_alloc(1, size) : NULL;
 	char id[ID_SIZE];
 
 	if (verb->argument && str_eq(verb->argument, "ID") && verb->read == NULL &&

@@ -131,7 +131,7 @@ static int run_passwd(const struct call *call, struct report *report, struct err
 	const struct op_password input = {.stored = stored};
 	const char *login;
 	json_int_t tokens;
-	struct user user;
+	struct user user = {0};
 	json_t *made;
 	int found = store_user_find(call->db, NULL, call_argument(call), &user, err);
 
@@ -154,6 +154,7 @@ static int run_passwd(const struct call *call, struct report *report, struct err
 	else
 		report_note(
 			report, "user %s has a new password and is logged out everywhere", login);
+	json_decref(made);
 	return 0;
 }
 

@@ -93,7 +93,7 @@ struct op_field {
 
 struct operation {
 	const struct op_field *fields; /* NULL: there is no input */
-	size_t size;                   /* of the input */
+	size_t size;                   /* of the input; 0: it gets NULL */
 	enum op_list {
 		OP_ONE,
 		OP_WHOLE,     /* a list that is short */

@@ -302,7 +302,7 @@ static void explain(
 static void operate_read(struct request *request)
 {
 	const struct operation *operation = request->admission.route->operation;
-	_cleanup_free_ void *input = mem_alloc(1, operation->size ? operation->size : 1);
+	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
 	const bool in_pages = operation->list >= OP_SEARCH;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;

@@ -103,7 +103,7 @@ void manage_list(struct request *request)
 {
 	const struct manage *manage = request->admission.route->manage;
 	const struct operation *operation = request->admission.route->operation;
-	_cleanup_free_ void *input = mem_alloc(1, operation->size ? operation->size : 1);
+	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	json_t *data = json_array();
