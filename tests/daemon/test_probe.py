@@ -451,6 +451,25 @@ def test_a_damaged_database(own_box, tmp_path):
 
 
 @pytest.mark.submission("smtp")
+def test_a_rule_that_changes_one_sender(own_box):
+    """Not all emails fail, so it is no fault of the service, but one of a key."""
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    rule = "regexp:{ {/^From:.*shop@/ REPLACE From: x@other.test} }"
+    with main_cf(box, f"header_checks={rule}"):
+        wait_until_good(box, admin)
+        answer = box.httpd().post(
+            {"from": "shop@example.com", "to": "a@dst.test", "text": "x"})
+        assert answer.status_code == 422
+        need = wait_for("the overview to tell", lambda: needs(admin).get("key_refused"))
+        assert need["level"] == "warning" and "1 email of the key" in need["text"]
+        assert wait_for("the metrics to tell", lambda: metric(
+            admin, 'postern_milter_stopped_total{reason="ticket_mismatch"}'))
+        assert "ticket_mismatch" in box.log("milter")
+        assert readyz(box).status_code == 200 and set(needs(admin)) == {"key_refused"}
+
+
+@pytest.mark.submission("smtp")
 def test_what_changes_is_tried_at_once(own_box):
     """Not after the interval: settings, and that Postfix reads them."""
     box = own_box("--set", "submission.probe_interval=1h")
