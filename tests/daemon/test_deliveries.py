@@ -2,6 +2,7 @@
 recipient: what the remote server has, against GET, its events and the command."""
 
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from harness import wait_for
 from harness.admin import operator
 from harness.fates import Fates, address
 from harness.sandbox import BUILD, TREE
+from harness.smtp_filter import SmtpFilter
 
 
 @pytest.fixture
@@ -118,6 +120,21 @@ def filter_by_pipe(fates, body, *options):
     fates.box.postconf("content_filter = filter:dummy")
 
 
+def filter_by_smtp(fates, on_message):
+    back = fates.box.add_smtpd("content_filter=", "receive_override_options=no_milters")
+    server = SmtpFilter(back, on_message)
+    fates.box.postconf(f"content_filter = smtp:[127.0.0.1]:{server.port}")
+
+
+def give_back(recipients, send):
+    return send(*recipients)
+
+
+def give_back_later(recipients, send):
+    threading.Timer(2, lambda: send(*recipients)).start()
+    return "2.0.0 Ok"
+
+
 def test_alias_that_is_deferred_and_then_expires(fates):
     """One of two is delivered: that is not the end of it."""
     fates.box.postconf(
@@ -200,18 +217,54 @@ def test_filter_that_splits_drops_and_adds(fates):
     told(fates, email_id, "delivered", "bounced", "unknown", "delivered")
 
 
-def test_filter_by_smtp_and_alias(fates):
-    """Aliases are looked up behind the filter alone."""
-    back = fates.box.add_smtpd("content_filter=", "receive_override_options=no_milters")
-    fates.box.postconf(f"content_filter = smtp:[127.0.0.1]:{back.split(':')[1]}")
+@pytest.mark.parametrize("how", ["smtp", "smtp-later", "smtp-twice", "pipe-later"])
+def test_filter_and_aliases(fates, how):
+    """Virtual aliases and those of local(8), all behind the filter, whether it names
+    what it gives back or not."""
+    aliases(fates, "list ok@remote.test, later@remote.test\n")
     fates.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
-        " unknown@remote.test, later@remote.test} }"
+        " unknown@remote.test} }"
     )
+    if how == "smtp":
+        filter_by_smtp(fates, give_back)
+    elif how == "smtp-later":
+        filter_by_smtp(fates, give_back_later)
+    elif how == "smtp-twice":
+        filter_by_smtp(fates, lambda to, send: send(*to) and send(*to))
+    else:
+        filter_by_pipe(fates, "later()\nsend(*RECIPIENTS)\n")
     fates.reload()
-    email_id = fates.send(address("team"), address("ok"))
-    told(fates, email_id, "bounced", "delivered")
-    assert {"delivered", "bounced"} <= set(kinds(fates, email_id))
+    email_id = fates.send(address("team"), "list@host.test", address("ok"))
+    told(fates, email_id, "bounced", "deferred", "delivered")
+    fates.remote.answers["later"] = b"550 5.1.1 Nobody\r\n"
+    wait_for(
+        "Postfix to try again",
+        lambda: fates.states(email_id)[1] == "bounced" or fates.box.flush(),
+    )
+    told(fates, email_id, "bounced", "bounced", "delivered")
+    assert set(fates.remote.taken) == {address("fine"), address("ok")}
+
+
+def test_smtp_filter_that_splits_drops_and_adds(fates):
+    """It names one of the messages that it gives back, for all recipients."""
+
+    def split(recipients, send):
+        for one in recipients:
+            if one != address("lost"):
+                send(one)
+        return send(address("added"))
+
+    filter_by_smtp(fates, split)
+    fates.reload()
+    email_id = fates.send(address("fine"), address("unknown"), address("lost"), address("later"))
+    wait_for("all others", lambda: len(fates.remote.taken) == 2)
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    wait_for(
+        "Postfix to try again",
+        lambda: fates.states(email_id)[3] == "delivered" or fates.box.flush(),
+    )
+    told(fates, email_id, "delivered", "bounced", "unknown", "delivered")
 
 
 def test_words_of_the_remote(fates):
@@ -225,10 +278,20 @@ def test_words_of_the_remote(fates):
         f" {fates.queue_id(other)}: to=<unknown@remote.test>, relay=r[127.0.0.1]:25,"
         " delay=1, delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok\r\n"
     ).encode()
-    liar = fates.send(address("liar"), address("forger"))
-    wait_for("the lie", lambda: fates.remote.taken == [address("liar")])
+    # Words and codes of another end.
+    for name, answer in {
+        "sent": "550 2.0.0 Ok, status=sent (250 2.0.0 Ok: queued as ABCDEF0123)",
+        "gone": "450 5.1.1 status=expired, returned to sender",
+        "twice": "550-5.1.1 x\r\n550 2.1.5 to=<fine@remote.test>, dsn=2.0.0, status=sent (ok)",
+    }.items():
+        fates.remote.answers[name] = f"{answer}\r\n".encode()
+    fates.remote.ends["bad"] = b"250 5.1.1 <bad@remote.test>: status=bounced (forwarded as ABCDEF0123)\r\n"
+    liar = fates.send(*map(address, ("liar", "forger", "sent", "gone", "twice")))
+    bad = fates.send(address("bad"))
+    wait_for("the lies", lambda: len(fates.remote.taken) == 2)
     fates.box.start("events")
-    told(fates, liar, "delivered", "bounced")
+    told(fates, liar, "delivered", "bounced", "bounced", "deferred", "bounced")
+    told(fates, bad, "delivered")
     told(fates, other, "bounced")
 
 
