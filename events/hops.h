@@ -23,7 +23,8 @@ DEFINE_CLEANUP(hops, hops_free)
 /* Reads the settings if their files have changed. 0, or -1: what was read
  * before stays; it is tried again after a minute, or when the files change, and
  * the result is -1 until then. Runs postconf(1), and so takes some ten
- * milliseconds then. */
+ * milliseconds then; hold no lock. Lines wait for it: by old settings a filter
+ * would be taken for a mailbox. */
 int hops_refresh(struct hops *hops, struct err *err);
 
 /* The names for log_parse(). Until the next refresh. */

@@ -464,17 +464,17 @@ static int find_recipient(struct work *work, const struct queue_message *message
 
 /* local(8) has made a message for an alias, and names it. */
 static int on_forwarded(struct work *work, const struct queue_message *message, struct span child,
-	const struct texts *texts, struct fact_delivery *delivery, struct fact_report *report)
+	const struct texts *texts, struct fact_attempt *attempt, struct fact_report *report)
 {
 	_cleanup_free_ char *name = line_text(child);
 	int64_t n;
 
 	if (find_recipient(work, message, texts, &n) < 0)
 		return -1;
-	delivery->via = VIA_ALIAS;
-	delivery->child = name;
+	attempt->via = VIA_ALIAS;
+	attempt->child = name;
 	report->fact = FACT_HANDED_ON;
-	if (fact_writer_deliver(work->context.writer, delivery, report, work->context.err) < 0)
+	if (fact_writer_deliver(work->context.writer, attempt, report, work->context.err) < 0)
 		return -1;
 	return track(work, child, message, MESSAGE_FORWARDED, n) < 0 ? -1 : 0;
 }
@@ -483,7 +483,7 @@ static int on_forwarded(struct work *work, const struct queue_message *message, 
  * have come back; but what a filter has given back to a program of this host is
  * the filter's to follow, unless that program names another message. */
 static int on_sent(struct work *work, const struct queue_message *message,
-	const struct texts *texts, struct fact_delivery *delivery, struct fact_report *report)
+	const struct texts *texts, struct fact_attempt *attempt, struct fact_report *report)
 {
 	struct line_context *context = &work->context;
 	bool forwarded, given_back = message->how == MESSAGE_QUEUED_AS ||
@@ -493,27 +493,27 @@ static int on_sent(struct work *work, const struct queue_message *message,
 	_cleanup_free_ char *child = NULL;
 
 	if (context->line->agent == LOG_AGENT_MAILBOX && id.data && forwarded)
-		return on_forwarded(work, message, id, texts, delivery, report);
-	delivery->via = hops_via(context->hops, context->line->agent, report->relay);
-	report->fact = delivery->via == VIA_FILTER ? FACT_HANDED_ON : FACT_DELIVERED;
-	if (delivery->via != VIA_FINAL) {
-		delivery->began_us = attempt_begin(texts->delays, context->place.time_us);
+		return on_forwarded(work, message, id, texts, attempt, report);
+	attempt->via = hops_via(context->hops, context->line->agent, report->relay);
+	report->fact = attempt->via == VIA_FILTER ? FACT_HANDED_ON : FACT_DELIVERED;
+	if (attempt->via != VIA_FINAL) {
+		attempt->began_us = attempt_begin(texts->delays, context->place.time_us);
 		if (id.data && !forwarded)
-			delivery->child = child = line_text(id);
+			attempt->child = child = line_text(id);
 	}
-	if (delivery->via == VIA_FILTER || (delivery->via == VIA_LOCAL && (child || !given_back))) {
+	if (attempt->via == VIA_FILTER || (attempt->via == VIA_LOCAL && (child || !given_back))) {
 		const struct delivery led = {.state = FATE_DELIVERED,
-			.via = delivery->via,
+			.via = attempt->via,
 			.child = child,
 			.since_us = message->since_us,
-			.began_us = delivery->began_us,
+			.began_us = attempt->began_us,
 			.changed_us = report->occurred_us};
 
 		if (find_children(work, message->email, &led, &children) < 0)
 			return -1;
-		delivery->has_child = children.n > 0;
+		attempt->has_child = children.n > 0;
 	}
-	if (fact_writer_deliver(context->writer, delivery, report, context->err) < 0)
+	if (fact_writer_deliver(context->writer, attempt, report, context->err) < 0)
 		return -1;
 	for (size_t i = 0; i < children.n; i++) {
 		const char *name = children.items[i];
@@ -530,7 +530,7 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	const struct log_line *line = context->line;
-	struct fact_delivery delivery = {.message = message, .began_us = context->place.time_us};
+	struct fact_attempt attempt = {.message = message, .began_us = context->place.time_us};
 	struct fact_report report = {.email = message->email,
 		.occurred_us = context->place.time_us,
 		.now_us = context->now_us,
@@ -542,7 +542,7 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 	if (line->status == LOG_PROBED)
 		return 0;
 	read_texts(line, &texts);
-	delivery.orig_to = texts.orig_to;
+	attempt.orig_to = texts.orig_to;
 	report.address = texts.to;
 	report.relay = str_eq(texts.relay, "none") ? NULL : texts.relay;
 	report.dsn = texts.dsn;
@@ -554,12 +554,12 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 			status, texts.dsn, texts.delays, texts.text},
 		9);
 	if (line->status == LOG_SENT && line->agent != LOG_AGENT_DISCARD) {
-		result = on_sent(work, message, &texts, &delivery, &report);
+		result = on_sent(work, message, &texts, &attempt, &report);
 	} else {
 		report.fact = line->status == LOG_DEFERRED  ? FACT_DEFERRED
 			      : line->status == LOG_BOUNCED ? FACT_BOUNCED
 							    : FACT_DISCARDED;
-		result = fact_writer_deliver(context->writer, &delivery, &report, context->err);
+		result = fact_writer_deliver(context->writer, &attempt, &report, context->err);
 	}
 	free(texts.copy);
 	return result;

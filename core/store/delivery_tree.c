@@ -44,6 +44,8 @@
 #define NOTHING FATES /* no fate */
 #define NONE    SIZE_MAX
 
+enum { SORTED_MIN = 16 };
+
 /* Which states are replaced; the others are ends. */
 static const struct {
 	bool carried;      /* by what the message that carries it on came to */
@@ -543,7 +545,7 @@ static void add_edge(struct edges *edges, size_t from, size_t to, bool certain)
 
 /* Of the nodes, those that the delivery is most like: all with the best rank. */
 static void add_alike(struct delivery_tree *tree, size_t delivery, const struct name *names,
-	const struct hashed *all, size_t n)
+	const struct hashed *all, size_t n, bool is_sorted)
 {
 	size_t self = tree->recipients->n + delivery, before = tree->became.n;
 	const struct name *name = &names[self];
@@ -552,10 +554,15 @@ static void add_alike(struct delivery_tree *tree, size_t delivery, const struct 
 
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t h = 0; h < (*name->orig_to ? 2 : 1); h++)
-			for (size_t i = find_hash(all, n, hashes[h]);
-				i < n && all[i].hash == hashes[h] && (h == 0 || best < 4); i++) {
-				int alike = how_alike(name, &names[all[i].node]);
+			for (size_t i = is_sorted ? find_hash(all, n, hashes[h]) : 0;
+				i < n && (h == 0 || best < 4); i++) {
+				int alike;
 
+				if (all[i].hash != hashes[h] && is_sorted)
+					break;
+				if (all[i].hash != hashes[h])
+					continue;
+				alike = how_alike(name, &names[all[i].node]);
 				if (pass == 0 && alike > best)
 					best = alike;
 				if (pass == 0 || alike != best || all[i].node == self ||
@@ -571,6 +578,7 @@ static void find_deliveries(struct delivery_tree *tree, size_t message, const st
 {
 	struct message *computed = &tree->computed[message];
 	struct hashed *all = mem_alloc(2 * computed->carried_n + 1, sizeof(*all));
+	bool is_sorted;
 	size_t n = 0;
 
 	for (size_t i = 0; i < computed->carried_n; i++) {
@@ -580,13 +588,15 @@ static void find_deliveries(struct delivery_tree *tree, size_t message, const st
 		if (*name->orig_to)
 			all[n++] = (struct hashed){name->orig_hash, computed->carried[i].node};
 	}
-	if (n > 1)
+	/* For a few it costs more than to look at all. */
+	is_sorted = computed->n >= SORTED_MIN && n > 1;
+	if (is_sorted)
 		qsort(all, n, sizeof(*all), by_hash);
 	for (size_t i = 0; i < computed->n; i++) {
 		size_t before = tree->became.n;
 
 		if (tree->messages[message].how != MESSAGE_FORWARDED)
-			add_alike(tree, computed->deliveries[i], names, all, n);
+			add_alike(tree, computed->deliveries[i], names, all, n, is_sorted);
 		else
 			for (size_t k = 0; k < computed->carried_n; k++)
 				add_edge(&tree->became, computed->carried[k].node,
@@ -632,7 +642,8 @@ static bool decides(const struct delivery_status *one, const struct delivery_sta
 {
 	if (than->fate == NOTHING || one->fate != than->fate)
 		return than->fate == NOTHING || fate_is_worse(one->fate, than->fate);
-	return one->leaf && (than->leaf == NULL || one->leaf->changed_us > than->leaf->changed_us);
+	return one->delivery &&
+	       (than->delivery == NULL || one->delivery->changed_us > than->delivery->changed_us);
 }
 
 static void add_worst(struct delivery_status *worst, const struct delivery_status *one)
@@ -714,8 +725,8 @@ static struct delivery_status evaluate_delivery(struct delivery_tree *tree, size
 		own.fate = FATE_HANDED_ON;
 	if (other.fate == NOTHING)
 		return own;
-	if (other.leaf == NULL)
-		other.leaf = one;
+	if (other.delivery == NULL)
+		other.delivery = one;
 	return other;
 }
 
@@ -779,7 +790,7 @@ static void evaluate_circles(struct delivery_tree *tree, size_t nodes)
 			struct delivery_status fresh = evaluate_now(tree, i);
 
 			changed |= fresh.fate != tree->nodes[i].status.fate ||
-				   fresh.leaf != tree->nodes[i].status.leaf;
+				   fresh.delivery != tree->nodes[i].status.delivery;
 			tree->nodes[i].status = fresh;
 		}
 	}

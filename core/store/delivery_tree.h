@@ -4,7 +4,7 @@
  * A delivery is an address that a queue message is delivered to. One that was
  * handed on within this host, to an alias or a content filter, is replaced by
  * the deliveries of the queue message that carries it on. The delivery status of
- * a recipient is computed from its tree, and is the worst of the leaves,
+ * a recipient is computed from its tree, and is the worst of its ends,
  * whatever order the lines came in. store_fate has the tables.
  *
  * The tree is pure: store_fact fills it, and stores what changed.
@@ -49,8 +49,8 @@ struct delivery {
 /* What was computed for a recipient. */
 struct delivery_status {
 	enum fate fate;
-	const struct delivery *leaf; /* which decides; NULL: none is known */
-	int64_t ended_us;            /* when its message ended, if that decides; or 0 */
+	const struct delivery *delivery; /* which decides; NULL: none is known */
+	int64_t ended_us;                /* when its message ended, if that decides; or 0 */
 };
 
 struct delivery_tree;

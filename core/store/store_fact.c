@@ -3,7 +3,7 @@
  *
  * Owns the emails that the transaction concerns, with all their recipients, and
  * the tree of those that need one. Events are inserted at once where the row of
- * the recipient is the leaf; of a tree at the end, when it is known whose each
+ * the recipient is the delivery; of a tree at the end, when it is known whose each
  * delivery is. The states of recipients and emails are written at the end.
  *
  * Threads: a writer and its handle are used by one thread at a time.
@@ -26,7 +26,7 @@ struct email_facts {
 	char *company_id;
 	char *domain;
 	char *message_id;
-	struct delivery_tree *tree; /* NULL: the recipients are the leaves */
+	struct delivery_tree *tree; /* NULL: the recipients are the deliveries */
 	struct pending *pending;    /* what is said of its deliveries */
 	size_t pending_n;
 	struct closed *closed; /* messages that left the queue now */
@@ -499,45 +499,45 @@ static int grow_tree(struct fact_writer *writer, struct email_facts *facts, stru
 		bool is_whole = first == NULL || one->fate == FATE_UNKNOWN ||
 				one->fate == FATE_COMPLAINED ||
 				(one->fate == FATE_DEFERRED && one->dsn == NULL);
-		struct delivery *leaf;
+		struct delivery *delivery;
 
 		if (one->fate == FATE_QUEUED)
 			continue;
-		leaf = delivery_tree_at(
+		delivery = delivery_tree_at(
 			tree, delivery_tree_find(tree, is_whole ? "" : first->queue_id,
 				      is_whole ? 0 : first->since_us, one->address, ""));
-		leaf->state = one->fate;
-		leaf->began_us = leaf->changed_us = one->changed_us;
-		leaf->relay = mem_strdup(one->relay);
-		leaf->dsn = mem_strdup(one->dsn);
-		leaf->text = mem_strdup(one->text);
-		leaf->changed = true;
+		delivery->state = one->fate;
+		delivery->began_us = delivery->changed_us = one->changed_us;
+		delivery->relay = mem_strdup(one->relay);
+		delivery->dsn = mem_strdup(one->dsn);
+		delivery->text = mem_strdup(one->text);
+		delivery->changed = true;
 		if (writer->classify && !is_whole && one->fate == FATE_DELIVERED)
-			writer->classify(writer->classify_arg, one, leaf);
+			writer->classify(writer->classify_arg, one, delivery);
 	}
 	return 0;
 }
 
-/* Whether the row of the recipient is the leaf that the line is about. */
-static bool is_plain(const struct email_facts *facts, const struct fact_delivery *delivery,
+/* Whether the row of the recipient is the delivery that the attempt is of. */
+static bool is_plain(const struct email_facts *facts, const struct fact_attempt *attempt,
 	const struct fact_report *report)
 {
-	return facts->tree == NULL && delivery->message->how == MESSAGE_RECORDED &&
-	       report->fact != FACT_HANDED_ON && !delivery->has_child &&
-	       (delivery->orig_to == NULL || addr_logged_eq(delivery->orig_to, report->address));
+	return facts->tree == NULL && attempt->message->how == MESSAGE_RECORDED &&
+	       report->fact != FACT_HANDED_ON && !attempt->has_child &&
+	       (attempt->orig_to == NULL || addr_logged_eq(attempt->orig_to, report->address));
 }
 
-int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *delivery,
+int fact_writer_deliver(struct fact_writer *writer, const struct fact_attempt *attempt,
 	const struct fact_report *report, struct err *err)
 {
-	const struct queue_message *message = delivery->message;
+	const struct queue_message *message = attempt->message;
 	struct email_facts *facts;
-	struct delivery *leaf;
+	struct delivery *delivery;
 	size_t i;
 
 	if (get_facts(writer, report->email, &facts, err) < 0)
 		return -1;
-	if (is_plain(facts, delivery, report)) {
+	if (is_plain(facts, attempt, report)) {
 		struct fact_report plain = *report;
 		int found = fact_writer_find(writer, report->email, report->address, &plain.n, err);
 
@@ -553,15 +553,15 @@ int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *
 	if (grow_tree(writer, facts, err) < 0)
 		return -1;
 	i = delivery_tree_find(facts->tree, message->queue_id, message->since_us, report->address,
-		delivery->orig_to ? delivery->orig_to : "");
-	leaf = delivery_tree_at(facts->tree, i);
-	leaf->state = fate_next(leaf->state, report->fact);
-	leaf->changed = true;
-	if (has_words_of(leaf->state, report->fact)) {
-		set_words(leaf, report);
-		leaf->began_us = delivery->began_us;
-		leaf->via = delivery->via;
-		replace(&leaf->child, delivery->child);
+		attempt->orig_to ? attempt->orig_to : "");
+	delivery = delivery_tree_at(facts->tree, i);
+	delivery->state = fate_next(delivery->state, report->fact);
+	delivery->changed = true;
+	if (has_words_of(delivery->state, report->fact)) {
+		set_words(delivery, report);
+		delivery->began_us = attempt->began_us;
+		delivery->via = attempt->via;
+		replace(&delivery->child, attempt->child);
 	}
 	facts->pending = mem_append(facts->pending, facts->pending_n, sizeof(*facts->pending));
 	facts->pending[facts->pending_n++] = (struct pending){i, copy_report(report)};
@@ -694,15 +694,15 @@ int fact_writer_leads_to(struct fact_writer *writer, int64_t email, const char *
 		return -1;
 	for (size_t i = 0; facts->tree == NULL && writer->classify && i < facts->fates.n; i++) {
 		const struct recipient *one = &facts->fates.items[i];
-		struct delivery leaf = {.state = one->fate,
+		struct delivery delivery = {.state = one->fate,
 			.began_us = one->changed_us,
 			.changed_us = one->changed_us};
 
 		if (one->fate == FATE_DELIVERED)
-			writer->classify(writer->classify_arg, one, &leaf);
-		leads = leads_to(&leaf, queue_id, since_us);
+			writer->classify(writer->classify_arg, one, &delivery);
+		leads = leads_to(&delivery, queue_id, since_us);
 		best = leads > best ? leads : best;
-		free(leaf.child);
+		free(delivery.child);
 	}
 	for (size_t i = 0; facts->tree && i < delivery_tree_count(facts->tree); i++) {
 		leads = leads_to(delivery_tree_at(facts->tree, i), queue_id, since_us);
@@ -842,23 +842,23 @@ static void set_status(struct email_facts *facts, size_t i)
 {
 	const struct delivery_status *status = delivery_tree_status(facts->tree, i);
 	struct recipient *one = &facts->fates.items[i];
-	const struct delivery *leaf = status->leaf;
+	const struct delivery *delivery = status->delivery;
 	int64_t changed_us = status->ended_us ? status->ended_us
-			     : leaf           ? leaf->changed_us
+			     : delivery       ? delivery->changed_us
 					      : one->changed_us;
 
 	if (one->fate == status->fate && one->changed_us == changed_us &&
-		(leaf == NULL || (is_same_text(one->text, leaf->text) &&
-					 is_same_text(one->relay, leaf->relay))))
+		(delivery == NULL || (is_same_text(one->text, delivery->text) &&
+					     is_same_text(one->relay, delivery->relay))))
 		return;
 	one->fate = status->fate;
 	one->changed_us = changed_us;
 	facts->moved[i] = true;
-	if (leaf == NULL)
+	if (delivery == NULL)
 		return;
-	replace(&one->relay, leaf->relay);
-	replace(&one->dsn, leaf->dsn);
-	replace(&one->text, leaf->text);
+	replace(&one->relay, delivery->relay);
+	replace(&one->dsn, delivery->dsn);
+	replace(&one->text, delivery->text);
 }
 
 static int settle_tree(struct fact_writer *writer, struct email_facts *facts, struct err *err)

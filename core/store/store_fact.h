@@ -2,12 +2,12 @@
  * store_fact: stores facts, as events and as the states of recipients.
  *
  * Each fact becomes an event, once however often it is reported. What lines say
- * of deliveries moves the leaf (delivery_tree), of which the recipient's state
+ * of deliveries moves the delivery (delivery_tree), of which the recipient's state
  * is computed; the rest is told of a recipient as a whole. seq and recorded_us
  * of events only rise: who has read up to one of them misses none.
  *
  * Most emails need no tree: one queue message, and no addresses but those of the
- * recipients. Then the row of the recipient is its leaf, and no other is stored.
+ * recipients. Then the row of the recipient is its delivery, and no other is stored.
  *
  * A writer collects what a transaction says: each email and recipient is read
  * once and written once, however many facts concern it.
@@ -41,7 +41,7 @@ void fact_key_of_one(
 	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i);
 
 /* What an attempt came to for one address of a queue message. */
-struct fact_delivery {
+struct fact_attempt {
 	const struct queue_message *message;
 	const char *orig_to; /* NULL: none */
 	enum delivery_via via;
@@ -73,7 +73,7 @@ int fact_writer_find(struct fact_writer *writer, int64_t email, const char *addr
 /* Stores a fact about a recipient as a whole: 1, 0 when it is known, -1. */
 int fact_writer_add(struct fact_writer *writer, const struct fact_report *report, struct err *err);
 /* Stores what an attempt came to; the report has the address. 0 or -1. */
-int fact_writer_deliver(struct fact_writer *writer, const struct fact_delivery *delivery,
+int fact_writer_deliver(struct fact_writer *writer, const struct fact_attempt *attempt,
 	const struct fact_report *report, struct err *err);
 /* Adds a queue message that carries the email on, or says how it came. */
 int fact_writer_add_message(

@@ -1,9 +1,9 @@
 /*
- * store_fate: the states of a leaf, and which of several decides.
+ * store_fate: the states of a delivery, and which of several decides.
  *
- * A recipient has a leaf for each address that its email is delivered to in a
- * queue message (store_delivery). leaf_steps says what a fact makes of a leaf,
- * ranks which of several leaves decides.
+ * A recipient has a delivery for each address that its email is delivered to in a
+ * queue message (delivery_tree). steps says what a fact makes of a delivery, ranks
+ * which of several decides.
  *
  * Threads: any; the tables are constant.
  */
@@ -42,7 +42,7 @@ const struct row_words fact_words = {facts, FACTS, false};
 const struct row_words counted_words = {facts, COUNTED_REFUSED + 1, false};
 
 /*
- * What follows for a leaf, when a fact is told of it. The facts that lines tell
+ * What follows for a delivery, when a fact is told of it. The facts that lines tell
  * lead to the same state in any order: a state gives way only to one that is
  * more certain, or worse where two lines of one address differ. UNKNOWN alone
  * gives way to all that is found later.
@@ -58,7 +58,7 @@ const struct row_words counted_words = {facts, COUNTED_REFUSED + 1, false};
 #define REMOVED    FATE_REMOVED
 #define UNKNOWN    FATE_UNKNOWN
 #define COMPLAINED FATE_COMPLAINED
-static const unsigned char leaf_steps[FATES][FACTS] = {
+static const unsigned char steps[FATES][FACTS] = {
 	/*                   accepted    deferred    handed on   delivered   bounced  expired     discarded  removed     lost        complained */
 	[FATE_QUEUED]     = {QUEUED,     DEFERRED,   HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    UNKNOWN,    COMPLAINED},
 	[FATE_DEFERRED]   = {DEFERRED,   DEFERRED,   HANDED_ON,  DELIVERED,  BOUNCED, EXPIRED,    DISCARDED, REMOVED,    UNKNOWN,    COMPLAINED},
@@ -82,7 +82,7 @@ static const unsigned char leaf_steps[FATES][FACTS] = {
 #undef UNKNOWN
 #undef COMPLAINED
 
-/* What counts of several leaves: the one with the highest rank. */
+/* What counts of several deliveries: the one with the highest rank. */
 static const unsigned char ranks[FATES] = {
 	[FATE_BOUNCED]    = 10,
 	[FATE_EXPIRED]    = 9,
@@ -111,7 +111,7 @@ const char *fact_name(enum fact fact)
 
 enum fate fate_next(enum fate fate, enum fact fact)
 {
-	return (enum fate)leaf_steps[fate][fact];
+	return (enum fate)steps[fate][fact];
 }
 
 enum fate fate_of_fact(enum fact fact)

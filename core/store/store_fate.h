@@ -2,8 +2,8 @@
  * store_fate: what can become of an email for one address, what moves it, and
  * what that makes of a recipient and of the whole email.
  *
- * Pure. One table says for each state of a leaf and each fact which state
- * follows, another which of several leaves decides.
+ * Pure. One table says for each state of a delivery and each fact which state
+ * follows, another which of several deliveries decides.
  */
 #ifndef POSTERN_STORE_STORE_FATE_H
 #define POSTERN_STORE_STORE_FATE_H
@@ -56,13 +56,13 @@ extern const struct row_words fact_words;
 extern const struct row_words counted_words; /* with COUNTED_REFUSED */
 const char *fact_name(enum fact fact);
 
-/* The state of a leaf after the fact. */
+/* The state of a delivery after the fact. */
 enum fate fate_next(enum fate fate, enum fact fact);
-/* The state of a leaf of which the fact is all that is known; and the fact that
+/* The state of a delivery of which the fact is all that is known; and the fact that
  * makes it what it is. */
 enum fate fate_of_fact(enum fact fact);
 enum fact fate_fact(enum fate fate);
-/* Whether the one counts, of two leaves. */
+/* Whether the one counts, of two deliveries. */
 bool fate_is_worse(enum fate fate, enum fate than);
 
 /* Whether Postfix may still have the message for this recipient. */

@@ -255,20 +255,20 @@ static int64_t since_of(const char *message)
 static void apply_at(struct delivery_tree *tree, const struct step *step, int64_t at_us)
 {
 	int64_t since_us = at_us ? at_us : since_of(step->message);
-	struct delivery *leaf;
+	struct delivery *delivery;
 	struct queue_message *message;
 
 	if (step->kind == SAY) {
-		leaf = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
-						      step->address, step->orig_to));
-		leaf->state = fate_next(leaf->state, step->fact);
-		if (leaf->state != fate_of_fact(step->fact))
+		delivery = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
+							  step->address, step->orig_to));
+		delivery->state = fate_next(delivery->state, step->fact);
+		if (delivery->state != fate_of_fact(step->fact))
 			return;
-		leaf->via = step->via;
-		leaf->began_us = since_us;
-		leaf->changed_us = since_us + SECOND_US;
-		free(leaf->child);
-		leaf->child = *step->child ? mem_strdup(step->child) : NULL;
+		delivery->via = step->via;
+		delivery->began_us = since_us;
+		delivery->changed_us = since_us + SECOND_US;
+		free(delivery->child);
+		delivery->child = *step->child ? mem_strdup(step->child) : NULL;
 		return;
 	}
 	delivery_tree_add_message(
