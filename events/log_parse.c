@@ -376,6 +376,19 @@ static void read_end(const struct rest *rest, struct log_line *line)
 	line->cut = left(rest) > 0 && *rest->at != ' ';
 }
 
+/* Behind `size=`; 0 where it is not said. */
+static int read_recipients(struct rest *rest)
+{
+	struct span size;
+	int n = 0;
+
+	if (!until(rest, ", nrcpt=", &size))
+		return 0;
+	for (; left(rest) && ascii_is_digit(*rest->at) && n < 1000000; rest->at++)
+		n = 10 * n + (*rest->at - '0');
+	return n;
+}
+
 static void read_queue_manager(struct rest *rest, struct log_line *line)
 {
 	struct span sender;
@@ -390,8 +403,10 @@ static void read_queue_manager(struct rest *rest, struct log_line *line)
 		if (!read_addr(rest, ">, ", &sender))
 			return;
 		if (skip(rest, "size=")) {
-			if (find(rest, "(queue active)"))
+			if (find(rest, "(queue active)")) {
 				line->kind = LOG_ACTIVE;
+				line->recipients = read_recipients(rest);
+			}
 		} else if (skip(rest, "status=expired, ") || skip(rest, "status=force-expired, ")) {
 			line->kind = LOG_EXPIRED;
 		}

@@ -72,6 +72,7 @@ struct log_line {
 	enum log_kind kind;
 	struct log_stamp stamp;
 	struct span id;    /* of the queue */
+	int recipients;    /* LOG_ACTIVE: how many the message still has */
 	struct span text;  /* Message-ID; or what a delivery was answered */
 	struct span other; /* the queue id of before; of LOG_DISCARDED, who gets
 			    * it in place of its recipients, if anybody */

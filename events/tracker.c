@@ -15,7 +15,8 @@
  *   message-id=     nothing                      it is noted: it may be tracked
  *   orig_id=        the one of before ends,      the same, where the one of
  *                   this one carries it on       before is tracked
- *   queue active    the email is accepted        the milter has not recorded it
+ *   queue active    the email is accepted; for   the milter has not recorded it
+ *                   how many addresses
  *   to=, status=    a delivery, store_fact; its  the line is kept
  *                   message may have come back
  *   expired         the end of what is open      the line is kept
@@ -365,6 +366,7 @@ static int track(struct work *work, struct span id, const struct queue_message *
 		.parent = parent->queue_id,
 		.how = how,
 		.n = n,
+		.recipients = untracked ? untracked->recipients : 0,
 	};
 	lookup->time_us = INT64_MIN;
 	if (fact_writer_add_message(work->context.writer, &child, work->context.err) < 0)
@@ -591,6 +593,23 @@ static int on_removed(struct work *work, struct queue_message *message)
 		work->context.writer, message, time_us, message->has_end, work->context.err);
 }
 
+/* The queue manager says how many addresses it has still to deliver to; the first
+ * time these are all. Most messages have those of the email's recipients. */
+static int on_active(struct work *work, struct queue_message *message)
+{
+	struct line_context *context = &work->context;
+	const struct recipients *all;
+
+	if (message->recipients || context->line->recipients == 0)
+		return 0;
+	if (fact_writer_recipients(context->writer, message->email, &all, context->err) < 0)
+		return -1;
+	if (message->how == MESSAGE_RECORDED && (size_t)context->line->recipients <= all->n)
+		return 0;
+	message->recipients = context->line->recipients;
+	return fact_writer_expect(context->writer, message, context->err);
+}
+
 static int on_tracked(struct work *work, struct lookup *lookup)
 {
 	struct untracked_list *list = work->tracker->untracked;
@@ -605,11 +624,13 @@ static int on_tracked(struct work *work, struct lookup *lookup)
 		return on_end(work, &lookup->message, FACT_DISCARDED);
 	case LOG_REMOVED:
 		return on_removed(work, &lookup->message);
-	default:
+	case LOG_ACTIVE:
 		/* What was noted of it is not wanted any more. */
 		untracked = untracked_find(list, work->context.line->id);
 		if (untracked && untracked->n == 0)
 			untracked_free(untracked_remove(list, work->context.line->id));
+		return on_active(work, &lookup->message);
+	default:
 		return 0;
 	}
 }
@@ -704,6 +725,8 @@ static int on_untracked(struct work *work)
 		return 0;
 	if (context->line->kind != LOG_ACTIVE)
 		untracked_add_line(context->untracked, untracked, context->line, &context->place);
+	else if (untracked->recipients == 0)
+		untracked->recipients = context->line->recipients;
 	if (context->line->kind == LOG_DISCARDED)
 		return 0;
 	untracked->is_recorded = true;

@@ -34,6 +34,7 @@ struct untracked {
 	bool is_foreign;  /* its Message-ID is that of no email: no line is kept */
 	bool is_ours;     /* it has the Message-ID of an email */
 	bool is_local;    /* a program of this host or a content filter sent it */
+	int recipients;   /* as many it has; 0: not told yet */
 	int64_t first_us; /* order_us and number of its first line */
 	uint64_t number;
 	struct kept_line *lines;

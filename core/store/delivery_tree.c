@@ -26,6 +26,9 @@
  * order); without any, what its state says. Of the states, rules[] has which
  * are replaced in this way. A recipient is `queued` and so replaced.
  *
+ * An alias is not delivered before all addresses of its message were told, of
+ * which the queue manager says how many there are, or that has left the queue.
+ *
  * What is told of a recipient as a whole, by the queue or a report, is one more
  * delivery. But `deferred` counts only where no line says more than queued, and
  * `unknown` only where the lines say that it is still to be delivered.
@@ -216,6 +219,8 @@ void delivery_tree_add_message(struct delivery_tree *tree, const struct queue_me
 	}
 	there->how = message->how;
 	there->n = message->n;
+	if (message->recipients)
+		there->recipients = message->recipients;
 	there->parent = mem_strdup(message->parent);
 }
 
@@ -687,6 +692,20 @@ static struct delivery_status evaluate_message(
 	return worst;
 }
 
+/* Whether the node may have become more in that message than was told: it is an
+ * alias there, and not all addresses of the message were told. */
+static bool has_untold(const struct delivery_tree *tree, size_t delivery)
+{
+	size_t i = tree->message_of[delivery];
+	const struct queue_message *message = &tree->messages[i];
+	int64_t all = message->recipients;
+
+	if (all == 0 && message->how == MESSAGE_RECORDED)
+		all = (int64_t)tree->recipients->n;
+	return message->closed_us == 0 && (int64_t)tree->computed[i].n < all &&
+	       (*tree->deliveries[delivery].orig_to || message->how == MESSAGE_FORWARDED);
+}
+
 /* The worst of what the node became in other messages; NOTHING: it became
  * nothing there that is known. */
 static struct delivery_status evaluate_carried(
@@ -698,6 +717,8 @@ static struct delivery_status evaluate_carried(
 	for (size_t i = became->first[node]; i < became->first[node + 1]; i++) {
 		one = evaluate(tree, tree->recipients->n + became->items[i].to);
 		add_worst(&worst, &one);
+		if (has_untold(tree, became->items[i].to))
+			add_worst(&worst, &(struct delivery_status){.fate = waiting});
 	}
 	for (size_t i = carriers->first[node];
 		!has_edge(became, node) && i < carriers->first[node + 1]; i++) {

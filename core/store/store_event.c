@@ -33,6 +33,7 @@ static const struct row_field message_fields[] = {
 	ROW_FIELD(queue_message, email, ROW_INT64),
 	ROW_FIELD(queue_message, n, ROW_INT64),
 	ROW_FIELD(queue_message, parent, ROW_TEXT),
+	ROW_FIELD(queue_message, recipients, ROW_INT64),
 	ROW_WORD(queue_message, how, ROW_ENUM, "how", &how_words),
 	ROW_FIELD(queue_message, closed_us, ROW_INT64),
 	ROW_FIELD(queue_message, has_end, ROW_BOOL),
@@ -42,7 +43,7 @@ static const struct row_field message_fields[] = {
 static const struct row_type message_type = ROW_TYPE(queue_message, message_fields);
 
 #define MESSAGE_COLUMNS                                                                            \
-	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent,"                       \
+	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent, h.recipients,"         \
 	" h.how, h.closed_us, h.ended IS NOT NULL AS has_end,"                                     \
 	" coalesce(h.ended, 'queued') AS ended, h.ended_us"
 
@@ -118,13 +119,24 @@ int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int
 int store_message_add(struct db *db, const struct queue_message *message, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO hop (queue_id, since_us, email, n, parent, how)"
-		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), $parent, $how)"
+		"INSERT INTO hop (queue_id, since_us, email, n, parent, how, recipients)"
+		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), $parent, $how,"
+		"   $recipients)"
 		" ON CONFLICT (queue_id, since_us)"
 		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
 		" WHERE how = 'message_id' OR excluded.how = 'forwarded'";
 
 	return row_write(db, sql_add, NULL, &message_type, message, err) < 0 ? -1 : 0;
+}
+
+int store_message_expect(struct db *db, const struct queue_message *message, struct err *err)
+{
+	static const char sql_expect[] =
+		"UPDATE hop"
+		" SET recipients = $recipients"
+		" WHERE queue_id = $queue_id AND since_us = $since_us";
+
+	return row_write(db, sql_expect, NULL, &message_type, message, err) < 0 ? -1 : 0;
 }
 
 int store_message_close(

@@ -29,9 +29,11 @@ enum message_how {
 struct queue_message {
 	char *queue_id;
 	int64_t since_us;
-	int64_t email; /* its seq */
-	int64_t n;     /* its one recipient, or EVENT_ANY_RECIPIENT */
-	char *parent;  /* queue id; NULL */
+	int64_t email;      /* its seq */
+	int64_t n;          /* its one recipient, or EVENT_ANY_RECIPIENT */
+	char *parent;       /* queue id; NULL */
+	int64_t recipients; /* as many addresses it is delivered to; 0: as the
+			     * email has recipients, or not known */
 	enum message_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
 	bool has_end;
@@ -55,6 +57,8 @@ int store_message_close(
 /* Says what became of all that is still to be delivered. */
 int store_message_end(struct db *db, const struct queue_message *message, enum fate ended,
 	int64_t time_us, struct err *err);
+/* Says how many addresses it is delivered to. */
+int store_message_expect(struct db *db, const struct queue_message *message, struct err *err);
 /* The emails with this Message-ID that Postfix has had for no longer than a
  * message may be in its queue, the newest first, MESSAGE_EMAILS_MAX at most: how
  * many, -1. */

@@ -582,6 +582,23 @@ int fact_writer_add_message(
 	return 0;
 }
 
+int fact_writer_expect(
+	struct fact_writer *writer, const struct queue_message *message, struct err *err)
+{
+	struct email_facts *facts;
+	struct queue_message *known;
+
+	if (get_facts(writer, message->email, &facts, err) < 0 ||
+		store_message_expect(writer->db, message, err) < 0)
+		return -1;
+	known = facts->tree
+			? delivery_tree_message(facts->tree, message->queue_id, message->since_us)
+			: NULL;
+	if (known)
+		known->recipients = message->recipients;
+	return 0;
+}
+
 static void note_closed(struct email_facts *facts, const struct queue_message *message,
 	int64_t time_us, bool is_told)
 {

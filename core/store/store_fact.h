@@ -78,6 +78,9 @@ int fact_writer_deliver(struct fact_writer *writer, const struct fact_attempt *a
 /* Adds a queue message that carries the email on, or says how it came. */
 int fact_writer_add_message(
 	struct fact_writer *writer, const struct queue_message *message, struct err *err);
+/* The message is delivered to so many addresses. */
+int fact_writer_expect(
+	struct fact_writer *writer, const struct queue_message *message, struct err *err);
 /* All that the message still had to deliver was expired, removed or discarded;
  * the report has the fact, and no recipient. */
 int fact_writer_end(struct fact_writer *writer, const struct queue_message *message,

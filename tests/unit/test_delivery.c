@@ -452,6 +452,66 @@ static void test_requeued_through_filter(void **state)
 	}
 }
 
+/* An alias is not delivered while a member of it was not told. */
+static void test_untold_members(void **state)
+{
+	static const struct {
+		bool forwarded; /* by local(8), else a virtual alias */
+		int recipients; /* of the message */
+		bool closed;
+		enum fate fate; /* when one was told */
+	} cases[] = {
+		{false, 2, false, FATE_QUEUED},
+		{false, 2, true, FATE_DELIVERED},
+		{false, 1, false, FATE_DELIVERED},
+		{true, 2, false, FATE_HANDED_ON},
+		{true, 2, true, FATE_DELIVERED},
+		{true, 1, false, FATE_DELIVERED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *name = cases[i].forwarded ? "M1" : "M0";
+		struct recipients all = {0};
+		struct delivery_tree *tree;
+		struct queue_message *message;
+		enum fate fate;
+
+		recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
+		tree = delivery_tree_new(&all);
+		apply(tree,
+			&(struct step){.kind = CARRY, .message = "M0", .how = MESSAGE_RECORDED});
+		if (cases[i].forwarded) {
+			apply(tree, &(struct step){.kind = CARRY,
+					    .message = "M1",
+					    .how = MESSAGE_FORWARDED,
+					    .parent = "M0"});
+			apply(tree, &(struct step){.kind = SAY,
+					    .message = "M0",
+					    .address = "r0@x",
+					    .fact = FACT_HANDED_ON,
+					    .via = VIA_ALIAS,
+					    .child = "M1"});
+		}
+		message = delivery_tree_message(tree, name, since_of(name));
+		message->recipients = cases[i].recipients;
+		message->closed_us = cases[i].closed ? since_of("M9") : 0;
+		for (int k = 0; k < 2; k++) {
+			struct step said = {.kind = SAY, .orig_to = "r0@x", .fact = FACT_DELIVERED};
+
+			strcpy(said.message, name);
+			snprintf(said.address, NAME_SIZE, "m%d@x", k);
+			apply(tree, &said);
+			delivery_tree_compute(tree);
+			fate = delivery_tree_status(tree, 0)->fate;
+			if (fate != (k == 0 ? cases[i].fate : FATE_DELIVERED))
+				fail_msg("case %zu, %d told: %s", i, k + 1, fate_name(fate));
+		}
+		delivery_tree_free(tree);
+		recipients_free(&all);
+	}
+}
+
 /* Each pair of ends behind one alias, in both orders: the worse one counts. */
 static void test_pairs(void **state)
 {
@@ -517,6 +577,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_requeued_through_filter),
+		cmocka_unit_test(test_untold_members),
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_logged_addresses),
 	};

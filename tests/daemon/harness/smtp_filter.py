@@ -26,9 +26,16 @@ class SmtpFilter:
                 peer, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
-    def _talk(self, peer):
+    def _serve(self, peer):
+        try:
+            with peer, peer.makefile("rb") as lines:
+                self._talk(peer, lines)
+        except OSError:
+            pass  # Postfix was stopped
+
+    def _talk(self, peer, lines):
         sender, recipients = "", []
 
         def send(*to):
@@ -40,21 +47,20 @@ class SmtpFilter:
                     out.rcpt(address)
                 return out.data(message)[1].decode()
 
-        with peer, peer.makefile("rb") as lines:
-            peer.sendall(b"220 filter.test ESMTP\r\n")
-            for line in lines:
-                word = line[:4].upper()
-                address = line.partition(b"<")[2].partition(b">")[0].decode()
-                if word == b"MAIL":
-                    sender, recipients = address, []
-                elif word == b"RCPT":
-                    recipients.append(address)
-                elif word == b"DATA":
-                    peer.sendall(b"354 Go on\r\n")
-                    message = b""
-                    while (text := lines.readline()) not in (b".\r\n", b""):
-                        message += text.removeprefix(b".")
-                    answer = self.on_message(recipients, send)
-                    peer.sendall(f"250 {answer}\r\n".encode())
-                    continue
-                peer.sendall(b"250 2.0.0 Ok\r\n")
+        peer.sendall(b"220 filter.test ESMTP\r\n")
+        for line in lines:
+            word = line[:4].upper()
+            address = line.partition(b"<")[2].partition(b">")[0].decode()
+            if word == b"MAIL":
+                sender, recipients = address, []
+            elif word == b"RCPT":
+                recipients.append(address)
+            elif word == b"DATA":
+                peer.sendall(b"354 Go on\r\n")
+                message = b""
+                while (text := lines.readline()) not in (b".\r\n", b""):
+                    message += text.removeprefix(b".")
+                answer = self.on_message(recipients, send)
+                peer.sendall(f"250 {answer}\r\n".encode())
+                continue
+            peer.sendall(b"250 2.0.0 Ok\r\n")
