@@ -14,8 +14,8 @@
  *   program of this host     those that it came in time for
  *
  * A message comes from one that was in the queue before it (may_come_from()).
- * What a filter gives back as several messages came from the filter, and not
- * from the server of this host that one of them was delivered to.
+ * What may have come from a filter did not come from a server of this host that
+ * another message of the filter was delivered to.
  *
  * By address: the delivery's original address, else its address, is that of the
  * node (how_alike() has the order). A delivery of no node is shared: it stands
@@ -378,22 +378,9 @@ static void carry(struct delivery_tree *tree, size_t message, size_t node, bool 
 	computed->is_named |= certain && node >= tree->recipients->n;
 }
 
-/* The message whose delivery it came from, as far as is known; NONE. */
-static size_t origin_of(const struct delivery_tree *tree, size_t message)
-{
-	size_t recipients = tree->recipients->n;
-
-	if (tree->computed[message].carried_n == 0 ||
-		tree->computed[message].carried[0].node < recipients)
-		return NONE;
-	return tree->message_of[tree->computed[message].carried[0].node - recipients];
-}
-
 /* What the message carries that was handed on; with is_late, what a server of
- * this host took of a message that was given back: it carries that only where
- * both have not come from the same message. */
-static void find_handed_on(
-	struct delivery_tree *tree, size_t message, const size_t *origins, bool is_late)
+ * this host took of a message that was given back. */
+static void find_handed_on(struct delivery_tree *tree, size_t message, bool is_late)
 {
 	const struct queue_message *said = &tree->messages[message];
 
@@ -407,7 +394,6 @@ static void find_handed_on(
 		if (late != is_late || from == message ||
 			!delivery_may_lead_to(one, said->queue_id, said->since_us) ||
 			(said->how == MESSAGE_FORWARDED && one->via != VIA_ALIAS) ||
-			(late && origins[message] != NONE && origins[message] == origins[from]) ||
 			(!names && from != NONE && !may_come_from(tree, message, from)))
 			continue;
 		carry(tree, message, tree->recipients->n + i, names);
@@ -442,8 +428,6 @@ static int by_requeue(const struct delivery_tree *tree, size_t message)
 
 static void find_carried(struct delivery_tree *tree)
 {
-	size_t *origins = mem_alloc(tree->messages_n + 1, sizeof(*origins));
-
 	for (size_t i = 0; i < tree->messages_n; i++) {
 		const struct queue_message *said = &tree->messages[i];
 
@@ -459,17 +443,14 @@ static void find_carried(struct delivery_tree *tree)
 			for (size_t k = 0; k < tree->recipients->n; k++)
 				carry(tree, i, k, true);
 		else if (!by_requeue(tree, i))
-			find_handed_on(tree, i, NULL, false);
+			find_handed_on(tree, i, false);
 	}
 	for (size_t i = 0; i < tree->messages_n; i++)
-		origins[i] = origin_of(tree, i);
-	for (size_t i = 0; i < tree->messages_n; i++)
-		if (is_given_back(&tree->messages[i]))
-			find_handed_on(tree, i, origins, true);
+		if (is_given_back(&tree->messages[i]) && tree->computed[i].carried_n == 0)
+			find_handed_on(tree, i, true);
 	for (size_t i = 0; i < tree->messages_n; i++)
 		if (by_requeue(tree, i))
 			find_requeued(tree, i);
-	free(origins);
 }
 
 /*

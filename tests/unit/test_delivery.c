@@ -403,6 +403,17 @@ static void test_requeued_through_filter(void **state)
 		FILTERED("M0"),
 		CARRIES("M1", MESSAGE_GIVEN_BACK, ""),
 		SAID("M1", FACT_DEFERRED),
+		/* by a server of this host, which gives nothing back */
+		{.kind = SAY,
+			.message = "M0",
+			.address = "r1@x",
+			.fact = FACT_HANDED_ON,
+			.via = VIA_FILTER},
+		{.kind = SAY,
+			.message = "M1",
+			.address = "r1@x",
+			.fact = FACT_DELIVERED,
+			.via = VIA_LOCAL},
 		CARRIES("M2", MESSAGE_REQUEUED, "M1"),
 		FILTERED("M2"),
 		CARRIES("M3", MESSAGE_GIVEN_BACK, ""),
@@ -426,6 +437,7 @@ static void test_requeued_through_filter(void **state)
 		size_t order[ARRAY_SIZE(steps)];
 
 		recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
+		recipients_add(&all, RECIPIENT_TO, mem_strdup("r1@x"), NULL, true);
 		tree = delivery_tree_new(&all);
 		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
 			order[i] = i;
@@ -447,6 +459,7 @@ static void test_requeued_through_filter(void **state)
 		/* Those of one time may have come from one another. */
 		if (fate != (at_once ? FATE_HANDED_ON : FATE_DELIVERED))
 			fail_msg("round %d: %s", round, fate_name(fate));
+		assert_int_equal(delivery_tree_status(tree, 1)->fate, FATE_DELIVERED);
 		delivery_tree_free(tree);
 		recipients_free(&all);
 	}
