@@ -598,15 +598,18 @@ static int on_removed(struct work *work, struct queue_message *message)
 static int on_active(struct work *work, struct queue_message *message)
 {
 	struct line_context *context = &work->context;
+	int64_t n = context->line->recipients;
 	const struct recipients *all;
 
-	if (message->recipients || context->line->recipients == 0)
+	/* The ticket counts, which the milter has taken out. */
+	n -= message->how == MESSAGE_RECORDED;
+	if (message->recipients || n <= 0)
 		return 0;
 	if (fact_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
-	if (message->how == MESSAGE_RECORDED && (size_t)context->line->recipients <= all->n)
+	if (message->how == MESSAGE_RECORDED && n <= (int64_t)all->n)
 		return 0;
-	message->recipients = context->line->recipients;
+	message->recipients = n;
 	return fact_writer_expect(context->writer, message, context->err);
 }
 
