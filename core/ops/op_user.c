@@ -137,16 +137,16 @@ static int add_link(struct op *op, const struct user *user, bool of_change, stru
 		.expires_us = op->now_us + LINK_VALID_S * SECOND_US,
 		.of_change = of_change,
 	};
-	char token[SECRET_TOKEN_SIZE], expires[CLOCK_TEXT_SIZE];
+	char token[SECRET_TOKEN_SIZE];
 	_cleanup_free_ char *path = NULL;
 	struct session link;
 	int result = make_session(op, user->id, &spec, &link, token, err);
 
 	if (result == 0) {
 		path = mem_printf("/login?token=%s", token);
-		clock_iso8601(link.expires_us, expires);
 		json_object_set_new(op_more(op), "login_path", json_string(path));
-		json_object_set_new(op_more(op), "login_path_expires_at", json_string(expires));
+		json_object_set_new(
+			op_more(op), "login_path_expires_at", row_json_time(link.expires_us));
 		secret_wipe(path, strlen(path));
 		store_session_clear(&link);
 	}

@@ -46,7 +46,7 @@ static json_t *json_of_set(unsigned set, const struct row_words *words)
 	return array;
 }
 
-static json_t *json_of_time(int64_t time_us)
+json_t *row_json_time(int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];
 
@@ -72,7 +72,7 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_INT64:
 		return json_integer(*(const int64_t *)member);
 	case ROW_TIME:
-		return form == ROW_SHOWN ? json_of_time(*(const int64_t *)member)
+		return form == ROW_SHOWN ? row_json_time(*(const int64_t *)member)
 					 : json_integer(*(const int64_t *)member);
 	case ROW_UINT:
 		return json_integer(*(const unsigned *)member);

@@ -69,9 +69,12 @@ const struct row_type store_browser_type = {.name = "browser_session",
 	.n = ARRAY_SIZE(browser_fields),
 	.whole = &session_type};
 
+/* Of tokens that older versions made, the time of their making stands for never. */
 #define SESSION_SELECT                                                                             \
 	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"                       \
-	" s.last_used_us, s.user_id, coalesce(u.company_id, '') AS company_id, u.login, u.role"    \
+	" iif(s.kind = 'token' AND s.last_used_us = s.created_us, 0, s.last_used_us)"              \
+	" AS last_used_us,"                                                                        \
+	" s.user_id, coalesce(u.company_id, '') AS company_id, u.login, u.role"                    \
 	" FROM admin_session s"                                                                    \
 	" JOIN admin_user u ON u.id = s.user_id"
 #define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/mime/mime_header.h"
+#include "core/store/row.h"
 #include "httpd/gate/json_text.h"
 #include "httpd/gate/request.h"
 #include "httpd/json/json_long.h"
@@ -153,10 +153,5 @@ int json_field_strings(
 
 json_t *json_field_time(int64_t time_us)
 {
-	char text[CLOCK_TEXT_SIZE];
-
-	if (time_us == 0)
-		return json_null();
-	clock_iso8601(time_us, text);
-	return json_string(text);
+	return row_json_time(time_us);
 }
