@@ -119,6 +119,13 @@ static struct addrinfo *parse(const char *address)
 	return parsed;
 }
 
+/* Why nobody can listen there: whether that may pass. */
+static enum err_code code_of(int fault)
+{
+	return fault == EADDRINUSE || fault == EMFILE || fault == ENFILE ? ERR_TEMPORARY
+									 : ERR_CONFIG;
+}
+
 int listener_bind(
 	const char *address, int *fd_r, char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
@@ -131,8 +138,8 @@ int listener_bind(
 	fault = errno;
 	freeaddrinfo(parsed);
 	if (fd < 0)
-		return err_set(err, fault == EADDRINUSE ? ERR_TEMPORARY : ERR_CONFIG,
-			"cannot listen on %s: %s", address, strerror(fault));
+		return err_set(
+			err, code_of(fault), "cannot listen on %s: %s", address, strerror(fault));
 	describe(fd, name_r);
 	*fd_r = fd;
 	return 0;
@@ -151,7 +158,7 @@ int listener_bind_path(const char *path, int *fd_r, struct err *err)
 		*fd_r = fd;
 		return 0;
 	}
-	err_set(err, ERR_CONFIG, "cannot listen on %s: %s", path, strerror(errno));
+	err_set(err, code_of(errno), "cannot listen on %s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
