@@ -5,6 +5,7 @@
 
 #include "cli/cmd.h"
 #include "cli/email_story.h"
+#include "core/ops/op_email.h"
 #include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
@@ -429,6 +430,21 @@ const struct verb cmd_email_show = {
 		"Postfix tries again is computed from its settings, and its queue is "
 		"asked.",
 	.run = run_show,
+};
+
+static const struct column cancel_columns[] = {{"id", "ID", .type = COLUMN_TEXT}, {0}};
+
+const struct verb cmd_email_cancel = {
+	.noun = "email",
+	.name = "cancel",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = cancel_columns,
+	.help = "Cancels an email that waits in the outbox, scheduled or not: it will not be "
+		"sent. One that the milter has let pass, or refused, cannot be canceled.",
+	.operation = &op_email_cancel,
+	.note = "email {id} canceled",
 };
 
 const struct verb cmd_email_watch = {

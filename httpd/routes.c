@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_domain.h"
+#include "core/ops/op_email.h"
 #include "core/ops/op_key.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
@@ -77,6 +78,12 @@ const struct route routes[] = {
 	{"GET", "/emails/{}", .auth = AUTH_BEARER, .scopes = KEY_ALL, .handle = api_email_get},
 	{"GET", "/emails/{}/events", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
 		.handle = api_email_events},
+	{"PATCH", "/emails/{}", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .body = BODY_JSON_SMALL,
+		.handle = manage_change, .operation = &op_email_schedule,
+		.manage = &api_email_update},
+	{"POST", "/emails/{}/cancel", .auth = AUTH_BEARER, .scopes = KEY_SENDING,
+		.handle = manage_change, .operation = &op_email_cancel,
+		.manage = &api_email_cancel},
 	{"POST", "/domains", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
 		.handle = manage_change, .operation = &op_domain_add, .manage = &api_domain_create,
 		.status = 201},

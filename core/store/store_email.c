@@ -48,6 +48,7 @@ static const struct row_field email_fields[] = {
 	ROW_FIELD(email, refusal, ROW_TEXT),
 	ROW_WORD(email, way, ROW_ENUM, "way", &way_words),
 	ROW_FIELD(email, answered, ROW_BOOL),
+	ROW_FIELD(email, scheduled_us, ROW_INT64),
 	/* Of the table email_content. */
 	ROW_FIELD(email, html, ROW_TEXT),
 	ROW_FIELD(email, text, ROW_TEXT),
@@ -90,9 +91,9 @@ static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
 		"INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
-		"   reply_to, subject, message_id, created_us, way, answered)"
+		"   reply_to, subject, message_id, created_us, way, answered, scheduled_us)"
 		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender, $header_from,"
-		"   $reply_to, $subject, $message_id, $created_us, $way, $answered)"
+		"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us)"
 		" RETURNING seq";
 	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"

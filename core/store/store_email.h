@@ -50,7 +50,8 @@ struct email {
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* why, for people; NULL unless refused */
 	enum email_way way;
-	bool answered; /* its client knows the id, also when it is refused */
+	bool answered;        /* its client knows the id, also when it is refused */
+	int64_t scheduled_us; /* when it is to go out; 0: at once */
 };
 
 /* Stores a new row in the state staged, and what it is found by; members that a

@@ -64,14 +64,71 @@ int store_outbox_put_off(
 		err);
 }
 
-int store_outbox_fail(
-	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
+/* A message with the ticket that the email has is thrown away from now on. */
+static int keep_ticket(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_ticket[] =
 		"INSERT OR IGNORE INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us"
 		" FROM email"
 		" WHERE id = $id AND state <> 'refused'";
+
+	return db_change(db, sql_ticket, DB_PARAMS(DB_TEXT("$id", id)), err);
+}
+
+int store_outbox_schedule(
+	struct db *db, const char *id, int64_t time_us, int64_t now_us, struct err *err)
+{
+	static const char sql_email[] =
+		"UPDATE email"
+		" SET scheduled_us = $time"
+		" WHERE id = $id AND state = 'staged' AND scheduled_us > $now"
+		" AND EXISTS (SELECT 1"
+		"   FROM outbox o"
+		"   WHERE o.email = email.seq AND o.due_us = email.scheduled_us)";
+	static const char sql_outbox[] =
+		"UPDATE outbox"
+		" SET due_us = $time"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	int found = db_change(db, sql_email,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us), DB_INT("$now", now_us)),
+		err);
+
+	if (found <= 0)
+		return found;
+	return db_change(
+		db, sql_outbox, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us)), err);
+}
+
+int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err)
+{
+	static const char sql_cancel[] =
+		"UPDATE email"
+		" SET state = 'refused', decided_us = $now, last_event = 'canceled', answered = 1,"
+		" refusal = 'The email was canceled.', ticket = $ticket"
+		" WHERE id = $id AND state = 'staged'"
+		" AND EXISTS (SELECT 1 FROM outbox o WHERE o.email = email.seq)";
+	static const char sql_due[] =
+		"UPDATE outbox"
+		" SET due_us = 1"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us > 0";
+	char ticket[SECRET_TICKET_SIZE];
+	int found;
+
+	secret_ticket(ticket);
+	if (keep_ticket(db, id, err) < 0)
+		return -1;
+	found = db_change(db, sql_cancel,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
+		err);
+	if (found <= 0)
+		return found;
+	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
+}
+
+int store_outbox_fail(
+	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
+{
 	static const char sql_fail[] =
 		"UPDATE email"
 		" SET state = 'refused', decided_us = $now, last_event = 'failed',"
@@ -80,7 +137,7 @@ int store_outbox_fail(
 	char ticket[SECRET_TICKET_SIZE];
 
 	secret_ticket(ticket);
-	if (db_change(db, sql_ticket, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ||
+	if (keep_ticket(db, id, err) < 0 ||
 		db_change(db, sql_fail,
 			DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
 				DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
@@ -167,7 +224,7 @@ static const char sql_due[] =
 	"   FROM owner"
 	"   WHERE owner.id IS NOT NULL)"
 	" SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
-	" o.size, o.attempts, e.created_us, o.looked_us, e.state, e.way, o.ticket_used,"
+	" o.size, o.attempts, max(e.created_us, e.scheduled_us) AS created_us, o.looked_us, e.state, e.way, o.ticket_used,"
 	" o.reason,"
 	" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
 	" EXISTS (SELECT 1"

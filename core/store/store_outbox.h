@@ -59,6 +59,16 @@ int store_outbox_put_off(
 int store_outbox_fail(
 	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err);
 
+/* While an email is scheduled and its time has not come: another time. 1, 0 when it is not
+ * (any more), -1. */
+int store_outbox_schedule(
+	struct db *db, const char *id, int64_t time_us, int64_t now_us, struct err *err);
+
+/* The email will not be sent, unless the milter has decided about it. A message of it that
+ * comes to the milter after this commit is thrown away. 1; 0 when it is too late; -1. The
+ * dispatcher finds out, and has it leave the outbox. */
+int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err);
+
 /* Postfix's queue was looked at: it has the message, which then leaves the outbox,
  * or it has not. 1, 0, -1. */
 int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_us, struct err *err);

@@ -290,13 +290,28 @@ static const char *stopped_words(const struct story *story)
 	       "postern-milter was asked, so it has gone to nobody.";
 }
 
+static void add_schedule(const struct email *email, struct buf *out)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_iso8601(email->scheduled_us, text);
+	buf_printf(out, "Not yet: it is scheduled for %.19sZ.", text);
+}
+
 char *story_answer(const struct story *story)
 {
 	const struct email *email = story->email;
 	struct buf out = BUF_INIT;
 
-	if (email->state == EMAIL_REFUSED)
+	if (email->state == EMAIL_REFUSED && email->last_event &&
+		str_eq(email->last_event, "canceled"))
+		buf_add_str(&out, "No: it was canceled before it was sent.");
+	else if (email->state == EMAIL_REFUSED && email->queue_id == NULL)
+		buf_printf(&out, "No: it could not be handed to Postfix. %s", email->refusal);
+	else if (email->state == EMAIL_REFUSED)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
+	else if (email->state == EMAIL_STAGED && email->scheduled_us > story->now_us)
+		add_schedule(email, &out);
 	else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_fields.h"
@@ -45,6 +46,9 @@ static int take_testmode(struct options *options, const char *value)
 	return 0;
 }
 
+/* So far ahead. */
+enum { SCHEDULE_MAX_DAYS = 30 };
+
 /* A time that is over means now. */
 static int take_deliverytime(struct options *options, const char *value)
 {
@@ -54,7 +58,10 @@ static int take_deliverytime(struct options *options, const char *value)
 		time_us *= 1000000;
 	else if (mime_date_parse(value, &time_us) < 0)
 		return -1;
-	return time_us <= options->now_us ? 0 : -1;
+	if (time_us > options->now_us + SCHEDULE_MAX_DAYS * DAY_US)
+		return -1;
+	options->outgoing->scheduled_us = time_us > options->now_us ? time_us : 0;
+	return 0;
 }
 
 static int take_require_tls(struct options *options, const char *value)
@@ -79,9 +86,10 @@ static const struct {
 } known_options[] = {
 	{"tag", take_tag, "is not valid"},
 	{"testmode", take_testmode, NULL},
-	{"deliverytime", take_deliverytime, "parameter: scheduling is not supported yet"},
-	{"deliverytime-optimize-period", refuse_any, "parameter: scheduling is not supported yet"},
-	{"time-zone-localize", refuse_any, "parameter: scheduling is not supported yet"},
+	{"deliverytime", take_deliverytime,
+		"parameter must be an RFC 2822 date within the next 30 days"},
+	{"deliverytime-optimize-period", refuse_any, "parameter is not supported yet"},
+	{"time-zone-localize", refuse_any, "parameter is not supported yet"},
 	{"require-tls", take_require_tls, "parameter: TLS cannot be required for one email"},
 };
 

@@ -12,11 +12,13 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/ops/op_email.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "httpd/gate/json_text.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
+#include "httpd/json/api_manage.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
@@ -172,6 +174,30 @@ void api_email_get(struct request *request)
 {
 	get_email(request, false);
 }
+
+/* PATCH /emails/{id}, POST /emails/{id}/cancel */
+
+static json_t *render_id(const struct op *op)
+{
+	return json_incref(op->result.more);
+}
+
+static int parse_schedule(const json_t *body, void *arg, struct problem *problem)
+{
+	struct op_email *input = arg;
+
+	if (email_json_schedule(body, "", &input->scheduled_us, problem) < 0)
+		return -1;
+	if (input->scheduled_us > 0)
+		return 0;
+	return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `scheduled_at` field.");
+}
+
+#define MISSING "Email not found"
+
+const struct manage api_email_update = {
+	parse_schedule, render_id, NULL, MISSING, PROBLEM_VALIDATION};
+const struct manage api_email_cancel = {NULL, render_id, NULL, MISSING, PROBLEM_VALIDATION};
 
 /* GET /emails/{id}/events */
 

@@ -32,6 +32,12 @@ void api_email_get(struct request *request);
  * recorded. */
 void api_email_events(struct request *request);
 
+/* PATCH /emails/{id}: another time for one that is scheduled. */
+extern const struct manage api_email_update;
+
+/* POST /emails/{id}/cancel: one that waits will not be sent. */
+extern const struct manage api_email_cancel;
+
 /* GET /emails: the sent folder in pages, as far as the key may see it, and what
  * a filter picks of it. */
 void api_email_list(struct request *request);

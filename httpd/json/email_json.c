@@ -5,6 +5,7 @@
  */
 #include "httpd/json/email_json.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -270,12 +271,72 @@ static int missing(const char *field, struct problem *problem)
  * than sent early or empty. */
 static int check_unsupported(const json_t *email, struct problem *problem)
 {
-	static const char *const fields[] = {"scheduled_at", "template", "topic_id"};
+	static const char *const fields[] = {"template", "topic_id"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (json_field_get(email, fields[i]))
 			return problem_field(problem, PROBLEM_VALIDATION,
 				"The `%s%s` field is not supported.", problem->place, fields[i]);
+	return 0;
+}
+
+/* `in 10 minutes`, and the like. */
+static bool read_span(const char *text, int64_t *us_r)
+{
+	static const struct {
+		const char *name;
+		int64_t us;
+	} units[] = {
+		{"min", 60 * SECOND_US},
+		{"mins", 60 * SECOND_US},
+		{"minute", 60 * SECOND_US},
+		{"minutes", 60 * SECOND_US},
+		{"hour", HOUR_US},
+		{"hours", HOUR_US},
+		{"day", DAY_US},
+		{"days", DAY_US},
+	};
+	_cleanup_free_ char *number = NULL;
+	const char *unit;
+	int64_t n;
+
+	if (!str_starts_nocase(text, "in "))
+		return false;
+	text += strlen("in ");
+	unit = strchr(text, ' ');
+	number = unit ? mem_dup(text, (size_t)(unit - text)) : NULL;
+	if (number == NULL || str_int(number, 1, 100000, &n) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (str_eq_nocase(unit + 1, units[i].name)) {
+			*us_r = n * units[i].us;
+			return true;
+		}
+	return false;
+}
+
+int email_json_schedule(
+	const json_t *object, const char *place, int64_t *time_us_r, struct problem *problem)
+{
+	int64_t now_us = clock_now_us(&clock_system), time_us = 0;
+	const char *text = NULL;
+
+	if (json_field_text(object, "scheduled_at", "scheduled_at", &text, problem) < 0)
+		return -1;
+	*time_us_r = 0;
+	if (text == NULL)
+		return 0;
+	if (read_span(text, &time_us))
+		time_us += now_us;
+	else if (!isdigit((unsigned char)text[0]) || !strchr(text, '-') ||
+		 !clock_parse(text, now_us, &time_us))
+		time_us = 0;
+	if (time_us <= now_us || time_us > now_us + SCHEDULE_MAX_DAYS * DAY_US)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%sscheduled_at` field must be a time in the next %d days, as "
+			"`2026-11-21T02:43:18Z`, `in 10 minutes`, `in 2 hours` or `in 3 days`.",
+			place, SCHEDULE_MAX_DAYS);
+	*time_us_r = time_us;
 	return 0;
 }
 
@@ -385,7 +446,8 @@ int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing
 		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||
-		parse_tags(email, &outgoing_r->tags, problem) < 0)
+		parse_tags(email, &outgoing_r->tags, problem) < 0 ||
+		email_json_schedule(email, problem->place, &outgoing_r->scheduled_us, problem) < 0)
 		return -1;
 	return parse_attachments(email, message, problem);
 }
@@ -438,15 +500,22 @@ static json_t *tags(const char *text)
 	return array ? array : json_array();
 }
 
+static const char *last_event_of(const struct email *email)
+{
+	if (email->last_event)
+		return email->last_event;
+	return email->scheduled_us > clock_now_us(&clock_system) ? "scheduled" : "queued";
+}
+
 json_t *email_json_render_item(const struct email *email)
 {
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:s?, s:n}", "object",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:s?, s:o}", "object",
 		"email", "id", email->id, "from", email->from, "to", addresses(email, RECIPIENT_TO),
 		"cc", addresses(email, RECIPIENT_CC), "bcc", addresses(email, RECIPIENT_BCC),
 		"reply_to", mailboxes_or_null(&email->reply_to), "subject", email->subject,
 		"created_at", json_field_time(email->created_us), "last_event",
-		email->last_event ? email->last_event : "queued", "message_id", email->message_id,
-		"scheduled_at");
+		last_event_of(email), "message_id", email->message_id, "scheduled_at",
+		json_field_time(email->scheduled_us));
 }
 
 /* What happens to it inside of the host is not told apart. */

@@ -26,6 +26,12 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients,
 int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing *outgoing_r,
 	struct problem *problem);
 
+/* The field `scheduled_at`, a time within SCHEDULE_MAX_DAYS; 0 when it is not given.
+ * place is that of the object, as `[3].`. 0, or -1 with the problem. */
+enum { SCHEDULE_MAX_DAYS = 30 };
+int email_json_schedule(
+	const json_t *object, const char *place, int64_t *time_us_r, struct problem *problem);
+
 /* An email as GET /emails/{id} shows it, but for its content; NULL when it
  * cannot be shown. with_state: also one that waits or was refused. A new
  * reference. */

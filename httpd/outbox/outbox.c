@@ -109,6 +109,11 @@ void outbox_batch_release(struct outbox_batch *batch)
 	free(batch);
 }
 
+static bool is_scheduled(const struct outbox_mail *mail)
+{
+	return mail->row.scheduled_us > 0;
+}
+
 static bool is_submitted_here(const struct outbox_mail *mail)
 {
 	return !mail->waits && !mail->test;
@@ -139,7 +144,7 @@ static int stage_one(struct db *db, const struct outbox_mail *mail, struct err *
 		return store_email_record(db, row->ticket, "", row->created_us, err) < 0 ? -1 : 0;
 	if (store_message_keep(db, row->id, &mail->message, err) < 0)
 		return -1;
-	return store_outbox_add(db, row->id, (int64_t)mail->message.len, 0, err);
+	return store_outbox_add(db, row->id, (int64_t)mail->message.len, row->scheduled_us, err);
 }
 
 static int stage_run(struct db *db, void *arg, struct err *err)
@@ -212,7 +217,7 @@ static bool may_be_lazy(const struct outbox_batch *batch)
 	if (batch->wait_ms == 0 || outbox_way(batch->outbox) != EMAIL_WAY_SMTP)
 		return false;
 	for (size_t i = 0; i < batch->n; i++)
-		if (batch->mails[i].test)
+		if (batch->mails[i].test || is_scheduled(&batch->mails[i]))
 			return false;
 	return true;
 }
@@ -228,7 +233,8 @@ static void prepare(struct outbox *outbox, struct outbox_batch *batch)
 	batch->lazy = may_be_lazy(batch);
 	for (size_t i = 0; i < batch->n; i++) {
 		batch->mails[i].row.way = way;
-		batch->mails[i].row.answered = batch->wait_ms == 0;
+		batch->mails[i].row.answered = batch->wait_ms == 0 ||
+					       is_scheduled(&batch->mails[i]);
 	}
 	batch->kept.settled |= batch->wait_ms == 0;
 }
@@ -363,13 +369,23 @@ static void settle_done(void *arg, int result, const struct err *err)
 	task_queue_post(batch->outbox->tasks, &batch->task);
 }
 
+/* Whether an email was accepted by now alone. */
+static bool has_untold(const struct outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->mails[i].outcome == OUTBOX_ACCEPTED && !batch->mails[i].row.answered)
+			return true;
+	return false;
+}
+
 static void settle(struct outbox_batch *batch)
 {
 	struct outbox *outbox = batch->outbox;
-	size_t accepted = count_mails(batch, OUTBOX_ACCEPTED);
-	bool told = batch->wait_ms == 0;
-	bool news = count_mails(batch, OUTBOX_REJECTED) > 0 || (accepted > 0 && !told) ||
-		    (batch->has_key && count_mails(batch, OUTBOX_REFUSED) > 0);
+	/* What is neither sent nor to be waited for, the key has to tell. */
+	bool key_news = batch->has_key && !batch->kept.settled &&
+			count_mails(batch, OUTBOX_REFUSED) + count_mails(batch, OUTBOX_ACCEPTED) >
+				0;
+	bool news = count_mails(batch, OUTBOX_REJECTED) > 0 || has_untold(batch) || key_news;
 
 	batch->answered = true;
 	if (batch->timer) {
@@ -473,7 +489,9 @@ static void on_batch_staged(struct task *task)
 		struct outbox_mail *mail = &batch->mails[i];
 
 		mail->outcome = mail->test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
-		if (mail->test || (mail->waits && !waits))
+		if (is_scheduled(mail))
+			feeder_hint(batch->outbox->feeder, mail->row.scheduled_us);
+		if (mail->test || is_scheduled(mail) || (mail->waits && !waits))
 			continue;
 		batch->left += waits;
 		parcel_of(batch, mail);

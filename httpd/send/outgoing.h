@@ -27,9 +27,10 @@ struct outgoing {
 	/* Without date; message_id only when the client chose one. */
 	struct mime_message message;
 	OUTGOING_MEMBERS(MIME_DECLARE)
-	bool text_made;     /* text was made of html */
-	bool reply_to_made; /* was read after variables were put in */
-	bool test;          /* to be recorded, but delivered to nobody */
+	bool text_made;       /* text was made of html */
+	bool reply_to_made;   /* was read after variables were put in */
+	bool test;            /* to be recorded, but delivered to nobody */
+	int64_t scheduled_us; /* when it is to go out; 0: at once */
 };
 
 /* How much memory it holds, about: its attachments, or the finished message,

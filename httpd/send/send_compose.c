@@ -73,6 +73,7 @@ static void fill_row(const struct key *key, const struct outgoing *outgoing, str
 	row->tags = mem_strdup(outgoing->tags);
 	row->variables = mem_strdup(outgoing->variables);
 	row->message_id = mem_strdup(message->message_id);
+	row->scheduled_us = outgoing->test ? 0 : outgoing->scheduled_us;
 }
 
 /* Makes message and row, whose id and created_us are set. */

@@ -324,7 +324,7 @@ MESSAGE = File("message.mime", b"From: hello@example.com\n\nHello\n", "message/r
         ({"message": []}, "message parameter is missing"),
         ({"message": "From: hello@example.com"}, "'message' parameter is not a file"),
         ({"o:require-tls": "yes"}, re.compile("o:require-tls .*")),
-        ({"o:deliverytime": "4000000000"}, re.compile("o:deliverytime .*yet")),
+        ({"o:deliverytime": "4000000000"}, re.compile("o:deliverytime .*30 days")),
         ({"v:a": "x" * 17_000}, re.compile("Send options .*16 kB total")),
     ],
     ids="noto emptyto badto many nomessage nofile tls time options".split(),

@@ -166,7 +166,9 @@ def names(box, httpd, email):
 @pytest.mark.parametrize(
     "method, path, command", examples(), ids=lambda word: word.split("\n")[0][:40]
 )
-def test_examples_work(contract, names, tmp_path, method, path, command):
+def test_examples_work(contract, names, httpd, email, tmp_path, method, path, command):
+    if (method, path) in (("PATCH", "/emails/{id}"), ("POST", "/emails/{id}/cancel")):
+        names["EMAIL_ID"] = httpd.send({**email, "scheduled_at": "in 1 hour"})
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")
     command = command.replace("curl ", "curl -sS --noproxy '*' -D head -o body ", 1)

@@ -57,7 +57,12 @@ REFUSED = {
         INVALID,
         "header name",
     ),
-    "scheduled_at": ({**GOOD, "scheduled_at": "in 1 min"}, INVALID, "not supported"),
+    "scheduled in words": ({**GOOD, "scheduled_at": "tomorrow"}, INVALID, "scheduled_at"),
+    "scheduled in the past": (
+        {**GOOD, "scheduled_at": "2020-01-01T00:00:00Z"}, INVALID, "scheduled_at"),
+    "scheduled too late": ({**GOOD, "scheduled_at": "in 31 days"}, INVALID, "scheduled_at"),
+    "scheduled by a number": ({**GOOD, "scheduled_at": 5}, INVALID, "scheduled_at"),
+    "scheduled ago": ({**GOOD, "scheduled_at": "2h"}, INVALID, "scheduled_at"),
     "template": ({**GOOD, "template": {"id": "x"}}, INVALID, "not supported"),
     "topic_id": ({**GOOD, "topic_id": "x"}, INVALID, "not supported"),
 }
@@ -228,7 +233,6 @@ ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
         ("OPTIONS", "/emails", "POST"),
         ("POST", f"/emails/{ID}", "GET"),
         ("PUT", f"/emails/{ID}", "GET"),
-        ("PATCH", f"/emails/{ID}", "GET"),
         ("DELETE", f"/emails/{ID}", "GET"),
         ("OPTIONS", f"/emails/{ID}", "GET"),
     ],

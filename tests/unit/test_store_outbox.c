@@ -312,6 +312,48 @@ static void test_spent(void **state)
 	store_email_clear(&email);
 }
 
+/* A scheduled email: another time, until its time has come; canceled, until it is
+ * decided. */
+static void test_schedule_and_cancel(void **state)
+{
+	static const char sql_event[] = "SELECT last_event FROM email";
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW + 10);
+	_cleanup_free_ char *event = NULL;
+	struct email_ticket ticket;
+	struct outbox_taken taken;
+	struct email email;
+
+	stage(temp, "a", NOW + 5, &email);
+	assert_int_equal(store_outbox_schedule(temp->db, email.id, NOW + 9, NOW, NULL), 0);
+	OK(db_exec(temp->db, "UPDATE email SET scheduled_us = (SELECT due_us FROM outbox)", &why));
+	assert_int_equal(store_outbox_schedule(temp->db, email.id, NOW + 9, NOW, NULL), 1);
+	terms.now_us = NOW + 8;
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 0);
+	store_outbox_taken_clear(&taken);
+	assert_int_equal(store_outbox_schedule(temp->db, email.id, NOW + 20, NOW + 9, NULL), 0);
+	terms.now_us = NOW + 9;
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 1);
+	store_outbox_taken_clear(&taken);
+	/* It is in hand, and its message may be on its way: that is thrown away. */
+	assert_int_equal(store_outbox_schedule(temp->db, email.id, NOW + 20, NOW, NULL), 0);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 1);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 0);
+	event = temp_db_text(temp->db, sql_event);
+	assert_string_equal(event, "canceled");
+	FOUND(store_email_ticket(temp->db, email.ticket, &ticket, &why));
+	assert_true(ticket.superseded);
+	store_email_ticket_clear(&ticket);
+	store_email_clear(&email);
+
+	stage(temp, "b", NOW, &email);
+	assert_int_equal(store_email_record(temp->db, email.ticket, "Q", NOW, NULL), 1);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 0);
+	store_email_clear(&email);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
@@ -323,6 +365,7 @@ int main(void)
 		TEST(fail),
 		TEST(looked),
 		TEST(spent),
+		TEST(schedule_and_cancel),
 	};
 
 	return cmocka_run_group_tests_name("store_outbox", tests, NULL, NULL);

@@ -1,0 +1,178 @@
+"""Emails that go out later, at another time, or not at all."""
+
+import datetime
+import email.utils
+import threading
+import time
+
+import pytest
+from harness import wait_for
+from harness.form import FormClient, queued_id
+from harness.httpd import check_problem
+from harness.sandbox import unique
+from test_restarts import check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.submission
+
+UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
+
+
+def new_email(**fields):
+    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
+
+
+def in_seconds(n):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return (now + datetime.timedelta(seconds=n)).isoformat().replace("+00:00", "Z")
+
+
+def patch(httpd, email_id, at):
+    return httpd.request("PATCH", f"/emails/{email_id}", json={"scheduled_at": at})
+
+
+def cancel(httpd, email_id, **more):
+    return httpd.request("POST", f"/emails/{email_id}/cancel", **more)
+
+
+def check_id(answer, email_id):
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {"object": "email", "id": email_id}
+
+
+@pytest.mark.parametrize("at", ["in 1 minute", "in 2 hours", "In 30 days", "in 1 day"])
+def test_words(box, httpd, at):
+    email_id = httpd.send(new_email(scheduled_at=at))
+    shown = httpd.read(email_id)
+    assert shown["last_event"] == "scheduled"
+    unit = {"m": 60, "h": 3600, "d": 86400}[at.split()[2][0]]
+    due = datetime.datetime.fromisoformat(shown["scheduled_at"]).timestamp()
+    made = datetime.datetime.fromisoformat(shown["created_at"]).timestamp()
+    assert abs(due - made - int(at.split()[1]) * unit) < 60
+    check_id(cancel(httpd, email_id), email_id)
+
+
+def test_goes_out_at_its_time(box, httpd):
+    """Not before, and found meanwhile. A repeat is told the same, and sends nothing."""
+    email = new_email(scheduled_at=in_seconds(5))
+    key = {"headers": {"Idempotency-Key": unique()}}
+    ids = {httpd.post(email, **key).json()["id"] for _ in range(2)}
+    (email_id,) = ids
+    assert httpd.read(email_id)["last_event"] == "scheduled"
+    assert not box.sink.now(to=email["to"])
+    mail = box.sink.find(to=email["to"])
+    due = datetime.datetime.fromisoformat(httpd.read(email_id)["scheduled_at"]).timestamp()
+    assert time.time() >= due and mail
+    check_delivered_once(box, [email["to"]])
+
+
+def test_another_time(box, httpd):
+    email = new_email(scheduled_at="in 3 hours")
+    email_id = httpd.send(email)
+    check_id(patch(httpd, email_id, "in 4 hours"), email_id)
+    check_id(patch(httpd, email_id, in_seconds(1)), email_id)
+    check_all_there(box, {email["to"]: email_id})
+    check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error", "its time has come")
+    check_problem(cancel(httpd, email_id), 422, "validation_error", "any more")
+
+
+def test_canceled(box, httpd):
+    for more in ({}, {"json": {}}, {"data": b""}):
+        email = new_email(scheduled_at=in_seconds(3))
+        email_id = httpd.send(email)
+        check_id(cancel(httpd, email_id, **more), email_id)
+        shown = httpd.read(email_id)
+        assert shown["last_event"] == "canceled"
+        check_problem(cancel(httpd, email_id), 422, "validation_error")
+        check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error")
+    later = new_email(scheduled_at=in_seconds(4))
+    httpd.send(later)
+    assert box.sink.find(to=later["to"])
+    assert not box.sink.now(to=email["to"])
+    assert box.query(f"SELECT count(*) FROM outbox JOIN email ON seq = email WHERE id = '{email_id}'") == "0"
+
+
+def test_canceled_by_an_admin(box, httpd):
+    email = new_email(scheduled_at="in 1 hour")
+    email_id = httpd.send(email)
+    box.cli("email", "cancel", email_id)
+    assert httpd.read(email_id)["last_event"] == "canceled"
+    assert box.cli("audit", "list")[0]["action"] == "email.cancel"
+
+
+def test_whose_it_is(box, httpd):
+    """That of another company, or of another domain than the key's, is not there."""
+    email_id = httpd.send(new_email(scheduled_at="in 1 hour"))
+    stranger = box.httpd(box.new_key(box.company())["token"])
+    for call in (lambda h, i: patch(h, i, "in 2 hours"), cancel):
+        check_problem(call(stranger, email_id), 404, "not_found", "Email not found")
+        check_problem(call(httpd, UNKNOWN_ID), 404, "not_found", "Email not found")
+        check_problem(call(httpd, "nonsense"), 422, "invalid_parameter")
+    for at in (None, "", "soon", "in 31 days", "2020-01-01", 5):
+        assert patch(httpd, email_id, at).status_code == 422
+    check_id(cancel(httpd, email_id), email_id)
+
+
+def test_batch(box, httpd):
+    """Some of its emails go out now."""
+    emails = [new_email(), new_email(scheduled_at=in_seconds(3)), new_email(scheduled_at="in 1 hour")]
+    ids = [one["id"] for one in httpd.batch(emails).json()["data"]]
+    assert [httpd.read(i)["last_event"] for i in ids[1:]] == ["scheduled"] * 2
+    check_all_there(box, {e["to"]: i for e, i in zip(emails[:2], ids)})
+    check_id(cancel(httpd, ids[2]), ids[2])
+
+
+def test_form(box, form, fields):
+    fields["o:deliverytime"] = email.utils.formatdate(time.time() + 4)
+    email_id = queued_id(form.post(fields)).strip("<>").split("@")[0]
+    assert box.httpd().read(email_id)["last_event"] == "scheduled"
+    assert not box.sink.now(to=fields["to"])
+    assert box.sink.find(to=fields["to"])
+
+
+def test_httpd_is_away_when_its_time_comes(own_box):
+    box = own_box()
+    sent = {}
+    for n in range(3):
+        email = new_email(scheduled_at=in_seconds(3 + n / 10))
+        sent[email["to"]] = box.httpd().send(email)
+    pid = box.pid("httpd")
+    box.kill("httpd")
+    box.wait_for_new("httpd", pid)
+    check_all_there(box, sent)
+    check_delivered_once(box, sent)
+
+
+def test_rules_hold_when_it_goes_out(own_box):
+    box = own_box()
+    email_id = box.httpd().send(new_email(scheduled_at=in_seconds(3)))
+    box.cli("domain", "deactivate", "example.com")
+    wait_for("its end", lambda: box.httpd().read(email_id)["last_event"] == "failed")
+    assert box.sink.all() == []
+
+
+def test_cancel_races_with_the_dispatcher(own_box):
+    """200 means that it was not sent, and will not be."""
+    box = own_box()
+    at = in_seconds(4)
+    emails = [new_email(scheduled_at=at) for _ in range(200)]
+    httpd = box.httpd()
+    ids = [httpd.send(email) for email in emails]
+    wait_for("the first to be sent", lambda: box.sink.all())
+    answers = {}
+
+    def run(part):
+        client = box.httpd()
+        for i in part:
+            answers[i] = cancel(client, ids[i]).status_code
+
+    threads = [threading.Thread(target=run, args=[range(199 - n, -1, -4)]) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(answers.values()) <= {200, 422}
+    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+    gone = {i for i, status in answers.items() if status == 200}
+    check_all_there(box, {emails[i]["to"]: ids[i] for i in range(200) if i not in gone})
+    for i in range(200):
+        assert len(box.sink.now(to=emails[i]["to"])) == (0 if i in gone else 1), i
