@@ -220,8 +220,8 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	struct err *err);
 
 /* How many emails are not at their end, by where they are, and how many
- * messages are held; of each EMAIL_QUEUE_MAX at most. 0 or -1. */
-enum { EMAIL_QUEUE_MAX = 100000 };
+ * messages are held; of the staged EMAIL_STAGED_MAX at most. 0 or -1. */
+enum { EMAIL_STAGED_MAX = 100000 };
 struct email_queue {
 	int64_t staged;   /* the milter has not decided */
 	int64_t queued;   /* Postfix has it, and nothing was heard of it */

@@ -230,31 +230,24 @@ int store_email_page(struct db *db, const struct email_scope *scope, const struc
 	"   FROM email_recipient r"                                                                \
 	"   WHERE r.email = e.seq AND r.state = 'queued')"
 
-/* Each index has these alone, and those that were stopped. */
+/* The index has these alone, and those that were stopped. */
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
 {
-#define COUNT(from) "SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT $max)"
-	static const char sql_staged[] = COUNT(
-		"email e INDEXED BY email_staged"
-		" WHERE e.state = 'staged' AND e.queue_id IS "
-		"NULL" STILL_QUEUED);
-	static const char sql_queued[] = COUNT(
-		"email INDEXED BY email_open WHERE last_event = 'sent'"
-		" AND last_event IN ('sent', 'delivery_delayed')"
-		" AND closed = 0");
-	static const char sql_deferred[] = COUNT(
-		"email INDEXED BY"
-		" email_by_trouble WHERE last_event = 'delivery_delayed'"
-		" AND last_event IN"
-		" ('delivery_delayed', 'bounced', 'failed', 'complained')");
-#undef COUNT
-	const struct db_param *params = DB_PARAMS(DB_INT("$max", EMAIL_QUEUE_MAX));
-
-	if (row_number(db, sql_staged, params, &queue_r->staged, err) < 0 ||
-		row_number(db, sql_queued, params, &queue_r->queued, err) < 0 ||
-		row_number(db, sql_deferred, params, &queue_r->deferred, err) < 0)
+	static const char sql_staged[] =
+		"SELECT count(*)"
+		" FROM (SELECT 1"
+		"   FROM email e INDEXED BY email_staged"
+		"   WHERE e.state = 'staged'"
+		"   AND e.queue_id IS NULL" STILL_QUEUED "   LIMIT $max)";
+	static const char sql_open[] = "SELECT count FROM open_count WHERE last_event = $event";
+	if (row_number(db, sql_staged, DB_PARAMS(DB_INT("$max", EMAIL_STAGED_MAX)),
+		    &queue_r->staged, err) < 0 ||
+		row_number(db, sql_open, DB_PARAMS(DB_TEXT("$event", "sent")), &queue_r->queued,
+			err) < 0 ||
+		row_number(db, sql_open, DB_PARAMS(DB_TEXT("$event", "delivery_delayed")),
+			&queue_r->deferred, err) < 0)
 		return -1;
-	return store_held_count(db, EMAIL_QUEUE_MAX, &queue_r->held, err);
+	return store_held_count(db, &queue_r->held, err);
 }
 
 /* Search */
@@ -267,6 +260,7 @@ int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *er
 enum lead {
 	LEAD_TO,
 	LEAD_TROUBLE,
+	LEAD_TROUBLE_OF_ALL,
 	LEAD_TAG,
 	LEAD_DOMAIN, /* from here on: the emails themselves */
 	LEAD_COMPANY,
@@ -324,7 +318,8 @@ static void choose_lead(struct search *search)
 	if (search->filter->to)
 		search->lead = LEAD_TO;
 	else if (search->trouble)
-		search->lead = LEAD_TROUBLE;
+		search->lead = scope->company_id || scope->domain ? LEAD_TROUBLE
+								  : LEAD_TROUBLE_OF_ALL;
 	else if (search->filter->tag)
 		search->lead = LEAD_TAG;
 	else if (search->domain)
@@ -353,6 +348,8 @@ static void choose_lead(struct search *search)
 		"   WHERE o.email = r.email AND o.n < r.n AND +o." TO_VALUE ")"
 #define TROUBLE_CANDIDATES(whose)                                                                  \
 	"email e", TROUBLE_VALUE " AND e.company_id" whose, "e.seq", "", ""
+#define TROUBLE_OF_ALL_CANDIDATES(whose)                                                           \
+	"email e INDEXED BY email_by_trouble_of_all", TROUBLE_VALUE, "e.seq", "", ""
 #define TAG_CANDIDATES(whose)                                                                      \
 	"email_tag g", "g." TAG_VALUE " AND g.company_id" whose, "g.email",                        \
 		" CROSS JOIN email e ON e.seq = g.email", ""
@@ -369,6 +366,7 @@ static void choose_lead(struct search *search)
 	{                                                                                          \
 		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES(whose)),                             \
 		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES(whose)),                   \
+		[LEAD_TROUBLE_OF_ALL] = EACH_WAY(statement, TROUBLE_OF_ALL_CANDIDATES(whose)),     \
 		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES(whose)),                           \
 		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES(whose)),                     \
 		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES(whose)),                   \
@@ -380,9 +378,15 @@ static void choose_lead(struct search *search)
 /* The parameters of a statement that a lead goes by. */
 #define LEAD_PARAMS(search, lead)                                                                  \
 	DB_GIVEN_TEXT("$to", (lead) == LEAD_TO ? (search)->filter->to : NULL),                     \
-		DB_GIVEN_TEXT("$trouble", (lead) == LEAD_TROUBLE ? (search)->trouble : NULL),      \
+		DB_GIVEN_TEXT("$trouble", (lead) == LEAD_TROUBLE || (lead) == LEAD_TROUBLE_OF_ALL  \
+						  ? (search)->trouble                              \
+						  : NULL),                                         \
 		DB_GIVEN_TEXT("$tag", (lead) == LEAD_TAG ? (search)->filter->tag : NULL),          \
 		DB_GIVEN_TEXT("$walk", (lead) == LEAD_DOMAIN ? (search)->domain : NULL)
+
+/* Of so many companies an operator's search looks at the candidates; where more
+ * have some, at the emails of all. */
+enum { COMPANIES_MAX = 100 };
 
 /* Whose candidates a search without a company looks at: 1, 0 there are none,
  * -1. */
@@ -394,6 +398,7 @@ static int find_companies(struct search *search, struct err *err)
 		[LEAD_TROUBLE] = OWNERS("email", TROUBLE_VALUE),
 		[LEAD_TAG] = OWNERS("email_tag", TAG_VALUE),
 		[LEAD_DOMAIN] = OWNERS("email", DOMAIN_VALUE),
+		[LEAD_ALL] = NULL,
 	};
 #undef OWNERS
 	enum lead lead = search->scope.domain ? LEAD_DOMAIN : search->lead;
@@ -402,13 +407,20 @@ static int find_companies(struct search *search, struct err *err)
 	struct db_stmt *stmt;
 	int result;
 
-	if (search->scope.company_id || lead == LEAD_ALL)
+	if (search->scope.company_id || owners[lead] == NULL)
 		return 1;
 	if (db_start(search->db, owners[lead], DB_PARAMS(LEAD_PARAMS(search, lead)), &stmt, err) !=
 		0)
 		return -1;
 	buf_add_char(&json, '[');
 	while ((result = db_step(stmt, err)) == 1) {
+		if (companies->n == COMPANIES_MAX && search->scope.domain == NULL) {
+			db_reset(stmt);
+			buf_free(&json);
+			strv_free(companies);
+			search->lead = LEAD_ALL;
+			return 1;
+		}
 		buf_printf(&json, "%s\"%s\"", companies->n ? "," : "", db_text(stmt, 0));
 		strv_add(companies, db_text(stmt, 0));
 	}
@@ -600,6 +612,9 @@ static int read_matches(
 	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                                                 \
 	"       FROM email_tag t"                                                                  \
 	"       WHERE t.email = e.seq AND t.tag = $tag))"                                          \
+	"   AND ($receiver IS NULL OR EXISTS (SELECT 1"                                            \
+	"       FROM email_recipient o"                                                            \
+	"       WHERE o.email = e.seq AND +o.address = $receiver COLLATE NOCASE))"                 \
 	"   AND ($text IS NULL"                                                                    \
 	"     OR instr(lower(e.subject), lower($text)) > 0"                                        \
 	"     OR instr(lower(e.header_from), lower($text)) > 0"                                    \
@@ -621,13 +636,11 @@ static int read_matches(
 			DB_INT("$all", !scope->sent_only), DB_TEXT("$company", scope->company_id),
 			DB_TEXT("$domain", scope->domain), DB_INT("$since", filter->since_us),
 			DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
-			DB_GIVEN_TEXT("$to", filter->to), DB_TEXT("$from", filter->from),
-			DB_TEXT("$key", filter->key_id), DB_TEXT("$text", filter->text),
-			DB_TEXT("$subject", filter->subject), DB_TEXT("$status", filter->status),
-			DB_TEXT("$tag", filter->tag),
-			DB_GIVEN_TEXT(
-				"$trouble", search->lead == LEAD_TROUBLE ? search->trouble : NULL),
-			DB_GIVEN_TEXT("$walk", search->lead == LEAD_DOMAIN ? search->domain : NULL),
+			DB_TEXT("$receiver", search->lead == LEAD_ALL ? filter->to : NULL),
+			DB_TEXT("$from", filter->from), DB_TEXT("$key", filter->key_id),
+			DB_TEXT("$text", filter->text), DB_TEXT("$subject", filter->subject),
+			DB_TEXT("$status", filter->status), DB_TEXT("$tag", filter->tag),
+			LEAD_PARAMS(search, search->lead),
 			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
 		&store_email_type, page, rows_r, err);
 }

@@ -84,11 +84,11 @@ void store_held_clear(struct held *held)
 	row_clear(&held_type, held);
 }
 
-int store_held_count(struct db *db, int64_t max, int64_t *count_r, struct err *err)
+int store_held_count(struct db *db, int64_t *count_r, struct err *err)
 {
-	static const char sql_count[] = "SELECT count(*) FROM (SELECT 1 FROM held h LIMIT $max)";
+	static const char sql_count[] = "SELECT count(*) FROM held";
 
-	return row_number(db, sql_count, DB_PARAMS(DB_INT("$max", max)), count_r, err) < 0 ? -1 : 0;
+	return row_number(db, sql_count, NULL, count_r, err) < 0 ? -1 : 0;
 }
 
 int store_held_queue_ids(

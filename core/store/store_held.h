@@ -44,8 +44,8 @@ int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struc
 	struct err *err);
 void store_held_clear(struct held *held);
 
-/* How many there are, max at most: 0 or -1. */
-int store_held_count(struct db *db, int64_t max, int64_t *count_r, struct err *err);
+/* How many there are: 0 or -1. */
+int store_held_count(struct db *db, int64_t *count_r, struct err *err);
 
 /* The queue ids of those that were noted before then, the oldest first, max at
  * most: 0 or -1. */

@@ -319,7 +319,7 @@ static int need_waiting(struct attention *all, struct err *err)
 	if (store_email_waiting(all->db, all->company_id, all->now_us - STAGED_S * SECOND_US,
 		    all->now_us - DAY_US, &waiting, err) < 0)
 		return -1;
-	if (all->company_id == NULL && store_held_count(all->db, EMAIL_WAITING_MAX, &held, err) < 0)
+	if (all->company_id == NULL && store_held_count(all->db, &held, err) < 0)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "staged", "emails?status=staged",
@@ -343,9 +343,9 @@ static int need_waiting(struct attention *all, struct err *err)
 			more(waiting.delayed, EMAIL_WAITING_MAX));
 	if (held)
 		need(all, "warning", "held", "refusals",
-			"The rules had Postfix hold %lld message%s%s: release or drop what is left "
+			"The rules had Postfix hold %lld message%s: release or drop what is left "
 			"(postern held list).",
-			(long long)held, plural(held), more(held, EMAIL_WAITING_MAX));
+			(long long)held, plural(held));
 	return 0;
 }
 

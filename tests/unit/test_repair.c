@@ -144,14 +144,14 @@ static void test_held_no_more(void **state)
 
 	OK(store_held_note(temp->db, &note, &why));
 	OK(repair_round(repair, SENT_US + 100 * SECOND_US, &why));
-	OK(store_held_count(temp->db, 10, &n, &why));
+	OK(store_held_count(temp->db, &n, &why));
 	assert_int_equal(n, 1);
 	queue.name = "active";
 	OK(repair_round(repair, SENT_US + 10 * SECOND_US, &why));
-	OK(store_held_count(temp->db, 10, &n, &why));
+	OK(store_held_count(temp->db, &n, &why));
 	assert_int_equal(n, 1); /* too soon */
 	OK(repair_round(repair, SENT_US + 100 * SECOND_US, &why));
-	OK(store_held_count(temp->db, 10, &n, &why));
+	OK(store_held_count(temp->db, &n, &why));
 	assert_int_equal(n, 0);
 }
 

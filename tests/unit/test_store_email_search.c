@@ -322,6 +322,41 @@ static void test_bound(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* What an operator looks for and very many companies have is looked for among
+ * the emails of all, with the same result. */
+static void test_many_companies(void **state)
+{
+	static const char sql_spread[] =
+		"UPDATE email SET company_id = 'c' || (seq % 450) WHERE seq > 1000;"
+		"UPDATE email_recipient SET company_id = 'c' || (email % 450) WHERE email > 1000;"
+		"UPDATE email_recipient SET address = 'Y@dst.test' WHERE email > 1000 AND email % 2;"
+		"INSERT INTO email_tag (email, tag, company_id)"
+		" SELECT seq, 'many', company_id FROM email WHERE seq > 1000 AND seq % 4 = 1;";
+	static const struct email_scope anybody = {.sent_only = true};
+	static const struct {
+		struct email_filter filter;
+		int pages;
+		size_t found;
+	} searches[] = {
+		/* in steps of 20,000 emails, or of 5,000 that bounced */
+		{{.to = "x@DST.test", .subject = "First"}, 3, 3},
+		{{.to = "y@dst.test", .from = "b@more.test"}, 3, 1},
+		{{.tag = "many", .subject = "First"}, 3, 0},
+		{{.status = "bounced", .subject = "First"}, 10, 1},
+	};
+	struct temp_db *temp = *state;
+
+	OK(db_exec(temp->db, many, &why));
+	OK(db_exec(temp->db, sql_spread, &why));
+	for (size_t i = 0; i < ARRAY_SIZE(searches); i++) {
+		size_t n;
+
+		assert_int_equal(pages_of(temp, &anybody, &searches[i].filter, false, &n),
+			searches[i].pages);
+		assert_int_equal(n, searches[i].found);
+	}
+}
+
 /* By the time of the decision; also by domain, and of a company alone. */
 static void test_refused_counts(void **state)
 {
@@ -381,6 +416,7 @@ int main(void)
 		TEST(filters),
 		TEST(cursor),
 		TEST(bound),
+		TEST(many_companies),
 		TEST(refused_counts),
 		TEST(waiting),
 	};

@@ -418,6 +418,11 @@ static void test_open(void **state)
 	check_open(temp, 1, 0, 1);
 	add(temp, seq, 0, FACT_BOUNCED, "g", 30);
 	check_open(temp, 0, 0, 0);
+	/* And that it is purged. */
+	OK(db_exec(temp->db, "UPDATE email SET closed = 0, last_event = 'delivery_delayed'", &why));
+	check_open(temp, 0, 2, 3);
+	OK(db_exec(temp->db, "DELETE FROM email", &why));
+	check_open(temp, 0, 0, 0);
 }
 
 /* One that the log has told of, and that waits, hides none of which it has told

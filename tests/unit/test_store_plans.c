@@ -452,12 +452,13 @@ static bool is_full_scan(const char *detail)
 
 /* The list of all emails is a walk along the table itself, newest first, that
  * of the refused ones along an index that has no others; both end with their
- * limit. No plan at all sorts emails. */
+ * limit. Of held there are so many at most. No plan at all sorts emails. */
 static bool is_bounded(const char *sql)
 {
 	return strstr(sql, "ORDER BY e.seq DESC LIMIT") != NULL ||
 	       strstr(sql, "WHERE e.state = 'refused'") != NULL ||
-	       str_starts(sql, "SELECT count(*) FROM (SELECT 1 FROM ");
+	       str_starts(sql, "SELECT count(*) FROM (SELECT 1 FROM ") ||
+	       str_eq(sql, "SELECT count(*) FROM held");
 }
 
 static bool names_one_of(const char *detail, const char *const *tables, size_t n)
@@ -703,9 +704,12 @@ static const struct {
 	const char *uses;
 } searches[] = {
 	{"json_each($emails)", "SEARCH v USING INDEX sqlite_autoindex_event_1 (email=?)"},
-	{"last_event = $trouble",
+	{"last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"
+	 " AND e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_trouble (last_event=? AND company_id=? AND "
 		"rowid>?"},
+	{"INDEXED BY email_by_trouble_of_all",
+		"SEARCH e USING INDEX email_by_trouble_of_all (last_event=? AND rowid>?"},
 	{"e.domain = $walk AND",
 		"SEARCH e USING INDEX email_by_domain (domain=? AND company_id=? AND "
 		"rowid>?"},
@@ -718,8 +722,7 @@ static const struct {
 	{"e.state = 'refused' AND e.company_id = $company",
 		"email_refused_by_company (company_id=?"},
 	{"e.state = 'refused' AND ($domain", "SCAN e USING INDEX email_refused"},
-	{"e.last_event = 'delivery_delayed'",
-		"SEARCH e USING INDEX email_by_trouble (last_event=?)"},
+	{"e.last_event = 'delivery_delayed'", "SEARCH e USING INDEX email_by_trouble"},
 	{"WHERE e.id = $name AND", "SEARCH e USING INDEX sqlite_autoindex_email_1 (id=?)"},
 	{" WHERE message_id = $name AND",
 		"SEARCH e USING INDEX email_chosen (message_id=? AND company_id=?"},

@@ -1,6 +1,6 @@
 """The groups of rows, by name."""
 
-from . import admin, cost, events, form, get, memory, milter, post, sendmail, store_size
+from . import admin, bounded, cost, events, form, get, memory, milter, post, sendmail, store_size
 
 GROUPS = {
     "milter": milter.run,
@@ -13,4 +13,5 @@ GROUPS = {
     "memory": memory.run,
     "events": events.run,
     "admin": admin.run,
+    "bounded": bounded.run,
 }

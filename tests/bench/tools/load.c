@@ -93,9 +93,9 @@ static void report(struct running *running, int64_t took_us)
 
 	qsort(running->took_us, n, sizeof(*running->took_us), compare);
 	printf("{\"count\": %zu, \"failed\": %zu, \"seconds\": %.6f, \"p50_us\": %lld, "
-	       "\"p99_us\": %lld}\n",
+	       "\"p99_us\": %lld, \"max_us\": %lld}\n",
 		n, running->failed, (double)took_us / 1e6, (long long)running->took_us[n / 2],
-		(long long)running->took_us[n * 99 / 100]);
+		(long long)running->took_us[n * 99 / 100], (long long)running->took_us[n - 1]);
 }
 
 static void run_threads(struct running *running, pthread_t *threads)

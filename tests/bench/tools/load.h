@@ -40,8 +40,8 @@ struct load {
  * -1. The caller frees items and file. */
 int load_read(struct load *load, const char *path);
 
-/* Prints a JSON object: count, failed, seconds, p50_us, p99_us. 0, or -1 when
- * the other side cannot be reached. */
+/* Prints a JSON object: count, failed, seconds, p50_us, p99_us, max_us. 0, or
+ * -1 when the other side cannot be reached. */
 int load_run(const struct load *load);
 
 extern const struct load_protocol load_http;
