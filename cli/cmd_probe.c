@@ -2,6 +2,9 @@
  * cmd_probe: what check needs for showing that Postfix asks the milter. It
  * submits the message itself, because it also knows where to look for it.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/cmd.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_probe.h"
@@ -53,13 +56,17 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	return show(call, ticket, report, err);
 }
 
+/* In no argument: every user of the host may read those of the others. */
 static int run_show(const struct call *call, struct report *report, struct err *err)
 {
-	char ticket[SECRET_TICKET_SIZE];
+	char ticket[SECRET_TICKET_SIZE], line[256];
 
-	if (ticket_read(call_argument(call), ticket) != TICKET_READ)
-		return err_set(err, ERR_INVALID, "\"%s\" is not the address of a probe",
-			call_argument(call));
+	if (fgets(line, sizeof(line), stdin) == NULL)
+		return err_set(err, ERR_INVALID,
+			"the address of the probe is read from standard input, as one line");
+	line[strcspn(line, "\r\n")] = '\0';
+	if (ticket_read(line, ticket) != TICKET_READ)
+		return err_set(err, ERR_INVALID, "\"%s\" is not the address of a probe", line);
 	return show(call, ticket, report, err);
 }
 
@@ -82,11 +89,10 @@ const struct verb cmd_probe_add = {
 const struct verb cmd_probe_show = {
 	.noun = "probe",
 	.name = "show",
-	.argument = "ADDRESS",
 	.access = VERB_READS,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.help = "Tells whether the milter was asked about the message to that address, "
-		"when, and as which message of Postfix.",
+	.help = "Reads the address from standard input, and tells whether the milter was asked "
+		"about the message to it, when, and as which message of Postfix.",
 	.run = run_show,
 };

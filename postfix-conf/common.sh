@@ -48,7 +48,8 @@ wait_inline="inline:{ {postern.invalid = $wait_result} }"
 # The parameters that are looked at, which postconf is asked for at once.
 parameters='authorized_submit_users body_checks canonical_maps command_directory
 compatibility_level content_filter
-enable_original_recipient header_checks internal_mail_filter_classes mail_owner
+enable_original_recipient header_address_token_limit header_checks
+header_size_limit hopcount_limit internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
 message_size_limit milter_default_action milter_protocol mime_header_checks
 mydestination myhostname mynetworks myorigin nested_header_checks

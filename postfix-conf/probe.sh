@@ -96,13 +96,18 @@ submit_by_sendmail() {
 	submit_by_smtp "$1" "sendmail:${program:-sendmail}" 2>&1
 }
 
+# The lines of the input that have this text. As above, it is in no argument.
+lines_with() {
+	SOUGHT=$1 awk 'index($0, ENVIRON["SOUGHT"])'
+}
+
 is_seen() {
-	run_postern --json probe show "$1" 2>/dev/null | grep -q '"seen": true'
+	echo "$1" | run_postern --json probe show 2>/dev/null | grep -q '"seen": true'
 }
 
 # The message to the address in the queue, as JSON; nothing when it is not there.
 queued_for() {
-	postqueue -c "$config" -j 2>/dev/null | grep -F "\"$1\"" | head -n 1
+	postqueue -c "$config" -j 2>/dev/null | lines_with "\"$1\"" | head -n 1
 }
 
 # The text member of that name.
@@ -129,7 +134,7 @@ logged_for() {
 	log=$(value_of maillog_file)
 	for log in "$log" /var/log/mail.log /var/log/maillog; do
 		[ -r "$log" ] || continue
-		tail -n 10000 "$log" | grep -F "=<$1>" | grep -F "$2" |
+		tail -n 10000 "$log" | lines_with "=<$1>" | grep -F "$2" |
 			tail -n 1 | sed 's/.*]: //'
 		return
 	done

@@ -418,6 +418,12 @@ FAULTS = [
     ("receive_override_options = no_milters, no_address_mappings\n", "",
      "WRONG:   receive_override_options has no_milters", 1),
     ("message_size_limit = 10240000\n", "", "warning: message_size_limit is 10240000", 0),
+    ("header_size_limit = 50000\n", "",
+     "warning: header_size_limit is 50000: Postfix cuts or returns emails that postern-httpd"
+     " takes; let it be 60000 or more", 0),
+    ("header_address_token_limit = 1000\nheader_size_limit = 60000\n", "",
+     "warning: header_address_token_limit is 1000", 0),
+    ("hopcount_limit = 10\n", "", "warning: hopcount_limit is 10", 0),
     ("smtpd_milter_maps = inline:{{10.9.0.1=DISABLE}}\n", "",
      "warning: smtpd_milter_maps can turn milters off for some clients", 0),
     ("smtpd_milter_maps = cidr:{ {127.0.0.0/8 DISABLE} }\n", "",
