@@ -721,7 +721,7 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
 	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"           \
 	"   LIMIT $max)"
-#define WAITS " AND e.created_us < $before" STILL_QUEUED
+#define WAITS " AND e.created_us < $before AND e.scheduled_us < $before" STILL_QUEUED
 #define LOST                                                                                       \
 	" AND e.created_us >= $after"                                                              \
 	" AND EXISTS (SELECT 1"                                                                    \

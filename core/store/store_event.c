@@ -1029,6 +1029,7 @@ static const struct row_field open_fields[] = {
 	ROW_FIELD(open_recipient, queue_id, ROW_TEXT),
 	ROW_FIELD(open_recipient, address, ROW_TEXT),
 	ROW_FIELD(open_recipient, seen, ROW_INT64),
+	ROW_FIELD(open_recipient, kept, ROW_INT64),
 };
 static const struct row_type open_type = ROW_TYPE(open_recipient, open_fields);
 
@@ -1039,7 +1040,7 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id, r.address,"
 		" EXISTS (SELECT 1"
 		"   FROM hop h"
-		"   WHERE h.email = e.seq) AS seen"
+		"   WHERE h.email = e.seq) AS seen, 0 AS kept"
 		" FROM email e"
 		" CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
@@ -1061,13 +1062,17 @@ int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 {
 	static const char sql_staged[] =
 		"SELECT e.seq AS email, r.n, e.created_us AS decided_us, r.state,"
-		" e.ticket AS queue_id, r.address, 1 AS seen"
+		" e.ticket AS queue_id, r.address, 1 AS seen,"
+		" EXISTS (SELECT 1"
+		"   FROM outbox o"
+		"   WHERE o.email = e.seq) AS kept"
 		" FROM email e"
 		" INDEXED BY email_staged"
 		" CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.state = 'staged'"
 		" AND e.queue_id IS NULL"
 		" AND e.created_us < $before"
+		" AND e.scheduled_us < $before"
 		" AND r.state = 'queued'"
 		" LIMIT $limit";
 

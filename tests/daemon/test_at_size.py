@@ -76,7 +76,7 @@ class World:
             for operation in operations(document):
                 method, path = operation.split()
                 assert method in ("GET", "DELETE") or operation in ASKS or (
-                    re.search(r"/(verify|link|reset)$", path)
+                    re.search(r"/(verify|link|reset|cancel)$", path)
                 ), f"{operation} is asked nothing"
                 for options in ASKS.get(operation, [{}]):
                     statuses = set()

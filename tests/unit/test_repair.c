@@ -12,6 +12,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
+#include "core/store/store_outbox.h"
 #include "events/repair.h"
 #include "tests/unit/temp_db.h"
 
@@ -123,6 +124,12 @@ static void test_never_came(void **state)
 	LOOK(100, "queued queued queued");
 	LOOK(2000, "queued queued queued");
 	queue.id = NULL;
+	/* It is scheduled, or waits in the outbox for Postfix. */
+	OK(store_outbox_add(temp->db, email.id, 1, 1, &why));
+	LOOK(2030, "queued queued queued");
+	LOOK(5000, "queued queued queued");
+	LOOK(9000, "queued queued queued");
+	assert_int_equal(store_outbox_remove(temp->db, email.id, NULL), 1);
 	LOOK(2100, "queued queued queued");
 	LOOK(2400, "queued queued queued");
 	OK(store_email_waiting(temp->db, NULL, INT64_MAX, 0, &waiting, &why));

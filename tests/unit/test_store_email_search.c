@@ -400,12 +400,18 @@ static void test_waiting(void **state)
 	OK(store_email_waiting(
 		temp->db, world->tenants[OTHER].company_id, 99 * HOUR, 0, &waiting, &why));
 	assert_int_equal(waiting.staged + waiting.delayed, 0);
+	/* It is to go out later. */
+	OK(db_exec(temp->db, "UPDATE email SET scheduled_us = 100 * 3600000000", &why));
+	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, 0, &waiting, &why));
+	assert_int_equal(waiting.staged, 0);
+	OK(store_email_waiting(temp->db, NULL, 101 * HOUR, 0, &waiting, &why));
+	assert_int_equal(waiting.staged, 1);
 	/* A rule of Postfix has stopped it. */
 	OK(db_exec(temp->db,
 		"UPDATE email_recipient SET state = 'discarded' WHERE email IN"
 		" (SELECT seq FROM email WHERE state = 'staged')",
 		&why));
-	OK(store_email_waiting(temp->db, NULL, 99 * HOUR, 0, &waiting, &why));
+	OK(store_email_waiting(temp->db, NULL, 101 * HOUR, 0, &waiting, &why));
 	assert_int_equal(waiting.staged, 0);
 }
 

@@ -32,6 +32,7 @@ ASKS = {
             ("status", "bounced"), ("until", "2020-01-01"),
         ]),
     ],
+    "PATCH /emails/{id}": [{"json": {"scheduled_at": "in 1 day"}}],
     "POST /domains": [{"json": fresh}],
     "GET /domains": [{}, {"params": {"limit": 1}}],
     "PATCH /domains/{id}": [{"json": {}}],
