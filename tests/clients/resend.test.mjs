@@ -235,7 +235,7 @@ for (const [version, Resend] of Object.entries(versions)) {
         422,
       );
       checkError(
-        await resend.emails.send({ ...good, scheduledAt: "in 1 min" }),
+        await resend.emails.send({ ...good, scheduledAt: "soon" }),
         "validation_error",
         /scheduled_at/,
         422,
@@ -320,29 +320,35 @@ for (const [version, Resend] of Object.entries(versions)) {
       await checkSentOnce(resend, to);
     });
 
-    it("says what is not there", async () => {
+    it("schedules, gives another time, and cancels", async () => {
+      const hour = 3600 * 1000;
+      const at = new Date(Date.now() + hour).toISOString();
       const { id } = data(
         await resend.emails.send({
           from,
           to: recipient(),
           subject: "x",
           text: "x",
+          scheduledAt: "in 10 minutes",
         }),
       );
-      checkError(
-        await resend.emails.update({ id, scheduledAt: "2030-01-01T00:00:00Z" }),
-        "method_not_allowed",
-        /Method is not allowed/,
-        405,
+      assert.equal(data(await resend.emails.get(id)).last_event, "scheduled");
+      assert.equal(
+        data(await resend.emails.update({ id, scheduledAt: at })).id,
+        id,
       );
-      checkError(
-        await resend.emails.cancel(id),
-        "not_found",
-        /endpoint does not exist/,
-        404,
+      assert.equal(
+        Date.parse(data(await resend.emails.get(id)).scheduled_at),
+        Date.parse(at),
       );
+      assert.equal(data(await resend.emails.cancel(id)).id, id);
+      assert.equal(data(await resend.emails.get(id)).last_event, "canceled");
+      assert.notEqual((await resend.emails.cancel(id)).error, null);
+    });
+
+    it("says what is not there", async () => {
       checkError(
-        await resend.contacts.list({ audienceId: id }),
+        await resend.contacts.list({ audienceId: randomUUID() }),
         "not_found",
         /endpoint does not exist/,
         404,
