@@ -554,7 +554,9 @@ static void test_timeouts(void **state)
 		submit(rig, &waiting);
 		run(rig);
 		assert_int_equal(first.result, silences[i].result);
-		assert_int_equal(waiting.result, INJECT_TEMPORARY);
+		/* On a busy machine it may have got as far as the first. */
+		if (waiting.result != silences[i].result)
+			assert_int_equal(waiting.result, INJECT_TEMPORARY);
 		tear_down(state);
 	}
 }
