@@ -5,41 +5,46 @@
 
 #include "core/store/row.h"
 
-/* Counts one more than may be: the rows beyond are nobody's time. */
-#define COUNT(rows) "SELECT count(*) FROM (SELECT 1 FROM " rows " LIMIT $max)"
-
-static const char sql_keys[] = COUNT("api_key WHERE company_id = $owner AND revoked_us = 0");
-static const char sql_domains[] = COUNT("domain WHERE company_id = $owner AND pending = 0");
-static const char sql_pending[] = COUNT("domain WHERE company_id = $owner AND pending = 1");
-static const char sql_exemptions[] = COUNT("exemption WHERE company_id = $owner");
-static const char sql_users[] = COUNT("admin_user WHERE company_id = $owner");
-static const char sql_tokens[] = COUNT("admin_session WHERE user_id = $owner AND kind = 'token'");
+/* Triggers keep the counts of a company. Of a user's tokens it counts one more than
+ * may be. */
+static const char sql_company[] =
+	"SELECT coalesce((SELECT count"
+	"   FROM company_count"
+	"   WHERE company_id = $owner AND kind = $kind), 0)";
+static const char sql_tokens[] =
+	"SELECT count(*)"
+	" FROM (SELECT 1"
+	"   FROM admin_session"
+	"   WHERE user_id = $owner AND kind = 'token'"
+	"   LIMIT $max)";
 
 static const struct {
-	const char *sql;
 	const char *setting;
 	const char *owner;
 	const char *what;
 	const char *advice;
 } limits[LIMITS] = {
-	[LIMIT_KEYS] = {sql_keys, "keys", "company", "API keys", "revoke those that nobody needs"},
-	[LIMIT_DOMAINS] = {sql_domains, "domains", "company", "domains",
-		"remove those that nobody needs"},
-	[LIMIT_PENDING_DOMAINS] = {sql_pending, "pending_domains", "company",
+	[LIMIT_KEYS] = {"keys", "company", "API keys", "revoke those that nobody needs"},
+	[LIMIT_DOMAINS] = {"domains", "company", "domains", "remove those that nobody needs"},
+	[LIMIT_PENDING_DOMAINS] = {"pending_domains", "company",
 		"domains that wait for an operator", "remove those that nobody needs"},
-	[LIMIT_EXEMPTIONS] = {sql_exemptions, "exemptions", "company", "exemptions",
+	[LIMIT_EXEMPTIONS] = {"exemptions", "company", "exemptions",
 		"remove those that nobody needs"},
-	[LIMIT_USERS] = {sql_users, "users", "company", "users", "remove those that nobody needs"},
-	[LIMIT_TOKENS] = {sql_tokens, "tokens", "user", "tokens", "revoke those that nobody needs"},
+	[LIMIT_USERS] = {"users", "company", "users", "remove those that nobody needs"},
+	[LIMIT_TOKENS] = {"tokens", "user", "tokens", "revoke those that nobody needs"},
 };
 
 int store_limit_check(
 	struct db *db, enum store_limit limit, const char *owner, int64_t max, struct err *err)
 {
+	bool of_user = limit == LIMIT_TOKENS;
 	int64_t count = 0;
 
-	if (row_number(db, limits[limit].sql,
-		    DB_PARAMS(DB_TEXT("$owner", owner), DB_INT("$max", max + 1)), &count, err) < 0)
+	if (row_number(db, of_user ? sql_tokens : sql_company,
+		    of_user ? DB_PARAMS(DB_TEXT("$owner", owner), DB_INT("$max", max + 1))
+			    : DB_PARAMS(DB_TEXT("$owner", owner),
+				      DB_TEXT("$kind", limits[limit].setting)),
+		    &count, err) < 0)
 		return -1;
 	if (count <= max)
 		return 0;

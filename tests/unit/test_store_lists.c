@@ -313,6 +313,18 @@ static void test_limits(void **state)
 		{LIMIT_EXEMPTIONS, MANY, "limits.exemptions"},
 		{LIMIT_USERS, MANY, "limits.users"},
 	};
+	static const char sql_wrong[] =
+		"SELECT count(*) FROM company_count c WHERE count <>"
+		" CASE kind WHEN 'keys' THEN (SELECT count(*) FROM api_key k"
+		"   WHERE k.company_id = c.company_id AND k.revoked_us = 0)"
+		" WHEN 'domains' THEN (SELECT count(*) FROM domain d"
+		"   WHERE d.company_id = c.company_id AND d.pending = 0)"
+		" WHEN 'pending_domains' THEN (SELECT count(*) FROM domain d"
+		"   WHERE d.company_id = c.company_id AND d.pending = 1)"
+		" WHEN 'exemptions' THEN (SELECT count(*) FROM exemption x"
+		"   WHERE x.company_id = c.company_id)"
+		" WHEN 'users' THEN (SELECT count(*) FROM admin_user u"
+		"   WHERE u.company_id = c.company_id) END";
 	struct temp_db *temp = *state;
 	const struct temp_tenant *tenant = temp->more;
 
@@ -329,6 +341,18 @@ static void test_limits(void **state)
 	}
 	OK(store_limit_check(temp->db, LIMIT_TOKENS, "user-000001", 1, &why));
 	assert_int_equal(store_limit_check(temp->db, LIMIT_TOKENS, "user-000001", 0, NULL), -1);
+	/* What goes makes room. */
+	OK(db_exec(temp->db,
+		"UPDATE api_key SET revoked_us = 1 WHERE id IN"
+		" (SELECT id FROM api_key WHERE revoked_us = 0 LIMIT 2);"
+		"DELETE FROM api_key WHERE id IN (SELECT id FROM api_key LIMIT 5);"
+		"UPDATE domain SET pending = 0 WHERE id IN"
+		" (SELECT id FROM domain WHERE pending = 1 LIMIT 3);"
+		"DELETE FROM domain WHERE id IN (SELECT id FROM domain WHERE pending = 1 LIMIT 1);"
+		"DELETE FROM admin_user WHERE id IN (SELECT id FROM admin_user LIMIT 4)",
+		&why));
+	assert_int_equal(temp_db_number(temp->db, sql_wrong), 0);
+	OK(store_limit_check(temp->db, LIMIT_DOMAINS, tenant->company_id, 4, &why));
 }
 
 /* The revoked keys that are remembered are those that were revoked last. */
