@@ -89,7 +89,7 @@ static const struct db_actor *actor_of_process(void)
 		client ? client : "");
 	str_utf8_mend(name);
 	str_utf8_mend(origin);
-	actor = (struct db_actor){"command", id, name, origin};
+	actor = (struct db_actor){"command", id, name, origin, true};
 	return &actor;
 }
 

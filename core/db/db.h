@@ -42,6 +42,7 @@ struct db_actor {
 	const char *id;     /* "" where there is none */
 	const char *name;   /* as people know it */
 	const char *origin; /* from where: an address, a terminal; or "" */
+	bool is_operator;   /* of no company: members are not told who it was */
 };
 /* From now on; the actor and its texts must live until another is set. NULL: in
  * nobody's, which is so at first. */

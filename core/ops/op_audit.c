@@ -23,6 +23,7 @@ static int list(struct op *op, const void *arg, struct err *err)
 		.actor = input->actor,
 		.action = input->action,
 		.since_us = input->since,
+		.of_member = op->company_id != NULL,
 	};
 	struct audit_list entries = {0};
 	struct page_end end;

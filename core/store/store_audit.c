@@ -57,11 +57,11 @@ static const char *column_of(const struct row_type *type, const void *item, cons
 static int insert(struct db *db, const struct audit_deed *deed, const char *before, struct err *err)
 {
 	static const char sql_insert[] =
-		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, company_id,"
-		"   action, object_id, object_name, before, after)"
-		" VALUES ($id, $at_us, $actor, $actor_id, $actor_name, $origin, $company_id,"
-		"   $action, $object_id, $object_name, $before, $after)";
-	static const struct db_actor nobody = {"system", "", "", ""};
+		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, operator,"
+		"   company_id, action, object_id, object_name, before, after)"
+		" VALUES ($id, $at_us, $actor, $actor_id, $actor_name, $origin, $operator,"
+		"   $company_id, $action, $object_id, $object_name, $before, $after)";
+	static const struct db_actor nobody = {"system", "", "", "", false};
 	const struct db_actor *actor = db_actor(db) ? db_actor(db) : &nobody;
 	char entry_id[ID_SIZE];
 	int written;
@@ -71,6 +71,7 @@ static int insert(struct db *db, const struct audit_deed *deed, const char *befo
 		DB_PARAMS(DB_TEXT("$id", entry_id), DB_INT("$at_us", clock_now_us(&clock_system)),
 			DB_TEXT("$actor", actor->kind), DB_TEXT("$actor_id", actor->id),
 			DB_TEXT("$actor_name", actor->name), DB_TEXT("$origin", actor->origin),
+			DB_INT("$operator", actor->is_operator),
 			DB_TEXT("$company_id", deed->company_id), DB_TEXT("$action", deed->action),
 			DB_TEXT("$object_id", deed->object_id),
 			DB_TEXT("$object_name", deed->object_name), DB_TEXT("$before", before),
@@ -282,16 +283,29 @@ static int note_next(struct db *db, int64_t seq, struct page_end *end, struct er
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err)
 {
+/* A member sees neither who an operator is, nor whence a token was made. */
+#define VEILED "($veil AND operator)"
 #define PAGE(condition, order)                                                                     \
-	"SELECT id, at_us, actor, actor_id, actor_name, origin,"                                   \
-	" company_id, action, object_id, object_name, before, after"                               \
+	"SELECT id, at_us, iif(" VEILED                                                            \
+	", 'operator', actor) AS actor,"                                                           \
+	" iif(" VEILED                                                                             \
+	", '', actor_id) AS actor_id,"                                                             \
+	" iif(" VEILED                                                                             \
+	", '', actor_name) AS actor_name,"                                                         \
+	" iif(" VEILED                                                                             \
+	", '', origin) AS origin,"                                                                 \
+	" company_id, action, object_id, object_name,"                                             \
+	" iif($veil, json_remove(before, '$.origin'), before) AS before,"                          \
+	" iif($veil, json_remove(after, '$.origin'), after) AS after"                              \
 	" FROM audit"                                                                              \
 	" WHERE " condition                                                                        \
 	" seq > $low"                                                                              \
 	" AND seq < $high"                                                                         \
 	" AND at_us >= $since"                                                                     \
 	" AND ($object IS NULL OR object_id = $object OR object_name = $object)"                   \
-	" AND ($actor IS NULL OR actor_id = $actor OR actor_name = $actor)"                        \
+	" AND ($actor IS NULL"                                                                     \
+	"   OR NOT " VEILED                                                                        \
+	" AND (actor_id = $actor OR actor_name = $actor))"                                         \
 	" AND ($action IS NULL"                                                                    \
 	"   OR action = $action"                                                                   \
 	"   OR substr(action, 1, length($action) + 1) = $action || '.')"                           \
@@ -305,6 +319,7 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	static const char sql_object_newer[] = PAGE(OF_OBJECT, "ASC");
 #undef OF_OBJECT
 #undef PAGE
+#undef VEILED
 	static const char *const sql[WALKS][2] = {
 		[WALK_ALL] = {sql_all, sql_all_newer},
 		[WALK_COMPANY] = {sql_company, sql_company_newer},
@@ -330,6 +345,7 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 		    DB_PARAMS(DB_INT("$low", span.low), DB_INT("$high", span.high),
 			    DB_INT("$since", scope->since_us), DB_TEXT("$object", scope->object),
 			    DB_TEXT("$actor", scope->actor), DB_TEXT("$action", scope->action),
+			    DB_INT("$veil", scope->of_member),
 			    DB_GIVEN_TEXT("$company", scope->company_id)),
 		    &store_audit_type, page, &rows, err) < 0)
 		return -1;

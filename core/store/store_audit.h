@@ -47,6 +47,8 @@ struct audit_scope {
 	const char *action;     /* `domain.activate`, or `domain` for all of
 				 * them; NULL: any */
 	int64_t since_us;       /* 0: from the beginning */
+	bool of_member;         /* of operators it tells that it was one: actor is
+				 * "operator", and who and from where are "" */
 };
 /* A page of them, newest first. Of a narrowed one 20,000 entries are looked at:
  * end_r->next is then the last of them. 1, 0 when the cursor is none of them, -1. */

@@ -242,7 +242,7 @@ int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 
 /* What an operation gave. */
 
-/* What is read: operators see whose it is. */
+/* Operators see whose it is. */
 static json_t *name_company(const struct op *op, json_t *item)
 {
 	const char *id = json_string_value(json_object_get(item, "company_id"));
@@ -261,8 +261,7 @@ static json_t *render_list(const struct op *op, bool in_pages)
 	json_t *data = json_array(), *answer;
 
 	for (size_t i = 0; i < rows->n; i++)
-		json_array_append_new(data,
-			in_pages ? name_company(op, op_item_json(op, i)) : op_item_json(op, i));
+		json_array_append_new(data, name_company(op, op_item_json(op, i)));
 	answer = list_json_render(data, rows->more);
 	if (in_pages)
 		json_object_set_new(answer, "next", admin_text(rows->next));
@@ -272,7 +271,7 @@ static json_t *render_list(const struct op *op, bool in_pages)
 
 static json_t *render_change(const struct op *op)
 {
-	return op_json(op);
+	return name_company(op, op_json(op));
 }
 
 static json_t *render_changes(const struct op *op)

@@ -73,7 +73,8 @@ static int use_code(
 	struct db *db, struct session_change *job, const struct user *user, struct err *err)
 {
 	const struct db_actor *before = db_actor(db);
-	const struct db_actor actor = {"user", user->id, user->login, job->change.request->client};
+	const struct db_actor actor = {"user", user->id, user->login, job->change.request->client,
+		str_empty(user->company_id)};
 	int result;
 
 	db_set_actor(db, &actor);

@@ -136,10 +136,13 @@ void change_submit(struct request *request, struct change *change,
 {
 	const struct key *key = &request->admission.key;
 	const struct session *session = &request->admission.session;
-	const struct db_actor user = {"user", session->user_id, session->login, request->client};
-	const struct db_actor token = {"token", session->id, session->name, request->client};
+	const bool is_operator = session->company_id[0] == '\0';
+	const struct db_actor user = {
+		"user", session->user_id, session->login, request->client, is_operator};
+	const struct db_actor token = {
+		"token", session->id, session->name, request->client, is_operator};
 	const struct db_actor api_key = {
-		"key", key->id, key->name ? key->name : "", request->client};
+		"key", key->id, key->name ? key->name : "", request->client, false};
 
 	if (session->login)
 		change->actor = session->kind == SESSION_TOKEN ? token : user;

@@ -19,7 +19,7 @@
 #include "core/store/store_key.h"
 #include "tests/unit/temp_db.h"
 
-static const struct db_actor ann = {"user", "id of ann", "ann", "192.0.2.1"};
+static const struct db_actor ann = {"user", "id of ann", "ann", "192.0.2.1", false};
 
 static int64_t count(struct db *db)
 {
@@ -325,6 +325,50 @@ static void test_deed(void **state)
 	row_list_free(&store_audit_type, list.items, list.n);
 }
 
+/* A member is told of operators that it was one. */
+static void test_operators(void **state)
+{
+	static const struct db_actor root = {"command", "0", "root", "ssh from ::1", true};
+	struct temp_db *temp = *state;
+	const struct db_actor *const actors[] = {&root, &ann};
+	struct audit_scope scope = {.company_id = "c"};
+	const struct page page = {.limit = 10};
+	struct audit_list list;
+	struct page_end end;
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct audit_deed deed = {.company_id = "c",
+			.action = "token.create",
+			.object_id = "t",
+			.object_name = "t",
+			.after = "{\"name\":\"t\",\"origin\":\"::1\"}"};
+
+		db_set_actor(temp->db, actors[i]);
+		OK(store_audit_note(temp->db, &deed, &why));
+	}
+	for (size_t i = 0; i < 2; i++) {
+		const char *const name = i ? "" : "root";
+
+		scope.of_member = i;
+		assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
+		assert_int_equal(list.n, 2);
+		assert_string_equal(list.items[1].actor, i ? "operator" : "command");
+		assert_string_equal(list.items[1].actor_name, name);
+		assert_string_equal(list.items[1].actor_id, i ? "" : "0");
+		assert_string_equal(list.items[1].origin, i ? "" : root.origin);
+		assert_true((strstr(list.items[1].after, "::1") == NULL) == (bool)i);
+		assert_string_equal(list.items[0].actor_name, "ann");
+		assert_string_equal(list.items[0].origin, ann.origin);
+		row_list_free(&store_audit_type, list.items, list.n);
+		/* Nor can the name be guessed. */
+		scope.actor = "root";
+		assert_int_equal(store_audit_page(temp->db, &scope, &page, &list, &end, NULL), 1);
+		assert_int_equal(list.n, i ? 0 : 1);
+		row_list_free(&store_audit_type, list.items, list.n);
+		scope.actor = NULL;
+	}
+}
+
 /* Whom an entry is shown, and in which pages. */
 static void test_pages(void **state)
 {
@@ -401,6 +445,7 @@ int main(void)
 		TEST(no_entry_no_change),
 		TEST(actor_of_job),
 		TEST(deed),
+		TEST(operators),
 		TEST(pages),
 	};
 

@@ -113,6 +113,7 @@ const who = (entry) =>
     key: `key ${entry.actor_name}`,
     token: `token ${entry.actor_name}`,
     system: "Postern itself",
+    operator: "an operator",
   })[entry.actor] ?? entry.actor_name;
 
 export async function show(main, { session, query }) {
