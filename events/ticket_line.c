@@ -132,6 +132,7 @@ static int find_ticket(const struct line_context *context, char ticket_r[static 
 {
 	const struct log_line *line = context->line;
 	_cleanup_free_ char *text = NULL;
+	struct span to = line->to;
 	int found;
 
 	if (line->kind == LOG_EXPIRED) {
@@ -143,10 +144,13 @@ static int find_ticket(const struct line_context *context, char ticket_r[static 
 			snprintf(ticket_r, SECRET_TICKET_SIZE, "%s", text);
 		return found;
 	}
+	/* A table of Postfix may have put another address in its place. */
+	if (line->orig_to.len)
+		to = line->orig_to;
 	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
-	if (line->to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
+	if (to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
 		return 0;
-	text = line_text(line->to);
+	text = line_text(to);
 	return ticket_read(text, ticket_r) == TICKET_READ;
 }
 

@@ -215,6 +215,24 @@ def test_wherever_mail_goes(box, way):
     assert not any("postern.invalid" in r for m in box.sink.all() for r in m.recipients)
 
 
+def test_a_table_that_takes_tickets(box):
+    """And nobody asks the milter: whoever has the ticket's place gets one message, and the
+    email is told of in Postfix's words."""
+    rest = main_cf(box, "transport_maps").replace("$", "$$")
+    in_main(*NOWHERE, "canonical_maps=regexp:{{/@postern.invalid$$/ eve@bad.test}}",
+            f"transport_maps={rest}, inline:{{{{bad.test=error:5.1.1 nobody here}}}}")(box)
+    if METHOD == "smtp":
+        in_master("postern/unix", "smtpd_milters=")(box)
+    box.restart("postfix")
+    email_id = box.httpd().send(new_email())
+    wait_for("its end", lambda: box.cli("email", "show", email_id)["last_event"] == "bounced")
+    (recipient,) = box.cli("email", "show", email_id)["recipients"]
+    assert "nobody here" in str(recipient)
+    if METHOD == "smtp":  # else that takes a minute and a half
+        wait_for("the outbox", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+    assert len(re.findall("to=<eve@bad.test>.*status=bounced", box.log("postfix"))) == 1
+
+
 def test_no_client_notices(own_box):
     """All are taken, a few of them into Postfix's queue; admins are told. When the milter
     is asked again all go out, once, without anybody's help."""

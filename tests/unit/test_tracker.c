@@ -738,6 +738,15 @@ static void test_stopped(void **state)
 			false, "discarded discarded discarded",
 			"Postfix redirected it to eve@dst.test by header_checks: header Subject: "
 			"to=<u> from local"},
+		/* nobody asked the milter, and a table took the ticket's address */
+		{{ID, LINE("error", "to=<eve@dst.test>, orig_to=<" TICKET
+				    "@postern.invalid>, relay=none, delay=0, delays=0/0/0/0, "
+				    "dsn=5.1.1, status=bounced (no such user)")},
+			false, "bounced bounced bounced", "no such user"},
+		{{ID, LINE("smtp", "to=<eve@dst.test>, orig_to=<" TICKET
+				   "@postern.invalid>, relay=mx[192.0.2.1]:25, delay=0, "
+				   "delays=0/0/0/0, dsn=2.0.0, status=sent (250 Ok)")},
+			false, "discarded discarded discarded", "250 Ok"},
 		/* cleanup had not come to the Message-ID */
 		{{DROPPED}, false, "discarded discarded discarded", "header Subject: x"},
 		/* somebody else's, to a ticket that stood in the queue */
