@@ -122,7 +122,8 @@ end)
 
 scenario("who is exempt", function()
 	for kind, value in pairs({login = "bob", client = "10.1.0.0/16"}) do
-		sql("INSERT INTO exemption (id, domain_id, kind, value, created_us) SELECT '" .. kind .. "', id, '" .. kind .. "', '" .. value
+		sql("INSERT INTO exemption (id, company_id, domain_id, kind, value, created_us) SELECT '"
+			.. kind .. "', company_id, id, '" .. kind .. "', '" .. value
 			.. "', 1 FROM domain WHERE name = 'example.com'")
 	end
 	local message = mail("<x@example.com>", "x@example.com")
