@@ -96,6 +96,17 @@ static int report_end(
 	return 0;
 }
 
+/* Whether a rule of Postfix has sent it to somebody else, as its recipients know:
+ * 1, 0, -1. Then what becomes of it there is no news of theirs. */
+static int was_redirected(const struct line_context *context, const struct email_ticket *email)
+{
+	const struct recipients *all;
+
+	if (fact_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
+		return -1;
+	return all->n > 0 && all->items[0].text && str_starts(all->items[0].text, FATE_REDIRECTED);
+}
+
 /* What the line says of the message of the email: 1, 0 nothing yet, -1. */
 static int store_line(const struct line_context *context, const struct email_ticket *email)
 {
@@ -104,7 +115,10 @@ static int store_line(const struct line_context *context, const struct email_tic
 	bool delivered = line->kind == LOG_DELIVERY && line->status == LOG_SENT;
 	bool left = delivered && line->agent != LOG_AGENT_DISCARD;
 	enum fact fact = FACT_BOUNCED;
+	int redirected = line->orig_to.len ? was_redirected(context, email) : 0;
 
+	if (redirected != 0)
+		return redirected;
 	if (line->kind != LOG_DISCARDED &&
 		store_ticket_message_add(
 			context->db, id, context->place.time_us, email->seq, context->err) < 0)

@@ -732,9 +732,12 @@ static void test_stopped(void **state)
 		{{ID, BOUNCED}, false, "bounced bounced bounced", "no such words"},
 		{{ID, DROPPED}, false, "discarded discarded discarded", "header Subject: x"},
 		{{LINE("cleanup",
-			 "redirect: header Subject: to=<u> from "
-			 "local; from=<a@d.example> to=<" TICKET "@postern.invalid> proto=ESMTP "
-			 "helo=<localhost>: eve@dst.test")},
+			  "redirect: header Subject: to=<u> from "
+			  "local; from=<a@d.example> to=<" TICKET "@postern.invalid> proto=ESMTP "
+			  "helo=<localhost>: eve@dst.test"),
+			 LINE("smtp", "to=<eve@dst.test>, orig_to=<" TICKET
+				      "@postern.invalid>, relay=mx[192.0.2.1]:25, delay=0, "
+				      "delays=0/0/0/0, dsn=2.0.0, status=sent (250 Ok)")},
 			false, "discarded discarded discarded",
 			"Postfix redirected it to eve@dst.test by header_checks: header Subject: "
 			"to=<u> from local"},
