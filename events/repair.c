@@ -237,8 +237,6 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 				return -1;
 			continue;
 		}
-		if (one->kept)
-			continue;
 		silent += !one->seen;
 		missed[n] = miss_again(look->repair, one, look->now_us);
 		if (missed[n].looks >= 2 &&

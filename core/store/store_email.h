@@ -220,8 +220,7 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	struct err *err);
 
 /* How many emails are not at their end, by where they are, and how many
- * messages are held; of the staged EMAIL_STAGED_MAX at most. 0 or -1. */
-enum { EMAIL_STAGED_MAX = 100000 };
+ * messages are held. 0 or -1. */
 struct email_queue {
 	int64_t staged;   /* the milter has not decided */
 	int64_t queued;   /* Postfix has it, and nothing was heard of it */
@@ -231,9 +230,9 @@ struct email_queue {
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err);
 
 /* How many emails of a company, or of all, wait: for the milter's decision, and
- * were staged before a time; or for another attempt; or were staged after a
- * time and lost. Of each it counts EMAIL_WAITING_MAX at most. 0 or -1. */
-enum { EMAIL_WAITING_MAX = 10000 };
+ * were staged, and due, before a time; or for another attempt; or were staged, or
+ * due, after a time and lost. Of each it counts EMAIL_WAITING_MAX at most. 0 or -1. */
+enum { EMAIL_WAITING_MAX = 1000 };
 struct email_waiting {
 	int64_t staged;
 	int64_t delayed;

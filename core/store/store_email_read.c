@@ -224,24 +224,12 @@ int store_email_page(struct db *db, const struct email_scope *scope, const struc
 	return 1;
 }
 
-/* Of a staged email that Postfix has stopped no recipient is queued. */
-#define STILL_QUEUED                                                                               \
-	" AND EXISTS (SELECT 1"                                                                    \
-	"   FROM email_recipient r"                                                                \
-	"   WHERE r.email = e.seq AND r.state = 'queued')"
-
-/* The index has these alone, and those that were stopped. */
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err)
 {
-	static const char sql_staged[] =
-		"SELECT count(*)"
-		" FROM (SELECT 1"
-		"   FROM email e INDEXED BY email_staged"
-		"   WHERE e.state = 'staged'"
-		"   AND e.queue_id IS NULL" STILL_QUEUED "   LIMIT $max)";
 	static const char sql_open[] = "SELECT count FROM open_count WHERE last_event = $event";
-	if (row_number(db, sql_staged, DB_PARAMS(DB_INT("$max", EMAIL_STAGED_MAX)),
-		    &queue_r->staged, err) < 0 ||
+
+	if (row_number(db, sql_open, DB_PARAMS(DB_TEXT("$event", "staged")), &queue_r->staged,
+		    err) < 0 ||
 		row_number(db, sql_open, DB_PARAMS(DB_TEXT("$event", "sent")), &queue_r->queued,
 			err) < 0 ||
 		row_number(db, sql_open, DB_PARAMS(DB_TEXT("$event", "delivery_delayed")),
@@ -721,12 +709,8 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
 	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"           \
 	"   LIMIT $max)"
-#define WAITS " AND e.created_us < $before AND e.scheduled_us < $before" STILL_QUEUED
-#define LOST                                                                                       \
-	" AND e.created_us >= $after"                                                              \
-	" AND EXISTS (SELECT 1"                                                                    \
-	"   FROM email_recipient r"                                                                \
-	"   WHERE r.email = e.seq AND r.state = 'unknown')"
+#define WAITS " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
+#define LOST  " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
 	static const char *const sql_staged[] = {
 		STORE_STAGED_OWNERS STAGED("owner CROSS JOIN ", "owner.id", WAITS),
 		STAGED("", "$company", WAITS)};

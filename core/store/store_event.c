@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/store/store_email.h"
 
 /* A line may be stamped with whole seconds, and a message be recorded a moment
  * before or after it. */
@@ -1029,7 +1030,6 @@ static const struct row_field open_fields[] = {
 	ROW_FIELD(open_recipient, queue_id, ROW_TEXT),
 	ROW_FIELD(open_recipient, address, ROW_TEXT),
 	ROW_FIELD(open_recipient, seen, ROW_INT64),
-	ROW_FIELD(open_recipient, kept, ROW_INT64),
 };
 static const struct row_type open_type = ROW_TYPE(open_recipient, open_fields);
 
@@ -1040,7 +1040,7 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id, r.address,"
 		" EXISTS (SELECT 1"
 		"   FROM hop h"
-		"   WHERE h.email = e.seq) AS seen, 0 AS kept"
+		"   WHERE h.email = e.seq) AS seen"
 		" FROM email e"
 		" CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
@@ -1060,19 +1060,19 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 	struct open_recipients *open_r, struct err *err)
 {
-	static const char sql_staged[] =
+	static const char sql_staged[] = STORE_STAGED_OWNERS
 		"SELECT e.seq AS email, r.n, e.created_us AS decided_us, r.state,"
-		" e.ticket AS queue_id, r.address, 1 AS seen,"
-		" EXISTS (SELECT 1"
-		"   FROM outbox o"
-		"   WHERE o.email = e.seq) AS kept"
-		" FROM email e"
-		" INDEXED BY email_staged"
+		" e.ticket AS queue_id, r.address, 1 AS seen"
+		" FROM owner"
+		" CROSS JOIN email e ON e.company_id = owner.id"
 		" CROSS JOIN email_recipient r ON r.email = e.seq"
 		" WHERE e.state = 'staged'"
 		" AND e.queue_id IS NULL"
-		" AND e.created_us < $before"
-		" AND e.scheduled_us < $before"
+		" AND e.last_event IS NULL"
+		" AND max(e.created_us, e.scheduled_us) < $before"
+		" AND NOT EXISTS (SELECT 1"
+		"   FROM outbox o"
+		"   WHERE o.email = e.seq)"
 		" AND r.state = 'queued'"
 		" LIMIT $limit";
 

@@ -271,7 +271,6 @@ struct open_recipient {
 	char *queue_id; /* the milter's */
 	char *address;
 	int64_t seen; /* 1: the log has told of the message */
-	int64_t kept; /* 1: it is in the outbox, from which it is submitted again */
 };
 struct open_recipients {
 	struct open_recipient *items;
@@ -281,8 +280,9 @@ struct open_recipients {
 int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
 	struct open_recipients *open_r, struct err *err);
 /* Those of emails that were staged, and due, before then, about which the milter
- * has not decided, and which nobody has stopped. Of them decided_us is when they were
- * staged, and queue_id their ticket. */
+ * has not decided, which nobody has stopped, and which are not in the outbox, from
+ * which they are submitted again. Of them decided_us is when they were staged, and
+ * queue_id their ticket. */
 int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 	struct open_recipients *open_r, struct err *err);
 void store_open_recipients_free(struct open_recipients *open);

@@ -227,14 +227,19 @@ int store_purge_step(
  */
 
 /* Each removes at most $max rows, the oldest first of all or of a company, from
- * an index that has no others or few. */
+ * an index that has no others or few. `ended` is how a staged email can have come to
+ * its end (fate_last_event()). */
 static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
+				 ", ended (word) AS (VALUES (NULL), ('sent'),"
+				 "   ('delivered'), ('complained'), ('failed'), ('bounced')) "
 				 "SELECT e.seq"
 				 " FROM owner"
+				 " CROSS JOIN ended"
 				 " CROSS JOIN email e ON e.company_id = owner.id"
 				 " AND e.state = 'staged'"
 				 " AND e.queue_id IS NULL"
-				 " AND e.created_us <= $old"
+				 " AND e.last_event IS ended.word"
+				 " AND max(e.created_us, e.scheduled_us) <= $old"
 				 " AND NOT EXISTS (SELECT 1"
 				 "   FROM outbox o"
 				 "   WHERE o.email = e.seq)"

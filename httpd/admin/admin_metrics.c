@@ -554,8 +554,8 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 	if (store_email_queue(db, &queue, err) < 0 || store_log_state(db, &log, err) < 0)
 		return -1;
 	metric(out, "postern_queue_emails", GAUGE,
-		"Emails that are not at their end: staged for the milter (up to 100000), queued in "
-		"Postfix, deferred by the next hop; and messages that are held.");
+		"Emails that are not at their end: staged for the milter, queued in Postfix, "
+		" deferred by the next hop; and messages that are held.");
 	sample(out, queue.staged, "postern_queue_emails{state=\"staged\"}");
 	sample(out, queue.queued, "postern_queue_emails{state=\"queued\"}");
 	sample(out, queue.deferred, "postern_queue_emails{state=\"deferred\"}");

@@ -425,6 +425,52 @@ static void test_open(void **state)
 	check_open(temp, 0, 0, 0);
 }
 
+static int64_t staged_count(struct temp_db *temp)
+{
+	struct email_queue queue;
+
+	OK(store_email_queue(temp->db, &queue, &why));
+	return queue.staged;
+}
+
+/* What waits for the milter, whichever way it gets there and from there. */
+static void test_staged(void **state)
+{
+	static const char sql_seq[] = "SELECT seq FROM email WHERE state = 'staged'";
+	struct temp_db *temp = *state;
+	struct temp_tenant tenant;
+	struct email email, other;
+	int64_t seq;
+
+	temp_db_staged(temp->db, &tenant, &email);
+	temp_db_email(&tenant, &other);
+	OK(store_email_stage(temp->db, &other, &why));
+	assert_int_equal(staged_count(temp), 2);
+	assert_int_equal(store_email_record(temp->db, email.ticket, "4X", 10, NULL), 1);
+	assert_int_equal(staged_count(temp), 1);
+	/* It was submitted again. */
+	email.state = EMAIL_SENT;
+	secret_ticket(email.ticket);
+	FOUND(store_email_supersede(temp->db, &email, &why));
+	assert_int_equal(staged_count(temp), 2);
+	FOUND(store_email_refuse(temp->db, email.ticket, "4X", "no", 10, &why));
+	assert_int_equal(staged_count(temp), 1);
+	/* Postfix stopped it, and it was submitted again. */
+	seq = temp_db_number(temp->db, sql_seq);
+	add(temp, seq, 0, FACT_BOUNCED, "a", 10);
+	assert_int_equal(staged_count(temp), 1);
+	add(temp, seq, 1, FACT_DISCARDED, "b", 10);
+	add(temp, seq, 2, FACT_LOST, "c", 10);
+	assert_int_equal(staged_count(temp), 0);
+	secret_ticket(other.ticket);
+	FOUND(store_email_supersede(temp->db, &other, &why));
+	assert_int_equal(staged_count(temp), 1);
+	OK(db_exec(temp->db, "DELETE FROM email", &why));
+	assert_int_equal(staged_count(temp), 0);
+	store_email_clear(&email);
+	store_email_clear(&other);
+}
+
 /* One that the log has told of, and that waits, hides none of which it has told
  * nothing; nor does it that the queue no longer has this one. */
 static void test_silence(void **state)
@@ -475,6 +521,7 @@ int main(void)
 		TEST(test_removed),
 		TEST(test_together),
 		TEST(test_open),
+		TEST(test_staged),
 		TEST(test_silence),
 	};
 

@@ -632,7 +632,7 @@ static const struct {
 	 " ORDER BY created_us LIMIT $max)",
 		"idempotency_by_age (created_us<?)"},
 	{"FROM outbox o WHERE o.email = e.seq) LIMIT $max)",
-		"SEARCH e USING INDEX email_staged (company_id=? AND created_us<?)"},
+		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr><?)"},
 	{"FROM superseded_ticket WHERE created_us <= $old"
 	 " ORDER BY created_us LIMIT $max)",
 		"SEARCH superseded_ticket USING COVERING INDEX superseded_ticket_by_age "
@@ -717,8 +717,10 @@ static const struct {
 		"SEARCH e USING INDEX email_by_company (company_id=? AND rowid>?"},
 	{"AND e.decided_us < $to ORDER BY e.decided_us DESC LIMIT $max) s",
 		"SEARCH e USING INDEX email_open (decided_us>?"},
-	{"e.created_us < $before",
-		"SEARCH e USING INDEX email_staged (company_id=? AND created_us<?)"},
+	{"max(e.created_us, e.scheduled_us) < $before",
+		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr><?)"},
+	{"max(e.created_us, e.scheduled_us) >= $after",
+		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr>>?)"},
 	{"e.state = 'refused' AND e.company_id = $company",
 		"email_refused_by_company (company_id=?"},
 	{"e.state = 'refused' AND ($domain", "SCAN e USING INDEX email_refused"},

@@ -18,6 +18,12 @@ HASH = "CAST(printf('{}%031d', i) AS BLOB)"
 COMPANY = f"CASE i % 2 WHEN 0 THEN '{BIG}' ELSE printf('c%07x-0000-4000-8000-%012x', i, i) END"
 DOMAIN = "CASE i % 2 WHEN 0 THEN 'big.example' ELSE printf('d%07d.example', i) END"
 
+# Emails that the milter has not seen: they are due later, wait, or are lost.
+SCHEDULED = "i % 16 IN (5, 6)"
+WAITS = "i % 16 IN (7, 8)"
+LOST = "i % 16 IN (14, 15)"
+STAGED = f"({SCHEDULED} OR {WAITS} OR {LOST})"
+
 # The columns of each table, as expressions of i, which counts the rows.
 TABLES = {
     "company": dict(id=ID.format("c"), name="printf('Company %07d', i)", created_us=TIME),
@@ -81,13 +87,16 @@ TABLES = {
         subject="printf('Subject %d', i)",
         message_id="'<' || " + ID.format("f") + " || '@big.example>'",
         created_us=TIME,
-        state="CASE WHEN i % 8 = 2 THEN 'refused' ELSE 'sent' END",
-        decided_us=TIME,
-        queue_id="printf('Q%09X', i)",
-        last_event="CASE i % 8 WHEN 1 THEN 'bounced' WHEN 2 THEN 'failed' WHEN 3 THEN"
-        " 'delivery_delayed' WHEN 4 THEN 'bounced' ELSE 'delivered' END",
+        state=f"CASE WHEN i % 8 = 2 THEN 'refused' WHEN {STAGED} THEN 'staged'"
+        " ELSE 'sent' END",
+        decided_us=f"iif({STAGED}, 0, {TIME})",
+        queue_id=f"iif({STAGED}, NULL, printf('Q%09X', i))",
+        last_event=f"CASE WHEN {SCHEDULED} OR {WAITS} THEN NULL WHEN {LOST} THEN 'sent'"
+        " ELSE CASE i % 8 WHEN 1 THEN 'bounced' WHEN 2 THEN 'failed' WHEN 3 THEN"
+        " 'delivery_delayed' WHEN 4 THEN 'bounced' ELSE 'delivered' END END",
+        scheduled_us=f"iif({SCHEDULED}, {LATER}, 0)",
         refusal="CASE WHEN i % 8 = 2 THEN 'claims another domain' END",
-        closed="i % 8 <> 3",
+        closed=f"NOT (i % 8 = 3 OR {SCHEDULED} OR {WAITS})",
     ),
     "message": dict(email="i", size="100", content="CAST('Subject: x' AS BLOB)"),
     "outbox": dict(email="i", company_id=COMPANY, size="100", due_us=LATER),
@@ -97,7 +106,8 @@ TABLES = {
         n="0",
         kind="'to'",
         address="printf('user%d@dst.test', i % 4)",
-        state="CASE i % 8 WHEN 3 THEN 'deferred' ELSE 'delivered' END",
+        state=f"CASE WHEN {SCHEDULED} OR {WAITS} THEN 'queued' WHEN {LOST} THEN 'unknown'"
+        " WHEN i % 8 = 3 THEN 'deferred' ELSE 'delivered' END",
         company_id=COMPANY,
     ),
     "email_tag": dict(email="i", tag="printf('tag%d', i % 4)", company_id=COMPANY),
