@@ -50,8 +50,10 @@ struct submission {
 	const struct buf *message; /* complete; lines end in LF */
 	const char *company_id;    /* whose turn it takes */
 	bool utf8;                 /* it will go to recipients that are not all ASCII */
-	/* By a session of its own: one that is open may go by settings of
-	 * Postfix from before a reload. */
+	/* By a session of its own, which ends with it: one that is open may go by
+	 * settings of Postfix from before a reload. And while it lasts, master may take
+	 * its smtpd, which was started just before a reload, for one that is free, and
+	 * lets others wait. */
 	bool fresh;
 	/* It does not wait for a Postfix that is away, but is answered so. */
 	bool prompt;

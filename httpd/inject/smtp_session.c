@@ -51,6 +51,7 @@ struct smtp_session {
 	struct smtp_extensions extensions;
 	int64_t opened_us;
 	size_t messages; /* begun */
+	bool fresh;      /* for one message alone */
 	bool by_policy;  /* the last refusal was */
 	bool lost;       /* the server has left, or is about to */
 	struct submission *submission;
@@ -245,7 +246,7 @@ static bool become_ready(struct smtp_session *session)
 	session->step = READY;
 	if (session->submission)
 		return begin_message(session);
-	if (clock_monotonic_us() - session->opened_us > AGE_MS * 1000LL)
+	if (session->fresh || clock_monotonic_us() - session->opened_us > AGE_MS * 1000LL)
 		return leave(session);
 	set_timer(session, IDLE_MS);
 	session->spec.ready(session->spec.arg);
@@ -485,6 +486,7 @@ void smtp_session_send(struct smtp_session *session, struct submission *submissi
 
 	assert(session->submission == NULL);
 	session->submission = submission;
+	session->fresh = submission->fresh;
 	set_timer(session, left_us > 0 ? left_us / 1000 : 0);
 	if (session->step == READY)
 		begin_message(session);
