@@ -255,6 +255,7 @@ static int serve(struct daemon *daemon)
 			daemon->values.read_to_end_us = clock_now_us(&clock_system);
 			repair(daemon);
 		}
+		daemon->values.failing = failed;
 		if (clock_monotonic_us() - daemon->written_us >= METRICS_WRITE_MS * INT64_C(1000))
 			write_metrics(daemon);
 		number = daemon_wait_signal(pause_ms(daemon, n));

@@ -31,8 +31,8 @@ struct entry {
 	const char *refusal;
 	bool noted; /* by what follows */
 	struct refusal_note note;
-	bool held;    /* in Postfix's hold queue; for `postern held` */
-	bool changed; /* of a probe: its Message-ID */
+	bool held; /* in Postfix's hold queue; for `postern held` */
+	enum probe_change changed;
 };
 
 static int run_sent(struct db *db, void *arg, struct err *err)

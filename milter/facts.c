@@ -17,7 +17,6 @@
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_claim.h"
-#include "core/store/store_probe.h"
 
 /*
  * sources: collects from the sender fields of a message what readers see.
@@ -175,6 +174,17 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 	return 0;
 }
 
+/* Settings of Postfix that change the domain of the host keep the local part. */
+static bool is_from_probe(const struct session_message *message)
+{
+	_cleanup_addr_ struct addr from = {0};
+	_cleanup_free_ char *line = message->froms.values.n == 1
+					    ? str_unfolded(message->froms.values.items[0])
+					    : NULL;
+
+	return line && addr_parse(line, &from, NULL) == 0 && str_eq(from.local, TICKET_PROBE_FROM);
+}
+
 static int read_probe(
 	struct db *db, const struct session_message *message, struct facts *facts, struct err *err)
 {
@@ -185,7 +195,10 @@ static int read_probe(
 	if (found <= 0)
 		return found;
 	facts->probe_through = probe.through;
-	facts->probe_changed = !strv_has(&message->message_ids, message_id);
+	if (!strv_has(&message->message_ids, message_id))
+		facts->probe_changed = PROBE_OTHER_ID;
+	else if (!is_from_probe(message))
+		facts->probe_changed = PROBE_OTHER_FROM;
 	store_probe_clear(&probe);
 	facts->verdict.ticket = TICKET_PROBE;
 	return 0;

@@ -9,6 +9,7 @@
 #include "core/db/db_pool.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
+#include "core/store/store_probe.h"
 #include "milter/session.h"
 
 /*
@@ -33,8 +34,8 @@ void sources_clear(struct sources *sources);
 
 struct facts {
 	struct verdict_facts verdict;
-	bool probe_through; /* with TICKET_PROBE: see struct probe; */
-	bool probe_changed; /* and this */
+	bool probe_through; /* with TICKET_PROBE: see struct probe */
+	enum probe_change probe_changed;
 	bool ticket_found;
 	struct email_ticket ticket; /* when it was found */
 	char *domain;               /* the registered one that the message claims, by its

@@ -86,7 +86,7 @@ static int read_rules(const struct conf *conf, struct service_rules *rules_r, st
 		.trace_header = conf->milter.trace_header != 0,
 	};
 
-	if (cidr_list_parse(conf->milter.internal_hosts, &rules.internal_hosts, err) < 0)
+	if (cidr_list_parse_excepting(conf->milter.internal_hosts, &rules.internal_hosts, err) < 0)
 		return err_prefix(err, "milter.internal_hosts");
 	rules.local_domains = mem_strdup(conf->milter.local_domains);
 	*rules_r = rules;

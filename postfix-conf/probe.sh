@@ -29,7 +29,7 @@ new_probe() {
 }
 
 probe_message() {
-	echo "From: postern-check@$(value_of myhostname)"
+	echo "From: postern-probe@$(value_of myhostname)"
 	echo "To: $1"
 	echo "Subject: Postern looks whether its milter is asked"
 	echo "Message-ID: <$1>"

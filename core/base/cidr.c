@@ -101,10 +101,15 @@ static bool read_unix(const char *item, struct cidr *net)
 	return true;
 }
 
-static int add_item(struct cidr_list *list, const char *item, bool peers, struct err *err)
+/* What a list may have beside networks. */
+enum list_kind { NETWORKS, PEERS, EXCEPTING };
+
+static int add_item(struct cidr_list *list, const char *item, enum list_kind kind, struct err *err)
 {
-	struct cidr net = {0};
-	const char *fault = peers && read_unix(item, &net) ? NULL : read_item(item, &net);
+	struct cidr net = {.excepted = kind == EXCEPTING && *item == '!'};
+	const char *fault = kind == PEERS && read_unix(item, &net)
+				    ? NULL
+				    : read_item(item + net.excepted, &net);
 
 	if (fault)
 		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
@@ -113,7 +118,8 @@ static int add_item(struct cidr_list *list, const char *item, bool peers, struct
 	return 0;
 }
 
-static int parse_list(const char *text, bool peers, struct cidr_list *list_r, struct err *err)
+static int parse_list(
+	const char *text, enum list_kind kind, struct cidr_list *list_r, struct err *err)
 {
 	static const char separators[] = ", \t\r\n";
 	struct cidr_list list = CIDR_LIST_INIT;
@@ -127,7 +133,7 @@ static int parse_list(const char *text, bool peers, struct cidr_list *list_r, st
 		if (len == 0)
 			break;
 		item = mem_dup(text, len);
-		if (add_item(&list, item, peers, err) < 0) {
+		if (add_item(&list, item, kind, err) < 0) {
 			cidr_list_clear(&list);
 			return -1;
 		}
@@ -139,12 +145,17 @@ static int parse_list(const char *text, bool peers, struct cidr_list *list_r, st
 
 int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
 {
-	return parse_list(text, false, list_r, err);
+	return parse_list(text, NETWORKS, list_r, err);
 }
 
 int cidr_list_parse_peers(const char *text, struct cidr_list *list_r, struct err *err)
 {
-	return parse_list(text, true, list_r, err);
+	return parse_list(text, PEERS, list_r, err);
+}
+
+int cidr_list_parse_excepting(const char *text, struct cidr_list *list_r, struct err *err)
+{
+	return parse_list(text, EXCEPTING, list_r, err);
 }
 
 /* The peer as a network of one address; false for other families. */
@@ -171,15 +182,30 @@ static bool read_peer(const struct sockaddr *peer, struct cidr *net)
 	return true;
 }
 
+static bool covers(const struct cidr *net, const struct cidr *one)
+{
+	return net->family == one->family && net->bits <= one->bits &&
+	       same_prefix(net->address, one->address, net->bits);
+}
+
 static bool has(const struct cidr_list *list, const struct cidr *one)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		const struct cidr *net = &list->items[i];
+	bool found = false;
 
-		if (net->family == one->family &&
-			same_prefix(net->address, one->address, net->bits))
+	for (size_t i = 0; i < list->n; i++)
+		if (covers(&list->items[i], one)) {
+			if (list->items[i].excepted)
+				return false;
+			found = true;
+		}
+	return found;
+}
+
+bool cidr_list_names(const struct cidr_list *list, const struct cidr *net)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (covers(&list->items[i], net))
 			return true;
-	}
 	return false;
 }
 

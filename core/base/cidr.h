@@ -15,6 +15,7 @@ struct cidr {
 	int family;          /* AF_INET, AF_INET6; of a list of peers AF_UNIX */
 	uint8_t address[16]; /* network order; 4 of them for AF_INET */
 	unsigned bits;       /* length of the prefix */
+	bool excepted;       /* what is in it is not in the list */
 };
 
 struct cidr_list {
@@ -38,6 +39,10 @@ int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err)
  * for whoever connects to a Unix-domain socket. */
 int cidr_list_parse_peers(const char *text, struct cidr_list *list_r, struct err *err);
 
+/* The same with exceptions: `10.0.0.0/8 !10.9.0.0/16`. What is in one of them is
+ * not in the list, in whatever order they come. */
+int cidr_list_parse_excepting(const char *text, struct cidr_list *list_r, struct err *err);
+
 /* Whether the peer's address is in a network of the list; a v4-mapped one
  * counts as IPv4. No for NULL and for what is neither IPv4 nor IPv6. */
 bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
@@ -45,6 +50,9 @@ bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
 /* The same for an address as text, `10.1.2.3` or `::1`, with brackets or not,
  * or for the word `unix`; no for NULL and for what is no address. */
 bool cidr_list_has_text(const struct cidr_list *list, const char *address);
+
+/* Whether one item of the list, an exception too, has all of the network. */
+bool cidr_list_names(const struct cidr_list *list, const struct cidr *net);
 
 /* Whether it is an address by which a host speaks to itself. */
 bool cidr_is_loopback(const char *address);

@@ -61,7 +61,7 @@ static int check_networks(const char *text, struct err *err)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
-	return cidr_list_parse(text, &list, err);
+	return cidr_list_parse_excepting(text, &list, err);
 }
 
 static bool valid_networks(const char *text)

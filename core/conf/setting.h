@@ -23,7 +23,8 @@ enum setting_type {
 	SETTING_SERVER,   /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,     /* octal permissions */
 	SETTING_GROUP,    /* of users of this host; or empty */
-	SETTING_NETWORKS, /* as cidr reads them; several lines add up */
+	SETTING_NETWORKS, /* as cidr_list_parse_excepting(); several
+			   * lines add up */
 	SETTING_PEERS,    /* the same, and the word unix */
 	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
 	SETTING_INT,

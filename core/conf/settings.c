@@ -62,6 +62,26 @@ static const char *const switches[] = {"off", "on", NULL};
 
 #define IN_CONF(member) .offset = offsetof(struct conf, member)
 
+/* Of a listener that is a Unix-domain socket. */
+#define SOCKET_SETTINGS(where)                                                                     \
+	{                                                                                          \
+		.section = #where,                                                                 \
+		.name = "socket_mode",                                                             \
+		IN_CONF(where.socket_mode),                                                        \
+		.type = SETTING_MODE,                                                              \
+		.fallback = "0660",                                                                \
+		.min = 3,                                                                          \
+		.max = 4,                                                                          \
+		.help = "The permissions of a Unix-domain socket in _listen_, in octal: "          \
+			"who may write to it may connect.",                                        \
+	},                                                                                         \
+	{                                                                                          \
+		.section = #where, .name = "socket_group", IN_CONF(where.socket_group),            \
+		.type = SETTING_GROUP, .fallback = "", .min = 0, .max = 32,                        \
+		.help = "The group of that socket, as the proxy's. The user of "                   \
+			"postern-httpd has to be in it. Empty stands for that user's own.",        \
+	}
+
 const struct setting settings[] = {
 	{
 		.section = "store",
@@ -89,28 +109,7 @@ const struct setting settings[] = {
 			"requests come from other hosts. Port 0 lets the system choose "
 			"one; the log names it.",
 	},
-	{
-		.section = "http",
-		.name = "socket_mode",
-		IN_CONF(http.socket_mode),
-		.type = SETTING_MODE,
-		.fallback = "0660",
-		.min = 3,
-		.max = 4,
-		.help = "The permissions of a Unix-domain socket in _listen_, in octal: "
-			"who may write to it may connect.",
-	},
-	{
-		.section = "http",
-		.name = "socket_group",
-		IN_CONF(http.socket_group),
-		.type = SETTING_GROUP,
-		.fallback = "",
-		.min = 0,
-		.max = 32,
-		.help = "The group of that socket, as the proxy's. The user of "
-			"postern-httpd has to be in it. Empty stands for that user's own.",
-	},
+	SOCKET_SETTINGS(http),
 	{
 		.section = "http",
 		.name = "url",
@@ -322,28 +321,11 @@ const struct setting settings[] = {
 			"(*postern user*): as *http.listen*. A thread of its own serves "
 			"them. It speaks plain HTTP: keep it on loopback or a socket, and "
 			"put a proxy in front of it that does TLS (_url_) for other hosts. "
-			"Empty turns it off.",
+			"Empty turns it off. While another program has the address, "
+			"postern-httpd does not start at all: admins would give that one "
+			"their passwords.",
 	},
-	{
-		.section = "admin",
-		.name = "socket_mode",
-		IN_CONF(admin.socket_mode),
-		.type = SETTING_MODE,
-		.fallback = "0660",
-		.min = 3,
-		.max = 4,
-		.help = "As *http.socket\\_mode*, of a socket in _listen_.",
-	},
-	{
-		.section = "admin",
-		.name = "socket_group",
-		IN_CONF(admin.socket_group),
-		.type = SETTING_GROUP,
-		.fallback = "",
-		.min = 0,
-		.max = 32,
-		.help = "As *http.socket\\_group*.",
-	},
+	SOCKET_SETTINGS(admin),
 	{
 		.section = "admin",
 		.name = "url",
@@ -624,7 +606,10 @@ const struct setting settings[] = {
 		.help = "Addresses and networks, separated by blanks or commas, whose mail "
 			"counts as sent from here, so that the sending rules hold for it. "
 			"Mail from elsewhere, unless it comes with a login, passes "
-			"untouched. May be given in several lines, which add up.",
+			"untouched. May be given in several lines, which add up. What is "
+			"in an item with *!* in front (*!10.9.0.0/16*) does not count, "
+			"whatever line it is in: so a network of _mynetworks_ is left "
+			"out on purpose.",
 	},
 	{
 		.section = "milter",

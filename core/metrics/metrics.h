@@ -54,6 +54,7 @@ struct metrics_events {
 	int64_t unreadable;
 	int64_t left;           /* messages of which the milter was not asked */
 	int64_t read_to_end_us; /* when nothing was left to read; 0: never */
+	int64_t failing;        /* 1: the log cannot be read, or nothing be stored */
 };
 
 /* Beside the database; the caller frees it. */

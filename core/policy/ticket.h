@@ -26,6 +26,9 @@ char *ticket_address(const char *ticket);
  * a new string. */
 char *ticket_message_id(const char *ticket);
 
+/* The local part of a probe's From. Its domain is that of the host. */
+#define TICKET_PROBE_FROM "postern-probe"
+
 enum ticket_reading {
 	TICKET_ELSEWHERE, /* the address is of another domain, or of none */
 	TICKET_MALFORMED, /* of this one, but it is no ticket's */

@@ -29,6 +29,8 @@ enum {
 	RCPT_BCC,
 	HEADER,
 	BODY,
+	CANONICAL,
+	SENDER_CANONICAL,
 	N
 };
 
@@ -49,6 +51,8 @@ static const char *const names[N] = {
 	[RCPT_BCC] = "recipient_bcc_maps",
 	[HEADER] = "header_checks",
 	[BODY] = "body_checks",
+	[CANONICAL] = "canonical_maps",
+	[SENDER_CANONICAL] = "sender_canonical_maps",
 };
 
 /* Postfix names the socket by its whole path or from the queue folder on: the
@@ -182,7 +186,8 @@ static void look_at_transport(
 				keys[1], found > 0 ? ", but says " : "", found > 0 ? answer : ""));
 }
 
-/* Those whose mail Postfix takes as its own. */
+/* Those whose mail Postfix takes as its own. One that internal_hosts excepts is
+ * left out on purpose. */
 static void look_at_networks(
 	const char *internal, const char *networks, struct postfix_setup *setup)
 {
@@ -190,7 +195,7 @@ static void look_at_networks(
 	bool excepted = false;
 	char *item;
 
-	if (cidr_list_parse(internal, &list, NULL) < 0)
+	if (cidr_list_parse_excepting(internal, &list, NULL) < 0)
 		return;
 	for (; (item = postconf_item(&networks, &excepted)) != NULL; excepted = false) {
 		_cleanup_cidr_list_ struct cidr_list network = CIDR_LIST_INIT;
@@ -199,7 +204,8 @@ static void look_at_networks(
 		if (!excepted && cidr_list_parse(item, &network, NULL) == 0 && network.n == 1) {
 			cidr_format(&network.items[0], text);
 			text[strcspn(text, "/")] = '\0';
-			if (!cidr_list_has_text(&list, text))
+			if (!cidr_list_has_text(&list, text) &&
+				!cidr_list_names(&list, &network.items[0]))
 				tell(&setup->unchecked,
 					mem_printf("mynetworks in main.cf has %s, which "
 						   "milter.internal_hosts lacks",
@@ -225,6 +231,7 @@ int postfix_setup_read(
 	str_int(values[SIZE], 1, INT64_MAX, &setup.message_bytes);
 	for (size_t i = BCC; i <= BODY; i++)
 		setup.changes |= *values[i] != '\0';
+	setup.rewrites = *values[CANONICAL] || *values[SENDER_CANONICAL];
 	setup.folder = TAKE_PTR(values[FOLDER]);
 	setup.host = TAKE_PTR(values[HOST]);
 	setup.queue = TAKE_PTR(values[QUEUE]);

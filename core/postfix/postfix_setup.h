@@ -27,6 +27,7 @@ struct postfix_setup {
 	char *host;
 	char *queue;
 	bool changes;          /* a rule may add a recipient, or hold mail */
+	bool rewrites;         /* it may put another address into From */
 	bool lacks_smtpd;      /* smtpd_milters lacks the milter; */
 	bool lacks_local;      /* non_smtpd_milters does */
 	char *unchecked;       /* mail that passes the milter by, in words; or NULL */

@@ -934,7 +934,7 @@ int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
 	static const char sql_mute[] =
 		"SELECT coalesce(min(seen_us), 0)"
 		" FROM probe"
-		" WHERE through AND seen_us > 0 AND logged_us = 0 AND created_us >"
+		" WHERE seen_us > 0 AND logged_us = 0 AND created_us >"
 		"   (SELECT max(created_us) FROM probe WHERE logged_us > 0)";
 
 	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0 ||

@@ -14,7 +14,7 @@ static const struct row_field probe_fields[] = {
 	ROW_FIELD(probe, seen_us, ROW_INT64),
 	ROW_FIELD(probe, queue_id, ROW_TEXT),
 	ROW_FIELD(probe, through, ROW_BOOL),
-	ROW_FIELD(probe, changed, ROW_BOOL),
+	ROW_FIELD(probe, changed, ROW_INT64),
 	ROW_FIELD(probe, logged_us, ROW_INT64),
 	ROW_FIELD(probe, taken_us, ROW_INT64),
 	ROW_FIELD(probe, refusal, ROW_TEXT),
@@ -60,8 +60,8 @@ void store_probe_clear(struct probe *probe)
 	row_clear(&probe_type, probe);
 }
 
-int store_probe_see(struct db *db, const char *ticket, const char *queue_id, bool changed,
-	int64_t now_us, struct err *err)
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
+	enum probe_change changed, int64_t now_us, struct err *err)
 {
 	static const char sql_see[] =
 		"UPDATE probe"

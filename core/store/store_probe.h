@@ -14,6 +14,13 @@
 
 enum { STORE_PROBE_KEEP_S = 24 * 3600 };
 
+/* How a message came to the milter. */
+enum probe_change {
+	PROBE_SAME,
+	PROBE_OTHER_ID,   /* with another Message-ID than it had */
+	PROBE_OTHER_FROM, /* with another From */
+};
+
 struct probe {
 	char *ticket;
 	int64_t created_us;
@@ -22,7 +29,7 @@ struct probe {
 	/* The milters behind ours get the message too, to its end; then it has
 	 * no recipient. Else ours discards it. */
 	bool through;
-	bool changed;      /* the milter saw another Message-ID */
+	int64_t changed;   /* enum probe_change, as the milter saw it */
 	int64_t logged_us; /* when Postfix's log told of it; 0: not yet; */
 	int64_t taken_us;  /* and that the queue manager has it */
 	char *refusal;     /* how it was stopped, in the log's words; "" */
@@ -38,8 +45,8 @@ void store_probe_clear(struct probe *probe);
 
 /* The milter was asked about the message; again, the later time counts. 1, 0
  * when there is none with this ticket, -1. */
-int store_probe_see(struct db *db, const char *ticket, const char *queue_id, bool changed,
-	int64_t now_us, struct err *err);
+int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
+	enum probe_change changed, int64_t now_us, struct err *err);
 
 /* What Postfix's log tells of the message: 1, 0 when there is no such ticket,
  * -1. That one which does not go through is stopped behind our milter is its

@@ -20,7 +20,6 @@
 #include "core/conf/conf.h"
 #include "core/conf/setting.h"
 #include "core/db/migrate.h"
-#include "core/metrics/metrics.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_run.h"
 #include "core/store/store_domain.h"
@@ -114,36 +113,26 @@ __attribute__((format(printf, 3, 4))) static void tell(
 	va_end(args);
 }
 
-/* Whether the program lives, whatever it has stored: false and told. */
-static bool look_at_program(
-	const struct worker_shared *shared, int64_t end_us, int64_t now_us, struct admin_part *part)
+/* Who reads the log: false and told when nobody does. */
+static bool look_at_reader(
+	const struct worker_shared *shared, int64_t end_us, struct admin_part *part)
 {
-	_cleanup_free_ char *path = metrics_path(shared->database_path, METRICS_EVENTS);
-	struct metrics_events values = {0};
-	enum metrics_found found = metrics_read(path, METRICS_EVENTS, &values);
+	struct probe_outcome outcome;
 	char at[CLOCK_TEXT_SIZE];
 
-	clock_iso8601(end_us, at);
-	if (found == METRICS_FOREIGN)
-		tell(part, false,
-			"postern-events is of another version, or %s is damaged: restart it", path);
-	else if (found != METRICS_LIVE && end_us == 0)
-		tell(part, false,
-			"postern-events does not run: what becomes of emails is not known; start "
-			"it");
-	else if (found != METRICS_LIVE)
-		tell(part, false,
-			"postern-events does not run: what became of emails since %.10s %.8sZ is "
-			"not known; start it",
-			at, at + 11);
-	else if (now_us - (end_us > values.process.start_us ? end_us : values.process.start_us) >=
-		 STORE_LOG_OLD_S * SECOND_US)
-		tell(part, false,
-			"postern-events is behind with Postfix's log, or hangs: it was at its end "
-			"last at %.10s %.8sZ; see its log",
-			at, at + 11);
-	else
+	probe_report_get(shared->probe, &outcome);
+	if (outcome.reader == READER_WELL)
 		return true;
+	clock_iso8601(end_us, at);
+	if (end_us == 0)
+		tell(part, false, "%s. Effect: what becomes of emails is not known. Cure: %s.",
+			reader_fault_words(outcome.reader), reader_fault_hint(outcome.reader));
+	else
+		tell(part, false,
+			"%s. Effect: what became of emails since %.10s %.8sZ is not known. Cure: "
+			"%s.",
+			reader_fault_words(outcome.reader), at, at + 11,
+			reader_fault_hint(outcome.reader));
 	return false;
 }
 
@@ -154,7 +143,6 @@ static void look_at_events(
 	int64_t now_us = clock_now_us(shared->clock);
 	struct err err = ERR_INIT;
 	struct log_state state;
-	struct probe_outcome outcome;
 	char end[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
 	int64_t since_us = 0;
 	int silent;
@@ -167,16 +155,9 @@ static void look_at_events(
 	}
 	clock_iso8601(since_us, since);
 	clock_iso8601(state.end_us, end);
-	if (!look_at_program(shared, state.end_us, now_us, part))
+	if (!look_at_reader(shared, state.end_us, part))
 		return;
-	probe_report_get(shared->probe, &outcome);
-	if (outcome.log_is_mute)
-		tell(part, false,
-			"Postfix's log tells nothing of messages that Postfix has taken, so what "
-			"becomes of emails is not known: see whether the system's logger runs, and "
-			"that postern-events reads the log that Postfix writes (postern-events "
-			"--check)");
-	else if (silent)
+	if (silent)
 		tell(part, false,
 			"Postfix's log has told nothing of an email that it has had since %s: does "
 			"postern-events run, and read the right log?",
@@ -192,10 +173,9 @@ static void look_at_events(
 			end + 11);
 }
 
-/* What the last probe found. Of what another part tells nothing is told twice,
- * and a socket that this user may not open may be open to Postfix. */
+/* What the last probe found. Of what another part tells nothing is told twice. */
 static void look_at_submission(
-	const struct worker_shared *shared, int milter_fault, struct admin_part parts[static PARTS])
+	const struct worker_shared *shared, struct admin_part parts[static PARTS])
 {
 	struct admin_part *part = &parts[PART_SUBMISSION];
 	struct probe_outcome outcome;
@@ -203,9 +183,6 @@ static void look_at_submission(
 
 	probe_report_get(shared->probe, &outcome);
 	clock_iso8601(outcome.at_us, at);
-	if (milter_fault == EACCES && outcome.finding == PROBE_PASSED)
-		tell(&parts[PART_MILTER], true, "Postfix asks postern-milter, last at %.10s %.8sZ",
-			at, at + 11);
 	if (outcome.finding == PROBE_NONE)
 		tell(part, true, "it was not tried yet whether emails go out");
 	else if (probe_is_good(outcome.finding))
@@ -248,14 +225,18 @@ static void look(
 	else
 		tell(&parts[PART_POSTFIX], true, "Postfix is running");
 	fault = socket_look(conf->milter.socket);
-	if (fault)
+	if (fault == EACCES)
+		tell(&parts[PART_MILTER], true,
+			"postern-httpd may not open %s; whether Postfix can, the submission tells",
+			conf->milter.socket);
+	else if (fault)
 		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s. Effect: %s. Cure: %s.",
 			conf->milter.socket, strerror(fault), probe_finding_effect(PROBE_MILTER),
 			probe_finding_hint(PROBE_MILTER));
 	else
 		tell(&parts[PART_MILTER], true, "postern-milter listens at %s",
 			conf->milter.socket);
-	look_at_submission(shared, fault, parts);
+	look_at_submission(shared, parts);
 	if (n > PART_EVENTS)
 		look_at_events(shared, request->db, &parts[PART_EVENTS]);
 }
@@ -295,8 +276,8 @@ void admin_healthz(struct request *request)
 	reply_text(request, 200, mem_strdup("ok\n"));
 }
 
-/* An email that is sent now goes out: for a load balancer. What waits for the
- * log to be read does not keep it from that. Paths are for admins. */
+/* Whether all works, for monitoring: an email that is sent now goes out, by the
+ * rules, and what becomes of it gets known. Paths are for admins. */
 void admin_readyz(struct request *request)
 {
 	static const char *const faults[] = {
@@ -316,6 +297,9 @@ void admin_readyz(struct request *request)
 			buf_printf(&text, "%s\n",
 				i == PART_SUBMISSION ? probe_finding_words(outcome.finding)
 						     : faults[i]);
+	if (outcome.reader)
+		buf_printf(&text, "what becomes of emails is not known: %s\n",
+			reader_fault_words(outcome.reader));
 	if (worker->draining)
 		buf_add_str(&text, "the server is stopping\n");
 	if (text.len > 0)

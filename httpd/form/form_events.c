@@ -29,6 +29,7 @@
 #include "core/store/store_event.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
@@ -627,7 +628,8 @@ static void print_page(struct page_job *job)
 	}
 	for (size_t i = 0; i < list->n; i++)
 		json_array_append_new(items, render_event(&list->items[i]));
-	answer = json_pack("{s:o, s:o}", "items", items, "paging", render_paging(job));
+	answer = json_pack("{s:o, s:o, s:o}", "items", items, "paging", render_paging(job),
+		"status_as_of", probe_report_as_of(job->request->worker->shared->probe));
 	job->answer = json_dumps(answer, JSON_COMPACT);
 	json_decref(answer);
 }

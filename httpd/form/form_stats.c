@@ -14,6 +14,7 @@
 #include "core/store/store_event.h"
 #include "httpd/gate/request.h"
 #include "httpd/http/uri.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -147,7 +148,8 @@ static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *c
 	return step;
 }
 
-static json_t *render_stats(const struct stats_ask *ask, const struct event_counts *counts)
+static json_t *render_stats(const struct stats_ask *ask, const struct event_counts *counts,
+	const struct probe_report *probe)
 {
 	json_t *steps = json_array();
 	size_t i = 0;
@@ -160,9 +162,10 @@ static json_t *render_stats(const struct stats_ask *ask, const struct event_coun
 				n[counts->items[i].kind] += counts->items[i].count;
 		json_array_append_new(steps, render_step(ask->events, us, n));
 	}
-	return json_pack("{s:o, s:o, s:s, s:o}", "start", render_time(ask->begin_us), "end",
+	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", render_time(ask->begin_us), "end",
 		render_time(ask->end_us - ask->step_us), "resolution",
-		ask->step_us == DAY_US ? "day" : "hour", "stats", steps);
+		ask->step_us == DAY_US ? "day" : "hour", "stats", steps, "status_as_of",
+		probe_report_as_of(probe));
 }
 
 /* A thousand steps of all events take a while to print. */
@@ -185,7 +188,7 @@ void api_form_stats(struct request *request)
 		};
 
 		if (store_event_counts(request->db, &filter, &counts, &err) == 0)
-			answer = render_stats(&ask, &counts);
+			answer = render_stats(&ask, &counts, request->worker->shared->probe);
 		else
 			request_failed(request, "stats_failed", &err, &problem);
 	}

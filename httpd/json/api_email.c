@@ -22,6 +22,7 @@
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/send/probe_report.h"
 #include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -60,6 +61,14 @@ void api_email_send(struct request *request)
 	};
 
 	send_request(request, &dialect);
+}
+
+/* With what became of emails comes as of when that is known. */
+static json_t *add_as_of(const struct request *request, json_t *answer)
+{
+	json_object_set_new(
+		answer, "status_as_of", probe_report_as_of(request->worker->shared->probe));
+	return answer;
 }
 
 /* GET /emails/{id} */
@@ -154,7 +163,9 @@ static void get_email(struct request *request, bool in_pool)
 	bytes = email_json_content_size(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		reply_printed(request, 200,
-			email_json_print(email_json_render(&email, any_state > 0), &email));
+			email_json_print(
+				add_as_of(request, email_json_render(&email, any_state > 0)),
+				&email));
 	store_email_clear(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		return;
@@ -235,7 +246,7 @@ void api_email_events(struct request *request)
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_page(&query, &page, &problem) == 0)
 		find_events(request, &page, data, &more, &problem);
-	reply_either(request, &problem, 200, list_json_render(data, more));
+	reply_either(request, &problem, 200, add_as_of(request, list_json_render(data, more)));
 }
 
 /* GET /emails */
@@ -345,5 +356,5 @@ void api_email_list(struct request *request)
 	store_email_list_free(&found.list);
 	free(search.to);
 	free(search.from);
-	reply_either(request, &problem, 200, list);
+	reply_either(request, &problem, 200, add_as_of(request, list));
 }

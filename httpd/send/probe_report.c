@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/store/row.h"
 
 /* How often an interval fits into the longest pause. */
 enum { SLOWEST = 4 };
@@ -63,7 +64,7 @@ static const struct {
 	[PROBE_CHANGED] = {.words = "something changes emails on their way to postern-milter",
 		.effect = "emails are refused as forgeries (ticket_mismatch)",
 		.hint = "have no other milter, and no rule of Postfix, change the Message-ID "
-			"before postern-milter is asked: postfix-conf/enable puts it first"},
+			"or From before postern-milter is asked: postfix-conf/enable puts it first"},
 	[PROBE_STUCK] = {.words = "Postfix's queue manager does not work",
 		.effect = "emails are taken, and wait in Postfix's queue",
 		.hint = "see Postfix's log for qmgr, and restart Postfix"},
@@ -181,6 +182,54 @@ const char *probe_finding_hint(enum probe_finding finding)
 }
 
 /*
+ * Who reads the log.
+ */
+
+static const struct {
+	const char *words;
+	const char *hint;
+} reader_faults[READER_FAULTS] = {
+	[READER_AWAY] = {"postern-events does not run", "start it, or see its log"},
+	[READER_FOREIGN] = {"postern-events is of another version, or its file of metrics is "
+			    "damaged",
+		"restart it"},
+	[READER_FAILING] = {"postern-events cannot read Postfix's log, or store what it says",
+		"see its log"},
+	[READER_BEHIND] = {"postern-events is behind with Postfix's log, or hangs", "see its log"},
+	[READER_MUTE] = {"Postfix's log tells nothing of messages that Postfix has taken",
+		"see whether the system's logger runs, and that postern-events reads the log that "
+		"Postfix writes (postern-events --check)"},
+};
+
+enum reader_fault reader_judge(
+	enum metrics_found found, const struct metrics_events *values, bool mute, int64_t now_us)
+{
+	int64_t well_us = values->read_to_end_us > values->process.start_us
+				  ? values->read_to_end_us
+				  : values->process.start_us;
+
+	if (found == METRICS_FOREIGN)
+		return READER_FOREIGN;
+	if (found != METRICS_LIVE)
+		return READER_AWAY;
+	if (values->failing)
+		return READER_FAILING;
+	if (now_us - well_us >= READER_BEHIND_US)
+		return READER_BEHIND;
+	return mute ? READER_MUTE : READER_WELL;
+}
+
+const char *reader_fault_words(enum reader_fault fault)
+{
+	return reader_faults[fault].words;
+}
+
+const char *reader_fault_hint(enum reader_fault fault)
+{
+	return reader_faults[fault].hint;
+}
+
+/*
  * The report.
  */
 
@@ -189,6 +238,7 @@ struct probe_report {
 	pthread_mutex_t mutex; /* of the outcome */
 	struct probe_outcome outcome;
 	_Atomic int64_t recorded_us; /* monotonic */
+	_Atomic int64_t read_us;
 };
 
 struct probe_report *probe_report_new(struct log *log)
@@ -238,22 +288,32 @@ void probe_report_set(
 		log_info(report->log, "probe_passed", "over", findings[before].words);
 }
 
-void probe_report_set_mute(struct probe_report *report, bool mute)
+void probe_report_set_read(struct probe_report *report, int64_t as_of_us)
 {
-	bool before;
+	atomic_store_explicit(&report->read_us, as_of_us, memory_order_relaxed);
+}
+
+json_t *probe_report_as_of(const struct probe_report *report)
+{
+	return row_json_time(atomic_load_explicit(&report->read_us, memory_order_relaxed));
+}
+
+void probe_report_set_reader(struct probe_report *report, enum reader_fault fault)
+{
+	enum reader_fault before;
 
 	pthread_mutex_lock(&report->mutex);
-	before = report->outcome.log_is_mute;
-	report->outcome.log_is_mute = mute;
+	before = report->outcome.reader;
+	report->outcome.reader = fault;
 	pthread_mutex_unlock(&report->mutex);
-	if (mute && !before)
-		log_error(report->log, "log_is_mute", "cause",
-			"Postfix's log tells nothing of messages that Postfix has taken", "effect",
-			"what becomes of emails is not known", "hint",
-			"see whether the system's logger runs, and that postern-events reads the "
-			"log that Postfix writes (postern-events --check)");
-	else if (before && !mute)
-		log_info(report->log, "log_speaks_again");
+	if (fault == before)
+		return;
+	if (fault)
+		log_error(report->log, "log_not_read", "cause", reader_faults[fault].words,
+			"effect", "what becomes of emails is not known", "hint",
+			reader_faults[fault].hint);
+	else
+		log_info(report->log, "log_read_again", "over", reader_faults[before].words);
 }
 
 void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes)

@@ -7,10 +7,12 @@
 #ifndef POSTERN_HTTPD_SEND_PROBE_REPORT_H
 #define POSTERN_HTTPD_SEND_PROBE_REPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/metrics/metrics.h"
 
 struct log;
 
@@ -24,7 +26,7 @@ enum probe_finding {
 	PROBE_PUT_OFF,    /* another milter, or a rule, puts them off or holds them */
 	PROBE_UNANSWERED, /* Postfix does not answer in time */
 	PROBE_UNASKED,    /* Postfix took it, and did not ask the milter */
-	PROBE_CHANGED,    /* the milter got it with another Message-ID */
+	PROBE_CHANGED,    /* the milter got it with another Message-ID or From */
 	PROBE_STUCK,      /* the queue manager does not take it */
 	PROBE_UNCHECKED,  /* emails go out, but mail of others is not checked */
 	PROBE_UNGUARDED,  /* all is well until the milter is away */
@@ -45,7 +47,7 @@ struct probe_facts {
 	bool overdue;        /* the time for an answer is up */
 	bool seen;           /* the milter was asked about it, */
 	bool others_seen;    /* or about an email that went after it */
-	bool changed;        /* it got another Message-ID */
+	bool changed;        /* it got another Message-ID or From */
 	const char *refusal; /* how it was stopped, in the log's words; NULL, "" */
 
 	/* Of the log: what it tells is waited for, and was told. */
@@ -99,13 +101,32 @@ const char *probe_finding_words(enum probe_finding finding);
 const char *probe_finding_effect(enum probe_finding finding);
 const char *probe_finding_hint(enum probe_finding finding);
 
+/* Why nobody learns from Postfix's log what becomes of emails. Emails go out all the
+ * same. */
+enum reader_fault {
+	READER_WELL,
+	READER_AWAY,    /* postern-events does not run */
+	READER_FOREIGN, /* what it tells of itself is of another version, or damaged */
+	READER_FAILING, /* it cannot read the log, or store what that says */
+	READER_BEHIND,  /* it has not come to the end of the log for READER_BEHIND_US */
+	READER_MUTE,    /* the log tells nothing of probes */
+	READER_FAULTS
+};
+#define READER_BEHIND_US INT64_C(45000000)
+/* mute: the log has told nothing of the last probes. */
+enum reader_fault reader_judge(
+	enum metrics_found found, const struct metrics_events *values, bool mute, int64_t now_us);
+/* In words, and what an admin does about it; NULL for READER_WELL. */
+const char *reader_fault_words(enum reader_fault fault);
+const char *reader_fault_hint(enum reader_fault fault);
+
 struct probe_outcome {
 	enum probe_finding finding;
 	int64_t since_us;         /* since when it is so */
 	int64_t at_us;            /* of the last probe that found it */
 	char cause[ERR_TEXT_MAX]; /* in words; "" while nothing is wrong */
-	bool log_is_mute;         /* Postfix's log tells nothing of probes */
-	char order[64];           /* the list in which another milter comes first; "" */
+	enum reader_fault reader;
+	char order[64]; /* the list in which another milter comes first; "" */
 	/* What Postfix takes by now, when clients are told of more; or 0. */
 	int64_t message_bytes;
 	/* Why postern.conf was not read anew, so that the settings of before
@@ -123,8 +144,13 @@ void probe_report_get(struct probe_report *report, struct probe_outcome *outcome
 /* A new outcome; what has changed is logged, once. */
 void probe_report_set(
 	struct probe_report *report, enum probe_finding finding, const char *cause, int64_t now_us);
-/* Whether the log tells of probes; the same. */
-void probe_report_set_mute(struct probe_report *report, bool mute);
+/* As of when the store knows what became of emails: all that Postfix's log had told
+ * by then; 0: it is not known. Answers have it as `status_as_of`; a new reference. */
+void probe_report_set_read(struct probe_report *report, int64_t as_of_us);
+json_t *probe_report_as_of(const struct probe_report *report);
+
+/* How the log is read; the same. */
+void probe_report_set_reader(struct probe_report *report, enum reader_fault fault);
 /* What Postfix's settings say; order may be NULL. */
 void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes);
 /* The settings were read anew; or why not, which others have logged. */

@@ -33,7 +33,8 @@
 
 enum {
 	GREET_MS = 10 * 1000,
-	IDLE_LOOK_US = 1000 * 1000,
+	LOOK_US = 1000 * 1000,
+	READER_GRACE_US = 5000 * 1000,
 	STAMP_SIZE = 320,
 };
 /* A clock that is set right may move by some seconds. */
@@ -74,9 +75,13 @@ struct prober {
 	bool learnt;
 	struct postfix_setup setup;
 
-	/* What the log tells. */
-	bool log_alive; /* somebody reads it */
-	bool by_log;    /* it alone has shown what is wrong */
+	/* What the log tells, and who reads it. */
+	struct metrics_events reader;
+	bool reader_lives;
+	int64_t reader_looked_us;
+	int64_t reader_well_us;
+	int64_t mute_us; /* the log tells nothing since then; 0: it does */
+	bool by_log;     /* it alone has shown what is wrong */
 	bool stuck;
 	char doubt[SECRET_TICKET_SIZE]; /* the oldest that it has not confirmed; "" */
 
@@ -93,6 +98,7 @@ struct prober {
 	char last[SECRET_TICKET_SIZE]; /* its ticket; "": none was sent */
 	char *refusal;
 	char *cause;
+	int64_t changed;   /* enum probe_change */
 	int64_t behind_us; /* the clock */
 	char *recipient;
 	struct buf message;
@@ -164,9 +170,10 @@ static char *cause_of(const struct prober *prober, enum probe_finding finding)
 	case PROBE_UNASKED:
 		return cause_unasked(prober);
 	case PROBE_CHANGED:
-		return mem_strdup(
-			"a message came to postern-milter with another Message-ID than it had: "
-			"another milter in front, or header_checks, changes it");
+		return mem_printf(
+			"a message came to postern-milter with another %s than it had: "
+			"another milter in front, or header_checks, changes it",
+			prober->changed == PROBE_OTHER_FROM ? "From" : "Message-ID");
 	case PROBE_STUCK:
 		return mem_strdup(
 			"Postfix took a message, and its queue manager (qmgr) does not begin with "
@@ -203,7 +210,7 @@ static bool conclude(struct prober *prober)
 	facts->others_seen = others_since(prober, prober->began_us);
 	facts->unchecked = prober->setup.unchecked != NULL;
 	facts->unguarded = prober->setup.unguarded != NULL;
-	facts->wait_for_log = prober->by_log && prober->through && prober->log_alive;
+	facts->wait_for_log = prober->by_log && prober->through && prober->reader_lives;
 	facts->stuck = prober->stuck;
 	finding = probe_judge(facts);
 	if (finding == PROBE_NONE)
@@ -274,34 +281,52 @@ static bool has_changed(struct prober *prober)
 	return changed;
 }
 
+/* One that is restarted is away for a moment. */
+static void look_at_reader(struct prober *prober, int64_t now_us)
+{
+	const struct worker_shared *shared = prober->worker->shared;
+	_cleanup_free_ char *path = metrics_path(shared->database_path, METRICS_EVENTS);
+	enum metrics_found found = metrics_read(path, METRICS_EVENTS, &prober->reader);
+	enum reader_fault fault;
+
+	if (prober->worker->conf->submission.probe_ms == 0)
+		prober->mute_us = 0;
+	fault = reader_judge(found, &prober->reader, prober->mute_us > 0, wall_us(prober));
+	prober->reader_lives = found == METRICS_LIVE;
+	/* One that has just started has not been there yet. */
+	if (prober->mute_us || prober->reader.read_to_end_us)
+		probe_report_set_read(shared->probe,
+			prober->mute_us ? prober->mute_us : prober->reader.read_to_end_us);
+	if (fault == READER_WELL)
+		prober->reader_well_us = now_us;
+	if (fault == READER_WELL || now_us - prober->reader_well_us >= READER_GRACE_US)
+		probe_report_set_reader(shared->probe, fault);
+}
+
 /* What the log has told of the probe. */
 static enum probe_log_finding ask_log(struct prober *prober, const struct probe *probe)
 {
-	const struct worker *worker = prober->worker;
-	_cleanup_free_ char *path = metrics_path(worker->shared->database_path, METRICS_EVENTS);
-	struct metrics_events values = {0};
 	struct postfix_news news = {0};
 
-	prober->log_alive = metrics_read(path, METRICS_EVENTS, &values) == METRICS_LIVE;
-	(void)store_postfix_news_get(worker->db, &news, NULL);
+	(void)store_postfix_news_get(prober->worker->db, &news, NULL);
 	return probe_log_judge(
-		&(struct probe_log){prober->log_alive, values.read_to_end_us, probe->seen_us,
-			probe->logged_us, probe->taken_us, news.taken_us},
+		&(struct probe_log){prober->reader_lives, prober->reader.read_to_end_us,
+			probe->seen_us, probe->logged_us,
+			probe->through ? probe->taken_us : probe->logged_us, news.taken_us},
 		probe_patience_us(interval_us(prober)));
 }
 
 /* The last probe, and before it the oldest that the log has not confirmed. */
 static void look_at_log(struct prober *prober, const struct probe *last)
 {
-	struct probe_report *report = prober->worker->shared->probe;
 	enum probe_log_finding finding = ask_log(prober, last);
 	struct probe probe;
 
 	prober->facts.taken = finding == PROBE_LOG_TAKEN;
 	if (last->logged_us)
-		probe_report_set_mute(report, false);
+		prober->mute_us = 0;
 	if (finding == PROBE_LOG_TAKEN || *last->refusal) {
-		prober->by_log = *last->refusal != '\0';
+		prober->by_log = last->through && *last->refusal;
 		prober->stuck = false;
 		prober->doubt[0] = '\0';
 		return;
@@ -312,11 +337,11 @@ static void look_at_log(struct prober *prober, const struct probe *last)
 		store_probe_get(prober->worker->db, prober->doubt, &probe, NULL) <= 0)
 		return;
 	finding = ask_log(prober, &probe);
+	if (finding == PROBE_LOG_MUTE)
+		prober->mute_us = probe.seen_us;
 	store_probe_clear(&probe);
 	if (finding == PROBE_LOG_TAKEN)
 		prober->doubt[0] = '\0';
-	else if (finding == PROBE_LOG_MUTE)
-		probe_report_set_mute(report, true);
 	else if (finding == PROBE_LOG_STUCK)
 		prober->by_log = prober->stuck = true;
 }
@@ -338,11 +363,13 @@ static void refresh(struct prober *prober)
 		return;
 	prober->facts.store_failed = false;
 	prober->facts.seen = probe.seen_us != 0;
-	prober->facts.changed = probe.changed && prober->facts.seen;
+	prober->changed = probe.changed;
+	prober->facts.changed = prober->facts.seen && (probe.changed == PROBE_OTHER_ID ||
+							      (probe.changed == PROBE_OTHER_FROM &&
+								      !prober->setup.rewrites));
 	free(prober->refusal);
 	prober->refusal = mem_strdup(probe.refusal);
-	if (probe.through)
-		look_at_log(prober, &probe);
+	look_at_log(prober, &probe);
 	store_probe_clear(&probe);
 }
 
@@ -383,7 +410,8 @@ static void write_message(struct prober *prober)
 	_cleanup_free_ char *message_id = ticket_message_id(prober->last);
 
 	buf_printf(&prober->message,
-		"From: postern-probe@%s\n"
+		"From: " TICKET_PROBE_FROM
+		"@%s\n"
 		"To: %s\n"
 		"Subject: Postern tries whether emails go out\n"
 		"Message-ID: %s\n"
@@ -570,8 +598,7 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 	const struct worker *worker = prober->worker;
 	bool changed;
 
-	if (worker->draining || worker->database_watch.gone ||
-		now_us - prober->looked_us < IDLE_LOOK_US)
+	if (worker->draining || worker->database_watch.gone || now_us - prober->looked_us < LOOK_US)
 		return;
 	prober->looked_us = now_us;
 	if (worker->conf->submission.probe_ms == 0)
@@ -591,11 +618,16 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 
 void prober_look(struct prober *prober)
 {
-	bool late = clock_monotonic_us() >= prober->deadline_us;
+	int64_t now_us = clock_monotonic_us();
+	bool late = now_us >= prober->deadline_us;
 
+	if (now_us - prober->reader_looked_us >= LOOK_US) {
+		prober->reader_looked_us = now_us;
+		look_at_reader(prober, now_us);
+	}
 	switch (prober->step) {
 	case IDLE:
-		look_while_idle(prober, clock_monotonic_us());
+		look_while_idle(prober, now_us);
 		break;
 	case LOOKING: /* has times of its own */
 		break;
@@ -631,6 +663,7 @@ struct prober *prober_new(struct worker *worker)
 
 	prober->worker = worker;
 	prober->stale = true;
+	prober->reader_well_us = clock_monotonic_us();
 	prober->added.run = on_probe_added;
 	return prober;
 }

@@ -43,7 +43,7 @@ def ids(httpd, query=""):
     answer = httpd.request("GET", "/emails" + query)
     assert answer.status_code == 200, answer.text
     page = answer.json()
-    assert set(page) == {"object", "has_more", "data"}
+    assert set(page) == {"object", "has_more", "data", "status_as_of"}
     assert page["object"] == "list"
     return [item["id"] for item in page["data"]], page["has_more"]
 
@@ -75,7 +75,7 @@ def test_item(box):
     [item] = company.httpd.request("GET", "/emails").json()["data"]
     assert set(item) == ITEM
     assert item == {name: whole[name] for name in ITEM}
-    assert set(whole) == ITEM | {"html", "text", "tags", "recipients"}
+    assert set(whole) == ITEM | {"html", "text", "tags", "recipients", "status_as_of"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from harness import Sandbox, wait_for
 from harness.admin import Admin, operator
 from harness.milter import CONTINUE, DISCARD, REJECT, TEMPFAIL, OtherMilter
-from harness.sandbox import METHOD, TREE, accepts
+from harness.sandbox import METHOD, TREE
 
 pytestmark = pytest.mark.submission
 
@@ -186,21 +186,23 @@ def clock_put_back(box):
 
 
 @contextmanager
-def httpd_without_rights(box):
+def without_rights(box, part):
     """As it is with a user of its own: root's rights to all files are gone."""
-    box.stop("httpd")
-    program = Path(box.env["POSTERN_CLI"]).with_name("postern-httpd")
-    with (box.dir / "log/httpd.log").open("a") as log:
-        httpd = subprocess.Popen(
+    box.stop(part)
+    program = Path(box.env["POSTERN_CLI"]).with_name(f"postern-{part}")
+    begun = re.compile("event=(start|listening)")
+    before = len(begun.findall(box.log(part)))
+    with (box.dir / f"log/{part}.log").open("a") as log:
+        process = subprocess.Popen(
             ["setpriv", "--bounding-set=-dac_override,-dac_read_search", program, "-c",
              box.config], stdout=log, stderr=log)
     try:
-        wait_for("httpd", lambda: accepts(box.url.removeprefix("http://")))
+        wait_for(part, lambda: len(begun.findall(box.log(part))) > before)
         yield
     finally:
-        httpd.terminate()
-        httpd.wait(60)
-        box.start("httpd")
+        process.terminate()
+        process.wait(60)
+        box.start(part)
 
 
 NOT_ASKED = "Postfix does not ask postern-milter"
@@ -272,6 +274,10 @@ if SMTP:
         "a milter in front changes the Message-ID": (
             lambda box: other_milter(box, CONTINUE, behind=False, message_id="<x@other.test>"),
             "something changes emails", "submission", "another Message-ID"),
+        "header_checks replace From": (
+            lambda box: main_cf(
+                box, "header_checks=regexp:{ {/^From:/ REPLACE From: all@corp.test} }"),
+            "something changes emails", "submission", "another From"),
         "the line of transport_maps lost": (
             lambda box: main_cf(box, "transport_maps="), UNGUARDED, "submission",
             "does not have mail to postern.invalid wait"),
@@ -398,7 +404,7 @@ def test_httpd_is_not_in_the_group_postdrop(shared, admin):
     """It may not look into Postfix's folder public."""
     wait_until_good(shared, admin)
     failed = len(events(shared, "probe_failed"))
-    with httpd_without_rights(shared):
+    with without_rights(shared, "httpd"):
         wait_for("/readyz to tell", lambda: NO_EMAIL in readyz(shared).text)
         need = wait_for("the overview to tell", lambda: needs(admin).get("submission"))
         assert "Permission denied" in need["text"] and "postfix-conf/check" in need["text"]
@@ -412,11 +418,13 @@ def test_httpd_is_not_in_the_group_postdrop(shared, admin):
 def test_a_socket_that_is_for_postfix_alone(shared, admin):
     """httpd may not open it; that Postfix may, a probe shows."""
     wait_until_good(shared, admin)
-    with mode(shared, "queue/postern/milter.sock", 0o060), httpd_without_rights(shared):
+    with mode(shared, "queue/postern/milter.sock", 0o060), without_rights(shared, "httpd"):
         wait_until_good(shared, admin)
-        wait_for("the milter to be well", lambda: "Postfix asks postern-milter"
-                 in health(admin)["milter"]["text"])
         assert health(admin)["milter"]["ok"] and not needs(admin)
+        # What Postfix may not open either is told once.
+        with mode(shared, "queue/postern/milter.sock", 0o000):
+            wait_for("the overview to tell", lambda: "submission" in needs(admin))
+            assert set(needs(admin)) == {"submission"}
 
 
 @pytest.mark.submission("smtp")
@@ -540,24 +548,87 @@ def test_postfix_takes_less_than_clients_are_told(shared, admin):
 
 
 @pytest.mark.submission("smtp")
-def test_a_log_that_tells_nothing(shared, admin):
-    wait_until_good(shared, admin)
-    mute = len(events(shared, "log_is_mute"))
-    with master_cf(shared, "-M#", "postlog/unix-dgram"):
-        need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
-        assert need["level"] == "problem"
-        assert "tells nothing of messages that Postfix has taken" in need["text"]
-        assert metric(admin, 'postern_part_up{part="events"}') == 0
-        assert "hint=" in wait_for("the log to tell",
-                                   lambda: events(shared, "log_is_mute")[mute:])[0]
-        assert readyz(shared).status_code == 200  # emails go out all the same
+def test_networks_that_are_left_out_on_purpose(own_box):
+    """An exception says so: nothing is unchecked that is not meant to be."""
+    box = own_box("--set", "submission.probe_interval=1s", "--set",
+                  "milter.internal_hosts=127.0.0.0/8 10.0.0.0/8 !10.9.0.0/16",
+                  "--postconf", "mynetworks=127.0.0.0/8 10.0.0.0/8 10.9.0.0/16")
+    wait_until_good(box, operator(box))
+    assert not events(box, "probe_failed")
+
+
+def wait_until_log_unread(box, admin, cause):
+    """Emails go out all the same, so load balancers are not told."""
+    wait_for("/readyz to tell", lambda: cause in readyz(box).text)
+    assert readyz(box).status_code == 503
+    need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
+    assert need["level"] == "problem"
+    for word in (cause, "Effect: what became of emails since", "Cure: "):
+        assert word in need["text"]
+    assert metric(admin, 'postern_part_up{part="events"}') == 0
+    line = events(box, "log_not_read")[-1]
+    assert cause in line and "effect=" in line and "hint=" in line
+    assert api_status(box) == 200
+
+
+def wait_until_log_read(box, admin):
+    wait_for("/readyz to be calm", lambda: readyz(box).status_code == 200)
     wait_for("the overview to be calm", lambda: "events" not in needs(admin))
-    assert events(shared, "log_speaks_again")
+    assert metric(admin, 'postern_part_up{part="events"}') == 1
+    assert len(events(box, "log_not_read")) == len(events(box, "log_read_again"))
+
+
+@pytest.mark.submission("smtp")
+@pytest.mark.parametrize("rule", ["header_checks=", "header_checks=regexp:{ {/^X-Y:/ WARN} }"])
+def test_a_log_that_tells_nothing(shared, admin, rule):
+    """Also where probes are not shown to the milters behind ours."""
+    wait_until_good(shared, admin)
+    with main_cf(shared, rule):
+        with master_cf(shared, "-M#", "postlog/unix-dgram"):
+            wait_until_log_unread(shared, admin, "Postfix's log tells nothing of messages")
+        wait_until_log_read(shared, admin)
+
+
+@pytest.mark.submission("smtp")
+def test_a_log_that_cannot_be_read(own_box):
+    """Postfix made it anew, for root alone: while it is read, and at the start."""
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    log = box.dir / "log/postfix.log"
+    with without_rights(box, "events"):
+        wait_until_log_read(box, admin)
+        log.rename(log.with_name("postfix.log.1"))
+        log.touch(0o000)
+        postfix(box, "postfix", "reload")
+        wait_until_log_unread(box, admin, "postern-events cannot read Postfix's log")
+        log.chmod(0o644)
+        wait_until_log_read(box, admin)
+    box.stop("events")
+    log.chmod(0o000)
+    with without_rights(box, "events"):  # which ends at once
+        wait_until_log_unread(box, admin, "postern-events does not run")
+        log.chmod(0o644)
+    wait_until_log_read(box, admin)
 
 
 def health(admin):
     parts = admin.ok("GET", "/admin/health")["parts"]
     return {part["name"]: part for part in parts}
+
+
+def status_times(box):
+    """As of when each route that tells what became of emails knows it."""
+    client = box.httpd()
+    email_id = client.send({"from": "hello@example.com", "to": "b@dst.test", "text": "x"})
+    form = {"headers": {"Authorization": None}, "auth": ("api", client.key)}
+    answers = [
+        client.request("GET", "/emails?limit=1"), client.request("GET", f"/emails/{email_id}"),
+        client.request("GET", f"/emails/{email_id}/events"),
+        client.request("GET", "/v3/example.com/events", **form),
+        client.request("GET", "/v3/example.com/stats/total?event=delivered", **form)]
+    assert [answer.status_code for answer in answers] == [200] * 5
+    return [answer.json()["status_as_of"] for answer in answers]
 
 
 @pytest.mark.submission("smtp")
@@ -568,11 +639,9 @@ def test_events_that_do_not_run(own_box):
     wait_for("the log to be read", lambda: health(admin)["events"]["ok"])
     assert "events" not in needs(admin)
     box.stop("events")
-    need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
-    assert need["level"] == "problem" and "postern-events does not run" in need["text"]
-    assert metric(admin, 'postern_part_up{part="events"}') == 0
+    wait_until_log_unread(box, admin, "postern-events does not run")
     assert metric(admin, 'postern_up{program="postern-events"}') == 0
-    assert readyz(box).status_code == 200  # emails go out all the same
+    asked = status_times(box)
     email_id = box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
     box.sink.find(to="a@dst.test")
     # As it is two minutes later.
@@ -580,11 +649,16 @@ def test_events_that_do_not_run(own_box):
     for said in (box.cli("email", "show", email_id)["answer"],
                  admin.ok("GET", f"/admin/emails/{email_id}")["answer"]):
         assert "what happened since is not known here" in said, said
+    assert status_times(box) == asked and len(set(asked)) == 1 and asked[0]
+    assert asked[0] < box.httpd().read(email_id)["created_at"]
     box.start("events")
     wait_for("the overview to be calm", lambda: "events" not in needs(admin))
     wait_for("the delivery to be known", lambda: box.cli(
         "email", "show", email_id)["answer"].startswith("Yes: delivered"))
     assert "not known here" not in box.cli("email", "show", email_id)["answer"]
+    wait_for("news of the log", lambda: all(at > asked[0] for at in status_times(box)))
+    known = box.httpd().read(email_id)
+    assert known["status_as_of"] > known["recipients"][0]["updated_at"]
 
 
 @pytest.mark.submission("smtp")

@@ -13,7 +13,7 @@ scenario("a client without an Internet address", function()
 end)
 
 scenario("other hosts pass untouched", function()
-	for _, address in ipairs({"192.0.2.1", "11.1.2.3"}) do
+	for _, address in ipairs({"192.0.2.1", "11.1.2.3", "10.9.2.3"}) do
 		deliver(claim, untouched, nil, address)
 	end
 end)

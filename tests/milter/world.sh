@@ -10,7 +10,7 @@ make_world() {
 database = $dir/postern.db
 [milter]
 socket = $dir/m.sock
-internal_hosts = 127.0.0.0/8 10.0.0.0/8
+internal_hosts = 127.0.0.0/8 10.0.0.0/8 !10.9.0.0/16
 [log]
 level = debug
 END

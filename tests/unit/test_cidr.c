@@ -85,6 +85,43 @@ static void test_membership(void **state)
 				cases[i].in);
 }
 
+/* What is excepted is not in the list, whatever the order; other lists have no
+ * exceptions. */
+static void test_exceptions(void **state)
+{
+	static const char text[] = "!10.9.0.0/16 10.0.0.0/8, ::/0 !2001:db8::/32 192.0.2.1";
+	static const struct {
+		const char *address;
+		bool in;
+		const char *network;
+		bool named;
+	} cases[] = {
+		{"10.8.255.255", true, "10.8.0.0/16", true},
+		{"10.9.0.1", false, "10.9.1.0/24", true},
+		{"::ffff:10.9.0.1", false, "11.0.0.0/8", false},
+		{"2001:db8::1", false, "2001:db8::/48", true},
+		{"2001:db9::1", true, "0.0.0.0/0", false},
+		{"192.0.2.1", true, "192.0.2.0/31", false},
+	};
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(cidr_list_parse_excepting(text, &list, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_cidr_list_ struct cidr_list one = CIDR_LIST_INIT;
+
+		assert_int_equal(cidr_list_parse(cases[i].network, &one, NULL), 0);
+		if (cidr_list_has_text(&list, cases[i].address) != cases[i].in ||
+			cidr_list_names(&list, &one.items[0]) != cases[i].named)
+			fail_msg("%s, %s", cases[i].address, cases[i].network);
+	}
+	assert_int_equal(cidr_list_parse_excepting("10.0.0.0/8 !here", &list, &err), -1);
+	assert_non_null(strstr(err.text, "\"!here\": it is no IPv4"));
+	assert_int_equal(cidr_list_parse("!10.0.0.0/8", &list, NULL), -1);
+	assert_int_equal(cidr_list_parse_peers("!10.0.0.0/8", &list, NULL), -1);
+}
+
 static void test_faults(void **state)
 {
 	/* The faulty item of each list. */
@@ -171,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_membership),
+		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_other_peers),
 		cmocka_unit_test(test_texts),

@@ -33,7 +33,7 @@ static const struct {
 	const char *main_cf;
 	const char *master_cf;
 	const char *unchecked, *unguarded, *order; /* in it; NULL: none */
-	bool lacks_smtpd, lacks_local, changes;
+	bool lacks_smtpd, lacks_local, changes, rewrites;
 } cases[] = {
 	{.main_cf = ""},
 	{"smtpd_milters =", .unchecked = "smtpd_milters in main.cf lacks", .lacks_smtpd = true},
@@ -73,8 +73,13 @@ static const struct {
 		.unchecked = "mynetworks in main.cf has 10.0.0.0/8"},
 	{.main_cf = "mynetworks = !10.0.0.1, 192.168.1.0/24, [::ffff:127.0.0.0]/104"},
 	{.main_cf = "mynetworks = 127.0.0.1 cidr:/nonexistent"},
+	/* left out on purpose */
+	{.main_cf = "mynetworks = 127.0.0.1 172.16.0.0/12 172.16.3.0/24"},
+	{"mynetworks = 172.0.0.0/8", .unchecked = "mynetworks in main.cf has 172.0.0.0/8"},
 	{"always_bcc = a@b.test", .changes = true},
 	{"header_checks = regexp:{ {/x/ WARN} }", .changes = true},
+	{"canonical_maps = inline:{a=b}", .rewrites = true},
+	{"sender_canonical_maps = inline:{a=b}", .rewrites = true},
 	{"", "pickup unix n - y 60 1 pickup\n  -o receive_override_options=no_milters\n",
 		.unchecked = "pickup/unix/receive_override_options"},
 	{"", "cleanup unix n - y - 0 cleanup\n  -o non_smtpd_milters=\n",
@@ -108,7 +113,7 @@ static void test_rows(void **state)
 	char folder[] = "/tmp/postfix_setup.XXXXXX";
 	_cleanup_free_ char *main_cf = NULL, *master_cf = NULL;
 	const struct postfix_setup_ours ours = {folder, "/var/spool/postfix/postern/milter.sock",
-		"127.0.0.0/8 [::1]/128 192.168.1.0/24",
+		"127.0.0.0/8 [::1]/128 192.168.1.0/24 !172.16.0.0/12",
 		"0123456789abcdef0123456789abcdef@postern.invalid"};
 
 	(void)state;
@@ -126,7 +131,8 @@ static void test_rows(void **state)
 		same(i, setup.order, cases[i].order);
 		assert_true(setup.lacks_smtpd == cases[i].lacks_smtpd &&
 			    setup.lacks_local == cases[i].lacks_local &&
-			    setup.changes == cases[i].changes);
+			    setup.changes == cases[i].changes &&
+			    setup.rewrites == cases[i].rewrites);
 		assert_string_equal(setup.host, "mx.test");
 		assert_string_equal(setup.queue, "/var/spool/postfix");
 		assert_string_equal(setup.folder, folder);

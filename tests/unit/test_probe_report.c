@@ -150,6 +150,41 @@ static void test_log(void **state)
 			fail_msg("row %zu", i);
 }
 
+/* Who reads the log: its file of metrics, and what the log tells. */
+static void test_reader(void **state)
+{
+	static const struct {
+		enum metrics_found found;
+		int64_t start_us, read_to_end_us, failing;
+		bool mute;
+		enum reader_fault fault;
+	} cases[] = {
+		{METRICS_LIVE, 0, 100, 0, false, READER_WELL},
+		{METRICS_LIVE, 0, 100, 0, true, READER_MUTE},
+		{METRICS_LIVE, 0, 100, 1, true, READER_FAILING},
+		{METRICS_LIVE, 100, 0, 0, false, READER_WELL},
+		{METRICS_LIVE, 0, 99, 0, true, READER_BEHIND},
+		{METRICS_LIVE, 99, 0, 0, false, READER_BEHIND},
+		{METRICS_LIVE, 99, 0, 1, false, READER_FAILING},
+		{METRICS_ENDED, 100, 100, 1, true, READER_AWAY},
+		{METRICS_MISSING, 100, 100, 0, false, READER_AWAY},
+		{METRICS_FOREIGN, 100, 100, 0, false, READER_FOREIGN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct metrics_events values = {.read_to_end_us = cases[i].read_to_end_us,
+			.process.start_us = cases[i].start_us,
+			.failing = cases[i].failing};
+		enum reader_fault fault = reader_judge(
+			cases[i].found, &values, cases[i].mute, 99 + READER_BEHIND_US);
+
+		if (fault != cases[i].fault)
+			fail_msg("row %zu", i);
+		assert_true((fault == READER_WELL) == (reader_fault_hint(fault) == NULL));
+	}
+}
+
 /* What was found is told to all alike. */
 static void test_report(void **state)
 {
@@ -165,11 +200,12 @@ static void test_report(void **state)
 	assert_true(outcome.since_us == 5 && outcome.at_us == 6);
 	assert_string_equal(outcome.cause, "it is still away");
 	probe_report_set(report, PROBE_PASSED, "", 7);
-	probe_report_set_mute(report, true);
+	probe_report_set_reader(report, READER_MUTE);
 	probe_report_set_setup(report, "smtpd_milters", 10);
 	probe_report_set_reload(report, "line 1");
 	probe_report_get(report, &outcome);
-	assert_true(outcome.since_us == 7 && outcome.log_is_mute && outcome.message_bytes == 10);
+	assert_true(outcome.since_us == 7 && outcome.reader == READER_MUTE &&
+		    outcome.message_bytes == 10);
 	assert_string_equal(outcome.order, "smtpd_milters");
 	assert_string_equal(outcome.reload_error, "line 1");
 	assert_true(probe_report_recorded_us(report) == 0);
@@ -186,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_reader),
 		cmocka_unit_test(test_report),
 	};
 

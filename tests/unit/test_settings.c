@@ -149,6 +149,7 @@ static void test_good_texts(void **state)
 		{"milter", "socket_mode", "660"},
 		{"milter", "internal_hosts", ""},
 		{"milter", "internal_hosts", "10.0.0.0/8, ::1"},
+		{"milter", "internal_hosts", "10.0.0.0/8 !10.9.0.0/16"},
 		{"milter", "local_domains", ""},
 		{"milter", "local_domains", "Example.com, localhost a_b.test"},
 	};

@@ -27,17 +27,20 @@ static void test_a_probe_is_seen(void **state)
 	assert_true(probe.seen_us == 0);
 	assert_string_equal(probe.queue_id, "");
 	store_probe_clear(&probe);
-	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", true, NOW_US + 1, NULL), 1);
+	assert_int_equal(
+		store_probe_see(temp->db, ticket, "4F2A", PROBE_OTHER_FROM, NOW_US + 1, NULL), 1);
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	assert_string_equal(probe.ticket, ticket);
 	assert_true(probe.created_us == NOW_US && probe.seen_us == NOW_US + 1);
 	assert_string_equal(probe.queue_id, "4F2A");
-	assert_true(probe.changed && probe.logged_us == 0 && probe.taken_us == 0);
+	assert_true(
+		probe.changed == PROBE_OTHER_FROM && probe.logged_us == 0 && probe.taken_us == 0);
 	store_probe_clear(&probe);
 	assert_int_equal(store_probe_get(temp->db, other, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	store_probe_clear(&probe);
-	assert_int_equal(store_probe_see(temp->db, "no ticket", "4F2A", false, NOW_US, NULL), 0);
+	assert_int_equal(
+		store_probe_see(temp->db, "no ticket", "4F2A", PROBE_SAME, NOW_US, NULL), 0);
 	assert_int_equal(store_probe_get(temp->db, "no ticket", &probe, NULL), 0);
 }
 
@@ -54,7 +57,7 @@ static void test_what_the_log_tells(void **state)
 	assert_int_equal(store_probe_taken(temp->db, through, 6, NULL), 1);
 	assert_int_equal(store_probe_refused(temp->db, through, "5.7.1", NULL), 1);
 	/* By our own milter. */
-	assert_int_equal(store_probe_see(temp->db, discarded, "4F2A", false, 4, NULL), 1);
+	assert_int_equal(store_probe_see(temp->db, discarded, "4F2A", PROBE_SAME, 4, NULL), 1);
 	assert_int_equal(store_probe_refused(temp->db, discarded, "discard", NULL), 0);
 	assert_int_equal(store_probe_get(temp->db, through, &probe, NULL), 1);
 	assert_true(probe.logged_us == 5 && probe.taken_us == 6);
@@ -74,7 +77,7 @@ static void see(struct temp_db *temp, int64_t at_us, bool logged)
 	char ticket[SECRET_TICKET_SIZE];
 
 	OK(store_probe_add(temp->db, at_us, true, ticket, &why));
-	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", false, at_us + 1, NULL), 1);
+	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", PROBE_SAME, at_us + 1, NULL), 1);
 	if (logged)
 		assert_int_equal(store_probe_logged(temp->db, ticket, at_us + 2, NULL), 1);
 }
