@@ -60,7 +60,7 @@ static int open_database(struct call *call, struct err *err)
 	enum verb_access access = call->arguments->verb->access;
 	int version;
 
-	if (access == VERB_NO_DATABASE)
+	if (access == VERB_NO_DATABASE || access == VERB_DIAGNOSES)
 		return 0;
 	if (db_open(call->conf->store.database, modes[access], &call->db, err) < 0)
 		return -1;
@@ -215,12 +215,16 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 	};
 	bool follows = verb->shape == VERB_FOLLOWS;
 	struct shown shown = {arguments, out};
+	struct err refused = ERR_INIT;
 	int result = -1;
 
 	if (secret_init() < 0)
 		return err_set(err, ERR_TEMPORARY, "the system has no random numbers to give");
-	if (conf_load(arguments->conf_path, &conf, err) < 0)
-		return -1;
+	if (conf_load(arguments->conf_path, &conf, &refused) < 0) {
+		if (verb->access != VERB_DIAGNOSES)
+			return err_copy(err, &refused);
+		call.refused = refused.text;
+	}
 	call.conf = conf;
 	if (verb->shape == VERB_ROWS && verb->access == VERB_READS) {
 		report->flush = flush_rows;
@@ -255,6 +259,7 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 	struct arguments arguments;
 	struct report report;
 	struct err err = ERR_INIT;
+	int status;
 
 	if (arguments_parse(argc, argv, &arguments, &err) < 0)
 		return refuse_use(&arguments, errors, &err);
@@ -271,6 +276,7 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 		err = report.failure;
 		complain(errors, &err);
 	}
+	status = err.code == ERR_NONE ? report.status : err_info(err.code)->exit_status;
 	report_clear(&report);
-	return err_info(err.code)->exit_status;
+	return status;
 }

@@ -30,8 +30,9 @@ struct following {
 /* What a verb has at hand while it runs. */
 struct call {
 	const struct arguments *arguments;
-	const struct conf *conf;
-	struct db *db; /* as the row's access says; else NULL */
+	const struct conf *conf; /* NULL: refused, of VERB_DIAGNOSES alone, */
+	const char *refused;     /* for this reason */
+	struct db *db;           /* as the row's access says; else NULL */
 	int64_t now_us;
 	struct following *following; /* of VERB_FOLLOWS */
 };
@@ -158,5 +159,9 @@ extern const struct verb cmd_db_backup;
 extern const struct verb cmd_db_restore;
 
 extern const struct verb cmd_config;
+
+extern const struct verb cmd_setup;
+extern const struct verb cmd_doctor;
+extern const struct verb cmd_status;
 
 #endif

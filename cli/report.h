@@ -80,6 +80,7 @@ struct report {
 	/* The first of several things that did not work, which does not keep
 	 * the others from being reported; else ERR_NONE. */
 	struct err failure;
+	int status; /* the exit status when nothing failed */
 };
 
 /* Starts a report; end it with report_clear(). */

@@ -58,6 +58,9 @@ const struct verb *const verbs[] = {
 	&cmd_db_backup,
 	&cmd_db_restore,
 	&cmd_config,
+	&cmd_setup,
+	&cmd_doctor,
+	&cmd_status,
 	NULL,
 };
 
@@ -96,6 +99,12 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_THROUGH] = {"through", NULL, NULL, false},
 	[OPTION_NEW] = {"new", NULL, NULL, false},
 	[OPTION_FORCE] = {"force", NULL, NULL, false},
+	[OPTION_FIX] = {"fix", NULL, NULL, false},
+	[OPTION_QUIET] = {"quiet", NULL, NULL, false},
+	[OPTION_POSTFIX] = {"postfix", "DIR", NULL, false},
+	[OPTION_UNDO] = {"undo", NULL, NULL, false},
+	[OPTION_SUBMISSION] = {"submission", "METHOD", NULL, false},
+	[OPTION_USER] = {"user", "LOGIN", NULL, false},
 };
 
 bool verbs_has_noun(const char *noun)

@@ -56,6 +56,12 @@ enum verb_option_id {
 	OPTION_THROUGH,
 	OPTION_NEW,
 	OPTION_FORCE,
+	OPTION_FIX,
+	OPTION_QUIET,
+	OPTION_POSTFIX,
+	OPTION_UNDO,
+	OPTION_SUBMISSION,
+	OPTION_USER,
 	OPTIONS
 };
 
@@ -70,6 +76,7 @@ struct verb_option {
 /* What a verb does with the database. */
 enum verb_access {
 	VERB_NO_DATABASE,
+	VERB_DIAGNOSES, /* opens nothing; settings that are refused do not keep it from running */
 	VERB_READS,
 	VERB_READS_ANY, /* whatever its schema, if it is ours */
 	VERB_WRITES,    /* runs inside one transaction */

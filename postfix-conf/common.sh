@@ -182,7 +182,8 @@ raw_value_of() {
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-c | -s | -p | --submission | --service)
+		-c | -s | -p | --submission | --service | --domain | --policy | --name | \
+			--user | --to)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
 			read_value "$1" "$2"
 			shift
@@ -190,6 +191,23 @@ read_options() {
 		--reload)
 			[ -n "${reload_works:-}" ] || wrong_usage "what is $1?"
 			reload=yes
+			;;
+		--dry-run)
+			[ -n "${dry_run_works:-}${setup_works:-}" ] ||
+				wrong_usage "what is $1?"
+			dry_run=yes mode=dry-run
+			;;
+		--yes)
+			[ -n "${setup_works:-}" ] || wrong_usage "what is $1?"
+			yes=yes
+			;;
+		--undo)
+			[ -n "${setup_works:-}" ] || wrong_usage "what is $1?"
+			mode=undo
+			;;
+		--rows)
+			[ -n "${rows_work:-}" ] || wrong_usage "what is $1?"
+			rows=yes
 			;;
 		-h | --help)
 			usage
@@ -206,6 +224,16 @@ read_value() {
 	-c*) config=$2 ;;
 	-s*) socket=$2 socket_given=yes ;;
 	-p*) settings=$2 ;;
+	--domain* | --policy* | --name* | --user* | --to*)
+		[ -n "${setup_works:-}" ] || wrong_usage "what is $1?"
+		case $1 in
+		--domain) domain=$2 ;;
+		--policy) policy=$2 ;;
+		--name) company=$2 ;;
+		--user) user=$2 ;;
+		--to) to=$2 ;;
+		esac
+		;;
 	--service*)
 		[ -n "${reload_works:-}" ] || wrong_usage "what is $1?"
 		services="$services$2

@@ -99,15 +99,16 @@ static void test_bad_lines(void **state)
 		{"--json", "a command is missing"},
 		{"compny",
 			"there is no command \"compny\", but company, domain, exempt, key, "
-			"email, stats, held, probe, user, token, audit, db, config; did "
-			"you mean company?"},
+			"email, stats, held, probe, user, token, audit, db, config, setup, "
+			"doctor, status; did you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, remove; did you mean list?"},
 		{"company list --jsn", "there is no option --jsn; did you mean --json?"},
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, exempt, "
-			"key, email, stats, held, probe, user, token, audit, db, config"},
+			"key, email, stats, held, probe, user, token, audit, db, config, "
+			"setup, doctor, status"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense", "company has no \"nonsense\", but add, list, remove"},
 		{"company add", "NAME is missing"},

@@ -1,0 +1,182 @@
+/*
+ * cmd_doctor: `postern doctor`, which looks for what is wrong, says what it means
+ * and what mends it, and mends what is safe to mend.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/cmd.h"
+#include "cli/doctor.h"
+#include "core/base/mem.h"
+#include "core/base/program.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
+
+enum { CHECK, RESULT, TEXT, MEANS, MEND, SAFE };
+
+static const struct column columns[] = {
+	[CHECK] = {"check", "CHECK", COLUMN_TEXT},
+	[RESULT] = {"result", "RESULT", COLUMN_TEXT},
+	[TEXT] = {"text", "TEXT", COLUMN_TEXT},
+	[MEANS] = {"means", "MEANS", COLUMN_TEXT},
+	[MEND] = {"mend", "MEND", COLUMN_TEXT},
+	[SAFE] = {"safe", "SAFE", COLUMN_FLAG},
+	{0},
+};
+
+enum {
+	LABEL = 9,
+	MEND_MS = 60 * 1000,
+	SETTLE_MS = 2000, /* what was restarted needs a moment */
+};
+
+/* Wrapped behind the label on a terminal, else in one line. */
+static void print_labelled(struct buf *out, const char *label, const char *text)
+{
+	size_t start = out->len;
+
+	visible_add_wrapped(out, text, LABEL, isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
+	memcpy(out->data + start, label, strlen(label));
+}
+
+static void print_finding(const struct doctor_finding *finding, struct buf *out)
+{
+	static const char *const labels[] = {
+		[DOCTOR_GOOD] = "good:",
+		[DOCTOR_UNKNOWN] = "unknown:",
+		[DOCTOR_WARNING] = "warning:",
+		[DOCTOR_WRONG] = "WRONG:",
+	};
+	_cleanup_free_ char *mend = doctor_mend_words(finding);
+
+	print_labelled(out, labels[finding->result], finding->text);
+	if (finding->result < DOCTOR_WARNING)
+		return;
+	print_labelled(out, "", finding->row->means);
+	if (mend) {
+		_cleanup_free_ char *line = mem_printf("To mend it: %s", mend);
+
+		print_labelled(out, "", line);
+	}
+}
+
+static void report_finding(const struct doctor_finding *finding, struct report *report)
+{
+	_cleanup_free_ char *mend = doctor_mend_words(finding);
+
+	report_add_row(report);
+	report_text(report, CHECK, finding->row->name);
+	report_text(report, RESULT, doctor_result_name(finding->result));
+	report_text(report, TEXT, finding->text);
+	if (finding->result >= DOCTOR_WARNING) {
+		report_text(report, MEANS, finding->row->means);
+		report_text(report, MEND, mend);
+	}
+	report_number(report, SAFE, doctor_mend_is_safe(finding));
+}
+
+static void tell(const struct call *call, const struct doctor *doctor, struct report *report)
+{
+	bool quiet = call_option(call, OPTION_QUIET) != NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	size_t counts[DOCTOR_WRONG + 1] = {0};
+
+	for (size_t i = 0; i < doctor->n; i++) {
+		const struct doctor_finding *finding = &doctor->findings[i];
+
+		counts[finding->result]++;
+		if (quiet && finding->result < DOCTOR_WARNING)
+			continue;
+		report_finding(finding, report);
+		print_finding(finding, &text);
+	}
+	if (!quiet)
+		buf_printf(&text, "%zu wrong, %zu warnings, %zu unknown, %zu good\n",
+			counts[DOCTOR_WRONG], counts[DOCTOR_WARNING], counts[DOCTOR_UNKNOWN],
+			counts[DOCTOR_GOOD]);
+	if (text.len) {
+		text.data[text.len - 1] = '\0'; /* the note ends its last line */
+		report_note(report, "%s", buf_str(&text));
+	}
+	report->status = counts[DOCTOR_WRONG] ? 2 : counts[DOCTOR_WARNING] ? 1 : 0;
+}
+
+/* Runs each safe command once; how many did what they should. */
+static size_t mend(const struct doctor *doctor)
+{
+	_cleanup_strv_ struct strv done = STRV_INIT;
+	size_t mended = 0;
+
+	for (size_t i = 0; i < doctor->n; i++) {
+		const struct doctor_finding *finding = &doctor->findings[i];
+		_cleanup_free_ char *words = doctor_mend_words(finding);
+		_cleanup_buf_ struct buf output = BUF_INIT;
+		struct err err = ERR_INIT;
+
+		if (!doctor_mend_is_safe(finding) || strv_has(&done, words))
+			continue;
+		strv_add(&done, words);
+		if (program_output(finding->mend.items, MEND_MS, &output, &err) == 0) {
+			fprintf(stderr, "postern: ran: %s\n", words);
+			mended++;
+		} else {
+			fprintf(stderr, "postern: %s: %s\n", words, err.text);
+		}
+	}
+	return mended;
+}
+
+static int run(const struct call *call, struct report *report, struct err *err)
+{
+	const char *config = call_option(call, OPTION_POSTFIX);
+	struct conf *conf = call->conf ? conf_copy(call->conf) : conf_default();
+	struct doctor doctor = {
+		.conf_path = call->arguments->conf_path,
+		.conf = conf,
+		.refused = call->refused,
+		.postfix = config ? config : conf->submission.postfix_config,
+		.now_us = call->now_us,
+		.is_root = geteuid() == 0,
+	};
+
+	(void)err;
+	doctor_find_installation(&doctor);
+	postconf_find_milter_socket(conf, NULL);
+	doctor_run(&doctor);
+	if (call_option(call, OPTION_FIX) && mend(&doctor) > 0) {
+		doctor_clear(&doctor);
+		usleep(SETTLE_MS * 1000);
+		doctor_run(&doctor);
+	}
+	tell(call, &doctor, report);
+	doctor_clear(&doctor);
+	conf_free(conf);
+	return 0;
+}
+
+const struct verb cmd_doctor = {
+	.noun = "doctor",
+	.access = VERB_DIAGNOSES,
+	.shape = VERB_LINES,
+	.columns = columns,
+	.options = {{OPTION_FIX, false,
+			    "Runs the commands that cannot make mail worse, and looks again."},
+		{OPTION_QUIET, false, "Tells warnings and faults alone, for cron(8)."},
+		{OPTION_POSTFIX, false,
+			"The configuration folder of the Postfix that is meant. Without this that "
+			"of submission.postfix_config."}},
+	.help = "Looks for what keeps mail from being sent, checked, recorded or followed: at "
+		"Postfix's settings, the daemons, their rights, sockets and units, the disks, the "
+		"clock, the database and what waits. A message that nobody gets goes in by each "
+		"way, sendmail(1), SMTP and port 25, and shows whether the milter is asked. What "
+		"is wrong is told with what it means for mail and the command that mends it. "
+		"Exits with 0 when all is well, with 1 when there are warnings, with 2 when "
+		"something is wrong. With --json: an array of check, result (good, unknown, "
+		"warning, wrong), text, means, mend and safe. As another user than root it sees "
+		"less, and sends nothing.",
+	.run = run,
+};

@@ -1,0 +1,425 @@
+/*
+ * doctor_host: the daemons, their units, sockets and rights, the disks and the
+ * clock.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "cli/doctor.h"
+#include "cli/process.h"
+#include "core/base/buf.h"
+#include "core/base/cidr.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/socket.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/db/db_file.h"
+
+enum {
+	RESTARTS_MANY = 3,
+	SYNCS = 20,
+	SYNC_BYTES = 4096,
+	SYNC_SLOW_US = 20 * 1000,
+	HEALTH_S = 10,
+	DISK_PERCENT = 5,
+};
+#define DISK_BYTES (INT64_C(1024) * 1024 * 1024)
+
+static const char *const daemons[] = {"postern-milter", "postern-httpd", "postern-events"};
+
+/* Whether the groups of a process, or of its user, have the one of the file. */
+static bool process_has_group(pid_t pid, gid_t wanted)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%ld/status", (long)pid);
+	FILE *file = fopen(path, "re");
+	char line[4096];
+	bool has = file == NULL;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *at = line, *word;
+
+		if (!str_starts(line, "Groups:") && !str_starts(line, "Gid:"))
+			continue;
+		strsep(&at, ":");
+		while ((word = strsep(&at, " \t\n")) != NULL) {
+			int64_t gid;
+
+			has |= str_int(word, 0, UINT32_MAX, &gid) == 0 && (gid_t)gid == wanted;
+		}
+	}
+	if (file)
+		fclose(file);
+	return has;
+}
+
+static void look_at_groups(struct doctor *doctor, const char *name, pid_t pid, uid_t uid)
+{
+	const char *group_name = doctor->parameters[POSTFIX_GROUP];
+	const struct group *group = group_name ? getgrnam(group_name) : NULL;
+
+	if (group == NULL || uid == 0 || process_has_group(pid, group->gr_gid))
+		return;
+	doctor_say(doctor, "groups", DOCTOR_WRONG,
+		"%s (process %ld) is not in the group %s, by which mail is handed to Postfix", name,
+		(long)pid, group_name);
+	if (doctor->has_units)
+		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+}
+
+static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
+{
+	_cleanup_free_ char *folder = mem_printf("/proc/%ld", (long)pid);
+	bool replaced = false;
+	_cleanup_free_ char *program = process_program(pid, &replaced);
+	struct stat info;
+
+	if (program && replaced) {
+		doctor_say(doctor, "program", DOCTOR_WARNING,
+			"%s (process %ld) runs a program that was replaced since", name, (long)pid);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", name, NULL);
+	}
+	if (stat(folder, &info) < 0)
+		return;
+	if (info.st_uid == 0 && doctor->is_installed)
+		doctor_say(doctor, "rights", DOCTOR_WRONG,
+			"%s (process %ld) runs as root: its unit has User=postern", name,
+			(long)pid);
+	if (!str_eq(name, "postern-milter"))
+		look_at_groups(doctor, name, pid, info.st_uid);
+}
+
+/* NAME=VALUE in lines; a new string. */
+static char *property(const char *lines, const char *name)
+{
+	_cleanup_free_ char *start = mem_printf("%s=", name);
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	strv_split(&list, lines, '\n');
+	for (size_t i = 0; i < list.n; i++)
+		if (str_starts(list.items[i], start))
+			return mem_strdup(list.items[i] + strlen(start));
+	return mem_strdup("");
+}
+
+static void look_at_unit(struct doctor *doctor, const char *name)
+{
+	_cleanup_free_ char *said = doctor_output("systemctl", "show", "-p",
+		"LoadState,UnitFileState,ActiveState,NRestarts,Before,ProtectHome", name, NULL);
+	_cleanup_free_ char *loaded = property(said ? said : "", "LoadState");
+	_cleanup_free_ char *enabled = property(said ? said : "", "UnitFileState");
+	_cleanup_free_ char *active = property(said ? said : "", "ActiveState");
+	_cleanup_free_ char *restarts = property(said ? said : "", "NRestarts");
+	_cleanup_free_ char *before = property(said ? said : "", "Before");
+	const char *queue = doctor->parameters[POSTFIX_QUEUE];
+	int64_t n = 0;
+
+	if (!str_eq(loaded, "loaded")) {
+		doctor_say(doctor, "boot", DOCTOR_WRONG, "systemd has no unit %s", name);
+		return;
+	}
+	if (!str_starts(enabled, "enabled")) {
+		doctor_say(doctor, "boot", DOCTOR_WRONG, "%s is not started at boot", name);
+		doctor_mend(doctor, "systemctl", "enable", name, NULL);
+	} else {
+		doctor_say(doctor, "boot", DOCTOR_GOOD, "%s is started at boot", name);
+	}
+	if (!str_eq(active, "active") && str_eq(name, "postern-milter")) {
+		doctor_say(doctor, "milter", DOCTOR_WRONG, "%s is %s", name, active);
+		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+	}
+	if (str_int(restarts, 0, INT32_MAX, &n) == 0 && n >= RESTARTS_MANY)
+		doctor_say(doctor, "restarts", DOCTOR_WARNING,
+			"systemd has started %s again %" PRId64 " times: journalctl -u %s", name, n,
+			name);
+	if (str_eq(name, "postern-milter") && strstr(before, "postfix@-.service") == NULL)
+		doctor_say(doctor, "boot_order", DOCTOR_WARNING,
+			"%s is not started before Postfix: its unit lacks "
+			"Before=postfix@-.service",
+			name);
+	if (queue && (str_starts(queue, "/usr/") || str_starts(queue, "/etc/") ||
+			     str_starts(queue, "/home/") || str_starts(queue, "/root/")))
+		doctor_say(doctor, "sandbox", DOCTOR_WRONG,
+			"Postfix's queue %s is where %s may not write: systemctl edit %s, with "
+			"ReadWritePaths=%s, and ProtectHome=no below /home",
+			queue, name, name, queue);
+}
+
+/* As postfix-conf/enable makes it. */
+static void look_at_folder(struct doctor *doctor)
+{
+	const char *queue = doctor->parameters[POSTFIX_QUEUE];
+	_cleanup_free_ char *folder = queue ? mem_printf("%s/postern", queue) : NULL;
+	const struct passwd *owner = queue ? getpwnam(doctor->parameters[POSTFIX_OWNER]) : NULL;
+	gid_t group = owner ? owner->pw_gid : 0;
+	const struct group *entry = owner ? getgrgid(group) : NULL;
+	const struct passwd *user;
+	struct stat info;
+
+	if (entry == NULL || !str_starts(doctor->conf->milter.socket, folder) ||
+		stat(folder, &info) < 0)
+		return;
+	user = doctor->is_installed ? getpwnam("postern") : getpwuid(info.st_uid);
+	if (user && info.st_uid == user->pw_uid && info.st_gid == group &&
+		(info.st_mode & 07750) == 02750 && (info.st_mode & 022) == 0) {
+		doctor_say(
+			doctor, "folder", DOCTOR_GOOD, "%s is for the milter and Postfix", folder);
+		return;
+	}
+	doctor_say(doctor, "folder", DOCTOR_WRONG,
+		"%s belongs to %u:%u with mode %04o, not to %s:%s with 2750", folder,
+		(unsigned)info.st_uid, (unsigned)info.st_gid, (unsigned)info.st_mode & 07777,
+		user ? user->pw_name : "postern", entry->gr_name);
+	doctor_mend(doctor, "install", "-d", "-o", user ? user->pw_name : "postern", "-g",
+		entry->gr_name, "-m", "2750", folder, NULL);
+}
+
+/* Splits host:port, [v6]:port; false for a socket of the file system. */
+static bool split_listen(const char *listen, char **host_r, const char **port_r)
+{
+	const char *colon = strrchr(listen, ':');
+	bool bracketed = listen[0] == '[';
+
+	if (colon == NULL || str_starts(listen, "unix:"))
+		return false;
+	*host_r = bracketed && colon > listen + 2
+			  ? mem_dup(listen + 1, (size_t)(colon - listen - 2))
+			  : mem_dup(listen, (size_t)(colon - listen));
+	*port_r = colon + 1;
+	return true;
+}
+
+static void look_at_listener(
+	struct doctor *doctor, const char *listen, const char *setting, const char *what)
+{
+	_cleanup_free_ char *host = NULL;
+	const char *port;
+
+	if (str_empty(listen) || !split_listen(listen, &host, &port))
+		return;
+	if (cidr_is_loopback(host))
+		doctor_say(doctor, "listen", DOCTOR_GOOD, "%s listens on this host alone (%s)",
+			what, listen);
+	else
+		doctor_say(doctor, "listen", DOCTOR_WRONG,
+			"%s listens on %s by plain HTTP: let %s be on loopback, with a proxy that "
+			"does TLS in front",
+			what, listen, setting);
+}
+
+static int connect_to(const char *listen)
+{
+	const struct timeval timeout = {.tv_sec = HEALTH_S};
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
+	_cleanup_free_ char *host = NULL;
+	const char *port;
+	int fd = -1;
+
+	if (!split_listen(listen, &host, &port)) {
+		if (socket_connect(listen + strlen("unix:"), SOCK_STREAM, &fd) != 0)
+			return -1;
+	} else if (getaddrinfo(host, port, &hints, &found) == 0) {
+		fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) < 0) {
+			close(fd);
+			fd = -1;
+		}
+		freeaddrinfo(found);
+	}
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	return fd;
+}
+
+/* What httpd has found by itself. */
+static void look_at_health(struct doctor *doctor)
+{
+	static const char request[] =
+		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	char answer[4096];
+	size_t len = 0;
+	ssize_t n;
+	const char *body;
+	int fd = connect_to(doctor->conf->http.listen);
+
+	if (fd < 0)
+		return; /* that it is away another row says */
+	if (write(fd, request, strlen(request)) == (ssize_t)strlen(request))
+		while (len < sizeof(answer) - 1 &&
+			(n = read(fd, answer + len, sizeof(answer) - 1 - len)) > 0)
+			len += (size_t)n;
+	close(fd);
+	answer[len] = '\0';
+	body = strstr(answer, "\r\n\r\n");
+	if (str_starts(answer, "HTTP/1.1 200"))
+		doctor_say(doctor, "health", DOCTOR_GOOD, "postern-httpd is ready");
+	else if (body && str_starts(answer, "HTTP/1.1 503"))
+		doctor_say(
+			doctor, "health", DOCTOR_WRONG, "postern-httpd is not ready: %s", body + 4);
+	else
+		doctor_say(doctor, "health", DOCTOR_WRONG,
+			"%s gives no answer in %d s to GET /readyz", doctor->conf->http.listen,
+			HEALTH_S);
+}
+
+static void look_at_disk(struct doctor *doctor, const char *folder, const char *what)
+{
+	struct statvfs disk;
+	int64_t left, inodes;
+
+	if (statvfs(folder, &disk) < 0 || disk.f_blocks == 0)
+		return;
+	left = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+	inodes = disk.f_files ? (int64_t)(disk.f_favail * 100 / disk.f_files) : 100;
+	if (disk.f_bavail * 100 / disk.f_blocks < DISK_PERCENT || left < DISK_BYTES ||
+		inodes < DISK_PERCENT)
+		doctor_say(doctor, "disk", DOCTOR_WRONG,
+			"%s (%s) has %" PRId64 " MiB left, %" PRId64 "%%, and %" PRId64
+			"%% of its files: make room",
+			folder, what, left / (1024 * 1024),
+			(int64_t)(disk.f_bavail * 100 / disk.f_blocks), inodes);
+	else
+		doctor_say(doctor, "disk", DOCTOR_GOOD, "%s (%s) has %" PRId64 " MiB left", folder,
+			what, left / (1024 * 1024));
+}
+
+/* What smtpd(8) and pickup(8) want to have, see postconf(5), queue_minfree. */
+static void look_at_minfree(struct doctor *doctor)
+{
+	const char *queue = doctor->parameters[POSTFIX_QUEUE];
+	struct statvfs disk;
+	int64_t size = 0, minfree = 0, left;
+
+	if (statvfs(queue, &disk) < 0)
+		return;
+	str_int(doctor->parameters[POSTFIX_SIZE], 0, INT64_MAX / 3, &size);
+	str_int(doctor->parameters[POSTFIX_MINFREE], 0, INT64_MAX, &minfree);
+	if (minfree < size * 3 / 2)
+		minfree = size * 3 / 2;
+	left = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+	if (left < minfree)
+		doctor_say(doctor, "minfree", DOCTOR_WRONG,
+			"%s has %" PRId64 " MiB left, and Postfix wants %" PRId64
+			" (queue_minfree, 1.5 times message_size_limit)",
+			queue, left / (1024 * 1024), minfree / (1024 * 1024));
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void look_at_sync(struct doctor *doctor)
+{
+	_cleanup_free_ char *folder = db_file_folder(doctor->conf->store.database);
+	_cleanup_free_ char *path = mem_printf("%s/.doctor-XXXXXX", folder);
+	static const char block[SYNC_BYTES];
+	int64_t times_us[SYNCS];
+	size_t n = 0;
+	int file = mkostemp(path, O_CLOEXEC);
+
+	if (file < 0)
+		return;
+	unlink(path);
+	for (; n < SYNCS; n++) {
+		int64_t began_us = clock_monotonic_us();
+
+		if (write(file, block, sizeof(block)) != sizeof(block) || fdatasync(file) < 0)
+			break;
+		times_us[n] = clock_monotonic_us() - began_us;
+	}
+	close(file);
+	if (n < SYNCS)
+		return;
+	qsort(times_us, n, sizeof(times_us[0]), compare_times);
+	if (times_us[n / 2] > SYNC_SLOW_US)
+		doctor_say(doctor, "sync", DOCTOR_WARNING,
+			"the disk of %s takes %" PRId64 " ms to keep 4 KB: %" PRId64
+			" commits a second at most",
+			folder, times_us[n / 2] / 1000, SECOND_US / times_us[n / 2]);
+	else
+		doctor_say(doctor, "sync", DOCTOR_GOOD,
+			"the disk of %s keeps 4 KB in %" PRId64 ".%" PRId64 " ms", folder,
+			times_us[n / 2] / 1000, times_us[n / 2] / 100 % 10);
+}
+
+static void look_at_clock(struct doctor *doctor)
+{
+	struct timex state = {0};
+	int result = adjtimex(&state);
+
+	if (result < 0)
+		doctor_say(doctor, "time", DOCTOR_UNKNOWN, "the clock's state cannot be read");
+	else if (result == TIME_ERROR)
+		doctor_say(doctor, "time", DOCTOR_WARNING, "the clock is not synchronized");
+	else
+		doctor_say(doctor, "time", DOCTOR_GOOD, "the clock is synchronized");
+}
+
+/* The file that postern-events reads, if it was rotated away under it. */
+static void look_at_log_file(struct doctor *doctor, pid_t events)
+{
+	_cleanup_free_ char *list = mem_printf("/proc/%ld/fd", (long)events);
+
+	for (int fd = 3; events && fd < 64; fd++) {
+		_cleanup_free_ char *link = mem_printf("%s/%d", list, fd);
+		char target[4096];
+		ssize_t len = readlink(link, target, sizeof(target) - 1);
+
+		target[len > 0 ? len : 0] = '\0';
+		if (!str_starts(target, "/") || strstr(target, "log") == NULL ||
+			strstr(target, " (deleted)") == NULL)
+			continue;
+		doctor_say(doctor, "log", DOCTOR_WRONG,
+			"postern-events reads a log that was removed: %s", target);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
+	}
+}
+
+void doctor_look_at_host(struct doctor *doctor)
+{
+	_cleanup_free_ char *store = db_file_folder(doctor->conf->store.database);
+
+	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
+		struct process process;
+		pid_t pid = 0;
+
+		if (process_find(daemons[i], doctor->conf->store.database, &process)) {
+			pid = process.pid;
+			look_at_process(doctor, daemons[i], pid);
+		}
+		if (doctor->has_units)
+			look_at_unit(doctor, daemons[i]);
+		if (str_eq(daemons[i], "postern-events"))
+			look_at_log_file(doctor, pid);
+	}
+	look_at_listener(
+		doctor, doctor->conf->http.listen, "http.listen", "the interface for programs");
+	look_at_listener(doctor, doctor->conf->admin.listen, "admin.listen", "the dashboard");
+	look_at_health(doctor);
+	look_at_disk(doctor, store, "the store");
+	if (!doctor->briefly)
+		look_at_sync(doctor);
+	look_at_clock(doctor);
+	if (doctor->parameters[POSTFIX_QUEUE] == NULL)
+		return;
+	look_at_disk(doctor, doctor->parameters[POSTFIX_QUEUE], "Postfix's queue");
+	look_at_minfree(doctor);
+	look_at_folder(doctor);
+}

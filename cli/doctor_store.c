@@ -1,0 +1,178 @@
+/*
+ * doctor_store: the database, and what waits.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/doctor.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/db/db_file.h"
+#include "core/postfix/postfix_queue.h"
+#include "core/store/store_email.h"
+#include "core/store/store_event.h"
+#include "core/store/store_held.h"
+
+#define MIB (INT64_C(1024) * 1024)
+enum { CHECKED_MIB = 256, WAL_MIB = 256, STAGED_S = 3600 };
+
+/* Of what SQLite keeps, whose it has to be. */
+static void look_at_owner(struct doctor *doctor)
+{
+	static const char *const ends[] = {"", "-wal", "-shm"};
+	const char *database = doctor->conf->store.database;
+	_cleanup_free_ char *folder = db_file_folder(database);
+	struct stat of_folder, info;
+	bool good = true;
+
+	if (stat(folder, &of_folder) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		_cleanup_free_ char *file = mem_printf("%s%s", database, ends[i]);
+
+		if (stat(file, &info) < 0)
+			continue;
+		if (info.st_uid != of_folder.st_uid) {
+			_cleanup_free_ char *owner = mem_printf(
+				"%u:%u", (unsigned)of_folder.st_uid, (unsigned)of_folder.st_gid);
+
+			doctor_say(doctor, "owner", DOCTOR_WRONG,
+				"%s does not belong to the owner of its folder: a command was run "
+				"as another user",
+				file);
+			doctor_mend(doctor, "chown", owner, file, NULL);
+			good = false;
+		}
+		if (info.st_mode & 07) {
+			doctor_say(doctor, "secrets", DOCTOR_WRONG,
+				"%s has mode %o: everybody may read it", file,
+				(unsigned)info.st_mode & 07777);
+			doctor_mend(doctor, "chmod", "o-rwx", file, NULL);
+			good = false;
+		}
+		if (i == 1 && info.st_size > WAL_MIB * MIB)
+			doctor_say(doctor, "wal", DOCTOR_WARNING,
+				"%s has %" PRId64 " MiB: a program that reads holds it open", file,
+				(int64_t)info.st_size / MIB);
+	}
+	if (good)
+		doctor_say(doctor, "owner", DOCTOR_GOOD,
+			"the database belongs to the owner of its folder");
+}
+
+static void look_at_integrity(struct doctor *doctor)
+{
+	struct err err = ERR_INIT;
+	struct stat info;
+
+	if (stat(doctor->conf->store.database, &info) < 0)
+		return;
+	if (info.st_size > CHECKED_MIB * MIB)
+		doctor_say(doctor, "integrity", DOCTOR_UNKNOWN,
+			"the database has %" PRId64 " MiB, and is only checked by postern db check",
+			(int64_t)info.st_size / MIB);
+	else if (db_check(doctor->db, &err) < 0)
+		doctor_say(doctor, "integrity", DOCTOR_WRONG, "%s", err.text);
+	else
+		doctor_say(doctor, "integrity", DOCTOR_GOOD, "the database is sound");
+}
+
+static void look_at_emails(struct doctor *doctor)
+{
+	struct email_waiting waiting;
+	int64_t held;
+
+	if (store_email_waiting(doctor->db, NULL, doctor->now_us - STAGED_S * SECOND_US,
+		    doctor->now_us - DAY_US, &waiting, NULL) == 0) {
+		if (waiting.staged)
+			doctor_say(doctor, "staged", DOCTOR_WARNING,
+				"emails that have waited for the milter for over an hour: %" PRId64,
+				waiting.staged);
+		if (waiting.lost)
+			doctor_say(doctor, "staged", DOCTOR_WARNING,
+				"emails of the last day that never came to the milter, and are "
+				"not in Postfix's queue any more: %" PRId64,
+				waiting.lost);
+	}
+	if (store_held_count(doctor->db, &held, NULL) == 0 && held > 0)
+		doctor_say(doctor, "held", DOCTOR_WARNING,
+			"messages that the rules had Postfix hold: %" PRId64, held);
+}
+
+static int count_waiting(void *arg, struct queue_item *item, struct err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < item->reasons.n; i++)
+		if (strstr(item->reasons.items[i], "postern-milter is not in charge")) {
+			++*(int64_t *)arg;
+			break;
+		}
+	return 0;
+}
+
+/* Those that Postfix did not ask the milter about. */
+static void look_at_queue(struct doctor *doctor)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	int64_t waiting = 0;
+
+	if (!doctor->is_root || postfix_queue_open(doctor->conf, &queue, NULL) < 0 ||
+		postfix_queue_each(queue, count_waiting, &waiting, NULL) < 0 || waiting == 0)
+		return;
+	doctor_say(doctor, "staged", DOCTOR_WRONG,
+		"messages in Postfix's queue that wait to be taken to the milter: %" PRId64,
+		waiting);
+	doctor_mend(doctor, "postern", "held", "release", "--waiting", NULL);
+}
+
+static void mend_log(struct doctor *doctor)
+{
+	if (doctor->has_units)
+		doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
+}
+
+static void look_at_log(struct doctor *doctor)
+{
+	struct log_state state;
+	char since[CLOCK_TEXT_SIZE];
+
+	if (store_log_state(doctor->db, &state, NULL) < 0)
+		return;
+	if (state.mute_us) {
+		clock_iso8601(state.mute_us, since);
+		doctor_say(doctor, "log", DOCTOR_WRONG,
+			"Postfix's log tells nothing of its mail since %s: is syslog running?",
+			since);
+	} else if (state.end_us == 0) {
+		doctor_say(doctor, "log", DOCTOR_UNKNOWN,
+			"postern-events has not read Postfix's log to its end yet");
+	} else if (!log_state_is_current(&state, doctor->now_us)) {
+		doctor_say(doctor, "log", DOCTOR_WRONG,
+			"postern-events is %" PRId64 " minutes behind Postfix's log",
+			(doctor->now_us - state.end_us) / SECOND_US / 60);
+		mend_log(doctor);
+	} else {
+		doctor_say(doctor, "log", DOCTOR_GOOD, "Postfix's log is read to its end");
+	}
+	if (state.gaps)
+		doctor_say(doctor, "log", DOCTOR_WARNING,
+			"parts of Postfix's log that are missing: %" PRId64
+			"; what became of emails then is looked for in the queue",
+			state.gaps);
+}
+
+void doctor_look_at_store(struct doctor *doctor)
+{
+	look_at_owner(doctor);
+	if (doctor->db == NULL)
+		return;
+	if (!doctor->briefly)
+		look_at_integrity(doctor);
+	look_at_emails(doctor);
+	look_at_queue(doctor);
+	look_at_log(doctor);
+}

@@ -1,0 +1,329 @@
+"""postern doctor finds what is broken, row by row, and mends what is safe to mend."""
+
+import configparser
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from harness import Sandbox, wait_for
+from harness.milter import OtherMilter
+from harness.sandbox import BUILD, TREE
+from test_postfix_conf_probe import Changed
+
+pytestmark = pytest.mark.submission("sendmail")
+
+CLI = TREE / BUILD / "postern"
+
+# What is so in every sandbox: its daemons are root's, and nothing was learnt.
+OF_SANDBOX = {"rights", "learnt", "message_size", "time", "disk", "sync"}
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Sandbox() as box:
+        yield box
+
+
+@pytest.fixture
+def changed(box):
+    changed = Changed(box)
+    yield changed
+    changed.undo()
+
+
+def run(box, *words, config=None, **more):
+    return subprocess.run([CLI, "-c", config or box.config, "doctor", *words],
+                          capture_output=True, text=True, timeout=300, check=False, **more)
+
+
+def doctor(box, *words, config=None):
+    """What it finds, and its exit status."""
+    done = run(box, "--json", *words, config=config)
+    found = json.loads(done.stdout)
+    worst = {"wrong": 2, "warning": 1}
+    assert done.returncode == max((worst.get(row["result"], 0) for row in found), default=0)
+    return found
+
+
+def faults(found, check):
+    return [row for row in found if row["check"] == check and row["result"] in ("wrong", "warning")]
+
+
+def fault(found, check, text):
+    rows = [row for row in faults(found, check) if text in row["text"]]
+    assert rows, [row for row in found if row["result"] in ("wrong", "warning")]
+    assert rows[0]["means"]
+    return rows[0]
+
+
+@contextlib.contextmanager
+def copy_of(box, tmp_path, **settings):
+    """Settings of their own, that differ by these: {"http.listen": ...}."""
+    conf = configparser.RawConfigParser()
+    conf.read(box.config)
+    for name, value in settings.items():
+        section, _, key = name.partition("__")
+        if not conf.has_section(section):
+            conf.add_section(section)
+        conf.set(section, key, str(value))
+    config = tmp_path / "postern.conf"
+    with config.open("w") as file:
+        conf.write(file)
+    yield config
+
+
+def test_nothing_is_found_on_a_healthy_system(box):
+    found = doctor(box)
+    assert [row for row in found if row["result"] in ("warning", "wrong")
+            and row["check"] not in OF_SANDBOX] == []
+    assert "the milter is asked about mail by sendmail(1)" in [row["text"] for row in found]
+    assert {"httpd", "health", "integrity", "owner", "relay", "networks", "reload", "folder"} <= {
+        row["check"] for row in found if row["result"] == "good"}
+
+
+def test_people_read_it(box):
+    done = run(box)
+    assert "good:    postern-httpd is ready\n" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1].endswith(" good")
+    quiet = run(box, "--quiet").stdout
+    assert "good:" not in quiet and "unknown:" not in quiet
+
+
+# What main.cf says, the check that finds it, a part of its text, and what mends it.
+SETTINGS = [
+    ("smtpd_milters =", "smtpd_milters", "lacks unix:", "postern setup"),
+    ("non_smtpd_milters =", "non_smtpd_milters", "lacks unix:", "postern setup"),
+    ("smtpd_milters = { unix:postern/milter.sock, default_action=accept }", "default_action",
+     "default_action is accept", "postern setup"),
+    ("smtpd_milters = unix:postern/milter.sock, unix:postern/milter.sock", "smtpd_milters",
+     "more than once", "postern setup"),
+    ("transport_maps =", "tickets", "transport_maps lacks", "postern setup"),
+    ("milter_protocol = 4", "milter_protocol", "is 4", "postconf -X milter_protocol"),
+    ("receive_override_options = no_milters", "no_milters", "no_milters", None),
+    ("smtpd_milter_maps = cidr:{ {127.0.0.0/8 DISABLE} }", "milter_maps", "127.0.0.1", None),
+    ("header_checks = regexp:{ {/^X-Postern/ REJECT no} }", "header_checks",
+     "has REJECT for the field X-Postern-Email-Id", None),
+    ("canonical_maps = regexp:{ {/./ all@x.test} }", "tickets", "canonical_maps takes tickets",
+     "postern setup"),
+    ("internal_mail_filter_classes = bounce", "internal_mail", "bounce",
+     "postconf -X internal_mail_filter_classes"),
+    ("authorized_submit_users = nobody", "submit_users", "leaves out", None),
+    ("message_size_limit = 1000000", "message_size", "message_size_limit is 1000000",
+     "postconf -e message_size_limit="),
+    ("mynetworks = 0.0.0.0/0", "networks", "0.0.0.0/0", None),
+    ("mynetworks = 127.0.0.0/8 198.51.0.0/16", "networks", "198.51.0.0/16", None),
+    ("smtpd_relay_restrictions = permit", "relay", "lets strangers", None),
+    ("maximal_queue_lifetime = 1h", "lifetime", "is 1h", "postconf -X maximal_queue_lifetime"),
+    ("smtp_generic_maps = inline:{hello@example.com=x@place.test}", "signed_fields",
+     "changes hello@example.com into x@place.test", None),
+    ("smtp_header_checks = regexp:{ {/^From:.*example/ REPLACE From: x@place.test} }",
+     "signed_fields", "has REPLACE", None),
+    ("queue_minfree = 9000000000000000", "minfree", "Postfix wants", None),
+    ("content_filter = smtp:[127.0.0.1]:1", "no_milters", "content_filter", None),
+]
+
+
+@pytest.mark.parametrize("line, check, text, mend", SETTINGS,
+                         ids=[f"{row[1]}-{i}" for i, row in enumerate(SETTINGS)])
+def test_a_setting_of_postfix(box, changed, line, check, text, mend):
+    changed.main_cf(line)
+    row = fault(doctor(box), check, text)
+    assert (row["mend"] or "").startswith(mend or ""), row
+    assert mend is None or row["mend"]
+    assert not row["safe"]
+    changed.undo()
+    assert not [row for row in faults(doctor(box), check) if text in row["text"]]
+
+
+def test_a_service_with_milters_of_its_own(box, changed):
+    changed.master_cf("syslog_name=postfix/postern" if "postfix/postern" in changed.before[1]
+                      else "cleanup    unix  n  -  y  -     0  cleanup", "-o non_smtpd_milters=")
+    assert fault(doctor(box), "services", "has its own non_smtpd_milters")
+
+
+def test_postfix_was_not_reloaded(box, changed):
+    main_cf = box.dir / "postfix/main.cf"
+    wait_for("a process that is older", lambda: time.time() > main_cf.stat().st_mtime + 3)
+    now = time.time() + 5
+    os.utime(main_cf, (now, now))
+    row = fault(doctor(box), "reload", "was changed after")
+    assert row["mend"] == "postfix reload"
+
+
+def test_a_signer_that_mail_passes_by(box, changed):
+    with OtherMilter() as other:
+        name = other.name
+        ours = "unix:postern/milter.sock"
+        signer = f"{{ {name}, default_action=accept }}"
+        # By its name it is one.
+        changed.main_cf(f"smtpd_milters = {ours}, inet:localhost:8891",
+                        f"non_smtpd_milters = {ours}, {signer}")
+        found = doctor(box)
+    assert fault(found, "signer", "non_smtpd_milters lacks it")
+
+
+def test_another_instance(box, changed, tmp_path):
+    (tmp_path / "main.cf").write_text("compatibility_level = 3.6\n")
+    (tmp_path / "master.cf").write_text("")
+    changed.main_cf(f"multi_instance_directories = {tmp_path}")
+    assert fault(doctor(box), "instances", str(tmp_path))
+
+
+def test_postfix_is_stopped(box):
+    box.stop("postfix")
+    try:
+        found = doctor(box)
+    finally:
+        box.start("postfix")
+    assert fault(found, "postfix", "not running")["mend"] == "postfix start"
+
+
+def test_the_chroot_has_another_resolver(box):
+    folder = box.dir / "queue/etc"
+    existed = folder.exists()
+    folder.mkdir(exist_ok=True)
+    copy = folder / "resolv.conf"
+    before = copy.read_bytes() if copy.exists() else None
+    copy.write_text("nameserver 192.0.2.1\n")
+    try:
+        assert fault(doctor(box), "resolver", "differs")
+    finally:
+        if before is None:
+            copy.unlink()
+        else:
+            copy.write_bytes(before)
+        if not existed:
+            folder.rmdir()
+
+
+def test_the_folder_of_the_socket_is_mended(box):
+    folder = box.dir / "queue/postern"
+    folder.chmod(0o700)
+    try:
+        row = fault(doctor(box), "folder", "with mode 0700")
+        assert row["safe"] and row["mend"].startswith("install -d -o ")
+        found = doctor(box, "--fix")
+        assert not faults(found, "folder")
+    finally:
+        folder.chmod(0o2750)
+
+
+def test_a_milter_that_was_stopped_goes_on(box):
+    pid = box.pid("milter")
+    box.kill("milter", signal.SIGSTOP)
+    try:
+        row = fault(doctor(box), "milter", "does not answer")
+        assert row["safe"] and row["mend"] == f"kill -CONT {pid}"
+        done = run(box, "--fix")
+        assert f"ran: kill -CONT {pid}" in done.stderr
+        assert "does not answer" not in done.stdout
+    finally:
+        box.kill("milter", signal.SIGCONT)
+
+
+def test_a_daemon_is_dead(box):
+    box.stop("httpd")
+    box.stop("events")
+    try:
+        found = doctor(box)
+    finally:
+        box.start("events")
+        box.start("httpd")
+    assert fault(found, "httpd", "is not running")
+    assert fault(found, "events", "is not running")
+
+
+@pytest.mark.parametrize("name, value, check, text", [
+    ("http__listen", "0.0.0.0:8587", "listen", "http.listen"),
+    ("admin__listen", "[::]:8588", "listen", "admin.listen"),
+    ("submission__sendmail", "/bin/true", "sendmail", "is /"),
+    ("submission__sendmail", "/nonexistent", "sendmail", "is missing"),
+    ("milter__socket", "/tmp/other.sock", "settings", "but Postfix asks"),
+    ("store__database", "/nonexistent/postern.db", "database", "/nonexistent"),
+    ("http__nonsense", "1", "settings", "nonsense"),
+])
+def test_a_setting_of_postern(box, tmp_path, name, value, check, text):
+    with copy_of(box, tmp_path, **{name: value}) as config:
+        if check == "settings" and name == "milter__socket":
+            # That is what the socket in main.cf is compared with.
+            found = json.loads(run(box, "--json", config=config).stdout)
+            assert [row for row in found if row["result"] == "wrong"]
+        else:
+            assert fault(doctor(box, config=config), check, text)
+
+
+def a_store(box, tmp_path):
+    """A copy of the database, and settings for it."""
+    database = tmp_path / "postern.db"
+    box.cli("db", "backup", str(database))
+    return database, copy_of(box, tmp_path, store__database=database)
+
+
+def test_a_database_of_somebody_else(box, tmp_path):
+    database, settings = a_store(box, tmp_path)
+    shutil.chown(database, "daemon", "daemon")
+    with settings as config:
+        row = fault(doctor(box, config=config), "owner", "does not belong")
+        assert row["safe"] and row["mend"].startswith("chown ")
+        assert not faults(doctor(box, "--fix", config=config), "owner")
+    assert database.stat().st_uid == tmp_path.stat().st_uid
+
+
+def test_a_database_that_all_may_read(box, tmp_path):
+    database, settings = a_store(box, tmp_path)
+    database.chmod(0o644)
+    with settings as config:
+        row = fault(doctor(box, config=config), "secrets", "mode 644")
+        assert row["safe"] and row["mend"] == f"chmod o-rwx {database}"
+        assert not faults(doctor(box, "--fix", config=config), "secrets")
+    assert database.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_database_that_is_damaged(box, tmp_path):
+    database, settings = a_store(box, tmp_path)
+    with database.open("r+b") as file:
+        file.seek(0, 2)
+        size = file.tell()
+        for page in range(size // 4096 // 2, size // 4096):
+            file.seek(page * 4096)
+            file.write(b"\xff" * 64)
+    with settings as config:
+        found = doctor(box, config=config)
+    assert faults(found, "integrity") or faults(found, "database") or faults(found, "schema")
+
+
+def test_an_older_schema(box, tmp_path):
+    database, settings = a_store(box, tmp_path)
+    subprocess.run(["sqlite3", database, "DELETE FROM schema_migration WHERE version ="
+                    " (SELECT max(version) FROM schema_migration)"], check=True, timeout=60)
+    with settings as config:
+        row = fault(doctor(box, config=config), "schema", "")
+    assert row["mend"] == "postern db migrate"
+
+
+def test_messages_that_are_held(box):
+    box.query("INSERT INTO held (queue_id, reason, domain, header_from, held_us)"
+              " VALUES ('4X', 'from_forged', 'example.com', 'a@example.com', 1)")
+    try:
+        row = fault(doctor(box), "held", ": 1")
+        assert row["mend"] == "postern held list"
+    finally:
+        box.query("DELETE FROM held WHERE queue_id = '4X'")
+
+
+def test_without_roots_rights(box):
+    """It reads what it may, and says so."""
+    done = subprocess.run(
+        ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+         CLI, "-c", "/nonexistent", "doctor", "--json"],
+        capture_output=True, text=True, timeout=300, check=False, cwd="/")
+    if done.returncode == 126 or done.returncode == 127:
+        pytest.skip("the programs lie where others cannot look")
+    found = json.loads(done.stdout)
+    assert any("not root" in row["text"] for row in found)
+    assert not faults(found, "probe")

@@ -1,0 +1,118 @@
+"""postern setup takes Postern into use beside a Postfix that runs, and out again.
+
+The daemons run already, as where something else than systemd starts them; with
+systemd the package suite does it.
+"""
+
+import re
+import subprocess
+
+import pytest
+from harness import Sandbox
+from harness.sandbox import BUILD, TREE
+
+pytestmark = pytest.mark.submission("sendmail")
+
+CLI = TREE / BUILD / "postern"
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Sandbox() as box:
+        script(box, "disable", "--reload")
+        yield box
+
+
+def script(box, name, *words):
+    subprocess.run([TREE / "postfix-conf" / name, "-c", box.dir / "postfix", "-p", box.config,
+                    *words], check=True, capture_output=True, timeout=120)
+
+
+def run_setup(box, *words, **more):
+    return subprocess.run(
+        [CLI, "-c", box.config, "setup", "--postfix", box.dir / "postfix", *words],
+        capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
+        **more)
+
+
+def files(box):
+    return [(box.dir / "postfix" / name).read_bytes() for name in ("main.cf", "master.cf")]
+
+
+def test_the_plan_changes_nothing(box):
+    before = files(box)
+    done = run_setup(box, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "+smtpd_milters = { unix:postern/milter.sock, default_action=tempfail }" in done.stdout
+    assert f"{box.dir}/queue" in done.stdout
+    assert files(box) == before
+
+
+def test_without_anybody_to_ask_it_is_the_plan(box):
+    before = files(box)
+    done = run_setup(box)
+    assert done.returncode == 1
+    assert "nothing was changed: nobody can be asked" in done.stderr
+    assert files(box) == before
+
+
+def test_in_and_out(box, to):
+    before = files(box)
+    done = run_setup(box, "--yes", "--domain", "fresh.test", "--name", "Fresh", "--user",
+                 "ann@fresh.test", "--to", to)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert files(box) != before
+    assert "the milter is asked about mail by sendmail(1)" in done.stdout
+    assert re.search(r"http://\S+#\S+|http://\S+/\S+", done.stdout)
+    assert box.sink.find(to=to)
+    assert "delivered" in done.stdout.lower()
+    domain = next(d for d in box.cli("domain", "list") if d["name"] == "fresh.test")
+    assert (domain["policy"], domain["active"]) == ("learn", True)
+    once = files(box)
+    again = run_setup(box, "--yes", "--domain", "fresh.test")
+    assert again.returncode == 0, again.stderr
+    assert "nothing: its files have it" in again.stdout and "is there already" in again.stdout
+    assert files(box) == once
+    done = run_setup(box, "--undo")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("is as it was before the setup, byte for byte") == 2
+    assert files(box) == before
+
+
+def test_what_others_changed_meanwhile_is_told(box):
+    before = files(box)
+    assert run_setup(box, "--yes", "--domain", "fresh.test").returncode == 0
+    main_cf = box.dir / "postfix/main.cf"
+    main_cf.write_text(main_cf.read_text() + "biff = no\n")
+    done = run_setup(box, "--undo")
+    assert done.returncode == 0
+    assert "was changed by somebody else since: diff -u" in done.stdout
+    assert main_cf.read_bytes() == before[0] + b"biff = no\n"
+    main_cf.write_bytes(before[0])
+
+
+def test_a_milter_that_is_away_leaves_postfix_alone(box):
+    before = files(box)
+    box.stop("milter")
+    try:
+        done = run_setup(box, "--yes", "--domain", "fresh.test")
+    finally:
+        box.start("milter")
+    assert done.returncode == 1 and "Postfix was not changed" in done.stderr
+    assert files(box) == before
+
+
+def test_a_milter_that_is_not_asked_leaves_postfix_alone(box):
+    """A service of master.cf keeps mail from it: seen by a message, undone at once."""
+    master_cf = box.dir / "postfix/master.cf"
+    plain = master_cf.read_text()
+    line = "cleanup    unix  n  -  y  -     0  cleanup"
+    assert line in plain
+    master_cf.write_text(plain.replace(line, f"{line}\n  -o non_smtpd_milters="))
+    before = files(box)
+    done = run_setup(box, "--yes", "--domain", "fresh.test")
+    after = files(box)
+    master_cf.write_text(plain)
+    box.reload_postfix()
+    assert done.returncode == 1 and "messages did not reach the milter" in done.stderr
+    assert after == before
