@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 from harness import wait_for
+from harness.crash import kill_all, workers_of
 from harness.sandbox import TREE, unique
 from test_restarts import Senders, check_all_there, check_delivered_once
-from test_smtp import kill_all, workers_of
 
 pytestmark = pytest.mark.submission
 

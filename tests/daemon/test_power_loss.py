@@ -1,7 +1,6 @@
 """What Postfix had not yet, or not any more, on its disk when it or the power went: the
 email goes out, once, without anybody's help."""
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -10,10 +9,10 @@ import threading
 import pytest
 import requests
 from harness import wait_for
-from harness.crash import KillAt, died
+from harness.crash import KillAt, kill_all, kill_postfix, workers_of
 from harness.sandbox import unique
 from test_restarts import check_all_there, check_delivered_once
-from test_smtp import kill_all, new_email, workers_of
+from test_smtp import new_email
 
 pytestmark = pytest.mark.submission("smtp")
 
@@ -138,13 +137,6 @@ def test_cleanup_dies_behind_the_record(box, call):
     wait_for("the proof", lambda: proven(box))
     assert request.send() == email_id
     check(box, request, email_id)
-
-
-def kill_postfix(box):
-    """All of it at once; what master wrote about itself stays."""
-    master = int((box.dir / "queue/pid/master.pid").read_text())
-    os.killpg(master, signal.SIGKILL)
-    wait_for("master to die", lambda: died(master))
 
 
 def test_all_is_killed_behind_the_record(box):

@@ -1,12 +1,11 @@
 """Submission by SMTP: its answers, and what happens when a side is away."""
 
-import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 from harness import wait_for
+from harness.crash import kill_all, workers_of
 from harness.httpd import check_problem
 from harness.sandbox import unique
 from test_restarts import (
@@ -21,7 +20,6 @@ def new_email(**fields):
     return {"from": "hello@example.com", "to": to, "text": "x", **fields}
 
 
-
 def in_queue(box):
     """How many messages Postfix has in its queue."""
     return sum(
@@ -29,27 +27,6 @@ def in_queue(box):
         for name in ("incoming", "active", "deferred", "hold")
         for _ in (box.dir / "queue" / name).iterdir()
     )
-
-
-def workers_of(box, program):
-    """Process ids of Postfix's daemons of this name in the sandbox."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[0].decode() == program and Path(
-                os.readlink(folder / "cwd")
-            ).is_relative_to(box.dir / "queue"):
-                yield int(folder.name)
-        except OSError:
-            continue
-
-
-def kill_all(pids, number):
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            pass
 
 
 @pytest.mark.parametrize("part", ["postfix", "milter"])

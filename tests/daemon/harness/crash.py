@@ -1,7 +1,9 @@
-"""Killing a program at a chosen step, as a crash or a loss of power would."""
+"""Killing programs, at a chosen step or at any, as a crash or a loss of power would."""
 
 import os
+import signal
 import subprocess
+from pathlib import Path
 
 from .wait import wait_for
 
@@ -50,3 +52,51 @@ def died(pid):
             return stat.read().rsplit(")", 1)[1].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def workers_of(box, program):
+    """Process ids of Postfix's daemons of this name in the sandbox."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[0].decode() == program and Path(
+                os.readlink(folder / "cwd")
+            ).is_relative_to(box.dir / "queue"):
+                yield int(folder.name)
+        except OSError:
+            continue
+
+
+def kill_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def kill_postfix(box):
+    """All of it at once; what master wrote about itself stays."""
+    master = int((box.dir / "queue/pid/master.pid").read_text())
+    os.killpg(master, signal.SIGKILL)
+    wait_for("master to die", lambda: died(master))
+
+
+PARTS = ("httpd", "milter", "smtpd", "cleanup", "pickup", "postfix", "everything")
+
+
+def kill(box, part):
+    """Kills a part, all of Postfix, or everything that mail goes through; returns when it
+    is back."""
+    daemons = [name for name in ("httpd", "milter") if part in (name, "everything")]
+    pids = {name: box.pid(name) for name in daemons}
+    if part in ("postfix", "everything"):
+        kill_postfix(box)
+    elif not daemons:
+        kill_all(workers_of(box, part), signal.SIGKILL)
+    for name in daemons:
+        box.kill(name)
+    for name, pid in pids.items():
+        box.wait_for_new(name, pid)
+    if part in ("postfix", "everything"):
+        box.start("postfix")
