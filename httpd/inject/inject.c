@@ -49,26 +49,17 @@ void inject_answer(const struct inject *inject, struct submission *submission,
 	submission->done(submission, &answer);
 }
 
-void inject_answer_away(
-	const struct inject *inject, struct submission *submission, const struct err *err)
+void inject_answer_obstacle(const struct inject *inject, struct submission *submission,
+	enum inject_obstacle obstacle, const struct err *err)
 {
 	const struct inject_answer answer = {
 		.result = INJECT_TEMPORARY,
 		.verdict_first = inject->ops->verdict_first,
-		.away = true,
+		.obstacle = obstacle,
 		.err = err,
 	};
 
 	submission->done(submission, &answer);
-}
-
-void inject_give_up(
-	const struct inject *inject, struct submission *submission, enum inject_result result)
-{
-	struct err err = ERR_INIT;
-
-	err_set(&err, ERR_TEMPORARY, "the server is stopping");
-	inject_answer(inject, submission, result, &err);
 }
 
 int64_t inject_left_ms(const struct submission *submission)
@@ -160,6 +151,7 @@ static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 	int64_t now_us = clock_monotonic_us();
 	struct submission *first;
 	struct err err = queue->cause;
+	enum inject_obstacle obstacle = err.code == ERR_NONE ? INJECT_NO_TURN : INJECT_AWAY;
 
 	(void)fd;
 	(void)what;
@@ -167,19 +159,21 @@ static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 		err_set(&err, ERR_TEMPORARY, "it waited too long for its turn to be submitted");
 	while ((first = TAILQ_FIRST(&queue->waiting)) != NULL && first->deadline_us <= now_us) {
 		leave(queue, first, turn_of(queue, first->company_id));
-		inject_answer(queue->inject, first, INJECT_TEMPORARY, &err);
+		inject_answer_obstacle(queue->inject, first, obstacle, &err);
 	}
 	set_timer(queue);
 }
 
 static void on_queue_wake(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct err stopping = {ERR_TEMPORARY, "the server is stopping"};
 	struct inject_queue *queue = arg;
 
 	(void)fd;
 	(void)what;
 	while (queue->stopped && !TAILQ_EMPTY(&queue->waiting))
-		inject_give_up(queue->inject, inject_queue_take(queue), INJECT_TEMPORARY);
+		inject_answer_obstacle(
+			queue->inject, inject_queue_take(queue), INJECT_NO_TURN, &stopping);
 	if (!TAILQ_EMPTY(&queue->waiting))
 		queue->serve(queue->inject);
 	set_timer(queue);
@@ -214,7 +208,9 @@ void inject_queue_wake(struct inject_queue *queue)
 
 void inject_queue_add(struct inject_queue *queue, struct submission *submission, int64_t timeout_ms)
 {
+	submission->timeout_ms = timeout_ms;
 	submission->deadline_us = clock_monotonic_us() + timeout_ms * 1000;
+	submission->taken = false;
 	submission->tries = 0;
 	add_by_deadline(queue, submission);
 	TAILQ_INSERT_TAIL(&turn_of(queue, submission->company_id)->waiting, submission, by_turn);
@@ -253,6 +249,9 @@ struct submission *inject_queue_take(struct inject_queue *queue)
 		return NULL;
 	submission = TAILQ_FIRST(&turn->waiting);
 	leave(queue, submission, turn);
+	if (!submission->taken)
+		submission->deadline_us = clock_monotonic_us() + submission->timeout_ms * 1000;
+	submission->taken = true;
 	return submission;
 }
 

@@ -29,6 +29,13 @@ enum inject_result {
 	INJECT_UNKNOWN,   /* may have been queued or not */
 };
 
+/* What was in the way, with INJECT_TEMPORARY. */
+enum inject_obstacle {
+	INJECT_PUT_OFF, /* Postfix said so */
+	INJECT_AWAY,    /* there was no session for the message */
+	INJECT_NO_TURN, /* all sessions were taken: Postfix was not asked */
+};
+
 /* What became of a submission. */
 struct inject_answer {
 	enum inject_result result;
@@ -39,8 +46,7 @@ struct inject_answer {
 	 * When false, the milter decides about what is queued: a record will
 	 * come, and is proof whatever the result. */
 	bool verdict_first;
-	/* With INJECT_TEMPORARY: there was no session for the message. */
-	bool away;
+	enum inject_obstacle obstacle;
 	const struct err *err; /* why, when result is not INJECT_QUEUED */
 };
 
@@ -59,8 +65,12 @@ struct submission {
 	bool prompt;
 	/* answer lives for the call. */
 	void (*done)(struct submission *submission, const struct inject_answer *answer);
-	int64_t deadline_us; /* the injector's, as what follows */
-	unsigned tries;      /* that ended without an answer to it */
+	/* The injector's, as what follows: for its turn; then, once it was taken, for
+	 * an answer. */
+	int64_t deadline_us;
+	int64_t timeout_ms; /* of each */
+	bool taken;
+	unsigned tries; /* that ended without an answer to it */
 	TAILQ_ENTRY(submission) by_deadline, by_turn;
 };
 
@@ -130,13 +140,11 @@ int inject_settings_check(const struct conf *conf, struct err *err);
  */
 
 /* Calls done; err as in struct inject_answer. */
-void inject_answer_away(
-	const struct inject *inject, struct submission *submission, const struct err *err);
 void inject_answer(const struct inject *inject, struct submission *submission,
 	enum inject_result result, const struct err *err);
-/* The same because the server is stopping. */
-void inject_give_up(
-	const struct inject *inject, struct submission *submission, enum inject_result result);
+/* The same for INJECT_TEMPORARY with another obstacle than Postfix's word. */
+void inject_answer_obstacle(const struct inject *inject, struct submission *submission,
+	enum inject_obstacle obstacle, const struct err *err);
 
 /* How much of its time is left; at least 1. */
 int64_t inject_left_ms(const struct submission *submission);
@@ -150,7 +158,8 @@ struct inject_queue *inject_queue_new(
 /* Nothing waits any more. */
 void inject_queue_free(struct inject_queue *queue);
 
-/* Behind those of its company, for at most so long until it is through. */
+/* Behind those of its company: for its turn it waits so long at most, and so long
+ * for an answer. */
 void inject_queue_add(
 	struct inject_queue *queue, struct submission *submission, int64_t timeout_ms);
 /* Back to the head of all, with the deadline that it has. */
@@ -168,7 +177,7 @@ struct submission *inject_queue_take(struct inject_queue *queue);
 /* There is room: serve will be called. */
 void inject_queue_wake(struct inject_queue *queue);
 
-/* What waits, or is added from now on, gets INJECT_TEMPORARY. */
+/* The server is stopping: what waits, or is added from now on, has no turn. */
 void inject_queue_stop(struct inject_queue *queue);
 
 #endif

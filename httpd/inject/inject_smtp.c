@@ -146,7 +146,7 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 	switch (failure) {
 	case SMTP_NOT_OPENED:
 		if (submission->prompt) {
-			inject_answer_away(&self->inject, submission, &told);
+			inject_answer_obstacle(&self->inject, submission, INJECT_AWAY, &told);
 			return;
 		}
 		pause_pool(self, err);
@@ -165,7 +165,7 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 	if (submission->tries++ < tries_max)
 		inject_queue_add_again(self->queue, submission);
 	else if (failure == SMTP_LOST)
-		inject_answer_away(&self->inject, submission, &told);
+		inject_answer_obstacle(&self->inject, submission, INJECT_AWAY, &told);
 	else
 		inject_answer(&self->inject, submission, result, &told);
 }
@@ -248,7 +248,7 @@ static void open_session(struct inject_smtp *self, struct submission *submission
 	self->may_probe = false;
 	if (reach(self, &spec.fd, &child, &err) < 0) {
 		if (submission->prompt) {
-			inject_answer_away(&self->inject, submission, &err);
+			inject_answer_obstacle(&self->inject, submission, INJECT_AWAY, &err);
 		} else if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {
 			pause_pool(self, &err);
 			inject_queue_add_again(self->queue, submission);
@@ -317,6 +317,7 @@ static void inject_smtp_submit(struct inject *inject, struct submission *submiss
 static void inject_smtp_stop(struct inject *inject)
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
+	static const struct err stopping = {ERR_TEMPORARY, "the server is stopping"};
 	struct pooled *pooled;
 
 	while ((pooled = LIST_FIRST(&self->busy)) != NULL) {
@@ -325,7 +326,7 @@ static void inject_smtp_stop(struct inject *inject)
 
 		pooled_free(pooled);
 		if (submission)
-			inject_give_up(inject, submission, fate);
+			inject_answer(inject, submission, fate, &stopping);
 	}
 	inject_queue_stop(self->queue);
 }

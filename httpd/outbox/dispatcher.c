@@ -12,6 +12,7 @@
  *   temporary  sent      put off, to be looked for    put off
  *              refused   refused                      put off
  *              none      put off                      put off
+ *    (no turn) any       let go: Postfix knows nothing of it
  *   unknown    sent      put off, to be looked for    wait
  *              refused   refused                      wait
  *              none      put off; a new ticket        wait
@@ -231,17 +232,30 @@ static void fail_for_now(
 	struct parcel *parcel, const struct inject_answer *answer, enum email_state state)
 {
 	bool unknown = answer->result == INJECT_UNKNOWN;
+	bool away = answer->obstacle == INJECT_AWAY;
 	struct outbox_delay delay = {
 		.ticket_used = unknown, .failed = true, .reason = answer->err->text};
 
 	log_warn(parcel->outbox->log, unknown ? "submission_unknown" : "submission_put_off",
 		"email", parcel->row.id, "error", answer->err->text);
-	if (answer->away || (!unknown && breaker_count_put_off(&parcel->outbox->breaker)))
+	if (away || (!unknown && breaker_count_put_off(&parcel->outbox->breaker)))
 		trip_breaker(parcel, BREAKER_AWAY, answer->err->text);
 	if (state == EMAIL_SENT)
 		put_off(parcel, LOOK_US, &delay);
 	else
-		put_off(parcel, answer->away ? 0 : pause_us(parcel, PAUSE_FIRST_US), &delay);
+		put_off(parcel, away ? 0 : pause_us(parcel, PAUSE_FIRST_US), &delay);
+}
+
+/* It was not submitted: it goes when there is a turn for it. */
+static void let_go(struct parcel *parcel)
+{
+	struct outbox *outbox = parcel->outbox;
+	struct outbox_delay delay = {0};
+	struct breaker_state state;
+
+	breaker_state_get(&outbox->breaker, &state);
+	delay.reason = state.cause == BREAKER_CLOSED ? NULL : state.words;
+	put_off(parcel, 0, &delay);
 }
 
 static void on_parcel_injected(struct submission *submission, const struct inject_answer *answer)
@@ -266,21 +280,11 @@ static void on_parcel_injected(struct submission *submission, const struct injec
 	} else if (answer->result == INJECT_UNKNOWN && !answer->verdict_first) {
 		parcel->unknown = true;
 		watch(parcel);
+	} else if (answer->obstacle == INJECT_NO_TURN) {
+		let_go(parcel);
 	} else {
 		fail_for_now(parcel, answer, state);
 	}
-}
-
-/* It was not submitted. */
-static void let_go(struct parcel *parcel)
-{
-	struct outbox *outbox = parcel->outbox;
-	struct outbox_delay delay = {0};
-	struct breaker_state state;
-
-	breaker_state_get(&outbox->breaker, &state);
-	delay.reason = state.cause == BREAKER_CLOSED ? NULL : state.words;
-	put_off(parcel, 0, &delay);
 }
 
 /* One company leaves room for others, who have their turns in between. */

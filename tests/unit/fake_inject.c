@@ -41,7 +41,11 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		play_milter(answer);
 	if (answer->result != INJECT_QUEUED)
 		err_set(&err, answer->fake->code, "as the test wants it");
-	inject_answer(&answer->fake->inject, submission, answer->result, &err);
+	if (answer->result == INJECT_TEMPORARY)
+		inject_answer_obstacle(
+			&answer->fake->inject, submission, answer->fake->obstacle, &err);
+	else
+		inject_answer(&answer->fake->inject, submission, answer->result, &err);
 }
 
 static void forget(struct fake_inject *fake)

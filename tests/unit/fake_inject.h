@@ -18,6 +18,7 @@ struct fake_inject {
 	struct event_base *base;
 	enum inject_result result;
 	enum err_code code; /* with a result that is a failure */
+	enum inject_obstacle obstacle;
 	enum fake_milter milter;
 	const char *only_to; /* all this happens to messages with this
 			      * recipient, the others are recorded; NULL: to all */

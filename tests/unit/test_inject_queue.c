@@ -19,7 +19,8 @@ struct rig {
 	struct inject_queue *queue;
 	struct submission submissions[N];
 	int turns;
-	char done[N + 1]; /* numbers of those that were given up, in order */
+	enum inject_obstacle obstacle; /* of those that are given up */
+	char done[N + 1];              /* numbers of those that were given up, in order */
 };
 
 static struct rig *current;
@@ -35,6 +36,7 @@ static void on_done(struct submission *submission, const struct inject_answer *a
 {
 	assert_int_equal(answer->result, INJECT_TEMPORARY);
 	assert_int_equal(answer->err->code, ERR_TEMPORARY);
+	assert_int_equal(answer->obstacle, current->obstacle);
 	assert_true(answer->verdict_first);
 	current->done[strlen(current->done)] = (char)('0' + (submission - current->submissions));
 }
@@ -44,6 +46,7 @@ static int set_up(void **state)
 	struct rig *rig = mem_new(struct rig);
 
 	rig->inject.ops = &ops;
+	rig->obstacle = INJECT_NO_TURN;
 	rig->base = event_base_new();
 	rig->queue = inject_queue_new(rig->base, &rig->inject, on_serve);
 	for (int i = 0; i < N; i++)
@@ -144,6 +147,36 @@ static void test_deadline(void **state)
 	assert_int_equal(inject_left_ms(&rig->submissions[0]), 1);
 }
 
+/* What waits for a server that is away is told that. */
+static void test_cause(void **state)
+{
+	struct rig *rig = *state;
+	struct err err;
+
+	err_set(&err, ERR_TEMPORARY, "away");
+	rig->obstacle = INJECT_AWAY;
+	inject_queue_set_cause(rig->queue, &err);
+	add(rig, 0, 10);
+	event_base_dispatch(rig->base);
+	assert_string_equal(rig->done, "0");
+}
+
+/* Who has waited long has as much time for an answer as others; once. */
+static void test_time_for_an_answer(void **state)
+{
+	struct rig *rig = *state;
+	struct submission *submission = &rig->submissions[0];
+
+	add(rig, 0, 60000);
+	submission->deadline_us -= 50 * 1000 * 1000;
+	assert_next(rig, 0);
+	assert_true(inject_left_ms(submission) > 50000);
+	submission->deadline_us -= 50 * 1000 * 1000;
+	inject_queue_add_again(rig->queue, submission);
+	assert_next(rig, 0);
+	assert_true(inject_left_ms(submission) < 50000);
+}
+
 static void test_stop(void **state)
 {
 	struct rig *rig = *state;
@@ -168,6 +201,8 @@ int main(void)
 		test(test_turns),
 		test(test_deadlines_of_several),
 		test(test_deadline),
+		test(test_cause),
+		test(test_time_for_an_answer),
 		test(test_stop),
 	};
 	int failed;
