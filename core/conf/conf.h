@@ -66,6 +66,7 @@ struct conf {
 	} submission;
 	struct {
 		int64_t max_bytes; /* of messages */
+		int64_t min_free;  /* bytes of the store's disk that they leave */
 		int64_t lifetime_ms;
 	} outbox;
 	struct {

@@ -559,6 +559,19 @@ const struct setting settings[] = {
 	},
 	{
 		.section = "outbox",
+		.name = "min_free",
+		IN_CONF(outbox.min_free),
+		.type = SETTING_BYTES,
+		.fallback = "100M",
+		.min = 0,
+		.max = INT64_C(1) << 50,
+		.reload = true,
+		.help = "How many bytes of the store's disk emails leave free. With less, "
+			"clients are told to come back later (503): what becomes of the emails "
+			"that are there needs room, too.",
+	},
+	{
+		.section = "outbox",
 		.name = "lifetime",
 		IN_CONF(outbox.lifetime_ms),
 		.type = SETTING_DURATION,

@@ -18,7 +18,7 @@
 
 enum { RETRY_US = 1000 * 1000 };
 
-enum kind { REMOVE, PUT_OFF, FAIL, LOOKED, HURRY };
+enum kind { REMOVE, PUT_OFF, FAIL, CANCEL, LOOKED, HURRY };
 
 struct entry {
 	enum kind kind;
@@ -113,6 +113,12 @@ void journal_fail(struct journal *journal, const struct outbox_row *row, const c
 	journal_look(journal);
 }
 
+void journal_cancel(struct journal *journal, const struct outbox_row *row)
+{
+	add(journal, CANCEL, row, NULL);
+	journal_look(journal);
+}
+
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found)
 {
 	add(journal, LOOKED, row, NULL)->found = found;
@@ -135,6 +141,8 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 		return store_outbox_put_off(db, entry->id, &entry->delay, err);
 	case FAIL:
 		return store_outbox_fail(db, entry->id, entry->reason, now_us, err);
+	case CANCEL:
+		return store_outbox_cancel(db, entry->id, now_us, err);
 	case LOOKED:
 		return store_outbox_looked(db, entry->id, entry->found, now_us, err);
 	case HURRY:

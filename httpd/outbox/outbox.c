@@ -1,7 +1,8 @@
 /*
  * outbox: the thread, and the batches of requests.
  *
- *   outbox_send ─> stage_run ─(committer)─> on_batch_staged
+ *   outbox_send: is there room? ─(pool)─> write_some: large messages become files
+ *     ─> stage_run ─(committer)─> on_batch_staged
  *     ─> a parcel for each email ─> outbox_tell, or the wait is over
  *     ─> settle_run ─(committer)─> answer ─(the worker's tasks)─> done
  *
@@ -10,9 +11,9 @@
  * milter has decided, which has to be durable; and what a repeat of a request with an
  * Idempotency-Key is told. Mostly there is nothing to write.
  *
- * Threads: outbox_send() is the worker's, stage_run() and settle_run() are the
- * committer's, all else is the outbox's. A batch belongs to one of them at a time, but
- * for its references.
+ * Threads: outbox_send() is the worker's, write_some() the pool's, stage_run() and
+ * settle_run() are the committer's, all else is the outbox's. A batch belongs to one of them at a
+ * time, but for its references.
  */
 #include "httpd/outbox/outbox.h"
 
@@ -20,6 +21,7 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -33,6 +35,7 @@
 
 enum {
 	JANITOR_MS = 20,
+	DISK_LOOK_US = 1000 * 1000,
 	/* After the last worker has ended: how long what is on its way has. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
@@ -65,13 +68,38 @@ void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t
 }
 
 /* A company may have as much as others leave. */
-static bool account_has_room(struct outbox *outbox, const char *company_id, int64_t bytes)
+static int check_room(struct outbox *outbox, const char *company_id, int64_t bytes, struct err *err)
 {
 	int64_t max = atomic_load(&outbox->max_bytes);
 	int64_t all = atomic_load(&outbox->account.bytes);
 	int64_t own = atomic_load(of_company(&outbox->account, company_id));
 
-	return all + bytes <= max && own + bytes <= max - (all - own) / 2;
+	if (all + bytes > max || own + bytes > max - (all - own) / 2)
+		return err_set(err, ERR_TEMPORARY, "the outbox is full");
+	if (atomic_load(&outbox->disk_room) < bytes)
+		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
+	return 0;
+}
+
+/* What is taken until the next look counts at once. */
+static void look_at_disk(struct outbox *outbox)
+{
+	int64_t now_us = clock_monotonic_us(), free_bytes, room;
+	struct statvfs disk;
+
+	if (now_us < outbox->disk_look_us || statvfs(outbox->shared->database_path, &disk) < 0)
+		return;
+	outbox->disk_look_us = now_us + DISK_LOOK_US;
+	free_bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+	room = free_bytes - outbox->conf->outbox.min_free;
+	atomic_store(&outbox->disk_room, room);
+	if (room < 0 && !outbox->disk_full)
+		log_error(outbox->log, "disk_nearly_full", "free_bytes", LOG_INT(free_bytes),
+			"effect", "emails are answered with 503", "hint",
+			"make room on the disk of the store, or lower outbox.min_free");
+	if (room > 0 && outbox->disk_full)
+		log_info(outbox->log, "disk_has_room", "free_bytes", LOG_INT(free_bytes));
+	outbox->disk_full = room < 0 || (outbox->disk_full && room == 0);
 }
 
 /*
@@ -239,28 +267,79 @@ static void prepare(struct outbox *outbox, struct outbox_batch *batch)
 	batch->kept.settled |= batch->wait_ms == 0;
 }
 
-void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
+static void stage(struct outbox_batch *batch)
 {
-	size_t emails;
-	int64_t bytes = size_of(batch, &emails);
-
-	bool full = emails > 0 && !account_has_room(outbox, batch->company_id, bytes);
-
-	prepare(outbox, batch);
-	account_add(outbox, batch->company_id, bytes, (int64_t)emails);
-	if (full) {
-		batch->result = err_set(&batch->err, ERR_TEMPORARY, "the outbox is full");
-		give_back(batch);
-		answer(batch);
-		return;
-	}
 	batch->job = (struct commit_job){
 		.run = stage_run,
 		.done = stage_done,
 		.arg = batch,
 		.lazy = batch->lazy,
 	};
-	committer_submit(outbox->shared->committer, &batch->job);
+	committer_submit(batch->outbox->shared->committer, &batch->job);
+}
+
+/* One large message becomes a file; true when none is left. */
+static bool write_some(struct work *work)
+{
+	struct outbox_batch *batch = CONTAINER_OF(work, struct outbox_batch, work);
+
+	while (batch->written < batch->n && batch->result == 0) {
+		const struct outbox_mail *mail = &batch->mails[batch->written++];
+
+		if (!is_submitted_here(mail) || mail->message.len <= MESSAGE_FILE_BYTES)
+			continue;
+		batch->result = store_message_write(batch->outbox->shared->database_path,
+			mail->row.id, &mail->message, &batch->err);
+		return false;
+	}
+	return true;
+}
+
+static void on_batch_written(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, work.done);
+
+	if (batch->result < 0) {
+		give_back(batch);
+		answer(batch);
+	} else {
+		stage(batch);
+	}
+}
+
+static bool has_large(const struct outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (is_submitted_here(&batch->mails[i]) &&
+			batch->mails[i].message.len > MESSAGE_FILE_BYTES)
+			return true;
+	return false;
+}
+
+void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
+{
+	size_t emails;
+	int64_t bytes = size_of(batch, &emails);
+
+	prepare(outbox, batch);
+	if (emails > 0 && check_room(outbox, batch->company_id, bytes, &batch->err) < 0) {
+		batch->result = -1;
+		answer(batch);
+		return;
+	}
+	account_add(outbox, batch->company_id, bytes, (int64_t)emails);
+	atomic_fetch_sub(&outbox->disk_room, bytes);
+	if (!has_large(batch)) {
+		stage(batch);
+		return;
+	}
+	batch->work = (struct work){
+		.done = {.run = on_batch_written},
+		.tasks = outbox->tasks,
+		.company_id = batch->company_id,
+		.run = write_some,
+	};
+	work_pool_submit(outbox->shared->pool, &batch->work);
 }
 
 /*
@@ -336,7 +415,8 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 	return batch->has_key ? settle_key(db, batch, err) : 0;
 }
 
-static void give_answer(struct outbox_batch *batch)
+/* What Postfix has refused is taken back. */
+static void leave_rejected(struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
@@ -347,14 +427,41 @@ static void give_answer(struct outbox_batch *batch)
 		if (mail->message.len > MESSAGE_FILE_BYTES)
 			store_message_discard(batch->outbox->shared->database_path, mail->row.id);
 	}
-	answer(batch);
+}
+
+/* Nothing was written. Of what is not durable the client is told to send it again, and
+ * it does not go out by itself; but what has an Idempotency-Key does, since a repeat
+ * finds it. */
+static void leave_unsettled(struct outbox_batch *batch)
+{
+	struct journal *journal = batch->outbox->journal;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+		struct outbox_row row = {.size = (int64_t)mail->message.len};
+
+		memcpy(row.id, mail->row.id, ID_SIZE);
+		memcpy(row.company_id, batch->company_id, ID_SIZE);
+		if (mail->outcome == OUTBOX_REJECTED)
+			journal_fail(journal, &row, mail->err.text);
+		if (mail->outcome != OUTBOX_ACCEPTED || mail->row.answered)
+			continue;
+		mail->outcome = OUTBOX_UNKEPT;
+		mail->err = batch->err;
+		if (!batch->has_key)
+			journal_cancel(journal, &row);
+	}
 }
 
 static void on_batch_settled(struct task *task)
 {
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
 
-	give_answer(batch);
+	if (batch->err.code == ERR_NONE)
+		leave_rejected(batch);
+	else
+		leave_unsettled(batch);
+	answer(batch);
 }
 
 /* On the committer's thread. */
@@ -362,9 +469,11 @@ static void settle_done(void *arg, int result, const struct err *err)
 {
 	struct outbox_batch *batch = arg;
 
-	if (result < 0)
+	if (result < 0) {
+		batch->err = *err;
 		log_error(batch->outbox->log, "settle_failed", "request", batch->request_id,
 			"error", err->text);
+	}
 	batch->task.run = on_batch_settled;
 	task_queue_post(batch->outbox->tasks, &batch->task);
 }
@@ -394,7 +503,7 @@ static void settle(struct outbox_batch *batch)
 		TAILQ_REMOVE(&outbox->waiting, batch, link);
 	}
 	if (!news) {
-		give_answer(batch);
+		answer(batch);
 		return;
 	}
 	batch->job = (struct commit_job){
@@ -531,6 +640,7 @@ static void on_outbox_reload(struct task *task)
 		return;
 	conf_reload(outbox->conf, fresh, &restart);
 	atomic_store(&outbox->max_bytes, outbox->conf->outbox.max_bytes);
+	outbox->disk_look_us = 0;
 	conf_free(fresh);
 }
 
@@ -570,6 +680,7 @@ static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	look_at_disk(outbox);
 	journal_look(outbox->journal);
 	if (!outbox->stopping)
 		feeder_look(outbox->feeder);
@@ -633,6 +744,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 		outbox_free(outbox);
 		return -1;
 	}
+	look_at_disk(outbox);
 	if (take_over(outbox, err) < 0) {
 		outbox_free(outbox);
 		return -1;

@@ -29,7 +29,7 @@
 #include "core/store/store_idempotency.h"
 #include "httpd/gate/budget.h"
 #include "httpd/outbox/breaker.h"
-#include "httpd/worker/task_queue.h"
+#include "httpd/worker/work_pool.h"
 
 struct conf;
 struct outbox;
@@ -45,6 +45,7 @@ enum outbox_outcome {
 	OUTBOX_REFUSED,  /* by the milter */
 	OUTBOX_REJECTED, /* by Postfix, for good: its row is gone */
 	OUTBOX_ACCEPTED, /* it is durable, and the dispatcher goes on */
+	OUTBOX_UNKEPT,   /* the store could not make it durable: nothing is promised */
 };
 
 /* An email of a batch. */
@@ -60,7 +61,7 @@ struct outbox_mail {
 	/* For the request, at done. */
 	enum outbox_outcome outcome;
 	char *refusal;  /* with OUTBOX_REFUSED */
-	struct err err; /* with OUTBOX_REJECTED */
+	struct err err; /* with OUTBOX_REJECTED and OUTBOX_UNKEPT */
 
 	struct parcel *parcel; /* the dispatcher's */
 };
@@ -85,7 +86,7 @@ struct outbox_batch {
 	void (*done)(struct outbox_batch *batch);
 	void *arg;
 
-	/* At done: 0, or -1 when the store could not take it, and nothing of it is
+	/* At done: 0, or -1 when the store cannot take it, and nothing of it is
 	 * kept. ERR_EXISTS: somebody has used the Idempotency-Key meanwhile. */
 	int result;
 	struct err err;
@@ -95,6 +96,8 @@ struct outbox_batch {
 
 	/* The outbox's. */
 	struct outbox *outbox;
+	struct work work; /* large messages are written */
+	size_t written;   /* mails that were looked at for that */
 	struct task task;
 	struct commit_job job;
 	atomic_int refs;

@@ -59,6 +59,9 @@ struct outbox {
 	struct log *log;
 	struct conf *conf;
 	_Atomic int64_t max_bytes; /* of conf, for other threads */
+	_Atomic int64_t disk_room; /* bytes that new emails may take of the disk */
+	int64_t disk_look_us;      /* monotonic: when it is looked at again */
+	bool disk_full;            /* and it was logged */
 	void (*recorded)(struct probe_report *report);
 	struct worker_counts *counts;
 	struct outbox_account account;
@@ -127,6 +130,7 @@ void journal_remove(struct journal *journal, const struct outbox_row *row);
 void journal_put_off(
 	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay);
 void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason);
+void journal_cancel(struct journal *journal, const struct outbox_row *row);
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found);
 /* What was put off for an attempt that failed is due now. */
 void journal_hurry(struct journal *journal);

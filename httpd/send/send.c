@@ -21,7 +21,6 @@
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
-#include "core/store/store_message.h"
 #include "httpd/gate/admission.h"
 #include "httpd/gate/counts.h"
 #include "httpd/gate/sender.h"
@@ -71,14 +70,8 @@ static void group_free(struct send_group *group)
 	if (group->personal)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++) {
-		struct composed *composed = &group->sends[i].composed;
-
-		/* It was not taken over. */
-		if (composed->message.len > MESSAGE_FILE_BYTES)
-			store_message_discard(
-				group->worker->shared->database_path, composed->row.id);
-		store_email_clear(&composed->row);
-		buf_free(&composed->message);
+		store_email_clear(&group->sends[i].composed.row);
+		buf_free(&group->sends[i].composed.message);
 	}
 	idempotency_unlock(group->lock);
 	free(group->sends);
@@ -153,6 +146,10 @@ static void read_outcome(struct send *send, const struct outbox_mail *mail)
 		send->end = SEND_REJECTED;
 		problem_from_err(problem, &mail->err);
 		break;
+	case OUTBOX_UNKEPT:
+		problem_from_err(problem, &mail->err);
+		send->end = SEND_BAD;
+		return;
 	}
 	if (!mail->waits) {
 		send->result->message_id = mail->row.message_id;

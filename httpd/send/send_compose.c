@@ -19,7 +19,6 @@
 #include "core/compose/mime_build.h"
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_message.h"
 #include "httpd/worker/worker.h"
 #include "httpd/gate/admission.h"
 #include "httpd/send/send_group.h"
@@ -114,12 +113,6 @@ static int compose(struct send_group *group, struct outgoing *outgoing, struct c
 			" MiB limit "
 			"(%zu of %" PRId64 " bytes)",
 			limit / (1024 * 1024), composed_r->message.len, limit);
-	if (!outgoing->test && store_message_write(group->worker->shared->database_path, row->id,
-				       &composed_r->message, &err) < 0) {
-		log_error(group->worker->log, "message_not_written", "request", group->request_id,
-			"error", err.text);
-		return problem_from_err(problem, &err);
-	}
 	return 0;
 }
 

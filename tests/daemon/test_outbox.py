@@ -3,11 +3,13 @@
 import base64
 import json
 import os
+import signal
 import time
 
 import pytest
 from harness import wait_for
 from harness.form import FormClient
+from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 from test_restarts import check_all_there, check_delivered_once
 
@@ -150,6 +152,33 @@ def test_full_outbox(away):
     wait_for("the outbox to be empty", lambda: is_empty(away))
     again = large_email()
     check_all_there(away, {again["to"]: httpd.send(again)})
+
+
+def test_disk_is_nearly_full(own_box):
+    """503 before anything is lost: what was taken goes out, and is written down."""
+    box = own_box()
+    httpd = box.httpd()
+    email_id = httpd.send(new_email())
+
+    def reload(min_free):
+        n = box.log("httpd").count("event=reloaded")
+        box.set("outbox", "min_free", min_free)
+        box.kill("httpd", signal.SIGHUP)
+        wait_for("the reload", lambda: box.log("httpd").count("event=reloaded") > n)
+
+    reload("1000000G")
+    wait_for("the look", lambda: "event=disk_nearly_full" in box.log("httpd"))
+    for email in (new_email(), large_email()):
+        answer = httpd.post(email)
+        check_problem(answer, 503, "application_error")
+        assert int(answer.headers["Retry-After"]) > 0
+    assert files(box) == [] and len(box.cli("email", "list")) == 1
+    assert "the disk of the store is nearly full" in box.log("httpd")
+    assert httpd.read(email_id)["last_event"] in ("sent", "delivered")
+    reload("0")
+    wait_for("the look", lambda: "event=disk_has_room" in box.log("httpd"))
+    email = large_email()
+    check_all_there(box, {email["to"]: httpd.send(email)})
 
 
 def test_newsletter(own_box):

@@ -99,18 +99,41 @@ def test_a_client_does_not_choose_it(httpd):
     assert re.fullmatch(UUID, answer.headers["X-Request-Id"])
 
 
-def test_our_own_fault(own_box, tmp_path, email):
+def lines_of(box, text):
+    return [line for line in box.log("httpd").splitlines() if text in line]
+
+
+def test_our_own_fault(own_box, email):
     """The client gets the id, the log has what it stands for."""
+    box = own_box()
+    (box.dir / "store/postern.db-messages").touch()  # no folder for large messages
+    answer = box.httpd().post({**email, "text": "x" * 100_000})
+    check_problem(answer, 503, "application_error")
+    assert "postern.db" not in answer.text
+    request_id = answer.headers["X-Request-Id"]
+    (line,) = lines_of(box, request_id + " error=")
+    assert " error event=stage_failed " in line
+    assert "postern.db-messages" in line and "Not a directory" in line
+    assert box.query("SELECT count(*) FROM email") == "0"
+
+
+@pytest.mark.submission("sendmail")
+def test_fault_of_postfix(own_box, tmp_path, email):
+    """The email is taken; the log says by its id why it waits."""
     sendmail = tmp_path / "sendmail"
     sendmail.write_text("#!/bin/sh\necho private detail >&2\nexit 69\n")
     sendmail.chmod(0o755)
     box = own_box("--set", f"submission.sendmail={sendmail}")
     answer = box.httpd().post(email)
-    check_problem(answer, 503, "application_error")
-    assert "private" not in answer.text
+    assert answer.status_code == 200 and "private" not in answer.text
+    email_id = answer.json()["id"]
+    assert "private" not in box.httpd().get(email_id).text
+    (line, *_) = lines_of(box, "private detail")
+    assert f" event=submission_put_off email={email_id} " in line
     request_id = answer.headers["X-Request-Id"]
-    (line,) = [l for l in box.log("httpd").splitlines() if "private detail" in l]
-    assert f"request={request_id}" in line
+    wait_for("the request's line", lambda: [
+        line for line in lines_of(box, f"event=request request={request_id} ")
+        if f" email={email_id} " in line])
 
 
 def test_the_line_of_a_request_has_its_email(box, httpd, email):

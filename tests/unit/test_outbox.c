@@ -230,6 +230,26 @@ static void test_breaker_is_open(void **state)
 	assert_false(breaker_is_open(&rig->shared.outbox->breaker));
 }
 
+/* What waited in vain for a session says nothing about Postfix: no attempt has failed. */
+static void test_no_turn(void **state)
+{
+	static const char sql_attempts[] = "SELECT sum(attempts) + sum(ticket_used) FROM outbox";
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1};
+
+	begin(rig);
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->obstacle = INJECT_NO_TURN;
+	for (int i = 0; i < 2 * BREAKER_PUT_OFF; i++) {
+		keyed_request_send(rig, &one);
+		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
+		assert_int_equal(what_is_left(rig, 0), STAGED_WAITS);
+	}
+	assert_int_equal(rig->inject->submitted, 2 * BREAKER_PUT_OFF);
+	assert_false(breaker_is_open(&rig->shared.outbox->breaker));
+	assert_int_equal(temp_db_number(rig->db, sql_attempts), 0);
+}
+
 /* Who waits for nothing is answered by the durable commit alone. */
 static void test_answer_when_queued(void **state)
 {
@@ -248,6 +268,54 @@ static void test_answer_when_queued(void **state)
 	assert_int_equal(rig->sent, 1);
 }
 
+/* The disk is full when a request is settled, but not before and not after that. */
+static const char fill_when_settled[] =
+	"PRAGMA max_page_count = 2000;"
+	"CREATE TABLE filler (bytes BLOB);"
+	"CREATE TRIGGER fill_answered BEFORE UPDATE OF answered ON email WHEN NEW.state = 'staged'"
+	" BEGIN INSERT INTO filler VALUES (zeroblob(10000000)); END;"
+	"CREATE TRIGGER fill_retracted BEFORE DELETE ON email"
+	" BEGIN INSERT INTO filler VALUES (zeroblob(10000000)); END;";
+static const char fill_no_more[] =
+	"DROP TRIGGER fill_answered; DROP TRIGGER fill_retracted; DROP TABLE filler;";
+
+/* What cannot be written when the request is answered: no promise is made that is not
+ * durable, and nothing goes out of which the client was told to send it again. */
+static void test_not_settled(void **state)
+{
+	static const struct {
+		enum inject_result result;
+		uint8_t key;
+		int status;
+		int state; /* at last */
+	} cases[] = {
+		{INJECT_TEMPORARY, 0, 503, EMAIL_REFUSED},
+		{INJECT_TEMPORARY, 1, 503, EMAIL_STAGED},
+		{INJECT_REJECTED, 0, 422, EMAIL_REFUSED},
+		{INJECT_REJECTED, 1, 422, EMAIL_REFUSED},
+	};
+	struct send_rig *rig = *state;
+
+	fake_inject_verdict_first(rig->inject);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct keyed_request one = {.n = 1, .key = cases[i].key};
+		int64_t waiting = send_rig_waiting(rig);
+
+		begin(rig);
+		rig->inject->result = cases[i].result;
+		rig->inject->code = cases[i].result == INJECT_REJECTED ? ERR_INVALID
+								       : ERR_TEMPORARY;
+		rig->inject->milter = MILTER_AWAY;
+		OK(db_exec(rig->db, fill_when_settled, &why));
+		keyed_request_send(rig, &one);
+		OK(db_exec(rig->db, fill_no_more, &why));
+		assert_int_equal(status_of(&rig->problems[0]), cases[i].status);
+		assert_int_equal(send_rig_state(rig, 0), cases[i].state);
+		assert_int_equal(
+			send_rig_waiting(rig) - waiting, cases[i].result == INJECT_TEMPORARY);
+	}
+}
+
 static void test_outbox_is_full(void **state)
 {
 	struct send_rig *rig = *state;
@@ -260,6 +328,11 @@ static void test_outbox_is_full(void **state)
 	assert_int_equal(rig->inject->submitted, 0);
 	assert_int_equal(send_rig_state(rig, 0), -1);
 	rig->shared.outbox->max_bytes = 100000;
+	rig->shared.outbox->disk_room = 10;
+	keyed_request_send(rig, &one);
+	assert_int_equal(status_of(&rig->problems[0]), 503);
+	assert_int_equal(send_rig_state(rig, 0), -1);
+	rig->shared.outbox->disk_room = 100000;
 	keyed_request_send(rig, &one);
 	assert_int_equal(status_of(&rig->problems[0]), 200);
 	assert_int_equal(rig->shared.outbox->account.bytes, 0);
@@ -275,7 +348,9 @@ int main(void)
 		TEST(repeats),
 		TEST(repeat_waits),
 		TEST(breaker_is_open),
+		TEST(no_turn),
 		TEST(answer_when_queued),
+		TEST(not_settled),
 		TEST(outbox_is_full),
 	};
 	int failed;
