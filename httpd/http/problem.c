@@ -63,6 +63,12 @@ static const struct {
 	[PROBLEM_DOMAIN] = {.status = 403, .name = "validation_error"},
 	[PROBLEM_MISSING_FIELD] = {.status = 422, .name = "missing_required_field"},
 	[PROBLEM_VALIDATION] = {.status = 422, .name = "validation_error"},
+	[PROBLEM_SCHEDULED_BEFORE] =
+		{
+			.status = 422,
+			.name = "validation_error",
+			.text = "The `scheduled_at` field must not be a time that is over.",
+		},
 	[PROBLEM_ATTACHMENT] = {.status = 422, .name = "invalid_attachment"},
 	[PROBLEM_PARAMETER] = {.status = 422, .name = "invalid_parameter"},
 	[PROBLEM_REGION] = {.status = 422, .name = "invalid_region"},

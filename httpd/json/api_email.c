@@ -199,9 +199,11 @@ static int parse_schedule(const json_t *body, void *arg, struct problem *problem
 
 	if (email_json_schedule(body, "", &input->scheduled_us, problem) < 0)
 		return -1;
-	if (input->scheduled_us > 0)
-		return 0;
-	return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `scheduled_at` field.");
+	if (input->scheduled_us == 0)
+		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `scheduled_at` field.");
+	if (input->scheduled_us <= clock_now_us(&clock_system))
+		return problem_fixed(problem, PROBLEM_SCHEDULED_BEFORE);
+	return 0;
 }
 
 #define MISSING "Email not found"

@@ -331,7 +331,7 @@ int email_json_schedule(
 	else if (!isdigit((unsigned char)text[0]) || !strchr(text, '-') ||
 		 !clock_parse(text, now_us, &time_us))
 		time_us = 0;
-	if (time_us <= now_us || time_us > now_us + SCHEDULE_MAX_DAYS * DAY_US)
+	if (time_us <= 0 || time_us > now_us + SCHEDULE_MAX_DAYS * DAY_US)
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%sscheduled_at` field must be a time in the next %d days, as "
 			"`2026-11-21T02:43:18Z`, `in 10 minutes`, `in 2 hours` or `in 3 days`.",

@@ -27,10 +27,12 @@ struct outgoing {
 	/* Without date; message_id only when the client chose one. */
 	struct mime_message message;
 	OUTGOING_MEMBERS(MIME_DECLARE)
-	bool text_made;       /* text was made of html */
-	bool reply_to_made;   /* was read after variables were put in */
-	bool test;            /* to be recorded, but delivered to nobody */
-	int64_t scheduled_us; /* when it is to go out; 0: at once */
+	bool text_made;     /* text was made of html */
+	bool reply_to_made; /* was read after variables were put in */
+	bool test;          /* to be recorded, but delivered to nobody */
+	/* When it is to go out; 0: at once. With a time that is over only a repeat is
+	 * answered. */
+	int64_t scheduled_us;
 };
 
 /* How much memory it holds, about: its attachments, or the finished message,

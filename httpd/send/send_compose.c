@@ -184,6 +184,11 @@ static void compose_one(struct send *send, struct outgoing *outgoing, uint64_t *
 	struct email *row = &send->composed.row;
 	uint64_t most, made;
 
+	if (outgoing->scheduled_us > 0 && outgoing->scheduled_us <= group->created_us) {
+		problem_fixed(&send->result->problem, PROBLEM_SCHEDULED_BEFORE);
+		send->end = SEND_BAD;
+		return;
+	}
 	if (make_text(group, outgoing, bytes) < 0)
 		return;
 	made = 2 * (outgoing_text_size(outgoing) - body_size(outgoing));

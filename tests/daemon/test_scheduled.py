@@ -62,7 +62,15 @@ def test_goes_out_at_its_time(box, httpd):
     mail = box.sink.find(to=email["to"])
     due = datetime.datetime.fromisoformat(httpd.read(email_id)["scheduled_at"]).timestamp()
     assert time.time() >= due and mail
+    # Its time is over: for a repeat that is no fault, for another request it is.
+    assert httpd.post(email, **key).json()["id"] == email_id
+    check_problem(httpd.post(email), 422, "validation_error", "a time that is over")
     check_delivered_once(box, [email["to"]])
+
+
+def test_over_in_a_batch(httpd):
+    emails = [new_email(), new_email(scheduled_at=in_seconds(-1))]
+    check_problem(httpd.batch(emails), 422, "validation_error", "[1]: The `scheduled_at` field")
 
 
 def test_another_time(box, httpd):
