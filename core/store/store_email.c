@@ -230,13 +230,16 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
  * the outbox, which its 250 says, or the log. By sendmail(1) the log alone says so,
  * since the maildrop presents a message again whose cleanup(8) has died behind the
  * record. The log's stamps are in whole seconds; what it told before the record was
- * of another message, which a rule stopped.
+ * of another message, which a rule stopped. A message that Postfix has returned under
+ * its ticket tells that to its sender, with all that the ticket is bound to.
  *
  * d is the domain only if it is registered to the company, k the key only if it
  * may send as that domain. */
 #define SELECT_TICKET                                                                              \
 	"SELECT e.seq, e.ticket, e.id, e.company_id, e.key_id, e.domain,"                          \
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
+	" OR e.state = 'staged'"                                                                   \
+	" AND e.last_event = 'bounced'"                                                            \
 	" OR e.way = 'smtp'"                                                                       \
 	" AND e.state = 'sent'"                                                                    \
 	" AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.email = e.seq)"                           \

@@ -140,13 +140,6 @@ def test_bounce_of_one(quiet):
     )
 
 
-def main_cf(box, name):
-    return subprocess.run(
-        ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", name],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout.strip()
-
-
 # name: (setting with SINK for where mail goes, who gets it besides, or instead
 # of, the recipients)
 CONFIGURED = {
@@ -189,7 +182,7 @@ def box(quiet):
 @pytest.mark.parametrize("name", CONFIGURED)
 def test_configured(box, name):
     setting, besides, instead = CONFIGURED[name]
-    sink = main_cf(box, "default_transport").removeprefix("smtp:")
+    sink = box.main_cf("default_transport").removeprefix("smtp:")
     if name == "relayhost":
         box.postconf("default_transport=smtp")
     box.postconf("virtual_alias_domains=")
@@ -203,7 +196,7 @@ def test_configured(box, name):
 def test_relayhost_that_rejects(box):
     """Then it bounces, for each recipient."""
     box.postconf("smtp_skip_5xx_greeting=no")
-    sink = main_cf(box, "default_transport").removeprefix("smtp:")
+    sink = box.main_cf("default_transport").removeprefix("smtp:")
     refuse = box.add_smtpd(
         "smtpd_recipient_restrictions=check_recipient_access"
         " regexp:{{!/@example\\.com$$/ 550 5.7.1 no}}"
@@ -212,7 +205,7 @@ def test_relayhost_that_rejects(box):
     box.postconf(f"relayhost=[{host}]:{port}")
     box.postconf("default_transport=smtp")
     box.postconf(
-        "transport_maps=" + main_cf(box, "transport_maps").replace("$", "$$")
+        "transport_maps=" + box.main_cf("transport_maps").replace("$", "$$")
         + f", inline:{{example.com=smtp:{sink}}}"
     )
     box.restart("postfix")
@@ -238,7 +231,7 @@ def test_another_milter(box, place):
             wait_for("the other milter", socket.exists)
             socket.chmod(0o666)
             for name in ("smtpd_milters", "non_smtpd_milters"):
-                ours = main_cf(box, name)
+                ours = box.main_cf(name)
                 other = "unix:postern/noop.sock"
                 box.postconf(f"{name}=" + ", ".join(
                     [other, ours] if place == "before" else [ours, other]))

@@ -138,13 +138,6 @@ def take_note(box):
         box.reload_postfix()
 
 
-def main_cf(box, name):
-    return subprocess.run(
-        ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", name],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def shared(request):
     with Sandbox(*SHORT) as sandbox:
@@ -201,8 +194,8 @@ def test_milter_is_not_asked(box, case):
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_wherever_mail_goes(box, way):
     """A relayhost, and whatever else has mail leave."""
-    sink = main_cf(box, "default_transport").removeprefix("smtp:")
-    ours = re.match(r"regexp:\{ \{.*?\} \}", main_cf(box, "transport_maps")).group(0)
+    sink = box.main_cf("default_transport").removeprefix("smtp:")
+    ours = re.match(r"regexp:\{ \{.*?\} \}", box.main_cf("transport_maps")).group(0)
     settings = [s.format(sink=sink, map=ours.replace("$", "$$")) for s in WAYS_OUT[way]]
     in_main(*settings, *NOWHERE)(box)
     if METHOD == "smtp":
@@ -218,7 +211,7 @@ def test_wherever_mail_goes(box, way):
 def test_a_table_that_takes_tickets(box):
     """And nobody asks the milter: whoever has the ticket's place gets one message, and the
     email is told of in Postfix's words."""
-    rest = main_cf(box, "transport_maps").replace("$", "$$")
+    rest = box.main_cf("transport_maps").replace("$", "$$")
     in_main(*NOWHERE, "canonical_maps=regexp:{{/@postern.invalid$$/ eve@bad.test}}",
             f"transport_maps={rest}, inline:{{{{bad.test=error:5.1.1 nobody here}}}}")(box)
     if METHOD == "smtp":

@@ -1,11 +1,13 @@
 """A ticket is good for one message to its recipients, however it comes."""
 
 import contextlib
+import re
 import threading
 from pathlib import Path
 
 import pytest
 from harness import wait_for
+from harness.milter import REJECT, OtherMilter
 from harness.sandbox import METHOD, unique
 from harness.submit import WAYS, by_sendmail, by_smtp, plain, ticket_address, ticket_of
 
@@ -223,3 +225,27 @@ def test_nobody_sees_it(box, httpd, email):
         done.set()
         watcher.join()
     assert not [a for a in seen if "postern.invalid" in a]
+
+
+@pytest.mark.submission("sendmail")
+def test_a_bounce_tells_no_ticket(own_box, email, to):
+    """A milter in front of ours refuses an email: Postfix returns it to its sender, with
+    its ticket and all that it is bound to."""
+    box = own_box("--set", "submission.probe_interval=0")
+    ours = box.main_cf("non_smtpd_milters")
+    with OtherMilter(REJECT) as other:
+        box.postconf(f"non_smtpd_milters={other.name}, {ours}")
+        box.reload_postfix()
+        email_id = box.httpd().send(email)
+        wait_for("its end", lambda: box.httpd().read(email_id)["last_event"] == "bounced")
+    box.postconf(f"non_smtpd_milters={ours}")
+    box.reload_postfix()
+    bounce = box.sink.find(to="hello@example.com").raw.decode()
+    (ticket,) = set(re.findall(r"\b([0-9a-f]{32})@postern\.invalid", bounce))
+    message_id = re.search(r"^Message-ID: (.*)$", bounce, re.M | re.I).group(1)
+    head = re.search(r"^X-Postern-Email-Id: .*\n", bounce, re.M).group(0)
+    _, data = message(message_id=message_id, head=head.encode())
+    submitted = by_sendmail(box, message_id, "hello@example.com", [ticket_address(ticket)], data)
+    wait_for("the verdict", lambda: "reason=ticket_spent" in box.log("milter"))
+    assert submitted and not box.sink.now(to=to)
+    assert box.httpd().read(email_id)["last_event"] == "bounced"

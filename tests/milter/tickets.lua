@@ -329,6 +329,12 @@ scenario("what the log says proves that Postfix has it", function()
 		fate(ticket, state, now)
 		deliver(ours(ticket), accepted)
 	end
+	-- The bounce has all of the message, and its ticket; nobody reads what was discarded.
+	for event, outcome in pairs({bounced = discarded, failed = accepted}) do
+		local stopped = stage()
+		sql("UPDATE email SET last_event = '" .. event .. "', closed = 1 WHERE ticket = '" .. stopped .. "'")
+		deliver(ours(stopped), outcome)
+	end
 	-- By SMTP it may speak of an earlier message, which was lost.
 	local again = stage({way = "smtp"})
 	in_outbox(again)

@@ -241,6 +241,16 @@ class Sandbox:
         )
         self._age_main_cf()
 
+    def main_cf(self, name):
+        """The value of a parameter of Postfix."""
+        return subprocess.run(
+            ["postconf", "-c", self.env["POSTFIX_CONFIG"], "-h", name],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        ).stdout.strip()
+
     def httpd(self, key=None):
         """A new client, with the key that may do all unless told."""
         return Httpd(self.url, key or self.env["POSTERN_KEY"])
