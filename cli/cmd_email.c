@@ -5,12 +5,13 @@
 
 #include "cli/cmd.h"
 #include "cli/email_story.h"
-#include "core/ops/op_email.h"
 #include "core/address/addr.h"
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/ops/op_email.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
@@ -135,7 +136,21 @@ static void fill_state(struct report *report, size_t column, const void *item)
 {
 	const struct email *email = item;
 
-	report_text(report, column, store_email_state_name(email->state));
+	report_text(report, column, store_email_state_shown(email, clock_now_us(&clock_system)));
+}
+
+static void fill_last_event(struct report *report, size_t column, const void *item)
+{
+	report_text(report, column, store_email_last_event(item, clock_now_us(&clock_system)));
+}
+
+/* Null for one that went out at once, or was to. */
+static void fill_scheduled(struct report *report, size_t column, const void *item)
+{
+	const struct email *email = item;
+
+	if (email->scheduled_us > 0)
+		report_time(report, column, email->scheduled_us);
 }
 
 static void fill_to(struct report *report, size_t column, const void *item)
@@ -181,7 +196,8 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 		{"bcc", NULL, COLUMN_LIST, .fill = fill_bcc},                                      \
 		{"reply_to", NULL, COLUMN_LIST, .fill = fill_reply_to},                            \
 		{"subject", "SUBJECT", COLUMN_TEXT, 50, COLUMN_OF(email, subject)},                \
-		{"last_event", "LAST EVENT", COLUMN_TEXT, COLUMN_OF(email, last_event)},           \
+		{"last_event", "LAST EVENT", COLUMN_TEXT, .fill = fill_last_event},                \
+		{"scheduled_at", NULL, COLUMN_TIME, .fill = fill_scheduled},                       \
 		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)},                   \
 		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},                           \
 		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},                           \
@@ -247,8 +263,14 @@ static void print_show(const struct call *call, const struct email *email,
 	add_fact_recipients("cc", email, RECIPIENT_CC, width, out);
 	add_fact_recipients("bcc", email, RECIPIENT_BCC, width, out);
 	add_fact("subject", email->subject, width, out);
-	add_fact("state", store_email_state_name(email->state), width, out);
-	add_fact("last event", email->last_event, width, out);
+	add_fact("state", store_email_state_shown(email, call->now_us), width, out);
+	add_fact("last event", store_email_last_event(email, call->now_us), width, out);
+	if (email->scheduled_us > 0) {
+		char at[CLOCK_TEXT_SIZE];
+
+		clock_iso8601(email->scheduled_us, at);
+		add_fact("scheduled", at, width, out);
+	}
 	add_fact("queue id", email->queue_id, width, out);
 	add_fact("message id", email->message_id, width, out);
 	add_fact("sender", email->sender, width, out);
@@ -375,6 +397,7 @@ static int read_filter(const struct call *call, struct email_filter *filter_r, s
 		.from = call_option(call, OPTION_FROM),
 		.subject = call_option(call, OPTION_SUBJECT),
 		.status = call_option(call, OPTION_STATE),
+		.now_us = call->now_us,
 	};
 
 	for (size_t i = 0; filter.status && !str_eq(filter.status, store_email_statuses[i]); i++) {
@@ -472,8 +495,9 @@ const struct verb cmd_email_list = {
 		{OPTION_FROM, false, "Only those of this sender."},
 		{OPTION_SUBJECT, false, "Only those with this in the subject."},
 		{OPTION_STATE, false,
-			"Only those that are staged or refused, or whose last event is this: sent, "
-			"delivered, delivery_delayed, bounced, failed, complained."},
+			"Only those that are scheduled, queued here, refused by the rules or "
+			"stopped by Postfix, or whose last event is this: sent, delivered, delivery_delayed, bounced, failed, "
+			"complained, canceled."},
 		{OPTION_SINCE, false,
 			"Only those that came in since then: 2026-11-21, 2026-11-21T14:30 (UTC), "
 			"or how long ago, as 2h or 7d."},
@@ -525,7 +549,7 @@ static void add_email(struct report *report, const struct email *email)
 			.sender = email->sender,
 			.from = email->from,
 			.queue_id = email->queue_id},
-		.outcome = store_email_state_name(email->state),
+		.outcome = "refused",
 		.reason_text = email->refusal,
 		.email_id = email->id,
 	};

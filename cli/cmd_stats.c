@@ -37,6 +37,7 @@ static const unsigned char column_of[FACTS + 1] = {
 	[FACT_REMOVED] = FAILED,
 	[FACT_LOST] = UNKNOWN,
 	[FACT_COMPLAINED] = COMPLAINED,
+	[FACT_FAILED] = FAILED,
 };
 
 static void add_row(struct report *report, int64_t time_us, const char *shown,

@@ -50,6 +50,7 @@ struct op {
 	const char *object;            /* what it is about, see op_about() */
 	char id[ID_SIZE];
 	struct page page; /* of a list */
+	int64_t mark;     /* where the next step of one in steps goes on; 0: it is the first */
 
 	/* What it gives; op_clear() frees it. */
 	struct op_result {

@@ -76,10 +76,25 @@ const struct row_type store_email_type = {
 	.clear_rest = clear_recipients,
 };
 
-const char *store_email_state_name(enum email_state state)
+const char *store_email_last_event(const struct email *email, int64_t now_us)
 {
-	assert(state < ARRAY_SIZE(states));
-	return states[state];
+	if (email->last_event == NULL)
+		return email->scheduled_us > now_us ? "scheduled" : "queued";
+	/* Of a message that was lost before the milter was asked the log told nothing. */
+	if (email->state == EMAIL_STAGED && strcmp(email->last_event, "sent") == 0)
+		return "failed";
+	return email->last_event;
+}
+
+const char *store_email_state_shown(const struct email *email, int64_t now_us)
+{
+	if (email->state == EMAIL_SENT)
+		return "sent";
+	if (email->state == EMAIL_STAGED && email->last_event)
+		return "stopped";
+	if (email->state == EMAIL_REFUSED && email->queue_id)
+		return "refused";
+	return store_email_last_event(email, now_us);
 }
 
 void store_email_clear(struct email *email)

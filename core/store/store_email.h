@@ -178,9 +178,9 @@ int store_email_page(struct db *db, const struct email_scope *scope, const struc
 void store_email_list_free(struct email_list *list);
 
 /* Which emails a search finds: those that fit all that is given. */
-/* What emails are searched by: states of those that are not in the sent folder;
- * then last events, in the end those that an index has. */
-enum { EMAIL_STATUS_SENT = 2, EMAIL_STATUS_TROUBLE = 4, EMAIL_STATUSES = 8 };
+/* What emails are searched by: refused by the milter or stopped, which admins may ask for;
+ * then what store_email_last_event() gives, in the end those that an index has. */
+enum { EMAIL_STATUS_SHOWN = 2, EMAIL_STATUS_TROUBLE = 6, EMAIL_STATUSES = 11 };
 extern const char *const store_email_statuses[EMAIL_STATUSES];
 
 struct email_filter {
@@ -196,6 +196,7 @@ struct email_filter {
 			     * `name:value` */
 	int64_t since_us;   /* created then or later; 0: not given */
 	int64_t until_us;   /* created before */
+	int64_t now_us;     /* with status, which may go by it */
 };
 
 /* How many emails a search looks at for a page, in the order in which they were
@@ -241,7 +242,13 @@ struct email_waiting {
 int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
 	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err);
 
-const char *store_email_state_name(enum email_state state);
+/* How far it is, as everybody is told: `scheduled` or `queued` while it is staged, then its
+ * last event. */
+const char *store_email_last_event(const struct email *email, int64_t now_us);
+/* The same as admins are told: after `scheduled` and `queued` it is `sent`, `canceled`,
+ * `refused` by the milter, `stopped` by Postfix before the milter was asked, or `failed`,
+ * when it was not handed to Postfix. */
+const char *store_email_state_shown(const struct email *email, int64_t now_us);
 
 /* For the files of the store: the companies with emails that the milter has not
  * decided about; the columns of email and email_content, and the

@@ -107,7 +107,8 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope, int
 #define REFUSED(condition)                                                                         \
 	"SELECT " COLUMNS                                                                          \
 	" FROM email e"                                                                            \
-	" WHERE e.state = 'refused'" condition                                                     \
+	" WHERE e.state = 'refused'"                                                               \
+	" AND e.last_event IS NOT 'canceled'" condition                                            \
 	" AND ($domain IS NULL OR e.domain = $domain)"                                             \
 	" ORDER BY e.decided_us DESC"                                                              \
 	" LIMIT $limit"
@@ -271,8 +272,9 @@ struct search {
 	int64_t low, high; /* of seq, both inclusive */
 };
 
-const char *const store_email_statuses[EMAIL_STATUSES] = {"staged", "refused", "sent", "delivered",
-	"delivery_delayed", "bounced", "failed", "complained"};
+const char *const store_email_statuses[EMAIL_STATUSES] = {"refused", "stopped", "scheduled",
+	"queued", "sent", "delivered", "canceled", "delivery_delayed", "bounced", "failed",
+	"complained"};
 
 /* A last event that has an index; NULL for another one. */
 static const char *trouble_of(const char *status)
@@ -320,7 +322,7 @@ static void choose_lead(struct search *search)
 #define TO_VALUE "address = $to COLLATE NOCASE"
 #define TROUBLE_VALUE                                                                              \
 	"last_event = $trouble AND last_event IN"                                                  \
-	" ('delivery_delayed', 'bounced', 'failed', 'complained')"
+	" ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')"
 #define TAG_VALUE    "tag = $tag"
 #define DOMAIN_VALUE "domain = $walk"
 
@@ -595,8 +597,15 @@ static int read_matches(
 	"   AND ($key IS NULL OR e.key_id = $key)"                                                 \
 	"   AND ($subject IS NULL OR instr(lower(e.subject), lower($subject)) > 0)"                \
 	"   AND ($status IS NULL"                                                                  \
-	"     OR CASE WHEN $status IN ('staged',"                                                  \
-	"       'refused') THEN e.state = $status ELSE e.last_event = $status END)"                \
+	"     OR CASE $status"                                                                     \
+	"       WHEN 'refused' THEN e.state = 'refused' AND e.last_event = 'failed'"               \
+	"       WHEN 'stopped' THEN e.state = 'staged' AND e.last_event IS NOT NULL"               \
+	"       WHEN 'scheduled'"                                                                  \
+	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us > $now"      \
+	"       WHEN 'queued'"                                                                     \
+	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us <= $now"     \
+	"       WHEN 'sent' THEN e.last_event = 'sent' AND e.state = 'sent'"                       \
+	"       ELSE e.last_event = $status END)"                                                  \
 	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                                                 \
 	"       FROM email_tag t"                                                                  \
 	"       WHERE t.email = e.seq AND t.tag = $tag))"                                          \
@@ -627,8 +636,8 @@ static int read_matches(
 			DB_TEXT("$receiver", search->lead == LEAD_ALL ? filter->to : NULL),
 			DB_TEXT("$from", filter->from), DB_TEXT("$key", filter->key_id),
 			DB_TEXT("$text", filter->text), DB_TEXT("$subject", filter->subject),
-			DB_TEXT("$status", filter->status), DB_TEXT("$tag", filter->tag),
-			LEAD_PARAMS(search, search->lead),
+			DB_TEXT("$status", filter->status), DB_INT("$now", filter->now_us),
+			DB_TEXT("$tag", filter->tag), LEAD_PARAMS(search, search->lead),
 			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
 		&store_email_type, page, rows_r, err);
 }
@@ -702,12 +711,12 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	"   WHERE e.company_id = " company                                                         \
 	"   AND e.state = 'staged'"                                                                \
 	"   AND e.queue_id IS NULL" condition "   LIMIT $max)"
-#define DELAYED(condition)                                                                         \
-	"SELECT count(*)"                                                                          \
-	" FROM (SELECT 1"                                                                          \
-	"   FROM email e"                                                                          \
-	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
-	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"           \
+#define DELAYED(condition)                                                                           \
+	"SELECT count(*)"                                                                            \
+	" FROM (SELECT 1"                                                                            \
+	"   FROM email e"                                                                            \
+	"   WHERE e.last_event = 'delivery_delayed'" condition                                       \
+	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')" \
 	"   LIMIT $max)"
 #define WAITS " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
 #define LOST  " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"

@@ -48,6 +48,9 @@ enum fact {
 	FACT_REMOVED,
 	FACT_LOST, /* neither in the queue nor in the log */
 	FACT_COMPLAINED,
+	/* Of emails that never came to Postfix; they move nothing. */
+	FACT_CANCELED,
+	FACT_FAILED, /* Postfix refused it for good, or did not take it in its lifetime */
 	FACTS,
 	/* No event, but counted with them: the milter refused an email. */
 	COUNTED_REFUSED = FACTS

@@ -9,7 +9,9 @@
 
 #include "core/base/clock.h"
 #include "core/store/row.h"
-#include "core/store/store_event.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_fact.h"
+#include "core/store/store_pause.h"
 
 enum {
 	/* cleanup(8) has written the queue file within, or waits for a disk that
@@ -18,21 +20,71 @@ enum {
 	/* From a line in Postfix's log to its file. */
 	LOG_LAG_US = 2 * 1000 * 1000,
 	LOOK_AGAIN_US = 1000 * 1000,
+	/* So many emails are looked at for a step of canceling many. */
+	CANCEL_STEP = 250,
+	/* So many emails become due at a time when a pause has ended. */
+	RESUMED_MAX = 256,
 };
+#define SQL_PAUSED_WORDS "'it is paused'"
+
+/* What is due, with all that decides what is done. */
+struct candidate {
+	struct outbox_row row;
+	int64_t created_us;
+	int64_t looked_us;
+	int64_t paused_us; /* due_us while it is paused; 0: it is not */
+	enum email_state state;
+	enum email_way way;
+	bool ticket_used;
+	bool heard; /* the log told of the message, behind cleanup(8) */
+	bool ended; /* and that it is at its end, under its ticket */
+	char *reason;
+};
+
+static const char *const ways[] = {"any", "sendmail", "smtp", "spent"};
+static const struct row_words way_words = {ways, ARRAY_SIZE(ways), false};
+
+static const struct row_field fields[] = {
+	ROW_FIELD_AS(candidate, row.id, ROW_ID, "id"),
+	ROW_FIELD_AS(candidate, row.company_id, ROW_ID, "company_id"),
+	ROW_FIELD_AS(candidate, row.ticket, ROW_ID, "ticket"),
+	ROW_FIELD_AS(candidate, row.sender, ROW_TEXT, "sender"),
+	ROW_FIELD_AS(candidate, row.queue_id, ROW_TEXT, "queue_id"),
+	ROW_FIELD_AS(candidate, row.decided_us, ROW_INT64, "decided_us"),
+	ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
+	ROW_FIELD_AS(candidate, row.attempts, ROW_UINT, "attempts"),
+	ROW_FIELD_AS(candidate, row.utf8, ROW_BOOL, "utf8"),
+	ROW_FIELD(candidate, created_us, ROW_INT64),
+	ROW_FIELD(candidate, looked_us, ROW_INT64),
+	ROW_FIELD(candidate, paused_us, ROW_INT64),
+	ROW_WORD(candidate, state, ROW_ENUM, "state", &store_email_states),
+	ROW_WORD(candidate, way, ROW_ENUM, "way", &way_words),
+	ROW_FIELD(candidate, ticket_used, ROW_BOOL),
+	ROW_FIELD(candidate, heard, ROW_BOOL),
+	ROW_FIELD(candidate, ended, ROW_BOOL),
+	ROW_FIELD(candidate, reason, ROW_TEXT),
+};
+static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 
 int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO outbox (email, company_id, size, due_us, ticket_used)"
-		" SELECT seq, company_id, $size, $due, $due = 0"
-		" FROM email"
-		" WHERE id = $id";
+		"INSERT INTO outbox (email, company_id, size, due_us, ticket_used, reason)"
+		" SELECT seq, company_id, $size, coalesce(paused, $due), $due = 0 AND paused IS NULL,"
+		"   iif(paused IS NULL, NULL, " SQL_PAUSED_WORDS
+		")"
+		" FROM (SELECT e.seq, e.company_id, iif($due = 0, " SQL_PAUSED_BY
+		", NULL) AS paused"
+		"   FROM email e"
+		"   WHERE e.id = $id)"
+		" RETURNING due_us";
+	int64_t due = 0;
 
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$due", due_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	if (row_number(db, sql_add,
+		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$due", due_us)),
+		    &due, err) < 0)
+		return -1;
+	return due > OUTBOX_PAUSED;
 }
 
 int store_outbox_remove(struct db *db, const char *id, struct err *err)
@@ -100,18 +152,47 @@ int store_outbox_schedule(
 		db, sql_outbox, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us)), err);
 }
 
+/* The event of each recipient of an email that was not sent. */
+static int tell(struct db *db, const char *id, enum fact fact, const char *text, int64_t now_us,
+	struct err *err)
+{
+	static const struct email_scope everything = {0};
+	const char *const parts[] = {fact_name(fact), id};
+	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(db);
+	struct fact_report report = {.fact = fact,
+		.occurred_us = now_us,
+		.now_us = now_us,
+		.text = text,
+		.source = "outbox"};
+	const struct recipients *recipients;
+	uint8_t key[EVENT_KEY_LEN];
+
+	fact_key(key, parts, ARRAY_SIZE(parts));
+	if (store_email_seq(db, id, NULL, &everything, &report.email, err) <= 0 ||
+		fact_writer_recipients(writer, report.email, &recipients, err) < 0)
+		return -1;
+	for (size_t i = 0; i < recipients->n; i++) {
+		fact_key_of_one(report.key, key, i);
+		report.n = recipients->items[i].n;
+		if (fact_writer_add(writer, &report, err) < 0)
+			return -1;
+	}
+	return fact_writer_flush(writer, err);
+}
+
 int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_cancel[] =
 		"UPDATE email"
 		" SET state = 'refused', decided_us = $now, last_event = 'canceled', answered = 1,"
-		" refusal = 'The email was canceled.', ticket = $ticket"
+		" refusal = $refusal, ticket = $ticket"
 		" WHERE id = $id AND state = 'staged'"
 		" AND EXISTS (SELECT 1 FROM outbox o WHERE o.email = email.seq)";
 	static const char sql_due[] =
 		"UPDATE outbox"
 		" SET due_us = 1"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us > 0";
+	static const char refusal[] = "The email was canceled.";
 	char ticket[SECRET_TICKET_SIZE];
 	int found;
 
@@ -119,11 +200,53 @@ int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct er
 	if (keep_ticket(db, id, err) < 0)
 		return -1;
 	found = db_change(db, sql_cancel,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
+			DB_TEXT("$refusal", refusal)),
 		err);
 	if (found <= 0)
 		return found;
+	if (tell(db, id, FACT_CANCELED, refusal, now_us, err) < 0)
+		return -1;
 	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
+}
+
+int store_outbox_cancel_some(
+	struct db *db, struct outbox_cancel *cancel, int64_t now_us, struct err *err)
+{
+	static const char sql_end[] =
+		"SELECT max(email)"
+		" FROM (SELECT email FROM outbox WHERE email > $mark ORDER BY email LIMIT $step)";
+	static const char sql_some[] =
+		"SELECT e.id"
+		" FROM outbox o"
+		" JOIN email e ON e.seq = o.email"
+		" WHERE o.email > $mark AND o.email <= $end AND o.company_id = $company"
+		" AND e.state = 'staged'"
+		" AND ($domain IS NULL OR e.domain = $domain)"
+		" AND ($key IS NULL OR e.key_id = $key)";
+	int64_t end = 0;
+	struct rows rows;
+	int found = row_number(db, sql_end,
+		DB_PARAMS(DB_INT("$mark", cancel->mark), DB_INT("$step", CANCEL_STEP)), &end, err);
+
+	if (found < 0 || row_list(db, sql_some,
+				 DB_PARAMS(DB_INT("$mark", cancel->mark), DB_INT("$end", end),
+					 DB_TEXT("$company", cancel->company_id),
+					 DB_TEXT("$domain", cancel->domain),
+					 DB_TEXT("$key", cancel->key_id)),
+				 &candidate_type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	for (size_t i = 0; i < rows.n && found >= 0; i++) {
+		const struct candidate *one = (const struct candidate *)rows.items + i;
+
+		found = store_outbox_cancel(db, one->row.id, now_us, err);
+		cancel->canceled += found > 0;
+	}
+	row_list_free(&candidate_type, rows.items, rows.n);
+	if (found < 0)
+		return -1;
+	cancel->mark = end;
+	return end > 0 ? STORE_MORE : 1;
 }
 
 int store_outbox_fail(
@@ -135,13 +258,16 @@ int store_outbox_fail(
 		" refusal = $reason, ticket = $ticket"
 		" WHERE id = $id AND state <> 'refused'";
 	char ticket[SECRET_TICKET_SIZE];
+	int found;
 
 	secret_ticket(ticket);
-	if (keep_ticket(db, id, err) < 0 ||
-		db_change(db, sql_fail,
-			DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
-				DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
-			err) < 0)
+	if (keep_ticket(db, id, err) < 0)
+		return -1;
+	found = db_change(db, sql_fail,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
+			DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
+		err);
+	if (found < 0 || (found > 0 && tell(db, id, FACT_FAILED, reason, now_us, err) < 0))
 		return -1;
 	return store_outbox_remove(db, id, err);
 }
@@ -164,7 +290,10 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_hurry[] =
-		"UPDATE outbox SET due_us = $now WHERE due_us > $now AND (attempts > 0 OR ticket_used)";
+		"UPDATE outbox"
+		" SET due_us = $now"
+		" WHERE due_us > $now AND due_us < " SQL_PAUSED
+		" AND (attempts > 0 OR ticket_used)";
 
 	return db_change(db, sql_hurry, DB_PARAMS(DB_INT("$now", now_us)), err);
 }
@@ -175,43 +304,6 @@ int store_outbox_reopen(struct db *db, struct err *err)
 
 	return db_change(db, sql_reopen, NULL, err);
 }
-
-/* What is due, with all that decides what is done. */
-struct candidate {
-	struct outbox_row row;
-	int64_t created_us;
-	int64_t looked_us;
-	enum email_state state;
-	enum email_way way;
-	bool ticket_used;
-	bool heard; /* the log told of the message, behind cleanup(8) */
-	bool ended; /* and that it is at its end, under its ticket */
-	char *reason;
-};
-
-static const char *const ways[] = {"any", "sendmail", "smtp", "spent"};
-static const struct row_words way_words = {ways, ARRAY_SIZE(ways), false};
-
-static const struct row_field fields[] = {
-	ROW_FIELD_AS(candidate, row.id, ROW_ID, "id"),
-	ROW_FIELD_AS(candidate, row.company_id, ROW_ID, "company_id"),
-	ROW_FIELD_AS(candidate, row.ticket, ROW_ID, "ticket"),
-	ROW_FIELD_AS(candidate, row.sender, ROW_TEXT, "sender"),
-	ROW_FIELD_AS(candidate, row.queue_id, ROW_TEXT, "queue_id"),
-	ROW_FIELD_AS(candidate, row.decided_us, ROW_INT64, "decided_us"),
-	ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
-	ROW_FIELD_AS(candidate, row.attempts, ROW_UINT, "attempts"),
-	ROW_FIELD_AS(candidate, row.utf8, ROW_BOOL, "utf8"),
-	ROW_FIELD(candidate, created_us, ROW_INT64),
-	ROW_FIELD(candidate, looked_us, ROW_INT64),
-	ROW_WORD(candidate, state, ROW_ENUM, "state", &store_email_states),
-	ROW_WORD(candidate, way, ROW_ENUM, "way", &way_words),
-	ROW_FIELD(candidate, ticket_used, ROW_BOOL),
-	ROW_FIELD(candidate, heard, ROW_BOOL),
-	ROW_FIELD(candidate, ended, ROW_BOOL),
-	ROW_FIELD(candidate, reason, ROW_TEXT),
-};
-static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 
 /* Some of each company, from the one behind $behind on. */
 static const char sql_due[] =
@@ -224,8 +316,10 @@ static const char sql_due[] =
 	"   FROM owner"
 	"   WHERE owner.id IS NOT NULL)"
 	" SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
-	" o.size, o.attempts, max(e.created_us, e.scheduled_us) AS created_us, o.looked_us, e.state, e.way, o.ticket_used,"
-	" o.reason,"
+	" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
+	" o.looked_us, e.state, e.way, o.ticket_used, o.reason,"
+	" iif(e.state = 'staged', " SQL_PAUSED_BY
+	", NULL) AS paused_us,"
 	" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
 	" EXISTS (SELECT 1"
 	"   FROM email_recipient r"
@@ -273,6 +367,34 @@ static int delay(struct db *db, const char *id, int64_t due_us, struct err *err)
 		       err) < 0
 		       ? -1
 		       : 0;
+}
+
+static int pause(struct db *db, const char *id, int64_t paused_us, struct err *err)
+{
+	static const char sql_pause[] =
+		"UPDATE outbox"
+		" SET due_us = $due, reason = " SQL_PAUSED_WORDS
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+
+	return db_change(db, sql_pause, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", paused_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* What waits for a pause that has ended is due. */
+static int resume(struct db *db, int64_t now_us, struct err *err)
+{
+	static const char sql_resume[] = SQL_PAUSES_ENDED
+		" UPDATE outbox"
+		" SET due_us = $now, resumed_us = $now, reason = NULL"
+		" WHERE email IN (SELECT o.email"
+		"   FROM ended"
+		"   CROSS JOIN outbox o ON o.due_us > 0 AND o.due_us = ended.due"
+		"   LIMIT $max)";
+
+	return db_change(db, sql_resume,
+		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", RESUMED_MAX)), err);
 }
 
 static int hold(struct db *db, const char *id, struct err *err)
@@ -335,6 +457,8 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 
 	if (candidate->ended)
 		return leave(db, candidate, taken, err);
+	if (candidate->paused_us > 0)
+		return pause(db, row->id, candidate->paused_us, err);
 	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
 		_cleanup_free_ char *reason = mem_printf(
 			"The mail server did not take the email in time%s%s",
@@ -382,7 +506,7 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 	int result;
 
 	*taken_r = (struct outbox_taken){0};
-	if (store_log_state(db, &log, err) < 0 ||
+	if (resume(db, terms->now_us, err) < 0 || store_log_state(db, &log, err) < 0 ||
 		find_due(db, terms, terms->behind, &rows, err) < 0 ||
 		(rows.n == 0 && *terms->behind && find_due(db, terms, "", &rows, err) < 0))
 		return -1;
@@ -412,8 +536,11 @@ void store_outbox_taken_clear(struct outbox_taken *taken)
 
 int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err)
 {
-	static const char sql_next[] =
-		"SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1";
+	static const char sql_next[] = SQL_PAUSES_ENDED
+		" SELECT 1 AS due_us FROM ended"
+		" UNION ALL SELECT *"
+		" FROM (SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1)"
+		" LIMIT 1";
 
 	return row_number(db, sql_next, NULL, due_us_r, err);
 }

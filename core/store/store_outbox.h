@@ -21,6 +21,8 @@
  *   sent      the queue was looked at           put off, until the log is read
  *   sent      any                               to be looked for in the queue
  *   staged    the log told of its ticket        removed: Postfix has ended it
+ *   staged    its company, domain or key is     put off, until that is resumed
+ *             paused (store_pause)
  *   staged    its lifetime is over              failed
  *   staged    the ticket may have been used,    to be submitted with a new ticket
  *             or was for another way
@@ -36,7 +38,7 @@
 
 /* In the transaction that has staged the email and added its message, of which
  * size is the length. due_us 0: the caller has it in hand, and is about to submit
- * it. 0 or -1. */
+ * it, unless it is paused. 0; 1 when it is paused, so not in hand; -1. */
 int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err);
 
 /* It leaves the outbox, and its message goes: 1, 0 when it is not there, -1. The
@@ -53,6 +55,8 @@ struct outbox_delay {
 int store_outbox_put_off(
 	struct db *db, const char *id, const struct outbox_delay *delay, struct err *err);
 
+/* Both are told by an event of each recipient. */
+
 /* The email will not be sent: unless the milter has refused it, it is refused, for
  * this reason, and leaves the outbox. A message of it that still comes to the
  * milter is thrown away. 1, 0 when there was nothing to do, -1. */
@@ -68,6 +72,19 @@ int store_outbox_schedule(
  * comes to the milter after this commit is thrown away. 1; 0 when it is too late; -1. The
  * dispatcher finds out, and has it leave the outbox. */
 int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err);
+
+/* The same of all emails of a company, of its domain or of its key (NULL: of any), in steps:
+ * each goes on behind the mark, 0 at first, and adds to the number. In the caller's
+ * transaction. 1 done, STORE_MORE, -1. */
+struct outbox_cancel {
+	const char *company_id;
+	const char *domain;
+	const char *key_id;
+	int64_t mark;
+	int64_t canceled;
+};
+int store_outbox_cancel_some(
+	struct db *db, struct outbox_cancel *cancel, int64_t now_us, struct err *err);
 
 /* Postfix's queue was looked at: it has the message, which then leaves the outbox,
  * or it has not. 1, 0, -1. */

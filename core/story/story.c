@@ -327,8 +327,8 @@ char *story_answer(const struct story *story)
 		buf_add_str(&out, stopped_words(story));
 	else if (email->state == EMAIL_STAGED)
 		buf_add_str(&out,
-			"Not yet: postern-milter has not let it pass, so it has gone to "
-			"nobody.");
+			"Not yet: it is queued here, and has gone to nobody: postern-milter has "
+			"not let it pass.");
 	else if (story_is_test(story))
 		buf_add_str(&out, "No: it was a test, which goes to nobody.");
 	else if (story->fates.n == 1) {
@@ -452,7 +452,16 @@ const char *story_fate_words(enum fate fate)
 
 const char *story_fact_words(enum fact fact)
 {
-	return fact == FACT_ACCEPTED ? "taken by Postfix" : words[fact].is;
+	switch (fact) {
+	case FACT_ACCEPTED:
+		return "taken by Postfix";
+	case FACT_CANCELED:
+		return "canceled before it was sent";
+	case FACT_FAILED:
+		return "not handed to Postfix";
+	default:
+		return words[fact].is;
+	}
 }
 
 const char *story_message_words(enum message_how how)

@@ -40,7 +40,8 @@ static void add_admin_fields(json_t *object, const struct email *email)
 	json_object_set_new(object, "company_id", json_string(email->company_id));
 	json_object_set_new(object, "key_id", json_string(email->key_id));
 	json_object_set_new(object, "domain", json_string(email->domain));
-	json_object_set_new(object, "state", json_string(store_email_state_name(email->state)));
+	json_object_set_new(object, "state",
+		json_string(store_email_state_shown(email, clock_now_us(&clock_system))));
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
 	json_object_set_new(object, "sender", json_string(email->sender));
@@ -59,6 +60,7 @@ static int read_filter(const struct request *request, struct json_query *query,
 		.subject = json_query_words(query, "subject"),
 		.key_id = json_query_get(query, "key_id"),
 		.tag = json_query_words(query, "tag"),
+		.now_us = clock_now_us(&clock_system),
 	};
 	if (email_json_status(query, true, &filter_r->status, problem) < 0 ||
 		json_query_time(request, query, "since", &filter_r->since_us, problem) < 0)

@@ -279,12 +279,12 @@ static void need_parts(struct attention *all, const struct request *request)
 			need(all, "problem", parts[i].name, "settings", "%s", parts[i].words);
 	outbox_state_get(shared->outbox, &outbox);
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
-		need(all, "problem", "not_in_charge", "emails?status=staged",
+		need(all, "problem", "not_in_charge", "emails?status=queued",
 			"Emails wait for a decision of the milter, and go out when it is asked "
 			"again: %s. Run postfix-conf/check.",
 			outbox.breaker.words);
 	if (outbox.breaker.cause == BREAKER_AWAY)
-		need(all, "problem", "submission_paused", "emails?status=staged",
+		need(all, "problem", "submission_paused", "emails?status=queued",
 			"Postfix takes no emails, and %" PRId64 " wait: %s.", outbox.emails,
 			outbox.breaker.words);
 	need_setup(all, shared);
@@ -322,17 +322,17 @@ static int need_waiting(struct attention *all, struct err *err)
 	if (all->company_id == NULL && store_held_count(all->db, &held, err) < 0)
 		return -1;
 	if (waiting.staged)
-		need(all, "warning", "staged", "emails?status=staged",
+		need(all, "warning", "queued", "emails?status=queued",
 			"%lld email%s%s wait%s for postern-milter for over a minute: postern held "
 			"list tells why; once Postfix asks it, postern held release --waiting "
 			"submits them again.",
 			(long long)waiting.staged, plural(waiting.staged),
 			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "");
 	if (waiting.lost)
-		need(all, "warning", "lost", "emails?status=staged",
+		need(all, "warning", "lost", "emails?status=stopped",
 			"%lld email%s%s of the last day never came to postern-milter, and %s not "
 			"in Postfix's queue any more: nobody got %s (postern email list --state "
-			"staged). Send again what is still wanted.",
+			"stopped). Send again what is still wanted.",
 			(long long)waiting.lost, plural(waiting.lost),
 			more(waiting.lost, EMAIL_WAITING_MAX), waiting.lost == 1 ? "is" : "are",
 			waiting.lost == 1 ? "it" : "them");
@@ -357,13 +357,13 @@ static int need_left(struct attention *all, struct err *err)
 	if (store_ticket_ends(all->db, all->company_id, all->now_us - DAY_US, &ends, err) < 0)
 		return -1;
 	if (ends.left)
-		need(all, "problem", "left_without_rules", "emails?status=staged",
+		need(all, "problem", "left_without_rules", "emails?status=stopped",
 			"Postfix handed %lld email%s to another server in the last day without "
 			"asking postern-milter: mail leaves without the rules. Run "
 			"postfix-conf/check.",
 			(long long)ends.left, plural(ends.left));
 	if (ends.expired)
-		need(all, "problem", "expired_without_rules", "emails?status=staged",
+		need(all, "problem", "expired_without_rules", "emails?status=stopped",
 			"Postfix gave up %lld email%s in the last day without having asked "
 			"postern-milter about %s. Run postfix-conf/check.",
 			(long long)ends.expired, plural(ends.expired),

@@ -29,7 +29,14 @@ int form_query_time(
 	const char *query, const char *name, int64_t *time_us_r, struct problem *problem);
 
 /* Events as clients name them. The last ones never occur here. */
-enum form_event { FORM_ACCEPTED, FORM_DELIVERED, FORM_FAILED, FORM_COMPLAINED, FORM_EVENTS = 9 };
+enum form_event {
+	FORM_ACCEPTED,
+	FORM_DELIVERED,
+	FORM_FAILED,
+	FORM_COMPLAINED,
+	FORM_REJECTED,
+	FORM_EVENTS = 9
+};
 extern const char *const form_event_names[FORM_EVENTS];
 /* The event of the name, or -1 with the problem. */
 int form_event_find(const char *name, struct problem *problem);

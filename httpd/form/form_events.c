@@ -250,9 +250,12 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 /* As the store wants it */
 
 #define FAILED_FOR_GOOD                                                                            \
-	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED | 1u << FACT_REMOVED)
+	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED | 1u << FACT_REMOVED |     \
+		1u << FACT_FAILED)
 #define FAILED (1u << FACT_DEFERRED | FAILED_FOR_GOOD)
-#define SHOWN  (1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED | FAILED)
+#define SHOWN                                                                                      \
+	(1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED |                      \
+		1u << FACT_CANCELED | FAILED)
 
 /* Of other events there are none. */
 static const unsigned kinds_of[FORM_EVENTS] = {
@@ -260,6 +263,7 @@ static const unsigned kinds_of[FORM_EVENTS] = {
 	[FORM_DELIVERED] = 1u << FACT_DELIVERED,
 	[FORM_FAILED] = FAILED,
 	[FORM_COMPLAINED] = 1u << FACT_COMPLAINED,
+	[FORM_REJECTED] = 1u << FACT_CANCELED,
 };
 
 const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered", "failed", "complained",
@@ -533,6 +537,9 @@ static json_t *render_event(const struct email_event *event)
 		[FACT_DISCARDED] = {"failed", "error", "permanent", "generic"},
 		[FACT_REMOVED] = {"failed", "error", "permanent", "generic"},
 		[FACT_COMPLAINED] = {"complained", "warn", NULL, NULL},
+		/* Clients take `failed` for the fault of the recipient. */
+		[FACT_CANCELED] = {"rejected", "warn", NULL, NULL},
+		[FACT_FAILED] = {"failed", "error", "permanent", "generic"},
 	};
 	const char *at = strrchr(event->recipient, '@');
 	json_t *object = json_pack(
@@ -551,6 +558,10 @@ static json_t *render_event(const struct email_event *event)
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
 		json_object_set_new(object, "reason", json_string(words[event->kind].reason));
 	}
+	if (event->kind == FACT_CANCELED)
+		json_object_set_new(object, "reject",
+			json_pack("{s:s, s:s}", "reason", "canceled", "description",
+				text_or_empty(event->text)));
 	return object;
 }
 

@@ -119,7 +119,7 @@ static json_t *render_time(int64_t time_us)
 
 static json_t *render_counts(enum form_event event, const json_int_t *n)
 {
-	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED];
+	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED] + n[FACT_FAILED];
 
 	if (event == FORM_ACCEPTED)
 		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing", n[FACT_ACCEPTED],
@@ -133,8 +133,10 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 			n[FACT_BOUNCED] + dropped, "delayed-bounce", n[FACT_EXPIRED],
 			"suppress-bounce", 0, "suppress-unsubscribe", 0, "suppress-complaint", 0,
 			"total", n[FACT_BOUNCED] + n[FACT_EXPIRED] + dropped);
-	return json_pack(
-		"{s:I}", "total", event == FORM_COMPLAINED ? n[FACT_COMPLAINED] : (json_int_t)0);
+	return json_pack("{s:I}", "total",
+		event == FORM_COMPLAINED ? n[FACT_COMPLAINED]
+		: event == FORM_REJECTED ? n[FACT_CANCELED]
+					 : (json_int_t)0);
 }
 
 static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *counts)

@@ -308,6 +308,7 @@ static int read_search(
 		json_query_time(request, query, "since", &filter->since_us, problem) < 0 ||
 		json_query_time(request, query, "until", &filter->until_us, problem) < 0)
 		return -1;
+	filter->now_us = clock_now_us(&clock_system);
 	filter->to = search->to;
 	filter->from = search->from;
 	return json_query_page(query, &search->page, problem);

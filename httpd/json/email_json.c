@@ -502,9 +502,12 @@ static json_t *tags(const char *text)
 
 static const char *last_event_of(const struct email *email)
 {
-	if (email->last_event)
-		return email->last_event;
-	return email->scheduled_us > clock_now_us(&clock_system) ? "scheduled" : "queued";
+	return store_email_last_event(email, clock_now_us(&clock_system));
+}
+
+static bool is_canceled(const struct email *email)
+{
+	return email->state == EMAIL_REFUSED && str_eq(last_event_of(email), "canceled");
 }
 
 json_t *email_json_render_item(const struct email *email)
@@ -534,6 +537,8 @@ static const char *state_of(const struct email *email, enum fate fate)
 		[FATE_COMPLAINED] = "complained",
 	};
 
+	if (is_canceled(email))
+		return "canceled";
 	return email->state == EMAIL_REFUSED ? "failed" : states[fate];
 }
 
@@ -570,8 +575,9 @@ json_t *email_json_render(const struct email *email, bool with_state)
 
 	if (result == 0 && with_state)
 		result = json_object_update_new(
-			object, json_pack("{s:s, s:s?}", "state", states[email->state], "reason",
-					email->refusal));
+			object, json_pack("{s:s, s:s?}", "state",
+					is_canceled(email) ? "canceled" : states[email->state],
+					"reason", email->refusal));
 	if (result == 0)
 		return object;
 	json_decref(object);
@@ -615,6 +621,8 @@ json_t *email_json_render_event(const struct email_event *event)
 		[FACT_REMOVED] = "failed",
 		[FACT_LOST] = "unknown",
 		[FACT_COMPLAINED] = "complained",
+		[FACT_CANCELED] = "canceled",
+		[FACT_FAILED] = "failed",
 	};
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?, s:s?}", "id", event->id,
@@ -629,7 +637,7 @@ int email_json_status(const struct json_query *query, bool for_admins, const cha
 	struct problem *problem)
 {
 	const char *const *words = store_email_statuses;
-	const size_t first = for_admins ? 0 : EMAIL_STATUS_SENT;
+	const size_t first = for_admins ? 0 : EMAIL_STATUS_SHOWN;
 	const size_t n = EMAIL_STATUSES;
 	const char *text = json_query_get(query, "status");
 	_cleanup_buf_ struct buf list = BUF_INIT;

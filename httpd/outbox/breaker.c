@@ -5,6 +5,17 @@
 
 #include <stdio.h>
 
+const char *breaker_cause_name(enum breaker_cause cause)
+{
+	static const char *const names[] = {
+		[BREAKER_CLOSED] = "closed",
+		[BREAKER_AWAY] = "away",
+		[BREAKER_NO_RECORDS] = "no_records",
+	};
+
+	return names[cause];
+}
+
 void breaker_init(struct breaker *breaker)
 {
 	*breaker = (struct breaker){0};

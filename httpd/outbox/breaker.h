@@ -37,6 +37,8 @@ enum breaker_cause {
 	BREAKER_NO_RECORDS, /* Postfix does, but the milter records none */
 };
 
+const char *breaker_cause_name(enum breaker_cause cause);
+
 /* What others may know of it. */
 struct breaker_state {
 	enum breaker_cause cause;

@@ -93,6 +93,7 @@ static void close_breaker(struct parcel *parcel, bool recorded)
 		state.cause == BREAKER_NO_RECORDS ? "milter_in_charge" : "submission_resumed",
 		"after_s", LOG_INT(open_us / SECOND_US), "waiting",
 		LOG_INT(atomic_load(&outbox->account.emails)));
+	journal_mend(outbox->journal);
 	journal_hurry(outbox->journal);
 }
 
@@ -103,6 +104,7 @@ static void trip_breaker(struct parcel *parcel, enum breaker_cause cause, const 
 	parcel->probes = false;
 	if (!breaker_trip(&outbox->breaker, cause, words, clock_monotonic_us()))
 		return;
+	journal_break(outbox->journal, cause, words);
 	if (cause == BREAKER_NO_RECORDS)
 		log_error(outbox->log, "milter_not_in_charge", "cause", words, "effect",
 			"emails wait, and go out when it is asked again", "hint",

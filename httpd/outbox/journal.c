@@ -12,13 +12,14 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/db/committer.h"
+#include "core/store/store_backlog.h"
 #include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
 enum { RETRY_US = 1000 * 1000 };
 
-enum kind { REMOVE, PUT_OFF, FAIL, CANCEL, LOOKED, HURRY };
+enum kind { REMOVE, PUT_OFF, FAIL, CANCEL, LOOKED, HURRY, BREAK, MEND };
 
 struct entry {
 	enum kind kind;
@@ -28,6 +29,7 @@ struct entry {
 	struct outbox_delay delay;
 	char *reason;
 	bool found;
+	enum breaker_cause cause;
 };
 
 struct entries {
@@ -132,6 +134,18 @@ void journal_hurry(struct journal *journal)
 	journal_look(journal);
 }
 
+void journal_break(struct journal *journal, enum breaker_cause cause, const char *words)
+{
+	add(journal, BREAK, NULL, words)->cause = cause;
+	journal_look(journal);
+}
+
+void journal_mend(struct journal *journal)
+{
+	add(journal, MEND, NULL, NULL);
+	journal_look(journal);
+}
+
 static int write_one(struct db *db, const struct entry *entry, int64_t now_us, struct err *err)
 {
 	switch (entry->kind) {
@@ -147,6 +161,11 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 		return store_outbox_looked(db, entry->id, entry->found, now_us, err);
 	case HURRY:
 		return store_outbox_hurry(db, now_us, err);
+	case BREAK:
+		return store_break_open(
+			db, breaker_cause_name(entry->cause), entry->reason, now_us, err);
+	case MEND:
+		return store_break_close(db, now_us, err);
 	}
 	return 0;
 }
@@ -154,11 +173,14 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 static int journal_run(struct db *db, void *arg, struct err *err)
 {
 	const struct journal *journal = arg;
+	int64_t left = 0;
 
-	for (size_t i = 0; i < journal->under_way.n; i++)
+	for (size_t i = 0; i < journal->under_way.n; i++) {
+		left += journal->under_way.items[i].kind == REMOVE;
 		if (write_one(db, &journal->under_way.items[i], journal->now_us, err) < 0)
 			return -1;
-	return 0;
+	}
+	return left > 0 ? store_outbox_flow(db, left, journal->now_us, err) : 0;
 }
 
 /* On the committer's thread. */

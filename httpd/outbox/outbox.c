@@ -28,6 +28,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/store/store_backlog.h"
 #include "core/store/store_message.h"
 #include "httpd/gate/counts.h"
 #include "httpd/outbox/outbox_private.h"
@@ -162,9 +163,10 @@ static int64_t size_of(const struct outbox_batch *batch, size_t *emails_r)
 }
 
 /* It goes no further: nobody else can record a test. */
-static int stage_one(struct db *db, const struct outbox_mail *mail, struct err *err)
+static int stage_one(struct db *db, struct outbox_mail *mail, struct err *err)
 {
 	const struct email *row = &mail->row;
+	int added;
 
 	if (store_email_stage(db, row, err) < 0)
 		return -1;
@@ -172,7 +174,9 @@ static int stage_one(struct db *db, const struct outbox_mail *mail, struct err *
 		return store_email_record(db, row->ticket, "", row->created_us, err) < 0 ? -1 : 0;
 	if (store_message_keep(db, row->id, &mail->message, err) < 0)
 		return -1;
-	return store_outbox_add(db, row->id, (int64_t)mail->message.len, row->scheduled_us, err);
+	added = store_outbox_add(db, row->id, (int64_t)mail->message.len, row->scheduled_us, err);
+	mail->paused = added > 0;
+	return added < 0 ? -1 : 0;
 }
 
 static int stage_run(struct db *db, void *arg, struct err *err)
@@ -600,7 +604,7 @@ static void on_batch_staged(struct task *task)
 		mail->outcome = mail->test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
 		if (is_scheduled(mail))
 			feeder_hint(batch->outbox->feeder, mail->row.scheduled_us);
-		if (mail->test || is_scheduled(mail) || (mail->waits && !waits))
+		if (mail->test || is_scheduled(mail) || mail->paused || (mail->waits && !waits))
 			continue;
 		batch->left += waits;
 		parcel_of(batch, mail);
@@ -700,14 +704,17 @@ static void *thread_main(void *arg)
 
 static int reopen_run(struct db *db, void *arg, struct err *err)
 {
-	(void)arg;
+	const struct outbox *outbox = arg;
+
+	if (store_break_close(db, clock_now_us(outbox->shared->clock), err) < 0)
+		return -1;
 	return store_outbox_reopen(db, err);
 }
 
 /* What another process had in hand is looked at again. No worker has begun yet. */
 static int take_over(struct outbox *outbox, struct err *err)
 {
-	int found = committer_run(outbox->shared->committer, reopen_run, NULL, err);
+	int found = committer_run(outbox->shared->committer, reopen_run, outbox, err);
 
 	if (found < 0 || store_outbox_sizes(outbox->db, account_add, outbox, err) < 0)
 		return -1;

@@ -59,6 +59,7 @@ struct outbox_mail {
 		       * outcome is waited for */
 
 	/* For the request, at done. */
+	bool paused; /* it waits until an admin resumes its company, domain or key */
 	enum outbox_outcome outcome;
 	char *refusal;  /* with OUTBOX_REFUSED */
 	struct err err; /* with OUTBOX_REJECTED and OUTBOX_UNKEPT */

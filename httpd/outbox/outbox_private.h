@@ -134,6 +134,9 @@ void journal_cancel(struct journal *journal, const struct outbox_row *row);
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found);
 /* What was put off for an attempt that failed is due now. */
 void journal_hurry(struct journal *journal);
+/* The circuit breaker has opened, or closed. */
+void journal_break(struct journal *journal, enum breaker_cause cause, const char *words);
+void journal_mend(struct journal *journal);
 /* To be called often. */
 void journal_look(struct journal *journal);
 bool journal_is_empty(const struct journal *journal);

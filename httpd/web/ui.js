@@ -112,12 +112,11 @@ setInterval(() => {
 // What a state means at a glance. Colour is never alone: the words are there.
 const tones = {
   good: "delivered active ok yes owner sent",
-  warn: "delivery_delayed deferred delayed pending learn held learnt staged",
-  bad: "bounced failed refused complained rejected revoked not_ok discarded undeliverable expired",
+  warn: "delivery_delayed deferred delayed pending learn held learnt queued",
+  bad: "bounced failed refused complained rejected revoked not_ok discarded undeliverable expired stopped",
 };
 const words = {
   delivery_delayed: "delayed",
-  staged: "on its way",
   not_ok: "not ok",
 };
 const toneOf = {};

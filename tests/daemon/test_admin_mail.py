@@ -106,7 +106,7 @@ def test_filters(box, admin, tenant, stranger, to):
     assert tenant.ids(f"?key_id={tenant.key_id}", admin) == [sent]
     as_refused(box, sent)
     assert tenant.ids("?status=refused") == [sent]
-    assert tenant.ids("?status=staged") == []
+    assert tenant.ids("?status=queued") == []
     for query in ["?status=odd", "?status=", "?key_id=a&key_id=b", "?after=x"]:
         assert tenant.viewer.status("GET", "/admin/emails" + query) == 422, query
 

@@ -134,7 +134,7 @@ def test_default_limit(box):
         ("subject=%ff", "`subject`"),
         ("subject=" + 256 * "x", "The `subject` parameter is too long"),
         ("tag=", "`tag`"),
-        ("status=opened", "The `status` parameter must be `sent`, `delivered`, "),
+        ("status=opened", "The `status` parameter must be `scheduled`, `queued`, `sent`, "),
         ("status=sent'", "`status`"),
         ("since=yesterday", "The `since` parameter must be a time like"),
         ("until=2026-02-30", "`until`"),

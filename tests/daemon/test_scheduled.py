@@ -99,6 +99,32 @@ def test_canceled(box, httpd):
     assert box.query(f"SELECT count(*) FROM outbox JOIN email ON seq = email WHERE id = '{email_id}'") == "0"
 
 
+def test_cancel_is_an_event(box, httpd, form, fields):
+    """One for each recipient, which no client takes for a bounce; and it is found by its state."""
+    email = new_email(scheduled_at="in 1 hour", cc="other@dst.test", bcc=["third@dst.test"])
+    email_id = httpd.send(email)
+    listed = lambda state: email_id in [e["id"] for e in httpd.request("GET", f"/emails?status={state}&to={email['to']}").json()["data"]]
+    assert listed("scheduled") and not listed("queued") and not listed("canceled")
+    shown = box.cli("email", "show", email_id)
+    assert (shown["state"], shown["last_event"]) == ("scheduled", "scheduled") and shown["scheduled_at"]
+    check_id(cancel(httpd, email_id), email_id)
+    assert listed("canceled") and not listed("scheduled")
+    events = httpd.request("GET", f"/emails/{email_id}/events").json()["data"]
+    assert [(e["type"], e["message"]) for e in events] == [("canceled", "The email was canceled.")] * 3
+    assert {e["recipient"] for e in events} == {email["to"], "other@dst.test", "third@dst.test"}
+    assert {r["state"] for r in httpd.read(email_id)["recipients"]} == {"canceled"}
+    assert box.cli("email", "list", "--state", "canceled", "--to", email["to"])[0]["id"] == email_id
+    assert email_id not in [row["email_id"] for row in box.cli("email", "list", "--refused")]
+    answer = httpd.request("GET", f"/v3/example.com/events?recipient={email['to']}",
+                           headers={"Authorization": None}, auth=("api", httpd.key))
+    (item,) = answer.json()["items"]
+    assert (item["event"], item["reject"]["reason"]) == ("rejected", "canceled") and "severity" not in item
+    stats = httpd.request("GET", "/v3/example.com/stats/total?event=rejected&event=failed&duration=1d",
+                          headers={"Authorization": None}, auth=("api", httpd.key)).json()["stats"]
+    assert sum(step["rejected"]["total"] for step in stats) >= 3
+    assert sum(step["failed"]["permanent"]["total"] for step in stats) == 0
+
+
 def test_canceled_by_an_admin(box, httpd):
     email = new_email(scheduled_at="in 1 hour")
     email_id = httpd.send(email)

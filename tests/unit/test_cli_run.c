@@ -316,8 +316,8 @@ static void test_email_show(void **state)
 	assert_int_equal(at.status, EX_NOINPUT);
 
 	run_ok("email show " FIRST " --json");
-	assert_non_null(strstr(at.out, "\"state\": \"staged\""));
-	assert_non_null(strstr(at.out, "\"last_event\": null"));
+	assert_non_null(strstr(at.out, "\"state\": \"queued\""));
+	assert_non_null(strstr(at.out, "\"last_event\": \"queued\""));
 	assert_non_null(strstr(at.out, "\"sent_at\": null"));
 	assert_non_null(strstr(at.out, "\"decided_at\": null"));
 	run_ok("email show " THIRD " --json");
@@ -365,7 +365,10 @@ static void test_email_list_filters(void **state)
 		{"--from x@b.example", 0},
 		{"--subject grö", 3},
 		{"--subject nothing", 0},
-		{"--state staged", 1},
+		{"--state queued", 1},
+		{"--state scheduled", 0},
+		{"--state stopped", 0},
+		{"--state canceled", 0},
 		{"--state refused", 1},
 		{"--state sent --to x@b.example", 1},
 		{"--state bounced", 0},
@@ -413,7 +416,7 @@ static void test_email_purge(void **state)
 		"\"log_emptied\": true}\n");
 	run_ok("email purge --domain A.example");
 	assert_non_null(strstr(at.out, " left, of the last 24 hours or waiting"));
-	run_ok("email list --json --state staged");
+	run_ok("email list --json --state queued");
 	assert_int_equal(rows_printed(), 1);
 	run_ok("email list --json --state sent");
 	assert_int_equal(rows_printed(), 1);

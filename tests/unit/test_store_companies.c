@@ -165,7 +165,7 @@ static void ask_searches(struct temp_db *temp, struct buf *told)
 		{.status = "bounced"},
 		{.status = "bounced", .subject = "none of them"},
 		{.status = "refused"},
-		{.status = "staged"},
+		{.status = "queued"},
 		{.from = "info@own.test"},
 		{.from = "info@own.test", .subject = "none of them"},
 		{.text = "none of them"},

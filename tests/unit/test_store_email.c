@@ -347,12 +347,36 @@ static void test_domain_changes_hands(void **state)
 	store_email_clear(&email);
 }
 
-static void test_state_names(void **state)
+static void test_states_shown(void **state)
 {
+	enum { NOW = 5 };
+	static const struct {
+		enum email_state state;
+		const char *event, *queue_id;
+		int64_t scheduled_us;
+		const char *shown, *last_event;
+	} cases[] = {
+		{EMAIL_STAGED, NULL, NULL, 0, "queued", "queued"},
+		{EMAIL_STAGED, NULL, NULL, NOW, "queued", "queued"},
+		{EMAIL_STAGED, NULL, NULL, NOW + 1, "scheduled", "scheduled"},
+		{EMAIL_STAGED, "bounced", NULL, 0, "stopped", "bounced"},
+		{EMAIL_STAGED, "sent", NULL, 0, "stopped", "failed"},
+		{EMAIL_SENT, "delivered", "Q", NOW + 1, "sent", "delivered"},
+		{EMAIL_REFUSED, "failed", "Q", 0, "refused", "failed"},
+		{EMAIL_REFUSED, "failed", NULL, 0, "failed", "failed"},
+		{EMAIL_REFUSED, "canceled", NULL, NOW + 1, "canceled", "canceled"},
+	};
+
 	(void)state;
-	assert_string_equal(store_email_state_name(EMAIL_STAGED), "staged");
-	assert_string_equal(store_email_state_name(EMAIL_SENT), "sent");
-	assert_string_equal(store_email_state_name(EMAIL_REFUSED), "refused");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct email email = {.state = cases[i].state,
+			.last_event = (char *)cases[i].event,
+			.queue_id = (char *)cases[i].queue_id,
+			.scheduled_us = cases[i].scheduled_us};
+
+		assert_string_equal(store_email_state_shown(&email, NOW), cases[i].shown);
+		assert_string_equal(store_email_last_event(&email, NOW), cases[i].last_event);
+	}
 }
 
 int main(void)
@@ -371,7 +395,7 @@ int main(void)
 		TEST(get_none),
 		TEST(list),
 		TEST(domain_changes_hands),
-		TEST(state_names),
+		TEST(states_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/store/store_event.h"
 #include "core/store/store_message.h"
 #include "core/store/store_outbox.h"
 #include "tests/unit/temp_db.h"
@@ -354,6 +355,49 @@ static void test_schedule_and_cancel(void **state)
 	store_email_clear(&email);
 }
 
+static void check_found(struct temp_db *temp, const char *status, int64_t now_us, size_t n)
+{
+	const struct email_scope scope = {.company_id = "a", .sent_only = true};
+	const struct email_filter filter = {.status = status, .now_us = now_us};
+	const struct page page = {.limit = 10};
+	struct email_found found;
+
+	FOUND(store_email_search(temp->db, &scope, &filter, &page, &found, &why));
+	if (found.list.n != n)
+		fail_msg("%s: %zu", status, found.list.n);
+	store_email_list_free(&found.list);
+}
+
+/* What clients see of an email that they have scheduled and canceled; each recipient is told
+ * once. */
+static void test_cancel_is_seen(void **state)
+{
+	static const char sql_scheduled[] =
+		"UPDATE email SET answered = 1, scheduled_us = (SELECT due_us FROM outbox)";
+	struct temp_db *temp = *state;
+	struct event_list events;
+	struct email email;
+	int64_t seq;
+
+	stage(temp, "a", NOW + 5, &email);
+	OK(db_exec(temp->db, sql_scheduled, &why));
+	check_found(temp, "scheduled", NOW, 1);
+	check_found(temp, "queued", NOW, 0);
+	check_found(temp, "scheduled", NOW + 5, 0);
+	check_found(temp, "queued", NOW + 5, 1);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 1);
+	check_found(temp, "scheduled", NOW, 0);
+	check_found(temp, "canceled", NOW, 1);
+	FOUND(store_email_seq(
+		temp->db, email.id, NULL, &(const struct email_scope){0}, &seq, &why));
+	OK(store_event_of_email(temp->db, seq, &events, &why));
+	assert_int_equal(events.n, email.recipients.n);
+	for (size_t i = 0; i < events.n; i++)
+		assert_int_equal(events.items[i].kind, FACT_CANCELED);
+	store_event_list_free(&events);
+	store_email_clear(&email);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
@@ -366,6 +410,7 @@ int main(void)
 		TEST(looked),
 		TEST(spent),
 		TEST(schedule_and_cancel),
+		TEST(cancel_is_seen),
 	};
 
 	return cmocka_run_group_tests_name("store_outbox", tests, NULL, NULL);

@@ -704,7 +704,7 @@ static const struct {
 	const char *uses;
 } searches[] = {
 	{"json_each($emails)", "SEARCH v USING INDEX sqlite_autoindex_event_1 (email=?)"},
-	{"last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained')"
+	{"last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')"
 	 " AND e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_trouble (last_event=? AND company_id=? AND "
 		"rowid>?"},
@@ -721,9 +721,9 @@ static const struct {
 		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr><?)"},
 	{"max(e.created_us, e.scheduled_us) >= $after",
 		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr>>?)"},
-	{"e.state = 'refused' AND e.company_id = $company",
+	{"e.last_event IS NOT 'canceled' AND e.company_id = $company",
 		"email_refused_by_company (company_id=?"},
-	{"e.state = 'refused' AND ($domain", "SCAN e USING INDEX email_refused"},
+	{"e.last_event IS NOT 'canceled' AND ($domain", "SCAN e USING INDEX email_refused"},
 	{"e.last_event = 'delivery_delayed'", "SEARCH e USING INDEX email_by_trouble"},
 	{"WHERE e.id = $name AND", "SEARCH e USING INDEX sqlite_autoindex_email_1 (id=?)"},
 	{" WHERE message_id = $name AND",

@@ -62,7 +62,11 @@ const FOLDED_TO = 5;
 // What happened before any of its recipients was tried.
 function beginning(email) {
   const lines = [moment(email.created_at, "none", "came in over HTTP")];
-  if (email.state === "refused")
+  if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "its time"));
+  else if (email.state === "canceled") lines.push(moment(email.decided_at, "none", "canceled before it was sent"));
+  else if (email.state === "failed")
+    lines.push(moment(email.decided_at, "bad", "not handed to Postfix", el("p.said", email.refusal)));
+  else if (email.state === "refused")
     lines.push(moment(email.decided_at, "bad", "refused by the rules", el("p.said", email.refusal)));
   else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test, which goes to nobody"));
   else if (email.state === "sent")
@@ -124,7 +128,8 @@ function facts(email, key) {
       ["To", several("to")],
       ["Cc", several("cc")],
       ["Bcc", several("bcc")],
-      ["Sent", time(email.created_at, { exact: true })],
+      ["Came in", time(email.created_at, { exact: true })],
+      ["Scheduled for", email.scheduled_at && time(email.scheduled_at, { exact: true })],
       ["Tags", email.tags?.length ? email.tags.map((tag) => `${tag.name}: ${tag.value}`).join(", ") : null],
     ]),
     definitions([
@@ -174,7 +179,7 @@ export async function show(main, { id, session }) {
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
-    head.replaceChildren(remark(email.state === "staged" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, key));
+    head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, key));
     what.replaceChildren(section("What became of it", story(email)));
     // What somebody has opened or closed stays so.
     for (const one of details())

@@ -12,8 +12,11 @@ export let listed = "#/emails";
 
 // "sent": Postfix has it, and is at it.
 const states = {
-  staged: { text: "waiting", tone: "warn", title: "The milter has not seen it yet" },
-  sent: { text: "queued", tone: "none", title: "In Postfix's queue" },
+  scheduled: { title: "Its time has not come" },
+  queued: { tone: "warn", title: "It waits here to be handed to Postfix" },
+  sent: { tone: "none", title: "In Postfix's queue" },
+  canceled: { title: "Canceled before it was sent" },
+  stopped: { title: "Postfix stopped it before the milter was asked" },
   refused: { title: "The rules refused it" },
 };
 
@@ -113,13 +116,16 @@ const periods = [
 ];
 const stateOptions = [
   { value: "", text: "Any state" },
-  { value: "staged", text: "Waiting for the milter" },
-  { value: "sent", text: "Queued" },
+  { value: "scheduled", text: "Scheduled" },
+  { value: "queued", text: "Queued here" },
+  { value: "sent", text: "In Postfix's queue" },
   { value: "delivered", text: "Delivered" },
   { value: "delivery_delayed", text: "Delayed" },
   { value: "bounced", text: "Bounced" },
   { value: "failed", text: "Failed" },
+  { value: "canceled", text: "Canceled" },
   { value: "refused", text: "Refused" },
+  { value: "stopped", text: "Stopped by Postfix" },
   { value: "complained", text: "Complained" },
 ];
 

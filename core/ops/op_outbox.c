@@ -1,0 +1,282 @@
+/*
+ * op_outbox: what waits in the outbox, and what is done with it.
+ */
+#include "core/ops/op_outbox.h"
+
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_backlog.h"
+#include "core/store/store_outbox.h"
+#include "core/store/store_pause.h"
+
+enum { COMPANIES_MAX = 1000, BREAKS_SHOWN = 20 };
+
+#define WHOSE_FIELDS                                                                               \
+	{OP_FIELD(op_outbox, company_id, OP_ID)}, {OP_FIELD(op_outbox, domain, OP_TEXT)},          \
+	{                                                                                          \
+		OP_FIELD(op_outbox, key_id, OP_ID)                                                 \
+	}
+static const struct op_field list_fields[] = {{OP_FIELD(op_outbox, company_id, OP_ID)}, {0}};
+static const struct op_field whose_fields[] = {WHOSE_FIELDS, {0}};
+static const struct op_field pause_fields[] = {
+	WHOSE_FIELDS, {OP_FIELD(op_outbox, reason, OP_TEXT)}, {0}};
+
+/* The rate and the breaker. */
+static int add_flow(struct op *op, int64_t *rate_r, bool *open_r, struct err *err)
+{
+	bool all = op->company_id == NULL;
+	json_t *more = op_more(op), *history = json_array();
+	const struct outbox_break *last;
+	struct break_list breaks = {0};
+
+	if (store_outbox_rate(op->db, op->now_us, rate_r, err) < 0 ||
+		store_break_list(op->db, BREAKS_SHOWN, &breaks, err) < 0) {
+		json_decref(history);
+		return -1;
+	}
+	last = breaks.n > 0 ? &breaks.items[0] : NULL;
+	*open_r = last && last->closed_us == 0;
+	for (size_t i = 0; i < breaks.n && all; i++)
+		json_array_append_new(
+			history, row_json(&store_break_type, &breaks.items[i], ROW_SHOWN));
+	json_object_set_new(more, "rate_per_hour", all ? json_integer(*rate_r) : json_null());
+	json_object_set_new(more, "breaker",
+		json_pack("{s:s, s:s?, s:s?, s:o, s:o}", "state", *open_r ? "open" : "closed",
+			"cause", *open_r ? last->cause : NULL, "words",
+			*open_r && all ? last->words : NULL, "since_at",
+			row_json_time(*open_r ? last->opened_us : 0), "history", history));
+	store_break_list_free(&breaks);
+	return 0;
+}
+
+static int add_pauses(struct op *op, const char *company_id, struct err *err)
+{
+	struct pause_list pauses = {0};
+	json_t *array = json_array();
+
+	if (store_pause_list(op->db, company_id, &pauses, err) < 0) {
+		json_decref(array);
+		return -1;
+	}
+	for (size_t i = 0; i < pauses.n; i++)
+		json_array_append_new(
+			array, row_json(&store_pause_counted_type, &pauses.items[i], ROW_SHOWN));
+	json_object_set_new(op_more(op), "pauses", array);
+	store_pause_list_free(&pauses);
+	return 0;
+}
+
+/* Companies take turns, one email each: before the last one of a company has gone, as many
+ * have of each other, or all that it has. */
+static void estimate(const struct backlog_list *list, int64_t rate, int64_t now_us)
+{
+	for (size_t i = 0; i < list->n && rate > 0; i++) {
+		struct backlog *one = &list->items[i];
+		int64_t before = 0;
+
+		for (size_t k = 0; k < list->n; k++)
+			before += list->items[k].waiting < one->waiting ? list->items[k].waiting
+									: one->waiting;
+		if (one->waiting > 0)
+			one->done_us = now_us + before * 3600 / rate * SECOND_US;
+	}
+}
+
+static int list(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_outbox *input = arg;
+	const char *company_id = op_company_of(op, input->company_id);
+	struct backlog_list backlog = {0};
+	int64_t rate, waiting = 0, paused = 0, scheduled = 0;
+	struct page_end end = {0};
+	bool open;
+
+	if (add_flow(op, &rate, &open, err) < 0 || add_pauses(op, company_id, err) < 0 ||
+		store_backlog_list(
+			op->db, op->company_id, COMPANIES_MAX, op->now_us, &backlog, err) < 0)
+		return -1;
+	if (!open && op->company_id == NULL)
+		estimate(&backlog, rate, op->now_us);
+	for (size_t i = backlog.n; company_id && i-- > 0;) {
+		if (strcmp(backlog.items[i].id, company_id) == 0)
+			continue;
+		row_clear(&store_backlog_type, &backlog.items[i]);
+		memmove(&backlog.items[i], &backlog.items[i + 1],
+			(--backlog.n - i) * sizeof(*backlog.items));
+	}
+	for (size_t i = 0; i < backlog.n; i++) {
+		waiting += backlog.items[i].waiting;
+		paused += backlog.items[i].paused;
+		scheduled += backlog.items[i].scheduled;
+	}
+	json_object_update_new(op_more(op), json_pack("{s:I, s:I, s:I}", "waiting", waiting,
+						    "paused", paused, "scheduled", scheduled));
+	op_give_page(op, &store_backlog_type, backlog.items, backlog.n, &end);
+	return 1;
+}
+
+/* Whom the input names, and what people call it. */
+struct meant {
+	struct outbox_whose whose;
+	const char *kind;
+	char owner[ID_SIZE]; /* the company */
+	char *name;
+	char *domain; /* normalized */
+	char company_id[ID_SIZE], key_id[ID_SIZE];
+};
+
+static void meant_clear(struct meant *meant)
+{
+	free(meant->name);
+	free(meant->domain);
+}
+#define _cleanup_meant_ __attribute__((cleanup(meant_clear)))
+
+static int refuse_missing(const struct meant *meant, const struct op_outbox *input, struct err *err)
+{
+	return err_set(err, ERR_NOT_FOUND, "there is no %s %s", meant->kind,
+		meant->domain   ? meant->domain
+		: input->key_id ? input->key_id
+				: input->company_id);
+}
+
+/* The caller clears it, also after a failure. 0 or -1. */
+static int find_meant(
+	const struct op *op, const struct op_outbox *input, struct meant *meant, struct err *err)
+{
+	int given = (input->company_id != NULL) + (input->domain != NULL) + (input->key_id != NULL);
+	int found = 0;
+
+	if (given != 1)
+		return err_set(err, ERR_INVALID,
+			op->actor == OP_COMMAND
+				? "one of --company, --domain and --key has to be given"
+				: "one of `company_id`, `domain` and `key_id` has to be given");
+	meant->kind = input->company_id ? "company" : input->domain ? "domain" : "key";
+	if (input->domain && addr_domain_normalize(input->domain, &meant->domain, err) < 0)
+		return -1;
+	meant->whose.domain = meant->domain;
+	if (input->key_id && id_parse(input->key_id, meant->key_id))
+		meant->whose.key_id = meant->key_id;
+	if (input->company_id && id_parse(input->company_id, meant->company_id))
+		meant->whose.company_id = meant->company_id;
+	if (meant->whose.domain || meant->whose.key_id || meant->whose.company_id)
+		found = store_pause_owner(
+			op->db, op->company_id, &meant->whose, meant->owner, &meant->name, err);
+	if (found < 0)
+		return -1;
+	return found > 0 ? 0 : refuse_missing(meant, input, err);
+}
+
+static int pause(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_outbox *input = arg;
+	_cleanup_meant_ struct meant meant = {0};
+	struct pause pause = {.created_us = op->now_us};
+
+	if (find_meant(op, input, &meant, err) < 0)
+		return -1;
+	id_new(pause.id);
+	memcpy(pause.company_id, meant.owner, ID_SIZE);
+	memcpy(pause.key_id, meant.key_id, ID_SIZE);
+	pause.kind = mem_strdup(meant.kind);
+	pause.name = mem_strdup(meant.name);
+	pause.domain = mem_strdup(meant.domain);
+	pause.reason = mem_strdup(input->reason ? input->reason : "");
+	if (store_pause_add(op->db, &pause, err) < 0) {
+		store_pause_clear(&pause);
+		return -1;
+	}
+	op_give(op, &store_pause_type, &pause);
+	return 1;
+}
+
+static int resume(struct op *op, const void *arg, struct err *err)
+{
+	_cleanup_meant_ struct meant meant = {0};
+	struct pause pause;
+	int found;
+
+	if (find_meant(op, arg, &meant, err) < 0)
+		return -1;
+	found = store_pause_find(op->db, &meant.whose, &pause, err);
+	if (found == 0)
+		return err_set(
+			err, ERR_NOT_FOUND, "the %s %s is not paused", meant.kind, meant.name);
+	if (found < 0)
+		return -1;
+	found = store_pause_remove(op->db, pause.id, err);
+	op_give(op, &store_pause_type, &pause);
+	return found;
+}
+
+/* One entry for all: each email has its own event. */
+static int note(struct op *op, const struct meant *meant, struct err *err)
+{
+	json_t *after = json_pack("{s:s}", "kind", meant->kind);
+	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
+	const char *id = *meant->key_id  ? meant->key_id
+			 : meant->domain ? meant->domain
+					 : meant->owner;
+
+	json_decref(after);
+	return store_audit_note(op->db,
+		&(struct audit_deed){.company_id = meant->owner,
+			.action = "outbox.cancel",
+			.object_id = id,
+			.object_name = meant->name,
+			.after = text},
+		err);
+}
+
+struct cancel_step {
+	struct op *op;
+	const struct meant *meant;
+};
+
+static int cancel_step(struct db *db, void *arg, struct err *err)
+{
+	const struct cancel_step *step = arg;
+	struct op *op = step->op;
+	struct outbox_cancel some = {
+		.company_id = step->meant->owner,
+		.domain = step->meant->whose.domain,
+		.key_id = step->meant->whose.key_id,
+		.mark = op->mark,
+		.canceled = json_integer_value(json_object_get(op_more(op), "canceled")),
+	};
+	int result = 0;
+
+	if (op->mark == 0)
+		result = note(op, step->meant, err);
+	if (result == 0)
+		result = store_outbox_cancel_some(db, &some, op->now_us, err);
+	if (result < 0)
+		return -1;
+	op->mark = some.mark;
+	json_object_set_new(op_more(op), "canceled", json_integer(some.canceled));
+	return result;
+}
+
+static int cancel(struct op *op, const void *arg, struct err *err)
+{
+	_cleanup_meant_ struct meant meant = {0};
+	struct cancel_step step = {op, &meant};
+
+	if (find_meant(op, arg, &meant, err) < 0)
+		return -1;
+	json_object_set_new(op_more(op), "kind", json_string(meant.kind));
+	json_object_set_new(op_more(op), "name", json_string(meant.name));
+	return db_atomic(op->db, cancel_step, &step, err);
+}
+
+#define INPUT sizeof(struct op_outbox)
+
+const struct operation op_outbox_list = {list_fields, INPUT, .list = OP_WHOLE, .run = list};
+const struct operation op_outbox_pause = {pause_fields, INPUT, .run = pause};
+const struct operation op_outbox_resume = {whose_fields, INPUT, .run = resume};
+const struct operation op_outbox_cancel = {whose_fields, INPUT, .run = cancel};
