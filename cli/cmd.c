@@ -84,14 +84,16 @@ int call_time_option(
 
 /* The operation of the verb. */
 
-/* The id of a company; of one whose list is asked for, which has to be there. */
-static int check_company(
+/* The id of a key, or of a company; of one whose list is asked for, which has to be there. */
+static int check_id(
 	const struct call *call, const struct op_field *field, const char *text, struct err *err)
 {
 	struct company company;
 	char id[ID_SIZE];
 	int found;
 
+	if (str_eq(field->name, "key_id"))
+		return read_id("key", text, id, err);
 	if (read_id("company", text, id, err) < 0)
 		return -1;
 	if (call->arguments->verb->operation->list == OP_ONE || field->removed)
@@ -120,7 +122,7 @@ static int read_member(
 		return 0;
 	switch (field->type) {
 	case OP_ID:
-		if (check_company(call, field, text, err) < 0)
+		if (check_id(call, field, text, err) < 0)
 			return -1;
 		/* fall through */
 	case OP_TEXT:

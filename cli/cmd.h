@@ -128,6 +128,11 @@ extern const struct verb cmd_email_watch;
 extern const struct verb cmd_email_cancel;
 extern const struct verb cmd_email_purge;
 
+extern const struct verb cmd_outbox_list;
+extern const struct verb cmd_outbox_pause;
+extern const struct verb cmd_outbox_resume;
+extern const struct verb cmd_outbox_cancel;
+
 extern const struct verb cmd_stats;
 
 extern const struct verb cmd_held_list;

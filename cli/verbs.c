@@ -34,6 +34,10 @@ const struct verb *const verbs[] = {
 	&cmd_email_watch,
 	&cmd_email_cancel,
 	&cmd_email_purge,
+	&cmd_outbox_list,
+	&cmd_outbox_pause,
+	&cmd_outbox_resume,
+	&cmd_outbox_cancel,
 	&cmd_stats,
 	&cmd_held_list,
 	&cmd_held_show,
@@ -105,6 +109,8 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_UNDO] = {"undo", NULL, NULL, false},
 	[OPTION_SUBMISSION] = {"submission", "METHOD", NULL, false},
 	[OPTION_USER] = {"user", "LOGIN", NULL, false},
+	[OPTION_KEY] = {"key", "ID", "key_id", false},
+	[OPTION_REASON] = {"reason", "TEXT", NULL, false},
 };
 
 bool verbs_has_noun(const char *noun)

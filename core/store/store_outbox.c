@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
+#include "core/store/store_backlog.h"
 #include "core/store/store_fact.h"
 #include "core/store/store_pause.h"
 
@@ -501,7 +502,7 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 	struct candidate *items;
 	struct log_state log;
 	struct rows rows;
-	int64_t bytes = 0;
+	int64_t bytes = 0, gone = 0;
 	size_t i = 0;
 	int result;
 
@@ -519,6 +520,10 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 		result = take(db, terms, log.end_us, &items[i], taken_r, err);
 	}
 	row_list_free(&candidate_type, rows.items, rows.n);
+	for (size_t n = 0; n < taken_r->n; n++)
+		gone += taken_r->items[n].task == OUTBOX_GONE;
+	if (result == 0 && gone > 0)
+		result = store_outbox_flow(db, gone, terms->now_us, err);
 	if (result < 0)
 		store_outbox_taken_clear(taken_r);
 	return result;

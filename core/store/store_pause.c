@@ -30,14 +30,14 @@ const struct row_type store_pause_type = {.name = "pause",
 	.n = ARRAY_SIZE(pause_fields) - COUNTS};
 const struct row_type store_pause_counted_type = ROW_TYPE(pause, pause_fields);
 
-#define PAUSE_SELECT(more)                                                                         \
-	"SELECT s.id, s.company_id, s.key_id, s.reason, s.created_us, d.name AS domain,"           \
-	" CASE WHEN s.key_id IS NOT NULL THEN 'key'"                                               \
-	"   WHEN s.domain_id IS NOT NULL THEN 'domain' ELSE 'company' END AS kind,"                \
-	" coalesce(k.name, d.name, c.name) AS name" more                                           \
-	" FROM outbox_pause s"                                                                     \
-	" JOIN company c ON c.id = s.company_id"                                                   \
-	" LEFT JOIN domain d ON d.id = s.domain_id"                                                \
+#define PAUSE_SELECT(more)                                                                                       \
+	"SELECT s.id, s.company_id, coalesce(s.key_id, '') AS key_id, s.reason, s.created_us, d.name AS domain," \
+	" CASE WHEN s.key_id IS NOT NULL THEN 'key'"                                                             \
+	"   WHEN s.domain_id IS NOT NULL THEN 'domain' ELSE 'company' END AS kind,"                              \
+	" coalesce(k.name, d.name, c.name) AS name" more                                                         \
+	" FROM outbox_pause s"                                                                                   \
+	" JOIN company c ON c.id = s.company_id"                                                                 \
+	" LEFT JOIN domain d ON d.id = s.domain_id"                                                              \
 	" LEFT JOIN api_key k ON k.id = s.key_id"
 
 void store_pause_clear(struct pause *pause)

@@ -16,8 +16,10 @@
 #include "core/ops/op_audit.h"
 #include "core/ops/op_company.h"
 #include "core/ops/op_domain.h"
+#include "core/ops/op_email.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_key.h"
+#include "core/ops/op_outbox.h"
 #include "core/ops/op_user.h"
 #include "core/store/store_company.h"
 #include "httpd/json/json_field.h"
@@ -146,6 +148,17 @@ const struct route admin_routes[] = {
 		.handle = admin_email_html},
 	{"GET", "/admin/emails/{}/raw", .auth = AUTH_USER, .pooled = true,
 		.handle = admin_email_raw},
+	{"POST", "/admin/emails/{}/cancel", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_email_cancel},
+	{"GET", "/admin/outbox", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_outbox_list},
+	{"POST", "/admin/outbox/pause", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_outbox_pause,
+		.status = 201},
+	{"POST", "/admin/outbox/resume", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_outbox_resume},
+	{"POST", "/admin/outbox/cancel", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_outbox_cancel},
 	{"GET", "/admin/refusals", .auth = AUTH_USER, .pooled = true, .handle = admin_refusal_list},
 	{"GET", "/admin/stats", .auth = AUTH_USER, .pooled = true, .handle = admin_stats_get},
 	{"GET", "/admin/attention", .auth = AUTH_USER, .pooled = true,

@@ -87,7 +87,7 @@ def test_file_of_a_message_is_lost(away, how):
     check_all_there(away, {other["to"]: other_id})
     wait_for("its end", lambda: away.httpd().read(lost_id)["last_event"] == "failed")
     shown = away.cli("email", "show", lost_id)
-    assert shown["state"] == "refused" and "missing" in shown["refusal"]
+    assert shown["state"] == "failed" and "missing" in shown["refusal"]
     assert not away.sink.now(to=lost["to"])
 
 

@@ -99,7 +99,7 @@ static void test_bad_lines(void **state)
 		{"--json", "a command is missing"},
 		{"compny",
 			"there is no command \"compny\", but company, domain, exempt, key, "
-			"email, stats, held, probe, user, token, audit, db, config, setup, "
+			"email, outbox, stats, held, probe, user, token, audit, db, config, setup, "
 			"doctor, status; did you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, remove; did you mean list?"},
@@ -107,7 +107,7 @@ static void test_bad_lines(void **state)
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, exempt, "
-			"key, email, stats, held, probe, user, token, audit, db, config, "
+			"key, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense", "company has no \"nonsense\", but add, list, remove"},

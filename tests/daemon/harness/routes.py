@@ -82,12 +82,16 @@ ASKS = {
         {},
         *({"params": {name: value}} for name, value in [
             ("q", "nobody"), ("q", "nobody@dst.test"), ("to", "user2@dst.test"),
-            ("status", "bounced"), ("status", "refused"), ("status", "staged"),
+            ("status", "bounced"), ("status", "refused"), ("status", "queued"),
             ("tag", "tag2"), ("domain", "nobody.example"), ("since", "1d"),
             # of very many companies
             ("to", "user1@dst.test"), ("tag", "tag1"),
         ]),
     ],
+    "GET /admin/outbox": [{}, {"params": {"company_id": BIG}}],
+    "POST /admin/outbox/pause": [{"json": {"company_id": BIG}}],
+    "POST /admin/outbox/resume": [{"json": {"company_id": BIG}}],
+    "POST /admin/outbox/cancel": [{"json": {"domain": "d0000004.example"}}],
     "GET /admin/refusals": [
         {}, {"params": {"learnt": "true"}}, {"params": {"domain": "d0000004.example"}},
     ],

@@ -1,0 +1,155 @@
+"""What an admin pauses waits in the outbox, and what is told of that."""
+
+import datetime
+
+import pytest
+from harness import wait_for
+from harness.admin import by_token, operator
+from harness.sandbox import METHOD, unique
+from test_restarts import check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.submission
+
+
+def new_email(domain="example.com", **fields):
+    return {"from": f"hello@{domain}", "to": unique("to") + "@dst.test", "text": "x", **fields}
+
+
+@pytest.fixture
+def tenant(box):
+    """A company of its own with two domains and two keys."""
+
+    class Tenant:
+        company = box.company()
+        domains = [box.domain(company), box.domain(company)]
+        keys = [box.new_key(company), box.new_key(company)]
+
+    return Tenant()
+
+
+def whose(tenant, kind):
+    """The option, and an httpd and a domain that it stops; then those that it does not."""
+    return {
+        "company": (["--company", tenant.company], (0, 0), None),
+        "domain": (["--domain", tenant.domains[0]], (1, 0), (0, 1)),
+        "key": (["--key", tenant.keys[0]["id"]], (0, 1), (1, 0)),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["company", "domain", "key"])
+def test_pause(box, tenant, kind):
+    """Accepted as ever, but waits, whether it is scheduled or not; others go. Nothing is lost."""
+    words, stopped, free = whose(tenant, kind)
+
+    def send(which, **fields):
+        key, domain = which
+        email = new_email(tenant.domains[domain], **fields)
+        return email["to"], box.httpd(tenant.keys[key]["token"]).send(email)
+
+    paused = box.cli("outbox", "pause", *words, "--reason", "too many complaints")
+    assert (paused["kind"], paused["company_id"]) == (kind, tenant.company)
+    box.cli("outbox", "pause", *words, ok=False)
+    soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=1)
+    waiting = dict([send(stopped), send(stopped, text="x" * 100_000), send(stopped, scheduled_at=soon.isoformat())])
+    going = dict([send(free)] if free else [])
+    email = new_email()
+    check_all_there(box, {email["to"]: box.httpd().send(email)})
+    reader = box.httpd(tenant.keys[0]["token"])
+    assert all(box.sink.find(to=to) for to in going)
+    wait_for("all to be paused", lambda: box.cli("outbox", "list", "--company", tenant.company)["paused"] == 3)
+    assert {reader.read(i)["last_event"] for i in waiting.values()} == {"queued"}
+    assert not any(box.sink.now(to=to) for to in waiting)
+    listed = box.cli("outbox", "list", "--company", tenant.company)
+    (row,) = listed["data"]
+    assert (row["waiting"], row["paused"], row["scheduled"]) == (0, 3, 0) and row["since_at"]
+    (pause,) = listed["pauses"]
+    assert (pause["kind"], pause["reason"], pause["emails"]) == (kind, "too many complaints", 3)
+    box.cli("outbox", "resume", *words)
+    box.cli("outbox", "resume", *words, ok=False)
+    assert all(box.sink.find(to=to) for to in waiting)
+    check_delivered_once(box, waiting)
+    wait_for("all to be told", lambda: not {reader.read(i)["last_event"] for i in waiting.values()} & {"queued"})
+    actions = [entry["action"] for entry in box.cli("audit", "list", "--company", tenant.company)]
+    assert actions[:2] == ["outbox.resume", "outbox.pause"]
+
+
+def test_survives_a_restart(own_box):
+    box = own_box()
+    box.cli("outbox", "pause", "--domain", "example.com")
+    sent = {}
+    for _ in range(3):
+        email = new_email()
+        sent[email["to"]] = box.httpd().send(email)
+    pid = box.pid("httpd")
+    box.kill("httpd")
+    box.wait_for_new("httpd", pid)
+    email = new_email()
+    sent[email["to"]] = box.httpd().send(email)
+    assert box.cli("outbox", "list")["paused"] == 4
+    assert not box.sink.all()
+    box.cli("outbox", "resume", "--domain", "example.com")
+    check_all_there(box, sent)
+    check_delivered_once(box, sent)
+
+
+def test_cancel(box, tenant):
+    """All that wait of one, and no other's; each is told of by its own events."""
+    clients = [box.httpd(key["token"]) for key in tenant.keys]
+    box.cli("outbox", "pause", "--company", tenant.company)
+    ids = [[c.send(new_email(domain)) for domain in tenant.domains] for c in clients]
+    later = clients[0].send(new_email(tenant.domains[0], scheduled_at="in 1 hour"))
+    cancel = lambda *words: box.cli("outbox", "cancel", *words)["canceled"]
+    assert cancel("--key", tenant.keys[1]["id"]) == 2
+    assert cancel("--domain", tenant.domains[0]) == 2
+    assert cancel("--company", tenant.company) == 1
+    assert cancel("--company", tenant.company) == 0
+    box.cli("outbox", "resume", "--company", tenant.company)
+    for email_id in [*sum(ids, []), later]:
+        assert clients[0].read(email_id)["last_event"] == "canceled"
+        (event,) = clients[0].request("GET", f"/emails/{email_id}/events").json()["data"]
+        assert event["type"] == "canceled"
+    actions = [entry["action"] for entry in box.cli("audit", "list", "--company", tenant.company)]
+    assert actions[:5] == ["outbox.resume", *["outbox.cancel"] * 4]
+    wait_for("the outbox to be empty", lambda: not box.cli("outbox", "list", "--company", tenant.company)["data"])
+
+
+def test_over_http(box, tenant):
+    """Operators pause and resume; owners see theirs, and cancel it, and nobody else's."""
+    boss, owner = operator(box), by_token(box, unique("owner") + "@example.com", tenant.company)
+    body = {"company_id": tenant.company}
+    assert owner.status("POST", "/admin/outbox/pause", json=body) == 403
+    assert boss.ok("POST", "/admin/outbox/pause", 201, json={**body, "reason": "x"})["kind"] == "company"
+    assert boss.status("POST", "/admin/outbox/pause", json=body) == 409
+    client = box.httpd(tenant.keys[0]["token"])
+    email_id, other_id = (client.send(new_email(tenant.domains[0])) for _ in range(2))
+    seen = owner.ok("GET", "/admin/outbox")
+    assert seen["paused"] == 2 and seen["rate_per_hour"] is None and seen["breaker"]["history"] == []
+    assert [p["kind"] for p in seen["pauses"]] == ["company"]
+    assert boss.ok("GET", f"/admin/outbox?company_id={tenant.company}")["paused"] == 2
+    assert owner.ok("GET", f"/admin/emails/{email_id}")["state"] == "queued"
+    assert owner.ok("POST", f"/admin/emails/{email_id}/cancel") == {"object": "email", "id": email_id}
+    assert owner.status("POST", "/admin/outbox/cancel", json={"domain": "example.com"}) == 404
+    assert owner.ok("POST", "/admin/outbox/cancel", json=body)["canceled"] == 1
+    for wrong in ({}, {**body, "domain": tenant.domains[0]}):
+        assert boss.status("POST", "/admin/outbox/cancel", json=wrong) == 422
+    boss.ok("POST", "/admin/outbox/resume", json=body)
+    assert boss.status("POST", "/admin/outbox/resume", json=body) == 404
+    assert owner.ok("GET", f"/admin/emails/{other_id}")["state"] == "canceled"
+
+
+@pytest.mark.submission("smtp")
+def test_breaker_is_told_of(own_box):
+    """While Postfix is away, the command tells so from the store; and afterwards, that it was."""
+    box = own_box()
+    box.stop("postfix")
+    emails = [new_email() for _ in range(5)]
+    sent = {email["to"]: box.httpd().send(email) for email in emails}
+    wait_for("the breaker", lambda: box.cli("outbox", "list")["breaker"]["state"] == "open")
+    listed = box.cli("outbox", "list")
+    assert listed["breaker"]["words"] and listed["breaker"]["cause"] == "away"
+    assert listed["waiting"] == 5 and listed["data"][0]["done_at"] is None
+    box.start("postfix")
+    check_all_there(box, sent)
+    wait_for("its end", lambda: box.cli("outbox", "list")["breaker"]["state"] == "closed")
+    assert box.cli("outbox", "list")["breaker"]["history"][0]["closed_at"]
+    wait_for("the rate", lambda: box.cli("outbox", "list")["rate_per_hour"] > 0)
