@@ -12,9 +12,10 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* How far a clock is put back at the end of summer time, at most: so much later
- * than it is read a line may be dated. */
+/* How far a clock is put back at the end of summer time, at most. */
 #define PUT_BACK_US (2 * HOUR_US)
+/* So much later than it is read a line may be dated: its clock may be hours off. */
+#define AHEAD_US DAY_US
 
 /* What is still to be read. */
 struct rest {
@@ -195,7 +196,7 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 		bool is_day = local_time(stamp, year, &time);
 
 		time_us = (int64_t)time * SECOND_US;
-		if (is_day && time_us <= anchor_us + PUT_BACK_US)
+		if (is_day && time_us <= anchor_us + AHEAD_US)
 			return time_us;
 	}
 	return time_us;

@@ -107,8 +107,9 @@ size_t log_parse_glued(const char *line, size_t len, const char *instances);
  * *forwarded_r tells which. data is NULL without. */
 struct span log_queued_as(struct span text, bool *forwarded_r);
 
-/* The time of a stamp, for a line that was written at or before anchor_us: one
- * without a year is of the last year that fits. */
+/* The time of a stamp, for a line that was written at or before anchor_us, by
+ * a clock that may have been a day ahead: one without a year is of the last year that
+ * fits. */
 int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us);
 
 #endif

@@ -31,6 +31,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/db/db.h"
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
@@ -162,8 +163,9 @@ struct sqlite_db {
 struct sqlite_stmt {
 	struct db_stmt base;
 	sqlite3_stmt *handle;
-	int bind_error; /* told by the next step */
-	bool used;      /* since it was reset */
+	struct strv names; /* of the parameters: the engine goes through all for each */
+	int bind_error;    /* told by the next step */
+	bool used;         /* since it was reset */
 };
 
 static const char pragmas_all[] =
@@ -476,6 +478,8 @@ int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct
 		return -1;
 	}
 	assert(stmt->handle != NULL && *tail == '\0');
+	for (int i = 1; i <= sqlite3_bind_parameter_count(stmt->handle); i++)
+		strv_add(&stmt->names, sqlite3_bind_parameter_name(stmt->handle, i));
 	*stmt_r = &stmt->base;
 	return 0;
 }
@@ -493,6 +497,7 @@ int64_t db_steps(const struct db *base)
 
 void db_finalize(struct db_stmt *base)
 {
+	strv_free(&of_stmt(base)->names);
 	sqlite3_finalize(of_stmt(base)->handle);
 	free(base);
 }
@@ -504,7 +509,9 @@ int db_param_index(struct db_stmt *stmt, const char *name)
 
 const char *db_param_name(struct db_stmt *stmt, int index)
 {
-	return sqlite3_bind_parameter_name(of_stmt(stmt)->handle, index);
+	const struct strv *names = &of_stmt(stmt)->names;
+
+	return (size_t)index <= names->n ? names->items[index - 1] : NULL;
 }
 
 void db_bind(struct db_stmt *base, int index, const struct db_param *value)

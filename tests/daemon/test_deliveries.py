@@ -373,6 +373,8 @@ def where(fates, part):
         return "team@host.test"
     if part == "filter":
         filter_by_pipe(fates, "send(*RECIPIENTS)\n")
+    if part == "smtp-filter":
+        filter_by_smtp(fates, give_back)
     fates.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
         " later@remote.test} }"
@@ -400,7 +402,7 @@ def wait_for_deferral(fates, email_id):
     wait_for("the other member", lambda: address("fine") in fates.remote.taken)
 
 
-@pytest.mark.parametrize("part", ["parent", "alias", "filter"])
+@pytest.mark.parametrize("part", ["parent", "alias", "filter", "smtp-filter"])
 def test_removed_by_an_admin(fates, part):
     email_id = fates.send(where(fates, part), address("ok"))
     wait_for_deferral(fates, email_id)
@@ -408,7 +410,7 @@ def test_removed_by_an_admin(fates, part):
     told(fates, email_id, "removed", "delivered")
 
 
-@pytest.mark.parametrize("part", ["parent", "alias", "filter"])
+@pytest.mark.parametrize("part", ["parent", "alias", "filter", "smtp-filter"])
 def test_requeued(fates, part):
     """Twice; then it is taken."""
     email_id = fates.send(where(fates, part), address("ok"))
@@ -431,7 +433,7 @@ def test_requeued(fates, part):
     assert sorted(set(fates.remote.taken)) == sorted(map(address, ("fine", "later", "ok")))
 
 
-@pytest.mark.parametrize("part", ["alias", "filter"])
+@pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
 def test_expired_behind(fates, part):
     email_id = fates.send(where(fates, part), address("ok"))
     wait_for_deferral(fates, email_id)
@@ -442,6 +444,42 @@ def test_expired_behind(fates, part):
         lambda: fates.states(email_id)[0] == "expired" or fates.box.flush(),
     )
     told(fates, email_id, "expired", "delivered")
+
+
+@pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
+def test_message_that_the_log_does_not_tell_of(fates, part):
+    """The one that carries the email on: it is never said to be delivered."""
+    box = fates.box
+    team = where(fates, part)
+    box.stop("events")
+    log, copy = box.dir / "log/postfix.log", box.dir / "log/copy.log"
+    start = log.stat().st_size
+    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    email_id = fates.send(team)
+    wait_for("both members", lambda: len(fates.remote.taken) == 2 and not box.waiting())
+    first = fates.queue_id(email_id)
+    copy.write_text("".join(line for line in log.read_text()[start:].splitlines(keepends=True)
+                            if f" {first}: " in line))
+    copy.chmod(0o644)
+    box.set("events", "log_file", str(copy))
+    box.start("events")
+    told(fates, email_id, "handed_on")
+    said = show(box, email_id)
+    assert said.startswith(
+        f"Not yet: this host has handed the email on to an alias or a filter for {team}.")
+    assert f"{team}: handed on within this host" in said
+    # What the queue has no more is not known after ten minutes.
+    fates.write("UPDATE email_recipient SET state = 'unknown'")
+    assert show(box, email_id).startswith(
+        "Not known: it left Postfix's queue, but its log does not say what became of it for"
+        f" {team}.")
+
+
+def show(box, email_id):
+    """`postern email show`, as people read it, without its line breaks."""
+    done = subprocess.run([box.env["POSTERN_CLI"], "-c", box.config, "email", "show", email_id],
+                          capture_output=True, text=True, check=True, timeout=60)
+    return " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("second", ["unknown", "fine"])
@@ -465,7 +503,7 @@ def waits(pid):
     return Path(f"/proc/{pid}/syscall").read_text().split()[0] in ("128", "137")
 
 
-@pytest.mark.parametrize("part", ["alias", "filter"])
+@pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
 def test_reader_killed_between_any_two_lines(fates, part):
     """What is read again changes nothing."""
     box = fates.box

@@ -317,6 +317,7 @@ class Log:
     def __init__(self, box, emails):
         self.path = box.dir / "log/many.log"
         self.rotations = 0
+        self.ahead_s = 0  # of its clock
         self.box = box
         self.emails = emails
         db = sqlite3.connect(box.dir / "store/postern.db", timeout=60)
@@ -351,7 +352,7 @@ class Log:
 
     def lines(self, i):
         """Of one email: it is deferred once, then delivered."""
-        now = time.localtime()
+        now = time.localtime(time.time() + self.ahead_s)
         head = f"{time.strftime('%b', now)} {now.tm_mday:2} {time.strftime('%T', now)}"
         queue_id = f"{i:010X}"
         to = f"{head} mail postfix/smtp[1]: {queue_id}: to=<to{i}@remote.test>, relay=r"
@@ -511,6 +512,27 @@ def test_once(own_box):
         timeout=60,
     )
     assert done.returncode != 0 and "/nonexistent" in done.stderr
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_once_with_a_clock_that_is_off(own_box, hours):
+    """The log's stamps are some hours off the store's times, as after a clock was set."""
+    box = own_box()
+    box.stop("events")
+    log = Log(box, 50)
+    log.ahead_s = hours * 3600
+    log.path.write_text("".join(map(log.lines, range(50))))
+    done = subprocess.run(
+        [TREE / BUILD / "postern-events", "-c", box.config, "--once", log.path],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    path = box.dir / "store/postern.db"
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
+        assert db.execute("SELECT count(*) FROM event").fetchone() == (150,)
+        assert db.execute(
+            "SELECT DISTINCT state FROM email_recipient WHERE address LIKE 'to%'"
+        ).fetchall() == [("delivered",)]
 
 
 def test_check(own_box):
