@@ -97,6 +97,6 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
  * removes so many rows, and gives STORE_MORE when there may be more, to be
  * called again in another transaction. What was removed until then stays so:
  * whoever is interrupted begins anew. */
-enum { STORE_REMOVE_STEP = 50, STORE_MORE = INT_MAX };
+enum { STORE_REMOVE_STEP = 10, STORE_MORE = INT_MAX };
 
 #endif
