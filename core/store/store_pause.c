@@ -19,6 +19,7 @@ static const struct row_field pause_fields[] = {
 	ROW_FIELD(pause, name, ROW_TEXT),
 	ROW_FIELD(pause, domain, ROW_TEXT),
 	ROW_FIELD(pause, key_id, ROW_ID),
+	ROW_FIELD(pause, company_name, ROW_TEXT),
 	ROW_FIELD(pause, reason, ROW_TEXT),
 	ROW_FIELD(pause, created_us, ROW_TIME),
 	ROW_FIELD(pause, emails, ROW_INT64),
@@ -34,7 +35,7 @@ const struct row_type store_pause_counted_type = ROW_TYPE(pause, pause_fields);
 	"SELECT s.id, s.company_id, coalesce(s.key_id, '') AS key_id, s.reason, s.created_us, d.name AS domain," \
 	" CASE WHEN s.key_id IS NOT NULL THEN 'key'"                                                             \
 	"   WHEN s.domain_id IS NOT NULL THEN 'domain' ELSE 'company' END AS kind,"                              \
-	" coalesce(k.name, d.name, c.name) AS name" more                                                         \
+	" c.name AS company_name, coalesce(k.name, d.name, c.name) AS name" more                                 \
 	" FROM outbox_pause s"                                                                                   \
 	" JOIN company c ON c.id = s.company_id"                                                                 \
 	" LEFT JOIN domain d ON d.id = s.domain_id"                                                              \

@@ -25,6 +25,7 @@ struct pause {
 	char *name;   /* of that */
 	char *domain; /* NULL: of any; the same for the key */
 	char key_id[ID_SIZE];
+	char *company_name;
 	char *reason; /* as the admin gave it; may be "" */
 	int64_t created_us;
 	int64_t emails; /* of store_pause_list(): that wait for it, PAUSE_COUNT_MAX at most */

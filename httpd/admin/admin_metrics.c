@@ -28,6 +28,8 @@
 #include "core/metrics/metrics.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "core/store/store_outbox.h"
+#include "core/store/store_pause.h"
 #include "httpd/gate/counts.h"
 #include "httpd/inject/inject.h"
 #include "httpd/outbox/outbox.h"
@@ -544,6 +546,29 @@ static void tell_files(struct metrics *metrics)
 		(int64_t)volume.f_blocks * (int64_t)volume.f_frsize);
 }
 
+/* What admins have paused, and how late the outbox is. */
+static int tell_pauses(struct metrics *metrics, struct db *db, struct err *err)
+{
+	int64_t now_us = clock_now_us(metrics->shared->clock), due_us = 0, emails = 0;
+	struct buf *out = &metrics->out;
+	struct pause_list pauses;
+
+	if (store_outbox_next(db, &due_us, err) < 0 || store_pause_list(db, NULL, &pauses, err) < 0)
+		return -1;
+	for (size_t i = 0; i < pauses.n; i++)
+		emails += pauses.items[i].emails;
+	single(out, "postern_outbox_pauses", GAUGE,
+		"Companies, domains and keys whose emails an admin has paused.", (int64_t)pauses.n);
+	single(out, "postern_outbox_paused_emails", GAUGE,
+		"Emails that wait for such, of each 100000 at most.", emails);
+	metric(out, "postern_outbox_due_timestamp_seconds", GAUGE,
+		"Since when the next email of the outbox is due; 0: none is.");
+	sample_us(out, due_us > 1 && due_us <= now_us ? due_us : 0,
+		"postern_outbox_due_timestamp_seconds");
+	store_pause_list_free(&pauses);
+	return 0;
+}
+
 /* What only the database tells; nothing of it when it cannot be read. */
 static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 {
@@ -560,6 +585,8 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 	sample(out, queue.queued, "postern_queue_emails{state=\"queued\"}");
 	sample(out, queue.deferred, "postern_queue_emails{state=\"deferred\"}");
 	sample(out, queue.held, "postern_queue_emails{state=\"held\"}");
+	if (tell_pauses(metrics, db, err) < 0)
+		return -1;
 	metric(out, "postern_log_position_timestamp_seconds", GAUGE,
 		"When the position in Postfix's log was stored last; 0: never.");
 	sample_us(out, log.read_us, "postern_log_position_timestamp_seconds");

@@ -23,6 +23,7 @@
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
 #include "core/store/store_key.h"
+#include "core/store/store_pause.h"
 #include "core/store/store_refusal.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -279,12 +280,12 @@ static void need_parts(struct attention *all, const struct request *request)
 			need(all, "problem", parts[i].name, "settings", "%s", parts[i].words);
 	outbox_state_get(shared->outbox, &outbox);
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
-		need(all, "problem", "not_in_charge", "emails?status=queued",
+		need(all, "problem", "not_in_charge", "outbox",
 			"Emails wait for a decision of the milter, and go out when it is asked "
 			"again: %s. Run postfix-conf/check.",
 			outbox.breaker.words);
 	if (outbox.breaker.cause == BREAKER_AWAY)
-		need(all, "problem", "submission_paused", "emails?status=queued",
+		need(all, "problem", "submission_paused", "outbox",
 			"Postfix takes no emails, and %" PRId64 " wait: %s.", outbox.emails,
 			outbox.breaker.words);
 	need_setup(all, shared);
@@ -309,6 +310,28 @@ static void need_disk(struct attention *all)
 			"when it is full: make room, or set retention.emails.",
 			folder, (unsigned long long)(left / (1024 * 1024)),
 			(unsigned long long)percent);
+}
+
+static int need_paused(struct attention *all, struct err *err)
+{
+	__attribute__((cleanup(group_clear))) struct group group = {0};
+	struct pause_list pauses;
+	int64_t emails = 0;
+
+	if (store_pause_list(all->db, all->company_id, &pauses, err) < 0)
+		return -1;
+	for (size_t i = 0; i < pauses.n; i++) {
+		group_add(&group, *pauses.items[i].name ? pauses.items[i].name : "a key");
+		emails += pauses.items[i].emails;
+	}
+	if (pauses.n > 0) {
+		need(all, "warning", "paused", "outbox",
+			"Outgoing emails of %s are paused, and %lld wait.", group_names(&group),
+			(long long)emails);
+		group_end(all, &group);
+	}
+	store_pause_list_free(&pauses);
+	return 0;
 }
 
 static int need_waiting(struct attention *all, struct err *err)
@@ -607,6 +630,7 @@ void admin_attention_list(struct request *request)
 		need_disk(&all);
 	}
 	if (need_left(&all, &err) < 0 || need_waiting(&all, &err) < 0 ||
+		need_paused(&all, &err) < 0 ||
 		(all.company_id == NULL && need_pending(&all, &err) < 0) ||
 		need_learning(&all, &err) < 0 || need_bounces(&all, &err) < 0 ||
 		need_failing_keys(&all, &err) < 0 || need_keys(&all, &err) < 0)

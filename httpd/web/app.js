@@ -20,6 +20,7 @@ const pages = [
   { path: "", module: "overview", group: "", text: "Overview" },
   { path: "emails", module: "emails", group: "Mail", text: "Emails" },
   { path: "emails/", module: "email" },
+  { path: "outbox", module: "outbox", group: "Mail", text: "Outbox" },
   { path: "refusals", module: "refusals", group: "Mail", text: "Refusals" },
   { path: "domains", module: "domains", group: "Sending", text: "Domains" },
   { path: "domains/", module: "domain" },

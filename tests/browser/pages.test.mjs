@@ -68,6 +68,7 @@ before(async () => {
     ["emails", "emails"],
     ["email", `emails/${ids.ann}`],
     ["email-bounced", `emails/${ids.unknown}`],
+    ["outbox", "outbox"],
     ["refusals", "refusals"],
     ["domains", "domains"],
     ["domain", `domains/${own.id}`],
@@ -242,7 +243,7 @@ describe("every page", () => {
     const user = await t.newUser({ company: id });
     const visitor = await browser.visitor({ user });
     const wrong = [];
-    for (const place of ["", "emails", "refusals", "domains", "keys", "exemptions"]) {
+    for (const place of ["", "emails", "outbox", "refusals", "domains", "keys", "exemptions"]) {
       await visitor.go(place);
       wrong.push(...(await look(visitor, `empty-${place || "overview"}-light-desktop`)));
     }

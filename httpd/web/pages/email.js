@@ -1,7 +1,7 @@
 // One email: what became of it, recipient by recipient, and what it says.
 
-import { get, path } from "../api.js";
-import { badge, button, code, copyButton, definitions, el, exactTime, header, link, number, place, remark, section, tabs, time } from "../ui.js";
+import { get, path, post } from "../api.js";
+import { badge, button, code, confirm, copyButton, danger, definitions, el, exactTime, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf } from "./emails.js";
 
@@ -170,12 +170,20 @@ export async function show(main, { id, session }) {
   const people = [...first.to, ...(first.cc ?? []), ...(first.bcc ?? [])];
   const head = el("div");
   const what = el("div");
+  const waits = (email) => session.owner && ["scheduled", "queued"].includes(email.state);
+  const stop = danger("Cancel it", () =>
+    confirm("Cancel this email?", "It will not be sent. That cannot be undone.", "Cancel it", async () => {
+      await post(path`/admin/emails/${id}/cancel`);
+      notice("The email is canceled.");
+    }, async () => draw(await get(path`/admin/emails/${id}`))),
+  );
   let said = "";
 
   function draw(email) {
     const now = JSON.stringify(email);
     if (now === said) return;
     said = now;
+    stop.hidden = !waits(email);
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
@@ -191,6 +199,7 @@ export async function show(main, { id, session }) {
     header(first.subject || "(no subject)", {
       back: { href: listed, text: "Emails" },
       actions: [
+        stop,
         copyButton(location.href, { label: "Copy link" }),
         people.length === 1 &&
           button("Emails to the same address", () => {

@@ -76,14 +76,14 @@ export async function show(main, { session }) {
     { title: "Scheduled", kind: "number", cell: (row) => number0(row.scheduled) },
     { title: "Since", kind: "time", cell: (row) => time(row.since_at, { never: "–" }) },
     ...(session.operator ? [{ title: "Gone by", kind: "time", cell: (row) => time(row.done_at, { never: "not known", exact: true }) }] : []),
-    { title: "Why", kind: "extra", cell: (row) => row.why ?? "" },
+    { title: "Why", cell: (row) => row.why },
     ...(where.owner ? [{ title: "", kind: "actions", cell: (row) => row.name && danger("Cancel all", () => cancel(asCompany(row), look)) }] : []),
   ];
   const pauses = [
     { title: "Paused", kind: "main", cell: (row) => el("span", `${kinds[row.kind].text} `, el("strong", row.name || "without a name")) },
     ...known.columns,
     { title: "Emails", kind: "number", cell: (row) => number(row.emails) },
-    { title: "Why", kind: "extra", cell: (row) => row.reason },
+    { title: "Why", cell: (row) => row.reason },
     { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
     ...(where.owner
       ? [{

@@ -1,0 +1,84 @@
+// The outbox: an operator pauses what a company sends and lets it go again, an owner
+// cancels what waits; each at a desk and with a phone.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import * as t from "./browser.mjs";
+
+const folder = process.env.POSTERN_SCREENSHOTS;
+
+let browser;
+
+before(async () => {
+  browser = await t.Browser.open();
+});
+
+after(() => browser.close());
+
+const inRow = (page, text) => page.getByRole("main").getByRole("row").filter({ hasText: text });
+const sure = (page, name) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+
+for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
+  describe(`the outbox, on a ${size}`, () => {
+    it("is paused, seen, and let go again", async () => {
+      const tenant = await t.newTenant();
+      const visitor = await browser.visitor({ user: await t.newUser(), screen });
+      const { page } = visitor;
+      await visitor.go("");
+      await visitor.follow("Outbox");
+      await page.getByRole("button", { name: "Pause emails" }).click();
+      const form = page.getByRole("dialog", { name: "Pause outgoing emails" });
+      await form.getByRole("radio", { name: "Domain", exact: true }).check();
+      await form.getByLabel("Domain", { exact: true }).last().fill(tenant.domain);
+      await form.getByLabel("Why", { exact: true }).fill("too many complaints");
+      await page.screenshot({ path: `${folder}/outbox-pause-${size}.png` });
+      await form.getByRole("button", { name: "Pause", exact: true }).click();
+      await visitor.see(`Emails of the domain ${tenant.domain} are paused.`);
+      const to = `${t.unique("ann")}@remote.test`;
+      const ids = [await t.send(tenant, { to }), await t.send(tenant, { to, scheduled_at: "in 2 days" })];
+      await inRow(page, "too many complaints").waitFor();
+      await page.waitForFunction(
+        (name) => [...document.querySelectorAll("main tr")].some((row) => row.textContent.includes(name) && /1.*1/.test(row.textContent)),
+        tenant.name,
+      );
+      await page.screenshot({ path: `${folder}/outbox-${size}.png`, fullPage: true });
+      await visitor.go("");
+      await page.getByRole("listitem").filter({ hasText: tenant.domain }).filter({ hasText: "paused" }).getByRole("link").click();
+      await page.waitForURL(/#\/outbox/);
+      await inRow(page, "too many complaints").getByRole("button", { name: "Resume" }).click();
+      await visitor.see("go out again");
+      await visitor.go(`emails/${ids[0]}`);
+      await visitor.see(`delivered to ${to}`);
+      await visitor.go(`emails/${ids[1]}`);
+      await visitor.see(/it is scheduled for/);
+      await page.screenshot({ path: `${folder}/email-scheduled-${size}.png`, fullPage: true });
+      await visitor.leave();
+    });
+
+    it("is canceled: one email, and all that wait", async () => {
+      const tenant = await t.newTenant();
+      const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id }), screen });
+      const { page } = visitor;
+      const [one, other] = [
+        await t.send(tenant, { to: "ann@remote.test", subject: "One", scheduled_at: "in 1 hour" }),
+        await t.send(tenant, { to: "ann@remote.test", subject: "Other", scheduled_at: "in 1 hour" }),
+      ];
+      await visitor.go(`emails/${one}`);
+      await page.getByRole("button", { name: "Cancel it" }).click();
+      await sure(page, "Cancel it");
+      await visitor.see("No: it was canceled before it was sent.");
+      await page.getByRole("button", { name: "Cancel it" }).waitFor({ state: "hidden" });
+      await page.screenshot({ path: `${folder}/email-canceled-${size}.png`, fullPage: true });
+      await visitor.follow("Outbox");
+      assert.equal(await page.getByRole("button", { name: "Pause emails" }).count(), 0);
+      await inRow(page, tenant.name).getByRole("button", { name: "Cancel all" }).click();
+      await sure(page, "Cancel them");
+      await visitor.see("1 email canceled.");
+      await visitor.see("Nothing waits");
+      await visitor.go("emails?status=canceled");
+      await inRow(page, "Other").waitFor();
+      await visitor.go(`emails/${other}`);
+      await visitor.see("No: it was canceled before it was sent.");
+      await visitor.leave();
+    });
+  });
