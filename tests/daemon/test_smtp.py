@@ -35,6 +35,7 @@ def test_part_is_away(own_box, part):
     box = own_box()
     httpd = box.httpd()
     httpd.send(new_email())
+    wait_for("the first to be delivered", lambda: box.sink.all() and in_queue(box) == 0)
     box.stop(part)
     sent = {}
     for _ in range(10):
@@ -79,7 +80,7 @@ def test_part_restarts(own_box, part):
         senders.wait_for(20)
         box.restart(part)
         senders.wait_for(20)
-    check_nobody_noticed(senders)
+    check_nobody_noticed(senders, postfix_stopped=part == "postfix")
 
 
 def test_used_sessions_survive_a_restart(own_box):
@@ -95,7 +96,7 @@ def test_used_sessions_survive_a_restart(own_box):
     email = new_email()
     sent[email["to"]] = httpd.send(email)
     check_all_there(box, sent)
-    check_delivered_once(box, sent)
+    check_delivered_once(box, sent, postfix_stopped=True)
 
 
 @pytest.mark.parametrize("program", ["smtpd", "cleanup"])
@@ -106,8 +107,7 @@ def test_daemons_of_postfix_die(own_box, program, number):
     with Senders(box) as senders:
         senders.wait_for(20)
         kill_all(workers_of(box, program), number)
-    assert (senders.refused, senders.broken) == ([], 0)
-    check_all_there(box, senders.sent)
+    check_nobody_noticed(senders, postfix_stopped=True)
 
 
 def test_record_is_there_at_once(own_box):
