@@ -65,12 +65,34 @@ static bool process_has_group(pid_t pid, gid_t wanted)
 	return has;
 }
 
+static bool user_has_group(const struct passwd *user, gid_t wanted)
+{
+	gid_t groups[256];
+	int n = ARRAY_SIZE(groups);
+
+	if (getgrouplist(user->pw_name, user->pw_gid, groups, &n) < 0)
+		return true;
+	while (n-- > 0)
+		if (groups[n] == wanted)
+			return true;
+	return false;
+}
+
 static void look_at_groups(struct doctor *doctor, const char *name, pid_t pid, uid_t uid)
 {
 	const char *group_name = doctor->parameters[POSTFIX_GROUP];
 	const struct group *group = group_name ? getgrnam(group_name) : NULL;
+	const struct passwd *user = getpwuid(uid);
 
-	if (group == NULL || uid == 0 || process_has_group(pid, group->gr_gid))
+	if (group == NULL || user == NULL || uid == 0)
+		return;
+	if (!user_has_group(user, group->gr_gid)) {
+		doctor_say(doctor, "groups", DOCTOR_WRONG,
+			"the user %s is not in the group %s, by which mail is handed to Postfix",
+			user->pw_name, group_name);
+		doctor_mend(doctor, "usermod", "-aG", group_name, user->pw_name, NULL);
+	}
+	if (process_has_group(pid, group->gr_gid))
 		return;
 	doctor_say(doctor, "groups", DOCTOR_WRONG,
 		"%s (process %ld) is not in the group %s, by which mail is handed to Postfix", name,
