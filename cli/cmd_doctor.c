@@ -172,7 +172,7 @@ const struct verb cmd_doctor = {
 	.help = "Looks for what keeps mail from being sent, checked, recorded or followed: at "
 		"Postfix's settings, the daemons, their rights, sockets and units, the disks, the "
 		"clock, the database and what waits. A message that nobody gets goes in by each "
-		"way, sendmail(1), SMTP and port 25, and shows whether the milter is asked. What "
+		"way by which emails go, and shows whether the milter is asked. What "
 		"is wrong is told with what it means for mail and the command that mends it. "
 		"Exits with 0 when all is well, with 1 when there are warnings, with 2 when "
 		"something is wrong. With --json: an array of check, result (good, unknown, "

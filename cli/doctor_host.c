@@ -34,6 +34,8 @@ enum {
 	SYNC_BYTES = 4096,
 	SYNC_SLOW_US = 20 * 1000,
 	HEALTH_S = 10,
+	HEALTH_TRIES = 5,
+	HEALTH_PAUSE_US = 1000 * 1000,
 	DISK_PERCENT = 5,
 };
 #define DISK_BYTES (INT64_C(1024) * 1024 * 1024)
@@ -266,35 +268,63 @@ static int connect_to(const char *listen)
 	return fd;
 }
 
-/* What httpd has found by itself. */
-static void look_at_health(struct doctor *doctor)
+/* What the listener answers to GET /readyz, with its head; "" for no answer. A new
+ * string. */
+static char *ask_readyz(const char *listen)
 {
 	static const char request[] =
 		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	char answer[4096];
 	size_t len = 0;
 	ssize_t n;
-	const char *body;
-	int fd = connect_to(doctor->conf->http.listen);
+	int fd = connect_to(listen);
 
 	if (fd < 0)
-		return; /* that it is away another row says */
+		return NULL;
 	if (write(fd, request, strlen(request)) == (ssize_t)strlen(request))
 		while (len < sizeof(answer) - 1 &&
 			(n = read(fd, answer + len, sizeof(answer) - 1 - len)) > 0)
 			len += (size_t)n;
 	close(fd);
-	answer[len] = '\0';
-	body = strstr(answer, "\r\n\r\n");
-	if (str_starts(answer, "HTTP/1.1 200"))
+	return mem_dup(answer, len);
+}
+
+/* Why httpd is not ready: the listener for admins says it, in a line for each. */
+static char *why_not_ready(const struct doctor *doctor)
+{
+	const char *listen = doctor->conf->admin.listen;
+	_cleanup_free_ char *answer = str_empty(listen) ? NULL : ask_readyz(listen);
+	const char *body = answer ? strstr(answer, "\r\n\r\n") : NULL;
+	char *words = body ? str_trim(body, strlen(body)) : mem_strdup("see its log");
+
+	for (char *end = words; (end = strchr(end, '\n')) != NULL;)
+		*end = ';';
+	return words;
+}
+
+/* What httpd has found by itself. After a start it tries first. */
+static void look_at_health(struct doctor *doctor)
+{
+	const char *listen = doctor->conf->http.listen;
+	_cleanup_free_ char *answer = ask_readyz(listen);
+
+	for (int i = 0; i < HEALTH_TRIES && answer && str_starts(answer, "HTTP/1.1 503"); i++) {
+		usleep(HEALTH_PAUSE_US);
+		free(answer);
+		answer = ask_readyz(listen);
+	}
+	if (answer == NULL)
+		return; /* that it is away another row says */
+	if (str_starts(answer, "HTTP/1.1 200")) {
 		doctor_say(doctor, "health", DOCTOR_GOOD, "postern-httpd is ready");
-	else if (body && str_starts(answer, "HTTP/1.1 503"))
-		doctor_say(
-			doctor, "health", DOCTOR_WRONG, "postern-httpd is not ready: %s", body + 4);
-	else
+	} else if (str_starts(answer, "HTTP/1.1 503")) {
+		_cleanup_free_ char *why = why_not_ready(doctor);
+
+		doctor_say(doctor, "health", DOCTOR_WRONG, "postern-httpd is not ready: %s", why);
+	} else {
 		doctor_say(doctor, "health", DOCTOR_WRONG,
-			"%s gives no answer in %d s to GET /readyz", doctor->conf->http.listen,
-			HEALTH_S);
+			"%s gives no answer in %d s to GET /readyz", listen, HEALTH_S);
+	}
 }
 
 static void look_at_disk(struct doctor *doctor, const char *folder, const char *what)

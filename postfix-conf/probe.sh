@@ -200,8 +200,8 @@ remove_probe() {
 }
 
 # try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
-# the milters for it, and what submits a message to the address behind it. A way that
-# may refuse such an address for reasons of its own has $may_refuse.
+# the milters for it, and what submits a message to the address behind it. Port 25 is
+# no such way: there Postfix refuses recipients whose transport is retry(8).
 try_way() {
 	name=$1
 	list=$2
@@ -211,11 +211,7 @@ try_way() {
 	if ! address=$(new_probe); then
 		warn "$name: not tried: $address"
 	elif ! said=$("$submit" "$address" "$@"); then
-		if [ -n "${may_refuse:-}" ]; then
-			warn "$name: not tried, it takes no message for a test: $said"
-		else
-			wrong "$name takes no message: $said"
-		fi
+		wrong "$name takes no message: $said"
 	elif wait_for_probe "$address"; then
 		why=$(stopped_behind "$address" "$list")
 		if [ -n "$why" ]; then
@@ -237,12 +233,6 @@ smtp_server() {
 	echo "${server:-unix:$queue/public/$service}"
 }
 
-# The server for mail from elsewhere, where this host reaches it by itself.
-mail_server() {
-	postconf -c "$config" -M smtp/inet 25/inet 2>/dev/null | grep -q . &&
-		is_listening 127.0.0.1:25 && echo inet:127.0.0.1:25
-}
-
 check_probes() {
 	if [ -z "$settings" ] || [ -z "$postern" ] || ! read_settings; then
 		return
@@ -256,8 +246,5 @@ check_probes() {
 	try_way 'sendmail(1)' non_smtpd_milters submit_by_sendmail
 	server=$(smtp_server)
 	[ -z "$server" ] ||
-		try_way "SMTP to $server" smtpd_milters submit_by_smtp "$server"
-	may_refuse=yes
-	! server=$(mail_server) ||
 		try_way "SMTP to $server" smtpd_milters submit_by_smtp "$server"
 }
