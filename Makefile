@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode
+	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode libunbound
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -28,6 +28,7 @@ CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
 	libqrencode 2>/dev/null)
 MILTER_LIBS := -lmilter
+DNS_LIBS    := $(shell pkg-config --libs libunbound 2>/dev/null)
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -66,7 +67,7 @@ $(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
 
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(DNS_LIBS)
 
 $(CORE): $(CORE_OBJS)
 $(BUILD)/libhttpd.a: $(HTTPD_OBJS)
@@ -122,7 +123,7 @@ $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
 		$(BUILD)/libcli.a $(BUILD)/libevents.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
-		$(EVENTS_LIBS) $(CORE_LIBS) -lcmocka
+		$(EVENTS_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
 	override CPPFLAGS += -Dmain=$(basename $(@F))_main
@@ -167,7 +168,7 @@ $(BUILD)/postern.bash: tools/install/postern.bash $(BUILD)/gen/gen_docs
 $(BUILD)/gen/gen_docs: $(BUILD)/tools/gen_docs.o $(BUILD)/libcli.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(DNS_LIBS)
 
 # The sections of doc/HTTP-API.md that say what httpd/openapi.json says.
 .PHONY: api-doc

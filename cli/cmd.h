@@ -111,6 +111,7 @@ extern const struct verb cmd_domain_deactivate;
 extern const struct verb cmd_domain_set;
 extern const struct verb cmd_domain_list;
 extern const struct verb cmd_domain_remove;
+extern const struct verb cmd_domain_check;
 
 extern const struct verb cmd_exempt_add;
 extern const struct verb cmd_exempt_list;

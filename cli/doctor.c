@@ -105,6 +105,10 @@ static const struct doctor_row table[] = {
 	{"staged", "Nobody has got these emails yet.", "postern held list", MEND_BY_HAND},
 	{"held", "They stay until somebody decides.", "postern held list", MEND_BY_HAND},
 	{"log", "Nobody learns what becomes of emails.", NULL, MEND_SAFE},
+	/* The DNS. */
+	{"dns", "Receivers refuse such mail, or take it for spam.", "postern domain check NAME",
+		MEND_BY_HAND},
+	{"dns_host", "Large receivers refuse mail of this host.", NULL, MEND_BY_HAND},
 	{0},
 };
 
@@ -280,6 +284,8 @@ void doctor_run(struct doctor *doctor)
 		doctor_look_at_postfix(doctor);
 	doctor_look_at_host(doctor);
 	doctor_look_at_store(doctor);
+	if (!doctor->briefly)
+		doctor_look_at_dns(doctor);
 }
 
 void doctor_clear(struct doctor *doctor)

@@ -113,5 +113,6 @@ char *doctor_output(const char *program, ...) __attribute__((sentinel));
 void doctor_look_at_postfix(struct doctor *doctor);
 void doctor_look_at_host(struct doctor *doctor);
 void doctor_look_at_store(struct doctor *doctor);
+void doctor_look_at_dns(struct doctor *doctor);
 
 #endif

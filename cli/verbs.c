@@ -21,6 +21,7 @@ const struct verb *const verbs[] = {
 	&cmd_domain_set,
 	&cmd_domain_list,
 	&cmd_domain_remove,
+	&cmd_domain_check,
 	&cmd_exempt_add,
 	&cmd_exempt_list,
 	&cmd_exempt_remove,

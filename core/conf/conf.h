@@ -90,6 +90,10 @@ struct conf {
 		int64_t emails_ms;
 		int64_t events_ms;
 	} retention;
+	struct {
+		char *server;    /* address:port; "": those of /etc/resolv.conf */
+		char *addresses; /* from which mail goes out; "": that of this host */
+	} dns;
 	struct conf_limits {
 		int64_t keys; /* of a company */
 		int64_t domains;

@@ -787,6 +787,28 @@ const struct setting settings[] = {
 			"stays with the email.",
 	},
 	{
+		.section = "dns",
+		.name = "server",
+		IN_CONF(dns.server),
+		.type = SETTING_ADDRESS,
+		.fallback = "",
+		.max = SETTING_SOCKET_PATH,
+		.help = "The DNS server, as 192.0.2.53:53, that *postern domain check* and "
+			"*postern doctor* ask. Empty: those of /etc/resolv.conf.",
+	},
+	{
+		.section = "dns",
+		.name = "addresses",
+		IN_CONF(dns.addresses),
+		.type = SETTING_NETWORKS,
+		.fallback = "",
+		.max = 65536,
+		.help = "The addresses from which mail goes out, with which SPF, PTR and the "
+			"name in HELO are compared. Needed behind a NAT or a relay. Empty: "
+			"smtp_bind_address of Postfix, or else the public address that this "
+			"host has.",
+	},
+	{
 		.section = "limits",
 		.name = "keys",
 		IN_CONF(limits.keys),

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from harness import Sandbox, wait_for
+from harness.dns import DnsServer
 from harness.milter import OtherMilter
 from harness.sandbox import BUILD, TREE
 from test_postfix_conf_probe import Changed
@@ -23,9 +24,26 @@ CLI = TREE / BUILD / "postern"
 OF_SANDBOX = {"rights", "learnt", "message_size", "time", "disk", "sync"}
 
 
+class AllIsWell(dict):
+    """What the DNS has of any domain."""
+
+    ANSWERS = {"A": "93.184.216.34", "MX": "mail.place.example", "PTR": "mail.place.example"}
+
+    def get(self, key, default=None):
+        name, kind = key
+        if kind == "TXT":
+            return ["v=DMARC1; p=none" if name.startswith("_dmarc.")
+                    else "v=spf1 ip4:93.184.216.34 -all"]
+        return [self.ANSWERS[kind]] if kind in self.ANSWERS else []
+
+
 @pytest.fixture(scope="module")
 def box():
-    with Sandbox() as box:
+    with DnsServer() as server, Sandbox(
+            "--set", f"dns.server={server.address}",
+            "--set", "dns.addresses=93.184.216.34") as box:
+        server.records, server.exists = AllIsWell(), True
+        box.postconf("smtp_helo_name=mail.place.example")
         yield box
 
 

@@ -1,0 +1,95 @@
+/*
+ * dns_report: finds out who this host is to others: the name in HELO, and the
+ * addresses from which mail goes out.
+ */
+#include "cli/dns_report.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/cidr.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
+
+/* An address of the internet, to which nothing is sent: connecting a datagram
+ * socket only looks up the route. */
+#define ELSEWHERE "198.41.0.4"
+
+/* The address of this host by which that is reached; nothing where it is a private
+ * one, behind which another may be seen. */
+static void add_own_address(struct strv *addresses)
+{
+	static const char hidden[] =
+		"127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 "
+		"100.64.0.0/10 169.254.0.0/16";
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	socklen_t len = sizeof(address);
+	char text[INET_ADDRSTRLEN];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	inet_pton(AF_INET, ELSEWHERE, &address.sin_addr);
+	if (connect(fd, (struct sockaddr *)&address, len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+		inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text)) &&
+		cidr_list_parse(hidden, &list, NULL) == 0 && !cidr_list_has_text(&list, text))
+		strv_add(addresses, text);
+	close(fd);
+}
+
+/* Single addresses alone: of a network nobody knows which one sends. */
+static void add_addresses(struct strv *addresses, const char *text)
+{
+	bool excepted = false;
+	char *item;
+
+	while ((item = postconf_item(&text, &excepted)) != NULL) {
+		char address[CIDR_TEXT_SIZE];
+
+		if (cidr_address(item, address))
+			strv_add(addresses, address);
+		free(item);
+	}
+}
+
+void dns_view_open(const struct conf *conf, struct dns_view *view_r)
+{
+	static const char *const names[] = {
+		"smtp_helo_name", "smtp_bind_address", "smtp_bind_address6"};
+	char *values[ARRAY_SIZE(names)] = {NULL};
+	_cleanup_free_ char *server = mem_strdup(conf->dns.server);
+	char *port = strrchr(server, ':');
+
+	*view_r = (struct dns_view){0};
+	if (port)
+		*port = '@';
+	view_r->dns = dns_new(server);
+	add_addresses(&view_r->addresses, conf->dns.addresses);
+	if (postconf_read(
+		    conf->submission.postfix_config, names, ARRAY_SIZE(names), values, NULL) == 0) {
+		if (view_r->addresses.n == 0) {
+			add_addresses(&view_r->addresses, values[1]);
+			add_addresses(&view_r->addresses, values[2]);
+		}
+		view_r->helo = TAKE_PTR(values[0]);
+	}
+	if (view_r->addresses.n == 0)
+		add_own_address(&view_r->addresses);
+	if (view_r->helo == NULL)
+		view_r->helo = mem_strdup("localhost");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		free(values[i]);
+	view_r->host = (struct dns_host){view_r->helo, &view_r->addresses};
+}
+
+void dns_view_close(struct dns_view *view)
+{
+	dns_free(view->dns);
+	free(view->helo);
+	strv_free(&view->addresses);
+}

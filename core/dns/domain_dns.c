@@ -1,0 +1,312 @@
+/*
+ * domain_dns: compares what the DNS has with what it should have.
+ */
+#include "core/dns/domain_dns.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/cidr.h"
+#include "core/base/str.h"
+#include "core/dns/spf.h"
+
+#define OFFLINE "the DNS gives no answer"
+
+const char *dns_status_name(enum dns_status status)
+{
+	static const char *const names[] = {
+		[DNS_STATUS_VERIFIED] = "verified",
+		[DNS_STATUS_MISSING] = "missing",
+		[DNS_STATUS_WRONG] = "wrong",
+		[DNS_STATUS_UNKNOWN] = "unknown",
+	};
+
+	return names[status];
+}
+
+void dns_records_clear(struct dns_records *records)
+{
+	for (size_t i = 0; i < records->n; i++) {
+		free(records->items[i].name);
+		free(records->items[i].value);
+		free(records->items[i].text);
+	}
+	free(records->items);
+	*records = (struct dns_records){0};
+}
+
+/* Takes name and value over. */
+static struct dns_record *add(
+	struct dns_records *records, const char *kind, const char *type, char *name, char *value)
+{
+	struct dns_record *record;
+
+	records->items = mem_append(records->items, records->n, sizeof(*records->items));
+	record = &records->items[records->n++];
+	*record = (struct dns_record){.kind = kind, .type = type, .name = name, .value = value};
+	return record;
+}
+
+__attribute__((format(printf, 3, 4))) static void judge(
+	struct dns_record *record, enum dns_status status, const char *format, ...)
+{
+	va_list args;
+
+	record->status = status;
+	va_start(args, format);
+	if (vasprintf(&record->text, format, args) < 0)
+		record->text = NULL;
+	va_end(args);
+}
+
+/* The one that lets this host send, and leaves the rest to the domain. */
+static char *spf_value(const struct dns_host *host)
+{
+	struct buf value = BUF_INIT;
+
+	buf_add_str(&value, "v=spf1");
+	for (size_t i = 0; i < host->addresses->n; i++)
+		buf_printf(&value, " %s:%s", strchr(host->addresses->items[i], ':') ? "ip6" : "ip4",
+			host->addresses->items[i]);
+	if (host->addresses->n == 0)
+		buf_printf(&value, " a:%s", host->helo);
+	buf_add_str(&value, " ~all");
+	return buf_take(&value);
+}
+
+static void check_spf(struct dns *dns, const char *domain, const struct dns_host *host,
+	struct dns_records *records)
+{
+	struct dns_record *record = add(records, "SPF", "TXT", mem_strdup(domain), spf_value(host));
+	const char *address = host->addresses->n ? host->addresses->items[0] : "0.0.0.0";
+	enum spf_result result = SPF_NONE;
+
+	for (size_t i = 0; i == 0 || i < host->addresses->n; i++) {
+		_cleanup_free_ char *found = NULL;
+
+		if (host->addresses->n)
+			address = host->addresses->items[i];
+		result = spf_check(dns, domain, address, &found);
+		if (result == SPF_PASS && i + 1 < host->addresses->n)
+			continue;
+		if (result == SPF_NONE)
+			judge(record, DNS_STATUS_MISSING, "there is no SPF record");
+		else if (result == SPF_PERMERROR)
+			judge(record, DNS_STATUS_WRONG,
+				"not valid: several records, more than 10 look-ups, or a term "
+				"that nobody knows%s%s",
+				found ? ": " : "", found ? found : "");
+		else if (found == NULL)
+			judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+		else if (host->addresses->n == 0)
+			judge(record, DNS_STATUS_UNKNOWN,
+				"from which address mail goes out is not known (dns.addresses): %s",
+				found);
+		else if (result == SPF_PASS)
+			judge(record, DNS_STATUS_VERIFIED, "%s", found);
+		else if (result == SPF_UNKNOWN)
+			judge(record, DNS_STATUS_UNKNOWN, "it cannot be told for %s: %s", address,
+				found);
+		else
+			judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result),
+				address, found);
+		return;
+	}
+}
+
+/* The value of a tag, as p in `v=DKIM1; p=AB`, without blanks; a new string. */
+static char *tag_of(const char *text, const char *name)
+{
+	_cleanup_strv_ struct strv tags = STRV_INIT;
+
+	strv_split(&tags, text, ';');
+	for (size_t i = 0; i < tags.n; i++) {
+		_cleanup_free_ char *tag = str_trim(tags.items[i], strlen(tags.items[i]));
+		struct buf value = BUF_INIT;
+
+		if (!str_starts(tag, name) || tag[strlen(name)] != '=')
+			continue;
+		for (const char *p = tag + strlen(name) + 1; *p; p++)
+			if (!ascii_is_space(*p))
+				buf_add_char(&value, *p);
+		return buf_take(&value);
+	}
+	return mem_strdup("");
+}
+
+static void check_dkim(struct dns *dns, const char *domain, const struct dns_dkim *key,
+	struct dns_records *records)
+{
+	struct dns_record *record = add(records, "DKIM", "TXT",
+		mem_printf("%s._domainkey.%s", key->selector, domain), mem_strdup(key->value));
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	_cleanup_free_ char *wanted = tag_of(key->value, "p");
+	int found = dns_txt(dns, record->name, &texts);
+	_cleanup_free_ char *has = NULL;
+
+	if (found <= 0) {
+		judge(record, found < 0 ? DNS_STATUS_UNKNOWN : DNS_STATUS_MISSING, "%s",
+			found < 0 ? OFFLINE : "there is no such record");
+		return;
+	}
+	has = tag_of(texts.items[0], "p");
+	if (texts.n > 1)
+		judge(record, DNS_STATUS_WRONG, "there are %zu records", texts.n);
+	else if (str_eq(has, wanted))
+		judge(record, DNS_STATUS_VERIFIED, "the key is that of the signer");
+	else if (*has == '\0')
+		judge(record, DNS_STATUS_WRONG, "the key is revoked (p is empty)");
+	else
+		judge(record, DNS_STATUS_WRONG, "it has another key than the signer");
+}
+
+/* The domain's own, or else that of the nearest domain above it (RFC 7489 6.6.3
+ * goes to the organizational domain at once, which is one of these). */
+static int find_dmarc(struct dns *dns, const char *domain, char **record_r, const char **where_r)
+{
+	for (const char *name = domain; name && strchr(name, '.'); name = strchr(name, '.') + 1) {
+		_cleanup_free_ char *at = mem_printf("_dmarc.%s", name);
+		_cleanup_strv_ struct strv texts = STRV_INIT;
+
+		if (dns_txt(dns, at, &texts) < 0)
+			return -1;
+		for (size_t i = 0; i < texts.n; i++) {
+			if (!str_starts(texts.items[i], "v=DMARC1"))
+				continue;
+			*record_r = mem_strdup(texts.items[i]);
+			*where_r = name;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static void check_dmarc(struct dns *dns, const char *domain, bool is_signed, bool spf_passes,
+	struct dns_records *records)
+{
+	struct dns_record *record = add(records, "DMARC", "TXT", mem_printf("_dmarc.%s", domain),
+		mem_strdup("v=DMARC1; p=none"));
+	_cleanup_free_ char *text = NULL, *policy = NULL;
+	const char *where = NULL;
+	int found = find_dmarc(dns, domain, &text, &where);
+
+	if (found <= 0) {
+		judge(record, found < 0 ? DNS_STATUS_UNKNOWN : DNS_STATUS_MISSING, "%s",
+			found < 0 ? OFFLINE : "there is no DMARC record");
+		return;
+	}
+	policy = tag_of(text, "p");
+	/* Both are of the domain itself, and so aligned, strictly too. */
+	if (!str_eq(policy, "none") && !is_signed && !spf_passes)
+		judge(record, DNS_STATUS_WRONG,
+			"p=%s, and neither SPF nor DKIM is known to pass: receivers refuse the "
+			"mail: %s",
+			policy, text);
+	else
+		judge(record, DNS_STATUS_VERIFIED, "%s (of %s)", text, where);
+}
+
+static void check_mx(struct dns *dns, const char *domain, const struct dns_host *host,
+	struct dns_records *records)
+{
+	struct dns_record *record = add(
+		records, "MX", "MX", mem_strdup(domain), mem_printf("10 %s", host->helo));
+	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
+	int found = dns_mx(dns, domain, &hosts);
+
+	if (found == 0)
+		found = dns_addresses(dns, domain, &addresses);
+	if (found < 0) {
+		judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+	} else if (found == 0) {
+		judge(record, DNS_STATUS_MISSING, "nobody receives mail there: bounces are lost");
+	} else if (hosts.n == 1 && hosts.items[0][0] == '\0') {
+		judge(record, DNS_STATUS_WRONG,
+			"a null MX: the domain receives no mail, and some receivers refuse mail "
+			"from it");
+	} else {
+		_cleanup_free_ char *names = strv_join(&hosts, ", ");
+
+		judge(record, DNS_STATUS_VERIFIED, "%s", hosts.n ? names : "no MX, but an address");
+	}
+}
+
+void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host *host,
+	const struct dns_dkim *keys, size_t n, struct dns_records *records)
+{
+	size_t first = records->n;
+	bool is_signed = false;
+
+	check_spf(dns, domain, host, records);
+	for (size_t i = 0; i < n; i++) {
+		check_dkim(dns, domain, &keys[i], records);
+		is_signed |= records->items[records->n - 1].status == DNS_STATUS_VERIFIED;
+	}
+	check_dmarc(dns, domain, is_signed, records->items[first].status == DNS_STATUS_VERIFIED,
+		records);
+	check_mx(dns, domain, host, records);
+}
+
+static void check_ptr(struct dns *dns, const char *address, const struct dns_host *host,
+	struct dns_records *records)
+{
+	struct dns_record *record = add(
+		records, "PTR", "PTR", mem_strdup(address), mem_strdup(host->helo));
+	_cleanup_strv_ struct strv names = STRV_INIT;
+	int found = dns_names(dns, address, &names);
+
+	if (found <= 0) {
+		judge(record, found < 0 ? DNS_STATUS_UNKNOWN : DNS_STATUS_MISSING, "%s",
+			found < 0 ? OFFLINE
+				  : "the address has no name: large receivers refuse its mail");
+		return;
+	}
+	for (size_t i = 0; i < names.n; i++) {
+		_cleanup_strv_ struct strv addresses = STRV_INIT;
+
+		found = dns_addresses(dns, names.items[i], &addresses);
+		if (found < 0) {
+			judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+			return;
+		}
+		if (strv_has(&addresses, address)) {
+			judge(record, DNS_STATUS_VERIFIED, "%s, which has that address",
+				names.items[i]);
+			return;
+		}
+	}
+	judge(record, DNS_STATUS_WRONG, "%s, which does not have that address", names.items[0]);
+}
+
+void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_records *records)
+{
+	_cleanup_strv_ struct strv addresses = STRV_INIT;
+	struct dns_record *record;
+	int found;
+
+	for (size_t i = 0; i < host->addresses->n; i++)
+		check_ptr(dns, host->addresses->items[i], host, records);
+	record = add(records, "HELO", "A", mem_strdup(host->helo),
+		host->addresses->n ? mem_strdup(host->addresses->items[0]) : NULL);
+	found = dns_addresses(dns, host->helo, &addresses);
+	if (found < 0) {
+		judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+		return;
+	}
+	for (size_t i = 0; i < host->addresses->n; i++)
+		if (strv_has(&addresses, host->addresses->items[i])) {
+			judge(record, DNS_STATUS_VERIFIED, "%s", host->addresses->items[i]);
+			return;
+		}
+	if (found == 0)
+		judge(record, DNS_STATUS_MISSING, "the name that Postfix says has no address");
+	else if (host->addresses->n == 0)
+		judge(record, DNS_STATUS_UNKNOWN,
+			"from which address mail goes out is not known (dns.addresses)");
+	else
+		judge(record, DNS_STATUS_WRONG, "%s, and mail goes out from %s", addresses.items[0],
+			host->addresses->items[0]);
+}

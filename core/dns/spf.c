@@ -1,0 +1,288 @@
+/*
+ * spf: evaluates records, within the bounds of RFC 7208 4.6.4.
+ *
+ * Macros and `ptr` take facts of a message, or are slow: what depends on them is
+ * SPF_UNKNOWN.
+ */
+#include "core/dns/spf.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/cidr.h"
+#include "core/base/str.h"
+
+enum { LOOK_UPS_MAX = 10, VOID_MAX = 2, MX_MAX = 10 };
+
+struct evaluation {
+	struct dns *dns;
+	const char *address;
+	int look_ups;
+	int voids;
+};
+
+const char *spf_result_name(enum spf_result result)
+{
+	static const char *const names[] = {
+		[SPF_NONE] = "none",
+		[SPF_NEUTRAL] = "neutral",
+		[SPF_PASS] = "pass",
+		[SPF_FAIL] = "fail",
+		[SPF_SOFTFAIL] = "softfail",
+		[SPF_PERMERROR] = "permerror",
+		[SPF_UNKNOWN] = "unknown",
+	};
+
+	return names[result];
+}
+
+static bool is_record(const char *text)
+{
+	return str_starts_nocase(text, "v=spf1") && (text[6] == ' ' || text[6] == '\0');
+}
+
+/* Of a domain: SPF_PASS and its only record, or why there is none. */
+static enum spf_result find_record(struct dns *dns, const char *domain, char **record_r)
+{
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	const char *record = NULL;
+	int found = dns_txt(dns, domain, &texts);
+
+	if (found < 0)
+		return SPF_UNKNOWN;
+	for (size_t i = 0; i < texts.n; i++) {
+		if (!is_record(texts.items[i]))
+			continue;
+		if (record)
+			return SPF_PERMERROR;
+		record = texts.items[i];
+	}
+	*record_r = mem_strdup(record);
+	return record ? SPF_PASS : SPF_NONE;
+}
+
+/* A term's `:DOMAIN/BITS//BITS6`, as lengths for both families. */
+struct target {
+	char *domain;
+	const char *bits; /* "" without */
+};
+
+static void split_target(const char *text, const char *domain, struct target *target_r)
+{
+	size_t len = strcspn(text, "/");
+
+	if (text[0] == ':')
+		target_r->domain = mem_dup(text + 1, len - 1);
+	else
+		target_r->domain = mem_strdup(domain);
+	target_r->bits = text + len;
+}
+
+/* Whether the address is in the network of so many bits around another one; -1:
+ * all bits. */
+static bool is_near(const struct evaluation *all, const char *other, int64_t bits)
+{
+	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	struct cidr *net;
+	unsigned most;
+
+	if (cidr_list_parse(other, &list, NULL) < 0 || list.n != 1)
+		return false;
+	net = &list.items[0];
+	most = net->family == AF_INET ? 32 : 128;
+	net->bits = bits < 0 || bits > most ? most : (unsigned)bits;
+	for (unsigned bit = net->bits; bit < most; bit++)
+		net->address[bit / 8] &= (uint8_t) ~(0x80U >> bit % 8);
+	return cidr_list_has_text(&list, all->address);
+}
+
+/* The number in `/24//64`, of the family; -1: it is not given. */
+static int64_t bits_of(const char *text, bool is_ipv6)
+{
+	const char *ipv6 = strstr(text, "//");
+	_cleanup_free_ char *number = NULL;
+	int64_t bits;
+
+	if (is_ipv6)
+		number = mem_strdup(ipv6 ? ipv6 + 2 : "");
+	else
+		number = mem_dup(text + (*text == '/'), strcspn(text + (*text == '/'), "/"));
+	return str_int(number, 0, 128, &bits) < 0 ? -1 : bits;
+}
+
+/* `192.0.2.0/24`, `2001:db8::/32` */
+static bool is_in(const struct evaluation *all, const char *text)
+{
+	size_t len = strcspn(text, "/");
+	_cleanup_free_ char *address = mem_dup(text, len);
+	int64_t bits;
+
+	if (text[len] == '\0')
+		bits = -1;
+	else if (str_int(text + len + 1, 0, 128, &bits) < 0)
+		return false;
+	return is_near(all, address, bits);
+}
+
+static enum spf_result check(
+	struct evaluation *all, const char *domain, char **record_r, int depth);
+
+/* 1 it matches, 0 it does not, -1 with the result that ends all. */
+static int match_hosts(struct evaluation *all, const char *text, const char *domain, bool mx,
+	enum spf_result *end_r)
+{
+	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
+	struct target target;
+	int found = 1;
+
+	split_target(text, domain, &target);
+	if (mx)
+		found = dns_mx(all->dns, target.domain, &hosts);
+	else
+		strv_add(&hosts, target.domain);
+	for (size_t i = 0; found >= 0 && i < hosts.n && i < MX_MAX; i++)
+		if (*hosts.items[i] && dns_addresses(all->dns, hosts.items[i], &addresses) < 0)
+			found = -1;
+	free(target.domain);
+	if (found < 0) {
+		*end_r = SPF_UNKNOWN;
+		return -1;
+	}
+	for (size_t i = 0; i < addresses.n; i++)
+		if (is_near(all, addresses.items[i],
+			    bits_of(target.bits, strchr(addresses.items[i], ':') != NULL)))
+			return 1;
+	if (addresses.n == 0 && ++all->voids > VOID_MAX) {
+		*end_r = SPF_PERMERROR;
+		return -1;
+	}
+	return 0;
+}
+
+static int match_include(
+	struct evaluation *all, const char *domain, int depth, enum spf_result *end_r)
+{
+	_cleanup_free_ char *record = NULL;
+	enum spf_result result = check(all, domain, &record, depth + 1);
+
+	switch (result) {
+	case SPF_PASS:
+		return 1;
+	case SPF_NONE:
+	case SPF_PERMERROR:
+		*end_r = SPF_PERMERROR;
+		return -1;
+	case SPF_UNKNOWN:
+		*end_r = SPF_UNKNOWN;
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+static bool is_name(const char *term, const char *name)
+{
+	size_t len = strlen(name);
+
+	return str_starts_nocase(term, name) &&
+	       (term[len] == '\0' || term[len] == ':' || term[len] == '/');
+}
+
+/* One mechanism: as match_hosts(). */
+static int match(struct evaluation *all, const char *term, const char *domain, int depth,
+	enum spf_result *end_r)
+{
+	if (is_name(term, "all"))
+		return 1;
+	if (is_name(term, "ip4") || is_name(term, "ip6"))
+		return term[3] == ':' && is_in(all, term + 4);
+	if (strchr(term, '%')) {
+		*end_r = SPF_UNKNOWN;
+		return -1;
+	}
+	if (!is_name(term, "a") && !is_name(term, "mx") && !is_name(term, "include") &&
+		!is_name(term, "ptr") && !is_name(term, "exists")) {
+		*end_r = SPF_PERMERROR;
+		return -1;
+	}
+	if (++all->look_ups > LOOK_UPS_MAX) {
+		*end_r = SPF_PERMERROR;
+		return -1;
+	}
+	if (is_name(term, "include"))
+		return match_include(all, term + strlen("include:"), depth, end_r);
+	if (is_name(term, "a"))
+		return match_hosts(all, term + 1, domain, false, end_r);
+	if (is_name(term, "mx"))
+		return match_hosts(all, term + 2, domain, true, end_r);
+	*end_r = SPF_UNKNOWN;
+	return -1;
+}
+
+static enum spf_result evaluate(
+	struct evaluation *all, const char *record, const char *domain, int depth)
+{
+	_cleanup_strv_ struct strv terms = STRV_INIT;
+	const char *redirect = NULL;
+
+	strv_split(&terms, record, ' ');
+	for (size_t i = 1; i < terms.n; i++) {
+		const char *term = terms.items[i];
+		enum spf_result result = SPF_PASS, end;
+		int matches;
+
+		if (str_starts_nocase(term, "redirect="))
+			redirect = term + strlen("redirect=");
+		if (*term == '\0' || strchr(term, '='))
+			continue;
+		switch (*term) {
+		case '-':
+			result = SPF_FAIL;
+			break;
+		case '~':
+			result = SPF_SOFTFAIL;
+			break;
+		case '?':
+			result = SPF_NEUTRAL;
+			break;
+		default:
+			break;
+		}
+		term += strchr("+-~?", *term) != NULL;
+		matches = match(all, term, domain, depth, &end);
+		if (matches != 0)
+			return matches > 0 ? result : end;
+	}
+	if (redirect) {
+		_cleanup_free_ char *other = NULL;
+		enum spf_result result;
+
+		if (strchr(redirect, '%'))
+			return SPF_UNKNOWN;
+		if (++all->look_ups > LOOK_UPS_MAX)
+			return SPF_PERMERROR;
+		result = check(all, redirect, &other, depth + 1);
+		return result == SPF_NONE ? SPF_PERMERROR : result;
+	}
+	return SPF_NEUTRAL;
+}
+
+static enum spf_result check(struct evaluation *all, const char *domain, char **record_r, int depth)
+{
+	enum spf_result result = find_record(all->dns, domain, record_r);
+
+	if (result != SPF_PASS)
+		return result;
+	if (depth > LOOK_UPS_MAX)
+		return SPF_PERMERROR;
+	return evaluate(all, *record_r, domain, depth);
+}
+
+enum spf_result spf_check(struct dns *dns, const char *domain, const char *address, char **record_r)
+{
+	struct evaluation all = {.dns = dns, .address = address};
+
+	*record_r = NULL;
+	return check(&all, domain, record_r, 0);
+}

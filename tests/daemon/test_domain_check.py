@@ -1,0 +1,148 @@
+"""postern domain check compares the DNS with what a domain needs."""
+
+import json
+import subprocess
+
+import pytest
+from harness import Sandbox
+from harness.dns import DnsServer
+from harness.sandbox import BUILD, TREE
+
+pytestmark = pytest.mark.submission("sendmail")
+
+CLI = TREE / BUILD / "postern"
+ADDRESS = "93.184.216.34"
+HELO = "mail.place.example"
+
+GOOD = {
+    ("shop.example", "TXT"): [f"v=spf1 ip4:{ADDRESS} -all"],
+    ("_dmarc.shop.example", "TXT"): ["v=DMARC1; p=reject"],
+    ("shop.example", "MX"): [HELO],
+    ("34.216.184.93.in-addr.arpa", "PTR"): [HELO],
+    (HELO, "A"): [ADDRESS],
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with DnsServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def box(server):
+    with Sandbox("--set", f"dns.server={server.address}",
+                 "--set", f"dns.addresses={ADDRESS}") as box:
+        box.postconf(f"smtp_helo_name={HELO}")
+        yield box
+
+
+def check(box, server, changes=None, domain="shop.example"):
+    """The status of each kind of record, and what is said of it."""
+    server.records = {**GOOD, **(changes or {})}
+    done = subprocess.run([CLI, "-c", box.config, "--json", "domain", "check", domain],
+                          capture_output=True, text=True, timeout=120, check=False)
+    found = {row["record"]: row for row in json.loads(done.stdout)}
+    bad = any(row["status"] in ("missing", "wrong") for row in found.values())
+    assert done.returncode == int(bad)
+    return found
+
+
+def test_all_is_well(box, server):
+    found = check(box, server)
+    assert {kind: row["status"] for kind, row in found.items()} == dict.fromkeys(
+        ("SPF", "DMARC", "MX", "PTR", "HELO"), "verified")
+
+
+def test_people_are_told_what_to_set(box, server):
+    server.records = {}
+    done = subprocess.run([CLI, "-c", box.config, "domain", "check", "shop.example"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert f"to set: shop.example TXT v=spf1 ip4:{ADDRESS} ~all\n" in done.stdout
+    assert "to set: _dmarc.shop.example TXT v=DMARC1; p=none\n" in done.stdout
+
+
+SPF = [
+    ("a mechanism", ["v=spf1 a:mail.place.example -all"], {}, "verified"),
+    ("mx", ["v=spf1 mx -all"], {}, "verified"),
+    ("a network", ["v=spf1 ip4:93.184.216.0/24 -all"], {}, "verified"),
+    ("the network around a host", ["v=spf1 a:other.example/24 -all"],
+     {("other.example", "A"): ["93.184.216.1"]}, "verified"),
+    ("include", ["v=spf1 include:other.example -all"],
+     {("other.example", "TXT"): [f"v=spf1 ip4:{ADDRESS} -all"]}, "verified"),
+    ("redirect", ["v=spf1 redirect=other.example"],
+     {("other.example", "TXT"): [f"v=spf1 ip4:{ADDRESS} -all"]}, "verified"),
+    ("another address", ["v=spf1 ip4:192.0.2.1 -all"], {}, "wrong"),
+    ("softfail", ["v=spf1 ip4:192.0.2.1 ~all"], {}, "wrong"),
+    ("an include that refuses", ["v=spf1 include:other.example ~all"],
+     {("other.example", "TXT"): ["v=spf1 ip4:192.0.2.1 -all"]}, "wrong"),
+    ("an include of nothing", ["v=spf1 include:none.example -all"], {}, "wrong"),
+    ("two records", [f"v=spf1 ip4:{ADDRESS} -all", "v=spf1 -all"], {}, "wrong"),
+    ("an unknown term", ["v=spf1 ipv4:192.0.2.1 -all"], {}, "wrong"),
+    ("a loop", ["v=spf1 include:shop.example -all"], {}, "wrong"),
+    ("too many look-ups", ["v=spf1 " + "a:mail1.example " * 11 + "-all"],
+     {("mail1.example", "A"): ["192.0.2.1"]}, "wrong"),
+    ("void look-ups", ["v=spf1 a:n1.example a:n2.example a:n3.example -all"], {}, "wrong"),
+    ("a macro", ["v=spf1 exists:%{i}.example -all"], {}, "unknown"),
+    ("other texts", ["v=spf10", "hello"], {}, "missing"),
+    ("none", [], {}, "missing"),
+]
+
+
+@pytest.mark.parametrize("texts, others, status", [row[1:] for row in SPF],
+                         ids=[row[0] for row in SPF])
+def test_spf(box, server, texts, others, status):
+    found = check(box, server, {("shop.example", "TXT"): texts, **others})
+    assert found["SPF"]["status"] == status, found["SPF"]
+
+
+OTHERS = [
+    ("DMARC", {("_dmarc.shop.example", "TXT"): []}, "missing"),
+    ("DMARC", {("_dmarc.shop.example", "TXT"): ["v=DMARC1; p=none"]}, "verified"),
+    # Neither SPF nor DKIM passes.
+    ("DMARC", {("shop.example", "TXT"): []}, "wrong"),
+    ("MX", {("shop.example", "MX"): []}, "missing"),
+    ("MX", {("shop.example", "MX"): [""]}, "wrong"),
+    ("MX", {("shop.example", "MX"): [], ("shop.example", "A"): [ADDRESS]}, "verified"),
+    ("PTR", {("34.216.184.93.in-addr.arpa", "PTR"): []}, "missing"),
+    ("PTR", {("34.216.184.93.in-addr.arpa", "PTR"): ["other.example"]}, "wrong"),
+    ("HELO", {(HELO, "A"): []}, "missing"),
+    ("HELO", {(HELO, "A"): ["192.0.2.1"]}, "wrong"),
+]
+
+
+@pytest.mark.parametrize("kind, changes, status", OTHERS)
+def test_another_record(box, server, kind, changes, status):
+    found = check(box, server, changes)
+    assert found[kind]["status"] == status, found[kind]
+
+
+def test_a_policy_of_the_domain_above(box, server):
+    found = check(box, server, {("sub.shop.example", "TXT"): [f"v=spf1 ip4:{ADDRESS} -all"]},
+                  domain="sub.shop.example")
+    assert found["DMARC"]["status"] == "verified"
+    assert found["DMARC"]["text"].endswith("(of shop.example)")
+
+
+def test_a_server_that_fails_tells_nothing(box, server):
+    server.fails = True
+    try:
+        found = check(box, server)
+    finally:
+        server.fails = False
+    assert {row["status"] for row in found.values()} == {"unknown"}
+
+
+def test_doctor_tells_of_each_domain(box, server):
+    def found():
+        done = subprocess.run([CLI, "-c", box.config, "--json", "doctor"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        return [row for row in json.loads(done.stdout) if row["check"].startswith("dns")]
+
+    server.records = dict(GOOD)
+    rows = found()
+    assert any(row["result"] == "wrong" and "PTR" in row["text"] for row in rows) is False
+    assert any(row["result"] == "warning" and "SPF of example.com" in row["text"] for row in rows)
+    server.records = {}
+    assert any(row["result"] == "warning" and "PTR" in row["text"] for row in found())
