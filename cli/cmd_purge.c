@@ -119,6 +119,7 @@ static int run(const struct call *call, struct report *report, struct err *err)
 	struct purge purge = {
 		.kind = PURGE_EMAILS,
 		.to = call_option(call, OPTION_TO),
+		.database = call->conf->store.database,
 		.dry = call_option(call, OPTION_DRY_RUN) != NULL,
 	};
 	int result;

@@ -16,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/store/store_message.h"
 #include "core/store/store_purge.h"
 
 struct cleaner {
@@ -29,6 +30,7 @@ struct cleaner {
 	bool failing;
 	/* How long each kind is kept; 0: for ever. */
 	_Atomic int64_t keep_ms[PURGE_KINDS];
+	_Atomic int64_t keep_messages_ms;
 	struct purge purges[PURGE_KINDS]; /* the committer's */
 };
 
@@ -59,6 +61,12 @@ static int clean_run(struct db *db, void *arg, struct err *err)
 	int64_t now_us = clock_now_us(cleaner->clock);
 	int more = store_clean(db, now_us, CLEANER_ROWS, err);
 
+	if (more >= 0 && atomic_load(&cleaner->keep_messages_ms) > 0) {
+		int removed = store_message_clean(db,
+			now_us - atomic_load(&cleaner->keep_messages_ms) * 1000, CLEANER_ROWS, err);
+
+		more = removed < 0 ? -1 : more | (removed == CLEANER_ROWS);
+	}
 	for (int kind = 0; more >= 0 && kind < PURGE_KINDS; kind++) {
 		int result = purge(cleaner, db, (enum purge_kind)kind, now_us, err);
 
@@ -120,6 +128,7 @@ void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 	atomic_store(&cleaner->keep_ms[PURGE_EMAILS], conf->retention.emails_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
+	atomic_store(&cleaner->keep_messages_ms, conf->retention.messages_ms);
 	cleaner->next_us = 0;
 }
 

@@ -89,6 +89,7 @@ struct conf {
 		int64_t content_ms; /* of emails: text and html; 0: for ever */
 		int64_t emails_ms;
 		int64_t events_ms;
+		int64_t messages_ms; /* from when they left the outbox */
 	} retention;
 	struct {
 		char *server;    /* address:port; "": those of /etc/resolv.conf */

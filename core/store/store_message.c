@@ -157,6 +157,53 @@ int store_message_read(
 	return content ? 1 : read_file(path, size, message_r, err);
 }
 
+int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err)
+{
+	static const char sql_file[] =
+		"SELECT e.id"
+		" FROM message m"
+		" JOIN email e ON e.seq = m.email"
+		" WHERE m.email = $email AND m.content IS NULL";
+	static const char sql_erase[] = "DELETE FROM message WHERE email = $email";
+	const struct db_param *params = DB_PARAMS(DB_INT("$email", email));
+	struct db_stmt *stmt;
+	int found;
+
+	if (database) {
+		if (db_start(db, sql_file, params, &stmt, err) < 0)
+			return -1;
+		found = db_step(stmt, err);
+		if (found < 0)
+			return -1;
+		if (found > 0) {
+			store_message_discard(database, db_text(stmt, 0));
+			db_reset(stmt);
+		}
+	}
+	return db_change(db, sql_erase, params, err) < 0 ? -1 : 0;
+}
+
+int store_message_clean(struct db *db, int64_t before_us, int max, struct err *err)
+{
+#define OLD                                                                                        \
+	" FROM message_kept"                                                                       \
+	" WHERE left_us <= $before"                                                                \
+	" ORDER BY left_us, email"                                                                 \
+	" LIMIT $max)"
+	/* The seq of an email that was taken back may be another one's by now. */
+	static const char sql_messages[] = "DELETE FROM message WHERE email IN (SELECT email" OLD
+					   " AND email NOT IN (SELECT email FROM outbox)";
+	static const char sql_kept[] =
+		"DELETE FROM message_kept WHERE (left_us, email) IN (SELECT left_us, email" OLD;
+#undef OLD
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$before", before_us), DB_INT("$max", max));
+
+	if (db_change(db, sql_messages, params, err) < 0)
+		return -1;
+	return db_change(db, sql_kept, params, err);
+}
+
 /* Whether the email has a message: 1, 0, -1. */
 static int has_message(struct db *db, const char *id, struct err *err)
 {

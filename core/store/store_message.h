@@ -33,6 +33,14 @@ int store_message_keep(struct db *db, const char *id, const struct buf *message,
 int store_message_read(struct db *db, const char *database, const char *id, struct buf *message_r,
 	struct err *err);
 
+/* The email with this seq is forgotten, or what it said: its message goes, and its file at
+ * once; with database NULL with the next sweep. 0 or -1. */
+int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err);
+
+/* Removes the messages of emails that have left the outbox by then, so many at most: how
+ * many, or -1. Their files go with the next sweep. */
+int store_message_clean(struct db *db, int64_t before_us, int max, struct err *err);
+
 /* Removes the files of emails that have no message, of those that were there
  * before the call and are older than min_age_s: how many, or -1. */
 int store_message_sweep(struct db *db, const char *database, int64_t min_age_s, struct err *err);

@@ -88,15 +88,20 @@ int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us
 	return due > OUTBOX_PAUSED;
 }
 
-int store_outbox_remove(struct db *db, const char *id, struct err *err)
+int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
-	static const char sql_message[] =
-		"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	static const char sql_kept[] =
+		"INSERT INTO message_kept (left_us, email)"
+		" SELECT $now, o.email"
+		" FROM email e"
+		" JOIN outbox o ON o.email = e.seq"
+		" WHERE e.id = $id"
+		" ON CONFLICT DO NOTHING";
 	static const char sql_remove[] =
 		"DELETE FROM outbox WHERE email = (SELECT seq FROM email WHERE id = $id)";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", id));
 
-	if (db_change(db, sql_message, params, err) < 0)
+	if (db_change(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) < 0)
 		return -1;
 	return db_change(db, sql_remove, params, err);
 }
@@ -270,7 +275,7 @@ int store_outbox_fail(
 		err);
 	if (found < 0 || (found > 0 && tell(db, id, FACT_FAILED, reason, now_us, err) < 0))
 		return -1;
-	return store_outbox_remove(db, id, err);
+	return store_outbox_remove(db, id, now_us, err);
 }
 
 int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_us, struct err *err)
@@ -281,7 +286,7 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
 
 	if (found)
-		return store_outbox_remove(db, id, err);
+		return store_outbox_remove(db, id, now_us, err);
 	return db_change(db, sql_looked,
 		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
 			DB_INT("$again", LOOK_AGAIN_US)),
@@ -348,10 +353,10 @@ static void give(struct outbox_taken *taken, struct candidate *candidate, enum o
 	candidate->row.sender = candidate->row.queue_id = NULL;
 }
 
-static int leave(
-	struct db *db, struct candidate *candidate, struct outbox_taken *taken, struct err *err)
+static int leave(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
+	struct outbox_taken *taken, struct err *err)
 {
-	if (store_outbox_remove(db, candidate->row.id, err) < 0)
+	if (store_outbox_remove(db, candidate->row.id, terms->now_us, err) < 0)
 		return -1;
 	give(taken, candidate, OUTBOX_GONE);
 	return 0;
@@ -438,7 +443,7 @@ static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t lo
 
 	if (candidate->way != EMAIL_WAY_SMTP || candidate->heard || row->queue_id == NULL ||
 		*row->queue_id == '\0')
-		return leave(db, candidate, taken, err);
+		return leave(db, terms, candidate, taken, err);
 	if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
 		return delay(db, row->id, ready_us, err);
 	if (candidate->looked_us > 0 && log_end_us > candidate->looked_us + LOG_LAG_US)
@@ -457,7 +462,7 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 	const struct outbox_row *row = &candidate->row;
 
 	if (candidate->ended)
-		return leave(db, candidate, taken, err);
+		return leave(db, terms, candidate, taken, err);
 	if (candidate->paused_us > 0)
 		return pause(db, row->id, candidate->paused_us, err);
 	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
@@ -484,7 +489,7 @@ static int take(struct db *db, const struct outbox_terms *terms, int64_t log_end
 	case EMAIL_REFUSED:
 		break;
 	}
-	return leave(db, candidate, taken, err);
+	return leave(db, terms, candidate, taken, err);
 }
 
 static int find_due(struct db *db, const struct outbox_terms *terms, const char *behind,

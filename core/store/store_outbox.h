@@ -41,9 +41,9 @@
  * it, unless it is paused. 0; 1 when it is paused, so not in hand; -1. */
 int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err);
 
-/* It leaves the outbox, and its message goes: 1, 0 when it is not there, -1. The
- * caller discards its file (store_message_discard()). */
-int store_outbox_remove(struct db *db, const char *id, struct err *err);
+/* It leaves the outbox; its message stays for retention.messages: 1, 0 when it is not
+ * there, -1. */
+int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err);
 
 /* It is let out of hand, to be taken at due_us, which is over 0. 1, 0, -1. */
 struct outbox_delay {

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/store/row.h"
 #include "core/store/store_email.h"
+#include "core/store/store_message.h"
 
 enum { STEP_ROWS = 200 };
 
@@ -128,6 +129,9 @@ static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *e
 #undef ITS_NUMBERS
 
 	purge->recipients++;
+	/* Its message names the recipient. */
+	if (!purge->dry && store_message_erase(db, purge->database, seq, err) < 0)
+		return -1;
 	for (size_t i = 0; !purge->dry && i < ARRAY_SIZE(statements); i++)
 		if (db_change(db, statements[i],
 			    DB_PARAMS(DB_INT("$seq", seq), DB_TEXT("$to", purge->to)), err) < 0)
@@ -149,7 +153,11 @@ static int remove_email(struct db *db, struct purge *purge, const struct candida
 	if (email->others)
 		return forget(db, purge, email->seq, err);
 	purge->removed++;
-	return purge->dry ? 0 : change(db, sql_remove, email->seq, err);
+	if (purge->dry)
+		return 0;
+	if (store_message_erase(db, purge->database, email->seq, err) < 0)
+		return -1;
+	return change(db, sql_remove, email->seq, err);
 }
 
 static int remove_event(
@@ -171,8 +179,14 @@ static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct
 		"UPDATE email_content"
 		" SET html = '', text = ''"
 		" WHERE seq = $seq AND (html <> '' OR text <> '')";
+	static const char sql_waits[] = "SELECT 1 FROM outbox WHERE email = $seq";
+	int64_t one;
+	int waits = row_number(db, sql_waits, DB_PARAMS(DB_INT("$seq", seq)), &one, err);
 	int changed = purge->dry ? 1 : change(db, sql_empty, seq, err);
 
+	if (changed < 0 || waits < 0 ||
+		(!purge->dry && !waits && store_message_erase(db, purge->database, seq, err) < 0))
+		return -1;
 	purge->removed += changed > 0;
 	return changed;
 }

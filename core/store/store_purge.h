@@ -34,6 +34,8 @@ struct purge {
 	/* The recipient to forget, in any letter case. An email that has others
 	 * in its envelope stays, without this recipient and its events. */
 	const char *to;
+	/* Its path, by which files of messages go at once; NULL: later. */
+	const char *database;
 	bool dry; /* only counts */
 
 	/* Where the walk stands; zeroed at first. */

@@ -250,8 +250,6 @@ static void finish(struct feeder *feeder, size_t i)
 		break;
 	case OUTBOX_GONE:
 		outbox_account_leave(outbox, row->company_id, row->size);
-		if (row->size > MESSAGE_FILE_BYTES)
-			store_message_discard(outbox->shared->database_path, row->id);
 		break;
 	}
 }

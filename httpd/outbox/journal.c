@@ -150,7 +150,7 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 {
 	switch (entry->kind) {
 	case REMOVE:
-		return store_outbox_remove(db, entry->id, err);
+		return store_outbox_remove(db, entry->id, now_us, err);
 	case PUT_OFF:
 		return store_outbox_put_off(db, entry->id, &entry->delay, err);
 	case FAIL:
@@ -202,16 +202,11 @@ static bool has_left(const struct entry *entry)
 
 static void finish(struct journal *journal)
 {
-	const struct outbox *outbox = journal->outbox;
-
 	for (size_t i = 0; i < journal->under_way.n; i++) {
 		const struct entry *entry = &journal->under_way.items[i];
 
-		if (!has_left(entry))
-			continue;
-		outbox_account_leave(journal->outbox, entry->company_id, entry->size);
-		if (entry->size > MESSAGE_FILE_BYTES)
-			store_message_discard(outbox->shared->database_path, entry->id);
+		if (has_left(entry))
+			outbox_account_leave(journal->outbox, entry->company_id, entry->size);
 	}
 	clear(&journal->under_way);
 }

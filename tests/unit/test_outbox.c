@@ -94,7 +94,8 @@ static void tell(struct send_rig *rig, const struct story *story)
 {
 	static const char sql_rows[] = "SELECT count(*) FROM outbox";
 	static const char sql_used[] = "SELECT max(ticket_used) FROM outbox";
-	static const char sql_messages[] = "SELECT count(*) FROM message";
+	static const char sql_messages[] =
+		"SELECT count(*) FROM message WHERE email IN (SELECT email FROM outbox)";
 	static const char sql_answered[] = "SELECT coalesce(max(answered), 0) FROM email";
 	const struct keyed_request one = {.n = 1};
 	bool waits = story->left == STAGED_WAITS || story->left == SENT_WAITS;

@@ -129,7 +129,7 @@ static void test_never_came(void **state)
 	LOOK(2030, "queued queued queued");
 	LOOK(5000, "queued queued queued");
 	LOOK(9000, "queued queued queued");
-	assert_int_equal(store_outbox_remove(temp->db, email.id, NULL), 1);
+	assert_int_equal(store_outbox_remove(temp->db, email.id, 1, NULL), 1);
 	LOOK(2100, "queued queued queued");
 	LOOK(2400, "queued queued queued");
 	OK(store_email_waiting(temp->db, NULL, INT64_MAX, 0, &waiting, &why));

@@ -55,8 +55,12 @@ static void test_kept(void **state)
 		FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
 		assert_int_equal(got.len, message.len);
 		assert_true(got.len == 0 || memcmp(got.data, message.data, got.len) == 0);
-		assert_int_equal(store_outbox_remove(temp->db, email.id, NULL), 1);
-		store_message_discard(temp->path, email.id);
+		assert_int_equal(store_outbox_remove(temp->db, email.id, i + 1, NULL), 1);
+		FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
+		assert_int_equal(store_message_clean(temp->db, i, 10, NULL), 0);
+		assert_int_equal(store_message_clean(temp->db, i + 1, 10, NULL), 1);
+		assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL),
+			sizes[i] > MESSAGE_FILE_BYTES);
 		assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
 		assert_int_not_equal(access(file, F_OK), 0);
 		store_email_clear(&email);
