@@ -242,6 +242,26 @@ def test_postfix_is_stopped(own_box):
     check_delivered_once(box, [to])
 
 
+def test_each_part_goes_under_load(own_box):
+    """httpd and the milter are killed, and Postfix is stopped, one after the other:
+    what was answered with 200 is delivered, and nothing twice."""
+    box = own_box()
+    with Senders(box) as senders:
+        for part in ("httpd", "milter"):
+            senders.wait_for(20)
+            old = box.pid(part)
+            box.kill(part, signal.SIGKILL)
+            box.wait_for_new(part, old)
+        senders.wait_for(20)
+        box.stop("postfix")
+        senders.wait_for(10)
+        box.start("postfix")
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+
+
 def test_postfix_restarts(own_box):
     box = own_box()
     with Senders(box) as senders:
