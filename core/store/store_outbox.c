@@ -340,7 +340,7 @@ static const char sql_due[] =
 	" CROSS JOIN email e ON e.seq = o.email"
 	" WHERE o.email IN (SELECT p.email"
 	"   FROM outbox p"
-	"   WHERE p.company_id = owner.id AND p.due_us > 0 AND p.due_us <= $now"
+	"   WHERE p.company_id = owner.id AND owner.id <> $but AND p.due_us > 0 AND p.due_us <= $now"
 	"   ORDER BY p.due_us"
 	"   LIMIT $each)"
 	" LIMIT $rows";
@@ -496,8 +496,9 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 	struct rows *rows_r, struct err *err)
 {
 	return row_list(db, sql_due,
-		DB_PARAMS(DB_TEXT("$behind", behind), DB_INT("$now", terms->now_us),
-			DB_INT("$each", terms->rows_each), DB_INT("$rows", terms->rows)),
+		DB_PARAMS(DB_TEXT("$behind", behind), DB_TEXT("$but", terms->but),
+			DB_INT("$now", terms->now_us), DB_INT("$each", terms->rows_each),
+			DB_INT("$rows", terms->rows)),
 		&candidate_type, ROWS_ALL, rows_r, err);
 }
 

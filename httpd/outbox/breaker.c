@@ -4,6 +4,9 @@
 #include "httpd/outbox/breaker.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
 
 const char *breaker_cause_name(enum breaker_cause cause)
 {
@@ -32,13 +35,27 @@ bool breaker_is_open(const struct breaker *breaker)
 	return breaker->state.cause != BREAKER_CLOSED;
 }
 
-bool breaker_enter(struct breaker *breaker, int64_t now_us)
+const char *breaker_one_company(const struct breaker *breaker)
 {
-	if (!breaker_is_open(breaker))
+	return breaker->state.one_company ? breaker->state.company_id : NULL;
+}
+
+/* Whether it is open because of emails of somebody else alone. */
+static bool is_of_another(const struct breaker *breaker, const char *company_id)
+{
+	const char *whose = breaker->state.company_id;
+
+	return breaker_is_open(breaker) && *whose && (!company_id || !str_eq(whose, company_id));
+}
+
+bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r)
+{
+	*probes_r = false;
+	if (!breaker_is_open(breaker) || is_of_another(breaker, company_id))
 		return true;
 	if (breaker->probing || now_us < breaker->until_us)
 		return false;
-	breaker->probing = true;
+	breaker->probing = *probes_r = true;
 	return true;
 }
 
@@ -52,11 +69,19 @@ int64_t breaker_until_us(const struct breaker *breaker)
 	return breaker_is_open(breaker) ? breaker->until_us : 0;
 }
 
-/* What fails while a pause lasts had begun before. */
-bool breaker_trip(
-	struct breaker *breaker, enum breaker_cause cause, const char *words, int64_t now_us)
+static void end_row(struct breaker *breaker)
 {
-	bool opened = !breaker_is_open(breaker);
+	breaker->unrecorded = breaker->put_offs = 0;
+	breaker->row_of[0] = '\0';
+}
+
+/* What fails while a pause lasts had begun before. */
+bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *words,
+	const char *company_id, int64_t now_us)
+{
+	bool widened = is_of_another(breaker, company_id);
+	bool opened = !breaker_is_open(breaker) || widened;
+	bool is_news = !breaker_is_open(breaker) || breaker->state.one_company;
 	int64_t pause_us;
 
 	if (!opened && !breaker->probing)
@@ -68,7 +93,6 @@ bool breaker_trip(
 		pause_us = BREAKER_MOST_MS * INT64_C(1000);
 	breaker->until_us = now_us + pause_us;
 	breaker->probing = false;
-	breaker->unrecorded = breaker->put_offs = 0;
 	pthread_mutex_lock(&breaker->mutex);
 	/* Where no records come, a record alone tells that it is over. */
 	if (opened || cause == BREAKER_NO_RECORDS) {
@@ -77,36 +101,70 @@ bool breaker_trip(
 	}
 	if (opened) {
 		breaker->state.since_us = now_us;
-		breaker->state.trips++;
+		breaker->state.trips += is_news;
+		breaker->state.one_company = false;
+		breaker->state.company_id[0] = '\0';
+		if (company_id && !widened)
+			memcpy(breaker->state.company_id, breaker->row_of, ID_SIZE);
 	}
 	pthread_mutex_unlock(&breaker->mutex);
-	return opened;
+	end_row(breaker);
+	return opened && is_news;
 }
 
-bool breaker_count_unrecorded(struct breaker *breaker)
+/* More of the company that it is open for tell nothing new. */
+static void count(struct breaker *breaker, unsigned *failures, const char *company_id)
 {
-	return ++breaker->unrecorded >= BREAKER_UNRECORDED || breaker->probing;
+	if (breaker_is_open(breaker) && str_eq(breaker->state.company_id, company_id))
+		return;
+	if (breaker->unrecorded + breaker->put_offs == 0)
+		snprintf(breaker->row_of, sizeof(breaker->row_of), "%s", company_id);
+	else if (!str_eq(breaker->row_of, company_id))
+		breaker->row_of[0] = '\0';
+	++*failures;
 }
 
-bool breaker_count_put_off(struct breaker *breaker)
+bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes)
 {
-	return ++breaker->put_offs >= BREAKER_PUT_OFF || breaker->probing;
+	count(breaker, &breaker->unrecorded, company_id);
+	return breaker->unrecorded >= BREAKER_UNRECORDED || probes;
 }
 
-bool breaker_close(struct breaker *breaker, int64_t now_us, int64_t *open_us_r)
+bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes)
 {
-	bool was_open = breaker_is_open(breaker);
+	count(breaker, &breaker->put_offs, company_id);
+	return breaker->put_offs >= BREAKER_PUT_OFF || probes;
+}
 
-	breaker->unrecorded = breaker->put_offs = 0;
+enum breaker_news breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
+	bool probes, int64_t now_us, int64_t *open_us_r)
+{
+	struct breaker_state *state = &breaker->state;
+	bool is_another, was_one = state->one_company;
+
+	if (state->cause != BREAKER_AWAY && !recorded)
+		return BREAKER_NO_NEWS;
+	is_another = is_of_another(breaker, company_id);
+	/* It may have begun before the others failed. */
+	if (state->cause == BREAKER_AWAY && !probes && !is_another)
+		return BREAKER_NO_NEWS;
+	*open_us_r = now_us - state->since_us;
+	end_row(breaker);
+	if (is_another) {
+		pthread_mutex_lock(&breaker->mutex);
+		state->one_company = true;
+		pthread_mutex_unlock(&breaker->mutex);
+		return was_one ? BREAKER_NO_NEWS : BREAKER_FOR_ONE;
+	}
 	breaker->probing = false;
-	if (!was_open)
-		return false;
-	*open_us_r = now_us - breaker->state.since_us;
+	if (!breaker_is_open(breaker))
+		return BREAKER_NO_NEWS;
 	pthread_mutex_lock(&breaker->mutex);
-	breaker->state.cause = BREAKER_CLOSED;
-	breaker->state.words[0] = '\0';
+	state->cause = BREAKER_CLOSED;
+	state->words[0] = state->company_id[0] = '\0';
+	state->one_company = false;
 	pthread_mutex_unlock(&breaker->mutex);
-	return true;
+	return was_one ? BREAKER_ONE_IS_BACK : BREAKER_WAS_OPEN;
 }
 
 void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r)
@@ -114,4 +172,6 @@ void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r)
 	pthread_mutex_lock(&breaker->mutex);
 	*state_r = breaker->state;
 	pthread_mutex_unlock(&breaker->mutex);
+	if (state_r->one_company)
+		state_r->cause = BREAKER_CLOSED;
 }

@@ -12,6 +12,10 @@
  * Then one email at a time probes, in pauses of a quarter of the time that it has been
  * open, from BREAKER_FIRST_MS to BREAKER_MOST_MS.
  *
+ * Messages in a row that are all of one company may be at fault themselves: emails of others
+ * go on, and when one of them goes through, that company alone is put off until one of its own
+ * does. Where theirs fail as well, or no connection was had, all wait.
+ *
  * No I/O, and no clock: times are given, monotonic. Threads: one at a time, but for
  * breaker_state_get(), which is for any.
  */
@@ -23,6 +27,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/id.h"
 
 enum {
 	BREAKER_FIRST_MS = 100,
@@ -45,6 +50,10 @@ struct breaker_state {
 	int64_t since_us;         /* monotonic */
 	char words[ERR_TEXT_MAX]; /* why; "" while it is closed */
 	uint64_t trips;           /* how often it has opened */
+	/* Whose emails alone have failed; "" for those of several. When those of others
+	 * went through meanwhile, the cause for others to know is BREAKER_CLOSED. */
+	char company_id[ID_SIZE];
+	bool one_company;
 };
 
 struct breaker {
@@ -52,32 +61,46 @@ struct breaker {
 	struct breaker_state state;
 	int64_t until_us; /* of the pause */
 	bool probing;
-	unsigned unrecorded; /* in a row */
-	unsigned put_offs;   /* likewise */
+	unsigned unrecorded;  /* in a row */
+	unsigned put_offs;    /* likewise */
+	char row_of[ID_SIZE]; /* whose they are; "" for several, or none */
 };
 
 void breaker_init(struct breaker *breaker);
 void breaker_destroy(struct breaker *breaker);
 
-/* Whether an email may go now. True for one that is to probe: then it has to come
- * to breaker_trip(), breaker_close() or breaker_forget(). */
-bool breaker_enter(struct breaker *breaker, int64_t now_us);
+/* Whether an email of the company may go now. With *probes_r it has to come to
+ * breaker_trip(), breaker_close() or breaker_forget(). */
+bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r);
 /* The email that probes tells nothing: the next one may. */
 void breaker_forget(struct breaker *breaker);
 /* When the pause ends; 0: there is none. */
 int64_t breaker_until_us(const struct breaker *breaker);
+/* Whether it is open for all, or for the company alone that others have shown to be
+ * at fault (NULL: for none). */
 bool breaker_is_open(const struct breaker *breaker);
+const char *breaker_one_company(const struct breaker *breaker);
 
-/* It failed in a way that concerns all: whether it opened just now. */
-bool breaker_trip(
-	struct breaker *breaker, enum breaker_cause cause, const char *words, int64_t now_us);
+/* It failed in a way that concerns all (company_id NULL), or enough emails did in a row, of
+ * which the last is the company's: whether it opened just now. */
+bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *words,
+	const char *company_id, int64_t now_us);
 /* Postfix took a message that was not recorded in time: whether there were enough of
- * them in a row to trip it. */
-bool breaker_count_unrecorded(struct breaker *breaker);
-/* Postfix answered 4xx: whether there were enough in a row to trip it. */
-bool breaker_count_put_off(struct breaker *breaker);
-/* An email went through: whether it was open until now, and for how long. */
-bool breaker_close(struct breaker *breaker, int64_t now_us, int64_t *open_us_r);
+ * them in a row to trip it, or it was one that probes. */
+bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes);
+/* Postfix answered 4xx: the same. */
+bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes);
+
+enum breaker_news {
+	BREAKER_NO_NEWS,
+	BREAKER_WAS_OPEN,    /* for all until now */
+	BREAKER_FOR_ONE,     /* others go through: it is open for one company alone */
+	BREAKER_ONE_IS_BACK, /* for that one until now */
+};
+/* An email went through, as far as Postfix, or to its record. *open_us_r: since when it
+ * was open. */
+enum breaker_news breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
+	bool probes, int64_t now_us, int64_t *open_us_r);
 
 /* For any thread. */
 void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r);

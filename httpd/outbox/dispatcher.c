@@ -76,33 +76,49 @@ void parcel_free(struct parcel *parcel)
 static void close_breaker(struct parcel *parcel, bool recorded)
 {
 	struct outbox *outbox = parcel->outbox;
-	struct breaker_state state;
+	const struct breaker_state state = outbox->breaker.state;
+	enum breaker_news news;
 	int64_t open_us;
 
-	breaker_state_get(&outbox->breaker, &state);
-	if (state.cause == BREAKER_NO_RECORDS
-			? !recorded
-			: breaker_is_open(&outbox->breaker) && !parcel->probes)
+	news = breaker_close(&outbox->breaker, parcel->row.company_id, recorded, parcel->probes,
+		clock_monotonic_us(), &open_us);
+	if (recorded || state.cause != BREAKER_NO_RECORDS)
+		parcel->probes = false;
+	switch (news) {
+	case BREAKER_NO_NEWS:
 		return;
-	parcel->probes = false;
-	if (state.cause == BREAKER_CLOSED && !recorded)
+	case BREAKER_FOR_ONE:
+		log_error(outbox->log, "company_put_off", "company", state.company_id, "cause",
+			state.words, "effect",
+			"its emails wait; those of others go out, so the fault is in its own",
+			"hint",
+			"see what header_checks and other milters do with them, in Postfix's log");
+		journal_mend(outbox->journal);
 		return;
-	if (!breaker_close(&outbox->breaker, clock_monotonic_us(), &open_us))
-		return;
-	log_info(outbox->log,
-		state.cause == BREAKER_NO_RECORDS ? "milter_in_charge" : "submission_resumed",
-		"after_s", LOG_INT(open_us / SECOND_US), "waiting",
-		LOG_INT(atomic_load(&outbox->account.emails)));
-	journal_mend(outbox->journal);
+	case BREAKER_ONE_IS_BACK:
+		log_info(outbox->log, "company_resumed", "company", parcel->row.company_id,
+			"after_s", LOG_INT(open_us / SECOND_US));
+		break;
+	case BREAKER_WAS_OPEN:
+		log_info(outbox->log,
+			state.cause == BREAKER_NO_RECORDS ? "milter_in_charge"
+							  : "submission_resumed",
+			"after_s", LOG_INT(open_us / SECOND_US), "waiting",
+			LOG_INT(atomic_load(&outbox->account.emails)));
+		journal_mend(outbox->journal);
+		break;
+	}
 	journal_hurry(outbox->journal);
 }
 
-static void trip_breaker(struct parcel *parcel, enum breaker_cause cause, const char *words)
+/* company_id: whose email was the last in a row; NULL: it concerns all. */
+static void trip_breaker(
+	struct parcel *parcel, enum breaker_cause cause, const char *words, const char *company_id)
 {
 	struct outbox *outbox = parcel->outbox;
 
 	parcel->probes = false;
-	if (!breaker_trip(&outbox->breaker, cause, words, clock_monotonic_us()))
+	if (!breaker_trip(&outbox->breaker, cause, words, company_id, clock_monotonic_us()))
 		return;
 	journal_break(outbox->journal, cause, words);
 	if (cause == BREAKER_NO_RECORDS)
@@ -186,9 +202,11 @@ static void end_late(struct parcel *parcel)
 		parcel->unknown ? "nobody knows whether Postfix has it"
 				: "postern-milter or Postfix is away or slow, or Postfix does not "
 				  "ask the milter");
-	if (!parcel->unknown && breaker_count_unrecorded(&outbox->breaker))
+	if (!parcel->unknown &&
+		breaker_count_unrecorded(&outbox->breaker, parcel->row.company_id, parcel->probes))
 		trip_breaker(parcel, BREAKER_NO_RECORDS,
-			record_watch_cause(outbox->shared->run, outbox->conf));
+			record_watch_cause(outbox->shared->run, outbox->conf),
+			parcel->row.company_id);
 	put_off(parcel,
 		pause_us(parcel, by_smtp || parcel->unknown ? PAUSE_FIRST_US : LATE_FIRST_US),
 		&delay);
@@ -240,8 +258,11 @@ static void fail_for_now(
 
 	log_warn(parcel->outbox->log, unknown ? "submission_unknown" : "submission_put_off",
 		"email", parcel->row.id, "error", answer->err->text);
-	if (away || (!unknown && breaker_count_put_off(&parcel->outbox->breaker)))
-		trip_breaker(parcel, BREAKER_AWAY, answer->err->text);
+	if (away)
+		trip_breaker(parcel, BREAKER_AWAY, answer->err->text, NULL);
+	else if (!unknown && breaker_count_put_off(&parcel->outbox->breaker, parcel->row.company_id,
+				     parcel->probes))
+		trip_breaker(parcel, BREAKER_AWAY, answer->err->text, parcel->row.company_id);
 	if (state == EMAIL_SENT)
 		put_off(parcel, LOOK_US, &delay);
 	else
@@ -253,10 +274,9 @@ static void let_go(struct parcel *parcel)
 {
 	struct outbox *outbox = parcel->outbox;
 	struct outbox_delay delay = {0};
-	struct breaker_state state;
 
-	breaker_state_get(&outbox->breaker, &state);
-	delay.reason = state.cause == BREAKER_CLOSED ? NULL : state.words;
+	if (breaker_is_open(&outbox->breaker))
+		delay.reason = outbox->breaker.state.words;
 	put_off(parcel, 0, &delay);
 }
 
@@ -303,12 +323,12 @@ void dispatcher_begin(struct parcel *parcel)
 {
 	struct outbox *outbox = parcel->outbox;
 
-	if (!enter(parcel) || !breaker_enter(&outbox->breaker, clock_monotonic_us())) {
+	if (!enter(parcel) || !breaker_enter(&outbox->breaker, parcel->row.company_id,
+				      clock_monotonic_us(), &parcel->probes)) {
 		places_leave(&parcel->place);
 		let_go(parcel);
 		return;
 	}
-	parcel->probes = breaker_is_open(&outbox->breaker);
 	parcel->recipient = ticket_address(parcel->row.ticket);
 	parcel->submission = (struct submission){
 		.sender = parcel->row.sender,

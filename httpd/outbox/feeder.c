@@ -10,6 +10,7 @@
  *
  * Threads: the outbox's; feed_run() is the pool's, which has the feeder meanwhile.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -49,6 +50,7 @@ struct feeder {
 	int64_t sweep_us;   /* monotonic: when files are looked at */
 	bool takes, sweeps; /* what the pool is to do */
 	char turn[ID_SIZE];
+	char but[ID_SIZE]; /* the company that is put off; "": none */
 	/* The pool's while it is busy: */
 	struct outbox_terms terms;
 	struct outbox_taken taken;
@@ -265,7 +267,10 @@ static void on_fed(struct task *task)
 		log_error(outbox->log, "outbox_not_read", "error", feeder->err.text);
 	feeder->failing = failed;
 	feeder->due_us = 0;
-	feeder->look_us = failed ? clock_monotonic_us() + LOOK_US : 0;
+	/* What else is due is of the company that is put off. */
+	feeder->look_us = failed || (*feeder->but && feeder->taken.n == 0)
+				  ? clock_monotonic_us() + LOOK_US
+				  : 0;
 	if (feeder->taken.renewed > 0)
 		log_info(outbox->log, "submitted_again", "emails",
 			LOG_INT((int64_t)feeder->taken.renewed));
@@ -290,11 +295,12 @@ void feeder_look(struct feeder *feeder)
 {
 	struct outbox *outbox = feeder->outbox;
 	int64_t now_us = clock_now_us(outbox->shared->clock);
-	bool open = breaker_is_open(&outbox->breaker);
+	const char *one = breaker_one_company(&outbox->breaker);
+	bool open = breaker_is_open(&outbox->breaker) && one == NULL;
+	bool pauses = outbox->breaker.probing ||
+		      clock_monotonic_us() < breaker_until_us(&outbox->breaker);
 
-	if (feeder->busy || atomic_load(&outbox->in_hand.taken) > LOW_WATER ||
-		(open && (outbox->breaker.probing ||
-				 clock_monotonic_us() < breaker_until_us(&outbox->breaker))))
+	if (feeder->busy || atomic_load(&outbox->in_hand.taken) > LOW_WATER || (open && pauses))
 		return;
 	feeder->takes = is_due(feeder, now_us);
 	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;
@@ -302,6 +308,7 @@ void feeder_look(struct feeder *feeder)
 		return;
 	if (feeder->sweeps)
 		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
+	snprintf(feeder->but, sizeof(feeder->but), "%s", one && pauses ? one : "");
 	feeder->busy = true;
 	feeder->terms = (struct outbox_terms){
 		.now_us = now_us,
@@ -311,6 +318,7 @@ void feeder_look(struct feeder *feeder)
 		.rows_each = open ? 1 : ROWS_OF_COMPANY,
 		.bytes = BYTES,
 		.behind = feeder->turn,
+		.but = feeder->but,
 	};
 	feeder->work = (struct work){
 		.done = {.run = on_fed},

@@ -87,7 +87,7 @@ static void begin(struct send_rig *rig)
 	int64_t open_us;
 
 	keyed_request_forget_all(rig);
-	breaker_close(&rig->shared.outbox->breaker, 0, &open_us);
+	breaker_close(&rig->shared.outbox->breaker, "", true, true, 0, &open_us);
 }
 
 static void tell(struct send_rig *rig, const struct story *story)

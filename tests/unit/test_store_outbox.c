@@ -42,6 +42,7 @@ static struct outbox_terms terms_at(int64_t now_us)
 		.rows_each = 10,
 		.bytes = 1000,
 		.behind = "",
+		.but = "",
 	};
 }
 

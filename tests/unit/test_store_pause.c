@@ -50,6 +50,7 @@ static void take(struct temp_db *temp, int64_t now_us, size_t n)
 		.rows_each = 10,
 		.bytes = 1000,
 		.behind = "",
+		.but = "",
 	};
 	struct outbox_taken taken;
 
