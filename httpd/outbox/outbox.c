@@ -36,7 +36,10 @@
 
 enum {
 	JANITOR_MS = 20,
-	DISK_LOOK_US = 1000 * 1000,
+	DISK_LOOK_US = 100 * 1000,
+	/* A message is written, with its text once more in the email's row, and both
+	 * again when SQLite copies them from its log. */
+	DISK_FACTOR = 4,
 	/* After the last worker has ended: how long what is on its way has. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
@@ -77,7 +80,7 @@ static int check_room(struct outbox *outbox, const char *company_id, int64_t byt
 
 	if (all + bytes > max || own + bytes > max - (all - own) / 2)
 		return err_set(err, ERR_TEMPORARY, "the outbox is full");
-	if (atomic_load(&outbox->disk_room) < bytes)
+	if (atomic_load(&outbox->disk_room) < DISK_FACTOR * bytes)
 		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
 	return 0;
 }
@@ -332,7 +335,7 @@ void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
 		return;
 	}
 	account_add(outbox, batch->company_id, bytes, (int64_t)emails);
-	atomic_fetch_sub(&outbox->disk_room, bytes);
+	atomic_fetch_sub(&outbox->disk_room, DISK_FACTOR * bytes);
 	if (!has_large(batch)) {
 		stage(batch);
 		return;

@@ -82,14 +82,15 @@ class Request:
         with pytest.raises(requests.ConnectionError):
             self.post()
 
-    def cut_off(self):
-        """Ends with httpd, when it is recorded and cleanup has come to a halt
-        before it says so; the id."""
-        (cleanup,) = workers_of(self.box, "cleanup")
+    def cut_off(self, halted=None, call="fchmod"):
+        """Ends with httpd, when it is recorded and the process, cleanup(8) unless told,
+        has come to a halt before it says so; the id."""
+        if halted is None:
+            (halted,) = workers_of(self.box, "cleanup")
         pid = self.box.pid("httpd")
         to = self.email["to"]
         thread = threading.Thread(target=self._break)
-        with KillAt(cleanup, "fchmod", 1, "SIGSTOP"):
+        with KillAt(halted, call, 1, "SIGSTOP"):
             thread.start()
             wait_for("the record", lambda: states_of(self.box, to) == ["sent"])
             self.box.kill("httpd")

@@ -1,0 +1,122 @@
+"""What two faults at once may deliver twice, with the same id and Message-ID, as
+doc/ARCHITECTURE.md lists it; never lost. And what else two faults do."""
+
+import signal
+
+import pytest
+from harness import wait_for
+from harness.crash import KillAt, kill_all, workers_of
+from harness.sandbox import METHOD
+from test_power_loss import Request, proven, states_of
+from test_restarts import queue_ids
+
+
+def check_twice(box, to, email_id):
+    """As two messages of Postfix's queue, of which the recipient's program may tell that
+    they are one email."""
+    mails = wait_for("the second", lambda: len(box.sink.now(to=to)) == 2 and box.sink.now(to=to))
+    assert len(queue_ids(mails)) == 2
+    message_id = box.httpd().read(email_id)["message_id"]
+    assert {mail.header("Message-ID") for mail in mails} == {message_id}
+
+
+@pytest.mark.submission("smtp")
+def test_milter_stands_still(own_box):
+    """httpd dies behind the record; the milter, and cleanup(8) which waits for it, go on
+    when the email was submitted again."""
+    box = own_box()
+    Request(box).send()
+    wait_for("the proof", lambda: proven(box))
+    request = Request(box)
+    milter = box.pid("milter")
+    email_id = request.cut_off(milter, "fdatasync")
+    to = request.email["to"]
+    wait_for("the new ticket", lambda: "event=submitted_again" in box.log("httpd"))
+    assert not box.sink.now(to=to)
+    kill_all([milter], signal.SIGCONT)
+    check_twice(box, to, email_id)
+
+
+@pytest.mark.submission("smtp")
+def test_log_lost_lines(own_box):
+    """httpd dies behind the record, and the lines of the message are lost."""
+    box = own_box()
+    Request(box).send()
+    wait_for("the proof", lambda: proven(box))
+    box.stop("events")
+    request = Request(box)
+    email_id = request.cut_off()
+    kill_all(workers_of(box, "cleanup"), signal.SIGCONT)
+    to = request.email["to"]
+    assert box.sink.find(to=to)
+    log = box.dir / "log/postfix.log"
+    (queue_id,) = queue_ids(box.sink.now(to=to))
+    wait_for("it to leave the queue", lambda: f"{queue_id.decode()}: removed" in box.log("postfix"))
+    text = log.read_text().splitlines(keepends=True)
+    with log.open("r+") as file:  # as long as it was: nobody takes it for another file
+        file.write("".join(
+            line.replace(queue_id.decode(), "0" * len(queue_id)) for line in text))
+    box.start("events")
+    check_twice(box, to, email_id)
+    assert states_of(box, to) == ["sent"]
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("told", [False, True])
+def test_pickup_dies_behind_the_queue_file(own_box, told):
+    """And the maildrop's message comes again, before the log has told of the first; or
+    after that: then once."""
+    box = own_box("--postconf", "service_throttle_time=1s")
+    Request(box).send()
+    request = Request(box)
+    if not told:
+        box.stop("events")
+    (pickup,) = workers_of(box, "pickup")
+    to = request.email["to"]
+    with KillAt(pickup, "unlink,unlinkat", 1):
+        email_id = request.send()
+        assert box.sink.find(to=to)
+    assert box.waiting() == 1
+    if told:
+        wait_for("the log", lambda: box.httpd().read(email_id)["last_event"] == "delivered")
+    wait_for("pickup to take it again", lambda: box.flush() or box.waiting() == 0)
+    if told:
+        wait_for("it to be thrown away", lambda: "reason=ticket_spent" in box.log("milter"))
+        assert box.sink.find(to=to)
+    else:
+        check_twice(box, to, email_id)
+
+
+@pytest.mark.submission
+def test_backup_is_put_back(own_box, tmp_path, sendmail):
+    """It was made while the outbox had the email, which has gone out since."""
+    box = own_box("--set", f"submission.sendmail={sendmail}")
+    if METHOD == "smtp":
+        box.stop("postfix")
+    else:
+        sendmail.unlink()
+    request = Request(box)
+    email_id = request.send()
+    to = request.email["to"]
+    large = Request(box)
+    large.email["text"] = "x" * 100_000
+    large_id = large.send()
+    backup = tmp_path / "backup.db"
+    box.query(f"VACUUM INTO '{backup}'")
+    if METHOD == "smtp":
+        box.start("postfix")
+    else:
+        sendmail.symlink_to("/usr/sbin/sendmail")
+    for request_ in (request, large):
+        assert box.sink.find(to=request_.email["to"])
+    wait_for("the proof", lambda: proven(box))
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    box.cli("db", "restore", str(backup))
+    for part in ("milter", "events", "httpd"):
+        box.start(part)
+    check_twice(box, to, email_id)
+    # The file of a large message went with the first delivery.
+    wait_for("its end", lambda: box.httpd().read(large_id)["last_event"] == "failed")
+    assert "missing" in box.cli("email", "show", large_id)["refusal"]
+    assert box.sink.find(to=large.email["to"])

@@ -1,0 +1,137 @@
+"""What stands still, and disks that are full: all that was taken goes out, once, when
+that is over."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from harness import wait_for
+from harness.crash import kill_all, workers_of
+from harness.sandbox import METHOD, unique
+from test_restarts import Senders, check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.submission
+
+PROGRAMS = ["milter", "events", "smtpd", "cleanup", "pickup", "qmgr"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_stands_still(own_box, program):
+    """For longer than requests wait, and submissions."""
+    box = own_box("--set", "submission.record_wait=500ms", "--set", "submission.timeout=2s")
+    with Senders(box) as senders:
+        senders.wait_for(20)
+        pids = ([box.pid(program)] if box.pid(program)
+                else list(workers_of(box, program)))
+        assert pids or METHOD == "smtp" and program == "pickup"
+        kill_all(pids, signal.SIGSTOP)
+        senders.wait_for(20)
+        time.sleep(3)
+        kill_all(pids, signal.SIGCONT)
+        senders.wait_for(20)
+    assert (senders.refused, senders.broken) == ([], 0)
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+
+
+def new_email(size=1):
+    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x" * size}
+
+
+class SmallDisk:
+    """Puts a folder of the sandbox, whose parts are stopped, on a disk of its own."""
+
+    def __init__(self, folder, size):
+        self.folder = folder
+        self.ballast = folder / "ballast"
+        before = folder.with_name(folder.name + ".before")
+        folder.rename(before)
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "none", folder],
+                       check=True, timeout=60)
+        subprocess.run(["cp", "-a", f"{before}/.", folder], check=True, timeout=60)
+        shutil.copystat(before, folder)
+        status = before.stat()
+        os.chown(folder, status.st_uid, status.st_gid)
+        shutil.rmtree(before)
+
+    def fill(self, leave=0):
+        """Until so many bytes are left."""
+        free = shutil.disk_usage(self.folder).free
+        with self.ballast.open("ab") as file:
+            file.write(b"x" * max(0, free - leave))
+
+    def empty(self):
+        self.ballast.unlink()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.folder], check=True, timeout=60)
+
+
+def send_until_refused(box, size, most=200):
+    """What was taken, by recipient, and the answer that ended it."""
+    httpd = box.httpd()
+    sent = {}
+    for _ in range(most):
+        email = new_email(size)
+        answer = httpd.post(email)
+        if answer.status_code != 200:
+            return sent, answer
+        sent[email["to"]] = answer.json()["id"]
+    return sent, None
+
+
+@pytest.mark.parametrize("min_free", ["0", "2M"])
+@pytest.mark.parametrize("size", [20_000, 100_000], ids=["rows", "files"])
+def test_disk_of_the_store(own_box, min_free, size):
+    """With Postfix away, so that the outbox fills it; 503, and what is there stays."""
+    box = own_box("--set", f"outbox.min_free={min_free}", "--set", "submission.record_wait=100ms")
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    with SmallDisk(box.dir / "store", "12M") as disk:
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        box.stop("milter" if METHOD == "smtp" else "postfix")
+        disk.fill(leave=3 << 20)
+        time.sleep(0.5)  # nobody looks at the disk all the time
+        sent, answer = send_until_refused(box, size)
+        assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+        if min_free == "2M":
+            assert shutil.disk_usage(disk.folder).free > 1 << 20
+        assert sent
+        disk.empty()
+        box.start("milter" if METHOD == "smtp" else "postfix")
+        check_all_there(box, sent)
+        check_delivered_once(box, sent)
+        again = new_email()
+        wait_for("room", lambda: box.httpd().post(again).status_code == 200)
+        assert box.sink.find(to=again["to"])
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
+
+
+@pytest.mark.submission("smtp")
+def test_disk_of_postfix(own_box):
+    """Its queue takes nothing: the outbox keeps all, and nobody is told to come again."""
+    box = own_box("--set", "submission.record_wait=100ms")
+    for part in ("httpd", "milter", "postfix"):
+        box.stop(part)
+    # Postfix wants half as much again as its largest message.
+    with SmallDisk(box.dir / "queue", "40M") as disk:
+        for part in ("postfix", "milter", "httpd"):
+            box.start(part)
+        disk.fill()
+        sent, answer = send_until_refused(box, 1000, most=30)
+        assert answer is None and len(sent) == 30
+        assert int(box.query("SELECT count(*) FROM outbox")) == 30
+        disk.empty()
+        check_all_there(box, sent)
+        check_delivered_once(box, sent)
+        for part in ("httpd", "milter", "postfix"):
+            box.stop(part)
