@@ -14,9 +14,6 @@
 #include <string.h>
 
 #include "core/address/addr_logged.h"
-#include "core/base/buf.h"
-#include "core/base/clock.h"
-#include "core/base/secret.h"
 #include "core/base/str.h"
 
 enum { BUCKETS = 256 }; /* a power of two */
@@ -51,26 +48,12 @@ struct closed {
 	bool is_told;
 };
 
-/* Of the table event_count; the texts are those of an email. */
-struct hour_count {
-	const char *company_id;
-	const char *domain;
-	int64_t hour_us;
-	enum fact fact;
-	int64_t count;
-};
-
 struct fact_writer {
 	struct db *db;
 	struct email_facts *buckets[BUCKETS];
 	struct email_facts *last;
 	size_t held;
-	struct hour_count *counts;
-	size_t counts_n;
-	/* Of the newest event; 0: not read yet. */
-	int64_t seq;
-	int64_t recorded_us;
-	bool added;
+	struct event_writer *events;
 	int64_t now_us;           /* of the newest report */
 	struct fact_counts fresh; /* of this transaction */
 	/* These stay. */
@@ -79,33 +62,12 @@ struct fact_writer {
 	struct fact_counts stored;
 };
 
-void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
-{
-	_cleanup_buf_ struct buf all = BUF_INIT;
-	uint8_t hash[SECRET_HASH_LEN];
-
-	for (size_t i = 0; i < n; i++) {
-		if (parts[i])
-			buf_add_str(&all, parts[i]);
-		buf_add_char(&all, '\0');
-	}
-	secret_hash(buf_str(&all), all.len, hash);
-	memcpy(key_r, hash, EVENT_KEY_LEN);
-}
-
-void fact_key_of_one(
-	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i)
-{
-	memcpy(key_r, key, EVENT_KEY_LEN);
-	for (size_t b = 0; b < 4; b++)
-		key_r[b] ^= (uint8_t)((i + 1) >> (8 * b));
-}
-
 struct fact_writer *fact_writer_new(struct db *db)
 {
 	struct fact_writer *writer = mem_new(struct fact_writer);
 
 	writer->db = db;
+	writer->events = event_writer_new(db);
 	return writer;
 }
 
@@ -114,6 +76,7 @@ void fact_writer_free(struct fact_writer *writer)
 	if (writer == NULL)
 		return;
 	fact_writer_reset(writer);
+	event_writer_free(writer->events);
 	free(writer);
 }
 
@@ -156,6 +119,7 @@ static void clear_report(struct fact_report *report)
 void fact_writer_reset(struct fact_writer *writer)
 {
 	struct fact_writer kept = {.db = writer->db,
+		.events = writer->events,
 		.classify = writer->classify,
 		.classify_arg = writer->classify_arg,
 		.stored = writer->stored};
@@ -178,7 +142,7 @@ void fact_writer_reset(struct fact_writer *writer)
 		free(facts->domain);
 		free(facts);
 	}
-	free(writer->counts);
+	event_writer_reset(writer->events);
 	*writer = kept;
 }
 
@@ -280,113 +244,6 @@ int fact_writer_find(struct fact_writer *writer, int64_t email, const char *addr
 	return 1;
 }
 
-/* What the next event has to be above. */
-static int read_last(struct fact_writer *writer, struct err *err)
-{
-	static const char sql_last[] =
-		"SELECT max(l.seq, coalesce((SELECT max(seq) FROM event), 0)), l.recorded_us"
-		" FROM event_last l";
-	struct db_stmt *stmt;
-	int found;
-
-	if (db_start(writer->db, sql_last, NULL, &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		return err_set(err, ERR_CONFIG, "the table event_last is empty");
-	writer->seq = db_int(stmt, 0);
-	writer->recorded_us = db_int(stmt, 1);
-	db_reset(stmt);
-	return 0;
-}
-
-static int write_last(struct fact_writer *writer, struct err *err)
-{
-	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
-
-	return db_change(writer->db, sql_last,
-		DB_PARAMS(DB_INT("$seq", writer->seq), DB_INT("$recorded", writer->recorded_us)),
-		err);
-}
-
-/* How many rows it added: 0 for a fact that is known. */
-static int insert_event(struct fact_writer *writer, const struct email_facts *facts,
-	const struct recipient *recipient, const struct fact_report *report, struct err *err)
-{
-	static const char sql_insert[] =
-		"INSERT INTO event (seq, key, email, n, domain, kind, attempt, occurred_us,"
-		"   recorded_us, address, relay, dsn, text, source, company_id)"
-		" VALUES ($seq, $key, $email, $n, $domain, $kind, $attempt, $occurred,"
-		"   $recorded, $address, $relay, $dsn, $text, $source, $company)"
-		" ON CONFLICT (email, key)"
-		" DO NOTHING";
-	const char *address = report->address;
-	int added;
-
-	if (!writer->added && read_last(writer, err) < 0)
-		return -1;
-	writer->added = true;
-	if (report->now_us > writer->now_us)
-		writer->now_us = report->now_us;
-	if (report->now_us > writer->recorded_us)
-		writer->recorded_us = report->now_us;
-	if (address && str_eq(address, recipient->address))
-		address = NULL;
-	added = db_change(writer->db, sql_insert,
-		DB_PARAMS(DB_INT("$seq", writer->seq + 1),
-			DB_BLOB("$key", report->key, EVENT_KEY_LEN),
-			DB_INT("$email", report->email), DB_INT("$n", report->n),
-			DB_TEXT("$domain", facts->domain),
-			DB_TEXT("$kind", fact_name(report->fact)),
-			DB_INT("$attempt", recipient->attempts + fact_is_attempt(report->fact)),
-			DB_INT("$occurred", report->occurred_us),
-			DB_INT("$recorded", writer->recorded_us), DB_TEXT("$address", address),
-			DB_TEXT("$relay", report->relay), DB_TEXT("$dsn", report->dsn),
-			DB_TEXT("$text", report->text), DB_TEXT("$source", report->source),
-			DB_TEXT("$company", facts->company_id)),
-		err);
-	if (added == 1) {
-		writer->seq++;
-		writer->fresh.facts[report->fact]++;
-	}
-	return added;
-}
-
-static void count(struct fact_writer *writer, const struct email_facts *facts,
-	const struct fact_report *report)
-{
-	int64_t hour_us = report->occurred_us - report->occurred_us % HOUR_US;
-	struct hour_count *counts = writer->counts;
-
-	for (size_t i = 0; i < writer->counts_n; i++)
-		if (counts[i].fact == report->fact && counts[i].hour_us == hour_us &&
-			str_eq(counts[i].domain, facts->domain) &&
-			str_eq(counts[i].company_id, facts->company_id)) {
-			counts[i].count++;
-			return;
-		}
-	writer->counts = mem_append(counts, writer->counts_n, sizeof(*writer->counts));
-	writer->counts[writer->counts_n++] = (struct hour_count){
-		facts->company_id, facts->domain, hour_us, report->fact, 1};
-}
-
-static int write_count(struct db *db, const struct hour_count *count, struct err *err)
-{
-	static const char sql_count[] =
-		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
-		" VALUES ($company, $hour, $domain, $kind, $count)"
-		" ON CONFLICT"
-		" DO UPDATE SET count = count + excluded.count";
-
-	return db_change(db, sql_count,
-		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),
-			DB_TEXT("$domain", count->domain), DB_TEXT("$kind", fact_name(count->fact)),
-			DB_INT("$count", count->count)),
-		err);
-}
-
 static void replace(char **text, const char *fresh)
 {
 	char *copy = mem_strdup(fresh); /* which may be the old one */
@@ -413,11 +270,16 @@ static int tell(struct fact_writer *writer, struct email_facts *facts, struct re
 	int added;
 
 	of_one.n = recipient->n;
-	added = insert_event(writer, facts, recipient, &of_one, err);
+	if (report->now_us > writer->now_us)
+		writer->now_us = report->now_us;
+	added = event_writer_add(writer->events,
+		&(struct event_owner){facts->company_id, facts->domain, recipient->address,
+			recipient->attempts + fact_is_attempt(report->fact)},
+		&of_one, err);
 	if (added <= 0)
 		return added;
 	facts->told = true;
-	count(writer, facts, report);
+	writer->fresh.facts[report->fact]++;
 	if (fact_is_attempt(report->fact)) {
 		recipient->attempts++;
 		facts->moved[recipient - facts->fates.items] = true;
@@ -982,10 +844,7 @@ int fact_writer_flush(struct fact_writer *writer, struct err *err)
 			(facts->told && write_email(writer->db, facts, err) < 0))
 			return -1;
 	}
-	for (size_t i = 0; i < writer->counts_n; i++)
-		if (write_count(writer->db, &writer->counts[i], err) < 0)
-			return -1;
-	if (writer->added && write_last(writer, err) < 0)
+	if (event_writer_flush(writer->events, err) < 0)
 		return -1;
 	for (size_t i = 0; i < FACTS; i++)
 		writer->stored.facts[i] += writer->fresh.facts[i];

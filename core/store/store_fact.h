@@ -16,29 +16,10 @@
 #define POSTERN_STORE_STORE_FACT_H
 
 #include "core/db/db.h"
+#include "core/store/event_writer.h"
 #include "core/store/store_delivery.h"
 #include "core/store/store_email_recipient.h"
 #include "core/store/store_event.h"
-
-/* A fact, from whoever tells of it. Texts may be NULL. */
-struct fact_report {
-	uint8_t key[EVENT_KEY_LEN];
-	int64_t email;
-	int64_t n; /* of the recipient; not of a delivery */
-	enum fact fact;
-	int64_t occurred_us;
-	int64_t now_us;
-	const char *address; /* where it went, if not to the recipient's own */
-	const char *relay;
-	const char *dsn;
-	const char *text;
-	const char *source; /* log, queue, dsn, report */
-};
-/* The key of a fact: a hash of all that tells it from others. NULL is skipped. */
-void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n);
-/* That of the i-th recipient, of a fact that is of several. */
-void fact_key_of_one(
-	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i);
 
 /* What an attempt came to for one address of a queue message. */
 struct fact_attempt {

@@ -1,0 +1,84 @@
+/*
+ * delivery_tree_private: a tree as its two files have it. delivery_links finds what
+ * leads to what, delivery_tree keeps what was told and says what becomes of it.
+ */
+#ifndef POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
+#define POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
+
+#include "core/store/delivery_tree.h"
+
+#define NONE SIZE_MAX
+
+/* A node that a message carries. */
+struct carried {
+	size_t node;
+	bool certain; /* the message is known to be the node's */
+};
+
+/* A message of the tree, as it was computed. */
+struct message {
+	size_t parent; /* the message that it is known to come from; NONE */
+	struct carried *carried;
+	size_t carried_n;
+	size_t *deliveries;
+	size_t n;
+	size_t *shared; /* those that are of no node */
+	size_t shared_n;
+	bool is_named; /* a delivery names it */
+};
+
+/* From a node to a delivery, or to a message. */
+struct edge {
+	size_t from;
+	size_t to;
+	bool certain;
+};
+/* Those of all nodes: of node i from first[i] up to first[i + 1]. */
+struct edges {
+	struct edge *items;
+	size_t n;
+	size_t *first;
+};
+
+struct node {
+	struct delivery_status status;
+	enum { UNSEEN, IN_WORK, DONE } work;
+	bool is_shared; /* a shared delivery decides */
+};
+
+struct delivery_tree {
+	const struct recipients *recipients;
+	struct queue_message *messages;
+	size_t messages_n;
+	struct delivery *deliveries;
+	size_t n;
+	size_t *slots; /* a hash table of them, by name: 1 + its index, or 0 */
+	size_t slots_n;
+	/* Computed. The recipients are the first nodes, then the deliveries. */
+	struct node *nodes;
+	struct message *computed; /* of each message */
+	size_t computed_n;
+	size_t *message_of;     /* each delivery; NONE */
+	struct edges became;    /* to deliveries */
+	struct edges came_from; /* the same backwards: from deliveries to nodes */
+	struct edges carriers;  /* to messages */
+	bool has_circle;
+};
+
+/* Links all that was told: what is computed, but for the nodes, which are zeroed. It was
+ * cleared before. */
+void delivery_links_find(struct delivery_tree *tree);
+/* Adds the recipients that lead to the node. */
+void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *owners);
+
+static inline bool has_edge(const struct edges *edges, size_t node)
+{
+	return edges->first[node] < edges->first[node + 1];
+}
+
+static inline bool is_open(const struct delivery *delivery)
+{
+	return delivery->state == FATE_QUEUED || delivery->state == FATE_DEFERRED;
+}
+
+#endif
