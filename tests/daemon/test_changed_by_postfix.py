@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from harness import wait_for
 from harness.httpd import check_problem
+from harness.milter import OtherMilter
 from harness.sandbox import METHOD, unique
 
 pytestmark = pytest.mark.submission
@@ -83,3 +84,21 @@ def test_ticket_taken_off(own_box, by, policy, email, to):
     assert in_queue(box) == [] and not box.sink.all()
     (row,) = box.cli("email", "list", "--state", "refused")
     assert "in the place of its ticket" in row["refusal"]
+
+
+@pytest.mark.parametrize("place", ["in front", "behind"])
+def test_another_milter(own_box, place, email, to):
+    """What one in front of ours changes is seen; what one behind it changes is the admin's."""
+    box = own_box("--set", "submission.record_wait=60s", "--set", "submission.probe_interval=0")
+    with OtherMilter(message_id="<x@example.com>") as other:
+        for name in ("smtpd_milters", "non_smtpd_milters"):
+            ours = box.main_cf(name)
+            both = [other.name, ours] if place == "in front" else [ours, other.name]
+            box.postconf(f"{name}={', '.join(both)}")
+        box.reload_postfix()
+        if place == "in front":
+            check_problem(box.httpd().post(email), 422, "validation_error", "field Message-ID")
+            assert in_queue(box) == [] and not box.sink.now(to=to)
+        else:
+            box.httpd().send(email)
+            assert box.sink.find(to=to).header("Message-ID") == "<x@example.com>"

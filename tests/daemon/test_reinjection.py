@@ -1,11 +1,13 @@
 """A content filter that gets mail from Postfix and gives it back over SMTP."""
 
 import socket
+import subprocess
 
 import pytest
 from harness import Sandbox, wait_for
+from harness.sandbox import METHOD, unique
+from harness.smtp_filter import SmtpFilter
 from harness.submit import by_smtp
-from harness.sandbox import unique
 
 
 def free_port():
@@ -53,3 +55,39 @@ def test_without_that_it_is_judged_again(box, to):
     submitted = by_smtp(box, message_id, "hello@example.com", [to], data)
     assert submitted.reply[0] == 550
     assert submitted.verdict()["client"] == "127.0.0.1"
+
+
+FIRST = {"smtp": "postern/unix", "sendmail": "pickup/unix"}
+
+
+@pytest.mark.submission
+def test_a_filter_that_gets_the_ticket(own_box, email, to):
+    """Where the milter is not asked in front of the filter, but behind it: a ticket counts
+    on the way by which its email was submitted, and no other one delivers it."""
+    box = own_box("--set", "submission.record_wait=1s", "--set", "submission.probe_interval=0")
+    back = box.add_smtpd(
+        "content_filter=", "smtpd_reject_unlisted_recipient=no",
+        "smtpd_relay_restrictions=check_recipient_access static:OK, reject",
+    )  # fmt: skip
+    said = []
+
+    def give_back(recipients, send):
+        assert all(r.endswith("@postern.invalid") for r in recipients)
+        said.append(send(*recipients))
+        return "2.0.0 Ok, and thrown away"
+
+    filter_ = SmtpFilter(back, give_back)
+    subprocess.run(
+        ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-P",
+         f"{FIRST[METHOD]}/receive_override_options=no_milters",
+         f"{FIRST[METHOD]}/content_filter=smtp:[127.0.0.1]:{filter_.port}"],
+        check=True, timeout=60,
+    )  # fmt: skip
+    box.restart("postfix")
+    email_id = box.httpd().send(email)
+    wait_for("the filter", lambda: said)
+    assert "may use tickets" in said[0]
+    wait_for("its end", lambda: box.httpd().read(email_id)["last_event"] == "failed")
+    assert "without asking postern-milter" in str(box.cli("email", "show", email_id))
+    assert not box.sink.all()
+    filter_.close()
