@@ -333,6 +333,7 @@ static int start(struct server *server, const struct conf *conf, struct err *err
 			&server->shared.outbox, err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
+	secret_random(server->shared.link_key, sizeof(server->shared.link_key));
 	server->shared.pool = work_pool_new(threads);
 	server->shared.readers = db_pool_new(server->database, threads);
 	if (server->shared.pool == NULL)

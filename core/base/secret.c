@@ -87,6 +87,11 @@ void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *da
 	crypto_generichash(hash, SECRET_HASH_LEN, data, len, key, SECRET_HASH_LEN);
 }
 
+bool secret_same(const void *a, const void *b, size_t len)
+{
+	return sodium_memcmp(a, b, len) == 0;
+}
+
 void secret_wipe(void *data, size_t len)
 {
 	sodium_memzero(data, len);

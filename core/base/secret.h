@@ -51,6 +51,9 @@ void secret_random(void *data, size_t len);
 void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *data, size_t len,
 	uint8_t hash[static SECRET_HASH_LEN]);
 
+/* Whether they are the same, in a time that does not tell where they differ. */
+bool secret_same(const void *a, const void *b, size_t len);
+
 /* Overwrites memory in a way that the compiler keeps. */
 void secret_wipe(void *data, size_t len);
 

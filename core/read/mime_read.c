@@ -72,6 +72,7 @@ static void read_mailboxes(const struct mime_scan_field *field, struct addr_list
 
 struct walk {
 	struct mime_summary *summary;
+	struct mime_files *files; /* NULL: texts are looked for */
 	int parts;
 };
 
@@ -80,11 +81,13 @@ struct entity {
 	char *type;
 	char *disposition;
 	char *encoding;
+	char *content_id;
 	struct span content;
 };
 
 static void entity_clear(struct entity *entity)
 {
+	free(entity->content_id);
 	free(entity->type);
 	free(entity->disposition);
 	free(entity->encoding);
@@ -101,6 +104,8 @@ static void keep_field(struct entity *entity, const struct mime_scan_field *fiel
 		value = &entity->disposition;
 	else if (mime_scan_is(field, "Content-Transfer-Encoding"))
 		value = &entity->encoding;
+	else if (mime_scan_is(field, "Content-ID"))
+		value = &entity->content_id;
 	else
 		return;
 	if (bounded.value.len > PARAM_VALUE_MAX)
@@ -174,6 +179,43 @@ static char *read_text(const struct entity *entity)
 	return buf_take(&lines);
 }
 
+/* As its writer calls it: encoded words in the parameter of the type are what most
+ * programs write, and ours too. */
+static char *name_of(const struct entity *entity)
+{
+	char *name = NULL;
+
+	if (entity->type && param_read(entity->type, "name", &name) > 0) {
+		char *decoded = mime_words_decode(name);
+
+		free(name);
+		return decoded;
+	}
+	if (entity->disposition && param_read_name(entity->disposition, "filename", &name) > 0)
+		return name;
+	return NULL;
+}
+
+static void add_file(struct mime_files *files, struct entity *entity)
+{
+	struct mime_file *file;
+	const char *id = entity->content_id;
+	size_t len = id ? strlen(id) : 0;
+
+	files->items = mem_append(files->items, files->n, sizeof(*files->items));
+	file = &files->items[files->n++];
+	*file = (struct mime_file){
+		.name = name_of(entity),
+		.is_inline = entity->disposition && param_read_is(entity->disposition, "inline"),
+		.encoding = TAKE_PTR(entity->encoding),
+		.content = entity->content,
+	};
+	if (entity->type)
+		file->type = str_trim(entity->type, strcspn(entity->type, ";"));
+	if (len > 2 && id[0] == '<' && id[len - 1] == '>')
+		file->content_id = mem_dup(id + 1, len - 2);
+}
+
 static void visit_part(struct walk *walk, struct span text, int depth);
 
 static void visit_parts(struct walk *walk, const struct entity *entity, int depth)
@@ -192,7 +234,7 @@ static void visit_parts(struct walk *walk, const struct entity *entity, int dept
 		if (result != MIME_SCAN_END && text.len > 0)
 			visit_part(walk, text, depth + 1);
 	} while (result == MIME_SCAN_PART && walk->parts < PARTS_MAX &&
-		 !(summary->html && summary->text));
+		 (walk->files || !(summary->html && summary->text)));
 }
 
 /* Calls itself for each multipart in a multipart, DEPTH_MAX deep. */
@@ -211,7 +253,9 @@ static void visit_part(struct walk *walk, struct span text, int depth)
 	}
 	place = place_of(&entity, walk->summary);
 	if (place)
-		*place = read_text(&entity);
+		*place = walk->files ? mem_strdup("") : read_text(&entity);
+	else if (walk->files)
+		add_file(walk->files, &entity);
 }
 
 static void on_from(const struct mime_scan_field *field, struct mime_summary *summary)
@@ -330,4 +374,34 @@ void mime_summary_clear(struct mime_summary *summary)
 	addr_list_clear(&summary->cc);
 	addr_list_clear(&summary->reply_to);
 	*summary = (struct mime_summary){0};
+}
+
+void mime_read_files(const char *data, size_t len, struct mime_files *files_r)
+{
+	struct mime_summary summary = {0};
+	struct span message = {data, len};
+	struct walk walk = {.summary = &summary, .files = files_r};
+
+	*files_r = (struct mime_files){0};
+	mime_scan_drop_from_line(&message);
+	visit_part(&walk, message, 0);
+	mime_summary_clear(&summary);
+}
+
+void mime_file_content(const struct mime_file *file, struct buf *out)
+{
+	if (mime_content_decode(file->encoding, file->content, out) < 0)
+		buf_add(out, file->content.data, file->content.len);
+}
+
+void mime_files_free(struct mime_files *files)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		free(files->items[i].name);
+		free(files->items[i].type);
+		free(files->items[i].content_id);
+		free(files->items[i].encoding);
+	}
+	free(files->items);
+	*files = (struct mime_files){0};
 }

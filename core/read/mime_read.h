@@ -12,6 +12,8 @@
 #include <stddef.h>
 
 #include "core/address/addr.h"
+#include "core/base/buf.h"
+#include "core/base/span.h"
 #include "core/base/strv.h"
 
 enum { MIME_READ_FROM_MAX = 16 };
@@ -41,5 +43,25 @@ void mime_read(const char *data, size_t len, struct mime_summary *summary_r);
 
 void mime_summary_clear(struct mime_summary *summary);
 #define _cleanup_mime_summary_ __attribute__((cleanup(mime_summary_clear)))
+
+/* A part of a message that is a file; what the message does not say is NULL. */
+struct mime_file {
+	char *name; /* UTF-8 */
+	char *type; /* as `image/png` */
+	char *content_id;
+	bool is_inline;
+	char *encoding;
+	struct span content; /* encoded; of the message */
+};
+struct mime_files {
+	struct mime_file *items;
+	size_t n;
+};
+/* All parts but the texts of mime_read(). The caller frees them. */
+void mime_read_files(const char *data, size_t len, struct mime_files *files_r);
+/* Appends what the file has. */
+void mime_file_content(const struct mime_file *file, struct buf *out);
+void mime_files_free(struct mime_files *files);
+#define _cleanup_mime_files_ __attribute__((cleanup(mime_files_free)))
 
 #endif

@@ -204,6 +204,17 @@ int store_message_clean(struct db *db, int64_t before_us, int max, struct err *e
 	return db_change(db, sql_kept, params, err);
 }
 
+int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err)
+{
+	static const char sql_size[] =
+		"SELECT m.size"
+		" FROM email e"
+		" JOIN message m ON m.email = e.seq"
+		" WHERE e.id = $id";
+
+	return row_number(db, sql_size, DB_PARAMS(DB_TEXT("$id", id)), size_r, err);
+}
+
 /* Whether the email has a message: 1, 0, -1. */
 static int has_message(struct db *db, const char *id, struct err *err)
 {

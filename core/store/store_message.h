@@ -29,6 +29,9 @@ void store_message_discard(const char *database, const char *id);
 /* Adds the row of the email's message. In the transaction that stages the email. */
 int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err);
 
+/* Its length: 1, 0 when there is none, -1. */
+int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err);
+
 /* 1 and the message; 0 when there is none, or its file is missing or cut; -1. */
 int store_message_read(struct db *db, const char *database, const char *id, struct buf *message_r,
 	struct err *err);

@@ -31,6 +31,10 @@ void api_email_get(struct request *request);
 /* GET /emails/{id}/events: what became of it, in the order in which it was
  * recorded. */
 void api_email_events(struct request *request);
+/* api_attachment.c: what emails had with them, while their messages are kept. */
+void api_attachment_list(struct request *request);
+void api_attachment_get(struct request *request);
+void api_attachment_download(struct request *request);
 
 /* PATCH /emails/{id}: another time for one that is scheduled. */
 extern const struct manage api_email_update;

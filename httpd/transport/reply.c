@@ -54,8 +54,7 @@ static void log_reply(const struct request *request, int status, const struct pr
 static void free_text(const void *data, size_t len, void *arg)
 {
 	(void)data;
-	(void)len;
-	secret_wipe(arg, strlen(arg));
+	secret_wipe(arg, len);
 	free(arg);
 }
 
@@ -79,13 +78,18 @@ static void send_body(struct request *request, int status, const char *type, str
 	request_free(request);
 }
 
-/* The text is given away. */
-static void send_text(struct request *request, int status, const char *type, char *text)
+/* The data is given away. */
+static void send_data(struct request *request, int status, const char *type, char *data, size_t len)
 {
 	struct evbuffer *body = evbuffer_new();
 
-	evbuffer_add_reference(body, text, strlen(text), free_text, text);
+	evbuffer_add_reference(body, data, len, free_text, data);
 	send_body(request, status, type, body);
+}
+
+static void send_text(struct request *request, int status, const char *type, char *text)
+{
+	send_data(request, status, type, text, strlen(text));
 }
 
 void reply_field(struct request *request, const char *name, const char *value)
@@ -170,6 +174,7 @@ struct pooled_reply {
 	int status;
 	const struct reply_kind *kind; /* NULL: JSON */
 	char *text;
+	size_t len; /* with kind */
 };
 
 static bool handle_in_pool(struct work *work)
@@ -199,7 +204,7 @@ static void on_handled_in_pool(struct task *task)
 	if (reply->problem.kind != PROBLEM_NONE)
 		reply_problem(request, &reply->problem);
 	else if (reply->kind)
-		reply_document(request, reply->kind, reply->text);
+		reply_file(request, reply->kind, reply->text, reply->len);
 	else
 		reply_printed(request, reply->status, reply->text);
 	free(reply);
@@ -226,23 +231,28 @@ void reply_from_pool(struct request *request, void (*handle)(struct request *req
 
 void reply_document(struct request *request, const struct reply_kind *kind, char *text)
 {
+	reply_file(request, kind, text, strlen(text));
+}
+
+void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len)
+{
 	struct problem problem = PROBLEM_INIT;
 
 	if (request->pooled) {
 		request->pooled->kind = kind;
-		request->pooled->text = text;
+		request->pooled->text = data;
+		request->pooled->len = len;
 		return;
 	}
-	if (admission_reserve_answer(request->worker, &request->admission, strlen(text), &problem) <
-		0) {
-		free(text);
+	if (admission_reserve_answer(request->worker, &request->admission, len, &problem) < 0) {
+		free(data);
 		reply_problem(request, &problem);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kind->fields) && kind->fields[i].name; i++)
 		reply_field(request, kind->fields[i].name, kind->fields[i].value);
 	log_reply(request, 200, NULL);
-	send_text(request, 200, kind->type, text);
+	send_data(request, 200, kind->type, data, len);
 }
 
 void reply_printed(struct request *request, int status, char *text)

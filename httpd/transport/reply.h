@@ -46,6 +46,8 @@ struct reply_kind {
 };
 /* Sends text of a kind, which is given away, to a GET. */
 void reply_document(struct request *request, const struct reply_kind *kind, char *text);
+/* The same of bytes, which end with a NUL that is not sent. */
+void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len);
 
 /* Begins an answer that goes on, of any length, until it is ended; that ends
  * the request. It does not count among what requests hold: who begins one

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/base/cidr.h"
+#include "core/base/secret.h"
 #include "core/db/db_file.h"
 
 struct budget;
@@ -65,6 +66,8 @@ struct worker_shared {
 	struct work_pool *pool;  /* for what takes long */
 	struct db_pool *readers; /* handles for that */
 	struct outbox *outbox;
+	/* By which links to attachments are signed: they end with this process. */
+	uint8_t link_key[SECRET_HASH_LEN];
 	struct probe_report *probe; /* whether emails go out */
 	/* For the admin worker, of which the last ones are: what every worker
 	 * counts, and when all that began. */

@@ -346,6 +346,27 @@ for (const [version, Resend] of Object.entries(versions)) {
       assert.notEqual((await resend.emails.cancel(id)).error, null);
     });
 
+    it("reads attachments back", async (t) => {
+      if (!resend.emails.attachments) return t.skip("this version has none");
+      const content = Buffer.from("caf\u00e9 \0 bytes");
+      const { id } = data(
+        await resend.emails.send({
+          from,
+          to: recipient(),
+          subject: "x",
+          text: "x",
+          attachments: [{ filename: "a.bin", content }],
+        }),
+      );
+      const { data: items } = data(await resend.emails.attachments.list({ emailId: id }));
+      assert.equal(items.length, 1);
+      const one = data(await resend.emails.attachments.get({ emailId: id, id: items[0].id }));
+      assert.equal(one.filename, "a.bin");
+      assert.equal(one.size, content.length);
+      const got = await fetch(one.download_url);
+      assert.deepEqual(Buffer.from(await got.arrayBuffer()), content);
+    });
+
     it("says what is not there", async () => {
       checkError(
         await resend.contacts.list({ audienceId: randomUUID() }),

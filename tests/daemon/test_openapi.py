@@ -54,7 +54,7 @@ def bodies(document):
                     name = media["schema"]["$ref"].rsplit("/", 1)[1]
                     yield name, document["components"]["schemas"][name]
                 else:
-                    assert path in ("/openapi.json", "/livez", "/readyz")
+                    assert path in ("/openapi.json", "/livez", "/readyz", "/attachments/{link}")
 
 
 def test_bodies_have_examples(document):
@@ -107,7 +107,8 @@ def test_every_route_exists(httpd, document):
     for method, path, operation in operations(document):
         path = re.sub(r"\{.*?\}", "x", path)
         answer = httpd.request(method, path, headers={"Authorization": None})
-        assert answer.status_code == (401 if operation["security"] else 200)
+        no_link = path == "/attachments/x"
+        assert answer.status_code == (401 if operation["security"] else 404 if no_link else 200)
 
 
 def test_document_for_people_has_every_route(document):
@@ -169,6 +170,12 @@ def names(box, httpd, email):
 def test_examples_work(contract, names, httpd, email, tmp_path, method, path, command):
     if (method, path) in (("PATCH", "/emails/{id}"), ("POST", "/emails/{id}/cancel")):
         names["EMAIL_ID"] = httpd.send({**email, "scheduled_at": "in 1 hour"})
+    if "attachments" in path:
+        file = {"filename": "a.txt", "content": "SGVsbG8="}
+        names["EMAIL_ID"] = httpd.send({**email, "attachments": [file]})
+        listed = httpd.request("GET", f"/emails/{names['EMAIL_ID']}/attachments").json()["data"]
+        names["ATTACHMENT_ID"] = listed[0]["id"]
+        names["ATTACHMENT_LINK"] = listed[0]["download_url"].rsplit("/", 1)[1]
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")
     command = command.replace("curl ", "curl -sS --noproxy '*' -D head -o body ", 1)

@@ -227,7 +227,7 @@ static void check_problems(json_t *document, const struct route *route, json_t *
 		{PROBLEM_MISSING_KEY, key},
 		{PROBLEM_INVALID_KEY, key},
 		{PROBLEM_RATE, key},
-		{PROBLEM_UNAVAILABLE, key},
+		{PROBLEM_UNAVAILABLE, key || route->pooled},
 		{PROBLEM_RESTRICTED_KEY, key && route->scopes != KEY_ALL},
 		{PROBLEM_IDEMPOTENCY_KEY, route->idempotent},
 		{PROBLEM_OTHER_PAYLOAD, route->idempotent},

@@ -138,6 +138,7 @@ def fill_in(path):
     if letter == "c":
         number -= 1  # a company with one row of each kind
     path = path.replace("{id}", row_id(letter, number) if letter else "")
+    path = path.replace("{attachment_id}", "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11").replace("{link}", "none")
     return path.replace("{domain}", ITS_DOMAIN).replace("{page}", "none")
 
 

@@ -1,0 +1,99 @@
+"""Attachments, read back while messages are kept; and the message itself, by admins."""
+
+import base64
+import os
+
+import pytest
+import requests
+from harness.httpd import check_problem
+from harness.sandbox import unique
+
+pytestmark = pytest.mark.submission
+
+FILES = [
+    ("invoice ä.pdf", os.urandom(70_000), {"content_type": "application/pdf"}),
+    ("a.txt", b"text\r\nwith NUL \0 in it\n", {}),
+    ("logo.png", bytes(range(256)), {"content_id": "logo@x"}),
+    ("empty.bin", b"", {}),
+]
+
+
+def new_email(files=FILES, **fields):
+    return {
+        "from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", "html": "<p>x</p>",
+        "attachments": [
+            {"filename": name, "content": base64.b64encode(data).decode(), **more} for name, data, more in files
+        ],
+        **fields,
+    }
+
+
+def listed(httpd, email_id, query=""):
+    answer = httpd.request("GET", f"/emails/{email_id}/attachments{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_read_back(box, httpd):
+    """Before and after it went out; each file has its bytes, by a link that needs no key."""
+    later = httpd.send(new_email(scheduled_at="in 1 hour"))
+    now = httpd.send(new_email())
+    for email_id in (later, now):
+        items = listed(httpd, email_id)["data"]
+        assert len(items) == len(FILES) and {i["filename"] for i in items} == {name for name, _, _ in FILES}
+        by_name = {item["filename"]: item for item in items}
+        for name, data, more in FILES:
+            item = by_name[name]
+            assert item["size"] == len(data)
+            assert item["content_disposition"] == ("inline" if "content_id" in more else "attachment")
+            assert item["content_id"] == more.get("content_id")
+            one = httpd.request("GET", f"/emails/{email_id}/attachments/{item['id']}").json()
+            assert one["object"] == "attachment" and one["filename"] == name
+            assert one["content_type"] == item["content_type"] == more.get("content_type", item["content_type"])
+            got = requests.get(one["download_url"], timeout=60)
+            assert got.status_code == 200 and got.content == data
+            assert got.headers["Content-Type"] == "application/octet-stream"
+    httpd.request("POST", f"/emails/{later}/cancel")
+
+
+def test_pages(box, httpd):
+    email_id = httpd.send(new_email())
+    ids = [item["id"] for item in listed(httpd, email_id)["data"]]
+    first = listed(httpd, email_id, "?limit=3")
+    assert [i["id"] for i in first["data"]] == ids[:3] and first["has_more"]
+    rest = listed(httpd, email_id, f"?after={ids[2]}")
+    assert [i["id"] for i in rest["data"]] == ids[3:] and not rest["has_more"]
+    before = listed(httpd, email_id, f"?limit=2&before={ids[3]}")
+    assert [i["id"] for i in before["data"]] == ids[1:3] and before["has_more"]
+    check_problem(httpd.request("GET", f"/emails/{email_id}/attachments?after={email_id}"), 422, "invalid_parameter")
+
+
+def test_none(box, httpd):
+    email_id = httpd.send(new_email([]))
+    assert listed(httpd, email_id)["data"] == []
+
+
+def test_whose(box, httpd):
+    """Nobody else's; a link that was changed is none, nor is one of another file."""
+    email_id = httpd.send(new_email())
+    item = listed(httpd, email_id)["data"][0]
+    stranger = box.httpd(box.new_key(box.company())["token"])
+    paths = [f"/emails/{email_id}/attachments", f"/emails/{email_id}/attachments/{item['id']}"]
+    for path in paths:
+        check_problem(stranger.request("GET", path), 404, "not_found", "Email not found")
+    check_problem(httpd.request("GET", f"{paths[0]}/{email_id}"), 404, "not_found", "Attachment not found")
+    check_problem(httpd.request("GET", f"{paths[0]}/x"), 422, "invalid_parameter")
+    url = item["download_url"]
+    head, link = url.rsplit("/", 1)
+    mail, n, end, signature = link.split(".")
+    for wrong in (f"{mail}.{n}.{int(end) + 1}.{signature}", f"{mail}.1.{end}.{signature}",
+                  f"{mail}.{n}.{end}.{'0' * 64}", f"{mail}.{n}.{end}", "x", f"{link}0"):
+        assert requests.get(f"{head}/{wrong}", timeout=60).status_code == 404
+    assert requests.get(url, timeout=60).status_code == 200
+
+
+def test_kept_no_longer(box, httpd):
+    email_id = httpd.send(new_email())
+    box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")
+    answer = httpd.request("GET", f"/emails/{email_id}/attachments")
+    check_problem(answer, 404, "not_found", "is not kept any more")
