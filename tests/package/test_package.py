@@ -244,7 +244,7 @@ FAULTS = [
     ("systemctl stop postern-milter", "milter", "postern-milter is inactive"),
     ("chown root:root /var/lib/postern/postern.db", "owner", "does not belong"),
     ("chmod 644 /var/lib/postern/postern.db", "secrets", "everybody may read it"),
-    ("chmod 700 /var/spool/postfix/postern", "folder", "with mode 0700"),
+    ("chmod 700 /var/spool/postfix/postern", "folder", "with mode 2700"),
     ("gpasswd -d postern postdrop && systemctl restart postern-httpd", "groups",
      "is not in the group postdrop"),
 ]
