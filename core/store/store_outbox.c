@@ -560,16 +560,13 @@ int store_outbox_sizes(struct db *db,
 	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
 	struct err *err)
 {
-	static const char sql_sizes[] =
-		"SELECT company_id, sum(size), count(*)"
-		" FROM outbox"
-		" GROUP BY company_id";
+	static const char sql_sizes[] = "SELECT company_id, size FROM outbox";
 	struct db_stmt *stmt;
 	int found;
 
 	if (db_start(db, sql_sizes, NULL, &stmt, err) < 0)
 		return -1;
 	while ((found = db_step(stmt, err)) == 1)
-		each(arg, db_text(stmt, 0), db_int(stmt, 1), db_int(stmt, 2));
+		each(arg, db_text(stmt, 0), db_int(stmt, 1), 1);
 	return found;
 }

@@ -144,7 +144,8 @@ void store_outbox_taken_clear(struct outbox_taken *taken);
 /* The first due_us that is over 0: 1, 0 none, -1. */
 int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err);
 
-/* How many bytes each company has in the outbox: calls each. 0 or -1. */
+/* What each company has in the outbox: calls each for every email, since to sort a
+ * million of them takes memory. 0 or -1. */
 int store_outbox_sizes(struct db *db,
 	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
 	struct err *err);
