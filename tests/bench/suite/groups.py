@@ -1,11 +1,15 @@
 """The groups of rows, by name."""
 
-from . import admin, bounded, cost, events, form, get, memory, milter, post, sendmail, store_size
+from . import (
+    admin, bounded, cost, events, form, get, memory, milter, outbox, post, sendmail,
+    store_size,
+)
 
 GROUPS = {
     "milter": milter.run,
     "post": post.run,
     "sendmail": sendmail.run,
+    "outbox": outbox.run,
     "form": form.run,
     "get": get.run,
     "store": store_size.run,

@@ -1,0 +1,153 @@
+"""The outbox: emails that are answered when they are kept, newsletters, the same emails by
+another build of this tree, and a million of them that are scheduled.
+
+Where --before names the folder of another build, ours are measured over that."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+
+from harness.form import FormClient
+
+from . import http, items
+from .mail import ROOM, Mail, smtp_source
+from .process import memory_mib
+from .rounds import Row, compare, play, table
+
+NEWSLETTER = 1000
+BURST = 10_000
+SCHEDULED = 1_000_000
+
+
+def queued(mail, options):
+    """Answered by the durable commit alone: 1 KB."""
+    file = http.json_file(mail, 1000)
+    many = max(16, int(BURST * options.scale))
+    few = max(1, many // 10)
+    played = play({
+        "1": lambda: http.send(mail, mail.address, file, 1, few),
+        "16": lambda: http.send(mail, mail.address, file, 16, many),
+        "smtp-source": lambda: mail.measure(
+            few, lambda: smtp_source(mail.smtp["noop"], 16, few, 1000)),
+    }, options.rounds)
+    for name in ("1", "16"):
+        yield compare(played, Row(f"queued, {name} at once: taken, over smtp-source",
+                                  "taken", name, "smtp-source"))
+        yield compare(played, Row("until delivered", "delivered", name, "smtp-source"))
+    yield compare(played, Row("queued, 1 at once, p50 in µs; 16 at once", "p50_us", "1", "16"))
+
+
+def newsletter(mail, options):
+    """One request; over smtp-source with as many messages."""
+    n = max(2, int(NEWSLETTER * min(1, options.scale)))
+    text = items.text_of(10_000)
+
+    def send():
+        addresses = [items.recipient() for _ in range(n)]
+        fields = {
+            "from": items.SENDER, "to": addresses, "subject": "News", "text": text,
+            "recipient-variables": json.dumps({to: {} for to in addresses}),
+        }
+        began = time.monotonic()
+        answer = FormClient(mail.box).post(fields)
+        assert answer.status == 200, answer.body
+        return {"seconds": time.monotonic() - began}
+
+    played = play({
+        "ours": lambda: mail.measure(n, send),
+        "smtp-source": lambda: mail.measure(
+            n, lambda: smtp_source(mail.smtp["noop"], 16, n, 10_000)),
+    }, options.rounds)
+    yield compare(played, Row(f"{n} personal emails of 10 KB in one request: taken", "taken",
+                              "ours", "smtp-source"))
+    yield compare(played, Row("until delivered", "delivered", "ours", "smtp-source"))
+
+
+@contextlib.contextmanager
+def build_of(folder):
+    before = os.environ.get("BUILD")
+    os.environ["BUILD"] = folder
+    cache = os.environ.pop("POSTERN_SANDBOX_CACHE", None)
+    try:
+        yield
+    finally:
+        os.environ.pop("BUILD")
+        if before:
+            os.environ["BUILD"] = before
+        if cache:
+            os.environ["POSTERN_SANDBOX_CACHE"] = cache
+
+
+def over_before(mail, options):
+    with build_of(options.before):
+        before = Mail("--submission", options.submission, *ROOM)
+    with before:
+        for name, size, count, aim in (("1 KB", 1000, 2500, 0.97), ("5 MB", 5_000_000, 40, 0.9)):
+            count = max(16, int(count * options.scale))
+            files = {m: http.json_file(m, size) for m in (mail, before)}
+            played = play({
+                key: lambda m=m, f=files[m]: http.send(m, m.address, f, 16, count)
+                for key, m in (("ours", mail), ("before", before))
+            }, options.rounds)
+            yield compare(played, Row(f"{name}, 16 at once: the build before, until delivered",
+                                      "delivered", "ours", "before", aim))
+            yield compare(played, Row("taken", "taken", "ours", "before"))
+
+
+def scheduled(mail, options):
+    """Memory and start with so many; copies of one email, in one company."""
+    n = max(10, int(SCHEDULED * min(1, options.scale)))
+    later = {"from": items.SENDER, "to": items.recipient(), "text": "x",
+             "scheduled_at": "in 20 days"}
+    answer = mail.box.httpd().post(later)
+    assert answer.status_code == 200, answer.text
+    for part in ("httpd", "milter", "events"):
+        mail.box.stop(part)
+    with sqlite3.connect(mail.database, isolation_level=None) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        (seq,) = db.execute("SELECT email FROM outbox ORDER BY due_us DESC LIMIT 1").fetchone()
+
+        def copy(name, key, others):
+            columns = [row[1] for row in db.execute(f"PRAGMA table_info({name})")]
+            values = [others.get(c, f"t.{c}") for c in columns]
+            db.execute(
+                f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n})"
+                f" INSERT INTO {name} ({', '.join(columns)})"
+                f" SELECT {', '.join(values)} FROM {name} t, n WHERE t.{key} = {seq}")
+
+        number = f"{seq} + 1000 + i"
+        db.execute("BEGIN")
+        copy("email", "seq", {
+            "seq": number, "id": f"printf('%08x-0000-4000-8000-000000000000', {number})",
+            "ticket": f"printf('%032x', {number})", "message_id": f"'<' || ({number}) || '@x>'"})
+        for name in ("email_recipient", "message", "outbox"):
+            copy(name, "email", {"email": number})
+        db.execute("COMMIT")
+    db.close()
+    mail.box.start("milter")
+    began = time.monotonic()
+    mail.box.start("httpd")
+    started_s = time.monotonic() - began
+    file = http.json_file(mail, 1000)
+    found = http.send(mail, mail.address, file, 16, 500)
+    yield (f"{n:,} scheduled: started in {started_s:.2f} s; {found['delivered']:.0f} emails a"
+           f" second delivered beside them; memory {memory_mib(mail.box.pid('httpd')):.0f} MiB,"
+           f" {memory_mib(mail.box.pid('httpd'), peak=True):.0f} at most")
+
+
+def run(options):
+    kinds = ("--submission", options.submission)
+    news = ("--set", "http.max_recipients=1000", "--set", "submission.max_pending=20000")
+    with Mail(*kinds, *news, "--set", "submission.answer=queued") as mail:
+        yield from table(queued(mail, options))
+    with Mail(*kinds, *news) as mail:
+        yield ""
+        yield from table(newsletter(mail, options))
+        yield ""
+        yield from scheduled(mail, options)
+    if options.before:
+        with Mail(*kinds, *ROOM) as mail:
+            yield ""
+            yield from table(over_before(mail, options))
