@@ -207,6 +207,33 @@ static void test_turns(void **state)
 	assert_int_equal(seen[2], 1);
 }
 
+/* But the one that is put off. */
+static void test_no_turn(void **state)
+{
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	struct outbox_taken taken;
+
+	for (int i = 0; i < 3; i++) {
+		struct email email;
+
+		stage(temp, i == 1 ? "b" : "a", CREATED + i, &email);
+		store_email_clear(&email);
+	}
+	terms.but = "a";
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 1);
+	assert_string_equal(taken.items[0].company_id, "b");
+	store_outbox_taken_clear(&taken);
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 0);
+	store_outbox_taken_clear(&taken);
+	terms.but = "";
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 2);
+	store_outbox_taken_clear(&taken);
+}
+
 static void test_bytes(void **state)
 {
 	struct temp_db *temp = *state;
@@ -406,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_take, temp_db_teardown),
 		TEST(turns),
+		TEST(no_turn),
 		TEST(bytes),
 		TEST(put_off),
 		TEST(fail),
