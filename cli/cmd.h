@@ -126,6 +126,7 @@ extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
 extern const struct verb cmd_email_refused;
 extern const struct verb cmd_email_watch;
+extern const struct verb cmd_email_raw;
 extern const struct verb cmd_email_cancel;
 extern const struct verb cmd_email_purge;
 

@@ -12,9 +12,11 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_email.h"
+#include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "core/store/store_message.h"
 #include "core/store/store_refusal.h"
 
 enum {
@@ -453,6 +455,49 @@ const struct verb cmd_email_show = {
 		"Postfix tries again is computed from its settings, and its queue is "
 		"asked.",
 	.run = run_show,
+};
+
+static const struct column raw_columns[] = {
+	{"id", NULL, .type = COLUMN_TEXT}, {"message", NULL, .type = COLUMN_BODY}, {0}};
+
+static int run_raw(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_buf_ struct buf message = BUF_INIT;
+	struct email email;
+	const char *text;
+	int found;
+
+	if (email_find(call, &email, err) < 0)
+		return -1;
+	report_add_row(report);
+	report_text(report, 0, email.id);
+	found = store_message_read(call->db, call->conf->store.database, email.id, &message, err);
+	store_email_clear(&email);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"the message of this email is not kept any more (retention.messages)");
+	if (found < 0)
+		return -1;
+	text = buf_str(&message);
+	/* The first line told the milter which email it is. */
+	if (str_starts(text, TICKET_TRACE_FIELD ":") && strchr(text, '\n'))
+		text = strchr(text, '\n') + 1;
+	report_text(report, 1, text);
+	report->note = mem_strdup(text);
+	return 0;
+}
+
+const struct verb cmd_email_raw = {
+	.noun = "email",
+	.name = "raw",
+	.argument = "ID",
+	.access = VERB_READS,
+	.shape = VERB_NOTE,
+	.columns = raw_columns,
+	.help = "Prints the message of an email as it was handed to Postfix, with its "
+		"attachments, while it is kept (retention.messages). ID is as for postern "
+		"email show.",
+	.run = run_raw,
 };
 
 static const struct column cancel_columns[] = {{"id", "ID", .type = COLUMN_TEXT}, {0}};

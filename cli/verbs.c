@@ -33,6 +33,7 @@ const struct verb *const verbs[] = {
 	&cmd_email_list,
 	&cmd_email_refused,
 	&cmd_email_watch,
+	&cmd_email_raw,
 	&cmd_email_cancel,
 	&cmd_email_purge,
 	&cmd_outbox_list,

@@ -797,8 +797,7 @@ const struct setting settings[] = {
 		.help = "How long the message of an email is kept, with its attachments, from "
 			"when it has left the outbox: Postfix has it, or it will not be sent. For "
 			"so long clients can read the attachments back, and admins see the "
-			"message as it was sent (*postern email raw*), and send it again (*postern "
-			"email resend*). Messages take the most room of all: those of a day lie in "
+			"message as it was sent (*postern email raw*). Messages take the most room of all: those of a day lie in "
 			"the database, and larger ones of over 32 KiB beside it. _1ms_ keeps none "
 			"for longer than a minute. *retention.content* and *postern email purge* "
 			"remove messages with what they remove.",

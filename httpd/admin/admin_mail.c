@@ -20,9 +20,11 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
+#include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_email.h"
+#include "core/store/store_message.h"
 #include "core/store/store_refusal.h"
 #include "core/story/story.h"
 #include "httpd/json/email_json.h"
@@ -391,6 +393,36 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	return mime_build(&message, out, err);
 }
 
+/* As it was handed to Postfix, but for the field that tells the milter which email it is,
+ * while it is kept: 1, 0 when it is not, -1 with the problem. */
+static int read_message(struct request *request, const struct email *email, struct buf *out,
+	struct problem *problem)
+{
+	static const char trace[] = TICKET_TRACE_FIELD ":";
+	_cleanup_buf_ struct buf message = BUF_INIT;
+	struct err err = ERR_INIT;
+	const char *end;
+	int64_t size = 0;
+	size_t skip = 0;
+	int found = store_message_size(request->db, email->id, &size, &err);
+
+	if (found > 0 && admission_reserve_answer(request->worker, &request->admission,
+				 2 * (uint64_t)size, problem) < 0)
+		return -1;
+	if (found > 0)
+		found = store_message_read(request->db, request->worker->shared->database_path,
+			email->id, &message, &err);
+	if (found < 0)
+		return request_failed(request, "message_read_failed", &err, problem);
+	if (found == 0)
+		return 0;
+	end = memchr(message.data, '\n', message.len);
+	if (end && strncmp(message.data, trace, strlen(trace)) == 0)
+		skip = (size_t)(end + 1 - message.data);
+	buf_add(out, message.data + skip, message.len - skip);
+	return 1;
+}
+
 void admin_email_raw(struct request *request)
 {
 	static const char *const names[] = {"download", NULL};
@@ -405,18 +437,22 @@ void admin_email_raw(struct request *request)
 	struct err err = ERR_INIT;
 	struct email email;
 	bool download;
+	size_t len;
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_flag(&query, "download", &download, &problem) == 0 &&
 		find_email(request, &email, &problem) == 0) {
-		if (rebuild(&email, &message, &err) < 0)
+		if (read_message(request, &email, &message, &problem) == 0 &&
+			rebuild(&email, &message, &err) < 0)
 			request_failed(request, "email_rebuild_failed", &err, &problem);
 		store_email_clear(&email);
 	}
-	if (problem.kind != PROBLEM_NONE)
+	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
-	else
-		reply_document(request, download ? &saved : &shown, buf_take(&message));
+		return;
+	}
+	len = message.len;
+	reply_file(request, download ? &saved : &shown, buf_take(&message), len);
 }
 
 /* GET /admin/refusals */

@@ -5,6 +5,7 @@ import os
 
 import pytest
 import requests
+from harness.admin import operator
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -97,3 +98,18 @@ def test_kept_no_longer(box, httpd):
     box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")
     answer = httpd.request("GET", f"/emails/{email_id}/attachments")
     check_problem(answer, 404, "not_found", "is not kept any more")
+
+
+def test_raw(box, httpd):
+    """Admins see the message as it was sent, but for what is between httpd and the milter."""
+    email = new_email()
+    email_id = httpd.send(email)
+    sent = box.sink.find(to=email["to"]).raw.decode()
+    boss = operator(box)
+    shown = boss.request("GET", f"/admin/emails/{email_id}/raw").text
+    assert base64.b64encode(FILES[1][1]).decode() in shown and "X-Postern" not in shown
+    assert shown.replace("\r\n", "\n").strip() in sent.replace("\r\n", "\n")
+    assert box.cli("email", "raw", email_id)["message"].strip() == shown.strip()
+    box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")
+    assert "Comments: rebuilt" in boss.request("GET", f"/admin/emails/{email_id}/raw").text
+    box.cli("email", "raw", email_id, ok=False)

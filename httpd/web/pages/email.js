@@ -155,8 +155,11 @@ function content(email) {
   views.push(["Header", () => definitions(email.header.map(({ name, value }) => [name, value]))]);
   views.push(["Message", async () => {
     const raw = await get(path`/admin/emails/${email.id}/raw`);
+    const isRebuilt = /^Comments: rebuilt from what Postern/m.test(raw.split("\n\n")[0]);
     return el("div",
-      el("p.muted", "Built again from what Postern keeps, without attachments and header fields that the client chose. ",
+      el("p.muted", isRebuilt
+        ? "Built again from what Postern keeps, without attachments and header fields that the client chose. "
+        : "As it was handed to Postfix. ",
         el("a", { href: path`/admin/emails/${email.id}/raw` + "?download=true", download: `${email.id}.eml` }, "Save as a file")),
       code(raw, { label: "message/rfc822" }));
   }]);
