@@ -173,7 +173,8 @@ static void put_off(struct parcel *parcel, int64_t us, struct outbox_delay *dela
 {
 	struct outbox *outbox = parcel->outbox;
 
-	delay->due_us = clock_now_us(outbox->shared->clock) + us;
+	/* What is due at once is so whatever becomes of the clock. */
+	delay->due_us = us > 0 ? clock_now_us(outbox->shared->clock) + us : 1;
 	journal_put_off(outbox->journal, &parcel->row, delay);
 	outbox_tell(parcel, OUTBOX_ACCEPTED);
 	parcel_free(parcel);

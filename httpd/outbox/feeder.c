@@ -32,6 +32,8 @@ enum {
 	LOW_WATER = 48,
 	/* Other programs change what is due, too. */
 	LOOK_US = 1000 * 1000,
+	/* The clock was put back by more. */
+	CLOCK_STEP_US = 2 * 1000 * 1000,
 	/* Postfix could not be asked. */
 	UNKNOWN_US = 5 * 1000 * 1000,
 	/* Files of messages that no row names; one that is being written has none yet. */
@@ -47,6 +49,7 @@ struct feeder {
 	bool failing;       /* and it was logged */
 	int64_t due_us;     /* the first that is known; 0: none */
 	int64_t look_us;    /* monotonic: when the store is asked for that */
+	int64_t offset_us;  /* of the clock to the monotonic one, at the last look */
 	int64_t sweep_us;   /* monotonic: when files are looked at */
 	bool takes, sweeps; /* what the pool is to do */
 	char turn[ID_SIZE];
@@ -291,6 +294,20 @@ static bool is_due(struct feeder *feeder, int64_t now_us)
 	return feeder->due_us > 0 && feeder->due_us <= now_us;
 }
 
+/* What was put off until a time of a clock that is put back since does not wait for that;
+ * what is scheduled does. */
+static void look_at_clock(struct feeder *feeder, int64_t now_us)
+{
+	int64_t offset_us = now_us - clock_monotonic_us();
+
+	if (feeder->offset_us && offset_us < feeder->offset_us - CLOCK_STEP_US) {
+		log_warn(feeder->outbox->log, "clock_put_back", "seconds",
+			LOG_INT((feeder->offset_us - offset_us) / SECOND_US));
+		journal_hurry(feeder->outbox->journal);
+	}
+	feeder->offset_us = offset_us;
+}
+
 void feeder_look(struct feeder *feeder)
 {
 	struct outbox *outbox = feeder->outbox;
@@ -300,6 +317,7 @@ void feeder_look(struct feeder *feeder)
 	bool pauses = outbox->breaker.probing ||
 		      clock_monotonic_us() < breaker_until_us(&outbox->breaker);
 
+	look_at_clock(feeder, now_us);
 	if (feeder->busy || atomic_load(&outbox->in_hand.taken) > LOW_WATER || (open && pauses))
 		return;
 	feeder->takes = is_due(feeder, now_us);

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "httpd/outbox/outbox_private.h"
@@ -251,6 +252,46 @@ static void test_no_turn(void **state)
 	assert_int_equal(temp_db_number(rig->db, sql_attempts), 0);
 }
 
+struct set_clock {
+	struct clock clock; /* first */
+	int64_t now_us;
+};
+
+static int64_t set_now(const struct clock *clock)
+{
+	return ((const struct set_clock *)clock)->now_us;
+}
+
+/* The clock is put back by an hour: what was put off goes on, what is scheduled waits. */
+static void test_clock_is_put_back(void **state)
+{
+	static const char sql_due[] = "SELECT min(due_us) FROM outbox";
+	struct send_rig *rig = *state;
+	struct set_clock set = {{set_now}, clock_now_us(&clock_system)};
+	const struct keyed_request one = {.n = 1};
+	struct outbox *outbox = rig->shared.outbox;
+
+	begin(rig);
+	rig->shared.clock = &set.clock;
+	rig->inject->result = INJECT_TEMPORARY;
+	keyed_request_send(rig, &one);
+	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
+	atomic_store(&outbox->in_hand.taken, 1000000); /* nothing is taken from the store */
+	feeder_look(outbox->feeder);
+	set.now_us += HOUR_US;
+	feeder_look(outbox->feeder);
+	assert_true(temp_db_number(rig->db, sql_due) < set.now_us);
+	set.now_us -= 2 * HOUR_US;
+	feeder_look(outbox->feeder);
+	assert_true(temp_db_number(rig->db, sql_due) == set.now_us);
+	OK(db_exec(rig->db, "UPDATE outbox SET attempts = 0, due_us = due_us + 60000000", &why));
+	set.now_us -= HOUR_US;
+	feeder_look(outbox->feeder);
+	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
+	atomic_store(&outbox->in_hand.taken, 0);
+	rig->shared.clock = &clock_system;
+}
+
 /* Who waits for nothing is answered by the durable commit alone. */
 static void test_answer_when_queued(void **state)
 {
@@ -350,6 +391,7 @@ int main(void)
 		TEST(repeat_waits),
 		TEST(breaker_is_open),
 		TEST(no_turn),
+		TEST(clock_is_put_back),
 		TEST(answer_when_queued),
 		TEST(not_settled),
 		TEST(outbox_is_full),
