@@ -5,7 +5,3 @@ CREATE TABLE message_kept (
 	email INTEGER NOT NULL,
 	PRIMARY KEY (left_us, email)
 ) STRICT, WITHOUT ROWID;
-
--- 0: another program than postern-httpd has put the email there, which has not counted
--- it yet.
-ALTER TABLE outbox ADD COLUMN counted INTEGER NOT NULL DEFAULT 1;
