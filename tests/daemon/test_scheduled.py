@@ -210,3 +210,24 @@ def test_cancel_races_with_the_dispatcher(own_box):
     check_all_there(box, {emails[i]["to"]: ids[i] for i in range(200) if i not in gone})
     for i in range(200):
         assert len(box.sink.now(to=emails[i]["to"])) == (0 if i in gone else 1), i
+
+
+@pytest.mark.plain
+@pytest.mark.submission("smtp")
+def test_many_for_one_second(own_box):
+    """Each goes out, once, and an email of now goes in between."""
+    box = own_box("--set", "http.max_recipients=1000")
+    httpd = box.httpd()
+    at = in_seconds(40)
+    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(10_000)]
+    for i in range(0, len(addresses), 100):
+        emails = [new_email(to=to, scheduled_at=at) for to in addresses[i:i + 100]]
+        assert httpd.batch(emails).status_code == 200
+    wait_for("the first", lambda: any(box.sink.folder.iterdir()))
+    now = new_email()
+    httpd.send(now)
+    wait_for("that of now", lambda: box.sink.now(to=now["to"]))
+    assert box.query("SELECT count(*) FROM outbox") != "0"
+    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+    wait_for("them to be delivered", lambda: len(box.sink.all()) >= 10_001)
+    check_delivered_once(box, [*addresses, now["to"]])
