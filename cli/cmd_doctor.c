@@ -19,12 +19,12 @@
 enum { CHECK, RESULT, TEXT, MEANS, MEND, SAFE };
 
 static const struct column columns[] = {
-	[CHECK] = {"check", "CHECK", COLUMN_TEXT},
-	[RESULT] = {"result", "RESULT", COLUMN_TEXT},
-	[TEXT] = {"text", "TEXT", COLUMN_TEXT},
-	[MEANS] = {"means", "MEANS", COLUMN_TEXT},
-	[MEND] = {"mend", "MEND", COLUMN_TEXT},
-	[SAFE] = {"safe", "SAFE", COLUMN_FLAG},
+	[CHECK] = {"check", "CHECK", .type = COLUMN_TEXT},
+	[RESULT] = {"result", "RESULT", .type = COLUMN_TEXT},
+	[TEXT] = {"text", "TEXT", .type = COLUMN_TEXT},
+	[MEANS] = {"means", "MEANS", .type = COLUMN_TEXT},
+	[MEND] = {"mend", "MEND", .type = COLUMN_TEXT},
+	[SAFE] = {"safe", "SAFE", .type = COLUMN_FLAG},
 	{0},
 };
 

@@ -14,12 +14,12 @@
 enum { KIND, TYPE, NAME, VALUE, STATUS, TEXT };
 
 static const struct column columns[] = {
-	[KIND] = {"record", NULL, COLUMN_TEXT},
-	[TYPE] = {"type", NULL, COLUMN_TEXT},
-	[NAME] = {"name", NULL, COLUMN_TEXT},
-	[VALUE] = {"value", NULL, COLUMN_TEXT},
-	[STATUS] = {"status", NULL, COLUMN_TEXT},
-	[TEXT] = {"text", NULL, COLUMN_TEXT},
+	[KIND] = {"record", NULL, .type = COLUMN_TEXT},
+	[TYPE] = {"type", NULL, .type = COLUMN_TEXT},
+	[NAME] = {"name", NULL, .type = COLUMN_TEXT},
+	[VALUE] = {"value", NULL, .type = COLUMN_TEXT},
+	[STATUS] = {"status", NULL, .type = COLUMN_TEXT},
+	[TEXT] = {"text", NULL, .type = COLUMN_TEXT},
 	{0},
 };
 
@@ -28,8 +28,6 @@ enum { INDENT = 10 };
 /* A record to be set is never broken into lines, since it is copied. */
 static void show(const struct dns_record *record, struct report *report, struct buf *out)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-
 	report_add_row(report);
 	report_text(report, KIND, record->kind);
 	report_text(report, TYPE, record->type);

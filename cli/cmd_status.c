@@ -45,21 +45,21 @@ enum {
 };
 
 static const struct column columns[] = {
-	[VERSION] = {"version", NULL, COLUMN_TEXT},
-	[HTTPD] = {"httpd_since", NULL, COLUMN_TIME},
-	[MILTER] = {"milter_since", NULL, COLUMN_TIME},
-	[EVENTS] = {"events_since", NULL, COLUMN_TIME},
-	[POSTFIX] = {"postfix_since", NULL, COLUMN_TIME},
-	[OUTBOX] = {"outbox_emails", NULL, COLUMN_INT},
-	[OUTBOX_BYTES] = {"outbox_bytes", NULL, COLUMN_INT},
-	[QUEUE] = {"queue_messages", NULL, COLUMN_INT},
-	[DEFERRED] = {"queue_deferred", NULL, COLUMN_INT},
-	[HELD] = {"queue_held", NULL, COLUMN_INT},
-	[LAST] = {"last_email_at", NULL, COLUMN_TIME},
-	[ACCEPTED] = {"accepted_in_a_day", NULL, COLUMN_INT},
-	[DELIVERED] = {"delivered_in_a_day", NULL, COLUMN_INT},
-	[BOUNCED] = {"bounced_in_a_day", NULL, COLUMN_INT},
-	[ALARMS] = {"alarms", NULL, COLUMN_LIST},
+	[VERSION] = {"version", NULL, .type = COLUMN_TEXT},
+	[HTTPD] = {"httpd_since", NULL, .type = COLUMN_TIME},
+	[MILTER] = {"milter_since", NULL, .type = COLUMN_TIME},
+	[EVENTS] = {"events_since", NULL, .type = COLUMN_TIME},
+	[POSTFIX] = {"postfix_since", NULL, .type = COLUMN_TIME},
+	[OUTBOX] = {"outbox_emails", NULL, .type = COLUMN_INT},
+	[OUTBOX_BYTES] = {"outbox_bytes", NULL, .type = COLUMN_INT},
+	[QUEUE] = {"queue_messages", NULL, .type = COLUMN_INT},
+	[DEFERRED] = {"queue_deferred", NULL, .type = COLUMN_INT},
+	[HELD] = {"queue_held", NULL, .type = COLUMN_INT},
+	[LAST] = {"last_email_at", NULL, .type = COLUMN_TIME},
+	[ACCEPTED] = {"accepted_in_a_day", NULL, .type = COLUMN_INT},
+	[DELIVERED] = {"delivered_in_a_day", NULL, .type = COLUMN_INT},
+	[BOUNCED] = {"bounced_in_a_day", NULL, .type = COLUMN_INT},
+	[ALARMS] = {"alarms", NULL, .type = COLUMN_LIST},
 	{0},
 };
 
@@ -106,9 +106,9 @@ static void tell_of_daemons(struct status *status)
 		bool replaced = false;
 
 		if (process_find(daemons[i], database, &process)) {
-			_cleanup_free_ char *program = process_program(process.pid, &replaced);
 			_cleanup_free_ char *words = since(process.start_us);
 
+			free(process_program(process.pid, &replaced));
 			report_time(status->report, HTTPD + i, process.start_us);
 			line(status, daemons[i], "runs %s%s", words,
 				replaced ? ", an older version than is installed"

@@ -27,14 +27,15 @@ static const struct row_field backlog_fields[] = {
 };
 const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 
-/* Of the company owner.id: those with such a due_us, and such a row. */
+/* Of the company owner.id: those with such a due_us, and such a row. Of two lower bounds
+ * SQLite seeks the first, so the one that the index has comes last. */
 #define SOME(due, row)                                                                             \
 	" FROM (SELECT *"                                                                          \
 	"   FROM outbox s"                                                                         \
-	"   WHERE s.company_id = owner.id AND s.due_us > 0 AND " due "   LIMIT $max)" row
+	"   WHERE s.company_id = owner.id AND " due " AND s.due_us > 0 LIMIT $max)" row
 #define DUE             "s.due_us <= $now"
 #define LATER           "s.due_us > $now AND s.due_us < " SQL_PAUSED
-#define SOON            LATER " AND s.due_us <= $now + $soon"
+#define SOON            "s.due_us > $now AND s.due_us <= $now + $soon"
 #define PAUSED          "s.due_us > " SQL_PAUSED
 #define PUT_OFF         " WHERE attempts > 0 OR ticket_used OR reason IS NOT NULL"
 #define COUNT(due, row) "(SELECT count(*)" SOME(due, row) ")"
@@ -52,11 +53,14 @@ const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 	      "     FROM (SELECT min(email) AS email" SOME(DUE, "")                                \
 	      "       UNION ALL SELECT min(email)" SOME(SOON, PUT_OFF)                             \
 	      "       UNION ALL SELECT min(email)" SOME(PAUSED, "") ")) AS first,"                 \
-	      "   (SELECT r.reason"                                                                \
-	      "     FROM outbox r"                                                                 \
-	      "     WHERE r.company_id = owner.id AND r.due_us > 0 AND r.due_us <= $now + $soon"   \
-	      "     AND r.reason IS NOT NULL"                                                      \
-	      "     ORDER BY r.due_us"                                                             \
+	      "   (SELECT reason"                                                                  \
+	      "     FROM (SELECT reason"                                                           \
+	      "       FROM outbox s"                                                               \
+	      "       WHERE s.company_id = owner.id AND s.due_us > 0"                              \
+	      "       AND s.due_us <= $now + $soon"                                                \
+	      "       ORDER BY s.due_us"                                                           \
+	      "       LIMIT $max)"                                                                 \
+	      "     WHERE reason IS NOT NULL"                                                      \
 	      "     LIMIT 1) AS why"                                                               \
 	      "   FROM owner"                                                                      \
 	      "   WHERE owner.id IS NOT NULL"                                                      \

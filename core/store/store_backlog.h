@@ -11,7 +11,7 @@
 
 /* What a company has in the outbox, but for what is on its way into Postfix. Of each kind
  * it counts BACKLOG_MAX at most. */
-enum { BACKLOG_MAX = 100000 };
+enum { BACKLOG_MAX = 10000 };
 struct backlog {
 	char id[ID_SIZE]; /* of the company */
 	char *name;       /* NULL: the company is gone */

@@ -221,19 +221,25 @@ int store_outbox_cancel_some(
 {
 	static const char sql_end[] =
 		"SELECT max(email)"
-		" FROM (SELECT email FROM outbox WHERE email > $mark ORDER BY email LIMIT $step)";
+		" FROM (SELECT email"
+		"   FROM outbox"
+		"   WHERE company_id = $company AND email > $mark"
+		"   ORDER BY email"
+		"   LIMIT $step)";
 	static const char sql_some[] =
 		"SELECT e.id"
 		" FROM outbox o"
 		" JOIN email e ON e.seq = o.email"
-		" WHERE o.email > $mark AND o.email <= $end AND o.company_id = $company"
+		" WHERE o.company_id = $company AND o.email > $mark AND o.email <= $end"
 		" AND e.state = 'staged'"
 		" AND ($domain IS NULL OR e.domain = $domain)"
 		" AND ($key IS NULL OR e.key_id = $key)";
 	int64_t end = 0;
 	struct rows rows;
 	int found = row_number(db, sql_end,
-		DB_PARAMS(DB_INT("$mark", cancel->mark), DB_INT("$step", CANCEL_STEP)), &end, err);
+		DB_PARAMS(DB_TEXT("$company", cancel->company_id), DB_INT("$mark", cancel->mark),
+			DB_INT("$step", CANCEL_STEP)),
+		&end, err);
 
 	if (found < 0 || row_list(db, sql_some,
 				 DB_PARAMS(DB_INT("$mark", cancel->mark), DB_INT("$end", end),

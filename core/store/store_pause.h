@@ -30,7 +30,7 @@ struct pause {
 	int64_t created_us;
 	int64_t emails; /* of store_pause_list(): that wait for it, PAUSE_COUNT_MAX at most */
 };
-enum { PAUSE_COUNT_MAX = 100000 };
+enum { PAUSE_COUNT_MAX = 10000 };
 extern const struct row_type store_pause_type, store_pause_counted_type;
 void store_pause_clear(struct pause *pause);
 
@@ -48,7 +48,7 @@ int store_pause_find(
 int store_pause_remove(struct db *db, const char *id, struct err *err);
 
 /* Those of a company, or of all (NULL), the newest first, PAUSES_MAX at most. */
-enum { PAUSES_MAX = 1000 };
+enum { PAUSES_MAX = 10000 };
 struct pause_list {
 	struct pause *items;
 	size_t n;
@@ -72,14 +72,15 @@ void store_pause_list_free(struct pause_list *list);
 	"       FROM domain d"                                                                     \
 	"       WHERE d.name = e.domain AND d.company_id = e.company_id AND d.pending = 0)))"
 /* and the WITH clause `ended (due)`: of the pauses that are gone while emails wait for
- * them, by a look-up for each. */
+ * them, by a look-up for each. Of two lower bounds SQLite seeks the first. */
 #define SQL_PAUSES_ENDED                                                                           \
 	"WITH RECURSIVE held (due) AS (SELECT min(due_us)"                                         \
 	"   FROM outbox"                                                                           \
-	"   WHERE due_us > 0 AND due_us > " SQL_PAUSED                                             \
+	"   WHERE due_us > " SQL_PAUSED                                                            \
+	" AND due_us > 0"                                                                          \
 	"   UNION ALL SELECT (SELECT min(n.due_us)"                                                \
 	"     FROM outbox n"                                                                       \
-	"     WHERE n.due_us > 0 AND n.due_us > held.due)"                                         \
+	"     WHERE n.due_us > held.due AND n.due_us > 0)"                                         \
 	"   FROM held"                                                                             \
 	"   WHERE held.due IS NOT NULL),"                                                          \
 	" ended (due) AS (SELECT held.due"                                                         \
