@@ -1,6 +1,7 @@
 """Where an email goes by aliases and content filters, and what is told of each
 recipient: what the remote server has, against GET, its events and the command."""
 
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -516,7 +517,9 @@ def test_reader_killed_between_any_two_lines(fates, part):
 
     def ended():
         text = log.read_text()[start:]
-        return sorted(fates.remote.taken) == [address("fine"), address("ok")] and not box.waiting()
+        begun = set(re.findall(r": (\w+): from=.*\(queue active\)", text))
+        return (sorted(fates.remote.taken) == [address("fine"), address("ok")]
+                and begun == set(re.findall(r": (\w+): removed", text)) and not box.waiting())
 
     wait_for("its end", ended)
     lines = log.read_text()[start:].splitlines(keepends=True)
