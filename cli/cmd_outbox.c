@@ -123,7 +123,7 @@ const struct verb cmd_outbox_list = {
 		"by when they are gone at the rate of the last five minutes. Then what is paused "
 		"(postern outbox pause), and the last times that nothing could be handed to "
 		"Postfix, with the reason. What is on its way into Postfix at this moment is not "
-		"counted, and of each kind 100,000 emails of a company at most.",
+		"counted, and of each kind 10,000 emails of a company at most.",
 	.operation = &op_outbox_list,
 	.run = run_list,
 };

@@ -94,6 +94,7 @@ void report_text(struct report *report, size_t column, const char *text)
 	if (text == NULL)
 		return;
 	cell->set = true;
+	wipe(cell->text); /* where there was one */
 	cell->text = mem_strdup(text);
 }
 
