@@ -151,7 +151,7 @@ def kinds(emails):
         "by state: bounced": lambda: search(status="bounced", limit=100),
         "by state: bounced, deep": lambda: page(old, status="bounced"),
         "by state: refused": lambda: search(status="refused"),
-        "by state: staged, of which none is": lambda: search(status="staged"),
+        "by state: queued, of which none is": lambda: search(status="queued"),
         "by tag": lambda: search(tag="newsletter", limit=100),
         "by time: an hour": lambda: search(
             since=moment(emails, n := pick()), until=moment(emails, n, 3600)
