@@ -35,5 +35,7 @@ def test_killed(own_box, part):
         wait_for("Postfix to have all", lambda: all_is_well(box))
         sent.update(senders.sent)
     check_all_there(box, sent)
-    if part != "everything":  # with httpd and the log at once, it may come twice
+    # With httpd and the log at once it may come twice, and by sendmail(1) when what was
+    # killed had not removed the file in the maildrop.
+    if part != "everything" and (METHOD == "smtp" or part not in ("pickup", "cleanup", "postfix")):
         check_delivered_once(box, sent, postfix_stopped=part == "postfix")
