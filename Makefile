@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode libunbound
+	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -28,7 +28,8 @@ CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
 	libqrencode 2>/dev/null)
 MILTER_LIBS := -lmilter
-DNS_LIBS    := $(shell pkg-config --libs libunbound 2>/dev/null)
+# Its pkg-config file requires nettle's, which Debian's package does not bring along.
+DNS_LIBS    := -lunbound
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
