@@ -54,7 +54,7 @@ static int run_check(const struct call *call, struct report *report, struct err 
 	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
 		return -1;
 	dns_view_open(call->conf, &view);
-	domain_dns_check(view.dns, name, &view.host, NULL, 0, &records);
+	domain_dns_check(view.dns, name, &view.host, &records);
 	host_dns_check(view.dns, &view.host, &records);
 	dns_view_close(&view);
 	report->status = 0;
@@ -77,7 +77,7 @@ const struct verb cmd_domain_check = {
 	.shape = VERB_LINES,
 	.columns = columns,
 	.help = "Compares the DNS with what the domain needs: SPF, evaluated for the addresses from "
-		"which mail goes out; DKIM; DMARC, also of a domain above; the MX of the return "
+		"which mail goes out; DMARC, also of a domain above; the MX of the return "
 		"path, which is the domain itself; and of this host the name of its addresses (PTR) "
 		"and the address of the name that Postfix says (HELO). Each is verified, "
 		"missing, wrong or unknown, as when the DNS does not answer, with the record to "

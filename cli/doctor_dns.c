@@ -44,7 +44,7 @@ void doctor_look_at_dns(struct doctor *doctor)
 
 		if (!list.items[i].active)
 			continue;
-		domain_dns_check(view.dns, list.items[i].name, &view.host, NULL, 0, &records);
+		domain_dns_check(view.dns, list.items[i].name, &view.host, &records);
 		tell(doctor, "dns", &records);
 	}
 	if (list.n > 0) {

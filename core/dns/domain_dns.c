@@ -137,32 +137,6 @@ static char *tag_of(const char *text, const char *name)
 	return mem_strdup("");
 }
 
-static void check_dkim(struct dns *dns, const char *domain, const struct dns_dkim *key,
-	struct dns_records *records)
-{
-	struct dns_record *record = add(records, "DKIM", "TXT",
-		mem_printf("%s._domainkey.%s", key->selector, domain), mem_strdup(key->value));
-	_cleanup_strv_ struct strv texts = STRV_INIT;
-	_cleanup_free_ char *wanted = tag_of(key->value, "p");
-	int found = dns_txt(dns, record->name, &texts);
-	_cleanup_free_ char *has = NULL;
-
-	if (found <= 0) {
-		judge(record, found < 0 ? DNS_STATUS_UNKNOWN : DNS_STATUS_MISSING, "%s",
-			found < 0 ? OFFLINE : "there is no such record");
-		return;
-	}
-	has = tag_of(texts.items[0], "p");
-	if (texts.n > 1)
-		judge(record, DNS_STATUS_WRONG, "there are %zu records", texts.n);
-	else if (str_eq(has, wanted))
-		judge(record, DNS_STATUS_VERIFIED, "the key is that of the signer");
-	else if (*has == '\0')
-		judge(record, DNS_STATUS_WRONG, "the key is revoked (p is empty)");
-	else
-		judge(record, DNS_STATUS_WRONG, "it has another key than the signer");
-}
-
 /* The domain's own, or else that of the nearest domain above it (RFC 7489 6.6.3
  * goes to the organizational domain at once, which is one of these). */
 static int find_dmarc(struct dns *dns, const char *domain, char **record_r, const char **where_r)
@@ -184,8 +158,8 @@ static int find_dmarc(struct dns *dns, const char *domain, char **record_r, cons
 	return 0;
 }
 
-static void check_dmarc(struct dns *dns, const char *domain, bool is_signed, bool spf_passes,
-	struct dns_records *records)
+static void check_dmarc(
+	struct dns *dns, const char *domain, bool spf_passes, struct dns_records *records)
 {
 	struct dns_record *record = add(records, "DMARC", "TXT", mem_printf("_dmarc.%s", domain),
 		mem_strdup("v=DMARC1; p=none"));
@@ -199,11 +173,11 @@ static void check_dmarc(struct dns *dns, const char *domain, bool is_signed, boo
 		return;
 	}
 	policy = tag_of(text, "p");
-	/* Both are of the domain itself, and so aligned, strictly too. */
-	if (!str_eq(policy, "none") && !is_signed && !spf_passes)
+	/* It is of the domain itself, and so aligned, strictly too. */
+	if (!str_eq(policy, "none") && !spf_passes)
 		judge(record, DNS_STATUS_WRONG,
-			"p=%s, and neither SPF nor DKIM is known to pass: receivers refuse the "
-			"mail: %s",
+			"p=%s, and SPF does not pass: receivers refuse mail that has no DKIM "
+			"signature of the domain: %s",
 			policy, text);
 	else
 		judge(record, DNS_STATUS_VERIFIED, "%s (of %s)", text, where);
@@ -235,18 +209,12 @@ static void check_mx(struct dns *dns, const char *domain, const struct dns_host 
 }
 
 void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host *host,
-	const struct dns_dkim *keys, size_t n, struct dns_records *records)
+	struct dns_records *records)
 {
 	size_t first = records->n;
-	bool is_signed = false;
 
 	check_spf(dns, domain, host, records);
-	for (size_t i = 0; i < n; i++) {
-		check_dkim(dns, domain, &keys[i], records);
-		is_signed |= records->items[records->n - 1].status == DNS_STATUS_VERIFIED;
-	}
-	check_dmarc(dns, domain, is_signed, records->items[first].status == DNS_STATUS_VERIFIED,
-		records);
+	check_dmarc(dns, domain, records->items[first].status == DNS_STATUS_VERIFIED, records);
 	check_mx(dns, domain, host, records);
 }
 

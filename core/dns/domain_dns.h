@@ -1,8 +1,9 @@
 /*
  * domain_dns: the records that a sending domain needs, and what the DNS has.
  *
- * SPF, DKIM, DMARC and the MX of the return path are the domain's; PTR and HELO
- * those of the host that sends.
+ * SPF, DMARC and the MX of the return path are the domain's; PTR and HELO those of
+ * the host that sends. Whether mail is signed (DKIM), and with which key, is not known
+ * here.
  */
 #ifndef POSTERN_DNS_DOMAIN_DNS_H
 #define POSTERN_DNS_DOMAIN_DNS_H
@@ -19,7 +20,7 @@ enum dns_status {
 const char *dns_status_name(enum dns_status status);
 
 struct dns_record {
-	const char *kind; /* SPF, DKIM, DMARC, MX, PTR, HELO */
+	const char *kind; /* SPF, DMARC, MX, PTR, HELO */
 	const char *type; /* TXT, MX, PTR, A */
 	char *name;
 	char *value; /* to be set; NULL: it is not known, or is another's to say */
@@ -40,15 +41,9 @@ struct dns_host {
 	struct strv *addresses; /* from which mail goes out; none: not known */
 };
 
-/* A key of the domain. */
-struct dns_dkim {
-	const char *selector;
-	const char *value; /* `v=DKIM1; k=rsa; p=...` */
-};
-
 /* Adds the records of the domain. */
 void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host *host,
-	const struct dns_dkim *keys, size_t n, struct dns_records *records);
+	struct dns_records *records);
 /* Adds those of the host. */
 void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_records *records);
 

@@ -100,7 +100,7 @@ def test_spf(box, server, texts, others, status):
 OTHERS = [
     ("DMARC", {("_dmarc.shop.example", "TXT"): []}, "missing"),
     ("DMARC", {("_dmarc.shop.example", "TXT"): ["v=DMARC1; p=none"]}, "verified"),
-    # Neither SPF nor DKIM passes.
+    # SPF does not pass.
     ("DMARC", {("shop.example", "TXT"): []}, "wrong"),
     ("MX", {("shop.example", "MX"): []}, "missing"),
     ("MX", {("shop.example", "MX"): [""]}, "wrong"),
