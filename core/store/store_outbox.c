@@ -302,10 +302,10 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_hurry[] =
-		"UPDATE outbox"
+		"UPDATE outbox INDEXED BY outbox_put_off"
 		" SET due_us = $now"
 		" WHERE due_us > $now AND due_us < " SQL_PAUSED
-		" AND (attempts > 0 OR ticket_used)";
+		" AND due_us > 0 AND (attempts > 0 OR ticket_used)";
 
 	return db_change(db, sql_hurry, DB_PARAMS(DB_INT("$now", now_us)), err);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/db/db_private.h"
 #include "core/store/store_event.h"
 #include "core/store/store_message.h"
 #include "core/store/store_outbox.h"
@@ -287,6 +288,40 @@ static void test_put_off(void **state)
 	store_email_clear(&email);
 }
 
+/* What the dispatcher asks again and again, however much is scheduled. */
+static void test_cost_of_scheduled(void **state)
+{
+	static const char sql_more[] =
+		"WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)"
+		" INSERT INTO outbox (email, company_id, size, due_us)"
+		" SELECT i, 'b', 7, $later + i FROM n";
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	struct email email;
+	int64_t due, steps[2];
+
+	stage(temp, "a", NOW + DAY_US, &email);
+	store_email_clear(&email);
+	OK(db_exec(temp->db, "PRAGMA foreign_keys = OFF", &why));
+	for (int many = 0; many < 2; many++) {
+		struct outbox_taken taken;
+		int64_t before;
+
+		if (many)
+			assert_true(db_change(temp->db, sql_more,
+					    DB_PARAMS(DB_INT("$later", NOW + DAY_US)), NULL) > 0);
+		before = db_steps(temp->db);
+		FOUND(store_outbox_next(temp->db, &due, &why));
+		assert_int_equal(store_outbox_hurry(temp->db, NOW, NULL), 0);
+		take(temp, &terms, &taken);
+		steps[many] = db_steps(temp->db) - before;
+		assert_int_equal(taken.n, 0);
+		store_outbox_taken_clear(&taken);
+	}
+	print_message("%d steps, then %d\n", (int)steps[0], (int)steps[1]);
+	assert_true(steps[1] < steps[0] + 200);
+}
+
 /* A message that comes after all is thrown away. */
 static void test_fail(void **state)
 {
@@ -436,6 +471,7 @@ int main(void)
 		TEST(no_turn),
 		TEST(bytes),
 		TEST(put_off),
+		TEST(cost_of_scheduled),
 		TEST(fail),
 		TEST(looked),
 		TEST(spent),
