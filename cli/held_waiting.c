@@ -244,6 +244,6 @@ int held_waiting_submit(const struct call *call, const struct postfix_queue *que
 	for (; done < n; done++)
 		err_set(&all[done]->why, ERR_TEMPORARY,
 			"not tried: postern-milter has not seen what was submitted before it; does "
-			"Postfix ask it (postfix-conf/check)?");
+			"Postfix ask it (postern doctor)?");
 	return 0;
 }

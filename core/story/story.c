@@ -285,7 +285,7 @@ static const char *stopped_words(const struct story *story)
 	if (one->fate == FATE_DISCARDED && one->relay)
 		return "No: Postfix handed it to another server without asking "
 		       "postern-milter, and without its recipients, so it has gone to "
-		       "nobody of them. Run postfix-conf/check.";
+		       "nobody of them. Run postern doctor.";
 	return "No: a rule of Postfix, or another milter, stopped it before "
 	       "postern-milter was asked, so it has gone to nobody.";
 }

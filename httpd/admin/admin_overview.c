@@ -282,7 +282,7 @@ static void need_parts(struct attention *all, const struct request *request)
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
 		need(all, "problem", "not_in_charge", "outbox",
 			"Emails wait for a decision of the milter, and go out when it is asked "
-			"again: %s. Run postfix-conf/check.",
+			"again: %s. Run postern doctor.",
 			outbox.breaker.words);
 	if (outbox.breaker.cause == BREAKER_AWAY)
 		need(all, "problem", "submission_paused", "outbox",
@@ -383,12 +383,12 @@ static int need_left(struct attention *all, struct err *err)
 		need(all, "problem", "left_without_rules", "emails?status=stopped",
 			"Postfix handed %lld email%s to another server in the last day without "
 			"asking postern-milter: mail leaves without the rules. Run "
-			"postfix-conf/check.",
+			"postern doctor.",
 			(long long)ends.left, plural(ends.left));
 	if (ends.expired)
 		need(all, "problem", "expired_without_rules", "emails?status=stopped",
 			"Postfix gave up %lld email%s in the last day without having asked "
-			"postern-milter about %s. Run postfix-conf/check.",
+			"postern-milter about %s. Run postern doctor.",
 			(long long)ends.expired, plural(ends.expired),
 			ends.expired == 1 ? "it" : "them");
 	return 0;

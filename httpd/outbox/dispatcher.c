@@ -124,11 +124,11 @@ static void trip_breaker(
 	if (cause == BREAKER_NO_RECORDS)
 		log_error(outbox->log, "milter_not_in_charge", "cause", words, "effect",
 			"emails wait, and go out when it is asked again", "hint",
-			"run postfix-conf/check");
+			"run postern doctor");
 	else
 		log_error(outbox->log, "submission_paused", "error", words, "effect",
 			"emails wait, and go out when Postfix takes them", "hint",
-			"postern-milter or Postfix is away or busy: run postfix-conf/check");
+			"postern-milter or Postfix is away or busy: run postern doctor");
 }
 
 static void end_sent(struct parcel *parcel)

@@ -47,19 +47,19 @@ static const struct {
 	[PROBE_REFUSED] = {.rarer = true,
 		.words = "Postfix takes no email",
 		.effect = "emails are answered with an error, or bounce",
-		.hint = "run postfix-conf/check"},
+		.hint = "run postern doctor"},
 	[PROBE_PUT_OFF] = {.rarer = true,
 		.words = "Postfix or another milter puts all mail off",
 		.effect = "emails wait in Postfix",
 		.hint = "mend the milter or the rule that Postfix's log names in that line"},
 	[PROBE_UNANSWERED] = {.words = "Postfix does not answer in time",
 		.effect = "emails wait",
-		.hint = "run postfix-conf/check, and look into Postfix's log"},
+		.hint = "run postern doctor, and look into Postfix's log"},
 	[PROBE_UNASKED] = {.rarer = true,
 		.words = "Postfix does not ask postern-milter",
 		.effect = "emails wait in Postfix, unrecorded; mail of other programs may pass "
 			  "unchecked",
-		.hint = "run postfix-conf/check, which names the cause; then postfix reload, and "
+		.hint = "run postern doctor, which names the cause; then postfix reload, and "
 			"postern held release --waiting"},
 	[PROBE_CHANGED] = {.words = "something changes emails on their way to postern-milter",
 		.effect = "emails are refused as forgeries (ticket_mismatch)",
@@ -72,7 +72,7 @@ static const struct {
 		.words = "some mail is not checked by the rules",
 		.effect = "emails of clients go out; mail of other programs passes unchecked and "
 			  "unrecorded",
-		.hint = "run postfix-conf/check, which says more, and postfix-conf/enable; then "
+		.hint = "run postern doctor, which says more, and postfix-conf/enable; then "
 			"postfix reload"},
 	[PROBE_UNGUARDED] = {.serves = true,
 		.words = "mail is not safe while postern-milter is away",

@@ -408,7 +408,7 @@ def test_httpd_is_not_in_the_group_postdrop(shared, admin):
     with without_rights(shared, "httpd"):
         wait_for("/readyz to tell", lambda: NO_EMAIL in readyz(shared).text)
         need = wait_for("the overview to tell", lambda: needs(admin).get("submission"))
-        assert "Permission denied" in need["text"] and "postfix-conf/check" in need["text"]
+        assert "Permission denied" in need["text"] and "postern doctor" in need["text"]
         assert metric(admin, "postern_rules_in_force") == 0 and api_status(shared) == 503
         assert "Permission denied" in events(shared, "probe_failed")[failed:][-1]
     wait_until_good(shared, admin)
