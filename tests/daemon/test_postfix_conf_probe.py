@@ -1,6 +1,7 @@
 """check shows by a message whether Postfix asks the milter; through a real Postfix."""
 
 import contextlib
+import os
 import re
 import subprocess
 import threading
@@ -72,8 +73,15 @@ class Changed:
         return done.stdout
 
 
+def descends_from(pid, ancestor):
+    while pid > 1 and pid != ancestor:
+        # Behind the name, which may have blanks: state and parent.
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return pid == ancestor
+
+
 class Arguments:
-    """Those of all processes that have a text, as long as it lasts."""
+    """Those of all processes of this test's that have a text, as long as it lasts."""
 
     def __init__(self, text):
         self.text = text.encode()
@@ -86,7 +94,7 @@ class Arguments:
             for file in Path("/proc").glob("[0-9]*/cmdline"):
                 with contextlib.suppress(OSError):
                     words = file.read_bytes()
-                    if self.text in words:
+                    if self.text in words and descends_from(int(file.parent.name), os.getpid()):
                         self.found.add(words)
             self.looks += 1
 
