@@ -447,6 +447,19 @@ def test_expired_behind(fates, part):
     told(fates, email_id, "expired", "delivered")
 
 
+def whole_log(box, start):
+    """Its lines from there, once all that came into the queue has left it."""
+    log = box.dir / "log/postfix.log"
+
+    def lines():
+        text = log.read_text()[start:]
+        begun = re.findall(r": (\w+): from=.*\(queue active\)", text)
+        left = re.findall(r": (\w+): removed", text)
+        return begun and set(begun) == set(left) and not box.waiting() and text.splitlines(keepends=True)
+
+    return wait_for("the queue to be empty", lines)
+
+
 @pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
 def test_message_that_the_log_does_not_tell_of(fates, part):
     """The one that carries the email on: it is never said to be delivered."""
@@ -457,10 +470,10 @@ def test_message_that_the_log_does_not_tell_of(fates, part):
     start = log.stat().st_size
     fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
     email_id = fates.send(team)
-    wait_for("both members", lambda: len(fates.remote.taken) == 2 and not box.waiting())
+    wait_for("both members", lambda: len(fates.remote.taken) == 2)
+    lines = whole_log(box, start)
     first = fates.queue_id(email_id)
-    copy.write_text("".join(line for line in log.read_text()[start:].splitlines(keepends=True)
-                            if f" {first}: " in line))
+    copy.write_text("".join(line for line in lines if f" {first}: " in line))
     copy.chmod(0o644)
     box.set("events", "log_file", str(copy))
     box.start("events")
@@ -515,14 +528,8 @@ def test_reader_killed_between_any_two_lines(fates, part):
     fates.remote.answers["later"] = b"550 5.1.1 Nobody\r\n"
     email_id = fates.send(team, address("ok"))
 
-    def ended():
-        text = log.read_text()[start:]
-        begun = set(re.findall(r": (\w+): from=.*\(queue active\)", text))
-        return (sorted(fates.remote.taken) == [address("fine"), address("ok")]
-                and begun == set(re.findall(r": (\w+): removed", text)) and not box.waiting())
-
-    wait_for("its end", ended)
-    lines = log.read_text()[start:].splitlines(keepends=True)
+    wait_for("all recipients", lambda: sorted(fates.remote.taken) == [address("fine"), address("ok")])
+    lines = whole_log(box, start)
     copy.write_text("")
     copy.chmod(0o644)
     box.set("events", "log_file", str(copy))
