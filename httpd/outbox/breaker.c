@@ -82,6 +82,7 @@ bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char 
 	bool widened = is_of_another(breaker, company_id);
 	bool opened = !breaker_is_open(breaker) || widened;
 	bool is_news = !breaker_is_open(breaker) || breaker->state.one_company;
+	enum breaker_cause was = breaker->state.cause;
 	int64_t pause_us;
 
 	if (!opened && !breaker->probing)
@@ -94,13 +95,15 @@ bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char 
 	breaker->until_us = now_us + pause_us;
 	breaker->probing = false;
 	pthread_mutex_lock(&breaker->mutex);
-	/* Where no records come, a record alone tells that it is over. */
-	if (opened || cause == BREAKER_NO_RECORDS) {
+	/* Where no records come, a record alone tells that it is over, also when Postfix was
+	 * away meanwhile. */
+	if ((opened && (is_news || was != BREAKER_NO_RECORDS)) || cause == BREAKER_NO_RECORDS) {
 		breaker->state.cause = cause;
 		snprintf(breaker->state.words, sizeof(breaker->state.words), "%s", words);
 	}
 	if (opened) {
-		breaker->state.since_us = now_us;
+		if (is_news)
+			breaker->state.since_us = now_us;
 		breaker->state.trips += is_news;
 		breaker->state.one_company = false;
 		breaker->state.company_id[0] = '\0';

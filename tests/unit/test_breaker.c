@@ -188,6 +188,25 @@ static void test_all_companies(void **state)
 	assert_int_equal(cause_of(breaker), BREAKER_AWAY);
 }
 
+/* Postfix is away as well: when it is back, nothing shows yet that the milter is asked. */
+static void test_away_without_records(void **state)
+{
+	struct breaker *breaker = *state;
+	int64_t open_us;
+
+	fail_in_a_row(breaker, A, true);
+	assert_false(breaker_trip(breaker, BREAKER_AWAY, "refused", NULL, 1));
+	assert_int_equal(cause_of(breaker), BREAKER_NO_RECORDS);
+	assert_false(enter(breaker, B, 2, false));
+	assert_true(enter(breaker, B, 1 + FIRST, true));
+	assert_int_equal(
+		breaker_close(breaker, B, false, true, 1 + FIRST, &open_us), BREAKER_NO_NEWS);
+	assert_true(breaker_is_open(breaker));
+	assert_int_equal(
+		breaker_close(breaker, B, true, true, 1 + FIRST, &open_us), BREAKER_WAS_OPEN);
+	assert_int_equal(open_us, 1 + FIRST);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
@@ -198,6 +217,7 @@ int main(void)
 		TEST(counts_are_in_a_row),
 		TEST(one_company),
 		TEST(all_companies),
+		TEST(away_without_records),
 	};
 
 	return cmocka_run_group_tests_name("breaker", tests, NULL, NULL);
