@@ -41,16 +41,16 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 {
 	const struct op op = {.conf = conf, .actor = OP_COMMAND};
 	_cleanup_free_ char *name = NULL, *question = NULL;
-	int doubtful;
+	int has_question;
 
 	if (arguments->values[OPTION_POLICY] || arguments->json || !ask_is_possible() ||
 		addr_domain_normalize(arguments->argument, &name, NULL) < 0)
 		return 0;
-	doubtful = op_domain_doubt(&op, name, &question, err);
-	if (doubtful > 0)
+	has_question = op_domain_question(&op, name, &question, err);
+	if (has_question > 0)
 		arguments->values[OPTION_POLICY] = ask_choice(
 			question, op_domain_answers, OP_DOMAIN_ANSWERS);
-	return doubtful < 0 ? -1 : 0;
+	return has_question < 0 ? -1 : 0;
 }
 
 static int read_change(const struct call *call, void *input, struct err *err)

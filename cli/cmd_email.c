@@ -228,7 +228,7 @@ static const struct column show_columns[] = {
 };
 
 /* A value with its name before it; nothing for nothing. */
-static void add_fact(const char *name, const char *value, size_t width, struct buf *out)
+static void add_line(const char *name, const char *value, size_t width, struct buf *out)
 {
 	enum { AT = 12 };
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -239,7 +239,7 @@ static void add_fact(const char *name, const char *value, size_t width, struct b
 	buf_printf(out, "%-*s%s", AT, name, buf_str(&lines) + AT);
 }
 
-static void add_fact_recipients(const char *name, const struct email *email,
+static void add_line_of_recipients(const char *name, const struct email *email,
 	enum recipient_kind kind, size_t width, struct buf *out)
 {
 	_cleanup_strv_ struct strv list = STRV_INIT;
@@ -247,7 +247,7 @@ static void add_fact_recipients(const char *name, const struct email *email,
 
 	list_recipients(email, kind, &list);
 	text = strv_join(&list, ", ");
-	add_fact(name, text, width, out);
+	add_line(name, text, width, out);
 }
 
 /* For people: the answer first, then the email, then what became of it. */
@@ -259,26 +259,26 @@ static void print_show(const struct call *call, const struct email *email,
 
 	visible_add_wrapped(out, answer, 0, width);
 	buf_add_char(out, '\n');
-	add_fact("id", email->id, width, out);
-	add_fact("from", email->from, width, out);
-	add_fact_recipients("to", email, RECIPIENT_TO, width, out);
-	add_fact_recipients("cc", email, RECIPIENT_CC, width, out);
-	add_fact_recipients("bcc", email, RECIPIENT_BCC, width, out);
-	add_fact("subject", email->subject, width, out);
-	add_fact("state", store_email_state_shown(email, call->now_us), width, out);
-	add_fact("last event", store_email_last_event(email, call->now_us), width, out);
+	add_line("id", email->id, width, out);
+	add_line("from", email->from, width, out);
+	add_line_of_recipients("to", email, RECIPIENT_TO, width, out);
+	add_line_of_recipients("cc", email, RECIPIENT_CC, width, out);
+	add_line_of_recipients("bcc", email, RECIPIENT_BCC, width, out);
+	add_line("subject", email->subject, width, out);
+	add_line("state", store_email_state_shown(email, call->now_us), width, out);
+	add_line("last event", store_email_last_event(email, call->now_us), width, out);
 	if (email->scheduled_us > 0) {
 		char at[CLOCK_TEXT_SIZE];
 
 		clock_iso8601(email->scheduled_us, at);
-		add_fact("scheduled", at, width, out);
+		add_line("scheduled", at, width, out);
 	}
-	add_fact("queue id", email->queue_id, width, out);
-	add_fact("message id", email->message_id, width, out);
-	add_fact("sender", email->sender, width, out);
-	add_fact("domain", email->domain, width, out);
-	add_fact("company", email->company_id, width, out);
-	add_fact("key", email->key_id, width, out);
+	add_line("queue id", email->queue_id, width, out);
+	add_line("message id", email->message_id, width, out);
+	add_line("sender", email->sender, width, out);
+	add_line("domain", email->domain, width, out);
+	add_line("company", email->company_id, width, out);
+	add_line("key", email->key_id, width, out);
 	buf_add_char(out, '\n');
 	email_story_print(story, width, out);
 	if (call_option(call, OPTION_CONTENT) && !str_empty(email->text))

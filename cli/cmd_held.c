@@ -49,7 +49,7 @@ enum {
 	HEADER,
 };
 
-#define FACTS                                                                                      \
+#define EVENT_KINDS                                                                                \
 	[SINCE] = {"since", "SINCE", .type = COLUMN_TIME},                                         \
 	[STATE] = {"state", "STATE", .type = COLUMN_TEXT},                                         \
 	[QUEUE_ID] = {"queue_id", "QUEUE ID", .type = COLUMN_TEXT},                                \
@@ -61,10 +61,10 @@ enum {
 	[EMAIL_ID] = {"email_id", NULL, .type = COLUMN_TEXT},                                      \
 	[SIZE] = {"size", NULL, .type = COLUMN_INT}
 
-static const struct column list_columns[] = {FACTS, {0}};
+static const struct column list_columns[] = {EVENT_KINDS, {0}};
 
 static const struct column show_columns[] = {
-	FACTS,
+	EVENT_KINDS,
 	[NEXT] = {"next", NULL, .type = COLUMN_TEXT},
 	[HEADER] = {"header", NULL, .type = COLUMN_BODY},
 	{0},

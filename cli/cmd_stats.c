@@ -27,17 +27,17 @@ static const struct column columns[] = {
 };
 
 /* 0: not counted. */
-static const unsigned char column_of[FACTS + 1] = {
-	[FACT_ACCEPTED] = ACCEPTED,
-	[FACT_DEFERRED] = DEFERRED,
-	[FACT_DELIVERED] = DELIVERED,
-	[FACT_BOUNCED] = BOUNCED,
-	[FACT_EXPIRED] = BOUNCED,
-	[FACT_DISCARDED] = FAILED,
-	[FACT_REMOVED] = FAILED,
-	[FACT_LOST] = UNKNOWN,
-	[FACT_COMPLAINED] = COMPLAINED,
-	[FACT_FAILED] = FAILED,
+static const unsigned char column_of[EVENT_KINDS + 1] = {
+	[EVENT_ACCEPTED] = ACCEPTED,
+	[EVENT_DEFERRED] = DEFERRED,
+	[EVENT_DELIVERED] = DELIVERED,
+	[EVENT_BOUNCED] = BOUNCED,
+	[EVENT_EXPIRED] = BOUNCED,
+	[EVENT_DISCARDED] = FAILED,
+	[EVENT_REMOVED] = FAILED,
+	[EVENT_LOST] = UNKNOWN,
+	[EVENT_COMPLAINED] = COMPLAINED,
+	[EVENT_FAILED] = FAILED,
 };
 
 static void add_row(struct report *report, int64_t time_us, const char *shown,

@@ -214,7 +214,7 @@ static int tell_of_emails(struct status *status, struct err *err)
 		.end_us = call->now_us + HOUR_US,
 		.step_us = HOUR_US,
 	};
-	int64_t sums[FACTS] = {0};
+	int64_t sums[EVENT_KINDS] = {0};
 	struct event_counts counts;
 	int64_t newest;
 	int found = store_email_newest(call->db, &newest, err);
@@ -234,15 +234,15 @@ static int tell_of_emails(struct status *status, struct err *err)
 	if (store_event_counts(call->db, &filter, &counts, err) < 0)
 		return -1;
 	for (size_t i = 0; i < counts.n; i++)
-		if ((size_t)counts.items[i].kind < FACTS)
+		if ((size_t)counts.items[i].kind < EVENT_KINDS)
 			sums[counts.items[i].kind] += counts.items[i].count;
 	store_event_counts_free(&counts);
-	sums[FACT_BOUNCED] += sums[FACT_EXPIRED];
-	report_number(status->report, ACCEPTED, sums[FACT_ACCEPTED]);
-	report_number(status->report, DELIVERED, sums[FACT_DELIVERED]);
-	report_number(status->report, BOUNCED, sums[FACT_BOUNCED]);
+	sums[EVENT_BOUNCED] += sums[EVENT_EXPIRED];
+	report_number(status->report, ACCEPTED, sums[EVENT_ACCEPTED]);
+	report_number(status->report, DELIVERED, sums[EVENT_DELIVERED]);
+	report_number(status->report, BOUNCED, sums[EVENT_BOUNCED]);
 	line(status, "In 24 hours", "accepted %" PRId64 ", delivered %" PRId64 ", bounced %" PRId64,
-		sums[FACT_ACCEPTED], sums[FACT_DELIVERED], sums[FACT_BOUNCED]);
+		sums[EVENT_ACCEPTED], sums[EVENT_DELIVERED], sums[EVENT_BOUNCED]);
 	return 0;
 }
 

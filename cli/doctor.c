@@ -45,7 +45,7 @@ static const struct doctor_row table[] = {
 		MEND_BY_HAND},
 	{"header_checks", "Emails are stopped, changed or sent elsewhere by a rule of Postfix.",
 		NULL, MEND_BY_HAND},
-	{"recipients", "Some recipients get no email, or their fate is not known.", NULL,
+	{"recipients", "Some recipients get no email, or their status is not known.", NULL,
 		MEND_BY_HAND},
 	{"senders", "Emails of these senders are refused as forgeries.", NULL, MEND_BY_HAND},
 	{"internal_mail", "Bounces and notices are refused, and nobody learns what failed.",

@@ -14,16 +14,16 @@ enum {
 
 static void add_recipient(const struct story *story, size_t i, size_t width, struct buf *out)
 {
-	const struct recipient *fate = &story->fates.items[i];
+	const struct recipient *recipient = &story->recipients.items[i];
 	_cleanup_free_ char *next = story_next(story, i);
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
-	buf_printf(&line, "%s: %s", fate->address, story_fate_words(fate->fate));
-	if (fate->attempts > 1)
-		buf_printf(&line, ", %lld attempts", (long long)fate->attempts);
-	if (fate->changed_us) {
-		buf_add_str(&line, fate->fate == FATE_DEFERRED ? ", last at " : ", ");
-		visible_add_time(&line, fate->changed_us);
+	buf_printf(&line, "%s: %s", recipient->address, story_status_words(recipient->status));
+	if (recipient->attempts > 1)
+		buf_printf(&line, ", %lld attempts", (long long)recipient->attempts);
+	if (recipient->changed_us) {
+		buf_add_str(&line, recipient->status == DELIVERY_DEFERRED ? ", last at " : ", ");
+		visible_add_time(&line, recipient->changed_us);
 	}
 	visible_add_wrapped(out, buf_str(&line), 0, width);
 	if (next)
@@ -51,8 +51,8 @@ void email_event_print(
 	buf_add_str(&line, event->recipient);
 	if (event->address)
 		buf_printf(&line, ", as %s", event->address);
-	buf_printf(&line, ": %s", story_fact_words(event->kind));
-	if (fact_is_attempt(event->kind) && event->attempt > 1)
+	buf_printf(&line, ": %s", story_event_words(event->kind));
+	if (event_is_attempt(event->kind) && event->attempt > 1)
 		buf_printf(&line, ", attempt %lld", (long long)event->attempt);
 	if (str_eq(event->source, "queue"))
 		buf_add_str(&line, " (seen in the queue)");
@@ -108,11 +108,11 @@ static void add_events(const struct story *story, size_t width, struct buf *out)
 		size_t second = next[i];
 		size_t third = second < events->n ? next[second] : events->n;
 
-		if (event->kind == FACT_DEFERRED && third < events->n &&
+		if (event->kind == EVENT_DEFERRED && third < events->n &&
 			same_words(event, &events->items[second]) &&
 			same_words(event, &events->items[third]))
 			left_out[second] = true;
-		if (!left_out[i] && event->kind != FACT_ACCEPTED)
+		if (!left_out[i] && event->kind != EVENT_ACCEPTED)
 			email_event_print(event, false, width, out);
 	}
 	free(left_out);
@@ -154,7 +154,7 @@ void email_story_print(const struct story *story, size_t width, struct buf *out)
 {
 	if (story_is_stopped(story) ||
 		(story->email->state == EMAIL_SENT && !story_is_test(story))) {
-		for (size_t i = 0; i < story->fates.n; i++)
+		for (size_t i = 0; i < story->recipients.n; i++)
 			add_recipient(story, i, width, out);
 		buf_add_char(out, '\n');
 	}
@@ -166,7 +166,7 @@ void email_story_print(const struct story *story, size_t width, struct buf *out)
 enum {
 	ADDRESS,
 	KIND,
-	FATE,
+	STATUS,
 	ATTEMPTS,
 	REMOTE,
 	DSN,
@@ -181,7 +181,7 @@ enum {
 static const struct column recipient_columns[] = {
 	[ADDRESS] = {"address", NULL, .type = COLUMN_TEXT},
 	[KIND] = {"kind", NULL, .type = COLUMN_TEXT},
-	[FATE] = {"state", NULL, .type = COLUMN_TEXT},
+	[STATUS] = {"state", NULL, .type = COLUMN_TEXT},
 	[ATTEMPTS] = {"attempts", NULL, .type = COLUMN_INT},
 	[REMOTE] = {"remote", NULL, .type = COLUMN_TEXT},
 	[DSN] = {"dsn", NULL, .type = COLUMN_TEXT},
@@ -198,7 +198,7 @@ static void fill_type(struct report *report, size_t column, const void *item)
 {
 	const struct email_event *event = item;
 
-	report_text(report, column, fact_name(event->kind));
+	report_text(report, column, event_kind_name(event->kind));
 }
 
 const struct column email_event_columns[] = {
@@ -222,21 +222,21 @@ void email_story_report(
 {
 	struct report *rows = report_rows(report, recipients, recipient_columns);
 
-	for (size_t i = 0; i < story->fates.n; i++) {
-		const struct recipient *fate = &story->fates.items[i];
+	for (size_t i = 0; i < story->recipients.n; i++) {
+		const struct recipient *recipient = &story->recipients.items[i];
 		_cleanup_free_ char *next = story_next(story, i);
 		int64_t retry_us, end_us;
 
 		report_add_row(rows);
-		report_text(rows, ADDRESS, fate->address);
-		report_text(rows, KIND, recipient_kind_name(fate->kind));
-		report_text(rows, FATE, fate_name(fate->fate));
-		report_number(rows, ATTEMPTS, fate->attempts);
-		report_text(rows, REMOTE, fate->relay);
-		report_text(rows, DSN, fate->dsn);
-		report_text(rows, MESSAGE, fate->text);
-		report_time(rows, UPDATED_AT, fate->changed_us);
-		report_text(rows, QUEUE, story->places[i].queue);
+		report_text(rows, ADDRESS, recipient->address);
+		report_text(rows, KIND, recipient_kind_name(recipient->kind));
+		report_text(rows, STATUS, delivery_status_name(recipient->status));
+		report_number(rows, ATTEMPTS, recipient->attempts);
+		report_text(rows, REMOTE, recipient->relay);
+		report_text(rows, DSN, recipient->dsn);
+		report_text(rows, MESSAGE, recipient->text);
+		report_time(rows, UPDATED_AT, recipient->changed_us);
+		report_text(rows, QUEUE, story->entries[i].queue);
 		if (story_times(story, i, &retry_us, &end_us)) {
 			report_time(rows, RETRY_AT, retry_us);
 			report_time(rows, ENDS_AT, end_us);

@@ -25,7 +25,7 @@ enum {
 };
 
 enum log_kind {
-	LOG_NOTHING,    /* nothing about the fate of a message */
+	LOG_NOTHING,    /* nothing about the status of a message */
 	LOG_BAD,        /* it should say something, and cannot be read */
 	LOG_MESSAGE_ID, /* cleanup has the message; its Message-ID is text */
 	LOG_CLIENT,     /* it comes from a client, `name[address]` in text; without

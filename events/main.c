@@ -56,7 +56,7 @@ struct daemon {
 	struct log *log;
 	struct db *db;
 	struct db_file_id file;
-	struct source_place place;
+	struct source_location location;
 	struct reader *reader;
 	struct postfix_queue *queue;
 	struct repair *repair;
@@ -76,7 +76,7 @@ static void clear(struct daemon *daemon)
 	postfix_queue_free(daemon->queue);
 	reader_free(daemon->reader);
 	db_close(daemon->db);
-	source_place_clear(&daemon->place);
+	source_location_clear(&daemon->location);
 	log_free(daemon->log);
 	conf_free(daemon->conf);
 }
@@ -100,35 +100,36 @@ static int open_queue(struct daemon *daemon, struct err *err)
 static int check(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
-	const struct source_place *place = &daemon->place;
+	const struct source_location *location = &daemon->location;
 
-	if (source_choose(daemon->conf, NULL, &daemon->place, &err) < 0 ||
-		source_check(place, &err) < 0) {
+	if (source_choose(daemon->conf, NULL, &daemon->location, &err) < 0 ||
+		source_check(location, &err) < 0) {
 		fprintf(stderr, "postern-events: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
-	printf("%s is read, since %s\n", place->file ? place->file : "the journal", place->why);
+	printf("%s is read, since %s\n", location->file ? location->file : "the journal",
+		location->why);
 	return EX_OK;
 }
 
 static int start(struct daemon *daemon, struct err *err)
 {
 	const char *database = daemon->conf->store.database;
-	const struct source_place *place = &daemon->place;
+	const struct source_location *location = &daemon->location;
 
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_file_same(database, &daemon->file, err) < 0 ||
-		source_choose(daemon->conf, daemon->once, &daemon->place, err) < 0 ||
+		source_choose(daemon->conf, daemon->once, &daemon->location, err) < 0 ||
 		(daemon->once == NULL && open_queue(daemon, err) < 0))
 		return -1;
-	if (place->file)
-		log_info(daemon->log, "source", "source", "file", "file", place->file, "why",
-			place->why);
+	if (location->file)
+		log_info(daemon->log, "source", "source", "file", "file", location->file, "why",
+			location->why);
 	else
-		log_info(daemon->log, "source", "source", "journal", "why", place->why);
-	return reader_new(&(struct reader_setup){daemon->db, daemon->log, place,
+		log_info(daemon->log, "source", "source", "journal", "why", location->why);
+	return reader_new(&(struct reader_setup){daemon->db, daemon->log, location,
 				  daemon->conf->submission.postfix_config},
 		&daemon->reader, err);
 }
@@ -138,7 +139,7 @@ static void log_counts(const struct daemon *daemon)
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
 
 	log_info(daemon->log, "counts", "lines", LOG_INT((int64_t)counts->lines), "events",
-		LOG_INT((int64_t)counts->events), "unreadable", LOG_INT((int64_t)counts->bad),
+		LOG_INT((int64_t)counts->added), "unreadable", LOG_INT((int64_t)counts->bad),
 		"without_status", LOG_INT((int64_t)counts->open));
 }
 
@@ -146,14 +147,14 @@ static void log_counts(const struct daemon *daemon)
 static void write_metrics(struct daemon *daemon)
 {
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
-	const uint64_t *repaired = repair_facts(daemon->repair);
+	const uint64_t *repaired = repair_events(daemon->repair);
 	struct metrics_events *values = &daemon->values;
 	struct err err = ERR_INIT;
 	bool failed;
 
 	values->store = *db_counts(daemon->db);
-	for (size_t i = 0; i < FACTS; i++)
-		values->facts[i] = (int64_t)(counts->facts[i] + repaired[i]);
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		values->events[i] = (int64_t)(counts->events[i] + repaired[i]);
 	values->lines = (int64_t)counts->lines;
 	values->unreadable = (int64_t)counts->bad;
 	values->left = (int64_t)counts->left;

@@ -25,7 +25,7 @@ struct probe_notes {
 		char ticket[SECRET_TICKET_SIZE];
 	} ids[IDS];
 	size_t next;
-	struct postfix_news news;
+	struct postfix_notes news;
 	int64_t stored_us; /* when they were */
 	bool fresh;        /* there are some since */
 };
@@ -35,7 +35,7 @@ struct probe_notes *probe_notes_new(struct db *db)
 	struct probe_notes *notes = mem_new(struct probe_notes);
 
 	notes->db = db;
-	(void)store_postfix_news_get(db, &notes->news, NULL);
+	(void)store_postfix_notes_get(db, &notes->news, NULL);
 	return notes;
 }
 
@@ -132,7 +132,7 @@ int probe_notes_settle(struct probe_notes *notes, int64_t now_us, struct err *er
 {
 	if (!notes->fresh || (now_us - notes->stored_us < SECOND_US && now_us > notes->stored_us))
 		return 0;
-	if (store_postfix_news_set(notes->db, &notes->news, err) < 0)
+	if (store_postfix_notes_set(notes->db, &notes->news, err) < 0)
 		return -1;
 	notes->stored_us = now_us;
 	notes->fresh = false;

@@ -43,15 +43,15 @@ struct held_line {
 struct reader {
 	struct reader_setup setup;
 	struct source *source;
-	struct hops *hops;
-	bool hops_failed; /* Postfix could not be asked */
+	struct next_hops *next_hops;
+	bool next_hops_failed; /* Postfix could not be asked */
 	struct tracker *tracker;
 	struct probe_notes *probes;
 	struct held_line *lines; /* the batch */
 	size_t n;
 	struct buf bytes;
 	int64_t now_us;         /* when it was read */
-	int64_t order_us;       /* of the line before, see struct line_place */
+	int64_t order_us;       /* of the line before, see struct line_position */
 	struct log_stamp stamp; /* of the line before, by which anchor, and its time */
 	int64_t anchor_us;
 	int64_t stamp_us;
@@ -87,10 +87,11 @@ static int open_source(struct reader *reader, struct err *err)
 {
 	_cleanup_free_ char *position = NULL;
 
-	if (!reader->setup.place->once &&
-		store_log_cursor(reader->setup.db, reader->setup.place->name, &position, err) < 0)
+	if (!reader->setup.location->once &&
+		store_log_cursor(reader->setup.db, reader->setup.location->name, &position, err) <
+			0)
 		return -1;
-	if (source_open(reader->setup.place, position, &reader->source, err) < 0)
+	if (source_open(reader->setup.location, position, &reader->source, err) < 0)
 		return -1;
 	clear_marks(reader);
 	mark_begin(reader, TAKE_PTR(position));
@@ -102,8 +103,8 @@ int reader_new(const struct reader_setup *setup, struct reader **reader_r, struc
 	struct reader *reader = mem_new(struct reader);
 
 	reader->setup = *setup;
-	reader->hops = hops_new(setup->config_dir, setup->place->instance);
-	reader->tracker = tracker_new(setup->db, reader->hops);
+	reader->next_hops = next_hops_new(setup->config_dir, setup->location->instance);
+	reader->tracker = tracker_new(setup->db, reader->next_hops);
 	reader->probes = probe_notes_new(setup->db);
 	reader->lines = mem_alloc(BATCH_LINES, sizeof(*reader->lines));
 	reader->synced = true;
@@ -127,7 +128,7 @@ void reader_free(struct reader *reader)
 	source_free(reader->source);
 	tracker_free(reader->tracker);
 	probe_notes_free(reader->probes);
-	hops_free(reader->hops);
+	next_hops_free(reader->next_hops);
 	free(reader);
 }
 
@@ -153,10 +154,10 @@ static int note_gap(struct reader *reader, const char *why, int64_t time_us, str
 {
 	if (!reader->gap)
 		log_warn(reader->setup.log, "lines_may_be_missing", "source",
-			reader->setup.place->name, "why", why);
+			reader->setup.location->name, "why", why);
 	reader->gap = true;
 	return store_gap_add(
-		reader->setup.db, reader->setup.place->name, why, time_us, time_us, err);
+		reader->setup.db, reader->setup.location->name, why, time_us, time_us, err);
 }
 
 /* How much later than a line its message may have been recorded: one that has
@@ -166,7 +167,7 @@ static int64_t ahead_of(const struct reader *reader, const struct source_line *f
 {
 	if (from->live)
 		return 366 * DAY_US;
-	return reader->setup.place->once ? DAY_US : 0;
+	return reader->setup.location->once ? DAY_US : 0;
 }
 
 /* When the line was written: by our clock for one that has just come, whose own
@@ -193,7 +194,7 @@ static int64_t time_of(
 
 /* Stamps are in whole seconds: of several in one, those behind come later. Where
  * the clock was put back they go on from there. */
-static struct line_place place_of(
+static struct line_position position_of(
 	struct reader *reader, const struct source_line *from, const struct log_line *line)
 {
 	int64_t time_us = time_of(reader, from, line);
@@ -201,7 +202,7 @@ static struct line_place place_of(
 	reader->order_us = time_us <= reader->order_us && time_us > reader->order_us - SECOND_US
 				   ? reader->order_us + 1
 				   : time_us;
-	return (struct line_place){
+	return (struct line_position){
 		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
 }
 
@@ -218,7 +219,7 @@ static void parse(const struct source_line *from, const char *text, size_t len,
  * read before the source failed is a batch all the same. */
 static int read_batch(struct reader *reader, struct err *err)
 {
-	const char *instances = hops_instances(reader->hops);
+	const char *instances = next_hops_instances(reader->next_hops);
 	struct source_line from;
 	int found = 1;
 
@@ -257,9 +258,9 @@ static int read_batch(struct reader *reader, struct err *err)
 static int store_line(struct reader *reader, const struct source_line *from,
 	const struct log_line *line, const char *text, size_t len, struct err *err)
 {
-	const char *instances = hops_instances(reader->hops);
+	const char *instances = next_hops_instances(reader->next_hops);
 	int64_t now_us = reader->now_us;
-	struct line_place place;
+	struct line_position position;
 	struct log_line next;
 	size_t glued;
 
@@ -270,8 +271,8 @@ static int store_line(struct reader *reader, const struct source_line *from,
 	if (probe_notes_line(reader->probes, line, now_us, err) < 0)
 		return -1;
 	if (line->kind != LOG_NOTHING) {
-		place = place_of(reader, from, line);
-		if (tracker_line(reader->tracker, line, &place, now_us, err) < 0)
+		position = position_of(reader, from, line);
+		if (tracker_line(reader->tracker, line, &position, now_us, err) < 0)
 			return -1;
 	}
 	if (from->tag || !(line->kind == LOG_BAD || line->cut))
@@ -357,7 +358,7 @@ static bool is_past(int64_t at_us, int64_t after_us, const struct reader *reader
 static int store_batch(struct reader *reader, bool more, struct err *err)
 {
 	struct db *db = reader->setup.db;
-	bool keeps = !reader->setup.place->once;
+	bool keeps = !reader->setup.location->once;
 	bool moved = keeps && reader->n > 0;
 	bool due = (moved && is_past(reader->cursor_us, CURSOR_US, reader)) ||
 		   (keeps && !more && is_past(reader->end_us, END_US, reader));
@@ -375,7 +376,7 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 	if (keeps)
 		position = moved ? advance(reader) : reader->marks[0].position;
 	if (position) {
-		if (store_log_cursor_set(db, reader->setup.place->name, position, reader->now_us,
+		if (store_log_cursor_set(db, reader->setup.location->name, position, reader->now_us,
 			    !more, err) < 0)
 			return -1;
 		reader->cursor_us = reader->now_us;
@@ -394,11 +395,11 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 static void refresh_hops(struct reader *reader)
 {
 	struct err err = ERR_INIT;
-	bool failed = hops_refresh(reader->hops, &err) < 0;
+	bool failed = next_hops_refresh(reader->next_hops, &err) < 0;
 
-	if (failed && !reader->hops_failed && !reader->setup.place->once)
+	if (failed && !reader->next_hops_failed && !reader->setup.location->once)
 		log_warn(reader->setup.log, "settings_not_read", "error", err.text);
-	reader->hops_failed = failed;
+	reader->next_hops_failed = failed;
 }
 
 int reader_round(struct reader *reader, struct err *err)

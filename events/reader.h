@@ -18,7 +18,7 @@ struct reader;
 struct reader_setup {
 	struct db *db; /* DB_WRITE */
 	struct log *log;
-	const struct source_place *place;
+	const struct source_location *location;
 	const char *config_dir; /* of Postfix; "" for its default */
 };
 

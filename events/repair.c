@@ -14,7 +14,7 @@
 #include "core/base/strv.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_email.h"
-#include "core/store/store_fact.h"
+#include "core/store/delivery_writer.h"
 #include "core/store/store_held.h"
 
 enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000, HELD_ROWS = 10000 };
@@ -41,14 +41,14 @@ struct waiting {
 
 struct repair {
 	struct db *db;
-	struct fact_writer *writer;
+	struct delivery_writer *writer;
 	struct log *log;
 	repair_each *each;
 	void *queue;
 	struct missed *missed; /* in order */
 	size_t missed_n;
 	bool mute;
-	uint64_t facts[FACTS];
+	uint64_t events[EVENT_KINDS];
 };
 
 /* One look. */
@@ -57,13 +57,13 @@ struct look {
 	int64_t now_us;
 	struct waiting *waiting;
 	size_t n;
-	struct strv held;      /* ids of what is on hold */
-	uint64_t facts[FACTS]; /* that it has added */
+	struct strv held;             /* ids of what is on hold */
+	uint64_t events[EVENT_KINDS]; /* that it has added */
 };
 
-const uint64_t *repair_facts(const struct repair *repair)
+const uint64_t *repair_events(const struct repair *repair)
 {
-	return repair->facts;
+	return repair->events;
 }
 
 struct repair *repair_new(struct db *db, struct log *log, repair_each *each, void *queue)
@@ -71,7 +71,7 @@ struct repair *repair_new(struct db *db, struct log *log, repair_each *each, voi
 	struct repair *repair = mem_new(struct repair);
 
 	repair->db = db;
-	repair->writer = fact_writer_new(db);
+	repair->writer = delivery_writer_new(db);
 	repair->log = log;
 	repair->each = each;
 	repair->queue = queue;
@@ -82,7 +82,7 @@ void repair_free(struct repair *repair)
 {
 	if (repair == NULL)
 		return;
-	fact_writer_free(repair->writer);
+	delivery_writer_free(repair->writer);
 	free(repair->missed);
 	free(repair);
 }
@@ -126,7 +126,7 @@ static int on_ticket(struct look *look, const char *ticket, struct err *err)
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct look *look = arg;
-	struct fact_writer *writer = look->repair->writer;
+	struct delivery_writer *writer = look->repair->writer;
 	char ticket[SECRET_TICKET_SIZE];
 	struct queue_message message;
 	int found;
@@ -148,7 +148,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 		int64_t n = message.n;
 
 		if (n < 0) {
-			found = fact_writer_find(
+			found = delivery_writer_find(
 				writer, message.email, item->recipients.items[i], &n, err);
 			if (found == 0)
 				n = EVENT_ANY_RECIPIENT;
@@ -157,8 +157,8 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 			add_waiting(look, &message, n, item->reasons.items[i]);
 	}
 	queue_message_clear(&message);
-	if (fact_writer_held(writer) > HELD_MAX)
-		fact_writer_reset(writer);
+	if (delivery_writer_held(writer) > HELD_MAX)
+		delivery_writer_reset(writer);
 	return found < 0 ? -1 : 0;
 }
 
@@ -175,15 +175,15 @@ static const struct waiting *find_waiting(const struct look *look, const struct 
 	return found;
 }
 
-static int report(struct look *look, const struct open_recipient *one, enum fact fact,
+static int report(struct look *look, const struct open_recipient *one, enum event_kind kind,
 	const struct waiting *waiting, struct err *err)
 {
-	struct fact_writer *writer = look->repair->writer;
+	struct delivery_writer *writer = look->repair->writer;
 	char since[24], n[24];
-	struct fact_report fresh = {
+	struct event_report fresh = {
 		.email = one->email,
 		.n = one->n,
-		.fact = fact,
+		.kind = kind,
 		.occurred_us = look->now_us,
 		.now_us = look->now_us,
 		.text = waiting ? waiting->reason : NULL,
@@ -194,15 +194,15 @@ static int report(struct look *look, const struct open_recipient *one, enum fact
 	snprintf(since, sizeof(since), "%lld",
 		(long long)(waiting ? waiting->since_us : one->decided_us));
 	snprintf(n, sizeof(n), "%lld", (long long)one->n);
-	fact_key(fresh.key,
-		(const char *[]){"queue", fact_name(fact),
+	event_key(fresh.key,
+		(const char *[]){"queue", event_kind_name(kind),
 			waiting ? waiting->queue_id : one->queue_id, since, n},
 		5);
-	added = fact_writer_add(writer, &fresh, err);
+	added = delivery_writer_add(writer, &fresh, err);
 	if (added < 0)
 		return -1;
-	look->facts[fact] += (uint64_t)added;
-	return fact_writer_held(writer) > HELD_MAX ? fact_writer_flush(writer, err) : 0;
+	look->events[kind] += (uint64_t)added;
+	return delivery_writer_held(writer) > HELD_MAX ? delivery_writer_flush(writer, err) : 0;
 }
 
 /* The time since when it is missed, and how often it was looked for. */
@@ -232,8 +232,8 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 		const struct waiting *waiting = find_waiting(look, &who);
 
 		if (waiting) {
-			if (one->fate == FATE_QUEUED && waiting->reason[0] &&
-				report(look, one, FACT_DEFERRED, waiting, err) < 0)
+			if (one->status == DELIVERY_QUEUED && waiting->reason[0] &&
+				report(look, one, EVENT_DEFERRED, waiting, err) < 0)
 				return -1;
 			continue;
 		}
@@ -241,12 +241,12 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 		missed[n] = miss_again(look->repair, one, look->now_us);
 		if (missed[n].looks >= 2 &&
 			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
-			if (report(look, one, FACT_LOST, NULL, err) < 0)
+			if (report(look, one, EVENT_LOST, NULL, err) < 0)
 				return -1;
 			/* The id of one that is staged is its ticket. */
-			log_warn(look->repair->log, silent_r ? "fate_unknown" : "email_never_came",
-				"queue_id", silent_r ? one->queue_id : NULL, "email",
-				LOG_INT(one->email));
+			log_warn(look->repair->log,
+				silent_r ? "status_unknown" : "email_never_came", "queue_id",
+				silent_r ? one->queue_id : NULL, "email", LOG_INT(one->email));
 			continue;
 		}
 		n++;
@@ -305,18 +305,18 @@ static int store(struct look *look, const struct open_recipients *open,
 	struct missed *missed = mem_alloc(open->n + staged->n + 1, sizeof(*missed));
 	size_t missed_n = 0, silent = 0;
 
-	fact_writer_reset(repair->writer);
+	delivery_writer_reset(repair->writer);
 	if (db_begin(repair->db, err) < 0) {
 		free(missed);
 		return -1;
 	}
 	if (compare(look, open, missed, &missed_n, &silent, err) < 0 ||
 		compare(look, staged, missed, &missed_n, NULL, err) < 0 ||
-		forget_released(look, err) < 0 || fact_writer_flush(repair->writer, err) < 0 ||
+		forget_released(look, err) < 0 || delivery_writer_flush(repair->writer, err) < 0 ||
 		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
 		tell_mute(look, silent, err) < 0 || db_commit(repair->db, err) < 0) {
 		db_rollback(repair->db);
-		fact_writer_reset(repair->writer);
+		delivery_writer_reset(repair->writer);
 		free(missed);
 		return -1;
 	}
@@ -325,8 +325,8 @@ static int store(struct look *look, const struct open_recipients *open,
 		qsort(missed, missed_n, sizeof(*missed), compare_who);
 	repair->missed = missed;
 	repair->missed_n = missed_n;
-	for (size_t i = 0; i < FACTS; i++)
-		repair->facts[i] += look->facts[i];
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		repair->events[i] += look->events[i];
 	return 0;
 }
 

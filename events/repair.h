@@ -16,7 +16,7 @@
 #include "core/base/mem.h"
 #include "core/db/db.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_fate.h"
+#include "core/store/delivery_status.h"
 
 enum {
 	/* How long after an email was sent it is looked for. */
@@ -36,8 +36,8 @@ struct repair *repair_new(struct db *db, struct log *log, repair_each *each, voi
 void repair_free(struct repair *repair);
 DEFINE_CLEANUP(repair, repair_free)
 
-/* What it has stored since the start, by kind: FACTS numbers. */
-const uint64_t *repair_facts(const struct repair *repair);
+/* What it has stored since the start, by kind: EVENT_KINDS numbers. */
+const uint64_t *repair_events(const struct repair *repair);
 
 /* Compares, when the log was read to its end. 0, or -1: the queue cannot be
  * read, or nothing can be stored. */

@@ -13,37 +13,37 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
-static int open_journal(const struct source_place *place, const char *position,
+static int open_journal(const struct source_location *location, const char *position,
 	struct source **source_r, struct err *err)
 {
-	const struct passwd *user = getpwnam(place->owner);
+	const struct passwd *user = getpwnam(location->owner);
 
 	if (user == NULL)
-		return err_set(
-			err, ERR_CONFIG, "there is no user %s, as whom Postfix runs", place->owner);
-	return source_journal_open(
-		&(struct journal_match){place->journal, (int64_t)user->pw_uid, place->instance},
+		return err_set(err, ERR_CONFIG, "there is no user %s, as whom Postfix runs",
+			location->owner);
+	return source_journal_open(&(struct journal_match){location->journal, (int64_t)user->pw_uid,
+					   location->instance},
 		position, source_r, err);
 }
 
-int source_open(const struct source_place *place, const char *position, struct source **source_r,
-	struct err *err)
+int source_open(const struct source_location *location, const char *position,
+	struct source **source_r, struct err *err)
 {
-	if (place->once)
-		return source_file_once(place->file, source_r, err);
-	if (place->file)
-		return source_file_open(place->file, position, source_r, err);
-	return open_journal(place, position, source_r, err);
+	if (location->once)
+		return source_file_once(location->file, source_r, err);
+	if (location->file)
+		return source_file_open(location->file, position, source_r, err);
+	return open_journal(location, position, source_r, err);
 }
 
-int source_check(const struct source_place *place, struct err *err)
+int source_check(const struct source_location *location, struct err *err)
 {
 	_cleanup_(source) struct source *source = NULL;
 	struct source_line line;
 
-	if (place->file)
+	if (location->file)
 		return 0;
-	if (open_journal(place, NULL, &source, err) < 0)
+	if (open_journal(location, NULL, &source, err) < 0)
 		return -1;
 	if (source_next(source, &line, err) == 1)
 		return 0;
@@ -52,23 +52,23 @@ int source_check(const struct source_place *place, struct err *err)
 
 /* An old log may be read where there is no Postfix. maillog_file: "" when it
  * logs to syslog. */
-static int ask_postfix(
-	const struct conf *conf, struct source_place *place, char **maillog_file_r, struct err *err)
+static int ask_postfix(const struct conf *conf, struct source_location *location,
+	char **maillog_file_r, struct err *err)
 {
 	static const char *const names[] = {"syslog_name", "mail_owner", "maillog_file"};
 	char *values[ARRAY_SIZE(names)] = {NULL, NULL, NULL};
 
 	if (postconf_read(conf->submission.postfix_config, names, ARRAY_SIZE(names), values, err) <
 			0 &&
-		!place->once)
+		!location->once)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
 		if (str_empty(values[i])) {
 			free(values[i]);
 			values[i] = mem_strdup("postfix");
 		}
-	place->instance = values[0];
-	place->owner = values[1];
+	location->instance = values[0];
+	location->owner = values[1];
 	*maillog_file_r = values[2];
 	return 0;
 }
@@ -140,8 +140,8 @@ static const char *find_file(
 	return NULL;
 }
 
-static int choose(const struct conf *conf, const char *maillog_file, struct source_place *place,
-	struct err *err)
+static int choose(const struct conf *conf, const char *maillog_file,
+	struct source_location *location, struct err *err)
 {
 	static const char *const reasons[] = {
 		[OF_SETTINGS] = "events.log_file names it",
@@ -154,9 +154,10 @@ static int choose(const struct conf *conf, const char *maillog_file, struct sour
 	const char *file = find_file(conf, maillog_file, &owner);
 
 	if (wanted == EVENTS_JOURNAL || (wanted == EVENTS_AUTO && owner == OF_SYSLOG &&
-						source_check(place, &no_journal) == 0)) {
-		place->why = wanted == EVENTS_JOURNAL ? "events.source names it"
-						      : "Postfix has no maillog_file, and is in it";
+						source_check(location, &no_journal) == 0)) {
+		location->why = wanted == EVENTS_JOURNAL
+					? "events.source names it"
+					: "Postfix has no maillog_file, and is in it";
 		if (str_empty(conf->events.journal) && lacks_group("systemd-journal") &&
 			lacks_group("adm"))
 			return cannot_read("the journal", "systemd-journal", err);
@@ -170,15 +171,15 @@ static int choose(const struct conf *conf, const char *maillog_file, struct sour
 			"/var/log/mail.log that this user may read (group adm), and the journal "
 			"(group systemd-journal) does not help: %s",
 			no_journal.code ? no_journal.text : "it is not wanted");
-	place->file = mem_strdup(file);
-	place->why = reasons[owner];
+	location->file = mem_strdup(file);
+	location->why = reasons[owner];
 	return check_file(file, err);
 }
 
 int source_choose(
-	const struct conf *conf, const char *once, struct source_place *place_r, struct err *err)
+	const struct conf *conf, const char *once, struct source_location *place_r, struct err *err)
 {
-	struct source_place place = {
+	struct source_location location = {
 		.once = once != NULL,
 		.journal = mem_strdup(conf->events.journal),
 		.file = once ? mem_strdup(once) : NULL,
@@ -186,24 +187,24 @@ int source_choose(
 	};
 	_cleanup_free_ char *maillog_file = NULL;
 
-	if (ask_postfix(conf, &place, &maillog_file, err) < 0 ||
-		(once == NULL && choose(conf, maillog_file, &place, err) < 0)) {
-		source_place_clear(&place);
+	if (ask_postfix(conf, &location, &maillog_file, err) < 0 ||
+		(once == NULL && choose(conf, maillog_file, &location, err) < 0)) {
+		source_location_clear(&location);
 		return -1;
 	}
-	place.name = place.once   ? mem_strdup("once")
-		     : place.file ? mem_printf("file:%s", place.file)
-				  : mem_strdup("journal");
-	*place_r = place;
+	location.name = location.once   ? mem_strdup("once")
+			: location.file ? mem_printf("file:%s", location.file)
+					: mem_strdup("journal");
+	*place_r = location;
 	return 0;
 }
 
-void source_place_clear(struct source_place *place)
+void source_location_clear(struct source_location *location)
 {
-	free(place->file);
-	free(place->name);
-	free(place->journal);
-	free(place->instance);
-	free(place->owner);
-	*place = (struct source_place){0};
+	free(location->file);
+	free(location->name);
+	free(location->journal);
+	free(location->instance);
+	free(location->owner);
+	*location = (struct source_location){0};
 }

@@ -54,7 +54,7 @@ DEFINE_CLEANUP(source, source_free)
 struct conf;
 
 /* Where the log of this host's Postfix is read. */
-struct source_place {
+struct source_location {
 	char *file; /* NULL: the journal */
 	bool once;  /* to its end, and no further */
 	const char *why;
@@ -66,14 +66,14 @@ struct source_place {
 /* As the settings have it, or where Postfix logs to; once: NULL, or a file that
  * is read instead. ERR_CONFIG, with what to do about it: there is none, or this
  * user may not read it. A file need not be there yet. */
-int source_choose(
-	const struct conf *conf, const char *once, struct source_place *place_r, struct err *err);
-void source_place_clear(struct source_place *place);
-/* Whether the journal, if that is the place, has something of Postfix: 0, -1. */
-int source_check(const struct source_place *place, struct err *err);
-/* position: where to go on; NULL for the beginning. */
-int source_open(const struct source_place *place, const char *position, struct source **source_r,
+int source_choose(const struct conf *conf, const char *once, struct source_location *place_r,
 	struct err *err);
+void source_location_clear(struct source_location *location);
+/* Whether the journal, if that is the location, has something of Postfix: 0, -1. */
+int source_check(const struct source_location *location, struct err *err);
+/* position: where to go on; NULL for the beginning. */
+int source_open(const struct source_location *location, const char *position,
+	struct source **source_r, struct err *err);
 
 /* Follows a log file through its rotations: renamed, packed with gzip, or copied
  * and truncated; the rotated files lie in its folder, and their names begin

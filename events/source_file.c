@@ -408,7 +408,7 @@ static void list_following(struct source_file *file, int64_t written_us)
 }
 
 /* The next rotated file, or the file itself: 1, 0 there is none, -1. While that
- * has nothing in it, the place is behind the rotated one: it may be rotated
+ * has nothing in it, the location is behind the rotated one: it may be rotated
  * again before anybody looks. */
 static int open_following(struct source_file *file, struct err *err)
 {

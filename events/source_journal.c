@@ -171,7 +171,7 @@ static int seek(struct source_journal *source, const char *position)
 		source->position = mem_strdup(position);
 		return 0;
 	}
-	/* Another one is there in its place, or none. */
+	/* Another one is there in its location, or none. */
 	source->gap = "cursor_lost";
 	source->at_entry = result > 0;
 	return result;

@@ -39,7 +39,7 @@ static int is_its_message(const struct line_context *context, const struct email
 		return 1;
 	id = line_text(context->line->id);
 	return store_ticket_message_find(
-		context->db, id, context->place.time_us, &ticket, context->err);
+		context->db, id, context->position.time_us, &ticket, context->err);
 }
 
 /* In whose words the message ended; a new text. */
@@ -56,14 +56,14 @@ static char *text_of_end(const struct log_line *line)
 	if (line->kind == LOG_DISCARDED && line->other.data) {
 		_cleanup_free_ char *to = line_text(line->other);
 
-		return mem_printf(FATE_REDIRECTED "%s by %s: %s", to,
+		return mem_printf(DELIVERY_REDIRECTED "%s by %s: %s", to,
 			str_starts(text, "body ") ? "body_checks" : "header_checks", text);
 	}
 	return TAKE_PTR(text);
 }
 
-static int report_end(
-	const struct line_context *context, const struct email_ticket *email, enum fact fact)
+static int report_end(const struct line_context *context, const struct email_ticket *email,
+	enum event_kind ending)
 {
 	const struct recipients *all;
 	_cleanup_free_ char *id = line_text(context->line->id);
@@ -71,14 +71,14 @@ static int report_end(
 	_cleanup_free_ char *dsn = line_text(context->line->dsn);
 	_cleanup_free_ char *text = text_of_end(context->line);
 
-	if (fact_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
+	if (delivery_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
 		return -1;
 	for (size_t i = 0; i < all->n; i++) {
-		struct fact_report report = {
+		struct event_report report = {
 			.email = email->seq,
 			.n = all->items[i].n,
-			.fact = fact,
-			.occurred_us = context->place.time_us,
+			.kind = ending,
+			.occurred_us = context->position.time_us,
 			.now_us = context->now_us,
 			.relay = relay && str_eq(relay, "none") ? NULL : relay,
 			.dsn = dsn,
@@ -88,9 +88,9 @@ static int report_end(
 		char n[24];
 
 		snprintf(n, sizeof(n), "%lld", (long long)report.n);
-		fact_key(report.key, (const char *[]){"stopped", fact_name(fact), id, n, dsn, text},
-			6);
-		if (fact_writer_add(context->writer, &report, context->err) < 0)
+		event_key(report.key,
+			(const char *[]){"stopped", event_kind_name(ending), id, n, dsn, text}, 6);
+		if (delivery_writer_add(context->writer, &report, context->err) < 0)
 			return -1;
 	}
 	return 0;
@@ -102,9 +102,10 @@ static int was_redirected(const struct line_context *context, const struct email
 {
 	const struct recipients *all;
 
-	if (fact_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
+	if (delivery_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
 		return -1;
-	return all->n > 0 && all->items[0].text && str_starts(all->items[0].text, FATE_REDIRECTED);
+	return all->n > 0 && all->items[0].text &&
+	       str_starts(all->items[0].text, DELIVERY_REDIRECTED);
 }
 
 /* What the line says of the message of the email: 1, 0 nothing yet, -1. */
@@ -114,28 +115,28 @@ static int store_line(const struct line_context *context, const struct email_tic
 	_cleanup_free_ char *id = line_text(line->id);
 	bool delivered = line->kind == LOG_DELIVERY && line->status == LOG_SENT;
 	bool left = delivered && line->agent != LOG_AGENT_DISCARD;
-	enum fact fact = FACT_BOUNCED;
+	enum event_kind ending = EVENT_BOUNCED;
 	int redirected = line->orig_to.len ? was_redirected(context, email) : 0;
 
 	if (redirected != 0)
 		return redirected;
 	if (line->kind != LOG_DISCARDED &&
 		store_ticket_message_add(
-			context->db, id, context->place.time_us, email->seq, context->err) < 0)
+			context->db, id, context->position.time_us, email->seq, context->err) < 0)
 		return -1;
 	if (line->kind == LOG_DELIVERY && line->status == LOG_DEFERRED)
 		return 0;
 	if (line->kind == LOG_EXPIRED)
-		fact = FACT_EXPIRED;
+		ending = EVENT_EXPIRED;
 	else if (line->kind == LOG_DISCARDED || delivered)
-		fact = FACT_DISCARDED;
-	if (report_end(context, email, fact) < 0)
+		ending = EVENT_DISCARDED;
+	if (report_end(context, email, ending) < 0)
 		return -1;
 	context->counts->left += left;
 	if (!left && line->kind != LOG_EXPIRED)
 		return 1;
 	return store_ticket_message_end(
-		       context->db, id, context->place.time_us, left, context->err) < 0
+		       context->db, id, context->position.time_us, left, context->err) < 0
 		       ? -1
 		       : 1;
 }
@@ -153,7 +154,7 @@ static int find_ticket(const struct line_context *context, char ticket_r[static 
 		_cleanup_free_ char *id = line_text(line->id);
 
 		found = store_ticket_message_find(
-			context->db, id, context->place.time_us, &text, context->err);
+			context->db, id, context->position.time_us, &text, context->err);
 		if (found == 1)
 			snprintf(ticket_r, SECRET_TICKET_SIZE, "%s", text);
 		return found;

@@ -17,7 +17,7 @@
  *                   this one carries it on       before is tracked
  *   queue active    the email is accepted; for   the milter has not recorded it
  *                   how many addresses
- *   to=, status=    a delivery, store_fact; its  the line is kept
+ *   to=, status=    a delivery, delivery_writer; its  the line is kept
  *                   message may have come back
  *   expired         the end of what is open      the line is kept
  *   removed         it has left the queue        the line is kept
@@ -50,7 +50,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
-#include "core/store/store_fact.h"
+#include "core/store/delivery_writer.h"
 #include "events/tracker_private.h"
 #include "events/untracked.h"
 
@@ -72,14 +72,14 @@ struct lookup {
 
 struct tracker {
 	struct db *db;
-	const struct hops *hops;
-	struct fact_writer *writer;
+	const struct next_hops *next_hops;
+	struct delivery_writer *writer;
 	struct untracked_list *untracked;
 	struct lookup *lookups[LOOKUP_BUCKETS];
 	struct lookup *last_lookup;
 	struct tracker_counts counts;
-	struct tracker_counts kept; /* as they were at the last commit */
-	struct fact_counts seen;    /* of the writer's counts */
+	struct tracker_counts kept;  /* as they were at the last commit */
+	struct delivery_counts seen; /* of the writer's counts */
 };
 
 /* The line in work. */
@@ -96,7 +96,7 @@ static void classify(const void *arg, const struct recipient *recipient, struct 
 	bool forwarded;
 	struct span id;
 
-	delivery->via = hops_via_relay(arg, recipient->relay);
+	delivery->via = next_hops_via_relay(arg, recipient->relay);
 	if (delivery->via == VIA_FINAL || recipient->text == NULL)
 		return;
 	id = log_queued_as((struct span){recipient->text, strlen(recipient->text)}, &forwarded);
@@ -104,15 +104,15 @@ static void classify(const void *arg, const struct recipient *recipient, struct 
 		delivery->child = mem_dup(id.data, id.len);
 }
 
-struct tracker *tracker_new(struct db *db, const struct hops *hops)
+struct tracker *tracker_new(struct db *db, const struct next_hops *next_hops)
 {
 	struct tracker *tracker = mem_new(struct tracker);
 
 	tracker->db = db;
-	tracker->hops = hops;
-	tracker->writer = fact_writer_new(db);
+	tracker->next_hops = next_hops;
+	tracker->writer = delivery_writer_new(db);
 	tracker->untracked = untracked_list_new();
-	fact_writer_set_classify(tracker->writer, classify, hops);
+	delivery_writer_set_classify(tracker->writer, classify, next_hops);
 	return tracker;
 }
 
@@ -134,7 +134,7 @@ void tracker_reset(struct tracker *tracker)
 {
 	untracked_list_clear(tracker->untracked);
 	clear_lookups(tracker);
-	fact_writer_reset(tracker->writer);
+	delivery_writer_reset(tracker->writer);
 	tracker->counts = tracker->kept;
 }
 
@@ -149,7 +149,7 @@ void tracker_free(struct tracker *tracker)
 		return;
 	tracker_reset(tracker);
 	untracked_list_free(tracker->untracked);
-	fact_writer_free(tracker->writer);
+	delivery_writer_free(tracker->writer);
 	free(tracker);
 }
 
@@ -165,21 +165,21 @@ const struct tracker_counts *tracker_counts(const struct tracker *tracker)
 
 size_t tracker_held(const struct tracker *tracker)
 {
-	return fact_writer_held(tracker->writer);
+	return delivery_writer_held(tracker->writer);
 }
 
 int tracker_settle(struct tracker *tracker, struct err *err)
 {
-	const struct fact_counts *stored = fact_writer_counts(tracker->writer);
+	const struct delivery_counts *stored = delivery_writer_counts(tracker->writer);
 
 	clear_lookups(tracker);
-	if (fact_writer_flush(tracker->writer, err) < 0)
+	if (delivery_writer_flush(tracker->writer, err) < 0)
 		return -1;
-	for (size_t i = 0; i < FACTS; i++) {
-		uint64_t fresh = stored->facts[i] - tracker->seen.facts[i];
+	for (size_t i = 0; i < EVENT_KINDS; i++) {
+		uint64_t fresh = stored->events[i] - tracker->seen.events[i];
 
-		tracker->counts.events += fresh;
-		tracker->counts.facts[i] += fresh;
+		tracker->counts.added += fresh;
+		tracker->counts.events[i] += fresh;
 	}
 	tracker->counts.open += stored->untold - tracker->seen.untold;
 	tracker->seen = *stored;
@@ -274,7 +274,7 @@ static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
-	const struct line_place *place = &work->context.place;
+	const struct line_position *position = &work->context.position;
 	struct lookup *lookup = mem_new(struct lookup);
 	struct lookup **slot =
 		&tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
@@ -285,12 +285,12 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 	lookup->in_bucket = *slot;
 	lookup->before = tracker->last_lookup;
 	*slot = tracker->last_lookup = lookup;
-	found = store_message_find(tracker->db, lookup->id, place->time_us, place->ahead_us,
+	found = store_message_find(tracker->db, lookup->id, position->time_us, position->ahead_us,
 		&lookup->message, work->context.err);
 	if (found < 0)
 		return -1;
 	lookup->found = found == 1;
-	lookup->time_us = place->time_us;
+	lookup->time_us = position->time_us;
 	*lookup_r = lookup;
 	return 0;
 }
@@ -299,23 +299,24 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 static int report_accepted(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
-	struct fact_report report = {.email = message->email,
-		.fact = FACT_ACCEPTED,
-		.occurred_us = context->place.time_us,
+	struct event_report report = {.email = message->email,
+		.kind = EVENT_ACCEPTED,
+		.occurred_us = context->position.time_us,
 		.now_us = context->now_us,
 		.source = "log"};
 	uint8_t key[EVENT_KEY_LEN];
 	const struct recipients *all;
 	char since[24];
 
-	if (fact_writer_recipients(context->writer, message->email, &all, context->err) < 0)
+	if (delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
-	fact_key(key, (const char *[]){fact_name(FACT_ACCEPTED), message->queue_id, since}, 3);
+	event_key(key, (const char *[]){event_kind_name(EVENT_ACCEPTED), message->queue_id, since},
+		3);
 	for (size_t i = 0; i < all->n; i++) {
 		report.n = all->items[i].n;
-		fact_key_of_one(report.key, key, i);
-		if (fact_writer_add(context->writer, &report, context->err) < 0)
+		event_key_of_one(report.key, key, i);
+		if (delivery_writer_add(context->writer, &report, context->err) < 0)
 			return -1;
 	}
 	return 0;
@@ -327,7 +328,7 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 {
 	struct lookup *lookup = find_lookup(work->tracker, id);
 
-	if ((lookup == NULL || !is_fresh(lookup, work->context.place.time_us)) &&
+	if ((lookup == NULL || !is_fresh(lookup, work->context.position.time_us)) &&
 		look_up(work, id, &lookup) < 0)
 		return -1;
 	*lookup_r = lookup;
@@ -362,20 +363,20 @@ static int track(struct work *work, struct span id, const struct queue_message *
 		.email = parent->email,
 		.since_us = found       ? lookup->message.since_us
 			    : untracked ? untracked->first_us
-					: work->context.place.order_us,
+					: work->context.position.order_us,
 		.parent = parent->queue_id,
 		.how = how,
 		.n = n,
 		.recipients = untracked ? untracked->recipients : 0,
 	};
 	lookup->time_us = INT64_MIN;
-	if (fact_writer_add_message(work->context.writer, &child, work->context.err) < 0)
+	if (delivery_writer_add_message(work->context.writer, &child, work->context.err) < 0)
 		return -1;
 	for (size_t i = 0; untracked && i < untracked->n; i++) {
 		struct work again = *work;
 
 		again.context.line = &untracked->lines[i].line;
-		again.context.place = untracked->lines[i].place;
+		again.context.position = untracked->lines[i].position;
 		if (read_line(&again) < 0)
 			return -1;
 	}
@@ -418,7 +419,7 @@ static int find_children(
 
 	if (untracked_oldest(context->untracked) == UINT64_MAX)
 		return 0;
-	if (fact_writer_message_id(context->writer, email, &message_id, context->err) < 0)
+	if (delivery_writer_message_id(context->writer, email, &message_id, context->err) < 0)
 		return -1;
 	if (child)
 		one = untracked_find(context->untracked, (struct span){child, strlen(child)});
@@ -432,7 +433,7 @@ static int find_children(
 			continue;
 		if (sharers == 0)
 			sharers = store_message_emails(context->db, message_id,
-				context->place.time_us, context->place.ahead_us, emails,
+				context->position.time_us, context->position.ahead_us, emails,
 				context->err);
 		if (sharers < 0)
 			return -1;
@@ -456,17 +457,17 @@ static int find_recipient(struct work *work, const struct queue_message *message
 	if (message->n >= 0)
 		return 0;
 	if (texts->orig_to)
-		found = fact_writer_find(
+		found = delivery_writer_find(
 			context->writer, message->email, texts->orig_to, n_r, context->err);
 	if (found == 0)
-		found = fact_writer_find(
+		found = delivery_writer_find(
 			context->writer, message->email, texts->to, n_r, context->err);
 	return found < 0 ? -1 : 0;
 }
 
 /* local(8) has made a message for an alias, and names it. */
 static int on_forwarded(struct work *work, const struct queue_message *message, struct span child,
-	const struct texts *texts, struct fact_attempt *attempt, struct fact_report *report)
+	const struct texts *texts, struct delivery_attempt *attempt, struct event_report *report)
 {
 	_cleanup_free_ char *name = line_text(child);
 	int64_t n;
@@ -475,8 +476,8 @@ static int on_forwarded(struct work *work, const struct queue_message *message, 
 		return -1;
 	attempt->via = VIA_ALIAS;
 	attempt->child = name;
-	report->fact = FACT_HANDED_ON;
-	if (fact_writer_deliver(work->context.writer, attempt, report, work->context.err) < 0)
+	report->kind = EVENT_HANDED_ON;
+	if (delivery_writer_deliver(work->context.writer, attempt, report, work->context.err) < 0)
 		return -1;
 	return track(work, child, message, MESSAGE_FORWARDED, n) < 0 ? -1 : 0;
 }
@@ -485,7 +486,7 @@ static int on_forwarded(struct work *work, const struct queue_message *message, 
  * have come back; but what a filter has given back to a program of this host is
  * the filter's to follow, unless that program names another message. */
 static int on_sent(struct work *work, const struct queue_message *message,
-	const struct texts *texts, struct fact_attempt *attempt, struct fact_report *report)
+	const struct texts *texts, struct delivery_attempt *attempt, struct event_report *report)
 {
 	struct line_context *context = &work->context;
 	bool forwarded, given_back = message->how == MESSAGE_QUEUED_AS ||
@@ -496,15 +497,15 @@ static int on_sent(struct work *work, const struct queue_message *message,
 
 	if (context->line->agent == LOG_AGENT_MAILBOX && id.data && forwarded)
 		return on_forwarded(work, message, id, texts, attempt, report);
-	attempt->via = hops_via(context->hops, context->line->agent, report->relay);
-	report->fact = attempt->via == VIA_FILTER ? FACT_HANDED_ON : FACT_DELIVERED;
+	attempt->via = next_hops_via(context->next_hops, context->line->agent, report->relay);
+	report->kind = attempt->via == VIA_FILTER ? EVENT_HANDED_ON : EVENT_DELIVERED;
 	if (attempt->via != VIA_FINAL) {
-		attempt->began_us = attempt_begin(texts->delays, context->place.time_us);
+		attempt->began_us = attempt_begin(texts->delays, context->position.time_us);
 		if (id.data && !forwarded)
 			attempt->child = child = line_text(id);
 	}
 	if (attempt->via == VIA_FILTER || (attempt->via == VIA_LOCAL && (child || !given_back))) {
-		const struct delivery led = {.state = FATE_DELIVERED,
+		const struct delivery led = {.state = DELIVERY_DELIVERED,
 			.via = attempt->via,
 			.child = child,
 			.since_us = message->since_us,
@@ -515,7 +516,7 @@ static int on_sent(struct work *work, const struct queue_message *message,
 			return -1;
 		attempt->has_child = children.n > 0;
 	}
-	if (fact_writer_deliver(context->writer, attempt, report, context->err) < 0)
+	if (delivery_writer_deliver(context->writer, attempt, report, context->err) < 0)
 		return -1;
 	for (size_t i = 0; i < children.n; i++) {
 		const char *name = children.items[i];
@@ -532,9 +533,10 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	const struct log_line *line = context->line;
-	struct fact_attempt attempt = {.message = message, .began_us = context->place.time_us};
-	struct fact_report report = {.email = message->email,
-		.occurred_us = context->place.time_us,
+	struct delivery_attempt attempt = {
+		.message = message, .began_us = context->position.time_us};
+	struct event_report report = {.email = message->email,
+		.occurred_us = context->position.time_us,
 		.now_us = context->now_us,
 		.source = "log"};
 	struct texts texts;
@@ -551,45 +553,45 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 	report.text = texts.text;
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
 	snprintf(status, sizeof(status), "%d", (int)line->status);
-	fact_key(report.key,
+	event_key(report.key,
 		(const char *[]){"delivery", message->queue_id, since, texts.to, texts.orig_to,
 			status, texts.dsn, texts.delays, texts.text},
 		9);
 	if (line->status == LOG_SENT && line->agent != LOG_AGENT_DISCARD) {
 		result = on_sent(work, message, &texts, &attempt, &report);
 	} else {
-		report.fact = line->status == LOG_DEFERRED  ? FACT_DEFERRED
-			      : line->status == LOG_BOUNCED ? FACT_BOUNCED
-							    : FACT_DISCARDED;
-		result = fact_writer_deliver(context->writer, &attempt, &report, context->err);
+		report.kind = line->status == LOG_DEFERRED  ? EVENT_DEFERRED
+			      : line->status == LOG_BOUNCED ? EVENT_BOUNCED
+							    : EVENT_DISCARDED;
+		result = delivery_writer_deliver(context->writer, &attempt, &report, context->err);
 	}
 	free(texts.copy);
 	return result;
 }
 
 /* All that the message still had to deliver came to the same end. */
-static int on_end(struct work *work, struct queue_message *message, enum fact fact)
+static int on_end(struct work *work, struct queue_message *message, enum event_kind kind)
 {
-	const struct fact_report report = {.email = message->email,
-		.fact = fact,
-		.occurred_us = work->context.place.time_us,
+	const struct event_report report = {.email = message->email,
+		.kind = kind,
+		.occurred_us = work->context.position.time_us,
 		.now_us = work->context.now_us,
 		.source = "log"};
 
 	message->has_end = true;
-	return fact_writer_end(work->context.writer, message, &report, work->context.err);
+	return delivery_writer_end(work->context.writer, message, &report, work->context.err);
 }
 
 static int on_removed(struct work *work, struct queue_message *message)
 {
-	int64_t time_us = work->context.place.time_us;
+	int64_t time_us = work->context.position.time_us;
 
 	if (message->closed_us)
 		return 0;
-	if (work->context.line->by_admin && on_end(work, message, FACT_REMOVED) < 0)
+	if (work->context.line->by_admin && on_end(work, message, EVENT_REMOVED) < 0)
 		return -1;
 	message->closed_us = time_us;
-	return fact_writer_close(
+	return delivery_writer_close(
 		work->context.writer, message, time_us, message->has_end, work->context.err);
 }
 
@@ -605,12 +607,12 @@ static int on_active(struct work *work, struct queue_message *message)
 	n -= message->how == MESSAGE_RECORDED;
 	if (message->recipients || n <= 0)
 		return 0;
-	if (fact_writer_recipients(context->writer, message->email, &all, context->err) < 0)
+	if (delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
 	if (message->how == MESSAGE_RECORDED && n <= (int64_t)all->n)
 		return 0;
 	message->recipients = n;
-	return fact_writer_expect(context->writer, message, context->err);
+	return delivery_writer_expect(context->writer, message, context->err);
 }
 
 static int on_tracked(struct work *work, struct lookup *lookup)
@@ -622,9 +624,9 @@ static int on_tracked(struct work *work, struct lookup *lookup)
 	case LOG_DELIVERY:
 		return on_delivery(work, &lookup->message);
 	case LOG_EXPIRED:
-		return on_end(work, &lookup->message, FACT_EXPIRED);
+		return on_end(work, &lookup->message, EVENT_EXPIRED);
 	case LOG_DISCARDED:
-		return on_end(work, &lookup->message, FACT_DISCARDED);
+		return on_end(work, &lookup->message, EVENT_DISCARDED);
 	case LOG_REMOVED:
 		return on_removed(work, &lookup->message);
 	case LOG_ACTIVE:
@@ -651,9 +653,9 @@ static int on_requeued(struct work *work)
 		work, context->line->id, &before->message, MESSAGE_REQUEUED, before->message.n);
 	if (result < 0 || before->message.closed_us)
 		return result < 0 ? -1 : 0;
-	before->message.closed_us = context->place.time_us;
-	return fact_writer_close(
-		context->writer, &before->message, context->place.time_us, true, context->err);
+	before->message.closed_us = context->position.time_us;
+	return delivery_writer_close(
+		context->writer, &before->message, context->position.time_us, true, context->err);
 }
 
 /*
@@ -670,8 +672,8 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 {
 	struct line_context *context = &work->context;
 	int64_t emails[MESSAGE_EMAILS_MAX];
-	int n = store_message_emails(context->db, untracked->message_id, context->place.time_us,
-		context->place.ahead_us, emails, context->err);
+	int n = store_message_emails(context->db, untracked->message_id, context->position.time_us,
+		context->position.ahead_us, emails, context->err);
 
 	if (n < 0)
 		return -1;
@@ -682,8 +684,8 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	untracked_set_ours(context->untracked, untracked);
 	for (int i = 0; i < n; i++) {
 		struct queue_message parent = {.email = emails[i], .queue_id = (char *)""};
-		int leads = fact_writer_leads_to(context->writer, emails[i], untracked->queue_id,
-			untracked->first_us, context->err);
+		int leads = delivery_writer_leads_to(context->writer, emails[i],
+			untracked->queue_id, untracked->first_us, context->err);
 
 		if (leads < 0)
 			return -1;
@@ -702,13 +704,13 @@ static int on_head(struct work *work)
 	struct line_context *context = &work->context;
 	struct span text = context->line->text;
 	struct untracked *untracked = untracked_get(
-		context->untracked, context->line->id, &context->place);
+		context->untracked, context->line->id, &context->position);
 
 	if (context->line->kind == LOG_MESSAGE_ID)
 		untracked_set_message_id(context->untracked, untracked, line_text(text));
 	else
 		untracked->is_local = text.data == NULL ||
-				      hops_is_local_client(context->hops, text);
+				      next_hops_is_local_client(context->next_hops, text);
 	return untracked->is_recorded && untracked->message_id && !untracked->is_foreign
 		       ? track_by_message_id(work, untracked)
 		       : 0;
@@ -721,13 +723,14 @@ static int on_untracked(struct work *work)
 {
 	struct line_context *context = &work->context;
 	struct untracked *untracked = untracked_get(
-		context->untracked, context->line->id, &context->place);
+		context->untracked, context->line->id, &context->position);
 	bool is_news = !untracked->is_recorded;
 
 	if (untracked->is_foreign)
 		return 0;
 	if (context->line->kind != LOG_ACTIVE)
-		untracked_add_line(context->untracked, untracked, context->line, &context->place);
+		untracked_add_line(
+			context->untracked, untracked, context->line, &context->position);
 	else if (untracked->recipients == 0)
 		untracked->recipients = context->line->recipients;
 	if (context->line->kind == LOG_DISCARDED)
@@ -774,15 +777,15 @@ static int read_line(struct work *work)
 }
 
 int tracker_line(struct tracker *tracker, const struct log_line *line,
-	const struct line_place *place, int64_t now_us, struct err *err)
+	const struct line_position *position, int64_t now_us, struct err *err)
 {
 	struct work work = {tracker, {.db = tracker->db,
-					     .hops = tracker->hops,
+					     .next_hops = tracker->next_hops,
 					     .writer = tracker->writer,
 					     .untracked = tracker->untracked,
 					     .counts = &tracker->counts,
 					     .line = line,
-					     .place = *place,
+					     .position = *position,
 					     .now_us = now_us,
 					     .err = err}};
 

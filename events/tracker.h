@@ -17,14 +17,14 @@
 #define POSTERN_EVENTS_TRACKER_H
 
 #include "core/db/db.h"
-#include "core/store/store_fate.h"
-#include "events/hops.h"
+#include "core/store/delivery_status.h"
+#include "events/next_hops.h"
 #include "events/log_parse.h"
 #include "events/untracked.h"
 
 struct tracker;
 
-struct tracker *tracker_new(struct db *db, const struct hops *hops);
+struct tracker *tracker_new(struct db *db, const struct next_hops *next_hops);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
 /* Forgets what it keeps, and what it has counted since tracker_kept(): when a
@@ -36,7 +36,7 @@ void tracker_kept(struct tracker *tracker);
 /* Stores what the line says, in the caller's transaction, which has to be
  * undone when this fails; tracker_settle() ends it. */
 int tracker_line(struct tracker *tracker, const struct log_line *line,
-	const struct line_place *place, int64_t now_us, struct err *err);
+	const struct line_position *position, int64_t now_us, struct err *err);
 /* Brings recipients and emails up to date of which something was said. */
 int tracker_settle(struct tracker *tracker, struct err *err);
 /* How many recipients wait for that. */
@@ -46,12 +46,12 @@ size_t tracker_held(const struct tracker *tracker);
 uint64_t tracker_oldest(const struct tracker *tracker);
 
 struct tracker_counts {
-	uint64_t lines;        /* that say something of a message */
-	uint64_t bad;          /* that could not be read */
-	uint64_t events;       /* that were new */
-	uint64_t facts[FACTS]; /* the same by kind */
-	uint64_t open;         /* messages that left with nothing said of a recipient */
-	uint64_t left;         /* messages that left without the rules */
+	uint64_t lines;               /* that say something of a message */
+	uint64_t bad;                 /* that could not be read */
+	uint64_t added;               /* events that were new */
+	uint64_t events[EVENT_KINDS]; /* the same by kind */
+	uint64_t open;                /* messages that left with nothing said of a recipient */
+	uint64_t left;                /* messages that left without the rules */
 };
 /* Of what was committed. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);

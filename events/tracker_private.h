@@ -4,19 +4,19 @@
 #ifndef POSTERN_EVENTS_TRACKER_PRIVATE_H
 #define POSTERN_EVENTS_TRACKER_PRIVATE_H
 
-#include "core/store/store_fact.h"
+#include "core/store/delivery_writer.h"
 #include "events/tracker.h"
 #include "events/untracked.h"
 
 /* A line, and what it is read with. */
 struct line_context {
 	struct db *db;
-	const struct hops *hops;
-	struct fact_writer *writer;
+	const struct next_hops *next_hops;
+	struct delivery_writer *writer;
 	struct untracked_list *untracked;
 	struct tracker_counts *counts;
 	const struct log_line *line;
-	struct line_place place;
+	struct line_position position;
 	int64_t now_us;
 	struct err *err;
 };

@@ -106,20 +106,20 @@ void untracked_list_free(struct untracked_list *list)
 }
 
 struct untracked *untracked_get(
-	struct untracked_list *list, struct span queue_id, const struct line_place *place)
+	struct untracked_list *list, struct span queue_id, const struct line_position *position)
 {
 	struct untracked **slot, *untracked;
 
 	while (list->oldest &&
-		(list->oldest->first_us < place->time_us - KEPT_US || list->bytes > BYTES_MAX))
+		(list->oldest->first_us < position->time_us - KEPT_US || list->bytes > BYTES_MAX))
 		remove_oldest(list);
 	slot = (struct untracked **)find_slot(list, queue_id);
 	if (*slot)
 		return *slot;
 	untracked = mem_new(struct untracked);
 	untracked->queue_id = mem_dup(queue_id.data, queue_id.len);
-	untracked->first_us = place->order_us;
-	untracked->number = place->number;
+	untracked->first_us = position->order_us;
+	untracked->number = position->number;
 	untracked->bytes = COST;
 	untracked->older = list->newest;
 	*(list->newest ? &list->newest->newer : &list->oldest) = untracked;
@@ -137,7 +137,7 @@ static void rebase(struct span *span, const char *from, char *to)
 
 /* All of it stands between the queue id and the end of the text. */
 void untracked_add_line(struct untracked_list *list, struct untracked *untracked,
-	const struct log_line *line, const struct line_place *place)
+	const struct log_line *line, const struct line_position *position)
 {
 	const char *from = line->id.data;
 	const char *end = line->text.data ? line->text.data + line->text.len
@@ -147,7 +147,7 @@ void untracked_add_line(struct untracked_list *list, struct untracked *untracked
 
 	untracked->lines = mem_grow(untracked->lines, untracked->n + 1, sizeof(*untracked->lines));
 	kept = &untracked->lines[untracked->n++];
-	*kept = (struct kept_line){*line, *place, mem_dup(from, (size_t)(end - from))};
+	*kept = (struct kept_line){*line, *position, mem_dup(from, (size_t)(end - from))};
 	rebase(&kept->line.id, from, kept->text);
 	rebase(&kept->line.text, from, kept->text);
 	rebase(&kept->line.to, from, kept->text);
@@ -156,8 +156,8 @@ void untracked_add_line(struct untracked_list *list, struct untracked *untracked
 	rebase(&kept->line.delays, from, kept->text);
 	rebase(&kept->line.dsn, from, kept->text);
 	rebase(&kept->line.other, from, kept->text);
-	if (place->order_us < untracked->first_us)
-		untracked->first_us = place->order_us;
+	if (position->order_us < untracked->first_us)
+		untracked->first_us = position->order_us;
 	untracked->bytes += bytes;
 	list->bytes += bytes;
 }

@@ -12,7 +12,7 @@
 #include "events/log_parse.h"
 
 /* Where a line stands. */
-struct line_place {
+struct line_position {
 	uint64_t number;  /* how many lines came before it in this run */
 	int64_t time_us;  /* when it was written */
 	int64_t order_us; /* the same, but later than that of the line before */
@@ -23,7 +23,7 @@ struct line_place {
 /* A line, with its own copy of what it points to. */
 struct kept_line {
 	struct log_line line;
-	struct line_place place;
+	struct line_position position;
 	char *text;
 };
 
@@ -59,12 +59,12 @@ void untracked_list_clear(struct untracked_list *list);
 struct untracked *untracked_find(const struct untracked_list *list, struct span queue_id);
 /* The same; it is added where there is none. */
 struct untracked *untracked_get(
-	struct untracked_list *list, struct span queue_id, const struct line_place *place);
+	struct untracked_list *list, struct span queue_id, const struct line_position *position);
 /* Takes it off the list: the caller frees it. NULL: there is none. */
 struct untracked *untracked_remove(struct untracked_list *list, struct span queue_id);
 /* Keeps a copy of the line. */
 void untracked_add_line(struct untracked_list *list, struct untracked *untracked,
-	const struct log_line *line, const struct line_place *place);
+	const struct log_line *line, const struct line_position *position);
 void untracked_set_message_id(
 	struct untracked_list *list, struct untracked *untracked, char *message_id);
 /* It has the Message-ID of an email. */

@@ -17,7 +17,7 @@
 #include "core/base/socket.h"
 #include "core/store/store_key.h"
 #include "httpd/form/api_form.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/json/api_json.h"
 #include "httpd/json/api_manage.h"
 #include "httpd/send/probe_report.h"

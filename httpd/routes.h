@@ -5,7 +5,7 @@
 #ifndef POSTERN_HTTPD_ROUTES_H
 #define POSTERN_HTTPD_ROUTES_H
 
-#include "httpd/gate/route.h"
+#include "httpd/admission/route.h"
 
 extern const struct route routes[];
 

@@ -32,9 +32,9 @@
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
 #include "httpd/cleaner.h"
-#include "httpd/gate/budget.h"
+#include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
-#include "httpd/gate/rate.h"
+#include "httpd/admission/rate.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"
@@ -212,67 +212,67 @@ static void prepare_admin(struct server *server)
 }
 
 /* Where to listen, as the settings of one listener have it. */
-struct place {
+struct endpoint {
 	const char *setting;
 	const char *address;
 	const char *mode, *group; /* of a Unix-domain socket */
 };
 
-static int bind_socket(const struct place *place, const char *path, int *fd_r,
+static int bind_socket(const struct endpoint *endpoint, const char *path, int *fd_r,
 	struct socket **socket_r, struct err *err)
 {
-	const struct socket_use use = {"postern-httpd", place->setting,
+	const struct socket_use use = {"postern-httpd", endpoint->setting,
 		"under /run, RuntimeDirectory= of the unit makes it"};
 
 	if (socket_lock(path, &use, socket_r, err) < 0 || listener_bind_path(path, fd_r, err) < 0)
 		return -1;
-	return socket_publish(*socket_r, place->mode, place->group, err);
+	return socket_publish(*socket_r, endpoint->mode, endpoint->group, err);
 }
 
-static int bind_place(const struct place *place, int *fd_r, struct socket **socket_r,
+static int bind_endpoint(const struct endpoint *endpoint, int *fd_r, struct socket **socket_r,
 	char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
 	int result;
 
-	if (str_starts(place->address, LISTENER_UNIX)) {
-		snprintf(name_r, LISTENER_NAME_SIZE, "%s", place->address);
+	if (str_starts(endpoint->address, LISTENER_UNIX)) {
+		snprintf(name_r, LISTENER_NAME_SIZE, "%s", endpoint->address);
 		result = bind_socket(
-			place, place->address + strlen(LISTENER_UNIX), fd_r, socket_r, err);
+			endpoint, endpoint->address + strlen(LISTENER_UNIX), fd_r, socket_r, err);
 	} else {
-		result = listener_bind(place->address, fd_r, name_r, err);
+		result = listener_bind(endpoint->address, fd_r, name_r, err);
 	}
-	return result < 0 ? err_prefix(err, "%s", place->setting) : 0;
+	return result < 0 ? err_prefix(err, "%s", endpoint->setting) : 0;
 }
 
-static struct place api_place(const struct conf *conf)
+static struct endpoint api_endpoint(const struct conf *conf)
 {
-	return (struct place){
+	return (struct endpoint){
 		"http.listen", conf->http.listen, conf->http.socket_mode, conf->http.socket_group};
 }
 
-static struct place admin_place(const struct conf *conf)
+static struct endpoint admin_endpoint(const struct conf *conf)
 {
-	return (struct place){"admin.listen", conf->admin.listen, conf->admin.socket_mode,
+	return (struct endpoint){"admin.listen", conf->admin.listen, conf->admin.socket_mode,
 		conf->admin.socket_group};
 }
 
 static int bind_api(struct server *server, const struct conf *conf,
 	char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
-	const struct place place = api_place(conf);
+	const struct endpoint endpoint = api_endpoint(conf);
 
-	return bind_place(&place, &server->shared.listen_fd, &server->socket, name_r, err);
+	return bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name_r, err);
 }
 
 static int bind_admin(struct server *server, const struct conf *conf, struct err *err)
 {
-	const struct place place = admin_place(conf);
+	const struct endpoint endpoint = admin_endpoint(conf);
 	char name[LISTENER_NAME_SIZE];
 
 	if (str_empty(conf->admin.listen))
 		return 0;
-	if (bind_place(&place, &server->admin_shared.listen_fd, &server->admin_socket, name, err) <
-		0)
+	if (bind_endpoint(&endpoint, &server->admin_shared.listen_fd, &server->admin_socket, name,
+		    err) < 0)
 		return -1;
 	if (*conf->admin.url && str_empty(conf->http.trusted_proxies))
 		log_warn(server->log, "proxy_not_trusted", "setting", "http.trusted_proxies",
@@ -428,7 +428,7 @@ static void remove_socket(struct socket **socket)
 
 /* A listener on a Unix-domain socket, and the threads that accept from it. */
 struct door {
-	struct place place;
+	struct endpoint endpoint;
 	struct socket **socket;
 	int *listen_fd;
 	int first, end; /* of the threads */
@@ -443,7 +443,7 @@ static int move_socket(struct server *server, const struct door *door, struct er
 	int fd = -1;
 
 	socket_free(TAKE_PTR(*socket));
-	if (bind_place(&door->place, &fd, socket, name, err) < 0) {
+	if (bind_endpoint(&door->endpoint, &fd, socket, name, err) < 0) {
 		if (fd >= 0) {
 			remove_socket(socket);
 			close(fd);
@@ -455,7 +455,8 @@ static int move_socket(struct server *server, const struct door *door, struct er
 		worker_thread_listen(server->workers[i], fd);
 	close(*door->listen_fd);
 	*door->listen_fd = fd;
-	log_warn(server->log, "socket_made_anew", "setting", door->place.setting, "socket", name);
+	log_warn(
+		server->log, "socket_made_anew", "setting", door->endpoint.setting, "socket", name);
 	return 0;
 }
 
@@ -468,7 +469,8 @@ static void watch_socket(struct server *server, const struct door *door)
 	struct err err = ERR_INIT;
 	bool failed;
 
-	if (!str_starts(door->place.address, LISTENER_UNIX) || (socket && socket_is_named(socket)))
+	if (!str_starts(door->endpoint.address, LISTENER_UNIX) ||
+		(socket && socket_is_named(socket)))
 		return;
 	failed = move_socket(server, door, &err) < 0;
 	if (failed && !*door->lost)
@@ -478,9 +480,9 @@ static void watch_socket(struct server *server, const struct door *door)
 
 static void watch_sockets(struct server *server)
 {
-	const struct door api = {api_place(server->conf), &server->socket,
+	const struct door api = {api_endpoint(server->conf), &server->socket,
 		&server->shared.listen_fd, 0, server->workers_n, &server->socket_lost};
-	const struct door admin = {admin_place(server->conf), &server->admin_socket,
+	const struct door admin = {admin_endpoint(server->conf), &server->admin_socket,
 		&server->admin_shared.listen_fd, server->workers_n, server->threads_n,
 		&server->admin_socket_lost};
 

@@ -314,13 +314,13 @@ static bool has_too_many(const struct session_message *message, const struct sou
 	       (message->for_ticket && message->traces > SESSION_TRACE_FIELDS);
 }
 
-void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r)
+void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *changes_r)
 {
 	const struct session_message *message = &session->message;
-	struct verdict_facts *verdict = &facts_r->verdict;
+	struct verdict_facts *verdict = &changes_r->verdict;
 	_cleanup_sources_ struct sources sources = {0};
 
-	*facts_r = (struct facts){.err = ERR_INIT};
+	*changes_r = (struct facts){.err = ERR_INIT};
 	verdict->origin = session_origin(session);
 	if (message->for_ticket) {
 		verdict->ticket = TICKET_UNKNOWN; /* until it is found */
@@ -336,7 +336,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 	verdict->too_many_fields = has_too_many(message, &sources);
 	if (verdict->too_many_fields && !message->for_ticket)
 		return;
-	if (read_store(pool, session, &sources, facts_r) < 0)
+	if (read_store(pool, session, &sources, changes_r) < 0)
 		verdict->store_failed = true;
 }
 

@@ -45,7 +45,8 @@ struct facts {
 
 /* Fills the facts of the session's message; cannot fail, because a store that
  * fails is a fact. The caller clears them. */
-void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r);
+void facts_read(
+	struct db_pool *pool, const struct milter_session *session, struct facts *changes_r);
 void facts_clear(struct facts *facts);
 #define _cleanup_facts_ __attribute__((cleanup(facts_clear)))
 

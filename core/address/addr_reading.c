@@ -273,7 +273,7 @@ static void add_guesses(struct strv *texts, const char *value, struct mime_words
 
 static void add_ways(struct strv *texts, const char *value)
 {
-	bool doubtful = mime_words_doubtful(value);
+	bool has_question = mime_words_doubtful(value);
 	unsigned n = strstr(value, "=?") ? JOINED | WIDE | APART : 0;
 
 	for (unsigned way = 0; way <= n; way++) {
@@ -284,7 +284,7 @@ static void add_ways(struct strv *texts, const char *value)
 		};
 
 		add_read(texts, value, &reading);
-		if (doubtful)
+		if (has_question)
 			add_guesses(texts, value, reading);
 	}
 }

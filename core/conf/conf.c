@@ -119,20 +119,20 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 /* Room in struct err for the faults, with the words that follow them. */
 enum { FAULTS_TEXT = ERR_TEXT_MAX - 40 };
 
-struct place {
+struct file_position {
 	const char *path;
 	int line; /* 0: none */
 };
 
 struct loading {
-	struct place at;
+	struct file_position at;
 	FILE *file;
 	char *text; /* getline's */
 	size_t text_size;
 	struct conf *conf;
-	struct place *set_in; /* for each setting: what set it */
-	bool lost;            /* in a section that inih never heard of */
-	struct strv paths;    /* of the folder */
+	struct file_position *set_in; /* for each setting: what set it */
+	bool lost;                    /* in a section that inih never heard of */
+	struct strv paths;            /* of the folder */
 	struct strv faults;
 };
 
@@ -254,7 +254,7 @@ static bool has_odd_comment(const char *value)
 
 static void set(struct loading *loading, const struct setting *setting, const char *value)
 {
-	struct place *set_in = &loading->set_in[setting - settings];
+	struct file_position *set_in = &loading->set_in[setting - settings];
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct err err = ERR_INIT;
 
@@ -315,7 +315,7 @@ static bool parse(struct loading *loading, const char *path)
 	loading->file = fopen(path, "re");
 	if (loading->file == NULL)
 		return false;
-	loading->at = (struct place){.path = path};
+	loading->at = (struct file_position){.path = path};
 	loading->lost = false;
 	stopped_in = ini_parse_stream(on_line_wanted, loading, on_setting, loading);
 	if (ferror(loading->file)) {

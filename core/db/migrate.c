@@ -11,36 +11,36 @@
 #include "core/db/db_private.h"
 
 /* How a database stands to a list of migrations. */
-struct standing {
+struct status {
 	int version;
 	bool strange;  /* it has tables, and they are not ours */
 	char *foreign; /* the first that the list has under another name */
 };
 
 static void note_applied(
-	struct db_stmt *stmt, const struct migrate_list *list, struct standing *standing)
+	struct db_stmt *stmt, const struct migrate_list *list, struct status *status)
 {
 	int version = (int)db_int(stmt, 0);
 
-	standing->version = version;
-	if (standing->foreign == NULL && version >= 1 && version <= list->n &&
+	status->version = version;
+	if (status->foreign == NULL && version >= 1 && version <= list->n &&
 		!str_eq(db_text(stmt, 1), list->items[version - 1].name))
-		standing->foreign = db_copy(stmt, 1);
+		status->foreign = db_copy(stmt, 1);
 }
 
 /* The caller frees what is foreign. */
-static int read_standing(
-	struct db *db, const struct migrate_list *list, struct standing *standing, struct err *err)
+static int read_domain_status(
+	struct db *db, const struct migrate_list *list, struct status *status, struct err *err)
 {
 	static const char sql_applied[] =
 		"SELECT version, name FROM schema_migration ORDER BY version";
 	struct db_stmt *stmt;
 	int result = db_has_table(db, "schema_migration", err);
 
-	*standing = (struct standing){0};
+	*status = (struct status){0};
 	if (result == 0) {
 		result = db_has_table(db, NULL, err);
-		standing->strange = result == 1;
+		status->strange = result == 1;
 		return result < 0 ? -1 : 0;
 	}
 	if (result < 0)
@@ -48,7 +48,7 @@ static int read_standing(
 	if (db_start(db, sql_applied, NULL, &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1)
-		note_applied(stmt, list, standing);
+		note_applied(stmt, list, status);
 	return result;
 }
 
@@ -56,20 +56,20 @@ static int read_standing(
 static int own_version(
 	struct db *db, const struct migrate_list *list, int *version_r, struct err *err)
 {
-	struct standing standing;
-	int result = read_standing(db, list, &standing, err);
+	struct status status;
+	int result = read_domain_status(db, list, &status, err);
 
-	if (result == 0 && standing.strange)
+	if (result == 0 && status.strange)
 		result = err_set(err, ERR_CONFIG,
 			"the database has tables of another program: is it Postern's database?");
-	else if (result == 0 && standing.foreign != NULL)
+	else if (result == 0 && status.foreign != NULL)
 		result = err_set(err, ERR_CONFIG,
 			"the database has the migration %s, which is not one of this program's: is "
 			"it Postern's database?",
-			standing.foreign);
-	free(standing.foreign);
+			status.foreign);
+	free(status.foreign);
 	if (result == 0)
-		*version_r = standing.version;
+		*version_r = status.version;
 	return result;
 }
 

@@ -20,7 +20,7 @@
 #include "core/base/mem.h"
 #include "core/db/db.h"
 #include "core/policy/verdict.h"
-#include "core/store/store_fate.h"
+#include "core/store/delivery_status.h"
 
 enum { METRICS_WRITE_MS = 2 * 1000 };
 
@@ -49,7 +49,7 @@ struct metrics_milter {
 struct metrics_events {
 	struct metrics_process process;
 	struct db_counts store;
-	int64_t facts[FACTS]; /* that were news, from the log or the queue */
+	int64_t events[EVENT_KINDS]; /* that were news, from the log or the queue */
 	int64_t lines;
 	int64_t unreadable;
 	int64_t left;           /* messages of which the milter was not asked */

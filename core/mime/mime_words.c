@@ -261,7 +261,7 @@ static bool is_same_charset(const struct decoder *decoder, const struct word *wo
 	return str_eq_nocase(word->charset, decoder->charset);
 }
 
-/* Gives the word the charset that a guess takes a doubtful one for. */
+/* Gives the word the charset that a guess takes a has_question one for. */
 static void take_for(const struct decoder *decoder, struct word *word)
 {
 	const struct mime_words_reading *reading = decoder->reading;

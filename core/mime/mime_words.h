@@ -28,7 +28,7 @@ struct mime_words_reading {
 	bool apart;          /* a blank divides a word from what stands
 			      * right beside it, and from other words
 			      * unless they are joined */
-	const char *charset; /* of what is doubtful, see below: all words whose
+	const char *charset; /* of what is has_question, see below: all words whose
 			      * charset is; "" Latin-1; NULL their own */
 	bool everywhere;     /* and of text outside of words that is */
 };

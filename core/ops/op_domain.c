@@ -90,7 +90,7 @@ static int check_limit(const struct op *op, const struct domain *domain, struct 
 
 const char *const op_domain_answers[OP_DOMAIN_ANSWERS] = {"learn", "exclusive", "shared"};
 
-int op_domain_doubt(const struct op *op, const char *name, char **question_r, struct err *err)
+int op_domain_question(const struct op *op, const char *name, char **question_r, struct err *err)
 {
 	const char *where = NULL;
 	int found = postconf_has_domain(op->conf->submission.postfix_config, name, &where, err);
@@ -109,13 +109,13 @@ int op_domain_doubt(const struct op *op, const char *name, char **question_r, st
 	return found;
 }
 
-static int check_doubt(const struct op *op, const char *name, struct err *err)
+static int ask_for_confirmation(const struct op *op, const char *name, struct err *err)
 {
 	_cleanup_free_ char *question = NULL;
-	int doubtful = op_domain_doubt(op, name, &question, err);
+	int has_question = op_domain_question(op, name, &question, err);
 
-	if (doubtful <= 0)
-		return doubtful;
+	if (has_question <= 0)
+		return has_question;
 	return err_set(err, ERR_INVALID, "%s Say it %s.", question,
 		op->actor == OP_COMMAND ? "with --policy" : "in `policy`");
 }
@@ -128,7 +128,7 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 	/* A name that is none is refused when it is added. */
 	if (op->company_id || input->policy || addr_domain_normalize(input->name, &name, NULL) < 0)
 		return 0;
-	return check_doubt(op, name, err);
+	return ask_for_confirmation(op, name, err);
 }
 
 static int add(struct op *op, const void *arg, struct err *err)
@@ -201,7 +201,7 @@ static int update_check(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found; /* what is not there is told by the change */
 	if (domain.pending)
-		result = check_doubt(op, domain.name, err);
+		result = ask_for_confirmation(op, domain.name, err);
 	store_domain_clear(&domain);
 	return result;
 }

@@ -35,7 +35,7 @@ extern const struct operation op_domain_remove;
 
 /* Whether nobody but who asks can say the policy of the domain, since it is one of Postfix's own:
  * 1 and why, as a question, in a new string; 0; or -1. Runs programs of Postfix. */
-int op_domain_doubt(const struct op *op, const char *name, char **question_r, struct err *err);
+int op_domain_question(const struct op *op, const char *name, char **question_r, struct err *err);
 /* The answers. */
 enum { OP_DOMAIN_ANSWERS = 3 };
 extern const char *const op_domain_answers[OP_DOMAIN_ANSWERS];

@@ -44,8 +44,8 @@ static int schedule(struct op *op, const void *arg, struct err *err)
 /* What clients do with their own emails is told by these; admins are told of. */
 static int note(struct op *op, struct err *err)
 {
-	return store_audit_note(op->db,
-		&(struct audit_deed){.company_id = op->company_id,
+	return store_audit_add(op->db,
+		&(struct audit_action){.company_id = op->company_id,
 			.action = "email.cancel",
 			.object_id = op->id,
 			.object_name = op->id,

@@ -224,8 +224,8 @@ static int note(struct op *op, const struct meant *meant, struct err *err)
 					 : meant->owner;
 
 	json_decref(after);
-	return store_audit_note(op->db,
-		&(struct audit_deed){.company_id = meant->owner,
+	return store_audit_add(op->db,
+		&(struct audit_action){.company_id = meant->owner,
 			.action = "outbox.cancel",
 			.object_id = id,
 			.object_name = meant->name,

@@ -7,9 +7,9 @@
 
 #include "core/base/str.h"
 
-static bool own(enum domain_standing standing)
+static bool own(enum domain_status status)
 {
-	return standing == DOMAIN_INACTIVE || standing == DOMAIN_ACTIVE;
+	return status == DOMAIN_INACTIVE || status == DOMAIN_ACTIVE;
 }
 
 /* Domains are compared in the one form in which they are stored: A-labels,
@@ -21,13 +21,13 @@ static bool restricted(const struct send_facts *facts)
 
 enum send_decision send_rules_check(const struct send_facts *facts)
 {
-	if (!own(facts->standing))
+	if (!own(facts->status))
 		return RULES_NOT_OWN;
 	if (!facts->key_may_send)
 		return RULES_NO_SCOPE;
 	if (restricted(facts))
 		return RULES_KEY_RESTRICTED;
-	if (facts->standing != DOMAIN_ACTIVE)
+	if (facts->status != DOMAIN_ACTIVE)
 		return RULES_INACTIVE;
 	return RULES_ALLOWED;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* How the domain of the header From stands to the company of the key. */
-enum domain_standing {
+enum domain_status {
 	DOMAIN_NOT_OWN,  /* the company has none of the name */
 	DOMAIN_INACTIVE, /* or only asked for */
 	DOMAIN_ACTIVE,
@@ -17,7 +17,7 @@ struct send_facts {
 	bool key_may_send;      /* the scope sending */
 	const char *key_domain; /* restricted to it; NULL: to none */
 	const char *from_domain;
-	enum domain_standing standing;
+	enum domain_status status;
 };
 
 enum send_decision {

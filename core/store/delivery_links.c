@@ -25,7 +25,7 @@ bool delivery_may_lead_to(const struct delivery *delivery, const char *queue_id,
 {
 	int64_t begin_us = delivery->began_us, end_us = delivery->changed_us;
 
-	if (delivery->state != FATE_DELIVERED && delivery->state != FATE_HANDED_ON)
+	if (delivery->state != DELIVERY_DELIVERED && delivery->state != DELIVERY_HANDED_ON)
 		return false;
 	switch (delivery->via) {
 	case VIA_FILTER:

@@ -22,7 +22,7 @@
  * for all whose message it is and who have no delivery of their own there, once
  * that message has left the queue, and is unknown rather than delivered.
  *
- * What a node becomes is what is worst of its edges (fate_is_worse() has the
+ * What a node becomes is what is worst of its edges (delivery_status_is_worse() has the
  * order); without any, what its state says. Of the states, rules[] has which
  * are replaced in this way. A recipient is `queued` and so replaced.
  *
@@ -43,18 +43,18 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-#define NOTHING FATES /* no fate */
+#define NOTHING DELIVERY_STATUSES /* no state */
 
 /* Which states are replaced; the others are ends. */
 static const struct {
-	bool carried;      /* by what the message that carries it on came to */
-	bool ended;        /* else by the end of its own message, if that has one */
-	enum fate waiting; /* while the message that carries it on says nothing of it */
-} rules[FATES] = {
-	[FATE_QUEUED] = {true, true, FATE_QUEUED},
-	[FATE_DEFERRED] = {true, true, FATE_DEFERRED},
-	[FATE_HANDED_ON] = {true, false, FATE_HANDED_ON},
-	[FATE_DELIVERED] = {true, false, FATE_HANDED_ON},
+	bool carried;                 /* by what the message that carries it on came to */
+	bool ended;                   /* else by the end of its own message, if that has one */
+	enum delivery_status waiting; /* while the message that carries it on says nothing of it */
+} rules[DELIVERY_STATUSES] = {
+	[DELIVERY_QUEUED] = {true, true, DELIVERY_QUEUED},
+	[DELIVERY_DEFERRED] = {true, true, DELIVERY_DEFERRED},
+	[DELIVERY_HANDED_ON] = {true, false, DELIVERY_HANDED_ON},
+	[DELIVERY_DELIVERED] = {true, false, DELIVERY_HANDED_ON},
 };
 
 struct delivery_tree *delivery_tree_new(const struct recipients *recipients)
@@ -236,49 +236,49 @@ size_t delivery_tree_count(const struct delivery_tree *tree)
  * What becomes of a node.
  */
 
-static bool decides(const struct delivery_status *one, const struct delivery_status *than)
+static bool decides(const struct recipient_status *one, const struct recipient_status *than)
 {
-	if (than->fate == NOTHING || one->fate != than->fate)
-		return than->fate == NOTHING || fate_is_worse(one->fate, than->fate);
+	if (than->state == NOTHING || one->state != than->state)
+		return than->state == NOTHING || delivery_status_is_worse(one->state, than->state);
 	return one->delivery &&
 	       (than->delivery == NULL || one->delivery->changed_us > than->delivery->changed_us);
 }
 
-static void add_worst(struct delivery_status *worst, const struct delivery_status *one)
+static void add_worst(struct recipient_status *worst, const struct recipient_status *one)
 {
-	if (one->fate != NOTHING && decides(one, worst))
+	if (one->state != NOTHING && decides(one, worst))
 		*worst = *one;
 }
 
-static struct delivery_status evaluate(struct delivery_tree *tree, size_t node);
+static struct recipient_status evaluate(struct delivery_tree *tree, size_t node);
 
-static struct delivery_status status_of_end(const struct queue_message *message)
+static struct recipient_status status_of_end(const struct queue_message *message)
 {
-	return (struct delivery_status){message->ended, NULL, message->ended_us};
+	return (struct recipient_status){message->ended, NULL, message->ended_us};
 }
 
 /* What is said of the message as a whole counts for a node that is known to be
  * in it and has no delivery of its own; so do shared deliveries, once it has
  * left the queue. */
-static struct delivery_status evaluate_message(
-	struct delivery_tree *tree, size_t node, const struct edge *carrier, enum fate waiting)
+static struct recipient_status evaluate_message(struct delivery_tree *tree, size_t node,
+	const struct edge *carrier, enum delivery_status waiting)
 {
 	const struct queue_message *message = &tree->messages[carrier->to];
 	const struct message *computed = &tree->computed[carrier->to];
-	struct delivery_status worst = {.fate = NOTHING};
+	struct recipient_status worst = {.state = NOTHING};
 
 	if (carrier->certain && message->has_end)
 		return status_of_end(message);
 	if (message->closed_us == 0)
-		return (struct delivery_status){.fate = waiting};
+		return (struct recipient_status){.state = waiting};
 	if (!carrier->certain && computed->is_named)
 		return worst;
 	for (size_t i = 0; i < computed->shared_n; i++) {
-		struct delivery_status one = evaluate(
+		struct recipient_status one = evaluate(
 			tree, tree->recipients->n + computed->shared[i]);
 
-		if (one.fate == FATE_DELIVERED || one.fate == FATE_COMPLAINED)
-			one.fate = FATE_UNKNOWN;
+		if (one.state == DELIVERY_DELIVERED || one.state == DELIVERY_COMPLAINED)
+			one.state = DELIVERY_UNKNOWN;
 		tree->nodes[node].is_shared = true;
 		add_worst(&worst, &one);
 	}
@@ -301,17 +301,17 @@ static bool has_untold(const struct delivery_tree *tree, size_t delivery)
 
 /* The worst of what the node became in other messages; NOTHING: it became
  * nothing there that is known. */
-static struct delivery_status evaluate_carried(
-	struct delivery_tree *tree, size_t node, enum fate waiting)
+static struct recipient_status evaluate_carried(
+	struct delivery_tree *tree, size_t node, enum delivery_status waiting)
 {
 	const struct edges *became = &tree->became, *carriers = &tree->carriers;
-	struct delivery_status worst = {.fate = NOTHING}, one;
+	struct recipient_status worst = {.state = NOTHING}, one;
 
 	for (size_t i = became->first[node]; i < became->first[node + 1]; i++) {
 		one = evaluate(tree, tree->recipients->n + became->items[i].to);
 		add_worst(&worst, &one);
 		if (has_untold(tree, became->items[i].to))
-			add_worst(&worst, &(struct delivery_status){.fate = waiting});
+			add_worst(&worst, &(struct recipient_status){.state = waiting});
 	}
 	for (size_t i = carriers->first[node];
 		!has_edge(became, node) && i < carriers->first[node + 1]; i++) {
@@ -321,23 +321,23 @@ static struct delivery_status evaluate_carried(
 	return worst;
 }
 
-static struct delivery_status evaluate_delivery(struct delivery_tree *tree, size_t i)
+static struct recipient_status evaluate_delivery(struct delivery_tree *tree, size_t i)
 {
 	const struct delivery *one = &tree->deliveries[i];
 	size_t node = tree->recipients->n + i, message = tree->message_of[i];
-	struct delivery_status own = {one->state, one, 0}, other = {.fate = NOTHING};
+	struct recipient_status own = {one->state, one, 0}, other = {.state = NOTHING};
 
 	if (rules[one->state].carried)
 		other = evaluate_carried(tree, node, rules[one->state].waiting);
-	if (other.fate == NOTHING && rules[one->state].ended && message != NONE &&
+	if (other.state == NOTHING && rules[one->state].ended && message != NONE &&
 		tree->messages[message].has_end)
 		other = status_of_end(&tree->messages[message]);
 	/* It was delivered to a program that has not given it back, but a
 	 * message of which it may have been so is another's. */
-	if (other.fate == NOTHING && one->state == FATE_DELIVERED &&
+	if (other.state == NOTHING && one->state == DELIVERY_DELIVERED &&
 		has_edge(&tree->carriers, node))
-		own.fate = FATE_HANDED_ON;
-	if (other.fate == NOTHING)
+		own.state = DELIVERY_HANDED_ON;
+	if (other.state == NOTHING)
 		return own;
 	if (other.delivery == NULL)
 		other.delivery = one;
@@ -345,26 +345,26 @@ static struct delivery_status evaluate_delivery(struct delivery_tree *tree, size
 }
 
 /* What was told of it as a whole, too. */
-static struct delivery_status evaluate_recipient(struct delivery_tree *tree, size_t i)
+static struct recipient_status evaluate_recipient(struct delivery_tree *tree, size_t i)
 {
-	struct delivery_status worst = evaluate_carried(tree, i, FATE_QUEUED);
+	struct recipient_status worst = evaluate_carried(tree, i, DELIVERY_QUEUED);
 	const struct delivery *whole = delivery_tree_whole(
 		tree, tree->recipients->items[i].address);
 
-	if (worst.fate == NOTHING)
-		worst.fate = FATE_QUEUED;
-	if (whole == NULL || whole->state == FATE_QUEUED)
+	if (worst.state == NOTHING)
+		worst.state = DELIVERY_QUEUED;
+	if (whole == NULL || whole->state == DELIVERY_QUEUED)
 		return worst;
-	if (whole->state == FATE_UNKNOWN
-			? fate_is_open(worst.fate)
-			: (worst.fate == FATE_QUEUED || worst.fate == FATE_HANDED_ON ||
-				  (whole->state != FATE_DEFERRED &&
-					  fate_is_worse(whole->state, worst.fate))))
-		worst = (struct delivery_status){whole->state, whole, 0};
+	if (whole->state == DELIVERY_UNKNOWN
+			? delivery_is_open(worst.state)
+			: (worst.state == DELIVERY_QUEUED || worst.state == DELIVERY_HANDED_ON ||
+				  (whole->state != DELIVERY_DEFERRED &&
+					  delivery_status_is_worse(whole->state, worst.state))))
+		worst = (struct recipient_status){whole->state, whole, 0};
 	return worst;
 }
 
-static struct delivery_status evaluate_now(struct delivery_tree *tree, size_t node)
+static struct recipient_status evaluate_now(struct delivery_tree *tree, size_t node)
 {
 	size_t recipients = tree->recipients->n;
 
@@ -372,13 +372,13 @@ static struct delivery_status evaluate_now(struct delivery_tree *tree, size_t no
 				 : evaluate_delivery(tree, node - recipients);
 }
 
-static struct delivery_status evaluate(struct delivery_tree *tree, size_t node)
+static struct recipient_status evaluate(struct delivery_tree *tree, size_t node)
 {
 	struct node *one = &tree->nodes[node];
 
 	if (one->work == IN_WORK) {
 		tree->has_circle = true;
-		return (struct delivery_status){.fate = FATE_HANDED_ON};
+		return (struct recipient_status){.state = DELIVERY_HANDED_ON};
 	}
 	if (one->work == UNSEEN) {
 		one->work = IN_WORK;
@@ -397,13 +397,13 @@ static void evaluate_circles(struct delivery_tree *tree, size_t nodes)
 	bool changed = true;
 
 	for (size_t i = 0; i < nodes; i++)
-		tree->nodes[i].status = (struct delivery_status){.fate = FATE_HANDED_ON};
+		tree->nodes[i].status = (struct recipient_status){.state = DELIVERY_HANDED_ON};
 	for (size_t left = 2 * nodes; changed && left > 0; left--) {
 		changed = false;
 		for (size_t i = 0; i < nodes; i++) {
-			struct delivery_status fresh = evaluate_now(tree, i);
+			struct recipient_status fresh = evaluate_now(tree, i);
 
-			changed |= fresh.fate != tree->nodes[i].status.fate ||
+			changed |= fresh.state != tree->nodes[i].status.state ||
 				   fresh.delivery != tree->nodes[i].status.delivery;
 			tree->nodes[i].status = fresh;
 		}
@@ -426,7 +426,7 @@ void delivery_tree_compute(struct delivery_tree *tree)
  * What was computed.
  */
 
-const struct delivery_status *delivery_tree_status(
+const struct recipient_status *delivery_tree_status(
 	const struct delivery_tree *tree, size_t recipient)
 {
 	return &tree->nodes[recipient].status;
@@ -434,10 +434,10 @@ const struct delivery_status *delivery_tree_status(
 
 bool delivery_tree_is_handed_on(const struct delivery_tree *tree, size_t i)
 {
-	enum fate state = tree->deliveries[i].state;
+	enum delivery_status state = tree->deliveries[i].state;
 
-	return state == FATE_HANDED_ON ||
-	       (state == FATE_DELIVERED && has_edge(&tree->carriers, tree->recipients->n + i));
+	return state == DELIVERY_HANDED_ON ||
+	       (state == DELIVERY_DELIVERED && has_edge(&tree->carriers, tree->recipients->n + i));
 }
 
 void delivery_tree_sharers(const struct delivery_tree *tree, size_t i, bool *sharers)

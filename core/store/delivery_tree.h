@@ -5,9 +5,9 @@
  * handed on within this host, to an alias or a content filter, is replaced by
  * the deliveries of the queue message that carries it on. The delivery status of
  * a recipient is computed from its tree, and is the worst of its ends,
- * whatever order the lines came in. store_fate has the tables.
+ * whatever order the lines came in. delivery_status has the tables.
  *
- * The tree is pure: store_fact fills it, and stores what changed.
+ * The tree is pure: delivery_writer fills it, and stores what changed.
  */
 #ifndef POSTERN_STORE_DELIVERY_TREE_H
 #define POSTERN_STORE_DELIVERY_TREE_H
@@ -29,7 +29,7 @@ struct delivery {
 	int64_t since_us;
 	char *address; /* as the log writes it */
 	char *orig_to; /* before aliases; "" for none */
-	enum fate state;
+	enum delivery_status state;
 	enum delivery_via via;
 	char *child;      /* the queue id that the hop gave it; NULL */
 	int64_t began_us; /* the last attempt */
@@ -47,8 +47,8 @@ struct delivery {
 #define DELIVERY_PROGRAM_US INT64_C(60000000)
 
 /* What was computed for a recipient. */
-struct delivery_status {
-	enum fate fate;
+struct recipient_status {
+	enum delivery_status state;
 	const struct delivery *delivery; /* which decides; NULL: none is known */
 	int64_t ended_us;                /* when its message ended, if that decides; or 0 */
 };
@@ -87,7 +87,7 @@ bool delivery_may_lead_to(const struct delivery *delivery, const char *queue_id,
 
 /* Computes all; what follows is of the last time. */
 void delivery_tree_compute(struct delivery_tree *tree);
-const struct delivery_status *delivery_tree_status(
+const struct recipient_status *delivery_tree_status(
 	const struct delivery_tree *tree, size_t recipient);
 /* Whether another queue message carries the delivery on. */
 bool delivery_tree_is_handed_on(const struct delivery_tree *tree, size_t i);

@@ -41,7 +41,7 @@ struct edges {
 };
 
 struct node {
-	struct delivery_status status;
+	struct recipient_status status;
 	enum { UNSEEN, IN_WORK, DONE } work;
 	bool is_shared; /* a shared delivery decides */
 };
@@ -78,7 +78,7 @@ static inline bool has_edge(const struct edges *edges, size_t node)
 
 static inline bool is_open(const struct delivery *delivery)
 {
-	return delivery->state == FATE_QUEUED || delivery->state == FATE_DEFERRED;
+	return delivery->state == DELIVERY_QUEUED || delivery->state == DELIVERY_DEFERRED;
 }
 
 #endif

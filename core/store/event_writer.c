@@ -18,7 +18,7 @@ struct hour_count {
 	const char *company_id;
 	const char *domain;
 	int64_t hour_us;
-	enum fact fact;
+	enum event_kind kind;
 	int64_t count;
 };
 
@@ -32,7 +32,7 @@ struct event_writer {
 	bool added;
 };
 
-void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
+void event_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	uint8_t hash[SECRET_HASH_LEN];
@@ -46,7 +46,7 @@ void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, siz
 	memcpy(key_r, hash, EVENT_KEY_LEN);
 }
 
-void fact_key_of_one(
+void event_key_of_one(
 	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i)
 {
 	memcpy(key_r, key, EVENT_KEY_LEN);
@@ -108,7 +108,7 @@ static int write_last(struct event_writer *writer, struct err *err)
 }
 
 static int insert_event(struct event_writer *writer, const struct event_owner *owner,
-	const struct fact_report *report, struct err *err)
+	const struct event_report *report, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO event (seq, key, email, n, domain, kind, attempt, occurred_us,"
@@ -132,7 +132,7 @@ static int insert_event(struct event_writer *writer, const struct event_owner *o
 			DB_BLOB("$key", report->key, EVENT_KEY_LEN),
 			DB_INT("$email", report->email), DB_INT("$n", report->n),
 			DB_TEXT("$domain", owner->domain),
-			DB_TEXT("$kind", fact_name(report->fact)),
+			DB_TEXT("$kind", event_kind_name(report->kind)),
 			DB_INT("$attempt", owner->attempt),
 			DB_INT("$occurred", report->occurred_us),
 			DB_INT("$recorded", writer->recorded_us), DB_TEXT("$address", address),
@@ -145,13 +145,13 @@ static int insert_event(struct event_writer *writer, const struct event_owner *o
 }
 
 static void count(struct event_writer *writer, const struct event_owner *owner,
-	const struct fact_report *report)
+	const struct event_report *report)
 {
 	int64_t hour_us = report->occurred_us - report->occurred_us % HOUR_US;
 	struct hour_count *counts = writer->counts;
 
 	for (size_t i = 0; i < writer->counts_n; i++)
-		if (counts[i].fact == report->fact && counts[i].hour_us == hour_us &&
+		if (counts[i].kind == report->kind && counts[i].hour_us == hour_us &&
 			str_eq(counts[i].domain, owner->domain) &&
 			str_eq(counts[i].company_id, owner->company_id)) {
 			counts[i].count++;
@@ -159,7 +159,7 @@ static void count(struct event_writer *writer, const struct event_owner *owner,
 		}
 	writer->counts = mem_append(counts, writer->counts_n, sizeof(*writer->counts));
 	writer->counts[writer->counts_n++] = (struct hour_count){
-		owner->company_id, owner->domain, hour_us, report->fact, 1};
+		owner->company_id, owner->domain, hour_us, report->kind, 1};
 }
 
 static int write_count(struct db *db, const struct hour_count *count, struct err *err)
@@ -172,13 +172,14 @@ static int write_count(struct db *db, const struct hour_count *count, struct err
 
 	return db_change(db, sql_count,
 		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),
-			DB_TEXT("$domain", count->domain), DB_TEXT("$kind", fact_name(count->fact)),
+			DB_TEXT("$domain", count->domain),
+			DB_TEXT("$kind", event_kind_name(count->kind)),
 			DB_INT("$count", count->count)),
 		err);
 }
 
 int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
-	const struct fact_report *report, struct err *err)
+	const struct event_report *report, struct err *err)
 {
 	int added = insert_event(writer, owner, report, err);
 

@@ -10,12 +10,12 @@
 #include "core/db/db.h"
 #include "core/store/store_event.h"
 
-/* A fact, from whoever tells of it. Texts may be NULL. */
-struct fact_report {
+/* What somebody reports of an email. Texts may be NULL. */
+struct event_report {
 	uint8_t key[EVENT_KEY_LEN];
 	int64_t email;
 	int64_t n; /* of the recipient; not of a delivery */
-	enum fact fact;
+	enum event_kind kind;
 	int64_t occurred_us;
 	int64_t now_us;
 	const char *address; /* where it went, if not to the recipient's own */
@@ -24,10 +24,10 @@ struct fact_report {
 	const char *text;
 	const char *source; /* log, queue, dsn, report */
 };
-/* The key of a fact: a hash of all that tells it from others. NULL is skipped. */
-void fact_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n);
-/* That of the i-th recipient, of a fact that is of several. */
-void fact_key_of_one(
+/* The key of an event: a hash of all that tells it from others. NULL is skipped. */
+void event_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n);
+/* That of the i-th recipient, of an event that is of several. */
+void event_key_of_one(
 	uint8_t key_r[static EVENT_KEY_LEN], const uint8_t key[static EVENT_KEY_LEN], size_t i);
 
 /* Whose event it is. The first two live until the flush or reset. */
@@ -38,12 +38,12 @@ struct event_owner {
 	int64_t attempt;
 };
 
-/* All below is for one transaction on db; see struct fact_writer. */
+/* All below is for one transaction on db; see struct delivery_writer. */
 struct event_writer *event_writer_new(struct db *db);
 void event_writer_free(struct event_writer *writer);
-/* How many rows it added: 0 for a fact that is known; -1. */
+/* How many rows it added: 0 for an event that is known; -1. */
 int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
-	const struct fact_report *report, struct err *err);
+	const struct event_report *report, struct err *err);
 /* Before the commit: writes the counts, and what the next event has to be above. */
 int event_writer_flush(struct event_writer *writer, struct err *err);
 void event_writer_reset(struct event_writer *writer);

@@ -511,7 +511,7 @@ int row_page_created(struct db *db, const struct row_pager *pager, const struct 
 	int found;
 
 	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
-	found = cursor ? row_number(db, pager->place, all, &created_us, err) : 1;
+	found = cursor ? row_number(db, pager->cursor, all, &created_us, err) : 1;
 	if (found != 1)
 		return found;
 	all[n + 1] = (struct db_param)DB_INT("$created", created_us);
@@ -535,7 +535,7 @@ int row_page_named(struct db *db, const struct row_named_pager *pager,
 	assert(!page_backwards(page));
 	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
 	if (cursor) {
-		if (db_start(db, pager->place, all, &stmt, err) != 0)
+		if (db_start(db, pager->cursor, all, &stmt, err) != 0)
 			return -1;
 		found = db_step(stmt, err);
 		if (found != 1)

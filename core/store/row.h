@@ -167,15 +167,15 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
  * params and `$id`: 1, 0 when the page refers to an item that the list does not
  * have, -1. */
 struct row_pager {
-	const char *place; /* created_us of the item `$id`, if the list has it */
-	const char *older; /* from (`$created`, `$id`) on, newest first */
-	const char *newer; /* from there on, oldest first */
+	const char *cursor; /* created_us of the item `$id`, if the list has it */
+	const char *older;  /* from (`$created`, `$id`) on, newest first */
+	const char *newer;  /* from there on, oldest first */
 };
 int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
 	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
 /* The same for a list in the order of (name, id), which has no pages `before`. */
 struct row_named_pager {
-	const char *place;  /* the name of the item `$id`, if the list has it */
+	const char *cursor; /* the name of the item `$id`, if the list has it */
 	const char *behind; /* from (`$name`, `$id`) on */
 };
 #define ROW_NAMED_PAGER(select, table, name, condition)                                            \

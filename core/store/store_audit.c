@@ -54,7 +54,8 @@ static const char *column_of(const struct row_type *type, const void *item, cons
 }
 
 /* Of two states of an object at least one is there. */
-static int insert(struct db *db, const struct audit_deed *deed, const char *before, struct err *err)
+static int insert(
+	struct db *db, const struct audit_action *action, const char *before, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, operator,"
@@ -72,17 +73,18 @@ static int insert(struct db *db, const struct audit_deed *deed, const char *befo
 			DB_TEXT("$actor", actor->kind), DB_TEXT("$actor_id", actor->id),
 			DB_TEXT("$actor_name", actor->name), DB_TEXT("$origin", actor->origin),
 			DB_INT("$operator", actor->is_operator),
-			DB_TEXT("$company_id", deed->company_id), DB_TEXT("$action", deed->action),
-			DB_TEXT("$object_id", deed->object_id),
-			DB_TEXT("$object_name", deed->object_name), DB_TEXT("$before", before),
-			DB_TEXT("$after", deed->after)),
+			DB_TEXT("$company_id", action->company_id),
+			DB_TEXT("$action", action->action),
+			DB_TEXT("$object_id", action->object_id),
+			DB_TEXT("$object_name", action->object_name), DB_TEXT("$before", before),
+			DB_TEXT("$after", action->after)),
 		err);
 	return written < 0 ? -1 : 0;
 }
 
-int store_audit_note(struct db *db, const struct audit_deed *deed, struct err *err)
+int store_audit_add(struct db *db, const struct audit_action *action, struct err *err)
 {
-	return insert(db, deed, NULL, err);
+	return insert(db, action, NULL, err);
 }
 
 static int write_entry(struct db *db, const struct audit_change *change, const char *before,
@@ -91,7 +93,7 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 	const char *id = column_of(change->type, item, "id");
 	const char *company = column_of(change->type, item, "company_id");
 	const char *name = column_of(change->type, item, change->name);
-	struct audit_deed deed = {
+	struct audit_action action = {
 		.company_id = str_empty(company) ? NULL : company,
 		.action = change->action,
 		.object_id = id,
@@ -100,8 +102,8 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 	};
 
 	if (str_starts(change->action, "company."))
-		deed.company_id = id;
-	return insert(db, &deed, before, err);
+		action.company_id = id;
+	return insert(db, &action, before, err);
 }
 
 /* The object that is there, which the caller clears, and its columns: 1, 0 when
@@ -189,15 +191,15 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
 }
 
 /* The place of the cursor: 1, 0 when it is none of the scope, -1. */
-static int find_place(struct db *db, const struct audit_scope *scope, const char *id,
+static int find_cursor(struct db *db, const struct audit_scope *scope, const char *id,
 	int64_t *seq_r, struct err *err)
 {
-	static const char sql_place[] =
+	static const char sql_cursor[] =
 		"SELECT seq"
 		" FROM audit"
 		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
 
-	return row_number(db, sql_place,
+	return row_number(db, sql_cursor,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", scope->company_id)), seq_r, err);
 }
 
@@ -206,7 +208,7 @@ static int find_place(struct db *db, const struct audit_scope *scope, const char
  * those of others neither cost its time nor are told by it. */
 enum walk { WALK_ALL, WALK_COMPANY, WALK_OBJECT, WALKS };
 
-/* The entries strictly between two places, from which a page is selected. */
+/* The entries strictly between two cursors, from which a page is selected. */
 struct span_of {
 	int64_t low;
 	int64_t high;
@@ -332,7 +334,7 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	enum walk walk = scope->object ? WALK_OBJECT : WALK_ALL;
 	const char *cursor = page_cursor(page);
 	struct rows rows;
-	int found = cursor ? find_place(db, scope, cursor, backwards ? &span.low : &span.high, err)
+	int found = cursor ? find_cursor(db, scope, cursor, backwards ? &span.low : &span.high, err)
 			   : 1;
 
 	if (scope->company_id)

@@ -57,14 +57,14 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 
 /* Writes down what somebody did that changes no object: after is a JSON object
  * that tells more. 0 or -1. */
-struct audit_deed {
+struct audit_action {
 	const char *company_id; /* NULL: of no company */
 	const char *action;
 	const char *object_id;
 	const char *object_name;
 	const char *after;
 };
-int store_audit_note(struct db *db, const struct audit_deed *deed, struct err *err);
+int store_audit_add(struct db *db, const struct audit_action *action, struct err *err);
 
 /* For the files of the store. */
 

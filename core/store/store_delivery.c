@@ -18,7 +18,7 @@ static const struct row_field delivery_fields[] = {
 	ROW_FIELD(delivery, since_us, ROW_INT64),
 	ROW_FIELD(delivery, address, ROW_TEXT),
 	ROW_FIELD(delivery, orig_to, ROW_TEXT),
-	ROW_WORD(delivery, state, ROW_ENUM, "state", &fate_words),
+	ROW_WORD(delivery, state, ROW_ENUM, "state", &delivery_status_words),
 	ROW_WORD(delivery, via, ROW_ENUM, "via", &via_words),
 	ROW_FIELD(delivery, child, ROW_TEXT),
 	ROW_FIELD(delivery, began_us, ROW_INT64),

@@ -185,7 +185,7 @@ static int reset_recipients(struct db *db, const char *id, struct err *err)
 		"DELETE FROM delivery"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
 	static const char sql_messages[] =
-		"DELETE FROM hop"
+		"DELETE FROM queue_message"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
 	static const char *const statements[] = {sql_reset, sql_deliveries, sql_messages};
 

@@ -158,7 +158,7 @@ int store_email_named(struct db *db, const struct email_scope *scope, const char
 		NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "1", "");
 	static const char sql_queue_id[] = NAMED("email e",
 		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
-		" UNION ALL SELECT email FROM hop WHERE queue_id = $name)",
+		" UNION ALL SELECT email FROM queue_message WHERE queue_id = $name)",
 		NEWEST);
 #undef CHOSEN
 #undef NEWEST

@@ -21,7 +21,7 @@ static const struct row_field recipient_fields[] = {
 	ROW_FIELD(recipient, address, ROW_TEXT),
 	ROW_FIELD(recipient, mailbox, ROW_TEXT),
 	ROW_FIELD(recipient, enveloped, ROW_BOOL),
-	ROW_WORD(recipient, fate, ROW_ENUM, "fate", &fate_words),
+	ROW_WORD(recipient, status, ROW_ENUM, "status", &delivery_status_words),
 	ROW_FIELD(recipient, attempts, ROW_INT64),
 	ROW_FIELD(recipient, changed_us, ROW_INT64),
 	ROW_FIELD(recipient, relay, ROW_TEXT),
@@ -82,7 +82,7 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 {
 	static const char sql_read[] =
 		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
-		" coalesce(state, 'queued') AS fate, attempts, changed_us, relay, dsn, text"
+		" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
 		" FROM email_recipient"
 		" WHERE email = $email AND (state IS NOT NULL OR NOT $enveloped)"
 		" ORDER BY n";

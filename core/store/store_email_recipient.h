@@ -11,7 +11,7 @@
 
 #include "core/base/strv.h"
 #include "core/db/db.h"
-#include "core/store/store_fate.h"
+#include "core/store/delivery_status.h"
 
 enum recipient_kind { RECIPIENT_TO, RECIPIENT_CC, RECIPIENT_BCC, RECIPIENT_KINDS };
 
@@ -25,8 +25,8 @@ struct recipient {
 	bool enveloped;  /* false: only a header field names it, or an earlier
 			  * row has the address */
 	unsigned folded; /* a hash of the address in any letter case; not kept */
-	/* What became of it, for those in the envelope; see store_fact.h. */
-	enum fate fate;
+	/* What became of it, for those in the envelope; see delivery_writer.h. */
+	enum delivery_status status;
 	int64_t attempts;
 	int64_t changed_us; /* 0: never */
 	char *relay;        /* who said the text; NULL for nobody */

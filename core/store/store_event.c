@@ -38,7 +38,7 @@ static const struct row_field message_fields[] = {
 	ROW_WORD(queue_message, how, ROW_ENUM, "how", &how_words),
 	ROW_FIELD(queue_message, closed_us, ROW_INT64),
 	ROW_FIELD(queue_message, has_end, ROW_BOOL),
-	ROW_WORD(queue_message, ended, ROW_ENUM, "ended", &fate_words),
+	ROW_WORD(queue_message, ended, ROW_ENUM, "ended", &delivery_status_words),
 	ROW_FIELD(queue_message, ended_us, ROW_INT64),
 };
 static const struct row_type message_type = ROW_TYPE(queue_message, message_fields);
@@ -79,7 +79,7 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 {
 	static const char sql_message[] =
 		"SELECT " MESSAGE_COLUMNS
-		" FROM hop h"
+		" FROM queue_message h"
 		" WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
 		" ORDER BY h.since_us DESC"
 		" LIMIT 1";
@@ -120,7 +120,7 @@ int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int
 int store_message_add(struct db *db, const struct queue_message *message, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO hop (queue_id, since_us, email, n, parent, how, recipients)"
+		"INSERT INTO queue_message (queue_id, since_us, email, n, parent, how, recipients)"
 		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), $parent, $how,"
 		"   $recipients)"
 		" ON CONFLICT (queue_id, since_us)"
@@ -133,7 +133,7 @@ int store_message_add(struct db *db, const struct queue_message *message, struct
 int store_message_expect(struct db *db, const struct queue_message *message, struct err *err)
 {
 	static const char sql_expect[] =
-		"UPDATE hop"
+		"UPDATE queue_message"
 		" SET recipients = $recipients"
 		" WHERE queue_id = $queue_id AND since_us = $since_us";
 
@@ -144,7 +144,7 @@ int store_message_close(
 	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err)
 {
 	static const char sql_close[] =
-		"UPDATE hop"
+		"UPDATE queue_message"
 		" SET closed_us = $now"
 		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0";
 
@@ -154,16 +154,17 @@ int store_message_close(
 		       : 0;
 }
 
-int store_message_end(struct db *db, const struct queue_message *message, enum fate ended,
-	int64_t time_us, struct err *err)
+int store_message_end(struct db *db, const struct queue_message *message,
+	enum delivery_status ended, int64_t time_us, struct err *err)
 {
 	static const char sql_end[] =
-		"UPDATE hop"
+		"UPDATE queue_message"
 		" SET ended = $word, ended_us = $now"
 		" WHERE queue_id = $queue_id AND since_us = $since_us AND ended IS NULL";
 
 	return row_write(db, sql_end,
-		       DB_PARAMS(DB_INT("$now", time_us), DB_TEXT("$word", fate_name(ended))),
+		       DB_PARAMS(DB_INT("$now", time_us),
+			       DB_TEXT("$word", delivery_status_name(ended))),
 		       &message_type, message, err) < 0
 		       ? -1
 		       : 0;
@@ -310,7 +311,7 @@ int store_messages_of_email(
 	struct db *db, int64_t email, struct queue_messages *list_r, struct err *err)
 {
 	static const char sql_messages[] = "SELECT " MESSAGE_COLUMNS
-					   " FROM hop h"
+					   " FROM queue_message h"
 					   " WHERE h.email = $email"
 					   " ORDER BY h.since_us, h.queue_id";
 
@@ -330,7 +331,7 @@ static const struct row_field event_fields[] = {
 	ROW_FIELD(email_event, n, ROW_INT64),
 	ROW_FIELD(email_event, recipient, ROW_TEXT),
 	ROW_FIELD(email_event, domain, ROW_TEXT),
-	ROW_WORD(email_event, kind, ROW_ENUM, "kind", &fact_words),
+	ROW_WORD(email_event, kind, ROW_ENUM, "kind", &event_kind_words),
 	ROW_FIELD(email_event, attempt, ROW_INT64),
 	ROW_FIELD(email_event, occurred_us, ROW_INT64),
 	ROW_FIELD(email_event, recorded_us, ROW_INT64),
@@ -582,7 +583,7 @@ static int find_few(
 }
 
 int store_event_seq(struct db *db, const struct event_filter *filter,
-	const struct event_place *place, int64_t *seq_r, struct err *err)
+	const struct event_cursor *cursor, int64_t *seq_r, struct err *err)
 {
 #define SAME_TIME(side, order)                                                                     \
 	"SELECT seq"                                                                               \
@@ -602,14 +603,14 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 	int64_t seq = up ? INT64_MAX - 2 : 0;
 	int found = 0;
 
-	if (*place->email_id == '\0') {
+	if (*cursor->email_id == '\0') {
 		*seq_r = 0;
 		return 0;
 	}
-	if (read_key(place->id, key))
+	if (read_key(cursor->id, key))
 		found = row_number(db, sql_event,
 			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN),
-				DB_TEXT("$email", place->email_id),
+				DB_TEXT("$email", cursor->email_id),
 				DB_TEXT("$company", filter->company_id)),
 			seq_r, err);
 	if (found != 0)
@@ -617,7 +618,7 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 	if (row_number(db, sql_near[up],
 		    DB_PARAMS(DB_TEXT("$company", filter->company_id),
 			    DB_TEXT("$domain", filter->domain),
-			    DB_INT("$time", place->recorded_us)),
+			    DB_INT("$time", cursor->recorded_us)),
 		    &seq, err) < 0)
 		return -1;
 	*seq_r = up ? seq - 1 : seq + 1;
@@ -655,9 +656,9 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 	struct rows rows;
 	int few, cut = 0;
 
-	for (unsigned i = 0; i < FACTS; i++)
+	for (unsigned i = 0; i < EVENT_KINDS; i++)
 		if (filter->kinds & (1u << i))
-			buf_printf(&kinds, " %s ", fact_name((enum fact)i));
+			buf_printf(&kinds, " %s ", event_kind_name((enum event_kind)i));
 	if (seq == 0 && !up)
 		seq = INT64_MAX;
 	few = find_few(db, filter, &emails, err);
@@ -967,7 +968,7 @@ int store_log_silence(
 		"   LIMIT $max) s"
 		" WHERE s.last_event = 'sent'"
 		" AND s.state = 'sent'"
-		" AND NOT EXISTS (SELECT 1 FROM hop h WHERE h.email = s.seq)"
+		" AND NOT EXISTS (SELECT 1 FROM queue_message h WHERE h.email = s.seq)"
 		" LIMIT 1";
 	/* Those that the queue no longer had are closed. */
 	static const char sql_lost[] =
@@ -980,7 +981,7 @@ int store_log_silence(
 		" AND e.last_event = 'sent'"
 		" AND e.decided_us >= $from"
 		" AND e.decided_us < $to"
-		" AND NOT EXISTS (SELECT 1 FROM hop h WHERE h.email = e.seq)"
+		" AND NOT EXISTS (SELECT 1 FROM queue_message h WHERE h.email = e.seq)"
 		" ORDER BY v.seq DESC"
 		" LIMIT 1";
 	const struct db_param *params = DB_PARAMS(
@@ -1026,7 +1027,7 @@ static const struct row_field open_fields[] = {
 	ROW_FIELD(open_recipient, email, ROW_INT64),
 	ROW_FIELD(open_recipient, n, ROW_INT64),
 	ROW_FIELD(open_recipient, decided_us, ROW_INT64),
-	ROW_WORD(open_recipient, fate, ROW_ENUM, "state", &fate_words),
+	ROW_WORD(open_recipient, status, ROW_ENUM, "state", &delivery_status_words),
 	ROW_FIELD(open_recipient, queue_id, ROW_TEXT),
 	ROW_FIELD(open_recipient, address, ROW_TEXT),
 	ROW_FIELD(open_recipient, seen, ROW_INT64),
@@ -1039,7 +1040,7 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 	static const char sql_open[] =
 		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id, r.address,"
 		" EXISTS (SELECT 1"
-		"   FROM hop h"
+		"   FROM queue_message h"
 		"   WHERE h.email = e.seq) AS seen"
 		" FROM email e"
 		" CROSS JOIN email_recipient r ON r.email = e.seq"

@@ -2,7 +2,7 @@
  * store_event: what became of emails, recipient by recipient, and the messages
  * in Postfix's queue that carry them.
  *
- * store_fact stores them; here is how they are read, and what is known of the
+ * delivery_writer stores them; here is how they are read, and what is known of the
  * log and the queue. schema/README.md has the tables.
  */
 #ifndef POSTERN_STORE_STORE_EVENT_H
@@ -12,7 +12,7 @@
 #include "core/base/strv.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
-#include "core/store/store_fate.h"
+#include "core/store/delivery_status.h"
 
 enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
 
@@ -37,8 +37,8 @@ struct queue_message {
 	enum message_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
 	bool has_end;
-	enum fate ended; /* with has_end, what became then of all that was still
-			  * to be delivered: expired, removed, discarded */
+	enum delivery_status ended; /* with has_end, what became then of all that was still
+				     * to be delivered: expired, removed, discarded */
 	int64_t ended_us;
 	bool is_new; /* this look-up was the first that found it */
 };
@@ -55,8 +55,8 @@ int store_message_add(struct db *db, const struct queue_message *message, struct
 int store_message_close(
 	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err);
 /* Says what became of all that is still to be delivered. */
-int store_message_end(struct db *db, const struct queue_message *message, enum fate ended,
-	int64_t time_us, struct err *err);
+int store_message_end(struct db *db, const struct queue_message *message,
+	enum delivery_status ended, int64_t time_us, struct err *err);
 /* Says how many addresses it is delivered to. */
 int store_message_expect(struct db *db, const struct queue_message *message, struct err *err);
 /* The emails with this Message-ID that Postfix has had for no longer than a
@@ -101,7 +101,7 @@ struct email_event {
 	int64_t n;
 	char *recipient; /* its address */
 	char *domain;
-	enum fact kind;
+	enum event_kind kind;
 	int64_t attempt; /* 1: the first */
 	int64_t occurred_us;
 	int64_t recorded_us;
@@ -156,7 +156,7 @@ struct event_filter {
 	const char *subjects;    /* a part */
 	const char *tags;        /* see struct email_filter */
 	const char *message_ids; /* without angle brackets */
-	unsigned kinds;          /* of 1 << enum fact; 0: all */
+	unsigned kinds;          /* of 1 << enum event_kind; 0: all */
 	int64_t begin_us;        /* of recorded_us; inclusive */
 	int64_t end_us;          /* likewise; 0: no end */
 	bool ascending;
@@ -168,7 +168,7 @@ struct event_filter {
 enum { EVENT_PAGE_MAX = 5000 };
 /* Where a page begins, as strangers may see it: a seq would tell how many
  * events all companies have had. */
-struct event_place {
+struct event_cursor {
 	char email_id[ID_SIZE]; /* "": at the start */
 	char id[ID_SIZE];
 	int64_t recorded_us;
@@ -177,7 +177,7 @@ struct event_place {
  * given: that of the event; or, where it was removed since, one that leaves out
  * none of those of its time. 0 or -1. */
 int store_event_seq(struct db *db, const struct event_filter *filter,
-	const struct event_place *place, int64_t *seq_r, struct err *err);
+	const struct event_cursor *cursor, int64_t *seq_r, struct err *err);
 int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
 	struct err *err);
 
@@ -185,10 +185,10 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
  * refused. They are counted by the hour, also those that have been removed
  * since. */
 struct event_count {
-	int64_t time_us; /* the begin of the step, in UTC; 0 by domain */
-	char *domain;    /* by domain; else NULL */
-	enum fact kind;  /* or COUNTED_REFUSED */
-	int64_t count;   /* over 0 */
+	int64_t time_us;      /* the begin of the step, in UTC; 0 by domain */
+	char *domain;         /* by domain; else NULL */
+	enum event_kind kind; /* or COUNTED_REFUSED */
+	int64_t count;        /* over 0 */
 };
 struct event_counts {
 	struct event_count *items; /* in the order of time_us, or by domain */
@@ -246,7 +246,7 @@ struct log_state {
 	int64_t mute_us;
 };
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
-/* Whether what the store knows of fates is of now, more or less. */
+/* Whether what the store knows of recipients is of now, more or less. */
 bool log_state_is_current(const struct log_state *state, int64_t now_us);
 /* Whether the log told nothing of an email that Postfix has had since from_us
  * or later, and before to_us, among the newest that are not at their end or of
@@ -267,7 +267,7 @@ struct open_recipient {
 	int64_t email;
 	int64_t n;
 	int64_t decided_us;
-	enum fate fate;
+	enum delivery_status status;
 	char *queue_id; /* the milter's */
 	char *address;
 	int64_t seen; /* 1: the log has told of the message */

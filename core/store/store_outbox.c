@@ -11,7 +11,7 @@
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_backlog.h"
-#include "core/store/store_fact.h"
+#include "core/store/delivery_writer.h"
 #include "core/store/store_pause.h"
 
 enum {
@@ -159,13 +159,13 @@ int store_outbox_schedule(
 }
 
 /* The event of each recipient of an email that was not sent. */
-static int tell(struct db *db, const char *id, enum fact fact, const char *text, int64_t now_us,
-	struct err *err)
+static int tell(struct db *db, const char *id, enum event_kind kind, const char *text,
+	int64_t now_us, struct err *err)
 {
 	static const struct email_scope everything = {0};
-	const char *const parts[] = {fact_name(fact), id};
-	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(db);
-	struct fact_report report = {.fact = fact,
+	const char *const parts[] = {event_kind_name(kind), id};
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(db);
+	struct event_report report = {.kind = kind,
 		.occurred_us = now_us,
 		.now_us = now_us,
 		.text = text,
@@ -173,17 +173,17 @@ static int tell(struct db *db, const char *id, enum fact fact, const char *text,
 	const struct recipients *recipients;
 	uint8_t key[EVENT_KEY_LEN];
 
-	fact_key(key, parts, ARRAY_SIZE(parts));
+	event_key(key, parts, ARRAY_SIZE(parts));
 	if (store_email_seq(db, id, NULL, &everything, &report.email, err) <= 0 ||
-		fact_writer_recipients(writer, report.email, &recipients, err) < 0)
+		delivery_writer_recipients(writer, report.email, &recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++) {
-		fact_key_of_one(report.key, key, i);
+		event_key_of_one(report.key, key, i);
 		report.n = recipients->items[i].n;
-		if (fact_writer_add(writer, &report, err) < 0)
+		if (delivery_writer_add(writer, &report, err) < 0)
 			return -1;
 	}
-	return fact_writer_flush(writer, err);
+	return delivery_writer_flush(writer, err);
 }
 
 int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err)
@@ -211,7 +211,7 @@ int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct er
 		err);
 	if (found <= 0)
 		return found;
-	if (tell(db, id, FACT_CANCELED, refusal, now_us, err) < 0)
+	if (tell(db, id, EVENT_CANCELED, refusal, now_us, err) < 0)
 		return -1;
 	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
 }
@@ -279,7 +279,7 @@ int store_outbox_fail(
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
 			DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
 		err);
-	if (found < 0 || (found > 0 && tell(db, id, FACT_FAILED, reason, now_us, err) < 0))
+	if (found < 0 || (found > 0 && tell(db, id, EVENT_FAILED, reason, now_us, err) < 0))
 		return -1;
 	return store_outbox_remove(db, id, now_us, err);
 }

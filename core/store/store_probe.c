@@ -107,23 +107,23 @@ int store_probe_refused(struct db *db, const char *ticket, const char *refusal, 
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$refusal", refusal)), err);
 }
 
-static const struct row_field news_fields[] = {
-	ROW_FIELD(postfix_news, reloaded_us, ROW_INT64),
-	ROW_FIELD(postfix_news, taken_us, ROW_INT64),
+static const struct row_field notes_fields[] = {
+	ROW_FIELD(postfix_notes, reloaded_us, ROW_INT64),
+	ROW_FIELD(postfix_notes, taken_us, ROW_INT64),
 };
-static const struct row_type news_type = ROW_TYPE(postfix_news, news_fields);
+static const struct row_type notes_type = ROW_TYPE(postfix_notes, notes_fields);
 
-int store_postfix_news_get(struct db *db, struct postfix_news *news_r, struct err *err)
+int store_postfix_notes_get(struct db *db, struct postfix_notes *news_r, struct err *err)
 {
-	static const char sql_get[] = "SELECT reloaded_us, taken_us FROM postfix_news";
+	static const char sql_get[] = "SELECT reloaded_us, taken_us FROM postfix_notes";
 
-	return row_get(db, sql_get, NULL, &news_type, news_r, err);
+	return row_get(db, sql_get, NULL, &notes_type, news_r, err);
 }
 
-int store_postfix_news_set(struct db *db, const struct postfix_news *news, struct err *err)
+int store_postfix_notes_set(struct db *db, const struct postfix_notes *news, struct err *err)
 {
 	static const char sql_set[] =
-		"UPDATE postfix_news"
+		"UPDATE postfix_notes"
 		" SET reloaded_us = $reloaded, taken_us = $taken";
 
 	return db_change(db, sql_set,

@@ -56,11 +56,11 @@ int store_probe_taken(struct db *db, const char *ticket, int64_t now_us, struct 
 int store_probe_refused(struct db *db, const char *ticket, const char *refusal, struct err *err);
 
 /* What the log told of Postfix itself; 0: not yet. */
-struct postfix_news {
+struct postfix_notes {
 	int64_t reloaded_us; /* it was reloaded, or started */
 	int64_t taken_us;    /* the queue manager took a message, whichever */
 };
-int store_postfix_news_get(struct db *db, struct postfix_news *news_r, struct err *err);
-int store_postfix_news_set(struct db *db, const struct postfix_news *news, struct err *err);
+int store_postfix_notes_get(struct db *db, struct postfix_notes *news_r, struct err *err);
+int store_postfix_notes_set(struct db *db, const struct postfix_notes *news, struct err *err);
 
 #endif

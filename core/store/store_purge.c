@@ -120,9 +120,9 @@ static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *e
 		FORGET("event", ITS_NUMBERS),
 		FORGET("delivery",
 			"(address = $to COLLATE NOCASE OR orig_to = $to COLLATE"
-			" NOCASE OR queue_id IN (SELECT queue_id FROM hop"
+			" NOCASE OR queue_id IN (SELECT queue_id FROM queue_message"
 			" WHERE email = $seq AND " ITS_NUMBERS "))"),
-		FORGET("hop", ITS_NUMBERS),
+		FORGET("queue_message", ITS_NUMBERS),
 		FORGET("email_recipient", "+address = $to COLLATE NOCASE"),
 	};
 #undef FORGET
@@ -242,7 +242,7 @@ int store_purge_step(
 
 /* Each removes at most $max rows, the oldest first of all or of a company, from
  * an index that has no others or few. `ended` is how a staged email can have come to
- * its end (fate_last_event()). */
+ * its end (delivery_last_event()). */
 static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
 				 ", ended (word) AS (VALUES (NULL), ('sent'),"
 				 "   ('delivered'), ('complained'), ('failed'), ('bounced')) "

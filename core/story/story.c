@@ -17,37 +17,37 @@ enum {
 	SILENCE_S = 60, /* after which the log should have told something */
 };
 
-/* How a fate is told: of one recipient, with its address before, and of several
- * with their number. An event is told as the fate that it leads to: the facts
+/* How a status is told: of one recipient, with its address before, and of several
+ * * with their number. An event is told as the status that it leads to: the kinds
  * stand in their order. */
-_Static_assert(
-	(int)FACT_COMPLAINED == (int)FATE_COMPLAINED && (int)FACT_DEFERRED == (int)FATE_DEFERRED,
-	"facts are in the order of fates");
+_Static_assert((int)EVENT_COMPLAINED == (int)DELIVERY_COMPLAINED &&
+		       (int)EVENT_DEFERRED == (int)DELIVERY_DEFERRED,
+	"kinds are in the order of statuses");
 static const struct {
 	const char *is;
 	const char *counted;
 	const char *answer; /* of an email with one recipient: then the address */
 	const char *rest;
-} words[FATES] = {
-	[FATE_QUEUED] = {"in Postfix's queue", "not tried yet",
+} words[DELIVERY_STATUSES] = {
+	[DELIVERY_QUEUED] = {"in Postfix's queue", "not tried yet",
 		"Not yet: the email is in Postfix's queue for ", ", and no attempt is known."},
-	[FATE_DEFERRED] = {"deferred", "deferred", "Not yet: delivery is delayed for ", "."},
-	[FATE_HANDED_ON] = {"handed on within this host", "handed on",
+	[DELIVERY_DEFERRED] = {"deferred", "deferred", "Not yet: delivery is delayed for ", "."},
+	[DELIVERY_HANDED_ON] = {"handed on within this host", "handed on",
 		"Not yet: this host has handed the email on to an alias or a filter for ", "."},
-	[FATE_DELIVERED] = {"delivered", "delivered", "Yes: delivered to ", "."},
-	[FATE_BOUNCED] = {"bounced", "bounced", "No: it bounced, delivery to ",
+	[DELIVERY_DELIVERED] = {"delivered", "delivered", "Yes: delivered to ", "."},
+	[DELIVERY_BOUNCED] = {"bounced", "bounced", "No: it bounced, delivery to ",
 		" was refused for good."},
-	[FATE_EXPIRED] = {"given up by Postfix", "given up",
+	[DELIVERY_EXPIRED] = {"given up by Postfix", "given up",
 		"No: Postfix has given up delivery to ", "."},
-	[FATE_DISCARDED] = {"stopped by a rule of Postfix", "discarded",
+	[DELIVERY_DISCARDED] = {"stopped by a rule of Postfix", "discarded",
 		"No: a rule of Postfix discarded it for ", "."},
-	[FATE_REMOVED] = {"removed from Postfix's queue by an admin", "removed",
+	[DELIVERY_REMOVED] = {"removed from Postfix's queue by an admin", "removed",
 		"No: an admin removed it from Postfix's queue, with the copy for ", "."},
-	[FATE_UNKNOWN] = {"not known", "not known",
+	[DELIVERY_UNKNOWN] = {"not known", "not known",
 		"Not known: it left Postfix's queue, but its log does not say what became of it "
 		"for ",
 		"."},
-	[FATE_COMPLAINED] = {"delivered, and reported as unwanted",
+	[DELIVERY_COMPLAINED] = {"delivered, and reported as unwanted",
 		"delivered and reported as unwanted", "Yes: delivered to ",
 		", who reported it as unwanted."},
 };
@@ -110,16 +110,16 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	(void)err;
 	if (message == NULL && !is_first_message(story, item))
 		return 0;
-	for (size_t i = 0; i < story->fates.n; i++) {
-		const struct recipient *fate = &story->fates.items[i];
-		struct story_place *place = &story->places[i];
-		size_t at = find_address(item, fate->address);
+	for (size_t i = 0; i < story->recipients.n; i++) {
+		const struct recipient *status = &story->recipients.items[i];
+		struct story_queue_entry *entry = &story->entries[i];
+		size_t at = find_address(item, status->address);
 
-		if (place->queue || !fate_is_open(fate->fate))
+		if (entry->queue || !delivery_is_open(status->status))
 			continue;
-		if (at == item->recipients.n && !(message && message->n == fate->n))
+		if (at == item->recipients.n && !(message && message->n == status->n))
 			continue;
-		*place = (struct story_place){mem_strdup(item->queue), mem_strdup(item->id),
+		*entry = (struct story_queue_entry){mem_strdup(item->queue), mem_strdup(item->id),
 			mem_strdup(at < item->reasons.n ? item->reasons.items[at] : ""),
 			item->arrival_s};
 	}
@@ -144,14 +144,14 @@ int story_new(struct db *db, const struct conf *conf, const struct email *email,
 
 	story->email = email;
 	story->now_us = now_us;
-	if (store_recipients_read(db, email->seq, true, &story->fates, err) < 0 ||
+	if (store_recipients_read(db, email->seq, true, &story->recipients, err) < 0 ||
 		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
 		store_messages_of_email(db, email->seq, &story->messages, err) < 0 ||
 		store_log_state(db, &story->log, err) < 0) {
 		story_free(story);
 		return -1;
 	}
-	story->places = mem_alloc(story->fates.n + 1, sizeof(*story->places));
+	story->entries = mem_alloc(story->recipients.n + 1, sizeof(*story->entries));
 	if (conf)
 		ask_postfix(conf, story);
 	*story_r = story;
@@ -162,13 +162,13 @@ void story_free(struct story *story)
 {
 	if (story == NULL)
 		return;
-	for (size_t i = 0; story->places && i < story->fates.n; i++) {
-		free(story->places[i].queue);
-		free(story->places[i].queue_id);
-		free(story->places[i].reason);
+	for (size_t i = 0; story->entries && i < story->recipients.n; i++) {
+		free(story->entries[i].queue);
+		free(story->entries[i].queue_id);
+		free(story->entries[i].reason);
 	}
-	free(story->places);
-	recipients_free(&story->fates);
+	free(story->entries);
+	recipients_free(&story->recipients);
 	store_event_list_free(&story->events);
 	queue_messages_free(&story->messages);
 	free(story);
@@ -179,10 +179,10 @@ bool story_is_test(const struct story *story)
 	return story->email->state == EMAIL_SENT && str_empty(story->email->queue_id);
 }
 
-static bool has_open_fate(const struct story *story)
+static bool has_open_recipient(const struct story *story)
 {
-	for (size_t i = 0; i < story->fates.n; i++)
-		if (fate_is_open(story->fates.items[i].fate))
+	for (size_t i = 0; i < story->recipients.n; i++)
+		if (delivery_is_open(story->recipients.items[i].status))
 			return true;
 	return false;
 }
@@ -190,42 +190,42 @@ static bool has_open_fate(const struct story *story)
 bool story_is_stopped(const struct story *story)
 {
 	return story->email->state == EMAIL_STAGED && str_empty(story->email->queue_id) &&
-	       story->fates.n > 0 && !has_open_fate(story);
+	       story->recipients.n > 0 && !has_open_recipient(story);
 }
 
 static bool is_redirected(const struct story *story)
 {
-	const char *text = story->fates.n > 0 ? story->fates.items[0].text : NULL;
+	const char *text = story->recipients.n > 0 ? story->recipients.items[0].text : NULL;
 
-	return story_is_stopped(story) && text && str_starts(text, FATE_REDIRECTED);
+	return story_is_stopped(story) && text && str_starts(text, DELIVERY_REDIRECTED);
 }
 
 bool story_is_open(const struct story *story)
 {
 	if (story->email->state != EMAIL_SENT)
 		return story->email->state == EMAIL_STAGED && !story_is_stopped(story);
-	return !story_is_test(story) && has_open_fate(story);
+	return !story_is_test(story) && has_open_recipient(story);
 }
 
-static void count(const struct story *story, size_t counts[static FATES])
+static void count(const struct story *story, size_t counts[static DELIVERY_STATUSES])
 {
-	for (size_t i = 0; i < story->fates.n; i++)
-		counts[story->fates.items[i].fate]++;
+	for (size_t i = 0; i < story->recipients.n; i++)
+		counts[story->recipients.items[i].status]++;
 }
 
 /* Of several recipients. */
 static void add_counts(const struct story *story, struct buf *out)
 {
-	static const enum fate order[] = {FATE_DELIVERED, FATE_COMPLAINED, FATE_BOUNCED,
-		FATE_EXPIRED, FATE_REMOVED, FATE_DISCARDED, FATE_DEFERRED, FATE_QUEUED,
-		FATE_HANDED_ON, FATE_UNKNOWN};
-	size_t counts[FATES] = {0};
-	size_t n = story->fates.n, good;
+	static const enum delivery_status order[] = {DELIVERY_DELIVERED, DELIVERY_COMPLAINED,
+		DELIVERY_BOUNCED, DELIVERY_EXPIRED, DELIVERY_REMOVED, DELIVERY_DISCARDED,
+		DELIVERY_DEFERRED, DELIVERY_QUEUED, DELIVERY_HANDED_ON, DELIVERY_UNKNOWN};
+	size_t counts[DELIVERY_STATUSES] = {0};
+	size_t n = story->recipients.n, good;
 	const char *separator = ": ";
 
 	count(story, counts);
-	good = counts[FATE_DELIVERED] + counts[FATE_COMPLAINED];
-	if (good == n && counts[FATE_COMPLAINED] == 0) {
+	good = counts[DELIVERY_DELIVERED] + counts[DELIVERY_COMPLAINED];
+	if (good == n && counts[DELIVERY_COMPLAINED] == 0) {
 		buf_printf(out, "Yes: delivered to all %zu recipients.", n);
 		return;
 	}
@@ -234,7 +234,7 @@ static void add_counts(const struct story *story, struct buf *out)
 	else if (story_is_open(story))
 		buf_add_str(out, "Not yet");
 	else
-		buf_add_str(out, counts[FATE_UNKNOWN] == n ? "Not known" : "No");
+		buf_add_str(out, counts[DELIVERY_UNKNOWN] == n ? "Not known" : "No");
 	buf_printf(out, ", of %zu recipients", n);
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		if (counts[order[i]] == 0)
@@ -277,12 +277,12 @@ static void add_age(const struct story *story, struct buf *out)
 /* How an email came to an end of which the milter was not asked. */
 static const char *stopped_words(const struct story *story)
 {
-	const struct recipient *one = &story->fates.items[0];
+	const struct recipient *one = &story->recipients.items[0];
 
-	if (one->fate == FATE_EXPIRED)
+	if (one->status == DELIVERY_EXPIRED)
 		return "No: Postfix did not ask postern-milter about it for as long as it "
 		       "keeps a message, and has given it up, so it has gone to nobody.";
-	if (one->fate == FATE_DISCARDED && one->relay)
+	if (one->status == DELIVERY_DISCARDED && one->relay)
 		return "No: Postfix handed it to another server without asking "
 		       "postern-milter, and without its recipients, so it has gone to "
 		       "nobody of them. Run postern doctor.";
@@ -316,13 +316,13 @@ char *story_answer(const struct story *story)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "
 			"have lost it.");
-	else if (story_is_stopped(story) && story->fates.items[0].fate == FATE_UNKNOWN)
+	else if (story_is_stopped(story) && story->recipients.items[0].status == DELIVERY_UNKNOWN)
 		buf_add_str(&out,
 			"No: it never came to postern-milter, and is not in Postfix's queue any "
 			"more, so it has gone to nobody. Whoever sent it can send it again.");
 	else if (is_redirected(story))
-		buf_printf(
-			&out, "No: none of its recipients has it. %s.", story->fates.items[0].text);
+		buf_printf(&out, "No: none of its recipients has it. %s.",
+			story->recipients.items[0].text);
 	else if (story_is_stopped(story))
 		buf_add_str(&out, stopped_words(story));
 	else if (email->state == EMAIL_STAGED)
@@ -331,11 +331,11 @@ char *story_answer(const struct story *story)
 			"not let it pass.");
 	else if (story_is_test(story))
 		buf_add_str(&out, "No: it was a test, which goes to nobody.");
-	else if (story->fates.n == 1) {
-		enum fate fate = story->fates.items[0].fate;
+	else if (story->recipients.n == 1) {
+		enum delivery_status status = story->recipients.items[0].status;
 
-		buf_printf(&out, "%s%s%s", words[fate].answer, story->fates.items[0].address,
-			words[fate].rest);
+		buf_printf(&out, "%s%s%s", words[status].answer, story->recipients.items[0].address,
+			words[status].rest);
 	} else
 		add_counts(story, &out);
 	add_age(story, &out);
@@ -345,15 +345,15 @@ char *story_answer(const struct story *story)
 /* When the message of the recipient came into the queue, as far as is known. */
 static int64_t arrival_of(const struct story *story, size_t i)
 {
-	const struct story_place *place = &story->places[i];
+	const struct story_queue_entry *entry = &story->entries[i];
 
-	return place->queue ? place->arrival_s : story->email->decided_us / SECOND_US;
+	return entry->queue ? entry->arrival_s : story->email->decided_us / SECOND_US;
 }
 
 static int64_t retry_of(const struct story *story, size_t i)
 {
-	return queue_next_attempt(
-		&story->times, arrival_of(story, i), story->fates.items[i].changed_us / SECOND_US);
+	return queue_next_attempt(&story->times, arrival_of(story, i),
+		story->recipients.items[i].changed_us / SECOND_US);
 }
 
 static int64_t end_of(const struct story *story, size_t i)
@@ -365,10 +365,10 @@ static int64_t end_of(const struct story *story, size_t i)
 /* Whether Postfix tries again by itself: the rest is known from the settings. */
 static bool is_to_be_tried(const struct story *story, size_t i)
 {
-	const struct story_place *place = &story->places[i];
+	const struct story_queue_entry *entry = &story->entries[i];
 
-	return story->times_known && story->fates.items[i].fate == FATE_DEFERRED &&
-	       (place->queue ? !str_eq(place->queue, "hold") : !story->queue_seen);
+	return story->times_known && story->recipients.items[i].status == DELIVERY_DEFERRED &&
+	       (entry->queue ? !str_eq(entry->queue, "hold") : !story->queue_seen);
 }
 
 static void add_retry(const struct story *story, size_t i, struct buf *out)
@@ -400,35 +400,36 @@ static void add_retry(const struct story *story, size_t i, struct buf *out)
 
 char *story_next(const struct story *story, size_t i)
 {
-	const struct recipient *fate = &story->fates.items[i];
-	const struct story_place *place = &story->places[i];
+	const struct recipient *status = &story->recipients.items[i];
+	const struct story_queue_entry *entry = &story->entries[i];
 	struct buf out = BUF_INIT;
 	int64_t age_s = (story->now_us - story->email->decided_us) / SECOND_US;
 
-	if (!fate_is_open(fate->fate) || story->email->state != EMAIL_SENT || story_is_test(story))
+	if (!delivery_is_open(status->status) || story->email->state != EMAIL_SENT ||
+		story_is_test(story))
 		return NULL;
-	if (place->queue && str_eq(place->queue, "hold"))
+	if (entry->queue && str_eq(entry->queue, "hold"))
 		buf_printf(&out,
 			"Postfix holds it as %s: it waits until an admin lets it go (postsuper -H "
 			"%s).",
-			place->queue_id, place->queue_id);
-	else if (is_to_be_tried(story, i) && !(place->queue && str_eq(place->queue, "active")))
+			entry->queue_id, entry->queue_id);
+	else if (is_to_be_tried(story, i) && !(entry->queue && str_eq(entry->queue, "active")))
 		add_retry(story, i, &out);
-	else if (place->queue && str_eq(place->queue, "deferred"))
+	else if (entry->queue && str_eq(entry->queue, "deferred"))
 		buf_add_str(&out, "Postfix tries again later.");
-	else if (place->queue)
+	else if (entry->queue)
 		buf_add_str(&out, "Postfix is trying it now, or about to.");
 	else if (story->queue_seen)
 		buf_add_str(&out,
 			"It is not in Postfix's queue any more: postern-events tells from the log "
 			"what became of it, or within a quarter of an hour that it is not known.");
-	else if (fate->fate == FATE_DEFERRED)
+	else if (status->status == DELIVERY_DEFERRED)
 		buf_add_str(&out,
 			"Postfix tries again, if it still has it. (Neither its queue nor its "
 			"settings could be asked.)");
-	if (fate->fate == FATE_QUEUED && place->queue && *place->reason)
-		buf_printf(&out, " The queue says: %s", place->reason);
-	if (fate->fate == FATE_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
+	if (status->status == DELIVERY_QUEUED && entry->queue && *entry->reason)
+		buf_printf(&out, " The queue says: %s", entry->reason);
+	if (status->status == DELIVERY_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
 		buf_printf(&out,
 			"%sPostfix's log has told nothing of it: does postern-events run, and read "
 			"the right log?",
@@ -445,22 +446,22 @@ bool story_times(const struct story *story, size_t i, int64_t *retry_us_r, int64
 	return true;
 }
 
-const char *story_fate_words(enum fate fate)
+const char *story_status_words(enum delivery_status status)
 {
-	return words[fate].is;
+	return words[status].is;
 }
 
-const char *story_fact_words(enum fact fact)
+const char *story_event_words(enum event_kind kind)
 {
-	switch (fact) {
-	case FACT_ACCEPTED:
+	switch (kind) {
+	case EVENT_ACCEPTED:
 		return "taken by Postfix";
-	case FACT_CANCELED:
+	case EVENT_CANCELED:
 		return "canceled before it was sent";
-	case FACT_FAILED:
+	case EVENT_FAILED:
 		return "not handed to Postfix";
 	default:
-		return words[fact].is;
+		return words[kind].is;
 	}
 }
 

@@ -21,7 +21,7 @@
 struct conf;
 
 /* Where Postfix has the message for a recipient. */
-struct story_place {
+struct story_queue_entry {
 	char *queue; /* as `deferred`; NULL: in none that was seen */
 	char *queue_id;
 	char *reason; /* why it was not delivered yet; "": not told */
@@ -31,11 +31,11 @@ struct story_place {
 struct story {
 	const struct email *email; /* the caller's */
 	int64_t now_us;
-	struct recipients fates; /* of those in the envelope */
+	struct recipients recipients; /* of those in the envelope */
 	struct event_list events;
 	struct queue_messages messages;
-	struct story_place *places; /* one for each fate */
-	struct log_state log;       /* what the store knows of fates is as old */
+	struct story_queue_entry *entries; /* one for each status */
+	struct log_state log;              /* what the store knows of recipients is as old */
 	bool queue_seen;
 	bool times_known;
 	struct queue_times times;
@@ -68,9 +68,9 @@ char *story_next(const struct story *story, size_t i);
 bool story_times(const struct story *story, size_t i, int64_t *retry_us_r, int64_t *end_us_r);
 
 /* As `delivered`, `in Postfix's queue`. */
-const char *story_fate_words(enum fate fate);
-/* The same of an event: as its fate, or `taken by Postfix`. */
-const char *story_fact_words(enum fact fact);
+const char *story_status_words(enum delivery_status status);
+/* The same of an event: as its status, or `taken by Postfix`. */
+const char *story_event_words(enum event_kind kind);
 /* How a message came to carry the email, as `requeued`. */
 const char *story_message_words(enum message_how how);
 

@@ -17,8 +17,8 @@
 #include "core/conf/conf.h"
 #include "core/store/row.h"
 #include "core/store/store_user.h"
-#include "httpd/gate/request.h"
-#include "httpd/gate/route.h"
+#include "httpd/admission/request.h"
+#include "httpd/admission/route.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/operate.h"
 

@@ -212,22 +212,22 @@ static json_t *render_header(const struct email *email)
 }
 
 /* What is known of a recipient besides what its company is told. */
-static json_t *render_fate(const struct story *story, size_t i)
+static json_t *render_status(const struct story *story, size_t i)
 {
-	enum fate fate = story->fates.items[i].fate;
+	enum delivery_status status = story->recipients.items[i].status;
 	_cleanup_free_ char *next = story_next(story, i);
 	int64_t retry_us = 0, end_us = 0;
 
 	story_times(story, i, &retry_us, &end_us);
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "fate", fate_name(fate), "fate_text",
-		story_fate_words(fate), "next", next, "queue", story->places[i].queue,
-		"next_attempt_at", json_field_time(retry_us), "gives_up_at",
-		json_field_time(end_us));
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "status", delivery_status_name(status),
+		"status_text", story_status_words(status), "next", next, "queue",
+		story->entries[i].queue, "next_attempt_at", json_field_time(retry_us),
+		"gives_up_at", json_field_time(end_us));
 }
 
 /* The story was read after the email: who was forgotten meanwhile is not in
  * it. */
-static void add_fates(json_t *object, const struct email *email, const struct story *story)
+static void add_statuses(json_t *object, const struct email *email, const struct story *story)
 {
 	json_t *array = json_object_get(object, "recipients");
 	size_t shown = 0, told = 0;
@@ -237,9 +237,9 @@ static void add_fates(json_t *object, const struct email *email, const struct st
 
 		if (!one->enveloped)
 			continue;
-		if (told < story->fates.n && story->fates.items[told].n == one->n)
+		if (told < story->recipients.n && story->recipients.items[told].n == one->n)
 			json_object_update_new(
-				json_array_get(array, shown), render_fate(story, told++));
+				json_array_get(array, shown), render_status(story, told++));
 		shown++;
 	}
 }
@@ -252,15 +252,15 @@ static json_t *render_events(const struct story *story)
 		const struct email_event *event = &story->events.items[i];
 		json_t *item = email_json_render_event(event);
 
-		json_object_set_new(item, "fact", json_string(fact_name(event->kind)));
-		json_object_set_new(item, "fact_text", json_string(story_fact_words(event->kind)));
+		json_object_set_new(item, "kind", json_string(event_kind_name(event->kind)));
+		json_object_set_new(item, "kind_text", json_string(story_event_words(event->kind)));
 		json_object_set_new(item, "source", admin_text(event->source));
 		json_array_append_new(array, item);
 	}
 	return array;
 }
 
-static json_t *render_hops(const struct story *story)
+static json_t *render_queue_messages(const struct story *story)
 {
 	json_t *array = json_array();
 
@@ -285,12 +285,12 @@ static json_t *render_email(const struct email *email, const struct story *story
 	json_t *object = email_json_render(email, true);
 
 	add_admin_fields(object, email);
-	add_fates(object, email, story);
+	add_statuses(object, email, story);
 	json_object_update_new(
 		object, json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
 				story_is_open(story), "is_test", story_is_test(story), "header",
-				render_header(email), "events", render_events(story), "hops",
-				render_hops(story)));
+				render_header(email), "events", render_events(story),
+				"queue_messages", render_queue_messages(story)));
 	return object;
 }
 
@@ -544,7 +544,7 @@ void admin_refusal_list(struct request *request)
 struct test_email {
 	struct change change; /* first */
 	struct key key;
-	struct outgoing outgoing;
+	struct draft draft;
 	char *note; /* JSON, for the audit log */
 };
 
@@ -563,8 +563,8 @@ static int note_test(struct db *db, void *arg, struct err *err)
 {
 	const struct test_email *test = arg;
 
-	return store_audit_note(db,
-		&(struct audit_deed){.company_id = test->key.company_id,
+	return store_audit_add(db,
+		&(struct audit_action){.company_id = test->key.company_id,
 			.action = "email.test",
 			.object_id = test->key.id,
 			.object_name = test->key.name,
@@ -574,7 +574,7 @@ static int note_test(struct db *db, void *arg, struct err *err)
 
 static void free_test(struct test_email *test)
 {
-	outgoing_clear(&test->outgoing);
+	draft_clear(&test->draft);
 	store_key_clear(&test->key);
 	free(test->note);
 	free(test);
@@ -593,8 +593,7 @@ static void on_test_noted(struct change *change)
 		request->admission.key = test->key;
 		test->key = (struct key){0};
 		send_request_emails(request,
-			&(const struct send_spec){.outgoing = &test->outgoing, .n = 1},
-			on_test_sent);
+			&(const struct send_spec){.draft = &test->draft, .n = 1}, on_test_sent);
 	}
 	free_test(test);
 }
@@ -674,7 +673,7 @@ void admin_email_test(struct request *request)
 
 	if (json_field_parse_request(request, &body, &problem) == 0 &&
 		read_test(body, &key_id, &problem) == 0 &&
-		email_json_read(body, 1, &test->outgoing, &problem) == 0 &&
+		email_json_read(body, 1, &test->draft, &problem) == 0 &&
 		find_test_key(request, key_id, &test->key, &problem) == 0 &&
 		take_token(request, test->key.company_id, &problem) == 0)
 		test->note = print_note(body);

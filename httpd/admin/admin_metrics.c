@@ -30,7 +30,7 @@
 #include "core/store/store_event.h"
 #include "core/store/store_outbox.h"
 #include "core/store/store_pause.h"
-#include "httpd/gate/counts.h"
+#include "httpd/admission/counts.h"
 #include "httpd/inject/inject.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
@@ -471,9 +471,9 @@ static void tell_events(struct metrics *metrics)
 		return;
 	metric(out, "postern_delivery_events_total", COUNTER,
 		"What became of emails, recipient by recipient, as Postfix's log and queue tell.");
-	for (size_t i = 0; i < FACTS; i++)
-		sample(out, events->facts[i], "postern_delivery_events_total{kind=\"%s\"}",
-			fact_name((enum fact)i));
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		sample(out, events->events[i], "postern_delivery_events_total{kind=\"%s\"}",
+			event_kind_name((enum event_kind)i));
 	single(out, "postern_log_lines_total", COUNTER,
 		"Lines of Postfix's log that say something of a message.", events->lines);
 	single(out, "postern_log_unreadable_lines_total", COUNTER,

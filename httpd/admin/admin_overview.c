@@ -64,7 +64,8 @@ static json_t *render_counts(const struct event_counts *events)
 							      json_field_time(event->time_us),
 							      "counts", counts));
 		}
-		json_object_set_new(counts, fact_name(event->kind), json_integer(event->count));
+		json_object_set_new(
+			counts, event_kind_name(event->kind), json_integer(event->count));
 	}
 	return data;
 }
@@ -572,11 +573,11 @@ static int need_bounces(struct attention *all, struct err *err)
 		int64_t good = 0, bad = 0;
 
 		for (; i < counts.n && str_eq(counts.items[i].domain, domain); i++) {
-			enum fact kind = counts.items[i].kind;
+			enum event_kind kind = counts.items[i].kind;
 
-			if (kind == FACT_DELIVERED)
+			if (kind == EVENT_DELIVERED)
 				good += counts.items[i].count;
-			else if (kind == FACT_BOUNCED || kind == FACT_EXPIRED)
+			else if (kind == EVENT_BOUNCED || kind == EVENT_EXPIRED)
 				bad += counts.items[i].count;
 		}
 		if (bad < BOUNCES_MIN || bad * 100 < (good + bad) * BOUNCES_PERCENT)

@@ -242,7 +242,7 @@ void admin_session_link(struct request *request)
 			"A login link is to be opened in a window, not loaded ahead or into a "
 			"frame.");
 	if (problem.kind == PROBLEM_NONE)
-		admission_take_places(request->worker, &request->admission, 1, &problem);
+		admission_take_slots(request->worker, &request->admission, 1, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		secret_wipe(text, sizeof(text));
 		reply_problem(request, &problem);
@@ -489,7 +489,7 @@ static void verify_password(struct request *request, enum purpose purpose)
 		verifying->login = request->admission.session.login;
 	/* Who is logged in has a place already. */
 	if (read_passwords(verifying, &problem) == 0 && purpose == FOR_LOGIN)
-		admission_take_places(worker, &request->admission, 1, &problem);
+		admission_take_slots(worker, &request->admission, 1, &problem);
 	if (problem.kind == PROBLEM_NONE && verifying->password)
 		check_throttle(request, verifying->login, &problem);
 	if (problem.kind == PROBLEM_NONE)

@@ -5,7 +5,7 @@
  * a key of this process: nobody outside can tell who shares a set with whom.
  *
  * Invariant: a count is given up only when it is an hour old. Who finds no free
- * place in the set is counted together with all others that found none, so a
+ * slot in the set is counted together with all others that found none, so a
  * flood of logins or addresses makes strangers wait, and forgets nothing. The
  * known clients of logins are the exception: there the one that came in longest
  * ago gives way, and is a stranger again. Only who has a password gets there,
@@ -21,7 +21,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 
-enum { SETS = 256, PLACES = 8, FREE_TRIES = 5, FORGET_S = 3600 };
+enum { SETS = 256, SLOTS = 8, FREE_TRIES = 5, FORGET_S = 3600 };
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
@@ -32,8 +32,8 @@ struct tries {
 };
 
 struct set {
-	struct tries places[PLACES];
-	struct tries others; /* of all who found no place */
+	struct tries slots[SLOTS];
+	struct tries others; /* of all who found no slot */
 };
 
 enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, OF_KNOWN, TRIES_KINDS };
@@ -111,20 +111,20 @@ static bool is_forgotten(const struct tries *tries, int64_t now_us)
 
 static struct tries *find(struct set *set, const uint8_t *who)
 {
-	for (size_t i = 0; i < PLACES; i++)
-		if (memcmp(set->places[i].who, who, SECRET_HASH_LEN) == 0)
-			return &set->places[i];
+	for (size_t i = 0; i < SLOTS; i++)
+		if (memcmp(set->slots[i].who, who, SECRET_HASH_LEN) == 0)
+			return &set->slots[i];
 	return NULL;
 }
 
-/* The place of who, a new one if there is room, or that of all others. */
-static struct tries *place_of(struct set *set, const uint8_t *who, int64_t now_us)
+/* The slot of who, a new one if there is room, or that of all others. */
+static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us)
 {
 	struct tries *found = find(set, who);
 
-	for (size_t i = 0; i < PLACES && found == NULL; i++)
-		if (is_forgotten(&set->places[i], now_us)) {
-			found = &set->places[i];
+	for (size_t i = 0; i < SLOTS && found == NULL; i++)
+		if (is_forgotten(&set->slots[i], now_us)) {
+			found = &set->slots[i];
 			*found = (struct tries){0};
 			memcpy(found->who, who, SECRET_HASH_LEN);
 		}
@@ -139,20 +139,20 @@ static struct tries *find_known(struct login_throttle *throttle, const struct ca
 static void make_known(struct login_throttle *throttle, const struct caller *caller, int64_t now_us)
 {
 	struct set *set = &throttle->sets[OF_KNOWN][caller->login[0]];
-	struct tries *place = find(set, caller->pair);
+	struct tries *slot = find(set, caller->pair);
 
-	for (size_t i = 0; i < PLACES && !find(set, caller->pair); i++)
-		if (place == NULL || set->places[i].last_us < place->last_us)
-			place = &set->places[i];
-	*place = (struct tries){.last_us = now_us};
-	memcpy(place->who, caller->pair, SECRET_HASH_LEN);
+	for (size_t i = 0; i < SLOTS && !find(set, caller->pair); i++)
+		if (slot == NULL || set->slots[i].last_us < slot->last_us)
+			slot = &set->slots[i];
+	*slot = (struct tries){.last_us = now_us};
+	memcpy(slot->who, caller->pair, SECRET_HASH_LEN);
 }
 
 /* Of wrong codes: a known client's own, or those of all others. */
 static struct tries *tries_of_codes(
 	struct login_throttle *throttle, const struct caller *caller, bool known, int64_t now_us)
 {
-	return place_of(&throttle->sets[OF_CODES][caller->login[0]],
+	return slot_of(&throttle->sets[OF_CODES][caller->login[0]],
 		known ? caller->pair : caller->login, now_us);
 }
 
@@ -184,8 +184,8 @@ int login_throttle_try(
 	struct set *clients = &throttle->sets[OF_CLIENT][caller.client[0]];
 	struct set *logins = &throttle->sets[OF_LOGIN][caller.login[0]];
 	struct tries *known = find_known(throttle, &caller);
-	struct tries *by_client = known ? known : place_of(clients, caller.client, now_us);
-	struct tries *by_login = known ? known : place_of(logins, caller.login, now_us);
+	struct tries *by_client = known ? known : slot_of(clients, caller.client, now_us);
+	struct tries *by_login = known ? known : slot_of(logins, caller.login, now_us);
 	const struct tries *codes = tries_of_codes(throttle, &caller, known != NULL, now_us);
 	int64_t free_us = codes->free_us;
 
@@ -196,7 +196,7 @@ int login_throttle_try(
 	if (free_us > now_us)
 		return (int)((free_us - now_us + 999999) / 1000000);
 	count_try(by_login, now_us, LOGIN_WAIT_S);
-	/* Strangers who share a place do not make each other wait for long. */
+	/* Strangers who share a slot do not make each other wait for long. */
 	if (!known)
 		count_try(by_client, now_us,
 			by_client == &clients->others ? LOGIN_WAIT_S : CLIENT_WAIT_S);

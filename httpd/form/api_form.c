@@ -17,7 +17,7 @@
 #include "httpd/form/form.h"
 #include "httpd/form/form_email.h"
 #include "httpd/form/form_variables.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/problem.h"
 #include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
@@ -168,7 +168,7 @@ static void on_form_sent(struct request *request, const struct send_outcome *out
 }
 
 static int parse_email(const struct request *request, struct form *form, bool is_mime,
-	struct outgoing *email, struct problem *problem)
+	struct draft *email, struct problem *problem)
 {
 	const struct form_email_rules rules = {
 		.domain = request->admission.param,
@@ -186,7 +186,7 @@ static int expand(struct send_body *body, const struct form *form, struct send_p
 	struct problem *problem)
 {
 	struct request *request = body->request;
-	struct outgoing *email = parsed->emails;
+	struct draft *email = parsed->emails;
 	struct form_variables *variables;
 
 	if (admission_reserve_body(
@@ -208,7 +208,7 @@ static int parse(
 {
 	_cleanup_form_ struct form form = FORM_INIT;
 	struct request *request = body->request;
-	struct outgoing *email = mem_new(struct outgoing);
+	struct draft *email = mem_new(struct draft);
 
 	parsed_r->emails = email;
 	parsed_r->n = 1;
@@ -219,7 +219,7 @@ static int parse(
 		parsed_r->answer_id = mem_strdup(email->message.message_id);
 	if (expand(body, &form, parsed_r, problem) < 0)
 		return -1;
-	return admission_take_places(request->worker, &request->admission, parsed_r->n, problem);
+	return admission_take_slots(request->worker, &request->admission, parsed_r->n, problem);
 }
 
 static int parse_form(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)

@@ -208,9 +208,9 @@ static int parse_from(
 }
 
 static int parse_people(const struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing, struct problem *problem)
+	struct draft *draft, struct problem *problem)
 {
-	struct mime_message *message = &outgoing->message;
+	struct mime_message *message = &draft->message;
 
 	if (!form_text_given(form, "from"))
 		return missing(problem, "from");
@@ -219,12 +219,12 @@ static int parse_people(const struct form *form, const struct form_email_rules *
 	if (parse_from(form, rules->domain, &message->from, problem) < 0 ||
 		form_text_addrs(form, "to", &message->to, problem) < 0 ||
 		form_text_addrs(form, "cc", &message->cc, problem) < 0 ||
-		form_text_addrs(form, "bcc", &outgoing->bcc, problem) < 0)
+		form_text_addrs(form, "bcc", &draft->bcc, problem) < 0)
 		return -1;
 	if (message->to.n == 0)
 		return missing(problem, "to");
 	return form_email_check_recipients(
-		message->to.n + message->cc.n + outgoing->bcc.n, rules, problem);
+		message->to.n + message->cc.n + draft->bcc.n, rules, problem);
 }
 
 static int parse_body(
@@ -279,18 +279,18 @@ static void take_files(
 	}
 }
 
-int form_email_parse(struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing_r, struct problem *problem)
+int form_email_parse(struct form *form, const struct form_email_rules *rules, struct draft *draft_r,
+	struct problem *problem)
 {
-	struct mime_message *message = &outgoing_r->message;
+	struct mime_message *message = &draft_r->message;
 
-	if (parse_people(form, rules, outgoing_r, problem) < 0 ||
+	if (parse_people(form, rules, draft_r, problem) < 0 ||
 		parse_body(form, message, problem) < 0)
 		return -1;
 	take_files(form, "attachment", false, message);
 	take_files(form, "inline", true, message);
 	form_cid_apply(message);
-	return form_options_parse(form, rules->now_us, outgoing_r, problem);
+	return form_options_parse(form, rules->now_us, draft_r, problem);
 }
 
 /* POST /v3/{domain}/messages.mime: the message goes out as its client made it.
@@ -326,17 +326,17 @@ static void describe(struct mime_summary *summary, struct mime_message *message)
 }
 
 /* Who gets the message without being named in it is a blind copy. */
-static void add_blind(struct outgoing *outgoing)
+static void add_blind(struct draft *draft)
 {
-	const struct mime_message *message = &outgoing->message;
+	const struct mime_message *message = &draft->message;
 
-	for (size_t i = 0; i < outgoing->envelope.n; i++) {
-		const struct addr *addr = &outgoing->envelope.items[i];
+	for (size_t i = 0; i < draft->envelope.n; i++) {
+		const struct addr *addr = &draft->envelope.items[i];
 		struct addr *copy;
 
 		if (addr_list_has(&message->to, addr) || addr_list_has(&message->cc, addr))
 			continue;
-		copy = addr_list_add(&outgoing->bcc);
+		copy = addr_list_add(&draft->bcc);
 		copy->name = mem_strdup(addr->name);
 		copy->local = mem_strdup(addr->local);
 		copy->domain = mem_strdup(addr->domain);
@@ -344,25 +344,25 @@ static void add_blind(struct outgoing *outgoing)
 }
 
 static int parse_envelope(const struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing, struct problem *problem)
+	struct draft *draft, struct problem *problem)
 {
 	if (!form_text_given(form, "to"))
 		return bad(problem, "to parameter is missing");
-	if (form_text_addrs(form, "to", &outgoing->envelope, problem) < 0)
+	if (form_text_addrs(form, "to", &draft->envelope, problem) < 0)
 		return -1;
-	if (outgoing->envelope.n == 0)
+	if (draft->envelope.n == 0)
 		return bad(problem, "to parameter is missing");
-	return form_email_check_recipients(outgoing->envelope.n, rules, problem);
+	return form_email_check_recipients(draft->envelope.n, rules, problem);
 }
 
 int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing_r, struct problem *problem)
+	struct draft *draft_r, struct problem *problem)
 {
 	const struct form_field *file = form_next(form, "message", NULL);
-	struct mime_message *message = &outgoing_r->message;
+	struct mime_message *message = &draft_r->message;
 	_cleanup_mime_summary_ struct mime_summary summary = {0};
 
-	if (parse_envelope(form, rules, outgoing_r, problem) < 0)
+	if (parse_envelope(form, rules, draft_r, problem) < 0)
 		return -1;
 	if (file == NULL)
 		return bad(problem, "message parameter is missing");
@@ -374,7 +374,7 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from, problem) < 0)
 		return -1;
 	describe(&summary, message);
-	add_blind(outgoing_r);
-	outgoing_r->finished = TAKE(form->fields[file - form->fields].value);
-	return form_options_parse(form, rules->now_us, outgoing_r, problem);
+	add_blind(draft_r);
+	draft_r->finished = TAKE(form->fields[file - form->fields].value);
+	return form_options_parse(form, rules->now_us, draft_r, problem);
 }

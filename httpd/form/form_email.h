@@ -6,7 +6,7 @@
 #define POSTERN_HTTPD_FORM_FORM_EMAIL_H
 
 #include "httpd/form/form.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 
 struct mime_message;
 
@@ -17,14 +17,14 @@ struct form_email_rules {
 	int64_t now_us;
 };
 
-/* Reads POST /v3/{domain}/messages. No side effects; outgoing_r may hold a part
+/* Reads POST /v3/{domain}/messages. No side effects; draft_r may hold a part
  * of the email on failure. Files are moved out of the form. */
-int form_email_parse(struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing_r, struct problem *problem);
+int form_email_parse(struct form *form, const struct form_email_rules *rules, struct draft *draft_r,
+	struct problem *problem);
 
 /* Reads POST /v3/{domain}/messages.mime. */
 int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
-	struct outgoing *outgoing_r, struct problem *problem);
+	struct draft *draft_r, struct problem *problem);
 
 /* The content ids of inline files, and the html that speaks of them.
  *

@@ -27,7 +27,7 @@
 #include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_event.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
@@ -60,10 +60,10 @@ struct ask {
 	int64_t end_us;
 	bool ascending;
 	int64_t limit;
-	struct event_place place; /* the page begins behind this event, "": with
-				   * the first */
-	int64_t shift;            /* or this many behind: 1 or -1 has the event, too */
-	bool back;                /* it ends in front of it; "": with the last */
+	struct event_cursor cursor; /* the page begins behind this event, "": with
+				     * the first */
+	int64_t shift;              /* or this many behind: 1 or -1 has the event, too */
+	bool back;                  /* it ends in front of it; "": with the last */
 };
 
 static void ask_clear(struct ask *ask)
@@ -180,12 +180,12 @@ static int read_query(const char *query, struct ask *ask, struct problem *proble
  * are named as the page names them. */
 
 static char *make_token(
-	const struct ask *ask, bool back, const struct event_place *place, int64_t shift)
+	const struct ask *ask, bool back, const struct event_cursor *cursor, int64_t shift)
 {
 	json_t *object = json_pack("{s:I, s:I, s:b, s:I, s:b, s:s, s:s, s:I, s:I}", "b",
 		(json_int_t)ask->begin_us, "e", (json_int_t)ask->end_us, "a", ask->ascending, "l",
-		(json_int_t)ask->limit, "p", back, "m", place->email_id, "v", place->id, "t",
-		(json_int_t)place->recorded_us, "s", (json_int_t)shift);
+		(json_int_t)ask->limit, "p", back, "m", cursor->email_id, "v", cursor->id, "t",
+		(json_int_t)cursor->recorded_us, "s", (json_int_t)shift);
 	_cleanup_free_ char *text = NULL;
 	struct buf token = BUF_INIT;
 	char *token_text;
@@ -215,14 +215,15 @@ static bool unpack_token(json_t *object, struct ask *ask)
 		begin < 0 || end < 0 || limit < 1 || limit > LIMIT_MAX || time < 0 || shift < -1 ||
 		shift > 1)
 		return false;
-	if (*email_id && (!id_parse(email_id, ask->place.email_id) || !id_parse(id, ask->place.id)))
+	if (*email_id &&
+		(!id_parse(email_id, ask->cursor.email_id) || !id_parse(id, ask->cursor.id)))
 		return false;
 	ask->begin_us = begin;
 	ask->end_us = end;
 	ask->ascending = ascending;
 	ask->limit = limit;
 	ask->back = back;
-	ask->place.recorded_us = time;
+	ask->cursor.recorded_us = time;
 	ask->shift = shift;
 	for (size_t i = 0; i < FILTERS; i++)
 		ask->filters[i] = mem_strdup(
@@ -250,20 +251,20 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 /* As the store wants it */
 
 #define FAILED_FOR_GOOD                                                                            \
-	(1u << FACT_BOUNCED | 1u << FACT_EXPIRED | 1u << FACT_DISCARDED | 1u << FACT_REMOVED |     \
-		1u << FACT_FAILED)
-#define FAILED (1u << FACT_DEFERRED | FAILED_FOR_GOOD)
+	(1u << EVENT_BOUNCED | 1u << EVENT_EXPIRED | 1u << EVENT_DISCARDED | 1u << EVENT_REMOVED | \
+		1u << EVENT_FAILED)
+#define FAILED (1u << EVENT_DEFERRED | FAILED_FOR_GOOD)
 #define SHOWN                                                                                      \
-	(1u << FACT_ACCEPTED | 1u << FACT_DELIVERED | 1u << FACT_COMPLAINED |                      \
-		1u << FACT_CANCELED | FAILED)
+	(1u << EVENT_ACCEPTED | 1u << EVENT_DELIVERED | 1u << EVENT_COMPLAINED |                   \
+		1u << EVENT_CANCELED | FAILED)
 
 /* Of other events there are none. */
 static const unsigned kinds_of[FORM_EVENTS] = {
-	[FORM_ACCEPTED] = 1u << FACT_ACCEPTED,
-	[FORM_DELIVERED] = 1u << FACT_DELIVERED,
+	[FORM_ACCEPTED] = 1u << EVENT_ACCEPTED,
+	[FORM_DELIVERED] = 1u << EVENT_DELIVERED,
 	[FORM_FAILED] = FAILED,
-	[FORM_COMPLAINED] = 1u << FACT_COMPLAINED,
-	[FORM_REJECTED] = 1u << FACT_CANCELED,
+	[FORM_COMPLAINED] = 1u << EVENT_COMPLAINED,
+	[FORM_REJECTED] = 1u << EVENT_CANCELED,
 };
 
 const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered", "failed", "complained",
@@ -355,7 +356,7 @@ static int read_kinds(const struct ask *ask, unsigned *kinds_r, struct problem *
 	else
 		kinds = severity ? FAILED : SHOWN;
 	if (severity && str_eq(severity, "temporary"))
-		kinds &= 1u << FACT_DEFERRED;
+		kinds &= 1u << EVENT_DEFERRED;
 	else if (severity && str_eq(severity, "permanent"))
 		kinds &= FAILED_FOR_GOOD;
 	else if (severity)
@@ -372,7 +373,7 @@ struct page_job {
 	struct problem problem;
 	struct ask ask;
 	struct event_filter filter;
-	bool placed;          /* the filter has the place of the ask */
+	bool placed;          /* the filter has the cursor of the ask */
 	char *texts[FILTERS]; /* what the filter points to */
 	struct event_list found;
 	char *answer; /* the found ones, printed */
@@ -462,7 +463,7 @@ static int code_of(const struct email_event *event)
 		return code;
 	if (event->dsn && event->dsn[0] >= '2' && event->dsn[0] <= '5')
 		return (event->dsn[0] - '0') * 100 + 50;
-	return event->kind == FACT_DELIVERED || event->kind == FACT_ACCEPTED ? 250 : 550;
+	return event->kind == EVENT_DELIVERED || event->kind == EVENT_ACCEPTED ? 250 : 550;
 }
 
 static const char *text_or_empty(const char *text)
@@ -528,18 +529,18 @@ static json_t *render_event(const struct email_event *event)
 		const char *level;
 		const char *severity;
 		const char *reason;
-	} words[FACTS] = {
-		[FACT_ACCEPTED] = {"accepted", "info", NULL, NULL},
-		[FACT_DELIVERED] = {"delivered", "info", NULL, NULL},
-		[FACT_DEFERRED] = {"failed", "warn", "temporary", "generic"},
-		[FACT_BOUNCED] = {"failed", "error", "permanent", "bounce"},
-		[FACT_EXPIRED] = {"failed", "error", "permanent", "old"},
-		[FACT_DISCARDED] = {"failed", "error", "permanent", "generic"},
-		[FACT_REMOVED] = {"failed", "error", "permanent", "generic"},
-		[FACT_COMPLAINED] = {"complained", "warn", NULL, NULL},
+	} words[EVENT_KINDS] = {
+		[EVENT_ACCEPTED] = {"accepted", "info", NULL, NULL},
+		[EVENT_DELIVERED] = {"delivered", "info", NULL, NULL},
+		[EVENT_DEFERRED] = {"failed", "warn", "temporary", "generic"},
+		[EVENT_BOUNCED] = {"failed", "error", "permanent", "bounce"},
+		[EVENT_EXPIRED] = {"failed", "error", "permanent", "old"},
+		[EVENT_DISCARDED] = {"failed", "error", "permanent", "generic"},
+		[EVENT_REMOVED] = {"failed", "error", "permanent", "generic"},
+		[EVENT_COMPLAINED] = {"complained", "warn", NULL, NULL},
 		/* Clients take `failed` for the fault of the recipient. */
-		[FACT_CANCELED] = {"rejected", "warn", NULL, NULL},
-		[FACT_FAILED] = {"failed", "error", "permanent", "generic"},
+		[EVENT_CANCELED] = {"rejected", "warn", NULL, NULL},
+		[EVENT_FAILED] = {"failed", "error", "permanent", "generic"},
 	};
 	const char *at = strrchr(event->recipient, '@');
 	json_t *object = json_pack(
@@ -558,7 +559,7 @@ static json_t *render_event(const struct email_event *event)
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
 		json_object_set_new(object, "reason", json_string(words[event->kind].reason));
 	}
-	if (event->kind == FACT_CANCELED)
+	if (event->kind == EVENT_CANCELED)
 		json_object_set_new(object, "reject",
 			json_pack("{s:s, s:s}", "reason", "canceled", "description",
 				text_or_empty(event->text)));
@@ -582,9 +583,9 @@ static char *own_url(const struct request *request)
 }
 
 static void add_page(const struct page_job *job, json_t *paging, const char *name, bool back,
-	const struct event_place *place, int64_t shift)
+	const struct event_cursor *cursor, int64_t shift)
 {
-	_cleanup_free_ char *token = make_token(&job->ask, back, place, shift);
+	_cleanup_free_ char *token = make_token(&job->ask, back, cursor, shift);
 	_cleanup_free_ char *base = own_url(job->request);
 	_cleanup_free_ char *url = mem_printf(
 		"%s/v3/%s/events/%s", base, job->request->admission.param, token);
@@ -592,13 +593,13 @@ static void add_page(const struct page_job *job, json_t *paging, const char *nam
 	json_object_set_new(paging, name, json_string(url));
 }
 
-static struct event_place place_of(const struct email_event *event)
+static struct event_cursor cursor_of(const struct email_event *event)
 {
-	struct event_place place = {.recorded_us = event->recorded_us};
+	struct event_cursor cursor = {.recorded_us = event->recorded_us};
 
-	memcpy(place.email_id, event->email_id, ID_SIZE);
-	memcpy(place.id, event->id, ID_SIZE);
-	return place;
+	memcpy(cursor.email_id, event->email_id, ID_SIZE);
+	memcpy(cursor.id, event->id, ID_SIZE);
+	return cursor;
 }
 
 /* Of an empty page the neighbours are told by where it was looked for. */
@@ -606,15 +607,15 @@ static json_t *render_paging(const struct page_job *job)
 {
 	const struct event_list *list = &job->found;
 	const struct ask *ask = &job->ask;
-	const struct event_place start = {0};
-	struct event_place next = ask->back ? start : ask->place;
-	struct event_place previous = ask->place;
+	const struct event_cursor start = {0};
+	struct event_cursor next = ask->back ? start : ask->cursor;
+	struct event_cursor previous = ask->cursor;
 	int64_t shift = ask->shift;
 	json_t *paging = json_object();
 
 	if (list->n > 0) {
-		next = place_of(&list->items[list->n - 1]);
-		previous = place_of(&list->items[0]);
+		next = cursor_of(&list->items[list->n - 1]);
+		previous = cursor_of(&list->items[0]);
 		shift = 0;
 	} else if (!ask->back) {
 		shift = ask->ascending ? 1 : -1;
@@ -668,14 +669,14 @@ static void append(struct event_list *list, struct event_list *more)
 	free(more->items);
 }
 
-static int find_place(struct page_job *job, struct db *db, struct err *err)
+static int find_cursor(struct page_job *job, struct db *db, struct err *err)
 {
 	const struct ask *ask = &job->ask;
 	int64_t *seq = &job->filter.after_seq;
 
-	if (store_event_seq(db, &job->filter, &ask->place, seq, err) < 0)
+	if (store_event_seq(db, &job->filter, &ask->cursor, seq, err) < 0)
 		return -1;
-	if (*ask->place.email_id)
+	if (*ask->cursor.email_id)
 		*seq += ask->shift;
 	job->placed = true;
 	return 0;
@@ -699,7 +700,7 @@ static bool read_piece(struct work *work)
 	result = db_pool_take(readers, &db, &err);
 	if (result == 0) {
 		if (!job->placed)
-			result = find_place(job, db, &err);
+			result = find_cursor(job, db, &err);
 		if (result == 0)
 			result = store_event_page(db, &job->filter, &more, &err);
 		db_pool_give(readers, db, result == 0);

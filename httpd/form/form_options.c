@@ -16,7 +16,7 @@
 
 /* What is gathered on the way. */
 struct options {
-	struct outgoing *outgoing;
+	struct draft *draft;
 	int64_t now_us;
 	json_t *tags;
 	json_t *variables;
@@ -42,7 +42,7 @@ static int take_tag(struct options *options, const char *value)
 
 static int take_testmode(struct options *options, const char *value)
 {
-	options->outgoing->test = is_yes(value);
+	options->draft->test = is_yes(value);
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static int take_deliverytime(struct options *options, const char *value)
 		return -1;
 	if (time_us > options->now_us + SCHEDULE_MAX_DAYS * DAY_US)
 		return -1;
-	options->outgoing->scheduled_us = time_us > options->now_us ? time_us : 0;
+	options->draft->scheduled_us = time_us > options->now_us ? time_us : 0;
 	return 0;
 }
 
@@ -121,8 +121,8 @@ static bool is_structural(const char *name)
  * keeps its own. */
 static int take_message_id(struct options *options, const char *value, struct problem *problem)
 {
-	bool is_finished = options->outgoing->finished.len > 0;
-	char **id = &options->outgoing->message.message_id;
+	bool is_finished = options->draft->finished.len > 0;
+	char **id = &options->draft->message.message_id;
 
 	if (is_finished && *id)
 		return 0;
@@ -147,7 +147,7 @@ static int take_variables_header(
 
 static void add_header(struct options *options, const char *name, const char *value)
 {
-	struct header *header = mime_message_add_header(&options->outgoing->message);
+	struct header *header = mime_message_add_header(&options->draft->message);
 
 	header->name = mem_strdup(name);
 	header->value = mem_strdup(value);
@@ -308,10 +308,10 @@ int form_options_check_template(const struct form *form, struct problem *problem
 }
 
 int form_options_parse(
-	const struct form *form, int64_t now_us, struct outgoing *outgoing, struct problem *problem)
+	const struct form *form, int64_t now_us, struct draft *draft, struct problem *problem)
 {
 	struct options options = {
-		.outgoing = outgoing,
+		.draft = draft,
 		.now_us = now_us,
 		.tags = json_array(),
 		.variables = json_object(),
@@ -320,10 +320,10 @@ int form_options_parse(
 
 	for (size_t i = 0; result == 0 && i < form->n; i++)
 		result = take_field(&options, &form->fields[i], problem);
-	if (result == 0 && (outgoing->finished.len > 0 || !reply_to_varies(&outgoing->message)))
-		result = form_options_read_reply_to(&outgoing->message, problem);
-	outgoing->tags = json_dumps(options.tags, JSON_COMPACT);
-	outgoing->variables = json_dumps(options.variables, JSON_COMPACT);
+	if (result == 0 && (draft->finished.len > 0 || !reply_to_varies(&draft->message)))
+		result = form_options_read_reply_to(&draft->message, problem);
+	draft->tags = json_dumps(options.tags, JSON_COMPACT);
+	draft->variables = json_dumps(options.variables, JSON_COMPACT);
 	json_decref(options.tags);
 	json_decref(options.variables);
 	return result;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "httpd/form/form.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 #include "httpd/http/problem.h"
 
 /* Bytes of all names and values that begin with o:, h: or v:. */
@@ -18,8 +18,8 @@ enum { FORM_OPTIONS_MAX = 16 * 1024 };
 
 /* Adds headers, message id, tags and variables to the email. What a message
  * that its client finished has itself comes before them. */
-int form_options_parse(const struct form *form, int64_t now_us, struct outgoing *outgoing,
-	struct problem *problem);
+int form_options_parse(
+	const struct form *form, int64_t now_us, struct draft *draft, struct problem *problem);
 
 /* Reads h:Reply-To, which stands among the headers as text, into reply_to, unless
  * a finished message says so itself.

@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store_event.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
@@ -119,23 +119,23 @@ static json_t *render_time(int64_t time_us)
 
 static json_t *render_counts(enum form_event event, const json_int_t *n)
 {
-	json_int_t dropped = n[FACT_DISCARDED] + n[FACT_REMOVED] + n[FACT_FAILED];
+	json_int_t dropped = n[EVENT_DISCARDED] + n[EVENT_REMOVED] + n[EVENT_FAILED];
 
 	if (event == FORM_ACCEPTED)
-		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing", n[FACT_ACCEPTED],
-			"total", n[FACT_ACCEPTED]);
+		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "draft", n[EVENT_ACCEPTED],
+			"total", n[EVENT_ACCEPTED]);
 	if (event == FORM_DELIVERED)
-		return json_pack("{s:I, s:i, s:I}", "smtp", n[FACT_DELIVERED], "http", 0, "total",
-			n[FACT_DELIVERED]);
+		return json_pack("{s:I, s:i, s:I}", "smtp", n[EVENT_DELIVERED], "http", 0, "total",
+			n[EVENT_DELIVERED]);
 	if (event == FORM_FAILED)
 		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i, s:I}}", "temporary",
-			"espblock", 0, "total", n[FACT_DEFERRED], "permanent", "bounce",
-			n[FACT_BOUNCED] + dropped, "delayed-bounce", n[FACT_EXPIRED],
+			"espblock", 0, "total", n[EVENT_DEFERRED], "permanent", "bounce",
+			n[EVENT_BOUNCED] + dropped, "delayed-bounce", n[EVENT_EXPIRED],
 			"suppress-bounce", 0, "suppress-unsubscribe", 0, "suppress-complaint", 0,
-			"total", n[FACT_BOUNCED] + n[FACT_EXPIRED] + dropped);
+			"total", n[EVENT_BOUNCED] + n[EVENT_EXPIRED] + dropped);
 	return json_pack("{s:I}", "total",
-		event == FORM_COMPLAINED ? n[FACT_COMPLAINED]
-		: event == FORM_REJECTED ? n[FACT_CANCELED]
+		event == FORM_COMPLAINED ? n[EVENT_COMPLAINED]
+		: event == FORM_REJECTED ? n[EVENT_CANCELED]
 					 : (json_int_t)0);
 }
 
@@ -157,7 +157,7 @@ static json_t *render_stats(const struct stats_ask *ask, const struct event_coun
 	size_t i = 0;
 
 	for (int64_t us = ask->begin_us; us < ask->end_us; us += ask->step_us) {
-		json_int_t n[FACTS] = {0};
+		json_int_t n[EVENT_KINDS] = {0};
 
 		for (; i < counts->n && counts->items[i].time_us == us; i++)
 			if (counts->items[i].kind != COUNTED_REFUSED)

@@ -17,7 +17,7 @@
 #include "core/mime/mime_header.h"
 #include "httpd/form/form.h"
 #include "httpd/form/form_options.h"
-#include "httpd/gate/json_text.h"
+#include "httpd/admission/json_text.h"
 
 static const char *const removed[] = {"%unsubscribe_url%", "%tag_unsubscribe_email%",
 	"%tag_unsubscribe_url%", "%mailing_list_unsubscribe_url%", "%unsubscribe_email%"};
@@ -174,7 +174,7 @@ static int check_line(const char *name, const char *text, struct problem *proble
 }
 
 static int personalize(
-	const struct form_recipient *recipient, struct outgoing *email, struct problem *problem)
+	const struct form_recipient *recipient, struct draft *email, struct problem *problem)
 {
 	struct mime_message *message = &email->message;
 
@@ -217,7 +217,7 @@ static struct form_recipient recipient_of(
 	return (struct form_recipient){address, json_object_get(variables->of, name)};
 }
 
-int form_variables_none(struct outgoing *email, struct problem *problem)
+int form_variables_none(struct draft *email, struct problem *problem)
 {
 	const struct form_recipient nobody = {NULL, NULL};
 
@@ -233,7 +233,7 @@ static struct form_recipient recipient_at(const struct send_personal *personal, 
 
 /* While a text is replaced, both are there. */
 static uint64_t personal_size(
-	const struct send_personal *personal, const struct outgoing *base, size_t i)
+	const struct send_personal *personal, const struct draft *base, size_t i)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
@@ -256,14 +256,14 @@ static uint64_t personal_size(
 }
 
 /* Without a recipient's macro: those that are removed are so for all. */
-static bool personal_same_html(const struct send_personal *personal, const struct outgoing *base)
+static bool personal_same_html(const struct send_personal *personal, const struct draft *base)
 {
 	(void)personal;
 	return base->message.html && strchr(base->message.html, '%') == NULL;
 }
 
-static int personal_make(const struct send_personal *personal, const struct outgoing *base,
-	size_t i, struct outgoing *email_r, struct problem *problem)
+static int personal_make(const struct send_personal *personal, const struct draft *base, size_t i,
+	struct draft *email_r, struct problem *problem)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
 	const struct form_recipient recipient = recipient_at(personal, address);
@@ -274,12 +274,12 @@ static int personal_make(const struct send_personal *personal, const struct outg
 	return personalize(&recipient, email_r, problem);
 }
 
-static void personal_clear(struct outgoing *email)
+static void personal_clear(struct draft *email)
 {
 	if (email->reply_to_made)
 		addr_list_clear(&email->message.reply_to);
 	mime_message_clear_texts(&email->message);
-	*email = (struct outgoing){0};
+	*email = (struct draft){0};
 }
 
 static void personal_free(struct send_personal *personal)

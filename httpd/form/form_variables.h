@@ -29,7 +29,7 @@ int form_variables_read(
 void form_variables_free(struct form_variables *variables);
 
 /* What is done to an email without them: macros that stand for nothing go. */
-int form_variables_none(struct outgoing *email, struct problem *problem);
+int form_variables_none(struct draft *email, struct problem *problem);
 
 /* What is put into the texts of an email for its recipient: `%recipient.KEY%`
  * stands for the recipient's value of KEY, `%recipient%` for the address. What

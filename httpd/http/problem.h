@@ -48,7 +48,7 @@ enum problem_kind {
 	PROBLEM_KINDS
 };
 
-enum { PROBLEM_ALLOW_MAX = 64, PROBLEM_PLACE_MAX = 24 };
+enum { PROBLEM_ALLOW_MAX = 64, PROBLEM_PREFIX_MAX = 24 };
 
 struct problem {
 	enum problem_kind kind;
@@ -56,7 +56,7 @@ struct problem {
 	char allow[PROBLEM_ALLOW_MAX]; /* methods, for the Allow field of a 405 */
 	/* What stands before the names of fields, as `[3].` in a batch; whoever
 	 * reads the request sets it before, and it stays. */
-	char place[PROBLEM_PLACE_MAX];
+	char prefix[PROBLEM_PREFIX_MAX];
 	bool as_page;     /* people read it in a browser; the text is plain */
 	bool names_field; /* the text does, with the place */
 	char text[ERR_TEXT_MAX];
@@ -70,7 +70,7 @@ int problem_set(struct problem *problem, enum problem_kind kind, const char *for
 	__attribute__((format(printf, 3, 4)));
 
 /* The same for a text that names fields of the body. The format has a %s before
- * each, for problem->place: "Missing `%s%s` field.". */
+ * each, for problem->prefix: "Missing `%s%s` field.". */
 int problem_field(struct problem *problem, enum problem_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

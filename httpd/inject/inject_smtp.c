@@ -322,11 +322,11 @@ static void inject_smtp_stop(struct inject *inject)
 
 	while ((pooled = LIST_FIRST(&self->busy)) != NULL) {
 		struct submission *submission = pooled->submission;
-		enum inject_result fate = smtp_session_fate(pooled->session);
+		enum inject_result outcome = smtp_session_outcome(pooled->session);
 
 		pooled_free(pooled);
 		if (submission)
-			inject_answer(inject, submission, fate, &stopping);
+			inject_answer(inject, submission, outcome, &stopping);
 	}
 	inject_queue_stop(self->queue);
 }

@@ -119,7 +119,7 @@ static ssize_t read_in(struct smtp_session *session, struct err *err)
 		n == 0 ? "the connection was closed" : strerror(errno));
 }
 
-enum inject_result smtp_session_fate(const struct smtp_session *session)
+enum inject_result smtp_session_outcome(const struct smtp_session *session)
 {
 	if (session->has_content && session->data.ended && session->sent == session->out.len &&
 		!session->unread && !session->not_taken)
@@ -130,7 +130,7 @@ enum inject_result smtp_session_fate(const struct smtp_session *session)
 enum smtp_failure smtp_session_failure(const struct smtp_session *session)
 {
 	bool opened = session->step != GREETING && session->step != HELLO;
-	bool unknown = smtp_session_fate(session) == INJECT_UNKNOWN;
+	bool unknown = smtp_session_outcome(session) == INJECT_UNKNOWN;
 
 	if (!opened && session->lost && !session->spec.stand_alone)
 		return SMTP_NOT_OPENED;
@@ -163,7 +163,7 @@ static void end_message(
 static bool end_session(struct smtp_session *session, const struct err *err)
 {
 	if (session->submission)
-		end_message(session, smtp_session_fate(session), err);
+		end_message(session, smtp_session_outcome(session), err);
 	session->spec.closed(session->spec.arg);
 	return false;
 }
@@ -313,7 +313,7 @@ static bool on_content(struct smtp_session *session, const struct smtp_reply *re
 	int class = reply->code / 100;
 	struct err err = ERR_INIT;
 
-	if (smtp_session_fate(session) != INJECT_UNKNOWN || class == 3)
+	if (smtp_session_outcome(session) != INJECT_UNKNOWN || class == 3)
 		return unexpected(session, reply, "the email");
 	if (class != 2)
 		result = smtp_refusal(reply, "the email", &err);

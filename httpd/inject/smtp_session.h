@@ -54,7 +54,7 @@ void smtp_session_free(struct smtp_session *session);
 void smtp_session_send(struct smtp_session *session, struct submission *submission);
 
 /* What is to be said of the message under way if the session ended now. */
-enum inject_result smtp_session_fate(const struct smtp_session *session);
+enum inject_result smtp_session_outcome(const struct smtp_session *session);
 
 /* How a message has failed for now, when the session has just ended. */
 enum smtp_failure {

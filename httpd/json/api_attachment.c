@@ -20,7 +20,7 @@
 #include "core/read/mime_read.h"
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"

@@ -10,8 +10,8 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/gate/json_text.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/json_text.h"
+#include "httpd/admission/request.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
@@ -38,7 +38,7 @@ static void parse_all(const json_t *array, int64_t max_recipients, struct batch 
 		struct problem *problem = &batch->problems[i];
 
 		if (!batch->permissive)
-			snprintf(problem->place, sizeof(problem->place), "[%zu].", i);
+			snprintf(problem->prefix, sizeof(problem->prefix), "[%zu].", i);
 		email_json_read(
 			json_array_get(array, i), max_recipients, &batch->emails[i], problem);
 	}
@@ -62,7 +62,7 @@ int batch_json_parse(const char *body, size_t len, int64_t max_recipients, struc
 void batch_json_clear(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		outgoing_clear(&batch->emails[i]);
+		draft_clear(&batch->emails[i]);
 	free(batch->emails);
 	free(batch->problems);
 	*batch = (struct batch){0};
@@ -206,7 +206,7 @@ static int parse(struct send_body *body, bool permissive, struct send_parsed *pa
 		batch_json_name(i, &batch.problems[i], problem);
 		return -1;
 	}
-	return admission_take_places(request->worker, admission, batch.n, problem);
+	return admission_take_slots(request->worker, admission, batch.n, problem);
 }
 
 static int parse_strict(

@@ -15,8 +15,8 @@
 #include "core/ops/op_email.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
-#include "httpd/gate/json_text.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/json_text.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/api_manage.h"
 #include "httpd/json/email_json.h"
@@ -47,7 +47,7 @@ static int parse(struct send_body *body, struct send_parsed *parsed_r, struct pr
 	if (admission_reserve_body(body->request->worker, admission,
 		    json_text_cost(body->data, body->len), problem) < 0)
 		return -1;
-	parsed_r->emails = mem_new(struct outgoing);
+	parsed_r->emails = mem_new(struct draft);
 	parsed_r->n = 1;
 	return email_json_parse(body->data, body->len, max, parsed_r->emails, problem);
 }

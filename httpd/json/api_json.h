@@ -13,7 +13,7 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 #include "httpd/http/problem.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 #include "httpd/send/send_request.h"
 
 struct manage;
@@ -57,7 +57,7 @@ enum { BATCH_MAX = 100 }; /* emails */
 struct batch {
 	bool permissive; /* each problem is told beside the index of its email;
 			  * else its fields are named as `[3].to` */
-	struct outgoing *emails;
+	struct draft *emails;
 	struct problem *problems;
 	size_t n;
 };

@@ -9,7 +9,7 @@
 
 #include "core/base/id.h"
 #include "core/base/mem.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
 #include "httpd/json/operate.h"

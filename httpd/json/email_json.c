@@ -34,10 +34,10 @@ static int check_characters(const char *text, const char *path, struct problem *
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%s%s` field must contain only ASCII letters, digits, underscores and "
 			"dashes.",
-			problem->place, path);
+			problem->prefix, path);
 	if (strlen(text) > TAG_TEXT_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not be longer than %d characters.", problem->place,
+			"The `%s%s` field must not be longer than %d characters.", problem->prefix,
 			path, TAG_TEXT_MAX);
 	return 0;
 }
@@ -51,7 +51,7 @@ static int read_text(const json_t *item, const char *name, const char *tag, cons
 		return -1;
 	if (*text_r == NULL)
 		return problem_field(problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.",
-			problem->place, path);
+			problem->prefix, path);
 	return check_characters(*text_r, path, problem);
 }
 
@@ -61,7 +61,7 @@ static int read_tag(const json_t *item, const char *path, json_t *tags, struct p
 
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be an object.", problem->place, path);
+			"The `%s%s` field must be an object.", problem->prefix, path);
 	if (read_text(item, "name", path, &name, problem) < 0 ||
 		read_text(item, "value", path, &value, problem) < 0)
 		return -1;
@@ -97,10 +97,10 @@ static int parse_tags(const json_t *email, char **tags_r, struct problem *proble
 		return 0;
 	if (!json_is_array(array))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%stags` field must be an array.", problem->place);
+			"The `%stags` field must be an array.", problem->prefix);
 	if (json_array_size(array) > TAGS_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"Too many items in the `%stags` field: the limit is %d.", problem->place,
+			"Too many items in the `%stags` field: the limit is %d.", problem->prefix,
 			TAGS_MAX);
 	tags = json_array();
 	result = read_tags(array, tags, problem);
@@ -114,7 +114,7 @@ static int bad_content(const char *path, struct problem *problem)
 {
 	return problem_field(problem, PROBLEM_ATTACHMENT,
 		"The `%s%s.content` field must be a base64 string or an array of bytes.",
-		problem->place, path);
+		problem->prefix, path);
 }
 
 static int read_bytes(
@@ -146,7 +146,7 @@ static int read_content(
 		return bad_content(path, problem);
 	if (base64_decode(json_string_value(value), json_string_length(value), content) < 0)
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"The `%s%s.content` field is not valid base64.", problem->place, path);
+			"The `%s%s.content` field is not valid base64.", problem->prefix, path);
 	return 0;
 }
 
@@ -170,17 +170,17 @@ static int check_given(const json_t *item, const char *path, struct problem *pro
 {
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be an object.", problem->place, path);
+			"The `%s%s` field must be an object.", problem->prefix, path);
 	if (json_field_get(item, "path"))
 		return problem_field(problem, PROBLEM_ATTACHMENT,
 			"The `%s%s.path` field is not supported: nothing is fetched. Please send "
 			"the `content`.",
-			problem->place, path);
+			problem->prefix, path);
 	if (json_object_get(item, "content") == NULL ||
 		json_is_null(json_object_get(item, "content")))
 		return problem_field(problem, PROBLEM_ATTACHMENT,
 			"Attachment must have either a `content` or `path`. (`%s%s`)",
-			problem->place, path);
+			problem->prefix, path);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ static int read_attachment(const json_t *item, const char *path, struct attachme
 	strip_angles(attachment->content_id);
 	if (attachment->filename == NULL)
 		return problem_field(problem, PROBLEM_ATTACHMENT,
-			"Attachment must have a `filename`. (`%s%s`)", problem->place, path);
+			"Attachment must have a `filename`. (`%s%s`)", problem->prefix, path);
 	return read_content(json_object_get(item, "content"), path, &attachment->content, problem);
 }
 
@@ -225,7 +225,7 @@ static int parse_attachments(
 		return 0;
 	if (!json_is_array(array))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%sattachments` field must be an array.", problem->place);
+			"The `%sattachments` field must be an array.", problem->prefix);
 	json_array_foreach(array, i, item) {
 		_cleanup_free_ char *path = mem_printf("attachments[%zu]", i);
 
@@ -245,7 +245,7 @@ static int parse_addr(
 	return problem_field(problem, PROBLEM_VALIDATION,
 		"Invalid `%s%s` field. The email address needs to follow the `email@example.com` "
 		"or `Name <email@example.com>` format. (%s)",
-		problem->place, field, err.text);
+		problem->prefix, field, err.text);
 }
 
 static int parse_addrs(
@@ -264,7 +264,7 @@ static int parse_addrs(
 static int missing(const char *field, struct problem *problem)
 {
 	return problem_field(
-		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->place, field);
+		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->prefix, field);
 }
 
 /* Fields whose meaning would change what happens to the email: better refused
@@ -276,7 +276,7 @@ static int check_unsupported(const json_t *email, struct problem *problem)
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (json_field_get(email, fields[i]))
 			return problem_field(problem, PROBLEM_VALIDATION,
-				"The `%s%s` field is not supported.", problem->place, fields[i]);
+				"The `%s%s` field is not supported.", problem->prefix, fields[i]);
 	return 0;
 }
 
@@ -348,16 +348,16 @@ static int check_required(const json_t *email, struct problem *problem)
 		return missing("to", problem);
 	if (!json_field_get(email, "html") && !json_field_get(email, "text"))
 		return problem_field(problem, PROBLEM_MISSING_FIELD,
-			"Missing `%shtml` or `%stext` field.", problem->place, problem->place);
+			"Missing `%shtml` or `%stext` field.", problem->prefix, problem->prefix);
 	return 0;
 }
 
 static int check_recipients(
-	const struct outgoing *outgoing, int64_t max_recipients, struct problem *problem)
+	const struct draft *draft, int64_t max_recipients, struct problem *problem)
 {
-	const struct mime_message *message = &outgoing->message;
-	const char *place = problem->place;
-	size_t all = message->to.n + message->cc.n + outgoing->bcc.n;
+	const struct mime_message *message = &draft->message;
+	const char *place = problem->prefix;
+	size_t all = message->to.n + message->cc.n + draft->bcc.n;
 
 	if (message->to.n > TO_MAX)
 		return problem_field(problem, PROBLEM_VALIDATION,
@@ -370,20 +370,20 @@ static int check_recipients(
 	return 0;
 }
 
-static int parse_people(const json_t *email, int64_t max_recipients, struct outgoing *outgoing,
-	struct problem *problem)
+static int parse_people(
+	const json_t *email, int64_t max_recipients, struct draft *draft, struct problem *problem)
 {
-	struct mime_message *message = &outgoing->message;
+	struct mime_message *message = &draft->message;
 	const char *from;
 
 	if (json_field_line(email, "from", "from", &from, problem) < 0 ||
 		parse_addr("from", from, &message->from, problem) < 0 ||
 		parse_addrs(email, "to", &message->to, problem) < 0 ||
 		parse_addrs(email, "cc", &message->cc, problem) < 0 ||
-		parse_addrs(email, "bcc", &outgoing->bcc, problem) < 0 ||
+		parse_addrs(email, "bcc", &draft->bcc, problem) < 0 ||
 		parse_addrs(email, "reply_to", &message->reply_to, problem) < 0)
 		return -1;
-	return check_recipients(outgoing, max_recipients, problem);
+	return check_recipients(draft, max_recipients, problem);
 }
 
 static int parse_content(const json_t *email, struct mime_message *message, struct problem *problem)
@@ -408,7 +408,7 @@ static int parse_header(const char *name, const json_t *value, struct mime_messa
 
 	if (!mime_header_name_valid(name))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%.100s` field is not a valid header name.", problem->place, path);
+			"The `%s%.100s` field is not a valid header name.", problem->prefix, path);
 	if (mime_header_reserved(name))
 		return 0;
 	if (json_field_check_line(value, path, problem) < 0)
@@ -428,39 +428,39 @@ static int parse_headers(const json_t *email, struct mime_message *message, stru
 		return 0;
 	if (!json_is_object(headers))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%sheaders` field must be an object.", problem->place);
+			"The `%sheaders` field must be an object.", problem->prefix);
 	json_object_foreach(headers, name, value)
 		if (parse_header(name, value, message, problem) < 0)
 			return -1;
 	return 0;
 }
 
-int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing *outgoing_r,
-	struct problem *problem)
+int email_json_read(
+	const json_t *email, int64_t max_recipients, struct draft *draft_r, struct problem *problem)
 {
-	struct mime_message *message = &outgoing_r->message;
+	struct mime_message *message = &draft_r->message;
 
 	if (!json_is_object(email))
 		return problem_set(problem, PROBLEM_VALIDATION, "The email must be an object.");
 	if (check_unsupported(email, problem) < 0 || check_required(email, problem) < 0 ||
-		parse_people(email, max_recipients, outgoing_r, problem) < 0 ||
+		parse_people(email, max_recipients, draft_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||
-		parse_tags(email, &outgoing_r->tags, problem) < 0 ||
-		email_json_schedule(email, problem->place, &outgoing_r->scheduled_us, problem) < 0)
+		parse_tags(email, &draft_r->tags, problem) < 0 ||
+		email_json_schedule(email, problem->prefix, &draft_r->scheduled_us, problem) < 0)
 		return -1;
 	return parse_attachments(email, message, problem);
 }
 
-int email_json_parse(const char *body, size_t len, int64_t max_recipients,
-	struct outgoing *outgoing_r, struct problem *problem)
+int email_json_parse(const char *body, size_t len, int64_t max_recipients, struct draft *draft_r,
+	struct problem *problem)
 {
 	json_t *email;
 	int result;
 
 	if (json_field_parse(body, len, &email, problem) < 0)
 		return -1;
-	result = email_json_read(email, max_recipients, outgoing_r, problem);
+	result = email_json_read(email, max_recipients, draft_r, problem);
 	json_decref(email);
 	return result;
 }
@@ -522,24 +522,24 @@ json_t *email_json_render_item(const struct email *email)
 }
 
 /* What happens to it inside of the host is not told apart. */
-static const char *state_of(const struct email *email, enum fate fate)
+static const char *state_of(const struct email *email, enum delivery_status status)
 {
-	static const char *const states[FATES] = {
-		[FATE_QUEUED] = "queued",
-		[FATE_DEFERRED] = "deferred",
-		[FATE_HANDED_ON] = "queued",
-		[FATE_DELIVERED] = "delivered",
-		[FATE_BOUNCED] = "bounced",
-		[FATE_EXPIRED] = "expired",
-		[FATE_DISCARDED] = "failed",
-		[FATE_REMOVED] = "failed",
-		[FATE_UNKNOWN] = "unknown",
-		[FATE_COMPLAINED] = "complained",
+	static const char *const states[DELIVERY_STATUSES] = {
+		[DELIVERY_QUEUED] = "queued",
+		[DELIVERY_DEFERRED] = "deferred",
+		[DELIVERY_HANDED_ON] = "queued",
+		[DELIVERY_DELIVERED] = "delivered",
+		[DELIVERY_BOUNCED] = "bounced",
+		[DELIVERY_EXPIRED] = "expired",
+		[DELIVERY_DISCARDED] = "failed",
+		[DELIVERY_REMOVED] = "failed",
+		[DELIVERY_UNKNOWN] = "unknown",
+		[DELIVERY_COMPLAINED] = "complained",
 	};
 
 	if (is_canceled(email))
 		return "canceled";
-	return email->state == EMAIL_REFUSED ? "failed" : states[fate];
+	return email->state == EMAIL_REFUSED ? "failed" : states[status];
 }
 
 static json_t *recipients(const struct email *email)
@@ -554,7 +554,7 @@ static json_t *recipients(const struct email *email)
 		json_array_append_new(array,
 			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}", "address",
 				one->address, "kind", recipient_kind_name(one->kind), "state",
-				state_of(email, one->fate), "attempts", (json_int_t)one->attempts,
+				state_of(email, one->status), "attempts", (json_int_t)one->attempts,
 				"remote", one->relay, "dsn", one->dsn, "message", one->text,
 				"updated_at", json_field_time(one->changed_us)));
 	}
@@ -610,19 +610,19 @@ char *email_json_print(json_t *object, const struct email *email)
 
 json_t *email_json_render_event(const struct email_event *event)
 {
-	static const char *const types[FACTS] = {
-		[FACT_ACCEPTED] = "sent",
-		[FACT_DEFERRED] = "delivery_delayed",
-		[FACT_HANDED_ON] = "handed_on",
-		[FACT_DELIVERED] = "delivered",
-		[FACT_BOUNCED] = "bounced",
-		[FACT_EXPIRED] = "bounced",
-		[FACT_DISCARDED] = "failed",
-		[FACT_REMOVED] = "failed",
-		[FACT_LOST] = "unknown",
-		[FACT_COMPLAINED] = "complained",
-		[FACT_CANCELED] = "canceled",
-		[FACT_FAILED] = "failed",
+	static const char *const types[EVENT_KINDS] = {
+		[EVENT_ACCEPTED] = "sent",
+		[EVENT_DEFERRED] = "delivery_delayed",
+		[EVENT_HANDED_ON] = "handed_on",
+		[EVENT_DELIVERED] = "delivered",
+		[EVENT_BOUNCED] = "bounced",
+		[EVENT_EXPIRED] = "bounced",
+		[EVENT_DISCARDED] = "failed",
+		[EVENT_REMOVED] = "failed",
+		[EVENT_LOST] = "unknown",
+		[EVENT_COMPLAINED] = "complained",
+		[EVENT_CANCELED] = "canceled",
+		[EVENT_FAILED] = "failed",
 	};
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?, s:s?}", "id", event->id,

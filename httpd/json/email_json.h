@@ -9,7 +9,7 @@
 
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 #include "httpd/http/problem.h"
 
 struct json_query;
@@ -18,12 +18,12 @@ struct json_query;
 enum { EMAIL_JSON_RECIPIENTS = 50 };
 
 /* Reads the body of POST /emails. No side effects. 0, or -1 with a problem that
- * names the field; outgoing_r may hold a part of the email then. */
-int email_json_parse(const char *body, size_t len, int64_t max_recipients,
-	struct outgoing *outgoing_r, struct problem *problem);
+ * names the field; draft_r may hold a part of the email then. */
+int email_json_parse(const char *body, size_t len, int64_t max_recipients, struct draft *draft_r,
+	struct problem *problem);
 
 /* The same for an email that stands in a larger body. */
-int email_json_read(const json_t *email, int64_t max_recipients, struct outgoing *outgoing_r,
+int email_json_read(const json_t *email, int64_t max_recipients, struct draft *draft_r,
 	struct problem *problem);
 
 /* The field `scheduled_at`, a time within SCHEDULE_MAX_DAYS; 0 when it is not given.

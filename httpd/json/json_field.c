@@ -10,8 +10,8 @@
 #include "core/base/mem.h"
 #include "core/mime/mime_header.h"
 #include "core/store/row.h"
-#include "httpd/gate/json_text.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/json_text.h"
+#include "httpd/admission/request.h"
 #include "httpd/json/json_long.h"
 
 /* Reads a whole body, which is to be an object or an array. */
@@ -79,10 +79,11 @@ static int check_text(const json_t *value, const char *path, struct problem *pro
 {
 	if (!json_is_string(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string.", problem->place, path);
+			"The `%s%s` field must be a string.", problem->prefix, path);
 	if (strlen(json_string_value(value)) != json_string_length(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not contain a NUL character.", problem->place, path);
+			"The `%s%s` field must not contain a NUL character.", problem->prefix,
+			path);
 	return 0;
 }
 
@@ -94,7 +95,7 @@ int json_field_check_line(const json_t *value, const char *path, struct problem 
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%s%s` field must not contain line breaks or other control "
 			"characters.",
-			problem->place, path);
+			problem->prefix, path);
 	return 0;
 }
 
@@ -139,8 +140,8 @@ int json_field_strings(
 	}
 	if (!json_is_array(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be a string or an array of strings.", problem->place,
-			name);
+			"The `%s%s` field must be a string or an array of strings.",
+			problem->prefix, name);
 	json_array_foreach(value, i, item) {
 		_cleanup_free_ char *path = mem_printf("%s[%zu]", name, i);
 

@@ -4,7 +4,7 @@
  *
  * Clients write "not given" as a missing field, null, "", [] or {}. Each
  * function takes these alike, and else gives a problem that names the field,
- * where problem->place says it stands.
+ * where problem->prefix says it stands.
  */
 #ifndef POSTERN_HTTPD_JSON_JSON_FIELD_H
 #define POSTERN_HTTPD_JSON_JSON_FIELD_H

@@ -18,7 +18,7 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "httpd/gate/json_text.h"
+#include "httpd/admission/json_text.h"
 
 static const struct {
 	char letter, means;

@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/worker/worker.h"
 
 int json_query_read_text(const char *text, const char *const *names, struct json_query *query_r,

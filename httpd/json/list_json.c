@@ -5,7 +5,7 @@
  */
 #include "httpd/json/list_json.h"
 
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/json/json_query.h"
 #include "httpd/transport/reply.h"
 

@@ -139,7 +139,7 @@ bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool
 	return breaker->put_offs >= BREAKER_PUT_OFF || probes;
 }
 
-enum breaker_news breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
+enum breaker_change breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
 	bool probes, int64_t now_us, int64_t *open_us_r)
 {
 	struct breaker_state *state = &breaker->state;

@@ -91,7 +91,7 @@ bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, b
 /* Postfix answered 4xx: the same. */
 bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes);
 
-enum breaker_news {
+enum breaker_change {
 	BREAKER_NO_NEWS,
 	BREAKER_WAS_OPEN,    /* for all until now */
 	BREAKER_FOR_ONE,     /* others go through: it is open for one company alone */
@@ -99,7 +99,7 @@ enum breaker_news {
 };
 /* An email went through, as far as Postfix, or to its record. *open_us_r: since when it
  * was open. */
-enum breaker_news breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
+enum breaker_change breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
 	bool probes, int64_t now_us, int64_t *open_us_r);
 
 /* For any thread. */

@@ -32,7 +32,7 @@
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
-#include "httpd/gate/counts.h"
+#include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
@@ -55,7 +55,7 @@ void parcel_free(struct parcel *parcel)
 	struct outbox *outbox = parcel->outbox;
 
 	if (parcel->submission.done) {
-		places_leave(&parcel->place);
+		slots_release(&parcel->slots);
 		outbox->in_hand_bytes -= parcel->row.size;
 	}
 	outbox->parcels--;
@@ -77,7 +77,7 @@ static void close_breaker(struct parcel *parcel, bool recorded)
 {
 	struct outbox *outbox = parcel->outbox;
 	const struct breaker_state state = outbox->breaker.state;
-	enum breaker_news news;
+	enum breaker_change news;
 	int64_t open_us;
 
 	news = breaker_close(&outbox->breaker, parcel->row.company_id, recorded, parcel->probes,
@@ -316,8 +316,8 @@ static bool enter(struct parcel *parcel)
 	struct outbox *outbox = parcel->outbox;
 
 	return outbox->in_hand_bytes < IN_HAND_BYTES && !outbox->stopping &&
-	       places_enter(&outbox->in_hand, outbox->conf->submission.max_pending,
-		       parcel->row.company_id, 1, &parcel->place) == PLACES_ENTERED;
+	       slots_take(&outbox->in_hand, outbox->conf->submission.max_pending,
+		       parcel->row.company_id, 1, &parcel->slots) == PLACES_ENTERED;
 }
 
 void dispatcher_begin(struct parcel *parcel)
@@ -326,7 +326,7 @@ void dispatcher_begin(struct parcel *parcel)
 
 	if (!enter(parcel) || !breaker_enter(&outbox->breaker, parcel->row.company_id,
 				      clock_monotonic_us(), &parcel->probes)) {
-		places_leave(&parcel->place);
+		slots_release(&parcel->slots);
 		let_go(parcel);
 		return;
 	}

@@ -30,7 +30,7 @@
 #include "core/conf/conf.h"
 #include "core/store/store_backlog.h"
 #include "core/store/store_message.h"
-#include "httpd/gate/counts.h"
+#include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 

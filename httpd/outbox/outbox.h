@@ -27,7 +27,7 @@
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
 #include "core/store/store_idempotency.h"
-#include "httpd/gate/budget.h"
+#include "httpd/admission/budget.h"
 #include "httpd/outbox/breaker.h"
 #include "httpd/worker/work_pool.h"
 

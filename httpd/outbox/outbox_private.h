@@ -32,7 +32,7 @@ struct probe_report;
 struct parcel {
 	struct outbox *outbox;
 	struct outbox_row row;
-	struct places_share place; /* while it is to be submitted */
+	struct slots_share slots; /* while it is to be submitted */
 	/* Both as it came in a batch, which holds the message as long; NULL: it was
 	 * read from the store, and holds it itself. */
 	struct outbox_batch *batch;
@@ -79,7 +79,7 @@ struct outbox {
 	struct journal *journal;
 
 	TAILQ_HEAD(, outbox_batch) waiting; /* with requests that wait */
-	struct places in_hand;              /* parcels that are to be submitted */
+	struct slots in_hand;               /* parcels that are to be submitted */
 	int64_t in_hand_bytes;
 	int64_t parcels; /* all */
 	atomic_bool cut_short;

@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "httpd/gate/admission.h"
+#include "httpd/admission/admission.h"
 #include "httpd/worker/worker.h"
 
 enum { LISTS = 1024 };

@@ -63,7 +63,7 @@ struct prober {
 	int64_t deadline_us; /* of its answer */
 	int64_t unasked_us;  /* the last one that the milter was not asked about */
 	char stamp[STAMP_SIZE];
-	int64_t reloaded_us; /* of struct postfix_news */
+	int64_t reloaded_us; /* of struct postfix_notes */
 
 	/* What the last probes found. */
 	enum probe_finding found;
@@ -83,7 +83,7 @@ struct prober {
 	int64_t mute_us; /* the log tells nothing since then; 0: it does */
 	bool by_log;     /* it alone has shown what is wrong */
 	bool stuck;
-	char doubt[SECRET_TICKET_SIZE]; /* the oldest that it has not confirmed; "" */
+	char unconfirmed[SECRET_TICKET_SIZE]; /* the oldest that it has not confirmed; "" */
 
 	struct look look;
 	struct commit_job job;
@@ -258,7 +258,7 @@ static bool has_changed(struct prober *prober)
 	_cleanup_buf_ struct buf stamp = BUF_INIT;
 	const char *socket = worker->conf->milter.socket, *slash = strrchr(socket, '/');
 	_cleanup_free_ char *folder = slash ? mem_dup(socket, (size_t)(slash - socket)) : NULL;
-	struct postfix_news news;
+	struct postfix_notes news;
 	char run[POSTFIX_RUN_SIZE];
 	bool changed;
 
@@ -273,7 +273,7 @@ static bool has_changed(struct prober *prober)
 		add_time(&stamp, main_cf);
 		add_time(&stamp, master_cf);
 	}
-	if (store_postfix_news_get(worker->db, &news, NULL) == 1)
+	if (store_postfix_notes_get(worker->db, &news, NULL) == 1)
 		prober->reloaded_us = news.reloaded_us;
 	buf_printf(&stamp, "%lld", (long long)prober->reloaded_us);
 	changed = strncmp(prober->stamp, buf_str(&stamp), STAMP_SIZE - 1) != 0;
@@ -306,9 +306,9 @@ static void look_at_reader(struct prober *prober, int64_t now_us)
 /* What the log has told of the probe. */
 static enum probe_log_finding ask_log(struct prober *prober, const struct probe *probe)
 {
-	struct postfix_news news = {0};
+	struct postfix_notes news = {0};
 
-	(void)store_postfix_news_get(prober->worker->db, &news, NULL);
+	(void)store_postfix_notes_get(prober->worker->db, &news, NULL);
 	return probe_log_judge(
 		&(struct probe_log){prober->reader_lives, prober->reader.read_to_end_us,
 			probe->seen_us, probe->logged_us,
@@ -328,20 +328,20 @@ static void look_at_log(struct prober *prober, const struct probe *last)
 	if (finding == PROBE_LOG_TAKEN || *last->refusal) {
 		prober->by_log = last->through && *last->refusal;
 		prober->stuck = false;
-		prober->doubt[0] = '\0';
+		prober->unconfirmed[0] = '\0';
 		return;
 	}
-	if (prober->doubt[0] == '\0' && last->seen_us)
-		memcpy(prober->doubt, last->ticket, sizeof(prober->doubt));
-	if (prober->doubt[0] == '\0' ||
-		store_probe_get(prober->worker->db, prober->doubt, &probe, NULL) <= 0)
+	if (prober->unconfirmed[0] == '\0' && last->seen_us)
+		memcpy(prober->unconfirmed, last->ticket, sizeof(prober->unconfirmed));
+	if (prober->unconfirmed[0] == '\0' ||
+		store_probe_get(prober->worker->db, prober->unconfirmed, &probe, NULL) <= 0)
 		return;
 	finding = ask_log(prober, &probe);
 	if (finding == PROBE_LOG_MUTE)
 		prober->mute_us = probe.seen_us;
 	store_probe_clear(&probe);
 	if (finding == PROBE_LOG_TAKEN)
-		prober->doubt[0] = '\0';
+		prober->unconfirmed[0] = '\0';
 	else if (finding == PROBE_LOG_STUCK)
 		prober->by_log = prober->stuck = true;
 }

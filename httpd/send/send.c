@@ -21,9 +21,9 @@
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
-#include "httpd/gate/admission.h"
-#include "httpd/gate/counts.h"
-#include "httpd/gate/sender.h"
+#include "httpd/admission/admission.h"
+#include "httpd/admission/counts.h"
+#include "httpd/admission/sender.h"
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
@@ -34,8 +34,8 @@
 static struct send_group *group_new(const struct send_spec *spec)
 {
 	struct send_group *group = mem_new(struct send_group);
-	size_t outgoing_n = spec->personal ? 1 : spec->n;
-	size_t size = outgoing_n * sizeof(*group->outgoing);
+	size_t drafts_n = spec->personal ? 1 : spec->n;
+	size_t size = drafts_n * sizeof(*group->draft);
 
 	group->worker = spec->worker;
 	group->admission = spec->admission;
@@ -53,20 +53,20 @@ static struct send_group *group_new(const struct send_spec *spec)
 		group->sends[i].result = &group->results[i];
 	}
 	/* They are taken over. */
-	group->outgoing = mem_alloc(outgoing_n, sizeof(*group->outgoing));
-	memcpy(group->outgoing, spec->outgoing, size);
-	memset(spec->outgoing, 0, size);
+	group->draft = mem_alloc(drafts_n, sizeof(*group->draft));
+	memcpy(group->draft, spec->draft, size);
+	memset(spec->draft, 0, size);
 	group->personal = spec->personal;
 	return group;
 }
 
 static void group_free(struct send_group *group)
 {
-	size_t outgoing_n = group->personal ? 1 : group->n;
+	size_t drafts_n = group->personal ? 1 : group->n;
 
-	for (size_t i = 0; i < outgoing_n; i++)
-		outgoing_clear(&group->outgoing[i]);
-	free(group->outgoing);
+	for (size_t i = 0; i < drafts_n; i++)
+		draft_clear(&group->draft[i]);
+	free(group->draft);
 	if (group->personal)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++) {
@@ -328,14 +328,14 @@ static int check_list(const struct addr_list *list, bool takes_hyphen, struct pr
 /* Whether Postfix, as it is configured, takes the sender and the recipients.
  * The problem names the address. */
 static int check_addresses(
-	const struct worker *worker, const struct outgoing *outgoing, struct problem *problem)
+	const struct worker *worker, const struct draft *draft, struct problem *problem)
 {
 	bool takes_hyphen = *worker->shared->takes_hyphen;
-	struct addr from = outgoing->message.from;
-	const struct addr_list *lists[] = {&(struct addr_list){&from, 1}, &outgoing->envelope,
-		&outgoing->bcc, &outgoing->message.to, &outgoing->message.cc};
+	struct addr from = draft->message.from;
+	const struct addr_list *lists[] = {&(struct addr_list){&from, 1}, &draft->envelope,
+		&draft->bcc, &draft->message.to, &draft->message.cc};
 	/* What a finished message says is not where it goes. */
-	size_t n = ARRAY_SIZE(lists) - (outgoing->finished.len > 0 ? 2 : 0);
+	size_t n = ARRAY_SIZE(lists) - (draft->finished.len > 0 ? 2 : 0);
 
 	for (size_t i = 0; i < n; i++)
 		if (check_list(lists[i], takes_hyphen, problem) < 0)
@@ -351,8 +351,8 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 	const char *decided = NULL;
 
 	for (size_t i = 0; i < group->n; i++) {
-		const struct outgoing *outgoing = &group->outgoing[group->personal ? 0 : i];
-		const char *domain = outgoing->message.from.domain;
+		const struct draft *draft = &group->draft[group->personal ? 0 : i];
+		const char *domain = draft->message.from.domain;
 		struct problem *problem = &group->results[i].problem;
 
 		id_new(group->results[i].id);
@@ -369,7 +369,7 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 			}
 			*problem = decision;
 			if (problem->kind == PROBLEM_NONE)
-				check_addresses(group->worker, outgoing, problem);
+				check_addresses(group->worker, draft, problem);
 		}
 		if (problem->kind != PROBLEM_NONE)
 			group->sends[i].end = SEND_BAD;
@@ -385,10 +385,10 @@ static int check_recipients(const struct send_group *group, struct problem *prob
 	size_t each = group->personal ? group->n : 1, n = 0;
 
 	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++) {
-		const struct outgoing *outgoing = &group->outgoing[i];
-		const struct mime_message *message = &outgoing->message;
+		const struct draft *draft = &group->draft[i];
+		const struct mime_message *message = &draft->message;
 
-		n += (group->personal ? 1 : message->to.n) + message->cc.n + outgoing->bcc.n;
+		n += (group->personal ? 1 : message->to.n) + message->cc.n + draft->bcc.n;
 	}
 	if (n * each <= RECIPIENTS_MAX)
 		return 0;

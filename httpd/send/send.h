@@ -18,7 +18,7 @@
 #define POSTERN_HTTPD_SEND_SEND_H
 
 #include "httpd/http/problem.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 
 struct admission;
 struct worker;
@@ -30,7 +30,7 @@ struct send_spec {
 	struct admission *admission;
 	const char *request_id; /* for the log */
 	/* n; their content is taken over. With personal it is one. */
-	struct outgoing *outgoing;
+	struct draft *draft;
 	struct send_personal *personal; /* taken over; NULL: none */
 	/* n, or NULL: why an email cannot be sent, which is then not looked
 	 * at; of the kind PROBLEM_NONE for the others. */

@@ -20,20 +20,19 @@
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/admission.h"
+#include "httpd/admission/admission.h"
 #include "httpd/send/send_group.h"
 
 /* The name is kept where there is one. A client that makes the message itself
  * names those who get it apart from its header. */
 static void add_recipients(struct recipients *recipients, enum recipient_kind kind,
-	const struct addr_list *list, const struct outgoing *outgoing)
+	const struct addr_list *list, const struct draft *draft)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
 		char *address = addr_spec(addr);
 		char *mailbox = addr_format(addr);
-		bool wanted = outgoing->finished.len == 0 ||
-			      addr_list_has(&outgoing->envelope, addr);
+		bool wanted = draft->finished.len == 0 || addr_list_has(&draft->envelope, addr);
 
 		if (str_eq(mailbox, address)) {
 			free(mailbox);
@@ -54,9 +53,9 @@ static char *text_or_empty(const char *text)
 	return mem_strdup(text ? text : "");
 }
 
-static void fill_row(const struct key *key, const struct outgoing *outgoing, struct email *row)
+static void fill_row(const struct key *key, const struct draft *draft, struct email *row)
 {
-	const struct mime_message *message = &outgoing->message;
+	const struct mime_message *message = &draft->message;
 
 	memcpy(row->company_id, key->company_id, ID_SIZE);
 	memcpy(row->key_id, key->id, ID_SIZE);
@@ -64,22 +63,22 @@ static void fill_row(const struct key *key, const struct outgoing *outgoing, str
 	row->domain = mem_strdup(message->from.domain);
 	row->sender = addr_spec(&message->from);
 	row->from = addr_format(&message->from);
-	add_recipients(&row->recipients, RECIPIENT_TO, &message->to, outgoing);
-	add_recipients(&row->recipients, RECIPIENT_CC, &message->cc, outgoing);
-	add_recipients(&row->recipients, RECIPIENT_BCC, &outgoing->bcc, outgoing);
+	add_recipients(&row->recipients, RECIPIENT_TO, &message->to, draft);
+	add_recipients(&row->recipients, RECIPIENT_CC, &message->cc, draft);
+	add_recipients(&row->recipients, RECIPIENT_BCC, &draft->bcc, draft);
 	add_formatted(&row->reply_to, &message->reply_to);
 	row->subject = text_or_empty(message->subject);
-	row->tags = mem_strdup(outgoing->tags);
-	row->variables = mem_strdup(outgoing->variables);
+	row->tags = mem_strdup(draft->tags);
+	row->variables = mem_strdup(draft->variables);
 	row->message_id = mem_strdup(message->message_id);
-	row->scheduled_us = outgoing->test ? 0 : outgoing->scheduled_us;
+	row->scheduled_us = draft->test ? 0 : draft->scheduled_us;
 }
 
 /* Makes message and row, whose id and created_us are set. */
-static int compose(struct send_group *group, struct outgoing *outgoing, struct composed *composed_r,
+static int compose(struct send_group *group, struct draft *draft, struct composed *composed_r,
 	struct problem *problem)
 {
-	struct mime_message *message = &outgoing->message;
+	struct mime_message *message = &draft->message;
 	struct email *row = &composed_r->row;
 	int64_t limit = group->admission->limits.message;
 	struct err err = ERR_INIT;
@@ -88,10 +87,10 @@ static int compose(struct send_group *group, struct outgoing *outgoing, struct c
 	message->date_us = row->created_us;
 	if (message->message_id == NULL)
 		message->message_id = mem_printf("<%s@%s>", row->id, message->from.domain);
-	fill_row(&group->admission->key, outgoing, row);
+	fill_row(&group->admission->key, draft, row);
 	buf_printf(&composed_r->message, TICKET_TRACE_FIELD ": %s\n", row->id);
-	if (outgoing->finished.len > 0)
-		result = mime_edit(outgoing->finished.data, outgoing->finished.len,
+	if (draft->finished.len > 0)
+		result = mime_edit(draft->finished.data, draft->finished.len,
 			&(const struct mime_edit){
 				.removes = mime_edit_is_private,
 				.message_id = row->message_id,
@@ -135,10 +134,10 @@ static void discount(struct send_group *group, uint64_t bytes)
 	budget_uncount_bytes(&group->admission->share, bytes);
 }
 
-static uint64_t body_size(const struct outgoing *outgoing)
+static uint64_t body_size(const struct draft *draft)
 {
-	const char *html = outgoing->message.html;
-	const char *text = outgoing->message.text;
+	const char *html = draft->message.html;
+	const char *text = draft->message.text;
 
 	return (html ? strlen(html) : 0) + (text ? strlen(text) : 0);
 }
@@ -146,23 +145,23 @@ static uint64_t body_size(const struct outgoing *outgoing)
 /* At most what message and row take: the body goes from the email into the row,
  * what else the email says stands in both, and a transfer encoding makes four
  * bytes of three, with line breaks. */
-static uint64_t composed_size_max(const struct outgoing *outgoing)
+static uint64_t composed_size_max(const struct draft *draft)
 {
-	uint64_t files = outgoing_files_size(outgoing);
-	uint64_t body = body_size(outgoing);
-	uint64_t rest = outgoing_text_size(outgoing) - body;
+	uint64_t files = draft_files_size(draft);
+	uint64_t body = body_size(draft);
+	uint64_t rest = draft_text_size(draft) - body;
 
 	return 5 * rest + (body + files) * 11 / 8 + MESSAGE_EXTRA;
 }
 
 /* Makes the text of an email that has html alone; bytes grows by what it
  * holds. */
-static int make_text(struct send_group *group, struct outgoing *outgoing, uint64_t *bytes)
+static int make_text(struct send_group *group, struct draft *draft, uint64_t *bytes)
 {
-	struct mime_message *message = &outgoing->message;
+	struct mime_message *message = &draft->message;
 	uint64_t most;
 
-	if (!str_empty(message->text) || message->html == NULL || outgoing->finished.len > 0)
+	if (!str_empty(message->text) || message->html == NULL || draft->finished.len > 0)
 		return 0;
 	/* libxml2 reads a copy. */
 	most = 2 * HTML_TEXT_GROWTH * strlen(message->html) + MESSAGE_EXTRA;
@@ -170,39 +169,39 @@ static int make_text(struct send_group *group, struct outgoing *outgoing, uint64
 		return -1;
 	free(message->text);
 	message->text = html_text(message->html);
-	outgoing->text_made = true;
+	draft->text_made = true;
 	discount(group, most - strlen(message->text));
 	*bytes += strlen(message->text);
 	return 0;
 }
 
 /* bytes is what is counted for the email as it came. */
-static void compose_one(struct send *send, struct outgoing *outgoing, uint64_t *bytes)
+static void compose_one(struct send *send, struct draft *draft, uint64_t *bytes)
 {
 	struct send_group *group = send->group;
-	struct mime_message *message = &outgoing->message;
+	struct mime_message *message = &draft->message;
 	struct email *row = &send->composed.row;
 	uint64_t most, made;
 
-	if (outgoing->scheduled_us > 0 && outgoing->scheduled_us <= group->created_us) {
+	if (draft->scheduled_us > 0 && draft->scheduled_us <= group->created_us) {
 		problem_fixed(&send->result->problem, PROBLEM_SCHEDULED_BEFORE);
 		send->end = SEND_BAD;
 		return;
 	}
-	if (make_text(group, outgoing, bytes) < 0)
+	if (make_text(group, draft, bytes) < 0)
 		return;
-	made = 2 * (outgoing_text_size(outgoing) - body_size(outgoing));
-	most = composed_size_max(outgoing);
+	made = 2 * (draft_text_size(draft) - body_size(draft));
+	most = composed_size_max(draft);
 	if (count(group, most) < 0)
 		return;
-	send->test = outgoing->test;
+	send->test = draft->test;
 	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
 	send->composed.row.created_us = group->created_us;
-	if (compose(group, outgoing, &send->composed, &send->result->problem) < 0)
+	if (compose(group, draft, &send->composed, &send->result->problem) < 0)
 		send->end = SEND_BAD;
 	else
 		send->result->message_id = send->composed.row.message_id;
-	*bytes -= body_size(outgoing);
+	*bytes -= body_size(draft);
 	row->html = message->html ? TAKE_PTR(message->html) : mem_strdup("");
 	row->text = message->text ? TAKE_PTR(message->text) : mem_strdup("");
 	made += send->composed.message.len;
@@ -214,12 +213,12 @@ static void compose_personal(struct send *send, size_t i)
 {
 	struct send_group *group = send->group;
 	const struct send_personal *personal = group->personal;
-	uint64_t bytes = personal->size(personal, group->outgoing, i);
-	struct outgoing email = {0};
+	uint64_t bytes = personal->size(personal, group->draft, i);
+	struct draft email = {0};
 
 	if (count(group, bytes) < 0)
 		return;
-	if (personal->make(personal, group->outgoing, i, &email, &send->result->problem) < 0)
+	if (personal->make(personal, group->draft, i, &email, &send->result->problem) < 0)
 		send->end = SEND_BAD;
 	else
 		compose_one(send, &email, &bytes);
@@ -231,14 +230,14 @@ static void compose_next(struct send_group *group)
 {
 	size_t i = group->composed_n++;
 	struct send *send = &group->sends[i];
-	struct outgoing *outgoing = &group->outgoing[group->personal ? 0 : i];
+	struct draft *draft = &group->draft[group->personal ? 0 : i];
 
 	if (send->end == SEND_OPEN && group->personal)
 		compose_personal(send, i);
 	else if (send->end == SEND_OPEN)
-		compose_one(send, outgoing, &group->outgoing_bytes);
+		compose_one(send, draft, &group->draft_bytes);
 	if (!group->personal)
-		outgoing_clear(outgoing);
+		draft_clear(draft);
 }
 
 /* A turn. What was taken in advance, and for the emails as they came, is given
@@ -249,16 +248,16 @@ static bool compose_some(struct work *work)
 	int64_t began_us = clock_monotonic_us();
 
 	if (group->personal && group->composed_n == 0 &&
-		group->personal->same_html(group->personal, group->outgoing))
-		make_text(group, group->outgoing, &group->outgoing_bytes);
+		group->personal->same_html(group->personal, group->draft))
+		make_text(group, group->draft, &group->draft_bytes);
 	while (group->composed_n < group->n && group->problem.kind == PROBLEM_NONE) {
 		if (clock_monotonic_us() - began_us > TURN_US)
 			return false;
 		compose_next(group);
 	}
 	if (group->personal)
-		outgoing_clear(&group->outgoing[0]);
-	discount(group, group->outgoing_bytes);
+		draft_clear(&group->draft[0]);
+	discount(group, group->draft_bytes);
 	budget_trim(&group->admission->share, 0);
 	return true;
 }
@@ -268,17 +267,16 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 	uint64_t each = group->personal ? group->n : 1, bytes = 0;
 
 	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++)
-		bytes += outgoing_text_size(&group->outgoing[i]) +
-			 outgoing_files_size(&group->outgoing[i]);
+		bytes += draft_text_size(&group->draft[i]) + draft_files_size(&group->draft[i]);
 	group->work = (struct work){
 		.done = {.run = done},
 		.tasks = group->worker->tasks,
 		.company_id = group->admission->key.company_id,
 		.run = compose_some,
 	};
-	group->outgoing_bytes = bytes;
+	group->draft_bytes = bytes;
 	if (count(group, bytes) < 0) {
-		group->outgoing_bytes = 0;
+		group->draft_bytes = 0;
 		done(&group->work.done);
 	} else if (group->n > COMPOSE_ON_LOOP_EMAILS || bytes * each > COMPOSE_ON_LOOP_BYTES) {
 		work_pool_submit(group->worker->shared->pool, &group->work);

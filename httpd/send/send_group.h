@@ -5,7 +5,7 @@
  * One email is, from the body to the answer:
  *
  *   struct       made by            until           holds
- *   outgoing     the dialect's      it is composed  what the client wants sent
+ *   draft     the dialect's      it is composed  what the client wants sent
  *                parse
  *   send_result  send_emails        done returns    what the answer tells: its id, its
  *                                                   problem
@@ -15,7 +15,7 @@
  *   outbox_mail  send.c             the outbox      the same; then its outcome
  *                                   lets go of it
  *
- * Emails made of one by recipient variables have one outgoing, and each another
+ * Emails made of one by recipient variables have one draft, and each another
  * that lasts while it is composed (struct send_personal).
  */
 #ifndef POSTERN_HTTPD_SEND_SEND_GROUP_H
@@ -24,7 +24,7 @@
 #include "core/store/store_email.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/idempotency.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 #include "httpd/worker/work_pool.h"
 
 struct admission;
@@ -60,11 +60,11 @@ struct send {
 /* The emails of one request. Lives until its done; between two steps it is with the
  * worker, with the pool or with the outbox. */
 struct send_group {
-	struct work work;          /* composing: */
-	struct outgoing *outgoing; /* one with personal, else n */
+	struct work work;    /* composing: */
+	struct draft *draft; /* one with personal, else n */
 	struct send_personal *personal;
-	size_t composed_n;       /* so many are done with */
-	uint64_t outgoing_bytes; /* that are counted for outgoing */
+	size_t composed_n;    /* so many are done with */
+	uint64_t draft_bytes; /* that are counted for draft */
 	struct worker *worker;
 	struct admission *admission;
 	const char *request_id;

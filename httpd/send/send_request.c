@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/send.h"
 #include "httpd/transport/reply.h"
@@ -79,7 +79,7 @@ static void clear_parsed(struct send_parsed *parsed)
 	size_t n = parsed->personal ? 1 : parsed->n;
 
 	for (size_t i = 0; parsed->emails && i < n; i++)
-		outgoing_clear(&parsed->emails[i]);
+		draft_clear(&parsed->emails[i]);
 	if (parsed->personal)
 		parsed->personal->free(parsed->personal);
 	free(parsed->emails);
@@ -119,7 +119,7 @@ static void on_read(struct task *task)
 		request->answer_id = TAKE_PTR(parsed->answer_id);
 		send_request_emails(request,
 			&(const struct send_spec){
-				.outgoing = parsed->emails,
+				.draft = parsed->emails,
 				.personal = TAKE_PTR(parsed->personal),
 				.problems = parsed->problems,
 				.n = parsed->n,

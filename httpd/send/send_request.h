@@ -8,7 +8,7 @@
 #define POSTERN_HTTPD_SEND_SEND_REQUEST_H
 
 #include "httpd/http/problem.h"
-#include "httpd/send/outgoing.h"
+#include "httpd/send/draft.h"
 
 struct evbuffer;
 struct request;
@@ -28,7 +28,7 @@ void send_body_drop(struct send_body *body);
 
 /* What a dialect makes of a body. Starts zeroed. */
 struct send_parsed {
-	struct outgoing *emails;
+	struct draft *emails;
 	struct send_personal *personal;
 	struct problem *problems; /* see struct send_spec */
 	size_t n;

@@ -148,9 +148,9 @@ describe("an email to many", () => {
     const { tenant, visitor, page } = await desk();
     const to = [..."abcdefghi"].map((local) => `${local}@remote.test`);
     const id = await t.send(tenant, { to: [...to, "later@remote.test", "unknown@remote.test"], subject: "To eleven" });
-    await t.waitFor("all fates", async () => {
+    await t.waitFor("all statuses", async () => {
       const { recipients } = await t.postern(["email", "show", id]);
-      const has = (fate) => recipients.filter((one) => one.state === fate).length;
+      const has = (status) => recipients.filter((one) => one.state === status).length;
       return has("delivered") === 9 && has("deferred") === 1 && has("bounced") === 1;
     });
     await visitor.go(`emails/${id}`);

@@ -7,7 +7,7 @@ import signal
 import pytest
 from harness import wait_for
 from harness.admin import Admin, by_token, operator
-from harness.fates import Fates, address
+from harness.deliveries import Deliveries, address
 from harness.sandbox import unique
 from harness.submit import plain
 
@@ -133,29 +133,29 @@ def test_pages_while_mail_comes(tenant, to):
 
 
 def test_story(own_box):
-    fates = Fates(own_box())
-    box = fates.box
+    deliveries = Deliveries(own_box())
+    box = deliveries.box
     for setting in ("minimal_backoff_time = 1h", "maximal_backoff_time = 2h"):
         box.postconf(setting)
-    fates.reload()
+    deliveries.reload()
     admin = operator(box)
-    sent = fates.send(address("fine"), address("unknown"), address("later"))
-    fates.wait(sent, "delivered", "bounced", "deferred")
+    sent = deliveries.send(address("fine"), address("unknown"), address("later"))
+    deliveries.wait(sent, "delivered", "bounced", "deferred")
     whole = admin.ok("GET", f"/admin/emails/{sent}")
     assert whole["answer"] == (
         "In part, of 3 recipients: 1 delivered, 1 bounced, 1 deferred."
     )
     assert whole["is_open"] and not whole["is_test"]
     fine, unknown, later = whole["recipients"]
-    assert fine["fate_text"] == "delivered" and fine["next"] is None
+    assert fine["status_text"] == "delivered" and fine["next"] is None
     assert unknown["dsn"] == "5.1.1" and "User unknown" in unknown["message"]
     assert later["next"].startswith("Postfix tries again ")
     assert later["queue"] == "deferred"
     assert later["updated_at"] < later["next_attempt_at"] < later["gives_up_at"]
-    facts = {(e["recipient"], e["fact"]) for e in whole["events"]}
+    facts = {(e["recipient"], e["kind"]) for e in whole["events"]}
     assert (address("unknown"), "bounced") in facts
     assert (address("later"), "deferred") in facts
-    assert whole["hops"][0]["queue_id"] == whole["queue_id"]
+    assert whole["queue_messages"][0]["queue_id"] == whole["queue_id"]
     header = {f["name"]: f["value"] for f in whole["header"]}
     assert header["From"] == "hello@example.com"
     assert header["To"].split(", ") == [address(n) for n in ("fine", "unknown", "later")]
@@ -164,8 +164,8 @@ def test_story(own_box):
     config = box.env["POSTFIX_CONFIG"]
     box.stop("postfix")
     whole = admin.ok("GET", f"/admin/emails/{sent}")
-    assert whole["recipients"][2]["fate"] == "deferred", config
-    fates.remote.close()
+    assert whole["recipients"][2]["status"] == "deferred", config
+    deliveries.remote.close()
 
 
 HTML = (

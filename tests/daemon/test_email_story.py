@@ -13,12 +13,12 @@ import termios
 
 import pytest
 from harness import wait_for
-from harness.fates import Fates, address
+from harness.deliveries import Deliveries, address
 
 
 @pytest.fixture
-def fates(own_box):
-    made = Fates(own_box())
+def deliveries(own_box):
+    made = Deliveries(own_box())
     yield made
     made.remote.close()
 
@@ -42,21 +42,21 @@ def flat(text):
     return " ".join(text.split())
 
 
-def test_answers(fates):
+def test_answers(deliveries):
     """The first line says whether it went out; the rest what happens next."""
-    fates.box.postconf("minimal_backoff_time = 1h")
-    fates.box.postconf("maximal_backoff_time = 2h")
-    fates.reload()
+    deliveries.box.postconf("minimal_backoff_time = 1h")
+    deliveries.box.postconf("maximal_backoff_time = 2h")
+    deliveries.reload()
     first_lines = {
         "fine": ("delivered", "Yes: delivered to fine@remote.test."),
         "unknown": ("bounced", "No: it bounced, delivery to unknown@remote.test was refused for good."),
         "later": ("deferred", "Not yet: delivery is delayed for later@remote.test."),
     }
-    ids = {local: fates.send(address(local)) for local in first_lines}
+    ids = {local: deliveries.send(address(local)) for local in first_lines}
     shown = {}
     for local, (state, line) in first_lines.items():
-        fates.wait(ids[local], state)
-        shown[local] = show(fates.box, ids[local])
+        deliveries.wait(ids[local], state)
+        shown[local] = show(deliveries.box, ids[local])
         assert shown[local].splitlines()[0] == line
     assert "250 2.0.0 Ok: taken (2.0.0)" in flat(shown["fine"])
     assert "said: 550 5.1.1 User unknown" in flat(shown["unknown"])
@@ -65,43 +65,43 @@ def test_answers(fates):
         r" \w+day, [\d-]+, \d\d:\d\dZ\.",
         flat(shown["later"]),
     )
-    [recipient] = fates.box.cli("email", "show", ids["later"])["recipients"]
+    [recipient] = deliveries.box.cli("email", "show", ids["later"])["recipients"]
     assert recipient["queue"] == "deferred"
     assert recipient["updated_at"] < recipient["next_attempt_at"] < recipient["gives_up_at"]
 
-    config = fates.box.env["POSTFIX_CONFIG"]
-    queue_id = fates.queue_id(ids["later"])
+    config = deliveries.box.env["POSTFIX_CONFIG"]
+    queue_id = deliveries.queue_id(ids["later"])
     subprocess.run(["postsuper", "-c", config, "-h", queue_id], check=True, capture_output=True)
-    assert f"Postfix holds it as {queue_id}" in flat(show(fates.box, ids["later"]))
-    fates.box.stop("events")
+    assert f"Postfix holds it as {queue_id}" in flat(show(deliveries.box, ids["later"]))
+    deliveries.box.stop("events")
     subprocess.run(["postsuper", "-c", config, "-d", queue_id], check=True, capture_output=True)
-    assert "not in Postfix's queue any more" in flat(show(fates.box, queue_id))
+    assert "not in Postfix's queue any more" in flat(show(deliveries.box, queue_id))
 
 
-def test_several_recipients(fates):
-    email_id = fates.send(*map(address, ("fine", "unknown", "later")))
-    fates.wait(email_id, "delivered", "bounced", "deferred")
+def test_several_recipients(deliveries):
+    email_id = deliveries.send(*map(address, ("fine", "unknown", "later")))
+    deliveries.wait(email_id, "delivered", "bounced", "deferred")
     wait_for(
         "some attempts",
-        lambda: [e[0] for e in fates.events(email_id)].count("deferred") > 4
-        or fates.box.flush(),
+        lambda: [e[0] for e in deliveries.events(email_id)].count("deferred") > 4
+        or deliveries.box.flush(),
     )
-    text = show(fates.box, email_id)
+    text = show(deliveries.box, email_id)
     assert text.startswith("In part, of 3 recipients: 1 delivered, 1 bounced, 1 deferred.\n")
     # Of many attempts with the same words the first and the last.
     assert text.count("450 4.2.1") == 2
-    events = fates.box.cli("email", "show", email_id)["events"]
+    events = deliveries.box.cli("email", "show", email_id)["events"]
     assert [e["type"] for e in events].count("deferred") > 4
 
 
-def test_no_word_of_the_remote_acts(fates):
-    fates.remote.answers["evil"] = (
+def test_no_word_of_the_remote_acts(deliveries):
+    deliveries.remote.answers["evil"] = (
         b"550 5.1.1 \x1b[31mred\x1b]0;owned\x07 \xc2\x9b31m \xe2\x80\xaeabc "
         b"= removed: " + b"x" * 300 + b"\r\n"
     )
-    email_id = fates.send(address("evil"))
-    fates.wait(email_id, "bounced")
-    text = show(fates.box, email_id)
+    email_id = deliveries.send(address("evil"))
+    deliveries.wait(email_id, "bounced")
+    text = show(deliveries.box, email_id)
     assert "\x9b" not in text and "\u202e" not in text
     assert "x" * 30 in text
 
@@ -126,66 +126,66 @@ def shown_on_terminal(box, email_id, columns):
     return text.decode().replace("\r\n", "\n")
 
 
-def test_width_of_the_terminal(fates):
-    fates.remote.answers["wordy"] = b"550 5.1.1 " + b"word " * 60 + b"\r\n"
-    email_id = fates.send(address("wordy"))
-    fates.wait(email_id, "bounced")
+def test_width_of_the_terminal(deliveries):
+    deliveries.remote.answers["wordy"] = b"550 5.1.1 " + b"word " * 60 + b"\r\n"
+    email_id = deliveries.send(address("wordy"))
+    deliveries.wait(email_id, "bounced")
     widths = {}
     for columns in (0, 10, 50, 100, 500):
-        text = shown_on_terminal(fates.box, email_id, columns)
+        text = shown_on_terminal(deliveries.box, email_id, columns)
         assert "\x1b" not in text
         widths[columns] = max(map(len, text.splitlines()))
     assert 36 < widths[10] <= 40 and 40 < widths[50] <= 50
     assert widths[0] <= 80 < widths[100] <= 100 < widths[500] <= 120
 
 
-def test_by_queue_id(fates):
+def test_by_queue_id(deliveries):
     """Also that of what a requeue made of it; one that came back is no name."""
-    email_id = fates.send(address("later"))
-    fates.wait(email_id, "deferred")
-    first = fates.queue_id(email_id)
+    email_id = deliveries.send(address("later"))
+    deliveries.wait(email_id, "deferred")
+    first = deliveries.queue_id(email_id)
     subprocess.run(
-        ["postsuper", "-c", fates.box.env["POSTFIX_CONFIG"], "-r", first],
+        ["postsuper", "-c", deliveries.box.env["POSTFIX_CONFIG"], "-r", first],
         check=True,
         capture_output=True,
     )
     [(second,)] = wait_for(
         "the requeued message",
-        lambda: fates.box.flush()
-        or fates.rows("SELECT queue_id FROM hop WHERE how = 'orig_id'"),
+        lambda: deliveries.box.flush()
+        or deliveries.rows("SELECT queue_id FROM queue_message WHERE how = 'orig_id'"),
     )
     for queue_id in (first, second):
-        assert fates.box.cli("email", "show", queue_id)["id"] == email_id
-    assert f"requeued, as {second} in Postfix's queue" in flat(show(fates.box, second))
+        assert deliveries.box.cli("email", "show", queue_id)["id"] == email_id
+    assert f"requeued, as {second} in Postfix's queue" in flat(show(deliveries.box, second))
 
-    other = fates.send(address("fine"))
-    fates.wait(other, "delivered")
-    fates.box.stop("events")
-    fates.write("UPDATE email SET queue_id = ? WHERE id = ?", first, other)
+    other = deliveries.send(address("fine"))
+    deliveries.wait(other, "delivered")
+    deliveries.box.stop("events")
+    deliveries.write("UPDATE email SET queue_id = ? WHERE id = ?", first, other)
     done = subprocess.run(
-        command(fates.box, "email", "show", first), capture_output=True, text=True
+        command(deliveries.box, "email", "show", first), capture_output=True, text=True
     )
     assert done.returncode == os.EX_DATAERR
     assert f"by its id: {other}, {email_id}\n" in done.stderr
 
 
-def test_without_events(fates):
+def test_without_events(deliveries):
     """The queue tells what the log does not."""
-    fates.box.stop("events")
-    email_id = fates.send(address("later"))
+    deliveries.box.stop("events")
+    email_id = deliveries.send(address("later"))
 
     # While an attempt is under way, the queue says nothing of the last one.
     said = "The queue says: host 127.0.0.1[127.0.0.1] said: 450 4.2.1"
     wait_for(
         "an attempt",
-        lambda: said in flat(show(fates.box, email_id)) or fates.box.flush(),
+        lambda: said in flat(show(deliveries.box, email_id)) or deliveries.box.flush(),
     )
     # After a minute it is odd that the log tells nothing.
-    fates.write("UPDATE email SET decided_us = decided_us - 58000000")
+    deliveries.write("UPDATE email SET decided_us = decided_us - 58000000")
     wait_for(
         "a question",
         lambda: "does postern-events run, and read the right log?"
-        in flat(show(fates.box, email_id)),
+        in flat(show(deliveries.box, email_id)),
     )
 
 
@@ -235,18 +235,18 @@ def test_redirected_by_a_rule(own_box):
     assert not box.sink.now(to="ann@dst.test")
 
 
-def test_without_postfix(fates):
+def test_without_postfix(deliveries):
     """What cannot be asked is not told."""
-    email_id = fates.send(address("later"))
-    fates.wait(email_id, "deferred")
-    fates.box.stop("events")
-    config = fates.box.dir / "no-postfix.conf"
+    email_id = deliveries.send(address("later"))
+    deliveries.wait(email_id, "deferred")
+    deliveries.box.stop("events")
+    config = deliveries.box.dir / "no-postfix.conf"
     config.write_text(
-        f"[store]\ndatabase = {fates.box.dir}/store/postern.db\n"
-        f"[submission]\npostfix_config = {fates.box.dir}/nowhere\n"
+        f"[store]\ndatabase = {deliveries.box.dir}/store/postern.db\n"
+        f"[submission]\npostfix_config = {deliveries.box.dir}/nowhere\n"
     )
     done = subprocess.run(
-        [fates.box.env["POSTERN_CLI"], "-c", config, "email", "show", email_id],
+        [deliveries.box.env["POSTERN_CLI"], "-c", config, "email", "show", email_id],
         capture_output=True,
         text=True,
         check=True,
@@ -269,16 +269,16 @@ class Watch:
         return self.process.wait(timeout=120), rest
 
 
-def test_watch_one(fates):
+def test_watch_one(deliveries):
     """Until nothing more is to come, and then the answer."""
-    email_id = fates.send(address("later"), address("fine"))
-    fates.wait(email_id, "deferred", "delivered")
-    watch = Watch(fates.box, email_id)
+    email_id = deliveries.send(address("later"), address("fine"))
+    deliveries.wait(email_id, "deferred", "delivered")
+    watch = Watch(deliveries.box, email_id)
     seen = [watch.process.stdout.readline()]
-    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    deliveries.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
     wait_for(
         "the delivery",
-        lambda: fates.states(email_id) == ["delivered"] * 2 or fates.box.flush(),
+        lambda: deliveries.states(email_id) == ["delivered"] * 2 or deliveries.box.flush(),
     )
     status, rest = watch.end()
     text = flat("".join(seen) + rest)
@@ -286,20 +286,20 @@ def test_watch_one(fates):
     assert "later@remote.test: deferred" in text
     assert text.endswith("Yes: delivered to all 2 recipients.")
 
-    watch = Watch(fates.box, email_id, "--json")
+    watch = Watch(deliveries.box, email_id, "--json")
     status, rest = watch.end()
     events = [json.loads(line) for line in rest.splitlines()]
     assert status == 0
     assert [e["id"] for e in events] == [
-        e["id"] for e in fates.box.cli("email", "show", email_id)["events"]
+        e["id"] for e in deliveries.box.cli("email", "show", email_id)["events"]
     ]
 
 
-def test_watch_a_database_that_goes(fates, tmp_path):
+def test_watch_a_database_that_goes(deliveries, tmp_path):
     """In a file that was replaced nothing happens: nobody should wait for it."""
-    box = fates.box
-    email_id = fates.send(address("later"))
-    fates.wait(email_id, "deferred")
+    box = deliveries.box
+    email_id = deliveries.send(address("later"))
+    deliveries.wait(email_id, "deferred")
     copy = tmp_path / "copy.db"
     box.cli("db", "backup", str(copy))
     config = tmp_path / "postern.conf"
@@ -315,18 +315,18 @@ def test_watch_a_database_that_goes(fates, tmp_path):
     assert str(copy) in said
 
 
-def test_watch_all(fates):
+def test_watch_all(deliveries):
     """New events of all emails; it ends with SIGINT, or when nobody reads."""
-    old = fates.send(address("fine"))
-    fates.wait(old, "delivered")
-    watches = [Watch(fates.box, "--json") for _ in range(3)]
+    old = deliveries.send(address("fine"))
+    deliveries.wait(old, "delivered")
+    watches = [Watch(deliveries.box, "--json") for _ in range(3)]
     # Which has begun when it tells of the first email that it sees.
     for watch in watches:
         while True:
-            fates.wait(fates.send(address("fine")), "delivered")
+            deliveries.wait(deliveries.send(address("fine")), "delivered")
             if select.select([watch.process.stdout], [], [], 0.5)[0]:
                 break
-    new = fates.send(address("unknown"))
+    new = deliveries.send(address("unknown"))
     for watch in watches:
         for line in watch.process.stdout:
             event = json.loads(line)

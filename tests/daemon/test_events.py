@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness import wait_for
 from harness.httpd import check_problem
-from harness.fates import Fates, address
+from harness.deliveries import Deliveries, address
 from harness.remote import Remote
 from harness.sandbox import SANITIZED, TREE, free_port, unique
 
@@ -21,13 +21,13 @@ BUILD = os.environ.get("BUILD", "build")
 
 
 @pytest.fixture
-def fates(own_box):
-    made = Fates(own_box())
+def deliveries(own_box):
+    made = Deliveries(own_box())
     yield made
     made.remote.close()
 
 
-def test_what_the_remote_answers(fates):
+def test_what_the_remote_answers(deliveries):
     """2xx, 4xx and 5xx at each stage, in several lines, in strange bytes; and
     connections that break."""
     wanted = {
@@ -47,7 +47,7 @@ def test_what_the_remote_answers(fates):
         "notyet": "deferred",
     }
     for name in ("smtp_rcpt_timeout", "smtp_data_done_timeout", "smtp_helo_timeout"):
-        fates.box.postconf(f"{name} = 1s")
+        deliveries.box.postconf(f"{name} = 1s")
     greetings = {
         "refuses": b"554 5.7.1 Not you\r\n",
         "busy": b"421 4.7.0 Not now\r\n",
@@ -60,45 +60,45 @@ def test_what_the_remote_answers(fates):
     remotes = {name: Remote(text) for name, text in greetings.items()}
     remotes |= {name: Remote(mail=text) for name, (text, _) in at_mail.items()}
     for name, remote in remotes.items():
-        fates.route(f"{name}.test", f"smtp:[127.0.0.1]:{remote.port}")
-    fates.route("nobody.test", f"smtp:[127.0.0.1]:{free_port()}")
-    fates.reload()
+        deliveries.route(f"{name}.test", f"smtp:[127.0.0.1]:{remote.port}")
+    deliveries.route("nobody.test", f"smtp:[127.0.0.1]:{free_port()}")
+    deliveries.reload()
     words = {
         "delivered": "delivered",
         "bounced": "bounced",
         "deferred": "delivery_delayed",
     }
-    ids = {local: fates.send(address(local)) for local in wanted}
+    ids = {local: deliveries.send(address(local)) for local in wanted}
     for name in (*remotes, "nobody"):
         wanted[name] = at_mail.get(name, (None, "deferred"))[1]
-        ids[name] = fates.send(f"x@{name}.test")
+        ids[name] = deliveries.send(f"x@{name}.test")
     for local, email_id in ids.items():
-        fates.wait(email_id, wanted[local])
-        assert fates.last_event(email_id) == words[wanted[local]]
-    [(kind, n, text)] = fates.events(ids["lines"])
+        deliveries.wait(email_id, wanted[local])
+        assert deliveries.last_event(email_id) == words[wanted[local]]
+    [(kind, n, text)] = deliveries.events(ids["lines"])
     assert (kind, n) == ("bounced", 0)
     assert "because of this 550 5.7.1 and that" in text
-    [(kind, n, text)] = fates.events(ids["bytes"])
+    [(kind, n, text)] = deliveries.events(ids["bytes"])
     assert "ü" in text and "status=sent" in text
-    [(kind, n, text)] = fates.events(ids["stranger"])
+    [(kind, n, text)] = deliveries.events(ids["stranger"])
     assert "We take no mail of yours (in reply to MAIL FROM command)" in text
     for remote in remotes.values():
         remote.close()
 
 
-def test_several_recipients(fates):
+def test_several_recipients(deliveries):
     # Postfix delivers once to an address, in whatever letter case.
-    email_id = fates.send(
+    email_id = deliveries.send(
         address("fine"), address("unknown"), address("later"), address("Fine")
     )
-    fates.wait(email_id, "delivered", "bounced", "deferred")
-    assert fates.last_event(email_id) == "delivery_delayed"
-    assert fates.remote.taken == [address("fine")]
-    assert len(fates.box.httpd().read(email_id)["recipients"]) == 3
-    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
-    fates.wait(email_id, "delivered", "bounced", "delivered")
-    assert fates.last_event(email_id) == "bounced"
-    kinds = [kind for kind, n, _ in fates.events(email_id) if n == 2]
+    deliveries.wait(email_id, "delivered", "bounced", "deferred")
+    assert deliveries.last_event(email_id) == "delivery_delayed"
+    assert deliveries.remote.taken == [address("fine")]
+    assert len(deliveries.box.httpd().read(email_id)["recipients"]) == 3
+    deliveries.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    deliveries.wait(email_id, "delivered", "bounced", "delivered")
+    assert deliveries.last_event(email_id) == "bounced"
+    kinds = [kind for kind, n, _ in deliveries.events(email_id) if n == 2]
     assert kinds[-1] == "delivered" and set(kinds[:-1]) == {"deferred"}
 
 
@@ -107,11 +107,11 @@ STORY = set(
 )
 
 
-def test_read_over_http(fates):
+def test_read_over_http(deliveries):
     """What GET /emails/{id} and its events tell, and to whom."""
-    httpd = fates.box.httpd()
-    email_id = fates.send(address("fine"), address("unknown"), address("later"))
-    fates.wait(email_id, "delivered", "bounced", "deferred")
+    httpd = deliveries.box.httpd()
+    email_id = deliveries.send(address("fine"), address("unknown"), address("later"))
+    deliveries.wait(email_id, "delivered", "bounced", "deferred")
     fine, unknown, later = httpd.read(email_id)["recipients"]
     assert (fine["address"], fine["kind"]) == (address("fine"), "to")
     assert [one["state"] for one in (fine, unknown, later)] == [
@@ -123,8 +123,8 @@ def test_read_over_http(fates):
     assert unknown["dsn"].startswith("5.") and "550" in unknown["message"]
     assert "127.0.0.1" in unknown["remote"]
     assert unknown["updated_at"].startswith("20")
-    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
-    fates.wait(email_id, "delivered", "bounced", "delivered")
+    deliveries.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    deliveries.wait(email_id, "delivered", "bounced", "delivered")
     path = f"/emails/{email_id}/events"
     page = httpd.request("GET", path + "?limit=100").json()
     assert (page["object"], page["has_more"]) == ("list", False)
@@ -145,10 +145,10 @@ def test_read_over_http(fates):
         if not one["has_more"]:
             break
     assert walked == page["data"]
-    sending = fates.box.httpd(fates.box.env["POSTERN_SENDING_KEY"])
+    sending = deliveries.box.httpd(deliveries.box.env["POSTERN_SENDING_KEY"])
     check_problem(sending.request("GET", path), 403, "restricted_api_key")
-    company = fates.box.company()
-    stranger = fates.box.httpd(fates.box.new_key(company)["token"])
+    company = deliveries.box.company()
+    stranger = deliveries.box.httpd(deliveries.box.new_key(company)["token"])
     check_problem(stranger.request("GET", path), 404, "not_found")
     for query in ("after=x", f"after={email_id}", "before=x", "limit=0"):
         name = query.split("=", 1)[0]
@@ -160,68 +160,68 @@ def test_read_over_http(fates):
         )
 
 
-def test_expired_removed_and_requeued(fates):
-    requeued = fates.send(address("later"))
-    removed = fates.send(address("later"))
+def test_expired_removed_and_requeued(deliveries):
+    requeued = deliveries.send(address("later"))
+    removed = deliveries.send(address("later"))
     for email_id in (requeued, removed):
-        fates.wait(email_id, "deferred")
-    config = fates.box.env["POSTFIX_CONFIG"]
+        deliveries.wait(email_id, "deferred")
+    config = deliveries.box.env["POSTFIX_CONFIG"]
     for option, email_id in (("-d", removed), ("-r", requeued)):
         subprocess.run(
-            ["postsuper", "-c", config, option, fates.queue_id(email_id)],
+            ["postsuper", "-c", config, option, deliveries.queue_id(email_id)],
             check=True,
             capture_output=True,
             timeout=60,
         )
-    fates.wait(removed, "removed")
-    assert fates.last_event(removed) == "failed"
+    deliveries.wait(removed, "removed")
+    assert deliveries.last_event(removed) == "failed"
     # pickup looks for what was requeued.
     wait_for(
         "the requeued message",
-        lambda: fates.box.flush()
-        or fates.rows("SELECT 1 FROM hop WHERE how = 'orig_id'"),
+        lambda: deliveries.box.flush()
+        or deliveries.rows("SELECT 1 FROM queue_message WHERE how = 'orig_id'"),
     )
-    fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
-    fates.wait(requeued, "delivered")
-    del fates.remote.answers["later"]
-    fates.box.postconf("maximal_queue_lifetime = 2s")
-    fates.reload()
-    expired = fates.send(address("later"))
+    deliveries.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+    deliveries.wait(requeued, "delivered")
+    del deliveries.remote.answers["later"]
+    deliveries.box.postconf("maximal_queue_lifetime = 2s")
+    deliveries.reload()
+    expired = deliveries.send(address("later"))
     wait_for(
         "Postfix to give it up",
-        lambda: fates.states(expired) == ["expired"] or fates.box.flush(),
+        lambda: deliveries.states(expired) == ["expired"] or deliveries.box.flush(),
     )
-    assert fates.last_event(expired) == "bounced"
+    assert deliveries.last_event(expired) == "bounced"
 
 
-def test_virtual_alias(fates):
-    fates.box.postconf(
+def test_virtual_alias(deliveries):
+    deliveries.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
         " unknown@remote.test} }"
     )
-    fates.reload()
-    email_id = fates.send(address("team"), address("other"))
-    fates.wait(email_id, "bounced", "delivered")
-    assert fates.remote.taken.count(address("fine")) == 1
+    deliveries.reload()
+    email_id = deliveries.send(address("team"), address("other"))
+    deliveries.wait(email_id, "bounced", "delivered")
+    assert deliveries.remote.taken.count(address("fine")) == 1
 
 
-def test_content_filter_by_smtp(fates):
+def test_content_filter_by_smtp(deliveries):
     """What the filter gives back decides."""
-    back = fates.box.add_smtpd(
+    back = deliveries.box.add_smtpd(
         "content_filter=", "receive_override_options=no_milters"
     )
     email_ids = []
-    fates.box.postconf(f"content_filter = smtp:[127.0.0.1]:{back.split(':')[1]}")
-    fates.reload()
-    email_ids.append(fates.send(address("fine"), address("unknown")))
-    fates.wait(email_ids[0], "delivered", "bounced")
-    assert [e[0] for e in fates.events(email_ids[0])].count("delivered") == 1
+    deliveries.box.postconf(f"content_filter = smtp:[127.0.0.1]:{back.split(':')[1]}")
+    deliveries.reload()
+    email_ids.append(deliveries.send(address("fine"), address("unknown")))
+    deliveries.wait(email_ids[0], "delivered", "bounced")
+    assert [e[0] for e in deliveries.events(email_ids[0])].count("delivered") == 1
 
 
-def test_content_filter_by_pipe(fates):
+def test_content_filter_by_pipe(deliveries):
     """It says nothing of the message that it gives back: the Message-ID alone tells,
     and what became of that may be known before the filter has ended."""
-    box = fates.box
+    box = deliveries.box
     host, port = box.add_smtpd(
         "content_filter=", "receive_override_options=no_milters"
     ).split(":")
@@ -240,75 +240,75 @@ def test_content_filter_by_pipe(fates):
             f" argv={script} ${{sender}} ${{recipient}}\n"
         )
     box.postconf("content_filter = filter:dummy")
-    fates.reload()
-    email_id = fates.send(address("fine"), address("unknown"))
-    fates.wait(email_id, "delivered", "bounced")
-    assert fates.last_event(email_id) == "bounced"
-    assert fates.remote.taken == [address("fine")]
-    hows = fates.rows("SELECT DISTINCT how FROM hop WHERE parent IS NOT NULL")
+    deliveries.reload()
+    email_id = deliveries.send(address("fine"), address("unknown"))
+    deliveries.wait(email_id, "delivered", "bounced")
+    assert deliveries.last_event(email_id) == "bounced"
+    assert deliveries.remote.taken == [address("fine")]
+    hows = deliveries.rows("SELECT DISTINCT how FROM queue_message WHERE parent IS NOT NULL")
     assert hows == [("message_id",)]
 
 
-def test_local_alias(fates):
+def test_local_alias(deliveries):
     """local(8) makes a message of its own, which no milter sees."""
-    aliases = fates.box.dir / "aliases"
+    aliases = deliveries.box.dir / "aliases"
     aliases.write_text(
         "team fine@remote.test, unknown@remote.test\none fine@remote.test\n"
     )
     aliases.chmod(0o644)
-    fates.box.dir.chmod(0o755)
-    fates.box.postconf(f"alias_maps = texthash:{aliases}")
-    fates.route("host.test", "local:")
-    fates.box.postconf("mydestination = host.test")
-    fates.reload()
-    email_id = fates.send("team@host.test", "one@host.test", "nobodyhere@host.test")
-    fates.wait(email_id, "bounced", "delivered", "bounced")
-    assert fates.last_event(email_id) == "bounced"
+    deliveries.box.dir.chmod(0o755)
+    deliveries.box.postconf(f"alias_maps = texthash:{aliases}")
+    deliveries.route("host.test", "local:")
+    deliveries.box.postconf("mydestination = host.test")
+    deliveries.reload()
+    email_id = deliveries.send("team@host.test", "one@host.test", "nobodyhere@host.test")
+    deliveries.wait(email_id, "bounced", "delivered", "bounced")
+    assert deliveries.last_event(email_id) == "bounced"
 
 
-def test_gone_for_a_while(fates):
+def test_gone_for_a_while(deliveries):
     """A day behind: the log was rotated twice meanwhile, and packed."""
-    log = fates.box.dir / "log/postfix.log"
-    ids = [fates.send(address("fine"))]
-    fates.wait(ids[0], "delivered")
-    fates.box.stop("events")
+    log = deliveries.box.dir / "log/postfix.log"
+    ids = [deliveries.send(address("fine"))]
+    deliveries.wait(ids[0], "delivered")
+    deliveries.box.stop("events")
     for round in (1, 2):
-        ids.append(fates.send(address("fine")))
+        ids.append(deliveries.send(address("fine")))
         wait_for(
             "its delivery in the log",
-            lambda: log.exists() and f"{fates.queue_id(ids[-1])}: removed" in log.read_text(),
+            lambda: log.exists() and f"{deliveries.queue_id(ids[-1])}: removed" in log.read_text(),
         )
         rotated = log.with_name(f"postfix.log.{round}")
         log.rename(rotated)
-        fates.box.reload_postfix()
+        deliveries.box.reload_postfix()
         packed = gzip.compress(rotated.read_bytes())
         times = rotated.stat()
         rotated.unlink()
         rotated = rotated.with_name(rotated.name + ".gz")
         rotated.write_bytes(packed)
         os.utime(rotated, ns=(times.st_atime_ns, times.st_mtime_ns))
-    ids.append(fates.send(address("fine")))
-    fates.box.start("events")
+    ids.append(deliveries.send(address("fine")))
+    deliveries.box.start("events")
     for email_id in ids:
-        fates.wait(email_id, "delivered")
-        assert len(fates.events(email_id)) == 1
+        deliveries.wait(email_id, "delivered")
+        assert len(deliveries.events(email_id)) == 1
 
 
-def test_other_mail_is_not_kept(fates):
+def test_other_mail_is_not_kept(deliveries):
     """Neither the bounces of our own, nor what others send."""
-    email_id = fates.send(address("unknown"))
+    email_id = deliveries.send(address("unknown"))
     subprocess.run(
-        ["sendmail", "-C", fates.box.env["POSTFIX_CONFIG"], "-f", "x@other.test",
+        ["sendmail", "-C", deliveries.box.env["POSTFIX_CONFIG"], "-f", "x@other.test",
          address("fine")],
         input=b"Subject: x\n\n",
         check=True,
         timeout=60,
     )
-    fates.wait(email_id, "bounced")
-    wait_for("the other mail", lambda: fates.remote.taken)
-    last = fates.send(address("fine"))
-    fates.wait(last, "delivered")
-    assert fates.rows("SELECT count(*) FROM hop") == [(2,)]
+    deliveries.wait(email_id, "bounced")
+    wait_for("the other mail", lambda: deliveries.remote.taken)
+    last = deliveries.send(address("fine"))
+    deliveries.wait(last, "delivered")
+    assert deliveries.rows("SELECT count(*) FROM queue_message") == [(2,)]
 
 
 class Log:
@@ -473,7 +473,7 @@ def test_odd_lines_of_a_running_log(own_box):
         wait_for("the deferral", lambda: states()[2] == "deferred")
         with db:
             later = 3600 * 1000000
-            db.execute("UPDATE hop SET since_us = since_us + ?", (later,))
+            db.execute("UPDATE queue_message SET since_us = since_us + ?", (later,))
             db.execute(
                 "UPDATE email SET decided_us = decided_us + ? WHERE domain = 'many.example'",
                 (later,),
@@ -481,7 +481,7 @@ def test_odd_lines_of_a_running_log(own_box):
         append("".join(lines[3:]) + log.lines(3))
         wait_for("both", lambda: states()[2:4] == ["delivered", "delivered"])
         assert states()[4] == "queued"
-        assert db.execute("SELECT count(*) FROM hop WHERE closed_us = 0").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM queue_message WHERE closed_us = 0").fetchone() == (0,)
     finally:
         reader.kill()
         reader.wait()

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from harness import wait_for
-from harness.fates import Fates, address
+from harness.deliveries import Deliveries, address
 from harness.form import uuid_of
 from harness.sandbox import unique
 
@@ -68,9 +68,9 @@ def post(box, key, domain, **fields):
 
 def test_what_pollers_read(own_box):
     """Ghost's members of an event, for all that becomes of emails."""
-    fates = Fates(own_box())
+    deliveries = Deliveries(own_box())
     try:
-        box = fates.box
+        box = deliveries.box
         key, domain = box.env["POSTERN_KEY"], box.env["POSTERN_DOMAIN"]
         log = Log(box, domain, key)
         email_id = post(
@@ -78,7 +78,7 @@ def test_what_pollers_read(own_box):
             to=[address("fine"), address("unknown"), address("later")],
             subject="What became", **{"o:tag": ["bulk-email", "second"], "v:email-id": "77"},
         )
-        fates.wait(email_id, "delivered", "bounced", "deferred")
+        deliveries.wait(email_id, "delivered", "bounced", "deferred")
         page = log.page("?event=delivered+OR+failed&ascending=yes&limit=300")
         by = {item["recipient"]: item for item in page["items"]}
         fine, unknown, later = (by[address(l)] for l in ("fine", "unknown", "later"))
@@ -128,8 +128,8 @@ def test_what_pollers_read(own_box):
         # The story goes on where `next` stands.
         end = log.follow(page, "next")
         assert [i for i in end["items"] if i["severity"] == "permanent"] == []
-        fates.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
-        fates.wait(email_id, "delivered", "bounced", "delivered")
+        deliveries.remote.answers["later"] = b"250 2.1.5 Ok\r\n"
+        deliveries.wait(email_id, "delivered", "bounced", "delivered")
         more = log.follow(end, "next")
         assert more["items"][-1]["event"] == "delivered"
         assert more["items"][-1]["recipient"] == address("later")
@@ -141,7 +141,7 @@ def test_what_pollers_read(own_box):
         assert day["failed"]["permanent"]["total"] == 1
         assert day["failed"]["temporary"]["total"] >= 1
     finally:
-        fates.remote.close()
+        deliveries.remote.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/compose/mime_build.h"
-#include "httpd/gate/dialect.h"
+#include "httpd/admission/dialect.h"
 #include "httpd/json/api_json.h"
 #include "tests/fuzz/fuzz.h"
 

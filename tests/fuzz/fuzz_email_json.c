@@ -22,12 +22,12 @@ static void build(struct mime_message *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	_cleanup_draft_ struct draft draft = {0};
 	struct problem problem = PROBLEM_INIT;
 
-	if (email_json_parse((const char *)data, size, 50, &outgoing, &problem) < 0)
+	if (email_json_parse((const char *)data, size, 50, &draft, &problem) < 0)
 		CHECK(problem.kind != PROBLEM_NONE && problem.text[0]);
 	else
-		build(&outgoing.message);
+		build(&draft.message);
 	return 0;
 }

@@ -310,23 +310,23 @@ scenario("a spent ticket", function()
 end)
 
 scenario("what the log says proves that Postfix has it", function()
-	local function fate(ticket, state, when)
+	local function end_as(ticket, state, when)
 		sql("UPDATE email_recipient SET state = '" .. state .. "', changed_us = " .. when
 			.. " WHERE email = (SELECT seq FROM email WHERE ticket = '" .. ticket .. "')")
 	end
 	local now = "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
 	for _, state in ipairs({"deferred", "handed_on", "delivered", "bounced", "expired", "removed"}) do
 		local ticket = stage()
-		fate(ticket, state, 1) -- as when a rule stopped a message of it before the milter was asked
+		end_as(ticket, state, 1) -- as when a rule stopped a message of it before the milter was asked
 		deliver(ours(ticket), accepted)
 		deliver(ours(ticket), accepted)
-		fate(ticket, state, now)
+		end_as(ticket, state, now)
 		deliver(ours(ticket), discarded)
 	end
 	for _, state in ipairs({"queued", "unknown"}) do
 		local ticket = stage()
 		deliver(ours(ticket), accepted)
-		fate(ticket, state, now)
+		end_as(ticket, state, now)
 		deliver(ours(ticket), accepted)
 	end
 	-- The bounce has all of the message, and its ticket; nobody reads what was discarded.
@@ -339,6 +339,6 @@ scenario("what the log says proves that Postfix has it", function()
 	local again = stage({way = "smtp"})
 	in_outbox(again)
 	deliver(ours(again), accepted)
-	fate(again, "removed", now)
+	end_as(again, "removed", now)
 	deliver(ours(again), accepted)
 end)

@@ -208,7 +208,7 @@ def test_the_commands_of_the_readme(machine):
     assert "the milter is asked about mail by sendmail(1)" in said
     email = machine.names["ID"]
     wait_for("the first email", lambda: delivered(machine, "It works."))
-    wait_for("its fate", lambda: '"last_event": "delivered"' in machine.said(
+    wait_for("its delivery status", lambda: '"last_event": "delivered"' in machine.said(
         f"postern --json email show {email}"))  # fmt: skip
     assert states(machine) == ["active"] * 3
 

@@ -25,9 +25,9 @@
 #include "httpd/transport/reply.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/listener.h"
-#include "httpd/gate/counts.h"
-#include "httpd/gate/request.h"
-#include "httpd/gate/route.h"
+#include "httpd/admission/counts.h"
+#include "httpd/admission/request.h"
+#include "httpd/admission/route.h"
 #include "tests/unit/http_rig.h"
 
 enum { GUARD_S = 60 };

@@ -10,7 +10,7 @@
 
 #include "core/base/buf.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/budget.h"
+#include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
 
 struct request;

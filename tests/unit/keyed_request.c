@@ -56,10 +56,10 @@ static bool is_known(struct send_rig *rig, uint8_t key)
 
 bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 {
-	struct outgoing emails[KEYED_EMAILS] = {0};
+	struct draft emails[KEYED_EMAILS] = {0};
 	struct problem problems[KEYED_EMAILS] = {0};
 	const struct send_spec spec = {
-		.outgoing = emails,
+		.draft = emails,
 		.problems = problems,
 		.n = what->n,
 		.permissive = what->permissive,
@@ -75,7 +75,7 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION, "two\nlines");
 	send_rig_send(rig, &spec);
 	for (size_t i = 0; i < what->n; i++)
-		outgoing_clear(&emails[i]);
+		draft_clear(&emails[i]);
 	return known && rig->composed == 0;
 }
 

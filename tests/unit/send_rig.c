@@ -19,8 +19,8 @@
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
-#include "httpd/gate/counts.h"
-#include "httpd/gate/route.h"
+#include "httpd/admission/counts.h"
+#include "httpd/admission/route.h"
 #include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
 #include "tests/unit/temp_db.h"
@@ -200,14 +200,14 @@ static void add(struct addr_list *list, const char *address)
 	assert_int_equal(addr_parse(address, addr_list_add(list), NULL), 0);
 }
 
-void send_rig_email(const char *from, const char *to, struct outgoing *outgoing_r)
+void send_rig_email(const char *from, const char *to, struct draft *draft_r)
 {
-	struct mime_message *message = &outgoing_r->message;
+	struct mime_message *message = &draft_r->message;
 
-	*outgoing_r = (struct outgoing){0};
+	*draft_r = (struct draft){0};
 	assert_int_equal(addr_parse(from, &message->from, NULL), 0);
 	add(&message->to, to);
-	add(&outgoing_r->bcc, "Secret <hidden@dst.test>");
+	add(&draft_r->bcc, "Secret <hidden@dst.test>");
 	message->subject = mem_strdup("Hi");
 	message->html = mem_strdup("<p>Hello</p>");
 }

@@ -6,7 +6,7 @@
 #define POSTERN_TESTS_SEND_RIG_H
 
 #include "httpd/worker/worker.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/send.h"
 #include "httpd/send/send_request.h"
@@ -55,7 +55,7 @@ void send_rig_wait(struct send_rig *rig);
 void send_rig_send(struct send_rig *rig, const struct send_spec *spec);
 
 /* An email with text and html, from the address to two; the second hidden. */
-void send_rig_email(const char *from, const char *to, struct outgoing *outgoing_r);
+void send_rig_email(const char *from, const char *to, struct draft *draft_r);
 
 /* The state of the email at the index of the last outcome; -1 when its row is
  * not there. */

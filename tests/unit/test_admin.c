@@ -19,7 +19,7 @@
 #include "core/base/version.h"
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
-#include "httpd/gate/credentials.h"
+#include "httpd/admission/credentials.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/temp_db.h"
 

@@ -13,9 +13,9 @@
 #include "core/db/committer.h"
 #include "core/store/store_domain.h"
 #include "httpd/worker/worker.h"
-#include "httpd/gate/admission.h"
-#include "httpd/gate/key_use.h"
-#include "httpd/gate/rate.h"
+#include "httpd/admission/admission.h"
+#include "httpd/admission/key_use.h"
+#include "httpd/admission/rate.h"
 #include "tests/unit/temp_db.h"
 
 enum { MESSAGE_MAX = 1000, BODY_MAX = 2 * MESSAGE_MAX };

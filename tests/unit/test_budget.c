@@ -8,13 +8,13 @@
 #include <pthread.h>
 
 #include "core/base/mem.h"
-#include "httpd/gate/budget.h"
+#include "httpd/admission/budget.h"
 
 enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 
 /* The share is of a company that is called like it. */
 #define ENTER(limit, n, share)                                                                     \
-	(places_enter(&budget.requests, limit, #share, n, &share.requests) == PLACES_ENTERED)
+	(slots_take(&budget.requests, limit, #share, n, &share.requests) == PLACES_ENTERED)
 
 /* Small ones go on when large ones have all, and are counted. */
 static void test_small_have_a_reserve(void **state)
@@ -185,7 +185,7 @@ static void test_emails_are_counted(void **state)
 static const struct {
 	const char *company;
 	int64_t n; /* so often, one each */
-	enum places_entry last;
+	enum slots_result last;
 } askers[] = {
 	{"greedy", 6, PLACES_ENTERED},
 	{"greedy", 1, PLACES_COMPANY_FULL},
@@ -199,7 +199,7 @@ static const struct {
 	{"fifth", 1, PLACES_FULL},
 };
 
-static void test_places_are_left_to_others(void **state)
+static void test_slots_are_left_to_others(void **state)
 {
 	struct budget budget = {0};
 	struct budget_share shares[64] = {0};
@@ -207,10 +207,10 @@ static void test_places_are_left_to_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
-		enum places_entry entry = PLACES_FULL;
+		enum slots_result entry = PLACES_FULL;
 
 		for (int64_t n = 0; n < askers[i].n; n++)
-			entry = places_enter(&budget.requests, 12, askers[i].company, 1,
+			entry = slots_take(&budget.requests, 12, askers[i].company, 1,
 				&shares[used++].requests);
 		if (entry != askers[i].last)
 			fail_msg("%zu: %d", i, (int)entry);
@@ -229,7 +229,7 @@ static void *take_and_give(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		struct budget_share share = {0};
 
-		places_enter(&budget->requests, 3, i % 2 ? "odd" : "even", i % 5, &share.requests);
+		slots_take(&budget->requests, 3, i % 2 ? "odd" : "even", i % 5, &share.requests);
 		budget_reserve_body(budget, LIMIT, 4 * MB, &share);
 		budget_give_back(&share);
 	}
@@ -262,7 +262,7 @@ int main(void)
 		cmocka_unit_test(test_a_share_grows),
 		cmocka_unit_test(test_requests_are_counted),
 		cmocka_unit_test(test_emails_are_counted),
-		cmocka_unit_test(test_places_are_left_to_others),
+		cmocka_unit_test(test_slots_are_left_to_others),
 		cmocka_unit_test(test_many_threads),
 	};
 

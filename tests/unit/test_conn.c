@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "httpd/gate/request.h"
+#include "httpd/admission/request.h"
 #include "httpd/http/http1.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/gate/credentials.h"
+#include "httpd/admission/credentials.h"
 
 static const struct {
 	const char *value;  /* of the field; NULL: no field */

@@ -1,4 +1,4 @@
-/* store_delivery: random trees of aliases, filters and requeues, whose facts
+/* store_delivery: random trees of aliases, filters and requeues, whose events
  * come in any order and twice: what is computed is the worst true end. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ struct step {
 	enum message_how how;
 	char address[NAME_SIZE];
 	char orig_to[NAME_SIZE];
-	enum fact fact;
+	enum event_kind event;
 	enum delivery_via via;
 	char child[NAME_SIZE];
 	int owner; /* for whom it is an end; -1: nobody */
@@ -36,7 +36,7 @@ struct world {
 	int recipients, messages, addresses;
 	struct step steps[STEPS_MAX];
 	int n;
-	enum fate truth[RECIPIENTS_MAX]; /* the worst end */
+	enum delivery_status truth[RECIPIENTS_MAX]; /* the worst end */
 	bool has_end[RECIPIENTS_MAX];
 	bool is_lost[RECIPIENTS_MAX]; /* a filter dropped it */
 	bool expires;                 /* the first message, while something is deferred */
@@ -73,20 +73,20 @@ static void new_message(struct world *world, enum message_how how, const char *p
 }
 
 static struct step *say(struct world *world, const char *message, const char *address,
-	const char *orig_to, enum fact fact)
+	const char *orig_to, enum event_kind event)
 {
 	struct step *step = add_step(world, SAY, message);
 
 	snprintf(step->address, NAME_SIZE, "%s", address);
 	snprintf(step->orig_to, NAME_SIZE, "%s", orig_to);
-	step->fact = fact;
+	step->event = event;
 	return step;
 }
 
-static void add_end(struct world *world, int owner, enum fate fate)
+static void add_end(struct world *world, int owner, enum delivery_status state)
 {
-	if (!world->has_end[owner] || fate_is_worse(fate, world->truth[owner]))
-		world->truth[owner] = fate;
+	if (!world->has_end[owner] || delivery_status_is_worse(state, world->truth[owner]))
+		world->truth[owner] = state;
 	world->has_end[owner] = true;
 }
 
@@ -95,15 +95,15 @@ static void add_end(struct world *world, int owner, enum fate fate)
 static void deliver(struct world *world, const char *message, int owner, const char *address,
 	const char *orig_to, int depth)
 {
-	static const enum fact ends[] = {FACT_DELIVERED, FACT_DELIVERED, FACT_DELIVERED,
-		FACT_BOUNCED, FACT_DISCARDED, FACT_DEFERRED};
+	static const enum event_kind ends[] = {EVENT_DELIVERED, EVENT_DELIVERED, EVENT_DELIVERED,
+		EVENT_BOUNCED, EVENT_DISCARDED, EVENT_DEFERRED};
 	char child[NAME_SIZE], member[NAME_SIZE];
 	struct step *step;
-	enum fact end;
+	enum event_kind end;
 
 	if (depth < 3 && roll(world, 4) == 0) {
 		new_message(world, MESSAGE_FORWARDED, message, child);
-		step = say(world, message, address, orig_to, FACT_HANDED_ON);
+		step = say(world, message, address, orig_to, EVENT_HANDED_ON);
 		step->via = VIA_ALIAS;
 		snprintf(step->child, NAME_SIZE, "%s", child);
 		for (unsigned left = 1 + roll(world, 4); left > 0; left--) {
@@ -114,14 +114,14 @@ static void deliver(struct world *world, const char *message, int owner, const c
 		return;
 	}
 	end = ends[roll(world, ARRAY_SIZE(ends))];
-	if (roll(world, 3) == 0 && end != FACT_DEFERRED)
-		say(world, message, address, orig_to, FACT_DEFERRED);
+	if (roll(world, 3) == 0 && end != EVENT_DEFERRED)
+		say(world, message, address, orig_to, EVENT_DEFERRED);
 	step = say(world, message, address, orig_to, end);
 	step->owner = owner;
 	add_end(world, owner,
-		end == FACT_DEFERRED && world->expires && str_eq(message, "M0")
-			? FATE_EXPIRED
-			: fate_of_fact(end));
+		end == EVENT_DEFERRED && world->expires && str_eq(message, "M0")
+			? DELIVERY_EXPIRED
+			: delivery_status_of_event(end));
 }
 
 /* A recipient in a message: itself, or what a virtual alias makes of it. */
@@ -158,7 +158,7 @@ static void filter(struct world *world)
 		if (!*child || split)
 			new_message(
 				world, named ? MESSAGE_QUEUED_AS : MESSAGE_GIVEN_BACK, "M0", child);
-		step = say(world, "M0", address, "", FACT_HANDED_ON);
+		step = say(world, "M0", address, "", EVENT_HANDED_ON);
 		step->via = VIA_FILTER;
 		if (named)
 			snprintf(step->child, NAME_SIZE, "%s", child);
@@ -169,7 +169,7 @@ static void filter(struct world *world)
 		expand(world, child, i);
 		if (roll(world, 6) == 0) {
 			snprintf(address, NAME_SIZE, "add%d@x", i);
-			say(world, child, address, "", FACT_BOUNCED);
+			say(world, child, address, "", EVENT_BOUNCED);
 			/* It stands for those that were dropped. */
 		}
 		if (roll(world, 8) == 0 && !named) {
@@ -193,12 +193,13 @@ static void requeue(struct world *world)
 
 		if (said.owner < 0)
 			continue;
-		if (said.fact == FACT_DEFERRED && str_eq(said.message, "M0")) {
+		if (said.event == EVENT_DEFERRED && str_eq(said.message, "M0")) {
 			world->steps[i].owner = -1;
-			said.fact = roll(world, 2) ? FACT_DELIVERED : FACT_BOUNCED;
-			say(world, next, said.address, said.orig_to, said.fact)->owner = said.owner;
+			said.event = roll(world, 2) ? EVENT_DELIVERED : EVENT_BOUNCED;
+			say(world, next, said.address, said.orig_to, said.event)->owner =
+				said.owner;
 		}
-		add_end(world, said.owner, fate_of_fact(said.fact));
+		add_end(world, said.owner, delivery_status_of_event(said.event));
 	}
 }
 
@@ -208,18 +209,19 @@ static void end_message(struct world *world)
 {
 	char name[NAME_SIZE];
 	int n = world->n;
-	enum fact fact = roll(world, 2) ? FACT_REMOVED : FACT_EXPIRED;
+	enum event_kind event = roll(world, 2) ? EVENT_REMOVED : EVENT_EXPIRED;
 
 	snprintf(name, NAME_SIZE, "M%u", roll(world, (unsigned)world->messages + 1));
-	add_step(world, END, name)->fact = fact;
+	add_step(world, END, name)->event = event;
 	for (int i = 0; i < world->recipients; i++)
 		world->has_end[i] = false;
 	for (int i = 0; i < n; i++) {
 		const struct step *said = &world->steps[i];
-		bool ends = said->fact == FACT_DEFERRED && str_eq(said->message, name);
+		bool ends = said->event == EVENT_DEFERRED && str_eq(said->message, name);
 
 		if (said->owner >= 0)
-			add_end(world, said->owner, fate_of_fact(ends ? fact : said->fact));
+			add_end(world, said->owner,
+				delivery_status_of_event(ends ? event : said->event));
 	}
 }
 
@@ -239,7 +241,7 @@ static void plan(struct world *world, unsigned seed)
 	for (int i = 0; i < world->recipients; i++)
 		expand(world, "M0", i);
 	if (world->expires)
-		add_step(world, END, "M0")->fact = FACT_EXPIRED;
+		add_step(world, END, "M0")->event = EVENT_EXPIRED;
 	else if (roll(world, 3) == 0)
 		requeue(world);
 	else if (roll(world, 2))
@@ -261,8 +263,8 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 	if (step->kind == SAY) {
 		delivery = delivery_tree_at(tree, delivery_tree_find(tree, step->message, since_us,
 							  step->address, step->orig_to));
-		delivery->state = fate_next(delivery->state, step->fact);
-		if (delivery->state != fate_of_fact(step->fact))
+		delivery->state = delivery_status_next(delivery->state, step->event);
+		if (delivery->state != delivery_status_of_event(step->event))
 			return;
 		delivery->via = step->via;
 		delivery->began_us = since_us;
@@ -282,7 +284,7 @@ static void apply_at(struct delivery_tree *tree, const struct step *step, int64_
 		message->closed_us = since_us + SECOND_US;
 	if (step->kind == END) {
 		message->has_end = true;
-		message->ended = fate_of_fact(step->fact);
+		message->ended = delivery_status_of_event(step->event);
 		message->ended_us = since_us;
 	}
 }
@@ -310,13 +312,13 @@ static void check_prefix(
 	for (int r = 0; r < world->recipients; r++) {
 		bool told = false;
 
-		if (delivery_tree_status(tree, (size_t)r)->fate != FATE_DELIVERED)
+		if (delivery_tree_status(tree, (size_t)r)->state != DELIVERY_DELIVERED)
 			continue;
 		for (int i = 0; i < done; i++) {
 			const struct step *step = &world->steps[order[i]];
 
 			told |= step->kind == SAY && step->owner == r &&
-				step->fact == FACT_DELIVERED;
+				step->event == EVENT_DELIVERED;
 		}
 		if (!told)
 			fail_msg(
@@ -330,16 +332,16 @@ static void check_end(
 	const struct world *world, unsigned tree_number, const struct delivery_tree *tree)
 {
 	for (int r = 0; r < world->recipients; r++) {
-		enum fate fate = delivery_tree_status(tree, (size_t)r)->fate;
+		enum delivery_status state = delivery_tree_status(tree, (size_t)r)->state;
 
 		if (world->is_lost[r] && !world->has_end[r]) {
 			/* Bounced, where a shared delivery did. */
-			assert_int_not_equal(fate, FATE_DELIVERED);
+			assert_int_not_equal(state, DELIVERY_DELIVERED);
 			continue;
 		}
-		if (fate != world->truth[r])
+		if (state != world->truth[r])
 			fail_msg("tree %u: recipient %d is %s, and not %s", tree_number, r,
-				fate_name(fate), fate_name(world->truth[r]));
+				delivery_status_name(state), delivery_status_name(world->truth[r]));
 	}
 }
 
@@ -381,7 +383,7 @@ static void test_trees(void **state)
 }
 
 /* What a filter gave back is requeued, and so passes the filter again, twice:
- * the last message decides, in whatever order the facts come, also where all
+ * the last message decides, in whatever order the events come, also where all
  * messages came up at one time. */
 static void test_requeued_through_filter(void **state)
 {
@@ -391,37 +393,37 @@ static void test_requeued_through_filter(void **state)
 	}
 #define FILTERED(name)                                                                             \
 	{                                                                                          \
-		.kind = SAY, .message = name, .address = "r0@x", .fact = FACT_HANDED_ON,           \
+		.kind = SAY, .message = name, .address = "r0@x", .event = EVENT_HANDED_ON,         \
 		.via = VIA_FILTER                                                                  \
 	}
 #define SAID(name, what)                                                                           \
 	{                                                                                          \
-		.kind = SAY, .message = name, .address = "r0@x", .fact = what                      \
+		.kind = SAY, .message = name, .address = "r0@x", .event = what                     \
 	}
 	static const struct step steps[] = {
 		CARRIES("M0", MESSAGE_RECORDED, ""),
 		FILTERED("M0"),
 		CARRIES("M1", MESSAGE_GIVEN_BACK, ""),
-		SAID("M1", FACT_DEFERRED),
+		SAID("M1", EVENT_DEFERRED),
 		/* by a server of this host, which gives nothing back */
 		{.kind = SAY,
 			.message = "M0",
 			.address = "r1@x",
-			.fact = FACT_HANDED_ON,
+			.event = EVENT_HANDED_ON,
 			.via = VIA_FILTER},
 		{.kind = SAY,
 			.message = "M1",
 			.address = "r1@x",
-			.fact = FACT_DELIVERED,
+			.event = EVENT_DELIVERED,
 			.via = VIA_LOCAL},
 		CARRIES("M2", MESSAGE_REQUEUED, "M1"),
 		FILTERED("M2"),
 		CARRIES("M3", MESSAGE_GIVEN_BACK, ""),
-		SAID("M3", FACT_DEFERRED),
+		SAID("M3", EVENT_DEFERRED),
 		CARRIES("M4", MESSAGE_REQUEUED, "M3"),
 		FILTERED("M4"),
 		CARRIES("M5", MESSAGE_GIVEN_BACK, ""),
-		SAID("M5", FACT_DELIVERED),
+		SAID("M5", EVENT_DELIVERED),
 	};
 #undef CARRIES
 #undef FILTERED
@@ -433,7 +435,7 @@ static void test_requeued_through_filter(void **state)
 		struct recipients all = {0};
 		struct delivery_tree *tree;
 		bool at_once = round % 2;
-		enum fate fate;
+		enum delivery_status status;
 		size_t order[ARRAY_SIZE(steps)];
 
 		recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
@@ -455,11 +457,11 @@ static void test_requeued_through_filter(void **state)
 					at_once ? SECOND_US : since_of(steps[i].message))
 					->closed_us = since_of("M9");
 		delivery_tree_compute(tree);
-		fate = delivery_tree_status(tree, 0)->fate;
+		status = delivery_tree_status(tree, 0)->state;
 		/* Those of one time may have come from one another. */
-		if (fate != (at_once ? FATE_HANDED_ON : FATE_DELIVERED))
-			fail_msg("round %d: %s", round, fate_name(fate));
-		assert_int_equal(delivery_tree_status(tree, 1)->fate, FATE_DELIVERED);
+		if (status != (at_once ? DELIVERY_HANDED_ON : DELIVERY_DELIVERED))
+			fail_msg("round %d: %s", round, delivery_status_name(status));
+		assert_int_equal(delivery_tree_status(tree, 1)->state, DELIVERY_DELIVERED);
 		delivery_tree_free(tree);
 		recipients_free(&all);
 	}
@@ -472,14 +474,14 @@ static void test_untold_members(void **state)
 		bool forwarded; /* by local(8), else a virtual alias */
 		int recipients; /* of the message */
 		bool closed;
-		enum fate fate; /* when one was told */
+		enum delivery_status state; /* when one was told */
 	} cases[] = {
-		{false, 2, false, FATE_QUEUED},
-		{false, 2, true, FATE_DELIVERED},
-		{false, 1, false, FATE_DELIVERED},
-		{true, 2, false, FATE_HANDED_ON},
-		{true, 2, true, FATE_DELIVERED},
-		{true, 1, false, FATE_DELIVERED},
+		{false, 2, false, DELIVERY_QUEUED},
+		{false, 2, true, DELIVERY_DELIVERED},
+		{false, 1, false, DELIVERY_DELIVERED},
+		{true, 2, false, DELIVERY_HANDED_ON},
+		{true, 2, true, DELIVERY_DELIVERED},
+		{true, 1, false, DELIVERY_DELIVERED},
 	};
 
 	(void)state;
@@ -488,7 +490,7 @@ static void test_untold_members(void **state)
 		struct recipients all = {0};
 		struct delivery_tree *tree;
 		struct queue_message *message;
-		enum fate fate;
+		enum delivery_status status;
 
 		recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
 		tree = delivery_tree_new(&all);
@@ -502,7 +504,7 @@ static void test_untold_members(void **state)
 			apply(tree, &(struct step){.kind = SAY,
 					    .message = "M0",
 					    .address = "r0@x",
-					    .fact = FACT_HANDED_ON,
+					    .event = EVENT_HANDED_ON,
 					    .via = VIA_ALIAS,
 					    .child = "M1"});
 		}
@@ -510,15 +512,17 @@ static void test_untold_members(void **state)
 		message->recipients = cases[i].recipients;
 		message->closed_us = cases[i].closed ? since_of("M9") : 0;
 		for (int k = 0; k < 2; k++) {
-			struct step said = {.kind = SAY, .orig_to = "r0@x", .fact = FACT_DELIVERED};
+			struct step said = {
+				.kind = SAY, .orig_to = "r0@x", .event = EVENT_DELIVERED};
 
 			strcpy(said.message, name);
 			snprintf(said.address, NAME_SIZE, "m%d@x", k);
 			apply(tree, &said);
 			delivery_tree_compute(tree);
-			fate = delivery_tree_status(tree, 0)->fate;
-			if (fate != (k == 0 ? cases[i].fate : FATE_DELIVERED))
-				fail_msg("case %zu, %d told: %s", i, k + 1, fate_name(fate));
+			status = delivery_tree_status(tree, 0)->state;
+			if (status != (k == 0 ? cases[i].state : DELIVERY_DELIVERED))
+				fail_msg("case %zu, %d told: %s", i, k + 1,
+					delivery_status_name(status));
 		}
 		delivery_tree_free(tree);
 		recipients_free(&all);
@@ -529,11 +533,12 @@ static void test_untold_members(void **state)
 static void test_pairs(void **state)
 {
 	(void)state;
-	for (enum fact a = FACT_DEFERRED; a <= FACT_REMOVED; a++)
-		for (enum fact b = FACT_DEFERRED; b <= FACT_REMOVED; b++) {
+	for (enum event_kind a = EVENT_DEFERRED; a <= EVENT_REMOVED; a++)
+		for (enum event_kind b = EVENT_DEFERRED; b <= EVENT_REMOVED; b++) {
 			struct recipients all = {0};
 			struct delivery_tree *tree;
-			enum fate first = fate_of_fact(a), second = fate_of_fact(b);
+			enum delivery_status first = delivery_status_of_event(a),
+					     second = delivery_status_of_event(b);
 
 			recipients_add(&all, RECIPIENT_TO, mem_strdup("r0@x"), NULL, true);
 			tree = delivery_tree_new(&all);
@@ -544,15 +549,15 @@ static void test_pairs(void **state)
 					    .message = "M0",
 					    .address = "a@x",
 					    .orig_to = "r0@x",
-					    .fact = a});
+					    .event = a});
 			apply(tree, &(struct step){.kind = SAY,
 					    .message = "M0",
 					    .address = "b@x",
 					    .orig_to = "r0@x",
-					    .fact = b});
+					    .event = b});
 			delivery_tree_compute(tree);
-			assert_int_equal(delivery_tree_status(tree, 0)->fate,
-				fate_is_worse(first, second) ? first : second);
+			assert_int_equal(delivery_tree_status(tree, 0)->state,
+				delivery_status_is_worse(first, second) ? first : second);
 			delivery_tree_free(tree);
 			recipients_free(&all);
 		}

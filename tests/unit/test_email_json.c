@@ -133,10 +133,10 @@ static void test_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_draft_ struct draft draft = {0};
 		struct problem problem = PROBLEM_INIT;
-		int result = email_json_parse(refused[i].body, strlen(refused[i].body),
-			MAX_RECIPIENTS, &outgoing, &problem);
+		int result = email_json_parse(
+			refused[i].body, strlen(refused[i].body), MAX_RECIPIENTS, &draft, &problem);
 
 		if (result == 0)
 			fail_msg("taken: %s", refused[i].body);
@@ -147,11 +147,11 @@ static void test_refused(void **state)
 	}
 }
 
-static void parse(const char *body, struct outgoing *outgoing)
+static void parse(const char *body, struct draft *draft)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (email_json_parse(body, strlen(body), MAX_RECIPIENTS, outgoing, &problem) < 0)
+	if (email_json_parse(body, strlen(body), MAX_RECIPIENTS, draft, &problem) < 0)
 		fail_msg("%s: %s", body, problem.text);
 }
 
@@ -171,20 +171,20 @@ static void test_tags(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(tagged); i++) {
-		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_draft_ struct draft draft = {0};
 
-		parse(tagged[i].body, &outgoing);
+		parse(tagged[i].body, &draft);
 		if (tagged[i].tags == NULL)
-			assert_null(outgoing.tags);
+			assert_null(draft.tags);
 		else
-			assert_string_equal(outgoing.tags, tagged[i].tags);
+			assert_string_equal(draft.tags, tagged[i].tags);
 	}
 }
 
 /* An email with n tags whose values have len characters. */
 static int parse_tags(size_t n, size_t len, struct problem *problem)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	_cleanup_draft_ struct draft draft = {0};
 	_cleanup_buf_ struct buf body = BUF_INIT;
 
 	buf_add_str(&body, "{" FULL ",\"tags\":[");
@@ -196,7 +196,7 @@ static int parse_tags(size_t n, size_t len, struct problem *problem)
 		buf_add_str(&body, "\"}");
 	}
 	buf_add_str(&body, "]}");
-	return email_json_parse(body.data, body.len, MAX_RECIPIENTS, &outgoing, problem);
+	return email_json_parse(body.data, body.len, MAX_RECIPIENTS, &draft, problem);
 }
 
 static void test_tag_limits(void **state)
@@ -221,8 +221,8 @@ static void assert_addr(const struct addr *addr, const char *expected)
 
 static void test_every_field(void **state)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
-	const struct mime_message *message = &outgoing.message;
+	_cleanup_draft_ struct draft draft = {0};
+	const struct mime_message *message = &draft.message;
 
 	(void)state;
 	parse("{\"from\":\"Ann \xc3\x84 <a@example.com>\","
@@ -236,13 +236,13 @@ static void test_every_field(void **state)
 	      "\"attachments\":[{\"filename\":\"a.txt\",\"content\":\"YWJj\","
 	      "\"content_type\":\"text/plain\",\"content_id\":\"i\"}],"
 	      "\"unknown\":{\"a\":[1]}}",
-		&outgoing);
+		&draft);
 	assert_addr(&message->from, "Ann \xc3\x84 <a@example.com>");
 	assert_int_equal(message->to.n, 2);
 	assert_addr(&message->to.items[1], "Bob <c@dst.test>");
 	assert_int_equal(message->cc.n, 1);
-	assert_int_equal(outgoing.bcc.n, 1);
-	assert_addr(&outgoing.bcc.items[0], "e@dst.test");
+	assert_int_equal(draft.bcc.n, 1);
+	assert_addr(&draft.bcc.items[0], "e@dst.test");
 	assert_int_equal(message->reply_to.n, 2);
 	assert_string_equal(message->subject, "S \xe2\x9c\x93");
 	assert_string_equal(message->html, "<p>h</p>");
@@ -260,7 +260,7 @@ static void test_not_given(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(empty); i++) {
-		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_draft_ struct draft draft = {0};
 		const char *e = empty[i];
 		_cleanup_free_ char *body = mem_printf("{" FULL
 						       ",\"cc\":%s,\"bcc\":%s,\"reply_to\":%s,"
@@ -268,14 +268,14 @@ static void test_not_given(void **state)
 						       "\"attachments\":%s,\"scheduled_at\":%s}",
 			e, e, e, e, e, e, e, e);
 
-		parse(body, &outgoing);
-		assert_int_equal(outgoing.message.cc.n, 0);
-		assert_int_equal(outgoing.bcc.n, 0);
-		assert_int_equal(outgoing.message.reply_to.n, 0);
-		assert_null(outgoing.message.subject);
-		assert_null(outgoing.message.html);
-		assert_int_equal(outgoing.message.headers.n, 0);
-		assert_int_equal(outgoing.message.attachments.n, 0);
+		parse(body, &draft);
+		assert_int_equal(draft.message.cc.n, 0);
+		assert_int_equal(draft.bcc.n, 0);
+		assert_int_equal(draft.message.reply_to.n, 0);
+		assert_null(draft.message.subject);
+		assert_null(draft.message.html);
+		assert_int_equal(draft.message.headers.n, 0);
+		assert_int_equal(draft.message.attachments.n, 0);
 	}
 }
 
@@ -291,7 +291,7 @@ static void test_attachment_forms(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_draft_ struct draft draft = {0};
 		_cleanup_free_ char *body = mem_printf(
 			"{" FULL
 			",\"attachments\":[{\"filename\":\"a\","
@@ -300,8 +300,8 @@ static void test_attachment_forms(void **state)
 			forms[i]);
 		const struct attachment *attachment;
 
-		parse(body, &outgoing);
-		attachment = &outgoing.message.attachments.items[0];
+		parse(body, &draft);
+		attachment = &draft.message.attachments.items[0];
 		assert_int_equal(attachment->content.len, 4);
 		assert_memory_equal(attachment->content.data, "\0\xff\n\r", 4);
 		assert_string_equal(attachment->content_type, "x/y");
@@ -311,16 +311,16 @@ static void test_attachment_forms(void **state)
 
 static void test_empty_attachment(void **state)
 {
-	_cleanup_outgoing_ struct outgoing outgoing = {0};
+	_cleanup_draft_ struct draft draft = {0};
 
 	(void)state;
 	parse("{" FULL
 	      ",\"attachments\":["
 	      "{\"filename\":\"a\",\"content\":\"\"},"
 	      "{\"filename\":\"b\",\"content\":[]}]}",
-		&outgoing);
-	assert_int_equal(outgoing.message.attachments.n, 2);
-	assert_int_equal(outgoing.message.attachments.items[1].content.len, 0);
+		&draft);
+	assert_int_equal(draft.message.attachments.n, 2);
+	assert_int_equal(draft.message.attachments.items[1].content.len, 0);
 }
 
 /* The body of an email with so many recipients in to, cc and bcc. */
@@ -363,11 +363,10 @@ static void test_recipient_limits(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		_cleanup_outgoing_ struct outgoing outgoing = {0};
+		_cleanup_draft_ struct draft draft = {0};
 		_cleanup_free_ char *body = many(counts[i].to, counts[i].cc, counts[i].bcc);
 		struct problem problem = PROBLEM_INIT;
-		int result = email_json_parse(
-			body, strlen(body), counts[i].max, &outgoing, &problem);
+		int result = email_json_parse(body, strlen(body), counts[i].max, &draft, &problem);
 
 		assert_int_equal(result, counts[i].text ? -1 : 0);
 		if (counts[i].text)

@@ -24,10 +24,10 @@ enum { RECIPIENTS = 6 };
 struct result {
 	int status; /* 0: taken */
 	struct problem problem;
-	struct outgoing base;
+	struct draft base;
 	struct form_variables *variables;
-	struct outgoing made[RECIPIENTS]; /* of base and the variables */
-	struct outgoing *emails;          /* those, or base */
+	struct draft made[RECIPIENTS]; /* of base and the variables */
+	struct draft *emails;          /* those, or base */
 	size_t n;
 };
 
@@ -54,7 +54,7 @@ static int make_all(struct result *result)
 static void parse(const char *body, struct result *result)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
-	struct outgoing *email = &result->base;
+	struct draft *email = &result->base;
 	struct problem *problem = &result->problem;
 
 	*result = (struct result){.problem = PROBLEM_INIT, .n = 1};
@@ -71,7 +71,7 @@ static void clear(struct result *result)
 	for (size_t i = 0; result->variables && i < result->n; i++)
 		result->variables->personal.clear(&result->made[i]);
 	form_variables_free(result->variables);
-	outgoing_clear(&result->base);
+	draft_clear(&result->base);
 }
 
 #define BASE       "from=a@example.com&to=b@dst.test&"
@@ -173,7 +173,7 @@ static void test_people(void **state)
 	clear(&result);
 }
 
-static const char *header(const struct outgoing *email, const char *name)
+static const char *header(const struct draft *email, const char *name)
 {
 	for (size_t i = 0; i < email->message.headers.n; i++)
 		if (str_eq(email->message.headers.items[i].name, name))
@@ -184,7 +184,7 @@ static const char *header(const struct outgoing *email, const char *name)
 static void test_options(void **state)
 {
 	struct result result;
-	const struct outgoing *email;
+	const struct draft *email;
 
 	(void)state;
 	parse(FULL

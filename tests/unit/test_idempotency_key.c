@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "httpd/gate/credentials.h"
+#include "httpd/admission/credentials.h"
 
 /* Reads the key of a request with these lines in its head. */
 static int read_key(const char *lines, uint8_t hash[static SECRET_HASH_LEN])

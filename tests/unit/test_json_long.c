@@ -11,7 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
-#include "httpd/gate/json_text.h"
+#include "httpd/admission/json_text.h"
 #include "httpd/json/json_long.h"
 
 enum { FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };

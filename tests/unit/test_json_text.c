@@ -11,8 +11,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "httpd/gate/budget.h"
-#include "httpd/gate/json_text.h"
+#include "httpd/admission/budget.h"
+#include "httpd/admission/json_text.h"
 
 enum { ITEMS = 20000 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/db/committer.h"
-#include "httpd/gate/key_use.h"
+#include "httpd/admission/key_use.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"
 

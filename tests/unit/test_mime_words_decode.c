@@ -197,7 +197,7 @@ static void test_doubtful(void **state)
 {
 	static const struct {
 		const char *value;
-		bool doubtful;
+		bool has_question;
 	} values[] = {
 		{"", false},
 		{"a@x.com \u00e9", false},
@@ -211,7 +211,7 @@ static void test_doubtful(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		assert_int_equal(mime_words_doubtful(values[i].value), values[i].doubtful);
+		assert_int_equal(mime_words_doubtful(values[i].value), values[i].has_question);
 }
 
 /* Words that never end, and words without number, take no time to speak of. */

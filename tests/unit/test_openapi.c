@@ -13,7 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/store/store_key.h"
-#include "httpd/gate/dialect.h"
+#include "httpd/admission/dialect.h"
 #include "httpd/routes.h"
 
 static int read_document(void **state)

@@ -10,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/gate/dialect.h"
+#include "httpd/admission/dialect.h"
 #include "httpd/http/problem.h"
 
 /* The names that client libraries know. */
@@ -47,17 +47,17 @@ static void test_every_kind(void **state)
 
 static void test_place(void **state)
 {
-	struct problem problem = {.place = "[3]."};
+	struct problem problem = {.prefix = "[3]."};
 
 	(void)state;
 	assert_int_equal(problem_field(&problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.",
-				 problem.place, "to"),
+				 problem.prefix, "to"),
 		-1);
 	assert_string_equal(problem.text, "Missing `[3].to` field.");
 	assert_true(problem.names_field);
 	problem_fixed(&problem, PROBLEM_INTERNAL);
 	assert_false(problem.names_field);
-	assert_string_equal(problem.place, "[3].");
+	assert_string_equal(problem.prefix, "[3].");
 }
 
 static const struct {

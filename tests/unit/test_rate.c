@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/base/mem.h"
-#include "httpd/gate/rate.h"
+#include "httpd/admission/rate.h"
 
 enum { MS = 1000, SECOND = 1000 * MS, HOUR_S = 3600 };
 
@@ -111,11 +111,11 @@ static void test_the_bound_holds(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(steps_us); k++) {
 			const struct rate_limit *limit = &limits[i];
 			struct rate_bucket bucket = {0};
-			struct rate_state standing;
+			struct rate_state status;
 			int64_t taken = 0, now_us = 0;
 
 			for (int n = 0; n < 20000; n++, now_us += steps_us[k])
-				taken += rate_take(&bucket, limit, now_us, &standing);
+				taken += rate_take(&bucket, limit, now_us, &status);
 			assert_true(taken <= limit->burst + 1 + now_us * limit->per_s / SECOND);
 			/* And it does not fall short while requests pour in. */
 			if (limit->burst > 1 && steps_us[k] * limit->per_s < SECOND)
@@ -128,17 +128,17 @@ static void test_another_limit(void **state)
 {
 	const struct rate_limit slow = {1, 1000}, fast = {100, 100};
 	struct rate_bucket bucket = {0};
-	struct rate_state standing;
+	struct rate_state status;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
-		assert_true(rate_take(&bucket, &slow, 0, &standing));
-	assert_int_equal(standing.reset_s, 1000);
-	assert_false(rate_take(&bucket, &fast, 0, &standing));
-	assert_int_equal(standing.reset_s, 1);
-	assert_true(rate_take(&bucket, &fast, 10 * MS, &standing));
-	assert_true(rate_take(&bucket, &slow, 10 * MS, &standing));
-	assert_int_equal(standing.remaining, 998);
+		assert_true(rate_take(&bucket, &slow, 0, &status));
+	assert_int_equal(status.reset_s, 1000);
+	assert_false(rate_take(&bucket, &fast, 0, &status));
+	assert_int_equal(status.reset_s, 1);
+	assert_true(rate_take(&bucket, &fast, 10 * MS, &status));
+	assert_true(rate_take(&bucket, &slow, 10 * MS, &status));
+	assert_int_equal(status.remaining, 998);
 }
 
 int main(void)

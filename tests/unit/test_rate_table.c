@@ -10,7 +10,7 @@
 
 #include "core/base/id.h"
 #include "core/base/mem.h"
-#include "httpd/gate/rate.h"
+#include "httpd/admission/rate.h"
 
 enum { SECOND = 1000000, MANY = 50000, THREADS = 4, EACH = 20000 };
 
@@ -64,15 +64,15 @@ static void test_more_than_fit(void **state)
 static void test_full_buckets_give_way(void **state)
 {
 	const struct rate_limit slow = {1, 100};
-	struct rate_state standing;
+	struct rate_state status;
 	char id[ID_SIZE];
 
 	name(MANY, id);
 	for (int i = 0; i < 100; i++)
-		assert_true(rate_table_take(*state, id, &slow, SECOND, &standing));
+		assert_true(rate_table_take(*state, id, &slow, SECOND, &status));
 	for (int n = 0; n < MANY; n++)
 		assert_true(take(*state, n, SECOND + n));
-	assert_false(rate_table_take(*state, id, &slow, SECOND, &standing));
+	assert_false(rate_table_take(*state, id, &slow, SECOND, &status));
 }
 
 static void *take_many(void *arg)
@@ -83,9 +83,9 @@ static void *take_many(void *arg)
 
 	name(1, id);
 	for (int i = 0; i < EACH; i++) {
-		struct rate_state standing;
+		struct rate_state status;
 
-		taken += rate_table_take(arg, id, &limit, SECOND, &standing);
+		taken += rate_table_take(arg, id, &limit, SECOND, &status);
 	}
 	return (void *)taken;
 }

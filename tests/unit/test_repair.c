@@ -68,18 +68,18 @@ static struct repair *begin(struct temp_db *temp, struct fake_queue *queue)
 /* A look so many seconds after the email was sent; the states then. */
 static char *look_at(struct temp_db *temp, struct repair *repair, int64_t after_s)
 {
-	static const char sql_fates[] =
+	static const char sql_recipients[] =
 		"SELECT group_concat(state, ' ') FROM email_recipient"
 		" WHERE state IS NOT NULL";
 
 	OK(repair_round(repair, SENT_US + after_s * SECOND_US, &why));
-	return temp_db_text(temp->db, sql_fates);
+	return temp_db_text(temp->db, sql_recipients);
 }
 
-#define LOOK(after_s_, fates_)                                                                     \
+#define LOOK(after_s_, statuses_)                                                                  \
 	do {                                                                                       \
-		_cleanup_free_ char *fates = look_at(temp, repair, (after_s_));                    \
-		assert_string_equal(fates, (fates_));                                              \
+		_cleanup_free_ char *recipients = look_at(temp, repair, (after_s_));               \
+		assert_string_equal(recipients, (statuses_));                                      \
 	} while (0)
 
 static void test_missed(void **state)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "httpd/gate/route.h"
+#include "httpd/admission/route.h"
 
 static const struct route table[] = {
 	{.method = "POST", .pattern = "/emails"},

@@ -15,7 +15,7 @@
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
-#include "httpd/gate/counts.h"
+#include "httpd/admission/counts.h"
 #include "httpd/outbox/breaker.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/count_syncs.h"
@@ -29,16 +29,16 @@ static void add(struct addr_list *list, const char *address)
 /* Sends an email from the address to its end. */
 static void send_from(struct send_rig *rig, const char *from)
 {
-	struct outgoing outgoing;
-	const struct send_spec spec = {.outgoing = &outgoing, .n = 1};
+	struct draft draft;
+	const struct send_spec spec = {.draft = &draft, .n = 1};
 
-	send_rig_email(from, "Ann <a@dst.test>", &outgoing);
-	add(&outgoing.message.to, "b@dst.test");
-	add(&outgoing.message.cc, "a@dst.test");
+	send_rig_email(from, "Ann <a@dst.test>", &draft);
+	add(&draft.message.to, "b@dst.test");
+	add(&draft.message.cc, "a@dst.test");
 	send_rig_send(rig, &spec);
 	assert_int_equal(rig->n, 1);
 	assert_int_equal(rig->sent, rig->problems[0].kind == PROBLEM_NONE);
-	outgoing_clear(&outgoing);
+	draft_clear(&draft);
 }
 
 /* Each as kind, address, in parentheses when the envelope lacks it, and as it
@@ -151,14 +151,14 @@ static void test_too_large(void **state)
 enum { LARGE = 200 * 1000 };
 
 /* An email with so much html, which is all text. */
-static void large_email(size_t len, struct outgoing *outgoing_r)
+static void large_email(size_t len, struct draft *draft_r)
 {
 	char *html = mem_alloc(len + 1, 1);
 
 	memset(html, 'x', len);
-	send_rig_email("hello@example.com", "a@dst.test", outgoing_r);
-	free(outgoing_r->message.html);
-	outgoing_r->message.html = html;
+	send_rig_email("hello@example.com", "a@dst.test", draft_r);
+	free(draft_r->message.html);
+	draft_r->message.html = html;
 }
 
 static void count_round(evutil_socket_t fd, short what, void *arg)
@@ -172,8 +172,8 @@ static void count_round(evutil_socket_t fd, short what, void *arg)
 static void test_large_are_composed_elsewhere(void **state)
 {
 	struct send_rig *rig = *state;
-	struct outgoing emails[3];
-	const struct send_spec spec = {.outgoing = emails, .n = ARRAY_SIZE(emails)};
+	struct draft emails[3];
+	const struct send_spec spec = {.draft = emails, .n = ARRAY_SIZE(emails)};
 	struct event *event;
 	int rounds = 0;
 
@@ -199,8 +199,8 @@ static void test_memory_is_counted(void **state)
 {
 	struct send_rig *rig = *state;
 	struct budget_share *share = &rig->request.admission.share;
-	struct outgoing email;
-	const struct send_spec spec = {.outgoing = &email, .n = 1};
+	struct draft email;
+	const struct send_spec spec = {.draft = &email, .n = 1};
 
 	large_email(LARGE, &email);
 	send_rig_begin(rig, &spec);
@@ -220,9 +220,9 @@ static void test_memory_is_bounded(void **state)
 	struct send_rig *rig = *state;
 	struct budget_share *share = &rig->request.admission.share;
 	struct budget_share others = {0};
-	struct outgoing emails[20];
+	struct draft emails[20];
 	const struct send_spec spec = {
-		.outgoing = emails, .n = ARRAY_SIZE(emails), .permissive = true};
+		.draft = emails, .n = ARRAY_SIZE(emails), .permissive = true};
 
 	for (int round = 0; round < 3; round++) {
 		struct admission_limits *limits = &rig->request.admission.limits;

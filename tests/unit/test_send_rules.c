@@ -22,11 +22,11 @@ static const char *const key_domains[] = {
 	[OTHER] = "b.example",
 };
 
-/* All 18 combinations: scope, restriction, standing. */
+/* All 18 combinations: scope, restriction, status. */
 static const struct {
 	bool may_send;
 	enum bound bound;
-	enum domain_standing standing;
+	enum domain_status status;
 	enum send_decision decision;
 } cases[] = {
 	{false, FREE, DOMAIN_NOT_OWN, RULES_NOT_OWN},
@@ -58,7 +58,7 @@ static void test_every_combination(void **state)
 			.key_may_send = cases[i].may_send,
 			.key_domain = key_domains[cases[i].bound],
 			.from_domain = "a.example",
-			.standing = cases[i].standing,
+			.status = cases[i].status,
 		};
 
 		if (send_rules_check(&facts) != cases[i].decision)
@@ -79,7 +79,7 @@ static void test_similar_domains_differ(void **state)
 			.key_may_send = true,
 			.key_domain = "a.example",
 			.from_domain = others[i],
-			.standing = DOMAIN_ACTIVE,
+			.status = DOMAIN_ACTIVE,
 		};
 
 		assert_int_equal(send_rules_check(&facts), RULES_KEY_RESTRICTED);

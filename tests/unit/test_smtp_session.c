@@ -198,12 +198,12 @@ static void wait_until_told(struct rig *rig, const char *what)
 
 /* What is to be said of a message if the session ended now; freeing it then
  * calls nobody. */
-static void test_fate(void **state)
+static void test_status(void **state)
 {
 	static const struct {
 		struct smtpd_rule rule;
 		const char *told;
-		enum inject_result fate;
+		enum inject_result status;
 	} steps[] = {
 		{{.on = "EHLO", .reply = ""}, "EHLO", INJECT_TEMPORARY},
 		{{.on = "MAIL", .reply = ""}, "DATA", INJECT_TEMPORARY},
@@ -219,9 +219,9 @@ static void test_fate(void **state)
 		rig = *state;
 		open_session(rig, rules);
 		give_one(rig);
-		assert_int_equal(smtp_session_fate(rig->session), INJECT_TEMPORARY);
+		assert_int_equal(smtp_session_outcome(rig->session), INJECT_TEMPORARY);
 		wait_until_told(rig, steps[i].told);
-		assert_int_equal(smtp_session_fate(rig->session), steps[i].fate);
+		assert_int_equal(smtp_session_outcome(rig->session), steps[i].status);
 		assert_int_equal(smtp_session_failure(rig->session), SMTP_ANSWERED);
 		smtp_session_free(TAKE_PTR(rig->session));
 		while (fake_smtpd_open(rig->smtpd) > 0)
@@ -267,7 +267,7 @@ int main(void)
 #define test(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_fate),
+		cmocka_unit_test(test_status),
 		test(deadline),
 		test(ends_while_ready),
 	};

@@ -82,7 +82,7 @@ static void refused(const char *path, const char *why)
 		fail_msg("no \"%s\" in: %s", why, err.text);
 }
 
-static void test_free_place(void **state)
+static void test_free_slot(void **state)
 {
 	const struct place *place = *state;
 	struct socket *socket = lock(place);
@@ -254,7 +254,7 @@ static void test_lock_of_another_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_free_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_free_slot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dead_socket_is_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_live_socket_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy_socket_stays, setup, teardown),

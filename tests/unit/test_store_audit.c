@@ -302,10 +302,10 @@ static void test_actor_of_job(void **state)
 }
 
 /* What changes no object, in the name of whoever did it. */
-static void test_deed(void **state)
+static void test_action(void **state)
 {
 	struct temp_db *temp = *state;
-	const struct audit_deed deed = {.company_id = "c",
+	const struct audit_action action = {.company_id = "c",
 		.action = "email.test",
 		.object_id = "key",
 		.object_name = "shop",
@@ -313,14 +313,14 @@ static void test_deed(void **state)
 	struct audit_list list;
 
 	db_set_actor(temp->db, &ann);
-	OK(store_audit_note(temp->db, &deed, &why));
+	OK(store_audit_add(temp->db, &action, &why));
 	read_all(temp->db, &list);
 	assert_int_equal(list.n, 1);
 	assert_string_equal(list.items[0].action, "email.test");
 	assert_string_equal(list.items[0].company_id, "c");
 	assert_string_equal(list.items[0].object_id, "key");
 	assert_string_equal(list.items[0].actor_name, "ann");
-	assert_string_equal(list.items[0].after, deed.after);
+	assert_string_equal(list.items[0].after, action.after);
 	assert_null(list.items[0].before);
 	row_list_free(&store_audit_type, list.items, list.n);
 }
@@ -337,14 +337,14 @@ static void test_operators(void **state)
 	struct page_end end;
 
 	for (size_t i = 0; i < 2; i++) {
-		const struct audit_deed deed = {.company_id = "c",
+		const struct audit_action action = {.company_id = "c",
 			.action = "token.create",
 			.object_id = "t",
 			.object_name = "t",
 			.after = "{\"name\":\"t\",\"origin\":\"::1\"}"};
 
 		db_set_actor(temp->db, actors[i]);
-		OK(store_audit_note(temp->db, &deed, &why));
+		OK(store_audit_add(temp->db, &action, &why));
 	}
 	for (size_t i = 0; i < 2; i++) {
 		const char *const name = i ? "" : "root";
@@ -444,7 +444,7 @@ int main(void)
 		TEST(rolled_back),
 		TEST(no_entry_no_change),
 		TEST(actor_of_job),
-		TEST(deed),
+		TEST(action),
 		TEST(operators),
 		TEST(pages),
 	};

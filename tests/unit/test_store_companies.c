@@ -229,7 +229,7 @@ static void ask_events(struct temp_db *temp, struct buf *told)
 	const struct world *world = temp->more;
 	const struct event_filter filters[] = {
 		{.kinds = 0},
-		{.kinds = 1u << FACT_DELIVERED},
+		{.kinds = 1u << EVENT_DELIVERED},
 		{.recipients = "[\"a@dst.test\"]"},
 		{.to = "[\"a@dst.test\"]"},
 		{.to = "[\"nobody@dst.test\"]"},
@@ -272,7 +272,7 @@ static void ask_counts(struct temp_db *temp, struct buf *told)
 		filter.by_domain = by_domain;
 		OK(store_event_counts(temp->db, &filter, &counts, &why));
 		for (size_t i = 0; i < counts.n; i++)
-			buf_printf(told, "%s %d\n", fact_name(counts.items[i].kind),
+			buf_printf(told, "%s %d\n", event_kind_name(counts.items[i].kind),
 				(int)counts.items[i].count);
 		store_event_counts_free(&counts);
 	}

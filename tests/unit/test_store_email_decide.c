@@ -119,22 +119,22 @@ static void test_facts(void **state)
 	}
 }
 
-enum deed { NOTHING, RECORD, REFUSE };
+enum action { NOTHING, RECORD, REFUSE };
 
 struct steps {
-	enum deed deeds[3];
+	enum action actions[3];
 	enum email_state state;
-	int decided_by; /* which of the deeds, from 1; 0: none */
+	int decided_by; /* which of the actions, from 1; 0: none */
 	const char *last_event;
 };
 
-static void act(struct db *db, const char *ticket, enum deed deed, int number, int expected)
+static void act(struct db *db, const char *ticket, enum action action, int number, int expected)
 {
 	_cleanup_free_ char *text = mem_printf("%d", number);
 
-	if (deed == RECORD)
+	if (action == RECORD)
 		assert_int_equal(store_email_record(db, ticket, text, number, NULL), expected);
-	if (deed == REFUSE)
+	if (action == REFUSE)
 		assert_int_equal(
 			store_email_refuse(db, ticket, text, text, number, NULL), expected);
 }
@@ -142,7 +142,7 @@ static void act(struct db *db, const char *ticket, enum deed deed, int number, i
 /* What was refused is not sent. */
 static int result_of(const struct steps *steps, int number)
 {
-	return steps->deeds[0] == RECORD || steps->deeds[number] == REFUSE;
+	return steps->actions[0] == RECORD || steps->actions[number] == REFUSE;
 }
 
 static void assert_outcome(struct db *db, const char *id, const struct steps *steps)
@@ -195,7 +195,7 @@ static void test_decisions(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		OK(db_begin(temp->db, &why));
 		for (int d = 0; d < 3; d++)
-			act(temp->db, email->ticket, cases[i].deeds[d], d + 1,
+			act(temp->db, email->ticket, cases[i].actions[d], d + 1,
 				result_of(&cases[i], d));
 		assert_outcome(temp->db, email->id, &cases[i]);
 		db_rollback(temp->db);
@@ -312,14 +312,14 @@ static void test_supersede_deliveries(void **state)
 	struct email again = again_of(email);
 
 	OK(db_exec(temp->db,
-		"INSERT INTO hop (queue_id, since_us, email, how)"
+		"INSERT INTO queue_message (queue_id, since_us, email, how)"
 		" SELECT 'A', 1, seq, 'milter' FROM email;"
 		"INSERT INTO delivery (email, queue_id, since_us, address, orig_to, state, via,"
 		"   began_us, changed_us)"
 		" SELECT seq, 'A', 1, 'a@b', '', 'bounced', 'final', 1, 1 FROM email",
 		&why));
 	assert_int_equal(store_email_supersede(temp->db, &again, NULL), 1);
-	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM hop"), 0);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM queue_message"), 0);
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM delivery"), 0);
 }
 

@@ -1,4 +1,4 @@
-/* store_event: facts that are stored once, and pages that miss none. */
+/* store_event: events that are stored once, and pages that miss none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/store/store_fact.h"
+#include "core/store/delivery_writer.h"
 #include "tests/unit/temp_db.h"
 
 static int64_t begin(struct temp_db *temp)
@@ -24,52 +24,52 @@ static int64_t begin(struct temp_db *temp)
 	return temp_db_number(temp->db, sql_seq);
 }
 
-static int add_at(struct temp_db *temp, int64_t email, int64_t n, enum fact fact, const char *key,
-	int64_t now_us, int64_t occurred_us)
+static int add_at(struct temp_db *temp, int64_t email, int64_t n, enum event_kind kind,
+	const char *key, int64_t now_us, int64_t occurred_us)
 {
-	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(temp->db);
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(temp->db);
 	int added;
-	struct fact_report report = {.email = email,
+	struct event_report report = {.email = email,
 		.n = n,
-		.fact = fact,
+		.kind = kind,
 		.occurred_us = occurred_us,
 		.now_us = now_us,
 		.text = key,
 		.source = "log"};
 
-	fact_key(report.key, &key, 1);
-	added = fact_writer_add(writer, &report, NULL);
-	assert_int_equal(fact_writer_flush(writer, NULL), 0);
+	event_key(report.key, &key, 1);
+	added = delivery_writer_add(writer, &report, NULL);
+	assert_int_equal(delivery_writer_flush(writer, NULL), 0);
 	return added;
 }
 
-static int add(struct temp_db *temp, int64_t email, int64_t n, enum fact fact, const char *key,
-	int64_t now_us)
+static int add(struct temp_db *temp, int64_t email, int64_t n, enum event_kind kind,
+	const char *key, int64_t now_us)
 {
-	return add_at(temp, email, n, fact, key, now_us, 5);
+	return add_at(temp, email, n, kind, key, now_us, 5);
 }
 
 static void test_once(void **state)
 {
 	struct temp_db *temp = *state;
 	int64_t email = begin(temp);
-	struct recipients fates;
+	struct recipients recipients;
 
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 1);
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 20), 0);
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "b", 20), 1);
-	assert_int_equal(add(temp, email, 0, FACT_DELIVERED, "c", 30), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "a", 10), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "a", 20), 0);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "b", 20), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DELIVERED, "c", 30), 1);
 	/* late: told, but it changes nothing */
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "d", 30), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "d", 30), 1);
 	/* nobody has this number */
-	assert_int_equal(add(temp, email, 99, FACT_DELIVERED, "e", 30), 0);
-	OK(store_recipients_read(temp->db, email, true, &fates, &why));
-	assert_int_equal(fates.n, 3);
-	assert_int_equal(fates.items[0].fate, FATE_DELIVERED);
-	assert_int_equal(fates.items[0].attempts, 4);
-	assert_string_equal(fates.items[0].text, "c");
-	assert_int_equal(fates.items[1].fate, FATE_QUEUED);
-	recipients_free(&fates);
+	assert_int_equal(add(temp, email, 99, EVENT_DELIVERED, "e", 30), 0);
+	OK(store_recipients_read(temp->db, email, true, &recipients, &why));
+	assert_int_equal(recipients.n, 3);
+	assert_int_equal(recipients.items[0].status, DELIVERY_DELIVERED);
+	assert_int_equal(recipients.items[0].attempts, 4);
+	assert_string_equal(recipients.items[0].text, "c");
+	assert_int_equal(recipients.items[1].status, DELIVERY_QUEUED);
+	recipients_free(&recipients);
 }
 
 /* recorded_us never goes back, also when the clock does. */
@@ -89,9 +89,9 @@ static void test_pages(void **state)
 		char key[16];
 
 		snprintf(key, sizeof(key), "%d", i);
-		assert_int_equal(add(temp, email, 1, FACT_DEFERRED, key, 100 - i), 1);
+		assert_int_equal(add(temp, email, 1, EVENT_DEFERRED, key, 100 - i), 1);
 	}
-	assert_int_equal(add(temp, email, 2, FACT_BOUNCED, "x", 200), 1);
+	assert_int_equal(add(temp, email, 2, EVENT_BOUNCED, "x", 200), 1);
 	do {
 		OK(store_event_page(temp->db, &filter, &list, &why));
 		for (size_t i = 0; i < list.n; i++) {
@@ -106,12 +106,12 @@ static void test_pages(void **state)
 	} while (seen < 8);
 	filter = (struct event_filter){.domain = "example.com", .company_id = company, .limit = 1};
 	OK(store_event_page(temp->db, &filter, &list, &why));
-	assert_int_equal(list.items[0].kind, FACT_BOUNCED);
+	assert_int_equal(list.items[0].kind, EVENT_BOUNCED);
 	assert_string_equal(list.items[0].recipient, "c@dst.test");
 	assert_true(id_parse(list.items[0].id, id));
 	store_event_list_free(&list);
 	filter.limit = 10;
-	filter.kinds = 1u << FACT_DEFERRED | 1u << FACT_DELIVERED;
+	filter.kinds = 1u << EVENT_DEFERRED | 1u << EVENT_DELIVERED;
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 7);
 	store_event_list_free(&list);
@@ -155,7 +155,7 @@ static void test_places(void **state)
 	_cleanup_free_ char *company = temp_db_text(temp->db, "SELECT company_id FROM email");
 	struct event_filter filter = {
 		.domain = "example.com", .company_id = company, .ascending = true, .limit = 9};
-	struct event_place place = {0};
+	struct event_cursor place = {0};
 	struct event_list list;
 
 	OK(store_event_seq(temp->db, &filter, &place, &seq, &why));
@@ -164,7 +164,7 @@ static void test_places(void **state)
 		char key[16];
 
 		snprintf(key, sizeof(key), "%d", i);
-		assert_int_equal(add(temp, email, 1, FACT_DEFERRED, key, 100), 1);
+		assert_int_equal(add(temp, email, 1, EVENT_DEFERRED, key, 100), 1);
 	}
 	OK(store_event_page(temp->db, &filter, &list, &why));
 	assert_int_equal(list.n, 4);
@@ -193,7 +193,7 @@ static void test_places(void **state)
 	}
 }
 
-/* By the hour of the fact, as rows that stay; what is no news is not counted. */
+/* By the hour of the kind, as rows that stay; what is no news is not counted. */
 static void test_counts(void **state)
 {
 	static const char sql_forget[] = "DELETE FROM event";
@@ -205,17 +205,17 @@ static void test_counts(void **state)
 	_cleanup_free_ char *company = temp_db_text(temp->db, "SELECT company_id FROM email");
 	struct event_counts counts;
 
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 1);
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 10), 0);
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "b", 2 * hour), 1);
-	assert_int_equal(add(temp, email, 1, FACT_DELIVERED, "c", 30), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "a", 10), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "a", 10), 0);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "b", 2 * hour), 1);
+	assert_int_equal(add(temp, email, 1, EVENT_DELIVERED, "c", 30), 1);
 	OK(db_exec(temp->db, sql_forget, &why));
 	for (int i = 0; i < 2; i++) {
 		OK(store_event_counts(temp->db, &filter, &counts, &why));
 		assert_int_equal(counts.n, 2);
-		assert_int_equal(counts.items[0].kind, FACT_DEFERRED);
+		assert_int_equal(counts.items[0].kind, EVENT_DEFERRED);
 		assert_int_equal(counts.items[0].count, 2);
-		assert_int_equal(counts.items[1].kind, FACT_DELIVERED);
+		assert_int_equal(counts.items[1].kind, EVENT_DELIVERED);
 		assert_int_equal(counts.items[1].count, 1);
 		assert_int_equal(counts.items[1].time_us, 0);
 		store_event_counts_free(&counts);
@@ -264,7 +264,7 @@ static void test_counted_days(void **state)
 		const char key[] = {(char)('a' + i), '\0'};
 
 		assert_int_equal(
-			add_at(temp, email, 0, FACT_DEFERRED, key, 10, hours[i] * hour + 5), 1);
+			add_at(temp, email, 0, EVENT_DEFERRED, key, 10, hours[i] * hour + 5), 1);
 	}
 	days = temp_db_text(temp->db, sql_days);
 	assert_string_equal(days, "10 5");
@@ -326,11 +326,11 @@ static void test_removed(void **state)
 	struct temp_db *temp = *state;
 	int64_t email = begin(temp), last;
 
-	assert_int_equal(add(temp, email, 0, FACT_DEFERRED, "a", 100), 1);
-	assert_int_equal(add(temp, email, 1, FACT_DEFERRED, "b", 200), 1);
+	assert_int_equal(add(temp, email, 0, EVENT_DEFERRED, "a", 100), 1);
+	assert_int_equal(add(temp, email, 1, EVENT_DEFERRED, "b", 200), 1);
 	last = temp_db_number(temp->db, sql_seq);
 	assert_int_equal(db_change(temp->db, sql_remove, NULL, NULL), 2);
-	assert_int_equal(add(temp, email, 1, FACT_DEFERRED, "c", 150), 1);
+	assert_int_equal(add(temp, email, 1, EVENT_DEFERRED, "c", 150), 1);
 	assert_true(temp_db_number(temp->db, sql_seq) > last);
 	assert_int_equal(temp_db_number(temp->db, sql_recorded), 200);
 }
@@ -341,38 +341,38 @@ static void test_together(void **state)
 	static const char sql_last[] = "SELECT last_event FROM email";
 	struct temp_db *temp = *state;
 	int64_t email = begin(temp), n = -1;
-	_cleanup_(fact_writer) struct fact_writer *writer = fact_writer_new(temp->db);
-	const struct recipients *fates;
-	struct fact_report report = {.email = email,
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(temp->db);
+	const struct recipients *recipients;
+	struct event_report report = {.email = email,
 		.n = 1,
-		.fact = FACT_DEFERRED,
+		.kind = EVENT_DEFERRED,
 		.now_us = 10,
 		.text = "later",
 		.source = "log"};
 	_cleanup_free_ char *last = NULL;
 
-	assert_int_equal(fact_writer_find(writer, email, "C@dst.test", &n, NULL), 1);
+	assert_int_equal(delivery_writer_find(writer, email, "C@dst.test", &n, NULL), 1);
 	assert_int_equal(n, 2);
-	assert_int_equal(fact_writer_find(writer, email, "d@dst.test", &n, NULL), 0);
+	assert_int_equal(delivery_writer_find(writer, email, "d@dst.test", &n, NULL), 0);
 	for (uint8_t i = 0; i < 3; i++) {
 		report.key[0] = i;
-		assert_int_equal(fact_writer_add(writer, &report, NULL), 1);
-		assert_int_equal(fact_writer_add(writer, &report, NULL), 0);
+		assert_int_equal(delivery_writer_add(writer, &report, NULL), 1);
+		assert_int_equal(delivery_writer_add(writer, &report, NULL), 0);
 	}
-	OK(fact_writer_recipients(writer, email, &fates, &why));
-	assert_int_equal(fates->items[1].attempts, 3);
+	OK(delivery_writer_recipients(writer, email, &recipients, &why));
+	assert_int_equal(recipients->items[1].attempts, 3);
 	/* with the words that were said last */
-	report.fact = FACT_EXPIRED;
+	report.kind = EVENT_EXPIRED;
 	report.key[0] = 9;
-	report.text = fates->items[1].text;
-	assert_int_equal(fact_writer_add(writer, &report, NULL), 1);
-	assert_int_equal(fact_writer_held(writer), 3);
-	OK(fact_writer_flush(writer, &why));
-	assert_int_equal(fact_writer_held(writer), 0);
-	OK(fact_writer_recipients(writer, email, &fates, &why));
-	assert_int_equal(fates->items[1].fate, FATE_EXPIRED);
-	assert_int_equal(fates->items[1].attempts, 3);
-	assert_string_equal(fates->items[1].text, "later");
+	report.text = recipients->items[1].text;
+	assert_int_equal(delivery_writer_add(writer, &report, NULL), 1);
+	assert_int_equal(delivery_writer_held(writer), 3);
+	OK(delivery_writer_flush(writer, &why));
+	assert_int_equal(delivery_writer_held(writer), 0);
+	OK(delivery_writer_recipients(writer, email, &recipients, &why));
+	assert_int_equal(recipients->items[1].status, DELIVERY_EXPIRED);
+	assert_int_equal(recipients->items[1].attempts, 3);
+	assert_string_equal(recipients->items[1].text, "later");
 	last = temp_db_text(temp->db, sql_last);
 	assert_string_equal(last, "sent");
 }
@@ -405,18 +405,18 @@ static void test_open(void **state)
 	assert_int_equal(store_email_record(temp->db, email.ticket, "", 2000, NULL), 1);
 	store_email_clear(&email);
 	check_open(temp, 1, 0, 3);
-	add(temp, seq, 0, FACT_LOST, "a", 10);
-	add(temp, seq, 1, FACT_DELIVERED, "b", 10);
+	add(temp, seq, 0, EVENT_LOST, "a", 10);
+	add(temp, seq, 1, EVENT_DELIVERED, "b", 10);
 	check_open(temp, 1, 0, 1);
-	add(temp, seq, 2, FACT_LOST, "c", 10);
+	add(temp, seq, 2, EVENT_LOST, "c", 10);
 	check_open(temp, 0, 0, 0);
 	/* It is found after all. */
-	add(temp, seq, 2, FACT_DEFERRED, "d", 20);
+	add(temp, seq, 2, EVENT_DEFERRED, "d", 20);
 	check_open(temp, 0, 1, 1);
-	add(temp, seq, 0, FACT_HANDED_ON, "e", 20);
-	add(temp, seq, 2, FACT_DELIVERED, "f", 30);
+	add(temp, seq, 0, EVENT_HANDED_ON, "e", 20);
+	add(temp, seq, 2, EVENT_DELIVERED, "f", 30);
 	check_open(temp, 1, 0, 1);
-	add(temp, seq, 0, FACT_BOUNCED, "g", 30);
+	add(temp, seq, 0, EVENT_BOUNCED, "g", 30);
 	check_open(temp, 0, 0, 0);
 	/* And that it is purged. */
 	OK(db_exec(temp->db, "UPDATE email SET closed = 0, last_event = 'delivery_delayed'", &why));
@@ -457,10 +457,10 @@ static void test_staged(void **state)
 	assert_int_equal(staged_count(temp), 1);
 	/* Postfix stopped it, and it was submitted again. */
 	seq = temp_db_number(temp->db, sql_seq);
-	add(temp, seq, 0, FACT_BOUNCED, "a", 10);
+	add(temp, seq, 0, EVENT_BOUNCED, "a", 10);
 	assert_int_equal(staged_count(temp), 1);
-	add(temp, seq, 1, FACT_DISCARDED, "b", 10);
-	add(temp, seq, 2, FACT_LOST, "c", 10);
+	add(temp, seq, 1, EVENT_DISCARDED, "b", 10);
+	add(temp, seq, 2, EVENT_LOST, "c", 10);
 	assert_int_equal(staged_count(temp), 0);
 	secret_ticket(other.ticket);
 	FOUND(store_email_supersede(temp->db, &other, &why));
@@ -496,7 +496,7 @@ static void test_silence(void **state)
 
 	silent = temp_db_number(temp->db, sql_last);
 	for (int64_t n = 0; n < 3; n++)
-		add(temp, silent, n, FACT_LOST, &"abc"[n], 3000);
+		add(temp, silent, n, EVENT_LOST, &"abc"[n], 3000);
 	check_open(temp, 1, 0, 3);
 	since_us = 0;
 	assert_int_equal(store_log_silence(temp->db, 1, 5000, &since_us, NULL), 1);
@@ -504,7 +504,7 @@ static void test_silence(void **state)
 	assert_int_equal(store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
 	/* What went lost after a line of the log is another matter. */
 	for (int64_t n = 0; n < 3; n++)
-		add(temp, message.email, n, FACT_LOST, &"def"[n], 3000);
+		add(temp, message.email, n, EVENT_LOST, &"def"[n], 3000);
 	assert_int_equal(store_log_silence(temp->db, 1, 2000, &since_us, NULL), 0);
 }
 

@@ -457,7 +457,7 @@ static void test_cancel_is_seen(void **state)
 	OK(store_event_of_email(temp->db, seq, &events, &why));
 	assert_int_equal(events.n, email.recipients.n);
 	for (size_t i = 0; i < events.n; i++)
-		assert_int_equal(events.items[i].kind, FACT_CANCELED);
+		assert_int_equal(events.items[i].kind, EVENT_CANCELED);
 	store_event_list_free(&events);
 	store_email_clear(&email);
 }

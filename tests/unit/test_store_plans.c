@@ -346,7 +346,7 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 	};
 	struct event_filter filter = {
 		.domain = tenant->domain, .company_id = tenant->company_id, .limit = 1};
-	struct recipients fates;
+	struct recipients recipients;
 	struct event_counts counts;
 	struct event_list list;
 
@@ -367,7 +367,7 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 		filter.tags = NULL;
 	}
 	for (int ascending = 0; ascending < 2; ascending++) {
-		const struct event_place place = {"00000000-0000-4000-8000-000000000000",
+		const struct event_cursor place = {"00000000-0000-4000-8000-000000000000",
 			"00000000-0000-4000-8000-000000000000", 1};
 
 		filter.ascending = ascending;
@@ -382,8 +382,8 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 	assert_int_equal(store_event_page_of_email(
 				 db, 1, "00000000-0000-4000-8000-000000000000", 1, &list, NULL),
 		0);
-	OK(store_recipients_read(db, 1, true, &fates, &why));
-	recipients_free(&fates);
+	OK(store_recipients_read(db, 1, true, &recipients, &why));
+	recipients_free(&recipients);
 	assert_int_equal(store_log_silence(db, 8, 9, &(int64_t){0}, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		OK(store_event_counts(db, &counted[i], &counts, &why));

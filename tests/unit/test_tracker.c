@@ -29,7 +29,7 @@ static const struct story {
 	const char *queue_id;
 	const char *message_id;
 	const char *recipients;
-	const char *fates;
+	const char *statuses;
 	const char *last_event;
 	int events; /* besides `accepted` */
 } stories[] = {
@@ -143,7 +143,7 @@ static const struct story {
 /* What the tests of one story need. */
 struct world {
 	struct temp_db *temp;
-	struct hops *hops;
+	struct next_hops *next_hops;
 	struct tracker *tracker;
 	struct strv lines;
 	int64_t email; /* seq */
@@ -196,8 +196,8 @@ static void begin(struct world *world, struct temp_db *temp, const struct story 
 	struct temp_tenant tenant;
 	struct email email;
 
-	*world = (struct world){.temp = temp, .hops = hops_new("", "postfix")};
-	world->tracker = tracker_new(temp->db, world->hops);
+	*world = (struct world){.temp = temp, .next_hops = next_hops_new("", "postfix")};
+	world->tracker = tracker_new(temp->db, world->next_hops);
 	log_corpus_read(story->section, &world->lines);
 	temp_db_tenant(temp->db, company, domain, &tenant);
 	temp_db_email(&tenant, &email);
@@ -222,7 +222,7 @@ static void end(struct world *world)
 	n = db_change(world->temp->db, sql_forget, NULL, NULL);
 	assert_true(n >= 0);
 	tracker_free(world->tracker);
-	hops_free(world->hops);
+	next_hops_free(world->next_hops);
 	strv_free(&world->lines);
 }
 
@@ -232,7 +232,7 @@ static void read_line_at(struct world *world, const struct log_line *line, uint6
 	int64_t time_us = time_of(line) - world->behind_us;
 
 	OK(tracker_line(world->tracker, line,
-		&(struct line_place){number, time_us, time_us + (int64_t)number % 100000,
+		&(struct line_position){number, time_us, time_us + (int64_t)number % 100000,
 			world->behind_us ? DAY_US : 0},
 		anchor_us, &why));
 }
@@ -254,14 +254,14 @@ static void read_lines(struct world *world, size_t from, size_t to)
 	OK(db_commit_lazy(world->temp->db, &why));
 }
 
-static char *fates_of(struct world *world)
+static char *statuses_of(struct world *world)
 {
 	struct recipients all;
 	struct buf text = BUF_INIT;
 
 	OK(store_recipients_read(world->temp->db, world->email, true, &all, &why));
 	for (size_t i = 0; i < all.n; i++)
-		buf_printf(&text, "%s%s", i ? " " : "", fate_name(all.items[i].fate));
+		buf_printf(&text, "%s%s", i ? " " : "", delivery_status_name(all.items[i].status));
 	recipients_free(&all);
 	return buf_take(&text);
 }
@@ -270,14 +270,14 @@ static void check(struct world *world, const struct story *story)
 {
 	static const char sql_last[] = "SELECT last_event FROM email ORDER BY seq DESC LIMIT 1";
 	static const char sql_events[] = "SELECT count(*) FROM event WHERE kind <> 'accepted'";
-	_cleanup_free_ char *fates = fates_of(world);
+	_cleanup_free_ char *statuses = statuses_of(world);
 	_cleanup_free_ char *last = temp_db_text(world->temp->db, sql_last);
 	int64_t events = temp_db_number(world->temp->db, sql_events);
 
-	if (!str_eq(fates, story->fates) || !str_eq(last, story->last_event) ||
+	if (!str_eq(statuses, story->statuses) || !str_eq(last, story->last_event) ||
 		events != story->events)
 		fail_msg("section %s, %s: %s, %s, %d events", story->section, story->queue_id,
-			fates, last, (int)events);
+			statuses, last, (int)events);
 }
 
 static void test_stories(void **state)
@@ -345,11 +345,11 @@ static void test_order(void **state)
 		OK(tracker_settle(world.tracker, &why));
 		OK(db_commit_lazy(world.temp->db, &why));
 		{
-			_cleanup_free_ char *fates = fates_of(&world);
+			_cleanup_free_ char *statuses = statuses_of(&world);
 
-			if (!str_eq(fates, stories[i].fates))
+			if (!str_eq(statuses, stories[i].statuses))
 				fail_msg("section %s, %s: %s", stories[i].section,
-					stories[i].queue_id, fates);
+					stories[i].queue_id, statuses);
 		}
 		end(&world);
 	}
@@ -367,7 +367,7 @@ static void test_any_order(void **state)
 	for (size_t i = 0; i < ROUNDS * ARRAY_SIZE(stories); i++) {
 		const struct story *story = &stories[i / ROUNDS];
 		_cleanup_free_ size_t *order = NULL;
-		_cleanup_free_ char *fates = NULL;
+		_cleanup_free_ char *statuses = NULL;
 		bool wanted = false;
 		struct world world;
 		size_t n;
@@ -404,10 +404,10 @@ static void test_any_order(void **state)
 		}
 		OK(tracker_settle(world.tracker, &why));
 		OK(db_commit_lazy(world.temp->db, &why));
-		fates = fates_of(&world);
-		if (!str_eq(fates, story->fates))
+		statuses = statuses_of(&world);
+		if (!str_eq(statuses, story->statuses))
 			fail_msg("round %zu, section %s, %s: %s", i % ROUNDS, story->section,
-				story->queue_id, fates);
+				story->queue_id, statuses);
 		end(&world);
 	}
 }
@@ -418,7 +418,7 @@ static void test_clock_behind(void **state)
 	static const char *const names[] = {"01", "21", "24a", "24b", "26c", "30d"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
-		_cleanup_free_ char *fates = NULL;
+		_cleanup_free_ char *statuses = NULL;
 		bool wanted = false;
 		struct world world;
 
@@ -429,10 +429,10 @@ static void test_clock_behind(void **state)
 		begin(&world, *state, &stories[i]);
 		world.behind_us = 5 * HOUR_US;
 		read_lines(&world, 0, world.lines.n);
-		fates = fates_of(&world);
-		if (!str_eq(fates, stories[i].fates))
+		statuses = statuses_of(&world);
+		if (!str_eq(statuses, stories[i].statuses))
 			fail_msg("section %s, %s: %s", stories[i].section, stories[i].queue_id,
-				fates);
+				statuses);
 		end(&world);
 	}
 }
@@ -472,7 +472,7 @@ static void test_other_message_id(void **state)
 	};
 	static const struct {
 		int64_t after_s;
-		const char *fates;
+		const char *statuses;
 	} looks[] = {
 		{0, "handed_on handed_on"},
 		{REPAIR_AFTER_S + 1, "handed_on handed_on"},
@@ -483,7 +483,7 @@ static void test_other_message_id(void **state)
 	struct world world;
 
 	begin(&world, *state, &story);
-	hops_set_filters(world.hops, "filter:dummy");
+	next_hops_set_filters(world.next_hops, "filter:dummy");
 	strv_free(&world.lines);
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		strv_add(&world.lines, lines[i]);
@@ -491,21 +491,21 @@ static void test_other_message_id(void **state)
 	read_lines(&world, 0, world.lines.n);
 	repair = repair_new(world.temp->db, NULL, no_queue, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
-		_cleanup_free_ char *fates = NULL;
+		_cleanup_free_ char *statuses = NULL;
 
 		OK(repair_round(
 			repair, INT64_C(1795298400000000) + looks[i].after_s * SECOND_US, &why));
-		fates = fates_of(&world);
-		if (!str_eq(fates, looks[i].fates))
-			fail_msg("after %d s: %s", (int)looks[i].after_s, fates);
+		statuses = statuses_of(&world);
+		if (!str_eq(statuses, looks[i].statuses))
+			fail_msg("after %d s: %s", (int)looks[i].after_s, statuses);
 	}
 	/* Read again, the lines say nothing new. */
 	tracker_reset(world.tracker);
 	read_lines(&world, 0, world.lines.n);
 	{
-		_cleanup_free_ char *fates = fates_of(&world);
+		_cleanup_free_ char *statuses = statuses_of(&world);
 
-		assert_string_equal(fates, "unknown unknown");
+		assert_string_equal(statuses, "unknown unknown");
 	}
 	end(&world);
 #undef LINE
@@ -599,11 +599,11 @@ static void test_message_id_from_elsewhere(void **state)
 		bool local = i / 4 == 0 || i / 4 == 2;
 		_cleanup_free_ char *said = client ? mem_printf(LINE("00:00:20", "%s"), client)
 						   : NULL;
-		_cleanup_free_ char *fates = NULL;
+		_cleanup_free_ char *statuses = NULL;
 		struct world world;
 
 		begin(&world, *state, &story);
-		hops_set_filters(world.hops, "filter:dummy");
+		next_hops_set_filters(world.next_hops, "filter:dummy");
 		strv_free(&world.lines);
 		for (size_t k = 0; i % 2 == 0 && k < ARRAY_SIZE(lines); k++)
 			strv_add(&world.lines, lines[k]);
@@ -616,9 +616,9 @@ static void test_message_id_from_elsewhere(void **state)
 		for (size_t k = 0; i % 2 && k < ARRAY_SIZE(lines); k++)
 			strv_add(&world.lines, lines[k]);
 		read_lines(&world, 0, world.lines.n);
-		fates = fates_of(&world);
-		if (!str_eq(fates, local ? "delivered" : "handed_on"))
-			fail_msg("case %zu: %s", i, fates);
+		statuses = statuses_of(&world);
+		if (!str_eq(statuses, local ? "delivered" : "handed_on"))
+			fail_msg("case %zu: %s", i, statuses);
 		end(&world);
 	}
 #undef LINE
@@ -681,11 +681,11 @@ static void test_message_id_of_two(void **state)
 	/* What was given back comes last, or first. */
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
 		struct world world, other;
-		_cleanup_free_ char *fates = NULL, *others = NULL;
+		_cleanup_free_ char *statuses = NULL, *others = NULL;
 
 		begin(&world, *state, &first);
 		begin(&other, *state, &second);
-		hops_set_filters(world.hops, "filter:dummy smtp:[127.0.0.1]:10024");
+		next_hops_set_filters(world.next_hops, "filter:dummy smtp:[127.0.0.1]:10024");
 		strv_free(&world.lines);
 		for (size_t k = 0; i % 2 && k < ARRAY_SIZE(given_back); k++)
 			strv_add(&world.lines, given_back[k]);
@@ -694,10 +694,10 @@ static void test_message_id_of_two(void **state)
 		for (size_t k = 0; i % 2 == 0 && k < ARRAY_SIZE(given_back); k++)
 			strv_add(&world.lines, given_back[k]);
 		read_lines(&world, 0, world.lines.n);
-		fates = fates_of(&world);
-		others = fates_of(&other);
-		if (!str_eq(fates, cases[i / 2].first) || !str_eq(others, cases[i / 2].second))
-			fail_msg("case %zu: %s, %s", i, fates, others);
+		statuses = statuses_of(&world);
+		others = statuses_of(&other);
+		if (!str_eq(statuses, cases[i / 2].first) || !str_eq(others, cases[i / 2].second))
+			fail_msg("case %zu: %s, %s", i, statuses, others);
 		assert_int_equal(temp_db_number(world.temp->db, sql_leak), 0);
 		end(&other);
 		end(&world);
@@ -726,7 +726,7 @@ static void test_stopped(void **state)
 	static const struct {
 		const char *lines[2];
 		bool superseded;
-		const char *fates;
+		const char *statuses;
 		const char *text;
 	} cases[] = {
 		{{ID, BOUNCED}, false, "bounced bounced bounced", "no such words"},
@@ -758,7 +758,7 @@ static void test_stopped(void **state)
 		{{LINE("cleanup", "message-id=<else@where>"), DROPPED}, false,
 			"queued queued queued", NULL},
 		{{BOUNCED}, false, "queued queued queued", NULL},
-		/* another message has its place */
+		/* another message has its position */
 		{{ID, BOUNCED}, true, "queued queued queued", NULL},
 		/* it waits, for `postern held release --waiting` */
 		{{ID, LINE("retry", "to=<" TICKET "@postern.invalid>, relay=none, "
@@ -780,8 +780,8 @@ static void test_stopped(void **state)
 		struct temp_tenant tenant;
 		struct email email;
 
-		world.hops = hops_new("", "postfix");
-		world.tracker = tracker_new(world.temp->db, world.hops);
+		world.next_hops = next_hops_new("", "postfix");
+		world.tracker = tracker_new(world.temp->db, world.next_hops);
 		temp_db_tenant(world.temp->db, company, domain, &tenant);
 		temp_db_email(&tenant, &email);
 		strcpy(email.ticket, TICKET);
@@ -797,17 +797,17 @@ static void test_stopped(void **state)
 		}
 		/* Again, as after a kill. */
 		for (int again = 0; again < 2; again++) {
-			_cleanup_free_ char *fates = NULL;
+			_cleanup_free_ char *statuses = NULL;
 			_cleanup_free_ char *text = NULL;
 			_cleanup_free_ char *stays = NULL;
 
 			read_lines(&world, 0, world.lines.n);
-			fates = fates_of(&world);
+			statuses = statuses_of(&world);
 			text = temp_db_text(world.temp->db, sql_text);
 			stays = temp_db_text(world.temp->db, sql_state);
-			if (!str_eq(fates, cases[i].fates) ||
+			if (!str_eq(statuses, cases[i].statuses) ||
 				(cases[i].text && !str_eq(text, cases[i].text)))
-				fail_msg("case %zu: %s, %s", i, fates, text);
+				fail_msg("case %zu: %s, %s", i, statuses, text);
 			assert_string_equal(stays, "staged");
 			tracker_reset(world.tracker);
 		}
@@ -815,9 +815,9 @@ static void test_stopped(void **state)
 		secret_ticket(email.ticket);
 		assert_int_equal(store_email_supersede(world.temp->db, &email, NULL), 1);
 		{
-			_cleanup_free_ char *fates = fates_of(&world);
+			_cleanup_free_ char *statuses = statuses_of(&world);
 
-			assert_string_equal(fates, "queued queued queued");
+			assert_string_equal(statuses, "queued queued queued");
 		}
 		store_email_clear(&email);
 		end(&world);

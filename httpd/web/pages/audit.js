@@ -154,7 +154,7 @@ export async function show(main, { session, query }) {
     columns: [
       { title: "When", kind: "time", cell: (entry) => time(entry.at) },
       { title: "Who", cell: (entry) => el("span.address", who(entry)) },
-      { title: "What", cell: (entry) => el("span.deed", verbs[entry.action] ?? entry.action, " ", object(entry)) },
+      { title: "What", cell: (entry) => el("span.action", verbs[entry.action] ?? entry.action, " ", object(entry)) },
       { title: "Change", cell: difference },
       ...(session.operator
         ? [

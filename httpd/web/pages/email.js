@@ -11,7 +11,7 @@ const tones = {
   delivered: "good", complained: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
   deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
 };
-const fateBadge = (recipient) => badge(recipient.fate, { text: recipient.fate_text, tone: tones[recipient.fate] });
+const statusBadge = (recipient) => badge(recipient.status, { text: recipient.status_text, tone: tones[recipient.status] });
 
 // A time, a line of words, and what was said.
 function moment(at, tone, words, ...said) {
@@ -29,14 +29,14 @@ function saidBy(event) {
     event.dsn && el("span.dsn", { title: "Enhanced status code (RFC 3463)" }, event.dsn));
 }
 
-const sameWords = (a, b) => a.fact === b.fact && a.message === b.message && a.address === b.address;
+const sameWords = (a, b) => a.kind === b.kind && a.message === b.message && a.address === b.address;
 
 // Attempts that were put off with the same words are one line, with the last time.
 function joined(events) {
   const lines = [];
   for (const event of events) {
     const last = lines.at(-1);
-    if (last && event.fact === "deferred" && sameWords(last.event, event)) {
+    if (last && event.kind === "deferred" && sameWords(last.event, event)) {
       last.n++;
       last.event = event;
     } else {
@@ -47,12 +47,12 @@ function joined(events) {
 }
 
 function eventLine({ event, first, n }) {
-  const words = [event.fact_text];
+  const words = [event.kind_text];
   if (event.address) words.push(`, as ${event.address}`);
   if (n > 1) words.push(`, ${n} attempts since `, time(first.occurred_at));
   else if (event.attempt > 1) words.push(`, attempt ${event.attempt}`);
   if (event.source === "queue") words.push(" (seen in the queue)");
-  return moment(event.occurred_at, tones[event.fact] ?? "none", words, saidBy(event));
+  return moment(event.occurred_at, tones[event.kind] ?? "none", words, saidBy(event));
 }
 
 // So many addresses of a field are shown at most; of more, so many.
@@ -74,14 +74,14 @@ function beginning(email) {
   return lines;
 }
 
-function hopLines(email) {
-  return email.hops
-    .filter((hop) => hop.how !== "milter")
-    .map((hop) => moment(hop.since_at, "none", [hop.how_text, ", as ", el("span.id", hop.queue_id), " in Postfix's queue"]));
+function queueMessageLines(email) {
+  return email.queue_messages
+    .filter((message) => message.how !== "milter")
+    .map((message) => moment(message.since_at, "none", [message.how_text, ", as ", el("span.id", message.queue_id), " in Postfix's queue"]));
 }
 
 function timeline(email, recipient) {
-  const events = email.events.filter((event) => event.recipient === recipient.address && event.fact !== "accepted");
+  const events = email.events.filter((event) => event.recipient === recipient.address && event.kind !== "accepted");
   const lines = joined(events).map(eventLine);
   if (recipient.next)
     lines.push(moment(null, "next", recipient.next, recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
@@ -91,14 +91,14 @@ function timeline(email, recipient) {
 
 // Those that need somebody come first.
 const urgency = { bad: 0, warn: 1, none: 2, good: 3 };
-const rank = (recipient) => urgency[tones[recipient.fate] ?? "none"];
+const rank = (recipient) => urgency[tones[recipient.status] ?? "none"];
 
 function story(email) {
   const recipients = [...email.recipients].sort((a, b) => rank(a) - rank(b));
-  const first = [...beginning(email), ...hopLines(email)];
+  const first = [...beginning(email), ...queueMessageLines(email)];
   if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
   if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0]));
-  const open = (recipient) => recipients.length < 4 || tones[recipient.fate] !== "good";
+  const open = (recipient) => recipients.length < 4 || tones[recipient.status] !== "good";
   return el(
     "div.recipients",
     el("ol.timeline", first),
@@ -106,14 +106,14 @@ function story(email) {
       el(
         "details.recipient",
         { open: open(recipient) && i < 20, "data-address": recipient.address },
-        el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), fateBadge(recipient)),
+        el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), statusBadge(recipient)),
         el("ol.timeline", timeline(email, recipient)),
       ),
     ),
   );
 }
 
-function facts(email, key) {
+function summary(email, key) {
   const several = (name) => {
     const lines = (email[name] ?? []).map((one) => el("div.address", one));
     if (lines.length <= FOLDED_FROM) return lines.length ? lines : null;
@@ -190,7 +190,7 @@ export async function show(main, { id, session }) {
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
-    head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), facts(email, key));
+    head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), summary(email, key));
     what.replaceChildren(section("What became of it", story(email)));
     // What somebody has opened or closed stays so.
     for (const one of details())

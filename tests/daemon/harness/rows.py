@@ -111,7 +111,7 @@ TABLES = {
         company_id=COMPANY,
     ),
     "email_tag": dict(email="i", tag="printf('tag%d', i % 4)", company_id=COMPANY),
-    "hop": dict(queue_id="printf('Q%09X', i)", since_us=TIME, email="i", how="'milter'"),
+    "queue_message": dict(queue_id="printf('Q%09X', i)", since_us=TIME, email="i", how="'milter'"),
     "event": dict(
         seq="i",
         key="CAST(printf('k%015d', i) AS BLOB)",

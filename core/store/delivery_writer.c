@@ -1,0 +1,865 @@
+/*
+ * delivery_writer: stores changes, as events and as the states of recipients.
+ *
+ * Owns the emails that the transaction concerns, with all their recipients, and
+ * the tree of those that need one. Events are inserted at once where the row of
+ * the recipient is the delivery; of a tree at the end, when it is known whose each
+ * delivery is. The states of recipients and emails are written at the end.
+ *
+ * Threads: a writer and its handle are used by one thread at a time.
+ */
+#include "core/store/delivery_writer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/address/addr_logged.h"
+#include "core/base/str.h"
+
+enum { BUCKETS = 256 }; /* a power of two */
+
+struct email_changes {
+	int64_t email;
+	char *company_id;
+	char *domain;
+	char *message_id;
+	struct delivery_tree *tree; /* NULL: the recipients are the deliveries */
+	struct pending *pending;    /* what is said of its deliveries */
+	size_t pending_n;
+	struct closed *closed; /* messages that left the queue now */
+	size_t closed_n;
+	struct recipients recipients;
+	bool *moved; /* for each of recipients: it has to be written */
+	bool told;   /* an event was added */
+	size_t next; /* of recipients, behind the one that was found last */
+	struct email_changes *in_bucket;
+	struct email_changes *before; /* this one was read */
+};
+
+/* A line about a delivery of the tree. */
+struct pending {
+	size_t delivery;
+	struct event_report report; /* with texts of its own */
+};
+struct closed {
+	char *queue_id;
+	int64_t since_us;
+	int64_t time_us;
+	bool is_told;
+};
+
+struct delivery_writer {
+	struct db *db;
+	struct email_changes *buckets[BUCKETS];
+	struct email_changes *last;
+	size_t held;
+	struct event_writer *events;
+	int64_t now_us;               /* of the newest report */
+	struct delivery_counts fresh; /* of this transaction */
+	/* These stay. */
+	delivery_classify *classify;
+	const void *classify_arg;
+	struct delivery_counts stored;
+};
+
+struct delivery_writer *delivery_writer_new(struct db *db)
+{
+	struct delivery_writer *writer = mem_new(struct delivery_writer);
+
+	writer->db = db;
+	writer->events = event_writer_new(db);
+	return writer;
+}
+
+void delivery_writer_free(struct delivery_writer *writer)
+{
+	if (writer == NULL)
+		return;
+	delivery_writer_reset(writer);
+	event_writer_free(writer->events);
+	free(writer);
+}
+
+void delivery_writer_set_classify(
+	struct delivery_writer *writer, delivery_classify *classify, const void *arg)
+{
+	writer->classify = classify;
+	writer->classify_arg = arg;
+}
+
+const struct delivery_counts *delivery_writer_counts(const struct delivery_writer *writer)
+{
+	return &writer->stored;
+}
+
+size_t delivery_writer_held(const struct delivery_writer *writer)
+{
+	return writer->held;
+}
+
+/* A report with texts of its own, and what frees them. */
+static struct event_report copy_report(const struct event_report *report)
+{
+	struct event_report copy = *report;
+
+	copy.address = mem_strdup(report->address);
+	copy.relay = mem_strdup(report->relay);
+	copy.dsn = mem_strdup(report->dsn);
+	copy.text = mem_strdup(report->text);
+	return copy;
+}
+
+static void clear_report(struct event_report *report)
+{
+	free((char *)report->address);
+	free((char *)report->relay);
+	free((char *)report->dsn);
+	free((char *)report->text);
+}
+
+void delivery_writer_reset(struct delivery_writer *writer)
+{
+	struct delivery_writer kept = {.db = writer->db,
+		.events = writer->events,
+		.classify = writer->classify,
+		.classify_arg = writer->classify_arg,
+		.stored = writer->stored};
+
+	while (writer->last) {
+		struct email_changes *changes = writer->last;
+
+		writer->last = changes->before;
+		for (size_t i = 0; i < changes->pending_n; i++)
+			clear_report(&changes->pending[i].report);
+		for (size_t i = 0; i < changes->closed_n; i++)
+			free(changes->closed[i].queue_id);
+		free(changes->pending);
+		free(changes->closed);
+		delivery_tree_free(changes->tree);
+		free(changes->message_id);
+		recipients_free(&changes->recipients);
+		free(changes->moved);
+		free(changes->company_id);
+		free(changes->domain);
+		free(changes);
+	}
+	event_writer_reset(writer->events);
+	*writer = kept;
+}
+
+static int read_email(struct db *db, struct email_changes *changes, struct err *err)
+{
+	static const char sql_email[] =
+		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
+		"   FROM delivery d"
+		"   WHERE d.email = email.seq)"
+		" FROM email"
+		" WHERE seq = $email";
+	struct db_stmt *stmt;
+	bool has_tree = false;
+	int found;
+
+	if (db_start(db, sql_email, DB_PARAMS(DB_INT("$email", changes->email)), &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found < 0)
+		return -1;
+	if (found == 1) {
+		changes->company_id = db_copy(stmt, 0);
+		changes->domain = db_copy(stmt, 1);
+		changes->message_id = db_copy(stmt, 2);
+		has_tree = db_int(stmt, 3);
+		db_reset(stmt);
+	}
+	if (store_recipients_read(db, changes->email, true, &changes->recipients, err) < 0)
+		return -1;
+	changes->moved = mem_alloc(changes->recipients.n + 1, sizeof(*changes->moved));
+	if (!has_tree)
+		return 0;
+	changes->tree = delivery_tree_new(&changes->recipients);
+	return store_delivery_read(db, changes->email, changes->tree, err);
+}
+
+static int get_changes(struct delivery_writer *writer, int64_t email,
+	struct email_changes **changes_r, struct err *err)
+{
+	struct email_changes **slot = &writer->buckets[email & (BUCKETS - 1)];
+	struct email_changes *changes = *slot;
+
+	while (changes && changes->email != email)
+		changes = changes->in_bucket;
+	if (changes == NULL) {
+		changes = mem_new(struct email_changes);
+		changes->email = email;
+		changes->in_bucket = *slot;
+		changes->before = writer->last;
+		*slot = changes;
+		writer->last = changes;
+		if (read_email(writer->db, changes, err) < 0)
+			return -1;
+		writer->held += changes->recipients.n;
+	}
+	*changes_r = changes;
+	return 0;
+}
+
+int delivery_writer_recipients(struct delivery_writer *writer, int64_t email,
+	const struct recipients **recipients_r, struct err *err)
+{
+	struct email_changes *changes;
+
+	if (get_changes(writer, email, &changes, err) < 0)
+		return -1;
+	*recipients_r = &changes->recipients;
+	return 0;
+}
+
+/* Lines mostly come in the order of the recipients. An address in another
+ * letter case counts where none is the same. */
+int delivery_writer_find(struct delivery_writer *writer, int64_t email, const char *address,
+	int64_t *n_r, struct err *err)
+{
+	struct email_changes *changes;
+	const struct recipient *all;
+	size_t n, at, found;
+
+	if (get_changes(writer, email, &changes, err) < 0)
+		return -1;
+	all = changes->recipients.items;
+	n = found = changes->recipients.n;
+	for (size_t i = 0; i < n && found == n; i++) {
+		at = (changes->next + i) % n;
+		if (str_eq(all[at].address, address))
+			found = at;
+	}
+	for (size_t i = 0; i < n && found == n; i++)
+		if (str_eq_nocase(all[i].address, address))
+			found = i;
+	for (size_t i = 0; i < n && found == n; i++)
+		if (addr_logged_eq(all[i].address, address))
+			found = i;
+	if (found == n)
+		return 0;
+	changes->next = found + 1;
+	*n_r = all[found].n;
+	return 1;
+}
+
+static void replace(char **text, const char *fresh)
+{
+	char *copy = mem_strdup(fresh); /* which may be the old one */
+
+	free(*text);
+	*text = copy;
+}
+
+/* In their order; most have all numbers. */
+static struct recipient *find_number(const struct recipients *recipients, int64_t n)
+{
+	size_t i = n >= 0 && n < (int64_t)recipients->n ? (size_t)n : recipients->n;
+
+	while (i > 0 && (i == recipients->n || recipients->items[i].n > n))
+		i--;
+	return i < recipients->n && recipients->items[i].n == n ? &recipients->items[i] : NULL;
+}
+
+/* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
+static int tell(struct delivery_writer *writer, struct email_changes *changes,
+	struct recipient *recipient, const struct event_report *report, struct err *err)
+{
+	struct event_report of_one = *report;
+	int added;
+
+	of_one.n = recipient->n;
+	if (report->now_us > writer->now_us)
+		writer->now_us = report->now_us;
+	added = event_writer_add(writer->events,
+		&(struct event_owner){changes->company_id, changes->domain, recipient->address,
+			recipient->attempts + event_is_attempt(report->kind)},
+		&of_one, err);
+	if (added <= 0)
+		return added;
+	changes->told = true;
+	writer->fresh.events[report->kind]++;
+	if (event_is_attempt(report->kind)) {
+		recipient->attempts++;
+		changes->moved[recipient - changes->recipients.items] = true;
+	}
+	return 1;
+}
+
+/* Whether the kind's words are those of the state that it led to. */
+static bool has_words_of(enum delivery_status status, enum event_kind kind)
+{
+	return kind != EVENT_ACCEPTED && delivery_status_of_event(kind) == status;
+}
+
+static struct delivery *find_whole(struct email_changes *changes, const struct recipient *recipient)
+{
+	return delivery_tree_at(
+		changes->tree, delivery_tree_find(changes->tree, "", 0, recipient->address, ""));
+}
+
+static void set_words(struct delivery *delivery, const struct event_report *report)
+{
+	delivery->changed_us = report->occurred_us;
+	replace(&delivery->relay, report->relay);
+	replace(&delivery->dsn, report->dsn);
+	replace(&delivery->text, report->text);
+}
+
+int delivery_writer_add(
+	struct delivery_writer *writer, const struct event_report *report, struct err *err)
+{
+	struct recipient *recipient;
+	struct email_changes *changes;
+	int added;
+
+	if (get_changes(writer, report->email, &changes, err) < 0)
+		return -1;
+	recipient = find_number(&changes->recipients, report->n);
+	if (recipient == NULL ||
+		(report->kind == EVENT_LOST && !delivery_is_open(recipient->status)))
+		return 0;
+	added = tell(writer, changes, recipient, report, err);
+	/* What was found since may be lost again. */
+	if (added < 0 || report->kind == EVENT_ACCEPTED ||
+		(added == 0 && report->kind != EVENT_LOST))
+		return added;
+	changes->told = true;
+	if (changes->tree) {
+		struct delivery *whole = find_whole(changes, recipient);
+
+		whole->state = delivery_status_next(whole->state, report->kind);
+		whole->changed = true;
+		if (has_words_of(whole->state, report->kind))
+			set_words(whole, report);
+		return added;
+	}
+	recipient->status = delivery_status_next(recipient->status, report->kind);
+	changes->moved[recipient - changes->recipients.items] = true;
+	if (!has_words_of(recipient->status, report->kind))
+		return added;
+	recipient->changed_us = report->occurred_us;
+	replace(&recipient->relay, report->relay);
+	replace(&recipient->dsn, report->dsn);
+	replace(&recipient->text, report->text);
+	return added;
+}
+
+/* From now on the email needs a tree. What is known of its recipients was said
+ * of its first message; but of the queue, and by it, of them as a whole. */
+static int grow_tree(struct delivery_writer *writer, struct email_changes *changes, struct err *err)
+{
+	struct delivery_tree *tree;
+	const struct queue_message *first = NULL;
+
+	if (changes->tree)
+		return 0;
+	tree = changes->tree = delivery_tree_new(&changes->recipients);
+	if (store_delivery_read(writer->db, changes->email, tree, err) < 0)
+		return -1;
+	first = delivery_tree_first(tree);
+	for (size_t i = 0; i < changes->recipients.n; i++) {
+		const struct recipient *one = &changes->recipients.items[i];
+		bool is_whole = first == NULL || one->status == DELIVERY_UNKNOWN ||
+				one->status == DELIVERY_COMPLAINED ||
+				(one->status == DELIVERY_DEFERRED && one->dsn == NULL);
+		struct delivery *delivery;
+
+		if (one->status == DELIVERY_QUEUED)
+			continue;
+		delivery = delivery_tree_at(
+			tree, delivery_tree_find(tree, is_whole ? "" : first->queue_id,
+				      is_whole ? 0 : first->since_us, one->address, ""));
+		delivery->state = one->status;
+		delivery->began_us = delivery->changed_us = one->changed_us;
+		delivery->relay = mem_strdup(one->relay);
+		delivery->dsn = mem_strdup(one->dsn);
+		delivery->text = mem_strdup(one->text);
+		delivery->changed = true;
+		if (writer->classify && !is_whole && one->status == DELIVERY_DELIVERED)
+			writer->classify(writer->classify_arg, one, delivery);
+	}
+	return 0;
+}
+
+/* Whether the row of the recipient is the delivery that the attempt is of. */
+static bool is_plain(const struct email_changes *changes, const struct delivery_attempt *attempt,
+	const struct event_report *report)
+{
+	return changes->tree == NULL && attempt->message->how == MESSAGE_RECORDED &&
+	       report->kind != EVENT_HANDED_ON && !attempt->has_child &&
+	       (attempt->orig_to == NULL || addr_logged_eq(attempt->orig_to, report->address));
+}
+
+int delivery_writer_deliver(struct delivery_writer *writer, const struct delivery_attempt *attempt,
+	const struct event_report *report, struct err *err)
+{
+	const struct queue_message *message = attempt->message;
+	struct email_changes *changes;
+	struct delivery *delivery;
+	size_t i;
+
+	if (get_changes(writer, report->email, &changes, err) < 0)
+		return -1;
+	if (is_plain(changes, attempt, report)) {
+		struct event_report plain = *report;
+		int found = delivery_writer_find(
+			writer, report->email, report->address, &plain.n, err);
+
+		/* As the recipient has it, in whatever way the log does. */
+		plain.address = NULL;
+		if (found == 1)
+			found = delivery_writer_add(writer, &plain, err);
+		else if (found == 0)
+			found = -2;
+		if (found != -2)
+			return found < 0 ? -1 : 0;
+	}
+	if (grow_tree(writer, changes, err) < 0)
+		return -1;
+	i = delivery_tree_find(changes->tree, message->queue_id, message->since_us, report->address,
+		attempt->orig_to ? attempt->orig_to : "");
+	delivery = delivery_tree_at(changes->tree, i);
+	delivery->state = delivery_status_next(delivery->state, report->kind);
+	delivery->changed = true;
+	if (has_words_of(delivery->state, report->kind)) {
+		set_words(delivery, report);
+		delivery->began_us = attempt->began_us;
+		delivery->via = attempt->via;
+		replace(&delivery->child, attempt->child);
+	}
+	changes->pending = mem_append(
+		changes->pending, changes->pending_n, sizeof(*changes->pending));
+	changes->pending[changes->pending_n++] = (struct pending){i, copy_report(report)};
+	return 0;
+}
+
+int delivery_writer_add_message(
+	struct delivery_writer *writer, const struct queue_message *message, struct err *err)
+{
+	struct email_changes *changes;
+
+	if (get_changes(writer, message->email, &changes, err) < 0 ||
+		grow_tree(writer, changes, err) < 0 ||
+		store_message_add(writer->db, message, err) < 0)
+		return -1;
+	delivery_tree_add_message(changes->tree, message);
+	changes->told = true;
+	return 0;
+}
+
+int delivery_writer_expect(
+	struct delivery_writer *writer, const struct queue_message *message, struct err *err)
+{
+	struct email_changes *changes;
+	struct queue_message *known;
+
+	if (get_changes(writer, message->email, &changes, err) < 0 ||
+		store_message_expect(writer->db, message, err) < 0)
+		return -1;
+	known = changes->tree
+			? delivery_tree_message(changes->tree, message->queue_id, message->since_us)
+			: NULL;
+	if (known)
+		known->recipients = message->recipients;
+	return 0;
+}
+
+static void note_closed(struct email_changes *changes, const struct queue_message *message,
+	int64_t time_us, bool is_told)
+{
+	changes->closed = mem_append(changes->closed, changes->closed_n, sizeof(*changes->closed));
+	changes->closed[changes->closed_n++] = (struct closed){
+		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
+}
+
+/* The key of what is told of a recipient by a message as a whole. */
+static void end_key(struct event_report *report, const struct queue_message *message,
+	const struct recipient *recipient)
+{
+	char since[24], n[24];
+
+	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
+	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
+	event_key(report->key,
+		(const char *[]){event_kind_name(report->kind), message->queue_id, since, n}, 4);
+}
+
+/* In the words that were said to the recipient last. */
+static int tell_end(struct delivery_writer *writer, struct email_changes *changes,
+	struct recipient *recipient, const struct queue_message *message,
+	const struct event_report *report, struct err *err)
+{
+	struct event_report of_one = *report;
+
+	of_one.n = recipient->n;
+	of_one.relay = recipient->relay;
+	of_one.dsn = recipient->dsn;
+	of_one.text = recipient->text;
+	end_key(&of_one, message, recipient);
+	return changes->tree ? tell(writer, changes, recipient, &of_one, err)
+			     : delivery_writer_add(writer, &of_one, err);
+}
+
+int delivery_writer_end(struct delivery_writer *writer, const struct queue_message *message,
+	const struct event_report *report, struct err *err)
+{
+	struct email_changes *changes;
+	struct queue_message *ended;
+
+	if (get_changes(writer, report->email, &changes, err) < 0 ||
+		store_message_end(writer->db, message, delivery_status_of_event(report->kind),
+			report->occurred_us, err) < 0)
+		return -1;
+	if (changes->tree == NULL) {
+		for (size_t i = 0; i < changes->recipients.n; i++)
+			if (delivery_is_open(changes->recipients.items[i].status) &&
+				tell_end(writer, changes, &changes->recipients.items[i], message,
+					report, err) < 0)
+				return -1;
+		return 0;
+	}
+	ended = delivery_tree_message(changes->tree, message->queue_id, message->since_us);
+	changes->told = true;
+	if (ended && !ended->has_end) {
+		ended->has_end = true;
+		ended->ended = delivery_status_of_event(report->kind);
+		ended->ended_us = report->occurred_us;
+	}
+	return 0;
+}
+
+int delivery_writer_close(struct delivery_writer *writer, const struct queue_message *message,
+	int64_t time_us, bool is_told, struct err *err)
+{
+	struct email_changes *changes;
+	struct queue_message *closed;
+
+	if (get_changes(writer, message->email, &changes, err) < 0 ||
+		store_message_close(writer->db, message, time_us, err) < 0)
+		return -1;
+	changes->told = true;
+	note_closed(changes, message, time_us, is_told);
+	closed = changes->tree ? delivery_tree_message(
+					 changes->tree, message->queue_id, message->since_us)
+			       : NULL;
+	if (closed)
+		closed->closed_us = time_us;
+	return 0;
+}
+
+int delivery_writer_message_id(
+	struct delivery_writer *writer, int64_t email, const char **message_id_r, struct err *err)
+{
+	struct email_changes *changes;
+
+	if (get_changes(writer, email, &changes, err) < 0)
+		return -1;
+	*message_id_r = changes->message_id;
+	return 0;
+}
+
+/* As delivery_writer_leads_to(), of one delivery. */
+static int leads_to(const struct delivery *delivery, const char *queue_id, int64_t since_us)
+{
+	if (!delivery_may_lead_to(delivery, queue_id, since_us))
+		return 0;
+	return delivery->child && str_eq(delivery->child, queue_id) ? 2 : 1;
+}
+
+int delivery_writer_leads_to(struct delivery_writer *writer, int64_t email, const char *queue_id,
+	int64_t since_us, struct err *err)
+{
+	struct email_changes *changes;
+	int best = 0, leads;
+
+	if (get_changes(writer, email, &changes, err) < 0)
+		return -1;
+	for (size_t i = 0; changes->tree == NULL && writer->classify && i < changes->recipients.n;
+		i++) {
+		const struct recipient *one = &changes->recipients.items[i];
+		struct delivery delivery = {.state = one->status,
+			.began_us = one->changed_us,
+			.changed_us = one->changed_us};
+
+		if (one->status == DELIVERY_DELIVERED)
+			writer->classify(writer->classify_arg, one, &delivery);
+		leads = leads_to(&delivery, queue_id, since_us);
+		best = leads > best ? leads : best;
+		free(delivery.child);
+	}
+	for (size_t i = 0; changes->tree && i < delivery_tree_count(changes->tree); i++) {
+		leads = leads_to(delivery_tree_at(changes->tree, i), queue_id, since_us);
+		best = leads > best ? leads : best;
+	}
+	return best;
+}
+
+/*
+ * The end of a transaction, for an email with a tree.
+ */
+
+/* What the lines of this transaction said, to those whose deliveries they are
+ * of, and a flag for each to whom it is news. A line that belongs to several has
+ * a key for each. */
+static int tell_pending(struct delivery_writer *writer, struct email_changes *changes, bool *news_r,
+	struct err *err)
+{
+	_cleanup_free_ bool *owners = mem_alloc(changes->recipients.n + 1, sizeof(bool));
+
+	for (size_t i = 0; i < changes->pending_n; i++) {
+		const struct pending *pending = &changes->pending[i];
+		struct event_report report = pending->report;
+		bool several = false;
+
+		memset(owners, 0, changes->recipients.n);
+		delivery_tree_owners(changes->tree, pending->delivery, owners);
+		if (report.kind == EVENT_DELIVERED &&
+			delivery_tree_is_handed_on(changes->tree, pending->delivery))
+			report.kind = EVENT_HANDED_ON;
+		for (size_t k = 0; k < changes->recipients.n; k++) {
+			int added;
+
+			if (!owners[k])
+				continue;
+			if (several)
+				event_key_of_one(report.key, pending->report.key, k);
+			several = true;
+			added = tell(writer, changes, &changes->recipients.items[k], &report, err);
+			if (added < 0)
+				return -1;
+			news_r[k] |= added;
+		}
+	}
+	return 0;
+}
+
+/* Those that cannot be told apart hear of what stands for all of them. */
+static int tell_shared(struct delivery_writer *writer, struct email_changes *changes,
+	int64_t now_us, struct err *err)
+{
+	_cleanup_free_ bool *sharers = mem_alloc(changes->recipients.n + 1, sizeof(bool));
+
+	for (size_t i = 0; i < delivery_tree_count(changes->tree); i++) {
+		const struct delivery *one = delivery_tree_at(changes->tree, i);
+		struct event_report report = {.email = changes->email,
+			.kind = one->state == DELIVERY_DELIVERED
+					? EVENT_LOST
+					: delivery_status_event(one->state),
+			.occurred_us = one->changed_us,
+			.now_us = now_us,
+			.address = one->address,
+			.relay = one->relay,
+			.dsn = one->dsn,
+			.text = one->text,
+			.source = "log"};
+
+		memset(sharers, 0, changes->recipients.n);
+		delivery_tree_sharers(changes->tree, i, sharers);
+		if (delivery_is_open(one->state))
+			continue;
+		for (size_t k = 0; k < changes->recipients.n; k++) {
+			char n[24];
+
+			if (!sharers[k])
+				continue;
+			snprintf(n, sizeof(n), "%lld", (long long)changes->recipients.items[k].n);
+			event_key(report.key,
+				(const char *[]){"shared", one->queue_id, one->address,
+					one->orig_to, delivery_status_name(one->state), n},
+				6);
+			if (tell(writer, changes, &changes->recipients.items[k], &report, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int tell_ended(struct delivery_writer *writer, struct email_changes *changes, int64_t now_us,
+	struct err *err)
+{
+	_cleanup_free_ bool *open = mem_alloc(changes->recipients.n + 1, sizeof(bool));
+	const struct queue_message *message;
+
+	for (size_t i = 0; (message = delivery_tree_nth_message(changes->tree, i)) != NULL; i++) {
+		struct event_report report = {.email = changes->email,
+			.kind = delivery_status_event(message->ended),
+			.occurred_us = message->ended_us,
+			.now_us = now_us,
+			.source = "log"};
+
+		if (!message->has_end)
+			continue;
+		memset(open, 0, changes->recipients.n);
+		delivery_tree_ended(changes->tree, message, open);
+		for (size_t k = 0; k < changes->recipients.n; k++)
+			if (open[k] && tell_end(writer, changes, &changes->recipients.items[k],
+					       message, &report, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* That the queue no longer has it says nothing, once a line is news. */
+static bool forget_lost(struct email_changes *changes, const bool *news)
+{
+	bool forgot = false;
+
+	for (size_t k = 0; k < changes->recipients.n; k++) {
+		struct delivery *whole;
+
+		if (!news[k] || changes->recipients.items[k].status != DELIVERY_UNKNOWN)
+			continue;
+		whole = delivery_tree_whole(changes->tree, changes->recipients.items[k].address);
+		if (whole == NULL || whole->state != DELIVERY_UNKNOWN)
+			continue;
+		whole->state = DELIVERY_QUEUED;
+		whole->changed = forgot = true;
+	}
+	return forgot;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && str_eq(a, b));
+}
+
+static void set_status(struct email_changes *changes, size_t i)
+{
+	const struct recipient_status *status = delivery_tree_status(changes->tree, i);
+	struct recipient *one = &changes->recipients.items[i];
+	const struct delivery *delivery = status->delivery;
+	int64_t changed_us = status->ended_us ? status->ended_us
+			     : delivery       ? delivery->changed_us
+					      : one->changed_us;
+
+	if (one->status == status->state && one->changed_us == changed_us &&
+		(delivery == NULL || (is_same_text(one->text, delivery->text) &&
+					     is_same_text(one->relay, delivery->relay))))
+		return;
+	one->status = status->state;
+	one->changed_us = changed_us;
+	changes->moved[i] = true;
+	if (delivery == NULL)
+		return;
+	replace(&one->relay, delivery->relay);
+	replace(&one->dsn, delivery->dsn);
+	replace(&one->text, delivery->text);
+}
+
+static int settle_tree(
+	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
+{
+	_cleanup_free_ bool *news = mem_alloc(changes->recipients.n + 1, sizeof(bool));
+	int64_t now_us = writer->now_us;
+
+	delivery_tree_compute(changes->tree);
+	if (tell_pending(writer, changes, news, err) < 0)
+		return -1;
+	if (forget_lost(changes, news))
+		delivery_tree_compute(changes->tree);
+	for (size_t i = 0; i < changes->recipients.n; i++)
+		set_status(changes, i);
+	if (tell_shared(writer, changes, now_us, err) < 0 ||
+		tell_ended(writer, changes, now_us, err) < 0)
+		return -1;
+	changes->told = true;
+	return store_delivery_write(writer->db, changes->email, changes->tree, err);
+}
+
+/* Whether a message that has left the queue left something untold. */
+static bool is_untold(struct email_changes *changes, const struct closed *closed)
+{
+	const struct queue_message *message;
+
+	if (changes->tree) {
+		message = delivery_tree_message(changes->tree, closed->queue_id, closed->since_us);
+		return message && !message->has_end && delivery_tree_awaits(changes->tree, message);
+	}
+	for (size_t i = 0; i < changes->recipients.n; i++)
+		if (delivery_is_open(changes->recipients.items[i].status))
+			return true;
+	return false;
+}
+
+static int note_untold(
+	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
+{
+	for (size_t i = 0; i < changes->closed_n; i++) {
+		const struct closed *closed = &changes->closed[i];
+
+		if (closed->is_told || !is_untold(changes, closed))
+			continue;
+		writer->fresh.untold++;
+		if (store_gap_add(writer->db, "log", "no_status", closed->since_us, closed->time_us,
+			    err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_recipient(
+	struct db *db, int64_t email, const struct recipient *recipient, struct err *err)
+{
+	static const char sql_move[] =
+		"UPDATE email_recipient"
+		" SET state = $state, attempts = $attempts, changed_us = $changed,"
+		" relay = $relay, dsn = $dsn, text = $text"
+		" WHERE email = $email AND n = $n";
+
+	return db_change(db, sql_move,
+		DB_PARAMS(DB_TEXT("$state", delivery_status_name(recipient->status)),
+			DB_INT("$attempts", recipient->attempts),
+			DB_INT("$changed", recipient->changed_us),
+			DB_TEXT("$relay", recipient->relay), DB_TEXT("$dsn", recipient->dsn),
+			DB_TEXT("$text", recipient->text), DB_INT("$email", email),
+			DB_INT("$n", recipient->n)),
+		err);
+}
+
+static int write_email(struct db *db, const struct email_changes *changes, struct err *err)
+{
+	/* One that was stopped before the milter was asked stays staged, but
+	 * has come to an end. */
+	static const char sql_settle[] =
+		"UPDATE email"
+		" SET last_event = $event, closed = $closed"
+		" WHERE seq = $email"
+		" AND (state = 'sent' OR (state = 'staged' AND queue_id IS NULL AND $closed))"
+		" AND (last_event IS NOT $event OR closed <> $closed)";
+	size_t counts[DELIVERY_STATUSES] = {0};
+	bool closed = true;
+
+	for (size_t i = 0; i < changes->recipients.n; i++) {
+		counts[changes->recipients.items[i].status]++;
+		closed &= !delivery_is_open(changes->recipients.items[i].status);
+		if (changes->moved[i] &&
+			write_recipient(db, changes->email, &changes->recipients.items[i], err) < 0)
+			return -1;
+	}
+	return db_change(db, sql_settle,
+		DB_PARAMS(DB_TEXT("$event", delivery_last_event(counts)), DB_INT("$closed", closed),
+			DB_INT("$email", changes->email)),
+		err);
+}
+
+int delivery_writer_flush(struct delivery_writer *writer, struct err *err)
+{
+	for (struct email_changes *changes = writer->last; changes; changes = changes->before) {
+		bool has_news = changes->pending_n || changes->closed_n || changes->told;
+
+		if ((changes->tree && has_news && settle_tree(writer, changes, err) < 0) ||
+			note_untold(writer, changes, err) < 0 ||
+			(changes->told && write_email(writer->db, changes, err) < 0))
+			return -1;
+	}
+	if (event_writer_flush(writer->events, err) < 0)
+		return -1;
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		writer->stored.events[i] += writer->fresh.events[i];
+	writer->stored.untold += writer->fresh.untold;
+	delivery_writer_reset(writer);
+	return 0;
+}

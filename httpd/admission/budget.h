@@ -1,0 +1,97 @@
+/*
+ * budget: how many requests may be under way at once, and how much memory they may
+ * hold, over all workers.
+ *
+ * Memory is one account. What a request holds is added to its share before it
+ * is allocated, and subtracted when it is freed. A body takes its memory
+ * several times on its way (as it came, parsed, as a message), so BUDGET_FACTOR
+ * times its size is taken in advance, while it comes: a request that was let in
+ * for its size gets through. Of the limit, large requests may have all; a part
+ * as large as 1/BUDGET_RESERVE of it is kept besides for small ones, so that
+ * they go on.
+ */
+#ifndef POSTERN_HTTPD_ADMISSION_BUDGET_H
+#define POSTERN_HTTPD_ADMISSION_BUDGET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	BUDGET_FACTOR = 3,
+	BUDGET_RESERVE = 4,
+	/* A share is small up to that. */
+	BUDGET_SMALL_BYTES = 4 * 1024 * 1024,
+	/* Companies whose ids fall together count as one. */
+	BUDGET_COMPANIES = 16 * 1024,
+};
+
+/* Places that companies take; starts zeroed. */
+struct slots {
+	_Atomic int64_t taken;
+	_Atomic int64_t by_company[BUDGET_COMPANIES];
+};
+
+/* The slots of one request; starts zeroed, ends with slots_release(). */
+struct slots_share {
+	struct slots *slots;
+	_Atomic int64_t *company; /* its part of by_company */
+	int64_t n;
+};
+
+enum slots_result {
+	PLACES_ENTERED,
+	PLACES_FULL,
+	PLACES_COMPANY_FULL, /* the company has as many as are free */
+};
+
+/* Has the company's request take n slots, if it does not already. Else nothing
+ * changes.
+ *
+ * The slots that others have taken must be fewer than the limit, and those of
+ * the company fewer than are left: alone it gets half of them, two that want
+ * all at most a half and a quarter, and one that has none gets any that is
+ * free. A request that is let in takes no more than that either, so that one
+ * with more emails than there are slots goes, and leaves slots to others. Any
+ * thread. */
+enum slots_result slots_take(struct slots *slots, int64_t limit, const char *company_id, int64_t n,
+	struct slots_share *share);
+void slots_release(struct slots_share *share);
+
+/* Shared by all workers; starts zeroed. */
+struct budget {
+	_Atomic int64_t used;  /* bytes */
+	struct slots requests; /* one with several emails counts as many */
+};
+
+/* What one request has taken; starts zeroed, ends with budget_give_back(). */
+struct budget_share {
+	struct budget *budget;
+	int64_t bytes; /* taken from the budget */
+	int64_t held;  /* allocated: no more than bytes, but for an answer */
+	struct slots_share requests;
+};
+
+/* Makes the share fit for a body of this size, if it is not already. False, and
+ * nothing changed, when that would exceed the limit. Any thread. */
+bool budget_reserve_body(
+	struct budget *budget, int64_t limit, uint64_t body_bytes, struct budget_share *share);
+
+/* The request is about to allocate so many bytes. False, and nothing changed,
+ * when that would exceed the limit. Any thread. */
+bool budget_count_bytes(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
+/* It has freed so many of them. */
+void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
+/* The body is of this size, or is not needed any more (0): gives back what was
+ * reserved for more than that and is not held. */
+void budget_trim(struct budget_share *share, uint64_t body_bytes);
+
+/* Makes the share fit for an answer that waits with this many bytes. More than
+ * the limit counts as that: it fits while nothing else is held. Any thread. */
+bool budget_reserve_answer(
+	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
+
+void budget_give_back(struct budget_share *share);
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * credentials: what the head of a request says about who makes it.
+ */
+#include "httpd/admission/credentials.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/base64.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+/* What stands behind the scheme in the Authorization field. */
+static bool find_credentials(const struct http_head *head, const char *scheme, struct span *found)
+{
+	const struct span *field = http_head_field(head, "Authorization");
+	size_t skip = strlen(scheme);
+
+	if (field == NULL || field->len <= skip || !str_starts_nocase(field->data, scheme) ||
+		field->data[skip] != ' ')
+		return false;
+	while (skip < field->len && field->data[skip] == ' ')
+		skip++;
+	found->data = field->data + skip;
+	found->len = field->len - skip;
+	return found->len > 0;
+}
+
+bool credentials_bearer(const struct http_head *head, struct buf *key)
+{
+	struct span found;
+
+	if (!find_credentials(head, "Bearer", &found))
+		return false;
+	buf_add(key, found.data, found.len);
+	return true;
+}
+
+bool credentials_basic(const struct http_head *head, struct buf *key)
+{
+	static const char user[] = "api:";
+	const size_t skip = sizeof(user) - 1;
+	struct buf pair = BUF_INIT;
+	struct span found;
+	bool is_ours;
+
+	if (!find_credentials(head, "Basic", &found) ||
+		base64_decode(found.data, found.len, &pair) < 0) {
+		buf_free(&pair);
+		return false;
+	}
+	is_ours = pair.len > skip && memcmp(pair.data, user, skip) == 0;
+	if (is_ours)
+		buf_add(key, pair.data + skip, pair.len - skip);
+	if (pair.data)
+		secret_wipe(pair.data, pair.len);
+	buf_free(&pair);
+	return is_ours;
+}
+
+bool credentials_cookie(const struct http_head *head, struct buf *token)
+{
+	static const char name[] = SESSION_COOKIE "=";
+	const struct span *field = http_head_field(head, "Cookie");
+	const size_t skip = sizeof(name) - 1;
+	const char *at = field ? field->data : NULL;
+	const char *end = field ? at + field->len : NULL;
+
+	/* RFC 6265 4.2.1: `a=b; c=d` */
+	while (at && at < end) {
+		const char *semicolon = memchr(at, ';', (size_t)(end - at));
+		const char *stop = semicolon ? semicolon : end;
+
+		while (at < stop && ascii_is_blank(*at))
+			at++;
+		if ((size_t)(stop - at) > skip && memcmp(at, name, skip) == 0) {
+			buf_add(token, at + skip, (size_t)(stop - at) - skip);
+			return true;
+		}
+		at = semicolon ? semicolon + 1 : end;
+	}
+	return false;
+}
+
+/* Whether an origin as `http://host:8588` is ours. */
+static bool is_own_origin(struct span origin, const struct span *host, const char *url)
+{
+	static const char scheme[] = "http://";
+	const size_t skip = sizeof(scheme) - 1;
+
+	if (*url)
+		return span_is(origin, url);
+	return host && host->len > 0 && origin.len == skip + host->len &&
+	       memcmp(origin.data, scheme, skip) == 0 &&
+	       strncasecmp(origin.data + skip, host->data, host->len) == 0;
+}
+
+enum page_origin page_origin_of(const struct http_head *head, const char *url)
+{
+	const struct span *origin = http_head_field(head, "Origin");
+	const struct span *site = http_head_field(head, "Sec-Fetch-Site");
+
+	if (site && !span_is(*site, "same-origin"))
+		return PAGE_FOREIGN;
+	if (origin && !is_own_origin(*origin, http_head_field(head, "Host"), url))
+		return PAGE_FOREIGN;
+	return site || origin ? PAGE_OWN : PAGE_NONE;
+}
+
+/* The name or address of `host:port`, in lower case, without the dot that may
+ * end a name and without the brackets of an address; NULL when it is none. */
+static char *host_name(const char *text, size_t len)
+{
+	_cleanup_free_ char *host = mem_dup(text, len);
+	bool bracketed = *host == '[';
+	char *end = bracketed ? strchr(host, ']') : host + strcspn(host, ":");
+	const char *port = bracketed && end ? end + 1 : end;
+	struct in6_addr in6;
+
+	if (end == NULL || (*port && *port != ':') ||
+		(*port && port[1 + strspn(port + 1, "0123456789")]))
+		return NULL;
+	*end = '\0';
+	if (bracketed)
+		return inet_pton(AF_INET6, host + 1, &in6) == 1 ? mem_strdup(host + 1) : NULL;
+	if (end > host && end[-1] == '.')
+		end[-1] = '\0';
+	str_lower(host);
+	return *host ? TAKE_PTR(host) : NULL;
+}
+
+/* 1 the head names its host, 0 it does not, -1 what it says is no name. */
+static int find_host(const struct http_head *head, char **name_r)
+{
+	const struct span *field = http_head_field(head, "Host");
+
+	if (field == NULL || field->len == 0)
+		return 0;
+	*name_r = host_name(field->data, field->len);
+	return *name_r ? 1 : -1;
+}
+
+static bool is_address(const char *name)
+{
+	struct in6_addr in6;
+	struct in_addr in;
+
+	return str_eq(name, "localhost") || inet_pton(AF_INET, name, &in) == 1 ||
+	       inet_pton(AF_INET6, name, &in6) == 1;
+}
+
+static bool is_among(const char *name, const char *names)
+{
+	static const char separators[] = ", \t\r\n";
+
+	while (*(names += strspn(names, separators))) {
+		size_t len = strcspn(names, separators);
+		_cleanup_free_ char *one = host_name(names, len);
+
+		if (one && str_eq(one, name))
+			return true;
+		names += len;
+	}
+	return false;
+}
+
+bool host_is_address(const struct http_head *head)
+{
+	_cleanup_free_ char *name = NULL;
+	int named = find_host(head, &name);
+
+	return named == 0 || (named > 0 && is_address(name));
+}
+
+bool host_is_own(const struct http_head *head, const char *url, const char *names)
+{
+	const char *host = strstr(url, "://");
+	_cleanup_free_ char *name = NULL;
+	int named = find_host(head, &name);
+
+	if (named <= 0)
+		return named == 0;
+	return is_address(name) || (host && is_among(name, host + 3)) || is_among(name, names);
+}
+
+int idempotency_key_read(const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN])
+{
+	const struct span *value = http_head_field(head, "Idempotency-Key");
+	size_t n;
+
+	if (value == NULL)
+		return 0;
+	n = str_utf8_count(value->data, value->len);
+	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
+		return -1;
+	secret_hash(value->data, value->len, hash_r);
+	return 1;
+}

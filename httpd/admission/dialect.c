@@ -1,0 +1,77 @@
+/*
+ * dialect: how each of the two interfaces words an answer that is a problem.
+ *
+ * The form dialect has 400 for all that is wrong with the input, the message
+ * alone in its JSON, and one word of text for all that is wrong with a key.
+ */
+#include "httpd/admission/dialect.h"
+
+#include <jansson.h>
+
+#include "core/base/mem.h"
+
+static char *dump(json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	return text;
+}
+
+static void word_json(const struct problem *problem, struct dialect_answer *answer)
+{
+	answer->body = dump(json_pack("{s:i, s:s, s:s}", "statusCode", answer->status, "message",
+		problem->text, "name", problem_name(problem)));
+}
+
+static void word_page(const struct problem *problem, struct dialect_answer *answer)
+{
+	answer->content_type = "text/html; charset=utf-8";
+	answer->body = mem_printf(
+		"<!DOCTYPE html>\n<html lang=\"en\">"
+		"<title>Postern</title>\n"
+		"<h1>%d %s</h1>\n<p>%s</p>\n</html>\n",
+		answer->status, problem_name(problem), problem->text);
+}
+
+static void word_form(const struct problem *problem, struct dialect_answer *answer)
+{
+	if (answer->status == 401) {
+		answer->content_type = "text/plain; charset=utf-8";
+		answer->authenticate = "Basic realm=\"Postern\"";
+		answer->body = mem_strdup("Forbidden");
+		return;
+	}
+	answer->body = dump(json_pack("{s:s}", "message", problem->text));
+}
+
+static const struct dialect {
+	int invalid; /* its status for what is 422 in the table of problems */
+	void (*word)(const struct problem *problem, struct dialect_answer *answer);
+} dialects[] = {
+	[DIALECT_JSON] = {422, word_json},
+	[DIALECT_FORM] = {400, word_form},
+};
+
+static const struct dialect *dialect_of(const struct route *route)
+{
+	return &dialects[route ? route->dialect : DIALECT_JSON];
+}
+
+int dialect_status(const struct route *route, int status)
+{
+	return status == 422 ? dialect_of(route)->invalid : status;
+}
+
+void dialect_problem(
+	const struct route *route, const struct problem *problem, struct dialect_answer *answer_r)
+{
+	*answer_r = (struct dialect_answer){
+		.status = dialect_status(route, problem_status(problem)),
+		.content_type = "application/json; charset=utf-8",
+	};
+	if (problem->as_page)
+		word_page(problem, answer_r);
+	else
+		dialect_of(route)->word(problem, answer_r);
+}

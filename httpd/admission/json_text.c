@@ -1,0 +1,73 @@
+/*
+ * json_text: JSON as text, before it is parsed.
+ */
+#include "httpd/admission/json_text.h"
+
+#include <string.h>
+
+#include "httpd/admission/budget.h"
+
+/* What jansson takes for a value with its place in an array or object, told
+ * from the sign in front of it, and for what more there is to some. Files come
+ * as arrays of numbers, so these are told apart. */
+enum {
+	VALUE_BYTES = 64,
+	NUMBER_BYTES = 48,
+	STRING_BYTES = 32,
+	ARRAY_BYTES = 128,
+	OBJECT_BYTES = 256,
+	KEY_BYTES = 64,
+};
+
+size_t json_text_end(const char *text, size_t len, size_t at)
+{
+	const char *quote, *before;
+
+	while ((quote = memchr(text + at, '"', len - at)) != NULL) {
+		for (before = quote; before > text + at && before[-1] == '\\';)
+			before--;
+		if ((quote - before) % 2 == 0)
+			return (size_t)(quote - text);
+		at = (size_t)(quote + 1 - text);
+	}
+	return len;
+}
+
+/* What the comma in front of it says of a value. */
+static uint64_t item_bytes(const char *next, const char *end)
+{
+	while (next < end && *next == ' ')
+		next++;
+	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES : VALUE_BYTES;
+}
+
+/* What the sign at this place stands for. */
+static uint64_t sign_bytes(const char *at, const char *end)
+{
+	switch (*at) {
+	case ',':
+		return item_bytes(at + 1, end);
+	case ':':
+		return KEY_BYTES;
+	case '"':
+		return STRING_BYTES;
+	case '[':
+		return ARRAY_BYTES;
+	case '{':
+		return OBJECT_BYTES;
+	default:
+		return 0;
+	}
+}
+
+uint64_t json_text_cost(const char *text, size_t len)
+{
+	uint64_t bytes = VALUE_BYTES;
+
+	for (size_t i = 0; i < len; i++) {
+		bytes += sign_bytes(text + i, text + len);
+		if (text[i] == '"')
+			i = json_text_end(text, len, i + 1);
+	}
+	return bytes / BUDGET_FACTOR + len;
+}

@@ -1,0 +1,104 @@
+/*
+ * rate: a token bucket, and the buckets of all companies.
+ *
+ * A company can stand in one set of a few places of the table only, which its
+ * id chooses.
+ *
+ * Threads: a bucket one at a time, the table any; a mutex is held while one set
+ * is looked through.
+ */
+#include "httpd/admission/rate.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/id.h"
+#include "core/base/mem.h"
+
+enum { NS_PER_US = 1000 };
+
+static const int64_t ns_per_s = 1000000000;
+
+static int64_t seconds_up(int64_t ns)
+{
+	return (ns + ns_per_s - 1) / ns_per_s;
+}
+
+bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit, int64_t now_us,
+	struct rate_state *state_r)
+{
+	int64_t now = now_us * NS_PER_US;
+	int64_t token = ns_per_s / limit->per_s; /* time for one to come */
+	int64_t room = token * limit->burst;
+	int64_t debt = bucket->full_ns > now ? bucket->full_ns - now : 0;
+	bool taken;
+
+	if (debt > room) /* the limit was another one before */
+		debt = room;
+	taken = debt + token <= room;
+	if (taken)
+		debt += token;
+	bucket->full_ns = now + debt;
+	*state_r = (struct rate_state){
+		.limit = limit->burst,
+		.remaining = (room - debt) / token,
+		.reset_s = seconds_up(debt),
+		.retry_s = taken ? 0 : seconds_up(debt + token - room),
+	};
+	return taken;
+}
+
+enum { SETS = 1024, ENTRIES = 8 };
+
+struct entry {
+	char company_id[ID_SIZE];
+	struct rate_bucket bucket;
+};
+
+struct rate_table {
+	pthread_mutex_t mutex;
+	struct entry sets[SETS][ENTRIES];
+};
+
+struct rate_table *rate_table_new(void)
+{
+	struct rate_table *table = mem_new(struct rate_table);
+
+	pthread_mutex_init(&table->mutex, NULL);
+	return table;
+}
+
+void rate_table_free(struct rate_table *table)
+{
+	if (table)
+		pthread_mutex_destroy(&table->mutex);
+	free(table);
+}
+
+/* The company's entry in the set, or the one that it gets. */
+static struct entry *find(struct entry *set, const char *company_id)
+{
+	struct entry *next_full = set;
+
+	for (struct entry *entry = set; entry < set + ENTRIES; entry++) {
+		if (strcmp(entry->company_id, company_id) == 0)
+			return entry;
+		if (entry->bucket.full_ns < next_full->bucket.full_ns)
+			next_full = entry;
+	}
+	*next_full = (struct entry){0};
+	strncpy(next_full->company_id, company_id, ID_SIZE - 1);
+	return next_full;
+}
+
+bool rate_table_take(struct rate_table *table, const char *company_id,
+	const struct rate_limit *limit, int64_t now_us, struct rate_state *state_r)
+{
+	struct entry *set = table->sets[id_hash(company_id) % SETS];
+	bool taken;
+
+	pthread_mutex_lock(&table->mutex);
+	taken = rate_take(&find(set, company_id)->bucket, limit, now_us, state_r);
+	pthread_mutex_unlock(&table->mutex);
+	return taken;
+}

@@ -1,0 +1,77 @@
+/* sender: may a key send as a domain? */
+#include "httpd/admission/sender.h"
+
+#include "core/base/log.h"
+#include "core/policy/send_rules.h"
+#include "core/store/store_domain.h"
+#include "httpd/worker/worker.h"
+
+/* The domain stands between the two texts. */
+struct refusal {
+	enum problem_kind kind;
+	const char *before, *after;
+};
+
+static const struct refusal refusals[][SENDER_PLACES] = {
+	[RULES_NO_SCOPE] =
+		{
+			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
+				" is not allowed to send: the key lacks the scope sending"},
+			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY, NULL,
+				"This API key is not allowed to send emails."},
+		},
+	[RULES_KEY_RESTRICTED] =
+		{
+			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
+				" is not allowed to send: the key is bound to another domain"},
+			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY,
+				"This API key is not authorized to send emails from ", ""},
+		},
+	[RULES_INACTIVE] =
+		{
+			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
+				" is not allowed to send: it is not active"},
+			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
+				" domain is not active for sending."},
+		},
+	[RULES_NOT_OWN] =
+		{
+			[SENDER_OF_PATH] = {PROBLEM_NOT_FOUND, "Domain not found: ", ""},
+			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
+				" domain is not verified. Please, add and verify your domain."},
+		},
+};
+
+int sender_check(struct worker *worker, const struct key *key, const char *domain,
+	enum sender_field field, const char *request_id, struct problem *problem)
+{
+	struct send_facts facts = {
+		.key_may_send = key->scopes & KEY_SENDING,
+		.key_domain = key->domain,
+		.from_domain = domain,
+		.status = DOMAIN_NOT_OWN,
+	};
+	const struct refusal *refusal;
+	enum send_decision decision;
+	struct err err = ERR_INIT;
+	struct domain own;
+	int found = store_domain_find_own(worker->db, key->company_id, domain, &own, &err);
+
+	if (found < 0) {
+		log_error(worker->log, "domain_lookup_failed", "request", request_id, "error",
+			err.text);
+		return problem_from_err(problem, &err);
+	}
+	if (found > 0) {
+		facts.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+		store_domain_clear(&own);
+	}
+	decision = send_rules_check(&facts);
+	if (decision == RULES_ALLOWED)
+		return 0;
+	refusal = &refusals[decision][field];
+	if (refusal->before == NULL)
+		return problem_set(problem, refusal->kind, "%s", refusal->after);
+	return problem_set(
+		problem, refusal->kind, "%s%s%s", refusal->before, domain, refusal->after);
+}

@@ -1,0 +1,95 @@
+"""What becomes of emails at a remote server."""
+
+import sqlite3
+import subprocess
+
+from .remote import Remote
+from .wait import wait_for
+
+
+def address(local):
+    return f"{local}@remote.test"
+
+
+class Deliveries:
+    """A sandbox whose Postfix has a remote server for remote.test."""
+
+    def __init__(self, box):
+        self.box = box
+        self.remote = Remote()
+        config = box.env["POSTFIX_CONFIG"]
+        tables = subprocess.run(
+            ["postconf", "-c", config, "-h", "transport_maps"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        self.tables = tables
+        self.routes = {}
+        self.route("remote.test", f"smtp:[127.0.0.1]:{self.remote.port}")
+        for setting in (
+            "minimal_backoff_time = 1s",
+            "maximal_backoff_time = 1s",
+            "queue_run_delay = 1s",
+            "smtp_connection_cache_on_demand = no",
+        ):
+            box.postconf(setting)
+        self.reload()
+
+    def route(self, domain, transport):
+        """Takes effect at a reload."""
+        self.routes[domain] = transport
+        rows = " ".join(f"{{{name} = {way}}}" for name, way in self.routes.items())
+        self.box.postconf(f"transport_maps = inline:{{ {rows} }} {self.tables}")
+
+    def reload(self):
+        """Not by a reload, after which a qmgr that is at work goes on with what it
+        knows: what it then puts off waits for 300 s."""
+        self.box.restart("postfix")
+
+    def rows(self, sql, *values):
+        path = self.box.dir / "store/postern.db"
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
+            return db.execute(sql, values).fetchall()
+
+    def send(self, *recipients):
+        return self.box.httpd().send(
+            {"from": "hello@example.com", "to": list(recipients), "text": "Hello"}
+        )
+
+    def states(self, email_id):
+        """The state of each recipient, in order."""
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT r.state FROM email_recipient r JOIN email e ON e.seq = r.email"
+                " WHERE e.id = ? AND r.state IS NOT NULL ORDER BY r.n",
+                email_id,
+            )
+        ]
+
+    def wait(self, email_id, *states):
+        wait_for(
+            f"{states}, and not {self.states(email_id)}",
+            lambda: self.states(email_id) == list(states),
+        )
+
+    def events(self, email_id):
+        """Kinds and texts of the email's events, in order."""
+        return self.rows(
+            "SELECT v.kind, v.n, v.text FROM event v JOIN email e ON e.seq = v.email"
+            " WHERE e.id = ? AND v.kind <> 'accepted' ORDER BY v.seq",
+            email_id,
+        )
+
+    def last_event(self, email_id):
+        return self.box.httpd().read(email_id)["last_event"]
+
+    def queue_id(self, email_id):
+        return self.rows("SELECT queue_id FROM email WHERE id = ?", email_id)[0][0]
+
+    def write(self, sql, *values):
+        """For what no program does."""
+        path = self.box.dir / "store/postern.db"
+        with sqlite3.connect(path, timeout=60) as db:
+            db.execute(sql, values)
