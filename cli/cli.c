@@ -144,7 +144,7 @@ static int write_out(FILE *out, const struct buf *text, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "done, but cannot print it: %s", strerror(errno));
 }
 
-static int show(
+static int show_report(
 	const struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	struct buf text = BUF_INIT;
@@ -183,7 +183,7 @@ static int follow(const struct call *call, struct report *report, FILE *out, str
 		result = call->arguments->verb->run(call, report, err);
 		if (result < 0)
 			return -1;
-		if (show(call->arguments, report, out, err) < 0)
+		if (show_report(call->arguments, report, out, err) < 0)
 			return is_unread(out) ? 0 : -1;
 	} while (result == 1 && !is_unread(out) && daemon_wait_signal(FOLLOW_EVERY_MS) == 0);
 	return 0;
@@ -199,7 +199,7 @@ static int flush_rows(struct report *report, void *arg, struct err *err)
 {
 	const struct shown *shown = arg;
 
-	return show(shown->arguments, report, shown->out, err);
+	return show_report(shown->arguments, report, shown->out, err);
 }
 
 /* The verb with its settings and its database, and what it says. */
@@ -238,7 +238,7 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 		result = follows ? follow(&call, report, out, err) : run_verb(&call, report, err);
 	}
 	db_close(call.db);
-	return result < 0 || follows ? result : show(arguments, report, out, err);
+	return result < 0 || follows ? result : show_report(arguments, report, out, err);
 }
 
 static int explain(const struct arguments *arguments, FILE *out, struct err *err)

@@ -79,7 +79,8 @@ static void report_finding(const struct doctor_finding *finding, struct report *
 	report_number(report, SAFE, doctor_mend_is_safe(finding));
 }
 
-static void tell(const struct call *call, const struct doctor *doctor, struct report *report)
+static void report_findings(
+	const struct call *call, const struct doctor *doctor, struct report *report)
 {
 	bool quiet = call_option(call, OPTION_QUIET) != NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -130,7 +131,7 @@ static size_t mend(const struct doctor *doctor)
 	return mended;
 }
 
-static int run(const struct call *call, struct report *report, struct err *err)
+static int run_doctor(const struct call *call, struct report *report, struct err *err)
 {
 	const char *config = call_option(call, OPTION_POSTFIX);
 	struct conf *conf = call->conf ? conf_copy(call->conf) : conf_default();
@@ -152,7 +153,7 @@ static int run(const struct call *call, struct report *report, struct err *err)
 		usleep(SETTLE_MS * 1000);
 		doctor_run(&doctor);
 	}
-	tell(call, &doctor, report);
+	report_findings(call, &doctor, report);
 	doctor_clear(&doctor);
 	conf_free(conf);
 	return 0;
@@ -178,5 +179,5 @@ const struct verb cmd_doctor = {
 		"something is wrong. With --json: an array of check, result (good, unknown, "
 		"warning, wrong), text, means, mend and safe. As another user than root it sees "
 		"less, and sends nothing.",
-	.run = run,
+	.run = run_doctor,
 };

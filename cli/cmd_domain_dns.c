@@ -26,7 +26,7 @@ static const struct column columns[] = {
 enum { INDENT = 10 };
 
 /* A record to be set is never broken into lines, since it is copied. */
-static void show(const struct dns_record *record, struct report *report, struct buf *out)
+static void show_record(const struct dns_record *record, struct report *report, struct buf *out)
 {
 	report_add_row(report);
 	report_text(report, KIND, record->kind);
@@ -59,7 +59,7 @@ static int run_check(const struct call *call, struct report *report, struct err 
 	dns_view_close(&view);
 	report->status = 0;
 	for (size_t i = 0; i < records.n; i++) {
-		show(&records.items[i], report, &out);
+		show_record(&records.items[i], report, &out);
 		if (records.items[i].status == DNS_STATUS_MISSING ||
 			records.items[i].status == DNS_STATUS_WRONG)
 			report->status = 1;

@@ -32,7 +32,8 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int show(const struct call *call, const char *ticket, struct report *report, struct err *err)
+static int show_probe(
+	const struct call *call, const char *ticket, struct report *report, struct err *err)
 {
 	struct probe probe;
 	int found = store_probe_get(call->db, ticket, &probe, err);
@@ -53,7 +54,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	if (store_probe_add(call->db, call->now_us, call_option(call, OPTION_THROUGH) != NULL,
 		    ticket, err) < 0)
 		return -1;
-	return show(call, ticket, report, err);
+	return show_probe(call, ticket, report, err);
 }
 
 /* In no argument: every user of the host may read those of the others. */
@@ -67,7 +68,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	line[strcspn(line, "\r\n")] = '\0';
 	if (ticket_read(line, ticket) != TICKET_READ)
 		return err_set(err, ERR_INVALID, "\"%s\" is not the address of a probe", line);
-	return show(call, ticket, report, err);
+	return show_probe(call, ticket, report, err);
 }
 
 const struct verb cmd_probe_add = {

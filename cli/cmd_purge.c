@@ -34,7 +34,7 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int step(const struct call *call, struct purge *purge, struct err *err)
+static int purge_some(const struct call *call, struct purge *purge, struct err *err)
 {
 	int result;
 
@@ -51,7 +51,7 @@ static int step(const struct call *call, struct purge *purge, struct err *err)
 	return -1;
 }
 
-static void tell(const struct purge *purge, struct report *report)
+static void report_purged(const struct purge *purge, struct report *report)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -111,7 +111,7 @@ static int empty_log(const struct call *call, const struct purge *purge, struct 
 	return result < 0 ? -1 : 0;
 }
 
-static int run(const struct call *call, struct report *report, struct err *err)
+static int run_purge(const struct call *call, struct report *report, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_US * 1000};
 	const char *domain = call_option(call, OPTION_DOMAIN);
@@ -135,11 +135,11 @@ static int run(const struct call *call, struct report *report, struct err *err)
 	if (domain && addr_domain_normalize(domain, &name, err) < 0)
 		return -1;
 	purge.domain = name;
-	while ((result = step(call, &purge, err)) == 1)
+	while ((result = purge_some(call, &purge, err)) == 1)
 		nanosleep(&pause, NULL);
 	if (result < 0 || (!purge.dry && empty_log(call, &purge, err) < 0))
 		return -1;
-	tell(&purge, report);
+	report_purged(&purge, report);
 	return 0;
 }
 
@@ -169,5 +169,5 @@ const struct verb cmd_email_purge = {
 		"reads the database all the while, the command fails with status 75, and "
 		"is to be run again. Backups, logs and Postfix's own files are not "
 		"touched.",
-	.run = run,
+	.run = run_purge,
 };

@@ -30,7 +30,7 @@ static const struct {
 	{OPTION_TO, "--to"},
 };
 
-static int run(const struct call *call, struct report *report, struct err *err)
+static int run_setup(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_free_ char *script = doctor_script("setup");
 	_cleanup_strv_ struct strv argv = STRV_INIT;
@@ -84,5 +84,5 @@ const struct verb cmd_setup = {
 		"makes the first company, domain, key and operator, sends a test email and tells "
 		"what became of it. All mail goes on meanwhile. What is there already stays, so "
 		"it can be run again.",
-	.run = run,
+	.run = run_setup,
 };

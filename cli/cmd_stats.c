@@ -74,7 +74,7 @@ static void fill(const struct event_counts *counts, bool hours, struct report *r
 	add_row(report, 0, "all", sum);
 }
 
-static int run(const struct call *call, struct report *report, struct err *err)
+static int run_stats(const struct call *call, struct report *report, struct err *err)
 {
 	bool hours = call_option(call, OPTION_HOURS) != NULL;
 	int64_t step_us = hours ? HOUR_US : DAY_US;
@@ -123,5 +123,5 @@ const struct verb cmd_stats = {
 		"dropped here by an admin or a rule of Postfix; unknown, where lines of "
 		"the log are missing; and reported as spam. The last row is the sum. What "
 		"was counted stays when emails are removed.",
-	.run = run,
+	.run = run_stats,
 };

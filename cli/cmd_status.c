@@ -280,7 +280,7 @@ static void tell_of_alarms(struct status *status)
 	conf_free(conf);
 }
 
-static int run(const struct call *call, struct report *report, struct err *err)
+static int run_status(const struct call *call, struct report *report, struct err *err)
 {
 	struct status status = {call, report, BUF_INIT};
 	int result;
@@ -310,5 +310,5 @@ const struct verb cmd_status = {
 		"in which version, what is in the outbox and in Postfix's queue, when the last "
 		"email came in, what became of those of a day, and what needs attention, as far as "
 		"a look shows it; postern doctor tries more.",
-	.run = run,
+	.run = run_status,
 };

@@ -60,7 +60,7 @@ static int read_line(char *line, size_t size, struct err *err)
 	return 0;
 }
 
-static int ask(const char *question, char *line, size_t size, struct err *err)
+static int ask_line(const char *question, char *line, size_t size, struct err *err)
 {
 	struct termios old, silent;
 	int result;
@@ -84,12 +84,12 @@ static int read_password(
 	const char *login, char stored[static SECRET_PASSWORD_SIZE], struct err *err)
 {
 	char one[USER_PASSWORD_MAX + 2], two[USER_PASSWORD_MAX + 2];
-	int result = ask("New password", one, sizeof(one), err);
+	int result = ask_line("New password", one, sizeof(one), err);
 
 	if (result == 0)
 		result = store_user_check_password(login, one, err);
 	if (result == 0 && isatty(STDIN_FILENO)) {
-		result = ask("Once more", two, sizeof(two), err);
+		result = ask_line("Once more", two, sizeof(two), err);
 		if (result == 0 && !str_eq(one, two))
 			result = err_set(err, ERR_INVALID, "the two passwords are not the same");
 	}

@@ -10,7 +10,8 @@
 
 enum { DOMAINS_LOOKED_AT = 50 };
 
-static void tell(struct doctor *doctor, const char *row, const struct dns_records *records)
+static void report_records(
+	struct doctor *doctor, const char *row, const struct dns_records *records)
 {
 	for (size_t i = 0; i < records->n; i++) {
 		const struct dns_record *record = &records->items[i];
@@ -45,11 +46,11 @@ void doctor_look_at_dns(struct doctor *doctor)
 		if (!list.items[i].active)
 			continue;
 		domain_dns_check(view.dns, list.items[i].name, &view.host, &records);
-		tell(doctor, "dns", &records);
+		report_records(doctor, "dns", &records);
 	}
 	if (list.n > 0) {
 		host_dns_check(view.dns, &view.host, &of_host);
-		tell(doctor, "dns_host", &of_host);
+		report_records(doctor, "dns_host", &of_host);
 	}
 	dns_view_close(&view);
 	store_domain_list_free(&list);

@@ -66,7 +66,7 @@ static int lock(const struct call *call, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "another postern held is at work on waiting mail");
 }
 
-static int look_up(
+static int find_email(
 	struct db *db, struct waiting *waiting, enum email_state *state_r, struct err *err)
 {
 	_cleanup_free_ char *refusal = NULL;
@@ -83,7 +83,7 @@ static int look_up(
 static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 {
 	enum email_state state;
-	int found = look_up(db, waiting, &state, err);
+	int found = find_email(db, waiting, &state, err);
 
 	if (found < 0)
 		return -1;

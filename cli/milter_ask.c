@@ -299,8 +299,9 @@ static int read_answer(
 	}
 }
 
-static int ask(struct session *session, const char *socket, const struct milter_message *message,
-	enum milter_answer *answer_r, char **text, struct err *err)
+static int ask_about(struct session *session, const char *socket,
+	const struct milter_message *message, enum milter_answer *answer_r, char **text,
+	struct err *err)
 {
 	if (open_session(session, socket, err) < 0 || negotiate(session, err) < 0 ||
 		tell_envelope(session, message, err) < 0 ||
@@ -315,7 +316,7 @@ int milter_ask(const char *socket, const struct milter_message *message,
 {
 	struct session session = {.fd = -1};
 	char *text = NULL;
-	int result = ask(&session, socket, message, answer_r, &text, err);
+	int result = ask_about(&session, socket, message, answer_r, &text, err);
 
 	if (result == 0) {
 		add_packet(&session, 'Q', NULL, 0);

@@ -248,7 +248,7 @@ static bool acts(gunichar code)
 	return false;
 }
 
-static void add(struct buf *out, const char *text, const char *kept)
+static void add_escaped(struct buf *out, const char *text, const char *kept)
 {
 	while (*text) {
 		gunichar code = 0;
@@ -268,12 +268,12 @@ static void add(struct buf *out, const char *text, const char *kept)
 
 void visible_add(struct buf *out, const char *text)
 {
-	add(out, text, "");
+	add_escaped(out, text, "");
 }
 
 void visible_add_lines(struct buf *out, const char *text)
 {
-	add(out, text, "\n\t");
+	add_escaped(out, text, "\n\t");
 }
 
 void visible_add_time(struct buf *out, int64_t time_us)

@@ -39,7 +39,7 @@ static bool skip(struct rest *rest, const char *text)
 	return true;
 }
 
-static const char *find(const struct rest *rest, const char *text)
+static const char *find_text(const struct rest *rest, const char *text)
 {
 	return memmem(rest->at, left(rest), text, strlen(text));
 }
@@ -47,7 +47,7 @@ static const char *find(const struct rest *rest, const char *text)
 /* What stands before the text; both are then behind the rest. */
 static bool until(struct rest *rest, const char *text, struct span *span_r)
 {
-	const char *found = find(rest, text);
+	const char *found = find_text(rest, text);
 
 	if (found == NULL)
 		return false;
@@ -243,7 +243,7 @@ static bool read_addr(struct rest *rest, const char *follow, struct span *addr_r
 		if (!skip(&at, "\""))
 			return false;
 	}
-	found = find(&at, follow);
+	found = find_text(&at, follow);
 	if (found == NULL)
 		return false;
 	*addr_r = (struct span){start, (size_t)(found - start)};
@@ -404,7 +404,7 @@ static void read_queue_manager(struct rest *rest, struct log_line *line)
 		if (!read_addr(rest, ">, ", &sender))
 			return;
 		if (skip(rest, "size=")) {
-			if (find(rest, "(queue active)")) {
+			if (find_text(rest, "(queue active)")) {
 				line->kind = LOG_ACTIVE;
 				line->recipients = read_recipients(rest);
 			}
@@ -435,9 +435,9 @@ static void read_pickup(struct rest *rest, struct log_line *line)
 	const char *last = NULL, *found;
 	struct rest at = *rest;
 
-	if (find(rest, "uid=") == rest->at)
+	if (find_text(rest, "uid=") == rest->at)
 		line->kind = LOG_CLIENT;
-	while ((found = find(&at, mark)) != NULL) {
+	while ((found = find_text(&at, mark)) != NULL) {
 		last = found;
 		at.at = found + 1;
 	}
@@ -572,7 +572,7 @@ static void read_said(
 	struct span program;
 
 	if (span_is(tag, "systemd-journald")) {
-		if (skip(rest, "Suppressed ") && find(rest, "postfix"))
+		if (skip(rest, "Suppressed ") && find_text(rest, "postfix"))
 			line->kind = LOG_DROPPED;
 	} else if (read_tag(tag, instances, &program)) {
 		read_payload(program, rest, line);
@@ -653,7 +653,7 @@ struct span log_queued_as(struct span text, bool *forwarded_r)
 
 	*forwarded_r = skip(&rest, forwarded);
 	if (!*forwarded_r) {
-		found = find(&rest, queued);
+		found = find_text(&rest, queued);
 		if (found == NULL)
 			return id;
 		rest.at = found + strlen(queued);

@@ -97,7 +97,7 @@ static int open_queue(struct daemon *daemon, struct err *err)
 }
 
 /* Says where it would read. */
-static int check(struct daemon *daemon)
+static int check_settings(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 	const struct source_location *location = &daemon->location;
@@ -112,7 +112,7 @@ static int check(struct daemon *daemon)
 	return EX_OK;
 }
 
-static int start(struct daemon *daemon, struct err *err)
+static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	const char *database = daemon->conf->store.database;
 	const struct source_location *location = &daemon->location;
@@ -277,12 +277,12 @@ static int serve(struct daemon *daemon)
 	}
 }
 
-static int run(struct daemon *daemon)
+static int run_daemon(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 	int status;
 
-	if (start(daemon, &err) < 0) {
+	if (start_daemon(daemon, &err) < 0) {
 		log_error(daemon->log, "start_failed", "error", err.text);
 		return err_info(err.code)->exit_status;
 	}
@@ -320,13 +320,13 @@ int main(int argc, char **argv)
 		return err_info(err.code)->exit_status;
 	}
 	if (daemon.given.flag) {
-		status = check(&daemon);
+		status = check_settings(&daemon);
 		clear(&daemon);
 		return status;
 	}
 	daemon.log = log_new("postern-events", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run(&daemon);
+	status = run_daemon(&daemon);
 	clear(&daemon);
 	return status;
 }

@@ -175,7 +175,7 @@ static const struct waiting *find_waiting(const struct look *look, const struct 
 	return found;
 }
 
-static int report(struct look *look, const struct open_recipient *one, enum event_kind kind,
+static int report_end(struct look *look, const struct open_recipient *one, enum event_kind kind,
 	const struct waiting *waiting, struct err *err)
 {
 	struct delivery_writer *writer = look->repair->writer;
@@ -233,7 +233,7 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 
 		if (waiting) {
 			if (one->status == DELIVERY_QUEUED && waiting->reason[0] &&
-				report(look, one, EVENT_DEFERRED, waiting, err) < 0)
+				report_end(look, one, EVENT_DEFERRED, waiting, err) < 0)
 				return -1;
 			continue;
 		}
@@ -241,7 +241,7 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 		missed[n] = miss_again(look->repair, one, look->now_us);
 		if (missed[n].looks >= 2 &&
 			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
-			if (report(look, one, EVENT_LOST, NULL, err) < 0)
+			if (report_end(look, one, EVENT_LOST, NULL, err) < 0)
 				return -1;
 			/* The id of one that is staged is its ticket. */
 			log_warn(look->repair->log,

@@ -312,7 +312,7 @@ static bool is_same(const struct source_file *file, const struct print *print, i
 	       has_print(file->first, file->print.len, print);
 }
 
-static int start(struct source_file *file, const char *position, struct err *err)
+static int open_at(struct source_file *file, const char *position, struct err *err)
 {
 	struct print print;
 	int64_t offset;
@@ -554,7 +554,7 @@ int source_file_open(
 {
 	struct source_file *file = new_file(path);
 
-	if (start(file, position, err) < 0) {
+	if (open_at(file, position, err) < 0) {
 		file_free(&file->base);
 		return -1;
 	}

@@ -30,7 +30,7 @@ static struct source_journal *of(struct source *source)
 	return CONTAINER_OF(source, struct source_journal, base);
 }
 
-static int fail(int number, const char *what, struct err *err)
+static int fail_with_errno(int number, const char *what, struct err *err)
 {
 	return err_set(err, number == -EACCES ? ERR_CONFIG : ERR_TEMPORARY, "the journal: %s: %s",
 		what, strerror(-number));
@@ -72,7 +72,7 @@ static int journal_next(struct source *base, struct source_line *line_r, struct 
 	}
 	source->at_entry = false;
 	if (found < 0)
-		return fail(found, "cannot go on", err);
+		return fail_with_errno(found, "cannot go on", err);
 	source->at_end |= found == 0;
 	if (found == 0)
 		return 0;
@@ -197,7 +197,7 @@ int source_journal_open(const struct journal_match *match, const char *position,
 	if (result >= 0)
 		result = seek(source, position);
 	if (result < 0) {
-		fail(result, what, err);
+		fail_with_errno(result, what, err);
 		journal_free(&source->base);
 		return -1;
 	}

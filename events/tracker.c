@@ -271,7 +271,7 @@ static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 
 /* What the store says of the id at the time of the line; -1 or 0. Others of the
  * same id stay: somebody may work on them. */
-static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
+static int find_message(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
 	const struct line_position *position = &work->context.position;
@@ -329,7 +329,7 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 	struct lookup *lookup = find_lookup(work->tracker, id);
 
 	if ((lookup == NULL || !is_fresh(lookup, work->context.position.time_us)) &&
-		look_up(work, id, &lookup) < 0)
+		find_message(work, id, &lookup) < 0)
 		return -1;
 	*lookup_r = lookup;
 	if (!lookup->found || !lookup->message.is_new)

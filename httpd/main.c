@@ -65,7 +65,7 @@ static void serve(struct server *server, struct log *log)
 	log_info(log, "stopping", "signal", strsignal(got));
 }
 
-static int run(const char *path, struct conf *conf)
+static int run_server(const char *path, struct conf *conf)
 {
 	struct log *log = log_new("postern-httpd", (enum log_target)conf->log.target,
 		(enum log_level)conf->log.level);
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "postern-httpd: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
-	status = run(path, conf);
+	status = run_server(path, conf);
 	libevent_global_shutdown();
 	return status;
 }

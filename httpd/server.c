@@ -320,7 +320,7 @@ static struct conf *outbox_share(const struct server *server)
 	return share;
 }
 
-static int start(struct server *server, const struct conf *conf, struct err *err)
+static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
@@ -373,7 +373,7 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->shared.probe = probe_report_new(log);
 	daemon_raise_descriptor_limit();
 	find_milter_socket(server, conf);
-	if (start(server, conf, err) < 0) {
+	if (start_server(server, conf, err) < 0) {
 		server_stop(server);
 		return -1;
 	}

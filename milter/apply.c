@@ -281,7 +281,7 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 	return record_sent(eom->service, eom->session, &outcome->err);
 }
 
-static int note(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
+static int note_refusal(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
 {
 	const struct record_refusal refusal = {
 		.reason = outcome->verdict.reason,
@@ -328,7 +328,7 @@ static int act_refused(const struct eom *eom, struct outcome *outcome)
 	outcome->own = stop_is_own(&eom->facts->verdict, outcome->verdict.reason);
 	way = way_of(eom, outcome->own);
 	outcome->ending = ways[way].ending;
-	if (note(eom, outcome, ways[way].outcome) < 0)
+	if (note_refusal(eom, outcome, ways[way].outcome) < 0)
 		return -1;
 	return way == STOP_HOLD ? hold(eom, outcome) : 0;
 }
@@ -341,7 +341,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 	case VERDICT_PASS:
 		return 0;
 	case VERDICT_LEARN:
-		return note(eom, outcome, REFUSAL_LEARNT);
+		return note_refusal(eom, outcome, REFUSAL_LEARNT);
 	case VERDICT_REFUSE:
 		return act_refused(eom, outcome);
 	case VERDICT_TEMPFAIL:
@@ -358,7 +358,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
 }
 
-static void fail(struct outcome *outcome)
+static void fail_outcome(struct outcome *outcome)
 {
 	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	outcome->ending = END_TEMPFAIL;
@@ -419,7 +419,7 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milte
 	};
 
 	if (act(&eom, &outcome) < 0)
-		fail(&outcome);
+		fail_outcome(&outcome);
 	counts_add(&service->counts, outcome.verdict);
 	set_reply(ctx, &outcome, facts->domain);
 	log_outcome(&eom, &outcome);

@@ -38,7 +38,7 @@ static const struct daemon_about about = {
 /* How often the janitor looks around. */
 enum { ROUND_MS = 2 * 1000 };
 
-/* All that run() holds. */
+/* All that run_daemon() holds. */
 struct daemon {
 	const char *conf_path;
 	struct conf *conf;
@@ -121,7 +121,7 @@ static int open_socket(struct daemon *daemon, struct err *err)
 	return -1;
 }
 
-static int start(struct daemon *daemon, struct err *err)
+static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	daemon_raise_descriptor_limit();
 	if (catch_signals(err) < 0)
@@ -206,12 +206,12 @@ static int serve(struct daemon *daemon)
 	}
 }
 
-static int run(struct daemon *daemon)
+static int run_daemon(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 	int status;
 
-	if (start(daemon, &err) < 0) {
+	if (start_daemon(daemon, &err) < 0) {
 		log_error(daemon->log, "start_failed", "error", err.text);
 		if (daemon->service) {
 			service_close(daemon->service);
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
 	mime_init();
 	daemon.log = log_new("postern-milter", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run(&daemon);
+	status = run_daemon(&daemon);
 	metrics_file_free(daemon.metrics);
 	socket_free(daemon.socket);
 	log_free(daemon.log);

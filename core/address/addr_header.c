@@ -110,7 +110,7 @@ static void add_parents(struct scan *scan, const char *text, size_t len)
 }
 
 /* Adds len bytes of text, when they are a domain or below one. */
-static void add(struct scan *scan, const char *text, size_t len)
+static void add_text(struct scan *scan, const char *text, size_t len)
 {
 	_cleanup_free_ char *copy = NULL;
 
@@ -164,11 +164,11 @@ static size_t add_word(struct scan *scan, const char *text)
 		ascii++;
 	while (is_part(text[len]))
 		len++;
-	add(scan, text, ascii);
+	add_text(scan, text, ascii);
 	if (letters > ascii)
-		add(scan, text, letters);
+		add_text(scan, text, letters);
 	if (len > ascii && len != letters)
-		add(scan, text, len);
+		add_text(scan, text, len);
 	return len;
 }
 
@@ -214,7 +214,7 @@ static void add_at(struct scan *scan, const char *text)
 		add_words(scan, text + len, text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
 	if (ascii_is_space(text[len])) {
 		collect_spaced(text, &spaced);
-		add(scan, buf_str(&spaced), spaced.len);
+		add_text(scan, buf_str(&spaced), spaced.len);
 	}
 }
 
@@ -237,7 +237,7 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 
 	(void)name;
 	if (at)
-		add(user, at + 1, strlen(at + 1));
+		add_text(user, at + 1, strlen(at + 1));
 }
 
 /* Whether the text shows a letter or a digit. */

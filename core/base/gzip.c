@@ -52,7 +52,7 @@ static uInt at_most(size_t n)
 }
 
 /* One call of zlib; returns its answer. */
-static int step(struct gzip *gzip)
+static int inflate_some(struct gzip *gzip)
 {
 	z_stream *stream = &gzip->stream;
 	uInt in = at_most(gzip->len), room;
@@ -85,7 +85,7 @@ static int unpack_member(struct gzip *gzip, struct err *err)
 	int status;
 
 	do {
-		status = step(gzip);
+		status = inflate_some(gzip);
 		if (gzip->out->len - gzip->start > gzip->max)
 			return err_set(err, ERR_TOO_LARGE,
 				"the unpacked data is larger than %zu bytes", gzip->max);

@@ -61,7 +61,7 @@ int socket_look(const char *path)
 	return number == EPROTOTYPE ? 0 : number;
 }
 
-static int cannot(struct err *err, const char *what, const char *path)
+static int fail_socket(struct err *err, const char *what, const char *path)
 {
 	return err_set(err, ERR_CONFIG, "cannot %s %s: %s", what, path, strerror(errno));
 }
@@ -69,7 +69,7 @@ static int cannot(struct err *err, const char *what, const char *path)
 static int remove_dead(const char *path, struct err *err)
 {
 	if (unlink(path) < 0 && errno != ENOENT)
-		return cannot(err, "remove the old socket", path);
+		return fail_socket(err, "remove the old socket", path);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static int clear_path(const char *path, const struct socket_use *use, struct err
 	struct stat status;
 
 	if (lstat(path, &status) < 0)
-		return errno == ENOENT ? 0 : cannot(err, "look at", path);
+		return errno == ENOENT ? 0 : fail_socket(err, "look at", path);
 	if (!S_ISSOCK(status.st_mode))
 		return err_set(
 			err, ERR_CONFIG, "%s (%s) is there and is no socket", path, use->setting);
@@ -87,7 +87,7 @@ static int clear_path(const char *path, const struct socket_use *use, struct err
 		return err_set(err, ERR_CONFIG, "another %s listens on %s (%s)", use->program, path,
 			use->setting);
 	if (errno != ECONNREFUSED && errno != ENOENT)
-		return cannot(err, "tell whether anybody listens on", path);
+		return fail_socket(err, "tell whether anybody listens on", path);
 	return remove_dead(path, err);
 }
 
@@ -104,7 +104,7 @@ static int lock(const char *lock_path, const char *path, const struct socket_use
 	if (errno == ENOENT)
 		return err_set(err, ERR_CONFIG, "the folder of %s (%s) is missing; %s", path,
 			use->setting, use->folder_advice);
-	return cannot(err, "make", lock_path);
+	return fail_socket(err, "make", lock_path);
 }
 
 int socket_lock(
@@ -161,14 +161,14 @@ int socket_publish(struct socket *self, const char *mode, const char *group, str
 
 	self->file_fd = open(self->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (self->file_fd < 0)
-		return cannot(err, "open", self->path);
+		return fail_socket(err, "open", self->path);
 	if (fstat(self->file_fd, &status) < 0 || !S_ISSOCK(status.st_mode))
 		return err_set(err, ERR_CONFIG, "somebody has replaced the socket %s", self->path);
 	if (*group && give_group(self->file_fd, self->path, group, err) < 0)
 		return -1;
 	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", self->file_fd);
 	if (chmod(opened, (mode_t)strtol(mode, NULL, 8)) < 0)
-		return cannot(err, "set the mode of", self->path);
+		return fail_socket(err, "set the mode of", self->path);
 	return 0;
 }
 

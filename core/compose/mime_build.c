@@ -297,7 +297,7 @@ static bool is_composite(const struct mime_type *type)
 	return str_starts(type->name, "message/") || str_starts(type->name, "multipart/");
 }
 
-static int check(const struct attachment *attachment, struct err *err)
+static int check_attachment(const struct attachment *attachment, struct err *err)
 {
 	const char *filename = attachment->filename;
 	const char *type = attachment->content_type;
@@ -348,7 +348,7 @@ static int add_attachment(
 	const char *given = attachment->content_type;
 	bool embed;
 
-	if (check(attachment, err) < 0)
+	if (check_attachment(attachment, err) < 0)
 		return -1;
 	if (str_empty(given))
 		given = mime_type_guess(attachment->filename);

@@ -357,7 +357,7 @@ static void parse_folder(struct loading *loading, const char *folder)
 }
 
 /* All faults in one line, as many as fit. */
-static int report(const struct strv *faults, struct err *err)
+static int report_faults(const struct strv *faults, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	size_t i = 0;
@@ -384,7 +384,7 @@ int conf_load(const char *path, struct conf **conf_r, struct err *err)
 	if (parse(&loading, path)) {
 		parse_folder(&loading, folder);
 		if (loading.faults.n > 0)
-			result = report(&loading.faults, err);
+			result = report_faults(&loading.faults, err);
 		else
 			*conf_r = TAKE_PTR(loading.conf);
 	} else {

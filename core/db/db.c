@@ -138,7 +138,7 @@ char *db_copy(struct db_stmt *stmt, int column)
 }
 
 /* Runs a statement of this file, kept prepared like any other. */
-static int run(struct db *db, const char *sql, struct err *err)
+static int run_sql(struct db *db, const char *sql, struct err *err)
 {
 	struct db_stmt *stmt;
 
@@ -150,12 +150,12 @@ static int run(struct db *db, const char *sql, struct err *err)
 int db_begin(struct db *db, struct err *err)
 {
 	assert(!db_in_transaction(db));
-	return run(db, db_sql_begin, err);
+	return run_sql(db, db_sql_begin, err);
 }
 
 int db_commit_lazy(struct db *db, struct err *err)
 {
-	if (run(db, sql_commit, err) == 0) {
+	if (run_sql(db, sql_commit, err) == 0) {
 		db->counts.commits++;
 		return 0;
 	}
@@ -174,7 +174,7 @@ void db_rollback(struct db *db)
 {
 	/* It fails only when the engine has rolled back by itself. */
 	if (db_in_transaction(db))
-		run(db, sql_rollback, NULL);
+		run_sql(db, sql_rollback, NULL);
 	assert(!db_in_transaction(db));
 }
 
@@ -197,18 +197,18 @@ int db_atomic(struct db *db, int (*job)(struct db *db, void *arg, struct err *er
 
 int db_savepoint(struct db *db, struct err *err)
 {
-	return run(db, sql_savepoint, err);
+	return run_sql(db, sql_savepoint, err);
 }
 
 int db_release(struct db *db, struct err *err)
 {
-	return run(db, sql_release, err);
+	return run_sql(db, sql_release, err);
 }
 
 void db_undo(struct db *db)
 {
 	if (!db_in_transaction(db))
 		return;
-	if (run(db, sql_undo, NULL) != 0 || run(db, sql_release, NULL) != 0)
+	if (run_sql(db, sql_undo, NULL) != 0 || run_sql(db, sql_release, NULL) != 0)
 		db_rollback(db);
 }

@@ -225,7 +225,7 @@ static enum err_code meaning(int rc)
 }
 
 /* Fills err with what SQLite says of rc, the last result on the handle. */
-static int fail(struct sqlite_db *db, int rc, struct err *err)
+static int fail_sqlite(struct sqlite_db *db, int rc, struct err *err)
 {
 	enum err_code code = meaning(rc);
 	int cause = sqlite3_system_errno(db->handle);
@@ -328,14 +328,14 @@ int db_empty_log(struct db *base, struct err *err)
 		rc = empty_log(db);
 	if ((rc & 0xff) == SQLITE_BUSY)
 		return 0;
-	return rc == SQLITE_OK ? 1 : fail(db, rc, err);
+	return rc == SQLITE_OK ? 1 : fail_sqlite(db, rc, err);
 }
 
 static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 {
 	int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 
-	return rc == SQLITE_OK ? 0 : fail(db, rc, err);
+	return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
 }
 
 int db_set_cache(struct db *base, int kib, struct err *err)
@@ -436,7 +436,7 @@ int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *e
 	db->base.path = mem_strdup(path);
 	db_set_wait(&db->base, WAIT_MS);
 	rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
-	result = rc == SQLITE_OK ? configure(db, mode, err) : fail(db, rc, err);
+	result = rc == SQLITE_OK ? configure(db, mode, err) : fail_sqlite(db, rc, err);
 	if (result != 0) {
 		db_close(&db->base);
 		return -1;
@@ -471,7 +471,7 @@ int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct
 
 	if (rc != SQLITE_OK) {
 		free(stmt);
-		fail(db, rc, err);
+		fail_sqlite(db, rc, err);
 		/* Our statements are right: it is the tables that are not. */
 		if (rc == SQLITE_ERROR && err != NULL)
 			err->code = ERR_CONFIG;
@@ -569,7 +569,7 @@ int db_step(struct db_stmt *base, struct err *err)
 	if (rc == SQLITE_ROW)
 		return 1;
 	if (rc != SQLITE_DONE)
-		result = fail(of_db(base->db), rc, err);
+		result = fail_sqlite(of_db(base->db), rc, err);
 	db_reset(base);
 	if (rc == SQLITE_DONE && wrote_alone(stmt))
 		result = db_sync(base->db, err);
@@ -615,7 +615,7 @@ static int copy_pages(const struct sqlite_db *from, struct sqlite_db *to, struct
 		sqlite3_backup_finish(copy);
 	}
 	if (sqlite3_errcode(to->handle) != SQLITE_OK)
-		return fail(to, sqlite3_extended_errcode(to->handle), err);
+		return fail_sqlite(to, sqlite3_extended_errcode(to->handle), err);
 	return 0;
 }
 
@@ -645,7 +645,8 @@ int db_backup(struct db *base, const char *path, struct err *err)
 	if (result == 0) {
 		rc = sqlite3_open_v2(
 			path, &to.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-		result = rc == SQLITE_OK ? copy_pages(of_db(base), &to, err) : fail(&to, rc, err);
+		result = rc == SQLITE_OK ? copy_pages(of_db(base), &to, err)
+					 : fail_sqlite(&to, rc, err);
 		sqlite3_close(to.handle);
 	}
 	if (result == 0)

@@ -43,7 +43,7 @@ struct restore {
 	int copy_fd; /* locked, so that two do not write it at once; or -1 */
 };
 
-static int cannot(struct err *err, const char *what, const char *path)
+static int fail_restore(struct err *err, const char *what, const char *path)
 {
 	enum err_code code = errno == ENOSPC || errno == EDQUOT || errno == EIO ? ERR_TEMPORARY
 										: ERR_CONFIG;
@@ -91,7 +91,7 @@ static int append_file(int from, int to, const char *path, struct err *err)
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
 
 		if (n < 0)
-			return cannot(err, "copy", path);
+			return fail_restore(err, "copy", path);
 		if (n == 0)
 			return err_set(err, ERR_TEMPORARY,
 				"cannot copy %s: the backup became shorter while it was read",
@@ -109,7 +109,7 @@ static int open_copy(struct restore *self, struct err *err)
 	int fd = -1, locked = lock_file_open(self->copy, COPY_MODE, &fd);
 
 	if (locked < 0)
-		return cannot(err, "make", self->copy);
+		return fail_restore(err, "make", self->copy);
 	if (locked == 0)
 		return err_set(
 			err, ERR_TEMPORARY, "%s: another restore is under way", self->database);
@@ -117,7 +117,7 @@ static int open_copy(struct restore *self, struct err *err)
 	unlink(log);
 	unlink(index);
 	if (ftruncate(fd, 0) < 0 || fchmod(fd, COPY_MODE) < 0)
-		return cannot(err, "write", self->copy);
+		return fail_restore(err, "write", self->copy);
 	return 0;
 }
 
@@ -129,10 +129,10 @@ static int copy_log(const struct restore *self, struct err *err)
 	int from = open(from_path, O_RDONLY | O_CLOEXEC), to, result;
 
 	if (from < 0)
-		return errno == ENOENT ? 0 : cannot(err, "read", from_path);
+		return errno == ENOENT ? 0 : fail_restore(err, "read", from_path);
 	to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, COPY_MODE);
 	if (to < 0)
-		result = cannot(err, "make", to_path);
+		result = fail_restore(err, "make", to_path);
 	else
 		result = append_file(from, to, to_path, err);
 	if (to >= 0)
@@ -147,7 +147,7 @@ static int copy_backup(struct restore *self, struct err *err)
 	struct stat info, former;
 
 	if (from < 0)
-		return cannot(err, "read", self->backup);
+		return fail_restore(err, "read", self->backup);
 	if (fstat(from, &info) < 0 || !S_ISREG(info.st_mode))
 		result = err_set(err, ERR_INVALID, "%s is no file", self->backup);
 	else if (stat(self->database, &former) == 0 && former.st_ino == info.st_ino &&
@@ -197,11 +197,11 @@ static int give_copy(const struct restore *self, struct err *err)
 	if (stat(self->database, &info) == 0)
 		mode = info.st_mode & 07777;
 	else if (stat(folder, &info) < 0)
-		return cannot(err, "look at", folder);
+		return fail_restore(err, "look at", folder);
 	if ((root && fchown(self->copy_fd, info.st_uid, info.st_gid) < 0) ||
 		fchmod(self->copy_fd, mode) < 0)
-		return cannot(err, "set the owner of", self->copy);
-	return fsync(self->copy_fd) < 0 ? cannot(err, "sync", self->copy) : 0;
+		return fail_restore(err, "set the owner of", self->copy);
+	return fsync(self->copy_fd) < 0 ? fail_restore(err, "sync", self->copy) : 0;
 }
 
 /* Whether there was one: 1, 0 or -1. */
@@ -209,12 +209,12 @@ static int keep(const char *path, const char *kept, struct err *err)
 {
 	if (link(path, kept) == 0)
 		return 1;
-	return errno == ENOENT ? 0 : cannot(err, "keep a file as", kept);
+	return errno == ENOENT ? 0 : fail_restore(err, "keep a file as", kept);
 }
 
 static int drop(const char *path, struct err *err)
 {
-	return unlink(path) == 0 || errno == ENOENT ? 0 : cannot(err, "replace", path);
+	return unlink(path) == 0 || errno == ENOENT ? 0 : fail_restore(err, "replace", path);
 }
 
 /* Names that are free, for the former database and its log. */
@@ -242,7 +242,8 @@ static int put_copy(const struct restore *self, const char *log, const char *ind
 		drop(log, err) < 0 || drop(index, err) < 0 ||
 		db_file_sync_folder(self->database, err) < 0)
 		return -1;
-	return rename(self->copy, self->database) == 0 ? 0 : cannot(err, "make", self->database);
+	return rename(self->copy, self->database) == 0 ? 0
+						       : fail_restore(err, "make", self->database);
 }
 
 static int replace(const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
@@ -272,7 +273,7 @@ static int replace(const struct restore *self, int64_t now_us, char **kept_r, st
 	return db_file_sync_folder(self->database, err);
 }
 
-static void finish(struct restore *self, bool done)
+static void finish_restore(struct restore *self, bool done)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
 	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
@@ -315,6 +316,6 @@ int restore_run(const char *database, const char *backup, bool forced, int64_t n
 		*restored_r = restored;
 	else
 		free(restored.kept);
-	finish(&self, result == 0);
+	finish_restore(&self, result == 0);
 	return result;
 }

@@ -70,7 +70,7 @@ static void on_answer(void *arg, int error, struct ub_result *result)
 
 /* The records of the type; NULL: it cannot be told. Free it with
  * ub_resolve_free(). */
-static struct ub_result *ask(struct dns *dns, const char *name, int type)
+static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 {
 	int64_t end_us = clock_monotonic_us() + TIMEOUT_MS * INT64_C(1000);
 	struct question question = {0};
@@ -130,9 +130,9 @@ static void add_name(struct strv *list, const uint8_t *data, size_t len)
 	str_lower(list->items[list->n - 1]);
 }
 
-static int look_up(struct dns *dns, const char *name, int type, struct strv *list)
+static int read_answer(struct dns *dns, const char *name, int type, struct strv *list)
 {
-	struct ub_result *result = ask(dns, name, type);
+	struct ub_result *result = resolve(dns, name, type);
 	size_t before = list->n;
 
 	if (result == NULL)
@@ -156,18 +156,18 @@ static int look_up(struct dns *dns, const char *name, int type, struct strv *lis
 
 int dns_txt(struct dns *dns, const char *name, struct strv *texts_r)
 {
-	return look_up(dns, name, TYPE_TXT, texts_r);
+	return read_answer(dns, name, TYPE_TXT, texts_r);
 }
 
 int dns_mx(struct dns *dns, const char *name, struct strv *hosts_r)
 {
-	return look_up(dns, name, TYPE_MX, hosts_r);
+	return read_answer(dns, name, TYPE_MX, hosts_r);
 }
 
 int dns_addresses(struct dns *dns, const char *name, struct strv *addresses_r)
 {
-	int ipv4 = look_up(dns, name, TYPE_A, addresses_r);
-	int ipv6 = look_up(dns, name, TYPE_AAAA, addresses_r);
+	int ipv4 = read_answer(dns, name, TYPE_A, addresses_r);
+	int ipv6 = read_answer(dns, name, TYPE_AAAA, addresses_r);
 
 	return ipv4 > 0 || ipv6 > 0 ? 1 : ipv4 < 0 || ipv6 < 0 ? -1 : 0;
 }
@@ -188,5 +188,5 @@ int dns_names(struct dns *dns, const char *address, struct strv *names_r)
 	} else {
 		return 0;
 	}
-	return look_up(dns, buf_str(&name), TYPE_PTR, names_r);
+	return read_answer(dns, buf_str(&name), TYPE_PTR, names_r);
 }

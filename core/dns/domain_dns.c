@@ -39,7 +39,7 @@ void dns_records_clear(struct dns_records *records)
 }
 
 /* Takes name and value over. */
-static struct dns_record *add(
+static struct dns_record *add_record(
 	struct dns_records *records, const char *kind, const char *type, char *name, char *value)
 {
 	struct dns_record *record;
@@ -80,7 +80,8 @@ static char *spf_value(const struct dns_host *host)
 static void check_spf(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add(records, "SPF", "TXT", mem_strdup(domain), spf_value(host));
+	struct dns_record *record = add_record(
+		records, "SPF", "TXT", mem_strdup(domain), spf_value(host));
 	const char *address = host->addresses->n ? host->addresses->items[0] : "0.0.0.0";
 	enum spf_result result = SPF_NONE;
 
@@ -161,8 +162,8 @@ static int find_dmarc(struct dns *dns, const char *domain, char **record_r, cons
 static void check_dmarc(
 	struct dns *dns, const char *domain, bool spf_passes, struct dns_records *records)
 {
-	struct dns_record *record = add(records, "DMARC", "TXT", mem_printf("_dmarc.%s", domain),
-		mem_strdup("v=DMARC1; p=none"));
+	struct dns_record *record = add_record(records, "DMARC", "TXT",
+		mem_printf("_dmarc.%s", domain), mem_strdup("v=DMARC1; p=none"));
 	_cleanup_free_ char *text = NULL, *policy = NULL;
 	const char *where = NULL;
 	int found = find_dmarc(dns, domain, &text, &where);
@@ -186,7 +187,7 @@ static void check_dmarc(
 static void check_mx(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add(
+	struct dns_record *record = add_record(
 		records, "MX", "MX", mem_strdup(domain), mem_printf("10 %s", host->helo));
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
 	int found = dns_mx(dns, domain, &hosts);
@@ -221,7 +222,7 @@ void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host
 static void check_ptr(struct dns *dns, const char *address, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add(
+	struct dns_record *record = add_record(
 		records, "PTR", "PTR", mem_strdup(address), mem_strdup(host->helo));
 	_cleanup_strv_ struct strv names = STRV_INIT;
 	int found = dns_names(dns, address, &names);
@@ -257,7 +258,7 @@ void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_rec
 
 	for (size_t i = 0; i < host->addresses->n; i++)
 		check_ptr(dns, host->addresses->items[i], host, records);
-	record = add(records, "HELO", "A", mem_strdup(host->helo),
+	record = add_record(records, "HELO", "A", mem_strdup(host->helo),
 		host->addresses->n ? mem_strdup(host->addresses->items[0]) : NULL);
 	found = dns_addresses(dns, host->helo, &addresses);
 	if (found < 0) {

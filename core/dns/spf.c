@@ -125,7 +125,7 @@ static bool is_in(const struct evaluation *all, const char *text)
 	return is_near(all, address, bits);
 }
 
-static enum spf_result check(
+static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth);
 
 /* 1 it matches, 0 it does not, -1 with the result that ends all. */
@@ -164,7 +164,7 @@ static int match_include(
 	struct evaluation *all, const char *domain, int depth, enum spf_result *end_r)
 {
 	_cleanup_free_ char *record = NULL;
-	enum spf_result result = check(all, domain, &record, depth + 1);
+	enum spf_result result = evaluate_domain(all, domain, &record, depth + 1);
 
 	switch (result) {
 	case SPF_PASS:
@@ -262,13 +262,14 @@ static enum spf_result evaluate(
 			return SPF_UNKNOWN;
 		if (++all->look_ups > LOOK_UPS_MAX)
 			return SPF_PERMERROR;
-		result = check(all, redirect, &other, depth + 1);
+		result = evaluate_domain(all, redirect, &other, depth + 1);
 		return result == SPF_NONE ? SPF_PERMERROR : result;
 	}
 	return SPF_NEUTRAL;
 }
 
-static enum spf_result check(struct evaluation *all, const char *domain, char **record_r, int depth)
+static enum spf_result evaluate_domain(
+	struct evaluation *all, const char *domain, char **record_r, int depth)
 {
 	enum spf_result result = find_record(all->dns, domain, record_r);
 
@@ -284,5 +285,5 @@ enum spf_result spf_check(struct dns *dns, const char *domain, const char *addre
 	struct evaluation all = {.dns = dns, .address = address};
 
 	*record_r = NULL;
-	return check(&all, domain, record_r, 0);
+	return evaluate_domain(&all, domain, record_r, 0);
 }

@@ -377,7 +377,7 @@ static void end_link(struct html_render *render, const struct frame *frame)
 }
 
 /* What an element does where it begins, besides its breaks. */
-static void begin(struct html_render *render, struct frame *frame, html_attributes list)
+static void begin_frame(struct html_render *render, struct frame *frame, html_attributes list)
 {
 	const char *value;
 
@@ -453,7 +453,7 @@ void html_render_open(struct html_render *render, const char *name, html_attribu
 		return;
 	}
 	lines_break(&render->lines, frame->breaks);
-	begin(render, frame, list);
+	begin_frame(render, frame, list);
 }
 
 void html_render_close(struct html_render *render)

@@ -122,7 +122,7 @@ void metrics_file_free(struct metrics_file *file)
 	free(file);
 }
 
-static int cannot(const struct metrics_file *file, const char *what, struct err *err)
+static int fail_metrics(const struct metrics_file *file, const char *what, struct err *err)
 {
 	return err_set(err, ERR_TEMPORARY, "cannot %s %s: %s", what, file->path, strerror(errno));
 }
@@ -134,10 +134,10 @@ static int open_file(struct metrics_file *file, struct err *err)
 
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
 	if (file->fd < 0)
-		return cannot(file, "open", err);
+		return fail_metrics(file, "open", err);
 	if (fcntl(file->fd, F_OFD_SETLK, &lock) == 0)
 		return 0;
-	cannot(file, "lock", err);
+	fail_metrics(file, "lock", err);
 	close_file(file);
 	return -1;
 }
@@ -155,10 +155,10 @@ int metrics_file_write(struct metrics_file *file, void *values, struct err *err)
 	if (file->fd < 0 && open_file(file, err) < 0)
 		return -1;
 	if (pwrite(file->fd, &image, len, 0) != (ssize_t)len)
-		return cannot(file, "write", err);
+		return fail_metrics(file, "write", err);
 	if (fstat(file->fd, &status) == 0 && status.st_size != (off_t)len &&
 		ftruncate(file->fd, (off_t)len) < 0)
-		return cannot(file, "write", err);
+		return fail_metrics(file, "write", err);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ static void add_clean(struct buf *out, const char *text, size_t len)
 }
 
 /* Appends what the converter makes of the text; NULL: what it keeps back. */
-static bool step(struct buf *out, char **text, size_t *len, iconv_t converter)
+static bool convert_some(struct buf *out, char **text, size_t *len, iconv_t converter)
 {
 	enum { ROOM = 4096 };
 	size_t room = ROOM;
@@ -98,7 +98,7 @@ static void convert(struct buf *out, const char *text, size_t len, iconv_t conve
 {
 	char *from = (char *)text; /* iconv() does not write there */
 
-	while (len > 0 && !step(out, &from, &len, converter)) {
+	while (len > 0 && !convert_some(out, &from, &len, converter)) {
 		if (errno == E2BIG)
 			continue;
 		buf_add_str(out, REPLACEMENT);
@@ -107,7 +107,7 @@ static void convert(struct buf *out, const char *text, size_t len, iconv_t conve
 		from++;
 		len--;
 	}
-	step(out, NULL, NULL, converter);
+	convert_some(out, NULL, NULL, converter);
 }
 
 void mime_charset_add(struct buf *out, const char *text, size_t len, const char *charset)

@@ -107,7 +107,7 @@ static int next_param(const char **at, struct param *param)
 	return read_value(at, param) ? 1 : -1;
 }
 
-static int find(const char *header, const char *name, struct param *param)
+static int find_param(const char *header, const char *name, struct param *param)
 {
 	const char *at = header + strcspn(header, ";");
 	int found;
@@ -166,7 +166,7 @@ bool param_read_is(const char *header, const char *word)
 int param_read(const char *header, const char *name, char **value_r)
 {
 	struct param param;
-	int found = find(header, name, &param);
+	int found = find_param(header, name, &param);
 
 	if (found > 0)
 		*value_r = decode(&param, false);
@@ -211,7 +211,7 @@ int param_read_name(const char *header, const char *name, char **value_r)
 			return 1;
 		}
 	}
-	found = find(header, name, &param);
+	found = find_param(header, name, &param);
 	if (found > 0)
 		*value_r = decode(&param, true);
 	return found;

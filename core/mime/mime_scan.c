@@ -180,7 +180,7 @@ static bool find_delimiter(const struct mime_scan_parts *parts, struct delimiter
 }
 
 /* Takes what stands before the delimiter, and it, off rest. */
-static struct span take(struct mime_scan_parts *parts, const struct delimiter *delimiter)
+static struct span take_part(struct mime_scan_parts *parts, const struct delimiter *delimiter)
 {
 	struct span part = {parts->rest.data, delimiter->at};
 
@@ -207,7 +207,7 @@ int mime_scan_parts_begin(struct mime_scan_parts *parts, struct span body, const
 	memcpy(parts->delimiter, "--", 2);
 	memcpy(parts->delimiter + 2, boundary, len);
 	if (find_delimiter(parts, &first))
-		take(parts, &first);
+		take_part(parts, &first);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ enum mime_scan_result mime_scan_parts_next(struct mime_scan_parts *parts, struct
 	if (!parts->open)
 		return MIME_SCAN_EOF;
 	if (find_delimiter(parts, &next)) {
-		*part_r = take(parts, &next);
+		*part_r = take_part(parts, &next);
 		return MIME_SCAN_PART;
 	}
 	*part_r = parts->rest;

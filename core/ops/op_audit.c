@@ -14,7 +14,7 @@ static const struct op_field fields[] = {
 	{0},
 };
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_audit(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_audit *input = arg;
 	const struct audit_scope scope = {
@@ -35,4 +35,4 @@ static int list(struct op *op, const void *arg, struct err *err)
 }
 
 const struct operation op_audit_list = {
-	fields, sizeof(struct op_audit), .list = OP_BACKWARDS, .run = list};
+	fields, sizeof(struct op_audit), .list = OP_BACKWARDS, .run = list_audit};

@@ -16,7 +16,7 @@ static const struct op_field fields[] = {
 	{0},
 };
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_company(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_company *input = arg;
 	struct company company;
@@ -27,7 +27,7 @@ static int add(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_companies(struct op *op, const void *arg, struct err *err)
 {
 	struct company_list companies = {0};
 	struct page_end end = {0};
@@ -75,6 +75,6 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 	return store_company_remove(op->db, op->object, err);
 }
 
-const struct operation op_company_add = {fields, sizeof(struct op_company), .run = add};
-const struct operation op_company_list = {.list = OP_SEARCH, .run = list};
+const struct operation op_company_add = {fields, sizeof(struct op_company), .run = add_company};
+const struct operation op_company_list = {.list = OP_SEARCH, .run = list_companies};
 const struct operation op_company_remove = {.run = remove_step};

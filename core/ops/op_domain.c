@@ -39,8 +39,8 @@ static const struct op_field list_fields[] = {
 };
 
 /* The domain that the operation is about: 1, 0 none that is seen, -1. */
-static int find(const struct op *op, const struct op_domain *input, struct domain *domain_r,
-	struct err *err)
+static int find_own_domain(const struct op *op, const struct op_domain *input,
+	struct domain *domain_r, struct err *err)
 {
 	const char *company_id = op_company_of(op, input ? input->company_id : NULL);
 	_cleanup_free_ char *name = NULL;
@@ -131,7 +131,7 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 	return ask_for_confirmation(op, name, err);
 }
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_domain(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_domain *input = arg;
 	struct domain wanted = {
@@ -152,7 +152,7 @@ static int add(struct op *op, const void *arg, struct err *err)
 	return check_limit(op, &domain, err) < 0 ? -1 : 1;
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_domains(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_domain *input = arg;
 	struct domain_list domains = {0};
@@ -181,7 +181,7 @@ static int list_newest(struct op *op, const void *arg, struct err *err)
 static int get(struct op *op, const void *arg, struct err *err)
 {
 	struct domain domain;
-	int found = find(op, arg, &domain, err);
+	int found = find_own_domain(op, arg, &domain, err);
 
 	if (found > 0)
 		op_give(op, &store_domain_type, &domain);
@@ -197,7 +197,7 @@ static int update_check(struct op *op, const void *arg, struct err *err)
 
 	if (input->active != OP_YES || input->policy)
 		return 0;
-	found = find(op, input, &domain, err);
+	found = find_own_domain(op, input, &domain, err);
 	if (found <= 0)
 		return found; /* what is not there is told by the change */
 	if (domain.pending)
@@ -206,7 +206,7 @@ static int update_check(struct op *op, const void *arg, struct err *err)
 	return result;
 }
 
-static int update(struct op *op, const void *arg, struct err *err)
+static int update_domain(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_domain *input = arg;
 	struct domain *domain;
@@ -281,11 +281,12 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 
 #define INPUT sizeof(struct op_domain)
 
-const struct operation op_domain_add = {add_fields, INPUT, .check = add_check, .run = add};
-const struct operation op_domain_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_domain_add = {add_fields, INPUT, .check = add_check, .run = add_domain};
+const struct operation op_domain_list = {
+	list_fields, INPUT, .list = OP_SEARCH, .run = list_domains};
 const struct operation op_domain_list_newest = {.list = OP_BACKWARDS, .run = list_newest};
 const struct operation op_domain_get = {.run = get};
 const struct operation op_domain_update = {
-	update_fields, INPUT, .check = update_check, .run = update};
+	update_fields, INPUT, .check = update_check, .run = update_domain};
 const struct operation op_domain_verify = {.run = verify};
 const struct operation op_domain_remove = {remove_fields, INPUT, .run = remove_step};

@@ -8,7 +8,7 @@
 #include "core/store/store_outbox.h"
 
 /* Whether there is such an email, for who asks: 1, 0, -1. */
-static int find(const struct op *op, struct err *err)
+static int find_email(const struct op *op, struct err *err)
 {
 	const struct email_scope scope = {.company_id = op->company_id,
 		.domain = op->domain,
@@ -30,7 +30,7 @@ static int give(struct op *op)
 static int schedule(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_email *input = arg;
-	int found = find(op, err);
+	int found = find_email(op, err);
 
 	if (found <= 0)
 		return found;
@@ -42,7 +42,7 @@ static int schedule(struct op *op, const void *arg, struct err *err)
 }
 
 /* What clients do with their own emails is told by these; admins are told of. */
-static int note(struct op *op, struct err *err)
+static int add_audit_entry(struct op *op, struct err *err)
 {
 	return store_audit_add(op->db,
 		&(struct audit_action){.company_id = op->company_id,
@@ -55,7 +55,7 @@ static int note(struct op *op, struct err *err)
 
 static int cancel(struct op *op, const void *arg, struct err *err)
 {
-	int found = find(op, err);
+	int found = find_email(op, err);
 
 	(void)arg;
 	if (found <= 0)
@@ -64,7 +64,7 @@ static int cancel(struct op *op, const void *arg, struct err *err)
 	if (found == 0)
 		return err_set(err, ERR_INVALID,
 			"the email cannot be canceled any more: it does not wait");
-	if (found < 0 || (op->actor != OP_KEY && note(op, err) < 0))
+	if (found < 0 || (op->actor != OP_KEY && add_audit_entry(op, err) < 0))
 		return -1;
 	return give(op);
 }

@@ -103,7 +103,7 @@ static int add_one(const struct op *op, const char *domain, const struct op_exem
 		       : 0;
 }
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_exemption(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_exemption *input = arg;
 	struct exemption exemption;
@@ -153,7 +153,7 @@ static int find_domain(
 	return found;
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_exemptions(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_exemption *input = arg;
 	struct exemption_list exemptions = {0};
@@ -226,10 +226,11 @@ static int suggest(struct op *op, const void *arg, struct err *err)
 
 #define INPUT sizeof(struct op_exemption)
 
-const struct operation op_exemption_add = {add_fields, INPUT, .run = add};
+const struct operation op_exemption_add = {add_fields, INPUT, .run = add_exemption};
 const struct operation op_exemption_add_all = {
 	add_all_fields, INPUT, .list = OP_WHOLE, .run = add_all};
-const struct operation op_exemption_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_exemption_list = {
+	list_fields, INPUT, .list = OP_SEARCH, .run = list_exemptions};
 const struct operation op_exemption_remove = {.size = INPUT, .run = remove_one};
 const struct operation op_exemption_suggest = {
 	suggest_fields, INPUT, .list = OP_WHOLE, .run = suggest};

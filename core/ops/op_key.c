@@ -99,7 +99,7 @@ static int create(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_keys(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_key *input = arg;
 	const struct key_filter filter = {
@@ -149,7 +149,7 @@ static int revoke(struct op *op, const void *arg, struct err *err)
 #define INPUT sizeof(struct op_key)
 
 const struct operation op_key_create = {create_fields, INPUT, .run = create};
-const struct operation op_key_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_key_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list_keys};
 const struct operation op_key_get = {.run = get};
 const struct operation op_key_rename = {rename_fields, INPUT, .run = rename_one};
 const struct operation op_key_revoke = {.run = revoke};

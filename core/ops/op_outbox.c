@@ -86,7 +86,7 @@ static void estimate(const struct backlog_list *list, int64_t rate, int64_t now_
 	}
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_outbox(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_outbox *input = arg;
 	const char *company_id = op_company_of(op, input->company_id);
@@ -215,7 +215,7 @@ static int resume(struct op *op, const void *arg, struct err *err)
 }
 
 /* One entry for all: each email has its own event. */
-static int note(struct op *op, const struct meant *meant, struct err *err)
+static int add_audit_entry(struct op *op, const struct meant *meant, struct err *err)
 {
 	json_t *after = json_pack("{s:s}", "kind", meant->kind);
 	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
@@ -252,7 +252,7 @@ static int cancel_step(struct db *db, void *arg, struct err *err)
 	int result = 0;
 
 	if (op->mark == 0)
-		result = note(op, step->meant, err);
+		result = add_audit_entry(op, step->meant, err);
 	if (result == 0)
 		result = store_outbox_cancel_some(db, &some, op->now_us, err);
 	if (result < 0)
@@ -276,7 +276,7 @@ static int cancel(struct op *op, const void *arg, struct err *err)
 
 #define INPUT sizeof(struct op_outbox)
 
-const struct operation op_outbox_list = {list_fields, INPUT, .list = OP_WHOLE, .run = list};
+const struct operation op_outbox_list = {list_fields, INPUT, .list = OP_WHOLE, .run = list_outbox};
 const struct operation op_outbox_pause = {pause_fields, INPUT, .run = pause};
 const struct operation op_outbox_resume = {whose_fields, INPUT, .run = resume};
 const struct operation op_outbox_cancel = {whose_fields, INPUT, .run = cancel};

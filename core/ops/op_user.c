@@ -182,7 +182,7 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 	return err_set(err, ERR_EXISTS, "there is a user %s already", input->login);
 }
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_user(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_user *input = arg;
 	struct user_spec spec = {
@@ -203,7 +203,7 @@ static int add(struct op *op, const void *arg, struct err *err)
 	return op->actor == OP_COMMAND ? 1 : add_link(op, &user, true, err);
 }
 
-static int list(struct op *op, const void *arg, struct err *err)
+static int list_users(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_user *input = arg;
 	struct user_list users = {0};
@@ -216,7 +216,7 @@ static int list(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-static int update(struct op *op, const void *arg, struct err *err)
+static int update_user(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_user *input = arg;
 	struct user *user;
@@ -474,9 +474,9 @@ static int token_revoke(struct op *op, const void *arg, struct err *err)
 #define USER     sizeof(struct op_user)
 #define PASSWORD sizeof(struct op_password)
 
-const struct operation op_user_add = {add_fields, USER, .check = add_check, .run = add};
-const struct operation op_user_list = {list_fields, USER, .list = OP_SEARCH, .run = list};
-const struct operation op_user_update = {update_fields, USER, .run = update};
+const struct operation op_user_add = {add_fields, USER, .check = add_check, .run = add_user};
+const struct operation op_user_list = {list_fields, USER, .list = OP_SEARCH, .run = list_users};
+const struct operation op_user_update = {update_fields, USER, .run = update_user};
 const struct operation op_user_remove = {.run = remove_one};
 const struct operation op_user_link = {.run = make_link};
 const struct operation op_user_reset = {.run = reset};

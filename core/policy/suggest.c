@@ -77,7 +77,7 @@ static void count_addresses(
 		count(list, refusal, EXEMPT_SENDER, sender);
 }
 
-static void add(
+static void add_suggestion(
 	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
 {
 	if (!is_curable(refusal))
@@ -189,7 +189,7 @@ int suggest_read(
 		return -1;
 	}
 	for (size_t i = 0; i < notes.n; i++)
-		add(&list, domain, &notes.items[i]);
+		add_suggestion(&list, domain, &notes.items[i]);
 	store_refusal_list_free(&notes);
 	merge(&list);
 	leave_out(&list, &exemptions);

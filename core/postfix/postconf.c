@@ -145,8 +145,8 @@ int postconf_values(const char *config_dir, const char *const *names, size_t n, 
 
 /* What the table, as `hash:/etc/postfix/virtual`, says of the key: 1 and a new
  * string, 0 or -1. */
-static int look_up(const char *config_dir, const char *table, const char *key, char **answer_r,
-	struct err *err)
+static int look_up_table(const char *config_dir, const char *table, const char *key,
+	char **answer_r, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	_cleanup_buf_ struct buf output = BUF_INIT;
@@ -177,7 +177,7 @@ int postconf_look_up(const char *config_dir, const char *tables, const char *key
 		/* proxymap(8) itself may be asked by few. */
 		const char *plain = table + (str_starts(table, "proxy:") ? strlen("proxy:") : 0);
 
-		found = look_up(config_dir, plain, key, answer_r, err);
+		found = look_up_table(config_dir, plain, key, answer_r, err);
 		free(table);
 	}
 	return found;
@@ -330,7 +330,7 @@ int postconf_domains_find(const struct postconf_domains *domains, const char *na
 		if (item->list == excepted)
 			continue;
 		if (is_table(item->text))
-			fits = look_up(domains->config_dir, item->text, name, &answer, err);
+			fits = look_up_table(domains->config_dir, item->text, name, &answer, err);
 		else
 			fits = item->name && str_eq(item->name, name);
 		if (fits < 0)

@@ -156,7 +156,7 @@ static void read_complaints(int complaints, struct buf *text)
 		buf_wrote(text, (size_t)n);
 }
 
-static int fail(const char *program, int status, int errors, struct err *err)
+static int fail_program(const char *program, int status, int errors, struct err *err)
 {
 	_cleanup_free_ char *line = program_last_line(errors);
 
@@ -171,7 +171,8 @@ static int fail(const char *program, int status, int errors, struct err *err)
 
 /* Runs it to its end with these files; what it complains about goes to errors,
  * if that is not NULL. */
-static int run(const struct strv *argv, int input, int output, struct buf *errors, struct err *err)
+static int run_program(
+	const struct strv *argv, int input, int output, struct buf *errors, struct err *err)
 {
 	int complaints = program_complaints(err);
 	int status, result = -1;
@@ -182,7 +183,7 @@ static int run(const struct strv *argv, int input, int output, struct buf *error
 	if (program_start(argv->items, (int[]){input, output, complaints}, &pid, err) == 0)
 		result = program_end(pid, argv->items[0], TIMEOUT_MS, &status, err);
 	if (result == 0 && status != 0)
-		result = fail(argv->items[0], status, complaints, err);
+		result = fail_program(argv->items[0], status, complaints, err);
 	if (result == 0 && errors)
 		read_complaints(complaints, errors);
 	close(complaints);
@@ -284,7 +285,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status, result == 0 ? err : NULL) < 0)
 		result = -1;
 	else if (result == 0 && status != 0)
-		result = fail(argv.items[0], status, errors, err);
+		result = fail_program(argv.items[0], status, errors, err);
 	close(errors);
 	return result < 0 ? -1 : 0;
 }
@@ -300,7 +301,7 @@ int postfix_queue_read(
 	start_argv(queue, "postcat", &argv);
 	strv_add(&argv, whole ? "-qhb" : "-qh");
 	strv_add(&argv, id);
-	if (run(&argv, -1, file, NULL, err) < 0) {
+	if (run_program(&argv, -1, file, NULL, err) < 0) {
 		close(file);
 		return -1;
 	}
@@ -335,7 +336,7 @@ static void wake_queue_manager(const struct postfix_queue *queue)
 	strv_add(&argv, "public");
 	strv_add(&argv, "qmgr");
 	strv_add(&argv, "D");
-	run(&argv, -1, -1, NULL, NULL);
+	run_program(&argv, -1, -1, NULL, NULL);
 }
 
 int postfix_queue_change(const struct postfix_queue *queue, enum queue_change change,
@@ -364,7 +365,7 @@ int postfix_queue_change(const struct postfix_queue *queue, enum queue_change ch
 	if (dprintf(input, "%s\n", list) < 0 || lseek(input, 0, SEEK_SET) < 0)
 		result = err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
 	else
-		result = run(&argv, input, -1, &said, err);
+		result = run_program(&argv, input, -1, &said, err);
 	close(input);
 	if (result < 0)
 		return -1;

@@ -264,7 +264,7 @@ static struct recipient *find_number(const struct recipients *recipients, int64_
 }
 
 /* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
-static int tell(struct delivery_writer *writer, struct email_changes *changes,
+static int add_event_of(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct event_report *report, struct err *err)
 {
 	struct event_report of_one = *report;
@@ -321,7 +321,7 @@ int delivery_writer_add(
 	if (recipient == NULL ||
 		(report->kind == EVENT_LOST && !delivery_is_open(recipient->status)))
 		return 0;
-	added = tell(writer, changes, recipient, report, err);
+	added = add_event_of(writer, changes, recipient, report, err);
 	/* What was found since may be lost again. */
 	if (added < 0 || report->kind == EVENT_ACCEPTED ||
 		(added == 0 && report->kind != EVENT_LOST))
@@ -499,7 +499,7 @@ static int tell_end(struct delivery_writer *writer, struct email_changes *change
 	of_one.dsn = recipient->dsn;
 	of_one.text = recipient->text;
 	end_key(&of_one, message, recipient);
-	return changes->tree ? tell(writer, changes, recipient, &of_one, err)
+	return changes->tree ? add_event_of(writer, changes, recipient, &of_one, err)
 			     : delivery_writer_add(writer, &of_one, err);
 }
 
@@ -627,7 +627,8 @@ static int tell_pending(struct delivery_writer *writer, struct email_changes *ch
 			if (several)
 				event_key_of_one(report.key, pending->report.key, k);
 			several = true;
-			added = tell(writer, changes, &changes->recipients.items[k], &report, err);
+			added = add_event_of(
+				writer, changes, &changes->recipients.items[k], &report, err);
 			if (added < 0)
 				return -1;
 			news_r[k] |= added;
@@ -670,7 +671,8 @@ static int tell_shared(struct delivery_writer *writer, struct email_changes *cha
 				(const char *[]){"shared", one->queue_id, one->address,
 					one->orig_to, delivery_status_name(one->state), n},
 				6);
-			if (tell(writer, changes, &changes->recipients.items[k], &report, err) < 0)
+			if (add_event_of(writer, changes, &changes->recipients.items[k], &report,
+				    err) < 0)
 				return -1;
 		}
 	}

@@ -257,7 +257,7 @@ static int field_value(const struct row_field *field, const void *item, struct s
 	return 0;
 }
 
-static int start(struct db *db, const char *sql, const struct db_param *params,
+static int start_statement(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, struct strv *lines, struct db_stmt **stmt_r,
 	struct err *err)
 {
@@ -288,7 +288,8 @@ int row_write(struct db *db, const char *sql, const struct db_param *params,
 	_cleanup_strv_ struct strv lines = STRV_INIT;
 	struct db_stmt *stmt;
 
-	if (start(db, sql, params, type, item, &lines, &stmt, err) < 0 || db_run(stmt, err) != 0)
+	if (start_statement(db, sql, params, type, item, &lines, &stmt, err) < 0 ||
+		db_run(stmt, err) != 0)
 		return -1;
 	return (int)db_changes(db);
 }
@@ -300,7 +301,7 @@ int row_write_returning(struct db *db, const char *sql, const struct db_param *p
 	struct db_stmt *stmt;
 	int result;
 
-	if (start(db, sql, params, type, item, &lines, &stmt, err) < 0)
+	if (start_statement(db, sql, params, type, item, &lines, &stmt, err) < 0)
 		return -1;
 	result = db_step(stmt, err);
 	if (result == 1) {

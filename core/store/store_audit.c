@@ -108,8 +108,8 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 
 /* The object that is there, which the caller clears, and its columns: 1, 0 when
  * there is none, -1. */
-static int look(struct db *db, const struct audit_change *change, void *item, char **columns_r,
-	struct err *err)
+static int read_columns(struct db *db, const struct audit_change *change, void *item,
+	char **columns_r, struct err *err)
 {
 	int found = row_get(db, change->sql_get, change->key, change->type, item, err);
 
@@ -135,13 +135,13 @@ static int change_old(struct db *db, const struct audit_change *change, struct e
 	_cleanup_free_ void *now = mem_alloc(1, change->type->size);
 	_cleanup_free_ char *before = NULL;
 	_cleanup_free_ char *after = NULL;
-	int found = look(db, change, old, &before, err);
+	int found = read_columns(db, change, old, &before, err);
 	int n, result = -1;
 
 	if (found <= 0)
 		return found;
 	n = db_change(db, change->sql, change->params, err);
-	found = n < 0 ? -1 : look(db, change, now, &after, err);
+	found = n < 0 ? -1 : read_columns(db, change, now, &after, err);
 	if (found >= 0)
 		result = found > 0 && str_eq(before, after)
 				 ? 0

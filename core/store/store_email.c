@@ -143,7 +143,7 @@ int store_email_stage(struct db *db, const struct email *email, struct err *err)
 }
 
 /* Runs a statement on the row of a ticket. */
-static int change(struct db *db, const char *sql, const char *ticket, struct err *err)
+static int change_by_ticket(struct db *db, const char *sql, const char *ticket, struct err *err)
 {
 	return db_change(db, sql, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
@@ -153,7 +153,7 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 	static const char sql_retract[] =
 		"DELETE FROM email WHERE ticket = $ticket AND state <> 'refused'";
 
-	return change(db, sql_retract, ticket, err);
+	return change_by_ticket(db, sql_retract, ticket, err);
 }
 
 /* Keeps the ticket of an email that is in this state: 1, 0 when there is none,

@@ -120,7 +120,7 @@ static bool is_line(const char *text)
 	return !str_empty(text) && strchr(text, '\n') == NULL;
 }
 
-static int check(const struct recipients *recipients, struct err *err)
+static int check_recipients(const struct recipients *recipients, struct err *err)
 {
 	bool any = false;
 
@@ -146,7 +146,7 @@ int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	const struct db_param *params = DB_PARAMS(
 		DB_INT("$email", seq), DB_TEXT("$company", company_id));
 
-	if (check(recipients, err) < 0)
+	if (check_recipients(recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++)
 		if (row_write(db, sql_insert, params, &recipient_type, &recipients->items[i], err) <

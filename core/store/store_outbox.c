@@ -159,7 +159,7 @@ int store_outbox_schedule(
 }
 
 /* The event of each recipient of an email that was not sent. */
-static int tell(struct db *db, const char *id, enum event_kind kind, const char *text,
+static int add_events_of(struct db *db, const char *id, enum event_kind kind, const char *text,
 	int64_t now_us, struct err *err)
 {
 	static const struct email_scope everything = {0};
@@ -211,7 +211,7 @@ int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct er
 		err);
 	if (found <= 0)
 		return found;
-	if (tell(db, id, EVENT_CANCELED, refusal, now_us, err) < 0)
+	if (add_events_of(db, id, EVENT_CANCELED, refusal, now_us, err) < 0)
 		return -1;
 	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
 }
@@ -279,7 +279,8 @@ int store_outbox_fail(
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
 			DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
 		err);
-	if (found < 0 || (found > 0 && tell(db, id, EVENT_FAILED, reason, now_us, err) < 0))
+	if (found < 0 ||
+		(found > 0 && add_events_of(db, id, EVENT_FAILED, reason, now_us, err) < 0))
 		return -1;
 	return store_outbox_remove(db, id, now_us, err);
 }
@@ -484,7 +485,7 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 	return submit(db, terms, candidate, taken, err);
 }
 
-static int take(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
+static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
 	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
 	switch (candidate->state) {
@@ -529,7 +530,7 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 			break;
 		bytes += items[i].row.size;
 		memcpy(taken_r->last, items[i].row.company_id, ID_SIZE);
-		result = take(db, terms, log.end_us, &items[i], taken_r, err);
+		result = take_due(db, terms, log.end_us, &items[i], taken_r, err);
 	}
 	row_list_free(&candidate_type, rows.items, rows.n);
 	for (size_t n = 0; n < taken_r->n; n++)

@@ -81,7 +81,8 @@ static const char sql_events[] =
 	" ORDER BY v.seq"
 	" LIMIT $max";
 
-static int find(struct db *db, const struct purge *purge, struct rows *rows_r, struct err *err)
+static int find_purged(
+	struct db *db, const struct purge *purge, struct rows *rows_r, struct err *err)
 {
 	const char *sql = sql_all;
 
@@ -102,7 +103,7 @@ static int find(struct db *db, const struct purge *purge, struct rows *rows_r, s
 		&candidate_type, ROWS_ALL, rows_r, err);
 }
 
-static int change(struct db *db, const char *sql, int64_t seq, struct err *err)
+static int change_purged(struct db *db, const char *sql, int64_t seq, struct err *err)
 {
 	return db_change(db, sql, DB_PARAMS(DB_INT("$seq", seq)), err);
 }
@@ -157,7 +158,7 @@ static int remove_email(struct db *db, struct purge *purge, const struct candida
 		return 0;
 	if (store_message_erase(db, purge->database, email->seq, err) < 0)
 		return -1;
-	return change(db, sql_remove, email->seq, err);
+	return change_purged(db, sql_remove, email->seq, err);
 }
 
 static int remove_event(
@@ -170,7 +171,7 @@ static int remove_event(
 		return 0;
 	}
 	purge->removed++;
-	return purge->dry ? 0 : change(db, sql_remove, event->seq, err);
+	return purge->dry ? 0 : change_purged(db, sql_remove, event->seq, err);
 }
 
 static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct err *err)
@@ -182,7 +183,7 @@ static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct
 	static const char sql_waits[] = "SELECT 1 FROM outbox WHERE email = $seq";
 	int64_t one;
 	int waits = row_number(db, sql_waits, DB_PARAMS(DB_INT("$seq", seq)), &one, err);
-	int changed = purge->dry ? 1 : change(db, sql_empty, seq, err);
+	int changed = purge->dry ? 1 : change_purged(db, sql_empty, seq, err);
 
 	if (changed < 0 || waits < 0 ||
 		(!purge->dry && !waits && store_message_erase(db, purge->database, seq, err) < 0))
@@ -219,7 +220,7 @@ int store_purge_step(
 	size_t i = 0;
 	int result = 1;
 
-	if (find(db, purge, &rows, err) < 0)
+	if (find_purged(db, purge, &rows, err) < 0)
 		return -1;
 	items = rows.items;
 	do {

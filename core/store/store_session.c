@@ -301,9 +301,9 @@ int store_session_touch(struct db *db, const char *id, int64_t now_us, struct er
 }
 
 /* A page of sessions, newest first. */
-static int list(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct page *page, struct session_list *list_r, struct page_end *end_r,
-	struct err *err)
+static int list_sessions(struct db *db, const struct row_pager *pager,
+	const struct db_param *params, const struct page *page, struct session_list *list_r,
+	struct page_end *end_r, struct err *err)
 {
 	struct rows rows;
 	int found = row_page_created(db, pager, params, &session_type, page, &rows, err);
@@ -339,8 +339,8 @@ int store_session_list_tokens(struct db *db, const char *company_id, const struc
 	static const struct row_pager all = {sql_place, sql_older, NULL};
 	static const struct row_pager own = {sql_place_of, sql_older_of, NULL};
 
-	return list(db, company_id ? &own : &all, DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
-		page, list_r, end_r, err);
+	return list_sessions(db, company_id ? &own : &all,
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), page, list_r, end_r, err);
 }
 
 int store_session_count_tokens(
@@ -446,7 +446,7 @@ int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_
 #undef OWN_BROWSERS
 	static const struct row_pager pager = {sql_place, sql_older, NULL};
 
-	return list(db, &pager,
+	return list_sessions(db, &pager,
 		DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),
 			DB_INT("$idle", idle_us)),
 		page, list_r, end_r, err);

@@ -188,8 +188,8 @@ int store_user_list(struct db *db, const char *company_id, const struct page *pa
 }
 
 /* A change of one user; params has `$id` and `$company`, as key has. */
-static int change(struct db *db, const char *action, const char *sql, const struct db_param *params,
-	const struct db_param *key, struct err *err)
+static int change_user(struct db *db, const char *action, const char *sql,
+	const struct db_param *params, const struct db_param *key, struct err *err)
 {
 	static const char sql_get[] = USER_SELECT " WHERE id = $id" IN_COMPANY;
 
@@ -212,7 +212,7 @@ int store_user_set_password(
 		" SET password = $password, password_us = $now"
 		" WHERE id = $id";
 
-	return change(db, "user.passwd", sql_set,
+	return change_user(db, "user.passwd", sql_set,
 		DB_PARAMS(DB_TEXT("$password", stored), DB_INT("$now", now_us), DB_TEXT("$id", id)),
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", NULL)), err);
 }
@@ -223,7 +223,7 @@ int store_user_set_role(
 	static const char sql_role[] =
 		"UPDATE admin_user SET role = $role WHERE id = $id" IN_COMPANY;
 
-	return change(db, "user.set", sql_role,
+	return change_user(db, "user.set", sql_role,
 		DB_PARAMS(DB_TEXT("$role", roles[role]), DB_TEXT("$id", id),
 			DB_TEXT("$company", company_id)),
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
@@ -251,7 +251,7 @@ static int reset(struct db *db, void *arg, struct err *err)
 	const struct of_company *user = arg;
 	const struct db_param *key = DB_PARAMS(
 		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
-	int changed = change(db, "user.reset", sql_reset, key, key, err);
+	int changed = change_user(db, "user.reset", sql_reset, key, key, err);
 
 	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
 }
@@ -267,7 +267,7 @@ int store_user_remove(struct db *db, const char *company_id, const char *id, str
 {
 	static const char sql_remove[] = "DELETE FROM admin_user WHERE id = $id" IN_COMPANY;
 
-	return change(db, "user.remove", sql_remove,
+	return change_user(db, "user.remove", sql_remove,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)),
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
 }
@@ -398,7 +398,7 @@ static int turn_off(struct db *db, void *arg, struct err *err)
 	const struct of_company *user = arg;
 	const struct db_param *key = DB_PARAMS(
 		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
-	int changed = change(db, "user.totp_off", sql_off, key, key, err);
+	int changed = change_user(db, "user.totp_off", sql_off, key, key, err);
 
 	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
 }

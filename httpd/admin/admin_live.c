@@ -120,7 +120,7 @@ static bool session_is_over(struct worker *worker, const struct stream *stream)
 }
 
 /* 0, or -1: what has changed cannot be told. */
-static int look(struct worker *worker, struct view *view)
+static int read_view(struct worker *worker, struct view *view)
 {
 	const char *company_id = *view->company_id ? view->company_id : NULL;
 	struct err err = ERR_INIT;
@@ -138,7 +138,7 @@ static int look(struct worker *worker, struct view *view)
 }
 
 /* Sends what is to be told; false when nobody is there to read it. */
-static bool tell(struct stream *stream, int64_t now_us)
+static bool send_event(struct stream *stream, int64_t now_us)
 {
 	ssize_t unsent = reply_stream_unsent(stream->request);
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -178,12 +178,12 @@ void live_look(struct worker *worker, int64_t now_us)
 		live->sessions_us = now_us + SESSION_US;
 	for (view = LIST_FIRST(&live->views); view; view = next_view) {
 		next_view = LIST_NEXT(view, link);
-		failed = committed && look(worker, view) < 0;
+		failed = committed && read_view(worker, view) < 0;
 		/* The view goes with its last stream. */
 		for (stream = LIST_FIRST(&view->streams); stream; stream = next) {
 			next = LIST_NEXT(stream, link);
 			if ((checks && session_is_over(worker, stream)) || failed ||
-				!tell(stream, now_us))
+				!send_event(stream, now_us))
 				end(live, stream);
 		}
 	}
@@ -238,7 +238,7 @@ void admin_live(struct request *request)
 	stream->said_us = clock_monotonic_us();
 	stream->view = view_of(worker->live, request->admission.session.company_id);
 	/* The others are told what has changed until now; this one begins. */
-	seen = look(worker, stream->view);
+	seen = read_view(worker, stream->view);
 	LIST_INSERT_HEAD(&stream->view->streams, stream, link);
 	worker->live->n++;
 	reply_stream(request, "text/event-stream");

@@ -162,7 +162,7 @@ void web_free(struct web *web)
 	free(web);
 }
 
-static const struct web_file *find(const struct web *web, const char *name)
+static const struct web_file *find_web_file(const struct web *web, const char *name)
 {
 	for (size_t i = 0; i < web->n; i++)
 		if (str_eq(web->files[i].name, name))
@@ -172,7 +172,7 @@ static const struct web_file *find(const struct web *web, const char *name)
 
 bool web_find(const struct web *web, const char *name, struct span *content_r)
 {
-	const struct web_file *file = find(web, name);
+	const struct web_file *file = find_web_file(web, name);
 
 	if (file)
 		*content_r = file->plain;
@@ -234,7 +234,7 @@ static void send_file(struct request *request, const struct web_file *file)
 
 void admin_web_index(struct request *request)
 {
-	send_file(request, find(request->worker->shared->web, "index.html"));
+	send_file(request, find_web_file(request->worker->shared->web, "index.html"));
 }
 
 void admin_web_file(struct request *request)
@@ -244,7 +244,7 @@ void admin_web_file(struct request *request)
 	size_t folder = strcspn(pattern, "{") - (sizeof(prefix) - 1);
 	_cleanup_free_ char *name = mem_printf(
 		"%.*s%s", (int)folder, pattern + sizeof(prefix) - 1, request->admission.param);
-	const struct web_file *file = find(request->worker->shared->web, name);
+	const struct web_file *file = find_web_file(request->worker->shared->web, name);
 	struct problem problem = PROBLEM_INIT;
 
 	if (file) {

@@ -109,7 +109,7 @@ static bool is_forgotten(const struct tries *tries, int64_t now_us)
 	return tries->n == 0 || now_us - tries->last_us > FORGET_S * INT64_C(1000000);
 }
 
-static struct tries *find(struct set *set, const uint8_t *who)
+static struct tries *find_tries(struct set *set, const uint8_t *who)
 {
 	for (size_t i = 0; i < SLOTS; i++)
 		if (memcmp(set->slots[i].who, who, SECRET_HASH_LEN) == 0)
@@ -120,7 +120,7 @@ static struct tries *find(struct set *set, const uint8_t *who)
 /* The slot of who, a new one if there is room, or that of all others. */
 static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us)
 {
-	struct tries *found = find(set, who);
+	struct tries *found = find_tries(set, who);
 
 	for (size_t i = 0; i < SLOTS && found == NULL; i++)
 		if (is_forgotten(&set->slots[i], now_us)) {
@@ -133,15 +133,15 @@ static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us
 
 static struct tries *find_known(struct login_throttle *throttle, const struct caller *caller)
 {
-	return find(&throttle->sets[OF_KNOWN][caller->login[0]], caller->pair);
+	return find_tries(&throttle->sets[OF_KNOWN][caller->login[0]], caller->pair);
 }
 
 static void make_known(struct login_throttle *throttle, const struct caller *caller, int64_t now_us)
 {
 	struct set *set = &throttle->sets[OF_KNOWN][caller->login[0]];
-	struct tries *slot = find(set, caller->pair);
+	struct tries *slot = find_tries(set, caller->pair);
 
-	for (size_t i = 0; i < SLOTS && !find(set, caller->pair); i++)
+	for (size_t i = 0; i < SLOTS && !find_tries(set, caller->pair); i++)
 		if (slot == NULL || set->slots[i].last_us < slot->last_us)
 			slot = &set->slots[i];
 	*slot = (struct tries){.last_us = now_us};
@@ -209,16 +209,17 @@ void login_throttle_good(
 {
 	struct caller caller = caller_of(throttle, client, login);
 	bool known = find_known(throttle, &caller) != NULL;
-	struct tries *codes = find(
+	struct tries *codes = find_tries(
 		&throttle->sets[OF_CODES][caller.login[0]], known ? caller.pair : caller.login);
-	struct tries *by_login = find(&throttle->sets[OF_LOGIN][caller.login[0]], caller.login);
+	struct tries *by_login = find_tries(
+		&throttle->sets[OF_LOGIN][caller.login[0]], caller.login);
 
 	if (codes)
 		*codes = (struct tries){0};
 	if (!known && by_login)
 		*by_login = (struct tries){0};
 	if (!known)
-		take_back(find(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
+		take_back(find_tries(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
 	make_known(throttle, &caller, now_us);
 }
 
@@ -231,8 +232,8 @@ void login_throttle_half(struct login_throttle *throttle, const char *client, co
 		take_back(known);
 		return;
 	}
-	take_back(find(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
-	take_back(find(&throttle->sets[OF_LOGIN][caller.login[0]], caller.login));
+	take_back(find_tries(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
+	take_back(find_tries(&throttle->sets[OF_LOGIN][caller.login[0]], caller.login));
 }
 
 void login_throttle_wrong_code(

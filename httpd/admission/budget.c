@@ -52,7 +52,7 @@ void slots_release(struct slots_share *share)
 	*share = (struct slots_share){0};
 }
 
-static bool take(struct budget *budget, int64_t limit, int64_t wanted, struct budget_share *share)
+static bool charge(struct budget *budget, int64_t limit, int64_t wanted, struct budget_share *share)
 {
 	int64_t more = wanted - share->bytes;
 
@@ -74,14 +74,14 @@ bool budget_reserve_body(
 {
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return false;
-	return take(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
+	return charge(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
 bool budget_count_bytes(
 	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
 {
 	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
-		!take(budget, limit, share->held + (int64_t)bytes, share))
+		!charge(budget, limit, share->held + (int64_t)bytes, share))
 		return false;
 	share->held += (int64_t)bytes;
 	return true;
@@ -107,7 +107,7 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 bool budget_reserve_answer(
 	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
 {
-	return take(budget, limit, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
+	return charge(budget, limit, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
 }
 
 void budget_give_back(struct budget_share *share)

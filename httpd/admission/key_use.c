@@ -73,7 +73,7 @@ static bool is_recent(const struct key_use *use, const char *id, int64_t now_us)
 	return false;
 }
 
-static void note(struct key_use *use, const char *id, int64_t last_used_us, int64_t now_us,
+static void note_use(struct key_use *use, const char *id, int64_t last_used_us, int64_t now_us,
 	int (*store)(struct db *db, const char *id, int64_t now_us, struct err *err))
 {
 	struct touch *touch;
@@ -97,10 +97,10 @@ static void note(struct key_use *use, const char *id, int64_t last_used_us, int6
 
 void key_use_note(struct key_use *use, const struct key *key, int64_t now_us)
 {
-	note(use, key->id, key->last_used_us, now_us, store_key_touch);
+	note_use(use, key->id, key->last_used_us, now_us, store_key_touch);
 }
 
 void key_use_note_session(struct key_use *use, const struct session *session, int64_t now_us)
 {
-	note(use, session->id, session->last_used_us, now_us, store_session_touch);
+	note_use(use, session->id, session->last_used_us, now_us, store_session_touch);
 }

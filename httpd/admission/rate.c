@@ -76,7 +76,7 @@ void rate_table_free(struct rate_table *table)
 }
 
 /* The company's entry in the set, or the one that it gets. */
-static struct entry *find(struct entry *set, const char *company_id)
+static struct entry *find_entry(struct entry *set, const char *company_id)
 {
 	struct entry *next_full = set;
 
@@ -98,7 +98,7 @@ bool rate_table_take(struct rate_table *table, const char *company_id,
 	bool taken;
 
 	pthread_mutex_lock(&table->mutex);
-	taken = rate_take(&find(set, company_id)->bucket, limit, now_us, state_r);
+	taken = rate_take(&find_entry(set, company_id)->bucket, limit, now_us, state_r);
 	pthread_mutex_unlock(&table->mutex);
 	return taken;
 }

@@ -320,7 +320,7 @@ int form_parse_multipart(const char *content_type, const char *body, size_t len,
 	return 0;
 }
 
-static int bad(struct problem *problem, const char *name, const char *what)
+static int bad_part(struct problem *problem, const char *name, const char *what)
 {
 	return problem_set(problem, PROBLEM_BAD_REQUEST, "%.100s parameter %s", name, what);
 }
@@ -330,9 +330,9 @@ int form_text_check(const struct form_field *field, struct problem *problem)
 	const char *value = buf_str(&field->value);
 
 	if (strlen(value) != field->value.len)
-		return bad(problem, field->name, "contains a NUL character");
+		return bad_part(problem, field->name, "contains a NUL character");
 	if (!str_utf8_valid(value, field->value.len))
-		return bad(problem, field->name, "is not valid UTF-8");
+		return bad_part(problem, field->name, "is not valid UTF-8");
 	return 0;
 }
 
@@ -356,7 +356,7 @@ int form_text_line(
 	if (form_text(form, name, value_r, problem) < 0)
 		return -1;
 	if (*value_r && !mime_header_value_valid(*value_r))
-		return bad(problem, name, "contains line breaks or other control characters");
+		return bad_part(problem, name, "contains line breaks or other control characters");
 	return 0;
 }
 
@@ -383,7 +383,7 @@ int form_text_message_id(char **id, struct problem *problem)
 	}
 	return mime_header_msg_id_valid(*id)
 		       ? 0
-		       : bad(problem, "h:Message-Id", "is not a valid message id");
+		       : bad_part(problem, "h:Message-Id", "is not a valid message id");
 }
 
 /* The list without the blanks and commas that clients leave at its ends. */
@@ -406,7 +406,8 @@ int form_text_split(
 	_cleanup_addr_list_ struct addr_list given = {0};
 
 	if (*trimmed && addr_list_parse(trimmed, &given, NULL) < 0)
-		return bad(problem, name, "is not a valid address. please check documentation");
+		return bad_part(
+			problem, name, "is not a valid address. please check documentation");
 	/* No need to look for each among them all when it is too many. */
 	for (size_t i = 0; i < given.n && list->n <= FORM_TEXT_ADDRS_MAX; i++)
 		if (!addr_list_has(list, &given.items[i]))

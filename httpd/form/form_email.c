@@ -69,7 +69,7 @@ static void collect(const struct mime_message *message, struct files *files)
 	qsort(files->items, files->n, sizeof(*files->items), by_name);
 }
 
-static const struct file *find(const struct files *files, const char *name)
+static const struct file *find_file(const struct files *files, const char *name)
 {
 	const struct file wanted = {.name = name};
 
@@ -86,9 +86,9 @@ static const struct file *find_text(const struct files *files, const char *text,
 		return NULL;
 	memcpy(name, text, len);
 	name[len] = '\0';
-	file = find(files, name);
+	file = find_file(files, name);
 	if (file == NULL && percent_decode((struct span){text, len}, name, sizeof(name)))
-		file = find(files, name);
+		file = find_file(files, name);
 	return file;
 }
 
@@ -144,7 +144,7 @@ static void set_ids(const struct files *files, struct mime_message *message)
 		if (file->content_id == NULL || is_plain(file->content_id))
 			continue;
 		free(file->content_id);
-		file->content_id = mem_strdup(find(files, file->filename)->id);
+		file->content_id = mem_strdup(find_file(files, file->filename)->id);
 	}
 }
 
@@ -297,7 +297,7 @@ int form_email_parse(struct form *form, const struct form_email_rules *rules, st
  * Its From field says who sends, and is read as strictly as the milter will
  * read it: one field, one mailbox. */
 
-static int bad(struct problem *problem, const char *text)
+static int bad_email(struct problem *problem, const char *text)
 {
 	return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", text);
 }
@@ -306,9 +306,9 @@ static int parse_mime_from(
 	const struct strv *fields, const char *domain, struct addr *from, struct problem *problem)
 {
 	if (fields->n == 0)
-		return bad(problem, "from parameter is missing");
+		return bad_email(problem, "from parameter is missing");
 	if (fields->n > 1 || addr_parse(fields->items[0], from, NULL) < 0)
-		return bad(problem,
+		return bad_email(problem,
 			"from parameter is not a valid address. please check documentation");
 	return form_email_check_domain(from, domain, problem);
 }
@@ -347,11 +347,11 @@ static int parse_envelope(const struct form *form, const struct form_email_rules
 	struct draft *draft, struct problem *problem)
 {
 	if (!form_text_given(form, "to"))
-		return bad(problem, "to parameter is missing");
+		return bad_email(problem, "to parameter is missing");
 	if (form_text_addrs(form, "to", &draft->envelope, problem) < 0)
 		return -1;
 	if (draft->envelope.n == 0)
-		return bad(problem, "to parameter is missing");
+		return bad_email(problem, "to parameter is missing");
 	return form_email_check_recipients(draft->envelope.n, rules, problem);
 }
 
@@ -365,11 +365,11 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	if (parse_envelope(form, rules, draft_r, problem) < 0)
 		return -1;
 	if (file == NULL)
-		return bad(problem, "message parameter is missing");
+		return bad_email(problem, "message parameter is missing");
 	if (file->filename == NULL)
-		return bad(problem, "'message' parameter is not a file");
+		return bad_email(problem, "'message' parameter is not a file");
 	if (file->value.len == 0)
-		return bad(problem, "message parameter is empty");
+		return bad_email(problem, "message parameter is empty");
 	mime_read(file->value.data, file->value.len, &summary);
 	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from, problem) < 0)
 		return -1;

@@ -646,7 +646,7 @@ static void print_page(struct page_job *job)
 	json_decref(answer);
 }
 
-static void finish(struct task *task)
+static void finish_page(struct task *task)
 {
 	struct page_job *job = (struct page_job *)task;
 
@@ -726,7 +726,7 @@ static void list_events(struct request *request, const char *token)
 	job->request = request;
 	job->problem = PROBLEM_INIT;
 	job->work = (struct work){
-		.done = {.run = finish},
+		.done = {.run = finish_page},
 		.tasks = request->worker->tasks,
 		.company_id = request->admission.key.company_id,
 		.run = read_piece,
@@ -741,7 +741,7 @@ static void list_events(struct request *request, const char *token)
 	}
 	if (result == 0)
 		print_page(job);
-	finish(&job->work.done);
+	finish_page(&job->work.done);
 }
 
 void api_form_events(struct request *request)

@@ -22,7 +22,7 @@ struct options {
 	json_t *variables;
 };
 
-static int bad(struct problem *problem, const char *name, const char *what)
+static int bad_option(struct problem *problem, const char *name, const char *what)
 {
 	return problem_set(problem, PROBLEM_BAD_REQUEST, "%.100s %s", name, what);
 }
@@ -99,7 +99,7 @@ static int take_option(struct options *options, const struct form_field *field, 
 	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
 		if (str_eq_nocase(name, known_options[i].name) &&
 			known_options[i].take(options, buf_str(&field->value)) < 0)
-			return bad(problem, field->name, known_options[i].refusal);
+			return bad_option(problem, field->name, known_options[i].refusal);
 	return 0;
 }
 
@@ -138,7 +138,8 @@ static int take_variables_header(
 
 	if (!json_is_object(object)) {
 		json_decref(object);
-		return bad(problem, "h:X-Mailgun-Variables", "parameter is not a valid JSON");
+		return bad_option(
+			problem, "h:X-Mailgun-Variables", "parameter is not a valid JSON");
 	}
 	json_object_update(options->variables, object);
 	json_decref(object);
@@ -162,11 +163,11 @@ static int take_header(struct options *options, const struct form_field *field, 
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"Header name must be pure ASCII: %.100s", name);
 	if (!mime_header_name_valid(name))
-		return bad(problem, field->name, "is not a valid header name");
+		return bad_option(problem, field->name, "is not a valid header name");
 	if (str_eq_nocase(name, "x-mailgun-variables"))
 		return take_variables_header(options, value, problem);
 	if (!mime_header_value_valid(value))
-		return bad(
+		return bad_option(
 			problem, field->name, "contains line breaks or other control characters");
 	if (str_eq_nocase(name, "message-id"))
 		return take_message_id(options, value, problem);
@@ -182,7 +183,7 @@ static int take_variable(struct options *options, const struct form_field *field
 	struct problem *problem)
 {
 	if (json_object_set_new(options->variables, name, json_string(buf_str(&field->value))) < 0)
-		return bad(problem, field->name, "is not valid UTF-8");
+		return bad_option(problem, field->name, "is not valid UTF-8");
 	return 0;
 }
 
@@ -191,7 +192,7 @@ static int refuse_template(struct options *options, const struct form_field *fie
 {
 	(void)options;
 	(void)name;
-	return bad(problem, field->name, "parameter is not supported yet");
+	return bad_option(problem, field->name, "parameter is not supported yet");
 }
 
 static const struct {
@@ -274,7 +275,7 @@ int form_options_read_reply_to(struct mime_message *message, struct problem *pro
 			continue;
 		bytes += strlen(header->value);
 		if (bytes > MIME_FIELDS_MAX)
-			return bad(problem, name, "parameter is too long");
+			return bad_option(problem, name, "parameter is too long");
 		if (form_text_split(header->value, name, list, problem) < 0)
 			return -1;
 	}

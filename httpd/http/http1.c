@@ -31,7 +31,7 @@ static const struct http_fault
 	fault_coding = {501, "The only supported transfer coding is chunked."},
 	fault_expect = {417, "The only supported expectation is 100-continue."};
 
-static int fail(struct http_fault *fault, const struct http_fault *what)
+static int fail_head(struct http_fault *fault, const struct http_fault *what)
 {
 	*fault = *what;
 	return -1;
@@ -117,18 +117,18 @@ static int parse_request_line(struct span line, struct http_head *head, struct h
 	struct span target, version, rest;
 
 	if (!cut(line, ' ', &head->method, &rest) || !cut(rest, ' ', &target, &version))
-		return fail(fault, &fault_line);
+		return fail_head(fault, &fault_line);
 	if (!is_token(head->method) || !is_visible_ascii(target) || target.len == 0 ||
 		target.data[0] != '/' || memchr(target.data, '#', target.len) != NULL)
-		return fail(fault, &fault_line);
+		return fail_head(fault, &fault_line);
 	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
-		return fail(fault, &fault_line);
+		return fail_head(fault, &fault_line);
 	if (span_is(version, "HTTP/1.1"))
 		head->minor_version = 1;
 	else if (span_is(version, "HTTP/1.0"))
 		head->minor_version = 0;
 	else
-		return fail(fault, &fault_version);
+		return fail_head(fault, &fault_version);
 	cut(target, '?', &head->path, &head->query);
 	return 0;
 }
@@ -146,11 +146,11 @@ static int parse_field(struct span line, struct http_head *head, struct http_fau
 	struct http_field *field;
 
 	if (head->fields_n == HTTP_FIELDS_MAX)
-		return fail(fault, &fault_fields);
+		return fail_head(fault, &fault_fields);
 	field = &head->fields[head->fields_n];
 	if (!cut(line, ':', &field->name, &field->value) || !is_token(field->name) ||
 		!is_field_value(field->value))
-		return fail(fault, &fault_field);
+		return fail_head(fault, &fault_field);
 	field->value = trim(field->value);
 	head->fields_n++;
 	return 0;
@@ -170,10 +170,10 @@ static int parse_length(struct span text, uint64_t *length_r, struct http_fault 
 	uint64_t length = 0;
 
 	if (text.len == 0 || text.len > 18)
-		return fail(fault, &fault_length);
+		return fail_head(fault, &fault_length);
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] < '0' || text.data[i] > '9')
-			return fail(fault, &fault_length);
+			return fail_head(fault, &fault_length);
 		length = length * 10 + (uint64_t)(text.data[i] - '0');
 	}
 	*length_r = length;
@@ -188,13 +188,13 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 
 	head->framing = HTTP_NO_BODY;
 	if (coding && length)
-		return fail(fault, &fault_framing);
+		return fail_head(fault, &fault_framing);
 	if (count_fields(head, "Content-Length") > 1)
-		return fail(fault, &fault_lengths);
+		return fail_head(fault, &fault_lengths);
 	if (coding) {
 		if (count_fields(head, "Transfer-Encoding") > 1 ||
 			!span_is_nocase(*coding, "chunked") || head->minor_version == 0)
-			return fail(fault, &fault_coding);
+			return fail_head(fault, &fault_coding);
 		head->framing = HTTP_CHUNKED;
 	}
 	if (length) {
@@ -224,11 +224,11 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 	size_t hosts = count_fields(head, "Host");
 
 	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
-		return fail(fault, &fault_host);
+		return fail_head(fault, &fault_host);
 	if (repeats_single_field(head))
-		return fail(fault, &fault_twice);
+		return fail_head(fault, &fault_twice);
 	if (expect && !span_is_nocase(*expect, "100-continue"))
-		return fail(fault, &fault_expect);
+		return fail_head(fault, &fault_expect);
 	head->expects_continue = expect != NULL;
 	return find_framing(head, fault);
 }
@@ -241,7 +241,7 @@ int http_head_parse(
 	head_r->fields_n = 0;
 	head_r->length = 0;
 	if (!cut(rest, '\n', &line, &rest))
-		return fail(fault, &fault_line);
+		return fail_head(fault, &fault_line);
 	line.len--; /* the CR, which http_head_end() has seen */
 	if (parse_request_line(line, head_r, fault) < 0)
 		return -1;
@@ -322,7 +322,7 @@ static int on_trailer(struct http_chunks *chunks, char c)
 }
 
 /* The state after one byte of framing. */
-static int step(struct http_chunks *chunks, char c)
+static int read_chunk_char(struct http_chunks *chunks, char c)
 {
 	switch (chunks->state) {
 	case SIZE_FIRST:
@@ -386,7 +386,7 @@ enum http_chunks_result http_chunks_scan(
 			return data[at] == '\n' ? CHUNKS_END : CHUNKS_BAD;
 		}
 		before = chunks->state;
-		chunks->state = step(chunks, data[at]);
+		chunks->state = read_chunk_char(chunks, data[at]);
 		if (chunks->state == BAD)
 			return CHUNKS_BAD;
 		data[at] = masked(before, chunks->state, data[at]);

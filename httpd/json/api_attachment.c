@@ -67,7 +67,7 @@ static int read_files(struct request *request, struct kept *kept, struct problem
 }
 
 /* Of the email of the path, which is the caller's. */
-static int find(struct request *request, struct kept *kept, struct problem *problem)
+static int find_kept(struct request *request, struct kept *kept, struct problem *problem)
 {
 	const struct key *key = &request->admission.key;
 	const struct email_scope scope = {
@@ -169,7 +169,7 @@ void api_attachment_list(struct request *request)
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_page(&query, &page, &problem) == 0 &&
-		find(request, &kept, &problem) == 0) {
+		find_kept(request, &kept, &problem) == 0) {
 		const char *cursor = page_cursor(&page);
 		size_t limit = (size_t)page.limit, n = 0;
 		char id[ID_SIZE];
@@ -209,7 +209,7 @@ void api_attachment_get(struct request *request)
 
 	if (name == NULL || !id_parse(name + 1, wanted))
 		problem_set(&problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
-	else if (find(request, &kept, &problem) == 0) {
+	else if (find_kept(request, &kept, &problem) == 0) {
 		for (size_t n = 0; object == NULL && n < kept.files.n; n++) {
 			file_id(kept.id, n, id);
 			if (strcmp(id, wanted) == 0)

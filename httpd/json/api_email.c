@@ -112,8 +112,8 @@ static int read_state(const struct request *request, struct problem *problem)
 
 /* The email of the path, which is the caller's, or its seq alone: 0, or -1 with
  * the problem. */
-static int find(struct request *request, bool any_state, struct email *email_r, int64_t *seq_r,
-	struct problem *problem)
+static int find_email(struct request *request, bool any_state, struct email *email_r,
+	int64_t *seq_r, struct problem *problem)
 {
 	const char *param = request->admission.param;
 	const struct key *key = &request->admission.key;
@@ -156,7 +156,7 @@ static void get_email(struct request *request, bool in_pool)
 	struct email email;
 	size_t bytes;
 
-	if (any_state < 0 || find(request, any_state > 0, &email, NULL, &problem) < 0) {
+	if (any_state < 0 || find_email(request, any_state > 0, &email, NULL, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -222,7 +222,7 @@ static int find_events(struct request *request, const struct page *page, json_t 
 	int64_t seq;
 	int found;
 
-	if (find(request, false, NULL, &seq, problem) < 0)
+	if (find_email(request, false, NULL, &seq, problem) < 0)
 		return -1;
 	found = store_event_page_of_email(request->db, seq, page->after, page->limit, &list, &err);
 	if (list_json_check(request, found, page, "event_list_failed", &err, problem) < 0)

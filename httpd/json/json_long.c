@@ -194,7 +194,7 @@ static bool is_member(const char *text, const char *quote)
 }
 
 /* Puts the mark of a string into rest, and its bytes aside. */
-static bool take(struct taken *taken, const char *raw, size_t len, struct buf *rest)
+static bool take_string(struct taken *taken, const char *raw, size_t len, struct buf *rest)
 {
 	struct buf string = BUF_INIT;
 
@@ -227,7 +227,7 @@ static void take_out(
 		if (end - start < min || !is_member(text, quote))
 			continue;
 		buf_add(rest, text + kept, start - kept);
-		kept = take(taken, text + start, end - start, rest) ? end : start;
+		kept = take_string(taken, text + start, end - start, rest) ? end : start;
 	}
 	if (taken->n > 0)
 		buf_add(rest, text + kept, len - kept);

@@ -219,7 +219,7 @@ void operate_end(struct operate *operate)
 	conf_free(operate->conf);
 }
 
-static int run(struct db *db, void *arg, struct err *err)
+static int run_operation(struct db *db, void *arg, struct err *err)
 {
 	struct operate *operate = arg;
 	struct op *op = &operate->op;
@@ -234,7 +234,7 @@ static int run(struct db *db, void *arg, struct err *err)
 	return result;
 }
 
-static bool check(struct work *work)
+static bool check_operation(struct work *work)
 {
 	struct operate *operate = CONTAINER_OF(work, struct operate, work);
 	struct db_pool *readers = operate->change.request->worker->shared->readers;
@@ -260,7 +260,7 @@ static void on_checked(struct task *task)
 	if (change->result < 0)
 		change->done(change);
 	else
-		change_submit(change->request, change, run, change->done);
+		change_submit(change->request, change, run_operation, change->done);
 }
 
 void operate_submit(struct operate *operate, void (*done)(struct change *change))
@@ -269,7 +269,7 @@ void operate_submit(struct operate *operate, void (*done)(struct change *change)
 	const struct worker *worker = request->worker;
 
 	if (operate->operation->check == NULL) {
-		change_submit(request, &operate->change, run, done);
+		change_submit(request, &operate->change, run_operation, done);
 		return;
 	}
 	operate->change.done = done;
@@ -278,7 +278,7 @@ void operate_submit(struct operate *operate, void (*done)(struct change *change)
 		.done = {.run = on_checked},
 		.tasks = worker->tasks,
 		.company_id = admission_whose(&request->admission),
-		.run = check,
+		.run = check_operation,
 	};
 	work_pool_submit(worker->shared->pool, &operate->work);
 }

@@ -54,14 +54,14 @@ static bool has_changed(struct record_watch *watch, struct err *err)
 	return changed;
 }
 
-static void finish(struct watched *watched, enum email_state state, const char *refusal)
+static void finish_watch(struct watched *watched, enum email_state state, const char *refusal)
 {
 	watched->next = NULL;
 	watched->done(watched, state, refusal);
 }
 
 /* What is known of the email; EMAIL_STAGED also when it cannot be read. */
-static enum email_state look(struct record_watch *watch, const struct watched *watched,
+static enum email_state read_state(struct record_watch *watch, const struct watched *watched,
 	char **refusal_r, struct err *err)
 {
 	enum email_state state = EMAIL_STAGED;
@@ -72,7 +72,7 @@ static enum email_state look(struct record_watch *watch, const struct watched *w
 }
 
 /* Once, however many looks fail: they come every few milliseconds. */
-static void report(struct record_watch *watch, const struct err *err)
+static void report_failure(struct record_watch *watch, const struct err *err)
 {
 	bool failing = err->code != ERR_NONE;
 
@@ -99,15 +99,15 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 		enum email_state state = EMAIL_STAGED;
 
 		if (changed)
-			state = look(watch, watched, &refusal, &err);
+			state = read_state(watch, watched, &refusal, &err);
 		if (state == EMAIL_STAGED && now_us < watched->deadline_us) {
 			at = &watched->next;
 			continue;
 		}
 		*at = watched->next;
-		finish(watched, state, refusal);
+		finish_watch(watched, state, refusal);
 	}
-	report(watch, &err);
+	report_failure(watch, &err);
 	set_timer(watch);
 }
 

@@ -59,7 +59,7 @@ static bool same_key(const struct idempotency_key *a, const struct idempotency_k
 	       strcmp(a->company_id, b->company_id) == 0;
 }
 
-static struct running_entry *find(
+static struct running_entry *find_running(
 	const struct running_list *list, const struct idempotency_key *key)
 {
 	struct running_entry *entry;
@@ -77,7 +77,7 @@ enum running_result running_enter(struct running *running, struct running_entry 
 	const struct running_entry *other;
 
 	pthread_mutex_lock(&running->mutex);
-	other = find(list, &entry->key);
+	other = find_running(list, &entry->key);
 	if (other == NULL)
 		LIST_INSERT_HEAD(list, entry, link);
 	else if (memcmp(other->payload, entry->payload, SECRET_HASH_LEN) == 0)
@@ -106,7 +106,7 @@ void idempotency_hash(
 }
 
 /* What the store has of the key. */
-static int look_up(const struct worker *worker, const char *request_id,
+static int find_stored(const struct worker *worker, const char *request_id,
 	struct idempotency_lock *lock, struct problem *problem)
 {
 	struct err err = ERR_INIT;
@@ -141,7 +141,7 @@ int idempotency_lock(const struct worker *worker, const struct admission *admiss
 		return problem_fixed(problem,
 			entered == RUNNING_SAME ? PROBLEM_CONCURRENT : PROBLEM_OTHER_PAYLOAD);
 	}
-	if (look_up(worker, request_id, lock, problem) < 0) {
+	if (find_stored(worker, request_id, lock, problem) < 0) {
 		idempotency_unlock(lock);
 		return -1;
 	}
