@@ -248,6 +248,7 @@ bench-%: all bench-tools $(BENCH_PEER)
 .PHONY: layers
 layers:
 	tools/check_layers
+	tools/check_words
 	tools/check_format
 
 PREFIX ?= /usr/local

@@ -206,15 +206,15 @@ static void read_link(const char *path, char *target_r, size_t size)
 
 char *doctor_script(const char *name)
 {
-	static const char *const places[] = {"../share/postern/postfix-conf", "../postfix-conf"};
+	static const char *const folders[] = {"../share/postern/postfix-conf", "../postfix-conf"};
 	char program[4096];
 	char *slash;
 
 	read_link("/proc/self/exe", program, sizeof(program));
 	slash = strrchr(program, '/');
-	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
+	for (size_t i = 0; slash && i < ARRAY_SIZE(folders); i++) {
 		char *path = mem_printf(
-			"%.*s/%s/%s", (int)(slash - program), program, places[i], name);
+			"%.*s/%s/%s", (int)(slash - program), program, folders[i], name);
 
 		if (access(path, X_OK) == 0)
 			return path;

@@ -214,7 +214,7 @@ static void look_at_networks(struct doctor *doctor)
 }
 
 /* Whether the list lets strangers pass before anything refuses them. */
-static bool lets_strangers(const char *list)
+static bool lets_anybody(const char *list)
 {
 	bool excepted;
 	char *item;
@@ -234,8 +234,8 @@ static bool lets_strangers(const char *list)
 
 static void look_at_relay(struct doctor *doctor)
 {
-	if (lets_strangers(doctor->parameters[POSTFIX_RELAY]) &&
-		lets_strangers(doctor->parameters[POSTFIX_RECIPIENT]))
+	if (lets_anybody(doctor->parameters[POSTFIX_RELAY]) &&
+		lets_anybody(doctor->parameters[POSTFIX_RECIPIENT]))
 		doctor_say(doctor, "relay", DOCTOR_WRONG,
 			"smtpd_relay_restrictions (%s) lets strangers send to other domains: put "
 			"reject_unauth_destination before what permits",

@@ -137,7 +137,7 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 {
 	_cleanup_free_ char *text = NULL;
 
-	add_line(out, email->created_us, "came in over HTTP", width);
+	add_line(out, email->created_us, "received over HTTP", width);
 	if (email->decided_us == 0)
 		return;
 	if (email->state == EMAIL_REFUSED)
@@ -146,7 +146,7 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 		text = mem_strdup("recorded, as a test");
 	else
 		text = mem_printf(
-			"let pass by postern-milter, as %s in Postfix's queue", email->queue_id);
+			"accepted by postern-milter, as %s in Postfix's queue", email->queue_id);
 	add_line(out, email->decided_us, text, width);
 }
 

@@ -96,7 +96,7 @@ static bool puts_off(const char *item, const char *action)
 }
 
 /* The first fault of a kind is told. */
-static void split_words(char **words, char *text)
+static void keep_first(char **words, char *text)
 {
 	if (*words == NULL)
 		*words = text;
@@ -113,12 +113,12 @@ static void look_at_lists(
 
 		*(i == SMTPD ? &setup->lacks_smtpd : &setup->lacks_local) = item == NULL;
 		if (item == NULL) {
-			split_words(&setup->unchecked,
+			keep_first(&setup->unchecked,
 				mem_printf("%s in main.cf lacks postern-milter", names[i]));
 			continue;
 		}
 		if (!puts_off(item, values[ACTION]))
-			split_words(&setup->unguarded,
+			keep_first(&setup->unguarded,
 				mem_printf("%s in main.cf has postern-milter without "
 					   "default_action=tempfail: while it is away, mail "
 					   "passes unchecked",
@@ -127,7 +127,7 @@ static void look_at_lists(
 			setup->order = mem_strdup(names[i]);
 	}
 	if (strstr(values[OVERRIDES], "no_milters"))
-		split_words(&setup->unchecked,
+		keep_first(&setup->unchecked,
 			mem_strdup("receive_override_options in main.cf has no_milters"));
 }
 
@@ -146,7 +146,7 @@ static void look_at_services(const struct postfix_setup_ours *ours, struct postf
 
 		if (str_starts(line, "pickup/") ? strstr(line, "no_milters") != NULL
 						: *line && !strstr(line, tail_of(ours->socket)))
-			split_words(&setup->unchecked,
+			keep_first(&setup->unchecked,
 				mem_printf("master.cf keeps mail from postern-milter: %s", line));
 	}
 }
@@ -162,7 +162,7 @@ static void look_at_maps(
 
 		if (postconf_look_up(ours->config_dir, maps, addresses[i], &answer, NULL) == 1 &&
 			!strstr(answer, tail_of(ours->socket)))
-			split_words(&setup->unchecked,
+			keep_first(&setup->unchecked,
 				mem_printf("smtpd_milter_maps turns postern-milter off for %s: %s",
 					addresses[i], answer));
 	}
@@ -179,7 +179,7 @@ static void look_at_transport(
 	for (size_t i = 0; found == 0 && i < ARRAY_SIZE(keys); i++)
 		found = postconf_look_up(ours->config_dir, tables, keys[i], &answer, NULL);
 	if (found == 0 || (found > 0 && !str_starts(answer, "retry:")))
-		split_words(&setup->unguarded,
+		keep_first(&setup->unguarded,
 			mem_printf(
 				"transport_maps in main.cf does not have mail to %s wait%s%s: when "
 				"postern-milter is not asked, emails bounce or leave",
@@ -206,7 +206,7 @@ static void look_at_networks(
 			text[strcspn(text, "/")] = '\0';
 			if (!cidr_list_has_text(&list, text) &&
 				!cidr_list_names(&list, &network.items[0]))
-				split_words(&setup->unchecked,
+				keep_first(&setup->unchecked,
 					mem_printf("mynetworks in main.cf has %s, which "
 						   "milter.internal_hosts lacks",
 						item));

@@ -468,7 +468,7 @@ const char *story_event_words(enum event_kind kind)
 const char *story_message_words(enum message_how how)
 {
 	static const char *const hows[] = {
-		[MESSAGE_RECORDED] = "let pass by postern-milter",
+		[MESSAGE_RECORDED] = "accepted by postern-milter",
 		[MESSAGE_FORWARDED] = "forwarded to an alias",
 		[MESSAGE_QUEUED_AS] = "given back by a content filter",
 		[MESSAGE_REQUEUED] = "requeued",

@@ -197,7 +197,7 @@ static void look_at_submission(
 }
 
 /* The first n; gone: the database is another file than at the start. */
-static void look(
+static void read_parts(
 	const struct request *request, bool gone, struct admin_part parts[static PARTS], size_t n)
 {
 	const struct worker_shared *shared = request->worker->shared;
@@ -256,7 +256,7 @@ void admin_health_get(struct request *request)
 	struct admin_part parts[PARTS];
 	bool ok = true;
 
-	look(request, false, parts, PARTS); /* a gone one lets nobody in */
+	read_parts(request, false, parts, PARTS); /* a gone one lets nobody in */
 	for (size_t i = 0; i < PARTS; i++)
 		ok &= parts[i].ok;
 	reply_json(request, 200,
@@ -267,7 +267,7 @@ void admin_health_get(struct request *request)
 void admin_parts_look(
 	const struct request *request, bool gone, struct admin_part parts[static PARTS])
 {
-	look(request, gone, parts, PARTS);
+	read_parts(request, gone, parts, PARTS);
 }
 
 /* The program answers. */
@@ -290,7 +290,7 @@ void admin_readyz(struct request *request)
 	struct buf text = BUF_INIT;
 	struct admin_part parts[PARTS];
 
-	look(request, worker->database_watch.gone, parts, PART_EVENTS);
+	read_parts(request, worker->database_watch.gone, parts, PART_EVENTS);
 	probe_report_get(worker->shared->probe, &outcome);
 	for (size_t i = 0; i < PART_EVENTS; i++)
 		if (!parts[i].ok && !parts[i].told)

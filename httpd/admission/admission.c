@@ -437,9 +437,9 @@ int admission_take_slots(
 {
 	switch (slots_take(&worker->shared->budget->requests, admission->limits.requests,
 		admission_whose(admission), (int64_t)emails, &admission->share.requests)) {
-	case PLACES_ENTERED:
+	case SLOTS_TAKEN:
 		return 0;
-	case PLACES_COMPANY_FULL:
+	case SLOTS_COMPANY_FULL:
 		return problem_set(problem, PROBLEM_UNAVAILABLE,
 			"Your company has too many requests under way now. Please try again.");
 	default:

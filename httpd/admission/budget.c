@@ -13,7 +13,7 @@
 #include "core/base/id.h"
 
 /* How many slots more the company gets, one by one. */
-static int64_t places_for(int64_t left, int64_t of_company)
+static int64_t slots_for(int64_t left, int64_t of_company)
 {
 	return (left - of_company + 1) / 2;
 }
@@ -24,23 +24,23 @@ enum slots_result slots_take(struct slots *slots, int64_t limit, const char *com
 	_Atomic int64_t *company = &slots->by_company[id_hash(company_id) % BUDGET_COMPANIES];
 	int64_t left = limit - (atomic_load(&slots->taken) - share->n);
 	int64_t of_company = atomic_load(company) - share->n;
-	int64_t most = places_for(left, of_company), more;
+	int64_t most = slots_for(left, of_company), more;
 
 	if (n > most && most > 0)
 		n = most;
 	more = n - share->n;
 	if (more <= 0)
-		return PLACES_ENTERED;
+		return SLOTS_TAKEN;
 	/* Others may have come in between. */
 	left = limit - (atomic_fetch_add(&slots->taken, more) - share->n);
 	of_company = atomic_fetch_add(company, more) - share->n;
 	if (of_company < left) {
 		*share = (struct slots_share){slots, company, n};
-		return PLACES_ENTERED;
+		return SLOTS_TAKEN;
 	}
 	atomic_fetch_sub(company, more);
 	atomic_fetch_sub(&slots->taken, more);
-	return left > 0 ? PLACES_COMPANY_FULL : PLACES_FULL;
+	return left > 0 ? SLOTS_COMPANY_FULL : SLOTS_FULL;
 }
 
 void slots_release(struct slots_share *share)

@@ -40,9 +40,9 @@ struct slots_share {
 };
 
 enum slots_result {
-	PLACES_ENTERED,
-	PLACES_FULL,
-	PLACES_COMPANY_FULL, /* the company has as many as are free */
+	SLOTS_TAKEN,
+	SLOTS_FULL,
+	SLOTS_COMPANY_FULL, /* the company has as many as are free */
 };
 
 /* Has the company's request take n slots, if it does not already. Else nothing

@@ -12,7 +12,7 @@ struct refusal {
 	const char *before, *after;
 };
 
-static const struct refusal refusals[][SENDER_PLACES] = {
+static const struct refusal refusals[][SENDER_FIELDS] = {
 	[RULES_NO_SCOPE] =
 		{
 			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",

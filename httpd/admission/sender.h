@@ -13,7 +13,7 @@ struct worker;
 enum sender_field {
 	SENDER_OF_PATH,  /* of the form dialect */
 	SENDER_OF_EMAIL, /* the From of either dialect */
-	SENDER_PLACES,
+	SENDER_FIELDS,
 };
 
 /* The domain is in the form that addr_domain_normalize() makes. 0, or -1 with

@@ -317,7 +317,7 @@ static bool enter(struct parcel *parcel)
 
 	return outbox->in_hand_bytes < IN_HAND_BYTES && !outbox->stopping &&
 	       slots_take(&outbox->in_hand, outbox->conf->submission.max_pending,
-		       parcel->row.company_id, 1, &parcel->slots) == PLACES_ENTERED;
+		       parcel->row.company_id, 1, &parcel->slots) == SLOTS_TAKEN;
 }
 
 void dispatcher_begin(struct parcel *parcel)

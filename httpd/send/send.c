@@ -79,7 +79,7 @@ static void group_free(struct send_group *group)
 	free(group);
 }
 
-_Static_assert((int)SEND_BARRED < COUNTS_EMAILS, "each has a counter");
+_Static_assert((int)SEND_NOT_ALLOWED < COUNTS_EMAILS, "each has a counter");
 
 /* Tells the outcome and frees the group. */
 static void group_end(struct send_group *group)

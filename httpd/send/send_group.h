@@ -39,13 +39,13 @@ struct composed {
 /* How far an email has come. */
 enum send_end {
 	SEND_OPEN,
-	SEND_BAD,      /* it may not be sent, or cannot be composed */
-	SEND_SENT,     /* recorded */
-	SEND_QUEUED,   /* in the outbox */
-	SEND_REJECTED, /* by Postfix, for good */
-	SEND_REFUSED,  /* by the milter */
-	SEND_BARRED,   /* staged by an earlier request; this one's key may not
-			* send it, and is told no more */
+	SEND_BAD,         /* it may not be sent, or cannot be composed */
+	SEND_SENT,        /* recorded */
+	SEND_QUEUED,      /* in the outbox */
+	SEND_REJECTED,    /* by Postfix, for good */
+	SEND_REFUSED,     /* by the milter */
+	SEND_NOT_ALLOWED, /* staged by an earlier request; this one's key may not
+			   * send it, and is told no more */
 };
 
 struct send {

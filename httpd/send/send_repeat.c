@@ -61,7 +61,7 @@ static void read_email(struct send *send, const char *result)
 
 	if (send->end == SEND_BAD) {
 		if (is_id)
-			send->end = SEND_BARRED;
+			send->end = SEND_NOT_ALLOWED;
 	} else if (!is_id) {
 		problem_set(&send->result->problem, PROBLEM_VALIDATION, "%s", result + 1);
 		send->end = SEND_BAD;

@@ -14,7 +14,7 @@ enum { MB = 1024 * 1024, LIMIT = 30 * MB };
 
 /* The share is of a company that is called like it. */
 #define ENTER(limit, n, share)                                                                     \
-	(slots_take(&budget.requests, limit, #share, n, &share.requests) == PLACES_ENTERED)
+	(slots_take(&budget.requests, limit, #share, n, &share.requests) == SLOTS_TAKEN)
 
 /* Small ones go on when large ones have all, and are counted. */
 static void test_small_have_a_reserve(void **state)
@@ -187,16 +187,16 @@ static const struct {
 	int64_t n; /* so often, one each */
 	enum slots_result last;
 } askers[] = {
-	{"greedy", 6, PLACES_ENTERED},
-	{"greedy", 1, PLACES_COMPANY_FULL},
-	{"other", 3, PLACES_ENTERED},
-	{"other", 1, PLACES_COMPANY_FULL},
-	{"third", 2, PLACES_ENTERED},
-	{"third", 1, PLACES_COMPANY_FULL},
-	{"fourth", 1, PLACES_ENTERED},
-	{"fourth", 1, PLACES_FULL},
-	{"greedy", 1, PLACES_FULL},
-	{"fifth", 1, PLACES_FULL},
+	{"greedy", 6, SLOTS_TAKEN},
+	{"greedy", 1, SLOTS_COMPANY_FULL},
+	{"other", 3, SLOTS_TAKEN},
+	{"other", 1, SLOTS_COMPANY_FULL},
+	{"third", 2, SLOTS_TAKEN},
+	{"third", 1, SLOTS_COMPANY_FULL},
+	{"fourth", 1, SLOTS_TAKEN},
+	{"fourth", 1, SLOTS_FULL},
+	{"greedy", 1, SLOTS_FULL},
+	{"fifth", 1, SLOTS_FULL},
 };
 
 static void test_slots_are_left_to_others(void **state)
@@ -207,7 +207,7 @@ static void test_slots_are_left_to_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
-		enum slots_result entry = PLACES_FULL;
+		enum slots_result entry = SLOTS_FULL;
 
 		for (int64_t n = 0; n < askers[i].n; n++)
 			entry = slots_take(&budget.requests, 12, askers[i].company, 1,

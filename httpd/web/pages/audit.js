@@ -127,9 +127,9 @@ export async function show(main, { session, query }) {
   const search = filters({
     query,
     fields: [
-      { name: "action", label: "What", type: "select", options: kindsOf },
+      { name: "action", label: "Action", type: "select", options: kindsOf },
       { name: "object", label: "Changed", type: "search", placeholder: "Its whole name or id" },
-      { name: "actor", label: "By", type: "search", placeholder: "Login, or key's name" },
+      { name: "actor", label: "Changed by", type: "search", placeholder: "Login, or key's name" },
       {
         name: "since",
         label: "Since",
@@ -154,7 +154,7 @@ export async function show(main, { session, query }) {
     columns: [
       { title: "When", kind: "time", cell: (entry) => time(entry.at) },
       { title: "Who", cell: (entry) => el("span.address", who(entry)) },
-      { title: "What", cell: (entry) => el("span.action", verbs[entry.action] ?? entry.action, " ", object(entry)) },
+      { title: "Action", cell: (entry) => el("span.action", verbs[entry.action] ?? entry.action, " ", object(entry)) },
       { title: "Change", cell: difference },
       ...(session.operator
         ? [

@@ -114,7 +114,7 @@ export async function show(main, { session, query }) {
           domain.pending ? null : badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }),
       },
       {
-        title: "Names below it",
+        title: "Subdomains",
         kind: "extra",
         cell: (domain) => (domain.subdomains === "covered" ? "covered" : "not covered"),
       },

@@ -61,7 +61,7 @@ const FOLDED_TO = 5;
 
 // What happened before any of its recipients was tried.
 function beginning(email) {
-  const lines = [moment(email.created_at, "none", "came in over HTTP")];
+  const lines = [moment(email.created_at, "none", "received over HTTP")];
   if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "its time"));
   else if (email.state === "canceled") lines.push(moment(email.decided_at, "none", "canceled before it was sent"));
   else if (email.state === "failed")
@@ -70,7 +70,7 @@ function beginning(email) {
     lines.push(moment(email.decided_at, "bad", "refused by the rules", el("p.said", email.refusal)));
   else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test, which goes to nobody"));
   else if (email.state === "sent")
-    lines.push(moment(email.decided_at, "none", ["let pass by the milter, as ", el("span.id", email.queue_id), " in Postfix's queue"]));
+    lines.push(moment(email.decided_at, "none", ["accepted by the rules, as ", el("span.id", email.queue_id), " in Postfix's queue"]));
   return lines;
 }
 
@@ -163,7 +163,7 @@ function content(email) {
         el("a", { href: path`/admin/emails/${email.id}/raw` + "?download=true", download: `${email.id}.eml` }, "Save as a file")),
       code(raw, { label: "message/rfc822" }));
   }]);
-  return section("What it says", tabs(views, "The email's content"));
+  return section("Content", tabs(views, "The email's content"));
 }
 
 export async function show(main, { id, session }) {
@@ -191,7 +191,7 @@ export async function show(main, { id, session }) {
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
     head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), summary(email, key));
-    what.replaceChildren(section("What became of it", story(email)));
+    what.replaceChildren(section("Delivery", story(email)));
     // What somebody has opened or closed stays so.
     for (const one of details())
       if (closed.has(one.dataset.address)) one.open = closed.get(one.dataset.address);

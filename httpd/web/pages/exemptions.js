@@ -24,7 +24,7 @@ const kinds = {
 // Of exemptions, and of those that are suggested.
 const columns = [
   { title: "Who", kind: "main", cell: (row) => address(row.value) },
-  { title: "By", cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
+  { title: "Kind", cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
 ];
 const added = { title: "Added", kind: "time", cell: (row) => time(row.created_at) };
 
@@ -85,7 +85,7 @@ export function addExemption(names, changed) {
         : [{ name: "domain", label: "Domain", required: true, ...(names && { type: "select", options: names }) }]),
       {
         name: "kind",
-        label: "By",
+        label: "Kind",
         type: "choice",
         options: Object.entries(kinds).map(([value, { text, help, example }]) => ({
           value,

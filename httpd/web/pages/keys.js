@@ -185,8 +185,8 @@ export async function show(main, { session, query }) {
     isFew: async ({ data }) => data.length < 2 && (await get("/admin/keys", { limit: 2 })).data.length === data.length,
     columns: [
       { title: "Name", cell: (key) => el("span", key.name, key.revoked_at && [" ", badge("revoked")]) },
-      { title: "May", cell: (key) => key.scopes.join(", ") },
-      { title: "As", kind: "name", cell: (key) => key.domain ?? el("span.muted", "any domain") },
+      { title: "Scopes", cell: (key) => key.scopes.join(", ") },
+      { title: "Sender", kind: "name", cell: (key) => key.domain ?? el("span.muted", "any domain") },
       ...known.columns,
       { title: "Id", kind: "extra", cell: (key) => shortId(key.id) },
       { title: "Created", kind: "time", cell: (key) => time(key.created_at) },

@@ -103,14 +103,14 @@ function draw(chart, all, range) {
 
 function attention(items) {
   const tones = { problem: "bad", warning: "warn", hint: "none" };
-  const words = { problem: "Problem", warning: "See to it", hint: "Hint" };
+  const words = { problem: "Problem", warning: "Action needed", hint: "Hint" };
   return section(
     "Needs attention",
     el("ul.attention", items.map((item) =>
       el("li",
         badge(item.level, { text: words[item.level], tone: tones[item.level] }),
         el("span", item.text),
-        el("a", { href: `#/${item.page}`, "aria-label": `Look: ${item.text}` }, "Look")))),
+        el("a", { href: `#/${item.page}`, "aria-label": `Open: ${item.text}` }, "Open")))),
   );
 }
 
@@ -136,7 +136,7 @@ function beginning({ companies, domains, keys, session }) {
 
 function healthOf(health) {
   return section(
-    "Parts",
+    "Services",
     el("ul.attention", health.parts.map((part) =>
       el("li", badge(part.ok ? "ok" : "not_ok"), el("span", el("strong", part.name), " ", el("span.muted", part.text))))),
   );
