@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/email_story.h"
+#include "cli/email_report.h"
 #include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -214,7 +214,7 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 
 static const struct column list_columns[] = {LISTED, {0}};
 
-/* Those that the story fills. */
+/* Those that the delivery report fills. */
 enum { ANSWER = ARRAY_SIZE(list_columns) - 1, RECIPIENTS, EVENTS };
 
 static const struct column show_columns[] = {
@@ -252,9 +252,9 @@ static void add_line_of_recipients(const char *name, const struct email *email,
 
 /* For people: the answer first, then the email, then what became of it. */
 static void print_show(const struct call *call, const struct email *email,
-	const struct story *story, struct buf *out)
+	const struct delivery_report *delivery_report, struct buf *out)
 {
-	_cleanup_free_ char *answer = story_answer(story);
+	_cleanup_free_ char *answer = delivery_report_answer(delivery_report);
 	size_t width = screen_width();
 
 	visible_add_wrapped(out, answer, 0, width);
@@ -280,7 +280,7 @@ static void print_show(const struct call *call, const struct email *email,
 	add_line("company", email->company_id, width, out);
 	add_line("key", email->key_id, width, out);
 	buf_add_char(out, '\n');
-	email_story_print(story, width, out);
+	email_report_print(delivery_report, width, out);
 	if (call_option(call, OPTION_CONTENT) && !str_empty(email->text))
 		print_body("text", email->text, out);
 	if (call_option(call, OPTION_CONTENT) && !str_empty(email->html))
@@ -289,22 +289,23 @@ static void print_show(const struct call *call, const struct email *email,
 
 static int run_show(const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_(story) struct story *story = NULL;
+	_cleanup_(delivery_report) struct delivery_report *delivery_report = NULL;
 	_cleanup_free_ char *answer = NULL;
 	struct buf text = BUF_INIT;
 	struct email email;
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
-	if (story_new(call->db, call->conf, &email, call->now_us, &story, err) < 0) {
+	if (delivery_report_new(call->db, call->conf, &email, call->now_us, &delivery_report, err) <
+		0) {
 		store_email_clear(&email);
 		return -1;
 	}
-	answer = story_answer(story);
+	answer = delivery_report_answer(delivery_report);
 	report_add(report, &email);
 	report_text(report, ANSWER, answer);
-	email_story_report(story, report, RECIPIENTS, EVENTS);
-	print_show(call, &email, story, &text);
+	email_report_rows(delivery_report, report, RECIPIENTS, EVENTS);
+	print_show(call, &email, delivery_report, &text);
 	report->note = buf_take(&text);
 	store_email_clear(&email);
 	return 0;
@@ -332,18 +333,18 @@ static int begin_watch(const struct call *call, struct err *err)
 static int look_at_watched(
 	const struct call *call, int64_t *seq_r, char **answer_r, struct err *err)
 {
-	_cleanup_(story) struct story *story = NULL;
+	_cleanup_(delivery_report) struct delivery_report *delivery_report = NULL;
 	struct email email;
 	int result = store_email_get(call->db, call->following->email_id, &everything, &email, err);
 
 	if (result <= 0)
 		return result;
 	*seq_r = email.seq;
-	result = story_new(call->db, NULL, &email, call->now_us, &story, err);
-	if (result == 0 && story_is_open(story))
+	result = delivery_report_new(call->db, NULL, &email, call->now_us, &delivery_report, err);
+	if (result == 0 && delivery_report_is_open(delivery_report))
 		result = 1;
 	else if (result == 0)
-		*answer_r = story_answer(story);
+		*answer_r = delivery_report_answer(delivery_report);
 	store_email_clear(&email);
 	return result;
 }

@@ -26,7 +26,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
 #include "core/store/store_refusal.h"
-#include "core/story/story.h"
+#include "core/report/delivery_report.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -212,22 +212,23 @@ static json_t *render_header(const struct email *email)
 }
 
 /* What is known of a recipient besides what its company is told. */
-static json_t *render_status(const struct story *story, size_t i)
+static json_t *render_status(const struct delivery_report *report, size_t i)
 {
-	enum delivery_status status = story->recipients.items[i].status;
-	_cleanup_free_ char *next = story_next(story, i);
+	enum delivery_status status = report->recipients.items[i].status;
+	_cleanup_free_ char *next = delivery_report_next(report, i);
 	int64_t retry_us = 0, end_us = 0;
 
-	story_times(story, i, &retry_us, &end_us);
+	delivery_report_times(report, i, &retry_us, &end_us);
 	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "status", delivery_status_name(status),
-		"status_text", story_status_words(status), "next", next, "queue",
-		story->entries[i].queue, "next_attempt_at", json_field_time(retry_us),
+		"status_text", delivery_report_status_words(status), "next", next, "queue",
+		report->entries[i].queue, "next_attempt_at", json_field_time(retry_us),
 		"gives_up_at", json_field_time(end_us));
 }
 
-/* The story was read after the email: who was forgotten meanwhile is not in
+/* The report was read after the email: who was forgotten meanwhile is not in
  * it. */
-static void add_statuses(json_t *object, const struct email *email, const struct story *story)
+static void add_statuses(
+	json_t *object, const struct email *email, const struct delivery_report *report)
 {
 	json_t *array = json_object_get(object, "recipients");
 	size_t shown = 0, told = 0;
@@ -237,40 +238,41 @@ static void add_statuses(json_t *object, const struct email *email, const struct
 
 		if (!one->enveloped)
 			continue;
-		if (told < story->recipients.n && story->recipients.items[told].n == one->n)
+		if (told < report->recipients.n && report->recipients.items[told].n == one->n)
 			json_object_update_new(
-				json_array_get(array, shown), render_status(story, told++));
+				json_array_get(array, shown), render_status(report, told++));
 		shown++;
 	}
 }
 
-static json_t *render_events(const struct story *story)
+static json_t *render_events(const struct delivery_report *report)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < story->events.n; i++) {
-		const struct email_event *event = &story->events.items[i];
+	for (size_t i = 0; i < report->events.n; i++) {
+		const struct email_event *event = &report->events.items[i];
 		json_t *item = email_json_render_event(event);
 
 		json_object_set_new(item, "kind", json_string(event_kind_name(event->kind)));
-		json_object_set_new(item, "kind_text", json_string(story_event_words(event->kind)));
+		json_object_set_new(
+			item, "kind_text", json_string(delivery_report_event_words(event->kind)));
 		json_object_set_new(item, "source", admin_text(event->source));
 		json_array_append_new(array, item);
 	}
 	return array;
 }
 
-static json_t *render_queue_messages(const struct story *story)
+static json_t *render_queue_messages(const struct delivery_report *report)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < story->messages.n; i++) {
-		const struct queue_message *message = &story->messages.items[i];
+	for (size_t i = 0; i < report->messages.n; i++) {
+		const struct queue_message *message = &report->messages.items[i];
 
 		json_array_append_new(
 			array, json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", message->queue_id,
 				       "how", message_how_name(message->how), "how_text",
-				       story_message_words(message->how), "since_at",
+				       delivery_report_message_words(message->how), "since_at",
 				       json_field_time(message->since_us), "left_at",
 				       json_field_time(message->closed_us)));
 	}
@@ -279,25 +281,25 @@ static json_t *render_queue_messages(const struct story *story)
 
 /* All of it: each recipient as it stands and what happens next, and what was
  * said, in order. */
-static json_t *render_email(const struct email *email, const struct story *story)
+static json_t *render_email(const struct email *email, const struct delivery_report *report)
 {
-	_cleanup_free_ char *answer = story_answer(story);
+	_cleanup_free_ char *answer = delivery_report_answer(report);
 	json_t *object = email_json_render(email, true);
 
 	add_admin_fields(object, email);
-	add_statuses(object, email, story);
-	json_object_update_new(
-		object, json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
-				story_is_open(story), "is_test", story_is_test(story), "header",
-				render_header(email), "events", render_events(story),
-				"queue_messages", render_queue_messages(story)));
+	add_statuses(object, email, report);
+	json_object_update_new(object,
+		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
+			delivery_report_is_open(report), "is_test", delivery_report_is_test(report),
+			"header", render_header(email), "events", render_events(report),
+			"queue_messages", render_queue_messages(report)));
 	return object;
 }
 
 void admin_email_get(struct request *request)
 {
 	int64_t now_us = clock_now_us(request->worker->shared->clock);
-	_cleanup_(story) struct story *story = NULL;
+	_cleanup_(delivery_report) struct delivery_report *report = NULL;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	struct email email;
@@ -306,11 +308,11 @@ void admin_email_get(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	if (story_new(request->db, request->conf, &email, now_us, &story, &err) < 0)
+	if (delivery_report_new(request->db, request->conf, &email, now_us, &report, &err) < 0)
 		admin_reply_found(request, -1, NULL, "email_lookup_failed", &err);
 	else
-		reply_printed(request, 200, email_json_print(render_email(&email, story), &email));
-	story_free(TAKE_PTR(story));
+		reply_printed(request, 200, email_json_print(render_email(&email, report), &email));
+	delivery_report_free(TAKE_PTR(report));
 	store_email_clear(&email);
 }
 

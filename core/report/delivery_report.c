@@ -1,10 +1,10 @@
 /*
- * story: what became of an email, from the store and from Postfix's queue.
+ * delivery_report: what became of an email, from the store and from Postfix's queue.
  *
- * Threads: any, one at a time for each story; its handle and settings are used
- * by story_new() alone.
+ * Threads: any, one at a time for each report; its handle and settings are used
+ * by delivery_report_new() alone.
  */
-#include "core/story/story.h"
+#include "core/report/delivery_report.h"
 
 #include <string.h>
 #include <time.h>
@@ -72,10 +72,10 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 
 /* The message of the email that is this one of the queue, or NULL. */
 static const struct queue_message *message_of_item(
-	const struct story *story, const struct queue_item *item)
+	const struct delivery_report *report, const struct queue_item *item)
 {
-	for (size_t i = 0; i < story->messages.n; i++) {
-		const struct queue_message *message = &story->messages.items[i];
+	for (size_t i = 0; i < report->messages.n; i++) {
+		const struct queue_message *message = &report->messages.items[i];
 
 		if (message->closed_us == 0 && str_eq(message->queue_id, item->id) &&
 			queue_item_came_by(item, message->since_us))
@@ -84,9 +84,9 @@ static const struct queue_message *message_of_item(
 	return NULL;
 }
 
-static bool is_first_message(const struct story *story, const struct queue_item *item)
+static bool is_first_message(const struct delivery_report *report, const struct queue_item *item)
 {
-	const struct email *email = story->email;
+	const struct email *email = report->email;
 
 	return email->queue_id && str_eq(email->queue_id, item->id) &&
 	       queue_item_came_by(item, email->decided_us);
@@ -104,126 +104,127 @@ static size_t find_address(const struct queue_item *item, const char *address)
 
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
-	struct story *story = arg;
-	const struct queue_message *message = message_of_item(story, item);
+	struct delivery_report *report = arg;
+	const struct queue_message *message = message_of_item(report, item);
 
 	(void)err;
-	if (message == NULL && !is_first_message(story, item))
+	if (message == NULL && !is_first_message(report, item))
 		return 0;
-	for (size_t i = 0; i < story->recipients.n; i++) {
-		const struct recipient *status = &story->recipients.items[i];
-		struct story_queue_entry *entry = &story->entries[i];
+	for (size_t i = 0; i < report->recipients.n; i++) {
+		const struct recipient *status = &report->recipients.items[i];
+		struct delivery_queue_entry *entry = &report->entries[i];
 		size_t at = find_address(item, status->address);
 
 		if (entry->queue || !delivery_is_open(status->status))
 			continue;
 		if (at == item->recipients.n && !(message && message->n == status->n))
 			continue;
-		*entry = (struct story_queue_entry){mem_strdup(item->queue), mem_strdup(item->id),
+		*entry = (struct delivery_queue_entry){mem_strdup(item->queue),
+			mem_strdup(item->id),
 			mem_strdup(at < item->reasons.n ? item->reasons.items[at] : ""),
 			item->arrival_s};
 	}
 	return 0;
 }
 
-static void ask_postfix(const struct conf *conf, struct story *story)
+static void ask_postfix(const struct conf *conf, struct delivery_report *report)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 
-	if (!story_is_open(story))
+	if (!delivery_report_is_open(report))
 		return;
-	story->times_known = postfix_queue_times(conf, &story->times, NULL) == 0;
-	story->queue_seen = postfix_queue_open(conf, &queue, NULL) == 0 &&
-			    postfix_queue_each(queue, on_item, story, NULL) == 0;
+	report->times_known = postfix_queue_times(conf, &report->times, NULL) == 0;
+	report->queue_seen = postfix_queue_open(conf, &queue, NULL) == 0 &&
+			     postfix_queue_each(queue, on_item, report, NULL) == 0;
 }
 
-int story_new(struct db *db, const struct conf *conf, const struct email *email, int64_t now_us,
-	struct story **story_r, struct err *err)
+int delivery_report_new(struct db *db, const struct conf *conf, const struct email *email,
+	int64_t now_us, struct delivery_report **story_r, struct err *err)
 {
-	struct story *story = mem_new(struct story);
+	struct delivery_report *report = mem_new(struct delivery_report);
 
-	story->email = email;
-	story->now_us = now_us;
-	if (store_recipients_read(db, email->seq, true, &story->recipients, err) < 0 ||
-		store_event_of_email(db, email->seq, &story->events, err) < 0 ||
-		store_messages_of_email(db, email->seq, &story->messages, err) < 0 ||
-		store_log_state(db, &story->log, err) < 0) {
-		story_free(story);
+	report->email = email;
+	report->now_us = now_us;
+	if (store_recipients_read(db, email->seq, true, &report->recipients, err) < 0 ||
+		store_event_of_email(db, email->seq, &report->events, err) < 0 ||
+		store_messages_of_email(db, email->seq, &report->messages, err) < 0 ||
+		store_log_state(db, &report->log, err) < 0) {
+		delivery_report_free(report);
 		return -1;
 	}
-	story->entries = mem_alloc(story->recipients.n + 1, sizeof(*story->entries));
+	report->entries = mem_alloc(report->recipients.n + 1, sizeof(*report->entries));
 	if (conf)
-		ask_postfix(conf, story);
-	*story_r = story;
+		ask_postfix(conf, report);
+	*story_r = report;
 	return 0;
 }
 
-void story_free(struct story *story)
+void delivery_report_free(struct delivery_report *report)
 {
-	if (story == NULL)
+	if (report == NULL)
 		return;
-	for (size_t i = 0; story->entries && i < story->recipients.n; i++) {
-		free(story->entries[i].queue);
-		free(story->entries[i].queue_id);
-		free(story->entries[i].reason);
+	for (size_t i = 0; report->entries && i < report->recipients.n; i++) {
+		free(report->entries[i].queue);
+		free(report->entries[i].queue_id);
+		free(report->entries[i].reason);
 	}
-	free(story->entries);
-	recipients_free(&story->recipients);
-	store_event_list_free(&story->events);
-	queue_messages_free(&story->messages);
-	free(story);
+	free(report->entries);
+	recipients_free(&report->recipients);
+	store_event_list_free(&report->events);
+	queue_messages_free(&report->messages);
+	free(report);
 }
 
-bool story_is_test(const struct story *story)
+bool delivery_report_is_test(const struct delivery_report *report)
 {
-	return story->email->state == EMAIL_SENT && str_empty(story->email->queue_id);
+	return report->email->state == EMAIL_SENT && str_empty(report->email->queue_id);
 }
 
-static bool has_open_recipient(const struct story *story)
+static bool has_open_recipient(const struct delivery_report *report)
 {
-	for (size_t i = 0; i < story->recipients.n; i++)
-		if (delivery_is_open(story->recipients.items[i].status))
+	for (size_t i = 0; i < report->recipients.n; i++)
+		if (delivery_is_open(report->recipients.items[i].status))
 			return true;
 	return false;
 }
 
-bool story_is_stopped(const struct story *story)
+bool delivery_report_is_stopped(const struct delivery_report *report)
 {
-	return story->email->state == EMAIL_STAGED && str_empty(story->email->queue_id) &&
-	       story->recipients.n > 0 && !has_open_recipient(story);
+	return report->email->state == EMAIL_STAGED && str_empty(report->email->queue_id) &&
+	       report->recipients.n > 0 && !has_open_recipient(report);
 }
 
-static bool is_redirected(const struct story *story)
+static bool is_redirected(const struct delivery_report *report)
 {
-	const char *text = story->recipients.n > 0 ? story->recipients.items[0].text : NULL;
+	const char *text = report->recipients.n > 0 ? report->recipients.items[0].text : NULL;
 
-	return story_is_stopped(story) && text && str_starts(text, DELIVERY_REDIRECTED);
+	return delivery_report_is_stopped(report) && text && str_starts(text, DELIVERY_REDIRECTED);
 }
 
-bool story_is_open(const struct story *story)
+bool delivery_report_is_open(const struct delivery_report *report)
 {
-	if (story->email->state != EMAIL_SENT)
-		return story->email->state == EMAIL_STAGED && !story_is_stopped(story);
-	return !story_is_test(story) && has_open_recipient(story);
+	if (report->email->state != EMAIL_SENT)
+		return report->email->state == EMAIL_STAGED && !delivery_report_is_stopped(report);
+	return !delivery_report_is_test(report) && has_open_recipient(report);
 }
 
-static void count(const struct story *story, size_t counts[static DELIVERY_STATUSES])
+static void count(const struct delivery_report *report, size_t counts[static DELIVERY_STATUSES])
 {
-	for (size_t i = 0; i < story->recipients.n; i++)
-		counts[story->recipients.items[i].status]++;
+	for (size_t i = 0; i < report->recipients.n; i++)
+		counts[report->recipients.items[i].status]++;
 }
 
 /* Of several recipients. */
-static void add_counts(const struct story *story, struct buf *out)
+static void add_counts(const struct delivery_report *report, struct buf *out)
 {
 	static const enum delivery_status order[] = {DELIVERY_DELIVERED, DELIVERY_COMPLAINED,
 		DELIVERY_BOUNCED, DELIVERY_EXPIRED, DELIVERY_REMOVED, DELIVERY_DISCARDED,
 		DELIVERY_DEFERRED, DELIVERY_QUEUED, DELIVERY_HANDED_ON, DELIVERY_UNKNOWN};
 	size_t counts[DELIVERY_STATUSES] = {0};
-	size_t n = story->recipients.n, good;
+	size_t n = report->recipients.n, good;
 	const char *separator = ": ";
 
-	count(story, counts);
+	count(report, counts);
 	good = counts[DELIVERY_DELIVERED] + counts[DELIVERY_COMPLAINED];
 	if (good == n && counts[DELIVERY_COMPLAINED] == 0) {
 		buf_printf(out, "Yes: delivered to all %zu recipients.", n);
@@ -231,7 +232,7 @@ static void add_counts(const struct story *story, struct buf *out)
 	}
 	if (good)
 		buf_add_str(out, good == n ? "Yes" : "In part");
-	else if (story_is_open(story))
+	else if (delivery_report_is_open(report))
 		buf_add_str(out, "Not yet");
 	else
 		buf_add_str(out, counts[DELIVERY_UNKNOWN] == n ? "Not known" : "No");
@@ -247,21 +248,21 @@ static void add_counts(const struct story *story, struct buf *out)
 
 /* While nobody reads the log, an email that was delivered looks as if it were
  * not. */
-static void add_age(const struct story *story, struct buf *out)
+static void add_age(const struct delivery_report *report, struct buf *out)
 {
 	char at[CLOCK_TEXT_SIZE];
 
-	if (story->email->state != EMAIL_SENT || !story_is_open(story) ||
-		log_state_is_current(&story->log, story->now_us))
+	if (report->email->state != EMAIL_SENT || !delivery_report_is_open(report) ||
+		log_state_is_current(&report->log, report->now_us))
 		return;
-	if (story->log.end_us == 0) {
+	if (report->log.end_us == 0) {
 		buf_add_str(out,
 			" But postern-events has not read all of Postfix's log yet, so more may "
 			"have happened.");
 		return;
 	}
-	clock_iso8601(story->log.mute_us ? story->log.mute_us : story->log.end_us, at);
-	if (story->log.mute_us) {
+	clock_iso8601(report->log.mute_us ? report->log.mute_us : report->log.end_us, at);
+	if (report->log.mute_us) {
 		buf_printf(out,
 			" That was so at %.10s %.8sZ, since when Postfix's log tells nothing: what "
 			"happened since is not known here. Does the system's logger run?",
@@ -275,9 +276,9 @@ static void add_age(const struct story *story, struct buf *out)
 }
 
 /* How an email came to an end of which the milter was not asked. */
-static const char *stopped_words(const struct story *story)
+static const char *stopped_words(const struct delivery_report *report)
 {
-	const struct recipient *one = &story->recipients.items[0];
+	const struct recipient *one = &report->recipients.items[0];
 
 	if (one->status == DELIVERY_EXPIRED)
 		return "No: Postfix did not ask postern-milter about it for as long as it "
@@ -298,9 +299,9 @@ static void add_schedule(const struct email *email, struct buf *out)
 	buf_printf(out, "Not yet: it is scheduled for %.19sZ.", text);
 }
 
-char *story_answer(const struct story *story)
+char *delivery_report_answer(const struct delivery_report *report)
 {
-	const struct email *email = story->email;
+	const struct email *email = report->email;
 	struct buf out = BUF_INIT;
 
 	if (email->state == EMAIL_REFUSED && email->last_event &&
@@ -310,71 +311,72 @@ char *story_answer(const struct story *story)
 		buf_printf(&out, "No: it could not be handed to Postfix. %s", email->refusal);
 	else if (email->state == EMAIL_REFUSED)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
-	else if (email->state == EMAIL_STAGED && email->scheduled_us > story->now_us)
+	else if (email->state == EMAIL_STAGED && email->scheduled_us > report->now_us)
 		add_schedule(email, &out);
 	else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "
 			"have lost it.");
-	else if (story_is_stopped(story) && story->recipients.items[0].status == DELIVERY_UNKNOWN)
+	else if (delivery_report_is_stopped(report) &&
+		 report->recipients.items[0].status == DELIVERY_UNKNOWN)
 		buf_add_str(&out,
 			"No: it never came to postern-milter, and is not in Postfix's queue any "
 			"more, so it has gone to nobody. Whoever sent it can send it again.");
-	else if (is_redirected(story))
+	else if (is_redirected(report))
 		buf_printf(&out, "No: none of its recipients has it. %s.",
-			story->recipients.items[0].text);
-	else if (story_is_stopped(story))
-		buf_add_str(&out, stopped_words(story));
+			report->recipients.items[0].text);
+	else if (delivery_report_is_stopped(report))
+		buf_add_str(&out, stopped_words(report));
 	else if (email->state == EMAIL_STAGED)
 		buf_add_str(&out,
 			"Not yet: it is queued here, and has gone to nobody: postern-milter has "
 			"not let it pass.");
-	else if (story_is_test(story))
+	else if (delivery_report_is_test(report))
 		buf_add_str(&out, "No: it was a test, which goes to nobody.");
-	else if (story->recipients.n == 1) {
-		enum delivery_status status = story->recipients.items[0].status;
+	else if (report->recipients.n == 1) {
+		enum delivery_status status = report->recipients.items[0].status;
 
-		buf_printf(&out, "%s%s%s", words[status].answer, story->recipients.items[0].address,
-			words[status].rest);
+		buf_printf(&out, "%s%s%s", words[status].answer,
+			report->recipients.items[0].address, words[status].rest);
 	} else
-		add_counts(story, &out);
-	add_age(story, &out);
+		add_counts(report, &out);
+	add_age(report, &out);
 	return buf_take(&out);
 }
 
 /* When the message of the recipient came into the queue, as far as is known. */
-static int64_t arrival_of(const struct story *story, size_t i)
+static int64_t arrival_of(const struct delivery_report *report, size_t i)
 {
-	const struct story_queue_entry *entry = &story->entries[i];
+	const struct delivery_queue_entry *entry = &report->entries[i];
 
-	return entry->queue ? entry->arrival_s : story->email->decided_us / SECOND_US;
+	return entry->queue ? entry->arrival_s : report->email->decided_us / SECOND_US;
 }
 
-static int64_t retry_of(const struct story *story, size_t i)
+static int64_t retry_of(const struct delivery_report *report, size_t i)
 {
-	return queue_next_attempt(&story->times, arrival_of(story, i),
-		story->recipients.items[i].changed_us / SECOND_US);
+	return queue_next_attempt(&report->times, arrival_of(report, i),
+		report->recipients.items[i].changed_us / SECOND_US);
 }
 
-static int64_t end_of(const struct story *story, size_t i)
+static int64_t end_of(const struct delivery_report *report, size_t i)
 {
-	return arrival_of(story, i) +
-	       (*story->email->sender ? story->times.lifetime_s : story->times.bounce_lifetime_s);
+	return arrival_of(report, i) + (*report->email->sender ? report->times.lifetime_s
+							       : report->times.bounce_lifetime_s);
 }
 
 /* Whether Postfix tries again by itself: the rest is known from the settings. */
-static bool is_to_be_tried(const struct story *story, size_t i)
+static bool is_to_be_tried(const struct delivery_report *report, size_t i)
 {
-	const struct story_queue_entry *entry = &story->entries[i];
+	const struct delivery_queue_entry *entry = &report->entries[i];
 
-	return story->times_known && story->recipients.items[i].status == DELIVERY_DEFERRED &&
-	       (entry->queue ? !str_eq(entry->queue, "hold") : !story->queue_seen);
+	return report->times_known && report->recipients.items[i].status == DELIVERY_DEFERRED &&
+	       (entry->queue ? !str_eq(entry->queue, "hold") : !report->queue_seen);
 }
 
-static void add_retry(const struct story *story, size_t i, struct buf *out)
+static void add_retry(const struct delivery_report *report, size_t i, struct buf *out)
 {
-	int64_t now_s = story->now_us / SECOND_US;
-	int64_t retry_s = retry_of(story, i), end_s = end_of(story, i);
+	int64_t now_s = report->now_us / SECOND_US;
+	int64_t retry_s = retry_of(report, i), end_s = end_of(report, i);
 
 	buf_add_str(out, "Postfix tries again ");
 	if (retry_s <= now_s) {
@@ -394,32 +396,32 @@ static void add_retry(const struct story *story, size_t i, struct buf *out)
 		buf_add_str(out, "on ");
 	add_moment(out, end_s, now_s);
 	buf_add_char(out, '.');
-	if (!story->queue_seen)
+	if (!report->queue_seen)
 		buf_add_str(out, " (Its queue could not be asked.)");
 }
 
-char *story_next(const struct story *story, size_t i)
+char *delivery_report_next(const struct delivery_report *report, size_t i)
 {
-	const struct recipient *status = &story->recipients.items[i];
-	const struct story_queue_entry *entry = &story->entries[i];
+	const struct recipient *status = &report->recipients.items[i];
+	const struct delivery_queue_entry *entry = &report->entries[i];
 	struct buf out = BUF_INIT;
-	int64_t age_s = (story->now_us - story->email->decided_us) / SECOND_US;
+	int64_t age_s = (report->now_us - report->email->decided_us) / SECOND_US;
 
-	if (!delivery_is_open(status->status) || story->email->state != EMAIL_SENT ||
-		story_is_test(story))
+	if (!delivery_is_open(status->status) || report->email->state != EMAIL_SENT ||
+		delivery_report_is_test(report))
 		return NULL;
 	if (entry->queue && str_eq(entry->queue, "hold"))
 		buf_printf(&out,
 			"Postfix holds it as %s: it waits until an admin lets it go (postsuper -H "
 			"%s).",
 			entry->queue_id, entry->queue_id);
-	else if (is_to_be_tried(story, i) && !(entry->queue && str_eq(entry->queue, "active")))
-		add_retry(story, i, &out);
+	else if (is_to_be_tried(report, i) && !(entry->queue && str_eq(entry->queue, "active")))
+		add_retry(report, i, &out);
 	else if (entry->queue && str_eq(entry->queue, "deferred"))
 		buf_add_str(&out, "Postfix tries again later.");
 	else if (entry->queue)
 		buf_add_str(&out, "Postfix is trying it now, or about to.");
-	else if (story->queue_seen)
+	else if (report->queue_seen)
 		buf_add_str(&out,
 			"It is not in Postfix's queue any more: postern-events tells from the log "
 			"what became of it, or within a quarter of an hour that it is not known.");
@@ -429,7 +431,7 @@ char *story_next(const struct story *story, size_t i)
 			"settings could be asked.)");
 	if (status->status == DELIVERY_QUEUED && entry->queue && *entry->reason)
 		buf_printf(&out, " The queue says: %s", entry->reason);
-	if (status->status == DELIVERY_QUEUED && story->events.n == 0 && age_s > SILENCE_S)
+	if (status->status == DELIVERY_QUEUED && report->events.n == 0 && age_s > SILENCE_S)
 		buf_printf(&out,
 			"%sPostfix's log has told nothing of it: does postern-events run, and read "
 			"the right log?",
@@ -437,21 +439,22 @@ char *story_next(const struct story *story, size_t i)
 	return out.len ? buf_take(&out) : NULL;
 }
 
-bool story_times(const struct story *story, size_t i, int64_t *retry_us_r, int64_t *end_us_r)
+bool delivery_report_times(
+	const struct delivery_report *report, size_t i, int64_t *retry_us_r, int64_t *end_us_r)
 {
-	if (!is_to_be_tried(story, i))
+	if (!is_to_be_tried(report, i))
 		return false;
-	*retry_us_r = retry_of(story, i) * SECOND_US;
-	*end_us_r = end_of(story, i) * SECOND_US;
+	*retry_us_r = retry_of(report, i) * SECOND_US;
+	*end_us_r = end_of(report, i) * SECOND_US;
 	return true;
 }
 
-const char *story_status_words(enum delivery_status status)
+const char *delivery_report_status_words(enum delivery_status status)
 {
 	return words[status].is;
 }
 
-const char *story_event_words(enum event_kind kind)
+const char *delivery_report_event_words(enum event_kind kind)
 {
 	switch (kind) {
 	case EVENT_ACCEPTED:
@@ -465,7 +468,7 @@ const char *story_event_words(enum event_kind kind)
 	}
 }
 
-const char *story_message_words(enum message_how how)
+const char *delivery_report_message_words(enum message_how how)
 {
 	static const char *const hows[] = {
 		[MESSAGE_RECORDED] = "accepted by postern-milter",

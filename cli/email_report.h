@@ -1,20 +1,21 @@
 /*
- * email_story: what became of an email, as the command prints it. All text of
+ * email_report: what became of an email, as the command prints it. All text of
  * remote servers is made visible.
  */
-#ifndef POSTERN_CLI_EMAIL_STORY_H
-#define POSTERN_CLI_EMAIL_STORY_H
+#ifndef POSTERN_CLI_EMAIL_REPORT_H
+#define POSTERN_CLI_EMAIL_REPORT_H
 
 #include "cli/cmd.h"
 #include "core/base/buf.h"
-#include "core/story/story.h"
+#include "core/report/delivery_report.h"
 
 /* Appends the recipients, with what happens next, and what happened, in order;
  * in lines of width columns. */
-void email_story_print(const struct story *story, size_t width, struct buf *out);
+void email_report_print(
+	const struct delivery_report *delivery_report, size_t width, struct buf *out);
 /* The same as rows, for two columns of a report. */
-void email_story_report(
-	const struct story *story, struct report *report, size_t recipients, size_t events);
+void email_report_rows(const struct delivery_report *delivery_report, struct report *report,
+	size_t recipients, size_t events);
 
 /* One event, with its email's id unless that is clear; as a row and as lines. */
 extern const struct column email_event_columns[]; /* of struct email_event */

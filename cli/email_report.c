@@ -1,7 +1,7 @@
 /*
- * email_story: what became of an email, as the command prints it.
+ * email_report: what became of an email, as the command prints it.
  */
-#include "cli/email_story.h"
+#include "cli/email_report.h"
 
 #include <string.h>
 
@@ -12,13 +12,15 @@ enum {
 	TIME_WIDTH = 22, /* `2026-11-21 02:43:18Z  ` */
 };
 
-static void add_recipient(const struct story *story, size_t i, size_t width, struct buf *out)
+static void add_recipient(
+	const struct delivery_report *delivery_report, size_t i, size_t width, struct buf *out)
 {
-	const struct recipient *recipient = &story->recipients.items[i];
-	_cleanup_free_ char *next = story_next(story, i);
+	const struct recipient *recipient = &delivery_report->recipients.items[i];
+	_cleanup_free_ char *next = delivery_report_next(delivery_report, i);
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
-	buf_printf(&line, "%s: %s", recipient->address, story_status_words(recipient->status));
+	buf_printf(&line, "%s: %s", recipient->address,
+		delivery_report_status_words(recipient->status));
 	if (recipient->attempts > 1)
 		buf_printf(&line, ", %lld attempts", (long long)recipient->attempts);
 	if (recipient->changed_us) {
@@ -51,7 +53,7 @@ void email_event_print(
 	buf_add_str(&line, event->recipient);
 	if (event->address)
 		buf_printf(&line, ", as %s", event->address);
-	buf_printf(&line, ": %s", story_event_words(event->kind));
+	buf_printf(&line, ": %s", delivery_report_event_words(event->kind));
 	if (event_is_attempt(event->kind) && event->attempt > 1)
 		buf_printf(&line, ", attempt %lld", (long long)event->attempt);
 	if (str_eq(event->source, "queue"))
@@ -97,9 +99,9 @@ static size_t *next_events(const struct event_list *events)
 
 /* That Postfix has taken the email is told already. Of attempts that were
  * deferred with the same words, the first and the last are told. */
-static void add_events(const struct story *story, size_t width, struct buf *out)
+static void add_events(const struct delivery_report *delivery_report, size_t width, struct buf *out)
 {
-	const struct event_list *events = &story->events;
+	const struct event_list *events = &delivery_report->events;
 	size_t *next = next_events(events);
 	bool *left_out = mem_alloc(events->n + 1, sizeof(*left_out));
 
@@ -119,16 +121,17 @@ static void add_events(const struct story *story, size_t width, struct buf *out)
 	free(next);
 }
 
-static void add_messages(const struct story *story, size_t width, struct buf *out)
+static void add_messages(
+	const struct delivery_report *delivery_report, size_t width, struct buf *out)
 {
-	for (size_t i = 0; i < story->messages.n; i++) {
-		const struct queue_message *message = &story->messages.items[i];
+	for (size_t i = 0; i < delivery_report->messages.n; i++) {
+		const struct queue_message *message = &delivery_report->messages.items[i];
 		_cleanup_free_ char *text = NULL;
 
 		if (message->how == MESSAGE_RECORDED)
 			continue;
-		text = mem_printf("%s, as %s in Postfix's queue", story_message_words(message->how),
-			message->queue_id);
+		text = mem_printf("%s, as %s in Postfix's queue",
+			delivery_report_message_words(message->how), message->queue_id);
 		add_line(out, message->since_us, text, width);
 	}
 }
@@ -150,17 +153,19 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 	add_line(out, email->decided_us, text, width);
 }
 
-void email_story_print(const struct story *story, size_t width, struct buf *out)
+void email_report_print(
+	const struct delivery_report *delivery_report, size_t width, struct buf *out)
 {
-	if (story_is_stopped(story) ||
-		(story->email->state == EMAIL_SENT && !story_is_test(story))) {
-		for (size_t i = 0; i < story->recipients.n; i++)
-			add_recipient(story, i, width, out);
+	if (delivery_report_is_stopped(delivery_report) ||
+		(delivery_report->email->state == EMAIL_SENT &&
+			!delivery_report_is_test(delivery_report))) {
+		for (size_t i = 0; i < delivery_report->recipients.n; i++)
+			add_recipient(delivery_report, i, width, out);
 		buf_add_char(out, '\n');
 	}
-	add_decision(story->email, width, out);
-	add_messages(story, width, out);
-	add_events(story, width, out);
+	add_decision(delivery_report->email, width, out);
+	add_messages(delivery_report, width, out);
+	add_events(delivery_report, width, out);
 }
 
 enum {
@@ -217,14 +222,14 @@ const struct column email_event_columns[] = {
 	{0},
 };
 
-void email_story_report(
-	const struct story *story, struct report *report, size_t recipients, size_t events)
+void email_report_rows(const struct delivery_report *delivery_report, struct report *report,
+	size_t recipients, size_t events)
 {
 	struct report *rows = report_rows(report, recipients, recipient_columns);
 
-	for (size_t i = 0; i < story->recipients.n; i++) {
-		const struct recipient *recipient = &story->recipients.items[i];
-		_cleanup_free_ char *next = story_next(story, i);
+	for (size_t i = 0; i < delivery_report->recipients.n; i++) {
+		const struct recipient *recipient = &delivery_report->recipients.items[i];
+		_cleanup_free_ char *next = delivery_report_next(delivery_report, i);
 		int64_t retry_us, end_us;
 
 		report_add_row(rows);
@@ -236,14 +241,14 @@ void email_story_report(
 		report_text(rows, DSN, recipient->dsn);
 		report_text(rows, MESSAGE, recipient->text);
 		report_time(rows, UPDATED_AT, recipient->changed_us);
-		report_text(rows, QUEUE, story->entries[i].queue);
-		if (story_times(story, i, &retry_us, &end_us)) {
+		report_text(rows, QUEUE, delivery_report->entries[i].queue);
+		if (delivery_report_times(delivery_report, i, &retry_us, &end_us)) {
 			report_time(rows, RETRY_AT, retry_us);
 			report_time(rows, ENDS_AT, end_us);
 		}
 		report_text(rows, NEXT, next);
 	}
 	rows = report_rows(report, events, email_event_columns);
-	for (size_t i = 0; i < story->events.n; i++)
-		report_add(rows, &story->events.items[i]);
+	for (size_t i = 0; i < delivery_report->events.n; i++)
+		report_add(rows, &delivery_report->events.items[i]);
 }
