@@ -139,7 +139,7 @@ static void ask_postfix(const struct conf *conf, struct delivery_report *report)
 }
 
 int delivery_report_new(struct db *db, const struct conf *conf, const struct email *email,
-	int64_t now_us, struct delivery_report **story_r, struct err *err)
+	int64_t now_us, struct delivery_report **report_r, struct err *err)
 {
 	struct delivery_report *report = mem_new(struct delivery_report);
 
@@ -155,7 +155,7 @@ int delivery_report_new(struct db *db, const struct conf *conf, const struct ema
 	report->entries = mem_alloc(report->recipients.n + 1, sizeof(*report->entries));
 	if (conf)
 		ask_postfix(conf, report);
-	*story_r = report;
+	*report_r = report;
 	return 0;
 }
 

@@ -45,7 +45,7 @@ struct delivery_report {
  * email that is open: that runs programs of Postfix, and reads its whole queue.
  * What cannot be asked is no error. 0 or -1. */
 int delivery_report_new(struct db *db, const struct conf *conf, const struct email *email,
-	int64_t now_us, struct delivery_report **story_r, struct err *err);
+	int64_t now_us, struct delivery_report **report_r, struct err *err);
 void delivery_report_free(struct delivery_report *report);
 DEFINE_CLEANUP(delivery_report, delivery_report_free)
 
