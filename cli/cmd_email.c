@@ -480,9 +480,7 @@ static int run_raw(const struct call *call, struct report *report, struct err *e
 	if (found < 0)
 		return -1;
 	text = buf_str(&message);
-	/* The first line told the milter which email it is. */
-	if (str_starts(text, TICKET_TRACE_FIELD ":") && strchr(text, '\n'))
-		text = strchr(text, '\n') + 1;
+	text += ticket_fields_len(text, strlen(text));
 	report_text(report, 1, text);
 	report->note = mem_strdup(text);
 	return 0;

@@ -49,10 +49,15 @@ static int show_probe(
 
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
+	const char *method = call_option(call, OPTION_SUBMISSION);
+	size_t way = row_word(&store_email_ways, method);
 	char ticket[SECRET_TICKET_SIZE];
 
-	if (store_probe_add(call->db, call->now_us, call_option(call, OPTION_THROUGH) != NULL,
-		    ticket, err) < 0)
+	if (way != EMAIL_WAY_SENDMAIL && way != EMAIL_WAY_SMTP)
+		return err_set(
+			err, ERR_INVALID, "--submission is sendmail or smtp, not \"%s\"", method);
+	if (store_probe_add(call->db, call->now_us, (enum email_way)way,
+		    call_option(call, OPTION_THROUGH) != NULL, ticket, err) < 0)
 		return -1;
 	return show_probe(call, ticket, report, err);
 }
@@ -81,9 +86,12 @@ const struct verb cmd_probe_add = {
 		"Postfix asks the milter: the milter notes that it was asked, and throws "
 		"the message away. postfix-conf/check does that. An address counts for a "
 		"day.",
-	.options = {{OPTION_THROUGH, false,
-		"The milters behind postern-milter get the message, too, and then it has no "
-		"recipient."}},
+	.options = {{OPTION_SUBMISSION, true,
+			    "The way into Postfix that the message takes: sendmail or smtp. By "
+			    "another one it is refused."},
+		{OPTION_THROUGH, false,
+			"The milters behind postern-milter get the message, too, and then it has no "
+			"recipient."}},
 	.run = run_add,
 };
 

@@ -262,6 +262,8 @@ static int put_trace(const struct eom *eom, struct err *err)
 	bool wanted = service_trace_header(eom->service);
 	char name[] = TICKET_TRACE_FIELD, id[ID_SIZE];
 
+	if (strip(eom->ctx, TICKET_NONCE_FIELD, message->nonces, err) < 0)
+		return -1;
 	if (wanted && message->traces == 1 && eom->facts->verdict.trace_matches)
 		return 0;
 	if (strip(eom->ctx, name, message->traces, err) < 0)

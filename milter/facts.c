@@ -132,22 +132,37 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
+/* Whether the message has the nonce of the email. One that was staged before there
+ * were any has none. */
+static bool nonce_is(const char *nonce, const char *staged)
+{
+	return *staged == '\0' || str_eq(nonce, staged);
+}
+
+static bool is_other_way(const struct milter_session *session, enum email_way way)
+{
+	bool by_sendmail = session->origin == ORIGIN_LOCAL;
+
+	return (way == EMAIL_WAY_SENDMAIL && !by_sendmail) ||
+	       (way == EMAIL_WAY_SMTP && by_sendmail);
+}
+
 /* What is known of the email of a ticket, compared with its message. */
 static void compare(const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
 	const struct email_ticket *ticket = &facts->ticket;
 	struct verdict_facts *verdict = &facts->verdict;
-	bool by_sendmail = session->origin == ORIGIN_LOCAL;
 
 	verdict->ticket = ticket->spent ? TICKET_SPENT : ticket_states[ticket->state];
-	verdict->other_way = (ticket->way == EMAIL_WAY_SENDMAIL && !by_sendmail) ||
-			     (ticket->way == EMAIL_WAY_SMTP && by_sendmail);
+	verdict->other_way = is_other_way(session, ticket->way);
 	verdict->sender_matches = same_address(ticket->sender, message->sender);
 	verdict->from_matches = from_matches(&message->froms.values, ticket->from);
-	verdict->content_matches = verdict->from_matches &&
+	verdict->nonce_matches = nonce_is(message->nonce, ticket->nonce);
+	verdict->content_matches = verdict->from_matches && verdict->nonce_matches &&
 				   strv_has(&message->message_ids, ticket->message_id);
-	verdict->trace_matches = !verdict->other_way && str_eq(message->trace, ticket->id);
+	verdict->trace_matches = !verdict->other_way && verdict->nonce_matches &&
+				 str_eq(message->trace, ticket->id);
 	verdict->key_valid = ticket->key_valid;
 	verdict->domain_owned = ticket->domain_owned;
 	verdict->domain_active = ticket->domain_active;
@@ -183,8 +198,9 @@ static bool is_from_probe(const struct session_message *message)
 }
 
 static int read_probe(
-	struct db *db, const struct session_message *message, struct facts *facts, struct err *err)
+	struct db *db, const struct milter_session *session, struct facts *facts, struct err *err)
 {
+	const struct session_message *message = &session->message;
 	_cleanup_free_ char *message_id = ticket_message_id(message->ticket);
 	struct probe probe;
 	int found = store_probe_get(db, message->ticket, &probe, err);
@@ -192,6 +208,7 @@ static int read_probe(
 	if (found <= 0)
 		return found;
 	facts->probe_through = probe.through;
+	facts->verdict.other_way = is_other_way(session, probe.way);
 	if (!strv_has(&message->message_ids, message_id))
 		facts->probe_changed = PROBE_OTHER_ID;
 	else if (!is_from_probe(message))
@@ -216,7 +233,7 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 		return -1;
 	facts->ticket_found = found > 0;
 	if (!facts->ticket_found)
-		return read_probe(db, message, facts, &facts->err);
+		return read_probe(db, session, facts, &facts->err);
 	if (facts->ticket.superseded) {
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;
@@ -311,7 +328,8 @@ static bool has_too_many(const struct session_message *message, const struct sou
 {
 	return message->froms.overflow || message->others.overflow ||
 	       sources->domains.n > SOURCES_DOMAINS ||
-	       (message->for_ticket && message->traces > SESSION_TRACE_FIELDS);
+	       (message->for_ticket && (message->traces > SESSION_TRACE_FIELDS ||
+					       message->nonces > SESSION_TRACE_FIELDS));
 }
 
 void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *changes_r)

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -205,6 +206,16 @@ static void add_trace(struct session_message *message, const char *value)
 	message->traces += message->traces <= SESSION_TRACE_FIELDS;
 }
 
+static void add_nonce(struct session_message *message, const char *value)
+{
+	_cleanup_free_ char *line = str_unfolded(value);
+
+	if (message->nonces == 0)
+		snprintf(
+			message->nonce, sizeof(message->nonce), "%s", str_trim(line, strlen(line)));
+	message->nonces += message->nonces <= SESSION_TRACE_FIELDS;
+}
+
 static void add_message_id(struct session_message *message, const char *value)
 {
 	_cleanup_free_ char *line = NULL;
@@ -224,6 +235,8 @@ void session_header(struct milter_session *session, const char *name, const char
 		add_field(&message->froms, value);
 	else if (is_field(name, TICKET_TRACE_FIELD))
 		add_trace(message, value);
+	else if (is_field(name, TICKET_NONCE_FIELD))
+		add_nonce(message, value);
 	else if (is_field(name, "Message-ID"))
 		add_message_id(message, value);
 	else if (is_other(name))

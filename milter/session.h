@@ -66,6 +66,8 @@ struct session_message {
 	size_t traces;                /* how many fields with the id of an email there are, or
 				       * one too many */
 	char trace[ID_SIZE];          /* the first one's; "" when it has none */
+	size_t nonces;                /* the same of fields with a nonce */
+	char nonce[SECRET_TICKET_SIZE];
 };
 
 struct milter_session {

@@ -13,7 +13,8 @@
 
 probe_seconds=10
 
-# Prints the address of a new probe; or fails, with the reason.
+# Prints the address of a new probe for that way, sendmail or smtp; or fails, with the
+# reason.
 new_probe() {
 	through=--through
 	for name in always_bcc sender_bcc_maps recipient_bcc_maps header_checks \
@@ -21,7 +22,7 @@ new_probe() {
 		[ -z "$(value_of $name)" ] || through=
 	done
 	# shellcheck disable=SC2086 # a word, or none
-	if ! answer=$(run_postern --json probe add $through 2>&1); then
+	if ! answer=$(run_postern --json probe add --submission "$1" $through 2>&1); then
 		echo "$answer"
 		return 1
 	fi
@@ -208,7 +209,7 @@ try_way() {
 	shift 2
 	submit=$1
 	shift
-	if ! address=$(new_probe); then
+	if ! address=$(new_probe "${submit#submit_by_}"); then
 		warn "$name: not tried: $address"
 	elif ! said=$("$submit" "$address" "$@"); then
 		wrong "$name takes no message: $said"

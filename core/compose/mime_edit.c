@@ -24,7 +24,8 @@ enum { FRONT = 1024 };
 bool mime_edit_is_private(const char *name)
 {
 	return str_eq_nocase(name, "Bcc") || str_eq_nocase(name, "Resent-Bcc") ||
-	       str_starts_nocase(name, "X-Mailgun-") || str_starts_nocase(name, "X-Postern-");
+	       str_starts_nocase(name, "X-Mailgun-") || str_starts_nocase(name, "X-Postern-") ||
+	       str_eq_nocase(name, "Postern-Nonce");
 }
 
 /* Whether the field is this one and says something. */

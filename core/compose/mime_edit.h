@@ -48,7 +48,7 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct
 	struct err *err);
 
 /* The predicate for what clients hand in: Bcc and Resent-Bcc, X-Mailgun-*,
- * X-Postern-*, in any letter case. */
+ * X-Postern-* and Postern-Nonce, in any letter case. */
 bool mime_edit_is_private(const char *name);
 
 #endif

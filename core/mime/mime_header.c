@@ -98,7 +98,7 @@ bool mime_header_reserved(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (str_eq_nocase(name, names[i]))
 			return true;
-	return str_starts_nocase(name, "X-Postern-");
+	return str_starts_nocase(name, "X-Postern-") || str_eq_nocase(name, "Postern-Nonce");
 }
 
 void mime_quoted_add(struct buf *out, const char *text)

@@ -22,7 +22,8 @@ bool mime_header_value_valid(const char *value);
 bool mime_header_msg_id_valid(const char *text);
 
 /* Whether a custom value of this field is ignored, because the request or
- * Postern makes the field: the reserved names of the API, and X-Postern-*. */
+ * Postern makes the field: the reserved names of the API, X-Postern-* and
+ * Postern-Nonce. */
 bool mime_header_reserved(const char *name);
 
 /* Appends the text as a quoted string (RFC 5322 3.2.4). */

@@ -32,6 +32,22 @@ char *ticket_message_id(const char *ticket)
 	return mem_printf("<%s@" TICKET_DOMAIN ">", ticket);
 }
 
+size_t ticket_fields_len(const char *message, size_t len)
+{
+	static const char *const names[] = {TICKET_TRACE_FIELD ":", TICKET_NONCE_FIELD ":"};
+	size_t begin = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *end = memchr(message + begin, '\n', len - begin);
+
+		if (end == NULL || len - begin < strlen(names[i]) ||
+			memcmp(message + begin, names[i], strlen(names[i])) != 0)
+			break;
+		begin = (size_t)(end + 1 - message);
+	}
+	return begin;
+}
+
 enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	size_t len = strlen(address), local;

@@ -9,6 +9,8 @@
 #ifndef POSTERN_POLICY_TICKET_H
 #define POSTERN_POLICY_TICKET_H
 
+#include <stddef.h>
+
 #include "core/base/secret.h"
 
 #define TICKET_DOMAIN "postern.invalid"
@@ -18,6 +20,14 @@
  * Postfix has made of its recipients. The id is known to nobody by then. The
  * milter takes the field off, or leaves it on for the world (trace_header). */
 #define TICKET_TRACE_FIELD "X-Postern-Email-Id"
+
+/* And a random number in this one, which stands in the email's row alone: `mailq` tells
+ * tickets, recipients and backups tell ids and Message-IDs, but who has not read the
+ * message on its way does not know this. The milter takes it off. */
+#define TICKET_NONCE_FIELD "Postern-Nonce"
+
+/* The length of the two fields where a message as it was submitted begins with them. */
+size_t ticket_fields_len(const char *message, size_t len);
 
 /* The address of a ticket, without <>; a new string. */
 char *ticket_address(const char *ticket);

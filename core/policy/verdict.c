@@ -23,9 +23,10 @@
  * ok     here     superseded any                 discard  ticket_superseded
  * ok     here     spent      any                 discard  ticket_spent
  * ok     here     lost       any                 refuse   ticket_lost
- * ok     here     of a probe any                 probe    ticket_probe
+ * ok     here     of a probe came another way    refuse   ticket_other_way
+ * ok     here     of a probe else                probe    ticket_probe
  * ok     here     ours       other sender, From,
- *                            Message-ID          refuse   ticket_mismatch
+ *                            Message-ID, nonce   refuse   ticket_mismatch
  * ok     here     ours       another claim       refuse   other_domain
  * ok     here     ours       key not valid       refuse   key_invalid
  * ok     here     ours       domain not owned    refuse   domain_not_owned
@@ -243,6 +244,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 	case TICKET_LOST:
 		return refuse(REASON_TICKET_LOST);
 	case TICKET_PROBE:
+		if (facts->other_way)
+			return refuse(REASON_TICKET_OTHER_WAY);
 		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
 	/* Not reached; if it were, mail must wait rather than slip through. */

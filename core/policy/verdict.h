@@ -53,8 +53,9 @@ struct verdict_facts {
 	/* Of the ticket's email; only with a ticket that is ours. */
 	bool sender_matches;  /* envelope sender is the staged one */
 	bool from_matches;    /* one From field, with just the staged mailbox */
-	bool content_matches; /* that, and the staged Message-ID */
-	bool trace_matches;   /* it has the id of the email in front */
+	bool nonce_matches;   /* it has the nonce of the email */
+	bool content_matches; /* all that, and the staged Message-ID */
+	bool trace_matches;   /* the nonce, and the id of the email in front */
 	bool other_claim;     /* it claims another registered domain besides,
 			       * which is not shared */
 	bool key_valid;

@@ -26,12 +26,13 @@ static const char *const ways[] = {
 	[EMAIL_WAY_SMTP] = "smtp",
 	[EMAIL_WAY_SPENT] = "spent",
 };
-static const struct row_words way_words = {ways, ARRAY_SIZE(ways), false};
+const struct row_words store_email_ways = {ways, ARRAY_SIZE(ways), false};
 
 static const struct row_field email_fields[] = {
 	ROW_FIELD(email, seq, ROW_INT64),
 	ROW_FIELD(email, id, ROW_ID),
 	ROW_FIELD(email, ticket, ROW_ID),
+	ROW_FIELD(email, nonce, ROW_ID),
 	ROW_FIELD(email, company_id, ROW_ID),
 	ROW_FIELD(email, key_id, ROW_ID),
 	ROW_FIELD(email, domain, ROW_TEXT),
@@ -46,7 +47,7 @@ static const struct row_field email_fields[] = {
 	ROW_FIELD(email, queue_id, ROW_TEXT),
 	ROW_FIELD(email, last_event, ROW_TEXT),
 	ROW_FIELD(email, refusal, ROW_TEXT),
-	ROW_WORD(email, way, ROW_ENUM, "way", &way_words),
+	ROW_WORD(email, way, ROW_ENUM, "way", &store_email_ways),
 	ROW_FIELD(email, answered, ROW_BOOL),
 	ROW_FIELD(email, scheduled_us, ROW_INT64),
 	/* Of the table email_content. */
@@ -105,9 +106,9 @@ void store_email_clear(struct email *email)
 static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
-		"INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
+		"INSERT INTO email (id, ticket, nonce, company_id, key_id, domain, sender, header_from,"
 		"   reply_to, subject, message_id, created_us, way, answered, scheduled_us)"
-		" VALUES ($id, $ticket, $company_id, $key_id, $domain, $sender, $header_from,"
+		" VALUES ($id, $ticket, $nonce, $company_id, $key_id, $domain, $sender, $header_from,"
 		"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us)"
 		" RETURNING seq";
 	static const char sql_content[] =
@@ -224,6 +225,7 @@ int store_email_reissue(struct db *db, const char *id, const char *ticket, struc
 static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, seq, ROW_INT64),
 	ROW_FIELD(email_ticket, ticket, ROW_ID),
+	ROW_FIELD(email_ticket, nonce, ROW_ID),
 	ROW_FIELD(email_ticket, id, ROW_ID),
 	ROW_FIELD(email_ticket, company_id, ROW_ID),
 	ROW_FIELD(email_ticket, key_id, ROW_ID),
@@ -232,7 +234,7 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD_AS(email_ticket, from, ROW_TEXT, "header_from"),
 	ROW_FIELD(email_ticket, message_id, ROW_TEXT),
 	ROW_WORD(email_ticket, state, ROW_ENUM, "state", &store_email_states),
-	ROW_WORD(email_ticket, way, ROW_ENUM, "way", &way_words),
+	ROW_WORD(email_ticket, way, ROW_ENUM, "way", &store_email_ways),
 	ROW_FIELD(email_ticket, superseded, ROW_BOOL),
 	ROW_FIELD(email_ticket, spent, ROW_BOOL),
 	ROW_FIELD(email_ticket, key_valid, ROW_BOOL),
@@ -251,7 +253,7 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
  * d is the domain only if it is registered to the company, k the key only if it
  * may send as that domain. */
 #define SELECT_TICKET                                                                              \
-	"SELECT e.seq, e.ticket, e.id, e.company_id, e.key_id, e.domain,"                          \
+	"SELECT e.seq, e.ticket, e.nonce, e.id, e.company_id, e.key_id, e.domain,"                 \
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
 	" OR e.state = 'staged'"                                                                   \
 	" AND e.last_event = 'bounced'"                                                            \

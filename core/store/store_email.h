@@ -31,13 +31,14 @@ struct email {
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	int64_t seq;                  /* of the row; the store assigns it */
-	char *domain;                 /* of the header From, A-labels */
-	char *sender;                 /* envelope sender, address only */
-	char *from;                   /* `Name <address>` or the bare address, UTF-8 */
-	struct recipients recipients; /* at least one, in the order of kinds */
-	struct strv reply_to;         /* each as `from` */
-	char *subject;                /* "" when not given; the same for text and html */
+	char nonce[SECRET_TICKET_SIZE]; /* in its message as it is submitted; "": none is */
+	int64_t seq;                    /* of the row; the store assigns it */
+	char *domain;                   /* of the header From, A-labels */
+	char *sender;                   /* envelope sender, address only */
+	char *from;                     /* `Name <address>` or the bare address, UTF-8 */
+	struct recipients recipients;   /* at least one, in the order of kinds */
+	struct strv reply_to;           /* each as `from` */
+	char *subject;                  /* "" when not given; the same for text and html */
 	char *html;
 	char *text;
 	char *tags;       /* JSON: [{"name","value"}]; NULL stands for [] */
@@ -83,6 +84,7 @@ int store_email_reissue(struct db *db, const char *id, const char *ticket, struc
 struct email_ticket {
 	char ticket[SECRET_TICKET_SIZE];
 	char id[ID_SIZE];
+	char nonce[SECRET_TICKET_SIZE];
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	int64_t seq;
@@ -256,6 +258,7 @@ const char *store_email_state_shown(const struct email *email, int64_t now_us);
 #define STORE_STAGED_OWNERS ROW_OWNERS("email", "state = 'staged' AND queue_id IS NULL")
 extern const struct row_type store_email_type;
 extern const struct row_words store_email_states;
+extern const struct row_words store_email_ways;
 
 /* The latest time at which one of the newest emails was staged: 1, 0 when there
  * is none, -1. */

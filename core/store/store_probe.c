@@ -13,6 +13,7 @@ static const struct row_field probe_fields[] = {
 	ROW_FIELD(probe, created_us, ROW_INT64),
 	ROW_FIELD(probe, seen_us, ROW_INT64),
 	ROW_FIELD(probe, queue_id, ROW_TEXT),
+	ROW_WORD(probe, way, ROW_ENUM, "way", &store_email_ways),
 	ROW_FIELD(probe, through, ROW_BOOL),
 	ROW_FIELD(probe, changed, ROW_INT64),
 	ROW_FIELD(probe, logged_us, ROW_INT64),
@@ -21,13 +22,13 @@ static const struct row_field probe_fields[] = {
 };
 static const struct row_type probe_type = ROW_TYPE(probe, probe_fields);
 
-int store_probe_add(struct db *db, int64_t now_us, bool through,
+int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool through,
 	char ticket_r[static SECRET_TICKET_SIZE], struct err *err)
 {
 	static const char sql_prune[] = "DELETE FROM probe WHERE created_us < $before";
 	static const char sql_add[] =
-		"INSERT INTO probe (ticket, created_us, through)"
-		" VALUES ($ticket, $now, $through)";
+		"INSERT INTO probe (ticket, created_us, way, through)"
+		" VALUES ($ticket, $now, $way, $through)";
 	char ticket[SECRET_TICKET_SIZE];
 
 	secret_ticket(ticket);
@@ -36,6 +37,7 @@ int store_probe_add(struct db *db, int64_t now_us, bool through,
 		    err) < 0 ||
 		db_change(db, sql_add,
 			DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
+				DB_TEXT("$way", store_email_ways.names[way]),
 				DB_INT("$through", through)),
 			err) < 0)
 		return -1;
@@ -46,7 +48,7 @@ int store_probe_add(struct db *db, int64_t now_us, bool through,
 int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT ticket, created_us, seen_us, queue_id, through, changed,"
+		"SELECT ticket, created_us, seen_us, queue_id, way, through, changed,"
 		"   logged_us, taken_us, refusal"
 		" FROM probe"
 		" WHERE ticket = $ticket";

@@ -11,6 +11,7 @@
 
 #include "core/base/secret.h"
 #include "core/db/db.h"
+#include "core/store/store_email.h"
 
 enum { STORE_PROBE_KEEP_S = 24 * 3600 };
 
@@ -26,6 +27,9 @@ struct probe {
 	int64_t created_us;
 	int64_t seen_us; /* 0: not yet */
 	char *queue_id;  /* of the message; "" before */
+	/* By which its message goes: what somebody hands in another way, who has seen the
+	 * ticket, tells nothing of this one. */
+	enum email_way way;
 	/* The milters behind ours get the message too, to its end; then it has
 	 * no recipient. Else ours discards it. */
 	bool through;
@@ -36,7 +40,7 @@ struct probe {
 };
 
 /* A new one; those that are older than STORE_PROBE_KEEP_S go. 0 or -1. */
-int store_probe_add(struct db *db, int64_t now_us, bool through,
+int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool through,
 	char ticket_r[static SECRET_TICKET_SIZE], struct err *err);
 
 /* 1, 0 when there is none with this ticket, -1. */

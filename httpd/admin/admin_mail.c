@@ -395,17 +395,15 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	return mime_build(&message, out, err);
 }
 
-/* As it was handed to Postfix, but for the field that tells the milter which email it is,
+/* As it was handed to Postfix, but for the fields that tell the milter which email it is,
  * while it is kept: 1, 0 when it is not, -1 with the problem. */
 static int read_message(struct request *request, const struct email *email, struct buf *out,
 	struct problem *problem)
 {
-	static const char trace[] = TICKET_TRACE_FIELD ":";
 	_cleanup_buf_ struct buf message = BUF_INIT;
 	struct err err = ERR_INIT;
-	const char *end;
 	int64_t size = 0;
-	size_t skip = 0;
+	size_t skip;
 	int found = store_message_size(request->db, email->id, &size, &err);
 
 	if (found > 0 && admission_reserve_answer(request->worker, &request->admission,
@@ -418,9 +416,7 @@ static int read_message(struct request *request, const struct email *email, stru
 		return request_failed(request, "message_read_failed", &err, problem);
 	if (found == 0)
 		return 0;
-	end = memchr(message.data, '\n', message.len);
-	if (end && strncmp(message.data, trace, strlen(trace)) == 0)
-		skip = (size_t)(end + 1 - message.data);
+	skip = ticket_fields_len(message.data, message.len);
 	buf_add(out, message.data + skip, message.len - skip);
 	return 1;
 }

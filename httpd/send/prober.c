@@ -460,8 +460,11 @@ static int add_run(struct db *db, void *arg, struct err *err)
 {
 	struct prober *prober = arg;
 
-	return store_probe_add(db, clock_now_us(prober->worker->shared->clock), prober->through,
-		prober->ticket, err);
+	const struct worker *worker = prober->worker;
+
+	return store_probe_add(db, clock_now_us(worker->shared->clock),
+		worker->inject->ops->verdict_first ? EMAIL_WAY_SMTP : EMAIL_WAY_SENDMAIL,
+		prober->through, prober->ticket, err);
 }
 
 static void add_done(void *arg, int result, const struct err *err)

@@ -60,6 +60,7 @@ static void fill_row(const struct key *key, const struct draft *draft, struct em
 	memcpy(row->company_id, key->company_id, ID_SIZE);
 	memcpy(row->key_id, key->id, ID_SIZE);
 	secret_ticket(row->ticket);
+	secret_ticket(row->nonce);
 	row->domain = mem_strdup(message->from.domain);
 	row->sender = addr_spec(&message->from);
 	row->from = addr_format(&message->from);
@@ -88,7 +89,8 @@ static int compose(struct send_group *group, struct draft *draft, struct compose
 	if (message->message_id == NULL)
 		message->message_id = mem_printf("<%s@%s>", row->id, message->from.domain);
 	fill_row(&group->admission->key, draft, row);
-	buf_printf(&composed_r->message, TICKET_TRACE_FIELD ": %s\n", row->id);
+	buf_printf(&composed_r->message, TICKET_TRACE_FIELD ": %s\n" TICKET_NONCE_FIELD ": %s\n",
+		row->id, row->nonce);
 	if (draft->finished.len > 0)
 		result = mime_edit(draft->finished.data, draft->finished.len,
 			&(const struct mime_edit){

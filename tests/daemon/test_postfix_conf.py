@@ -413,6 +413,8 @@ FAULTS = [
      "warning: header_checks has IGNORE for the field X-Postern-Email-Id", 0),
     ("header_checks = regexp:{ {/^X-/ IGNORE} }, regexp:{ {/^message-id:/ ignore} }\n", "",
      "warning: header_checks has IGNORE for the field Message-ID", 0),
+    ("header_checks = regexp:{ {/^postern-/ IGNORE} }\n", "",
+     "warning: header_checks has IGNORE for the field Postern-Nonce: emails of", 0),
     ("enable_original_recipient = no\n", "", "warning: enable_original_recipient", 0),
     ("milter_protocol = 4\n", "", "WRONG:   milter_protocol is 4", 1),
     ("receive_override_options = no_milters, no_address_mappings\n", "",

@@ -9,7 +9,7 @@ import pytest
 from harness import wait_for
 from harness.milter import REJECT, OtherMilter
 from harness.sandbox import METHOD, unique
-from harness.submit import WAYS, by_sendmail, by_smtp, plain, ticket_address, ticket_of
+from harness.submit import OWN_WAYS, WAYS, by_sendmail, by_smtp, plain, ticket_address, ticket_of
 
 GUESS = ticket_address("00112233445566778899aabbccddeeff")
 
@@ -201,6 +201,35 @@ def test_sender_field_of_another_domain(box, httpd, email):
     answer = httpd.post({**email, "headers": {"Sender": f"boss@{other}"}})
     assert answer.status_code == 403
     assert "a domain that its API key is not for" in answer.json()["message"]
+
+
+@pytest.mark.submission
+def test_bound_to_its_message(box, email, to):
+    """Who knows the ticket from `mailq`, and the id and the Message-ID from the client or
+    the dashboard, has not read the message: with other words it reaches nobody, and the
+    email goes out as it is."""
+    company = box.company()
+    domain = box.domain(company)
+    httpd = box.httpd(box.new_key(company)["token"])
+    box.cli("outbox", "pause", "--company", company)
+    sender, chosen = f"hello@{domain}", f"<order-{unique()}@{domain}>"
+    email_id = httpd.send({**email, "from": sender, "headers": {"Message-ID": chosen}})
+    ticket = ticket_address(ticket_of(box, email_id))
+    nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'")
+    for guess in ("", "Postern-Nonce: \n", f"Postern-Nonce: {nonce[::-1]}\n"):
+        head = f"X-Postern-Email-Id: {email_id}\n{guess}".encode()
+        _, data = message(sender, head, chosen)
+        before = box.log("milter").count("reason=ticket_mismatch")
+        with contextlib.suppress(AssertionError):
+            WAYS[OWN_WAYS[METHOD]](box, chosen, sender, [ticket], data)
+        wait_for("the verdict",
+                 lambda: box.log("milter").count("reason=ticket_mismatch") > before)
+    assert httpd.read(email_id)["last_event"] == "queued"
+    box.cli("outbox", "resume", "--company", company)
+    mail = box.sink.find(to=to)
+    assert b"forged" not in mail.raw and mail.header("Postern-Nonce") is None
+    wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "delivered")
+    assert len(box.sink.now(to=to)) == 1
 
 
 @pytest.mark.submission("sendmail")

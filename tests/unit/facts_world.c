@@ -44,6 +44,8 @@ void facts_world_ticket(struct milter_session *session, const struct email *emai
 
 	session_recipient(session, address);
 	session_header(session, "Message-ID", email->message_id);
+	if (*email->nonce)
+		session_header(session, TICKET_NONCE_FIELD, email->nonce);
 }
 
 struct milter_session *facts_world_begin(struct facts_world *world, enum mail_origin origin)

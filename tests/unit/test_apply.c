@@ -302,6 +302,48 @@ static void test_trace(void **state)
 	}
 }
 
+/* Nobody else ever sees it, how often it came. */
+static void test_nonce_comes_off(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+
+	secret_ticket(world->email.nonce);
+	OK(db_change(temp->db, "UPDATE email SET nonce = $nonce",
+		   DB_PARAMS(DB_TEXT("$nonce", world->email.nonce)), &why) < 0
+			? -1
+			: 0);
+	_cleanup_(milter_session) struct milter_session *session = message(
+		ORIGIN_LOCAL, world->email.sender, &world->email);
+
+	session_header(session, "postern-nonce", "forged");
+	change(world, REFUSE_LOCAL_REJECT, true);
+	assert_int_equal(apply(world, session), SMFIS_ACCEPT);
+	assert_true(strv_has(&world->fake.deleted, "Postern-Nonce#1"));
+	assert_true(strv_has(&world->fake.deleted, "Postern-Nonce#2"));
+}
+
+/* Another way it tells nothing of its own one. */
+static void test_probe_of_another_way(void **state)
+{
+	struct email carrier = {.message_id = (char[]){"<probe@example.com>"}};
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	char ticket[SECRET_TICKET_SIZE];
+	struct probe probe;
+
+	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SMTP, false, ticket, &why));
+	memcpy(carrier.ticket, ticket, sizeof(ticket));
+	_cleanup_(milter_session) struct milter_session *session = message(
+		ORIGIN_LOCAL, "", &carrier);
+
+	change(world, REFUSE_LOCAL_DISCARD, false);
+	assert_int_equal(apply(world, session), SMFIS_DISCARD);
+	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+	assert_int_equal(probe.seen_us, 0);
+	store_probe_clear(&probe);
+}
+
 /* A message that shows that we are asked goes to nobody; that it does so is on
  * record, or it is put off. */
 static void test_probe(void **state)
@@ -312,7 +354,7 @@ static void test_probe(void **state)
 	char ticket[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, 1, false, ticket, &why));
+	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SENDMAIL, false, ticket, &why));
 	memcpy(carrier.ticket, ticket, sizeof(ticket));
 	for (int again = 0; again < 2; again++) {
 		_cleanup_(milter_session) struct milter_session *session = message(
@@ -381,6 +423,8 @@ int main(void)
 		TEST(damaged_recipients),
 		TEST(sent_notes_nothing),
 		TEST(trace),
+		TEST(nonce_comes_off),
+		TEST(probe_of_another_way),
 		TEST(probe),
 		TEST(note_fails),
 		TEST(hold_fails),

@@ -134,6 +134,54 @@ static void test_sender(void **state)
 	}
 }
 
+/* Whoever knows the ticket, the id and the Message-ID has not read the message. */
+static void test_nonce(void **state)
+{
+	static const struct {
+		bool staged;
+		const char *nonce; /* of the message; "": the email's */
+		bool matches;
+	} cases[] = {
+		{true, "", true},
+		{true, NULL, false},
+		{true, "00112233445566778899aabbccddeeff", false},
+		{true, "0", false},
+		{false, NULL, true}, /* from before there were any */
+		{false, "00112233445566778899aabbccddeeff", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct facts_world *world = facts_world_of(state);
+		struct email *email = &world->email;
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_LOCAL, NULL, false);
+		_cleanup_facts_ struct facts facts;
+		char nonce[SECRET_TICKET_SIZE];
+
+		secret_ticket(nonce);
+		memcpy(email->nonce, cases[i].staged ? nonce : (char[SECRET_TICKET_SIZE]){0},
+			sizeof(nonce));
+		restage(*state, "hello@example.com", "hello@example.com");
+		*email->nonce = '\0';
+		session_begin(session, email->sender, NULL);
+		facts_world_ticket(session, email);
+		session_header(session, "From", "hello@example.com");
+		session_header(session, "X-Postern-Email-Id", email->id);
+		if (cases[i].nonce)
+			session_header(
+				session, "Postern-Nonce", *cases[i].nonce ? cases[i].nonce : nonce);
+		facts_read(world->pool, session, &facts);
+		assert_true(facts.ticket_found);
+		if (facts.verdict.content_matches != cases[i].matches ||
+			facts.verdict.trace_matches != cases[i].matches)
+			fail_msg("case %zu", i);
+		assert_int_equal(verdict_decide(&facts.verdict).reason,
+			cases[i].matches ? REASON_TICKET_VALID : REASON_TICKET_MISMATCH);
+		assert_int_equal(
+			stop_is_own(&facts.verdict, REASON_TICKET_MISMATCH), cases[i].matches);
+	}
+}
+
 /* The ticket has to be the one recipient, however often. */
 static void test_recipients(void **state)
 {
@@ -371,6 +419,7 @@ int main(void)
 		TEST(our_own),
 		TEST(states),
 		TEST(sender),
+		TEST(nonce),
 		TEST(recipients),
 		TEST(ways),
 		TEST(from),

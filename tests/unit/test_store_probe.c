@@ -20,8 +20,8 @@ static void test_a_probe_is_seen(void **state)
 	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, false, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US, false, other, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, other, &why));
 	assert_string_not_equal(ticket, other);
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
@@ -51,8 +51,8 @@ static void test_what_the_log_tells(void **state)
 	struct postfix_notes news;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, true, through, &why));
-	OK(store_probe_add(temp->db, NOW_US, false, discarded, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, true, through, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, discarded, &why));
 	assert_int_equal(store_probe_logged(temp->db, through, 5, NULL), 1);
 	assert_int_equal(store_probe_taken(temp->db, through, 6, NULL), 1);
 	assert_int_equal(store_probe_refused(temp->db, through, "5.7.1", NULL), 1);
@@ -76,7 +76,7 @@ static void see(struct temp_db *temp, int64_t at_us, bool logged)
 {
 	char ticket[SECRET_TICKET_SIZE];
 
-	OK(store_probe_add(temp->db, at_us, true, ticket, &why));
+	OK(store_probe_add(temp->db, at_us, EMAIL_WAY_SENDMAIL, true, ticket, &why));
 	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", PROBE_SAME, at_us + 1, NULL), 1);
 	if (logged)
 		assert_int_equal(store_probe_logged(temp->db, ticket, at_us + 2, NULL), 1);
@@ -112,11 +112,11 @@ static void test_old_ones_go(void **state)
 	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, false, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US + day_us, false, other, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US + day_us, EMAIL_WAY_SENDMAIL, false, other, &why));
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
 	store_probe_clear(&probe);
-	OK(store_probe_add(temp->db, NOW_US + day_us + 1, false, other, &why));
+	OK(store_probe_add(temp->db, NOW_US + day_us + 1, EMAIL_WAY_SENDMAIL, false, other, &why));
 	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 0);
 }
 

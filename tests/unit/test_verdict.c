@@ -110,7 +110,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 		return judged && f->ticket_alone && !f->other_way && f->ticket == TICKET_REFUSED;
 	case REASON_TICKET_OTHER_WAY:
 		return judged && f->ticket_alone && f->other_way &&
-		       (waits || f->ticket == TICKET_REFUSED);
+		       (waits || f->ticket == TICKET_REFUSED || f->ticket == TICKET_PROBE);
 	case REASON_TICKET_SPENT:
 		return judged && f->ticket_alone && f->ticket == TICKET_SPENT;
 	case REASON_TICKET_LOST:
@@ -118,7 +118,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TICKET_SUPERSEDED:
 		return judged && f->ticket_alone && f->ticket == TICKET_SUPERSEDED;
 	case REASON_TICKET_PROBE:
-		return judged && f->ticket_alone && f->ticket == TICKET_PROBE;
+		return judged && f->ticket_alone && !f->other_way && f->ticket == TICKET_PROBE;
 	case REASON_OTHER_DOMAIN:
 		return judged && open && same && f->other_claim;
 	case REASON_KEY_INVALID:

@@ -2,6 +2,7 @@
 
 import re
 import smtplib
+import socket
 import subprocess
 
 from .sandbox import unique
@@ -53,20 +54,43 @@ def by_smtp(
         client = "ADDR=192.0.2.1 NAME=mx.example.net"
     host, usual = box.env["POSTFIX_SMTP"].split(":")
     with smtplib.SMTP(host, port or int(usual), timeout=60) as session:
-        if client:
-            session.ehlo()
-            assert session.docmd("XCLIENT", client)[0] == 220
+        return in_session(session, box, message_id, sender, recipients, data, client)
+
+
+class ByService(smtplib.SMTP):
+    """By the service that httpd submits to, which its user and root may."""
+
+    def _get_socket(self, host, port, timeout):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(timeout)
+        connection.connect(host)
+        return connection
+
+
+def by_service(box, message_id, sender, recipients, data):
+    path = str(box.dir / "queue/public/postern")
+    with ByService(path, 1, "localhost", timeout=60) as session:
+        return in_session(session, box, message_id, sender, recipients, data)
+
+
+def in_session(session, box, message_id, sender, recipients, data, client=None):
+    if client:
         session.ehlo()
-        utf8 = "" if (sender + "".join(recipients)).isascii() else " SMTPUTF8"
-        session.command_encoding = "utf-8"
-        for command in [f"MAIL FROM:<{sender}>{utf8}"] + [f"RCPT TO:<{r}>" for r in recipients]:
-            code, text = session.docmd(command)
-            assert code == 250, (command, code, text)
-        reply = session.data(data.replace(b"\n", b"\r\n"))
+        assert session.docmd("XCLIENT", client)[0] == 220
+    session.ehlo()
+    utf8 = "" if (sender + "".join(recipients)).isascii() else " SMTPUTF8"
+    session.command_encoding = "utf-8"
+    for command in [f"MAIL FROM:<{sender}>{utf8}"] + [f"RCPT TO:<{r}>" for r in recipients]:
+        code, text = session.docmd(command)
+        assert code == 250, (command, code, text)
+    reply = session.data(data.replace(b"\n", b"\r\n"))
     return Submitted(box, message_id, reply)
 
 
-WAYS = {"sendmail": by_sendmail, "smtp": by_smtp}
+WAYS = {"sendmail": by_sendmail, "smtp": by_smtp, "service": by_service}
+
+# The ways on which the emails of httpd come, by the method of submission.
+OWN_WAYS = {"sendmail": "sendmail", "smtp": "service"}
 
 
 def ticket_of(box, email_id):
