@@ -54,7 +54,8 @@ static void add_froms(struct sources *sources, const struct strv *values)
 	}
 }
 
-/* They name the author again, or else there is not one. */
+/* Fields like Sender. One that names another mailbox than From leaves the message
+ * without a clear sender. */
 static void add_others(struct sources *sources, const struct strv *values)
 {
 	for (size_t i = 0; i < values->n; i++) {

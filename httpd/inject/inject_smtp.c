@@ -339,7 +339,7 @@ static void inject_smtp_free(struct inject *inject)
 	while ((pooled = LIST_FIRST(&self->idle)) != NULL)
 		pooled_free(pooled);
 	while ((pooled = LIST_FIRST(&self->busy)) != NULL) {
-		assert(pooled->submission == NULL); /* it takes its leave */
+		assert(pooled->submission == NULL); /* the session has sent QUIT */
 		pooled_free(pooled);
 	}
 	inject_queue_free(self->queue);

@@ -65,8 +65,8 @@ enum { LINGER_S = 2, REFUSED_MS = 5000 };
  * answered on a connection that stays open. */
 enum { REFUSED_BODY_MAX = 16 * 1024 };
 
-/* The kernel takes an answer of this size at once from a client that reads, in
- * one write; its place is free for the next request before the client has it. */
+/* An answer of at most this size is not charged to the memory quota: one write
+ * hands it to the kernel, if the client reads at all. */
 enum { UNCOUNTED_ANSWER_MAX = 16 * 1024 };
 
 /*

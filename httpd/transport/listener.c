@@ -52,9 +52,9 @@ struct listener {
 /* That of this thread: the argument of a listener's callback is evhttp's. */
 static _Thread_local struct listener *of_thread;
 
-/* Connections inherit its options. An answer goes out in several writes, of
- * which the last would wait for what the client's kernel delays, its word that
- * it has the first: 40 ms (Nagle, RFC 9293 3.7.4). */
+/* Connections inherit its options. TCP_NODELAY: an answer goes out in several
+ * writes, and by Nagle's algorithm (RFC 9293 3.7.4) the last would wait for the
+ * client's delayed ACK of the first, 40 ms. */
 static int open_bound(const struct sockaddr *address, socklen_t len)
 {
 	const int on = 1;
