@@ -56,7 +56,7 @@ all: $(PROGRAMS)
 
 $(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
 $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 	$(say)
@@ -187,7 +187,7 @@ corpus: $(BUILD)/corpus
 $(BUILD)/corpus: $(BUILD)/tests/fuzz/corpus.o $(FUZZER_OBJS) $(BUILD)/libhttpd.a \
 		$(BUILD)/libevents.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
 $(FUZZER_OBJS): override CPPFLAGS += $(if $(findstring fuzzer,$(SAN)),,\
 	-DLLVMFuzzerTestOneInput=$(basename $(@F)))
@@ -207,7 +207,7 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.
 		$(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
 .PHONY: fuzz-programs fuzz
 fuzz-programs: $(FUZZERS:%=$(BUILD)/fuzz/%)

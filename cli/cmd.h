@@ -101,6 +101,10 @@ bool ask_is_possible(void);
  * the input. */
 const char *ask_choice(const char *question, const char *const *words, size_t n);
 
+/* Puts the DNS records that an operation gives (`records`) into that column, of COLUMN_ROWS, and
+ * tells people of them. */
+void domain_dns_report(const json_t *made, struct report *report, size_t column);
+
 extern const struct verb cmd_company_add;
 extern const struct verb cmd_company_list;
 extern const struct verb cmd_company_remove;
@@ -110,6 +114,7 @@ extern const struct verb cmd_domain_activate;
 extern const struct verb cmd_domain_deactivate;
 extern const struct verb cmd_domain_set;
 extern const struct verb cmd_domain_list;
+extern const struct verb cmd_domain_show;
 extern const struct verb cmd_domain_remove;
 extern const struct verb cmd_domain_check;
 

@@ -6,6 +6,8 @@
 #include "core/address/addr.h"
 #include "core/base/mem.h"
 #include "core/ops/op_domain.h"
+#include "core/ops/op_domain_dns.h"
+#include "core/store/store_domain.h"
 
 static const struct column columns[] = {
 	{"id", NULL, .type = COLUMN_TEXT},
@@ -16,6 +18,21 @@ static const struct column columns[] = {
 	{"policy", "POLICY", .type = COLUMN_TEXT},
 	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
 	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
+	{0},
+};
+
+enum { DNS_RECORDS = 8 };
+static const struct column dns_columns[] = {
+	{"id", "ID", .type = COLUMN_TEXT},
+	{"name", "NAME", .type = COLUMN_TEXT},
+	{"company_id", "COMPANY", .type = COLUMN_TEXT},
+	{"active", "ACTIVE", .type = COLUMN_FLAG},
+	{"pending", "ASKED FOR", .type = COLUMN_FLAG},
+	{"policy", "POLICY", .type = COLUMN_TEXT},
+	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
+	{"created_at", "CREATED", .type = COLUMN_TIME},
+	[DNS_RECORDS] = {"records", NULL, .type = COLUMN_ROWS},
+	{"checked_at", "LOOKED AT", .type = COLUMN_TIME},
 	{0},
 };
 
@@ -61,13 +78,74 @@ static int read_change(const struct call *call, void *input, struct err *err)
 	return err_set(err, ERR_INVALID, "give --policy, --subdomains or both");
 }
 
+/* The operation's result and its records; these take a look at Postfix, which no transaction waits
+ * for. */
+static int run_add(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ void *input = NULL;
+	json_t *made = NULL;
+	struct domain domain;
+	int result = -1;
+
+	if (call_check(call, err) < 0 || call_input(call, &input, err) < 0 ||
+		db_begin(call->db, err) < 0)
+		return -1;
+	if (call_operate(call, input, &made, err) < 0 || db_commit(call->db, err) < 0) {
+		db_rollback(call->db);
+		json_decref(made);
+		return -1;
+	}
+	if (store_domain_get(call->db, NULL, text_of(made, "id"), &domain, err) > 0) {
+		struct op op = {.db = call->db, .conf = call->conf, .actor = OP_COMMAND};
+
+		result = op_domain_dns_add(&op, &domain, err);
+		json_object_update(made, op.result.more);
+		op_clear(&op);
+		store_domain_clear(&domain);
+	}
+	report_json(report, made);
+	domain_dns_report(made, report, DNS_RECORDS);
+	json_decref(made);
+	return result;
+}
+
+static int run_show(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ void *input = NULL;
+	json_t *made;
+
+	if (call_input(call, &input, err) < 0 || call_operate(call, input, &made, err) < 0)
+		return -1;
+	report_json(report, made);
+	domain_dns_report(made, report, DNS_RECORDS);
+	json_decref(made);
+	return 0;
+}
+
+const struct verb cmd_domain_show = {
+	.noun = "domain",
+	.name = "show",
+	.argument = "NAME",
+	.access = VERB_READS,
+	.shape = VERB_RECORD,
+	.columns = dns_columns,
+	.options = {{OPTION_COMPANY, false,
+		"Whose. Needed for a domain that the company has only asked for."}},
+	.help = "Shows a domain, and the records that its DNS is to have: SPF, a DKIM key for each "
+		"selector, DMARC. postern domain check looks whether they are there. With "
+		"--json, `records` are as its, with what was found when somebody last looked over "
+		"HTTP, at `checked_at`.",
+	.run = run_show,
+	.operation = &op_domain_show,
+};
+
 const struct verb cmd_domain_add = {
 	.noun = "domain",
 	.name = "add",
 	.argument = "NAME",
-	.access = VERB_WRITES,
+	.access = VERB_STEPS,
 	.shape = VERB_RECORD,
-	.columns = columns,
+	.columns = dns_columns,
 	.options = {{OPTION_COMPANY, true, "The company that owns it."},
 		{OPTION_INACTIVE, false, "Do not yet let the company send with it."},
 		{OPTION_POLICY, false,
@@ -77,8 +155,10 @@ const struct verb cmd_domain_add = {
 		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP " Without this, own."}},
 	.help = "Registers a sending domain, active at once. From then on only its company "
 		"sends with it through this Postfix, unless the policy says otherwise. A "
-		"domain belongs to one company at most.",
+		"domain belongs to one company at most. Prints the records that its DNS is to "
+		"have.",
 	.prepare = prepare_add,
+	.run = run_add,
 	.operation = &op_domain_add,
 	.argument_is = "name",
 };

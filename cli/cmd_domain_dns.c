@@ -6,67 +6,148 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/dns_report.h"
 #include "core/address/addr.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/ops/op_domain_dns.h"
 #include "core/store/store_domain.h"
 
-enum { KIND, TYPE, NAME, VALUE, STATUS, TEXT };
-
 static const struct column columns[] = {
-	[KIND] = {"record", NULL, .type = COLUMN_TEXT},
-	[TYPE] = {"type", NULL, .type = COLUMN_TEXT},
-	[NAME] = {"name", NULL, .type = COLUMN_TEXT},
-	[VALUE] = {"value", NULL, .type = COLUMN_TEXT},
-	[STATUS] = {"status", NULL, .type = COLUMN_TEXT},
-	[TEXT] = {"text", NULL, .type = COLUMN_TEXT},
+	{"record", NULL, .type = COLUMN_TEXT},
+	{"type", NULL, .type = COLUMN_TEXT},
+	{"name", NULL, .type = COLUMN_TEXT},
+	{"value", NULL, .type = COLUMN_TEXT},
+	{"status", NULL, .type = COLUMN_TEXT},
+	{"text", NULL, .type = COLUMN_TEXT},
 	{0},
 };
 
 enum { INDENT = 10 };
 
 /* A record to be set is never broken into lines, since it is copied. */
-static void show_record(const struct dns_record *record, struct report *report, struct buf *out)
+static void show_record(const json_t *record, struct buf *out)
 {
-	report_add_row(report);
-	report_text(report, KIND, record->kind);
-	report_text(report, TYPE, record->type);
-	report_text(report, NAME, record->name);
-	report_text(report, VALUE, record->value);
-	report_text(report, STATUS, dns_status_name(record->status));
-	report_text(report, TEXT, record->text);
-	buf_printf(out, "%-*s%-6s %s\n", INDENT, dns_status_name(record->status), record->kind,
-		record->name);
-	visible_add_wrapped(out, record->text ? record->text : "", INDENT,
+	const char *status = text_of(record, "status");
+
+	buf_printf(out, "%-*s%-6s %s\n", INDENT, status, text_of(record, "record"),
+		text_of(record, "name"));
+	visible_add_wrapped(out, text_of(record, "text"), INDENT,
 		isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
-	if (record->status != DNS_STATUS_VERIFIED && record->value)
-		buf_printf(out, "%*sto set: %s %s %s\n", INDENT, "", record->name, record->type,
-			record->value);
+	if (!str_eq(status, dns_status_name(DNS_STATUS_VERIFIED)) && *text_of(record, "value"))
+		buf_printf(out, "%*sto set: %s %s %s\n", INDENT, "", text_of(record, "name"),
+			text_of(record, "type"), text_of(record, "value"));
+}
+
+static bool is_bad(const json_t *record)
+{
+	const char *status = text_of(record, "status");
+
+	return str_eq(status, dns_status_name(DNS_STATUS_MISSING)) ||
+	       str_eq(status, dns_status_name(DNS_STATUS_WRONG));
+}
+
+/* What the database has of the name; a domain that is not registered is looked at as well. */
+static int find_named(
+	const struct call *call, const char *name, struct domain *domain_r, struct err *err)
+{
+	char company_id[ID_SIZE];
+	int found;
+
+	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+		return -1;
+	found = *company_id ? store_domain_find_own(call->db, company_id, name, domain_r, err)
+			    : store_domain_find(call->db, name, domain_r, err);
+	if (found == 0 && *company_id)
+		return err_set(err, ERR_NOT_FOUND, "the company has not asked for %s", name);
+	if (found == 0)
+		*domain_r = (struct domain){.name = mem_strdup(name)};
+	return found < 0 ? -1 : 0;
+}
+
+/* Nobody can tell which key signs, so this is the command's alone. */
+static void add_unknown_key(json_t *records, const char *name)
+{
+	const json_t *record;
+	size_t i;
+
+	json_array_foreach(records, i, record) {
+		if (str_eq(text_of(record, "record"), "DKIM"))
+			return;
+	}
+	json_array_append_new(records,
+		json_pack("{s:s, s:s, s:s, s:n, s:s, s:s}", "record", "DKIM", "type", "TXT", "name",
+			name, "value", "status", dns_status_name(DNS_STATUS_UNKNOWN), "text",
+			"no key by which its mail is signed is known here: postern dkim enable"));
+}
+
+static int look_up_records(
+	const struct call *call, const struct domain *domain, json_t **records_r, struct err *err)
+{
+	_cleanup_dns_records_ struct dns_records of_host = {0};
+	_cleanup_(dns) struct dns *dns = dns_view_resolver(call->conf);
+	struct dns_view view;
+	json_t *records, *more;
+
+	dns_view_open(call->conf, &view);
+	records = op_domain_dns_look(call->db, call->conf, &view, dns, domain, err);
+	if (records) {
+		add_unknown_key(records, domain->name);
+		host_dns_check(dns, &view.host, &of_host);
+		more = op_domain_dns_json(&of_host, true);
+		json_array_extend(records, more);
+		json_decref(more);
+	}
+	dns_view_close(&view);
+	*records_r = records;
+	return records ? 0 : -1;
 }
 
 static int run_check(const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_dns_records_ struct dns_records records = {0};
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	_cleanup_free_ char *name = NULL;
-	struct dns_view view;
+	json_t *records = NULL, *record;
+	struct domain domain;
+	size_t i;
 
-	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+	if (addr_domain_normalize(call_argument(call), &name, err) < 0 ||
+		find_named(call, name, &domain, err) < 0)
 		return -1;
-	dns_view_open(call->conf, &view);
-	domain_dns_check(view.dns, name, &view.host, &records);
-	host_dns_check(view.dns, &view.host, &records);
-	dns_view_close(&view);
+	if (look_up_records(call, &domain, &records, err) < 0) {
+		store_domain_clear(&domain);
+		return -1;
+	}
+	store_domain_clear(&domain);
 	report->status = 0;
-	for (size_t i = 0; i < records.n; i++) {
-		show_record(&records.items[i], report, &out);
-		if (records.items[i].status == DNS_STATUS_MISSING ||
-			records.items[i].status == DNS_STATUS_WRONG)
+	json_array_foreach(records, i, record) {
+		report_json(report, record);
+		show_record(record, &out);
+		if (is_bad(record))
 			report->status = 1;
 	}
+	json_decref(records);
 	out.data[out.len - 1] = '\0';
 	report_note(report, "%s", buf_str(&out));
 	return 0;
+}
+
+void domain_dns_report(const json_t *made, struct report *report, size_t column)
+{
+	const json_t *records = json_object_get(made, "records"), *record;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct report *rows = report_rows(report, column, columns);
+	size_t i;
+
+	if (json_array_size(records) == 0)
+		return;
+	buf_add_str(&out, "Records of its DNS, as they are to be (postern domain check looks):\n");
+	json_array_foreach(records, i, record) {
+		report_json(rows, record);
+		buf_printf(&out, "  %s %s %s\n", text_of(record, "name"), text_of(record, "type"),
+			text_of(record, "value"));
+	}
+	out.data[out.len - 1] = '\0';
+	report_note(report, "%s", buf_str(&out));
 }
 
 const struct verb cmd_domain_check = {
@@ -76,8 +157,12 @@ const struct verb cmd_domain_check = {
 	.access = VERB_READS,
 	.shape = VERB_LINES,
 	.columns = columns,
+	.options = {{OPTION_COMPANY, false,
+		"Whose, of a domain that a company has only asked for: with the record that proves "
+		"it, where that activates the domain (http.domain_activation)."}},
 	.help = "Compares the DNS with what the domain needs: SPF, evaluated for the addresses from "
-		"which mail goes out; DMARC, also of a domain above; the MX of the return "
+		"which mail goes out; DKIM, the keys that postern dkim has made, by their "
+		"selectors; DMARC, also of a domain above; the MX of the return "
 		"path, which is the domain itself; and of this host the name of its addresses (PTR) "
 		"and the address of the name that Postfix says (HELO). Each is verified, "
 		"missing, wrong or unknown, as when the DNS does not answer, with the record to "

@@ -689,6 +689,8 @@ void print_table_record(const struct report *report, size_t terminal, struct buf
 		_cleanup_free_ char *text = render(report, 0, i, false);
 		_cleanup_buf_ struct buf lines = BUF_INIT;
 
+		if (column->type == COLUMN_ROWS)
+			continue;
 		if (column->type == COLUMN_BODY) {
 			print_body(column->name, text, out);
 			continue;

@@ -20,6 +20,7 @@ const struct verb *const verbs[] = {
 	&cmd_domain_deactivate,
 	&cmd_domain_set,
 	&cmd_domain_list,
+	&cmd_domain_show,
 	&cmd_domain_remove,
 	&cmd_domain_check,
 	&cmd_exempt_add,

@@ -45,6 +45,9 @@
 
 enum { ROUND_MS = 1000 };
 
+/* A company occupies one of them at most, see work_pool.h. */
+enum { DNS_THREADS = 2 };
+
 struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
@@ -144,7 +147,7 @@ static void learn_domains(struct server *server)
 
 	free(server->own_domains);
 	server->own_domains = NULL;
-	if (server->conf->http.domain_activation != ACTIVATION_COMPANY)
+	if (server->conf->http.domain_activation == ACTIVATION_OPERATOR)
 		return;
 	if (postconf_domains_read(server->conf->submission.postfix_config, &domains, &err) < 0 ||
 		postconf_domains_names(domains, &server->own_domains, &err) < 0)
@@ -335,8 +338,9 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		return -1;
 	secret_random(server->shared.link_key, sizeof(server->shared.link_key));
 	server->shared.pool = work_pool_new(threads);
-	server->shared.readers = db_pool_new(server->database, threads);
-	if (server->shared.pool == NULL)
+	server->shared.dns = work_pool_new(DNS_THREADS);
+	server->shared.readers = db_pool_new(server->database, threads + DNS_THREADS);
+	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
@@ -524,6 +528,7 @@ void server_stop(struct server *server)
 	stop_workers(server);
 	outbox_stop(server->shared.outbox);
 	work_pool_free(server->shared.pool);
+	work_pool_free(server->shared.dns);
 	db_pool_free(server->shared.readers);
 	/* Runs the last jobs; that of the cleaner may be among them, and what
 	 * they post to the workers is run when those are freed. */

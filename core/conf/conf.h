@@ -115,8 +115,8 @@ enum events_source { EVENTS_AUTO, EVENTS_FILE, EVENTS_JOURNAL };
 /* What becomes of mail from sendmail(1) that the rules refuse. */
 enum refuse_local { REFUSE_LOCAL_REJECT, REFUSE_LOCAL_HOLD, REFUSE_LOCAL_DISCARD };
 
-/* Who lets a company send with a domain that it asked for. */
-enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY };
+/* Who lets a company send with a domain that it asked for, or what. */
+enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY, ACTIVATION_DNS };
 
 /* Who may read the metrics: operators, or whoever is on this host. */
 enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };

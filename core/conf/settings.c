@@ -23,6 +23,7 @@ enum {
 static const char *const activations[] = {
 	[ACTIVATION_OPERATOR] = "operator",
 	[ACTIVATION_COMPANY] = "company",
+	[ACTIVATION_DNS] = "dns",
 	NULL,
 };
 
@@ -294,13 +295,15 @@ const struct setting settings[] = {
 		.type = SETTING_CHOICE,
 		.fallback = "operator",
 		.choices = activations,
-		.max = ACTIVATION_COMPANY,
+		.max = ACTIVATION_DNS,
 		.reload = true,
 		.help = "Who activates a domain that a company asks for over HTTP. With "
 			"*operator* it has no effect until *postern domain activate*. With "
 			"*company* the company activates it itself, and nothing checks "
 			"that it is its own: only for hosts where every company may send "
-			"as any domain that is not yet registered. These stay with the "
+			"as any domain that is not yet registered. With *dns* it becomes active when "
+			"the company has it verified and the DNS of the domain has the record that "
+			"is for this request alone. These stay with the "
 			"operator in any case: what is below another company's domain that "
 			"covers its subdomains, and the host's own domains, as "
 			"*milter.local_domains* has them and Postfix in mydestination, "

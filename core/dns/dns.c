@@ -19,7 +19,8 @@ enum { TIMEOUT_MS = 5000, TYPE_A = 1, TYPE_PTR = 12, TYPE_MX = 15, TYPE_TXT = 16
 
 struct dns {
 	struct ub_ctx *ctx;
-	bool silent; /* nobody answers */
+	bool silent;    /* nobody answers, or the time is over */
+	int64_t end_us; /* of all; 0: there is none */
 };
 
 struct dns *dns_new(const char *server)
@@ -54,6 +55,12 @@ void dns_free(struct dns *dns)
 	free(dns);
 }
 
+void dns_limit(struct dns *dns, int64_t time_ms)
+{
+	if (dns)
+		dns->end_us = clock_monotonic_us() + time_ms * 1000;
+}
+
 struct question {
 	bool answered;
 	struct ub_result *result;
@@ -77,6 +84,8 @@ static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 	struct ub_result *result;
 	int id;
 
+	if (dns && dns->end_us && dns->end_us < end_us)
+		end_us = dns->end_us;
 	if (dns == NULL || dns->silent ||
 		ub_resolve_async(dns->ctx, name, type, 1, &question, on_answer, &id) != 0)
 		return NULL;

@@ -9,6 +9,8 @@
 #ifndef POSTERN_DNS_DNS_H
 #define POSTERN_DNS_DNS_H
 
+#include <stdint.h>
+
 #include "core/base/mem.h"
 #include "core/base/strv.h"
 
@@ -19,6 +21,9 @@ struct dns;
 struct dns *dns_new(const char *server);
 void dns_free(struct dns *dns);
 DEFINE_CLEANUP(dns, dns_free)
+
+/* From now on all look-ups together take no longer: what is asked later cannot be told. */
+void dns_limit(struct dns *dns, int64_t time_ms);
 
 /* The strings of each TXT record, joined (RFC 7208 3.3). */
 int dns_txt(struct dns *dns, const char *name, struct strv *texts_r);

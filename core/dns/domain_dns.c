@@ -50,6 +50,18 @@ static struct dns_record *add_record(
 	return record;
 }
 
+/* What strangers wrote: one line of UTF-8, of a length that a page can bear. */
+static void make_plain(char *text)
+{
+	enum { TEXT_MAX = 1000 };
+
+	str_utf8_mend(text);
+	text[str_utf8_cut(text, TEXT_MAX)] = '\0';
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 __attribute__((format(printf, 3, 4))) static void judge(
 	struct dns_record *record, enum dns_status status, const char *format, ...)
 {
@@ -60,6 +72,59 @@ __attribute__((format(printf, 3, 4))) static void judge(
 	if (vasprintf(&record->text, format, args) < 0)
 		record->text = NULL;
 	va_end(args);
+	if (record->text)
+		make_plain(record->text);
+}
+
+char *domain_dns_proof(const char *id)
+{
+	return mem_printf("postern-domain=%s", id);
+}
+
+/* Whoever has such a record in the domain's DNS has asked for the domain. */
+static void check_proof(
+	struct dns *dns, const char *domain, const char *proof, struct dns_records *records)
+{
+	struct dns_record *record = add_record(
+		records, "PROOF", "TXT", mem_printf("_postern.%s", domain), mem_strdup(proof));
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	int found = dns_txt(dns, record->name, &texts);
+
+	if (found < 0)
+		judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+	else if (strv_has(&texts, proof))
+		judge(record, DNS_STATUS_VERIFIED, "%s", proof);
+	else if (found == 0)
+		judge(record, DNS_STATUS_MISSING, "there is no such record");
+	else
+		judge(record, DNS_STATUS_WRONG, "there is another one: %s", texts.items[0]);
+}
+
+static bool check_dkim(struct dns *dns, const char *domain, const struct dkim_key_public *key,
+	struct dns_records *records)
+{
+	static const struct {
+		enum dns_status status;
+		const char *words;
+	} results[] = {
+		[DKIM_SAME] = {DNS_STATUS_VERIFIED, "the key of the signer"},
+		[DKIM_MISSING] = {DNS_STATUS_MISSING, "there is no key"},
+		[DKIM_OTHER] = {DNS_STATUS_WRONG,
+			"another key than the signer has: signatures "
+			"are not valid"},
+		[DKIM_REVOKED] = {DNS_STATUS_WRONG, "the key is revoked (p= is empty)"},
+		[DKIM_INVALID] = {DNS_STATUS_WRONG,
+			"no valid record: another one beside it, or a "
+			"tag that receivers do not take"},
+		[DKIM_UNKNOWN] = {DNS_STATUS_UNKNOWN, OFFLINE},
+	};
+	struct dns_record *record = add_record(records, "DKIM", "TXT",
+		dkim_record_name(domain, key->selector), dkim_record_value(key->key));
+	enum dkim_result result = dkim_check(dns, domain, key);
+
+	judge(record, results[result].status, "%s%s%s", results[result].words,
+		str_empty(key->state) ? "" : "; ", key->state ? key->state : "");
+	return result == DKIM_SAME && str_empty(key->state);
 }
 
 /* The one that lets this host send, and leaves the rest to the domain. */
@@ -75,6 +140,18 @@ static char *spf_value(const struct dns_host *host)
 		buf_printf(&value, " a:%s", host->helo);
 	buf_add_str(&value, " ~all");
 	return buf_take(&value);
+}
+
+/* The record that is there, with what lets this host send put in first. */
+static void add_to_spf(struct dns_record *record, const char *found)
+{
+	const char *own = record->value + strlen("v=spf1");
+	size_t own_len = strlen(own) - strlen(" ~all");
+	char *value = mem_printf("v=spf1%.*s%s", (int)own_len, own, found + strlen("v=spf1"));
+
+	make_plain(value);
+	free(record->value);
+	record->value = value;
 }
 
 static void check_spf(struct dns *dns, const char *domain, const struct dns_host *host,
@@ -114,6 +191,9 @@ static void check_spf(struct dns *dns, const char *domain, const struct dns_host
 		else
 			judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result),
 				address, found);
+		/* A second record would make both void. */
+		if (record->status == DNS_STATUS_WRONG && result != SPF_PERMERROR)
+			add_to_spf(record, found);
 		return;
 	}
 }
@@ -160,7 +240,7 @@ static int find_dmarc(struct dns *dns, const char *domain, char **record_r, cons
 }
 
 static void check_dmarc(
-	struct dns *dns, const char *domain, bool spf_passes, struct dns_records *records)
+	struct dns *dns, const char *domain, bool passes, struct dns_records *records)
 {
 	struct dns_record *record = add_record(records, "DMARC", "TXT",
 		mem_printf("_dmarc.%s", domain), mem_strdup("v=DMARC1; p=none"));
@@ -175,10 +255,10 @@ static void check_dmarc(
 	}
 	policy = tag_of(text, "p");
 	/* It is of the domain itself, and so aligned, strictly too. */
-	if (!str_eq(policy, "none") && !spf_passes)
+	if (!str_eq(policy, "none") && !passes)
 		judge(record, DNS_STATUS_WRONG,
-			"p=%s, and SPF does not pass: receivers refuse mail that has no DKIM "
-			"signature of the domain: %s",
+			"p=%s, and neither SPF passes nor is a key of the signer published (DKIM): "
+			"receivers refuse mail: %s",
 			policy, text);
 	else
 		judge(record, DNS_STATUS_VERIFIED, "%s (of %s)", text, where);
@@ -209,14 +289,21 @@ static void check_mx(struct dns *dns, const char *domain, const struct dns_host 
 	}
 }
 
-void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host *host,
+void domain_dns_check(struct dns *dns, const struct dns_domain *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	size_t first = records->n;
+	size_t first;
+	bool passes;
 
-	check_spf(dns, domain, host, records);
-	check_dmarc(dns, domain, records->items[first].status == DNS_STATUS_VERIFIED, records);
-	check_mx(dns, domain, host, records);
+	if (domain->proof)
+		check_proof(dns, domain->name, domain->proof, records);
+	first = records->n;
+	check_spf(dns, domain->name, host, records);
+	passes = records->items[first].status == DNS_STATUS_VERIFIED;
+	for (size_t i = 0; i < domain->keys_n; i++)
+		passes |= check_dkim(dns, domain->name, &domain->keys[i], records);
+	check_dmarc(dns, domain->name, passes, records);
+	check_mx(dns, domain->name, host, records);
 }
 
 static void check_ptr(struct dns *dns, const char *address, const struct dns_host *host,

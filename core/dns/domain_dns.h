@@ -1,13 +1,13 @@
 /*
  * domain_dns: the records that a sending domain needs, and what the DNS has.
  *
- * SPF, DMARC and the MX of the return path are the domain's; PTR and HELO those of
- * the host that sends. Whether mail is signed (DKIM), and with which key, is not known
- * here.
+ * The proof of who asked for it, SPF, the keys by which its mail is signed (DKIM), DMARC and the
+ * MX of the return path are the domain's; PTR and HELO those of the host that sends.
  */
 #ifndef POSTERN_DNS_DOMAIN_DNS_H
 #define POSTERN_DNS_DOMAIN_DNS_H
 
+#include "core/dns/dkim.h"
 #include "core/dns/dns.h"
 
 enum dns_status {
@@ -20,7 +20,7 @@ enum dns_status {
 const char *dns_status_name(enum dns_status status);
 
 struct dns_record {
-	const char *kind; /* SPF, DMARC, MX, PTR, HELO */
+	const char *kind; /* PROOF, SPF, DKIM, DMARC, MX, PTR, HELO */
 	const char *type; /* TXT, MX, PTR, A */
 	char *name;
 	char *value; /* to be set; NULL: it is not known, or is another's to say */
@@ -41,8 +41,20 @@ struct dns_host {
 	struct strv *addresses; /* from which mail goes out; none: not known */
 };
 
-/* Adds the records of the domain. */
-void domain_dns_check(struct dns *dns, const char *domain, const struct dns_host *host,
+/* What of a domain is looked at. */
+struct dns_domain {
+	const char *name;
+	const char *proof; /* NULL: nothing is to be proven */
+	const struct dkim_key_public *keys;
+	size_t keys_n;
+};
+
+/* The TXT record of `_postern.DOMAIN` that proves who asked for the domain, by the id of what was
+ * asked: nobody else has that id, so the record says nothing for another company. A new string. */
+char *domain_dns_proof(const char *id);
+
+/* Adds the records of the domain; without dns those to be set, of which nothing can be told. */
+void domain_dns_check(struct dns *dns, const struct dns_domain *domain, const struct dns_host *host,
 	struct dns_records *records);
 /* Adds those of the host. */
 void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_records *records);

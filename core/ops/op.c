@@ -9,6 +9,7 @@
 
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/ops/dns_view.h"
 
 void op_about(struct op *op, const char *text)
 {
@@ -24,6 +25,10 @@ void op_clear(struct op *op)
 		row_list_free(result->type, result->rows.items, result->rows.n);
 	json_decref(result->more);
 	*result = (struct op_result){0};
+	dns_view_free(op->view);
+	op->view = NULL;
+	json_decref(op->looked_up);
+	op->looked_up = NULL;
 }
 
 json_t *op_item_json(const struct op *op, size_t i)

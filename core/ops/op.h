@@ -27,6 +27,7 @@
 #include "core/store/store_limit.h"
 
 struct conf;
+struct dns_view;
 struct session;
 
 /* Who acts. In whose name a change is written down, the database handle knows, see
@@ -51,6 +52,9 @@ struct op {
 	char id[ID_SIZE];
 	struct page page; /* of a list */
 	int64_t mark;     /* where the next step of one in steps goes on; 0: it is the first */
+	/* What the check has found out for the run. */
+	struct dns_view *view; /* who this host is; NULL: it is not needed, or not there yet */
+	json_t *looked_up;     /* NULL: nothing */
 
 	/* What it gives; op_clear() frees it. */
 	struct op_result {
@@ -104,6 +108,7 @@ struct operation {
 	/* What may take long, as to ask Postfix: reads, before the transaction, outside of the
 	 * committer and of any event loop. 0 or -1; NULL: nothing does. */
 	int (*check)(struct op *op, const void *input, struct err *err);
+	bool asks_dns; /* the check waits for the DNS, which may be slow for long */
 	/* 1 done; 0 what it is about is not there, or is not seen; STORE_MORE: to be called again,
 	 * in another transaction (store_audit.h); -1: with ERR_INVALID, ERR_EXISTS, ERR_NOT_FOUND
 	 * and ERR_DENIED whoever asked is told the text. */

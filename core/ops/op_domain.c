@@ -7,7 +7,9 @@
 #include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/clock.h"
 #include "core/conf/conf.h"
+#include "core/ops/op_domain_dns.h"
 #include "core/postfix/postconf.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
@@ -32,7 +34,7 @@ static const struct op_field update_fields[] = {
 	{OP_FIELD(op_domain, subdomains, OP_TEXT)},
 	{0},
 };
-static const struct op_field remove_fields[] = {COMPANY_FIELD, {0}};
+static const struct op_field company_fields[] = {COMPANY_FIELD, {0}};
 static const struct op_field list_fields[] = {
 	{OP_FIELD(op_domain, company_id, OP_ID)},
 	{0},
@@ -125,6 +127,8 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 	const struct op_domain *input = arg;
 	_cleanup_free_ char *name = NULL;
 
+	if (op->actor != OP_COMMAND)
+		op->view = dns_view_new(op->conf);
 	/* A name that is none is refused when it is added. */
 	if (op->company_id || input->policy || addr_domain_normalize(input->name, &name, NULL) < 0)
 		return 0;
@@ -149,6 +153,8 @@ static int add_domain(struct op *op, const void *arg, struct err *err)
 			op->now_us, &domain, err) < 0)
 		return -1;
 	op_give(op, &store_domain_type, &domain);
+	if (op->view && op_domain_dns_add(op, &domain, err) < 0)
+		return -1;
 	return check_limit(op, &domain, err) < 0 ? -1 : 1;
 }
 
@@ -186,6 +192,15 @@ static int get(struct op *op, const void *arg, struct err *err)
 	if (found > 0)
 		op_give(op, &store_domain_type, &domain);
 	return found;
+}
+
+static int show_domain(struct op *op, const void *arg, struct err *err)
+{
+	int found = get(op, arg, err);
+
+	if (found <= 0)
+		return found;
+	return op_domain_dns_add(op, op->result.rows.items, err) < 0 ? -1 : 1;
 }
 
 /* One that a company asked for counts from now on. */
@@ -229,9 +244,45 @@ static int update_domain(struct op *op, const void *arg, struct err *err)
 	return found > 0 && asked_for && check_limit(op, domain, err) < 0 ? -1 : found;
 }
 
+/* A look takes no longer, however many answers it waits for; and is made so often at most. */
+enum { LOOK_MS = 10000 };
+#define LOOK_EVERY_US (60 * SECOND_US)
+
+static int verify_check(struct op *op, const void *arg, struct err *err)
+{
+	struct domain domain;
+	int64_t checked_us;
+	int found = find_own_domain(op, arg, &domain, err);
+
+	if (found <= 0)
+		return found; /* what is not there is told by the run */
+	found = op_domain_dns_when(op->db, &domain, &checked_us, err);
+	if (found == 0 && (checked_us <= op->now_us - LOOK_EVERY_US || checked_us > op->now_us)) {
+		_cleanup_(dns) struct dns *dns = dns_view_resolver(op->conf);
+
+		op->view = dns_view_new(op->conf);
+		dns_limit(dns, LOOK_MS);
+		op->looked_up = op_domain_dns_look(op->db, op->conf, op->view, dns, &domain, err);
+		found = op->looked_up ? 0 : -1;
+	}
+	store_domain_clear(&domain);
+	return found;
+}
+
+/* Whether nothing but what other companies have keeps the company from activating it. */
+static bool may_activate(const struct op *op, const struct domain *domain)
+{
+	int64_t activation = op->conf->http.domain_activation;
+
+	return domain->pending &&
+	       !postconf_names_have(op->conf->milter.local_domains, domain->name) &&
+	       (activation == ACTIVATION_COMPANY ||
+		       (activation == ACTIVATION_DNS &&
+			       op_domain_dns_proves(op->looked_up, domain)));
+}
+
 static int verify(struct op *op, const void *arg, struct err *err)
 {
-	const struct conf *conf = op->conf;
 	struct err why = ERR_INIT;
 	struct domain *domain;
 	int found = get(op, arg, err), covered;
@@ -239,8 +290,9 @@ static int verify(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	domain = op->result.rows.items;
-	if (!domain->pending || conf->http.domain_activation != ACTIVATION_COMPANY ||
-		postconf_names_have(conf->milter.local_domains, domain->name))
+	if (op->looked_up && op_domain_dns_keep(op->db, domain, op->looked_up, op->now_us, err) < 0)
+		return -1;
+	if (!may_activate(op, domain))
 		return 1;
 	/* The name may be registered to another company, or covered by a domain of one. */
 	covered = store_domain_is_covered(op->db, domain, err);
@@ -288,5 +340,6 @@ const struct operation op_domain_list_newest = {.list = OP_BACKWARDS, .run = lis
 const struct operation op_domain_get = {.run = get};
 const struct operation op_domain_update = {
 	update_fields, INPUT, .check = update_check, .run = update_domain};
-const struct operation op_domain_verify = {.run = verify};
-const struct operation op_domain_remove = {remove_fields, INPUT, .run = remove_step};
+const struct operation op_domain_show = {company_fields, INPUT, .run = show_domain};
+const struct operation op_domain_verify = {.check = verify_check, .asks_dns = true, .run = verify};
+const struct operation op_domain_remove = {company_fields, INPUT, .run = remove_step};

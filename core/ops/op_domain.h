@@ -19,16 +19,20 @@ struct op_domain {
 };
 
 /* Registers a domain, active unless it is said. A company asks for one, and says its name alone.
- * Gives the domain. */
+ * Gives the domain; over HTTP with its `records`. */
 extern const struct operation op_domain_add;
 /* Gives domains, by name; and for keys the newest first. */
 extern const struct operation op_domain_list;
 extern const struct operation op_domain_list_newest;
 extern const struct operation op_domain_get;
+/* The domain with `records`, what it needs in the DNS and what was found there at `checked_at`, as
+ * the last look has it: op_domain_dns.h. Asks Postfix for its name: blocks. */
+extern const struct operation op_domain_show;
 /* Sets what is given; one that a company asked for can only be activated. Gives the domain. */
 extern const struct operation op_domain_update;
-/* A company has one that it asked for activated, where the settings let it. What cannot be
- * activated stays as it is, and nobody is told why. Gives the domain. */
+/* Looks for the records of a domain, once a minute at most; and has one that the company asked for
+ * activated, where the settings let it: `company`, or `dns` and its proof is in the DNS. What
+ * cannot be activated stays as it is, and nobody is told why. Gives the domain. */
 extern const struct operation op_domain_verify;
 /* Removes a domain with the keys that are restricted to it. Gives it, and how many these were. */
 extern const struct operation op_domain_remove;

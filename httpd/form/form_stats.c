@@ -122,7 +122,7 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 	json_int_t dropped = n[EVENT_DISCARDED] + n[EVENT_REMOVED] + n[EVENT_FAILED];
 
 	if (event == FORM_ACCEPTED)
-		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "draft", n[EVENT_ACCEPTED],
+		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing", n[EVENT_ACCEPTED],
 			"total", n[EVENT_ACCEPTED]);
 	if (event == FORM_DELIVERED)
 		return json_pack("{s:I, s:i, s:I}", "smtp", n[EVENT_DELIVERED], "http", 0, "total",

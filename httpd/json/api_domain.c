@@ -144,17 +144,51 @@ json_t *domain_json_render_item(const struct domain *domain)
 		"receiving", "disabled");
 }
 
-json_t *domain_json_render(const struct domain *domain)
+/* Clients know a few kinds of records and states of them, and some stop at others. What is no key
+ * belongs to the envelope sender, as SPF does; the members that they do not know say more. */
+static json_t *render_record(const json_t *record, bool looked)
 {
-	json_t *object = domain_json_render_item(domain);
+	static const char *const states[][2] = {
+		{"verified", "verified"}, {"missing", "pending"}, {"wrong", "failed"}};
+	const char *kind = json_string_value(json_object_get(record, "record"));
+	const char *type = json_string_value(json_object_get(record, "type"));
+	const char *value = json_string_value(json_object_get(record, "value"));
+	const char *found = json_string_value(json_object_get(record, "status"));
+	const char *status = looked ? "temporary_failure" : "not_started";
+	size_t priority = str_eq(type, "MX") && value ? strcspn(value, " ") : 0;
+	json_t *object;
 
-	json_object_set_new(object, "records", json_array());
+	if (!json_is_string(json_object_get(record, "text")))
+		status = "not_started";
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		if (str_eq(found, states[i][0]))
+			status = states[i][1];
+	object = json_pack("{s:s, s:O, s:s, s:s, s:s, s:s, s:s, s:O}", "record",
+		str_eq(kind, "DKIM") ? "DKIM" : "SPF", "name", json_object_get(record, "name"),
+		"type", type, "ttl", "Auto", "status", status, "value",
+		value ? value + priority + (priority > 0) : "", "purpose", kind, "text",
+		json_object_get(record, "text"));
+	if (priority)
+		json_object_set_new(object, "priority", json_integer(strtol(value, NULL, 10)));
+	return object;
+}
+
+json_t *domain_json_render(const struct domain *domain, const json_t *more)
+{
+	json_t *object = domain_json_render_item(domain), *array = json_array();
+	bool looked = json_is_string(json_object_get(more, "checked_at"));
+	const json_t *record;
+	size_t i;
+
+	json_array_foreach(json_object_get(more, "records"), i, record)
+		json_array_append_new(array, render_record(record, looked));
+	json_object_set_new(object, "records", array);
 	return object;
 }
 
 static json_t *render_whole(const struct op *op)
 {
-	return domain_json_render(op->result.rows.items);
+	return domain_json_render(op->result.rows.items, op->result.more);
 }
 
 static json_t *render_item(const void *item)

@@ -92,7 +92,7 @@ int domain_json_parse_new(const json_t *body, void *input, struct problem *probl
 
 /* The domain as GET /domains/{id} shows it, as an item of GET /domains, and in
  * an answer that only names it; new references. */
-json_t *domain_json_render(const struct domain *domain);
+json_t *domain_json_render(const struct domain *domain, const json_t *more);
 json_t *domain_json_render_item(const struct domain *domain);
 
 /*

@@ -280,5 +280,6 @@ void operate_submit(struct operate *operate, void (*done)(struct change *change)
 		.company_id = admission_whose(&request->admission),
 		.run = check_operation,
 	};
-	work_pool_submit(worker->shared->pool, &operate->work);
+	work_pool_submit(operate->operation->asks_dns ? worker->shared->dns : worker->shared->pool,
+		&operate->work);
 }

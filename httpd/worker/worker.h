@@ -65,6 +65,7 @@ struct worker_shared {
 	struct postfix_run *run;
 	struct work_pool *pool;  /* for what takes long */
 	struct db_pool *readers; /* handles for that */
+	struct work_pool *dns;   /* for what waits for the DNS: a slow one keeps nothing else */
 	struct outbox *outbox;
 	/* By which links to attachments are signed: they end with this process. */
 	uint8_t link_key[SECRET_HASH_LEN];

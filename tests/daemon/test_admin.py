@@ -66,6 +66,8 @@ MAY = {
     ("get", "/admin/domains"): USERS,
     ("post", "/admin/domains"): OWNERS,
     ("get", "/admin/domains/{id}"): USERS,
+    ("get", "/admin/domains/{id}/dns"): USERS,
+    ("post", "/admin/domains/{id}/verify"): OWNERS,
     ("patch", "/admin/domains/{id}"): {OPERATOR},
     ("delete", "/admin/domains/{id}"): {OPERATOR},
     ("get", "/admin/keys"): USERS,

@@ -69,6 +69,11 @@ def test_domains(admin, tenant, stranger):
     assert domain["name"] == domain["name"].lower()
     assert domain["active"] and domain["policy"] == "exclusive"
     target = f"/admin/domains/{domain['id']}"
+    of_dns = {name: domain.pop(name) for name in ("records", "checked_at")}
+    assert [record["record"] for record in of_dns["records"]] == ["SPF", "DMARC"]
+    assert admin.ok("GET", f"{target}/dns") == {**domain, **of_dns}
+    assert stranger.owner.status("GET", f"{target}/dns") == 404
+    assert stranger.owner.status("POST", f"{target}/verify") == 404
     assert tenant.owner.ok("GET", target) == without_company(domain)
     assert admin.ok("GET", target) == domain
     assert domain["company_name"] == tenant.name

@@ -78,7 +78,8 @@ def test_create_and_get(company):
     assert made["object"] == "domain"
     assert made["name"] == "mail.xn--exmple-cua.test"
     assert made["status"] == "pending"
-    assert made["records"] == []
+    assert [r["purpose"] for r in made["records"]] == ["SPF", "DMARC"]
+    assert {r["status"] for r in made["records"]} == {"not_started"}
     assert company.get(made["id"]) == made
 
 

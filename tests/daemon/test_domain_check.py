@@ -1,7 +1,9 @@
 """postern domain check compares the DNS with what a domain needs."""
 
 import json
+import sqlite3
 import subprocess
+import uuid
 
 import pytest
 from harness import Sandbox
@@ -50,8 +52,9 @@ def check(box, server, changes=None, domain="shop.example"):
 
 def test_all_is_well(box, server):
     found = check(box, server)
-    assert {kind: row["status"] for kind, row in found.items()} == dict.fromkeys(
-        ("SPF", "DMARC", "MX", "PTR", "HELO"), "verified")
+    # No key by which its mail is signed is known.
+    assert {kind: row["status"] for kind, row in found.items()} == {
+        **dict.fromkeys(("SPF", "DMARC", "MX", "PTR", "HELO"), "verified"), "DKIM": "unknown"}
 
 
 def test_people_are_told_what_to_set(box, server):
@@ -116,6 +119,82 @@ OTHERS = [
 def test_another_record(box, server, kind, changes, status):
     found = check(box, server, changes)
     assert found[kind]["status"] == status, found[kind]
+
+
+def add_key(box, domain, key="QUJD", selector="s1", state="signing"):
+    """The public half, as `postern dkim` writes it down."""
+    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
+        db.execute(
+            "INSERT INTO dkim_key (id, company_id, domain_id, selector, public_key, state,"
+            " created_us, changed_us) SELECT ?, company_id, id, ?, ?, ?, 1, 1 FROM domain"
+            " WHERE name = ?", (str(uuid.uuid4()), selector, key, state, domain))
+
+
+@pytest.fixture(scope="module")
+def signed(box):
+    """A domain of which the store has the signer's key, QUJD."""
+    box.cli("domain", "add", "signed.example", "--company", box.company(), "--policy", "learn")
+    add_key(box, "signed.example")
+    add_key(box, "signed.example", "WFla", "s0", "old")
+    return "signed.example"
+
+
+NAME = "s1._domainkey.signed.example"
+RING = {(f"c{i}.example", "CNAME"): [f"c{(i + 1) % 3}.example"] for i in range(3)}
+LONG = "x" * 255
+DKIM = [
+    ("the key", {(NAME, "TXT"): ["v=DKIM1; k=rsa; p=QUJD"]}, "verified"),
+    ("in several strings", {(NAME, "TXT"): [b"\x08v=DKIM1;\x05 p=QU\x02JD"]}, "verified"),
+    ("by an alias", {(NAME, "CNAME"): ["keys.example"],
+                     ("keys.example", "TXT"): ["v=DKIM1; p=QUJD"]}, "verified"),
+    ("another key", {(NAME, "TXT"): ["v=DKIM1; p=WFla"]}, "wrong"),
+    ("revoked", {(NAME, "TXT"): ["v=DKIM1; p="]}, "wrong"),
+    ("two", {(NAME, "TXT"): ["v=DKIM1; p=QUJD", "v=DKIM1; p=WFla"]}, "wrong"),
+    ("something else", {(NAME, "TXT"): ["hello"]}, "wrong"),
+    ("none", {(NAME, "TXT"): []}, "missing"),
+    ("no such name", {}, "missing"),
+    ("of another type alone", {(NAME, "A"): ["192.0.2.1"]}, "missing"),
+    ("a ring of aliases", {(NAME, "CNAME"): ["c0.example"], **RING}, "unknown"),
+    ("large", {(NAME, "TXT"): ["v=DKIM1; p=QUJD", *[LONG] * 12]}, "verified"),
+    ("control characters", {(NAME, "TXT"): [b"\x0a\x1b[2J\xff\x00v=\x07\x0d"]}, "wrong"),
+    ("a length beyond the end", {(NAME, "TXT"): [b"\xffv=DKIM1; p=QUJD"]}, "*"),
+    ("an empty record", {(NAME, "TXT"): [b""]}, "*"),
+]
+
+
+@pytest.mark.parametrize("records, status", [row[1:] for row in DKIM], ids=[r[0] for r in DKIM])
+def test_dkim(box, server, signed, records, status):
+    found = check(box, server, records, domain=signed)["DKIM"]
+    assert found["value"] == "v=DKIM1; k=rsa; p=QUJD"
+    assert found["name"] == NAME
+    # Whatever comes: never a key that is not there.
+    assert found["status"] == status or status == "*" and found["status"] != "verified", found
+    assert found["text"].isprintable()
+
+
+def test_dkim_that_cannot_be_told(box, server, signed):
+    server.cut = {NAME}
+    try:
+        found = check(box, server, {(NAME, "TXT"): ["v=DKIM1; p=QUJD"]}, domain=signed)
+    finally:
+        server.cut = set()
+    assert found["DKIM"]["status"] == "unknown"
+
+
+def test_a_key_makes_up_for_spf(box, server, signed):
+    """Receivers of mail with p=reject want one of both."""
+    records = {(NAME, "TXT"): ["v=DKIM1; p=QUJD"],
+               (f"_dmarc.{signed}", "TXT"): ["v=DMARC1; p=reject"]}
+    assert check(box, server, records, domain=signed)["DMARC"]["status"] == "verified"
+    del records[(NAME, "TXT")]
+    assert check(box, server, records, domain=signed)["DMARC"]["status"] == "wrong"
+
+
+def test_what_is_to_be_set_keeps_what_is_there(box, server):
+    """Two SPF records would be as good as none."""
+    found = check(box, server, {("shop.example", "TXT"): ["v=spf1 include:other.example -all"],
+                                ("other.example", "TXT"): ["v=spf1 -all"]})
+    assert found["SPF"]["value"] == f"v=spf1 ip4:{ADDRESS} include:other.example -all"
 
 
 def test_a_policy_of_the_domain_above(box, server):

@@ -125,7 +125,7 @@ static void test_render(void **state)
 
 		domain.active = states[i].active;
 		domain.pending = states[i].pending;
-		whole = domain_json_render(&domain);
+		whole = domain_json_render(&domain, NULL);
 		item = domain_json_render_item(&domain);
 		assert_string_equal(
 			json_string_value(json_object_get(whole, "status")), states[i].status);

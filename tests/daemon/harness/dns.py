@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 
-TYPES = {"A": 1, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
+TYPES = {"A": 1, "CNAME": 5, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
 
 
 def wire_name(name):
@@ -15,8 +15,10 @@ def wire_name(name):
 def wire_data(kind, value):
     if kind == "A":
         return socket.inet_aton(value)
-    if kind == "PTR":
+    if kind in ("PTR", "CNAME"):
         return wire_name(value)
+    if isinstance(value, bytes):
+        return value
     if kind == "MX":
         return struct.pack(">H", 10) + wire_name(value)
     data = value.encode()
@@ -26,12 +28,17 @@ def wire_data(kind, value):
 
 class DnsServer:
     """Answers from `records`, {("example.com", "TXT"): ["v=spf1 -all"]}; what is not
-    in there does not exist, unless `exists` says that all names do. With `fails` it answers SERVFAIL to all."""
+    in there does not exist, unless `exists` says that all names do. A value of bytes goes out as it
+    is. With `fails` it answers SERVFAIL to all; to the names in `silent` nothing at all, and to those
+    in `cut` that the rest is to be had by TCP, where nobody listens. `asked` has the questions."""
 
     def __init__(self, records=None):
         self.records = records or {}
         self.fails = False
         self.exists = False
+        self.silent = set()
+        self.cut = set()
+        self.asked = []
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
@@ -53,7 +60,9 @@ class DnsServer:
             question, peer = self.socket.recvfrom(4096)
             if not question:
                 return
-            self.socket.sendto(self._answer(question), peer)
+            answer = self._answer(question)
+            if answer:
+                self.socket.sendto(answer, peer)
 
     def _answer(self, question):
         at, labels = 12, []
@@ -63,12 +72,21 @@ class DnsServer:
         name = ".".join(labels).lower()
         number = struct.unpack(">H", question[at + 1:at + 3])[0]
         kind = next((k for k, n in TYPES.items() if n == number), None)
+        self.asked.append((name, kind))
+        if name in self.silent:
+            return None
         values = self.records.get((name, kind), [])
+        if not values and (name, "CNAME") in self.records:
+            kind, number_of_answer = "CNAME", TYPES["CNAME"]
+            values = self.records[(name, kind)]
+        else:
+            number_of_answer = number
         exists = self.exists or any(known == name for known, _ in self.records)
         code = 2 if self.fails else 0 if exists else 3
         answers = b"".join(
-            b"\xc0\x0c" + struct.pack(">HHIH", number, 1, 1, len(data)) + data
+            b"\xc0\x0c" + struct.pack(">HHIH", number_of_answer, 1, 1, len(data)) + data
             for data in (wire_data(kind, value) for value in values)) if code == 0 else b""
-        head = question[:2] + struct.pack(">HHHHH", 0x8580 | code, 1,
+        flags = 0x8580 | code | (0x0200 if name in self.cut else 0)
+        head = question[:2] + struct.pack(">HHHHH", flags, 1,
                                           len(values) if code == 0 else 0, 0, 0)
         return head + question[12:at + 5] + answers

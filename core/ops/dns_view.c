@@ -1,8 +1,8 @@
 /*
- * dns_report: finds out who this host is to others: the name in HELO, and the
+ * dns_view: finds out who this host is to others: the name in HELO, and the
  * addresses from which mail goes out.
  */
-#include "cli/dns_report.h"
+#include "core/ops/dns_view.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -57,18 +57,23 @@ static void add_addresses(struct strv *addresses, const char *text)
 	}
 }
 
+struct dns *dns_view_resolver(const struct conf *conf)
+{
+	_cleanup_free_ char *server = mem_strdup(conf->dns.server);
+	char *port = strrchr(server, ':');
+
+	if (port)
+		*port = '@';
+	return dns_new(server);
+}
+
 void dns_view_open(const struct conf *conf, struct dns_view *view_r)
 {
 	static const char *const names[] = {
 		"smtp_helo_name", "smtp_bind_address", "smtp_bind_address6"};
 	char *values[ARRAY_SIZE(names)] = {NULL};
-	_cleanup_free_ char *server = mem_strdup(conf->dns.server);
-	char *port = strrchr(server, ':');
 
 	*view_r = (struct dns_view){0};
-	if (port)
-		*port = '@';
-	view_r->dns = dns_new(server);
 	add_addresses(&view_r->addresses, conf->dns.addresses);
 	if (postconf_read(
 		    conf->submission.postfix_config, names, ARRAY_SIZE(names), values, NULL) == 0) {
@@ -87,9 +92,23 @@ void dns_view_open(const struct conf *conf, struct dns_view *view_r)
 	view_r->host = (struct dns_host){view_r->helo, &view_r->addresses};
 }
 
+struct dns_view *dns_view_new(const struct conf *conf)
+{
+	struct dns_view *view = mem_new(struct dns_view);
+
+	dns_view_open(conf, view);
+	return view;
+}
+
+void dns_view_free(struct dns_view *view)
+{
+	if (view)
+		dns_view_close(view);
+	free(view);
+}
+
 void dns_view_close(struct dns_view *view)
 {
-	dns_free(view->dns);
 	free(view->helo);
 	strv_free(&view->addresses);
 }

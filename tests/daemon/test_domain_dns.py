@@ -1,0 +1,180 @@
+"""/domains with the DNS: the records that are asked for, what was found, and the proof of who asked
+for a domain."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from harness import Sandbox
+from harness.dns import DnsServer
+from harness.httpd import check_problem
+from test_api_domains import Company, new_name
+
+pytestmark = pytest.mark.submission("sendmail")
+
+ADDRESS = "93.184.216.34"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with DnsServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def box(server):
+    with Sandbox("--set", "http.domain_activation=dns", "--set", f"dns.server={server.address}",
+                 "--set", f"dns.addresses={ADDRESS}") as box:
+        yield box
+
+
+@pytest.fixture
+def company(box):
+    return Company(box)
+
+
+@pytest.fixture
+def other(box):
+    return Company(box)
+
+
+def by_purpose(domain):
+    return {record["purpose"]: record for record in domain["records"]}
+
+
+def forget(box, domain):
+    """As if the last look were some minutes ago."""
+    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
+        db.execute("UPDATE domain_check SET checked_us = 0 WHERE domain_id = ?", (domain["id"],))
+
+
+def publish(server, domain, *purposes):
+    for purpose in purposes:
+        record = by_purpose(domain)[purpose]
+        server.records[(record["name"], record["type"])] = [record["value"]]
+
+
+def test_records(company, server):
+    domain = company.ask()
+    records = by_purpose(domain)
+    assert list(records) == ["PROOF", "SPF", "DMARC"]
+    name = domain["name"]
+    assert records["PROOF"] == {
+        "record": "SPF", "purpose": "PROOF", "name": f"_postern.{name}", "type": "TXT",
+        "ttl": "Auto", "status": "not_started", "value": f"postern-domain={domain['id']}",
+        "text": None}
+    assert records["SPF"]["value"] == f"v=spf1 ip4:{ADDRESS} ~all"
+    assert company.get(domain["id"]) == domain
+    publish(server, domain, "SPF")
+    server.records[(f"_dmarc.{name}", "TXT")] = ["v=DMARC1; p=reject"]
+    company.verify(domain["id"])
+    found = company.get(domain["id"])
+    assert {p: r["status"] for p, r in by_purpose(found).items()} == {
+        "PROOF": "pending", "SPF": "verified", "DMARC": "verified", "MX": "pending"}
+    assert found["status"] == "pending"
+    assert isinstance(by_purpose(found)["MX"]["priority"], int)
+
+
+def test_proof_activates(box, company, server, email, to):
+    domain = company.ask()
+    publish(server, domain, "PROOF")
+    company.verify(domain["id"])
+    assert company.get(domain["id"])["status"] == "verified"
+    assert "PROOF" not in by_purpose(company.get(domain["id"]))
+    company.client().send({**email, "from": f"a@{domain['name']}"})
+    assert box.sink.find(to=to)
+    # What the operator takes, no record gives back.
+    company.operator("deactivate", domain["name"])
+    forget(box, domain)
+    company.verify(domain["id"])
+    assert company.get(domain["id"])["status"] == "not_started"
+
+
+def test_proof_of_another_company(box, company, other, server):
+    """The record of the one is none for the other, though all the world can read it."""
+    name = new_name()
+    mine, theirs = company.ask(name), other.ask(name)
+    assert by_purpose(mine)["PROOF"]["value"] != by_purpose(theirs)["PROOF"]["value"]
+    publish(server, mine, "PROOF", "SPF", "DMARC")
+    other.verify(theirs["id"])
+    assert other.get(theirs["id"])["status"] == "pending"
+    assert by_purpose(other.get(theirs["id"]))["PROOF"]["status"] == "failed"
+    # Nor does it tell of the other one's look.
+    assert by_purpose(company.get(mine["id"]))["PROOF"]["status"] == "not_started"
+    check_problem(other.call("POST", f"/{mine['id']}/verify"), 404, "not_found")
+    assert company.get(mine["id"])["status"] == "pending"
+    company.verify(mine["id"])
+    assert company.get(mine["id"])["status"] == "verified"
+    # The name has an owner now, whatever the DNS says later.
+    server.records[(f"_postern.{name}", "TXT")] = [by_purpose(theirs)["PROOF"]["value"]]
+    forget(box, theirs)
+    other.verify(theirs["id"])
+    assert other.get(theirs["id"])["status"] == "pending"
+
+
+def test_proof_of_what_was_asked_before(company, server):
+    """Who removes a domain and asks anew has to prove it anew."""
+    domain = company.ask()
+    publish(server, domain, "PROOF")
+    assert company.call("DELETE", f"/{domain['id']}").status_code == 200
+    again = company.ask(domain["name"])
+    company.verify(again["id"])
+    assert company.get(again["id"])["status"] == "pending"
+
+
+HOSTILE = [
+    ("its beginning", lambda v: [v[:-1]]),
+    ("more", lambda v: [v + "x"]),
+    ("two in one", lambda v: [f"{v} {v}"]),
+    ("upper case", lambda v: [v.upper()]),
+    ("of other lengths", lambda v: [b"\xff" + v.encode()]),
+]
+
+
+@pytest.mark.parametrize("change", [row[1] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
+def test_what_is_no_proof(company, server, change):
+    domain = company.ask()
+    record = by_purpose(domain)["PROOF"]
+    server.records[(record["name"], "TXT")] = change(record["value"])
+    company.verify(domain["id"])
+    assert company.get(domain["id"])["status"] == "pending"
+
+
+def test_an_alias_that_leads_to_itself(company, server):
+    domain = company.ask()
+    name = by_purpose(domain)["PROOF"]["name"]
+    server.records[(name, "CNAME")] = [name]
+    company.verify(domain["id"])
+    found = by_purpose(company.get(domain["id"]))["PROOF"]
+    assert (found["status"], found["text"]) == ("temporary_failure", "the DNS gives no answer")
+
+
+def test_one_look_a_minute(box, company, server):
+    domain = company.ask()
+    del server.asked[:]
+    for _ in range(4):
+        company.verify(domain["id"])
+    questions = (f"_postern.{domain['name']}", "TXT")
+    assert server.asked.count(questions) == 1
+    publish(server, domain, "PROOF")
+    forget(box, domain)
+    company.verify(domain["id"])
+    assert company.get(domain["id"])["status"] == "verified"
+
+
+def test_slow_dns_keeps_nobody(company, other, server):
+    """While looks wait for a DNS that is silent, all else is answered."""
+    asked = [company.ask() for _ in range(2)]
+    server.silent = {f"_postern.{domain['name']}" for domain in asked}
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(Company.call, company, "POST", f"/{domain['id']}/verify")
+                   for domain in asked]
+        mine = other.ask()
+        assert other.get(mine["id"]) == mine
+        assert other.list() == ([mine["name"]], False)
+        publish(server, mine, "PROOF")
+        other.verify(mine["id"])
+        assert other.get(mine["id"])["status"] == "verified"
+        answers = [one.result() for one in waiting]
+    assert [answer.status_code for answer in answers] == [200] * 2
+    assert {company.get(d["id"])["status"] for d in asked} == {"pending"}
