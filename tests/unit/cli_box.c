@@ -18,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/strv.h"
+#include "tests/unit/temp_db.h"
 
 struct cli_box at;
 
@@ -99,8 +100,8 @@ int cli_box_set_up(void **state)
 	if (secret_init() < 0 || mkdtemp(at.folder) == NULL || chdir(at.folder) < 0)
 		return -1;
 	write_settings();
-	run("db migrate");
-	return at.status;
+	temp_db_make("postern.db");
+	return 0;
 }
 
 int cli_box_tear_down(void **state)

@@ -15,7 +15,6 @@
 #include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
-#include "core/db/migrate.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
@@ -95,13 +94,12 @@ int send_rig_setup(void **state)
 {
 	struct send_rig *rig = mem_new(struct send_rig);
 	struct worker *worker = &rig->worker;
-	int applied;
 
 	snprintf(rig->folder, sizeof(rig->folder), "/tmp/postern-unit.XXXXXX");
 	assert_non_null(mkdtemp(rig->folder));
 	rig->path = mem_printf("%s/db", rig->folder);
-	assert_int_equal(db_open(rig->path, DB_CREATE, &rig->db, NULL), 0);
-	assert_int_equal(temp_db_migrate(rig->db, 1, &applied, NULL), 0);
+	temp_db_make(rig->path);
+	assert_int_equal(db_open(rig->path, DB_WRITE, &rig->db, NULL), 0);
 	fill_store(rig);
 
 	rig->shared.clock = &clock_system;

@@ -42,6 +42,10 @@ int temp_db_setup(void **state);
 int temp_db_setup_folder(void **state);
 int temp_db_teardown(void **state);
 
+/* Makes a new database at the path, migrated. From the second one on it is a copy:
+ * to migrate one costs more than most tests do. */
+void temp_db_make(const char *path);
+
 /* Brings the database to the schema of this program, see migrate_run_list(). */
 int temp_db_migrate(struct db *db, int64_t now_us, int *applied_r, struct err *err);
 
