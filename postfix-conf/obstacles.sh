@@ -202,12 +202,14 @@ check_clock() {
 }
 
 # The program, as a process that has the database open: has_database_open NAME.
+# Starts no program for each process: a host may have thousands.
 has_database_open() {
-	database=$(readlink -f "$(setting_of store database)")
+	database=$(setting_of store database)
 	for process in /proc/[0-9]*; do
-		[ "$(cat "$process/comm" 2>/dev/null)" = "$1" ] || continue
+		{ read -r program <"$process/comm"; } 2>/dev/null || continue
+		[ "$program" = "$1" ] || continue
 		for file in "$process"/fd/*; do
-			[ "$(readlink "$file")" != "$database" ] || return 0
+			[ ! "$file" -ef "$database" ] || return 0
 		done
 	done
 	return 1
