@@ -250,6 +250,8 @@ enum lead {
 	LEAD_TO,
 	LEAD_TROUBLE,
 	LEAD_TROUBLE_OF_ALL,
+	LEAD_OUTBOX,
+	LEAD_OUTBOX_OF_ALL,
 	LEAD_TAG,
 	LEAD_DOMAIN, /* from here on: the emails themselves */
 	LEAD_COMPANY,
@@ -287,6 +289,12 @@ static const char *trouble_of(const char *status)
 	return NULL;
 }
 
+/* What is scheduled or queued is in the outbox. */
+static bool waits(const char *status)
+{
+	return status && (str_eq(status, "scheduled") || str_eq(status, "queued"));
+}
+
 /* All emails of a sender are of its domain. */
 static char *domain_of(const char *sender)
 {
@@ -310,6 +318,9 @@ static void choose_lead(struct search *search)
 	else if (search->trouble)
 		search->lead = scope->company_id || scope->domain ? LEAD_TROUBLE
 								  : LEAD_TROUBLE_OF_ALL;
+	else if (waits(search->filter->status))
+		search->lead = scope->company_id || scope->domain ? LEAD_OUTBOX
+								  : LEAD_OUTBOX_OF_ALL;
 	else if (search->filter->tag)
 		search->lead = LEAD_TAG;
 	else if (search->domain)
@@ -340,6 +351,10 @@ static void choose_lead(struct search *search)
 	"email e", TROUBLE_VALUE " AND e.company_id" whose, "e.seq", "", ""
 #define TROUBLE_OF_ALL_CANDIDATES(whose)                                                           \
 	"email e INDEXED BY email_by_trouble_of_all", TROUBLE_VALUE, "e.seq", "", ""
+#define OUTBOX_CANDIDATES(whose)                                                                   \
+	"outbox x", "x.company_id" whose, "x.email", " CROSS JOIN email e ON e.seq = x.email", ""
+#define OUTBOX_OF_ALL_CANDIDATES                                                                   \
+	"outbox x", "1", "x.email", " CROSS JOIN email e ON e.seq = x.email", ""
 #define TAG_CANDIDATES(whose)                                                                      \
 	"email_tag g", "g." TAG_VALUE " AND g.company_id" whose, "g.email",                        \
 		" CROSS JOIN email e ON e.seq = g.email", ""
@@ -357,6 +372,8 @@ static void choose_lead(struct search *search)
 		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES(whose)),                             \
 		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES(whose)),                   \
 		[LEAD_TROUBLE_OF_ALL] = EACH_WAY(statement, TROUBLE_OF_ALL_CANDIDATES(whose)),     \
+		[LEAD_OUTBOX] = EACH_WAY(statement, OUTBOX_CANDIDATES(whose)),                     \
+		[LEAD_OUTBOX_OF_ALL] = EACH_WAY(statement, OUTBOX_OF_ALL_CANDIDATES),              \
 		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES(whose)),                           \
 		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES(whose)),                     \
 		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES(whose)),                   \

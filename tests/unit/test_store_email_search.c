@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/db/db_private.h"
 #include "core/store/store_event.h"
+#include "core/store/store_outbox.h"
 #include "tests/unit/temp_db.h"
 
 #define HOUR INT64_C(3600000000)
@@ -79,6 +81,8 @@ static void add(struct temp_db *temp, int i)
 			1);
 	} else if (sample->last_event) {
 		assert_int_equal(store_email_refuse(temp->db, email.ticket, "Q", "no", i, NULL), 1);
+	} else {
+		OK(store_outbox_add(temp->db, email.id, 1, 1, &why));
 	}
 	memcpy(world->ids[i], email.id, ID_SIZE);
 	store_email_clear(&email);
@@ -360,6 +364,51 @@ static void test_many_companies(void **state)
 	}
 }
 
+/* Behind the few that wait there are 100,000 that were sent: a search for the few goes along
+ * the outbox, whoever asks, and takes a step or two for each. */
+static void test_waiting_are_found_by_the_outbox(void **state)
+{
+	static const char sql_sent[] =
+		"WITH RECURSIVE number (n) AS (SELECT 1001 UNION ALL"
+		" SELECT n + 1 FROM number WHERE n < 101000)"
+		" INSERT INTO email (seq, id, ticket, company_id, key_id, domain, sender,"
+		" header_from, reply_to, subject, message_id, created_us, state, queue_id,"
+		" last_event)"
+		" SELECT n, printf('%08x-0000-4000-8000-000000000000', n), 'many' || n,"
+		" company_id, key_id, domain, sender, header_from, '', 'Many', '', created_us,"
+		" 'sent', 'Q', 'delivered' FROM number, email WHERE seq = 1";
+	static const char sql_scheduled[] =
+		"UPDATE email SET scheduled_us = 200 * 3600000000 WHERE seq = 5";
+	struct temp_db *temp = *state;
+	struct world *world = temp->more;
+	const struct email_scope scopes[] = {
+		{world->tenants[ONE].company_id, NULL, false},
+		{world->tenants[ONE].company_id, "one.test", false},
+		{NULL, "one.test", false},
+		{0},
+	};
+
+	OK(db_exec(temp->db, sql_sent, &why));
+	for (int later = 0; later < 2; later++) {
+		const struct email_filter filter = {
+			.status = later ? "scheduled" : "queued", .now_us = 100 * HOUR};
+
+		if (later)
+			OK(db_exec(temp->db, sql_scheduled, &why));
+		for (size_t i = 0; i < 2 * ARRAY_SIZE(scopes); i++) {
+			const struct page page = {.limit = 100};
+			struct page backwards = {.limit = 100};
+			int64_t before = db_steps(temp->db);
+			_cleanup_free_ char *got = NULL;
+
+			strcpy(backwards.before, world->ids[0]);
+			got = search(temp, &scopes[i / 2], &filter, i % 2 ? &backwards : &page);
+			assert_string_equal(got, "4");
+			assert_true(db_steps(temp->db) - before < 5000);
+		}
+	}
+}
+
 /* By the time of the decision; also by domain, and of a company alone. */
 static void test_refused_counts(void **state)
 {
@@ -424,6 +473,7 @@ int main(void)
 		TEST(cursor),
 		TEST(bound),
 		TEST(many_companies),
+		TEST(waiting_are_found_by_the_outbox),
 		TEST(refused_counts),
 		TEST(waiting),
 	};

@@ -303,6 +303,7 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 		{0},
 		{.to = "a@dst.test"},
 		{.status = "bounced"},
+		{.status = "queued"},
 		{.tag = "x"},
 		{.from = "a@b.test"},
 		{.since_us = 1, .until_us = INT64_C(1) << 60},
@@ -710,6 +711,10 @@ static const struct {
 		"rowid>?"},
 	{"INDEXED BY email_by_trouble_of_all",
 		"SEARCH e USING INDEX email_by_trouble_of_all (last_event=? AND rowid>?"},
+	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE x.company_id = $company",
+		"SEARCH x USING COVERING INDEX outbox_of_company (company_id=? AND rowid>?"},
+	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE 1",
+		"SEARCH x USING INTEGER PRIMARY KEY (rowid>?"},
 	{"e.domain = $walk AND",
 		"SEARCH e USING INDEX email_by_domain (domain=? AND company_id=? AND "
 		"rowid>?"},

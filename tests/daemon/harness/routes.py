@@ -29,7 +29,8 @@ ASKS = {
         *({"params": {name: value}} for name, value in [
             ("limit", 1), ("subject", "nobody"), ("to", "nobody@dst.test"),
             ("to", "user2@dst.test"), ("from", "nobody@dst.test"), ("tag", "tag2"),
-            ("status", "bounced"), ("until", "2020-01-01"),
+            ("status", "bounced"), ("status", "scheduled"), ("status", "queued"),
+            ("until", "2020-01-01"),
         ]),
     ],
     "PATCH /emails/{id}": [{"json": {"scheduled_at": "in 1 day"}}],
@@ -83,7 +84,7 @@ ASKS = {
         *({"params": {name: value}} for name, value in [
             ("q", "nobody"), ("q", "nobody@dst.test"), ("to", "user2@dst.test"),
             ("status", "bounced"), ("status", "refused"), ("status", "queued"),
-            ("tag", "tag2"), ("domain", "nobody.example"), ("since", "1d"),
+            ("status", "scheduled"), ("tag", "tag2"), ("domain", "nobody.example"), ("since", "1d"),
             # of very many companies
             ("to", "user1@dst.test"), ("tag", "tag1"),
         ]),
