@@ -206,12 +206,14 @@ static int flush_rows(struct report *report, void *arg, struct err *err)
 static int perform(struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	struct following following = {0};
+	struct op_ready ready = {0};
 	const struct verb *verb = arguments->verb;
 	_cleanup_(conf) struct conf *conf = NULL;
 	struct call call = {
 		.arguments = arguments,
 		.now_us = clock_now_us(&clock_system),
 		.following = &following,
+		.ready = &ready,
 	};
 	bool follows = verb->shape == VERB_FOLLOWS;
 	struct shown shown = {arguments, out};
@@ -237,6 +239,7 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 			db_set_actor(call.db, actor_of_process());
 		result = follows ? follow(&call, report, out, err) : run_verb(&call, report, err);
 	}
+	op_ready_clear(&ready);
 	db_close(call.db);
 	return result < 0 || follows ? result : show_report(arguments, report, out, err);
 }

@@ -174,11 +174,16 @@ int call_check(const struct call *call, struct err *err)
 	const struct operation *operation = call->arguments->verb->operation;
 	_cleanup_free_ void *input = NULL;
 	struct op op;
+	int result;
 
 	if (operation->check == NULL)
 		return 0;
 	begin_op(call, &op);
-	return call_input(call, &input, err) < 0 ? -1 : operation->check(&op, input, err);
+	result = call_input(call, &input, err) < 0 ? -1 : operation->check(&op, input, err);
+	*call->ready = op.ready;
+	op.ready = (struct op_ready){0};
+	op_clear(&op);
+	return result;
 }
 
 static int refuse_missing(const struct call *call, struct err *err)
@@ -206,6 +211,8 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 	int result;
 
 	begin_op(call, &op);
+	op.ready = *call->ready;
+	*call->ready = (struct op_ready){0};
 	while ((result = operation->run(&op, input, err)) == STORE_MORE)
 		call_pause();
 	if (result > 0)

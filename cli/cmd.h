@@ -35,6 +35,7 @@ struct call {
 	struct db *db;           /* as the row's access says; else NULL */
 	int64_t now_us;
 	struct following *following; /* of VERB_FOLLOWS */
+	struct op_ready *ready;      /* from the check of the operation to its run */
 };
 
 /* The word behind the verb. */
@@ -133,6 +134,7 @@ extern const struct verb cmd_email_refused;
 extern const struct verb cmd_email_watch;
 extern const struct verb cmd_email_raw;
 extern const struct verb cmd_email_cancel;
+extern const struct verb cmd_email_resend;
 extern const struct verb cmd_email_purge;
 
 extern const struct verb cmd_outbox_list;

@@ -509,9 +509,36 @@ const struct verb cmd_email_cancel = {
 	.shape = VERB_NOTE,
 	.columns = cancel_columns,
 	.help = "Cancels an email that waits in the outbox, scheduled or not: it will not be "
-		"sent. One that the milter has let pass, or refused, cannot be canceled.",
+		"sent. One that the milter has let pass, or refused, cannot be canceled. Of one "
+		"that never came to the milter, and is not in Postfix's queue any more, it settles "
+		"that nobody got it: postern doctor and the dashboard say no more of it.",
 	.operation = &op_email_cancel,
 	.note = "email {id} canceled",
+};
+
+static const struct column resend_columns[] = {{"id", "ID", .type = COLUMN_TEXT}, {0}};
+
+const struct verb cmd_email_resend = {
+	.noun = "email",
+	.name = "resend",
+	.argument = "ID",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = resend_columns,
+	.options = {{OPTION_TO, false,
+			    "To these addresses alone, separated by commas, whether the header "
+			    "names them or not."},
+		{OPTION_KEY, false,
+			"In the name of this key of its company; needed when the key of the email "
+			"may not send any more."}},
+	.help = "Sends an email again, to all its recipients: a new email is made of its message, "
+		"which has to be kept yet (retention.messages), with an id of its own, and goes "
+		"out by postern-httpd within a second. The rules are those of now: the domain has "
+		"to be active, the key valid, and the outbox has to have room. Message-ID and Date "
+		"are new, unless the client chose them. One that still waits goes out by itself, "
+		"and is refused. An email that never came to the milter is canceled with that.",
+	.operation = &op_email_resend,
+	.note = "sent again as email {id}",
 };
 
 const struct verb cmd_email_watch = {

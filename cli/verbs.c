@@ -36,6 +36,7 @@ const struct verb *const verbs[] = {
 	&cmd_email_watch,
 	&cmd_email_raw,
 	&cmd_email_cancel,
+	&cmd_email_resend,
 	&cmd_email_purge,
 	&cmd_outbox_list,
 	&cmd_outbox_pause,

@@ -187,7 +187,7 @@ static int check_header(
 		if (check_field(edit, &field, err) < 0)
 			return -1;
 		present.message_id |= mime_scan_is(&field, "Message-ID") && is_own_id(edit, &field);
-		present.date |= has_value(&field, "Date");
+		present.date |= has_value(&field, "Date") && !goes(edit, &field);
 		has_date_field |= mime_scan_is(&field, "Date");
 	}
 	present.date |= !has_date_field && gives_date(edit->given);

@@ -17,6 +17,13 @@ void op_about(struct op *op, const char *text)
 	op->object = text && id_parse(text, op->id) ? op->id : text;
 }
 
+void op_ready_clear(struct op_ready *ready)
+{
+	if (ready->data)
+		ready->free(ready->data);
+	*ready = (struct op_ready){0};
+}
+
 void op_clear(struct op *op)
 {
 	struct op_result *result = &op->result;
@@ -29,6 +36,7 @@ void op_clear(struct op *op)
 	op->view = NULL;
 	json_decref(op->looked_up);
 	op->looked_up = NULL;
+	op_ready_clear(&op->ready);
 }
 
 json_t *op_item_json(const struct op *op, size_t i)

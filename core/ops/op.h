@@ -38,6 +38,12 @@ enum op_actor {
 	OP_KEY,     /* that may manage */
 };
 
+/* What check() has made for run(). */
+struct op_ready {
+	void *data;
+	void (*free)(void *data);
+};
+
 /* One call of an operation. Strings are the caller's. */
 struct op {
 	struct db *db;
@@ -55,6 +61,7 @@ struct op {
 	/* What the check has found out for the run. */
 	struct dns_view *view; /* who this host is; NULL: it is not needed, or not there yet */
 	json_t *looked_up;     /* NULL: nothing */
+	struct op_ready ready; /* another thing that it has made */
 
 	/* What it gives; op_clear() frees it. */
 	struct op_result {
@@ -106,7 +113,7 @@ struct operation {
 		OP_BACKWARDS, /* a list in pages, by `after` and `before` */
 	} list;
 	/* What may take long, as to ask Postfix: reads, before the transaction, outside of the
-	 * committer and of any event loop. 0 or -1; NULL: nothing does. */
+	 * committer and of any event loop, and makes `ready`. 0 or -1; NULL: nothing does. */
 	int (*check)(struct op *op, const void *input, struct err *err);
 	bool asks_dns; /* the check waits for the DNS, which may be slow for long */
 	/* 1 done; 0 what it is about is not there, or is not seen; STORE_MORE: to be called again,
@@ -118,8 +125,9 @@ struct operation {
 /* What it is about: an id, or for the command a name. The text stays the caller's, op where it is.
  */
 void op_about(struct op *op, const char *text);
-/* Frees what the operation gave. */
+/* Frees what the operation gave, and what its check has made. */
 void op_clear(struct op *op);
+void op_ready_clear(struct op_ready *ready);
 
 /* An item as answers have it, and the one of an operation that gives no list, with what else there
  * is; null when there is nothing. New references. */

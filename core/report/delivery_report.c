@@ -12,6 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/store/store_outbox.h"
 
 enum {
 	SILENCE_S = 60, /* after which the log should have told something */
@@ -306,7 +307,9 @@ char *delivery_report_answer(const struct delivery_report *report)
 
 	if (email->state == EMAIL_REFUSED && email->last_event &&
 		str_eq(email->last_event, "canceled"))
-		buf_add_str(&out, "No: it was canceled before it was sent.");
+		buf_printf(&out, "No: it was canceled before it was sent.%s%s",
+			str_eq(email->refusal, OUTBOX_CANCELED) ? "" : " ",
+			str_eq(email->refusal, OUTBOX_CANCELED) ? "" : email->refusal);
 	else if (email->state == EMAIL_REFUSED && email->queue_id == NULL)
 		buf_printf(&out, "No: it could not be handed to Postfix. %s", email->refusal);
 	else if (email->state == EMAIL_REFUSED)

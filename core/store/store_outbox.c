@@ -39,6 +39,7 @@ struct candidate {
 	bool ticket_used;
 	bool heard; /* the log told of the message, behind cleanup(8) */
 	bool ended; /* and that it is at its end, under its ticket */
+	bool joined;
 	char *reason;
 };
 
@@ -63,6 +64,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(candidate, ticket_used, ROW_BOOL),
 	ROW_FIELD(candidate, heard, ROW_BOOL),
 	ROW_FIELD(candidate, ended, ROW_BOOL),
+	ROW_FIELD(candidate, joined, ROW_BOOL),
 	ROW_FIELD(candidate, reason, ROW_TEXT),
 };
 static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
@@ -86,6 +88,53 @@ int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us
 		    &due, err) < 0)
 		return -1;
 	return due > OUTBOX_PAUSED;
+}
+
+int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_us, struct err *err)
+{
+	static const char sql_join[] =
+		"INSERT INTO outbox (email, company_id, size, due_us, joined)"
+		" SELECT seq, company_id, $size, $now, 1"
+		" FROM email"
+		" WHERE id = $id";
+
+	return db_change(db, sql_join,
+		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$now", now_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_outbox_has(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_has[] =
+		"SELECT 1"
+		" FROM email e"
+		" JOIN outbox o ON o.email = e.seq"
+		" WHERE e.id = $id";
+	int64_t one;
+
+	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
+}
+
+int store_outbox_bytes(
+	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err)
+{
+	static const char sql_bytes[] =
+		"SELECT coalesce(sum(size), 0), coalesce(sum(size * (company_id = $company)), 0)"
+		" FROM outbox";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_bytes, DB_PARAMS(DB_TEXT("$company", company_id)), &stmt, err) < 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found <= 0)
+		return -1;
+	*all_r = db_int(stmt, 0);
+	*own_r = db_int(stmt, 1);
+	db_reset(stmt);
+	return 0;
 }
 
 int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)
@@ -186,19 +235,21 @@ static int add_events_of(struct db *db, const char *id, enum event_kind kind, co
 	return delivery_writer_flush(writer, err);
 }
 
-int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err)
+int store_outbox_cancel(
+	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
 {
 	static const char sql_cancel[] =
 		"UPDATE email"
 		" SET state = 'refused', decided_us = $now, last_event = 'canceled', answered = 1,"
 		" refusal = $refusal, ticket = $ticket"
 		" WHERE id = $id AND state = 'staged'"
-		" AND EXISTS (SELECT 1 FROM outbox o WHERE o.email = email.seq)";
+		" AND (last_event IS NULL OR last_event = 'sent'"
+		"   OR EXISTS (SELECT 1 FROM outbox o WHERE o.email = email.seq))";
 	static const char sql_due[] =
 		"UPDATE outbox"
 		" SET due_us = 1"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us > 0";
-	static const char refusal[] = "The email was canceled.";
+	const char *refusal = reason ? reason : OUTBOX_CANCELED;
 	char ticket[SECRET_TICKET_SIZE];
 	int found;
 
@@ -251,7 +302,7 @@ int store_outbox_cancel_some(
 	for (size_t i = 0; i < rows.n && found >= 0; i++) {
 		const struct candidate *one = (const struct candidate *)rows.items + i;
 
-		found = store_outbox_cancel(db, one->row.id, now_us, err);
+		found = store_outbox_cancel(db, one->row.id, NULL, now_us, err);
 		cancel->canceled += found > 0;
 	}
 	row_list_free(&candidate_type, rows.items, rows.n);
@@ -330,7 +381,7 @@ static const char sql_due[] =
 	"   WHERE owner.id IS NOT NULL)"
 	" SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
 	" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
-	" o.looked_us, e.state, e.way, o.ticket_used, o.reason,"
+	" o.looked_us, o.joined, e.state, e.way, o.ticket_used, o.reason,"
 	" iif(e.state = 'staged', " SQL_PAUSED_BY
 	", NULL) AS paused_us,"
 	" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
@@ -485,9 +536,28 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 	return submit(db, terms, candidate, taken, err);
 }
 
+/* It is counted from now on. */
+static int count_joined(
+	struct db *db, const struct outbox_row *row, struct outbox_taken *taken, struct err *err)
+{
+	static const char sql_count[] =
+		"UPDATE outbox"
+		" SET joined = 0"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	struct outbox_joined *joined;
+
+	taken->joined = mem_append(taken->joined, taken->joined_n, sizeof(*taken->joined));
+	joined = &taken->joined[taken->joined_n++];
+	memcpy(joined->company_id, row->company_id, ID_SIZE);
+	joined->size = row->size;
+	return db_change(db, sql_count, DB_PARAMS(DB_TEXT("$id", row->id)), err) < 0 ? -1 : 0;
+}
+
 static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
 	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
+	if (candidate->joined && count_joined(db, &candidate->row, taken, err) < 0)
+		return -1;
 	switch (candidate->state) {
 	case EMAIL_STAGED:
 		return take_staged(db, terms, candidate, taken, err);
@@ -549,6 +619,7 @@ void store_outbox_taken_clear(struct outbox_taken *taken)
 		free(taken->items[i].queue_id);
 	}
 	free(taken->items);
+	free(taken->joined);
 	*taken = (struct outbox_taken){0};
 }
 
@@ -567,7 +638,7 @@ int store_outbox_sizes(struct db *db,
 	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
 	struct err *err)
 {
-	static const char sql_sizes[] = "SELECT company_id, size FROM outbox";
+	static const char sql_sizes[] = "SELECT company_id, size FROM outbox WHERE joined = 0";
 	struct db_stmt *stmt;
 	int found;
 

@@ -41,6 +41,17 @@
  * it, unless it is paused. 0; 1 when it is paused, so not in hand; -1. */
 int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err);
 
+/* The same by whoever does not submit it: it is due now, and counted by
+ * store_outbox_take(). */
+int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_us, struct err *err);
+
+/* Whether the email is there: 1, 0, -1. */
+int store_outbox_has(struct db *db, const char *id, struct err *err);
+/* How many bytes of messages are there, and of these the company's; looks at all of them.
+ * 0 or -1. */
+int store_outbox_bytes(
+	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err);
+
 /* It leaves the outbox; its message stays for retention.messages: 1, 0 when it is not
  * there, -1. */
 int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err);
@@ -69,9 +80,12 @@ int store_outbox_schedule(
 	struct db *db, const char *id, int64_t time_us, int64_t now_us, struct err *err);
 
 /* The email will not be sent, unless the milter has decided about it. A message of it that
- * comes to the milter after this commit is thrown away. 1; 0 when it is too late; -1. The
- * dispatcher finds out, and has it leave the outbox. */
-int store_outbox_cancel(struct db *db, const char *id, int64_t now_us, struct err *err);
+ * comes to the milter after this commit is thrown away. So it is with one that has left the
+ * outbox and never came to the milter. The reason is for people; NULL: OUTBOX_CANCELED. 1; 0
+ * when it is too late; -1. The dispatcher finds out, and has it leave the outbox. */
+#define OUTBOX_CANCELED "The email was canceled."
+int store_outbox_cancel(
+	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err);
 
 /* The same of all emails of a company, of its domain or of its key (NULL: of any), in steps:
  * each goes on behind the mark, 0 at first, and adds to the number. In the caller's
@@ -117,9 +131,17 @@ struct outbox_row {
 	enum outbox_task task;
 };
 
+/* One that was put there by store_outbox_join(), and was not counted yet. */
+struct outbox_joined {
+	char company_id[ID_SIZE];
+	int64_t size;
+};
+
 struct outbox_taken {
 	struct outbox_row *items;
 	size_t n;
+	struct outbox_joined *joined;
+	size_t joined_n;
 	size_t renewed;     /* of the items: have a new ticket */
 	char last[ID_SIZE]; /* the company of the last row that was looked at; "" */
 };
@@ -144,8 +166,8 @@ void store_outbox_taken_clear(struct outbox_taken *taken);
 /* The first due_us that is over 0: 1, 0 none, -1. */
 int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err);
 
-/* What each company has in the outbox: calls each for every email, since to sort a
- * million of them takes memory. 0 or -1. */
+/* What each company has in the outbox, and was counted: calls each for every email, since to
+ * sort a million of them takes memory. 0 or -1. */
 int store_outbox_sizes(struct db *db,
 	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
 	struct err *err);

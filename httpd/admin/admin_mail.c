@@ -280,14 +280,16 @@ static json_t *render_queue_messages(const struct delivery_report *report)
 }
 
 /* All of it: each recipient as it stands and what happens next, and what was
- * said, in order. */
-static json_t *render_email(const struct email *email, const struct delivery_report *report)
+ * said, in order. kept is the size of its message, 0 when that is not kept. */
+static json_t *render_email(
+	const struct email *email, const struct delivery_report *report, int64_t kept)
 {
 	_cleanup_free_ char *answer = delivery_report_answer(report);
 	json_t *object = email_json_render(email, true);
 
 	add_admin_fields(object, email);
 	add_statuses(object, email, report);
+	json_object_set_new(object, "message_size", kept > 0 ? json_integer(kept) : json_null());
 	json_object_update_new(object,
 		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
 			delivery_report_is_open(report), "is_test", delivery_report_is_test(report),
@@ -303,15 +305,18 @@ void admin_email_get(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	struct email email;
+	int64_t kept = 0;
 
 	if (find_email(request, &email, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
-	if (delivery_report_new(request->db, request->conf, &email, now_us, &report, &err) < 0)
+	if (store_message_size(request->db, email.id, &kept, &err) < 0 ||
+		delivery_report_new(request->db, request->conf, &email, now_us, &report, &err) < 0)
 		admin_reply_found(request, -1, NULL, "email_lookup_failed", &err);
 	else
-		reply_printed(request, 200, email_json_print(render_email(&email, report), &email));
+		reply_printed(
+			request, 200, email_json_print(render_email(&email, report, kept), &email));
 	delivery_report_free(TAKE_PTR(report));
 	store_email_clear(&email);
 }
@@ -451,6 +456,32 @@ void admin_email_raw(struct request *request)
 	}
 	len = message.len;
 	reply_file(request, download ? &saved : &shown, buf_take(&message), len);
+}
+
+/* POST /admin/emails/{id}/resend: the operation reads the message into memory, edits it, and
+ * keeps it until it is staged. */
+void admin_email_resend(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	json_t *body = NULL;
+	struct admin_job *job;
+	char id[ID_SIZE];
+	int64_t size = 0;
+
+	if (id_parse(request->admission.param, id) &&
+		store_message_size(request->worker->db, id, &size, &err) < 0)
+		request_failed(request, "email_lookup_failed", &err, &problem);
+	else if (admission_reserve_answer(
+			 request->worker, &request->admission, 3 * (uint64_t)size, &problem) == 0)
+		json_field_parse_request(request, &body, &problem);
+	if (problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &problem);
+		return;
+	}
+	job = admin_job_new(request);
+	job->operate.body = body;
+	admin_job_submit(job);
 }
 
 /* GET /admin/refusals */

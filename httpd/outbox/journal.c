@@ -156,7 +156,7 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 	case FAIL:
 		return store_outbox_fail(db, entry->id, entry->reason, now_us, err);
 	case CANCEL:
-		return store_outbox_cancel(db, entry->id, now_us, err);
+		return store_outbox_cancel(db, entry->id, NULL, now_us, err);
 	case LOOKED:
 		return store_outbox_looked(db, entry->id, entry->found, now_us, err);
 	case HURRY:

@@ -66,6 +66,11 @@ static void account_add(void *arg, const char *company_id, int64_t bytes, int64_
 	atomic_fetch_add(of_company(&outbox->account, company_id), bytes);
 }
 
+void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes)
+{
+	account_add(outbox, company_id, bytes, 1);
+}
+
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes)
 {
 	account_add(outbox, company_id, -bytes, -1);

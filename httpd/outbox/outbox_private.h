@@ -96,7 +96,8 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 
 /* outbox.c */
 
-/* An email has left the outbox. */
+/* An email that was put there by others is counted from now on; one has left the outbox. */
+void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes);
 /* The mail of the parcel has this outcome, if anybody waits for it. */
 void outbox_tell(struct parcel *parcel, enum outbox_outcome outcome);

@@ -404,8 +404,8 @@ static void test_schedule_and_cancel(void **state)
 	store_outbox_taken_clear(&taken);
 	/* It is in hand, and its message may be on its way: that is thrown away. */
 	assert_int_equal(store_outbox_schedule(temp->db, email.id, NOW + 20, NOW, NULL), 0);
-	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 1);
-	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 0);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NULL, NOW, NULL), 1);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NULL, NOW, NULL), 0);
 	event = temp_db_text(temp->db, sql_event);
 	assert_string_equal(event, "canceled");
 	FOUND(store_email_ticket(temp->db, email.ticket, &ticket, &why));
@@ -415,7 +415,7 @@ static void test_schedule_and_cancel(void **state)
 
 	stage(temp, "b", NOW, &email);
 	assert_int_equal(store_email_record(temp->db, email.ticket, "Q", NOW, NULL), 1);
-	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 0);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NULL, NOW, NULL), 0);
 	store_email_clear(&email);
 }
 
@@ -449,7 +449,7 @@ static void test_cancel_is_seen(void **state)
 	check_found(temp, "queued", NOW, 0);
 	check_found(temp, "scheduled", NOW + 5, 0);
 	check_found(temp, "queued", NOW + 5, 1);
-	assert_int_equal(store_outbox_cancel(temp->db, email.id, NOW, NULL), 1);
+	assert_int_equal(store_outbox_cancel(temp->db, email.id, NULL, NOW, NULL), 1);
 	check_found(temp, "scheduled", NOW, 0);
 	check_found(temp, "canceled", NOW, 1);
 	FOUND(store_email_seq(

@@ -89,6 +89,7 @@ ASKS = {
             ("to", "user1@dst.test"), ("tag", "tag1"),
         ]),
     ],
+    "POST /admin/emails/{id}/resend": [{"json": {}}, {"json": {"to": "nobody@dst.test"}}],
     "GET /admin/outbox": [{}, {"params": {"company_id": BIG}}],
     "POST /admin/outbox/pause": [{"json": {"company_id": BIG}}],
     "POST /admin/outbox/resume": [{"json": {"company_id": BIG}}],

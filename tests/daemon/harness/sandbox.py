@@ -177,7 +177,7 @@ class Sandbox:
         return (self.dir / "log" / f"{part}.log").read_text(errors="replace")
 
     def cli(self, *words, ok=True):
-        """Runs `postern --json WORDS...`; what it printed, as JSON."""
+        """Runs `postern --json WORDS...`; what it printed, as JSON. Not ok: its error, as text."""
         done = subprocess.run(
             [self.env["POSTERN_CLI"], "-c", self.config, "--json", *words],
             capture_output=True,
@@ -186,7 +186,7 @@ class Sandbox:
         )
         if not ok:
             assert done.returncode != 0
-            return None
+            return done.stderr
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None
 
