@@ -161,7 +161,7 @@ const struct verb cmd_outbox_pause = {
 	.columns = paused_columns,
 	.options = {WHOSE,
 		{OPTION_REASON, false, "Why, for the admins who see that it is paused."}},
-	.help = "Stops the draft emails of a company, a domain or a key, without losing any. "
+	.help = "Stops the outgoing emails of a company, a domain or a key, without losing any. "
 		"Programs still get 200 for theirs, which wait in the outbox until postern outbox "
 		"resume, also over restarts; scheduled ones too, when their time comes. What is on "
 		"its way into Postfix goes out. A pause ends when its domain or key is removed.",
