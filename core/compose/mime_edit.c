@@ -48,8 +48,17 @@ static bool is_own_id(const struct mime_edit *edit, const struct mime_scan_field
 	       field->raw.len <= MIME_FOLD_MAX;
 }
 
+static bool is_old_date(const struct mime_edit *edit, const struct mime_scan_field *field)
+{
+	_cleanup_free_ char *value = mime_scan_value(field);
+	char date[CLOCK_TEXT_SIZE];
+
+	clock_rfc5322(edit->old_date_us, date);
+	return edit->old_date_us && str_eq(value, date);
+}
+
 /* Whether the field goes: as the predicate says, an id that is not the email's,
- * or a blank date. */
+ * or a date that is blank or old. */
 static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
 {
 	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
@@ -58,7 +67,8 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 		return true;
 	if (mime_scan_is(field, "Message-ID"))
 		return !is_own_id(edit, field);
-	return mime_scan_is(field, "Date") && !has_value(field, "Date");
+	return mime_scan_is(field, "Date") &&
+	       (!has_value(field, "Date") || is_old_date(edit, field));
 }
 
 /* How many bytes it has with LF as its line ends. */

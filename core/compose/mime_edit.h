@@ -34,6 +34,7 @@ struct mime_edit {
 	bool (*removes)(const char *name);
 	const char *message_id; /* the email's, with <> */
 	int64_t date_us;        /* used when the message has none */
+	int64_t old_date_us; /* a Date of this very time goes, as if it were none; 0: none does */
 	/* Whose Reply-To and custom fields it is given; NULL: nobody's. */
 	const struct mime_message *given;
 };

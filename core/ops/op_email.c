@@ -17,7 +17,6 @@
 #include "core/base/str.h"
 #include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
-#include "core/mime/mime_scan.h"
 #include "core/policy/send_rules.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_audit.h"
@@ -197,7 +196,7 @@ static int check_gone(struct op *op, const struct email *email, struct err *err)
 }
 
 /* The recipients that are to have it now, each as the header names it, if it does. */
-static int read_recipients(const struct op *op, const struct email *email, const char *to,
+static int choose_recipients(const struct op *op, const struct email *email, const char *to,
 	struct email *row, struct err *err)
 {
 	enum { RECIPIENTS_MAX = 1000 };
@@ -273,28 +272,6 @@ static void fill_row(
 				  : mem_strdup(email->message_id);
 }
 
-static bool is_date(const char *name)
-{
-	return str_eq_nocase(name, "Date");
-}
-
-/* Whether the message has the date that it was given here. */
-static bool has_own_date(const struct buf *message, int64_t created_us)
-{
-	struct span rest = {message->data, message->len};
-	struct mime_scan_field field;
-	char date[CLOCK_TEXT_SIZE];
-	bool own = false;
-
-	clock_rfc5322(created_us, date);
-	while (!own && mime_scan_field(&rest, &field)) {
-		_cleanup_free_ char *value = mime_scan_value(&field);
-
-		own = mime_scan_is(&field, "Date") && str_eq(value, date);
-	}
-	return own;
-}
-
 /* Makes the message of the new email. */
 static int make_message(
 	const struct op *op, const struct email *email, struct resend *resend, struct err *err)
@@ -314,9 +291,9 @@ static int make_message(
 		resend->row.id, resend->row.nonce);
 	if (mime_edit(kept.data + skip, kept.len - skip,
 		    &(const struct mime_edit){
-			    .removes = has_own_date(&kept, email->created_us) ? is_date : NULL,
 			    .message_id = resend->row.message_id,
 			    .date_us = op->now_us,
+			    .old_date_us = email->created_us,
 		    },
 		    &resend->message, err) < 0)
 		return -1;
@@ -350,7 +327,7 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 		return -1;
 	id_new(resend->row.id);
 	fill_row(op, email, key_id, &resend->row);
-	if (read_recipients(op, email, input->to, &resend->row, err) < 0 ||
+	if (choose_recipients(op, email, input->to, &resend->row, err) < 0 ||
 		make_message(op, email, resend, err) < 0)
 		return -1;
 	return store_message_write(resend->database, resend->row.id, &resend->message, err);

@@ -279,8 +279,8 @@ static void on_fed(struct task *task)
 			LOG_INT((int64_t)feeder->taken.renewed));
 	memcpy(feeder->turn, feeder->taken.last, sizeof(feeder->turn));
 	for (size_t i = 0; i < feeder->taken.joined_n; i++)
-		outbox_account_join(outbox, feeder->taken.joined[i].company_id,
-			feeder->taken.joined[i].size);
+		outbox_account_join(
+			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)
 		finish(feeder, i);
 	clear(feeder);

@@ -81,4 +81,47 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       await visitor.see("No: it was canceled before it was sent.");
       await visitor.leave();
     });
+
+    it("is sent again: to its recipient, and to somebody else", async () => {
+      const tenant = await t.newTenant();
+      const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id }), screen });
+      const { page } = visitor;
+      const [ann, bob] = [`${t.unique("ann")}@remote.test`, `${t.unique("bob")}@remote.test`];
+      const first = await t.send(tenant, { to: ann, subject: "Your bill" });
+      await visitor.go(`emails/${first}`);
+      await visitor.see(`delivered to ${ann}`);
+      await page.screenshot({ path: `${folder}/email-kept-${size}.png`, fullPage: true });
+      const again = async (to) => {
+        const before = page.url();
+        await page.getByRole("button", { name: "Send again" }).click();
+        const form = page.getByRole("dialog", { name: "Send this email again?" });
+        if (to) await form.getByLabel("To", { exact: true }).fill(to);
+        await page.screenshot({ path: `${folder}/email-again-${size}.png` });
+        await form.getByRole("button", { name: "Send again", exact: true }).click();
+        return { before, form };
+      };
+      const refused = await again("nobody");
+      await refused.form.getByText("no list of addresses").waitFor();
+      await refused.form.getByRole("button", { name: "Cancel", exact: true }).click();
+      const { before } = await again("");
+      await page.waitForURL((url) => url.href !== before);
+      await visitor.see(`delivered to ${ann}`);
+      const other = await again(bob);
+      await page.waitForURL((url) => url.href !== other.before);
+      await visitor.see(`delivered to ${bob}`);
+      await page.screenshot({ path: `${folder}/email-resent-${size}.png`, fullPage: true });
+      await visitor.go("audit");
+      await visitor.see("email.resend");
+      await visitor.leave();
+    });
+
+    it("is not sent again by those who only look", async () => {
+      const tenant = await t.newTenant();
+      const id = await t.send(tenant, { to: "ann@remote.test" });
+      const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id, role: "viewer" }), screen });
+      await visitor.go(`emails/${id}`);
+      await visitor.see("delivered to ann@remote.test");
+      assert.equal(await visitor.page.getByRole("button", { name: "Send again" }).count(), 0);
+      await visitor.leave();
+    });
   });

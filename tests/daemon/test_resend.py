@@ -147,6 +147,7 @@ def test_no_room(own_box):
     both(box, mail["to"])
     wait_for("it to leave", lambda: box.query("SELECT count(*) FROM outbox") == "0")
     assert httpd.post({**mail, "to": unique() + "@dst.test"}).status_code == 200
+    wait_for("it to leave", lambda: box.query("SELECT count(*) FROM outbox") == "0")
     box.set("outbox", "min_free", "1000000G")
     refused(box, first, "nearly full")
 

@@ -23,6 +23,7 @@
 #include "core/base/strv.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
+#include "core/store/store_outbox.h"
 #include "core/store/store_key.h"
 #include "tests/unit/cli_box.h"
 #include "tests/unit/temp_db.h"
@@ -223,7 +224,7 @@ static void stage(const char *company, const char *key, const char *id, const ch
 	snprintf(email.ticket, sizeof(email.ticket), "%.32s", id);
 	temp_db_recipient(&email, RECIPIENT_TO, "you@b.example", "You <you@b.example>");
 	temp_db_recipient(&email, RECIPIENT_TO, "x@b.example", NULL);
-	if (store_email_stage(db, &email, &err) < 0)
+	if (store_email_stage(db, &email, &err) < 0 || store_outbox_add(db, id, 1, 1, &err) < 0)
 		fail_msg("%s", err.text);
 	recipients_free(&email.recipients);
 }
@@ -238,7 +239,7 @@ static void record(const char *id, const char *refusal)
 	snprintf(ticket, sizeof(ticket), "%.32s", id);
 	done = refusal ? store_email_refuse(db, ticket, "Q2", refusal, 1795228999000000, &err)
 		       : store_email_record(db, ticket, "Q1", 1795228999000000, &err);
-	if (done != 1)
+	if (done != 1 || store_outbox_remove(db, id, 1795228999000000, &err) != 1)
 		fail_msg("%d %s", done, err.text);
 }
 

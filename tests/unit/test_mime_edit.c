@@ -328,10 +328,27 @@ static void test_nul_in_body(void **state)
 	assert_memory_equal(out.data, message, out.len);
 }
 
+/* A date that was given here, and is given anew; not one that the client chose. */
+static void test_old_date(void **state)
+{
+	static const struct mime_edit again = {
+		.message_id = "<new@x>", .date_us = 0, .old_date_us = 1000000};
+	static const char old[] = "Message-Id: <new@x>\nDate: Thu, 1 Jan 1970 00:00:01 +0000\n";
+	_cleanup_buf_ struct buf out = BUF_INIT, chosen = BUF_INIT;
+	const char *text = HAS "\nbody";
+
+	(void)state;
+	assert_int_equal(mime_edit(old, strlen(old), &again, &out, NULL), 0);
+	assert_string_equal(buf_str(&out), DATE "Message-Id: <new@x>\n\n");
+	assert_int_equal(mime_edit(text, strlen(text), &again, &chosen, NULL), 0);
+	assert_string_equal(buf_str(&chosen), text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_old_date),
 		cmocka_unit_test(test_without_predicate),
 		cmocka_unit_test(test_given),
 		cmocka_unit_test(test_refused),

@@ -1,7 +1,7 @@
 // One email: what became of it, recipient by recipient, and what it says.
 
 import { get, path, post } from "../api.js";
-import { badge, button, code, confirm, copyButton, danger, definitions, el, exactTime, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
+import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf } from "./emails.js";
 
@@ -180,6 +180,28 @@ export async function show(main, { id, session }) {
       notice("The email is canceled.");
     }, async () => draw(await get(path`/admin/emails/${id}`))),
   );
+  // What waits goes out by itself; of what is kept no longer there is nothing to send.
+  const mayResend = (email) => session.owner && email.message_size !== null && !email.is_test && !waits(email);
+  const again = button("Send again", () =>
+    dialog({
+      title: "Send this email again?",
+      text: "A new email is made of its message, and goes out now, under the rules of now. Who has it already gets it twice.",
+      fields: [
+        {
+          name: "to",
+          label: "To",
+          help: "Addresses, separated by commas. Empty: its own " +
+            (people.length > 1 ? `${number(people.length)} recipients.` : "recipient."),
+        },
+      ],
+      submit: "Send again",
+      run: (values) => post(path`/admin/emails/${id}/resend`, values.to ? { to: values.to } : {}),
+      done: (made) => {
+        notice("A new email is on its way.");
+        go("emails", made.id);
+      },
+    }),
+  );
   let said = "";
 
   function draw(email) {
@@ -187,6 +209,7 @@ export async function show(main, { id, session }) {
     if (now === said) return;
     said = now;
     stop.hidden = !waits(email);
+    again.hidden = !mayResend(email);
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
@@ -203,6 +226,7 @@ export async function show(main, { id, session }) {
       back: { href: listed, text: "Emails" },
       actions: [
         stop,
+        again,
         copyButton(location.href, { label: "Copy link" }),
         people.length === 1 &&
           button("Emails to the same address", () => {
