@@ -175,7 +175,9 @@ static void merge(struct suggest_list *list)
 int suggest_read(
 	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err)
 {
-	const struct refusal_scope scope = {.domain = domain->name};
+	/* Not what was noted of a company that had the domain before. */
+	const struct refusal_scope scope = {
+		.domain = domain->name, .company_id = domain->company_id};
 	struct suggest_list list = {0};
 	const struct page page = {.limit = EXEMPTIONS_MAX};
 	struct exemption_list exemptions;

@@ -151,8 +151,7 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope, int lim
 	static const char *const sql[2][2][2] = {
 		{LISTS(""), LISTS("domain = $domain AND ")},
 		{LISTS("company_id = $company AND "),
-			/* "+": along the index of the domain. */
-			LISTS("domain = $domain AND +company_id = $company AND ")},
+			LISTS("company_id = $company AND domain = $domain AND ")},
 	};
 #undef LISTS
 #undef LIST

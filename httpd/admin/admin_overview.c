@@ -424,7 +424,11 @@ static int need_pending(struct attention *all, struct err *err)
 static int64_t count_learnt(
 	struct db *db, const struct domain *domain, bool *or_more_r, struct err *err)
 {
-	const struct refusal_scope scope = {.domain = domain->name, .learnt_only = true};
+	const struct refusal_scope scope = {
+		.domain = domain->name,
+		.company_id = domain->company_id,
+		.learnt_only = true,
+	};
 	struct refusal_list list;
 	int64_t n = 0;
 

@@ -182,8 +182,9 @@ static void call_purges(struct db *db)
 
 static void call_refusals(struct db *db)
 {
-	static const struct refusal_scope scopes[] = {
-		{0}, {.domain = "a.test"}, {.company_id = "c"}};
+	static const struct refusal_scope scopes[] = {{0}, {.domain = "a.test"},
+		{.company_id = "c"}, {.company_id = "c", .domain = "a.test"},
+		{.company_id = "c", .domain = "a.test", .learnt_only = true}};
 	const struct refusal_note note = {.reason = "none", .keep = 1};
 
 	/* So many that the oldest go, which is left to chance. */
@@ -641,7 +642,7 @@ static const struct {
 	{"FROM superseded_ticket WHERE ticket = $ticket", "(ticket=?)"},
 	{"SELECT state, refusal FROM email WHERE id = $id", "(id=?)"},
 	{"e.domain = $domain)", "(id=?)"},
-	{"ORDER BY last_us DESC, seq DESC LIMIT $limit", "USING INDEX refusal_by_"},
+	{"ORDER BY last_us DESC, seq DESC LIMIT $limit", "USING INDEX refusal_"},
 	{"ORDER BY last_us LIMIT $max)", "SEARCH refusal USING COVERING INDEX refusal_by_time"},
 	{"ORDER BY last_us LIMIT $max)", "SCAN refusal USING COVERING INDEX refusal_by_time"},
 	{"ORDER BY length(d.name) DESC", "SEARCH d USING INDEX"},

@@ -1,5 +1,6 @@
 """A store in which every table has very many rows."""
 
+import re
 import sqlite3
 import subprocess
 
@@ -198,6 +199,14 @@ TABLES = {
 }
 
 
+# A company that has the same of everything as BIG, and the columns in which they differ:
+# what a row is known by, and whose it is.
+OTHER = "c0000001-0000-4000-8000-000000000001"
+OWN_COLUMNS = re.compile(
+    "id|seq|ticket|hash|key|key_hash|queue_id|login|login_folded|email|email_id|user_id|key_id"
+    "|domain_id|actor_id|object_id|child"
+)
+
 # The milter keeps so many held messages, and httpd the probes of a day.
 ONLY = {"held": "i <= 100000", "probe": "i <= 3000"}
 
@@ -254,9 +263,19 @@ def add_company(database):
     db.close()
 
 
-def grow(database, first, last, without=()):
+def of_other(table, column, expression):
+    """The same for OTHER, in the rows of odd numbers: each as the one of BIG before it."""
+    if column == "company_id":
+        return f"'{OTHER}'"
+    if OWN_COLUMNS.fullmatch(column) or (table, column) in (("domain", "name"), ("company", "name")):
+        return expression
+    return re.sub(r"\bi\b", "(i - 1)", expression)
+
+
+def grow(database, first, last, without=(), where="1", change=None):
     """Adds the rows from first to last to every table that there is, but for those
-    without, with the columns that it has; returns the tables."""
+    without, with the columns that it has; returns the tables. change: what makes
+    another expression of table, column and expression."""
     with sqlite3.connect(database, isolation_level=None, timeout=60) as db:
         # Nothing of it is to last.
         for pragma in ("synchronous = OFF", "cache_size = -200000", "temp_store = MEMORY"):
@@ -266,13 +285,15 @@ def grow(database, first, last, without=()):
         for table, expressions in TABLES.items():
             there = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
             columns = {k: v for k, v in expressions.items() if k in there}
+            if change:
+                columns = {k: change(table, k, v) for k, v in columns.items()}
             if table in without or not columns:
                 continue
             db.execute(
                 f"WITH RECURSIVE n(i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n"
                 f" WHERE i < {last}) INSERT INTO {table}"
                 f" ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM n"
-                f" WHERE {ONLY.get(table, '1')}"
+                f" WHERE {ONLY.get(table, '1')} AND {where}"
             )
             grown.add(table)
         db.execute("UPDATE event_last SET seq = (SELECT max(seq) FROM event)")

@@ -1,0 +1,184 @@
+"""Two companies with the same addresses, tags, subjects, names, states and times: what
+one of them is told, on any list and of any id, and how much work it is, does not depend
+on whether the other one has no rows or very many. Work is what SQLite counts: steps,
+the same on every machine."""
+
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from harness import Sandbox
+from harness.admin import Admin, by_token
+from harness.routes import ASKS, LETTERS, evaluate, operations
+from harness.rows import BIG, ITS_DOMAIN, OTHER, create, grow, of_other, row_id
+from harness.sandbox import SANITIZED, unique
+from harness.steps import Steps
+
+pytestmark = [
+    pytest.mark.plain,
+    pytest.mark.skipif(SANITIZED, reason="nothing may be loaded before a sanitizer"),
+]
+
+# Rows of the company, of even numbers; and of the other one, between them and behind
+# them, more than a search looks at for a page.
+OWN, OTHERS = 1_200, 16_000
+
+# One row more or less at the end of an index, and a page of it.
+SLACK = 60
+
+STATUSES = ("scheduled", "queued", "canceled", "failed", "refused", "stopped", "sent",
+            "delivered", "delivery_delayed", "bounced", "complained", "suppressed", "opened")
+OURS = {
+    "GET /emails": [{"status": status} for status in STATUSES]
+    + [{"to": "user0@dst.test"}, {"tag": "tag0"}, {"from": "news@big.example"},
+       {"subject": "Subject"}, {"to": "user0@dst.test", "limit": 3},
+       {"after": row_id("f", 602)}, {"before": row_id("f", 602)}],
+    "GET /admin/emails": [{"status": status} for status in STATUSES]
+    + [{"to": "user0@dst.test"}, {"tag": "tag0"}, {"q": "user0@dst.test"}, {"q": "Subject"},
+       {"domain": ITS_DOMAIN}],
+}
+
+# What names something of the other company, of each table; and Message-IDs.
+ITS_ROW = 201
+
+
+def told(body):
+    """Without what a clock says."""
+    if isinstance(body, dict):
+        return {k: told(v) for k, v in body.items()
+                if k not in ("last_used_at", "request_id", "seconds", "now", "at", "since_at",
+                             "status_as_of")}
+    if isinstance(body, list):
+        return [told(item) for item in body]
+    return body
+
+
+def first_difference(a, b):
+    a, b = str(a), str(b)
+    n = len(os.path.commonprefix([a, b]))
+    return f"{a[max(n - 200, 0):n + 60]} | {b[n:n + 60]}"
+
+
+class Asker:
+    """The company's clients: its keys, and an owner and a viewer of it."""
+
+    def __init__(self, box, steps):
+        self.box, self.steps = box, steps
+        self.httpd = box.httpd(box.new_key(BIG)["token"])
+        self.admins = {role: by_token(box, unique(role), BIG, role) for role in ("owner", "viewer")}
+
+    def ask(self, who, path, params):
+        client = self.admins.get(who, self.httpd)
+        options = {"params": params, "timeout": 60}
+        if path.startswith("/v3"):
+            options["auth"] = ("api", self.httpd.key)
+        elif who in self.admins:
+            options["headers"] = {"Authorization": f"Bearer {client.token}"}
+        answer = client.session.get(client.url + path, **options)
+        assert answer.status_code < 500, (who, path, params, answer.text)
+        if answer.headers.get("content-type", "").startswith("application/json"):
+            return answer.status_code, told(answer.json())
+        return answer.status_code, answer.text
+
+    def questions(self):
+        api = self.httpd.session.get(self.httpd.url + "/openapi.json", timeout=60).json()
+        admin = Admin(self.box).ok("GET", "/admin/openapi.json")
+        for who, document in [("key", api), *((role, admin) for role in self.admins)]:
+            for operation in operations(document):
+                method, path = operation.split()
+                if method != "GET" or path in ("/openapi.json", "/readyz", "/healthz", "/metrics"):
+                    continue
+                asked = [evaluate(o).get("params", {}) for o in ASKS.get(operation, [{}])]
+                for params in [*asked, *OURS.get(operation, [])]:
+                    # An hour, or a day, may end meanwhile.
+                    if "resolution" not in params and "step" not in params and "stats" not in path:
+                        yield who, path, params
+
+    def fill_in(self, path):
+        letter = LETTERS.get(path.split("/{")[0].split("/")[-1])
+        path = path.replace("{id}", row_id(letter, ITS_ROW) if letter else "none")
+        path = path.replace("{attachment_id}", row_id("f", ITS_ROW)).replace("{link}", "none")
+        return path.replace("{domain}", ITS_DOMAIN).replace("{page}", "none")
+
+    def measure(self):
+        found = {}
+        for who, path, params in self.questions():
+            answers = []
+            took = self.steps.of(
+                lambda: answers.append(self.ask(who, self.fill_in(path), params))
+            )
+            found[f"{who}: GET {path} {params}"] = answers[-1], took
+        return found
+
+
+def cancel_some(database):
+    """Of both companies: those that were due later, by an even and an odd number."""
+    with sqlite3.connect(database, timeout=60) as db:
+        db.execute(
+            "UPDATE email SET state = 'refused', last_event = 'canceled', closed = 1, refusal = '',"
+            " decided_us = created_us WHERE seq % 32 IN (6, 7) AND state = 'staged'"
+        )
+        db.execute("UPDATE email SET answered = 1 WHERE answered = 0")
+        for table in ("outbox", "message"):
+            db.execute(
+                f"DELETE FROM {table} WHERE email IN (SELECT seq FROM email"
+                " WHERE last_event = 'canceled')"
+            )
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def world():
+    cli = os.environ.get("BUILD", "build") + "/postern"
+    with tempfile.TemporaryDirectory(prefix="postern-two.", dir="/var/tmp") as folder:
+        os.chmod(folder, 0o777)
+        database = Path(folder) / "postern.db"
+        create(cli, database)
+        with sqlite3.connect(database) as db:
+            db.execute("INSERT INTO company (id, name, created_us) VALUES (?, 'Other', 1)", [OTHER])
+        db.close()
+        grow(database, 1, OWN, ["company"], "i % 2 = 0")
+        cancel_some(database)
+        for file in Path(folder).iterdir():
+            os.chmod(file, 0o666)
+        steps = Steps(folder)
+        with steps.counting():
+            box = Sandbox("--set", f"store.database={database}")
+        with box:
+            asker = Asker(box, steps)
+            asker.alone = asker.measure()
+            grow(database, 1, OTHERS, ["company"], "i % 2 = 1", of_other)
+            cancel_some(database)
+            asker.beside = asker.measure()
+            yield asker
+
+
+def test_there_is_something_to_tell(world):
+    """Of each state of an email, on both lists."""
+    for status in ("scheduled", "queued", "canceled", "bounced", "delivered"):
+        for question in (f"key: GET /emails {{'status': '{status}'}}",
+                         f"owner: GET /admin/emails {{'status': '{status}'}}"):
+            (code, body), (loop, other) = world.alone[question]
+            assert code == 200 and body["data"] and loop + other > 0, question
+
+
+def test_the_same_is_told(world):
+    differs = [f"{q}: {first_difference(answer, world.beside[q][0])}"
+               for q, (answer, _) in world.alone.items() if world.beside[q][0] != answer]
+    assert not differs, "\n".join(differs)
+
+
+def test_by_as_much_work(world):
+    differs = {q: (took, world.beside[q][1]) for q, (_, took) in world.alone.items()
+               if abs(sum(took) - sum(world.beside[q][1])) > SLACK + sum(took) // 50}
+    text = "\n".join(f"{q}: {took}" for q, took in differs.items())
+    assert not differs, text
+
+
+def test_nothing_of_the_other_is_found(world):
+    """What is the other one's is answered as what there is not."""
+    found = {q: answer for q, (answer, _) in world.beside.items()
+             if "{id}" in q and answer[0] not in (404, 403)}
+    assert not found
