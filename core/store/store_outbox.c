@@ -398,7 +398,7 @@ static const char sql_due[] =
 	" CROSS JOIN email e ON e.seq = o.email"
 	" WHERE o.email IN (SELECT p.email"
 	"   FROM outbox p"
-	"   WHERE p.company_id = owner.id AND owner.id <> $but AND p.due_us > 0 AND p.due_us <= $now"
+	"   WHERE p.company_id = owner.id AND instr($but, owner.id) = 0 AND p.due_us > 0 AND p.due_us <= $now"
 	"   ORDER BY p.due_us"
 	"   LIMIT $each)"
 	" LIMIT $rows";

@@ -154,7 +154,7 @@ struct outbox_terms {
 	int rows_each;       /* of a company */
 	int64_t bytes;       /* of messages, but for one row */
 	const char *behind;  /* companies behind this one have their turn first */
-	const char *but;     /* this one has none; "": all have */
+	const char *but;     /* the ids of those that have none, behind each other */
 };
 
 /* Takes what is due, companies in turns, those behind `behind` first. What is

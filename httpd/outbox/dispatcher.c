@@ -44,20 +44,26 @@ enum {
 	PAUSE_MOST_US = 600 * 1000 * 1000,
 	/* pickup(8) tries the maildrop once a minute. */
 	LATE_FIRST_US = 90 * 1000 * 1000,
-	/* So many bytes of messages are in hand. */
-	IN_HAND_BYTES = 64 * 1024 * 1024,
 	/* How long a record is waited for where requests do not wait. */
 	RECORD_WAIT_MS = 5000,
 };
+
+static void leave_hand(struct parcel *parcel)
+{
+	struct outbox *outbox = parcel->outbox;
+
+	if (!parcel->in_hand)
+		return;
+	parcel->in_hand = false;
+	in_hand_leave(&outbox->in_hand, parcel->row.company_id, parcel->row.size, parcel->fed);
+	feeder_left(outbox->feeder);
+}
 
 void parcel_free(struct parcel *parcel)
 {
 	struct outbox *outbox = parcel->outbox;
 
-	if (parcel->submission.done) {
-		slots_release(&parcel->slots);
-		outbox->in_hand_bytes -= parcel->row.size;
-	}
+	leave_hand(parcel);
 	outbox->parcels--;
 	if (parcel->probes)
 		breaker_forget(&outbox->breaker);
@@ -315,9 +321,10 @@ static bool enter(struct parcel *parcel)
 {
 	struct outbox *outbox = parcel->outbox;
 
-	return outbox->in_hand_bytes < IN_HAND_BYTES && !outbox->stopping &&
-	       slots_take(&outbox->in_hand, outbox->conf->submission.max_pending,
-		       parcel->row.company_id, 1, &parcel->slots) == SLOTS_TAKEN;
+	parcel->in_hand = !outbox->stopping &&
+			  in_hand_enter(&outbox->in_hand, parcel->row.company_id, parcel->row.size,
+				  parcel->fed, outbox->conf->submission.max_pending);
+	return parcel->in_hand;
 }
 
 void dispatcher_begin(struct parcel *parcel)
@@ -326,7 +333,7 @@ void dispatcher_begin(struct parcel *parcel)
 
 	if (!enter(parcel) || !breaker_enter(&outbox->breaker, parcel->row.company_id,
 				      clock_monotonic_us(), &parcel->probes)) {
-		slots_release(&parcel->slots);
+		leave_hand(parcel);
 		let_go(parcel);
 		return;
 	}
@@ -340,7 +347,6 @@ void dispatcher_begin(struct parcel *parcel)
 		.prompt = true,
 		.done = on_parcel_injected,
 	};
-	outbox->in_hand_bytes += parcel->row.size;
 	inject_submit(outbox->inject, &parcel->submission);
 }
 

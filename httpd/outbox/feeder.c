@@ -4,9 +4,9 @@
  *   feeder_look ─(pool)─> feed_run: store_outbox_take() by the committer, then the
  *     messages are read, and Postfix's queue is asked ─> on_fed
  *
- * Few are taken at a time, of each company some, so that companies take turns, and what
- * comes with requests goes in between. While the breaker is open one is taken for each
- * probe.
+ * Few are taken at a time, of each company some, so that companies take turns, and of none
+ * that has enough in hand (in_hand.h); what comes with requests goes in between. While
+ * the breaker is open one is taken for each probe.
  *
  * Threads: the outbox's; feed_run() is the pool's, which has the feeder meanwhile.
  */
@@ -28,8 +28,6 @@ enum {
 	ROWS = 64,
 	ROWS_OF_COMPANY = 16,
 	BYTES = 16 * 1024 * 1024,
-	/* So many are in hand at most when others are taken. */
-	LOW_WATER = 48,
 	/* Other programs change what is due, too. */
 	LOOK_US = 1000 * 1000,
 	/* The clock was put back by more. */
@@ -53,7 +51,8 @@ struct feeder {
 	int64_t sweep_us;   /* monotonic: when files are looked at */
 	bool takes, sweeps; /* what the pool is to do */
 	char turn[ID_SIZE];
-	char but[ID_SIZE]; /* the company that is put off; "": none */
+	bool left;      /* something is out of hand since it was looked at last */
+	struct buf but; /* the companies that have none now: put off, or enough in hand */
 	/* The pool's while it is busy: */
 	struct outbox_terms terms;
 	struct outbox_taken taken;
@@ -90,6 +89,7 @@ void feeder_free(struct feeder *feeder)
 	if (feeder == NULL)
 		return;
 	clear(feeder);
+	buf_free(&feeder->but);
 	free(feeder);
 }
 
@@ -97,6 +97,13 @@ void feeder_hint(struct feeder *feeder, int64_t due_us)
 {
 	if (feeder->due_us == 0 || due_us < feeder->due_us)
 		feeder->due_us = due_us;
+}
+
+void feeder_left(struct feeder *feeder)
+{
+	feeder->left = true;
+	if (feeder->but.len > 0)
+		feeder->look_us = 0;
 }
 
 bool feeder_is_idle(const struct feeder *feeder)
@@ -232,6 +239,7 @@ static void begin(struct feeder *feeder, size_t i)
 	parcel->outbox = outbox;
 	parcel->row = *row;
 	row->sender = row->queue_id = NULL;
+	parcel->fed = true;
 	parcel->own = feeder->messages[i];
 	feeder->messages[i] = (struct buf)BUF_INIT;
 	outbox->parcels++;
@@ -270,8 +278,8 @@ static void on_fed(struct task *task)
 		log_error(outbox->log, "outbox_not_read", "error", feeder->err.text);
 	feeder->failing = failed;
 	feeder->due_us = 0;
-	/* What else is due is of the company that is put off. */
-	feeder->look_us = failed || (*feeder->but && feeder->taken.n == 0)
+	/* What else is due is of companies that have none now. */
+	feeder->look_us = failed || (feeder->but.len > 0 && feeder->taken.n == 0 && !feeder->left)
 				  ? clock_monotonic_us() + LOOK_US
 				  : 0;
 	if (feeder->taken.renewed > 0)
@@ -317,11 +325,12 @@ void feeder_look(struct feeder *feeder)
 	int64_t now_us = clock_now_us(outbox->shared->clock);
 	const char *one = breaker_one_company(&outbox->breaker);
 	bool open = breaker_is_open(&outbox->breaker) && one == NULL;
+	int64_t left = IN_HAND_FED - outbox->in_hand.all.fed;
 	bool pauses = outbox->breaker.probing ||
 		      clock_monotonic_us() < breaker_until_us(&outbox->breaker);
 
 	look_at_clock(feeder, now_us);
-	if (feeder->busy || atomic_load(&outbox->in_hand.taken) > LOW_WATER || (open && pauses))
+	if (feeder->busy || left <= 0 || (open && pauses))
 		return;
 	feeder->takes = is_due(feeder, now_us);
 	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;
@@ -329,17 +338,23 @@ void feeder_look(struct feeder *feeder)
 		return;
 	if (feeder->sweeps)
 		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
-	snprintf(feeder->but, sizeof(feeder->but), "%s", one && pauses ? one : "");
+	buf_clear(&feeder->but);
+	feeder->left = false;
+	if (one && pauses)
+		buf_add_str(&feeder->but, one);
+	in_hand_full(&outbox->in_hand, outbox->conf->submission.max_pending, &feeder->but);
 	feeder->busy = true;
 	feeder->terms = (struct outbox_terms){
 		.now_us = now_us,
 		.lifetime_us = outbox->conf->outbox.lifetime_ms * 1000,
 		.way = outbox_way(outbox),
-		.rows = open ? 1 : ROWS,
+		/* Of what is left, half: however many companies there are, the next one finds
+		 * room. */
+		.rows = open ? 1 : (int)(left < 2 * ROWS ? (left + 1) / 2 : ROWS),
 		.rows_each = open ? 1 : ROWS_OF_COMPANY,
 		.bytes = BYTES,
 		.behind = feeder->turn,
-		.but = feeder->but,
+		.but = buf_str(&feeder->but),
 	};
 	feeder->work = (struct work){
 		.done = {.run = on_fed},

@@ -816,6 +816,7 @@ void outbox_free(struct outbox *outbox)
 	db_close(outbox->db);
 	event_base_free(outbox->base);
 	breaker_destroy(&outbox->breaker);
+	in_hand_clear(&outbox->in_hand);
 	conf_free(atomic_load(&outbox->fresh));
 	conf_free(outbox->conf);
 	free(outbox->counts);
@@ -831,6 +832,6 @@ void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)
 {
 	state_r->emails = atomic_load(&outbox->account.emails);
 	state_r->bytes = atomic_load(&outbox->account.bytes);
-	state_r->in_hand = atomic_load(&outbox->in_hand.taken);
+	state_r->in_hand = in_hand_emails(&outbox->in_hand);
 	breaker_state_get(&outbox->breaker, &state_r->breaker);
 }

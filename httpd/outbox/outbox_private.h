@@ -4,6 +4,7 @@
  *   outbox.c      the thread, and batches: staged, settled, answered
  *   dispatcher.c  parcels: submitted, and what comes of that
  *   feeder.c      what is due in the store becomes parcels
+ *   in_hand.c     how much of each company is in hand
  *   journal.c     what is to be written down of emails that nobody waits for
  *
  * All runs on the outbox's thread where it is not said otherwise.
@@ -16,6 +17,7 @@
 #include "core/store/store_outbox.h"
 #include "httpd/inject/inject.h"
 #include "httpd/outbox/breaker.h"
+#include "httpd/outbox/in_hand.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/outbox/record_watch.h"
 #include "httpd/worker/work_pool.h"
@@ -32,7 +34,8 @@ struct probe_report;
 struct parcel {
 	struct outbox *outbox;
 	struct outbox_row row;
-	struct slots_share slots; /* while it is to be submitted */
+	bool in_hand; /* it is counted there: it is to be submitted */
+	bool fed;     /* the feeder took it from the store */
 	/* Both as it came in a batch, which holds the message as long; NULL: it was
 	 * read from the store, and holds it itself. */
 	struct outbox_batch *batch;
@@ -79,9 +82,8 @@ struct outbox {
 	struct journal *journal;
 
 	TAILQ_HEAD(, outbox_batch) waiting; /* with requests that wait */
-	struct slots in_hand;               /* parcels that are to be submitted */
-	int64_t in_hand_bytes;
-	int64_t parcels; /* all */
+	struct in_hand in_hand;             /* parcels that are to be submitted */
+	int64_t parcels;                    /* all */
 	atomic_bool cut_short;
 	atomic_bool stopping; /* no worker runs any more */
 	int64_t stopping_us;  /* since when; 0: it was not seen yet */
@@ -116,6 +118,8 @@ void parcel_free(struct parcel *parcel);
 
 struct feeder *feeder_new(struct outbox *outbox);
 void feeder_free(struct feeder *feeder);
+/* A parcel is out of hand: there may be room for others. */
+void feeder_left(struct feeder *feeder);
 /* Something is due then, by the clock of the store. */
 void feeder_hint(struct feeder *feeder, int64_t due_us);
 /* To be called often: takes what is due, when there is room. */

@@ -1,5 +1,6 @@
 """More requests at once than the server wants to hold."""
 
+import datetime
 import threading
 
 import pytest
@@ -187,3 +188,29 @@ def test_a_newsletter_holds_up_nobody(own_box):
     sender.join()
     assert statuses == [200]
     wait_for("all of it", lambda: len(box.sink.all()) == 303)
+
+
+@pytest.mark.submission("sendmail")  # the milter is away, and what is submitted waits there
+def test_what_one_has_in_hand_stops_no_schedule(own_box):
+    """However much of one company is on its way, and stays there: what is scheduled, put
+    off or paused of others goes when its time has come."""
+    box = own_box("--set", "submission.record_wait=60s")
+    company = box.company()
+    domain = box.domain(company)
+    other = box.httpd(box.new_key(company)["token"])
+    box.stop("milter")
+    senders = [
+        threading.Thread(target=send_batch, args=(box, [unique("to") + "@dst.test" for _ in range(40)]))
+        for _ in range(2)
+    ]
+    for sender in senders:
+        sender.start()
+    wait_for("the mails to be submitted", lambda: box.waiting() == 80)
+    soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=1)
+    other.send({"from": f"x@{domain}", "to": "x@dst.test", "text": "x", "scheduled_at": soon.isoformat()})
+    wait_for("the other one's", lambda: box.waiting() == 81)
+    assert all(sender.is_alive() for sender in senders)
+    box.start("milter")
+    box.flush()
+    for sender in senders:
+        sender.join()

@@ -276,7 +276,7 @@ static void test_clock_is_put_back(void **state)
 	rig->inject->result = INJECT_TEMPORARY;
 	keyed_request_send(rig, &one);
 	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
-	atomic_store(&outbox->in_hand.taken, 1000000); /* nothing is taken from the store */
+	outbox->in_hand.all.fed = IN_HAND_FED; /* nothing is taken from the store */
 	feeder_look(outbox->feeder);
 	set.now_us += HOUR_US;
 	feeder_look(outbox->feeder);
@@ -288,7 +288,7 @@ static void test_clock_is_put_back(void **state)
 	set.now_us -= HOUR_US;
 	feeder_look(outbox->feeder);
 	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
-	atomic_store(&outbox->in_hand.taken, 0);
+	outbox->in_hand.all.fed = 0;
 	rig->shared.clock = &clock_system;
 }
 

@@ -228,6 +228,9 @@ static void test_no_turn(void **state)
 	store_outbox_taken_clear(&taken);
 	take(temp, &terms, &taken);
 	assert_int_equal(taken.n, 0);
+	terms.but = "ba";
+	take(temp, &terms, &taken);
+	assert_int_equal(taken.n, 0);
 	store_outbox_taken_clear(&taken);
 	terms.but = "";
 	take(temp, &terms, &taken);

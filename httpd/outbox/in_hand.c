@@ -1,0 +1,97 @@
+/*
+ * in_hand: the companies that have something in hand, in no order: they are as many
+ * as have emails on their way at once, so looking through them costs little.
+ *
+ * Invariant: all is the sum of the companies, each of which has an email.
+ */
+#include "httpd/outbox/in_hand.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+void in_hand_clear(struct in_hand *in_hand)
+{
+	free(in_hand->companies);
+	*in_hand = (struct in_hand){0};
+}
+
+static struct in_hand_company *find_company(const struct in_hand *in_hand, const char *company_id)
+{
+	for (size_t i = 0; i < in_hand->n; i++)
+		if (str_eq(in_hand->companies[i].id, company_id))
+			return &in_hand->companies[i];
+	return NULL;
+}
+
+/* One more while it has fewer than are left. */
+static bool fits(int64_t most, int64_t all, int64_t own)
+{
+	return own < most - all;
+}
+
+static bool may_enter(
+	const struct in_hand *in_hand, const struct in_hand_company *own, int64_t most)
+{
+	return fits(most, in_hand->all.emails, own->emails) &&
+	       fits(IN_HAND_BYTES, in_hand->all.bytes, own->bytes);
+}
+
+static void add(struct in_hand_company *to, int64_t emails, int64_t bytes, bool fed)
+{
+	to->emails += emails;
+	to->bytes += emails * bytes;
+	to->fed += fed ? emails : 0;
+}
+
+bool in_hand_enter(
+	struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed, int64_t most)
+{
+	static const struct in_hand_company none = {0};
+	struct in_hand_company *own = find_company(in_hand, company_id);
+
+	if (!may_enter(in_hand, own ? own : &none, most))
+		return false;
+	if (own == NULL) {
+		in_hand->companies = mem_append(
+			in_hand->companies, in_hand->n, sizeof(*in_hand->companies));
+		own = &in_hand->companies[in_hand->n++];
+		*own = none;
+		snprintf(own->id, sizeof(own->id), "%s", company_id);
+	}
+	add(own, 1, bytes, fed);
+	add(&in_hand->all, 1, bytes, fed);
+	in_hand->emails = in_hand->all.emails;
+	return true;
+}
+
+void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed)
+{
+	struct in_hand_company *own = find_company(in_hand, company_id);
+
+	assert(own);
+	add(own, -1, bytes, fed);
+	add(&in_hand->all, -1, bytes, fed);
+	in_hand->emails = in_hand->all.emails;
+	if (own->emails == 0)
+		*own = in_hand->companies[--in_hand->n];
+}
+
+void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids)
+{
+	for (size_t i = 0; i < in_hand->n; i++) {
+		const struct in_hand_company *own = &in_hand->companies[i];
+
+		if (!may_enter(in_hand, own, most) ||
+			!fits(IN_HAND_FED, in_hand->all.fed, own->fed))
+			buf_add_str(ids, own->id);
+	}
+}
+
+int64_t in_hand_emails(struct in_hand *in_hand)
+{
+	return in_hand->emails;
+}
