@@ -312,6 +312,7 @@ def test_formats_of_addresses(deliveries):
     told(deliveries, email_id, "delivered", "delivered")
 
 
+@pytest.mark.submission
 def test_left_without_the_rules(deliveries):
     """main.cf is as it was before Postern, with a relay host: Postfix hands on
     what it has under its ticket. It is told, and that mail leaves so."""
@@ -338,6 +339,7 @@ def test_left_without_the_rules(deliveries):
     assert needs["left_without_rules"]["level"] == "problem"
 
 
+@pytest.mark.submission
 def test_expired_under_its_ticket(deliveries):
     """The milter is not asked, and the lifetime of the message ends first: Postfix
     gives it up with words that name no recipient."""

@@ -216,6 +216,7 @@ def test_stopped_by_a_rule(own_box):
         assert watched.end()[0] == 0
 
 
+@pytest.mark.submission
 def test_redirected_by_a_rule(own_box):
     """Somebody else has it: that is told, not that nobody has."""
     box = own_box("--set", "submission.record_wait=100ms")
