@@ -171,6 +171,19 @@ int store_outbox_put_off(
 		err);
 }
 
+int store_outbox_give_back(
+	struct db *db, const char *id, int64_t due_us, const char *reason, struct err *err)
+{
+	static const char sql_give_back[] =
+		"UPDATE outbox"
+		" SET due_us = $due, reason = coalesce($reason, reason)"
+		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us = 0";
+
+	return db_change(db, sql_give_back,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", due_us), DB_TEXT("$reason", reason)),
+		err);
+}
+
 /* A message with the ticket that the email has is thrown away from now on. */
 static int keep_ticket(struct db *db, const char *id, struct err *err)
 {

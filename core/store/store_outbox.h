@@ -66,6 +66,11 @@ struct outbox_delay {
 int store_outbox_put_off(
 	struct db *db, const char *id, const struct outbox_delay *delay, struct err *err);
 
+/* What store_outbox_take() gave is let out of hand untouched; also when it was not committed:
+ * then the row is as it was before, and stays so. 1, 0 when it is not in hand, -1. */
+int store_outbox_give_back(
+	struct db *db, const char *id, int64_t due_us, const char *reason, struct err *err);
+
 /* Both are told by an event of each recipient. */
 
 /* The email will not be sent: unless the milter has refused it, it is refused, for

@@ -59,7 +59,8 @@ struct feeder {
 	struct buf *messages; /* of each that was taken */
 	int *message_found;   /* as store_message_read() */
 	enum look *looks;
-	int result;
+	bool committed; /* what was taken is */
+	bool read;      /* and so are its messages */
 	struct err err;
 };
 
@@ -190,34 +191,24 @@ static bool feed_run(struct work *work)
 	size_t n;
 
 	feeder->err = ERR_INIT;
-	feeder->result = 0;
+	feeder->committed = feeder->read = false;
 	if (feeder->sweeps)
 		sweep(feeder);
 	if (!feeder->takes)
 		return true;
-	feeder->result = committer_run(outbox->shared->committer, take_run, feeder, &feeder->err);
-	if (feeder->result < 0)
+	feeder->committed = committer_run(
+				    outbox->shared->committer, take_run, feeder, &feeder->err) >= 0;
+	if (!feeder->committed)
 		return true;
 	n = feeder->taken.n;
 	feeder->messages = mem_alloc(n + 1, sizeof(*feeder->messages));
 	feeder->message_found = mem_alloc(n + 1, sizeof(*feeder->message_found));
 	feeder->looks = mem_alloc(n + 1, sizeof(*feeder->looks));
-	feeder->result = read_messages(feeder, &looks, &feeder->err);
+	feeder->read = read_messages(feeder, &looks, &feeder->err) >= 0;
 	/* Where Postfix cannot be asked, nothing is known of these. */
 	if (looks)
 		ask_postfix(feeder, &feeder->err);
 	return true;
-}
-
-/* It is in hand, and goes back. */
-static void put_back(struct outbox *outbox, const struct outbox_row *row, int64_t us)
-{
-	const struct outbox_delay delay = {
-		.due_us = clock_now_us(outbox->shared->clock) + us,
-		.reason = row->task == OUTBOX_LOOK ? "Postfix cannot be asked for its queue" : NULL,
-	};
-
-	journal_put_off(outbox->journal, row, &delay);
 }
 
 static void begin(struct feeder *feeder, size_t i)
@@ -226,13 +217,9 @@ static void begin(struct feeder *feeder, size_t i)
 	struct outbox_row *row = &feeder->taken.items[i];
 	struct parcel *parcel;
 
-	if (feeder->result >= 0 && feeder->message_found[i] == 0) {
+	if (feeder->message_found[i] == 0) {
 		log_error(outbox->log, "message_missing", "email", row->id);
 		journal_fail(outbox->journal, row, "Its message is missing in the outbox.");
-		return;
-	}
-	if (feeder->result < 0) {
-		put_back(outbox, row, UNKNOWN_US);
 		return;
 	}
 	parcel = mem_new(struct parcel);
@@ -251,13 +238,23 @@ static void finish(struct feeder *feeder, size_t i)
 	struct outbox *outbox = feeder->outbox;
 	const struct outbox_row *row = &feeder->taken.items[i];
 
+	/* Others may see it as taken all the same, when it was not made durable. */
+	if (!feeder->committed) {
+		if (row->task != OUTBOX_GONE)
+			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
+		return;
+	}
 	switch (row->task) {
 	case OUTBOX_SUBMIT:
-		begin(feeder, i);
+		if (feeder->read)
+			begin(feeder, i);
+		else
+			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
 		break;
 	case OUTBOX_LOOK:
 		if (feeder->looks[i] == NOT_ASKED)
-			put_back(outbox, row, UNKNOWN_US);
+			journal_give_back(outbox->journal, row, UNKNOWN_US,
+				"Postfix cannot be asked for its queue");
 		else
 			journal_looked(outbox->journal, row, feeder->looks[i] == FOUND);
 		break;

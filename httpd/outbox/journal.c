@@ -19,7 +19,7 @@
 
 enum { RETRY_US = 1000 * 1000 };
 
-enum kind { REMOVE, PUT_OFF, FAIL, CANCEL, LOOKED, HURRY, BREAK, MEND };
+enum kind { REMOVE, PUT_OFF, GIVE_BACK, FAIL, CANCEL, LOOKED, HURRY, BREAK, MEND };
 
 struct entry {
 	enum kind kind;
@@ -109,6 +109,16 @@ void journal_put_off(
 	journal_look(journal);
 }
 
+void journal_give_back(
+	struct journal *journal, const struct outbox_row *row, int64_t us, const char *reason)
+{
+	int64_t due_us = clock_now_us(journal->outbox->shared->clock) + us;
+
+	add(journal, GIVE_BACK, row, reason)->delay.due_us = due_us;
+	feeder_hint(journal->outbox->feeder, due_us);
+	journal_look(journal);
+}
+
 void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason)
 {
 	add(journal, FAIL, row, reason);
@@ -153,6 +163,9 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 		return store_outbox_remove(db, entry->id, now_us, err);
 	case PUT_OFF:
 		return store_outbox_put_off(db, entry->id, &entry->delay, err);
+	case GIVE_BACK:
+		return store_outbox_give_back(
+			db, entry->id, entry->delay.due_us, entry->reason, err);
 	case FAIL:
 		return store_outbox_fail(db, entry->id, entry->reason, now_us, err);
 	case CANCEL:

@@ -134,6 +134,9 @@ void journal_free(struct journal *journal);
 void journal_remove(struct journal *journal, const struct outbox_row *row);
 void journal_put_off(
 	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay);
+/* What the feeder took, perhaps in vain, is due again in us. */
+void journal_give_back(
+	struct journal *journal, const struct outbox_row *row, int64_t us, const char *reason);
 void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason);
 void journal_cancel(struct journal *journal, const struct outbox_row *row);
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found);

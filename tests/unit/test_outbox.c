@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/conf/conf.h"
+#include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
 #include "httpd/outbox/outbox_private.h"
 #include "tests/unit/count_syncs.h"
@@ -292,6 +293,80 @@ static void test_clock_is_put_back(void **state)
 	rig->shared.clock = &clock_system;
 }
 
+/* Waits until the feeder has looked at the store once more, and has come back. */
+static void feed(struct send_rig *rig)
+{
+	struct outbox *outbox = rig->shared.outbox;
+	struct feeder *feeder = outbox->feeder;
+
+	while (feeder_is_idle(feeder)) {
+		feeder_look(feeder);
+		event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
+	}
+	while (!feeder_is_idle(feeder) || outbox->parcels > 0 ||
+		!journal_is_empty(outbox->journal)) {
+		journal_look(outbox->journal);
+		event_base_loop(rig->worker.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	}
+}
+
+/* What was put off is taken from the store, but that is not committed: all stays as it was,
+ * above all what is known of the tickets, and goes on when the store can be written again. */
+static void test_taking_is_not_committed(void **state)
+{
+	static const char fail_commits[] =
+		"CREATE TABLE none (id INTEGER PRIMARY KEY);"
+		"CREATE TABLE violation"
+		" (id INTEGER REFERENCES none DEFERRABLE INITIALLY DEFERRED);"
+		"CREATE TRIGGER violate_taken AFTER UPDATE ON outbox WHEN NEW.due_us = 0"
+		" BEGIN INSERT INTO violation VALUES (1); END;"
+		"CREATE TRIGGER violate_gone AFTER DELETE ON outbox"
+		" BEGIN INSERT INTO violation VALUES (1); END;";
+	static const char commit_again[] =
+		"DROP TRIGGER violate_taken; DROP TRIGGER violate_gone;"
+		"DROP TABLE violation; DROP TABLE none;";
+	static const char set_rows[] =
+		"UPDATE outbox SET due_us = 1;"
+		"UPDATE outbox SET ticket_used = 1 WHERE email % 4 = 1;"
+		"UPDATE email SET state = 'sent', way = 'smtp', queue_id = 'Q', decided_us = 1"
+		" WHERE seq % 4 = 2;"
+		"UPDATE email SET state = 'refused', refusal = 'No.' WHERE seq % 4 = 3;";
+	static const char sql_rows[] =
+		"SELECT sum(due_us) + 100 * sum(ticket_used) + 1000 * count(*) FROM outbox";
+	static const char sql_sent[] = "SELECT count(*) FROM email WHERE state = 'sent'";
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1};
+	int64_t before;
+
+	begin(rig);
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	fake_inject_verdict_first(rig->inject);
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->obstacle = INJECT_NO_TURN;
+	rig->inject->milter = MILTER_AWAY;
+	for (int i = 0; i < 4; i++)
+		keyed_request_send(rig, &one);
+	OK(db_exec(rig->db, set_rows, &why));
+	before = temp_db_number(rig->db, sql_rows);
+	assert_int_equal(before, 4 * 1 + 100 + 4 * 1000);
+	rig->inject->submitted = 0;
+	OK(db_exec(rig->db, fail_commits, &why));
+	feed(rig);
+	OK(db_exec(rig->db, commit_again, &why));
+	assert_int_equal(temp_db_number(rig->db, sql_rows), before);
+	assert_int_equal(send_rig_waiting(rig), 4);
+	assert_int_equal(rig->inject->submitted, 0);
+	rig->inject->result = INJECT_QUEUED;
+	rig->inject->obstacle = INJECT_PUT_OFF;
+	rig->inject->milter = MILTER_RECORDS;
+	feed(rig);
+	assert_int_equal(rig->inject->submitted, 2);
+	assert_int_equal(temp_db_number(rig->db, sql_sent), 3);
+	/* Postfix cannot be asked for the one that may be in its queue. */
+	assert_int_equal(send_rig_waiting(rig), 1);
+	db_pool_free(rig->shared.readers);
+}
+
 /* Who waits for nothing is answered by the durable commit alone. */
 static void test_answer_when_queued(void **state)
 {
@@ -392,6 +467,7 @@ int main(void)
 		TEST(breaker_is_open),
 		TEST(no_turn),
 		TEST(clock_is_put_back),
+		TEST(taking_is_not_committed),
 		TEST(answer_when_queued),
 		TEST(not_settled),
 		TEST(outbox_is_full),
