@@ -75,14 +75,26 @@ def kill_all(pids, number):
             pass
 
 
+def master_of(box):
+    """The process id of master(8)."""
+    return int((box.dir / "queue/pid/master.pid").read_text())
+
+
 def kill_postfix(box):
     """All of it at once; what master wrote about itself stays."""
-    master = int((box.dir / "queue/pid/master.pid").read_text())
+    master = master_of(box)
     os.killpg(master, signal.SIGKILL)
     wait_for("master to die", lambda: died(master))
 
 
-PARTS = ("httpd", "milter", "smtpd", "cleanup", "pickup", "postfix", "everything")
+def kill_master(box):
+    """Alone: its daemons end by themselves when they have nothing to do."""
+    master = master_of(box)
+    os.kill(master, signal.SIGKILL)
+    wait_for("master to die", lambda: died(master))
+
+
+PARTS = ("httpd", "milter", "smtpd", "cleanup", "pickup", "master", "postfix", "everything")
 
 
 def kill(box, part):
@@ -92,11 +104,13 @@ def kill(box, part):
     pids = {name: box.pid(name) for name in daemons}
     if part in ("postfix", "everything"):
         kill_postfix(box)
+    elif part == "master":
+        kill_master(box)
     elif not daemons:
         kill_all(workers_of(box, part), signal.SIGKILL)
     for name in daemons:
         box.kill(name)
     for name, pid in pids.items():
         box.wait_for_new(name, pid)
-    if part in ("postfix", "everything"):
+    if part in ("master", "postfix", "everything"):
         box.start("postfix")

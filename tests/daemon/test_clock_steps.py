@@ -1,0 +1,97 @@
+"""The clock is set by an hour while emails are scheduled: each goes out when its time
+has come by the clock as it stands, once; what was put off does not wait for a clock of before."""
+
+import datetime
+import tempfile
+
+import pytest
+from harness import wait_for
+from harness.clock import Clock
+from harness.sandbox import SANITIZED, unique
+from test_restarts import check_all_there, check_delivered_once
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="nothing may be loaded before a sanitizer")
+
+HOUR = 3600
+PARTS = ("httpd", "milter", "events")
+
+
+@pytest.fixture
+def clock():
+    with tempfile.TemporaryDirectory(prefix="postern.") as folder:
+        yield Clock(folder)
+
+
+@pytest.fixture
+def box(own_box, clock):
+    box = own_box("--set", "submission.record_wait=1s")
+    with clock.preloaded():
+        for part in PARTS:
+            box.restart(part)
+    return box
+
+
+def new_email(clock=None, due_in=None):
+    email = {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
+    if due_in is not None:
+        at = datetime.datetime.fromtimestamp(clock.now() + due_in, datetime.timezone.utc)
+        email["scheduled_at"] = at.isoformat()
+    return email
+
+
+def events_of(box, *emails):
+    return [box.httpd().read(email_id)["last_event"] for email_id in emails]
+
+
+def test_steps_of_an_hour(box, clock):
+    """Forward: what is due by then goes, and nothing else. Back: what was not due waits for
+    its time, as does what is new."""
+    emails = [new_email(clock, due_in) for due_in in (HOUR / 2, 2 * HOUR, 24 * HOUR)]
+    soon, later, tomorrow = (box.httpd().send(email) for email in emails)
+    clock.step(HOUR)
+    check_all_there(box, {emails[0]["to"]: soon})
+    assert events_of(box, later, tomorrow) == ["scheduled"] * 2
+    clock.step(-HOUR)
+    wait_for("the step to be seen", lambda: "event=clock_put_back" in box.log("httpd"))
+    fresh = [new_email(clock, 3), new_email()]
+    sent = {email["to"]: box.httpd().send(email) for email in fresh}
+    check_all_there(box, sent)
+    assert events_of(box, later, tomorrow) == ["scheduled"] * 2
+    clock.step(2 * HOUR)
+    check_all_there(box, {emails[1]["to"]: later})
+    assert events_of(box, tomorrow) == ["scheduled"]
+    assert box.query("SELECT count(*) FROM outbox") == "1"
+    check_delivered_once(box, [emails[0]["to"], emails[1]["to"], *sent])
+
+
+def test_its_time_comes_again(box, clock):
+    """It went out, and the clock is put back before its time, over a restart of httpd."""
+    email = new_email(clock, 2)
+    email_id = box.httpd().send(email)
+    assert box.sink.find(to=email["to"])
+    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+    clock.step(-HOUR)
+    with clock.preloaded():
+        box.restart("httpd")
+    other = new_email(clock, 2)
+    check_all_there(box, {other["to"]: box.httpd().send(other)})
+    assert events_of(box, email_id)[0] in ("sent", "delivered")
+    check_delivered_once(box, [email["to"], other["to"]])
+
+
+@pytest.mark.submission("smtp")
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+def test_put_off(box, clock, step):
+    """While Postfix is away; nothing is given up, and nothing waits for an hour."""
+    box.stop("postfix")
+    emails = [new_email() for _ in range(3)] + [new_email(clock, 1)]
+    sent = {email["to"]: box.httpd().send(email) for email in emails}
+    wait_for("the breaker", lambda: "event=submission_paused" in box.log("httpd"))
+    clock.step(step)
+    box.start("postfix")
+    check_all_there(box, dict(list(sent.items())[:3]))
+    if step > 0:
+        check_all_there(box, sent)
+        check_delivered_once(box, sent)
+    else:
+        assert box.httpd().read(sent[emails[3]["to"]])["last_event"] in ("queued", "scheduled")
