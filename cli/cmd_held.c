@@ -85,6 +85,7 @@ enum kind {
 	KIND_OTHER_HELD, /* the same, in the hold queue */
 	KIND_HELD,       /* by the rules */
 	KIND_WAITING,    /* for the milter */
+	KIND_PROBE,      /* of postern-httpd, which Postfix took without asking the milter */
 };
 
 static const char held_next[] =
@@ -125,9 +126,14 @@ static int kind_of(const struct call *call, const struct queue_item *item, struc
 	struct held held = {0};
 	int found;
 
-	/* A probe of postern-httpd has no sender, and expires by itself. */
-	if (!str_eq(item->queue, "hold"))
-		return *item->sender && find_ticket(item, ticket) ? KIND_WAITING : KIND_OTHER;
+	if (!str_eq(item->queue, "hold")) {
+		if (!find_ticket(item, ticket))
+			return KIND_OTHER;
+		if (*item->sender)
+			return KIND_WAITING;
+		/* A probe has no sender. */
+		return str_eq(item->queue, "deferred") ? KIND_PROBE : KIND_OTHER;
+	}
 	found = store_held_get(call->db, item->id, item->arrival_s, &held, err);
 	if (found < 0)
 		return -1;
@@ -331,19 +337,19 @@ static struct target *add_target(struct targets *targets, const char *id)
 static int on_searched(void *arg, struct queue_item *item, struct err *err)
 {
 	struct targets *targets = arg;
-	struct target *target = NULL;
-	char ticket[SECRET_TICKET_SIZE];
+	bool all = targets->all_waiting;
+	struct target *target = all ? NULL : find_target(targets, item->id);
 	int kind;
 
-	if (!targets->all_waiting)
-		target = find_target(targets, item->id);
-	else if (!str_eq(item->queue, "hold") && find_ticket(item, ticket))
-		target = add_target(targets, item->id);
-	if (target == NULL)
+	if (!all && target == NULL)
 		return 0;
 	kind = kind_of(targets->call, item, NULL, err);
 	if (kind < 0)
 		return -1;
+	if (all && kind != KIND_WAITING && kind != KIND_PROBE)
+		return 0;
+	if (all)
+		target = add_target(targets, item->id);
 	target->kind = (enum kind)kind;
 	queue_item_clear(&target->item);
 	target->item = TAKE(*item);
@@ -512,6 +518,11 @@ static bool is_in_hold(const struct target *target)
 	return target->kind == KIND_HELD || target->kind == KIND_OTHER_HELD;
 }
 
+static bool is_probe(const struct target *target)
+{
+	return target->kind == KIND_PROBE;
+}
+
 static int run_release(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
@@ -520,6 +531,7 @@ static int run_release(const struct call *call, struct report *report, struct er
 	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
 		find_targets(call, queue, &targets, err) < 0 ||
 		change_queue(queue, QUEUE_RELEASE, &targets, is_in_hold, "released", err) < 0 ||
+		change_queue(queue, QUEUE_REMOVE, &targets, is_probe, "removed", err) < 0 ||
 		submit_waiting(queue, &targets, err) < 0)
 		return -1;
 	report_targets(&targets, report);
@@ -728,7 +740,8 @@ const struct verb cmd_held_release = {
 	.shape = VERB_ROWS,
 	.columns = done_columns,
 	.options = {{OPTION_WAITING, false,
-		"All that waits for the milter, in the place of queue ids."}},
+		"All that waits for the milter, in the place of queue ids; probes of "
+		"postern-httpd that Postfix took without asking it are removed."}},
 	.help = "Lets held mail go without asking the rules. An email that waits for the "
 		"milter is submitted again, and so the rules are asked. When it is "
 		"interrupted, or killed, nothing is lost and nothing sent twice: the same "

@@ -180,11 +180,29 @@ def test_a_stranger_with_a_ticket_of_nobody(box):
     with NotInCharge(box):
         by_sendmail(box, "<x@made.test>", "a@other.test", ["0" * 32 + "@postern.invalid"],
                     b"From: a@other.test\nMessage-ID: <x@made.test>\n\nx\n")
-        wait_for("it to wait", lambda: len(queue(box)) == 1)
+        # In the maildrop it would be shown to the milter once that is asked again.
+        wait_for("it to wait", lambda: [i["queue_name"] for i in queue(box)] == ["deferred"])
     row, = held(box, "list")
     assert row["state"] == "waiting" and row["email_id"] is None
     assert held(box, "release", "--waiting", status=66)[0]["outcome"] == "failed"
     assert held(box, "drop", "--yes", row["queue_id"])[0]["outcome"] == "dropped"
+
+
+def test_probes_are_removed(own_box):
+    """With all that waits: nobody wants them any more."""
+    box = own_box("--set", "submission.record_wait=0", "--set", "submission.probe_interval=1s")
+    with NotInCharge(box):
+        wait_for("a probe to wait", lambda: "deferred" in [i["queue_name"] for i in queue(box)])
+        box.stop("httpd")
+    outcomes = set()
+
+    def release():
+        """Postfix begins with a look at all that was deferred: meanwhile it does not wait."""
+        outcomes.update(row["outcome"] for row in held(box, "release", "--waiting"))
+        return queue(box) == []
+
+    wait_for("an empty queue", release, patience_s=30)
+    assert outcomes == {"removed"} and box.sink.all() == []
 
 
 def test_while_the_milter_is_still_not_in_charge(box):
