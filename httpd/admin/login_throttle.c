@@ -6,10 +6,11 @@
  *
  * Invariant: a count is given up only when it is an hour old. Who finds no free
  * slot in the set is counted together with all others that found none, so a
- * flood of logins or addresses makes strangers wait, and forgets nothing. The
- * known clients of logins are the exception: there the one that came in longest
- * ago gives way, and is a stranger again. Only who has a password gets there,
- * and all clients of one login share a set.
+ * flood of logins or addresses makes strangers wait, and forgets nothing. Each
+ * login that somebody came in with has a record of its known clients, in which
+ * the one that came in longest ago gives way: however many logins others have
+ * and use, they take nothing from it. When there are KNOWN_LOGINS_MAX records,
+ * clients of further logins stay strangers.
  */
 #include "httpd/admin/login_throttle.h"
 
@@ -21,7 +22,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 
-enum { SETS = 256, SLOTS = 8, FREE_TRIES = 5, FORGET_S = 3600 };
+enum { SETS = 256, SLOTS = 8, FREE_TRIES = 5, FORGET_S = 3600, KNOWN_LOGINS_MAX = 16 * 1024 };
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
@@ -36,11 +37,24 @@ struct set {
 	struct tries others; /* of all who found no slot */
 };
 
-enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, OF_KNOWN, TRIES_KINDS };
+enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, TRIES_KINDS };
+
+/* The clients from which somebody came in with a login. */
+struct known_login {
+	uint8_t login[SECRET_HASH_LEN];
+	struct set clients; /* by pairs */
+};
+
+struct known_logins {
+	struct known_login *items;
+	size_t n;
+};
 
 struct login_throttle {
 	uint8_t key[SECRET_HASH_LEN];
 	struct set sets[TRIES_KINDS][SETS];
+	struct known_logins known[SETS];
+	size_t known_n; /* of all */
 };
 
 /* Who tries, in the tables. */
@@ -60,6 +74,10 @@ struct login_throttle *login_throttle_new(void)
 
 void login_throttle_free(struct login_throttle *throttle)
 {
+	if (throttle == NULL)
+		return;
+	for (size_t i = 0; i < SETS; i++)
+		free(throttle->known[i].items);
 	free(throttle);
 }
 
@@ -131,19 +149,51 @@ static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us
 	return found ? found : &set->others;
 }
 
+static struct set *known_clients(struct login_throttle *throttle, const struct caller *caller)
+{
+	struct known_logins *known = &throttle->known[caller->login[0]];
+
+	for (size_t i = 0; i < known->n; i++)
+		if (memcmp(known->items[i].login, caller->login, SECRET_HASH_LEN) == 0)
+			return &known->items[i].clients;
+	return NULL;
+}
+
 static struct tries *find_known(struct login_throttle *throttle, const struct caller *caller)
 {
-	return find_tries(&throttle->sets[OF_KNOWN][caller->login[0]], caller->pair);
+	struct set *clients = known_clients(throttle, caller);
+
+	return clients ? find_tries(clients, caller->pair) : NULL;
+}
+
+/* NULL: there are too many. */
+static struct set *add_known(struct login_throttle *throttle, const struct caller *caller)
+{
+	struct known_logins *known = &throttle->known[caller->login[0]];
+	struct known_login *added;
+
+	if (throttle->known_n == KNOWN_LOGINS_MAX)
+		return NULL;
+	throttle->known_n++;
+	known->items = mem_append(known->items, known->n, sizeof(*known->items));
+	added = &known->items[known->n++];
+	memcpy(added->login, caller->login, SECRET_HASH_LEN);
+	return &added->clients;
 }
 
 static void make_known(struct login_throttle *throttle, const struct caller *caller, int64_t now_us)
 {
-	struct set *set = &throttle->sets[OF_KNOWN][caller->login[0]];
-	struct tries *slot = find_tries(set, caller->pair);
+	struct set *clients = known_clients(throttle, caller);
+	struct tries *slot;
 
-	for (size_t i = 0; i < SLOTS && !find_tries(set, caller->pair); i++)
-		if (slot == NULL || set->slots[i].last_us < slot->last_us)
-			slot = &set->slots[i];
+	if (clients == NULL)
+		clients = add_known(throttle, caller);
+	if (clients == NULL)
+		return;
+	slot = find_tries(clients, caller->pair);
+	for (size_t i = 0; i < SLOTS && !find_tries(clients, caller->pair); i++)
+		if (slot == NULL || clients->slots[i].last_us < slot->last_us)
+			slot = &clients->slots[i];
 	*slot = (struct tries){.last_us = now_us};
 	memcpy(slot->who, caller->pair, SECRET_HASH_LEN);
 }

@@ -6,7 +6,8 @@
  * behind the right password costs up to a quarter of an hour, whatever the
  * client: a million codes are few.
  *
- * A client that has logged in as somebody before is known: its tries for that
+ * A client that has logged in as somebody before is known (the eight last ones of each
+ * login): its tries for that
  * login are counted by themselves, and up to a minute. So nobody else can keep
  * a user out of a place from which they came in before.
  *

@@ -347,6 +347,42 @@ static void test_throttle_login(void **state)
 	login_throttle_free(throttle);
 }
 
+/* However many users others have, and from wherever those come in: who came in from here
+ * before is known, and is kept out by nobody. */
+static void test_throttle_record_of_each(void **state)
+{
+	struct login_throttle *throttle = login_throttle_new();
+	int64_t now_us = 1;
+
+	(void)state;
+	login_throttle_good(throttle, "192.0.2.1", "ann", now_us);
+	for (int i = 0; i < 20000; i++) {
+		_cleanup_free_ char *login = mem_printf("user%d", i);
+
+		login_throttle_good(throttle, "198.51.100.1", login, ++now_us);
+	}
+	for (int i = 0; i < 12; i++) {
+		_cleanup_free_ char *address = mem_printf("203.0.113.%d", i);
+
+		login_throttle_try(throttle, address, "ann", now_us);
+	}
+	assert_true(login_throttle_try(throttle, "203.0.113.99", "ann", now_us) > 0);
+	assert_int_equal(login_throttle_try(throttle, "192.0.2.1", "ann", now_us), 0);
+	/* Of one login the eight last ones are. */
+	for (int i = 0; i < 8; i++) {
+		_cleanup_free_ char *address = mem_printf("198.51.100.%d", i);
+
+		login_throttle_good(throttle, address, "ann", ++now_us);
+	}
+	for (int i = 0; i < 12; i++) {
+		_cleanup_free_ char *address = mem_printf("203.0.113.%d", i);
+
+		login_throttle_try(throttle, address, "ann", now_us);
+	}
+	assert_true(login_throttle_try(throttle, "192.0.2.1", "ann", now_us) > 0);
+	login_throttle_free(throttle);
+}
+
 /* Whoever has the password guesses codes: from wherever, up to a quarter of an
  * hour for each, and more right passwords do not help. */
 static void test_throttle_codes(void **state)
@@ -599,6 +635,7 @@ int main(void)
 		cmocka_unit_test(test_throttle_address),
 		cmocka_unit_test(test_throttle_forgets),
 		cmocka_unit_test(test_throttle_login),
+		cmocka_unit_test(test_throttle_record_of_each),
 		cmocka_unit_test(test_throttle_codes),
 		cmocka_unit_test(test_throttle_two_steps),
 		cmocka_unit_test(test_throttle_networks),
