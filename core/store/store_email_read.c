@@ -18,6 +18,7 @@
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/store/store_held.h"
+#include "core/store/store_pause.h"
 
 /* The columns of `email e`, without its content. */
 #define COLUMNS                                                                                    \
@@ -717,17 +718,33 @@ void store_email_list_free(struct email_list *list)
 	*list = (struct email_list){0};
 }
 
+/* Of the emails of the companies (owner) that the milter has not decided about, those
+ * that should have gone out before a time: they are due in the outbox, or were put off
+ * there after an attempt; or, which no program does, they are not in it. What is paused
+ * or scheduled does not wait for anybody. Of each kind $max rows are looked at. */
 int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
 	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err)
 {
 #define STAGED(from, company, condition)                                                           \
-	"SELECT count(*)"                                                                          \
-	" FROM (SELECT 1"                                                                          \
-	"   FROM " from                                                                            \
+	"SELECT e.seq"                                                                             \
+	" FROM " from                                                                              \
 	"email e"                                                                                  \
-	"   WHERE e.company_id = " company                                                         \
-	"   AND e.state = 'staged'"                                                                \
-	"   AND e.queue_id IS NULL" condition "   LIMIT $max)"
+	" WHERE e.company_id = " company                                                           \
+	" AND e.state = 'staged'"                                                                  \
+	" AND e.queue_id IS NULL" condition " LIMIT $max"
+#define IN_OUTBOX(condition) "SELECT email FROM outbox WHERE " condition " LIMIT $max"
+#define WAITING(owners, from, company, due, put_off)                                               \
+	owners "SELECT count(*)"                                                                   \
+	       " FROM (SELECT s.email"                                                             \
+	       "   FROM (SELECT email FROM (" IN_OUTBOX(due) ")"                                   \
+	       "     UNION ALL SELECT email FROM (" IN_OUTBOX(put_off) ")) s"                          \
+	       "   CROSS JOIN email e ON e.seq = s.email"                                          \
+	       "   WHERE e.state = 'staged'"                                                       \
+	       "   AND e.queue_id IS NULL" WAITS                                                   \
+	       "   UNION ALL SELECT o.seq"                                                         \
+	       "   FROM (" STAGED(from, company, WAITS) ") o"                                      \
+	       "   WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE email = o.seq)"                    \
+	       "   LIMIT $max)"
 #define DELAYED(condition)                                                                           \
 	"SELECT count(*)"                                                                            \
 	" FROM (SELECT 1"                                                                            \
@@ -735,19 +752,33 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	"   WHERE e.last_event = 'delivery_delayed'" condition                                       \
 	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')" \
 	"   LIMIT $max)"
-#define WAITS " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
-#define LOST  " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
+#define COUNT(rows) "SELECT count(*) FROM (" rows ")"
+#define WAITS       " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
+#define LOST        " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
+#define SOON        "min($before, " SQL_PAUSED " - 1)"
+#define DUE         "due_us > 0 AND due_us <= " SOON
+#define PUT_OFF                                                                                    \
+	"due_us > " SOON " AND due_us < " SQL_PAUSED                                               \
+	" AND (attempts > 0 OR ticket_used)"                                                       \
+	" AND due_us > 0"
 	static const char *const sql_staged[] = {
-		STORE_STAGED_OWNERS STAGED("owner CROSS JOIN ", "owner.id", WAITS),
-		STAGED("", "$company", WAITS)};
+		WAITING(STORE_STAGED_OWNERS, "owner CROSS JOIN ", "owner.id", DUE, PUT_OFF),
+		WAITING("", "", "$company", "company_id = $company AND " DUE,
+			"company_id = $company AND " PUT_OFF)};
 	static const char *const sql_lost[] = {
-		STORE_STAGED_OWNERS STAGED("owner CROSS JOIN ", "owner.id", LOST),
-		STAGED("", "$company", LOST)};
+		STORE_STAGED_OWNERS COUNT(STAGED("owner CROSS JOIN ", "owner.id", LOST)),
+		COUNT(STAGED("", "$company", LOST))};
 	static const char *const sql_delayed[] = {DELAYED(""), DELAYED(OF_COMPANY)};
-#undef WAITS
+#undef PUT_OFF
+#undef DUE
+#undef SOON
 #undef LOST
-#undef STAGED
+#undef WAITS
+#undef COUNT
 #undef DELAYED
+#undef WAITING
+#undef IN_OUTBOX
+#undef STAGED
 	bool one = company_id != NULL;
 
 	if (row_number(db, sql_staged[one],

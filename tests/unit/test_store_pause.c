@@ -119,6 +119,44 @@ static void test_pause(void **state)
 	}
 }
 
+static int64_t count_waiting(struct temp_db *temp, const char *company_id)
+{
+	struct email_waiting waiting;
+
+	OK(store_email_waiting(temp->db, company_id, NOW, 0, &waiting, &why));
+	return waiting.staged;
+}
+
+/* What is paused or scheduled does not wait for the milter; what is due does, or was put
+ * off after an attempt, or is not in the outbox. */
+static void test_waiting_for_the_milter(void **state)
+{
+	struct temp_db *temp = *state;
+	struct temp_tenant tenants[2];
+	char ids[4][ID_SIZE], pause[ID_SIZE];
+	const struct outbox_delay delay = {.due_us = NOW + 5, .failed = true, .reason = "x"};
+
+	temp_db_tenant(temp->db, "One", "one.test", &tenants[0]);
+	temp_db_tenant(temp->db, "Other", "other.test", &tenants[1]);
+	assert_int_equal(stage(temp, &tenants[0], NOW + 5, ids[0]), 0);
+	assert_int_equal(stage(temp, &tenants[0], 1, ids[1]), 0);
+	assert_int_equal(stage(temp, &tenants[0], 0, ids[2]), 0);
+	assert_int_equal(stage(temp, &tenants[0], 0, ids[3]), 0);
+	assert_true(
+		db_change(temp->db,
+			"UPDATE email SET created_us = 1, scheduled_us = iif(id = $id, $due, 0)",
+			DB_PARAMS(DB_TEXT("$id", ids[0]), DB_INT("$due", NOW + 5)), NULL) > 0);
+	assert_int_equal(store_outbox_put_off(temp->db, ids[2], &delay, NULL), 1);
+	assert_int_equal(store_outbox_remove(temp->db, ids[3], NOW, NULL), 1);
+	assert_int_equal(count_waiting(temp, NULL), 3);
+	assert_int_equal(count_waiting(temp, tenants[0].company_id), 3);
+	assert_int_equal(count_waiting(temp, tenants[1].company_id), 0);
+	add_pause(temp, &tenants[0], "company", pause);
+	take(temp, NOW + 10, 0);
+	assert_int_equal(count_waiting(temp, NULL), 1);
+	assert_int_equal(count_waiting(temp, tenants[0].company_id), 1);
+}
+
 /* What waits for two of them waits until both are resumed. What is canceled does not wait. */
 static void test_two_pauses(void **state)
 {
@@ -277,6 +315,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(pause),
+		TEST(waiting_for_the_milter),
 		TEST(two_pauses),
 		TEST(domain_is_removed),
 		TEST(cancel_some),
