@@ -52,6 +52,9 @@ static bool is_ready(const struct worker *worker)
 	int milter;
 
 	probe_report_get(shared->probe, &outcome);
+	for (enum service_fault i = 0; i < SERVICE_FAULTS; i++)
+		if (outcome.faults[i][0] && !service_fault_serves(i))
+			return false;
 	if (worker->draining || worker->database_watch.gone || !probe_serves(outcome.finding) ||
 		postfix_run_is_over(shared->run))
 		return false;

@@ -418,7 +418,7 @@ int server_reload(struct server *server, struct err *err)
 {
 	int result = reload(server, err);
 
-	probe_report_set_reload(server->shared.probe, result < 0 ? err->text : "");
+	probe_report_set_fault(server->shared.probe, FAULT_SETTINGS, result < 0 ? err->text : "");
 	return result;
 }
 

@@ -235,7 +235,7 @@ int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *er
 /* How many emails of a company, or of all, wait: for the milter's decision, and
  * were staged, and due, before a time; or for another attempt; or were staged, or
  * due, after a time and lost. Of each it counts EMAIL_WAITING_MAX at most. 0 or -1. */
-enum { EMAIL_WAITING_MAX = 1000 };
+enum { EMAIL_WAITING_MAX = 1000, EMAIL_LATE_S = 30 /* longer than it should take */ };
 struct email_waiting {
 	int64_t staged;
 	int64_t delayed;

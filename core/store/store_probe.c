@@ -57,6 +57,14 @@ int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, st
 		db, sql_get, DB_PARAMS(DB_TEXT("$ticket", ticket)), &probe_type, probe_r, err);
 }
 
+int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err)
+{
+	static const char sql_newest[] =
+		"SELECT max(created_us) FROM probe HAVING count(*) > 0";
+
+	return row_number(db, sql_newest, NULL, created_us_r, err);
+}
+
 void store_probe_clear(struct probe *probe)
 {
 	row_clear(&probe_type, probe);

@@ -46,6 +46,8 @@ int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool thro
 /* 1, 0 when there is none with this ticket, -1. */
 int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err);
 void store_probe_clear(struct probe *probe);
+/* The latest time at which one was made: 1, 0 when there is none, -1. */
+int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err);
 
 /* The milter was asked about the message; again, the later time counts. 1, 0
  * when there is none with this ticket, -1. */

@@ -103,7 +103,16 @@ admin_handler admin_stats_get, admin_attention_list;
 admin_handler admin_host_get, admin_setting_list, admin_health_get, admin_healthz, admin_readyz;
 /* The parts up to the events are what an email needs to go out; the submission
  * is all of them together, as the last probe found it. */
-enum { PART_STORE, PART_POSTFIX, PART_MILTER, PART_SUBMISSION, PART_EVENTS, PARTS };
+enum {
+	PART_STORE,
+	PART_POSTFIX,
+	PART_MILTER,
+	PART_SUBMISSION,
+	PART_OUTBOX,
+	PART_SETTINGS,
+	PART_EVENTS,
+	PARTS
+};
 struct admin_part {
 	const char *name;
 	bool ok;

@@ -173,6 +173,27 @@ static void look_at_events(
 			end + 11);
 }
 
+/* The faults from first to last. The overview tells each by itself. */
+static void look_at_faults(const struct worker_shared *shared, enum service_fault first,
+	enum service_fault last, const char *well, struct admin_part *part)
+{
+	struct probe_outcome outcome;
+	size_t len = 0;
+
+	tell(part, true, "%s", well);
+	probe_report_get(shared->probe, &outcome);
+	for (enum service_fault i = first; i <= last; i++) {
+		if (outcome.faults[i][0] == '\0')
+			continue;
+		part->ok = false;
+		part->told = true;
+		snprintf(part->words + len, sizeof(part->words) - len,
+			"%s%s. Effect: %s. Cure: %s.", len ? " " : "", outcome.faults[i],
+			service_fault_effect(i), service_fault_hint(i));
+		len = strlen(part->words);
+	}
+}
+
 /* What the last probe found. Of what another part tells nothing is told twice. */
 static void look_at_submission(
 	const struct worker_shared *shared, struct admin_part parts[static PARTS])
@@ -202,23 +223,32 @@ static void read_parts(
 {
 	const struct worker_shared *shared = request->worker->shared;
 	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
+	struct probe_outcome outcome;
 	struct err err = ERR_INIT;
 	int fault;
 
+	probe_report_get(shared->probe, &outcome);
 	memset(parts, 0, PARTS * sizeof(*parts));
 	parts[PART_STORE].name = "store";
 	parts[PART_POSTFIX].name = "postfix";
 	parts[PART_MILTER].name = "milter";
 	parts[PART_SUBMISSION].name = "submission";
+	parts[PART_OUTBOX].name = "outbox";
+	parts[PART_SETTINGS].name = "settings";
 	parts[PART_EVENTS].name = "events";
 	if (gone)
 		tell(&parts[PART_STORE], false,
-			"%s is another file than at the start, or gone: restart the daemons",
-			conf->store.database);
+			"%s is another file than at the start, or gone. Effect: %s. Cure: put it "
+			"back, or a backup (postern db restore), and restart the daemons.",
+			conf->store.database, probe_finding_effect(PROBE_STORE));
 	else if (migrate_check(request->db, &err) < 0)
-		tell(&parts[PART_STORE], false, "%s", err.text);
+		tell(&parts[PART_STORE], false, "%s. Effect: %s. Cure: %s.", err.text,
+			probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE));
+	else if (outcome.finding == PROBE_STORE)
+		tell(&parts[PART_STORE], false, "%s. Effect: %s. Cure: %s.", outcome.cause,
+			probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE));
 	else
-		tell(&parts[PART_STORE], true, "%s can be read", conf->store.database);
+		tell(&parts[PART_STORE], true, "%s can be read and written", conf->store.database);
 	if (postfix_run_is_over(shared->run))
 		tell(&parts[PART_POSTFIX], false, "Postfix is not running. Effect: %s. Cure: %s.",
 			probe_finding_effect(PROBE_POSTFIX), probe_finding_hint(PROBE_POSTFIX));
@@ -229,6 +259,9 @@ static void read_parts(
 		tell(&parts[PART_MILTER], true,
 			"postern-httpd may not open %s; whether Postfix can, the submission tells",
 			conf->milter.socket);
+	else if (fault && outcome.finding == PROBE_MILTER)
+		tell(&parts[PART_MILTER], false, "%s. Effect: %s. Cure: %s.", outcome.cause,
+			probe_finding_effect(PROBE_MILTER), probe_finding_hint(PROBE_MILTER));
 	else if (fault)
 		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s. Effect: %s. Cure: %s.",
 			conf->milter.socket, strerror(fault), probe_finding_effect(PROBE_MILTER),
@@ -237,6 +270,11 @@ static void read_parts(
 		tell(&parts[PART_MILTER], true, "postern-milter listens at %s",
 			conf->milter.socket);
 	look_at_submission(shared, parts);
+	look_at_faults(shared, FAULT_DISK, FAULT_LATE, "the outbox takes emails, and none is late",
+		&parts[PART_OUTBOX]);
+	look_at_faults(shared, FAULT_SIZE, FAULT_SETTINGS,
+		"the settings in force are those of postern.conf, and fit those of Postfix",
+		&parts[PART_SETTINGS]);
 	if (n > PART_EVENTS)
 		look_at_events(shared, request->db, &parts[PART_EVENTS]);
 }
@@ -281,7 +319,7 @@ void admin_healthz(struct request *request)
 void admin_readyz(struct request *request)
 {
 	static const char *const faults[] = {
-		[PART_STORE] = "the store cannot be read",
+		[PART_STORE] = "the store cannot be read or written",
 		[PART_POSTFIX] = "Postfix is not running",
 		[PART_MILTER] = "postern-milter does not answer",
 	};
@@ -297,6 +335,9 @@ void admin_readyz(struct request *request)
 			buf_printf(&text, "%s\n",
 				i == PART_SUBMISSION ? probe_finding_words(outcome.finding)
 						     : faults[i]);
+	for (enum service_fault i = 0; i < SERVICE_FAULTS; i++)
+		if (outcome.faults[i][0])
+			buf_printf(&text, "%s\n", service_fault_words(i));
 	if (outcome.reader)
 		buf_printf(&text, "what becomes of emails is not known: %s\n",
 			reader_fault_words(outcome.reader));

@@ -374,7 +374,7 @@ static void tell_probe(struct metrics *metrics)
 	single(&metrics->out, "postern_config_last_reload_successful", GAUGE,
 		"0 when postern.conf was to be read anew and could not: the settings of before "
 		"hold.",
-		outcome.reload_error[0] == '\0');
+		outcome.faults[FAULT_SETTINGS][0] == '\0');
 }
 
 static void tell_submissions(struct metrics *metrics)

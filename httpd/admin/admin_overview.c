@@ -168,7 +168,6 @@ enum {
 	UNUSED_DAYS = 30,     /* a new key */
 	FORGOTTEN_DAYS = 180, /* a key that was used */
 	DISK_PERCENT = 5,
-	STAGED_S = 60,
 };
 #define DISK_BYTES (UINT64_C(256) * 1024 * 1024)
 
@@ -245,22 +244,27 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* What stops no mail. */
+/* What no probe finds. Of emails that wait need_waiting() tells. */
 static void need_setup(struct attention *all, const struct worker_shared *shared)
 {
+	static const struct {
+		enum service_fault fault;
+		const char *level, *code, *page;
+	} told[] = {
+		{FAULT_DISK, "problem", "disk_full", "settings"},
+		{FAULT_FULL, "problem", "outbox_full", "outbox"},
+		{FAULT_SETTINGS, "warning", "reload", "settings"},
+		{FAULT_SIZE, "warning", "message_size", "settings"},
+	};
 	struct probe_outcome outcome;
 
 	probe_report_get(shared->probe, &outcome);
-	if (outcome.reload_error[0])
-		need(all, "warning", "reload", "settings",
-			"postern.conf could not be read anew, so the settings of before hold: %s. "
-			"Mend it, and reload postern-httpd.",
-			outcome.reload_error);
-	if (outcome.message_bytes)
-		need(all, "warning", "message_size", "settings",
-			"Postfix takes messages of %lld bytes at most by now (message_size_limit), "
-			"and postern-httpd larger ones, which then fail: reload postern-httpd.",
-			(long long)outcome.message_bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		if (outcome.faults[told[i].fault][0])
+			need(all, told[i].level, told[i].code, told[i].page,
+				"%s. Effect: %s. Cure: %s.", outcome.faults[told[i].fault],
+				service_fault_effect(told[i].fault),
+				service_fault_hint(told[i].fault));
 	if (outcome.order[0])
 		need(all, "hint", "milter_order", "settings",
 			"Another milter comes before postern-milter in %s: it sees mail that is "
@@ -340,15 +344,15 @@ static int need_waiting(struct attention *all, struct err *err)
 	struct email_waiting waiting;
 	int64_t held = 0;
 
-	if (store_email_waiting(all->db, all->company_id, all->now_us - STAGED_S * SECOND_US,
+	if (store_email_waiting(all->db, all->company_id, all->now_us - EMAIL_LATE_S * SECOND_US,
 		    all->now_us - DAY_US, &waiting, err) < 0)
 		return -1;
 	if (all->company_id == NULL && store_held_count(all->db, &held, err) < 0)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "queued", "emails?status=queued",
-			"%lld email%s%s wait%s for postern-milter for over a minute: postern held "
-			"list tells why; once Postfix asks it, postern held release --waiting "
+			"%lld email%s%s wait%s for postern-milter: postern held list and postern "
+			"outbox list tell why; once Postfix asks it, postern held release --waiting "
 			"submits them again.",
 			(long long)waiting.staged, plural(waiting.staged),
 			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "");

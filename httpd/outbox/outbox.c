@@ -40,6 +40,7 @@ enum {
 	/* A message is written, with its text once more in the email's row, and both
 	 * again when SQLite copies them from its log. */
 	DISK_FACTOR = 4,
+	FULL_PART = 20, /* where less than such a part of it is left, it counts as full */
 	/* After the last worker has ended: how long what is on its way has. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
@@ -830,8 +831,12 @@ const struct worker_counts *outbox_counts(const struct outbox *outbox)
 
 void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)
 {
+	int64_t max = atomic_load(&outbox->max_bytes);
+
 	state_r->emails = atomic_load(&outbox->account.emails);
 	state_r->bytes = atomic_load(&outbox->account.bytes);
 	state_r->in_hand = in_hand_emails(&outbox->in_hand);
+	state_r->disk_full = atomic_load(&outbox->disk_full);
+	state_r->full = state_r->bytes > max - max / FULL_PART;
 	breaker_state_get(&outbox->breaker, &state_r->breaker);
 }

@@ -143,6 +143,8 @@ const struct worker_counts *outbox_counts(const struct outbox *outbox);
 struct outbox_state {
 	int64_t emails, bytes;
 	int64_t in_hand; /* of the emails: on their way into Postfix */
+	bool disk_full;  /* new emails would take what outbox.min_free leaves */
+	bool full;       /* hardly anything is left of outbox.max_bytes */
 	struct breaker_state breaker;
 };
 void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r);

@@ -64,7 +64,7 @@ struct outbox {
 	_Atomic int64_t max_bytes; /* of conf, for other threads */
 	_Atomic int64_t disk_room; /* bytes that new emails may take of the disk */
 	int64_t disk_look_us;      /* monotonic: when it is looked at again */
-	bool disk_full;            /* and it was logged */
+	atomic_bool disk_full;     /* and it was logged */
 	void (*recorded)(struct probe_report *report);
 	struct worker_counts *counts;
 	struct outbox_account account;

@@ -34,7 +34,7 @@ static const struct {
 } findings[PROBE_FINDINGS] = {
 	[PROBE_NONE] = {.good = true, .serves = true, .words = "emails were not tried yet"},
 	[PROBE_PASSED] = {.good = true, .serves = true, .words = "emails go out"},
-	[PROBE_STORE] = {.words = "the store cannot be written",
+	[PROBE_STORE] = {.words = "the store cannot be read or written",
 		.effect = "emails are answered with 503",
 		.hint = "make room on its disk, or mend the rights of its files; one that is "
 			"damaged is replaced by postern db restore"},
@@ -43,7 +43,13 @@ static const struct {
 		.hint = "start Postfix"},
 	[PROBE_MILTER] = {.words = "postern-milter does not answer",
 		.effect = "all mail waits, or is put off by Postfix",
-		.hint = "start postern-milter, or restart it"},
+		.hint = "start postern-milter, or restart it; if it does not stay, its log and "
+			"postern doctor tell why"},
+	[PROBE_BYPASSED] = {.words = "postern-milter does not answer, and mail is not safe "
+				     "meanwhile",
+		.effect = "mail of other programs passes unchecked and unrecorded, or mail is lost",
+		.hint = "start postern-milter, or restart it; then run postfix-conf/enable and "
+			"postfix reload"},
 	[PROBE_REFUSED] = {.rarer = true,
 		.words = "Postfix takes no email",
 		.effect = "emails are answered with an error, or bounce",
@@ -93,7 +99,7 @@ enum probe_finding probe_judge(const struct probe_facts *facts)
 	if (facts->postfix_over)
 		return PROBE_POSTFIX;
 	if (facts->milter_silent)
-		return PROBE_MILTER;
+		return facts->unguarded ? PROBE_BYPASSED : PROBE_MILTER;
 	if (facts->store_failed)
 		return PROBE_STORE;
 	if (facts->blamed)
@@ -230,6 +236,60 @@ const char *reader_fault_hint(enum reader_fault fault)
 }
 
 /*
+ * What is wrong besides.
+ */
+
+static const struct {
+	bool serves;
+	bool logged; /* by who found it */
+	const char *words;
+	const char *effect;
+	const char *hint;
+} faults[SERVICE_FAULTS] = {
+	[FAULT_DISK] = {.logged = true,
+		.words = "the disk of the store is nearly full",
+		.effect = "emails are answered with 503; those that were taken go out",
+		.hint = "make room on it, or lower outbox.min_free"},
+	[FAULT_FULL] = {.words = "the outbox is full",
+		.effect = "emails are answered with 503; those that were taken wait",
+		.hint = "see what waits, and why (postern outbox list), or raise "
+			"outbox.max_bytes"},
+	[FAULT_LATE] = {.serves = true,
+		.words = "emails wait for postern-milter",
+		.effect = "nobody has got them yet",
+		.hint = "postern held list and postern outbox list tell why"},
+	[FAULT_SIZE] = {.serves = true,
+		.words = "Postfix takes smaller messages than clients are told",
+		.effect = "larger ones fail",
+		.hint = "reload postern-httpd, or raise message_size_limit"},
+	[FAULT_SETTINGS] = {.serves = true,
+		.logged = true,
+		.words = "postern.conf could not be read anew",
+		.effect = "the settings of before hold",
+		.hint = "mend it, and reload postern-httpd"},
+};
+
+bool service_fault_serves(enum service_fault fault)
+{
+	return faults[fault].serves;
+}
+
+const char *service_fault_words(enum service_fault fault)
+{
+	return faults[fault].words;
+}
+
+const char *service_fault_effect(enum service_fault fault)
+{
+	return faults[fault].effect;
+}
+
+const char *service_fault_hint(enum service_fault fault)
+{
+	return faults[fault].hint;
+}
+
+/*
  * The report.
  */
 
@@ -316,12 +376,30 @@ void probe_report_set_reader(struct probe_report *report, enum reader_fault faul
 		log_info(report->log, "log_read_again", "over", reader_faults[before].words);
 }
 
-void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes)
+void probe_report_set_order(struct probe_report *report, const char *order)
 {
 	pthread_mutex_lock(&report->mutex);
 	snprintf(report->outcome.order, sizeof(report->outcome.order), "%s", order ? order : "");
-	report->outcome.message_bytes = message_bytes;
 	pthread_mutex_unlock(&report->mutex);
+}
+
+void probe_report_set_fault(
+	struct probe_report *report, enum service_fault fault, const char *cause)
+{
+	char *there = report->outcome.faults[fault];
+	bool before;
+
+	pthread_mutex_lock(&report->mutex);
+	before = *there != '\0';
+	snprintf(there, sizeof(report->outcome.faults[fault]), "%s", cause);
+	pthread_mutex_unlock(&report->mutex);
+	if (before == (*cause != '\0') || faults[fault].logged)
+		return;
+	if (!before)
+		log_error(report->log, "service_fault", "cause", cause, "effect",
+			faults[fault].effect, "hint", faults[fault].hint);
+	else
+		log_info(report->log, "service_fault_over", "over", faults[fault].words);
 }
 
 void probe_report_recorded(struct probe_report *report)
@@ -329,13 +407,6 @@ void probe_report_recorded(struct probe_report *report)
 	if (report)
 		atomic_store_explicit(
 			&report->recorded_us, clock_monotonic_us(), memory_order_relaxed);
-}
-
-void probe_report_set_reload(struct probe_report *report, const char *error)
-{
-	pthread_mutex_lock(&report->mutex);
-	snprintf(report->outcome.reload_error, sizeof(report->outcome.reload_error), "%s", error);
-	pthread_mutex_unlock(&report->mutex);
 }
 
 int64_t probe_report_recorded_us(struct probe_report *report)

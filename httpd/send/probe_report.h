@@ -22,6 +22,7 @@ enum probe_finding {
 	PROBE_STORE,      /* the store cannot be read or written */
 	PROBE_POSTFIX,    /* Postfix is not running */
 	PROBE_MILTER,     /* the milter does not answer */
+	PROBE_BYPASSED,   /* likewise, and mail is not put off meanwhile */
 	PROBE_REFUSED,    /* Postfix, or another milter, takes no email */
 	PROBE_PUT_OFF,    /* another milter, or a rule, puts them off or holds them */
 	PROBE_UNANSWERED, /* Postfix does not answer in time */
@@ -120,6 +121,21 @@ enum reader_fault reader_judge(
 const char *reader_fault_words(enum reader_fault fault);
 const char *reader_fault_hint(enum reader_fault fault);
 
+/* What is wrong besides, each by itself, until it is over. */
+enum service_fault {
+	FAULT_DISK,     /* the disk of the store is nearly full */
+	FAULT_FULL,     /* the outbox is */
+	FAULT_LATE,     /* emails wait for the milter, and are neither paused nor scheduled */
+	FAULT_SIZE,     /* Postfix takes less than clients are told */
+	FAULT_SETTINGS, /* postern.conf could not be read anew */
+	SERVICE_FAULTS
+};
+/* Whether emails are taken all the same; in words for anybody; and as of a probe. */
+bool service_fault_serves(enum service_fault fault);
+const char *service_fault_words(enum service_fault fault);
+const char *service_fault_effect(enum service_fault fault);
+const char *service_fault_hint(enum service_fault fault);
+
 struct probe_outcome {
 	enum probe_finding finding;
 	int64_t since_us;         /* since when it is so */
@@ -127,11 +143,7 @@ struct probe_outcome {
 	char cause[ERR_TEXT_MAX]; /* in words; "" while nothing is wrong */
 	enum reader_fault reader;
 	char order[64]; /* the list in which another milter comes first; "" */
-	/* What Postfix takes by now, when clients are told of more; or 0. */
-	int64_t message_bytes;
-	/* Why postern.conf was not read anew, so that the settings of before
-	 * hold; "". */
-	char reload_error[ERR_TEXT_MAX];
+	char faults[SERVICE_FAULTS][ERR_TEXT_MAX]; /* the cause of each; "" */
 };
 
 /* The outcome of the last probe, for all threads. */
@@ -151,10 +163,11 @@ json_t *probe_report_as_of(const struct probe_report *report);
 
 /* How the log is read; the same. */
 void probe_report_set_reader(struct probe_report *report, enum reader_fault fault);
-/* What Postfix's settings say; order may be NULL. */
-void probe_report_set_setup(struct probe_report *report, const char *order, int64_t message_bytes);
-/* The settings were read anew; or why not, which others have logged. */
-void probe_report_set_reload(struct probe_report *report, const char *error);
+/* The list of milters in which another one comes first; NULL. */
+void probe_report_set_order(struct probe_report *report, const char *order);
+/* A fault with its cause, or "" when it is over; what has changed is logged, once. */
+void probe_report_set_fault(
+	struct probe_report *report, enum service_fault fault, const char *cause);
 
 /* The milter has recorded an email: so it is asked. Cheap; from any thread. */
 void probe_report_recorded(struct probe_report *report);

@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
+#include "core/db/db_pool.h"
+#include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
 #include "core/policy/ticket.h"
 #include "core/postfix/milter_greet.h"
@@ -26,6 +29,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_probe.h"
 #include "httpd/inject/inject.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
@@ -52,6 +56,7 @@ struct look {
 	int milter; /* 0, or an errno */
 	bool known; /* the setup is, unless Postfix could not be asked */
 	struct postfix_setup setup;
+	struct email_waiting waiting; /* zeroed when it could not be asked */
 };
 
 struct prober {
@@ -158,6 +163,8 @@ static char *cause_of(const struct prober *prober, enum probe_finding finding)
 	case PROBE_MILTER:
 	case PROBE_STORE:
 		return mem_strdup(prober->cause);
+	case PROBE_BYPASSED:
+		return mem_printf("%s; and %s", prober->cause, prober->setup.unguarded);
 	case PROBE_REFUSED:
 	case PROBE_PUT_OFF:
 		return mem_printf("%s%s",
@@ -184,7 +191,7 @@ static char *cause_of(const struct prober *prober, enum probe_finding finding)
 		return mem_strdup(prober->setup.unguarded);
 	case PROBE_CLOCK:
 		return mem_printf(
-			"the clock is %lld minutes behind the newest email on record: "
+			"the clock is %lld minutes behind the newest email or probe on record: "
 			"it was put back, or was ahead then",
 			(long long)(prober->behind_us / (60 * SECOND_US)));
 	default:
@@ -301,6 +308,20 @@ static void look_at_reader(struct prober *prober, int64_t now_us)
 		prober->reader_well_us = now_us;
 	if (fault == READER_WELL || now_us - prober->reader_well_us >= READER_GRACE_US)
 		probe_report_set_reader(shared->probe, fault);
+}
+
+static void look_at_outbox(const struct prober *prober)
+{
+	const struct worker_shared *shared = prober->worker->shared;
+	struct outbox_state outbox;
+	char cause[ERR_TEXT_MAX];
+
+	outbox_state_get(shared->outbox, &outbox);
+	probe_report_set_fault(shared->probe, FAULT_DISK,
+		outbox.disk_full ? "the disk of the store has less left than outbox.min_free" : "");
+	snprintf(cause, sizeof(cause), "the outbox is full: %lld emails of %lld MiB wait",
+		(long long)outbox.emails, (long long)(outbox.bytes / (1024 * 1024)));
+	probe_report_set_fault(shared->probe, FAULT_FULL, outbox.full ? cause : "");
 }
 
 /* What the log has told of the probe. */
@@ -477,6 +498,23 @@ static void add_done(void *arg, int result, const struct err *err)
 	task_queue_post(prober->worker->tasks, &prober->added);
 }
 
+/* Emails that should have gone out by now. */
+static void count_waiting(struct look *look)
+{
+	const struct worker_shared *shared = look->prober->worker->shared;
+	int64_t now_us = clock_now_us(shared->clock);
+	struct err err = ERR_INIT;
+	struct db *db;
+	int result;
+
+	look->waiting = (struct email_waiting){0};
+	if (db_pool_take(shared->readers, &db, &err) < 0)
+		return;
+	result = store_email_waiting(
+		db, NULL, now_us - EMAIL_LATE_S * SECOND_US, now_us, &look->waiting, &err);
+	db_pool_give(shared->readers, db, result == 0);
+}
+
 static bool look_run(struct work *work)
 {
 	struct look *look = CONTAINER_OF(work, struct look, work);
@@ -486,6 +524,7 @@ static bool look_run(struct work *work)
 
 	look->milter = milter_greet(look->socket, GREET_MS);
 	look->known = look->config && postfix_setup_read(&ours, &look->setup, NULL) == 0;
+	count_waiting(look);
 	return true;
 }
 
@@ -508,23 +547,62 @@ static void learn(struct prober *prober, struct look *look)
 static void look_around(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
-	int64_t most = worker->conf->http.max_message_bytes, newest_us;
+	int64_t most = worker->conf->http.max_message_bytes, newest_us = 0, probe_us = 0;
 	int64_t limit = prober->setup.message_bytes;
 	struct err err = ERR_INIT;
+	char cause[ERR_TEXT_MAX] = "";
 	int found;
 
 	if (worker->postfix_limit > 0 && worker->postfix_limit < most)
 		most = worker->postfix_limit;
-	probe_report_set_setup(
-		worker->shared->probe, prober->setup.order, limit > 0 && limit < most ? limit : 0);
-	prober->behind_us = 0;
-	found = store_email_newest(worker->db, &newest_us, &err);
-	if (found == 1)
-		prober->behind_us = newest_us - wall_us(prober);
+	probe_report_set_order(worker->shared->probe, prober->setup.order);
+	if (limit > 0 && limit < most)
+		snprintf(cause, sizeof(cause),
+			"Postfix takes messages of %lld bytes at most by now "
+			"(message_size_limit), and postern-httpd larger ones",
+			(long long)limit);
+	probe_report_set_fault(worker->shared->probe, FAULT_SIZE, cause);
+	found = migrate_check(worker->db, &err) < 0
+			? -1
+			: store_email_newest(worker->db, &newest_us, &err);
+	if (found >= 0)
+		found = store_probe_newest(worker->db, &probe_us, &err);
+	prober->behind_us = (probe_us > newest_us ? probe_us : newest_us) - wall_us(prober);
 	prober->facts.clock_behind = prober->behind_us > CLOCK_BEHIND_US;
 	prober->facts.store_failed = found < 0;
 	if (found < 0)
 		set_cause(prober, mem_printf("emails cannot be read: %s", err.text));
+}
+
+/* Why the milter does not answer; a new string. The daemons have one user, whose the
+ * folder of the socket has to be. */
+static char *cause_silent(const char *socket, int milter)
+{
+	const char *slash = strrchr(socket, '/');
+	_cleanup_free_ char *folder = mem_dup(socket, slash ? (size_t)(slash - socket) : 0);
+	struct stat status;
+
+	if (milter == ENOENT && *folder && stat(folder, &status) == 0 && status.st_uid != geteuid())
+		return mem_printf(
+			"postern-milter does not answer at %s: there is no socket, and its folder "
+			"is not that of the user of the daemons, so it cannot make one "
+			"(postern doctor --fix mends that)",
+			socket);
+	return mem_printf("postern-milter does not answer at %s: %s", socket,
+		milter == ETIMEDOUT ? "it accepts connections, and says nothing"
+				    : strerror(milter));
+}
+
+static void tell_waiting(const struct prober *prober, const struct look *look)
+{
+	int64_t n = look->waiting.staged;
+	char cause[ERR_TEXT_MAX] = "";
+
+	if (n > 0)
+		snprintf(cause, sizeof(cause), "%lld email%s%s wait%s for postern-milter",
+			(long long)n, n == 1 ? "" : "s", n >= EMAIL_WAITING_MAX ? " or more" : "",
+			n == 1 ? "s" : "");
+	probe_report_set_fault(prober->worker->shared->probe, FAULT_LATE, cause);
 }
 
 /* A socket that this user may not open may be open to Postfix. */
@@ -547,12 +625,9 @@ static void on_looked(struct task *task)
 	facts->milter_silent = look->milter && look->milter != EACCES;
 	facts->blamed = prober->found == PROBE_UNASKED && lacks_own_list(prober) &&
 			!others_since(prober, prober->unasked_us);
+	tell_waiting(prober, look);
 	if (facts->milter_silent)
-		set_cause(prober, mem_printf("postern-milter does not answer at %s: %s",
-					  worker->conf->milter.socket,
-					  look->milter == ETIMEDOUT
-						  ? "it accepts connections, and says nothing"
-						  : strerror(look->milter)));
+		set_cause(prober, cause_silent(worker->conf->milter.socket, look->milter));
 	else
 		look_around(prober);
 	if (conclude(prober)) {
@@ -627,6 +702,7 @@ void prober_look(struct prober *prober)
 	if (now_us - prober->reader_looked_us >= LOOK_US) {
 		prober->reader_looked_us = now_us;
 		look_at_reader(prober, now_us);
+		look_at_outbox(prober);
 	}
 	switch (prober->step) {
 	case IDLE:

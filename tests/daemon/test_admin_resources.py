@@ -419,7 +419,8 @@ def test_health(own_box):
 
     box.httpd().send({"from": "a@example.com", "to": "b@dst.test", "text": "x"})
     wait_for("the log to be read", lambda: all(parts().values()))
-    assert set(parts()) == {"store", "postfix", "milter", "submission", "events"}
+    assert set(parts()) == {
+        "store", "postfix", "milter", "submission", "outbox", "settings", "events"}
     ready = Admin(box).request("GET", "/readyz")
     assert (ready.status_code, ready.text) == (200, "ready\n")
     assert Admin(box).request("GET", "/healthz").text == "ok\n"

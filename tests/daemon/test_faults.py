@@ -9,8 +9,10 @@ import time
 
 import pytest
 from harness import wait_for
+from harness.admin import operator
 from harness.crash import kill_all, master_of, workers_of
 from harness.sandbox import METHOD, unique
+from test_probe import api_status, events, metric, needs, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
 
 pytestmark = pytest.mark.submission
@@ -118,6 +120,48 @@ def test_disk_of_the_store(own_box, min_free, size):
         again = new_email()
         wait_for("room", lambda: box.httpd().post(again).status_code == 200)
         assert box.sink.find(to=again["to"])
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
+
+
+@pytest.mark.submission("smtp")
+@pytest.mark.parametrize("how", ["full", "nearly full", "read-only"])
+def test_what_is_told_of_a_disk(own_box, how):
+    """The disk of the store is full, or nearly, or was remounted since it failed: clients
+    get 503, and admins the reason; when that is over it goes."""
+    box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.min_free=1M")
+    # Before a login cannot be written down.
+    admin = operator(box)
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    with SmallDisk(box.dir / "store", "20M") as disk:
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        wait_until_good(box, admin)
+        if how == "read-only":
+            subprocess.run(["mount", "-o", "remount,ro", disk.folder], check=True, timeout=60)
+        else:
+            disk.fill(leave=500_000 if how == "nearly full" else 0)
+        code, part, event = (("disk_full", "outbox", "disk_nearly_full")
+                             if how == "nearly full" else ("store", "store", "probe_failed"))
+        words = ("the disk of the store is nearly full" if how == "nearly full"
+                 else "the store cannot be read or written")
+        wait_for("/readyz to tell", lambda: words in readyz(box).text)
+        assert readyz(box).status_code == 503 and api_status(box) == 503
+        assert box.httpd().post(new_email()).status_code == 503
+        need = wait_for("the overview to tell", lambda: needs(admin).get(code))
+        assert need["level"] == "problem" and "Effect: emails are answered with 503" in need["text"]
+        assert "Cure: make room on" in need["text"]
+        assert metric(admin, f'postern_part_up{{part="{part}"}}') == 0
+        [line] = events(box, event)
+        assert "effect=" in line and "hint=" in line
+        if how == "read-only":
+            subprocess.run(["mount", "-o", "remount,rw", disk.folder], check=True, timeout=60)
+        else:
+            disk.empty()
+        wait_until_good(box, admin)
+        assert code not in needs(admin)
+        assert metric(admin, f'postern_part_up{{part="{part}"}}') == 1 and api_status(box) == 200
         for part in ("httpd", "milter", "events"):
             box.stop(part)
 

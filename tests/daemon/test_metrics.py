@@ -173,7 +173,7 @@ def test_an_email(box, viewer):
         assert now("process_resident_memory_bytes", program=program) > 1e6
         assert now("process_open_fds", program=program) > 2
         assert now("process_start_time_seconds", program=program) > 1.7e9
-    for part in ("store", "postfix", "milter"):
+    for part in ("store", "postfix", "milter", "submission", "outbox", "settings"):
         assert now("postern_part_up", part=part) == 1
 
 

@@ -175,15 +175,53 @@ def queue_manager_suspended(box):
 
 
 @contextmanager
-def clock_put_back(box):
-    """As the newest email tells."""
-    email_id = box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
-    box.query(f"UPDATE email SET created_us = created_us + 86400000000 WHERE id = '{email_id}'")
+def clock_put_back(box, table):
+    """As the newest row tells."""
+    if table == "email":
+        box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
+    newest = int(box.query(f"SELECT max(created_us) FROM {table}"))
+    later = newest + 86400 * 1000000
+    box.query(f"UPDATE {table} SET created_us = {later} WHERE created_us = {newest}")
     try:
         yield
     finally:
-        box.query(
-            f"UPDATE email SET created_us = created_us - 86400000000 WHERE id = '{email_id}'")
+        box.query(f"UPDATE {table} SET created_us = {newest} WHERE created_us = {later}")
+
+
+@contextmanager
+def schema(box, change, back, more=0):
+    """That of another version of Postern: one migration less, or more."""
+    version = int(box.query("SELECT max(version) FROM schema_migration")) + more
+    rows = {"DELETE": f"DELETE FROM schema_migration WHERE version = {version}"}
+    kept = box.query("SELECT name, applied_us FROM schema_migration"
+                     f" WHERE version = {version - more}").split("|")
+    rows["INSERT"] = ("INSERT INTO schema_migration (version, name, applied_us)"
+                      f" VALUES ({version}, '{kept[0]}', {kept[1]})")
+    box.query(rows[change])
+    try:
+        yield
+    finally:
+        box.query(rows[back])
+
+
+@contextmanager
+def milter_away_without_tempfail(box):
+    with main_cf(box, "milter_default_action=accept", f"{LIST}=unix:postern/milter.sock"):
+        with stopped(box, "milter"):
+            yield
+
+
+@contextmanager
+def folder_of_another_user(box):
+    """The milter, which is not root in an installation, cannot make its socket there."""
+    folder = box.dir / "queue/postern"
+    with stopped(box, "milter"):
+        (folder / "milter.sock").unlink(missing_ok=True)
+        shutil.chown(folder, "nobody")
+        try:
+            yield
+        finally:
+            shutil.chown(folder, "root")
 
 
 @contextmanager
@@ -212,6 +250,8 @@ UNGUARDED = "mail is not safe while postern-milter is away"
 PUT_OFF = "Postfix or another milter puts all mail off"
 CLOCK = "the clock was put back"
 NO_EMAIL = "Postfix takes no email"
+NO_STORE = "the store cannot be read or written"
+BYPASSED = "postern-milter does not answer, and mail is not safe meanwhile"
 
 # name: how, what /readyz says, the code and the words of what needs attention
 FAULTS = {
@@ -262,7 +302,7 @@ if SMTP:
             UNCHECKED, "submission", OTHER_LIST),
         "the milter stopped": (
             lambda box: stopped(box, "milter"),
-            "postern-milter does not answer", "milter", "nobody answers"),
+            "postern-milter does not answer", "milter", "nobody answers|does not answer"),
         "the milter suspended": (
             lambda box: suspended(box, "milter"), "postern-milter does not answer",
             "submission", "says nothing"),
@@ -295,9 +335,23 @@ if SMTP:
             "submission", "mynetworks .* has 10.9.0.0/16"),
         "the queue manager suspended": (
             queue_manager_suspended, "queue manager does not work", "submission", "qmgr"),
-        "the clock put back": (clock_put_back, CLOCK, "submission", "1439 minutes behind"),
+        "the clock put back": (
+            lambda box: clock_put_back(box, "email"), CLOCK, "submission", "14[34]. minutes behind"),
+        "the clock put back, and no emails": (
+            lambda box: clock_put_back(box, "probe"), CLOCK, "submission", "14[34]. minutes behind"),
         "the store cannot be written": (
-            read_only, "the store cannot be written", "submission", "as on a full disk"),
+            read_only, NO_STORE, "store", "as on a full disk"),
+        "an older schema": (
+            lambda box: schema(box, "DELETE", "INSERT"), NO_STORE, "store", "db migrate"),
+        "a newer schema": (
+            lambda box: schema(box, "INSERT", "DELETE", 1), NO_STORE, "store",
+            "newer|another version"),
+        "the milter away, and its entry without tempfail": (
+            milter_away_without_tempfail, BYPASSED, "submission",
+            f"does not answer.*{LIST} .* without default_action=tempfail"),
+        "the folder of the socket of somebody else": (
+            folder_of_another_user, "postern-milter does not answer", "milter",
+            "its folder is not that of the user of the daemons"),
         "pickup without milters": (
             lambda box: master_cf(
                 box, "-P", "pickup/unix/receive_override_options=no_milters"),
@@ -341,9 +395,10 @@ def test_fault_shows_and_goes(shared, admin, fault):
         assert readyz(shared).status_code == 503
         need = wait_for("the overview to tell", lambda: needs(admin).get(code))
         assert need["level"] == "problem"
+        need = wait_for("the cause", lambda: re.search(
+            cause, needs(admin).get(code, need)["text"]) and needs(admin).get(code))
         assert re.search(cause, need["text"]), need["text"]
-        assert "Effect: " in need["text"] or code == "store"
-        assert "Cure: " in need["text"] or code == "store"
+        assert "Effect: " in need["text"] and "Cure: " in need["text"]
         wait_for("the metrics to tell", lambda: metric(admin, "postern_rules_in_force") == 0)
         assert metric(admin, f'postern_part_up{{part="{code}"}}') == 0
         line = wait_for("the log to tell", lambda: events(shared, "probe_failed")[failed:])[-1]
@@ -446,8 +501,8 @@ def test_a_damaged_database(own_box, tmp_path):
         file.write(b"\xff" * size)
     for part in ("milter", "httpd"):
         box.start(part)
-    wait_for("/readyz to tell", lambda: "the store cannot be written" in readyz(box).text)
-    need = wait_for("the overview to tell", lambda: needs(admin).get("submission"))
+    wait_for("/readyz to tell", lambda: NO_STORE in readyz(box).text)
+    need = wait_for("the overview to tell", lambda: needs(admin).get("store"))
     assert "malformed" in need["text"] and "postern db restore" in need["text"]
     assert metric(admin, "postern_rules_in_force") == 0 and api_status(box) == 503
     assert "malformed" in events(box, "probe_failed")[-1]
@@ -529,7 +584,9 @@ def test_settings_that_cannot_be_read_anew(shared, admin):
         assert need["level"] == "warning" and "mehtod" in need["text"]
         assert metric(admin, successful) == 0
         assert "mehtod" in events(shared, "reload_failed")[-1]
-        assert readyz(shared).status_code == 200
+        assert readyz(shared).text == "postern.conf could not be read anew\n"
+        assert metric(admin, 'postern_part_up{part="settings"}') == 0
+        assert api_status(shared) == 200
     finally:
         shared.config.write_text(before)
         shared.kill("httpd", signal.SIGHUP)
@@ -543,6 +600,10 @@ def test_postfix_takes_less_than_clients_are_told(shared, admin):
     with main_cf(shared, "message_size_limit=100000"):
         need = wait_for("the overview to tell", lambda: needs(admin).get("message_size"))
         assert "100000 bytes" in need["text"]
+        assert readyz(shared).status_code == 503 and "smaller messages" in readyz(shared).text
+        assert metric(admin, 'postern_part_up{part="settings"}') == 0
+        assert "100000 bytes" in events(shared, "service_fault")[-1]
+        assert api_status(shared) == 200
         shared.kill("httpd", signal.SIGHUP)
         wait_for("the overview to be calm", lambda: "message_size" not in needs(admin))
     shared.kill("httpd", signal.SIGHUP)
@@ -702,26 +763,133 @@ def test_held_mail_that_postsuper_removed(own_box):
 @pytest.mark.submission("sendmail")
 def test_a_message_that_never_comes_to_the_milter(own_box):
     """The overview tells after a minute, until it was submitted again by itself."""
-    box = own_box("--set", "submission.record_wait=500ms")
-    admin = operator(box)
+    box = own_box("--set", "submission.record_wait=500ms", "--set",
+                  "submission.probe_interval=1s")
     box.stop("milter")
     email_id = box.httpd().send({"from": "hello@example.com", "to": "ann@dst.test", "text": "x"})
     wait_for("its message", lambda: box.waiting() == 1)
     for file in (box.dir / "queue/maildrop").iterdir():
         file.unlink()
-    box.start("milter")
     wait_for("it to be put off", lambda: box.query("SELECT due_us > 0 FROM outbox") == "1")
+    # It is not submitted again meanwhile, as all is when the milter is back.
+    box.stop("httpd")
+    box.query(f"UPDATE outbox SET due_us = {HOUR_LATER}")
+    for part in ("milter", "httpd"):
+        box.start(part)
+    admin = operator(box)
+    wait_until_good(box, admin)
     assert "queued" not in needs(admin)
-    # As it is a minute later.
-    box.query("UPDATE email SET created_us = created_us - 61000000")
-    need = wait_for("the overview to tell", lambda: needs(admin).get("queued"))
-    assert need["level"] == "warning" and "1 email waits" in need["text"]
-    assert "postern held" in need["text"]
+    check_late(box, admin, LATER)
     # As it is half a minute later.
     box.query("UPDATE outbox SET due_us = 1 WHERE due_us > 0")
     box.sink.find(to="ann@dst.test")
-    wait_for("the overview to be calm", lambda: "queued" not in needs(admin))
+    check_none_late(box, admin)
     assert box.httpd().read(email_id)["last_event"] != "queued"
+
+
+HOUR_LATER = "CAST(unixepoch() + 3600 AS INTEGER) * 1000000"
+# As it is half a minute later.
+LATER = "UPDATE email SET created_us = created_us - 31000000"
+
+
+def check_late(box, admin, later):
+    box.query(later)
+    need = wait_for("the overview to tell", lambda: needs(admin).get("queued"))
+    assert need["level"] == "warning" and "1 email waits" in need["text"]
+    assert "postern held" in need["text"]
+    wait_for("/readyz to tell", lambda: "emails wait for postern-milter" in readyz(box).text)
+    assert readyz(box).status_code == 503 and api_status(box) == 200
+    assert metric(admin, 'postern_part_up{part="outbox"}') == 0
+    line = events(box, "service_fault")[-1]
+    assert "1 email waits" in line and "effect=" in line and "hint=" in line
+
+
+def check_none_late(box, admin):
+    wait_for("the overview to be calm", lambda: "queued" not in needs(admin))
+    wait_until_good(box, admin)
+    assert metric(admin, 'postern_part_up{part="outbox"}') == 1
+    wait_for("the log to tell of its end", lambda: events(box, "service_fault_over"))
+
+
+@pytest.mark.submission("smtp")
+def test_an_email_that_is_not_in_the_outbox(own_box):
+    """Nothing submits it again: it is told of as soon as one that is."""
+    box = own_box("--set", "submission.probe_interval=1s", "--set", "submission.timeout=1s",
+                  "--set", "submission.record_wait=500ms")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    box.stop("milter")
+    box.httpd().send({"from": "hello@example.com", "to": "ann@dst.test", "text": "x"})
+    wait_for("it to be put off", lambda: box.query("SELECT due_us > 0 FROM outbox") == "1")
+    box.stop("httpd")
+    box.query("DELETE FROM outbox")
+    for part in ("milter", "httpd"):
+        box.start(part)
+    admin = operator(box)
+    wait_until_good(box, admin)
+    check_late(box, admin, LATER)
+    box.query("DELETE FROM email")
+    check_none_late(box, admin)
+
+
+@pytest.mark.submission("smtp")
+def test_paused_emails_are_not_late(own_box):
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    box.cli("outbox", "pause", "--domain", "example.com")
+    box.httpd().send({"from": "hello@example.com", "to": "ann@dst.test", "text": "x"})
+    box.query(LATER)
+    probes = int(box.query("SELECT count(*) FROM probe"))
+    wait_for("two probes", lambda: int(box.query("SELECT count(*) FROM probe")) >= probes + 2)
+    assert readyz(box).status_code == 200 and set(needs(admin)) == {"paused"}
+
+
+def wait_until_refusing(box, admin, code, words):
+    """Clients are told to come later, so load balancers are told, too."""
+    wait_for("/readyz to tell", lambda: words in readyz(box).text)
+    assert readyz(box).status_code == 503 and api_status(box) == 503
+    need = wait_for("the overview to tell", lambda: needs(admin).get(code))
+    assert need["level"] == "problem"
+    assert "Effect: emails are answered with 503" in need["text"] and "Cure: " in need["text"]
+    assert metric(admin, 'postern_part_up{part="outbox"}') == 0
+
+
+@pytest.mark.submission("smtp")
+def test_a_full_outbox(own_box):
+    box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.max_bytes=1M")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    email = {"from": "hello@example.com", "to": "a@dst.test", "text": "x" * 100_000}
+    box.cli("outbox", "pause", "--domain", "example.com")
+    wait_for("no more room", lambda: box.httpd().post(email).status_code == 503)
+    wait_until_refusing(box, admin, "outbox_full", "the outbox is full")
+    assert "the outbox is full" in events(box, "service_fault")[-1]
+    box.cli("outbox", "resume", "--domain", "example.com")
+    wait_until_good(box, admin)
+    wait_for("room", lambda: box.httpd().post(email).status_code == 200)
+
+
+@pytest.mark.submission("smtp")
+def test_a_second_milter(own_box):
+    """It leaves the first one alone, which goes on; and what kill -9 leaves of a socket
+    is in nobody's way."""
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    program = Path(box.env["POSTERN_CLI"]).with_name("postern-milter")
+    pid = box.pid("milter")
+    done = subprocess.run([program, "-c", box.config], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode != 0 and "milter.sock" in done.stderr, done.stderr
+    assert box.pid("milter") == pid
+    box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
+    assert box.sink.find(to="a@dst.test")
+    assert readyz(box).status_code == 200 and not events(box, "probe_failed")
+    box.kill("milter", signal.SIGKILL)
+    wait_for("another milter", lambda: box.pid("milter") not in (None, pid))
+    wait_until_good(box, admin)
+    assert not needs(admin)
 
 
 # main.cf, master.cf and all that is there, of systems that are as they should be.

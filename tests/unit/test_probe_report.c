@@ -24,6 +24,7 @@ static const struct {
 	{{.postfix_over = true}, PROBE_POSTFIX},
 	{{.postfix_over = true, .milter_silent = true, .store_failed = true}, PROBE_POSTFIX},
 	{{.milter_silent = true, .store_failed = true}, PROBE_MILTER},
+	{{.milter_silent = true, .unguarded = true}, PROBE_BYPASSED},
 	{{.store_failed = true, .message = PROBE_SENT}, PROBE_STORE},
 	{{.blamed = true}, PROBE_UNASKED},
 	{{.unchecked = true, .unguarded = true, .clock_behind = true}, PROBE_NONE},
@@ -201,13 +202,15 @@ static void test_report(void **state)
 	assert_string_equal(outcome.cause, "it is still away");
 	probe_report_set(report, PROBE_PASSED, "", 7);
 	probe_report_set_reader(report, READER_MUTE);
-	probe_report_set_setup(report, "smtpd_milters", 10);
-	probe_report_set_reload(report, "line 1");
+	probe_report_set_order(report, "smtpd_milters");
+	probe_report_set_fault(report, FAULT_SETTINGS, "line 1");
+	probe_report_set_fault(report, FAULT_FULL, "it is");
+	probe_report_set_fault(report, FAULT_FULL, "");
 	probe_report_get(report, &outcome);
-	assert_true(outcome.since_us == 7 && outcome.reader == READER_MUTE &&
-		    outcome.message_bytes == 10);
+	assert_true(outcome.since_us == 7 && outcome.reader == READER_MUTE);
 	assert_string_equal(outcome.order, "smtpd_milters");
-	assert_string_equal(outcome.reload_error, "line 1");
+	for (enum service_fault i = 0; i < SERVICE_FAULTS; i++)
+		assert_string_equal(outcome.faults[i], i == FAULT_SETTINGS ? "line 1" : "");
 	assert_true(probe_report_recorded_us(report) == 0);
 	probe_report_recorded(report);
 	assert_true(probe_report_recorded_us(report) > 0);
