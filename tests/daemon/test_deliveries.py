@@ -1,6 +1,7 @@
 """Where an email goes by aliases and content filters, and what is told of each
 recipient: what the remote server has, against GET, its events and the command."""
 
+import json
 import re
 import subprocess
 import threading
@@ -10,6 +11,7 @@ import pytest
 from harness import wait_for
 from harness.admin import operator
 from harness.deliveries import Deliveries, address
+from harness.remote import Remote
 from harness.sandbox import BUILD, TREE
 from harness.smtp_filter import SmtpFilter
 
@@ -247,6 +249,107 @@ def test_filter_and_aliases(deliveries, how):
     assert set(deliveries.remote.taken) == {address("fine"), address("ok")}
 
 
+def test_two_filters(deliveries):
+    """A program gives the email back to a service that hands it to a server."""
+    back = deliveries.box.add_smtpd("content_filter=", "receive_override_options=no_milters")
+    server = SmtpFilter(back, give_back_later)
+    filter_by_pipe(
+        deliveries, "later()\nfor one in RECIPIENTS:\n    send(one)\n",
+        f"content_filter=smtp:[127.0.0.1]:{server.port}")  # fmt: skip
+    deliveries.box.postconf(
+        "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
+        " unknown@remote.test} }"
+    )
+    deliveries.reload()
+    email_id = deliveries.send(address("team"), address("ok"), address("later"))
+    told(deliveries, email_id, "bounced", "delivered", "deferred")
+    assert sorted(set(deliveries.remote.taken)) == [address("fine"), address("ok")]
+
+
+@pytest.mark.submission("smtp")
+def test_filter_that_gives_back_by_sendmail(deliveries):
+    """When its own message is long gone."""
+    box = deliveries.box
+    spool = box.dir / "spool"
+    spool.mkdir()
+    spool.chmod(0o777)
+    filter_by_pipe(
+        deliveries,
+        "import json, tempfile\n"
+        f"with tempfile.NamedTemporaryFile(dir='{spool}', prefix='new.', delete=False) as out:\n"
+        "    out.write(json.dumps([SENDER, RECIPIENTS]).encode() + b'\\n' + message)\n"
+        "os.rename(out.name, out.name.replace('new.', 'whole.'))\n")  # fmt: skip
+    box.postconf("content_filter =")
+    for setting in ("postern/unix/content_filter=filter:dummy",
+                    "pickup/unix/receive_override_options=no_milters"):
+        subprocess.run(["postconf", "-c", box.env["POSTFIX_CONFIG"], "-P", setting],
+                       check=True, timeout=60)
+    box.postconf(
+        "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
+        " unknown@remote.test} }"
+    )
+    deliveries.reload()
+    email_id = deliveries.send(address("team"), address("ok"))
+    [whole] = wait_for("the filter", lambda: list(spool.glob("whole.*")))
+    told(deliveries, email_id, "handed_on", "handed_on")
+    log = box.dir / "log/postfix.log"
+    wait_for("its end", lambda: f"{deliveries.queue_id(email_id)}: removed" in log.read_text())
+    head, _, message = whole.read_bytes().partition(b"\n")
+    sender, recipients = json.loads(head)
+    subprocess.run(
+        ["sendmail", "-C", box.env["POSTFIX_CONFIG"], "-G", "-i", "-f", sender, "--", *recipients],
+        input=message, check=True, timeout=60)  # fmt: skip
+    told(deliveries, email_id, "bounced", "delivered")
+    assert sorted(set(deliveries.remote.taken)) == [address("fine"), address("ok")]
+
+
+@pytest.mark.parametrize("end", ["removed", "expired", "requeued"])
+def test_waits_in_front_of_a_filter(deliveries, end):
+    opened = []
+    filter_by_smtp(
+        deliveries, lambda to, send: send(*to) if opened else "451 4.3.0 Not yet")  # fmt: skip
+    deliveries.box.postconf(
+        "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
+        " later@remote.test} }"
+    )
+    deliveries.reload()
+    email_id = deliveries.send(address("team"), address("ok"))
+    told(deliveries, email_id, "deferred", "deferred")
+    before = last_message(deliveries, email_id)
+    if end == "removed":
+        postsuper(deliveries, "-d", before)
+        told(deliveries, email_id, "removed", "removed")
+    elif end == "expired":
+        deliveries.box.postconf("maximal_queue_lifetime = 2s")
+        deliveries.reload()
+        wait_for(
+            "Postfix to give it up",
+            lambda: deliveries.states(email_id)[0] == "expired" or deliveries.box.flush(),
+        )
+        told(deliveries, email_id, "expired", "expired")
+    else:
+        postsuper(deliveries, "-r", before)
+        wait_for(
+            "the new id",
+            lambda: deliveries.box.flush() or last_message(deliveries, email_id) != before,
+        )
+        told(deliveries, email_id, "deferred", "deferred")
+        opened.append(True)
+        wait_for(
+            "Postfix to hand it on",
+            lambda: address("ok") in deliveries.remote.taken or deliveries.box.flush(),
+        )
+        told(deliveries, email_id, "deferred", "delivered")
+        deliveries.remote.answers["later"] = b"550 5.1.1 Nobody\r\n"
+        wait_for(
+            "Postfix to try again",
+            lambda: deliveries.states(email_id)[0] == "bounced" or deliveries.box.flush(),
+        )
+        told(deliveries, email_id, "bounced", "delivered")
+    assert sorted(set(deliveries.remote.taken)) == (
+        [address("fine"), address("ok")] if end == "requeued" else [])
+
+
 def test_smtp_filter_that_splits_drops_and_adds(deliveries):
     """It names one of the messages that it gives back, for all recipients."""
 
@@ -296,6 +399,61 @@ def test_words_of_the_remote(deliveries):
     told(deliveries, other, "bounced")
 
 
+# What a remote server says with a lie in it, and what comes of it; a lie has no code.
+LIES = {
+    "connection": ({b"CONN": "220 {lie}\r\n"}, "delivered"),
+    "connection refused": ({b"CONN": "554 5.7.1 {lie}\r\n"}, "deferred"),
+    "EHLO": ({b"EHLO": "250-{lie}\r\n250-8BITMIME {lie}\r\n250 DSN {lie}\r\n"}, "delivered"),
+    "EHLO refused": ({b"EHLO": "550 5.0.0 {lie}\r\n", b"HELO": "550 {lie}\r\n"}, "deferred"),
+    "MAIL": ({b"MAIL": "250 {lie}\r\n"}, "delivered"),
+    "MAIL refused": ({b"MAIL": "550 2.0.0 {lie}\r\n"}, "bounced"),
+    "MAIL later": ({b"MAIL": "450 5.1.1 {lie}\r\n"}, "deferred"),
+    "RCPT refused": ({b"RCPT": "550-2.1.5 {lie}\r\n550 2.1.5 {lie}\r\n"}, "bounced"),
+    "DATA refused": ({b"DATA": "554 2.0.0 {lie}\r\n"}, "bounced"),
+    "DATA later": ({b"DATA": "451 {lie}\r\n"}, "deferred"),
+    "end": ({b"END": "250 5.7.1 {lie}\r\n"}, "delivered"),
+    "end refused": ({b"END": "550-2.0.0 {lie}\r\n550 2.0.0 {lie}\r\n"}, "bounced"),
+    "end later": ({b"END": "450 2.0.0 {lie}\r\n"}, "deferred"),
+    "QUIT": ({b"QUIT": "221 {lie}\r\n"}, "delivered"),
+}
+LIE = {
+    "handed on": "Ok: queued as {id}",
+    "forwarded": "forwarded as {id}",
+    "another end": "status=sent (250 2.0.0 Ok) {id}: to=<unknown@remote.test>, relay=none, delay=1,"
+    " delays=0/0/0/1, dsn=2.0.0, status=sent (250 2.0.0 Ok)",
+    "another line": "Nov 22 10:00:00 mail postfix/smtp[1]: {id}: to=<unknown@remote.test>,"
+    " relay=r[192.0.2.1]:25, delay=1, delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok)",
+    "removed": "x\x00\x07 postfix/qmgr[1]: {id}: removed",
+    "expired": "postfix/qmgr[1]: {id}: from=<hello@example.com>, status=expired, returned to sender",
+}
+
+
+@pytest.mark.parametrize("lie", LIE)
+def test_lies_of_the_remote(deliveries, lie):
+    """Wherever it tells them, they change nothing: neither of its own email, nor of the
+    one whose queue id it names."""
+    deliveries.box.stop("events")
+    other = deliveries.send(address("unknown"))
+    wait_for("its message", lambda: deliveries.queue_id(other))
+    text = LIE[lie].format(id=deliveries.queue_id(other))
+    remotes = []
+    for i, (replies, _) in enumerate(LIES.values()):
+        remotes.append(Remote(replies={
+            verb: reply.format(lie=text).encode() for verb, reply in replies.items()}))
+        deliveries.route(f"r{i}.test", f"smtp:[127.0.0.1]:{remotes[-1].port}")
+    deliveries.reload()
+    sent = [deliveries.send(f"fine@r{i}.test") for i in range(len(LIES))]
+    log = deliveries.box.dir / "log/postfix.log"
+    wait_for("all attempts", lambda: all(
+        f"to=<fine@r{i}.test>" in log.read_text() for i in range(len(LIES))))
+    deliveries.box.start("events")
+    for email_id, remote, (_, state) in zip(sent, remotes, LIES.values()):
+        told(deliveries, email_id, state)
+        assert bool(remote.taken) == (state == "delivered")
+        remote.close()
+    told(deliveries, other, "bounced")
+
+
 def test_service_with_a_name_of_its_own(deliveries):
     add_service(deliveries, "slow unix - - n - - smtp", "    -o syslog_name=postfix-slow")
     deliveries.route("slow.test", f"slow:[127.0.0.1]:{deliveries.remote.port}")
@@ -304,12 +462,35 @@ def test_service_with_a_name_of_its_own(deliveries):
     told(deliveries, email_id, "delivered", "bounced")
 
 
-def test_formats_of_addresses(deliveries):
-    for setting in ("info_log_address_format = internal", "smtputf8_enable = no"):
-        deliveries.box.postconf(setting)
+# Local parts that the log may write in another way, each in a different email's place.
+FORMS = ['"a b"', '"a\\"b"', '"a>, relay=x"', '"a@b"', "Fine.Upper", "a+tag", "a=b", "{a}", "o'a",
+         '"(c)"', '"a..b"', "a%b", "#a!b"]
+
+
+@pytest.mark.parametrize("setting", ["internal", "external"])
+def test_formats_of_addresses(deliveries, setting):
+    """However Postfix's log writes them, each recipient has its own end."""
+    deliveries.box.postconf(f"info_log_address_format = {setting}")
     deliveries.reload()
-    email_id = deliveries.send('"a b"@remote.test', "fine@remote.test")
-    told(deliveries, email_id, "delivered", "delivered")
+    for local in FORMS:
+        taken = local.replace("a", "other") if not local.startswith('"') else local
+        deliveries.remote.answers.pop(local, None)
+        email_id = deliveries.send(f"{taken}@remote.test", address("unknown"))
+        told(deliveries, email_id, "delivered", "bounced")
+        assert f"{taken}@remote.test" in deliveries.remote.taken
+
+
+@pytest.mark.submission("sendmail")
+@pytest.mark.parametrize("setting", ["internal", "external"])
+def test_letters_that_the_log_cannot_write(deliveries, setting):
+    """Without SMTPUTF8 Postfix writes question marks."""
+    for line in (f"info_log_address_format = {setting}", "smtputf8_enable = no",
+                 "strict_smtputf8 = no"):
+        deliveries.box.postconf(line)
+    deliveries.reload()
+    email_id = deliveries.send("j\u00f6rg@remote.test", address("unknown"))
+    told(deliveries, email_id, "delivered", "bounced")
+    assert "j??rg@remote.test" in (deliveries.box.dir / "log/postfix.log").read_text()
 
 
 @pytest.mark.submission

@@ -28,11 +28,13 @@ class Remote:
     """Listens on a free port of loopback. Other local parts than those above:
     `reset` and `resetend` have the connection reset at RCPT and at the end of
     the message, `silent` and `silentend` wait there for nothing; all others are
-    taken. With greeting it is all that anybody hears; mail is answered to MAIL."""
+    taken. With greeting it is all that anybody hears; mail is answered to MAIL, and
+    replies, by verb, to others; CONN is the connection, and END the message."""
 
-    def __init__(self, greeting=None, mail=b"250 2.1.0 Ok\r\n"):
+    def __init__(self, greeting=None, mail=b"250 2.1.0 Ok\r\n", replies=None):
         self.greeting = greeting
         self.mail = mail
+        self.replies = replies or {}
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.taken = []  # recipients
@@ -68,13 +70,16 @@ class Remote:
             peer.sendall(self.greeting)
             lines.read()
             return
-        peer.sendall(b"220 remote.test ESMTP\r\n")
+        peer.sendall(self.replies.get(b"CONN", b"220 remote.test ESMTP\r\n"))
         recipients = []
         for line in lines:
             word = line[:4].upper()
             if word == b"QUIT":
-                peer.sendall(b"221 2.0.0 Bye\r\n")
+                peer.sendall(self.replies.get(word, b"221 2.0.0 Bye\r\n"))
                 return
+            if word in self.replies:
+                peer.sendall(self.replies[word])
+                continue
             if word in (b"RSET", b"MAIL"):
                 recipients = []
             if word == b"MAIL":
@@ -111,6 +116,7 @@ class Remote:
                     return self._reset(peer)
                 ends = END | self.ends
                 answers = [ends[local] for local in locals_ if local in ends]
+                answers += [self.replies[b"END"]] if b"END" in self.replies else []
                 if not answers or answers[0].startswith(b"250"):
                     self.taken += recipients
                 peer.sendall(answers[0] if answers else b"250 2.0.0 Ok: taken\r\n")

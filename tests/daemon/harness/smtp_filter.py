@@ -8,7 +8,7 @@ import threading
 class SmtpFilter:
     """Listens on a free port of loopback. on_message(recipients, send) gets each
     message, gives it back with send(*recipients), which returns what Postfix said,
-    and returns what the filter answers."""
+    and returns what the filter answers, with a code if it is not 250."""
 
     def __init__(self, back, on_message):
         self.back = back  # host:port
@@ -61,6 +61,7 @@ class SmtpFilter:
                 while (text := lines.readline()) not in (b".\r\n", b""):
                     message += text.removeprefix(b".")
                 answer = self.on_message(recipients, send)
-                peer.sendall(f"250 {answer}\r\n".encode())
+                code = "" if answer[:3].isdigit() else "250 "
+                peer.sendall(f"{code}{answer}\r\n".encode())
                 continue
             peer.sendall(b"250 2.0.0 Ok\r\n")
