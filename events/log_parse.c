@@ -17,6 +17,9 @@
 /* So much later than it is read a line may be dated: its clock may be hours off. */
 #define AHEAD_US DAY_US
 
+/* So many ends an address is tried for. */
+enum { ADDR_TRIES = 8 };
+
 /* What is still to be read. */
 struct rest {
 	const char *at;
@@ -285,20 +288,47 @@ static bool is_dsn(struct span dsn)
 	return dsn.len >= 5 && dots == 2;
 }
 
-/* Behind `to=`. */
-static void read_delivery(struct rest *rest, struct log_line *line)
+/* An address and what follows it, by read(). With info_log_address_format = internal
+ * it is not quoted, and may have a bracket and a comma in it, or begin with a quote:
+ * then it ends at the first bracket behind which the rest can be read. What has a colon
+ * and a blank is a line that was cut, and another one. */
+static bool read_addr_and(struct rest *rest, struct log_line *line, struct span *addr_r,
+	bool (*read)(struct rest *rest, struct log_line *line))
+{
+	struct rest at = *rest;
+	struct span addr;
+	const char *end;
+
+	if (read_addr(&at, ">, ", addr_r) && read(&at, line))
+		return true;
+	at = *rest;
+	if (!skip(&at, "<"))
+		return false;
+	addr.data = at.at;
+	for (int tries = 0; tries < ADDR_TRIES && (end = find(&at, ">, ")) != NULL; tries++) {
+		addr.len = (size_t)(end - addr.data);
+		if (memmem(addr.data, addr.len, ": ", 2))
+			return false;
+		at.at = end + strlen(">, ");
+		*addr_r = addr;
+		if (read(&(struct rest){at.at, at.end}, line))
+			return true;
+	}
+	return false;
+}
+
+static bool read_outcome(struct rest *rest, struct log_line *line)
 {
 	struct span key, value;
 
-	line->kind = LOG_BAD;
-	if (!read_addr(rest, ">, ", &line->to) ||
-		(skip(rest, "orig_to=") && !read_addr(rest, ">, ", &line->orig_to)) ||
-		!skip(rest, "relay=") || !until_value(rest, &line->relay))
-		return;
+	line->delays = line->dsn = (struct span){0};
+	if (!skip(rest, "relay=") || !until_value(rest, &line->relay) ||
+		memchr(line->relay.data, '>', line->relay.len))
+		return false;
 	while (!skip(rest, "status=")) {
 		if (!until(rest, "=", &key) || memchr(key.data, ' ', key.len) ||
 			!until_value(rest, &value))
-			return;
+			return false;
 		if (span_is(key, "delays"))
 			line->delays = value;
 		else if (span_is(key, "dsn"))
@@ -306,10 +336,23 @@ static void read_delivery(struct rest *rest, struct log_line *line)
 	}
 	if (line->dsn.data == NULL || !is_dsn(line->dsn) || !until(rest, " (", &value) ||
 		!read_status(value, &line->status))
-		return;
-	line->kind = LOG_DELIVERY;
+		return false;
 	line->cut = left(rest) == 0 || rest->end[-1] != ')';
 	line->text = (struct span){rest->at, left(rest) - !line->cut};
+	return true;
+}
+
+static bool read_attempt(struct rest *rest, struct log_line *line)
+{
+	line->orig_to = (struct span){0};
+	return skip(rest, "orig_to=") ? read_addr_and(rest, line, &line->orig_to, read_outcome)
+				      : read_outcome(rest, line);
+}
+
+/* Behind `to=`. */
+static void read_delivery(struct rest *rest, struct log_line *line)
+{
+	line->kind = read_addr_and(rest, line, &line->to, read_attempt) ? LOG_DELIVERY : LOG_BAD;
 }
 
 /* What matched a rule, `; from=<..> to=<..>` with the first recipient, and more.

@@ -404,7 +404,7 @@ LIES = {
     "connection": ({b"CONN": "220 {lie}\r\n"}, "delivered"),
     "connection refused": ({b"CONN": "554 5.7.1 {lie}\r\n"}, "deferred"),
     "EHLO": ({b"EHLO": "250-{lie}\r\n250-8BITMIME {lie}\r\n250 DSN {lie}\r\n"}, "delivered"),
-    "EHLO refused": ({b"EHLO": "550 5.0.0 {lie}\r\n", b"HELO": "550 {lie}\r\n"}, "deferred"),
+    "EHLO refused": ({b"EHLO": "550 5.0.0 {lie}\r\n", b"HELO": "550 {lie}\r\n"}, "bounced"),
     "MAIL": ({b"MAIL": "250 {lie}\r\n"}, "delivered"),
     "MAIL refused": ({b"MAIL": "550 2.0.0 {lie}\r\n"}, "bounced"),
     "MAIL later": ({b"MAIL": "450 5.1.1 {lie}\r\n"}, "deferred"),
@@ -450,8 +450,9 @@ def test_lies_of_the_remote(deliveries, lie):
     for email_id, remote, (_, state) in zip(sent, remotes, LIES.values()):
         told(deliveries, email_id, state)
         assert bool(remote.taken) == (state == "delivered")
-        remote.close()
     told(deliveries, other, "bounced")
+    for remote in remotes:
+        remote.close()
 
 
 def test_service_with_a_name_of_its_own(deliveries):
@@ -462,7 +463,7 @@ def test_service_with_a_name_of_its_own(deliveries):
     told(deliveries, email_id, "delivered", "bounced")
 
 
-# Local parts that the log may write in another way, each in a different email's place.
+# Local parts that the log may write in another way.
 FORMS = ['"a b"', '"a\\"b"', '"a>, relay=x"', '"a@b"', "Fine.Upper", "a+tag", "a=b", "{a}", "o'a",
          '"(c)"', '"a..b"', "a%b", "#a!b"]
 
@@ -473,11 +474,9 @@ def test_formats_of_addresses(deliveries, setting):
     deliveries.box.postconf(f"info_log_address_format = {setting}")
     deliveries.reload()
     for local in FORMS:
-        taken = local.replace("a", "other") if not local.startswith('"') else local
-        deliveries.remote.answers.pop(local, None)
-        email_id = deliveries.send(f"{taken}@remote.test", address("unknown"))
+        email_id = deliveries.send(f"{local}@remote.test", address("unknown"))
         told(deliveries, email_id, "delivered", "bounced")
-        assert f"{taken}@remote.test" in deliveries.remote.taken
+        assert f"{local}@remote.test" in deliveries.remote.taken
 
 
 @pytest.mark.submission("sendmail")

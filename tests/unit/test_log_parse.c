@@ -188,6 +188,13 @@ static const struct {
 		"550 x, dsn=2.0.0, status=sent (250 ok)", LOG_BOUNCED},
 	{HEAD "to=<>" TAIL "dsn=2.0.0, status=sent ()", "", NULL, "mx.test[127.0.0.11]:25", "2.0.0",
 		"", LOG_SENT},
+	/* addresses that are not quoted (info_log_address_format = internal) */
+	{HEAD "to=<a>, relay=x@b.test>" TAIL "dsn=2.0.0, status=sent (250 \"ok\")",
+		"a>, relay=x@b.test", NULL, "mx.test[127.0.0.11]:25", "2.0.0", "250 \"ok\"",
+		LOG_SENT},
+	{HEAD "to=<\"a@b.test>, orig_to=<c>, d@b.test>" TAIL "dsn=2.0.0, status=sent (250 \"ok\")",
+		"\"a@b.test", "c>, d@b.test", "mx.test[127.0.0.11]:25", "2.0.0", "250 \"ok\"",
+		LOG_SENT},
 };
 
 /* Deliveries by their beginning, and no further. */
@@ -197,7 +204,6 @@ static const char *const unreadable[] = {
 	HEAD "to=<a@b.test>" TAIL "status=sent (250 ok)",
 	HEAD "to=<a@b.test>, delay=1, dsn=2.0.0, status=sent (250 ok)",
 	HEAD "to=<a@b.test" TAIL "dsn=2.0.0, status=sent (250 ok)",
-	HEAD "to=<\"a@b.test>" TAIL "dsn=2.0.0, status=sent (250 ok)",
 	HEAD "to=<a@b.test>" TAIL "x y=1, dsn=2.0.0, status=sent (250 ok)",
 	HEAD "to=<a@b.test>" TAIL,
 	HEAD "to=",

@@ -1,8 +1,11 @@
 """A mail server elsewhere, which answers as the recipient's local part says."""
 
+import re
 import socket
 import struct
 import threading
+
+ADDRESS = re.compile(rb'<((?:"(?:\\.|[^"\\])*")?[^>]*)>')
 
 # What is answered to RCPT.
 RCPT = {
@@ -85,7 +88,7 @@ class Remote:
             if word == b"MAIL":
                 peer.sendall(self.mail)
             elif word == b"RCPT":
-                address = line.split(b"<", 1)[1].split(b">")[0].decode()
+                address = ADDRESS.search(line)[1].decode()
                 local = address.split("@")[0]
                 if local == "reset":
                     return self._reset(peer)
