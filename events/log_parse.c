@@ -305,7 +305,7 @@ static bool read_addr_and(struct rest *rest, struct log_line *line, struct span 
 	if (!skip(&at, "<"))
 		return false;
 	addr.data = at.at;
-	for (int tries = 0; tries < ADDR_TRIES && (end = find(&at, ">, ")) != NULL; tries++) {
+	for (int tries = 0; tries < ADDR_TRIES && (end = find_text(&at, ">, ")) != NULL; tries++) {
 		addr.len = (size_t)(end - addr.data);
 		if (memmem(addr.data, addr.len, ": ", 2))
 			return false;
