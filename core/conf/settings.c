@@ -558,7 +558,7 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How many bytes of messages may wait to be submitted. When there are "
 			"more, clients are told to come back later (503). A company may have "
-			"half of what the others leave, at least.",
+			"half of what the others leave.",
 	},
 	{
 		.section = "outbox",

@@ -173,12 +173,12 @@ static int check_room(struct op *op, const struct email *email, int64_t size, st
 
 	if (store_outbox_bytes(op->db, email->company_id, &all, &own, err) < 0)
 		return -1;
-	if (all + size > max || own + size > max - (all - own) / 2)
+	if (all + size > max || (own > 0 && own + size > max - all - size))
 		return err_set(err, ERR_TEMPORARY, "the outbox is full (outbox.max_bytes)");
 	if (statvfs(op->conf->store.database, &disk) < 0)
 		return 0;
 	room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize - op->conf->outbox.min_free;
-	if (room < DISK_FACTOR * size)
+	if (room < DISK_FACTOR * size || (own > 0 && own + size > room))
 		return err_set(err, ERR_TEMPORARY,
 			"the disk of the store is nearly full (outbox.min_free)");
 	return 0;

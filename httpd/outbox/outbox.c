@@ -77,16 +77,19 @@ void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t
 	account_add(outbox, company_id, -bytes, -1);
 }
 
-/* A company may have as much as others leave. */
+/* A company gets more while it has no more than is left then, of the outbox and of the
+ * disk: what one lets wait, perhaps for a month, shuts out nobody else. op_email.c has
+ * the same. */
 static int check_room(struct outbox *outbox, const char *company_id, int64_t bytes, struct err *err)
 {
 	int64_t max = atomic_load(&outbox->max_bytes);
 	int64_t all = atomic_load(&outbox->account.bytes);
 	int64_t own = atomic_load(of_company(&outbox->account, company_id));
+	int64_t room = atomic_load(&outbox->disk_room);
 
-	if (all + bytes > max || own + bytes > max - (all - own) / 2)
+	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes))
 		return err_set(err, ERR_TEMPORARY, "the outbox is full");
-	if (atomic_load(&outbox->disk_room) < DISK_FACTOR * bytes)
+	if (room < DISK_FACTOR * bytes || (own > 0 && own + bytes > room))
 		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
 	return 0;
 }

@@ -152,8 +152,16 @@ def test_full_outbox(away):
     assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
     assert 1 <= len(sent) < 5
     assert len(files(away)) == len(sent)
+    # What one company lets wait leaves room for another one's.
+    company = away.company()
+    theirs = {**large_email(), "from": f"a@{away.domain(company)}"}
+    other = away.httpd(away.new_key(company)["token"])
+    other_id = other.send(theirs)
+    assert other.post(theirs).status_code == 503
     away.back()
     check_all_there(away, sent)
+    away.sink.find(to=theirs["to"])
+    wait_for("its end", lambda: other.read(other_id)["last_event"] == "delivered")
     wait_for("the outbox to be empty", lambda: is_empty(away))
     again = large_email()
     check_all_there(away, {again["to"]: httpd.send(again)})
