@@ -133,6 +133,19 @@ static void print_for_people(
 		print_table_record(report, terminal, out);
 	if (report->note)
 		visible_add_lines(out, report->note);
+	if (terminal == 0 || report->bytes.len == 0) {
+		buf_add(out, report->bytes.data, report->bytes.len);
+		return;
+	}
+	/* Texts end at a NUL; there may be more behind it. */
+	for (size_t i = 0; i <= report->bytes.len; i++) {
+		const char *text = buf_str(&report->bytes) + i;
+
+		visible_add_lines(out, text);
+		i += strlen(text);
+		if (i < report->bytes.len)
+			buf_add_str(out, "\\x00");
+	}
 }
 
 static int write_out(FILE *out, const struct buf *text, struct err *err)

@@ -6,6 +6,7 @@
 #include "cli/cmd.h"
 #include "cli/email_report.h"
 #include "core/address/addr.h"
+#include "core/base/base64.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -458,14 +459,15 @@ const struct verb cmd_email_show = {
 	.run = run_show,
 };
 
-static const struct column raw_columns[] = {
-	{"id", NULL, .type = COLUMN_TEXT}, {"message", NULL, .type = COLUMN_BODY}, {0}};
+static const struct column raw_columns[] = {{"id", NULL, .type = COLUMN_TEXT},
+	{"message", NULL, .type = COLUMN_BODY}, {"base64", NULL, .type = COLUMN_BODY}, {0}};
 
 static int run_raw(const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_buf_ struct buf message = BUF_INIT;
+	_cleanup_buf_ struct buf message = BUF_INIT, base64 = BUF_INIT;
+	struct buf *out = &report->bytes;
 	struct email email;
-	const char *text;
+	size_t skip;
 	int found;
 
 	if (email_find(call, &email, err) < 0)
@@ -479,10 +481,12 @@ static int run_raw(const struct call *call, struct report *report, struct err *e
 			"the message of this email is not kept any more (retention.messages)");
 	if (found < 0)
 		return -1;
-	text = buf_str(&message);
-	text += ticket_fields_len(text, strlen(text));
-	report_text(report, 1, text);
-	report->note = mem_strdup(text);
+	skip = ticket_fields_len(message.data, message.len);
+	buf_add(out, message.data + skip, message.len - skip);
+	if (memchr(out->data, '\0', out->len) == NULL && str_utf8_valid(out->data, out->len))
+		report_text(report, 1, buf_str(out));
+	base64_encode(out->data, out->len, 0, &base64);
+	report_text(report, 2, buf_str(&base64));
 	return 0;
 }
 
@@ -494,8 +498,9 @@ const struct verb cmd_email_raw = {
 	.shape = VERB_NOTE,
 	.columns = raw_columns,
 	.help = "Prints the message of an email as it was handed to Postfix, with its "
-		"attachments, while it is kept (retention.messages). ID is as for postern "
-		"email show.",
+		"attachments and to the last byte, while it is kept (retention.messages); on a "
+		"terminal without what could act on it. In JSON it is base64, and message "
+		"as well when it is UTF-8. ID is as for postern email show.",
 	.run = run_raw,
 };
 

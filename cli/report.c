@@ -68,6 +68,7 @@ void report_clear(struct report *report)
 	forget_rows(report);
 	free(report->widths);
 	free(report->note);
+	buf_free(&report->bytes);
 	*report = (struct report){0};
 }
 

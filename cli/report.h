@@ -77,6 +77,8 @@ struct report {
 	size_t *widths; /* of the table, by its first rows; NULL: none is
 			 * printed yet */
 	char *note;     /* for people, with its end of line; or NULL */
+	/* What goes out to the last byte; to a terminal as the visible functions have it. */
+	struct buf bytes;
 	/* The first of several things that did not work, which does not keep
 	 * the others from being reported; else ERR_NONE. */
 	struct err failure;

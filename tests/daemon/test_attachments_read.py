@@ -2,10 +2,12 @@
 
 import base64
 import os
+import subprocess
 
 import pytest
 import requests
 from harness.admin import operator
+from harness.form import File, queued_id
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
@@ -98,6 +100,20 @@ def test_kept_no_longer(box, httpd):
     box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")
     answer = httpd.request("GET", f"/emails/{email_id}/attachments")
     check_problem(answer, 404, "not_found", "is not kept any more")
+
+
+def test_raw_to_the_last_byte(box, form):
+    """Whatever bytes it has, and without an end of line, from the command and over HTTP."""
+    to, body = unique("to") + "@dst.test", bytes(set(range(256)) - set(b"\r\n")) + b"\n\x1b[2J\n.\nno end"
+    message = f"From: hello@example.com\nTo: {to}\nSubject: bytes\n\n".encode() + body
+    email_id = queued_id(form.post(
+        {"to": to, "message": File("m", message, "message/rfc822")}, path="messages.mime")).strip("<>").split("@")[0]
+    shown = operator(box).request("GET", f"/admin/emails/{email_id}/raw?download=true").content
+    assert shown.endswith(b"\n\n" + body)
+    command = [box.env["POSTERN_CLI"], "-c", box.config, "email", "raw", email_id]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout == shown
+    assert base64.b64decode(box.cli("email", "raw", email_id)["base64"]) == shown
+    assert box.cli("email", "raw", email_id)["message"] is None
 
 
 def test_raw(box, httpd):
