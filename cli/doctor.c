@@ -104,6 +104,8 @@ static const struct doctor_row table[] = {
 	{"wal", "The disk fills, and reading becomes slow.", NULL, MEND_BY_HAND},
 	{"staged", "Nobody has got these emails yet.", "postern held list", MEND_BY_HAND},
 	{"held", "They stay until somebody decides.", "postern held list", MEND_BY_HAND},
+	{"messages", "They cannot be read back, or sent again, for as long as was set.", NULL,
+		MEND_BY_HAND},
 	{"log", "Nobody learns what becomes of emails.", NULL, MEND_SAFE},
 	/* The DNS. */
 	{"dns", "Receivers refuse such mail, or take it for spam.", "postern domain check NAME",

@@ -16,6 +16,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
+#include "core/store/store_message.h"
 
 #define MIB (INT64_C(1024) * 1024)
 enum { CHECKED_MIB = 256, WAL_MIB = 256, STAGED_S = 3600 };
@@ -103,6 +104,19 @@ static void look_at_emails(struct doctor *doctor)
 			"messages that the rules had Postfix hold: %" PRId64, held);
 }
 
+static void look_at_messages(struct doctor *doctor)
+{
+	struct message_cut cut;
+
+	if (store_message_last_cut(doctor->db, &cut, NULL) == 1 &&
+		cut.cut_us > doctor->now_us - DAY_US)
+		doctor_say(doctor, "messages", DOCTOR_WARNING,
+			"messages are kept for %" PRId64
+			" minutes at present, and not as long as retention.messages says: they "
+			"have more bytes than retention.messages_max_bytes",
+			(cut.cut_us - cut.left_us) / (60 * SECOND_US));
+}
+
 static int count_waiting(void *arg, struct queue_item *item, struct err *err)
 {
 	(void)err;
@@ -173,6 +187,7 @@ void doctor_look_at_store(struct doctor *doctor)
 	if (!doctor->briefly)
 		look_at_integrity(doctor);
 	look_at_emails(doctor);
+	look_at_messages(doctor);
 	look_at_queue(doctor);
 	look_at_log(doctor);
 }

@@ -31,7 +31,10 @@ struct cleaner {
 	/* How long each kind is kept; 0: for ever. */
 	_Atomic int64_t keep_ms[PURGE_KINDS];
 	_Atomic int64_t keep_messages_ms;
-	struct purge purges[PURGE_KINDS]; /* the committer's */
+	_Atomic int64_t messages_max_bytes; /* 0: no bound */
+	_Atomic(char *) database;
+	struct message_bound bound; /* the committer's, like what follows */
+	struct purge purges[PURGE_KINDS];
 };
 
 /* A walk goes on where the last round was, and begins anew when it is over: what
@@ -55,17 +58,55 @@ static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind, i
 	return result;
 }
 
+static int purge_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
+{
+	int64_t keep_ms = atomic_load(&cleaner->keep_messages_ms);
+	int removed = 0;
+
+	if (keep_ms > 0)
+		removed = store_message_clean(db, atomic_load(&cleaner->database),
+			now_us - keep_ms * 1000, CLEANER_ROWS, err);
+	return removed < 0 ? -1 : removed == CLEANER_ROWS;
+}
+
+/* First it is found out where there are too many; then those go. The next walk begins with
+ * the next round. */
+static int bound_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
+{
+	struct message_bound *bound = &cleaner->bound;
+	struct message_cut cut = {.cut_us = now_us, .left_us = bound->before_us};
+	int result;
+
+	if (bound->before_us == 0) {
+		bound->max_bytes = atomic_load(&cleaner->messages_max_bytes);
+		result = bound->max_bytes > 0
+				 ? store_message_bound(db, bound, CLEANER_BOUND_ROWS, err)
+				 : 0;
+		if (result == 0 && bound->before_us > 0)
+			return 1;
+	} else {
+		result = store_message_clean(
+			db, atomic_load(&cleaner->database), bound->before_us, CLEANER_ROWS, err);
+		if (result < 0 || store_message_cut(db, &cut, err) < 0)
+			return -1;
+		result = result == CLEANER_ROWS;
+	}
+	if (result == 0)
+		*bound = (struct message_bound){0};
+	return result;
+}
+
 static int clean_run(struct db *db, void *arg, struct err *err)
 {
 	struct cleaner *cleaner = arg;
 	int64_t now_us = clock_now_us(cleaner->clock);
 	int more = store_clean(db, now_us, CLEANER_ROWS, err);
 
-	if (more >= 0 && atomic_load(&cleaner->keep_messages_ms) > 0) {
-		int removed = store_message_clean(db,
-			now_us - atomic_load(&cleaner->keep_messages_ms) * 1000, CLEANER_ROWS, err);
+	if (more >= 0) {
+		int old = purge_messages(cleaner, db, now_us, err);
+		int many = old < 0 ? -1 : bound_messages(cleaner, db, now_us, err);
 
-		more = removed < 0 ? -1 : more | (removed == CLEANER_ROWS);
+		more = many < 0 ? -1 : more | old | many;
 	}
 	for (int kind = 0; more >= 0 && kind < PURGE_KINDS; kind++) {
 		int result = purge(cleaner, db, (enum purge_kind)kind, now_us, err);
@@ -96,9 +137,10 @@ static void on_clean_done(void *arg, int result, const struct err *err)
 	if (result < 0 && !cleaner->failing)
 		log_warn(cleaner->log, "clean_failed", "error", err->text);
 	cleaner->failing = result < 0;
-	if (result < 0) /* what was removed is back */
+	if (result < 0) { /* what was removed is back */
 		memset(cleaner->purges, 0, sizeof(cleaner->purges));
-	else if (result == 0)
+		cleaner->bound = (struct message_bound){0};
+	} else if (result == 0)
 		tell_purged(cleaner);
 	cleaner->more = result > 0;
 	atomic_store(&cleaner->busy, false);
@@ -120,6 +162,8 @@ struct cleaner *cleaner_new(struct committer *committer, const struct clock *clo
 
 void cleaner_free(struct cleaner *cleaner)
 {
+	if (cleaner)
+		free(atomic_load(&cleaner->database));
 	free(cleaner);
 }
 
@@ -129,6 +173,10 @@ void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 	atomic_store(&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
 	atomic_store(&cleaner->keep_messages_ms, conf->retention.messages_ms);
+	atomic_store(&cleaner->messages_max_bytes, conf->retention.messages_max_bytes);
+	/* Of no other one while this process runs. */
+	if (atomic_load(&cleaner->database) == NULL)
+		atomic_store(&cleaner->database, mem_strdup(conf->store.database));
 	cleaner->next_us = 0;
 }
 

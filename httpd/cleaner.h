@@ -20,8 +20,9 @@ struct log;
 enum {
 	CLEANER_EVERY_MS = 60 * 1000,
 	CLEANER_STEP_MS = 50,
-	CLEANER_ROWS = 100,       /* of each kind, in a round */
-	CLEANER_BUDGET_US = 2000, /* for each kind that the settings name */
+	CLEANER_ROWS = 100,        /* of each kind, in a round */
+	CLEANER_BOUND_ROWS = 5000, /* that are counted, in a round */
+	CLEANER_BUDGET_US = 2000,  /* for each kind that the settings name */
 };
 
 struct cleaner;

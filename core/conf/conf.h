@@ -89,7 +89,8 @@ struct conf {
 		int64_t content_ms; /* of emails: text and html; 0: for ever */
 		int64_t emails_ms;
 		int64_t events_ms;
-		int64_t messages_ms; /* from when they left the outbox */
+		int64_t messages_ms;        /* from when they left the outbox */
+		int64_t messages_max_bytes; /* 0: as many as there are */
 	} retention;
 	struct {
 		char *server;    /* address:port; "": those of /etc/resolv.conf */

@@ -806,6 +806,23 @@ const struct setting settings[] = {
 			"remove messages with what they remove.",
 	},
 	{
+		.section = "retention",
+		.name = "messages_max_bytes",
+		IN_CONF(retention.messages_max_bytes),
+		.type = SETTING_BYTES,
+		.fallback = "10G",
+		.min = 0,
+		.max = INT64_C(1) << 50,
+		.reload = true,
+		.help = "How many bytes of messages that have left the outbox are kept at most: "
+			"with more, the oldest go before their time is over, looked at once a "
+			"minute. *postern doctor* and the overview tell for how long they are "
+			"kept then. What counts are the messages, in the database and beside it: "
+			"the database's file does not become smaller, but what they leave free in "
+			"it is used again before it grows. Those that wait are bounded by "
+			"_outbox.max\\_bytes_. _0_ sets no bound.",
+	},
+	{
 		.section = "dns",
 		.name = "server",
 		IN_CONF(dns.server),

@@ -183,25 +183,103 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 	return db_change(db, sql_erase, params, err) < 0 ? -1 : 0;
 }
 
-int store_message_clean(struct db *db, int64_t before_us, int max, struct err *err)
-{
 #define OLD                                                                                        \
 	" FROM message_kept"                                                                       \
 	" WHERE left_us <= $before"                                                                \
 	" ORDER BY left_us, email"                                                                 \
 	" LIMIT $max)"
-	/* The seq of an email that was taken back may be another one's by now. */
-	static const char sql_messages[] = "DELETE FROM message WHERE email IN (SELECT email" OLD
-					   " AND email NOT IN (SELECT email FROM outbox)";
+/* The seq of an email that was taken back may be another one's by now. */
+#define OLD_MESSAGES " email IN (SELECT email" OLD " AND email NOT IN (SELECT email FROM outbox)"
+
+static int discard_files(
+	struct db *db, const char *database, const struct db_param *params, struct err *err)
+{
+	static const char sql_files[] =
+		"SELECT (SELECT e.id FROM email e WHERE e.seq = message.email)"
+		" FROM message"
+		" WHERE content IS NULL AND" OLD_MESSAGES;
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_files, params, &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1)
+		store_message_discard(database, db_text(stmt, 0));
+	return found;
+}
+
+int store_message_clean(
+	struct db *db, const char *database, int64_t before_us, int max, struct err *err)
+{
+	static const char sql_messages[] = "DELETE FROM message WHERE" OLD_MESSAGES;
 	static const char sql_kept[] =
 		"DELETE FROM message_kept WHERE (left_us, email) IN (SELECT left_us, email" OLD;
-#undef OLD
 	const struct db_param *params = DB_PARAMS(
 		DB_INT("$before", before_us), DB_INT("$max", max));
 
-	if (db_change(db, sql_messages, params, err) < 0)
+	if (discard_files(db, database, params, err) < 0 ||
+		db_change(db, sql_messages, params, err) < 0)
 		return -1;
 	return db_change(db, sql_kept, params, err);
+}
+#undef OLD_MESSAGES
+#undef OLD
+
+int store_message_bound(struct db *db, struct message_bound *bound, int rows, struct err *err)
+{
+	static const char sql_newest[] =
+		"SELECT left_us, email, size"
+		" FROM message_kept"
+		" WHERE (left_us, email) < ($left, $email)"
+		" ORDER BY left_us DESC, email DESC"
+		" LIMIT $rows";
+	bool begins = bound->left_us == 0;
+	struct db_stmt *stmt;
+	int found, n = 0;
+
+	if (db_start(db, sql_newest,
+		    DB_PARAMS(DB_INT("$left", begins ? INT64_MAX : bound->left_us),
+			    DB_INT("$email", begins ? 0 : bound->email), DB_INT("$rows", rows)),
+		    &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1) {
+		n++;
+		bound->left_us = db_int(stmt, 0);
+		bound->email = db_int(stmt, 1);
+		bound->bytes += db_int(stmt, 2);
+		if (bound->bytes > bound->max_bytes) {
+			bound->before_us = bound->left_us;
+			db_reset(stmt);
+			return 0;
+		}
+	}
+	return found < 0 ? -1 : n == rows;
+}
+
+int store_message_cut(struct db *db, const struct message_cut *cut, struct err *err)
+{
+	static const char sql_cut[] =
+		"INSERT INTO message_cut (one, cut_us, left_us)"
+		" VALUES (1, $cut, $left)"
+		" ON CONFLICT DO UPDATE SET cut_us = $cut, left_us = $left";
+
+	return db_change(db, sql_cut,
+		       DB_PARAMS(DB_INT("$cut", cut->cut_us), DB_INT("$left", cut->left_us)),
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err *err)
+{
+	static const struct row_field cut_fields[] = {
+		ROW_FIELD(message_cut, cut_us, ROW_INT64),
+		ROW_FIELD(message_cut, left_us, ROW_INT64),
+	};
+	static const struct row_type cut_type = ROW_TYPE(message_cut, cut_fields);
+	static const char sql_last[] = "SELECT cut_us, left_us FROM message_cut";
+
+	return row_get(db, sql_last, NULL, &cut_type, cut_r, err);
 }
 
 int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err)

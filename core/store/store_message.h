@@ -40,9 +40,31 @@ int store_message_read(struct db *db, const char *database, const char *id, stru
  * once; with database NULL with the next sweep. 0 or -1. */
 int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err);
 
-/* Removes the messages of emails that have left the outbox by then, so many at most: how
- * many, or -1. Their files go with the next sweep. */
-int store_message_clean(struct db *db, int64_t before_us, int max, struct err *err);
+/* Removes the messages of emails that have left the outbox by then, so many at most, and
+ * their files at once: how many, or -1. */
+int store_message_clean(
+	struct db *db, const char *database, int64_t before_us, int max, struct err *err);
+
+/* Where those that are kept are more than so many bytes, the newest counted first: a walk in
+ * steps, which starts zeroed but for max_bytes. What purging has removed counts until its time
+ * is over. */
+struct message_bound {
+	int64_t max_bytes;
+	int64_t bytes;          /* of those that were looked at */
+	int64_t left_us, email; /* the last of them */
+	int64_t before_us;      /* at its end: what had left by then is too much; 0: nothing is */
+};
+/* Looks at so many: 1 when there are more, 0 at the end, -1. */
+int store_message_bound(struct db *db, struct message_bound *bound, int rows, struct err *err);
+
+/* Messages were removed for that; left_us: when the newest of them had left the outbox. And
+ * when that was the last time: 1, 0 never, -1. */
+struct message_cut {
+	int64_t cut_us;
+	int64_t left_us;
+};
+int store_message_cut(struct db *db, const struct message_cut *cut, struct err *err);
+int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err *err);
 
 /* Removes the files of emails that have no message, of those that were there
  * before the call and are older than min_age_s: how many, or -1. */

@@ -140,8 +140,8 @@ int store_outbox_bytes(
 int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_kept[] =
-		"INSERT INTO message_kept (left_us, email)"
-		" SELECT $now, o.email"
+		"INSERT INTO message_kept (left_us, email, size)"
+		" SELECT $now, o.email, o.size"
 		" FROM email e"
 		" JOIN outbox o ON o.email = e.seq"
 		" WHERE e.id = $id"

@@ -23,6 +23,7 @@
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
 #include "core/store/store_key.h"
+#include "core/store/store_message.h"
 #include "core/store/store_pause.h"
 #include "core/store/store_refusal.h"
 #include "httpd/json/json_field.h"
@@ -377,6 +378,21 @@ static int need_waiting(struct attention *all, struct err *err)
 	return 0;
 }
 
+/* What operators have set for messages that are kept is too little for a time. */
+static int need_messages(struct attention *all, struct err *err)
+{
+	struct message_cut cut;
+	int found = all->company_id ? 0 : store_message_last_cut(all->db, &cut, err);
+
+	if (found > 0 && cut.cut_us > all->now_us - DAY_US)
+		need(all, "hint", "messages", "settings",
+			"Messages are kept for %lld minutes at present, and not for as long as "
+			"retention.messages says: they have more bytes than "
+			"retention.messages_max_bytes.",
+			(long long)((cut.cut_us - cut.left_us) / (60 * SECOND_US)));
+	return found < 0 ? -1 : 0;
+}
+
 /* Emails that Postfix did not ask the milter about, and has no more. */
 static int need_left(struct attention *all, struct err *err)
 {
@@ -639,7 +655,7 @@ void admin_attention_list(struct request *request)
 		need_disk(&all);
 	}
 	if (need_left(&all, &err) < 0 || need_waiting(&all, &err) < 0 ||
-		need_paused(&all, &err) < 0 ||
+		need_messages(&all, &err) < 0 || need_paused(&all, &err) < 0 ||
 		(all.company_id == NULL && need_pending(&all, &err) < 0) ||
 		need_learning(&all, &err) < 0 || need_bounces(&all, &err) < 0 ||
 		need_failing_keys(&all, &err) < 0 || need_keys(&all, &err) < 0)

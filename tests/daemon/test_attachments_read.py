@@ -2,10 +2,12 @@
 
 import base64
 import os
+import signal
 import subprocess
 
 import pytest
 import requests
+from harness import wait_for
 from harness.admin import operator
 from harness.form import File, queued_id
 from harness.httpd import check_problem
@@ -129,3 +131,27 @@ def test_raw(box, httpd):
     box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")
     assert "Comments: rebuilt" in boss.request("GET", f"/admin/emails/{email_id}/raw").text
     box.cli("email", "raw", email_id, ok=False)
+
+
+@pytest.mark.submission("smtp")
+def test_bound(own_box):
+    """The oldest messages give way, with their files; doctor and the overview tell."""
+    box = own_box()
+    httpd, boss = box.httpd(), operator(box)
+    ids = [httpd.send(new_email([("a", os.urandom(100_000), {})])) for _ in range(3)]
+    small = httpd.send(new_email([]))
+    wait_for("them to leave", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+    files = box.dir / "store/postern.db-messages"
+    assert {f.name for f in files.iterdir()} == set(ids)
+    told = lambda: "messages" in [one["code"] for one in boss.ok("GET", "/admin/attention")["data"]]
+    assert not told()
+    box.set("retention", "messages_max_bytes", "200K")
+    box.kill("httpd", signal.SIGHUP)
+    wait_for("the oldest to go", lambda: {f.name for f in files.iterdir()} == {ids[2]})
+    assert listed(httpd, ids[2])["data"] and listed(httpd, small)["data"] == []
+    for gone in ids[:2]:
+        check_problem(httpd.request("GET", f"/emails/{gone}/attachments"), 404, "not_found", "is not kept any more")
+    wait_for("the overview", told)
+    command = [box.env["POSTERN_CLI"], "-c", box.config, "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "messages_max_bytes" in " ".join(done.stdout.split()), done.stdout

@@ -57,10 +57,9 @@ static void test_kept(void **state)
 		assert_true(got.len == 0 || memcmp(got.data, message.data, got.len) == 0);
 		assert_int_equal(store_outbox_remove(temp->db, email.id, i + 1, NULL), 1);
 		FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
-		assert_int_equal(store_message_clean(temp->db, i, 10, NULL), 0);
-		assert_int_equal(store_message_clean(temp->db, i + 1, 10, NULL), 1);
-		assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL),
-			sizes[i] > MESSAGE_FILE_BYTES);
+		assert_int_equal(store_message_clean(temp->db, temp->path, i, 10, NULL), 0);
+		assert_int_equal(store_message_clean(temp->db, temp->path, i + 1, 10, NULL), 1);
+		assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL), 0);
 		assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
 		assert_int_not_equal(access(file, F_OK), 0);
 		store_email_clear(&email);
@@ -108,6 +107,43 @@ static void test_sweep(void **state)
 	store_email_clear(&email);
 }
 
+/* Five of 100,000 bytes left at 1 to 5: as many of the newest stay as have room. */
+static void test_bound(void **state)
+{
+	static const struct {
+		int64_t max_bytes, before_us;
+	} cases[] = {{500000, 0}, {499999, 1}, {400000, 1}, {399999, 2}, {100000, 4}, {1, 5}};
+	struct temp_db *temp = *state;
+	struct message_cut cut = {10, 4}, last;
+
+	for (int i = 0; i < 5; i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT;
+		struct email email;
+
+		add(temp, 100000, &email, &message);
+		assert_int_equal(store_outbox_remove(temp->db, email.id, i + 1, NULL), 1);
+		store_email_clear(&email);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (int rows = 1; rows < 7; rows++) {
+			struct message_bound bound = {.max_bytes = cases[i].max_bytes};
+			int more;
+
+			while ((more = store_message_bound(temp->db, &bound, rows, NULL)) == 1)
+				assert_int_equal(bound.before_us, 0);
+			assert_int_equal(more, 0);
+			assert_int_equal(bound.before_us, cases[i].before_us);
+		}
+	assert_int_equal(store_message_clean(temp->db, temp->path, 4, 10, NULL), 4);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM message"), 1);
+	assert_int_equal(store_message_last_cut(temp->db, &last, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		OK(store_message_cut(temp->db, &cut, &why));
+	FOUND(store_message_last_cut(temp->db, &last, &why));
+	assert_int_equal(last.cut_us, 10);
+	assert_int_equal(last.left_us, 4);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
@@ -115,6 +151,7 @@ int main(void)
 		TEST(kept),
 		TEST(file_is_missing_or_cut),
 		TEST(sweep),
+		TEST(bound),
 	};
 
 	return cmocka_run_group_tests_name("store_message", tests, NULL, NULL);
