@@ -196,6 +196,15 @@ static char *name_of(const struct entity *entity)
 	return NULL;
 }
 
+/* It is shown to people, and becomes the name of a file. */
+static void make_line(char *text)
+{
+	str_utf8_mend(text);
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == '\x7f')
+			*p = '?';
+}
+
 static void add_file(struct mime_files *files, struct entity *entity)
 {
 	struct mime_file *file;
@@ -210,10 +219,14 @@ static void add_file(struct mime_files *files, struct entity *entity)
 		.encoding = TAKE_PTR(entity->encoding),
 		.content = entity->content,
 	};
+	if (file->name)
+		make_line(file->name);
 	if (entity->type)
 		file->type = str_trim(entity->type, strcspn(entity->type, ";"));
-	if (len > 2 && id[0] == '<' && id[len - 1] == '>')
+	if (len > 2 && id[0] == '<' && id[len - 1] == '>') {
 		file->content_id = mem_dup(id + 1, len - 2);
+		make_line(file->content_id);
+	}
 }
 
 static void visit_part(struct walk *walk, struct span text, int depth);

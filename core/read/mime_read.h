@@ -46,9 +46,9 @@ void mime_summary_clear(struct mime_summary *summary);
 
 /* A part of a message that is a file; what the message does not say is NULL. */
 struct mime_file {
-	char *name; /* UTF-8 */
-	char *type; /* as `image/png` */
-	char *content_id;
+	char *name;       /* UTF-8 without control characters */
+	char *type;       /* as `image/png` */
+	char *content_id; /* likewise */
 	bool is_inline;
 	char *encoding;
 	struct span content; /* encoded; of the message */

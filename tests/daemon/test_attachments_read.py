@@ -104,6 +104,19 @@ def test_kept_no_longer(box, httpd):
     check_problem(answer, 404, "not_found", "is not kept any more")
 
 
+def test_what_is_no_text(box, httpd, form):
+    """Of a client's own message; it is told as far as it is text, and none is left out."""
+    to = unique("to") + "@dst.test"
+    lines = [b"From: hello@example.com", b"To: " + to.encode(), b"MIME-Version: 1.0",
+             b"Content-Type: multipart/mixed; boundary=b", b"", b"--b", b"Content-Type: \xff/\xfe",
+             b'Content-Disposition: attachment; filename="\xff.txt"', b"Content-ID: <\xff@x>", b"", b"one", b"--b--", b""]
+    message = File("m", b"\n".join(lines), "message/rfc822")
+    answer = form.post({"to": to, "message": message}, path="messages.mime")
+    (item,) = listed(httpd, queued_id(answer).strip("<>").split("@")[0])["data"]
+    assert item["content_id"].endswith("@x") and item["filename"].endswith(".txt")
+    assert requests.get(item["download_url"], timeout=60).content == b"one"
+
+
 def test_raw_to_the_last_byte(box, form):
     """Whatever bytes it has, and without an end of line, from the command and over HTTP."""
     to, body = unique("to") + "@dst.test", bytes(set(range(256)) - set(b"\r\n")) + b"\n\x1b[2J\n.\nno end"
