@@ -26,7 +26,12 @@ def pytest_configure(config):
         " for each method of submission, or for the named one only",
     )
     config.addinivalue_line(
-        "markers", "scripts: of scripts, which are the same for every build"
+        "markers",
+        "scripts: of scripts, and of Postfix as they set it up, which are the same for"
+        " every build",
+    )
+    config.addinivalue_line(
+        "markers", "one_method: what is for one method of submission; set by itself"
     )
     config.addinivalue_line(
         "markers",
@@ -41,6 +46,9 @@ def pytest_collection_modifyitems(config, items):
     a sandbox of their file stay together."""
     others = [i for i in items if not fits(i)]
     items[:] = [i for i in items if fits(i)]
+    for item in items:
+        if methods_of(item):
+            item.add_marker("one_method")
     config.hook.pytest_deselected(items=others)
     if hasattr(config, "workerinput"):
         items.sort(key=slowness, reverse=True)
@@ -49,9 +57,13 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+def methods_of(item):
+    """The methods of submission that the test is for, as often as a mark names some."""
+    return [m.args for m in item.iter_markers("submission") if m.args]
+
+
 def fits(item):
-    wanted = [m.args for m in item.iter_markers("submission") if m.args]
-    return all(METHOD in methods for methods in wanted)
+    return all(METHOD in methods for methods in methods_of(item))
 
 
 def has_box_of_file(item):

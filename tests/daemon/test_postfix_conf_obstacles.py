@@ -12,7 +12,7 @@ from harness import wait_for
 from harness.sandbox import TREE
 from test_postfix_conf_probe import Changed, changed, shared  # noqa: F401
 
-pytestmark = pytest.mark.submission("sendmail")
+pytestmark = [pytest.mark.submission("sendmail"), pytest.mark.scripts]
 
 
 def said_of(changed):  # noqa: F811

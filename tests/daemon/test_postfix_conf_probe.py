@@ -18,7 +18,7 @@ WAY, LIST = WAYS[METHOD]
 SERVICE = {"sendmail": "cleanup    unix  n  -  y  -     0  cleanup",
            "smtp": "syslog_name=postfix/postern"}[METHOD]
 
-pytestmark = pytest.mark.submission
+pytestmark = [pytest.mark.submission, pytest.mark.scripts]
 
 
 @pytest.fixture(scope="module")

@@ -220,7 +220,7 @@ def test_many_for_one_second(own_box):
     box = own_box("--set", "http.max_recipients=1000")
     httpd = box.httpd()
     at = in_seconds(40)
-    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(10_000)]
+    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(3000)]
     for i in range(0, len(addresses), 100):
         emails = [new_email(to=to, scheduled_at=at) for to in addresses[i:i + 100]]
         assert httpd.batch(emails).status_code == 200
@@ -230,5 +230,5 @@ def test_many_for_one_second(own_box):
     wait_for("that of now", lambda: box.sink.now(to=now["to"]))
     assert box.query("SELECT count(*) FROM outbox") != "0"
     wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
-    wait_for("them to be delivered", lambda: len(box.sink.all()) >= 10_001)
+    wait_for("them to be delivered", lambda: len(box.sink.all()) > len(addresses))
     check_delivered_once(box, [*addresses, now["to"]])

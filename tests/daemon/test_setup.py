@@ -11,7 +11,7 @@ import pytest
 from harness import Sandbox
 from harness.sandbox import BUILD, TREE
 
-pytestmark = pytest.mark.submission("sendmail")
+pytestmark = [pytest.mark.submission("sendmail"), pytest.mark.scripts]
 
 CLI = TREE / BUILD / "postern"
 

@@ -78,7 +78,8 @@ part_ready_or_ended() {
 	part_has_ended "$1" || part_is_ready "$1"
 }
 
-# Starts a part and waits until it serves; 1 when it ended instead.
+# Starts a part and waits until it serves; 1 when it ended instead. The patience is
+# for a machine that is busy.
 start_watched() {
 	local part=$1
 	pid_in "$dir/run/$part.watch" >/dev/null && return 0
@@ -87,7 +88,7 @@ start_watched() {
 	setsid "$self" _watch "$dir/" "$part" </dev/null \
 		>>"$dir/log/watch.log" 2>&1 &
 	echo $! >"$dir/run/$part.watch"
-	wait_until 30 part_ready_or_ended "$part" && ! part_has_ended "$part"
+	wait_until 180 part_ready_or_ended "$part" && ! part_has_ended "$part"
 }
 
 try_start() {

@@ -180,13 +180,23 @@ postfix_ready_or_ended() {
 	postfix_is_ready || ! postfix_is_up
 }
 
+# master(8) has ten seconds to begin, or `postfix start` ends it: on a machine that is
+# busy it gets them again.
 start_postfix() {
+	local attempt
 	! postfix_is_up || return 0
-	# Without a look at all files, which takes longer than all the rest.
-	touch "$dir/queue/quick-start"
-	age_main_cf
-	postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1 || return 1
-	wait_until 30 postfix_ready_or_ended && postfix_is_ready
+	for attempt in 1 2 3; do
+		# Without a look at all files, which takes longer than all the rest.
+		touch "$dir/queue/quick-start"
+		age_main_cf
+		if postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1; then
+			wait_until 180 postfix_ready_or_ended && postfix_is_ready
+			return
+		fi
+		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"
+		! port_was_taken postfix || return 1
+	done
+	return 1
 }
 
 postfix_is_down() {
@@ -196,7 +206,7 @@ postfix_is_down() {
 # As `postfix stop` does it, which looks for the end once a second.
 stop_postfix() {
 	! postfix_is_up || kill "$(master_pid)" 2>/dev/null || true
-	wait_until 30 postfix_is_down
+	wait_until 180 postfix_is_down
 }
 
 # A quick pickup has read the W and closed before postkick writes the NUL behind
