@@ -76,7 +76,10 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 	watch->next_us = now_us + LOOK_US;
 	gone = db_file_same(watch->path, &watch->file, &err) != 0;
 	if (gone && !watch->gone)
-		log_error(watch->log, "database_gone", "error", err.text);
+		log_error(watch->log, "database_gone", "error", err.text, "effect",
+			"emails are answered with 503, and all mail is put off", "hint",
+			"put the file back, or a backup by postern db restore, and restart the "
+			"daemons");
 	if (!gone && watch->gone)
 		log_info(watch->log, "database_back", "file", watch->path);
 	watch->gone = gone;

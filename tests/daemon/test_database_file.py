@@ -39,7 +39,8 @@ def check_refused(box, email):
     check_problem(box.httpd().get(UNKNOWN_ID), 503, "application_error")
     check_problem(box.httpd().post(email), 503, "application_error")
     check_problem(box.httpd("ps_unknown").get(UNKNOWN_ID), 503, "application_error")
-    assert "database_gone" in box.log("httpd")
+    line = next(line for line in box.log("httpd").splitlines() if "event=database_gone" in line)
+    assert "effect=" in line and "hint=" in line
 
 
 def check_told(box):
@@ -47,6 +48,7 @@ def check_told(box):
     admin = Admin(box)
     wait_for("a load balancer to know",
              lambda: admin.request("GET", "/readyz").status_code == 503)
+    assert admin.request("GET", "/readyz").text == "the store cannot be read or written\n"
     metrics = admin.request("GET", "/metrics", own_page=False)
     assert metrics.status_code == 200
     assert 'postern_part_up{part="store"} 0\n' in metrics.text

@@ -1,6 +1,7 @@
 """What became of each email: through Postfix, its log and postern-events."""
 
 import gzip
+import lzma
 import os
 import random
 import shutil
@@ -569,3 +570,46 @@ def test_check(own_box):
     assert done.returncode == 78
     assert f"{log} may not be read by the user nobody, who is not in the group adm" in done.stderr
     assert "usermod -aG adm nobody" in done.stderr
+
+
+def test_rotated_into_what_is_not_read(own_box):
+    """Packed with xz while nobody looks: a gap is told, and what comes afterwards counts;
+    --once reads the rest when it is unpacked."""
+    box = own_box()
+    box.stop("events")
+    log = Log(box, 3)
+    box.set("events", "log_file", str(log.path))
+    log.path.write_text(log.lines(0))
+    path = box.dir / "store/postern.db"
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
+
+    def states():
+        return [s for (s,) in db.execute(
+            "SELECT state FROM email_recipient WHERE address LIKE 'to%' ORDER BY email")]
+
+    reader = start_reader(box)
+    try:
+        wait_for("the first email", lambda: states()[0] == "delivered")
+        reader.kill()
+        reader.wait()
+        with log.path.open("a") as file:
+            file.write(log.lines(1))
+        text = log.path.read_text()
+        log.path.with_name("many.log.1.xz").write_bytes(lzma.compress(text.encode()))
+        log.path.unlink()
+        log.path.write_text(log.lines(2))
+        reader = start_reader(box)
+        wait_for("the last email", lambda: states()[2] == "delivered")
+        assert db.execute("SELECT count(*) FROM gap").fetchone() == (1,)
+        assert states()[1] == "queued"
+    finally:
+        reader.kill()
+        reader.wait()
+    unpacked = log.path.with_name("unpacked")
+    unpacked.write_text(text)
+    subprocess.run([TREE / BUILD / "postern-events", "-c", box.config, "--once", unpacked],
+                   check=True, capture_output=True, timeout=60)
+    assert states() == ["delivered"] * 3
+    kinds = dict(db.execute("SELECT kind, count(*) FROM event WHERE domain = 'many.example'"
+                            " GROUP BY kind"))
+    assert kinds == {"accepted": 3, "deferred": 3, "delivered": 3}
