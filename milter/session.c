@@ -209,10 +209,10 @@ static void add_trace(struct session_message *message, const char *value)
 static void add_nonce(struct session_message *message, const char *value)
 {
 	_cleanup_free_ char *line = str_unfolded(value);
+	_cleanup_free_ char *nonce = str_trim(line, strlen(line));
 
 	if (message->nonces == 0)
-		snprintf(
-			message->nonce, sizeof(message->nonce), "%s", str_trim(line, strlen(line)));
+		snprintf(message->nonce, sizeof(message->nonce), "%s", nonce);
 	message->nonces += message->nonces <= SESSION_TRACE_FIELDS;
 }
 

@@ -80,6 +80,20 @@ static void test_fields_by_name(void **state)
 	}
 }
 
+/* The first one counts. */
+static void test_nonce(void **state)
+{
+	_cleanup_(milter_session) struct milter_session *session = session_new(
+		ORIGIN_LOCAL, NULL, false);
+
+	(void)state;
+	session_begin(session, "a@x.test", NULL);
+	session_header(session, TICKET_NONCE_FIELD, " " A_TICKET "\r\n ");
+	session_header(session, TICKET_NONCE_FIELD, ANOTHER);
+	assert_string_equal(session->message.nonce, A_TICKET);
+	assert_int_equal(session->message.nonces, 2);
+}
+
 /* What is kept of the recipients does not grow with them. */
 static void test_recipients(void **state)
 {
@@ -233,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sender),
 		cmocka_unit_test(test_fields_by_name),
+		cmocka_unit_test(test_nonce),
 		cmocka_unit_test(test_recipients),
 		cmocka_unit_test(test_endless_headers),
 		cmocka_unit_test(test_long_froms),
