@@ -119,6 +119,11 @@ extern const struct verb cmd_domain_show;
 extern const struct verb cmd_domain_remove;
 extern const struct verb cmd_domain_check;
 
+extern const struct verb cmd_dkim_enable;
+extern const struct verb cmd_dkim_rotate;
+extern const struct verb cmd_dkim_disable;
+extern const struct verb cmd_dkim_list;
+
 extern const struct verb cmd_exempt_add;
 extern const struct verb cmd_exempt_list;
 extern const struct verb cmd_exempt_remove;

@@ -110,6 +110,8 @@ static const struct doctor_row table[] = {
 	/* The DNS. */
 	{"dns", "Receivers refuse such mail, or take it for spam.", "postern domain check NAME",
 		MEND_BY_HAND},
+	{"dkim", "Mail leaves unsigned or waits, or its signatures are not valid.",
+		"postern dkim enable DOMAIN", MEND_ASK},
 	{"dns_host", "Large receivers refuse mail of this host.", NULL, MEND_BY_HAND},
 	{0},
 };

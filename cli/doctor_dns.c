@@ -1,10 +1,13 @@
 /*
- * doctor_dns: the DNS of the domains that are active, and of this host.
+ * doctor_dns: the DNS of the domains that are active, and of this host; and the keys by which their
+ * mail is signed.
  */
 #include <stdio.h>
 
 #include "cli/cmd.h"
+#include "cli/dkim_signer.h"
 #include "cli/doctor.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/ops/op_domain_dns.h"
@@ -30,6 +33,60 @@ static void report_records(struct doctor *doctor, const char *row, const json_t 
 	}
 }
 
+/* A new key signs once its record is there, which somebody has to set. */
+#define PATIENCE_US (7 * DAY_US)
+
+static void look_at_key(
+	struct doctor *doctor, struct dkim_signer *signer, const struct dkim_key *key)
+{
+	_cleanup_free_ char *why = NULL;
+	struct err err = ERR_INIT;
+	int good;
+
+	if (key->state == DKIM_NEW && key->created_us < doctor->now_us - PATIENCE_US)
+		doctor_say(doctor, "dkim", DOCTOR_WARNING,
+			"the new key %s of %s has waited for its DNS record for more than a week",
+			key->selector, key->domain);
+	if (key->state != DKIM_SIGNING)
+		return;
+	good = dkim_signer_check_key(signer, key, &why, &err);
+	if (good > 0)
+		doctor_say(doctor, "dkim", DOCTOR_GOOD, "%s signs for %s by the key %s",
+			dkim_signer_name(signer), key->domain, key->selector);
+	else
+		doctor_say(doctor, "dkim", DOCTOR_WRONG, "the key %s of %s: %s", key->selector,
+			key->domain, good < 0 ? err.text : why);
+}
+
+/* Whether the signer has what the store says. */
+static void look_at_keys(struct doctor *doctor)
+{
+	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	struct err err = ERR_INIT;
+	int same;
+
+	if (store_dkim_list(doctor->db, NULL, &keys, &err) < 0 || keys.n == 0)
+		return;
+	if (!doctor->is_root) {
+		doctor_say(doctor, "dkim", DOCTOR_UNKNOWN, "root alone can look at private keys");
+		return;
+	}
+	if (dkim_signer_open(doctor->conf, &signer, &err) < 0) {
+		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < keys.n; i++)
+		look_at_key(doctor, signer, &keys.items[i]);
+	same = dkim_signer_check(signer, &keys, &err);
+	if (same < 0)
+		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
+	else if (same == 0)
+		doctor_say(doctor, "dkim", DOCTOR_WRONG,
+			"the tables of %s do not have the keys that are to sign",
+			dkim_signer_name(signer));
+}
+
 void doctor_look_at_dns(struct doctor *doctor)
 {
 	const struct page page = {.limit = DOMAINS_LOOKED_AT};
@@ -40,8 +97,10 @@ void doctor_look_at_dns(struct doctor *doctor)
 	struct dns_view view;
 	json_t *records;
 
-	if (doctor->db == NULL ||
-		store_domain_list(doctor->db, NULL, &page, &list, &end, NULL) <= 0)
+	if (doctor->db == NULL)
+		return;
+	look_at_keys(doctor);
+	if (store_domain_list(doctor->db, NULL, &page, &list, &end, NULL) <= 0)
 		return;
 	dns = dns_view_resolver(doctor->conf);
 	dns_view_open(doctor->conf, &view);

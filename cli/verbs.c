@@ -23,6 +23,10 @@ const struct verb *const verbs[] = {
 	&cmd_domain_show,
 	&cmd_domain_remove,
 	&cmd_domain_check,
+	&cmd_dkim_enable,
+	&cmd_dkim_rotate,
+	&cmd_dkim_disable,
+	&cmd_dkim_list,
 	&cmd_exempt_add,
 	&cmd_exempt_list,
 	&cmd_exempt_remove,
@@ -115,6 +119,8 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_USER] = {"user", "LOGIN", NULL, false},
 	[OPTION_KEY] = {"key", "ID", "key_id", false},
 	[OPTION_REASON] = {"reason", "TEXT", NULL, false},
+	[OPTION_SELECTOR] = {"selector", "NAME", NULL, false},
+	[OPTION_NOW] = {"now", NULL, NULL, false},
 };
 
 bool verbs_has_noun(const char *noun)

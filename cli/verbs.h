@@ -64,6 +64,8 @@ enum verb_option_id {
 	OPTION_USER,
 	OPTION_KEY,
 	OPTION_REASON,
+	OPTION_SELECTOR,
+	OPTION_NOW,
 	OPTIONS
 };
 

@@ -96,6 +96,12 @@ struct conf {
 		char *server;    /* address:port; "": those of /etc/resolv.conf */
 		char *addresses; /* from which mail goes out; "": that of this host */
 	} dns;
+	struct {
+		int64_t signer; /* of enum dkim_signer_choice */
+		char *opendkim; /* its file of settings */
+		char *rspamd;   /* its folder of settings */
+		char *keys;     /* folder of the private keys; "": the signer's usual one */
+	} dkim;
 	struct conf_limits {
 		int64_t keys; /* of a company */
 		int64_t domains;
@@ -118,6 +124,9 @@ enum refuse_local { REFUSE_LOCAL_REJECT, REFUSE_LOCAL_HOLD, REFUSE_LOCAL_DISCARD
 
 /* Who lets a company send with a domain that it asked for, or what. */
 enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY, ACTIVATION_DNS };
+
+/* The program that signs mail (DKIM). */
+enum dkim_signer_choice { DKIM_SIGNER_AUTO, DKIM_SIGNER_OPENDKIM, DKIM_SIGNER_RSPAMD };
 
 /* Who may read the metrics: operators, or whoever is on this host. */
 enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };

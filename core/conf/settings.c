@@ -20,6 +20,11 @@ enum {
 /* A century: 0 is what keeps for ever. */
 #define LONGEST (INT64_C(36500) * 24 * HOUR)
 
+static const char *const dkim_signers[] = {
+	[DKIM_SIGNER_AUTO] = "auto",
+	[DKIM_SIGNER_OPENDKIM] = "opendkim",
+	[DKIM_SIGNER_RSPAMD] = "rspamd",
+};
 static const char *const activations[] = {
 	[ACTIVATION_OPERATOR] = "operator",
 	[ACTIVATION_COMPANY] = "company",
@@ -843,6 +848,47 @@ const struct setting settings[] = {
 			"name in HELO are compared. Needed behind a NAT or a relay. Empty: "
 			"smtp_bind_address of Postfix, or else the public address that this "
 			"host has.",
+	},
+	{
+		.section = "dkim",
+		.name = "signer",
+		IN_CONF(dkim.signer),
+		.type = SETTING_CHOICE,
+		.fallback = "auto",
+		.choices = dkim_signers,
+		.max = DKIM_SIGNER_RSPAMD,
+		.help = "The program whose keys and tables *postern dkim* writes. With *auto* "
+			"OpenDKIM, if its settings are there, or else rspamd.",
+	},
+	{
+		.section = "dkim",
+		.name = "opendkim",
+		IN_CONF(dkim.opendkim),
+		.type = SETTING_PATH,
+		.fallback = "/etc/opendkim.conf",
+		.min = 1,
+		.max = PATH_LENGTH,
+		.help = "The settings of OpenDKIM, which name its tables.",
+	},
+	{
+		.section = "dkim",
+		.name = "rspamd",
+		IN_CONF(dkim.rspamd),
+		.type = SETTING_PATH,
+		.fallback = "/etc/rspamd",
+		.min = 1,
+		.max = PATH_LENGTH,
+		.help = "The folder of rspamd's settings.",
+	},
+	{
+		.section = "dkim",
+		.name = "keys",
+		IN_CONF(dkim.keys),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.max = PATH_LENGTH,
+		.help = "The folder of private keys, which the signer's user reads. Empty: "
+			"/etc/dkimkeys for OpenDKIM, /var/lib/rspamd/dkim for rspamd.",
 	},
 	{
 		.section = "limits",

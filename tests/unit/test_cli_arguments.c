@@ -98,7 +98,7 @@ static void test_bad_lines(void **state)
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
 		{"compny",
-			"there is no command \"compny\", but company, domain, exempt, key, "
+			"there is no command \"compny\", but company, domain, dkim, exempt, key, "
 			"email, outbox, stats, held, probe, user, token, audit, db, config, setup, "
 			"doctor, status; did you mean company?"},
 		{"company lsit",
@@ -106,7 +106,7 @@ static void test_bad_lines(void **state)
 		{"company list --jsn", "there is no option --jsn; did you mean --json?"},
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
-			"there is no command \"nonsense\", but company, domain, exempt, "
+			"there is no command \"nonsense\", but company, domain, dkim, exempt, "
 			"key, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
 		{"company", "company what? There are add, list, remove"},

@@ -1,0 +1,375 @@
+/*
+ * cmd_dkim: the keys by which mail of a domain is signed.
+ *
+ * A key passes through three states (store_dkim.h). In each run what the store says comes first, is
+ * committed, and then goes into the signer's tables, which are made of it as a whole: a run that
+ * was interrupted is made good by the next one.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/arguments.h"
+#include "cli/cmd.h"
+#include "cli/dkim_signer.h"
+#include "core/address/addr.h"
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/dns/dkim.h"
+#include "core/ops/dns_view.h"
+#include "core/store/store_domain.h"
+
+/* For so long mail that was signed by a key may still be under way: Postfix gives up after 5 days.
+ */
+#define KEPT_US (7 * DAY_US)
+
+static const struct column columns[] = {
+	{"domain", "DOMAIN", .type = COLUMN_TEXT},
+	{"selector", "SELECTOR", .type = COLUMN_TEXT},
+	{"state", "STATE", .type = COLUMN_TEXT},
+	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
+	{"changed_at", "SINCE", .type = COLUMN_TIME},
+	{"name", NULL, .type = COLUMN_TEXT},
+	{"value", NULL, .type = COLUMN_TEXT},
+	{0},
+};
+
+static void report_keys(struct report *report, const struct dkim_key_list *keys)
+{
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct dkim_key *key = &keys->items[i];
+		json_t *row = row_json(&store_dkim_type, key, ROW_SHOWN);
+		_cleanup_free_ char *name = dkim_record_name(key->domain, key->selector);
+		_cleanup_free_ char *value = dkim_record_value(key->public_key);
+
+		json_object_set_new(row, "name", json_string(name));
+		json_object_set_new(row, "value", json_string(value));
+		report_json(report, row);
+		json_decref(row);
+	}
+}
+
+static int find_domain(const struct call *call, struct domain *domain_r, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	int found;
+
+	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+		return -1;
+	found = store_domain_find(call->db, name, domain_r, err);
+	return found != 0 ? found
+			  : err_set(err, ERR_NOT_FOUND,
+				    "there is no domain %s (postern domain add)", name);
+}
+
+static const struct dkim_key *key_in(const struct dkim_key_list *keys, enum dkim_state state)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (keys->items[i].state == state)
+			return &keys->items[i];
+	return NULL;
+}
+
+/* `p20261123`, and with a letter behind it where the domain has that. A new string. */
+static char *choose_selector(const struct call *call, const struct dkim_key_list *keys)
+{
+	time_t now = (time_t)(call->now_us / SECOND_US);
+	struct tm day;
+
+	gmtime_r(&now, &day);
+	for (char letter = 'a';; letter++) {
+		char *selector = mem_printf("p%04d%02d%02d%.*s", day.tm_year + 1900, day.tm_mon + 1,
+			day.tm_mday, letter > 'a', &letter);
+		bool taken = false;
+
+		for (size_t i = 0; i < keys->n; i++)
+			taken |= str_eq(keys->items[i].selector, selector);
+		if (!taken || letter == 'z')
+			return selector;
+		free(selector);
+	}
+}
+
+static int check_selector(const char *selector, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	size_t len = strlen(selector);
+
+	if (len == 0 || len > 63 || strspn(selector, letters) != len || *selector == '-' ||
+		selector[len - 1] == '-')
+		return err_set(err, ERR_INVALID,
+			"--selector is a name of lower-case letters, digits and hyphens, not "
+			"\"%s\"",
+			selector);
+	return 0;
+}
+
+struct addition {
+	struct dkim_key key;
+	int64_t now_us;
+};
+
+static int add_key_row(struct db *db, void *arg, struct err *err)
+{
+	struct addition *addition = arg;
+
+	return store_dkim_add(db, &addition->key, addition->now_us, err);
+}
+
+static int make_key(const struct call *call, struct dkim_signer *signer,
+	const struct domain *domain, const struct dkim_key_list *keys, struct err *err)
+{
+	const char *given = call_option(call, OPTION_SELECTOR);
+	struct addition addition = {.now_us = call->now_us};
+	int result;
+
+	if (given && check_selector(given, err) < 0)
+		return -1;
+	addition.key.selector = given ? mem_strdup(given) : choose_selector(call, keys);
+	memcpy(addition.key.domain_id, domain->id, ID_SIZE);
+	result = dkim_signer_make_key(
+		signer, domain->name, addition.key.selector, &addition.key.public_key, err);
+	if (result == 0 && db_atomic(call->db, add_key_row, &addition, err) < 0) {
+		(void)dkim_signer_remove_key(signer, domain->name, addition.key.selector, NULL);
+		result = -1;
+	}
+	row_clear(&store_dkim_type, &addition.key);
+	return result;
+}
+
+struct switching {
+	const char *domain_id;
+	int64_t now_us;
+};
+
+static int switch_rows(struct db *db, void *arg, struct err *err)
+{
+	const struct switching *switching = arg;
+
+	return store_dkim_switch(db, switching->domain_id, switching->now_us, err);
+}
+
+static int stop_rows(struct db *db, void *arg, struct err *err)
+{
+	const struct switching *switching = arg;
+
+	return store_dkim_stop(db, switching->domain_id, switching->now_us, err);
+}
+
+static int remove_row(struct db *db, void *arg, struct err *err)
+{
+	return store_dkim_remove(db, arg, err);
+}
+
+/* Has the new key sign once the world can read it: 1 it does, 0 not yet, -1. */
+static int use_new_key(const struct call *call, const struct domain *domain,
+	const struct dkim_key *key, struct err *err)
+{
+	struct switching switching = {domain->id, call->now_us};
+	const struct dkim_key_public public = {key->selector, key->public_key, ""};
+
+	if (call_option(call, OPTION_NOW) == NULL) {
+		_cleanup_(dns) struct dns *dns = dns_view_resolver(call->conf);
+
+		if (dkim_check(dns, domain->name, &public) != DKIM_SAME)
+			return 0;
+	}
+	return db_atomic(call->db, switch_rows, &switching, err) < 0 ? -1 : 1;
+}
+
+/* Those that nobody needs any more: their files, then their rows. */
+static int remove_old(const struct call *call, struct dkim_signer *signer,
+	const struct domain *domain, struct err *err)
+{
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+
+	if (store_dkim_list(call->db, domain->id, &keys, err) < 0)
+		return -1;
+	for (size_t i = 0; i < keys.n; i++) {
+		struct dkim_key *key = &keys.items[i];
+
+		if (key->state != DKIM_OLD || key->changed_us > call->now_us - KEPT_US)
+			continue;
+		if (dkim_signer_remove_key(signer, key->domain, key->selector, err) < 0 ||
+			db_atomic(call->db, remove_row, key->id, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_tables(
+	const struct call *call, struct dkim_signer *signer, char **note_r, struct err *err)
+{
+	_cleanup_dkim_keys_ struct dkim_key_list all = {0};
+
+	return store_dkim_list(call->db, NULL, &all, err) < 0
+		       ? -1
+		       : dkim_signer_use(signer, &all, note_r, err);
+}
+
+/* What is there now, and what is to be done. */
+static int report_domain(const struct call *call, const struct domain *domain,
+	const struct dkim_signer *signer, const char *note, struct report *report, struct err *err)
+{
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	const struct dkim_key *key;
+
+	if (store_dkim_list(call->db, domain->id, &keys, err) < 0)
+		return -1;
+	report_keys(report, &keys);
+	key = key_in(&keys, DKIM_SIGNING);
+	if (key)
+		buf_printf(&out, "%s signs mail of %s by the key %s.\n", dkim_signer_name(signer),
+			domain->name, key->selector);
+	else
+		buf_printf(&out, "Mail of %s is not signed.\n", domain->name);
+	key = key_in(&keys, DKIM_NEW);
+	if (key) {
+		_cleanup_free_ char *name = dkim_record_name(key->domain, key->selector);
+		_cleanup_free_ char *value = dkim_record_value(key->public_key);
+
+		buf_printf(&out,
+			"The key %s signs once it is in the DNS. Set this record, then run\n"
+			"postern dkim enable %s (--now does not look):\n  %s TXT %s\n",
+			key->selector, domain->name, name, value);
+	}
+	for (size_t i = 0; i < keys.n; i++)
+		if (keys.items[i].state == DKIM_OLD) {
+			buf_printf(&out, "Leave the record of %s in the DNS until ",
+				keys.items[i].selector);
+			visible_add_time(&out, keys.items[i].changed_us + KEPT_US);
+			buf_add_str(&out, ".\n");
+		}
+	if (note)
+		buf_printf(&out, "%s.\n", note);
+	out.data[out.len - 1] = '\0';
+	report_note(report, "%s", buf_str(&out));
+	return 0;
+}
+
+static int change_keys(const struct call *call, const struct domain *domain, struct report *report,
+	struct err *err)
+{
+	const bool rotate = str_eq(call->arguments->verb->name, "rotate");
+	const bool stop = str_eq(call->arguments->verb->name, "disable");
+	struct switching stopping = {domain->id, call->now_us};
+	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	_cleanup_free_ char *note = NULL;
+	const struct dkim_key *fresh;
+
+	if (dkim_signer_open(call->conf, &signer, err) < 0 ||
+		store_dkim_list(call->db, domain->id, &keys, err) < 0)
+		return -1;
+	if (stop) {
+		if (db_atomic(call->db, stop_rows, &stopping, err) < 0)
+			return -1;
+	} else if (key_in(&keys, DKIM_NEW) == NULL &&
+		   (rotate || key_in(&keys, DKIM_SIGNING) == NULL)) {
+		if (make_key(call, signer, domain, &keys, err) < 0)
+			return -1;
+		store_dkim_list_free(&keys);
+		if (store_dkim_list(call->db, domain->id, &keys, err) < 0)
+			return -1;
+	}
+	fresh = stop ? NULL : key_in(&keys, DKIM_NEW);
+	if (fresh && use_new_key(call, domain, fresh, err) < 0)
+		return -1;
+	if (write_tables(call, signer, &note, err) < 0 || remove_old(call, signer, domain, err) < 0)
+		return -1;
+	return report_domain(call, domain, signer, note, report, err);
+}
+
+static int run_change(const struct call *call, struct report *report, struct err *err)
+{
+	struct domain domain;
+	int result;
+
+	if (find_domain(call, &domain, err) < 0)
+		return -1;
+	result = change_keys(call, &domain, report, err);
+	store_domain_clear(&domain);
+	return result;
+}
+
+static int list_keys(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	struct domain domain = {0};
+
+	if (call_argument(call) && find_domain(call, &domain, err) < 0)
+		return -1;
+	if (store_dkim_list(call->db, domain.name ? domain.id : NULL, &keys, err) < 0) {
+		store_domain_clear(&domain);
+		return -1;
+	}
+	report_keys(report, &keys);
+	store_domain_clear(&domain);
+	return 0;
+}
+
+#define SELECTOR_OPTION                                                                            \
+	{                                                                                          \
+		OPTION_SELECTOR, false, "The selector of a new key. Without this, p and the date." \
+	}
+#define NOW_OPTION                                                                                 \
+	{                                                                                          \
+		OPTION_NOW, false, "Have the new key sign without looking for it in the DNS."      \
+	}
+
+const struct verb cmd_dkim_enable = {
+	.noun = "dkim",
+	.name = "enable",
+	.argument = "DOMAIN",
+	.access = VERB_STEPS,
+	.shape = VERB_LINES,
+	.columns = columns,
+	.options = {SELECTOR_OPTION, NOW_OPTION},
+	.help = "Has mail of the domain signed (DKIM) by OpenDKIM or rspamd, whichever is there: "
+		"makes a key and prints its DNS record. Run again once the record is there, it "
+		"puts the key into the signer's tables, which then signs by it. The private key "
+		"is a file that the signer alone can read; lines of others in its tables stay. "
+		"To be run as root.",
+	.run = run_change,
+};
+
+const struct verb cmd_dkim_rotate = {
+	.noun = "dkim",
+	.name = "rotate",
+	.argument = "DOMAIN",
+	.access = VERB_STEPS,
+	.shape = VERB_LINES,
+	.columns = columns,
+	.options = {SELECTOR_OPTION, NOW_OPTION},
+	.help = "Makes a new key, with a selector of its own. The old one goes on signing until "
+		"the record of the new one is in the DNS and this, or postern dkim enable, is run "
+		"again. Its own record has to stay for seven days more, for mail that is under "
+		"way; then the next run removes its file.",
+	.run = run_change,
+};
+
+const struct verb cmd_dkim_disable = {
+	.noun = "dkim",
+	.name = "disable",
+	.argument = "DOMAIN",
+	.access = VERB_STEPS,
+	.shape = VERB_LINES,
+	.columns = columns,
+	.help = "Takes the domain out of the signer's tables: its mail is not signed from then on.",
+	.run = run_change,
+};
+
+const struct verb cmd_dkim_list = {
+	.noun = "dkim",
+	.name = "list",
+	.argument = "[DOMAIN]",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = columns,
+	.help = "Lists the keys, of all domains or of one: new, which do not sign yet; signing; and "
+		"old, whose records stay for seven days. With --json the record to set is name and "
+		"value.",
+	.run = list_keys,
+};
