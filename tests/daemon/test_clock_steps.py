@@ -9,6 +9,7 @@ from harness import wait_for
 from harness.clock import Clock
 from harness.sandbox import SANITIZED, unique
 from test_restarts import check_all_there, check_delivered_once
+from test_scheduled import check_in_time
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="nothing may be loaded before a sanitizer")
 
@@ -50,15 +51,18 @@ def test_steps_of_an_hour(box, clock):
     soon, later, tomorrow = (box.httpd().send(email) for email in emails)
     clock.step(HOUR)
     check_all_there(box, {emails[0]["to"]: soon})
+    check_in_time(box, soon, since=clock.now())
     assert events_of(box, later, tomorrow) == ["scheduled"] * 2
     clock.step(-HOUR)
     wait_for("the step to be seen", lambda: "event=clock_put_back" in box.log("httpd"))
     fresh = [new_email(clock, 3), new_email()]
     sent = {email["to"]: box.httpd().send(email) for email in fresh}
     check_all_there(box, sent)
+    check_in_time(box, sent[fresh[0]["to"]])
     assert events_of(box, later, tomorrow) == ["scheduled"] * 2
     clock.step(2 * HOUR)
     check_all_there(box, {emails[1]["to"]: later})
+    check_in_time(box, later, since=clock.now())
     assert events_of(box, tomorrow) == ["scheduled"]
     assert box.query("SELECT count(*) FROM outbox") == "1"
     check_delivered_once(box, [emails[0]["to"], emails[1]["to"], *sent])

@@ -39,6 +39,22 @@ def check_id(answer, email_id):
     assert answer.json() == {"object": "email", "id": email_id}
 
 
+def recorded(box, *ids):
+    """When the milter recorded each, and when it was due, in seconds."""
+    listed = ",".join(f"'{email_id}'" for email_id in ids)
+    lines = box.query(f"SELECT decided_us, scheduled_us FROM email WHERE id IN ({listed})").split()
+    times = [[int(us) / 1e6 for us in line.split("|")] for line in lines]
+    assert len(times) == len(ids)
+    return times
+
+
+def check_in_time(box, *ids, since=0):
+    """None was early, by no microsecond; none was late, by what a busy machine may take, from
+    when it was due or could go out."""
+    for at, due in recorded(box, *ids):
+        assert due <= at < max(due, since) + 60
+
+
 @pytest.mark.parametrize("at", ["in 1 minute", "in 2 hours", "In 30 days", "in 1 day"])
 def test_words(box, httpd, at):
     email_id = httpd.send(new_email(scheduled_at=at))
@@ -62,6 +78,7 @@ def test_goes_out_at_its_time(box, httpd):
     mail = box.sink.find(to=email["to"])
     due = datetime.datetime.fromisoformat(httpd.read(email_id)["scheduled_at"]).timestamp()
     assert time.time() >= due and mail
+    check_in_time(box, email_id)
     # Its time is over: for a repeat that is no fault, for another request it is.
     assert httpd.post(email, **key).json()["id"] == email_id
     check_problem(httpd.post(email), 422, "validation_error", "a time that is over")
@@ -79,6 +96,7 @@ def test_another_time(box, httpd):
     check_id(patch(httpd, email_id, "in 4 hours"), email_id)
     check_id(patch(httpd, email_id, in_seconds(1)), email_id)
     check_all_there(box, {email["to"]: email_id})
+    check_in_time(box, email_id)
     check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error", "its time has come")
     check_problem(cancel(httpd, email_id), 422, "validation_error", "any more")
 
@@ -162,6 +180,43 @@ def test_form(box, form, fields):
     assert box.httpd().read(email_id)["last_event"] == "scheduled"
     assert not box.sink.now(to=fields["to"])
     assert box.sink.find(to=fields["to"])
+    check_in_time(box, email_id)
+
+
+def form_events(httpd, to):
+    answer = httpd.request("GET", f"/v3/example.com/events?recipient={to}&ascending=yes",
+                           headers={"Authorization": None}, auth=("api", httpd.key))
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"]
+
+
+def later_by_form(form, fields):
+    """The id is that of the Message-ID, by which the JSON dialect knows it."""
+    fields["o:deliverytime"] = email.utils.formatdate(time.time() + 3600)
+    return queued_id(form.post(fields)).strip("<>").split("@")[0]
+
+
+def test_form_canceled(box, httpd, form, fields):
+    """Clients of the form dialect see it rejected, with the reason, and nothing before."""
+    email_id = later_by_form(form, fields)
+    assert form_events(httpd, fields["to"]) == []
+    check_id(cancel(httpd, email_id), email_id)
+    (item,) = form_events(httpd, fields["to"])
+    assert (item["event"], item["reject"]["reason"], item["recipient"]) == ("rejected", "canceled", fields["to"])
+    assert item["message"]["headers"]["message-id"].split("@")[0] == email_id
+    check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error")
+    assert len(form_events(httpd, fields["to"])) == 1
+
+
+def test_form_another_time(box, httpd, form, fields):
+    """What the form has scheduled gets another time as any, and is told of when that has come."""
+    email_id = later_by_form(form, fields)
+    check_id(patch(httpd, email_id, in_seconds(2)), email_id)
+    assert box.sink.find(to=fields["to"])
+    check_in_time(box, email_id)
+    events = wait_for("the delivery", lambda: len(found := form_events(httpd, fields["to"])) > 1 and found)
+    assert [item["event"] for item in events] == ["accepted", "delivered"]
+    check_problem(cancel(httpd, email_id), 422, "validation_error", "any more")
 
 
 def test_httpd_is_away_when_its_time_comes(own_box):
@@ -175,6 +230,26 @@ def test_httpd_is_away_when_its_time_comes(own_box):
     box.wait_for_new("httpd", pid)
     check_all_there(box, sent)
     check_delivered_once(box, sent)
+    check_in_time(box, *sent.values())
+
+
+def test_its_time_passes_while_httpd_is_away(own_box):
+    """What is late is due at once, and what is not is not."""
+    box = own_box()
+    sent, times = {}, [in_seconds(2 + n / 10) for n in range(3)]
+    for at in times:
+        email = new_email(scheduled_at=at)
+        sent[email["to"]] = box.httpd().send(email)
+    later = box.httpd().send(new_email(scheduled_at="in 1 hour"))
+    box.stop("httpd")
+    wait_for("their time to be over", lambda: in_seconds(-1) > times[-1])
+    back = time.time()
+    box.start("httpd")
+    check_all_there(box, sent)
+    check_delivered_once(box, sent)
+    check_in_time(box, *sent.values(), since=back)
+    assert all(at > back for at, _ in recorded(box, *sent.values()))
+    assert box.httpd().read(later)["last_event"] == "scheduled"
 
 
 def test_rules_hold_when_it_goes_out(own_box):
