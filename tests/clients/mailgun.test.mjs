@@ -491,6 +491,30 @@ describe("events", () => {
     );
   };
 
+  it("tell of what was scheduled, and then canceled", async () => {
+    const to = recipient();
+    const { id } = await client.messages.create(domain, {
+      from,
+      to,
+      text: "x",
+      "o:deliverytime": new Date(Date.now() + 3600_000).toUTCString(),
+    });
+    const about = { recipient: to, ascending: "yes" };
+    assert.deepEqual((await client.events.get(domain, about)).items, []);
+    const [, uuid] = id.match(/^<([0-9a-f-]{36})@/);
+    const answer = await fetch(`${url}/emails/${uuid}/cancel`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    assert.equal(answer.status, 200);
+    const { items } = await client.events.get(domain, about);
+    assert.deepEqual(
+      items.map((item) => [item.event, item.reject.reason]),
+      [["rejected", "canceled"]],
+    );
+    assert.equal(items[0].message.headers["message-id"], id.slice(1, -1));
+  });
+
   it("are read once each while they come", async () => {
     await Promise.all([byTime(), byPage()]);
   });
