@@ -180,8 +180,7 @@ postfix_ready_or_ended() {
 	postfix_is_ready || ! postfix_is_up
 }
 
-# master(8) has ten seconds to begin, or `postfix start` ends it: on a machine that is
-# busy it gets them again.
+# What an earlier master left behind may be in the way for a moment, so it is tried again.
 start_postfix() {
 	local attempt
 	! postfix_is_up || return 0
@@ -194,7 +193,7 @@ start_postfix() {
 			return
 		fi
 		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"
-		! port_was_taken postfix || return 1
+		wait_until 1 false || true
 	done
 	return 1
 }
@@ -204,9 +203,18 @@ postfix_is_down() {
 }
 
 # As `postfix stop` does it, which looks for the end once a second.
+# Its children, which are its process group, hold its sockets for a moment longer.
 stop_postfix() {
-	! postfix_is_up || kill "$(master_pid)" 2>/dev/null || true
+	local pid
+	postfix_is_up || return 0
+	pid=$(master_pid)
+	kill "$pid" 2>/dev/null || true
 	wait_until 180 postfix_is_down
+	wait_until 5 group_is_gone "$pid" || true
+}
+
+group_is_gone() {
+	! kill -0 -- "-$1" 2>/dev/null
 }
 
 # A quick pickup has read the W and closed before postkick writes the NUL behind
