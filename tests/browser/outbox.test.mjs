@@ -112,6 +112,18 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       await page.screenshot({ path: `${folder}/email-resent-${size}.png`, fullPage: true });
       await visitor.go("audit");
       await visitor.see("email.resend");
+      // The key is revoked: another one is offered.
+      const [{ id: key }] = await t.postern(["key", "list", "--company", tenant.id]);
+      await t.postern(["key", "create", "--company", tenant.id, "--name", "the other"]);
+      await t.postern(["key", "revoke", key]);
+      await visitor.go(`emails/${first}`);
+      await page.getByRole("button", { name: "Send again" }).click();
+      const form = page.getByRole("dialog", { name: "Send this email again?" });
+      await form.getByLabel("Key", { exact: true }).selectOption({ label: "the other" });
+      await page.screenshot({ path: `${folder}/email-again-key-${size}.png` });
+      await form.getByRole("button", { name: "Send again", exact: true }).click();
+      await page.waitForURL((url) => url.href.includes("/emails/") && !url.href.includes(first));
+      await visitor.see(`delivered to ${ann}`);
       await visitor.leave();
     });
 

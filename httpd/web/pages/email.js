@@ -182,8 +182,14 @@ export async function show(main, { id, session }) {
   );
   // What waits goes out by itself; of what is kept no longer there is nothing to send.
   const mayResend = (email) => session.owner && email.message_size !== null && !email.is_test && !waits(email);
-  const again = button("Send again", () =>
-    dialog({
+  // Its own key may be gone, or may not send any more: then it goes in the name of another one.
+  const maySend = (one) =>
+    one && !one.revoked_at && one.scopes.includes("sending") && (!one.domain || one.domain === first.domain);
+  const again = button("Send again", async () => {
+    const others = maySend(key)
+      ? []
+      : (await get("/admin/keys", { valid: true, company_id: first.company_id })).data.filter(maySend);
+    return dialog({
       title: "Send this email again?",
       text: "A new email is made of its message, and goes out now, under the rules of now. Who has it already gets it twice.",
       fields: [
@@ -193,15 +199,22 @@ export async function show(main, { id, session }) {
           help: "Addresses, separated by commas. Empty: its own " +
             (people.length > 1 ? `${number(people.length)} recipients.` : "recipient."),
         },
-      ],
+        others.length > 0 && {
+          name: "key_id",
+          label: "Key",
+          type: "select",
+          options: others.map((one) => ({ value: one.id, text: one.name || "without a name" })),
+          help: "In whose name it goes, since its own key may not send any more.",
+        },
+      ].filter(Boolean),
       submit: "Send again",
-      run: (values) => post(path`/admin/emails/${id}/resend`, values.to ? { to: values.to } : {}),
+      run: (values) => post(path`/admin/emails/${id}/resend`, values),
       done: (made) => {
         notice("A new email is on its way.");
         go("emails", made.id);
       },
-    }),
-  );
+    });
+  });
   let said = "";
 
   function draw(email) {
