@@ -1,6 +1,6 @@
 // One domain: its rules, what they stop, and the DNS records that go with it.
 
-import { get, patch, path, remove } from "../api.js";
+import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { nameOf, policies, subdomains } from "../tenant.js";
 import {
@@ -36,56 +36,57 @@ export const title = "Domain";
 const back = { href: place("domains"), text: "Domains" };
 const textOf = (list, value) => list.find((one) => one.value === value)?.help;
 
-// Advice: what receivers look at, with what this host can know by itself.
-function records(domain, host) {
-  const name = host.name ?? "mail.example.com";
-  const relay = host.relay?.replace(/:\d+$/, "");
-  const all = [
-    {
-      type: "TXT",
-      name: domain.name,
-      value: relay ? `v=spf1 a:${relay.replace(/[[\]]/g, "")} -all` : `v=spf1 a:${name} -all`,
-      why: relay
-        ? `SPF: mail leaves through ${relay} (Postfix's relayhost); who runs it says what to include.`
-        : "SPF: mail with this envelope sender comes from this host. If there is such a record already, add the part in the middle to it.",
-    },
-    {
-      type: "TXT",
-      name: `_dmarc.${domain.name}`,
-      value: `v=DMARC1; p=none; rua=mailto:postmaster@${domain.name}`,
-      why: "DMARC: receivers report to you. Once the reports show your mail alone, say p=quarantine or p=reject. The address has to exist.",
-    },
-    {
-      type: "MX",
-      name: domain.name,
-      value: `10 ${name}.`,
-      why: host.receives_by
-        ? `Postfix receives for this domain (${host.receives_by}): where answers and bounces go.`
-        : "Only if answers and bounces are to come here; Postfix does not receive for this domain now. Without an MX they go where the domain's mail goes today.",
-      optional: !host.receives_by,
-    },
-  ];
+// What receivers look at: why a record is there, and what was found of it.
+const reasons = {
+  PROOF: "Proof: only who can change the DNS of the domain can set this, and it is for this request alone.",
+  SPF: "SPF: mail with this envelope sender comes from this host. There may be one such record only: add to one that is there.",
+  DKIM: "DKIM: the key by which mail is signed.",
+  DMARC: "DMARC: what receivers do with mail that neither SPF nor DKIM vouches for. Once reports show your mail alone, say p=quarantine or p=reject.",
+  MX: "MX: where answers and bounces go. Leave one that is there.",
+};
+const states = {
+  verified: ["good", "found"],
+  missing: ["bad", "missing"],
+  wrong: ["bad", "another one"],
+  unknown: ["none", "not known"],
+};
+
+function records(rows, looked) {
   return table({
     caption: "DNS records",
+    key: (row) => `${row.record} ${row.name}`,
     columns: [
       {
-        title: "Type",
+        title: "State",
         kind: "state",
-        cell: (row) => el("span", row.type, row.optional && el("span.muted", " if wanted")),
+        cell: ({ status, text }) =>
+          text === null
+            ? badge(status, { tone: "none", text: looked ? "not looked for" : "to be set" })
+            : badge(status, { tone: states[status][0], text: states[status][1] }),
       },
+      { title: "Type", kind: "state", cell: (row) => row.type },
       { title: "Name", kind: "tight", cell: (row) => el("code.address", row.name) },
       {
         title: "Value",
         kind: "main",
-        cell: (row) => el("div", el("code.address", row.value), el("p.form-text", row.why)),
+        cell: (row) =>
+          el(
+            "div",
+            el("code.address", row.value ?? "–"),
+            el("p.form-text", reasons[row.record]),
+            row.text && row.status !== "verified" && el("p.form-text", `Found: ${row.text}`),
+          ),
       },
       {
         title: "",
         kind: "actions",
-        cell: (row) => copyButton(row.value, { title: `Copy the ${row.type} record of ${row.name}` }),
+        cell: (row) => [
+          copyButton(row.name, { label: "Copy name", title: `Copy name ${row.name}` }),
+          row.value && copyButton(row.value, { label: "Copy value", title: `Copy value of ${row.type} ${row.name}` }),
+        ],
       },
     ],
-    rows: all,
+    rows,
   }).element;
 }
 
@@ -315,18 +316,31 @@ export async function show(main, { id, session }) {
     await showMail();
   }
 
+  async function showDns() {
+    const { records: rows, checked_at: looked } = await get(path`/admin/domains/${id}/dns`);
+    if (same("dns", [rows, looked])) return;
+    const look = async () => {
+      await post(path`/admin/domains/${id}/verify`);
+      await reload();
+      await showDns();
+      notice("The DNS was asked, or had been a minute ago.");
+    };
+    dns.replaceChildren(
+      section(
+        "DNS records",
+        {
+          actions: session.owner ? [button("Look now", look)] : [],
+          about: looked
+            ? el("span", "As they were found ", time(looked), ".")
+            : "What the DNS of the domain is to have. Nobody has looked yet.",
+        },
+        records(rows, looked),
+      ),
+    );
+  }
+
   await reload();
-  const host = await get("/admin/host", { domain: domain.name });
-  dns.replaceChildren(
-    section(
-      "DNS records",
-      {
-        about:
-          "Advice, from what Postfix's settings on this host say. Nothing is looked up over the network: whether the records are there, a tool like dig tells. DKIM signatures are made by another milter, with a record of its own.",
-      },
-      records(domain, host),
-    ),
-  );
+  await showDns();
   const isGone = () => {
     top.replaceChildren(header(domain.name, { back }), remark("warn", "This domain was removed."));
     for (const part of [rules, found, exempt, dns]) part.replaceChildren();
