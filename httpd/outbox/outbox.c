@@ -236,6 +236,27 @@ static void give_back(struct outbox_batch *batch)
 }
 
 static void on_batch_staged(struct task *task);
+static void on_batch_answered_first(struct task *task);
+
+/* What is known when it is staged. */
+static void set_outcomes(struct outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		batch->mails[i].outcome = batch->mails[i].test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
+}
+
+/* Nobody waits for the outbox's thread: the commit was all that was to be written. */
+static void answer_first(struct outbox_batch *batch)
+{
+	struct outbox *outbox = batch->outbox;
+
+	outbox_batch_ref(batch);
+	atomic_fetch_add(&outbox->to_begin, 1);
+	batch->answered = true;
+	batch->begin.run = on_batch_answered_first;
+	task_queue_post(outbox->tasks, &batch->begin);
+	answer(batch);
+}
 
 /* On the committer's thread. */
 static void stage_done(void *arg, int result, const struct err *err)
@@ -247,6 +268,11 @@ static void stage_done(void *arg, int result, const struct err *err)
 		batch->err = *err;
 		give_back(batch);
 		answer(batch);
+		return;
+	}
+	set_outcomes(batch);
+	if (batch->wait_ms == 0) {
+		answer_first(batch);
 		return;
 	}
 	batch->task.run = on_batch_staged;
@@ -601,30 +627,27 @@ static void begin_wait(struct outbox_batch *batch)
 	TAILQ_INSERT_TAIL(&batch->outbox->waiting, batch, link);
 }
 
-/* The batch may be answered, and gone, before the last parcel has begun: a reference
- * is held meanwhile. */
-static void on_batch_staged(struct task *task)
+/* A parcel for each email that is in hand, or waited for: how many. */
+static size_t make_parcels(struct outbox_batch *batch)
 {
-	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
-	bool waits = batch->wait_ms > 0;
+	size_t n = 0;
 
-	outbox_batch_ref(batch);
-	batch->left = 1; /* this loop */
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
 
-		mail->outcome = mail->test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
 		if (is_scheduled(mail))
 			feeder_hint(batch->outbox->feeder, mail->row.scheduled_us);
-		if (mail->test || is_scheduled(mail) || mail->paused || (mail->waits && !waits))
+		if (mail->test || is_scheduled(mail) || mail->paused ||
+			(mail->waits && batch->wait_ms == 0))
 			continue;
-		batch->left += waits;
 		parcel_of(batch, mail);
+		n++;
 	}
-	if (waits)
-		begin_wait(batch);
-	else
-		settle(batch);
+	return n;
+}
+
+static void begin_parcels(struct outbox_batch *batch)
+{
 	for (size_t i = 0; i < batch->n; i++) {
 		struct parcel *parcel = batch->mails[i].parcel;
 
@@ -635,9 +658,34 @@ static void on_batch_staged(struct task *task)
 		else
 			dispatcher_begin(parcel);
 	}
-	if (waits && --batch->left == 0)
+}
+
+/* Its maker has what it may read of it meanwhile. */
+static void on_batch_answered_first(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, begin);
+	struct outbox *outbox = batch->outbox;
+
+	make_parcels(batch);
+	begin_parcels(batch);
+	outbox_batch_release(batch);
+	atomic_fetch_sub(&outbox->to_begin, 1);
+}
+
+/* The batch may be answered, and gone, before the last parcel has begun: a reference
+ * is held meanwhile. */
+static void on_batch_staged(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
+
+	outbox_batch_ref(batch);
+	batch->left = 1; /* this function */
+	batch->left += make_parcels(batch);
+	begin_wait(batch);
+	begin_parcels(batch);
+	if (--batch->left == 0)
 		settle(batch);
-	if (waits && !batch->answered && batch->outbox->cut_short)
+	if (!batch->answered && batch->outbox->cut_short)
 		end_wait(batch);
 	outbox_batch_release(batch);
 }
@@ -683,7 +731,7 @@ static void stop_further(struct outbox *outbox)
 		inject_stop(outbox->inject);
 		record_watch_stop(outbox->watch);
 	}
-	if (outbox->parcels == 0 && feeder_is_idle(outbox->feeder) &&
+	if (outbox->parcels == 0 && outbox->to_begin == 0 && feeder_is_idle(outbox->feeder) &&
 		(journal_is_empty(outbox->journal) ||
 			now_us - outbox->stopping_us > 2 * LAST_ANSWERS_US))
 		event_base_loopbreak(outbox->base);

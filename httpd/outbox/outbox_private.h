@@ -84,6 +84,7 @@ struct outbox {
 	TAILQ_HEAD(, outbox_batch) waiting; /* with requests that wait */
 	struct in_hand in_hand;             /* parcels that are to be submitted */
 	int64_t parcels;                    /* all */
+	_Atomic int64_t to_begin;           /* batches that were answered when they were staged */
 	atomic_bool cut_short;
 	atomic_bool stopping; /* no worker runs any more */
 	int64_t stopping_us;  /* since when; 0: it was not seen yet */

@@ -7,6 +7,7 @@
 
 #include <event2/event.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -80,14 +81,17 @@ void task_queue_free(struct task_queue *queue)
 void task_queue_post(struct task_queue *queue, struct task *task)
 {
 	const uint64_t one = 1;
+	bool first;
 
 	task->next = NULL;
 	pthread_mutex_lock(&queue->lock);
+	/* Who posted the others has woken the reader, which has not taken them yet. */
+	first = queue->first == NULL;
 	*queue->end = task;
 	queue->end = &task->next;
 	/* Within the lock: the reader may free the queue once it has the
 	 * task that it waits for. */
-	if (write(queue->fd, &one, sizeof(one)) < 0) {
+	if (first && write(queue->fd, &one, sizeof(one)) < 0) {
 		/* The counter is full: the reader is woken anyway. */
 	}
 	pthread_mutex_unlock(&queue->lock);
