@@ -93,6 +93,9 @@ struct inject_ops {
 struct inject {
 	const struct inject_ops *ops;
 	bool stopping; /* nothing will be queued any more */
+	/* So many sessions have a message at once; 0: as many as there are. Its owner
+	 * changes it at any time. */
+	size_t busy_max;
 };
 
 static inline void inject_submit(struct inject *inject, struct submission *submission)

@@ -276,6 +276,19 @@ static void use_session(struct pooled *pooled, struct submission *submission)
 	smtp_session_send(pooled->session, submission);
 }
 
+/* Whether so many sessions have a message that one that ends has to serve the next. */
+static bool is_busy(const struct inject_smtp *self)
+{
+	const struct pooled *pooled;
+	size_t n = 0;
+
+	if (self->inject.busy_max == 0)
+		return false;
+	LIST_FOREACH(pooled, &self->busy, link)
+		n += pooled->submission != NULL;
+	return n >= self->inject.busy_max;
+}
+
 /* Starts the next of the queue; false when there is no room for it now. */
 static bool start_next(struct inject_smtp *self)
 {
@@ -284,6 +297,8 @@ static bool start_next(struct inject_smtp *self)
 	struct pooled *idle = LIST_FIRST(&self->idle);
 	bool full = self->sessions_n >= sessions_max(self);
 
+	if (is_busy(self))
+		return false;
 	if (idle && !again) {
 		use_session(idle, inject_queue_take(self->queue));
 		return true;

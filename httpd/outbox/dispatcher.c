@@ -347,6 +347,7 @@ void dispatcher_begin(struct parcel *parcel)
 		.prompt = true,
 		.done = on_parcel_injected,
 	};
+	outbox_set_sessions(outbox);
 	inject_submit(outbox->inject, &parcel->submission);
 }
 

@@ -19,9 +19,13 @@
 
 #include <assert.h>
 #include <event2/event.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -37,6 +41,10 @@
 enum {
 	JANITOR_MS = 20,
 	DISK_LOOK_US = 100 * 1000,
+	CPU_LOOK_US = 100 * 1000,
+	/* Sessions for each core, and at least, that keep them busy. */
+	SESSIONS_OF_CORE = 2,
+	SESSIONS_LEAST = 4,
 	/* A message is written, with its text once more in the email's row, and both
 	 * again when SQLite copies them from its log. */
 	DISK_FACTOR = 4,
@@ -113,6 +121,34 @@ static void look_at_disk(struct outbox *outbox)
 	if (room > 0 && outbox->disk_full)
 		log_info(outbox->log, "disk_has_room", "free_bytes", LOG_INT(free_bytes));
 	outbox->disk_full = room < 0 || (outbox->disk_full && room == 0);
+}
+
+static void look_at_cpu(struct outbox *outbox)
+{
+	int64_t now_us = clock_monotonic_us(), ran_ns, waited_ns;
+	char text[64];
+	ssize_t n;
+
+	if (outbox->cpu.fd < 0 || now_us < outbox->cpu.look_us)
+		return;
+	n = pread(outbox->cpu.fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	if (sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) != 2)
+		return;
+	outbox->cpu.look_us = now_us + CPU_LOOK_US;
+	outbox->cpu.crowded = waited_ns - outbox->cpu.waited_ns > ran_ns - outbox->cpu.ran_ns;
+	outbox->cpu.ran_ns = ran_ns;
+	outbox->cpu.waited_ns = waited_ns;
+}
+
+/* Each session is some processes of Postfix at work. Where they have the cores busy, more of
+ * them deliver nothing sooner, but take the CPU from those who answer requests: so emails that
+ * nobody waits for get no more sessions than keep the cores busy. */
+void outbox_set_sessions(struct outbox *outbox)
+{
+	bool few = outbox->cpu.crowded && TAILQ_EMPTY(&outbox->waiting);
+
+	outbox->inject->busy_max = few ? outbox->cpu.sessions : 0;
 }
 
 /*
@@ -745,6 +781,8 @@ static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	look_at_disk(outbox);
+	look_at_cpu(outbox);
+	outbox_set_sessions(outbox);
 	journal_look(outbox->journal);
 	if (!outbox->stopping)
 		feeder_look(outbox->feeder);
@@ -758,6 +796,7 @@ static void *thread_main(void *arg)
 {
 	struct outbox *outbox = arg;
 
+	outbox->cpu.fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	event_base_dispatch(outbox->base);
 	return NULL;
 }
@@ -797,6 +836,10 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->recorded = recorded;
 	outbox->max_bytes = conf->outbox.max_bytes;
 	outbox->counts = counts_new(shared->routes);
+	outbox->cpu.fd = -1;
+	outbox->cpu.sessions = SESSIONS_OF_CORE * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	if (outbox->cpu.sessions < SESSIONS_LEAST)
+		outbox->cpu.sessions = SESSIONS_LEAST;
 	outbox->reload.run = on_outbox_reload;
 	TAILQ_INIT(&outbox->waiting);
 	breaker_init(&outbox->breaker);
@@ -867,6 +910,8 @@ void outbox_free(struct outbox *outbox)
 		event_free(outbox->janitor);
 	db_close(outbox->db);
 	event_base_free(outbox->base);
+	if (outbox->cpu.fd >= 0)
+		close(outbox->cpu.fd);
 	breaker_destroy(&outbox->breaker);
 	in_hand_clear(&outbox->in_hand);
 	conf_free(atomic_load(&outbox->fresh));

@@ -65,6 +65,14 @@ struct outbox {
 	_Atomic int64_t disk_room; /* bytes that new emails may take of the disk */
 	int64_t disk_look_us;      /* monotonic: when it is looked at again */
 	atomic_bool disk_full;     /* and it was logged */
+	/* Whether the outbox's thread waits longer for the CPU than it has it. */
+	struct {
+		int fd; /* of its schedstat; -1: there is none */
+		int64_t look_us;
+		int64_t ran_ns, waited_ns; /* until the last look */
+		bool crowded;
+		size_t sessions; /* that keep the cores busy */
+	} cpu;
 	void (*recorded)(struct probe_report *report);
 	struct worker_counts *counts;
 	struct outbox_account account;
@@ -98,6 +106,9 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 }
 
 /* outbox.c */
+
+/* Lets as many sessions have a message as is good now. */
+void outbox_set_sessions(struct outbox *outbox);
 
 /* An email that was put there by others is counted from now on; one has left the outbox. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
