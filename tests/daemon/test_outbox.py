@@ -11,7 +11,7 @@ from harness import wait_for
 from harness.form import FormClient
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
-from test_restarts import check_all_there, check_delivered_once
+from test_restarts import Senders, check_all_there, check_delivered_once
 
 pytestmark = pytest.mark.submission
 
@@ -120,6 +120,22 @@ def test_answer_when_queued(own_box):
     assert len(ids) == 1
     check_all_there(box, {email["to"]: ids.pop()})
     check_delivered_once(box, [email["to"]])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_answered_before_it_is_begun(own_box, number):
+    """httpd ends with what it has answered for, and not looked at yet."""
+    box = own_box("--set", "submission.answer=queued")
+    with Senders(box) as senders:
+        for _ in range(2):
+            senders.wait_for(20)
+            old = box.pid("httpd")
+            box.kill("httpd", number)
+            box.wait_for_new("httpd", old)
+        senders.wait_for(20)
+    assert senders.refused == []
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
 
 
 def test_lifetime(own_box, sendmail):

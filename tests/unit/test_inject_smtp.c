@@ -504,6 +504,22 @@ static void test_bounded_number(void **state)
 	assert_int_equal(fake_smtpd_connections(rig->smtpd), 2);
 }
 
+/* Its owner may want fewer of them at work; those that end take the next. */
+static void test_fewer_at_work(void **state)
+{
+	struct rig *rig = *state;
+	struct outcome outcomes[10];
+
+	rig->inject->busy_max = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		assert_int_equal(outcomes[i].result, INJECT_QUEUED);
+	assert_int_equal(fake_smtpd_most(rig->smtpd), 1);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 1);
+}
+
 /* A session that is broken does not take the place of a message's second
  * try. */
 static void test_line_goes_on_after_failures(void **state)
@@ -613,6 +629,7 @@ int main(void)
 		test(test_idle_session_dies),
 		cmocka_unit_test(test_nobody_listens),
 		test(test_bounded_number),
+		test(test_fewer_at_work),
 		test(test_line_goes_on_after_failures),
 		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_timeouts),
