@@ -53,9 +53,9 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	size_t way = row_word(&store_email_ways, method);
 	char ticket[SECRET_TICKET_SIZE];
 
-	if (way != EMAIL_WAY_SENDMAIL && way != EMAIL_WAY_SMTP)
-		return err_set(
-			err, ERR_INVALID, "--submission is sendmail or smtp, not \"%s\"", method);
+	if (way != EMAIL_WAY_SENDMAIL && way != EMAIL_WAY_SMTP && way != EMAIL_WAY_ANY)
+		return err_set(err, ERR_INVALID,
+			"--submission is sendmail, smtp or any, not \"%s\"", method);
 	if (store_probe_add(call->db, call->now_us, (enum email_way)way,
 		    call_option(call, OPTION_THROUGH) != NULL, ticket, err) < 0)
 		return -1;
@@ -88,7 +88,8 @@ const struct verb cmd_probe_add = {
 		"day.",
 	.options = {{OPTION_SUBMISSION, true,
 			    "The way into Postfix that the message takes: sendmail or smtp. By "
-			    "another one it is refused."},
+			    "another one it is refused. any: it is for a session with a port, in which "
+			    "it is the sender."},
 		{OPTION_THROUGH, false,
 			"The milters behind postern-milter get the message, too, and then it has no "
 			"recipient."}},

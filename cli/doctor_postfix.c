@@ -71,8 +71,10 @@ static void take_over(struct doctor *doctor, char *line)
 		level = DOCTOR_WARNING;
 	else if (str_eq(result, "wrong"))
 		level = DOCTOR_WRONG;
+	else if (str_eq(result, "unknown"))
+		level = DOCTOR_UNKNOWN;
 	doctor_say(doctor, line, level, "%s", text);
-	if (level == DOCTOR_GOOD)
+	if (level < DOCTOR_WARNING)
 		return;
 	if (str_eq(line, "milter"))
 		mend_milter(doctor, text);

@@ -94,6 +94,45 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 		       : 0;
 }
 
+/* Whether a probe of this kind has the ticket, and was not seen yet: 1, 0, -1. A message
+ * shows the tickets of the other kinds to users of this host. */
+static int is_new_probe(struct service *service, const char *ticket, struct err *err)
+{
+	struct probe probe;
+	struct db *db;
+	int found;
+
+	if (db_pool_take(service->readers, &db, err) < 0)
+		return -1;
+	found = store_probe_get(db, ticket, &probe, err);
+	db_pool_give(service->readers, db, found >= 0);
+	if (found > 0) {
+		found = probe.way == EMAIL_WAY_ANY && probe.seen_us == 0;
+		store_probe_clear(&probe);
+	}
+	return found;
+}
+
+void record_probe_sender(struct service *service, const struct milter_session *session)
+{
+	char ticket[SECRET_TICKET_SIZE];
+	struct err err = ERR_INIT;
+	struct entry entry = {
+		.ticket = ticket,
+		.note.queue_id = "",
+		.note.now_us = clock_now_us(service->clock),
+	};
+	int found;
+
+	if (session->origin == ORIGIN_EXTERNAL ||
+		ticket_read(session->message.sender, ticket) != TICKET_READ)
+		return;
+	found = is_new_probe(service, ticket, &err);
+	if (found < 0 ||
+		(found > 0 && committer_run(service->committer, run_probe, &entry, &err) < 0))
+		log_warn(service->log, "probe_not_noted", "error", err.text);
+}
+
 /* The mailbox of the one From field, or the text of the first; a new string. */
 static char *from_of(const struct session_message *message)
 {

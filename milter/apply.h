@@ -32,6 +32,11 @@ struct record_refusal {
 int record_refused(struct service *service, const struct milter_session *session,
 	const struct facts *facts, const struct record_refusal *refusal, struct err *err);
 
+/* Where the ticket of a probe is the envelope sender, as postfix-conf/check has it on
+ * port 25, on which Postfix takes no recipient of that domain: notes that the milter was
+ * asked. Nothing else follows from it. Strangers' senders are not looked at. */
+void record_probe_sender(struct service *service, const struct milter_session *session);
+
 /* Decides about a message at its end: puts the recipients of its email in the
  * place of the ticket, records the decision, sets the reply, counts the message
  * and logs one line. The result is the answer to Postfix: accept only when all

@@ -142,6 +142,10 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
 	note_begin(session);
+	if (service_enter(service)) {
+		record_probe_sender(service, session);
+		service_leave(service);
+	}
 	return SMFIS_NOREPLY;
 }
 

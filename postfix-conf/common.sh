@@ -47,7 +47,7 @@ wait_inline="inline:{ {postern.invalid = $wait_result} }"
 
 # The parameters that are looked at, which postconf is asked for at once.
 parameters='authorized_submit_users body_checks canonical_maps command_directory
-compatibility_level content_filter
+compatibility_level content_filter inet_interfaces
 enable_original_recipient header_address_token_limit header_checks
 header_size_limit hopcount_limit internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
@@ -593,6 +593,32 @@ not_waiting() {
 			esac
 		done
 	done
+}
+
+# Whether the service, as 127.0.0.1:10026/inet, takes mail back from a content filter: it
+# listens on loopback, not on a port to which others submit, and there is a filter. Such
+# mail has been judged, and its ticket is gone, so it asks no milter.
+is_way_back() {
+	has_filter || return 1
+	case $1 in
+	127.*:25/* | 127.*:smtp/* | 127.*:587/* | 127.*:465/* | 127.*:submission*/* | \
+		localhost:25/* | localhost:smtp/* | localhost:587/* | localhost:465/* | \
+		localhost:submission*/* | *]:25/* | *]:smtp/* | *]:587/* | *]:465/* | \
+		*]:submission*/*) return 1 ;;
+	127.*:*/inet | localhost:*/inet | '[::1]:'*/inet) ;;
+	*) return 1 ;;
+	esac
+	case $(value_for "$1" receive_override_options) in
+	*no_milters*) return 0 ;;
+	esac
+	read_overrides
+	grep -q "^$1/smtpd_milters = *$" "$work/overrides"
+}
+
+# Whether main.cf, or a service of master.cf, has mail go through a content filter.
+has_filter() {
+	[ -z "$(value_of content_filter)" ] || return 0
+	[ -n "$(overrides_of content_filter | sed -n 's/^[^ ]* *[^ ].*/yes/p')" ]
 }
 
 # Whether main.cf sets the parameter, or did before the draft was changed.

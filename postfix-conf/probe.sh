@@ -3,13 +3,13 @@
 # Shows that Postfix asks the milter, by a message; for check, behind
 # settings.sh.
 #
-# Each way into Postfix gets a message for an address of `postern probe add`, from
+# Each way by which emails go gets a message for an address of `postern probe add`, from
 # the user that the daemons have. No milter but ours knows what to do with it: ours
 # notes that it was asked, and takes the recipient off. So the milters behind ours
 # are asked, too, and nobody gets it; where a rule of main.cf could add a recipient,
 # or hold it, ours throws it away. When nothing was noted the message is looked for,
 # what has become of it says why, and it is removed. It has no sender, so that
-# nothing comes back.
+# nothing comes back. The ports of smtpd(8) are told its address as a sender.
 
 probe_seconds=10
 
@@ -201,8 +201,7 @@ remove_probe() {
 }
 
 # try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
-# the milters for it, and what submits a message to the address behind it. Port 25 is
-# no such way: there Postfix refuses recipients whose transport is retry(8).
+# the milters for it, and what submits a message to the address behind it.
 try_way() {
 	name=$1
 	list=$2
@@ -234,6 +233,99 @@ smtp_server() {
 	echo "${server:-unix:$queue/public/$service}"
 }
 
+# Services of smtpd(8), or of postscreen(8) before it, that take mail of this host over
+# TCP without TLS or a login, but those that take it back from a content filter: NAME
+# HOST PORT. One that wants TLS or a header of a proxy first is left out, and so is what
+# main.cf or master.cf have ask other milters, or none: other rows tell that.
+tcp_services() {
+	is_listed smtpd_milters || return 0
+	read_overrides
+	maps=$(value_of smtpd_milter_maps)
+	postconf -c "$view" -M 2>/dev/null | awk '$2 == "inet" &&
+		($8 == "smtpd" || $8 == "postscreen") { print $1 "/" $2 }' |
+		while read -r name; do
+			[ -n "$(ours_in "$(value_for "$name" smtpd_milters)")" ] || continue
+			case $(value_for "$name" receive_override_options) in
+			*no_milters*) continue ;;
+			esac
+			case $(value_for "$name" smtpd_tls_wrappermode),$(
+				value_for "$name" smtpd_tls_security_level),$(
+				value_for "$name" smtpd_upstream_proxy_protocol)$(
+				value_for "$name" postscreen_upstream_proxy_protocol) in
+			yes,* | *,encrypt,* | *,*,?*) continue ;;
+			esac
+			place=${name%/inet}
+			host=${place%:*} port=${place##*:}
+			[ "$host" != "$place" ] || host=$(items_of inet_interfaces |
+				sed 's/^\(all\|localhost\|loopback-only\|\$myhostname\)$/127.0.0.1/' |
+				head -n 1)
+			[ -n "$(unasked_for "${host:=127.0.0.1}")" ] ||
+				printf '%s %s %s\n' "$name" "$host" "$port"
+		done
+}
+
+# Says MAIL FROM the address there, and no more: prints the last reply. The milter has
+# told Postfix that it answers nothing before the end of a message, so Postfix writes
+# what it tells when its buffer of 4 KB is full: hence so many times.
+greet_by_smtp() {
+	PROBE=$1 perl -MIO::Socket::IP -e '
+		my ($host, $port) = @ARGV;
+		$host =~ s/[][]//g;
+		$SIG{ALRM} = sub { print "no answer in time"; exit 1 };
+		$SIG{PIPE} = "IGNORE";
+		alarm(30);
+		my $peer = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port) or
+			print("$!"), exit 1;
+		sub expect {
+			my $reply;
+			1 while defined($reply = <$peer>) and $reply =~ /^\d+-/;
+			$reply //= "the connection was closed";
+			$reply =~ s/\s+$//;
+			$reply =~ /^$_[0]/ or print($reply), exit 1;
+		}
+		expect("220");
+		for (1 .. 60) {
+			for ("EHLO localhost", "MAIL FROM:<$ENV{PROBE}>") {
+				print $peer "$_\r\n";
+				expect("250");
+			}
+		}
+		print $peer "RSET\r\nQUIT\r\n";
+		1 while <$peer>' "$2" "$3"
+}
+
+# Port 25 takes no recipient of ours, whose transport is retry(8): so the address is the
+# sender there, which the milter is told before there is a recipient. Nothing is sent.
+# For a moment after a reload a process that is older may take the session.
+try_tcp() {
+	if ! address=$(new_probe any); then
+		unknown "SMTP to $2 port $3: not tried: $address"
+		return
+	fi
+	for _ in 1 2 3 4; do
+		if ! said=$(greet_by_smtp "$address" "$2" "$3"); then
+			unknown "SMTP to $2 port $3 ($1) cannot be tried: $said"
+			return
+		fi
+		! wait_for_sender "$address" || break
+	done
+	if is_seen "$address"; then
+		good "the milter is asked about mail by SMTP to $2 port $3"
+	else
+		wrong "mail by SMTP to $2 port $3 ($1): Postfix did not ask the milter:" \
+			"$(why_not_asked smtpd_milters)"
+	fi
+}
+
+wait_for_sender() {
+	left=15
+	until is_seen "$1"; do
+		[ $left -gt 0 ] || return 1
+		left=$((left - 1))
+		sleep 0.2
+	done
+}
+
 check_probes() {
 	if [ -z "$settings" ] || [ -z "$postern" ] || ! read_settings; then
 		return
@@ -248,4 +340,9 @@ check_probes() {
 	server=$(smtp_server)
 	[ -z "$server" ] ||
 		try_way "SMTP to $server" smtpd_milters submit_by_smtp "$server"
+	while read -r name host port; do
+		[ -z "$name" ] || try_tcp "$name" "$host" "$port"
+	done <<-END
+		$(tcp_services)
+	END
 }

@@ -1,13 +1,19 @@
 """postern doctor finds what is broken in Postfix's settings and processes, row by row."""
 
 import os
+import re
+import shutil
+import signal
+import socket
 import time
 
 import pytest
 from harness import wait_for
 from harness.milter import OtherMilter
-from test_doctor import box, doctor, fault, faults  # noqa: F401 (a sandbox of this file)
+from test_doctor import OF_SANDBOX, box, copy_of, doctor, fault, faults  # noqa: F401 (a sandbox of this file)
+from test_held_waiting import send
 from test_postfix_conf_probe import Changed
+from test_setup import script
 
 pytestmark = pytest.mark.submission("sendmail")
 
@@ -141,3 +147,199 @@ def test_the_chroot_has_another_resolver(box):
             copy.write_bytes(before)
         if not existed:
             folder.rmdir()
+
+
+def settings_of(box, tmp_path, *lines):
+    """A copy of Postfix's settings, which no process has, with these lines."""
+    folder = tmp_path / "postfix"
+    shutil.copytree(box.dir / "postfix", folder)
+    main_cf = folder / "main.cf"
+    main_cf.write_text(Changed.with_lines(main_cf.read_text(), lines))
+    age(folder)
+    return folder
+
+
+def age(folder):
+    """As if Postfix had been reloaded since."""
+    for path in (folder / "main.cf", folder / "master.cf"):
+        os.utime(path, (0, 0))
+
+
+def test_a_socket_without_a_process(box):
+    """As a milter leaves it that was killed."""
+    path = box.dir / "queue/postern/milter.sock"
+    box.stop("milter")
+    try:
+        with socket.socket(socket.AF_UNIX) as left:
+            path.unlink(missing_ok=True)
+            left.bind(str(path))
+            path.chmod(0o666)
+        assert fault(doctor(box), "milter", "Connection refused")
+    finally:
+        path.unlink()
+        box.start("milter")
+    assert not faults(doctor(box), "milter")
+
+
+def test_a_socket_that_postfix_may_not_open(box):
+    path = box.dir / "queue/postern/milter.sock"
+    mode = path.stat().st_mode & 0o777
+    path.chmod(0o600)
+    try:
+        assert fault(doctor(box), "milter", "Permission denied (as the user postfix)")
+    finally:
+        path.chmod(mode)
+
+
+def test_a_milter_that_is_root(box):
+    """As in every sandbox."""
+    assert fault(doctor(box), "rights", "runs as root")
+
+
+def test_the_modes_of_the_maildrop(box):
+    """What `postfix set-permissions` makes of it, which this Postfix has not had."""
+    folder = box.dir / "queue/maildrop"
+    before = folder.stat().st_mode & 0o7777
+    folder.chmod(0o700)
+    try:
+        row = fault(doctor(box), "maildrop", "maildrop is ")
+        assert "with mode 700, and not " in row["text"]
+        assert row["mend"] == "postfix set-permissions"
+    finally:
+        folder.chmod(before)
+
+
+def test_submission_by_smtp_without_its_service(box, changed, tmp_path):
+    master_cf = changed.files[1]
+    text = master_cf.read_text()
+    master_cf.write_text(re.sub(r"(?m)^postern +unix.*\n([ \t].*\n)*", "", text))
+    changed.reload()
+    with copy_of(box, tmp_path, submission__method="smtp") as config:
+        row = fault(doctor(box, config=config), "submission", "master.cf has no service postern")
+    assert "run enable --submission smtp" in row["text"]
+
+
+def test_the_service_lacks_an_option(box, changed):
+    option = "smtpd_client_restrictions="
+    if "syslog_name=postfix/postern" not in changed.before[1]:
+        script(box, "enable", "--submission", "smtp")
+    master_cf = changed.files[1]
+    text = master_cf.read_text()
+    assert f"  -o {option}\n" in text
+    master_cf.write_text(text.replace(f"  -o {option}\n", ""))
+    changed.reload()
+    assert fault(doctor(box), "submission", f"postern lacks -o {option}")
+
+
+def test_a_log_that_was_removed(box):
+    """Until somebody else has made it anew, events reads what nobody writes to."""
+    log = box.dir / "log/postfix.log"
+    kept = log.with_name("kept")
+    box.kill("events", signal.SIGSTOP)
+    kept.hardlink_to(log)
+    log.unlink()
+    try:
+        assert fault(doctor(box), "log", "reads a log that was removed")
+    finally:
+        kept.rename(log)
+        box.kill("events", signal.SIGCONT)
+        box.restart("events")
+
+
+def test_daemons_in_the_chroot_without_a_log(box, tmp_path):
+    """Where syslog has made no socket there."""
+    folder = settings_of(box, tmp_path, "maillog_file =")
+    copy = box.dir / "queue/etc/resolv.conf"
+    existed = copy.exists()
+    copy.parent.mkdir(exist_ok=True)
+    if not existed:
+        shutil.copy("/etc/resolv.conf", copy)
+    try:
+        row = fault(doctor(box, "--postfix", folder), "chroot_log", "dev/log is missing")
+        assert row["mend"] == "systemctl restart postfix"
+    finally:
+        if not existed:
+            copy.unlink()
+
+
+def test_emails_that_wait_to_be_taken_to_the_milter(own_box):
+    box = own_box("--set", "submission.record_wait=0")
+    send(box, 1)
+    box.start("httpd")
+    row = fault(doctor(box), "staged", "wait to be taken to the milter: 1")
+    assert row["mend"] == "postern held release --waiting"
+    box.cli(*row["mend"].split()[1:])
+    wait_for("it to go out", lambda: box.sink.all())
+    assert not [row for row in faults(doctor(box), "staged") if "be taken" in row["text"]]
+
+
+def test_a_port_25_that_does_not_ask_the_milter(box, changed, tmp_path):
+    """main.cf is as it should be, and a session shows that it is not in force."""
+    folder = settings_of(box, tmp_path)
+    found = doctor(box, "--postfix", folder)
+    assert not faults(found, "probe")
+    assert [row for row in found if "asked about mail by SMTP to 127.0.0.1" in row["text"]]
+    changed.main_cf("smtpd_milters =")
+    box.restart("postfix")
+    assert fault(doctor(box, "--postfix", folder), "probe",
+                 "Postfix did not ask the milter: main.cf names it")
+
+
+@pytest.mark.parametrize("name, options, good", [
+    ("127.0.0.1:10026", "-o receive_override_options=no_milters", True),
+    ("127.0.0.1:10026", "-o smtpd_milters=", True),
+    ("127.0.0.1:25", "-o receive_override_options=no_milters", False),
+    ("10026", "-o receive_override_options=no_milters", False),
+])
+def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, options, good):
+    """Where the filter gives mail back they would judge it twice; where others submit,
+    nobody has."""
+    folder = settings_of(box, tmp_path, "content_filter = smtp:[127.0.0.1]:10025")
+    with (folder / "master.cf").open("a") as file:
+        file.write(f"{name} inet n - y - - smtpd\n  {options}\n")
+    found = [row for row in doctor(box, "--postfix", folder)
+             if row["check"] in ("no_milters", "services")]
+    about = [row for row in found if f"{name}/inet" in row["text"]]
+    assert [row["result"] for row in about] == (
+        ["good"] if good and "no_milters" in options else [] if good else ["warning"])
+    assert good == (not [row for row in found if "content_filter:" in row["text"]])
+
+
+OURS = "unix:postern/milter.sock"
+# Lines of main.cf, and of master.cf, of systems that are as they should be.
+HEALTHY = {
+    "a relay with logins, virtual domains, a table": (
+        ["relayhost = [relay.test]:587", "smtp_sasl_auth_enable = yes",
+         "virtual_alias_domains = virtual.test", "virtual_alias_maps = inline:{ {a@virtual.test=b@dst.test} }",
+         "relay_domains = inner.test", "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination"],
+        "submission inet n - y - - smtpd\n  -o smtpd_tls_security_level=encrypt\n"
+        "  -o smtpd_sasl_auth_enable=yes\n  -o smtpd_relay_restrictions=permit_sasl_authenticated,reject\n"),
+    "a content filter": (
+        ["content_filter = smtp:[127.0.0.1]:10025"],
+        "127.0.0.1:10026 inet n - y - - smtpd\n  -o content_filter= -o smtpd_milters=\n"
+        "  -o receive_override_options=no_milters,no_header_body_checks\n"),
+    "a filter for one service": (
+        [], "127.0.0.1:10027 inet n - y - - smtpd\n  -o receive_override_options=no_milters\n"
+        "smtps inet n - y - - smtpd\n  -o smtpd_tls_wrappermode=yes\n"
+        "  -o content_filter=smtp:[127.0.0.1]:10025\n"),
+    "a signer behind ours": (
+        [f"smtpd_milters = {OURS}, SIGNER", f"non_smtpd_milters = {OURS}, SIGNER"], ""),
+    "tables that leave tickets alone": (
+        ["header_checks = regexp:{ {/^X-Spam/ IGNORE} }", "maximal_queue_lifetime = 2d",
+         "sender_bcc_maps = inline:{ {a@other.test=b@dst.test} }",
+         "smtp_generic_maps = inline:{ {root@other.test=a@other.test} }"], ""),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_found_on(box, tmp_path, name):
+    lines, services = HEALTHY[name]
+    with OtherMilter() as other:
+        signer = f"{{ {other.name}, default_action=tempfail }}"
+        folder = settings_of(box, tmp_path, *(line.replace("SIGNER", signer) for line in lines))
+        with (folder / "master.cf").open("a") as file:
+            file.write(services)
+        age(folder)
+        found = doctor(box, "--postfix", folder)
+    assert [row for row in found if row["result"] in ("warning", "wrong")
+            and row["check"] not in OF_SANDBOX] == []

@@ -411,6 +411,44 @@ static void test_hold_fails(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, service_world_teardown)
 
+/* On port 25 the ticket of a probe is the sender, and nothing follows from it. */
+static void test_probe_sender(void **state)
+{
+	static const struct {
+		enum mail_origin origin;
+		enum email_way way;
+		bool is_probe, noted;
+	} cases[] = {
+		{ORIGIN_INTERNAL, EMAIL_WAY_ANY, true, true},
+		{ORIGIN_LOCAL, EMAIL_WAY_ANY, true, true},
+		{ORIGIN_INTERNAL, EMAIL_WAY_SMTP, true, false},
+		{ORIGIN_EXTERNAL, EMAIL_WAY_ANY, true, false},
+		{ORIGIN_INTERNAL, EMAIL_WAY_ANY, false, false},
+	};
+	struct service_world *world = service_world_of(state);
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char ticket[SECRET_TICKET_SIZE];
+		_cleanup_free_ char *address = NULL;
+		struct milter_session *session;
+		struct probe probe;
+
+		assert_int_equal(store_probe_add(temp->db, 1, cases[i].way, true, ticket, NULL), 0);
+		address = ticket_address(ticket);
+		if (!cases[i].is_probe)
+			address[0] = address[0] == 'a' ? 'b' : 'a';
+		session = session_new(cases[i].origin, NULL, false);
+		session_begin(session, address, NULL);
+		record_probe_sender(world->service, session);
+		session_free(session);
+		assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		assert_int_equal(probe.seen_us != 0, cases[i].noted);
+		assert_string_equal(probe.queue_id, "");
+		store_probe_clear(&probe);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +464,7 @@ int main(void)
 		TEST(nonce_comes_off),
 		TEST(probe_of_another_way),
 		TEST(probe),
+		TEST(probe_sender),
 		TEST(note_fails),
 		TEST(hold_fails),
 	};
