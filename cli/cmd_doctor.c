@@ -3,6 +3,7 @@
  * and what mends it, and mends what is safe to mend.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "core/base/program.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/ops/doctor_results.h"
 #include "core/postfix/postconf.h"
 
 enum { CHECK, RESULT, TEXT, MEANS, MEND, SAFE };
@@ -106,6 +108,29 @@ static void report_findings(
 	report->status = counts[DOCTOR_WRONG] ? 2 : counts[DOCTOR_WARNING] ? 1 : 0;
 }
 
+/* For the dashboard. Where there is no database the file would only seem to be what is
+ * left of one. */
+static void keep_results(const struct doctor *doctor)
+{
+	const char *database = doctor->conf->store.database;
+	json_t *results = json_array();
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < doctor->n; i++) {
+		const struct doctor_finding *finding = &doctor->findings[i];
+		bool bad = finding->result >= DOCTOR_WARNING;
+		_cleanup_free_ char *mend = doctor_mend_words(finding);
+
+		json_array_append_new(results,
+			json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:b}", "check", finding->row->name,
+				"result", doctor_result_name(finding->result), "text",
+				finding->text, "means", bad ? finding->row->means : NULL, "mend",
+				mend, "safe", doctor_mend_is_safe(finding)));
+	}
+	if (doctor_results_write(database, doctor->now_us, results, &err) < 0)
+		fprintf(stderr, "postern: %s\n", err.text);
+}
+
 /* Runs each safe command once; how many did what they should. */
 static size_t mend(const struct doctor *doctor)
 {
@@ -154,6 +179,8 @@ static int run_doctor(const struct call *call, struct report *report, struct err
 		doctor_run(&doctor);
 	}
 	report_findings(call, &doctor, report);
+	if (doctor.is_root && doctor.db && str_eq(doctor.postfix, conf->submission.postfix_config))
+		keep_results(&doctor);
 	doctor_clear(&doctor);
 	conf_free(conf);
 	return 0;
@@ -178,6 +205,8 @@ const struct verb cmd_doctor = {
 		"Exits with 0 when all is well, with 1 when there are warnings, with 2 when "
 		"something is wrong. With --json: an array of check, result (good, unknown, "
 		"warning, wrong), text, means, mend and safe. As another user than root it sees "
-		"less, and sends nothing.",
+		"less, and sends nothing. What root finds stands in a file beside the database, "
+		"and so in the dashboard, with its age: the unit postern-doctor.timer looks every "
+		"hour.",
 	.run = run_doctor,
 };

@@ -178,6 +178,8 @@ const struct route admin_routes[] = {
 		.handle = admin_setting_list},
 	{"GET", "/admin/health", .auth = AUTH_USER, .operators = true, .pooled = true,
 		.handle = admin_health_get},
+	{"GET", "/admin/doctor", .auth = AUTH_USER, .operators = true, .pooled = true,
+		.handle = admin_doctor_get},
 	{"GET", "/healthz", .auth = AUTH_NONE, .handle = admin_healthz},
 	{"GET", "/readyz", .auth = AUTH_NONE, .handle = admin_readyz},
 	{"GET", "/metrics", .auth = AUTH_USER, .operators = true, .on_loopback = true,

@@ -100,7 +100,8 @@ admin_handler admin_email_list, admin_email_get, admin_email_html, admin_email_r
 admin_handler admin_stats_get, admin_attention_list;
 
 /* admin_host.c: this host, its settings, and how the parts are. */
-admin_handler admin_host_get, admin_setting_list, admin_health_get, admin_healthz, admin_readyz;
+admin_handler admin_host_get, admin_setting_list, admin_health_get, admin_doctor_get, admin_healthz,
+	admin_readyz;
 /* The parts up to the events are what an email needs to go out; the submission
  * is all of them together, as the last probe found it. */
 enum {

@@ -20,6 +20,7 @@
 #include "core/conf/conf.h"
 #include "core/conf/setting.h"
 #include "core/db/migrate.h"
+#include "core/ops/doctor_results.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_run.h"
 #include "core/store/store_domain.h"
@@ -300,6 +301,15 @@ void admin_health_get(struct request *request)
 	reply_json(request, 200,
 		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok, "parts",
 			render_parts(parts)));
+}
+
+/* What root found: this process never is root, and would see less. */
+void admin_doctor_get(struct request *request)
+{
+	json_t *found = doctor_results_read(request->conf->store.database);
+
+	json_object_set_new(found, "object", json_string("doctor"));
+	reply_json(request, 200, found);
 }
 
 void admin_parts_look(

@@ -40,6 +40,8 @@ before(async () => {
       `From: News <news@${domain}>\r\nTo: ann@dst.test\r\n` +
         "Subject: By no key\r\n\r\nHello\r\n.",
     );
+  // It finds faults in a sandbox, and says so by its exit status.
+  await t.postern(["doctor"]).catch(() => {});
   const ids = {};
   for (const [local, subject] of [
     ["ann", "Your invoice 2026-1183"],
@@ -156,6 +158,20 @@ describe("every page", () => {
       .evaluateAll((all) => all.map((a) => a.hash.replace("#/", "")));
     for (const link of links)
       assert.ok(places.some(([, place]) => place === link), `#/${link} is missing here`);
+    await visitor.leave();
+  });
+
+  it("Settings has what the doctor found, and how old that is", async () => {
+    const { results } = await visitorsAnswer("/admin/doctor");
+    const wrong = results.find(({ result }) => result === "wrong");
+    const visitor = await browser.visitor({ user: operator });
+    await visitor.go("settings");
+    const part = visitor.page.getByRole("region", { name: "What postern doctor found" });
+    assert.match(await part.innerText(), /Looked .+: \d+ wrong, \d+ warning, \d+ unknown, \d+ good\./);
+    const row = part.getByRole("row").filter({ hasText: wrong.text }).first();
+    assert.ok((await row.innerText()).includes(wrong.means));
+    const good = results.find(({ result }) => result === "good");
+    assert.equal(await part.getByText(good.text, { exact: true }).count(), 0);
     await visitor.leave();
   });
 

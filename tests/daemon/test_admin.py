@@ -99,6 +99,7 @@ MAY = {
     ("get", "/admin/audit"): USERS,
     ("get", "/admin/settings"): OPERATORS,
     ("get", "/admin/health"): OPERATORS,
+    ("get", "/admin/doctor"): OPERATORS,
     ("get", "/healthz"): ALL,
     ("get", "/readyz"): ALL,
     ("get", "/metrics"): OPERATORS,

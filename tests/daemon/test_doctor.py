@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from harness import Sandbox
+from harness.admin import operator
 from harness.dns import DnsServer
 from harness.sandbox import BUILD, TREE
 from test_held import forge
@@ -230,3 +231,34 @@ def test_without_roots_rights(box):
     found = json.loads(done.stdout)
     assert any("not root" in row["text"] for row in found)
     assert not faults(found, "probe")
+
+
+def test_what_root_found_is_shown_with_its_age(box):
+    """By httpd, which reads the file of the last run, and looks at nothing itself."""
+    path = box.dir / "store/postern.db.doctor"
+    path.unlink(missing_ok=True)
+    admin = operator(box)
+    assert admin.ok("GET", "/admin/doctor") == {
+        "object": "doctor", "looked_at": None, "results": []}
+    box.dir.joinpath("queue/postern").chmod(0o700)
+    try:
+        found = doctor(box)
+    finally:
+        box.dir.joinpath("queue/postern").chmod(0o2750)
+    shown = admin.ok("GET", "/admin/doctor")
+    assert [{name: row[name] for name in ("check", "result", "text")} for row in found] == [
+        {name: row[name] for name in ("check", "result", "text")} for row in shown["results"]]
+    assert fault(shown["results"], "folder", "with mode 0700")["mend"].startswith("install -d ")
+    assert shown["looked_at"].endswith("+00:00")
+    info = path.stat()
+    assert (info.st_uid, info.st_mode & 0o777) == (0, 0o640)
+
+
+def test_a_link_in_the_place_of_the_findings_is_not_followed(box, tmp_path):
+    path, other = box.dir / "store/postern.db.doctor", tmp_path / "other"
+    other.write_text("stays")
+    path.unlink(missing_ok=True)
+    path.symlink_to(other)
+    assert operator(box).ok("GET", "/admin/doctor")["results"] == []
+    doctor(box)
+    assert other.read_text() == "stays" and not path.is_symlink()

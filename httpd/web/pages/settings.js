@@ -2,17 +2,56 @@
 
 import { get } from "../api.js";
 import { matches } from "../tenant.js";
-import { badge, definitions, el, empty, filters, header, section, table } from "../ui.js";
+import { badge, definitions, el, empty, filters, header, remark, section, table, time } from "../ui.js";
 
 export const title = "Settings";
+
+const DAY_MS = 24 * 3600 * 1000;
+const looks = { wrong: "bad", warning: "warn", unknown: "none", good: "good" };
+const worst = Object.keys(looks);
+
+// What root's last run of `postern doctor` found, what is wrong first.
+function doctorOf({ looked_at: at, results }) {
+  const again = el("p", "To look again, on the server: ", el("code", "sudo postern doctor"));
+  const title = "What postern doctor found";
+  if (!at) return section(title, empty("Nobody has looked yet", "It has to be root who runs it."), again);
+  const count = (word) => results.filter(({ result }) => result === word).length;
+  const rows = results
+    .filter(({ result }) => result !== "good")
+    .sort((a, b) => worst.indexOf(a.result) - worst.indexOf(b.result));
+  const grid = table({
+    caption: "Findings",
+    columns: [
+      { title: "Result", kind: "state", cell: (one) => badge(one.result, { tone: looks[one.result] }) },
+      {
+        title: "Finding",
+        kind: "main",
+        cell: (one) => el("div", one.text, one.means && el("p.muted.about", one.means)),
+      },
+      { title: "To mend it", kind: "extra", cell: (one) => one.mend && el("code.address", one.mend) },
+    ],
+    rows,
+    empty: empty("All is well", "No check found a fault."),
+  });
+  const old = Date.now() - new Date(at) > DAY_MS;
+  return section(
+    title,
+    el("p", { class: "muted" }, "Looked ", time(at), ": ",
+      worst.map((word) => `${count(word)} ${word}`).join(", "), "."),
+    old && remark("warn", "This is more than a day old: does postern-doctor.timer run?"),
+    grid.element,
+    again,
+  );
+}
 
 const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission", events: "postern-events" };
 
 export async function show(main, { query }) {
-  const [{ data }, health, host] = await Promise.all([
+  const [{ data }, health, host, doctor] = await Promise.all([
     get("/admin/settings"),
     get("/admin/health"),
     get("/admin/host"),
+    get("/admin/doctor"),
   ]);
   main.append(
     header(title, {
@@ -52,6 +91,8 @@ export async function show(main, { query }) {
       ),
     ),
   );
+
+  main.append(doctorOf(doctor));
 
   const box = el("div");
   const search = filters({
