@@ -4,8 +4,11 @@ The daemons run already, as where something else than systemd starts them; with
 systemd the package suite does it.
 """
 
+import os
+import pty
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness import Sandbox
@@ -116,3 +119,70 @@ def test_a_milter_that_is_not_asked_leaves_postfix_alone(box):
     box.reload_postfix()
     assert done.returncode == 1 and "messages did not reach the milter" in done.stderr
     assert after == before
+
+
+def answered(box, answer, *words):
+    """As somebody at a terminal answers it."""
+    ours, its = pty.openpty()
+    done = subprocess.Popen(
+        [CLI, "-c", box.config, "setup", "--postfix", box.dir / "postfix", *words],
+        stdin=its, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.close(its)
+    os.write(ours, answer.encode() + b"\n")
+    out, errors = done.communicate(timeout=300)
+    os.close(ours)
+    return done.returncode, out, errors
+
+
+def everything(box):
+    """All that it could have changed, but for logs and what daemons write by themselves."""
+    paths = [box.dir / "postfix", Path(box.config).parent, box.dir / "queue/postern", box.dir]
+    return files(box), [sorted(path.name for path in folder.iterdir()) for folder in paths], \
+        box.query("SELECT (SELECT count(*) FROM domain), (SELECT count(*) FROM api_key)")
+
+
+def test_it_asks_first(box):
+    before = everything(box)
+    status, out, errors = answered(box, "no", "--domain", "asked.test")
+    assert status == 1 and "Go on? yes or no [yes]: " in errors
+    assert "+smtpd_milters" in out and "nothing was changed" in errors
+    assert everything(box) == before
+
+
+def test_beside_a_content_filter(box):
+    """Which takes mail after the milter, and gives it back where no milter is asked."""
+    main_cf, master_cf = (box.dir / "postfix" / name for name in ("main.cf", "master.cf"))
+    plain = main_cf.read_text(), master_cf.read_text()
+    main_cf.write_text(plain[0] + "content_filter = smtp:[127.0.0.1]:1\n")
+    master_cf.write_text(plain[1] + "127.0.0.1:10026 inet n - y - - smtpd\n"
+                         "  -o content_filter= -o smtpd_milters=\n"
+                         "  -o receive_override_options=no_milters\n")
+    before = files(box)
+    try:
+        done = run_setup(box, "--yes", "--domain", "fresh.test")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "  filter:       smtp:[127.0.0.1]:1\n" in done.stdout
+        assert "10026" not in done.stdout.partition("What changes")[2].partition("==")[0]
+        assert run_setup(box, "--undo").returncode == 0
+        assert files(box) == before
+    finally:
+        main_cf.write_text(plain[0])
+        master_cf.write_text(plain[1])
+        box.reload_postfix()
+
+
+def test_each_instance_is_undone_by_itself(box):
+    """What was before stands by the instance, so one does not get the files of another."""
+    with Sandbox() as other:
+        script(other, "disable", "--reload")
+        before = files(box), files(other)
+        for one in (box, other):
+            done = run_setup(one, "--yes", "--domain", "fresh.test")
+            assert done.returncode == 0, done.stderr
+            assert f"setup --undo --postfix {one.dir}/postfix" in done.stdout
+        both = files(box), files(other)
+        assert run_setup(other, "--undo").returncode == 0
+        assert (files(box), files(other)) == (both[0], before[1])
+        done = run_setup(box, "--undo")
+        assert done.stdout.count("byte for byte") == 2
+        assert files(box) == before[0]
