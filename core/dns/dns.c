@@ -12,6 +12,7 @@
 #include <unbound.h>
 
 #include "core/base/buf.h"
+#include "core/base/cidr.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -108,12 +109,14 @@ static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 	return result;
 }
 
+/* In the one form that an address has everywhere, so that equal ones are equal texts. */
 static void add_address(struct strv *list, const uint8_t *data, size_t len)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN], address[CIDR_TEXT_SIZE];
 
-	if (inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)))
-		strv_add(list, text);
+	if (inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
+		cidr_address(text, address))
+		strv_add(list, address);
 }
 
 static void add_text(struct strv *list, const uint8_t *data, size_t len)

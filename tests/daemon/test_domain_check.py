@@ -1,9 +1,11 @@
 """postern domain check compares the DNS with what a domain needs."""
 
 import json
+import re
 import sqlite3
 import subprocess
 import uuid
+from pathlib import Path
 
 import pytest
 from harness import Sandbox
@@ -202,6 +204,23 @@ def test_a_policy_of_the_domain_above(box, server):
                   domain="sub.shop.example")
     assert found["DMARC"]["status"] == "verified"
     assert found["DMARC"]["text"].endswith("(of shop.example)")
+
+
+@pytest.mark.parametrize("configured", [
+    "2001:db8::25", "2001:DB8:0:0:0:0:0:25", "[2001:0db8::0025]", "2001:db8:0::25"])
+def test_ipv6_by_any_of_its_notations(box, server, tmp_path, configured):
+    config = tmp_path / "postern.conf"
+    config.write_text(re.sub(r"(?m)^addresses *=.*", f"addresses = {configured}",
+                             Path(box.config).read_text()))
+    server.records = {**GOOD, ("shop.example", "TXT"): ["v=spf1 ip6:2001:0DB8::/64 -all"],
+                      (f"5.2.{'0.' * 22}8.b.d.0.1.0.0.2.ip6.arpa", "PTR"): [HELO],
+                      (HELO, "AAAA"): ["2001:0db8::0:25"]}
+    done = subprocess.run([CLI, "-c", config, "--json", "domain", "check", "shop.example"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    found = {row["record"]: row["status"] for row in json.loads(done.stdout)
+             if row["record"] != "DKIM"}
+    assert found == dict.fromkeys(("SPF", "DMARC", "MX", "PTR", "HELO"), "verified"), done.stdout
+    assert "2001:db8::25" in done.stdout
 
 
 def test_a_server_that_fails_tells_nothing(box, server):

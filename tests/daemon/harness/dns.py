@@ -15,6 +15,8 @@ def wire_name(name):
 def wire_data(kind, value):
     if kind == "A":
         return socket.inet_aton(value)
+    if kind == "AAAA":
+        return socket.inet_pton(socket.AF_INET6, value)
     if kind in ("PTR", "CNAME"):
         return wire_name(value)
     if isinstance(value, bytes):
