@@ -173,6 +173,7 @@ extern const struct verb cmd_token_revoke;
 extern const struct verb cmd_audit_list;
 
 extern const struct verb cmd_db_migrate;
+extern const struct verb cmd_db_rehearse;
 extern const struct verb cmd_db_check;
 extern const struct verb cmd_db_backup;
 extern const struct verb cmd_db_restore;

@@ -22,6 +22,12 @@ static const struct column migrate_columns[] = {
 	{0},
 };
 
+static const struct column rehearse_columns[] = {
+	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
+	[VERSION] = {"version", "VERSION", .type = COLUMN_INT},
+	{0},
+};
+
 enum { OK = DATABASE + 1 };
 
 static const struct column check_columns[] = {
@@ -145,6 +151,71 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 	return 0;
 }
 
+/* A copy of the database with its newest changes, at version *version_r; NULL in
+ * *copy_r where it is missing or has this program's version. */
+static int copy_older(const struct call *call, char **copy_r, int *version_r, struct err *err)
+{
+	const char *database = call->conf->store.database;
+	_cleanup_(db) struct db *db = NULL;
+	_cleanup_free_ char *path = NULL;
+	char stamp[RESTORE_STAMP_SIZE];
+
+	if (access(database, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (db_open(database, DB_READ, &db, err) < 0 || migrate_version(db, version_r, err) < 0)
+		return -1;
+	if (*version_r == migrations_n)
+		return 0;
+	restore_stamp(call->now_us, stamp);
+	path = mem_printf("%s.rehearsal-%s", database, stamp);
+	if (db_backup(db, path, err) < 0)
+		return -1;
+	*copy_r = TAKE_PTR(path);
+	return 0;
+}
+
+static int migrate_copy(const char *path, int64_t now_us, struct err *err)
+{
+	const struct migrate_list list = {migrations, migrations_n, show_migration};
+	_cleanup_(db) struct db *db = NULL;
+	int applied;
+
+	if (db_open(path, DB_WRITE, &db, err) < 0 || db_begin(db, err) < 0)
+		return -1;
+	if (migrate_run_list(db, &list, now_us, &applied, err) == 0 && db_commit(db, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+static int run_rehearse(const struct call *call, struct report *report, struct err *err)
+{
+	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+	_cleanup_free_ char *copy = NULL;
+	int version = 0, result;
+
+	if (copy_older(call, &copy, &version, err) < 0)
+		return -1;
+	report_add_row(report);
+	report_text(report, DATABASE, call->conf->store.database);
+	report_number(report, VERSION, version);
+	if (copy == NULL) {
+		report_note(report, "%s: nothing is to be migrated", call->conf->store.database);
+		return 0;
+	}
+	result = migrate_copy(copy, call->now_us, err);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		_cleanup_free_ char *file = mem_printf("%s%s", copy, ends[i]);
+
+		unlink(file);
+	}
+	if (result < 0)
+		return err_prefix(err, "of a copy of the database; the database is as it was");
+	report_note(report, "%s: the migration from version %d to %d works on a copy",
+		call->conf->store.database, version, migrations_n);
+	return 0;
+}
+
 static int run_check(const struct call *call, struct report *report, struct err *err)
 {
 	if (db_check(call->db, err) < 0)
@@ -213,6 +284,19 @@ const struct verb cmd_db_migrate = {
 		"for it, nothing is changed.",
 	.prepare = refuse_in_place_of_another,
 	.run = run_migrate,
+};
+
+const struct verb cmd_db_rehearse = {
+	.noun = "db",
+	.name = "rehearse",
+	.access = VERB_NO_DATABASE,
+	.shape = VERB_NOTE,
+	.columns = rehearse_columns,
+	.help = "Does what postern db migrate would do to a copy of the database, which it makes "
+		"beside it and removes in the end. The database stays as it is, and the daemons "
+		"that have it open go on: so an upgrade finds out, before it stops anything, "
+		"whether the new version can take the database over.",
+	.run = run_rehearse,
 };
 
 const struct verb cmd_db_check = {

@@ -1,13 +1,21 @@
 /*
  * cmd_domain: sending domains.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "cli/arguments.h"
 #include "cli/cmd.h"
 #include "core/address/addr.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_domain_dns.h"
 #include "core/store/store_domain.h"
+#include "core/store/store_key.h"
+
+enum { KEYS_TOLD = 10 };
 
 static const struct column columns[] = {
 	{"id", NULL, .type = COLUMN_TEXT},
@@ -68,6 +76,66 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 		arguments->values[OPTION_POLICY] = ask_choice(
 			question, op_domain_answers, OP_DOMAIN_ANSWERS);
 	return has_question < 0 ? -1 : 0;
+}
+
+/* Says which valid keys are restricted to the domain: how many, -1. */
+static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct err *err)
+{
+	const struct key_filter filter = {domain->company_id, domain->name, true};
+	const struct page page = {.limit = KEYS_TOLD};
+	struct key_list keys = {0};
+	struct page_end end = {0};
+	int found = store_key_list(db, &filter, &page, &keys, &end, err);
+	int64_t n = (int64_t)keys.n;
+
+	if (found <= 0)
+		return found;
+	if (n > 0)
+		fprintf(stderr,
+			"postern: keys that are restricted to %s go with it, and programs that "
+			"have one cannot send any more:\n",
+			domain->name);
+	for (size_t i = 0; i < keys.n; i++) {
+		_cleanup_buf_ struct buf used = BUF_INIT, name = BUF_INIT;
+
+		visible_add(&name, keys.items[i].name);
+		if (keys.items[i].last_used_us)
+			visible_add_time(&used, keys.items[i].last_used_us);
+		fprintf(stderr, "  %s %s, %s%s\n", keys.items[i].id, buf_str(&name),
+			used.len ? "last used " : "never used", buf_str(&used));
+		store_key_clear(&keys.items[i]);
+	}
+	if (end.more)
+		fprintf(stderr, "  and more: postern key list\n");
+	free(keys.items);
+	return n;
+}
+
+/* What sends with the keys that go along nobody sees in the name of the domain. */
+static int prepare_remove(struct arguments *arguments, const struct conf *conf, struct err *err)
+{
+	static const char *const answers[] = {"no", "yes"};
+	const char *answer;
+	_cleanup_(db) struct db *db = NULL;
+	_cleanup_free_ char *name = NULL;
+	struct domain domain = {0};
+	int64_t keys = 0;
+	int found;
+
+	/* What is wrong with these is told when it is removed. */
+	if (addr_domain_normalize(arguments->argument, &name, NULL) < 0 ||
+		db_open(conf->store.database, DB_READ, &db, NULL) < 0)
+		return 0;
+	found = store_domain_find_of(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
+	if (found > 0)
+		keys = tell_of_keys(db, &domain, err);
+	store_domain_clear(&domain);
+	if (keys <= 0 || arguments->values[OPTION_YES] || arguments->json || !ask_is_possible())
+		return keys < 0 ? -1 : 0;
+	answer = ask_choice("Remove the domain, and them? yes or no", answers, 2);
+	if (answer && str_eq(answer, "yes"))
+		return 0;
+	return err_set(err, ERR_INVALID, "nothing was removed");
 }
 
 static int read_change(const struct call *call, void *input, struct err *err)
@@ -228,10 +296,12 @@ const struct verb cmd_domain_remove = {
 	.access = VERB_STEPS,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
-	.options = {{OPTION_COMPANY, false, COMPANY_HELP}},
-	.help = "Removes a domain with the keys that are restricted to it. Mail that uses "
-		"it is no longer checked. It takes small steps, so that emails are sent "
+	.options = {{OPTION_COMPANY, false, COMPANY_HELP},
+		{OPTION_YES, false, "Do not ask where keys go with it."}},
+	.help = "Removes a domain with the keys that are restricted to it, which it names "
+		"before, and asks on a terminal. Mail that uses it is no longer checked. It takes small steps, so that emails are sent "
 		"meanwhile; interrupted, it is to be run again.",
+	.prepare = prepare_remove,
 	.operation = &op_domain_remove,
 	.note = "domain {name} removed, with the keys restricted to it ({keys})",
 };

@@ -69,6 +69,7 @@ const struct verb *const verbs[] = {
 	&cmd_db_check,
 	&cmd_db_backup,
 	&cmd_db_restore,
+	&cmd_db_rehearse,
 	&cmd_config,
 	&cmd_setup,
 	&cmd_doctor,

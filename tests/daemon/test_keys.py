@@ -1,5 +1,7 @@
 """Who may send as whom, and who may read."""
 
+import subprocess
+
 import pytest
 from harness.httpd import check_problem
 from harness.sandbox import unique
@@ -181,6 +183,19 @@ def test_restricted_key_goes_with_its_domain(box, company, client, email):
         "invalid_api_key",
         "API key is invalid.",
     )
+
+
+def test_keys_that_go_with_a_domain_are_named(box, company):
+    domain = box.domain(company)
+    key = box.new_key(company, domain=domain)
+    command = [box.env["POSTERN_CLI"], "-c", box.config, "domain", "remove", domain]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert f"keys that are restricted to {domain} go with it" in done.stderr
+    assert f"  {key['id']} " in done.stderr and "never used" in done.stderr
+    again = box.domain(company)
+    done = subprocess.run([*command[:-1], again], capture_output=True, text=True, timeout=60,
+                          check=True)
+    assert not done.stderr
 
 
 def test_keys_go_with_their_company(box, company, client):

@@ -2,6 +2,7 @@
  * The command as a whole, over a database in a folder of its own: what it
  * prints, what it exits with, and what it leaves behind.
  */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -615,6 +616,32 @@ static void test_old_schema(void **state)
 	}
 }
 
+/* What a migration does is tried on a copy, which is gone afterwards. */
+static void test_rehearsal(void **state)
+{
+	_cleanup_(db) struct db *db = NULL;
+	glob_t left;
+
+	(void)state;
+	run_ok("db rehearse");
+	assert_non_null(strstr(at.out, "nothing is to be migrated"));
+	assert_int_equal(db_open("postern.db", DB_WRITE, &db, NULL), 0);
+	assert_int_equal(db_exec(db, "DELETE FROM schema_migration WHERE version > 1", NULL), 0);
+	run("db rehearse");
+	assert_int_not_equal(at.status, EX_OK);
+	assert_non_null(strstr(at.errors, "the database is as it was"));
+	db_close(TAKE_PTR(db));
+	unlink("postern.db");
+	run_ok("db rehearse");
+	assert_int_not_equal(access("postern.db", F_OK), 0);
+	assert_int_equal(db_open("postern.db", DB_CREATE, &db, NULL), 0);
+	run_ok("db rehearse --json");
+	assert_non_null(strstr(at.out, "\"version\": 0"));
+	assert_int_equal(glob("*.rehearsal*", 0, NULL, &left), GLOB_NOMATCH);
+	run("company list");
+	assert_int_equal(at.status, EX_CONFIG);
+}
+
 static void test_help_and_version(void **state)
 {
 	(void)state;
@@ -681,6 +708,7 @@ int main(void)
 		EACH(test_failures),
 		EACH(test_without_database),
 		EACH(test_old_schema),
+		EACH(test_rehearsal),
 		EACH(test_help_and_version),
 		EACH(test_output_that_fails),
 	};
