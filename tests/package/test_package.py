@@ -50,7 +50,9 @@ def build_next(folder):
     tree = folder / "tree"
     shutil.copytree(PACKAGES / "postern", tree, symlinks=True)
     version = max(int(path.name[:4]) for path in tree.glob("schema/*.sql"))
-    (tree / f"schema/{version + 1:04}_next.sql").write_text("CREATE TABLE next (id);\n")
+    (tree / f"schema/{version + 1:04}_next.sql").write_text(
+        "CREATE TABLE next (name CHECK (name <> 'In the way'));\n"
+        "INSERT INTO next SELECT name FROM company;\n")
     with (tree / "tools/install/postern.conf").open("a") as file:
         file.write("; The next version has another file.\n")
     changelog = tree / "debian/changelog"
@@ -87,12 +89,30 @@ def machine(packages):
         machine.stop()
 
 
+def section_of(file, heading):
+    """Its text, without that of its subsections, and the files that it shows."""
+    blocks = []
+
+    def take_out(block):
+        blocks.append(block[1])
+        return f"\0{len(blocks) - 1}\n"
+
+    text = re.sub(r"(?ms)^```\n(.*?)^```\n", take_out, (TOP / file).read_text())
+    section = re.split(r"(?m)^#+ ", text.split(f"# {heading}\n", 1)[1], maxsplit=1)[0]
+    return section, [blocks[int(n)] for n in re.findall("\0([0-9]+)", section)]
+
+
+def put_files(machine, file, heading):
+    """Each behind what is there of it: its first line has its name."""
+    for text in section_of(file, heading)[1]:
+        name = text.splitlines()[0].removeprefix("# ")
+        machine.run(f"mkdir -p $(dirname {name}) && cat >>{name}", input=text)
+
+
 def commands(file, heading):
     """Those of the section, without what its subsections say."""
-    text = (TOP / file).read_text()
-    section = re.split(r"(?m)^#+ ", text.split(f"# {heading}\n", 1)[1], maxsplit=1)[0]
     command = ""
-    for line in re.findall(r"(?m)^    (.*)$", section):
+    for line in re.findall(r"(?m)^    (.*)$", section_of(file, heading)[0]):
         command += line + "\n"
         try:
             words = shlex.split(command, comments=True)
@@ -133,14 +153,14 @@ def delivered(machine, text):
     return int(machine.said(f"grep -ls -- {shlex.quote(text)} {SINK}/mail.* | wc -l"))
 
 
-def send(machine, subject):
+def send(machine, subject, url="http://127.0.0.1:8587"):
     """By HTTP; the answer and its status, which is 000 while nobody listens."""
     body = json.dumps({"from": "shop@example.com", "to": "you@example.net",
                        "subject": subject, "text": "Hello."})  # fmt: skip
     return machine.run(
         f"curl -s -w ' %{{http_code}}' -H 'Authorization: Bearer {machine.names['KEY']}' "
         f"-H 'Content-Type: application/json' -d {shlex.quote(body)} "
-        "http://127.0.0.1:8587/emails", check=False,
+        f"{url}/emails", check=False,
     ).stdout  # fmt: skip
 
 
@@ -263,6 +283,90 @@ def test_the_doctor_mends_what_is_safe(machine, command, check, text):
     assert faults("--fix") == []
 
 
+# What breaks the host, the check that finds it, a part of what it says: all at once, and
+# each is mended by the command that the doctor names, which a person runs.
+TO_BE_ASKED = [
+    ("chmod g-s /usr/sbin/postdrop", "maildrop", "postdrop is root:postdrop with mode 555"),
+    ("postconf -e milter_protocol=4", "milter_protocol", "is 4"),
+    ("postconf -e maximal_queue_lifetime=1h", "lifetime", "is 1h"),
+    ("postconf -e internal_mail_filter_classes=bounce", "internal_mail", "is bounce"),
+    ("postconf -e mydestination=other.test", "learnt", "have changed since"),
+    ("echo 'nameserver 192.0.2.1' >/var/spool/postfix/etc/resolv.conf", "resolver", "differs"),
+    ("cp -p /usr/sbin/postern-events /run/other && mv /run/other /usr/sbin/postern-events",
+     "program", "that was replaced since"),
+]
+
+
+def test_a_person_mends_the_rest(machine):
+    def found():
+        return json.loads(machine.run("postern doctor --json", check=False).stdout)
+
+    def faults(rows, check, text):
+        return [row for row in rows if row["check"] == check and text in row["text"]]
+
+    machine.run("cp -p /etc/postfix/main.cf /run/main.cf")
+    for command, _, _ in TO_BE_ASKED:
+        machine.run(command)
+    rows, mends = found(), []
+    for _, check, text in TO_BE_ASKED:
+        (row,) = faults(rows, check, text)
+        assert row["result"] in ("wrong", "warning") and not row["safe"], row
+        mends.append(row["mend"])
+    assert mends[-2:] == ["systemctl restart postfix", "systemctl restart postern-events"]
+    for mend in dict.fromkeys(mends):
+        # Without --yes it asks, and here is nobody.
+        machine.run(mend + (" --yes" if mend == "postern setup" else ""))
+    wait_for("Postfix", lambda: machine.holds("postfix status"))
+    rows = found()
+    assert not [row for _, check, text in TO_BE_ASKED for row in faults(rows, check, text)]
+    machine.run("cp -p /run/main.cf /etc/postfix/main.cf && postfix reload && "
+                "postern setup --yes")
+
+
+def test_behind_a_proxy(machine):
+    """As doc/INSTALL.md has it; who is behind the proxy is known."""
+    machine.run(
+        "ip address add 192.0.2.7/32 dev lo && echo 192.0.2.7 mail.example.com >>/etc/hosts && "
+        "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=mail.example.com -addext "
+        "subjectAltName=DNS:mail.example.com -out /etc/ssl/mail.example.com.crt "
+        "-keyout /etc/ssl/private/mail.example.com.key && cd /etc/ssl && chmod 711 private && "
+        "cat mail.example.com.crt private/mail.example.com.key >private/mail.example.com.pem && "
+        "chmod 644 private/mail* && echo 'cacert = /etc/ssl/mail.example.com.crt' >~/.curlrc")
+    put_files(machine, "doc/INSTALL.md", "Behind a proxy")
+    follow(machine, "doc/INSTALL.md", "Behind a proxy")
+    # Instead of its page for a new installation.
+    machine.run("rm /etc/caddy/Caddyfile")
+    (asked,) = [command for command in commands("doc/INSTALL.md", "Caddy") if "curl" in command]
+    for heading in ("nginx", "HAProxy", "Caddy"):
+        put_files(machine, "doc/INSTALL.md", heading)
+        for command in commands("doc/INSTALL.md", heading):
+            if command != asked:
+                machine.run(command)
+        assert wait_for(f"{heading}", lambda: machine.run(asked, check=False).stdout) == "ready\n"
+        subject = f"by {heading}"
+        assert send(machine, subject, "https://mail.example.com").endswith(" 200")
+        wait_for("it to arrive", lambda: delivered(machine, f"Subject: {subject}"))
+        machine.run(f"systemctl stop {heading.lower()}")
+    assert machine.holds("journalctl -u postern-httpd -o cat | grep -F client=192.0.2.7")
+    machine.run("ip address delete 192.0.2.7/32 dev lo && sed -i /192.0.2.7/d /etc/hosts && "
+                "rm /etc/postern/postern.conf.d/proxy.conf && systemctl restart postern-httpd")
+
+
+def test_what_listens(machine):
+    (command,) = commands("doc/INSTALL.md", "Firewall")
+    # After a restart httpd has them one by one.
+    wait_for("both listeners", lambda: machine.run(command, check=False).stdout.count("\n") == 2)
+    said = machine.said(command).splitlines()
+    assert len(said) == 2 and all("127.0.0.1:858" in line for line in said)
+
+
+def test_backup_and_restore(machine):
+    follow(machine, "doc/INSTALL.md", "Backup and restore")
+    assert machine.holds("ls /root/postern.conf.backup/postern.conf")
+    wait_for("httpd", lambda: send(machine, "restored").endswith(" 200"))
+    machine.run("rm -r /root/postern.*.backup /var/lib/postern/*replaced*")
+
+
 def test_submission_by_smtp(machine):
     """With a setting that no upgrade asks about."""
     machine.run("/usr/share/postern/postfix-conf/enable --submission smtp --reload")
@@ -298,10 +402,27 @@ done >/run/taken
 """
 
 
-def test_an_upgrade_with_mail_in_flight(machine, packages):
+def test_a_migration_that_fails_stops_nothing(machine, packages):
+    """It was tried on a copy: the version before runs on, and can be put back."""
+    machine.schema = build_next(packages / "next")
+    company = json.loads(machine.said("postern --json company add 'In the way'"))["id"]
+    pids = machine.said("pgrep -u postern postern-")
+    command = next(commands("doc/INSTALL.md", "Upgrade"))
+    done = machine.run(command.replace("build/deb/", "build/deb/next/"), check=False)
+    assert done.returncode != 0
+    assert "the daemons of the version before go on" in done.stdout + done.stderr
+    assert machine.said("pgrep -u postern postern-") == pids
+    assert send(machine, "all the same").endswith(" 200")
+    assert not machine.holds("ls /var/lib/postern | grep rehearsal")
+    machine.run("apt-get install -y --allow-downgrades ./build/deb/postern_*.deb")
+    assert states(machine) == ["active"] * 3
+    machine.run(f"postern company remove {company}")
+
+
+def test_an_upgrade_with_mail_in_flight(machine):
     """Nothing that was taken is lost, or sent twice; the database is brought up to
     date by itself, with a backup; nobody is asked."""
-    version = build_next(packages / "next")
+    version = machine.schema
     # One daemon that runs without being enabled comes back too.
     machine.run("systemctl disable postern-events")
     main_cf = machine.bytes(*POSTFIX_FILES)
