@@ -31,7 +31,7 @@ struct request {
 	char client[REQUEST_CLIENT_SIZE];
 	struct db *db;               /* to be read from: the worker's, or the pool's */
 	struct pooled_reply *pooled; /* while it is handled in the pool */
-	struct conf *conf;           /* of an admin's that was there: a copy; else NULL */
+	struct conf *conf;           /* of one that was there with settings: a copy; else NULL */
 	char id[ID_SIZE];            /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */

@@ -57,7 +57,8 @@ struct route {
 			      * active, where the route needs the scope sending */
 	bool idempotent;     /* takes an Idempotency-Key; elsewhere it is ignored */
 	enum route_body body;
-	bool pooled; /* handled in the pool, as reply_from_pool() has it */
+	bool pooled;     /* handled in the pool, as reply_from_pool() has it, */
+	bool reads_conf; /* with settings; admins' always are */
 	void (*handle)(struct request *request);
 	const struct operation *operation; /* what it does (core/ops); or NULL */
 	const struct manage *manage;       /* in which words of the JSON dialect (api_manage.h) */

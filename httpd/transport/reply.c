@@ -224,7 +224,8 @@ void reply_from_pool(struct request *request, void (*handle)(struct request *req
 		.run = handle_in_pool,
 	};
 	request->pooled = reply;
-	if (request->admission.is_admin)
+	/* The worker changes its own meanwhile, when they are reloaded. */
+	if (request->admission.is_admin || request->admission.route->reads_conf)
 		request->conf = conf_copy(request->worker->conf);
 	work_pool_submit(request->worker->shared->pool, &reply->work);
 }
