@@ -23,6 +23,9 @@ void api_form_events_page(struct request *request);
 /* GET /v3/{domain}/stats/total, and of all domains that the key may see. */
 void api_form_stats(struct request *request);
 
+/* GET /v3/domains/{name}: a domain with the records that its DNS is to have. */
+void api_form_domain(struct request *request);
+
 /* A time of a query, as seconds since 1970 or as a date: 1, 0 when it is not
  * given, -1 with a problem that names the parameter. */
 int form_query_time(

@@ -5,6 +5,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 from harness import Sandbox
 from harness.dns import DnsServer
 from harness.httpd import check_problem
@@ -178,3 +179,30 @@ def test_slow_dns_keeps_nobody(company, other, server):
         answers = [one.result() for one in waiting]
     assert [answer.status_code for answer in answers] == [200] * 2
     assert {company.get(d["id"])["status"] for d in asked} == {"pending"}
+
+
+def test_the_form_dialect_has_the_same(box, company, other, server):
+    domain = company.ask()
+    publish(server, domain, "SPF")
+    company.verify(domain["id"])
+
+    def read(name, key):
+        return requests.get(f"{box.url}/v3/domains/{name}", auth=("api", key), timeout=180)
+
+    key = box.new_key(company.id)["token"]
+    answer = read(domain["name"].upper(), key)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert found["domain"]["id"] == domain["id"] and found["domain"]["state"] == "unverified"
+    assert {r["purpose"]: r["valid"] for r in found["sending_dns_records"]} == {
+        "PROOF": "invalid", "SPF": "valid", "DMARC": "invalid"}
+    assert [r["record_type"] for r in found["receiving_dns_records"]] == ["MX"]
+    stranger = read(domain["name"], box.new_key(other.id)["token"])
+    nobody = read("none.example", key)
+    assert stranger.status_code == nobody.status_code == 404
+    assert stranger.json() == {"message": f"Domain not found: {domain['name']}"}
+    bound = box.new_key(company.id, domain=domain["name"])["token"]
+    assert read(domain["name"], bound).status_code == 200
+    assert read(company.ask()["name"], bound).status_code == 404
+    sending = box.new_key(company.id, scope="sending")["token"]
+    assert read(domain["name"], sending).status_code == 403
