@@ -254,6 +254,7 @@ static void need_setup(struct attention *all, const struct worker_shared *shared
 	} told[] = {
 		{FAULT_DISK, "problem", "disk_full", "settings"},
 		{FAULT_FULL, "problem", "outbox_full", "outbox"},
+		{FAULT_CROWDED, "warning", "outbox_crowded", "outbox"},
 		{FAULT_SETTINGS, "warning", "reload", "settings"},
 		{FAULT_SIZE, "warning", "message_size", "settings"},
 	};

@@ -48,6 +48,7 @@ enum {
 	/* A message is written, with its text once more in the email's row, and both
 	 * again when SQLite copies them from its log. */
 	DISK_FACTOR = 4,
+	REFUSED_TOLD_US = 30 * 1000 * 1000,
 	FULL_PART = 20, /* where less than such a part of it is left, it counts as full */
 	/* After the last worker has ended: how long what is on its way has. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
@@ -95,8 +96,10 @@ static int check_room(struct outbox *outbox, const char *company_id, int64_t byt
 	int64_t own = atomic_load(of_company(&outbox->account, company_id));
 	int64_t room = atomic_load(&outbox->disk_room);
 
-	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes))
+	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes)) {
+		atomic_store(&outbox->refused_us, clock_monotonic_us());
 		return err_set(err, ERR_TEMPORARY, "the outbox is full");
+	}
 	if (room < DISK_FACTOR * bytes || (own > 0 && own + bytes > room))
 		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
 	return 0;
@@ -928,11 +931,13 @@ const struct worker_counts *outbox_counts(const struct outbox *outbox)
 void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)
 {
 	int64_t max = atomic_load(&outbox->max_bytes);
+	int64_t refused_us = atomic_load(&outbox->refused_us);
 
 	state_r->emails = atomic_load(&outbox->account.emails);
 	state_r->bytes = atomic_load(&outbox->account.bytes);
 	state_r->in_hand = in_hand_emails(&outbox->in_hand);
 	state_r->disk_full = atomic_load(&outbox->disk_full);
 	state_r->full = state_r->bytes > max - max / FULL_PART;
+	state_r->crowded = refused_us && clock_monotonic_us() - refused_us < REFUSED_TOLD_US;
 	breaker_state_get(&outbox->breaker, &state_r->breaker);
 }

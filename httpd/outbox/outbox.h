@@ -146,6 +146,7 @@ struct outbox_state {
 	int64_t in_hand; /* of the emails: on their way into Postfix */
 	bool disk_full;  /* new emails would take what outbox.min_free leaves */
 	bool full;       /* hardly anything is left of outbox.max_bytes */
+	bool crowded;    /* an email found no room a moment ago, perhaps for its company alone */
 	struct breaker_state breaker;
 };
 void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r);

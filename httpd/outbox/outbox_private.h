@@ -61,10 +61,11 @@ struct outbox {
 	const struct worker_shared *shared;
 	struct log *log;
 	struct conf *conf;
-	_Atomic int64_t max_bytes; /* of conf, for other threads */
-	_Atomic int64_t disk_room; /* bytes that new emails may take of the disk */
-	int64_t disk_look_us;      /* monotonic: when it is looked at again */
-	atomic_bool disk_full;     /* and it was logged */
+	_Atomic int64_t max_bytes;  /* of conf, for other threads */
+	_Atomic int64_t disk_room;  /* bytes that new emails may take of the disk */
+	int64_t disk_look_us;       /* monotonic: when it is looked at again */
+	_Atomic int64_t refused_us; /* monotonic: the last email that found no room in it; 0 */
+	atomic_bool disk_full;      /* and it was logged */
 	/* Whether the outbox's thread waits longer for the CPU than it has it. */
 	struct {
 		int fd; /* of its schedstat; -1: there is none */

@@ -254,6 +254,11 @@ static const struct {
 		.effect = "emails are answered with 503; those that were taken wait",
 		.hint = "see what waits, and why (postern outbox list), or raise "
 			"outbox.max_bytes"},
+	[FAULT_CROWDED] = {.serves = true,
+		.words = "a company has no more room in the outbox",
+		.effect = "its emails are answered with 503; those that were taken wait",
+		.hint = "see what waits, and why (postern outbox list), or raise "
+			"outbox.max_bytes"},
 	[FAULT_LATE] = {.serves = true,
 		.words = "emails wait for postern-milter",
 		.effect = "nobody has got them yet",

@@ -125,6 +125,7 @@ const char *reader_fault_hint(enum reader_fault fault);
 enum service_fault {
 	FAULT_DISK,     /* the disk of the store is nearly full */
 	FAULT_FULL,     /* the outbox is */
+	FAULT_CROWDED,  /* a company has all of the outbox that it may have */
 	FAULT_LATE,     /* emails wait for the milter, and are neither paused nor scheduled */
 	FAULT_SIZE,     /* Postfix takes less than clients are told */
 	FAULT_SETTINGS, /* postern.conf could not be read anew */

@@ -322,6 +322,11 @@ static void look_at_outbox(const struct prober *prober)
 	snprintf(cause, sizeof(cause), "the outbox is full: %lld emails of %lld MiB wait",
 		(long long)outbox.emails, (long long)(outbox.bytes / (1024 * 1024)));
 	probe_report_set_fault(shared->probe, FAULT_FULL, outbox.full ? cause : "");
+	probe_report_set_fault(shared->probe, FAULT_CROWDED,
+		outbox.crowded && !outbox.full
+			? "an email was refused, since its company has as much in the outbox as "
+			  "others leave it"
+			: "");
 }
 
 /* What the log has told of the probe. */

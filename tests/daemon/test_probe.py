@@ -602,7 +602,7 @@ def test_postfix_takes_less_than_clients_are_told(shared, admin):
         assert "100000 bytes" in need["text"]
         assert readyz(shared).status_code == 503 and "smaller messages" in readyz(shared).text
         assert metric(admin, 'postern_part_up{part="settings"}') == 0
-        assert "100000 bytes" in events(shared, "service_fault")[-1]
+        assert "100000 bytes" in events(shared, "service_fault ")[-1]
         assert api_status(shared) == 200
         shared.kill("httpd", signal.SIGHUP)
         wait_for("the overview to be calm", lambda: "message_size" not in needs(admin))
@@ -800,7 +800,7 @@ def check_late(box, admin, later):
     wait_for("/readyz to tell", lambda: "emails wait for postern-milter" in readyz(box).text)
     assert readyz(box).status_code == 503 and api_status(box) == 200
     assert metric(admin, 'postern_part_up{part="outbox"}') == 0
-    line = events(box, "service_fault")[-1]
+    line = events(box, "service_fault ")[-1]
     assert "1 email waits" in line and "effect=" in line and "hint=" in line
 
 
@@ -845,29 +845,44 @@ def test_paused_emails_are_not_late(own_box):
     assert readyz(box).status_code == 200 and set(needs(admin)) == {"paused"}
 
 
-def wait_until_refusing(box, admin, code, words):
-    """Clients are told to come later, so load balancers are told, too."""
-    wait_for("/readyz to tell", lambda: words in readyz(box).text)
-    assert readyz(box).status_code == 503 and api_status(box) == 503
-    need = wait_for("the overview to tell", lambda: needs(admin).get(code))
-    assert need["level"] == "problem"
-    assert "Effect: emails are answered with 503" in need["text"] and "Cure: " in need["text"]
-    assert metric(admin, 'postern_part_up{part="outbox"}') == 0
-
-
 @pytest.mark.submission("smtp")
 def test_a_full_outbox(own_box):
+    """One company has what it may have of it: load balancers are not told. All of it is
+    gone: they are."""
     box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.max_bytes=1M")
     admin = operator(box)
     wait_until_good(box, admin)
-    email = {"from": "hello@example.com", "to": "a@dst.test", "text": "x" * 100_000}
-    box.cli("outbox", "pause", "--domain", "example.com")
-    wait_for("no more room", lambda: box.httpd().post(email).status_code == 503)
-    wait_until_refusing(box, admin, "outbox_full", "the outbox is full")
-    assert "the outbox is full" in events(box, "service_fault")[-1]
-    box.cli("outbox", "resume", "--domain", "example.com")
+
+    def fill(company):
+        domain = box.domain(company)
+        box.cli("outbox", "pause", "--company", company)
+        client = box.httpd(box.new_key(company)["token"])
+        email = {"from": f"a@{domain}", "to": "a@dst.test", "text": "x" * 8000}
+        wait_for("no more room", lambda: client.post(email).status_code == 503)
+
+    def told(code, level, words):
+        wait_for("/readyz to tell", lambda: words in readyz(box).text)
+        assert readyz(box).status_code == 503
+        need = wait_for("the overview to tell", lambda: needs(admin).get(code))
+        assert need["level"] == level
+        assert "answered with 503" in need["text"] and "Cure: " in need["text"]
+        assert metric(admin, 'postern_part_up{part="outbox"}') == 0
+        line = events(box, "service_fault ")[-1]
+        assert "effect=" in line and "hint=" in line
+
+    companies = [box.company() for _ in range(6)]
+    fill(companies[0])
+    told("outbox_crowded", "warning", "a company has no more room in the outbox")
+    assert api_status(box) == 200
+    for company in companies[1:]:
+        fill(company)
+    told("outbox_full", "problem", "the outbox is full")
+    assert api_status(box) == 503
+    for company in companies:
+        box.cli("outbox", "resume", "--company", company)
+    wait_for("load balancers to be told", lambda: api_status(box) == 200)
     wait_until_good(box, admin)
-    wait_for("room", lambda: box.httpd().post(email).status_code == 200)
+    assert metric(admin, 'postern_part_up{part="outbox"}') == 1
 
 
 @pytest.mark.submission("smtp")
