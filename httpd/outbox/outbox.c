@@ -145,11 +145,12 @@ static void look_at_cpu(struct outbox *outbox)
 }
 
 /* Each session is some processes of Postfix at work. Where they have the cores busy, more of
- * them deliver nothing sooner, but take the CPU from those who answer requests: so emails that
- * nobody waits for get no more sessions than keep the cores busy. */
+ * them take the CPU from those who answer requests: while such come, emails that nobody waits
+ * for get no more sessions than keep the cores busy. */
 void outbox_set_sessions(struct outbox *outbox)
 {
-	bool few = outbox->cpu.crowded && TAILQ_EMPTY(&outbox->waiting);
+	bool few = outbox->cpu.crowded && TAILQ_EMPTY(&outbox->waiting) &&
+		   clock_monotonic_us() - outbox->cpu.staged_us < SECOND_US;
 
 	outbox->inject->busy_max = few ? outbox->cpu.sessions : 0;
 }
@@ -705,6 +706,7 @@ static void on_batch_answered_first(struct task *task)
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, begin);
 	struct outbox *outbox = batch->outbox;
 
+	outbox->cpu.staged_us = clock_monotonic_us();
 	make_parcels(batch);
 	begin_parcels(batch);
 	outbox_batch_release(batch);

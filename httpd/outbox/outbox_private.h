@@ -72,7 +72,8 @@ struct outbox {
 		int64_t look_us;
 		int64_t ran_ns, waited_ns; /* until the last look */
 		bool crowded;
-		size_t sessions; /* that keep the cores busy */
+		int64_t staged_us; /* when a batch came last that nobody waits for */
+		size_t sessions;   /* that keep the cores busy */
 	} cpu;
 	void (*recorded)(struct probe_report *report);
 	struct worker_counts *counts;
