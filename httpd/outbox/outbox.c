@@ -5,6 +5,8 @@
  *     ─> stage_run ─(committer)─> on_batch_staged
  *     ─> a parcel for each email ─> outbox_tell, or the wait is over
  *     ─> settle_run ─(committer)─> answer ─(the worker's tasks)─> done
+ *   nobody waits: stage_run ─(committer)─> answer, and beside it on_batch_answered_first
+ *     ─> a parcel for each email
  *
  * Settling writes what the store does not say by itself: that Postfix has refused an
  * email for good, so that its row goes; that the client learns the id of one before the
@@ -13,7 +15,8 @@
  *
  * Threads: outbox_send() is the worker's, write_some() the pool's, stage_run() and
  * settle_run() are the committer's, all else is the outbox's. A batch belongs to one of them at a
- * time, but for its references.
+ * time, but for its references; one that was answered first is its maker's to read, and the
+ * outbox changes only its mails' parcels.
  */
 #include "httpd/outbox/outbox.h"
 
