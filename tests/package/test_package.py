@@ -349,7 +349,7 @@ def test_behind_a_proxy(machine):
         machine.run(f"systemctl stop {heading.lower()}")
     assert machine.holds("journalctl -u postern-httpd -o cat | grep -F client=192.0.2.7")
     machine.run("ip address delete 192.0.2.7/32 dev lo && sed -i /192.0.2.7/d /etc/hosts && "
-                "rm /etc/postern/postern.conf.d/proxy.conf && systemctl restart postern-httpd")
+                "rm /etc/postern/postern.conf.d/proxy.conf /etc/nginx/conf.d/postern.conf && systemctl restart postern-httpd")
 
 
 def test_what_listens(machine):
