@@ -14,7 +14,7 @@ import pytest
 from harness import Sandbox
 from harness.sandbox import BUILD, TREE
 
-pytestmark = [pytest.mark.submission("sendmail"), pytest.mark.scripts]
+pytestmark = pytest.mark.submission("sendmail")
 
 CLI = TREE / BUILD / "postern"
 
