@@ -732,12 +732,14 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	" WHERE e.company_id = " company                                                           \
 	" AND e.state = 'staged'"                                                                  \
 	" AND e.queue_id IS NULL" condition " LIMIT $max"
-#define IN_OUTBOX(condition) "SELECT email FROM outbox WHERE " condition " LIMIT $max"
+#define IN_OUTBOX(index, condition)                                                                \
+	"SELECT email"                                                                             \
+	" FROM outbox INDEXED BY " index " WHERE " condition " LIMIT $max"
 #define WAITING(owners, from, company, due, put_off)                                               \
 	owners "SELECT count(*)"                                                                   \
 	       " FROM (SELECT s.email"                                                             \
-	       "   FROM (SELECT email FROM (" IN_OUTBOX(due) ")"                                   \
-	       "     UNION ALL SELECT email FROM (" IN_OUTBOX(put_off) ")) s"                          \
+	       "   FROM (SELECT email FROM (" due ")"                                                  \
+	       "     UNION ALL SELECT email FROM (" put_off ")) s"                                      \
 	       "   CROSS JOIN email e ON e.seq = s.email"                                          \
 	       "   WHERE e.state = 'staged'"                                                       \
 	       "   AND e.queue_id IS NULL" WAITS                                                   \
@@ -762,9 +764,12 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	" AND (attempts > 0 OR ticket_used)"                                                       \
 	" AND due_us > 0"
 	static const char *const sql_staged[] = {
-		WAITING(STORE_STAGED_OWNERS, "owner CROSS JOIN ", "owner.id", DUE, PUT_OFF),
-		WAITING("", "", "$company", "company_id = $company AND " DUE,
-			"company_id = $company AND " PUT_OFF)};
+		WAITING(STORE_STAGED_OWNERS, "owner CROSS JOIN ", "owner.id",
+			IN_OUTBOX("outbox_due", DUE), IN_OUTBOX("outbox_put_off", PUT_OFF)),
+		WAITING("", "", "$company",
+			IN_OUTBOX("outbox_due_of_company", "company_id = $company AND " DUE),
+			IN_OUTBOX("outbox_put_off_of_company",
+				"company_id = $company AND " PUT_OFF))};
 	static const char *const sql_lost[] = {
 		STORE_STAGED_OWNERS COUNT(STAGED("owner CROSS JOIN ", "owner.id", LOST)),
 		COUNT(STAGED("", "$company", LOST))};
