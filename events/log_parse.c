@@ -323,7 +323,7 @@ static bool read_outcome(struct rest *rest, struct log_line *line)
 
 	line->delays = line->dsn = (struct span){0};
 	if (!skip(rest, "relay=") || !until_value(rest, &line->relay) ||
-		memchr(line->relay.data, '>', line->relay.len))
+		(line->relay.len > 0 && line->relay.data[line->relay.len - 1] == '>'))
 		return false;
 	while (!skip(rest, "status=")) {
 		if (!until(rest, "=", &key) || memchr(key.data, ' ', key.len) ||

@@ -1,5 +1,5 @@
 /*
- * hops: who takes mail from this Postfix.
+ * next_hops: who takes mail from this Postfix.
  *
  * A filter that an access table names (FILTER) stands in no setting: it counts
  * as a program or a server of this host. So does any server that listens on it.

@@ -1,5 +1,5 @@
 /*
- * hops: who takes mail from this Postfix, as its settings say: its content
+ * next_hops: who takes mail from this Postfix, as its settings say: its content
  * filters, this host itself, or others. And the names its services log under.
  *
  * The words of a hop count for more than words only where it is this host or a

@@ -97,7 +97,7 @@ const struct setting settings[] = {
 		.fallback = "/var/lib/postern/postern.db",
 		.min = 1,
 		.max = PATH_LENGTH,
-		.help = "The SQLite database. Both daemons must be able to write to it and "
+		.help = "The SQLite database. The daemons must be able to write to it and "
 			"to its folder. It is made by *postern db migrate*.",
 	},
 	{
@@ -182,7 +182,7 @@ const struct setting settings[] = {
 		.help = "How many requests with a valid key may be under way at once; one "
 			"that sends several emails counts as many. Beyond it further ones "
 			"are told to come back later (503), before their clients give up "
-			"waiting. A company may have as many as there are places left: "
+			"waiting. A company may have as many as there are slots left: "
 			"alone at most half of all. A request with more emails goes, and "
 			"counts for as many as that.",
 	},

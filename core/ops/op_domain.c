@@ -323,7 +323,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 		json_object_set_new(op_more(op), "keys", json_integer(keys));
 	}
 	domain = op->result.rows.items;
-	/* It would ask for it anew, and have back what was taken from it. */
+	/* A company that removed a deactivated domain could ask for it anew, and activate it itself. */
 	if (op->company_id && !domain->active && !domain->pending)
 		return err_set(err, ERR_DENIED,
 			"the %s domain was deactivated by the operator and cannot be removed",

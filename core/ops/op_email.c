@@ -77,7 +77,7 @@ static int add_audit_entry(struct op *op, const char *company_id, const char *ac
 		err);
 }
 
-/* What clients do with their own emails is told by these; admins are told of. */
+/* A cancel by an admin has an audit entry; one by a key of the company has none. */
 static int audit_cancel(struct op *op, struct err *err)
 {
 	return add_audit_entry(
@@ -184,7 +184,7 @@ static int check_room(struct op *op, const struct email *email, int64_t size, st
 	return 0;
 }
 
-/* Not out yet: it goes by itself. 0, or -1 with the words. */
+/* An email that waits in the outbox goes out by itself and is not sent again. 0 or -1. */
 static int check_gone(struct op *op, const struct email *email, struct err *err)
 {
 	int waits = email->state == EMAIL_STAGED ? store_outbox_has(op->db, email->id, err) : 0;
@@ -212,7 +212,7 @@ static int choose_recipients(const struct op *op, const struct email *email, con
 		if (str_eq(list.items[i].domain, TICKET_DOMAIN) ||
 			list.items[i].local[strspn(list.items[i].local, "\"")] == '-')
 			return op_refuse(op, err, "to",
-				"names %s@%s, to which the mail server delivers nothing",
+				"names %s@%s: not to postern.invalid, nor to a local part that begins with a hyphen",
 				list.items[i].local, list.items[i].domain);
 	for (size_t i = 0; i < email->recipients.n; i++) {
 		const struct recipient *one = &email->recipients.items[i];

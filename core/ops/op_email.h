@@ -11,7 +11,7 @@ struct op_email {
 	int64_t scheduled_us; /* when it is to go out */
 };
 
-/* Of the email that op is about. Both give its id. ERR_DENIED when it is too late: it is
+/* Of the email that op is about. Both give its id. ERR_INVALID when it is too late: it is
  * not scheduled any more; the milter has decided about it. */
 extern const struct operation op_email_schedule;
 extern const struct operation op_email_cancel;

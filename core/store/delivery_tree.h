@@ -31,7 +31,7 @@ struct delivery {
 	char *orig_to; /* before aliases; "" for none */
 	enum delivery_status state;
 	enum delivery_via via;
-	char *child;      /* the queue id that the hop gave it; NULL */
+	char *child;      /* the queue id that the next hop gave it; NULL */
 	int64_t began_us; /* the last attempt */
 	int64_t changed_us;
 	char *relay;

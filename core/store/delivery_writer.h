@@ -26,7 +26,7 @@ struct delivery_attempt {
 	const struct queue_message *message;
 	const char *orig_to; /* NULL: none */
 	enum delivery_via via;
-	const char *child; /* the queue id that the hop named, NULL */
+	const char *child; /* the queue id that the next hop named, NULL */
 	int64_t began_us;
 	bool has_child; /* a queue message is known that it may have led to */
 };

@@ -4,7 +4,7 @@
  *   (none) ──add──> new ──switch──> signing ──switch, stop──> old ──remove──> (none)
  *
  * A domain has one that is new and one that signs, at most. The private half is a file of the
- * signer's; which keys it uses, core/ops/dkim_signer writes into its tables.
+ * signer's; which keys it uses, cli/dkim_signer writes into its tables.
  */
 #ifndef POSTERN_STORE_STORE_DKIM_H
 #define POSTERN_STORE_STORE_DKIM_H

@@ -90,7 +90,7 @@ void admission_clear(struct admission *admission);
 
 /* The company that the caller of an admin route sees; NULL: all. */
 const char *admission_company(const struct admission *admission);
-/* With whom the caller shares places and turns: the company of the key or of
+/* With whom the caller shares slots and turns: the company of the key or of
  * the member; an operator shares them with nobody. */
 const char *admission_whose(const struct admission *admission);
 

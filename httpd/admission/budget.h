@@ -26,7 +26,7 @@ enum {
 	BUDGET_COMPANIES = 16 * 1024,
 };
 
-/* Places that companies take; starts zeroed. */
+/* Slots that companies take; starts zeroed. */
 struct slots {
 	_Atomic int64_t taken;
 	_Atomic int64_t by_company[BUDGET_COMPANIES];

@@ -160,7 +160,7 @@ static void read_outcome(struct send *send, const struct outbox_mail *mail)
 }
 
 /* What of it is still on its way keeps its memory, in the account that it came with;
- * the places of the request are its own. */
+ * the slots of the request are its own. */
 static void move_share(struct send_group *group, struct outbox_batch *batch)
 {
 	struct budget_share *share = &group->admission->share;

@@ -131,7 +131,14 @@ for (const [version, Resend] of Object.entries(versions)) {
       );
       assert.equal(made.name, name);
       assert.equal(made.status, "pending");
-      assert.deepEqual(made.records, []);
+      for (const record of made.records) {
+        assert.ok(["SPF", "DKIM"].includes(record.record));
+        assert.ok(record.name === name || record.name.endsWith(`.${name}`));
+        assert.equal(record.type, "TXT");
+        assert.ok(record.value);
+        assert.equal(record.status, "not_started");
+      }
+      assert.ok(made.records.some(({ value }) => value.startsWith("v=spf1 ")));
       assert.ok(!Number.isNaN(Date.parse(made.created_at)));
       assert.deepEqual(data(await resend.domains.get(made.id)), made);
 

@@ -77,10 +77,11 @@ def form_post(key, domain, file_size):
     return request("POST", f"/v3/{domain}/messages", f"Basic {login}", body, kind)
 
 
-def message(size, sender, recipient=None, email_id=None):
+def message(size, sender, recipient=None, email_id=None, nonce=None):
     """A message as it goes over SMTP; with a recipient of its own, it begins with
-    that."""
+    that; with a nonce, it is what the email of that nonce goes as."""
     fields = [
+        *([f"Postern-Nonce: {nonce}"] if nonce else []),
         f"From: Acme <{sender}>",
         f"To: {RECIPIENT}",
         "Subject: A subject",

@@ -49,7 +49,13 @@ def ticketed(mail, count):
         file = items.write(
             mail.path("messages"),
             [
-                items.message(SIZE, items.SENDER, recipient(name, n), store.email_id(n))
+                items.message(
+                    SIZE,
+                    items.SENDER,
+                    recipient(name, n),
+                    store.email_id(n),
+                    store.ticket(n),
+                )
                 for n in numbers
             ],
         )

@@ -74,6 +74,7 @@ def fill(path, count, staged=False, chosen=None, functions=None, pattern=OLDEST,
     if callable(chosen):
         chosen = chosen(numbers)
     chosen = {"seq": "n", "id": "id_of(n)", "ticket": "ticket_of(n)",
+              "nonce": "ticket_of(n)",
               "message_id": "'<' || id_of(n) || '@bench.test>'", **(chosen or {})}
     with db:
         _copy(db, "email", {**chosen, **(STAGED if staged else {})}, first, count,

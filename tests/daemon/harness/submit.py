@@ -87,7 +87,9 @@ def in_session(session, box, message_id, sender, recipients, data, client=None):
     return Submitted(box, message_id, reply)
 
 
-WAYS = {"sendmail": by_sendmail, "smtp": by_smtp, "service": by_service}
+# For everybody; and with the service, which is there where httpd submits by SMTP.
+WAYS = {"sendmail": by_sendmail, "smtp": by_smtp}
+ALL_WAYS = {**WAYS, "service": by_service}
 
 # The ways on which the emails of httpd come, by the method of submission.
 OWN_WAYS = {"sendmail": "sendmail", "smtp": "service"}
@@ -110,4 +112,4 @@ def plain(box, way, sender, to, header_from=None, **options):
         f"From: {header_from or sender}\nTo: {to}\nSubject: x\n"
         f"Message-ID: {message_id}\nDate: Sat, 21 Nov 2026 12:00:00 +0000\n\nbody\n"
     )
-    return WAYS[way](box, message_id, sender, [to], data.encode(), **options)
+    return ALL_WAYS[way](box, message_id, sender, [to], data.encode(), **options)
