@@ -190,7 +190,7 @@ def test_stopped_while_it_starts(number):
     folder = wait_for("its folder", lambda: own_folder(run.pid))
     wait_for("the milter", lambda: (folder / "milter.pid").exists())
     os.killpg(run.pid, number)
-    run.communicate(timeout=180)
+    run.communicate(timeout=300)
     check_nothing_is_left(folder)
 
 

@@ -88,7 +88,7 @@ start_watched() {
 	setsid "$self" _watch "$dir/" "$part" </dev/null \
 		>>"$dir/log/watch.log" 2>&1 &
 	echo $! >"$dir/run/$part.watch"
-	wait_until 180 part_ready_or_ended "$part" && ! part_has_ended "$part"
+	wait_until 60 part_ready_or_ended "$part" && ! part_has_ended "$part"
 }
 
 try_start() {

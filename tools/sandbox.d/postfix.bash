@@ -189,7 +189,7 @@ start_postfix() {
 		touch "$dir/queue/quick-start"
 		age_main_cf
 		if postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1; then
-			wait_until 180 postfix_ready_or_ended && postfix_is_ready
+			wait_until 60 postfix_ready_or_ended && postfix_is_ready
 			return
 		fi
 		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"
@@ -209,7 +209,7 @@ stop_postfix() {
 	postfix_is_up || return 0
 	pid=$(master_pid)
 	kill "$pid" 2>/dev/null || true
-	wait_until 180 postfix_is_down
+	wait_until 60 postfix_is_down
 	wait_until 5 group_is_gone "$pid" || true
 }
 
