@@ -195,6 +195,14 @@ static char *without_block(const char *text)
 	return buf_take(&out);
 }
 
+/* Whether somebody has taken the end of our block out: nobody can tell what is ours. */
+static bool has_open_block(const char *text)
+{
+	const char *begin = strstr(text, BEGIN);
+
+	return begin && strstr(begin, END) == NULL;
+}
+
 /* Puts the lines into the file as our block, first or last, unless they are there: 1 it was
  * changed, or with dry would be, 0 as it was, -1. */
 static int put_block(const char *path, const char *lines, bool first, bool dry, struct err *err)
@@ -206,6 +214,9 @@ static int put_block(const char *path, const char *lines, bool first, bool dry, 
 	int folder = folder_open_of(path, &name, err);
 	int result = folder < 0 ? -1 : folder_read(folder, name, &old, &rights, err);
 
+	if (result > 0 && has_open_block(buf_str(&old)))
+		result = err_set(err, ERR_CONFIG, "behind \"%.*s\" the line \"%.*s\" is missing",
+			(int)strlen(BEGIN) - 1, BEGIN, (int)strlen(END) - 1, END);
 	if (result >= 0) {
 		rest = without_block(buf_str(&old));
 		if (!first) {

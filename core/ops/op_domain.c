@@ -260,9 +260,14 @@ static int verify_check(struct op *op, const void *arg, struct err *err)
 	if (found == 0 && (checked_us <= op->now_us - LOOK_EVERY_US || checked_us > op->now_us)) {
 		_cleanup_(dns) struct dns *dns = dns_view_resolver(op->conf);
 
-		op->view = dns_view_new(op->conf);
-		dns_limit(dns, LOOK_MS);
-		op->looked_up = op_domain_dns_look(op->db, op->conf, op->view, dns, &domain, err);
+		if (dns) {
+			op->view = dns_view_new(op->conf);
+			dns_limit(dns, LOOK_MS);
+			op->looked_up = op_domain_dns_look(
+				op->db, op->conf, op->view, dns, &domain, err);
+		} else {
+			err_set(err, ERR_TEMPORARY, "the DNS cannot be asked now");
+		}
 		found = op->looked_up ? 0 : -1;
 	}
 	store_domain_clear(&domain);
@@ -323,7 +328,8 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 		json_object_set_new(op_more(op), "keys", json_integer(keys));
 	}
 	domain = op->result.rows.items;
-	/* A company that removed a deactivated domain could ask for it anew, and activate it itself. */
+	/* A company that removed a deactivated domain could ask for it anew, and activate it
+	 * itself. */
 	if (op->company_id && !domain->active && !domain->pending)
 		return err_set(err, ERR_DENIED,
 			"the %s domain was deactivated by the operator and cannot be removed",

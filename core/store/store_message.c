@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/db/db_file.h"
 #include "core/store/row.h"
 
 static char *folder_of(const char *database)
@@ -44,38 +45,55 @@ static int write_all(int fd, const struct buf *message)
 	return fsync(fd);
 }
 
-static int sync_folder(const char *folder)
+/* What root makes belongs to whom the folder is of: the daemons have to read it. */
+static int give_to_owner(int fd, const struct stat *of)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int result = fd < 0 ? -1 : fsync(fd);
+	return geteuid() == 0 ? fchown(fd, of->st_uid, of->st_gid) : 0;
+}
 
-	if (fd >= 0)
+/* The folder of the files, which is made where it is missing: a descriptor, or -1. */
+static int open_folder(const char *database, const char *path, struct err *err)
+{
+	_cleanup_free_ char *parent = db_file_folder(database);
+	bool made = mkdir(path, 0750) == 0;
+	struct stat of;
+	int fd;
+
+	if (!made && errno != EEXIST)
+		return failed(path, err);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return failed(path, err);
+	if (made && (stat(parent, &of) < 0 || give_to_owner(fd, &of) < 0)) {
+		failed(path, err);
 		close(fd);
-	return result;
+		return -1;
+	}
+	return fd;
 }
 
 int store_message_write(
 	const char *database, const char *id, const struct buf *message, struct err *err)
 {
-	_cleanup_free_ char *folder = folder_of(database);
-	_cleanup_free_ char *path = path_of(database, id);
-	int fd, result;
+	_cleanup_free_ char *path = folder_of(database);
+	struct stat of;
+	int folder, fd, result = 0;
 
 	if (message->len <= MESSAGE_FILE_BYTES)
 		return 0;
-	if (mkdir(folder, 0750) < 0 && errno != EEXIST)
-		return failed(folder, err);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0)
-		return failed(path, err);
-	result = write_all(fd, message);
-	if (result < 0)
-		failed(path, err);
-	close(fd);
-	if (result == 0 && sync_folder(folder) < 0)
-		result = failed(folder, err);
-	if (result < 0)
-		unlink(path);
+	folder = open_folder(database, path, err);
+	if (folder < 0)
+		return -1;
+	fd = openat(folder, id, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0 || fstat(folder, &of) < 0 || give_to_owner(fd, &of) < 0 ||
+		write_all(fd, message) < 0 || fsync(folder) < 0)
+		result = failed(path, err);
+	if (fd >= 0) {
+		close(fd);
+		if (result < 0)
+			unlinkat(folder, id, 0);
+	}
+	close(folder);
 	return result;
 }
 
@@ -165,6 +183,7 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 		" JOIN email e ON e.seq = m.email"
 		" WHERE m.email = $email AND m.content IS NULL";
 	static const char sql_erase[] = "DELETE FROM message WHERE email = $email";
+	static const char sql_kept[] = "DELETE FROM message_kept WHERE email = $email";
 	const struct db_param *params = DB_PARAMS(DB_INT("$email", email));
 	struct db_stmt *stmt;
 	int found;
@@ -180,7 +199,10 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 			db_reset(stmt);
 		}
 	}
-	return db_change(db, sql_erase, params, err) < 0 ? -1 : 0;
+	/* It counts no more for how much is kept. */
+	return db_change(db, sql_erase, params, err) < 0 || db_change(db, sql_kept, params, err) < 0
+		       ? -1
+		       : 0;
 }
 
 #define OLD                                                                                        \

@@ -59,7 +59,8 @@ int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, st
 
 int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err)
 {
-	static const char sql_newest[] = "SELECT max(created_us) FROM probe HAVING count(*) > 0";
+	static const char sql_newest[] =
+		"SELECT created_us FROM probe ORDER BY created_us DESC LIMIT 1";
 
 	return row_number(db, sql_newest, NULL, created_us_r, err);
 }

@@ -148,25 +148,28 @@ static int ask_postfix(struct feeder *feeder, struct err *err)
 	return 0;
 }
 
+/* One message that cannot be read holds up no other. -1: none could be. */
 static int read_messages(struct feeder *feeder, bool *looks_r, struct err *err)
 {
 	const struct worker_shared *shared = feeder->outbox->shared;
 	struct db *db;
-	int result = 0;
+	bool all = true;
 
 	if (db_pool_take(shared->readers, &db, err) < 0)
 		return -1;
-	for (size_t i = 0; i < feeder->taken.n && result >= 0; i++) {
+	for (size_t i = 0; i < feeder->taken.n; i++) {
 		const struct outbox_row *row = &feeder->taken.items[i];
 
 		if (row->task == OUTBOX_LOOK)
 			*looks_r = true;
-		if (row->task == OUTBOX_SUBMIT)
-			result = feeder->message_found[i] = store_message_read(
-				db, shared->database_path, row->id, &feeder->messages[i], err);
+		if (row->task != OUTBOX_SUBMIT)
+			continue;
+		feeder->message_found[i] = store_message_read(
+			db, shared->database_path, row->id, &feeder->messages[i], err);
+		all &= feeder->message_found[i] >= 0;
 	}
-	db_pool_give(shared->readers, db, result >= 0);
-	return result;
+	db_pool_give(shared->readers, db, all);
+	return 0;
 }
 
 static void sweep(struct feeder *feeder)
@@ -246,7 +249,7 @@ static void finish(struct feeder *feeder, size_t i)
 	}
 	switch (row->task) {
 	case OUTBOX_SUBMIT:
-		if (feeder->read)
+		if (feeder->read && feeder->message_found[i] >= 0)
 			begin(feeder, i);
 		else
 			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
@@ -283,7 +286,7 @@ static void on_fed(struct task *task)
 		log_info(outbox->log, "submitted_again", "emails",
 			LOG_INT((int64_t)feeder->taken.renewed));
 	memcpy(feeder->turn, feeder->taken.last, sizeof(feeder->turn));
-	for (size_t i = 0; i < feeder->taken.joined_n; i++)
+	for (size_t i = 0; feeder->committed && i < feeder->taken.joined_n; i++)
 		outbox_account_join(
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)
@@ -327,7 +330,8 @@ void feeder_look(struct feeder *feeder)
 		      clock_monotonic_us() < breaker_until_us(&outbox->breaker);
 
 	look_at_clock(feeder, now_us);
-	if (feeder->busy || left <= 0 || (open && pauses))
+	if (feeder->busy || left <= 0 || (open && pauses) ||
+		!in_hand_has_room(&outbox->in_hand, outbox->conf->submission.max_pending))
 		return;
 	feeder->takes = is_due(feeder, now_us);
 	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;

@@ -80,6 +80,13 @@ void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t byte
 		*own = in_hand->companies[--in_hand->n];
 }
 
+bool in_hand_has_room(const struct in_hand *in_hand, int64_t most)
+{
+	static const struct in_hand_company none = {0};
+
+	return may_enter(in_hand, &none, most);
+}
+
 void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids)
 {
 	for (size_t i = 0; i < in_hand->n; i++) {

@@ -46,6 +46,9 @@ bool in_hand_enter(
 	struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed, int64_t most);
 void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed);
 
+/* Whether a company that has none may have one. */
+bool in_hand_has_room(const struct in_hand *in_hand, int64_t most);
+
 /* Appends the ids of the companies of which the feeder is to take none now. */
 void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids);
 

@@ -214,6 +214,20 @@ def test_lines_of_others_stay(box, signer, server):
     assert "*@other.example own\n" in table.read_text()
 
 
+def test_a_block_without_its_end(box, signer, server):
+    """Nobody can tell which lines are others' then: none is touched."""
+    sender = Sender(box, server)
+    run(box, "enable", sender.domain, "--now")
+    table = signer.keys / "postern.signingtable"
+    whole = table.read_text()
+    broken = whole.replace("# END postern dkim\n", "") + "*@other.example own\n"
+    table.write_text(broken)
+    error = box.cli("dkim", "rotate", sender.domain, "--now", ok=False)
+    assert "# END postern dkim" in error and "is missing" in error, error
+    assert table.read_text() == broken
+    table.write_text(whole)
+
+
 def test_tables_that_are_there_are_used(own_box, server):
     signer = Signer()
     try:

@@ -60,6 +60,24 @@ static void test_bytes(void **state)
 	in_hand_clear(&in_hand);
 }
 
+/* Whether to look for more at all: else what is taken would only be given back. */
+static void test_room(void **state)
+{
+	enum { LARGE = IN_HAND_BYTES / 5 * 2 };
+	struct in_hand in_hand = {0};
+
+	(void)state;
+	assert_true(in_hand_has_room(&in_hand, MOST));
+	assert_true(in_hand_enter(&in_hand, "a", LARGE, true, MOST));
+	assert_true(in_hand_enter(&in_hand, "a", LARGE, true, MOST));
+	assert_true(in_hand_has_room(&in_hand, MOST));
+	assert_true(in_hand_enter(&in_hand, "b", LARGE, true, MOST));
+	assert_false(in_hand_has_room(&in_hand, MOST));
+	in_hand_leave(&in_hand, "a", LARGE, true);
+	assert_true(in_hand_has_room(&in_hand, MOST));
+	in_hand_clear(&in_hand);
+}
+
 /* The feeder leaves out who has enough, and nobody else; what comes with requests does
  * not count there. */
 static void test_fed(void **state)
@@ -90,6 +108,7 @@ int main(void)
 		cmocka_unit_test(test_emails),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_fed),
+		cmocka_unit_test(test_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/db/db_file.h"
 #include "core/store/store_message.h"
 #include "core/store/store_outbox.h"
 #include "tests/unit/temp_db.h"
@@ -107,6 +109,52 @@ static void test_sweep(void **state)
 	store_email_clear(&email);
 }
 
+/* What is purged counts no more. */
+static void test_purged_counts_no_more(void **state)
+{
+	struct temp_db *temp = *state;
+	struct message_bound bound = {.max_bytes = 100000};
+
+	for (int i = 0; i < 2; i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT;
+		struct email email;
+
+		add(temp, 100000, &email, &message);
+		assert_int_equal(store_outbox_remove(temp->db, email.id, i + 1, NULL), 1);
+		if (i == 1)
+			OK(store_message_erase(temp->db, temp->path,
+				temp_db_number(temp->db, "SELECT max(seq) FROM email"), &why));
+		store_email_clear(&email);
+	}
+	assert_int_equal(store_message_bound(temp->db, &bound, 10, NULL), 0);
+	assert_int_equal(bound.before_us, 0);
+}
+
+/* What root writes, as postern(1) does, the daemons can read. */
+static void test_owner(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_buf_ struct buf message = BUF_INIT;
+	_cleanup_free_ char *parent = db_file_folder(temp->path);
+	_cleanup_free_ char *folder = file_of(temp, ""), *file = NULL;
+	struct stat of_folder, of_file;
+	struct email email;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(parent, 12345, 54321), 0);
+	add(temp, 100000, &email, &message);
+	file = file_of(temp, email.id);
+	assert_int_equal(stat(folder, &of_folder), 0);
+	assert_int_equal(stat(file, &of_file), 0);
+	assert_int_equal(of_folder.st_uid, 12345);
+	assert_int_equal(of_folder.st_gid, 54321);
+	assert_int_equal(of_file.st_uid, 12345);
+	assert_int_equal(of_file.st_gid, 54321);
+	assert_int_equal(of_file.st_mode & 0777, 0640);
+	store_email_clear(&email);
+}
+
 /* Five of 100,000 bytes left at 1 to 5: as many of the newest stay as have room. */
 static void test_bound(void **state)
 {
@@ -152,6 +200,8 @@ int main(void)
 		TEST(file_is_missing_or_cut),
 		TEST(sweep),
 		TEST(bound),
+		TEST(purged_counts_no_more),
+		TEST(owner),
 	};
 
 	return cmocka_run_group_tests_name("store_message", tests, NULL, NULL);
