@@ -240,23 +240,23 @@ static int put_block(const char *path, const char *lines, bool first, bool dry, 
 	return result < 0 ? err_prefix(err, "%s", path) : result;
 }
 
-static bool is_there(const char *path)
+static bool path_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
 
-static const struct signer_kind *choose(const struct conf *conf)
+static const struct signer_kind *choose_signer(const struct conf *conf)
 {
 	if (conf->dkim.signer != DKIM_SIGNER_AUTO)
 		return &kinds[conf->dkim.signer];
-	if (is_there(conf->dkim.opendkim))
+	if (path_exists(conf->dkim.opendkim))
 		return &kinds[DKIM_SIGNER_OPENDKIM];
-	return is_there(conf->dkim.rspamd) ? &kinds[DKIM_SIGNER_RSPAMD] : NULL;
+	return path_exists(conf->dkim.rspamd) ? &kinds[DKIM_SIGNER_RSPAMD] : NULL;
 }
 
 int dkim_signer_open(const struct conf *conf, struct dkim_signer **signer_r, struct err *err)
 {
-	const struct signer_kind *kind = choose(conf);
+	const struct signer_kind *kind = choose_signer(conf);
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *rest = NULL;
@@ -423,7 +423,7 @@ int dkim_signer_check_key(
 	return 0;
 }
 
-static int put_all(
+static int put_tables(
 	struct dkim_signer *signer, const struct dkim_key_list *keys, bool dry, struct err *err)
 {
 	int changed = 0;
@@ -450,7 +450,7 @@ static int put_all(
 
 int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *keys, struct err *err)
 {
-	int changed = put_all(signer, keys, true, err);
+	int changed = put_tables(signer, keys, true, err);
 
 	if (changed == 0 && signer->block)
 		changed = put_block(signer->settings, signer->block, false, true, err);
@@ -458,7 +458,7 @@ int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *ke
 }
 
 /* By the process id that it wrote down itself: it gets a signal only if it is the signer. */
-static char *reload(const struct dkim_signer *signer)
+static char *reload_signer(const struct dkim_signer *signer)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *pid = NULL;
@@ -485,7 +485,7 @@ static char *reload(const struct dkim_signer *signer)
 int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys, char **note_r,
 	struct err *err)
 {
-	int changed = put_all(signer, keys, false, err), settings = 0;
+	int changed = put_tables(signer, keys, false, err), settings = 0;
 
 	if (changed >= 0 && signer->block)
 		settings = put_block(signer->settings, signer->block, false, false, err);
@@ -493,7 +493,7 @@ int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys
 		return -1;
 	*note_r = NULL;
 	if (signer->pid_file && (changed || settings))
-		*note_r = reload(signer);
+		*note_r = reload_signer(signer);
 	else if (settings)
 		*note_r = mem_printf("%s has to read its new settings: systemctl reload %s",
 			signer->kind->name, signer->kind->process);

@@ -392,7 +392,7 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 }
 
 /* What was known of Postfix's settings holds until it can be asked. */
-static void refresh_hops(struct reader *reader)
+static void refresh_next_hops(struct reader *reader)
 {
 	struct err err = ERR_INIT;
 	bool failed = next_hops_refresh(reader->next_hops, &err) < 0;
@@ -406,7 +406,7 @@ int reader_round(struct reader *reader, struct err *err)
 {
 	int more = -1;
 
-	refresh_hops(reader);
+	refresh_next_hops(reader);
 	if (reader->source || open_source(reader, err) == 0)
 		more = read_batch(reader, err);
 	if (more >= 0 && store_batch(reader, more, err) == 0)

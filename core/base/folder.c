@@ -25,7 +25,7 @@ static int fail(struct err *err, const char *what, const char *name)
 }
 
 /* The folder of the first len bytes of the path. */
-static int open_way(const char *path, size_t len, struct err *err)
+static int open_folder_path(const char *path, size_t len, struct err *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int folder = *path == '/' ? open("/", flags) : -1;
@@ -66,7 +66,7 @@ static int open_way(const char *path, size_t len, struct err *err)
 
 int folder_open(const char *path, struct err *err)
 {
-	return open_way(path, strlen(path), err);
+	return open_folder_path(path, strlen(path), err);
 }
 
 int folder_open_of(const char *path, const char **name_r, struct err *err)
@@ -76,7 +76,7 @@ int folder_open_of(const char *path, const char **name_r, struct err *err)
 	if (slash == NULL || slash[1] == '\0')
 		return err_set(err, ERR_CONFIG, "%s is no absolute path of a file", path);
 	*name_r = slash + 1;
-	return open_way(path, (size_t)(slash - path) + (slash == path), err);
+	return open_folder_path(path, (size_t)(slash - path) + (slash == path), err);
 }
 
 int folder_read(int folder, const char *name, struct buf *content, struct folder_rights *rights_r,
@@ -110,7 +110,7 @@ int folder_read(int folder, const char *name, struct buf *content, struct folder
 	return n < 0 ? -1 : 1;
 }
 
-static int fill(int file, const struct buf *content, const struct folder_rights *rights)
+static int write_content(int file, const struct buf *content, const struct folder_rights *rights)
 {
 	for (size_t at = 0; at < content->len;) {
 		ssize_t n = write(file, content->data + at, content->len - at);
@@ -138,7 +138,7 @@ int folder_write(int folder, const char *name, const struct buf *content,
 	file = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file < 0)
 		return fail(err, "write", name);
-	result = fill(file, content, rights);
+	result = write_content(file, content, rights);
 	close(file);
 	if (result == 0)
 		result = renameat2(folder, fresh, folder, name, replace ? 0 : RENAME_NOREPLACE);

@@ -184,7 +184,7 @@ static int list_newest(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-static int get(struct op *op, const void *arg, struct err *err)
+static int get_domain(struct op *op, const void *arg, struct err *err)
 {
 	struct domain domain;
 	int found = find_own_domain(op, arg, &domain, err);
@@ -196,7 +196,7 @@ static int get(struct op *op, const void *arg, struct err *err)
 
 static int show_domain(struct op *op, const void *arg, struct err *err)
 {
-	int found = get(op, arg, err);
+	int found = get_domain(op, arg, err);
 
 	if (found <= 0)
 		return found;
@@ -227,7 +227,7 @@ static int update_domain(struct op *op, const void *arg, struct err *err)
 	struct domain *domain;
 	bool asked_for;
 
-	int found = get(op, input, err);
+	int found = get_domain(op, input, err);
 
 	if (found <= 0)
 		return found;
@@ -286,11 +286,11 @@ static bool may_activate(const struct op *op, const struct domain *domain)
 			       op_domain_dns_proves(op->looked_up, domain)));
 }
 
-static int verify(struct op *op, const void *arg, struct err *err)
+static int verify_domain(struct op *op, const void *arg, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct domain *domain;
-	int found = get(op, arg, err), covered;
+	int found = get_domain(op, arg, err), covered;
 
 	if (found <= 0)
 		return found;
@@ -318,7 +318,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 
 	/* What goes with it is counted before the first step. */
 	if (op->result.type == NULL) {
-		found = get(op, arg, err);
+		found = get_domain(op, arg, err);
 		if (found <= 0)
 			return found;
 		domain = op->result.rows.items;
@@ -343,9 +343,10 @@ const struct operation op_domain_add = {add_fields, INPUT, .check = add_check, .
 const struct operation op_domain_list = {
 	list_fields, INPUT, .list = OP_SEARCH, .run = list_domains};
 const struct operation op_domain_list_newest = {.list = OP_BACKWARDS, .run = list_newest};
-const struct operation op_domain_get = {.run = get};
+const struct operation op_domain_get = {.run = get_domain};
 const struct operation op_domain_update = {
 	update_fields, INPUT, .check = update_check, .run = update_domain};
 const struct operation op_domain_show = {company_fields, INPUT, .run = show_domain};
-const struct operation op_domain_verify = {.check = verify_check, .asks_dns = true, .run = verify};
+const struct operation op_domain_verify = {
+	.check = verify_check, .asks_dns = true, .run = verify_domain};
 const struct operation op_domain_remove = {company_fields, INPUT, .run = remove_step};

@@ -42,7 +42,7 @@ static int find_email(const struct op *op, struct err *err)
 	return store_email_seq(op->db, op->id, NULL, &scope, &seq, err);
 }
 
-static int give(struct op *op, const char *id)
+static int give_email_id(struct op *op, const char *id)
 {
 	json_t *more = op_more(op);
 
@@ -51,7 +51,7 @@ static int give(struct op *op, const char *id)
 	return 1;
 }
 
-static int schedule(struct op *op, const void *arg, struct err *err)
+static int schedule_email(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_email *input = arg;
 	int found = find_email(op, err);
@@ -62,7 +62,7 @@ static int schedule(struct op *op, const void *arg, struct err *err)
 	if (found == 0)
 		return err_set(err, ERR_INVALID,
 			"the email is not scheduled, or its time has come already");
-	return found < 0 ? -1 : give(op, op->id);
+	return found < 0 ? -1 : give_email_id(op, op->id);
 }
 
 static int add_audit_entry(struct op *op, const char *company_id, const char *action,
@@ -84,7 +84,7 @@ static int audit_cancel(struct op *op, struct err *err)
 		op, op->company_id, "email.cancel", "{\"last_event\":\"canceled\"}", err);
 }
 
-static int cancel(struct op *op, const void *arg, struct err *err)
+static int cancel_email(struct op *op, const void *arg, struct err *err)
 {
 	int found = find_email(op, err);
 
@@ -97,7 +97,7 @@ static int cancel(struct op *op, const void *arg, struct err *err)
 			"the email cannot be canceled any more: it does not wait");
 	if (found < 0 || (op->actor != OP_KEY && audit_cancel(op, err) < 0))
 		return -1;
-	return give(op, op->id);
+	return give_email_id(op, op->id);
 }
 
 /*
@@ -185,7 +185,7 @@ static int check_room(struct op *op, const struct email *email, int64_t size, st
 }
 
 /* An email that waits in the outbox goes out by itself and is not sent again. 0 or -1. */
-static int check_gone(struct op *op, const struct email *email, struct err *err)
+static int check_left_outbox(struct op *op, const struct email *email, struct err *err)
 {
 	int waits = email->state == EMAIL_STAGED ? store_outbox_has(op->db, email->id, err) : 0;
 
@@ -303,7 +303,7 @@ static int make_message(
 	return 0;
 }
 
-static const char *key_of(
+static const char *resend_key_id(
 	const struct op_resend *input, const struct email *email, char id[ID_SIZE])
 {
 	return input->key_id && id_parse(input->key_id, id) ? id
@@ -315,14 +315,14 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 	struct resend *resend, struct err *err)
 {
 	char id[ID_SIZE];
-	const char *key_id = key_of(input, email, id);
+	const char *key_id = resend_key_id(input, email, id);
 	int64_t size;
 	int found = store_message_size(op->db, email->id, &size, err);
 
 	if (found == 0)
 		return err_set(err, ERR_INVALID,
 			"the message of this email is not kept any more (retention.messages)");
-	if (found < 0 || check_gone(op, email, err) < 0 ||
+	if (found < 0 || check_left_outbox(op, email, err) < 0 ||
 		check_rules(op, email, key_id, err) < 0 || check_room(op, email, size, err) < 0)
 		return -1;
 	id_new(resend->row.id);
@@ -390,7 +390,7 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 	if (result <= 0)
 		return result;
 	row = &resend->row;
-	if (check_gone(op, &email, err) < 0 || check_rules(op, row, row->key_id, err) < 0 ||
+	if (check_left_outbox(op, &email, err) < 0 || check_rules(op, row, row->key_id, err) < 0 ||
 		store_email_stage(op->db, row, err) < 0 ||
 		store_message_keep(op->db, row->id, &resend->message, err) < 0 ||
 		store_outbox_join(op->db, row->id, (int64_t)resend->message.len, op->now_us, err) <
@@ -401,13 +401,13 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 	if (result < 0)
 		return -1;
 	resend->staged = true;
-	return give(op, row->id);
+	return give_email_id(op, row->id);
 }
 
 static const struct op_field resend_fields[] = {
 	{OP_FIELD(op_resend, to, OP_TEXT)}, {OP_FIELD(op_resend, key_id, OP_ID)}, {0}};
 
-const struct operation op_email_schedule = {NULL, sizeof(struct op_email), .run = schedule};
-const struct operation op_email_cancel = {.run = cancel};
+const struct operation op_email_schedule = {NULL, sizeof(struct op_email), .run = schedule_email};
+const struct operation op_email_cancel = {.run = cancel_email};
 const struct operation op_email_resend = {
 	resend_fields, sizeof(struct op_resend), .check = resend_check, .run = resend_run};

@@ -123,20 +123,21 @@ static const struct row_field notes_fields[] = {
 };
 static const struct row_type notes_type = ROW_TYPE(postfix_notes, notes_fields);
 
-int store_postfix_notes_get(struct db *db, struct postfix_notes *news_r, struct err *err)
+int store_postfix_notes_get(struct db *db, struct postfix_notes *notes_r, struct err *err)
 {
 	static const char sql_get[] = "SELECT reloaded_us, taken_us FROM postfix_notes";
 
-	return row_get(db, sql_get, NULL, &notes_type, news_r, err);
+	return row_get(db, sql_get, NULL, &notes_type, notes_r, err);
 }
 
-int store_postfix_notes_set(struct db *db, const struct postfix_notes *news, struct err *err)
+int store_postfix_notes_set(struct db *db, const struct postfix_notes *notes, struct err *err)
 {
 	static const char sql_set[] =
 		"UPDATE postfix_notes"
 		" SET reloaded_us = $reloaded, taken_us = $taken";
 
 	return db_change(db, sql_set,
-		DB_PARAMS(DB_INT("$reloaded", news->reloaded_us), DB_INT("$taken", news->taken_us)),
+		DB_PARAMS(
+			DB_INT("$reloaded", notes->reloaded_us), DB_INT("$taken", notes->taken_us)),
 		err);
 }

@@ -66,7 +66,7 @@ struct postfix_notes {
 	int64_t reloaded_us; /* it was reloaded, or started */
 	int64_t taken_us;    /* the queue manager took a message, whichever */
 };
-int store_postfix_notes_get(struct db *db, struct postfix_notes *news_r, struct err *err);
-int store_postfix_notes_set(struct db *db, const struct postfix_notes *news, struct err *err);
+int store_postfix_notes_get(struct db *db, struct postfix_notes *notes_r, struct err *err);
+int store_postfix_notes_set(struct db *db, const struct postfix_notes *notes, struct err *err);
 
 #endif

@@ -40,7 +40,7 @@ static bool may_enter(
 	       fits(IN_HAND_BYTES, in_hand->all.bytes, own->bytes);
 }
 
-static void add(struct in_hand_company *to, int64_t emails, int64_t bytes, bool fed)
+static void count_company(struct in_hand_company *to, int64_t emails, int64_t bytes, bool fed)
 {
 	to->emails += emails;
 	to->bytes += emails * bytes;
@@ -62,8 +62,8 @@ bool in_hand_enter(
 		*own = none;
 		snprintf(own->id, sizeof(own->id), "%s", company_id);
 	}
-	add(own, 1, bytes, fed);
-	add(&in_hand->all, 1, bytes, fed);
+	count_company(own, 1, bytes, fed);
+	count_company(&in_hand->all, 1, bytes, fed);
 	in_hand->emails = in_hand->all.emails;
 	return true;
 }
@@ -73,8 +73,8 @@ void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t byte
 	struct in_hand_company *own = find_company(in_hand, company_id);
 
 	assert(own);
-	add(own, -1, bytes, fed);
-	add(&in_hand->all, -1, bytes, fed);
+	count_company(own, -1, bytes, fed);
+	count_company(&in_hand->all, -1, bytes, fed);
 	in_hand->emails = in_hand->all.emails;
 	if (own->emails == 0)
 		*own = in_hand->companies[--in_hand->n];
