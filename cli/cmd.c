@@ -246,7 +246,7 @@ static int run_list(
 			if (verb->add)
 				verb->add(item);
 			report_json(report, item);
-			snprintf(op.page.after, ID_SIZE, "%s", text_of(item, "id"));
+			snprintf(op.page.after, ID_SIZE, "%s", row_json_text(item, "id"));
 			json_decref(item);
 		}
 		/* A page may have looked at many and found few. */
@@ -279,7 +279,7 @@ static void add_note(struct report *report, const char *note, const json_t *made
 				buf_printf(
 					&text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 			else
-				buf_add_str(&text, text_of(made, name));
+				buf_add_str(&text, row_json_text(made, name));
 			note += strcspn(note, "}") + 1;
 		}
 	}
@@ -303,13 +303,6 @@ int call_run(const struct call *call, struct report *report, struct err *err)
 		add_note(report, verb->note, made);
 	json_decref(made);
 	return 0;
-}
-
-const char *text_of(const json_t *made, const char *name)
-{
-	const char *text = json_string_value(json_object_get(made, name));
-
-	return text ? text : "";
 }
 
 int call_page_lost(struct err *err)

@@ -73,8 +73,6 @@ int call_run(const struct call *call, struct report *report, struct err *err);
 /* The same in parts. What it gives is *made_r, which the caller drops: of a list its items are
  * `data`, beside what else there is. */
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err);
-/* The text of a member, "" when it has none. */
-const char *text_of(const json_t *made, const char *name);
 
 /* A list is read in pages, each of which is printed before the next one is read
  * (report_flush()), so that one of any length takes little memory. */

@@ -71,6 +71,14 @@ static const struct dkim_key *key_in(const struct dkim_key_list *keys, enum dkim
 	return NULL;
 }
 
+static bool has_selector(const struct dkim_key_list *keys, const char *selector)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (str_eq(keys->items[i].selector, selector))
+			return true;
+	return false;
+}
+
 /* `p20261123`, and with a letter behind it where the domain has that. A new string. */
 static char *choose_selector(const struct call *call, const struct dkim_key_list *keys)
 {
@@ -81,11 +89,8 @@ static char *choose_selector(const struct call *call, const struct dkim_key_list
 	for (char letter = 'a';; letter++) {
 		char *selector = mem_printf("p%04d%02d%02d%.*s", day.tm_year + 1900, day.tm_mon + 1,
 			day.tm_mday, letter > 'a', &letter);
-		bool taken = false;
 
-		for (size_t i = 0; i < keys->n; i++)
-			taken |= str_eq(keys->items[i].selector, selector);
-		if (!taken || letter == 'z')
+		if (!has_selector(keys, selector) || letter == 'z')
 			return selector;
 		free(selector);
 	}
@@ -128,8 +133,11 @@ static int make_key(const struct call *call, struct dkim_signer *signer,
 		return -1;
 	addition.key.selector = given ? mem_strdup(given) : choose_selector(call, keys);
 	memcpy(addition.key.domain_id, domain->id, ID_SIZE);
-	result = dkim_signer_make_key(
-		signer, domain->name, addition.key.selector, &addition.key.public_key, err);
+	/* A file of a selector that we chose is of a run that was interrupted before it had a
+	 * row; one that the admin names may be of another program. */
+	result = dkim_signer_make_key(signer, domain->name, addition.key.selector,
+		given == NULL && !has_selector(keys, addition.key.selector),
+		&addition.key.public_key, err);
 	if (result == 0 && db_atomic(call->db, add_key_row, &addition, err) < 0) {
 		(void)dkim_signer_remove_key(signer, domain->name, addition.key.selector, NULL);
 		result = -1;

@@ -126,7 +126,7 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 	if (addr_domain_normalize(arguments->argument, &name, NULL) < 0 ||
 		db_open(conf->store.database, DB_READ, &db, NULL) < 0)
 		return 0;
-	found = store_domain_find_of(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
+	found = store_domain_find_named(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
 	if (found > 0)
 		keys = tell_of_keys(db, &domain, err);
 	store_domain_clear(&domain);
@@ -163,7 +163,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 		json_decref(made);
 		return -1;
 	}
-	if (store_domain_get(call->db, NULL, text_of(made, "id"), &domain, err) > 0) {
+	if (store_domain_get(call->db, NULL, row_json_text(made, "id"), &domain, err) > 0) {
 		struct op op = {.db = call->db, .conf = call->conf, .actor = OP_COMMAND};
 
 		result = op_domain_dns_add(&op, &domain, err);

@@ -27,20 +27,21 @@ enum { INDENT = 10 };
 /* A record to be set is never broken into lines, since it is copied. */
 static void show_record(const json_t *record, struct buf *out)
 {
-	const char *status = text_of(record, "status");
+	const char *status = row_json_text(record, "status");
 
-	buf_printf(out, "%-*s%-6s %s\n", INDENT, status, text_of(record, "record"),
-		text_of(record, "name"));
-	visible_add_wrapped(out, text_of(record, "text"), INDENT,
+	buf_printf(out, "%-*s%-6s %s\n", INDENT, status, row_json_text(record, "record"),
+		row_json_text(record, "name"));
+	visible_add_wrapped(out, row_json_text(record, "text"), INDENT,
 		isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
-	if (!str_eq(status, dns_status_name(DNS_STATUS_VERIFIED)) && *text_of(record, "value"))
-		buf_printf(out, "%*sto set: %s %s %s\n", INDENT, "", text_of(record, "name"),
-			text_of(record, "type"), text_of(record, "value"));
+	if (!str_eq(status, dns_status_name(DNS_STATUS_VERIFIED)) &&
+		*row_json_text(record, "value"))
+		buf_printf(out, "%*sto set: %s %s %s\n", INDENT, "", row_json_text(record, "name"),
+			row_json_text(record, "type"), row_json_text(record, "value"));
 }
 
 static bool is_bad(const json_t *record)
 {
-	const char *status = text_of(record, "status");
+	const char *status = row_json_text(record, "status");
 
 	return str_eq(status, dns_status_name(DNS_STATUS_MISSING)) ||
 	       str_eq(status, dns_status_name(DNS_STATUS_WRONG));
@@ -55,8 +56,8 @@ static int find_named(
 
 	if (call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
 		return -1;
-	found = *company_id ? store_domain_find_own(call->db, company_id, name, domain_r, err)
-			    : store_domain_find(call->db, name, domain_r, err);
+	found = store_domain_find_named(
+		call->db, *company_id ? company_id : NULL, name, domain_r, err);
 	if (found == 0 && *company_id)
 		return err_set(err, ERR_NOT_FOUND, "the company has not asked for %s", name);
 	if (found == 0)
@@ -71,7 +72,7 @@ static void add_unknown_key(json_t *records, const char *name)
 	size_t i;
 
 	json_array_foreach(records, i, record) {
-		if (str_eq(text_of(record, "record"), "DKIM"))
+		if (str_eq(row_json_text(record, "record"), "DKIM"))
 			return;
 	}
 	json_array_append_new(records,
@@ -143,8 +144,8 @@ void domain_dns_report(const json_t *made, struct report *report, size_t column)
 	buf_add_str(&out, "Records of its DNS, as they are to be (postern domain check looks):\n");
 	json_array_foreach(records, i, record) {
 		report_json(rows, record);
-		buf_printf(&out, "  %s %s %s\n", text_of(record, "name"), text_of(record, "type"),
-			text_of(record, "value"));
+		buf_printf(&out, "  %s %s %s\n", row_json_text(record, "name"),
+			row_json_text(record, "type"), row_json_text(record, "value"));
 	}
 	out.data[out.len - 1] = '\0';
 	report_note(report, "%s", buf_str(&out));

@@ -153,9 +153,9 @@ static char *suggest_command(const json_t *item)
 {
 	struct buf out = BUF_INIT;
 
-	buf_printf(&out, "postern exempt add %s --%s=", text_of(item, "domain"),
-		text_of(item, "kind"));
-	add_quoted(&out, text_of(item, "value"));
+	buf_printf(&out, "postern exempt add %s --%s=", row_json_text(item, "domain"),
+		row_json_text(item, "kind"));
+	add_quoted(&out, row_json_text(item, "value"));
 	if (json_is_true(json_object_get(item, "local")))
 		buf_add_str(&out, " --local");
 	return buf_take(&out);
@@ -212,9 +212,9 @@ static int run_suggest(const struct call *call, struct report *report, struct er
 			"%s would be refused whoever sends them: postern email list "
 			"--refused --domain %s",
 			n > 0 ? "" : "nothing to suggest: ", hopeless, n > 0 ? " more" : "",
-			text_of(list, "domain"));
+			row_json_text(list, "domain"));
 	else if (n == 0)
-		note_nothing(report, text_of(list, "domain"), text_of(list, "policy"));
+		note_nothing(report, row_json_text(list, "domain"), row_json_text(list, "policy"));
 	json_decref(list);
 	return 0;
 }

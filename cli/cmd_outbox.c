@@ -81,9 +81,9 @@ static void print_list(const json_t *made, struct buf *out)
 		"%lld wait, %lld paused, %lld scheduled. %lld an hour go out at the present rate.",
 		number_of(made, "waiting"), number_of(made, "paused"), number_of(made, "scheduled"),
 		number_of(made, "rate_per_hour"));
-	if (str_eq(text_of(breaker, "state"), "open"))
+	if (str_eq(row_json_text(breaker, "state"), "open"))
 		buf_printf(&first, " Nothing goes out since %.19sZ: %s.",
-			text_of(breaker, "since_at"), text_of(breaker, "words"));
+			row_json_text(breaker, "since_at"), row_json_text(breaker, "words"));
 	visible_add_wrapped(out, buf_str(&first), 0, screen_width());
 	print_table(json_object_get(made, "data"), company_columns, out);
 	print_table(json_object_get(made, "pauses"), pause_columns, out);

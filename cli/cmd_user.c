@@ -143,7 +143,7 @@ static int run_passwd(const struct call *call, struct report *report, struct err
 	if (found < 0 || call_operate(call, &input, &made, err) < 0)
 		return -1;
 	report_json(report, made);
-	login = text_of(made, "login");
+	login = row_json_text(made, "login");
 	tokens = json_integer_value(json_object_get(made, "tokens"));
 	if (tokens > 0)
 		report_note(report,
@@ -182,10 +182,10 @@ static int run_link(const struct call *call, struct report *report, struct err *
 	if (call_operate(call, NULL, &made, err) < 0)
 		return -1;
 	report_json(report, made);
-	link = mem_printf(
-		"%s%s%s", *url ? "" : "http://", *url ? url : listen, text_of(made, "login_path"));
+	link = mem_printf("%s%s%s", *url ? "" : "http://", *url ? url : listen,
+		row_json_text(made, "login_path"));
 	report_text(report, LINK_URL, link);
-	report_text(report, LINK_EXPIRES_AT, text_of(made, "login_path_expires_at"));
+	report_text(report, LINK_EXPIRES_AT, row_json_text(made, "login_path_expires_at"));
 	report_note(report, "%s", link);
 	secret_wipe(link, strlen(link));
 	json_decref(made);

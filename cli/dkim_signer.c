@@ -353,7 +353,7 @@ static char *key_file(const struct dkim_signer *signer, const char *domain, cons
 }
 
 int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const char *selector,
-	char **public_r, struct err *err)
+	bool replace, char **public_r, struct err *err)
 {
 	static char *const make[] = {(char *)"openssl", (char *)"genpkey", (char *)"-algorithm",
 		(char *)"RSA", (char *)"-pkeyopt", (char *)"rsa_keygen_bits:2048", NULL};
@@ -368,7 +368,7 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 		return -1;
 	if (run_openssl(make, NULL, &private, err) == 0 &&
 		run_openssl(show, &private, &public, err) == 0 &&
-		folder_write(folder, name, &private, &signer->key_rights, false, err) == 0) {
+		folder_write(folder, name, &private, &signer->key_rights, replace, err) == 0) {
 		base64_encode(public.data, public.len, 0, &text);
 		*public_r = mem_strdup(buf_str(&text));
 		result = 0;

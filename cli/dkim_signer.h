@@ -29,9 +29,10 @@ DEFINE_CLEANUP(dkim_signer, dkim_signer_close)
 const char *dkim_signer_name(const struct dkim_signer *signer);
 
 /* Makes a key of 2048 bits for the selector of the domain, and its file, which only the signer's
- * user may read. *public_r gets what p= has; the caller frees it. */
+ * user may read; with replace in the place of one that is there. *public_r gets what p= has; the
+ * caller frees it. */
 int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const char *selector,
-	char **public_r, struct err *err);
+	bool replace, char **public_r, struct err *err);
 /* Removes the file, if it is there. */
 int dkim_signer_remove_key(
 	struct dkim_signer *signer, const char *domain, const char *selector, struct err *err);

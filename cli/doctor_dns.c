@@ -21,15 +21,15 @@ static void report_records(struct doctor *doctor, const char *row, const json_t 
 	size_t i;
 
 	json_array_foreach(records, i, record) {
-		const char *status = text_of(record, "status");
+		const char *status = row_json_text(record, "status");
 
 		doctor_say(doctor, row,
 			str_eq(status, "verified")  ? DOCTOR_GOOD
 			: str_eq(status, "unknown") ? DOCTOR_UNKNOWN
 			: str_eq(status, "wrong")   ? DOCTOR_WRONG
 						    : DOCTOR_WARNING,
-			"%s of %s: %s", text_of(record, "record"), text_of(record, "name"),
-			text_of(record, "text"));
+			"%s of %s: %s", row_json_text(record, "record"),
+			row_json_text(record, "name"), row_json_text(record, "text"));
 	}
 }
 

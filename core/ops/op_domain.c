@@ -53,10 +53,8 @@ static int find_own_domain(const struct op *op, const struct op_domain *input,
 		found = store_domain_get(op->db, company_id, op->object, &domain, err);
 	else if (addr_domain_normalize(op->object, &name, err) < 0)
 		found = -1;
-	else if (company_id)
-		found = store_domain_find_own(op->db, company_id, name, &domain, err);
 	else
-		found = store_domain_find(op->db, name, &domain, err);
+		found = store_domain_find_named(op->db, company_id, name, &domain, err);
 	if (found <= 0)
 		return found;
 	if (op->domain && !str_eq(op->domain, domain.name)) {

@@ -60,13 +60,6 @@ json_t *op_domain_dns_look(struct db *db, const struct conf *conf, const struct 
 	return op_domain_dns_json(&records, dns != NULL);
 }
 
-static const char *member(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
 bool op_domain_dns_proves(const json_t *records, const struct domain *domain)
 {
 	_cleanup_free_ char *proof = domain_dns_proof(domain->id);
@@ -74,9 +67,9 @@ bool op_domain_dns_proves(const json_t *records, const struct domain *domain)
 	size_t i;
 
 	json_array_foreach(records, i, record)
-		if (str_eq(member(record, "record"), "PROOF") &&
-			str_eq(member(record, "value"), proof) &&
-			str_eq(member(record, "status"), "verified"))
+		if (str_eq(row_json_text(record, "record"), "PROOF") &&
+			str_eq(row_json_text(record, "value"), proof) &&
+			str_eq(row_json_text(record, "status"), "verified"))
 			return true;
 	return false;
 }
@@ -109,15 +102,16 @@ int op_domain_dns_when(
  * one says nothing. */
 static json_t *found_of(const json_t *wanted, const json_t *found)
 {
-	const char *kind = member(wanted, "record");
+	const char *kind = row_json_text(wanted, "record");
 	bool exact = str_eq(kind, "DKIM") || str_eq(kind, "PROOF");
 	json_t *record;
 	size_t i;
 
 	json_array_foreach(found, i, record) {
-		if (str_eq(member(record, "record"), kind) &&
-			str_eq(member(record, "name"), member(wanted, "name")) &&
-			(!exact || str_eq(member(record, "value"), member(wanted, "value"))))
+		if (str_eq(row_json_text(record, "record"), kind) &&
+			str_eq(row_json_text(record, "name"), row_json_text(wanted, "name")) &&
+			(!exact || str_eq(row_json_text(record, "value"),
+					   row_json_text(wanted, "value"))))
 			return record;
 	}
 	return NULL;
@@ -145,7 +139,7 @@ int op_domain_dns_add(struct op *op, const struct domain *domain, struct err *er
 		json_array_append(records, known ? known : record);
 	}
 	json_array_foreach(found, i, record) {
-		if (str_eq(member(record, "record"), "MX"))
+		if (str_eq(row_json_text(record, "record"), "MX"))
 			json_array_append(records, record);
 	}
 	json_decref(wanted);

@@ -167,20 +167,22 @@ static int check_rules(
 /* Of what httpd refuses an email for: the share of a company is httpd's own account. */
 static int check_room(struct op *op, const struct email *email, int64_t size, struct err *err)
 {
-	enum { DISK_FACTOR = 4 }; /* as httpd/outbox has it */
-	int64_t all, own, max = op->conf->outbox.max_bytes, room;
+	int64_t all, own, room = INT64_MAX;
 	struct statvfs disk;
 
 	if (store_outbox_bytes(op->db, email->company_id, &all, &own, err) < 0)
 		return -1;
-	if (all + size > max || (own > 0 && own + size > max - all - size))
+	if (statvfs(op->conf->store.database, &disk) == 0)
+		room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize - op->conf->outbox.min_free;
+	switch (store_outbox_room(size, own, all, op->conf->outbox.max_bytes, room)) {
+	case OUTBOX_FULL:
 		return err_set(err, ERR_TEMPORARY, "the outbox is full (outbox.max_bytes)");
-	if (statvfs(op->conf->store.database, &disk) < 0)
-		return 0;
-	room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize - op->conf->outbox.min_free;
-	if (room < DISK_FACTOR * size || (own > 0 && own + size > room))
+	case OUTBOX_DISK_FULL:
 		return err_set(err, ERR_TEMPORARY,
 			"the disk of the store is nearly full (outbox.min_free)");
+	case OUTBOX_ROOM:
+		break;
+	}
 	return 0;
 }
 

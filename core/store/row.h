@@ -106,6 +106,8 @@ enum row_form {
 json_t *row_json(const struct row_type *type, const void *item, enum row_form form);
 /* A time as answers have it (RFC 3339); null for 0, which stands for never. */
 json_t *row_json_time(int64_t time_us);
+/* The text of a member of what was printed; "" where it has none, or is not there. */
+const char *row_json_text(const json_t *object, const char *name);
 
 /* Runs a statement that gives no rows. Besides params it gets each field that it
  * names as `$column`. How many rows it changed, or -1. ERR_INVALID for a

@@ -120,3 +120,10 @@ json_t *row_json(const struct row_type *type, const void *item, enum row_form fo
 	}
 	return object;
 }
+
+const char *row_json_text(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}

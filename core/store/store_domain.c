@@ -150,6 +150,13 @@ int store_domain_find_own(struct db *db, const char *company_id, const char *nam
 		&store_domain_type, domain_r, err);
 }
 
+int store_domain_find_named(struct db *db, const char *company_id, const char *name,
+	struct domain *domain_r, struct err *err)
+{
+	return company_id ? store_domain_find_own(db, company_id, name, domain_r, err)
+			  : store_domain_find(db, name, domain_r, err);
+}
+
 int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
 	struct err *err)
 {

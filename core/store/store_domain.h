@@ -61,6 +61,10 @@ int store_domain_find_of(struct db *db, const char *company_id, const char *name
 /* The company's own, by name or by id (for NULL anybody's); pending ones too. */
 int store_domain_find_own(struct db *db, const char *company_id, const char *name,
 	struct domain *domain_r, struct err *err);
+/* What an admin means by a name: with a company its own, pending ones too; else (NULL) the
+ * registered one. */
+int store_domain_find_named(struct db *db, const char *company_id, const char *name,
+	struct domain *domain_r, struct err *err);
 int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
 	struct err *err);
 

@@ -117,6 +117,16 @@ int store_outbox_has(struct db *db, const char *id, struct err *err)
 	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
 }
 
+enum outbox_room store_outbox_room(
+	int64_t bytes, int64_t own, int64_t all, int64_t max, int64_t disk_room)
+{
+	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes))
+		return OUTBOX_FULL;
+	if (disk_room < OUTBOX_DISK_FACTOR * bytes || (own > 0 && own + bytes > disk_room))
+		return OUTBOX_DISK_FULL;
+	return OUTBOX_ROOM;
+}
+
 int store_outbox_bytes(
 	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err)
 {

@@ -17,32 +17,25 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-static const char *record_text(const json_t *record, const char *name)
-{
-	const char *text = json_string_value(json_object_get(record, name));
-
-	return text ? text : "";
-}
-
 /* `valid` is what clients look at. */
 static json_t *render_record(const json_t *record)
 {
-	const char *status = record_text(record, "status");
+	const char *status = row_json_text(record, "status");
 	const char *valid = str_eq(status, "verified")  ? "valid"
 			    : str_eq(status, "unknown") ? "unknown"
 							: "invalid";
 
 	return json_pack("{s:s, s:s, s:s, s:s, s:[], s:b, s:s}", "record_type",
-		record_text(record, "type"), "name", record_text(record, "name"), "value",
-		record_text(record, "value"), "valid", valid, "cached", "is_active",
-		str_eq(status, "verified"), "purpose", record_text(record, "record"));
+		row_json_text(record, "type"), "name", row_json_text(record, "name"), "value",
+		row_json_text(record, "value"), "valid", valid, "cached", "is_active",
+		str_eq(status, "verified"), "purpose", row_json_text(record, "record"));
 }
 
 /* Of an MX: its name stands apart from the priority. */
 static json_t *render_mx(const json_t *record)
 {
 	json_t *object = render_record(record);
-	const char *value = record_text(record, "value");
+	const char *value = row_json_text(record, "value");
 	size_t len = strcspn(value, " ");
 	_cleanup_free_ char *priority = mem_dup(value, len);
 
@@ -60,7 +53,7 @@ static json_t *render_domain(const struct domain *domain, const json_t *records)
 	size_t i;
 
 	json_array_foreach(records, i, record) {
-		if (str_eq(record_text(record, "record"), "MX"))
+		if (str_eq(row_json_text(record, "record"), "MX"))
 			json_array_append_new(receiving, render_mx(record));
 		else
 			json_array_append_new(sending, render_record(record));

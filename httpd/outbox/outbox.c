@@ -48,9 +48,6 @@ enum {
 	/* Sessions for each core, and at least, that keep them busy. */
 	SESSIONS_OF_CORE = 2,
 	SESSIONS_LEAST = 4,
-	/* A message is written, with its text once more in the email's row, and both
-	 * again when SQLite copies them from its log. */
-	DISK_FACTOR = 4,
 	REFUSED_TOLD_US = 30 * 1000 * 1000,
 	FULL_PART = 20, /* where less than such a part of it is left, it counts as full */
 	/* After the last worker has ended: how long what is on its way has. */
@@ -89,22 +86,19 @@ void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t
 	account_add(outbox, company_id, -bytes, -1);
 }
 
-/* A company gets more while it has no more than is left then, of the outbox and of the
- * disk: what one lets wait, perhaps for a month, shuts out nobody else. op_email.c has
- * the same. */
 static int check_room(struct outbox *outbox, const char *company_id, int64_t bytes, struct err *err)
 {
-	int64_t max = atomic_load(&outbox->max_bytes);
-	int64_t all = atomic_load(&outbox->account.bytes);
-	int64_t own = atomic_load(of_company(&outbox->account, company_id));
-	int64_t room = atomic_load(&outbox->disk_room);
-
-	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes)) {
+	switch (store_outbox_room(bytes, atomic_load(of_company(&outbox->account, company_id)),
+		atomic_load(&outbox->account.bytes), atomic_load(&outbox->max_bytes),
+		atomic_load(&outbox->disk_room))) {
+	case OUTBOX_FULL:
 		atomic_store(&outbox->refused_us, clock_monotonic_us());
 		return err_set(err, ERR_TEMPORARY, "the outbox is full");
-	}
-	if (room < DISK_FACTOR * bytes || (own > 0 && own + bytes > room))
+	case OUTBOX_DISK_FULL:
 		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
+	case OUTBOX_ROOM:
+		break;
+	}
 	return 0;
 }
 
@@ -413,7 +407,7 @@ void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
 		return;
 	}
 	account_add(outbox, batch->company_id, bytes, (int64_t)emails);
-	atomic_fetch_sub(&outbox->disk_room, DISK_FACTOR * bytes);
+	atomic_fetch_sub(&outbox->disk_room, OUTBOX_DISK_FACTOR * bytes);
 	if (!has_large(batch)) {
 		stage(batch);
 		return;

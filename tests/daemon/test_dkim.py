@@ -7,6 +7,7 @@ import pwd
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -198,6 +199,19 @@ def test_a_key_from_its_making_to_its_end(box, signer, server):
     wait_for("unsigned mail", lambda: sender.send() is None or None)
     assert other.send() == "own"
     assert not [file for file in signer.keys.iterdir() if file.name.startswith(".postern")]
+
+
+def test_a_run_that_was_cut_off_is_made_good(box, signer, server):
+    """It had written the key's file, and not the row."""
+    sender = Sender(box, server)
+    [made] = run(box, "enable", sender.domain)
+    path = signer.keys / f"{sender.domain}.{made['selector']}.private"
+    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
+        db.execute("DELETE FROM dkim_key WHERE selector = ? AND domain_id ="
+                   " (SELECT id FROM domain WHERE name = ?)", (made["selector"], sender.domain))
+    before = path.read_bytes()
+    [again] = run(box, "enable", sender.domain)
+    assert again["selector"] == made["selector"] and path.read_bytes() != before
 
 
 def test_lines_of_others_stay(box, signer, server):
