@@ -1,0 +1,768 @@
+/*
+ * return_read: what a message says that came back.
+ *
+ * A part message/delivery-status or message/feedback-report counts wherever it stands,
+ * but not in a message that is attached. Without one, the text is read if it has words
+ * that programs say when they give an email up (failures): each address in it, up to
+ * the copy of the email, is taken for one that was not reached, with the lines behind
+ * it. Whoever asks compares them with the recipients of an email, so an address too
+ * many does no harm.
+ */
+#include "core/read/return_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/base/span.h"
+#include "core/base/str.h"
+#include "core/mime/mime_content.h"
+#include "core/mime/mime_gmime.h"
+#include "core/mime/mime_scan.h"
+#include "core/read/mime_read.h"
+
+enum {
+	ADDRESS_MAX = 320,
+	VALUE_READ = 16 * 1024, /* of a field; what is longer is cut */
+	BODY_READ = 64 * 1024,  /* of a text, which is about its beginning */
+	LINES_READ = 2000,
+};
+
+static const char *const kinds[RETURN_KINDS] = {
+	[RETURN_UNREAD] = "unread",
+	[RETURN_FAILURE] = "failure",
+	[RETURN_NOTICE] = "notice",
+	[RETURN_COMPLAINT] = "complaint",
+};
+
+const char *return_kind_name(enum return_kind kind)
+{
+	return kinds[kind];
+}
+
+/* What programs say when they give up, in lower case: Sendmail, qmail, Exim, Postfix,
+ * Exchange, Gmail, Yahoo, Domino, GroupWise, Courier, MDaemon, IMail and others. */
+static const char *const failures[] = {
+	"address failed",
+	"address not found",
+	"addresses failed",
+	"addresses had permanent",
+	"could not be delivered",
+	"couldn't be delivered",
+	"delivery failed",
+	"delivery failure",
+	"delivery has failed",
+	"did not reach",
+	"failed address",
+	"failed permanently",
+	"failure notice",
+	"has been rejected",
+	"is undeliverable",
+	"mailbox unavailable",
+	"not listed in domino directory",
+	"not listed in public name",
+	"permanent error",
+	"permanent fatal error",
+	"qmail-send program",
+	"returned mail",
+	"returned to sender",
+	"status notification (failure)",
+	"unable to deliver",
+	"undeliverable",
+	"undelivered mail",
+	"unknown user",
+	"user unknown",
+	"was not delivered",
+	"wasn't delivered",
+};
+/* And when they have not given up yet. */
+static const char *const delays[] = {
+	"delivery will be retried",
+	"do not need to resend",
+	"has been delayed",
+	"hasn't been delivered yet",
+	"is delayed",
+	"message delayed",
+	"no action is required on your part",
+	"not been delivered yet",
+	"not yet been delivered",
+	"status notification (delay)",
+	"still being retried",
+	"warning message only",
+	"warning: could not send",
+	"will continue to be attempted",
+	"will keep trying",
+	"will retry for",
+};
+/* Lines behind which the email itself stands. */
+static const char *const copies[] = {
+	"--- below this line is a copy",
+	"------ this is a copy",
+	"------ this is the body",
+	"----- original message",
+	"-----original message",
+	"----- unsent message",
+	"----- message header follows",
+	"----- message text follows",
+	"--- the header of the original",
+	"--- original message",
+	"--- enclosed is",
+	"--- returned message",
+	"original message follows",
+	"possibly truncated original message",
+	"original message headers",
+	"original message header",
+	"the original message was received",
+	"return-path:",
+	"received:",
+	"mime-version:",
+};
+
+static bool has_one_of(const char *lowered, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(lowered, words[i]))
+			return true;
+	return false;
+}
+#define HAS_ONE_OF(lowered, words) has_one_of(lowered, words, ARRAY_SIZE(words))
+
+/* In one line, for people: no control characters, not too long. */
+static char *one_line(const char *text, size_t len)
+{
+	size_t kept;
+	char *line;
+
+	while (len > 0 && ascii_is_space(*text)) {
+		text++;
+		len--;
+	}
+	line = mem_dup(text, len < RETURN_TEXT_MAX + 4 ? len : RETURN_TEXT_MAX + 4);
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == '\x7f')
+			*p = ' ';
+	str_utf8_mend(line);
+	kept = str_utf8_cut(line, RETURN_TEXT_MAX);
+	while (kept > 0 && line[kept - 1] == ' ')
+		kept--;
+	line[kept] = '\0';
+	return line;
+}
+
+/* NULL for an empty one. */
+static char *said_line(const char *text, size_t len)
+{
+	char *line = one_line(text, len);
+
+	if (*line)
+		return line;
+	free(line);
+	return NULL;
+}
+
+static void recipient_clear(struct return_recipient *recipient)
+{
+	free(recipient->original);
+	free(recipient->final);
+	free(recipient->status);
+	free(recipient->text);
+	free(recipient->remote);
+	*recipient = (struct return_recipient){0};
+}
+
+static void drop_recipients(struct return_message *message)
+{
+	for (size_t i = 0; i < message->n; i++)
+		recipient_clear(&message->recipients[i]);
+	message->n = 0;
+}
+
+/* NULL when there are enough. */
+static struct return_recipient *add_recipient(struct return_message *message)
+{
+	if (message->n == RETURN_RECIPIENTS_MAX)
+		return NULL;
+	message->recipients = mem_append(
+		message->recipients, message->n, sizeof(*message->recipients));
+	message->recipients[message->n] = (struct return_recipient){0};
+	return &message->recipients[message->n++];
+}
+
+/* `d.d.d` or `ddd` of class 4 or 5, where it stands as a word; as RFC 3463 writes it. */
+static char *status_in(const char *text)
+{
+	const char *coarse = NULL;
+
+	for (const char *p = text; *p; p++) {
+		size_t subject, detail;
+
+		if ((*p != '4' && *p != '5') ||
+			(p > text && (ascii_is_digit(p[-1]) || p[-1] == '.' || p[-1] == '-')))
+			continue;
+		subject = p[1] == '.' ? strspn(p + 2, "0123456789") : 0;
+		if (subject >= 1 && subject <= 3 && p[2 + subject] == '.') {
+			const char *rest = p + 3 + subject;
+
+			detail = strspn(rest, "0123456789");
+			if (detail >= 1 && detail <= 3 && rest[detail] != '.')
+				return mem_dup(p, (size_t)(rest + detail - p));
+		}
+		if (coarse == NULL && ascii_is_digit(p[1]) && p[1] <= '5' && ascii_is_digit(p[2]) &&
+			!ascii_is_digit(p[3]) && p[3] != '.' && p[3] != '-')
+			coarse = p;
+	}
+	return coarse ? mem_printf("%c.0.0", *coarse) : NULL;
+}
+
+/* A status that says no more than failed gives way to the one in the text. */
+static void refine_status(struct return_recipient *recipient)
+{
+	char *better;
+
+	if (recipient->text == NULL ||
+		(recipient->status && !str_eq(recipient->status + 1, ".0.0")))
+		return;
+	better = status_in(recipient->text);
+	if (better == NULL)
+		return;
+	free(recipient->status);
+	recipient->status = better;
+}
+
+/*
+ * message/delivery-status and message/feedback-report: blocks of fields.
+ */
+
+static char *value_of(const struct mime_scan_field *field)
+{
+	struct mime_scan_field bounded = *field;
+
+	if (bounded.value.len > VALUE_READ)
+		bounded.value.len = VALUE_READ;
+	return mime_scan_value(&bounded);
+}
+
+/* What stands behind `type;`, or all of it. */
+static const char *behind_type(const char *value)
+{
+	const char *end = strchr(value, ';');
+	size_t len = end ? (size_t)(end - value) : 0;
+
+	if (end == NULL || len > 20 || strcspn(value, " @<.") < len)
+		return value;
+	return end + 1 + strspn(end + 1, " \t");
+}
+
+/* An address without <> and comments, NULL for what is none. */
+static char *address_of(const char *value)
+{
+	const char *begin = strchr(value, '<');
+	size_t len;
+	char *address;
+
+	begin = begin ? begin + 1 : value;
+	begin += strspn(begin, " \t");
+	len = *begin == '"' ? strcspn(begin, ">") : strcspn(begin, "> \t");
+	if (len == 0 || len > ADDRESS_MAX || memchr(begin, '@', len) == NULL)
+		return NULL;
+	address = one_line(begin, len);
+	if (strchr(address, '@'))
+		return address;
+	free(address);
+	return NULL;
+}
+
+static void set_once(char **text, char *value)
+{
+	if (*text == NULL)
+		*text = value;
+	else
+		free(value);
+}
+
+enum action { ACTION_NONE, ACTION_FAILED, ACTION_OTHER };
+
+/* Reads one field of a block about a recipient. */
+static void read_status_field(const struct mime_scan_field *field,
+	struct return_recipient *recipient, enum action *action, bool *has_recipient)
+{
+	_cleanup_free_ char *value = value_of(field);
+	const char *behind = behind_type(value);
+
+	if (mime_scan_is(field, "Final-Recipient")) {
+		*has_recipient = true;
+		set_once(&recipient->final, address_of(behind));
+	} else if (mime_scan_is(field, "Original-Recipient")) {
+		*has_recipient = true;
+		set_once(&recipient->original, address_of(behind));
+	} else if (mime_scan_is(field, "Action")) {
+		*action = str_starts_nocase(value, "fail") ? ACTION_FAILED : ACTION_OTHER;
+	} else if (mime_scan_is(field, "Status")) {
+		set_once(&recipient->status, status_in(value));
+	} else if (mime_scan_is(field, "Diagnostic-Code")) {
+		set_once(&recipient->text, said_line(behind, strlen(behind)));
+	} else if (mime_scan_is(field, "Remote-MTA")) {
+		set_once(&recipient->remote, said_line(behind, strlen(behind)));
+	}
+}
+
+static bool is_failed(const struct return_recipient *recipient, enum action action)
+{
+	return action == ACTION_FAILED ||
+	       (action == ACTION_NONE && recipient->status && recipient->status[0] == '5');
+}
+
+/* A block ends with an empty line, or where the next Final-Recipient comes without one. */
+static void read_delivery_status(struct span text, struct return_message *message)
+{
+	struct return_recipient recipient = {0};
+	enum action action = ACTION_NONE;
+	bool has_recipient = false;
+	struct mime_scan_field field;
+	struct span line;
+
+	while (text.len > 0) {
+		bool has_field = mime_scan_field(&text, &field);
+		bool is_next = has_field && has_recipient && recipient.final &&
+			       mime_scan_is(&field, "Final-Recipient");
+
+		if (!has_field || is_next) {
+			refine_status(&recipient);
+			if (has_recipient && is_failed(&recipient, action)) {
+				struct return_recipient *added = add_recipient(message);
+
+				if (added) {
+					*added = recipient;
+					recipient = (struct return_recipient){0};
+					message->kind = RETURN_FAILURE;
+				}
+			}
+			recipient_clear(&recipient);
+			action = ACTION_NONE;
+			has_recipient = false;
+		}
+		if (!has_field) {
+			mime_scan_line(&text, &line, NULL);
+			continue;
+		}
+		if (mime_scan_is(&field, "X-Postfix-Queue-ID") && message->queue_id == NULL) {
+			_cleanup_free_ char *value = value_of(&field);
+
+			message->queue_id = said_line(value, strlen(value));
+		}
+		read_status_field(&field, &recipient, &action, &has_recipient);
+		if (text.len == 0) {
+			/* The last block ends with the part. */
+			text = (struct span){"\n", 1};
+		}
+	}
+	recipient_clear(&recipient);
+}
+
+static void add_path(struct return_message *message, const struct mime_scan_field *field)
+{
+	_cleanup_free_ char *value = value_of(field);
+	char *line = said_line(value, strlen(value));
+
+	if (line && message->paths.n < RETURN_PATHS_MAX)
+		strv_take(&message->paths, line);
+	else
+		free(line);
+}
+
+static void read_feedback(struct span text, struct return_message *message)
+{
+	struct mime_scan_field field;
+
+	message->kind = RETURN_COMPLAINT;
+	while (mime_scan_field(&text, &field)) {
+		if (mime_scan_is(&field, "Feedback-Type")) {
+			_cleanup_free_ char *value = value_of(&field);
+
+			if (message->feedback == NULL)
+				message->feedback = said_line(value, strlen(value));
+		} else if (mime_scan_is(&field, "Original-Rcpt-To")) {
+			_cleanup_free_ char *value = value_of(&field);
+			char *address = address_of(value);
+			struct return_recipient *added = address ? add_recipient(message) : NULL;
+
+			if (added)
+				added->original = address;
+			else
+				free(address);
+		} else if (mime_scan_is(&field, "Original-Mail-From")) {
+			add_path(message, &field);
+		}
+	}
+	if (message->feedback == NULL)
+		return;
+	str_lower(message->feedback);
+	if (str_eq(message->feedback, "not-spam"))
+		message->kind = RETURN_NOTICE;
+	/* That a message of others was taken for ours, says nothing of a recipient. */
+	if (str_starts(message->feedback, "auth-failure") || str_starts(message->feedback, "dmarc"))
+		message->kind = RETURN_UNREAD;
+}
+
+/* The header of the email, in a part or at the end of a text, behind other lines. */
+static void read_original(struct span text, struct return_message *message)
+{
+	struct mime_scan_field field;
+	struct span line;
+	bool in_header = false;
+
+	while (text.len > 0) {
+		if (!mime_scan_field(&text, &field)) {
+			if (in_header)
+				break;
+			mime_scan_line(&text, &line, NULL);
+			continue;
+		}
+		in_header = true;
+		if (mime_scan_is(&field, "Return-Path") || mime_scan_is(&field, "List-Unsubscribe"))
+			add_path(message, &field);
+	}
+}
+
+static bool is_type(const struct mime_file *file, const char *type)
+{
+	return file->type && str_eq_nocase(file->type, type);
+}
+
+static void read_parts(const struct mime_files *files, struct return_message *message)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		const struct mime_file *file = &files->items[i];
+		_cleanup_buf_ struct buf content = BUF_INIT;
+		struct span text;
+
+		if (!is_type(file, "message/delivery-status") &&
+			!is_type(file, "message/global-delivery-status") &&
+			!is_type(file, "message/feedback-report") &&
+			!is_type(file, "message/rfc822") && !is_type(file, "message/global") &&
+			!is_type(file, "text/rfc822-headers") &&
+			!is_type(file, "message/rfc822-headers") &&
+			!is_type(file, "message/global-headers"))
+			continue;
+		mime_file_content(file, &content);
+		text = (struct span){buf_str(&content), content.len};
+		if (is_type(file, "message/feedback-report")) {
+			read_feedback(text, message);
+		} else if (strstr(file->type, "delivery-status")) {
+			/* That there is one is something: it may tell of delays alone. */
+			if (message->kind == RETURN_UNREAD)
+				message->kind = RETURN_NOTICE;
+			read_delivery_status(text, message);
+		} else {
+			read_original(text, message);
+		}
+	}
+}
+
+/*
+ * Texts of programs that do not write RFC 3464.
+ */
+
+static bool in_address(char c)
+{
+	return ((unsigned char)c >= 0x80) || ascii_is_digit(c) || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~.", c));
+}
+
+/* The first address in the line from *at on, which moves behind it; NULL for none. */
+static char *next_address(const char *line, size_t *at)
+{
+	for (const char *sign; (sign = strchr(line + *at, '@')) != NULL;) {
+		const char *begin = sign, *end = sign + 1;
+
+		while (begin > line + *at && in_address(begin[-1]))
+			begin--;
+		while (in_address(*end) && !strchr("!#$%&'*+/=?^`{|}~", *end))
+			end++;
+		*at = (size_t)(end - line);
+		while (end > sign + 1 && (end[-1] == '.' || end[-1] == '-'))
+			end--;
+		while (begin < sign && strchr("'`.", *begin))
+			begin++;
+		if (begin < sign && end > sign + 1 && memchr(sign, '.', (size_t)(end - sign)) &&
+			end - begin <= ADDRESS_MAX)
+			return mem_dup(begin, (size_t)(end - begin));
+	}
+	return NULL;
+}
+
+static bool is_copy_line(const char *lowered)
+{
+	const char *text = lowered + strspn(lowered, " \t>");
+
+	for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
+		if (str_starts(text, copies[i]))
+			return true;
+	return false;
+}
+
+static struct return_recipient *find_recipient(struct return_message *message, const char *address)
+{
+	for (size_t i = 0; i < message->n && i < 50; i++)
+		if (str_eq_nocase(message->recipients[i].final, address))
+			return &message->recipients[i];
+	return NULL;
+}
+
+/* Gives what the lines behind their addresses say to these, from the first of them on. */
+static void end_paragraph(struct return_message *message, size_t first, struct buf *said)
+{
+	for (size_t i = first; i < message->n; i++) {
+		struct return_recipient *one = &message->recipients[i];
+
+		if (one->text == NULL)
+			one->text = said_line(buf_str(said), said->len);
+		refine_status(one);
+	}
+	buf_clear(said);
+}
+
+/* Lines that only say that the reason follows. */
+static bool is_heading(const char *line)
+{
+	size_t len = strlen(line);
+
+	while (len > 0 && ascii_is_space(line[len - 1]))
+		len--;
+	return len > 0 && line[len - 1] == ':';
+}
+
+/* The new addresses of a line, which its paragraph is about; what stands behind the last
+ * of them. The text before them is about others. */
+static const char *add_addresses(struct return_message *message, const char *line, bool *added_r)
+{
+	size_t at = 0, behind = 0;
+	char *address;
+
+	*added_r = false;
+	while ((address = next_address(line, &at)) != NULL) {
+		struct return_recipient *added = NULL;
+
+		if (find_recipient(message, address) == NULL)
+			added = add_recipient(message);
+		if (added == NULL) {
+			free(address);
+			continue;
+		}
+		added->final = address;
+		*added_r = true;
+		behind = at;
+	}
+	return *added_r ? line + behind + strspn(line + behind, ">:)]., \t") : line;
+}
+
+/* What stands behind an address is about it, up to the next one, or to an empty line where
+ * there is something. */
+static void read_body(const char *text, struct return_message *message)
+{
+	struct span rest = {text, strlen(text)}, line;
+	_cleanup_buf_ struct buf said = BUF_INIT;
+	size_t first = message->n;
+
+	if (rest.len > BODY_READ)
+		rest.len = BODY_READ;
+	for (int i = 0; i < LINES_READ && mime_scan_line(&rest, &line, NULL); i++) {
+		_cleanup_free_ char *one = mem_dup(line.data, line.len);
+		_cleanup_free_ char *lowered = mem_strdup(one);
+		size_t before = message->n;
+		const char *behind;
+		bool added;
+
+		str_lower(lowered);
+		if (is_copy_line(lowered)) {
+			rest = (struct span){line.data, (size_t)(rest.data + rest.len - line.data)};
+			read_original(rest, message);
+			break;
+		}
+		behind = add_addresses(message, one, &added);
+		if ((added || one[strspn(one, " \t")] == '\0') && said.len > 0) {
+			struct return_message told = *message;
+
+			told.n = before;
+			end_paragraph(&told, first, &said);
+			first = before;
+		}
+		if (first == message->n || behind[strspn(behind, " \t")] == '\0' ||
+			(said.len == 0 && is_heading(behind)) || said.len > RETURN_TEXT_MAX)
+			continue;
+		if (said.len > 0)
+			buf_add_char(&said, ' ');
+		buf_add_str(&said, behind + strspn(behind, " \t"));
+	}
+	end_paragraph(message, first, &said);
+	if (message->n == 1 && message->recipients[0].status == NULL) {
+		_cleanup_free_ char *all = mem_dup(text, (size_t)(rest.data - text));
+
+		message->recipients[0].status = status_in(all);
+	}
+}
+
+/* Exim and Gmail name them in a field. */
+static void read_failed_field(const struct mime_scan_field *field, struct return_message *message)
+{
+	_cleanup_free_ char *value = value_of(field);
+	size_t at = 0;
+	char *address;
+
+	while ((address = next_address(value, &at)) != NULL) {
+		struct return_recipient *added = find_recipient(message, address)
+							 ? NULL
+							 : add_recipient(message);
+
+		if (added)
+			added->final = address;
+		else
+			free(address);
+	}
+}
+
+/* What the header says. */
+struct head {
+	bool is_program;   /* it comes from a program that delivers mail */
+	bool is_automatic; /* an answer that nobody has written */
+	bool has_failed;   /* X-Failed-Recipients */
+	char *subject;
+};
+
+static bool is_daemon_name(const char *from)
+{
+	static const char *const names[] = {"mailer-daemon", "mailerdaemon", "postmaster",
+		"mail delivery", "mail-daemon", "mdaemon", "microsoftexchange"};
+
+	return HAS_ONE_OF(from, names);
+}
+
+static void read_head(struct span text, struct head *head, struct return_message *message)
+{
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&text, &field)) {
+		_cleanup_free_ char *value = value_of(&field);
+
+		if (mime_scan_is(&field, "X-Failed-Recipients")) {
+			head->has_failed = true;
+			read_failed_field(&field, message);
+		} else if (mime_scan_is(&field, "Date") && message->date_us == 0) {
+			if (mime_date_parse(value, &message->date_us) < 0)
+				message->date_us = 0;
+		}
+		str_lower(value);
+		if (mime_scan_is(&field, "From"))
+			head->is_program |= is_daemon_name(value);
+		else if (mime_scan_is(&field, "Auto-Submitted"))
+			head->is_automatic |= str_starts(value, "auto-replied") ||
+					      str_starts(value, "auto-notified");
+		else if (mime_scan_is(&field, "X-Autoreply") ||
+			 mime_scan_is(&field, "X-Autorespond") ||
+			 mime_scan_is(&field, "X-Autoreply-From"))
+			head->is_automatic = true;
+		else if (mime_scan_is(&field, "X-Auto-Response-Suppress"))
+			head->is_automatic |= strstr(value, "autoreply") != NULL;
+		else if (mime_scan_is(&field, "Precedence"))
+			head->is_automatic |= str_starts(value, "auto_reply");
+		else if (mime_scan_is(&field, "Subject") && head->subject == NULL)
+			head->subject = TAKE_PTR(value);
+	}
+}
+
+static bool is_answer_subject(const char *subject)
+{
+	static const char *const words[] = {"automatic reply", "auto reply", "autoreply",
+		"auto-reply", "auto:", "out of office", "out of the office", "abwesen",
+		"automatische antwort", "vacation"};
+
+	return HAS_ONE_OF(subject, words);
+}
+
+/* Of recipients that are known the text may say more. */
+static void add_texts(const char *text, struct return_message *message)
+{
+	struct return_message body = {0};
+
+	read_body(text, &body);
+	for (size_t i = 0; i < message->n; i++) {
+		struct return_recipient *one = &message->recipients[i], *same = NULL;
+
+		if (one->text == NULL && one->final)
+			same = find_recipient(&body, one->final);
+		if (same) {
+			one->text = TAKE_PTR(same->text);
+			set_once(&one->status, TAKE_PTR(same->status));
+			refine_status(one);
+		}
+	}
+	for (size_t i = 0; i < body.paths.n && message->paths.n < RETURN_PATHS_MAX; i++)
+		strv_add(&message->paths, body.paths.items[i]);
+	return_message_clear(&body);
+}
+
+/* Without a part that says it in fields. */
+static void read_words(
+	const struct head *head, const char *text, bool has_sender, struct return_message *message)
+{
+	const char *subject = head->subject ? head->subject : "";
+	_cleanup_free_ char *lowered = mem_dup(
+		text, strlen(text) < BODY_READ ? strlen(text) : BODY_READ);
+	bool fails;
+
+	str_lower(lowered);
+	fails = head->has_failed || HAS_ONE_OF(subject, failures) || HAS_ONE_OF(lowered, failures);
+	if (HAS_ONE_OF(subject, delays) || HAS_ONE_OF(lowered, delays)) {
+		message->kind = RETURN_NOTICE;
+	} else if (fails &&
+		   (head->is_program || head->has_failed || (!has_sender && !head->is_automatic))) {
+		if (message->n > 0)
+			add_texts(text, message);
+		else
+			read_body(text, message);
+		if (message->n > 0)
+			message->kind = RETURN_FAILURE;
+	} else if (head->is_automatic || is_answer_subject(subject)) {
+		message->kind = RETURN_NOTICE;
+	}
+	if (message->kind != RETURN_FAILURE)
+		drop_recipients(message);
+}
+
+void return_read(const char *data, size_t len, bool has_sender, struct return_message *message_r)
+{
+	_cleanup_mime_summary_ struct mime_summary summary;
+	_cleanup_mime_files_ struct mime_files files;
+	struct span message = {data, len};
+	struct head head = {0};
+
+	*message_r = (struct return_message){0};
+	mime_scan_drop_from_line(&message);
+	mime_read(message.data, message.len, &summary);
+	mime_read_files(message.data, message.len, &files);
+	read_parts(&files, message_r);
+	if (message_r->kind == RETURN_UNREAD && message_r->feedback == NULL) {
+		read_head(message, &head, message_r);
+		read_words(&head, summary.text, has_sender, message_r);
+	} else {
+		struct return_message fields = {0};
+
+		read_head(message, &head, &fields);
+		message_r->date_us = fields.date_us;
+		return_message_clear(&fields);
+		if (message_r->kind == RETURN_FAILURE)
+			add_texts(summary.text, message_r);
+	}
+	free(head.subject);
+}
+
+void return_message_clear(struct return_message *message)
+{
+	drop_recipients(message);
+	free(message->recipients);
+	free(message->queue_id);
+	free(message->feedback);
+	strv_free(&message->paths);
+	*message = (struct return_message){0};
+}
