@@ -61,11 +61,12 @@ static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind, i
 static int purge_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
 {
 	int64_t keep_ms = atomic_load(&cleaner->keep_messages_ms);
+	const struct message_left old = {now_us - keep_ms * 1000, INT64_MAX};
 	int removed = 0;
 
 	if (keep_ms > 0)
-		removed = store_message_clean(db, atomic_load(&cleaner->database),
-			now_us - keep_ms * 1000, CLEANER_ROWS, err);
+		removed = store_message_clean(
+			db, atomic_load(&cleaner->database), &old, CLEANER_ROWS, err);
 	return removed < 0 ? -1 : removed == CLEANER_ROWS;
 }
 
@@ -74,19 +75,19 @@ static int purge_messages(struct cleaner *cleaner, struct db *db, int64_t now_us
 static int bound_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
 {
 	struct message_bound *bound = &cleaner->bound;
-	struct message_cut cut = {.cut_us = now_us, .left_us = bound->before_us};
+	struct message_cut cut = {.cut_us = now_us, .left_us = bound->last.us};
 	int result;
 
-	if (bound->before_us == 0) {
+	if (!bound->too_many) {
 		bound->max_bytes = atomic_load(&cleaner->messages_max_bytes);
 		result = bound->max_bytes > 0
 				 ? store_message_bound(db, bound, CLEANER_BOUND_ROWS, err)
 				 : 0;
-		if (result == 0 && bound->before_us > 0)
+		if (result == 0 && bound->too_many)
 			return 1;
 	} else {
 		result = store_message_clean(
-			db, atomic_load(&cleaner->database), bound->before_us, CLEANER_ROWS, err);
+			db, atomic_load(&cleaner->database), &bound->last, CLEANER_ROWS, err);
 		if (result < 0 || store_message_cut(db, &cut, err) < 0)
 			return -1;
 		result = result == CLEANER_ROWS;

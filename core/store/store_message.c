@@ -207,7 +207,7 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 
 #define OLD                                                                                        \
 	" FROM message_kept"                                                                       \
-	" WHERE left_us <= $before"                                                                \
+	" WHERE (left_us, email) <= ($left, $last)"                                                \
 	" ORDER BY left_us, email"                                                                 \
 	" LIMIT $max)"
 /* The seq of an email that was taken back may be another one's by now. */
@@ -230,14 +230,14 @@ static int discard_files(
 	return found;
 }
 
-int store_message_clean(
-	struct db *db, const char *database, int64_t before_us, int max, struct err *err)
+int store_message_clean(struct db *db, const char *database, const struct message_left *last,
+	int max, struct err *err)
 {
 	static const char sql_messages[] = "DELETE FROM message WHERE" OLD_MESSAGES;
 	static const char sql_kept[] =
 		"DELETE FROM message_kept WHERE (left_us, email) IN (SELECT left_us, email" OLD;
 	const struct db_param *params = DB_PARAMS(
-		DB_INT("$before", before_us), DB_INT("$max", max));
+		DB_INT("$left", last->us), DB_INT("$last", last->email), DB_INT("$max", max));
 
 	if (discard_files(db, database, params, err) < 0 ||
 		db_change(db, sql_messages, params, err) < 0)
@@ -255,22 +255,22 @@ int store_message_bound(struct db *db, struct message_bound *bound, int rows, st
 		" WHERE (left_us, email) < ($left, $email)"
 		" ORDER BY left_us DESC, email DESC"
 		" LIMIT $rows";
-	bool begins = bound->left_us == 0;
+	bool begins = bound->last.us == 0;
 	struct db_stmt *stmt;
 	int found, n = 0;
 
 	if (db_start(db, sql_newest,
-		    DB_PARAMS(DB_INT("$left", begins ? INT64_MAX : bound->left_us),
-			    DB_INT("$email", begins ? 0 : bound->email), DB_INT("$rows", rows)),
+		    DB_PARAMS(DB_INT("$left", begins ? INT64_MAX : bound->last.us),
+			    DB_INT("$email", begins ? 0 : bound->last.email),
+			    DB_INT("$rows", rows)),
 		    &stmt, err) < 0)
 		return -1;
 	while ((found = db_step(stmt, err)) == 1) {
 		n++;
-		bound->left_us = db_int(stmt, 0);
-		bound->email = db_int(stmt, 1);
+		bound->last = (struct message_left){db_int(stmt, 0), db_int(stmt, 1)};
 		bound->bytes += db_int(stmt, 2);
 		if (bound->bytes > bound->max_bytes) {
-			bound->before_us = bound->left_us;
+			bound->too_many = true;
 			db_reset(stmt);
 			return 0;
 		}

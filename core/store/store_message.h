@@ -40,19 +40,24 @@ int store_message_read(struct db *db, const char *database, const char *id, stru
  * once; with database NULL with the next sweep. 0 or -1. */
 int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err);
 
-/* Removes the messages of emails that have left the outbox by then, so many at most, and
- * their files at once: how many, or -1. */
-int store_message_clean(
-	struct db *db, const char *database, int64_t before_us, int max, struct err *err);
+/* An email that has left the outbox, in the order of that; of one instant they have that of
+ * their seq. */
+struct message_left {
+	int64_t us, email;
+};
+/* Removes the messages of emails up to that one, so many at most, and their files at once: how
+ * many, or -1. */
+int store_message_clean(struct db *db, const char *database, const struct message_left *last,
+	int max, struct err *err);
 
 /* Where those that are kept are more than so many bytes, the newest counted first: a walk in
  * steps, which starts zeroed but for max_bytes. What purging has removed counts until its time
  * is over. */
 struct message_bound {
 	int64_t max_bytes;
-	int64_t bytes;          /* of those that were looked at */
-	int64_t left_us, email; /* the last of them */
-	int64_t before_us;      /* at its end: what had left by then is too much; 0: nothing is */
+	int64_t bytes;            /* of those that were looked at */
+	struct message_left last; /* of them */
+	bool too_many;            /* at its end: that one and what had left before it */
 };
 /* Looks at so many: 1 when there are more, 0 at the end, -1. */
 int store_message_bound(struct db *db, struct message_bound *bound, int rows, struct err *err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/strv.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_backlog.h"
@@ -25,6 +26,8 @@ enum {
 	CANCEL_STEP = 250,
 	/* So many emails become due at a time when a pause has ended. */
 	RESUMED_MAX = 256,
+	/* So many companies have a turn at a time, with those who have nothing due any more. */
+	TURNS_MAX = 256,
 };
 #define SQL_PAUSED_WORDS "'it is paused'"
 
@@ -374,6 +377,16 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 		err);
 }
 
+/* The first that is due of the company of this row of outbox_turn. */
+#define SQL_FIRST_DUE                                                                              \
+	"(SELECT o.due_us"                                                                         \
+	"   FROM outbox o"                                                                         \
+	"   WHERE o.company_id = outbox_turn.company_id AND o.due_us > 0"                          \
+	"   ORDER BY o.due_us"                                                                     \
+	"   LIMIT 1)"
+/* Of one that has nothing to wait. */
+#define SQL_NEVER "9223372036854775807"
+
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_hurry[] =
@@ -381,50 +394,32 @@ int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 		" SET due_us = $now"
 		" WHERE due_us > $now AND due_us < " SQL_PAUSED
 		" AND due_us > 0 AND (attempts > 0 OR ticket_used)";
+	/* A turn of a clock that was put back since is none. */
+	static const char sql_turns[] =
+		"UPDATE outbox_turn"
+		" SET served_us = 0, turn_us = coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
+		")"
+		" WHERE served_us > $now";
+	const struct db_param *params = DB_PARAMS(DB_INT("$now", now_us));
 
-	return db_change(db, sql_hurry, DB_PARAMS(DB_INT("$now", now_us)), err);
+	if (db_change(db, sql_turns, params, err) < 0)
+		return -1;
+	return db_change(db, sql_hurry, params, err);
 }
 
 int store_outbox_reopen(struct db *db, struct err *err)
 {
 	static const char sql_reopen[] = "UPDATE outbox SET due_us = 1 WHERE due_us = 0";
+	static const char sql_forget[] = "DELETE FROM outbox_turn WHERE " SQL_FIRST_DUE " IS NULL";
+	static const char sql_turns[] =
+		"UPDATE outbox_turn SET served_us = 0, turn_us = " SQL_FIRST_DUE;
+	int reopened = db_change(db, sql_reopen, NULL, err);
 
-	return db_change(db, sql_reopen, NULL, err);
+	if (reopened < 0 || db_change(db, sql_forget, NULL, err) < 0 ||
+		db_change(db, sql_turns, NULL, err) < 0)
+		return -1;
+	return reopened;
 }
-
-/* Some of each company, from the one behind $behind on. */
-static const char sql_due[] =
-	"WITH RECURSIVE owner (id) AS (SELECT min(company_id)"
-	"   FROM outbox"
-	"   WHERE due_us > 0 AND company_id > $behind"
-	"   UNION ALL SELECT (SELECT min(n.company_id)"
-	"     FROM outbox n"
-	"     WHERE n.due_us > 0 AND n.company_id > owner.id)"
-	"   FROM owner"
-	"   WHERE owner.id IS NOT NULL)"
-	" SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
-	" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
-	" o.looked_us, o.joined, e.state, e.way, o.ticket_used, o.reason,"
-	" iif(e.state = 'staged', " SQL_PAUSED_BY
-	", NULL) AS paused_us,"
-	" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
-	" EXISTS (SELECT 1"
-	"   FROM email_recipient r"
-	"   WHERE r.email = e.seq AND r.address GLOB '*[^ -~]*') AS utf8,"
-	" e.state = 'sent' AND EXISTS (SELECT 1"
-	"   FROM email_recipient r"
-	"   WHERE r.email = e.seq"
-	"   AND r.changed_us >= e.decided_us - e.decided_us % 1000000"
-	"   AND r.state NOT IN ('queued', 'unknown')) AS heard"
-	" FROM owner"
-	" CROSS JOIN outbox o"
-	" CROSS JOIN email e ON e.seq = o.email"
-	" WHERE o.email IN (SELECT p.email"
-	"   FROM outbox p"
-	"   WHERE p.company_id = owner.id AND instr($but, owner.id) = 0 AND p.due_us > 0 AND p.due_us <= $now"
-	"   ORDER BY p.due_us"
-	"   LIMIT $each)"
-	" LIMIT $rows";
 
 static void give(struct outbox_taken *taken, struct candidate *candidate, enum outbox_task task)
 {
@@ -592,40 +587,113 @@ static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log
 	return leave(db, terms, candidate, taken, err);
 }
 
-static int find_due(struct db *db, const struct outbox_terms *terms, const char *behind,
-	struct rows *rows_r, struct err *err)
+/* Those that are due of one company, and all that decides what is done. */
+static int find_due(struct db *db, const struct outbox_terms *terms, const char *company_id,
+	int max, struct rows *rows_r, struct err *err)
 {
+	static const char sql_due[] =
+		"SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
+		" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
+		" o.looked_us, o.joined, e.state, e.way, o.ticket_used, o.reason,"
+		" iif(e.state = 'staged', " SQL_PAUSED_BY
+		", NULL) AS paused_us,"
+		" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
+		" EXISTS (SELECT 1"
+		"   FROM email_recipient r"
+		"   WHERE r.email = e.seq AND r.address GLOB '*[^ -~]*') AS utf8,"
+		" e.state = 'sent' AND EXISTS (SELECT 1"
+		"   FROM email_recipient r"
+		"   WHERE r.email = e.seq"
+		"   AND r.changed_us >= e.decided_us - e.decided_us % 1000000"
+		"   AND r.state NOT IN ('queued', 'unknown')) AS heard"
+		" FROM outbox o"
+		" JOIN email e ON e.seq = o.email"
+		" WHERE o.company_id = $company AND o.due_us > 0 AND o.due_us <= $now"
+		" ORDER BY o.due_us"
+		" LIMIT $max";
+
 	return row_list(db, sql_due,
-		DB_PARAMS(DB_TEXT("$behind", behind), DB_TEXT("$but", terms->but),
-			DB_INT("$now", terms->now_us), DB_INT("$each", terms->rows_each),
-			DB_INT("$rows", terms->rows)),
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$now", terms->now_us),
+			DB_INT("$max", max)),
 		&candidate_type, ROWS_ALL, rows_r, err);
+}
+
+/* The companies that have a turn, those who wait longest first. */
+static int find_turns(
+	struct db *db, const struct outbox_terms *terms, struct strv *companies_r, struct err *err)
+{
+	static const char sql_turns[] =
+		"SELECT company_id"
+		" FROM outbox_turn"
+		" WHERE turn_us <= $now AND instr($but, company_id) = 0"
+		" ORDER BY turn_us, company_id"
+		" LIMIT $max";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_turns,
+		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_TEXT("$but", terms->but),
+			    DB_INT("$max", TURNS_MAX)),
+		    &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1)
+		strv_add(companies_r, db_text(stmt, 0));
+	return found;
+}
+
+/* The company has had its turn: the next one comes behind those who wait now. */
+static int end_turn(struct db *db, const char *company_id, int64_t now_us, struct err *err)
+{
+	static const char sql_served[] =
+		"UPDATE outbox_turn"
+		" SET served_us = $now, turn_us = max($now, coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
+		"))"
+		" WHERE company_id = $company";
+
+	return db_change(db, sql_served,
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$now", now_us)), err);
 }
 
 int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
 	struct err *err)
 {
-	struct candidate *items;
+	_cleanup_strv_ struct strv companies = STRV_INIT;
 	struct log_state log;
-	struct rows rows;
 	int64_t bytes = 0, gone = 0;
-	size_t i = 0;
-	int result;
+	bool full = false;
+	int result = 0;
 
 	*taken_r = (struct outbox_taken){0};
 	if (resume(db, terms->now_us, err) < 0 || store_log_state(db, &log, err) < 0 ||
-		find_due(db, terms, terms->behind, &rows, err) < 0 ||
-		(rows.n == 0 && *terms->behind && find_due(db, terms, "", &rows, err) < 0))
+		find_turns(db, terms, &companies, err) < 0)
 		return -1;
-	items = rows.items;
-	for (result = 0; i < rows.n && result == 0; i++) {
-		if (i > 0 && bytes + items[i].row.size > terms->bytes)
+	for (size_t c = 0; c < companies.n && result == 0 && !full; c++) {
+		int left = terms->rows - (int)taken_r->looked;
+		struct candidate *items;
+		struct rows rows;
+		size_t i = 0;
+
+		if (find_due(db, terms, companies.items[c],
+			    left < terms->rows_each ? left : terms->rows_each, &rows, err) < 0) {
+			result = -1;
 			break;
-		bytes += items[i].row.size;
-		memcpy(taken_r->last, items[i].row.company_id, ID_SIZE);
-		result = take_due(db, terms, log.end_us, &items[i], taken_r, err);
+		}
+		items = rows.items;
+		for (; i < rows.n && result == 0; i++) {
+			full = taken_r->looked > 0 && bytes + items[i].row.size > terms->bytes;
+			if (full)
+				break;
+			taken_r->looked++;
+			bytes += items[i].row.size;
+			result = take_due(db, terms, log.end_us, &items[i], taken_r, err);
+		}
+		/* One that found no room has its turn next. */
+		if (result == 0 && (i > 0 || rows.n == 0) &&
+			end_turn(db, companies.items[c], terms->now_us, err) < 0)
+			result = -1;
+		row_list_free(&candidate_type, rows.items, rows.n);
+		full |= taken_r->looked >= (size_t)terms->rows;
 	}
-	row_list_free(&candidate_type, rows.items, rows.n);
 	for (size_t n = 0; n < taken_r->n; n++)
 		gone += taken_r->items[n].task == OUTBOX_GONE;
 	if (result == 0 && gone > 0)

@@ -120,7 +120,8 @@ int store_outbox_cancel_some(
  * or it has not. 1, 0, -1. */
 int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_us, struct err *err);
 
-/* What was put off for an attempt that failed is due now. How many, or -1. */
+/* What was put off for an attempt that failed is due now, and so are turns of a clock that was
+ * put back. How many emails, or -1. */
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err);
 
 /* At the start of the dispatcher: what another one had in hand is due. How many,
@@ -158,8 +159,8 @@ struct outbox_taken {
 	size_t n;
 	struct outbox_joined *joined;
 	size_t joined_n;
-	size_t renewed;     /* of the items: have a new ticket */
-	char last[ID_SIZE]; /* the company of the last row that was looked at; "" */
+	size_t renewed; /* of the items: have a new ticket */
+	size_t looked;  /* rows that were looked at */
 };
 
 struct outbox_terms {
@@ -169,12 +170,12 @@ struct outbox_terms {
 	int rows;            /* at most; */
 	int rows_each;       /* of a company */
 	int64_t bytes;       /* of messages, but for one row */
-	const char *behind;  /* companies behind this one have their turn first */
-	const char *but;     /* the ids of those that have none, behind each other */
+	const char *but;     /* the ids of companies that have no turn, behind each other */
 };
 
-/* Takes what is due, companies in turns, those behind `behind` first. What is
- * given back is in hand. In the caller's transaction. 0 or -1. */
+/* Takes what is due, companies in turns: first those who wait longest, for their first email
+ * or since their last turn. What it costs does not grow with how many others have emails that
+ * wait. What is given back is in hand. In the caller's transaction. 0 or -1. */
 int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
 	struct err *err);
 void store_outbox_taken_clear(struct outbox_taken *taken);

@@ -50,9 +50,8 @@ struct feeder {
 	int64_t offset_us;  /* of the clock to the monotonic one, at the last look */
 	int64_t sweep_us;   /* monotonic: when files are looked at */
 	bool takes, sweeps; /* what the pool is to do */
-	char turn[ID_SIZE];
-	bool left;      /* something is out of hand since it was looked at last */
-	struct buf but; /* the companies that have none now: put off, or enough in hand */
+	bool left;          /* something is out of hand since it was looked at last */
+	struct buf but;     /* the companies that have no turn now: put off, or enough in hand */
 	/* The pool's while it is busy: */
 	struct outbox_terms terms;
 	struct outbox_taken taken;
@@ -279,13 +278,13 @@ static void on_fed(struct task *task)
 	feeder->failing = failed;
 	feeder->due_us = 0;
 	/* What else is due is of companies that have none now. */
-	feeder->look_us = failed || (feeder->but.len > 0 && feeder->taken.n == 0 && !feeder->left)
+	feeder->look_us = failed || (feeder->but.len > 0 && feeder->taken.looked == 0 &&
+					    !feeder->left)
 				  ? clock_monotonic_us() + LOOK_US
 				  : 0;
 	if (feeder->taken.renewed > 0)
 		log_info(outbox->log, "submitted_again", "emails",
 			LOG_INT((int64_t)feeder->taken.renewed));
-	memcpy(feeder->turn, feeder->taken.last, sizeof(feeder->turn));
 	for (size_t i = 0; feeder->committed && i < feeder->taken.joined_n; i++)
 		outbox_account_join(
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
@@ -354,7 +353,6 @@ void feeder_look(struct feeder *feeder)
 		.rows = open ? 1 : (int)(left < 2 * ROWS ? (left + 1) / 2 : ROWS),
 		.rows_each = open ? 1 : ROWS_OF_COMPANY,
 		.bytes = BYTES,
-		.behind = feeder->turn,
 		.but = buf_str(&feeder->but),
 	};
 	feeder->work = (struct work){

@@ -49,6 +49,7 @@ static void test_kept(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		_cleanup_buf_ struct buf message = BUF_INIT, got = BUF_INIT;
 		_cleanup_free_ char *file = NULL;
+		struct message_left until = {(int64_t)i, INT64_MAX};
 		struct email email;
 
 		add(temp, sizes[i], &email, &message);
@@ -59,8 +60,9 @@ static void test_kept(void **state)
 		assert_true(got.len == 0 || memcmp(got.data, message.data, got.len) == 0);
 		assert_int_equal(store_outbox_remove(temp->db, email.id, i + 1, NULL), 1);
 		FOUND(store_message_read(temp->db, temp->path, email.id, &got, &why));
-		assert_int_equal(store_message_clean(temp->db, temp->path, i, 10, NULL), 0);
-		assert_int_equal(store_message_clean(temp->db, temp->path, i + 1, 10, NULL), 1);
+		assert_int_equal(store_message_clean(temp->db, temp->path, &until, 10, NULL), 0);
+		until.us++;
+		assert_int_equal(store_message_clean(temp->db, temp->path, &until, 10, NULL), 1);
 		assert_int_equal(store_message_sweep(temp->db, temp->path, 0, NULL), 0);
 		assert_int_equal(store_message_read(temp->db, temp->path, email.id, &got, NULL), 0);
 		assert_int_not_equal(access(file, F_OK), 0);
@@ -127,7 +129,7 @@ static void test_purged_counts_no_more(void **state)
 		store_email_clear(&email);
 	}
 	assert_int_equal(store_message_bound(temp->db, &bound, 10, NULL), 0);
-	assert_int_equal(bound.before_us, 0);
+	assert_false(bound.too_many);
 }
 
 /* What root writes, as postern(1) does, the daemons can read. */
@@ -162,6 +164,7 @@ static void test_bound(void **state)
 		int64_t max_bytes, before_us;
 	} cases[] = {{500000, 0}, {499999, 1}, {400000, 1}, {399999, 2}, {100000, 4}, {1, 5}};
 	struct temp_db *temp = *state;
+	const struct message_left fourth = {4, INT64_MAX};
 	struct message_cut cut = {10, 4}, last;
 
 	for (int i = 0; i < 5; i++) {
@@ -178,11 +181,13 @@ static void test_bound(void **state)
 			int more;
 
 			while ((more = store_message_bound(temp->db, &bound, rows, NULL)) == 1)
-				assert_int_equal(bound.before_us, 0);
+				assert_false(bound.too_many);
 			assert_int_equal(more, 0);
-			assert_int_equal(bound.before_us, cases[i].before_us);
+			assert_int_equal(bound.too_many, cases[i].before_us > 0);
+			if (bound.too_many)
+				assert_int_equal(bound.last.us, cases[i].before_us);
 		}
-	assert_int_equal(store_message_clean(temp->db, temp->path, 4, 10, NULL), 4);
+	assert_int_equal(store_message_clean(temp->db, temp->path, &fourth, 10, NULL), 4);
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM message"), 1);
 	assert_int_equal(store_message_last_cut(temp->db, &last, NULL), 0);
 	for (int i = 0; i < 2; i++)
@@ -190,6 +195,27 @@ static void test_bound(void **state)
 	FOUND(store_message_last_cut(temp->db, &last, &why));
 	assert_int_equal(last.cut_us, 10);
 	assert_int_equal(last.left_us, 4);
+}
+
+/* Of those that have left at one instant no more go than have to. */
+static void test_bound_in_an_instant(void **state)
+{
+	struct temp_db *temp = *state;
+	struct message_bound bound = {.max_bytes = 250000};
+
+	for (int i = 0; i < 5; i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT;
+		struct email email;
+
+		add(temp, 100000, &email, &message);
+		assert_int_equal(store_outbox_remove(temp->db, email.id, 7, NULL), 1);
+		store_email_clear(&email);
+	}
+	assert_int_equal(store_message_bound(temp->db, &bound, 10, NULL), 0);
+	assert_true(bound.too_many);
+	assert_int_equal(store_message_clean(temp->db, temp->path, &bound.last, 10, NULL), 3);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM message"), 2);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM message_kept"), 2);
 }
 
 int main(void)
@@ -200,6 +226,7 @@ int main(void)
 		TEST(file_is_missing_or_cut),
 		TEST(sweep),
 		TEST(bound),
+		TEST(bound_in_an_instant),
 		TEST(purged_counts_no_more),
 		TEST(owner),
 	};

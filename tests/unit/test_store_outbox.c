@@ -42,7 +42,6 @@ static struct outbox_terms terms_at(int64_t now_us)
 		.rows = 100,
 		.rows_each = 10,
 		.bytes = 1000,
-		.behind = "",
 		.but = "",
 	};
 }
@@ -182,7 +181,6 @@ static void test_turns(void **state)
 	static const char *const companies[] = {"a", "b", "c"};
 	struct temp_db *temp = *state;
 	struct outbox_terms terms = terms_at(NOW);
-	char turn[ID_SIZE] = "";
 	unsigned seen[3] = {0};
 
 	for (int i = 0; i < 9; i++) {
@@ -192,20 +190,126 @@ static void test_turns(void **state)
 		store_email_clear(&email);
 	}
 	terms.rows = terms.rows_each = 2;
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < 3; round++, terms.now_us++) {
 		struct outbox_taken taken;
 
-		terms.behind = turn;
 		take(temp, &terms, &taken);
 		assert_int_equal(taken.n, 2);
 		for (size_t i = 0; i < taken.n; i++)
 			seen[taken.items[i].company_id[0] - 'a']++;
-		memcpy(turn, taken.last, sizeof(turn));
 		store_outbox_taken_clear(&taken);
 	}
 	assert_int_equal(seen[0], 4);
 	assert_int_equal(seen[1], 1);
 	assert_int_equal(seen[2], 1);
+}
+
+/* One whose emails are let go, to be due at once, comes behind the others all the same. */
+static void test_let_go(void **state)
+{
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	const struct outbox_delay again = {.due_us = 1};
+
+	for (int i = 0; i < 2; i++) {
+		struct email email;
+
+		stage(temp, i ? "b" : "a", CREATED + i, &email);
+		store_email_clear(&email);
+	}
+	terms.rows = 1;
+	for (int round = 0; round < 6; round++, terms.now_us++) {
+		struct outbox_taken taken;
+
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, 1);
+		assert_string_equal(taken.items[0].company_id, round % 2 ? "b" : "a");
+		assert_int_equal(
+			store_outbox_put_off(temp->db, taken.items[0].id, &again, NULL), 1);
+		store_outbox_taken_clear(&taken);
+	}
+	/* Nor does the clock keep one waiting that was put back since. */
+	terms.now_us = NOW - DAY_US / 24;
+	OK(db_exec(temp->db, "UPDATE outbox SET attempts = 1, due_us = 1", &why));
+	assert_true(store_outbox_hurry(temp->db, terms.now_us, NULL) >= 0);
+	for (int round = 0; round < 2; round++, terms.now_us++) {
+		struct outbox_taken taken;
+
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, 1);
+		store_outbox_taken_clear(&taken);
+	}
+}
+
+enum { COMPANIES = 10000, TURN = 64 };
+
+/* Three emails of each, like the one that is there. */
+static void wait_in_all(struct temp_db *temp, int64_t due_us)
+{
+	static const char sql_rows[] =
+		"WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < $n - 1)"
+		" INSERT INTO outbox (email, company_id, size, due_us)"
+		" SELECT 1000 + i, printf('company %05d', 1 + i / 3), 7, $due"
+		" FROM n";
+	static const char emails[] =
+		"CREATE TEMP TABLE more AS"
+		" SELECT e.* FROM email e, outbox o WHERE o.email >= 1000;"
+		"UPDATE more SET seq = 999 + rowid,"
+		" id = printf('%036d', rowid), ticket = 't' || rowid,"
+		" company_id = (SELECT o.company_id"
+		"   FROM outbox o WHERE o.email = 999 + more.rowid);"
+		"INSERT INTO email SELECT * FROM more";
+
+	OK(db_exec(temp->db, "PRAGMA foreign_keys = OFF", &why));
+	assert_true(
+		db_change(temp->db, sql_rows,
+			DB_PARAMS(DB_INT("$n", 3 * COMPANIES), DB_INT("$due", due_us)), NULL) > 0);
+	OK(db_exec(temp->db, emails, &why));
+}
+
+/* What one turn costs, and how many come before one who comes last. */
+static void test_many_companies(void **state)
+{
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	int64_t most = 0, first = 0, before;
+	struct outbox_taken taken;
+	struct email email;
+	int before_last = 0;
+	bool found = false;
+
+	/* All of the others have theirs for later. */
+	stage(temp, "company 00000", CREATED, &email);
+	store_email_clear(&email);
+	wait_in_all(temp, NOW + DAY_US);
+	before = db_steps(temp->db);
+	take(temp, &terms, &taken);
+	first = db_steps(temp->db) - before;
+	assert_int_equal(taken.n, 1);
+	store_outbox_taken_clear(&taken);
+	/* All have some that are due, and one comes with its first. */
+	terms.now_us = NOW + 2 * DAY_US;
+	terms.lifetime_us = 10 * DAY_US;
+	terms.rows = TURN;
+	terms.rows_each = 1;
+	stage(temp, "company 99999", terms.now_us - 1, &email);
+	while (!found) {
+		before = db_steps(temp->db);
+		take(temp, &terms, &taken);
+		most = db_steps(temp->db) - before > most ? db_steps(temp->db) - before : most;
+		assert_true(taken.n > 0);
+		for (size_t i = 0; i < taken.n && !found; i++) {
+			found = strcmp(taken.items[i].id, email.id) == 0;
+			before_last += !found;
+		}
+		terms.now_us++;
+		store_outbox_taken_clear(&taken);
+	}
+	print_message("%d steps with none due, %d for a turn\n", (int)first, (int)most);
+	assert_int_equal(before_last, COMPANIES);
+	assert_true(first < 2000);
+	assert_true(most < 50000);
+	store_email_clear(&email);
 }
 
 /* But the one that is put off. */
@@ -471,6 +575,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_take, temp_db_teardown),
 		TEST(turns),
+		TEST(let_go),
+		TEST(many_companies),
 		TEST(no_turn),
 		TEST(bytes),
 		TEST(put_off),

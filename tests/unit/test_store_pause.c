@@ -49,7 +49,6 @@ static void take(struct temp_db *temp, int64_t now_us, size_t n)
 		.rows = 100,
 		.rows_each = 10,
 		.bytes = 1000,
-		.behind = "",
 		.but = "",
 	};
 	struct outbox_taken taken;
