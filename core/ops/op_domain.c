@@ -308,6 +308,15 @@ static int verify_domain(struct op *op, const void *arg, struct err *err)
 	return check_limit(op, domain, err) < 0 ? -1 : 1;
 }
 
+static int verify_and_show(struct op *op, const void *arg, struct err *err)
+{
+	int found = verify_domain(op, arg, err);
+
+	if (found <= 0)
+		return found;
+	return op_domain_dns_add(op, op->result.rows.items, err) < 0 ? -1 : 1;
+}
+
 static int remove_step(struct op *op, const void *arg, struct err *err)
 {
 	const struct domain *domain;
@@ -347,4 +356,6 @@ const struct operation op_domain_update = {
 const struct operation op_domain_show = {company_fields, INPUT, .run = show_domain};
 const struct operation op_domain_verify = {
 	.check = verify_check, .asks_dns = true, .run = verify_domain};
+const struct operation op_domain_verify_shown = {
+	.check = verify_check, .asks_dns = true, .run = verify_and_show};
 const struct operation op_domain_remove = {company_fields, INPUT, .run = remove_step};

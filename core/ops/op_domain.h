@@ -34,6 +34,8 @@ extern const struct operation op_domain_update;
  * activated, where the settings let it: `company`, or `dns` and its proof is in the DNS. What
  * cannot be activated stays as it is, and nobody is told why. Gives the domain. */
 extern const struct operation op_domain_verify;
+/* The same; gives the domain as op_domain_show does. */
+extern const struct operation op_domain_verify_shown;
 /* Removes a domain with the keys that are restricted to it. Gives it, and how many these were. */
 extern const struct operation op_domain_remove;
 

@@ -339,7 +339,7 @@ static uint64_t body_limit(const struct admission_limits *limits, const struct r
 	uint64_t limit = (uint64_t)limits->message * 2;
 	uint64_t most = (uint64_t)limits->memory / BUDGET_FACTOR;
 
-	if (route->body == BODY_IGNORED || route->body == BODY_JSON_SMALL)
+	if (route->body != BODY_JSON && route->body != BODY_FORM)
 		return READ_ON_LOOP_MAX;
 	return limit < most ? limit : most;
 }

@@ -34,6 +34,7 @@ enum route_body {
 	BODY_JSON,       /* of emails: as large as messages may be */
 	BODY_JSON_SMALL, /* at most 64 KiB */
 	BODY_FORM,       /* the handler looks at its media type */
+	BODY_FORM_SMALL, /* the same of at most 64 KiB */
 };
 
 struct route {

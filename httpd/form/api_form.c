@@ -1,6 +1,6 @@
 /*
  * api_form: POST /v3/{domain}/messages and messages.mime: the body is unpacked,
- * taken apart, and read as an email.
+ * taken apart, and read as an email; forms of other routes are read here, too.
  *
  * Threads: the worker's, but for the functions that read and parse: those may
  * run in the pool.
@@ -117,6 +117,17 @@ static int read_body(
 			"Content-Encoding %s is not supported", encoding);
 	}
 	return read_form(body, form_r, problem);
+}
+
+int api_form_read(struct request *request, struct form *form_r, struct problem *problem)
+{
+	const char *type = request_header(request, "Content-Type");
+	const char *encoding = request_header(request, "Content-Encoding");
+	struct send_body body = {
+		.request = request, .type = type ? type : "", .encoding = encoding ? encoding : ""};
+
+	body.data = request_body(request, &body.len);
+	return read_body(&body, false, form_r, problem);
 }
 
 /* The emails of the form that ended so, each with its recipient. */

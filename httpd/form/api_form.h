@@ -4,10 +4,12 @@
 #ifndef POSTERN_HTTPD_FORM_API_FORM_H
 #define POSTERN_HTTPD_FORM_API_FORM_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "httpd/http/problem.h"
 
+struct form;
 struct request;
 
 /* POST /v3/{domain}/messages and /v3/{domain}/messages.mime: {"id","message"},
@@ -23,8 +25,20 @@ void api_form_events_page(struct request *request);
 /* GET /v3/{domain}/stats/total, and of all domains that the key may see. */
 void api_form_stats(struct request *request);
 
-/* GET /v3/domains/{name}: a domain with the records that its DNS is to have. */
+/* GET, POST /v3/domains; GET, DELETE /v3/domains/{name}; PUT /v3/domains/{name}/verify: a domain
+ * with the records that its DNS is to have. All but DELETE below /v4 as well. */
 void api_form_domain(struct request *request);
+void api_form_domain_list(struct request *request);
+void api_form_domain_add(struct request *request);
+void api_form_domain_verify(struct request *request);
+void api_form_domain_remove(struct request *request);
+
+/* Reads the form in the body of a request that is small (BODY_FORM_SMALL); for the worker's
+ * thread. The caller clears form_r. 0, or -1 with the problem. */
+int api_form_read(struct request *request, struct form *form_r, struct problem *problem);
+
+/* A time as JavaScript and Go read it (RFC 1123). */
+json_t *form_time_json(int64_t time_us);
 
 /* A time of a query, as seconds since 1970 or as a date: 1, 0 when it is not
  * given, -1 with a problem that names the parameter. */

@@ -1,7 +1,12 @@
 /*
- * form_domains: GET /v3/domains/{name}: a domain, and what its DNS is to have.
+ * form_domains: /v3/domains and /v4/domains: the domains of a company, and what the DNS of each is
+ * to have.
  *
- * Threads: the pool's.
+ * Clients know settings of a domain that have no meaning here. A form may ask only for what is so
+ * anyway: a client that wants TLS enforced must not believe that it is.
+ *
+ * Threads: what reads is the pool's, what changes something the worker's; render functions of
+ * changes are called on the committer's.
  */
 #include "httpd/form/api_form.h"
 
@@ -12,10 +17,13 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/ops/op_domain.h"
 #include "core/ops/op_domain_dns.h"
 #include "httpd/admission/request.h"
+#include "httpd/form/form.h"
+#include "httpd/http/uri.h"
+#include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
-#include "httpd/worker/worker.h"
 
 /* `valid` is what clients look at. */
 static json_t *render_record(const json_t *record)
@@ -45,58 +53,310 @@ static json_t *render_mx(const json_t *record)
 	return object;
 }
 
-static json_t *render_domain(const struct domain *domain, const json_t *records)
+/* As /domains of the other dialect has it: what an operator took away is `disabled`. */
+static const char *state_of(const struct domain *domain)
 {
-	json_t *sending = json_array(), *receiving = json_array();
-	char created[CLOCK_TEXT_SIZE];
+	if (domain->active)
+		return "active";
+	return domain->pending ? "unverified" : "disabled";
+}
+
+static json_t *render_item(const struct domain *domain)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:b, s:b}", "id", domain->id,
+		"name", domain->name, "state", state_of(domain), "type", "custom", "created_at",
+		form_time_json(domain->created_us), "spam_action", "disabled", "wildcard",
+		domain->covers_subdomains, "require_tls", 0, "skip_verification", 0, "is_disabled",
+		!domain->active && !domain->pending);
+}
+
+/* The domain that the operation gave, with its records; a message of NULL is left out. */
+static json_t *render_whole(const struct domain *domain, const struct op *op, const char *message)
+{
+	json_t *sending = json_array(), *receiving = json_array(), *answer;
 	const json_t *record;
 	size_t i;
 
-	json_array_foreach(records, i, record) {
+	json_array_foreach(json_object_get(op->result.more, "records"), i, record) {
 		if (str_eq(row_json_text(record, "record"), "MX"))
 			json_array_append_new(receiving, render_mx(record));
 		else
 			json_array_append_new(sending, render_record(record));
 	}
-	clock_iso8601(domain->created_us, created);
-	return json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:b}, s:o, s:o}", "domain", "id",
-		domain->id, "name", domain->name, "state",
-		domain->active    ? "active"
-		: domain->pending ? "unverified"
-				  : "disabled",
-		"type", "custom", "created_at", created, "spam_action", "disabled", "wildcard",
-		domain->covers_subdomains, "sending_dns_records", sending, "receiving_dns_records",
-		receiving);
+	answer = json_pack("{s:o, s:o, s:o}", "domain", render_item(domain), "sending_dns_records",
+		sending, "receiving_dns_records", receiving);
+	if (message)
+		json_object_set_new(answer, "message", json_string(message));
+	return answer;
+}
+
+/* The domain that the path names; another one than the key's is not there. 0, or -1 with the
+ * problem. */
+static int find_named_domain(
+	struct request *request, struct domain *domain_r, struct problem *problem)
+{
+	const struct key *key = &request->admission.key;
+	_cleanup_free_ char *name = NULL;
+	struct err err = ERR_INIT;
+	int found = 0;
+
+	if (addr_domain_normalize(request->admission.param, &name, NULL) == 0 &&
+		(key->domain == NULL || str_eq(key->domain, name)))
+		found = store_domain_find_own(request->db, key->company_id, name, domain_r, &err);
+	if (found < 0)
+		return request_failed(request, "domain_failed", &err, problem);
+	if (found == 0)
+		return problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
+			request->admission.param);
+	return 0;
 }
 
 void api_form_domain(struct request *request)
 {
-	const struct admission *admission = &request->admission;
-	const struct key *key = &admission->key;
-	struct op op = {.db = request->db,
-		.conf = request->conf,
-		.now_us = clock_now_us(request->worker->shared->clock),
-		.actor = OP_KEY,
-		.company_id = key->company_id,
-		.domain = key->domain};
-	_cleanup_free_ char *name = NULL;
 	struct problem problem = PROBLEM_INIT;
 	struct domain domain = {0};
 	struct err err = ERR_INIT;
 	json_t *answer = NULL;
-	int found = 0;
+	struct op op;
 
-	if (addr_domain_normalize(admission->param, &name, NULL) == 0)
-		found = store_domain_find_own(op.db, key->company_id, name, &domain, &err);
-	if (found > 0 && key->domain && !str_eq(key->domain, domain.name))
-		found = 0;
-	if (found > 0 && op_domain_dns_add(&op, &domain, &err) == 0)
-		answer = render_domain(&domain, json_object_get(op.result.more, "records"));
-	else if (found == 0)
-		problem_set(&problem, PROBLEM_NOT_FOUND, "Domain not found: %s", admission->param);
-	else
-		request_failed(request, "domain_failed", &err, &problem);
+	operate_init(request, &op);
+	if (find_named_domain(request, &domain, &problem) == 0) {
+		if (op_domain_dns_add(&op, &domain, &err) == 0)
+			answer = render_whole(&domain, &op, NULL);
+		else
+			request_failed(request, "domain_failed", &err, &problem);
+	}
 	op_clear(&op);
 	store_domain_clear(&domain);
 	reply_either(request, &problem, 200, answer);
+}
+
+/* The list. */
+
+enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };
+
+struct list_ask {
+	int64_t limit, skip;
+	char state[QUERY_VALUE_MAX];  /* "": any */
+	char search[QUERY_VALUE_MAX]; /* a part of the name; "": any */
+};
+
+static int query_number(const char *query, const char *name, int64_t min, int64_t max,
+	int64_t *number, struct problem *problem)
+{
+	char text[QUERY_VALUE_MAX];
+	int given = query_get(query, name, text, problem);
+
+	if (given > 0 && str_int(text, min, max, number) < 0)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"'%s' parameter must be a number from %d to %d", name, (int)min, (int)max);
+	return given < 0 ? -1 : 0;
+}
+
+static int query_list(const char *query, struct list_ask *ask_r, struct problem *problem)
+{
+	*ask_r = (struct list_ask){.limit = LIST_DEFAULT};
+	if (query_number(query, "limit", 1, LIST_MAX, &ask_r->limit, problem) < 0 ||
+		query_number(query, "skip", 0, INT32_MAX, &ask_r->skip, problem) < 0 ||
+		query_get(query, "state", ask_r->state, problem) < 0 ||
+		query_get(query, "search", ask_r->search, problem) < 0)
+		return -1;
+	return 0;
+}
+
+static bool is_asked_for(const struct list_ask *ask, const struct domain *domain)
+{
+	return (!*ask->state || str_eq(ask->state, state_of(domain))) &&
+	       strstr(domain->name, ask->search) != NULL;
+}
+
+/* Walks along all that the key sees, which limits.domains bounds: clients want to know how many
+ * there are. NULL with err. */
+static json_t *list_domains(struct request *request, const struct list_ask *ask, struct err *err)
+{
+	const struct domain_scope scope = {
+		request->admission.key.company_id, request->admission.key.domain};
+	struct page page = {.limit = LIST_DEFAULT};
+	json_t *items = json_array();
+	int64_t total = 0;
+	bool more = true;
+
+	while (more) {
+		struct domain_list list = {0};
+		int found = store_domain_page(request->db, &scope, &page, &list, &more, err);
+
+		if (found < 0) {
+			json_decref(items);
+			return NULL;
+		}
+		more &= found > 0 && list.n > 0;
+		for (size_t i = 0; i < list.n; i++) {
+			if (!is_asked_for(ask, &list.items[i]))
+				continue;
+			if (total >= ask->skip && total - ask->skip < ask->limit)
+				json_array_append_new(items, render_item(&list.items[i]));
+			total++;
+		}
+		if (more)
+			memcpy(page.after, list.items[list.n - 1].id, ID_SIZE);
+		store_domain_list_free(&list);
+	}
+	return json_pack("{s:I, s:o}", "total_count", (json_int_t)total, "items", items);
+}
+
+void api_form_domain_list(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	json_t *answer = NULL;
+	struct list_ask ask;
+
+	if (query_list(request_query(request), &ask, &problem) == 0) {
+		answer = list_domains(request, &ask, &err);
+		if (answer == NULL)
+			request_failed(request, "domain_failed", &err, &problem);
+	}
+	reply_either(request, &problem, 200, answer);
+}
+
+/* Changes. */
+
+struct domain_change {
+	struct operate operate; /* first */
+	struct form form;       /* has the strings */
+	char id[ID_SIZE];       /* of the domain that the path names */
+};
+
+static void end_change(struct domain_change *change)
+{
+	operate_end(&change->operate);
+	form_clear(&change->form);
+	free(change);
+}
+
+/* Why it did not happen; nothing when it did. */
+static void explain(const struct change *done, struct problem *problem)
+{
+	const struct err *err = &done->err;
+
+	if (done->refused.kind != PROBLEM_NONE)
+		*problem = done->refused;
+	else if (done->result == 0)
+		problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
+			done->request->admission.param);
+	else if (done->result < 0 && err->code == ERR_DENIED)
+		problem_set(problem, PROBLEM_DOMAIN, "%s", err->text);
+	else if (done->result < 0 && (err->code == ERR_INVALID || err->code == ERR_EXISTS))
+		problem_set(problem, PROBLEM_VALIDATION, "%s", err->text);
+	else if (done->result < 0)
+		request_failed(done->request, "operation_failed", err, problem);
+}
+
+static void on_domain_changed(struct change *done)
+{
+	struct domain_change *change = (struct domain_change *)done;
+	struct problem problem = PROBLEM_INIT;
+
+	explain(done, &problem);
+	reply_changed(done->request, &problem, change->operate.answer);
+	end_change(change);
+}
+
+static struct domain_change *begin_change(struct request *request,
+	const struct operation *operation, json_t *(*render)(const struct op *op))
+{
+	struct domain_change *change = mem_new(struct domain_change);
+
+	operate_begin(request, &change->operate, operation);
+	change->operate.render = render;
+	return change;
+}
+
+/* One of the domain that the path names. */
+static void change_named(struct request *request, const struct operation *operation,
+	json_t *(*render)(const struct op *op))
+{
+	struct problem problem = PROBLEM_INIT;
+	struct domain_change *change;
+	struct domain domain;
+
+	if (find_named_domain(request, &domain, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	change = begin_change(request, operation, render);
+	memcpy(change->id, domain.id, ID_SIZE);
+	store_domain_clear(&domain);
+	op_about(&change->operate.op, change->id);
+	operate_submit(&change->operate, on_domain_changed);
+}
+
+/* What a form may say besides the name. What is about mail that is received, about links, or about
+ * who else may log in, is not looked at. */
+static int check_settings(const struct form *form, struct problem *problem)
+{
+	static const char *const fixed[][2] = {
+		{"spam_action", "disabled"},
+		{"wildcard", "false"},
+		{"require_tls", "false"},
+		{"skip_verification", "false"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		const char *value;
+
+		if (form_text(form, fixed[i][0], &value, problem) < 0)
+			return -1;
+		if (value == NULL || *value == '\0' || str_eq_nocase(value, fixed[i][1]) ||
+			(str_eq(fixed[i][1], "false") && str_eq_nocase(value, "no")))
+			continue;
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"'%s' parameter can only be '%s' here", fixed[i][0], fixed[i][1]);
+	}
+	return 0;
+}
+
+static json_t *render_added(const struct op *op)
+{
+	return render_whole(op->result.rows.items, op, "Domain has been created");
+}
+
+void api_form_domain_add(struct request *request)
+{
+	struct domain_change *change = begin_change(request, &op_domain_add, render_added);
+	struct op_domain *input = change->operate.input;
+	struct problem problem = PROBLEM_INIT;
+
+	if (api_form_read(request, &change->form, &problem) == 0 &&
+		check_settings(&change->form, &problem) == 0 &&
+		form_text_line(&change->form, "name", &input->name, &problem) == 0 &&
+		(input->name == NULL || *input->name == '\0'))
+		problem_set(&problem, PROBLEM_BAD_REQUEST, "name parameter is missing");
+	if (problem.kind == PROBLEM_NONE) {
+		operate_submit(&change->operate, on_domain_changed);
+		return;
+	}
+	reply_problem(request, &problem);
+	end_change(change);
+}
+
+static json_t *render_verified(const struct op *op)
+{
+	return render_whole(op->result.rows.items, op, "Domain DNS records have been updated");
+}
+
+void api_form_domain_verify(struct request *request)
+{
+	change_named(request, &op_domain_verify_shown, render_verified);
+}
+
+static json_t *render_removed(const struct op *op)
+{
+	(void)op;
+	return json_pack("{s:s}", "message", "Domain has been deleted");
+}
+
+void api_form_domain_remove(struct request *request)
+{
+	change_named(request, &op_domain_remove, render_removed);
 }

@@ -107,8 +107,7 @@ static int query_stats(
 	return 0;
 }
 
-/* As JavaScript and Go read it. */
-static json_t *render_time(int64_t time_us)
+json_t *form_time_json(int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];
 
@@ -143,7 +142,7 @@ static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *c
 {
 	json_t *step = json_object();
 
-	json_object_set_new(step, "time", render_time(time_us));
+	json_object_set_new(step, "time", form_time_json(time_us));
 	for (size_t k = 0; k < FORM_EVENTS; k++)
 		if (events & (1u << k))
 			json_object_set_new(step, form_event_names[k], render_counts(k, counts));
@@ -164,8 +163,8 @@ static json_t *render_stats(const struct stats_ask *ask, const struct event_coun
 				n[counts->items[i].kind] += counts->items[i].count;
 		json_array_append_new(steps, render_step(ask->events, us, n));
 	}
-	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", render_time(ask->begin_us), "end",
-		render_time(ask->end_us - ask->step_us), "resolution",
+	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", form_time_json(ask->begin_us), "end",
+		form_time_json(ask->end_us - ask->step_us), "resolution",
 		ask->step_us == DAY_US ? "day" : "hour", "stats", steps, "status_as_of",
 		probe_report_as_of(probe));
 }

@@ -555,3 +555,87 @@ describe("events", () => {
     }
   });
 });
+
+// The domains that a program manages by itself: asked for, looked at, removed.
+describe("domains", () => {
+  const { domains } = new Mailgun(FormData).client({
+    username: "api",
+    key,
+    url,
+  });
+  const { hostname, port } = new URL(url);
+  const old = mailgunJs({
+    apiKey: key,
+    domain,
+    host: hostname,
+    port,
+    protocol: "http:",
+  });
+  const newName = () => `${randomUUID()}.example`;
+
+  it("are asked for, read, verified, listed and removed", async () => {
+    const name = newName();
+    const made = await domains.create({
+      name,
+      spam_action: "disabled",
+      wildcard: false,
+    });
+    assert.equal(made.name, name);
+    assert.equal(made.state, "unverified");
+    assert.ok(Math.abs(made.created_at - Date.now()) < 3_600_000);
+    assert.deepEqual(
+      made.sending_dns_records.map((record) => record.purpose),
+      ["SPF", "DMARC"],
+    );
+    assert.deepEqual(made.receiving_dns_records, []);
+
+    const again = await domains.get(name);
+    assert.deepEqual(again, made);
+    assert.equal((await domains.get(name, { with_dns: true })).id, made.id);
+    // There is no DNS here that says anything of it.
+    const looked = await domains.verify(name).catch((error) => error);
+    if (looked instanceof Error) assert.equal(looked.status, 503);
+    else assert.equal(looked.state, "unverified");
+
+    const [listed] = await domains.list({ search: name.slice(0, 36) });
+    assert.equal(listed.id, made.id);
+    assert.deepEqual(await domains.list({ state: "active", search: name }), []);
+    const all = await domains.list();
+    assert.deepEqual(await domains.list({ limit: 1 }), all.slice(0, 1));
+    assert.deepEqual(await domains.list({ limit: 1, skip: 1 }), all.slice(1, 2));
+
+    assert.deepEqual(await domains.destroy(name), {
+      message: "Domain has been deleted",
+    });
+    await assert.rejects(domains.get(name), { status: 404 });
+    await assert.rejects(domains.destroy(name), { status: 404 });
+  });
+
+  it("are told what is wrong", async () => {
+    const wrong = async (fields, details) =>
+      assert.rejects(domains.create(fields), (error) => {
+        assert.equal(error.status, 400);
+        assert.match(error.details, details);
+        return true;
+      });
+    await wrong({ wildcard: false }, /name parameter is missing/);
+    await wrong({ name: "not a name" }, /domain/);
+    await wrong(
+      { name: newName(), wildcard: true },
+      /'wildcard' parameter can only be 'false' here/,
+    );
+    await wrong({ name: domain }, /exists|already|registered|has/);
+  });
+
+  it("are managed by mailgun-js", async () => {
+    const name = newName();
+    const made = await old.post("/domains", { name });
+    assert.equal(made.message, "Domain has been created");
+    assert.equal((await old.get(`/domains/${name}`)).domain.id, made.domain.id);
+    const { total_count, items } = await old.get("/domains", { limit: 2 });
+    assert.ok(total_count >= 2 && items.length === 2);
+    assert.equal(items[0].name, name);
+    await old.delete(`/domains/${name}`);
+    await assert.rejects(old.get(`/domains/${name}`), { statusCode: 404 });
+  });
+});

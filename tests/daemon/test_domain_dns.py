@@ -206,3 +206,75 @@ def test_the_form_dialect_has_the_same(box, company, other, server):
     assert read(company.ask()["name"], bound).status_code == 404
     sending = box.new_key(company.id, scope="sending")["token"]
     assert read(domain["name"], sending).status_code == 403
+
+
+def form(box, key, method, path, **options):
+    return requests.request(method, f"{box.url}{path}", auth=("api", key), timeout=180, **options)
+
+
+@pytest.mark.parametrize("version", ["v3", "v4"])
+def test_the_form_dialect_manages(box, company, other, server, version):
+    """What is asked for by a form is proven, found and removed by it, and by nobody else."""
+    name, key = new_name(), box.new_key(company.id, scope="managing")["token"]
+    made = form(box, key, "POST", f"/{version}/domains", data={"name": name.upper()})
+    assert made.status_code == 200, made.text
+    found = made.json()
+    assert (found["domain"]["name"], found["domain"]["state"]) == (name, "unverified")
+    records = {r["purpose"]: r for r in found["sending_dns_records"]}
+    assert list(records) == ["PROOF", "SPF", "DMARC"]
+    assert {r["valid"] for r in records.values()} == {"unknown"}
+
+    strange = box.new_key(other.id)["token"]
+    sending = box.new_key(company.id, scope="sending")["token"]
+    bound = box.new_key(company.id, domain=company.ask()["name"])["token"]
+    for method, path in [("GET", ""), ("PUT", "/verify"), ("DELETE", "")]:
+        at = "v3" if method == "DELETE" else version
+        for whose, status in [(strange, 404), (bound, 404), (sending, 403)]:
+            answer = form(box, whose, method, f"/{at}/domains/{name}{path}")
+            assert answer.status_code == status, (method, answer.text)
+    assert form(box, bound, "POST", f"/{version}/domains",
+                data={"name": new_name()}).status_code == 403
+
+    server.records[(records["PROOF"]["name"], "TXT")] = [records["PROOF"]["value"]]
+    server.records[(name, "TXT")] = [records["SPF"]["value"]]
+    verified = form(box, key, "PUT", f"/{version}/domains/{name}/verify")
+    assert verified.status_code == 200, verified.text
+    assert verified.json()["domain"]["state"] == "active"
+    assert {r["purpose"]: r["valid"] for r in verified.json()["sending_dns_records"]} == {
+        "SPF": "valid", "DMARC": "invalid"}
+
+    def listed(query=""):
+        answer = form(box, key, "GET", f"/{version}/domains{query}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    assert listed()["total_count"] == 2
+    assert [d["name"] for d in listed("?skip=1")["items"]] == [name]
+    assert listed("?state=active") == {"total_count": 1, "items": [verified.json()["domain"]]}
+    assert listed(f"?search={name}")["items"][0]["name"] == name
+    assert listed("?limit=1&skip=9") == {"total_count": 2, "items": []}
+    for query in ["?limit=0", "?limit=1001", "?skip=-1", "?limit=x"]:
+        assert form(box, key, "GET", f"/{version}/domains{query}").status_code == 400
+    everything = form(box, strange, "GET", f"/{version}/domains").json()
+    assert everything == {"total_count": 0, "items": []}
+
+    gone = form(box, key, "DELETE", f"/v3/domains/{name}")
+    assert (gone.status_code, gone.json()) == (200, {"message": "Domain has been deleted"})
+    assert form(box, key, "GET", f"/{version}/domains/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("body, said", [
+    ({}, "name parameter is missing"),
+    ({"name": "x y"}, "domain"),
+    ({"name": "a.example", "spam_action": "block"},
+     "'spam_action' parameter can only be 'disabled' here"),
+    ({"name": "a.example", "require_tls": "yes"},
+     "'require_tls' parameter can only be 'false' here"),
+    ({"name": "a.example", "x": "y" * 70_000}, "request size exceeds 64 KiB limit"),
+])
+def test_the_form_dialect_refuses(box, company, body, said):
+    key = box.new_key(company.id)["token"]
+    answer = form(box, key, "POST", "/v4/domains", data=body)
+    assert answer.status_code == (413 if "size" in said else 400), answer.text
+    assert said in answer.json()["message"]
+    assert company.list() == ([], False)

@@ -161,6 +161,7 @@ def names(box, httpd, email):
         "EMAIL_ID": httpd.send(email),
         "KEY_ID": httpd.request("POST", "/api-keys", json={}).json()["id"],
         "DOMAIN_ID": httpd.request("POST", "/domains", json=domain).json()["id"],
+        "MANAGED_DOMAIN": domain["name"],
     }
 
 
@@ -178,6 +179,7 @@ def test_examples_work(contract, names, httpd, email, tmp_path, method, path, co
         names["ATTACHMENT_LINK"] = listed[0]["download_url"].rsplit("/", 1)[1]
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")
+    command = command.replace("mail.example.org", unique("mail") + ".example")
     command = command.replace("curl ", "curl -sS --noproxy '*' -D head -o body ", 1)
     subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, env={**os.environ, **names}, check=True

@@ -139,7 +139,8 @@ static void check_body(json_t *document, const struct route *route, json_t *oper
 {
 	static const char *const types[] = {[BODY_JSON] = "application/json",
 		[BODY_JSON_SMALL] = "application/json",
-		[BODY_FORM] = "multipart/form-data"};
+		[BODY_FORM] = "multipart/form-data",
+		[BODY_FORM_SMALL] = "multipart/form-data"};
 	json_t *content = FIND(document, operation, "requestBody", "content");
 
 	assert_int_equal(content != NULL, route->body != BODY_IGNORED);
