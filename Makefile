@@ -40,12 +40,13 @@ HTTPD_OBJS  := $(call objects,$(filter-out httpd/main.c,\
 MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c)))
 CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
 EVENTS_OBJS := $(call objects,$(filter-out events/main.c,$(wildcard events/*.c)))
+INTAKE_OBJS := $(call objects,$(filter-out intake/main.c,$(wildcard intake/*.c)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_OBJS   := $(call objects,$(wildcard tests/unit/*.c))
 
 CORE     := $(BUILD)/libcore.a
 PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern-events \
-	$(BUILD)/postern
+	$(BUILD)/postern-intake $(BUILD)/postern
 
 # Commands are shown with V=1.
 Q   := $(if $(V),,@)
@@ -66,6 +67,10 @@ $(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EVENTS_LIBS) $(CORE_LIBS)
 
+$(BUILD)/postern-intake: $(BUILD)/intake/main.o $(BUILD)/libintake.a $(CORE)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
+
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(DNS_LIBS)
@@ -75,6 +80,7 @@ $(BUILD)/libhttpd.a: $(HTTPD_OBJS)
 $(BUILD)/libfilter.a: $(MILTER_OBJS)
 $(BUILD)/libcli.a: $(CLI_OBJS)
 $(BUILD)/libevents.a: $(EVENTS_OBJS)
+$(BUILD)/libintake.a: $(INTAKE_OBJS)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(say)
@@ -121,7 +127,7 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 
 # One program runs all unit tests; each file has a main() of its own.
 $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
-		$(BUILD)/libcli.a $(BUILD)/libevents.a $(CORE)
+		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
 		$(EVENTS_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
@@ -147,7 +153,7 @@ unit-tests: $(BUILD)/unit
 # make CC=clang BUILD=build-clang CFLAGS='-O2 -fsyntax-only' objects
 .PHONY: objects
 objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
-	$(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
+	$(INTAKE_OBJS) $(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in; and the
 # completion for bash.

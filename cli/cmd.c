@@ -279,7 +279,8 @@ static void add_note(struct report *report, const char *note, const json_t *made
 				buf_printf(
 					&text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 			else
-				buf_add_str(&text, row_json_text(made, name));
+				buf_add_str(&text,
+					json_is_null(value) ? "none" : row_json_text(made, name));
 			note += strcspn(note, "}") + 1;
 		}
 	}

@@ -25,11 +25,12 @@ static const struct column columns[] = {
 	{"pending", "ASKED FOR", .type = COLUMN_FLAG},
 	{"policy", "POLICY", .type = COLUMN_TEXT},
 	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
+	{"return_path", "RETURN PATH", COLUMN_TEXT, .spare = 3},
 	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
 	{0},
 };
 
-enum { DNS_RECORDS = 8 };
+enum { DNS_RECORDS = 9 };
 static const struct column dns_columns[] = {
 	{"id", "ID", .type = COLUMN_TEXT},
 	{"name", "NAME", .type = COLUMN_TEXT},
@@ -38,6 +39,7 @@ static const struct column dns_columns[] = {
 	{"pending", "ASKED FOR", .type = COLUMN_FLAG},
 	{"policy", "POLICY", .type = COLUMN_TEXT},
 	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
+	{"return_path", "RETURN PATH", .type = COLUMN_TEXT},
 	{"created_at", "CREATED", .type = COLUMN_TIME},
 	[DNS_RECORDS] = {"records", NULL, .type = COLUMN_ROWS},
 	{"checked_at", "LOOKED AT", .type = COLUMN_TIME},
@@ -141,9 +143,10 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 static int read_change(const struct call *call, void *input, struct err *err)
 {
 	(void)input;
-	if (call_option(call, OPTION_POLICY) || call_option(call, OPTION_SUBDOMAINS))
+	if (call_option(call, OPTION_POLICY) || call_option(call, OPTION_SUBDOMAINS) ||
+		call_option(call, OPTION_RETURN_PATH))
 		return 0;
-	return err_set(err, ERR_INVALID, "give --policy, --subdomains or both");
+	return err_set(err, ERR_INVALID, "give --policy, --subdomains or --return-path");
 }
 
 /* The operation's result and its records; these take a look at Postfix, which no transaction waits
@@ -239,11 +242,16 @@ const struct verb cmd_domain_set = {
 	.shape = VERB_NOTE,
 	.columns = columns,
 	.options = {{OPTION_POLICY, false, POLICY_HELP},
-		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP}},
-	.help = "Changes what holds for mail that uses the domain without a key, at once.",
+		{OPTION_SUBDOMAINS, false, SUBDOMAINS_HELP},
+		{OPTION_RETURN_PATH, false,
+			"Where bounces of its emails come back to, from now on: a domain such as "
+			"bounces.example.com, whose mail postern-intake takes (postfix-conf/enable "
+			"--returns DOMAIN, which names the records of its DNS); off, to the "
+			"senders of the emails."}},
+	.help = "Changes what holds for the mail of a domain, at once.",
 	.operation = &op_domain_update,
 	.read = read_change,
-	.note = "domain {name}: policy {policy}, subdomains {subdomains}",
+	.note = "domain {name}: policy {policy}, subdomains {subdomains}, return path {return_path}",
 };
 
 const struct verb cmd_domain_activate = {

@@ -2,7 +2,7 @@
  * apply: the one place that changes a message and answers for it.
  *
  * Order: the recipients of the email go in and its ticket comes out, the fields
- * change, then the record becomes durable, then the answer goes out; mail is
+ * and the sender change, then the record becomes durable, then the answer goes out; mail is
  * put on hold after its record. When the answer gets lost, Postfix presents the
  * message again and the same record is made again; never the other way round.
  *
@@ -17,6 +17,7 @@
 
 #include "core/address/addr.h"
 #include "core/base/str.h"
+#include "core/policy/return_path.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_held.h"
 #include "core/store/store_probe.h"
@@ -315,9 +316,29 @@ static int put_trace(const struct eom *eom, struct err *err)
 	return 0;
 }
 
+/* What comes back of the email comes to its return path, with the email's id. Copies of its
+ * text are not asked for. */
+static int put_return_path(const struct eom *eom, struct err *err)
+{
+	const struct email_ticket *ticket = &eom->facts->ticket;
+	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
+	char token[RETURN_TOKEN_SIZE];
+
+	if (ticket->return_path == NULL ||
+		!return_token_make(RETURN_BOUNCE, ticket->id, ticket->nonce, token))
+		return 0;
+	address = return_address(RETURN_BOUNCE, token, ticket->return_path);
+	path = mem_printf("<%s>", address);
+	options = mem_printf("RET=HDRS ENVID=%s", ticket->id);
+	return smfi_chgfrom(eom->ctx, path, options) == MI_SUCCESS
+		       ? 0
+		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
+}
+
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
-	if (put_recipients(eom, &outcome->err) < 0 || put_trace(eom, &outcome->err) < 0)
+	if (put_recipients(eom, &outcome->err) < 0 || put_trace(eom, &outcome->err) < 0 ||
+		put_return_path(eom, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, &outcome->err);
 }

@@ -40,11 +40,11 @@ enum { BACKLOG = SOMAXCONN };
 
 /* What is asked of Postfix, which has offered all of it since version 2.6. */
 enum {
-	/* Add and delete recipients; change and add header fields; hold
+	/* Change the sender; add and delete recipients; change and add header fields; hold
 	 * messages; name the macros that are needed, so that those lists in
 	 * main.cf do not matter. */
 	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
-		  SMFIF_SETSYMLIST,
+		  SMFIF_CHGFROM | SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
 	 * never one but "go on". */
 	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY | SMFIP_NOUNKNOWN |

@@ -24,7 +24,8 @@
 # postconf said), main_cf (the file in config), draft (the file in view that is
 # being changed) and original (that in config), socket (as in main.cf),
 # socket_path (absolute), entry (what stands in the lists of milters), queue,
-# reload, submission, services (of master.cf, one a line); status (of the script).
+# reload, submission, services (of master.cf, one a line), returns (domains, one a
+# line); status (of the script).
 
 self=${0##*/}
 default_socket=postern/milter.sock
@@ -35,6 +36,7 @@ config=
 reload=
 changed=
 submission=
+returns=
 status=0
 
 # What has Postfix keep an email whose ticket no milter has exchanged for its
@@ -182,7 +184,7 @@ raw_value_of() {
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-c | -s | -p | --submission | --service | --domain | --policy | --name | \
+		-c | -s | -p | --submission | --service | --returns | --domain | --policy | --name | \
 			--user | --to)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
 			read_value "$1" "$2"
@@ -232,6 +234,16 @@ read_value() {
 		--name) company=$2 ;;
 		--user) user=$2 ;;
 		--to) to=$2 ;;
+		esac
+		;;
+	--returns*)
+		[ -n "${returns_work:-}" ] || wrong_usage "what is $1?"
+		case $2 in
+		*[!a-z0-9.-]* | .* | -* | *. | '') wrong_usage "--returns: a domain in lower" \
+			"case, not $2" ;;
+		*.*) returns="$returns$2
+" ;;
+		*) wrong_usage "--returns: a domain, not $2" ;;
 		esac
 		;;
 	--service*)

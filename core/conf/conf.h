@@ -86,6 +86,9 @@ struct conf {
 		int64_t repair_ms; /* from one look at the queue to the next */
 	} events;
 	struct {
+		char *forward_to; /* who gets what postern-intake cannot read */
+	} returns;
+	struct {
 		int64_t content_ms; /* of emails: text and html; 0: for ever */
 		int64_t emails_ms;
 		int64_t events_ms;

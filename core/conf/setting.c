@@ -98,6 +98,14 @@ static bool valid_group(const char *text)
 	return text[strspn(text, allowed)] == '\0' && text[0] != '-';
 }
 
+static bool valid_recipient(const char *text)
+{
+	const char *at = strchr(text, '@');
+
+	return text[strcspn(text, " \t<>()\\,;:\"")] == '\0' && text[0] != '-' && at != text &&
+	       (at == NULL || (at[1] != '\0' && strchr(at + 1, '@') == NULL));
+}
+
 static const char unix_prefix[] = "unix:";
 
 static bool valid_socket(const char *path)
@@ -170,6 +178,9 @@ static const struct type types[] = {
 	[SETTING_GROUP] = {.valid = valid_group,
 		.noun = "the name of a group",
 		.example = "www-data"},
+	[SETTING_RECIPIENT] = {.valid = valid_recipient,
+		.noun = "an address",
+		.example = "postmaster@example.com"},
 	[SETTING_NETWORKS] = {.valid = valid_networks,
 		.noun = "a list of addresses and networks",
 		.example = "127.0.0.0/8 [::1]/128"},

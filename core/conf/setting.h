@@ -17,16 +17,17 @@ struct conf;
 /* The types up to SETTING_DOMAINS are kept as text (a char * in struct conf,
  * bounds are those of its length in bytes), the others as int64_t. */
 enum setting_type {
-	SETTING_PATH,     /* absolute */
-	SETTING_ADDRESS,  /* 127.0.0.1:80, [::1]:80, unix:/path; or empty */
-	SETTING_ORIGIN,   /* https://host, http://host:port; or empty */
-	SETTING_SERVER,   /* unix:/path, inet:127.0.0.1:25; or empty */
-	SETTING_MODE,     /* octal permissions */
-	SETTING_GROUP,    /* of users of this host; or empty */
-	SETTING_NETWORKS, /* as cidr_list_parse_excepting(); several
-			   * lines add up */
-	SETTING_PEERS,    /* the same, and the word unix */
-	SETTING_DOMAINS,  /* names with blanks or commas between; they add up */
+	SETTING_PATH,      /* absolute */
+	SETTING_ADDRESS,   /* 127.0.0.1:80, [::1]:80, unix:/path; or empty */
+	SETTING_ORIGIN,    /* https://host, http://host:port; or empty */
+	SETTING_SERVER,    /* unix:/path, inet:127.0.0.1:25; or empty */
+	SETTING_MODE,      /* octal permissions */
+	SETTING_GROUP,     /* of users of this host; or empty */
+	SETTING_RECIPIENT, /* an address, or a user of this host */
+	SETTING_NETWORKS,  /* as cidr_list_parse_excepting(); several
+			    * lines add up */
+	SETTING_PEERS,     /* the same, and the word unix */
+	SETTING_DOMAINS,   /* names with blanks or commas between; they add up */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
 	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m or 2min, 1h, 30d */

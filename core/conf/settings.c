@@ -752,6 +752,17 @@ const struct setting settings[] = {
 			"is found there.",
 	},
 	{
+		.section = "returns",
+		.name = "forward_to",
+		IN_CONF(returns.forward_to),
+		.type = SETTING_RECIPIENT,
+		.fallback = "postmaster",
+		.min = 1,
+		.max = 254,
+		.help = "Who gets the mail that came to the return path of a domain and that "
+			"postern-intake cannot read: an address, or a user of this host.",
+	},
+	{
 		.section = "retention",
 		.name = "content",
 		IN_CONF(retention.content_ms),

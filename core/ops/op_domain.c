@@ -32,6 +32,7 @@ static const struct op_field update_fields[] = {
 	{OP_FIELD(op_domain, active, OP_FLAG)},
 	{OP_FIELD(op_domain, policy, OP_TEXT)},
 	{OP_FIELD(op_domain, subdomains, OP_TEXT)},
+	{OP_FIELD(op_domain, return_path, OP_TEXT)},
 	{0},
 };
 static const struct op_field company_fields[] = {COMPANY_FIELD, {0}};
@@ -65,6 +66,25 @@ static int find_own_domain(const struct op *op, const struct op_domain *input,
 	return 1;
 }
 
+/* A return path takes all mail that comes to it, so it is no name that has other mail. */
+static int set_return_path(
+	const struct op *op, const char *given, struct domain *domain, struct err *err)
+{
+	struct err why = ERR_INIT;
+	char *name = NULL;
+
+	if (!str_eq(given, "off") && addr_domain_normalize(given, &name, &why) < 0)
+		return op_refuse(op, err, "return_path", "is a domain, or off: %s", why.text);
+	if (name && str_eq(name, domain->name)) {
+		free(name);
+		return op_refuse(op, err, "return_path", "is a name of its own, such as bounces.%s",
+			domain->name);
+	}
+	free(domain->return_path);
+	domain->return_path = name;
+	return 0;
+}
+
 /* Sets what the input says in the domain, not in the store. 0 or -1. */
 static int set_rules(
 	const struct op *op, const struct op_domain *input, struct domain *domain, struct err *err)
@@ -78,7 +98,7 @@ static int set_rules(
 		!store_domain_subdomains_parse(input->subdomains, &domain->covers_subdomains))
 		return op_refuse(op, err, "subdomains", "is one of own, covered, not \"%s\"",
 			input->subdomains);
-	return 0;
+	return input->return_path ? set_return_path(op, input->return_path, domain, err) : 0;
 }
 
 /* Whether the company may have the domain besides its others. */

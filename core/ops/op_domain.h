@@ -16,6 +16,7 @@ struct op_domain {
 	enum op_flag active;
 	const char *policy;
 	const char *subdomains;
+	const char *return_path; /* a domain, or `off` */
 };
 
 /* Registers a domain, active unless it is said. A company asks for one, and says its name alone.

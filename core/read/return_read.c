@@ -487,7 +487,7 @@ static char *next_address(const char *line, size_t *at)
 			begin++;
 		if (begin < sign && end > sign + 1 && memchr(sign, '.', (size_t)(end - sign)) &&
 			end - begin <= ADDRESS_MAX)
-			return mem_dup(begin, (size_t)(end - begin));
+			return one_line(begin, (size_t)(end - begin));
 	}
 	return NULL;
 }

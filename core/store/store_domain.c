@@ -30,12 +30,13 @@ static const struct row_field domain_fields[] = {
 	ROW_FIELD(domain, created_us, ROW_TIME),
 	ROW_WORD(domain, policy, ROW_ENUM, "policy", &store_domain_policies),
 	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains", &store_domain_subdomains),
+	ROW_FIELD(domain, return_path, ROW_TEXT),
 };
 const struct row_type store_domain_type = ROW_TYPE(domain, domain_fields);
 
 #define DOMAIN_SELECT                                                                              \
 	"SELECT id, company_id, name, active, pending, created_us, policy,"                        \
-	" subdomains"                                                                              \
+	" subdomains, return_path"                                                                 \
 	" FROM domain"
 
 const char *store_domain_policy_name(enum domain_policy policy)
@@ -239,7 +240,8 @@ int store_domain_change(struct db *db, const struct domain *domain, struct err *
 {
 	static const char sql_change[] =
 		"UPDATE domain"
-		" SET active = $active, pending = 0, policy = $policy, subdomains = $subdomains"
+		" SET active = $active, pending = 0, policy = $policy, subdomains = $subdomains,"
+		"   return_path = $return_path"
 		" WHERE id = $id";
 	const char *action = "domain.set";
 	struct err why = ERR_INIT;
@@ -257,7 +259,7 @@ int store_domain_change(struct db *db, const struct domain *domain, struct err *
 		DB_PARAMS(DB_INT("$active", domain->active),
 			DB_TEXT("$policy", policies[domain->policy]),
 			DB_TEXT("$subdomains", subdomains[domain->covers_subdomains]),
-			DB_TEXT("$id", domain->id)),
+			DB_TEXT("$return_path", domain->return_path), DB_TEXT("$id", domain->id)),
 		&why);
 	if (changed < 0 && why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS, "the domain is registered to another company");

@@ -31,6 +31,7 @@ struct domain {
 	enum domain_policy policy;
 	bool covers_subdomains; /* what holds for it, holds for names below it */
 	bool pending;           /* asked for, not registered; then it is not active */
+	char *return_path;      /* the domain that bounces come back to; NULL: to the senders */
 	int64_t created_us;
 };
 
@@ -85,9 +86,9 @@ struct domain_scope {
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
 int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
 	struct domain_list *list_r, bool *more_r, struct err *err);
-/* Makes active, policy and covers_subdomains of the domain with the id what they are here, as one
- * change; a pending one is registered by it: ERR_EXISTS when the name is registered to another
- * company. 1 done, 0 none, -1. */
+/* Makes active, policy, covers_subdomains and return_path of the domain with the id what they are
+ * here, as one change; a pending one is registered by it: ERR_EXISTS when the name is registered to
+ * another company. 1 done, 0 none, -1. */
 int store_domain_change(struct db *db, const struct domain *domain, struct err *err);
 /* Whether the nearest registered domain above this one that covers its
  * subdomains is another company's. 1, 0 or -1. */

@@ -92,6 +92,7 @@ struct email_ticket {
 	char *sender;
 	char *from;
 	char *message_id;
+	char *return_path;      /* of the domain, see struct domain */
 	struct strv recipients; /* addresses of the envelope, at least one */
 	enum email_state state;
 	enum email_way way;

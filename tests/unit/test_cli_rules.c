@@ -42,9 +42,12 @@ static void test_policies(void **state)
 		company);
 	assert_says(at.out, "\"policy\": \"learn\", \"subdomains\": \"covered\"");
 	run_ok("domain set a.example --policy shared");
-	assert_string_equal(at.out, "domain a.example: policy shared, subdomains own\n");
+	assert_string_equal(
+		at.out, "domain a.example: policy shared, subdomains own, return path none\n");
 	run_ok("domain set a.example --subdomains covered --json");
 	assert_says(at.out, "\"policy\": \"shared\", \"subdomains\": \"covered\"");
+	run_ok("domain set a.example --return-path bounces.a.example --json");
+	assert_says(at.out, "\"return_path\": \"bounces.a.example\"");
 	run_ok("domain list");
 	assert_says(at.out, "POLICY");
 	assert_says(at.out, " shared ");

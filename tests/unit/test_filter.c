@@ -58,7 +58,7 @@ static void test_negotiate(void **state)
 
 	assert_int_equal(negotiate(world, 0x1ff, 0x1fffff, &actions, &steps), SMFIS_CONTINUE);
 	assert_int_equal(actions, SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_ADDHDRS | SMFIF_CHGHDRS |
-					  SMFIF_QUARANTINE | SMFIF_SETSYMLIST);
+					  SMFIF_QUARANTINE | SMFIF_CHGFROM | SMFIF_SETSYMLIST);
 	assert_int_equal(steps, STEPS);
 	assert_true(strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
 	assert_true(strv_has(&fake_smfi_macros, "5:i"));

@@ -105,7 +105,9 @@ age_main_cf() {
 # the folder and the ports differs in nothing else, so it may be a copy.
 enable_postern() {
 	local method=${settings[submission.method]:-sendmail} made=
-	[ -z "$cache" ] || made=$cache/$(
+	local options=()
+	[ -z "$returns" ] || options=(-p "$dir/postern.conf" --returns "$returns")
+	[ -z "$cache" ] || [ -n "$returns" ] || made=$cache/$(
 		cat "$dir"/postfix/{main,master}.cf | without_place | md5sum |
 			cut -c 1-32
 	)-$method
@@ -114,7 +116,7 @@ enable_postern() {
 		with_place <"$made/master.cf" >"$dir/postfix/master.cf"
 	else
 		"$tree/postfix-conf/enable" -c "$dir/postfix" \
-			--submission "$method" >>"$dir/log/setup.log" ||
+			--submission "$method" ${options+"${options[@]}"} >>"$dir/log/setup.log" ||
 			die "postfix-conf/enable failed"
 		[ -z "$made" ] || keep_enabled
 	fi

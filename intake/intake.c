@@ -1,0 +1,299 @@
+/*
+ * intake: finds the email, reads the message, and tells the store.
+ *
+ * A bounce of this host's own Postfix says what its log says, as an event that
+ * postern-events stores. It counts only where the log has not told for OWN_WAIT_US, or
+ * what became of the email is not known.
+ */
+#include "intake/intake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/span.h"
+#include "core/base/str.h"
+#include "core/mime/mime_scan.h"
+#include "core/policy/return_path.h"
+#include "core/read/return_read.h"
+#include "core/store/delivery_writer.h"
+#include "core/store/store_return.h"
+
+#define OWN_WAIT_US (10 * 60 * SECOND_US)
+
+static const char *const results[] = {
+	[INTAKE_STORED] = "stored",
+	[INTAKE_KNOWN] = "known",
+	[INTAKE_IGNORED] = "ignored",
+	[INTAKE_FORGED] = "forged",
+	[INTAKE_LOOP] = "loop",
+	[INTAKE_FORWARD] = "forwarded",
+	[INTAKE_EARLY] = "early",
+};
+
+const char *intake_result_name(enum intake_result result)
+{
+	return results[result];
+}
+
+/* What is under way. */
+struct intake {
+	struct db *db;
+	const struct intake_message *message;
+	struct return_message said;
+	struct return_email email;
+	bool has_email;
+	struct delivery_writer *writer;
+	struct intake_outcome outcome;
+};
+
+static int forward(struct intake *intake, const char *reason)
+{
+	intake->outcome.result = INTAKE_FORWARD;
+	intake->outcome.reason = reason;
+	return 0;
+}
+
+/* Whether the token is that of an email that was sent, which is then known: 1, 0, -1. */
+static int find_email(struct intake *intake, const struct return_token *token, struct err *err)
+{
+	int found = store_return_email(intake->db, token->id, &intake->email, err);
+
+	if (found <= 0)
+		return found;
+	if (!return_token_is(token, intake->email.nonce)) {
+		store_return_email_clear(&intake->email);
+		return 0;
+	}
+	intake->has_email = true;
+	memcpy(intake->outcome.email_id, intake->email.id, ID_SIZE);
+	return 1;
+}
+
+/* The token among the texts that counts: 1; 0 with *has_r when there is one that does
+ * not; -1. */
+static int find_token(struct intake *intake, const struct strv *texts, struct return_token *token_r,
+	bool *has_r, struct err *err)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < texts->n && found == 0; i++) {
+		if (!return_token_find(texts->items[i], token_r))
+			continue;
+		*has_r = true;
+		found = find_email(intake, token_r, err);
+	}
+	return found;
+}
+
+/* The recipient of the email that is meant: 1 and its number, 0, -1. */
+static int find_recipient(struct intake *intake, const struct return_recipient *one,
+	const struct recipients *all, int64_t *n_r, struct err *err)
+{
+	const char *const addresses[] = {one->original, one->final};
+	int found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addresses) && found == 0; i++)
+		if (addresses[i])
+			found = delivery_writer_find(
+				intake->writer, intake->email.seq, addresses[i], n_r, err);
+	/* It may have been forwarded from its only one. */
+	if (found == 0 && all->n == 1) {
+		*n_r = all->items[0].n;
+		found = 1;
+	}
+	return found;
+}
+
+static const struct recipient *recipient_of(const struct recipients *all, int64_t n)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->items[i].n == n)
+			return &all->items[i];
+	return NULL;
+}
+
+/* Adds an event of the recipient, once for each kind. */
+static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
+	const struct return_recipient *one, const char *source, struct err *err)
+{
+	struct event_report report = {
+		.email = intake->email.seq,
+		.n = n,
+		.kind = kind,
+		.occurred_us = intake->message->now_us,
+		.now_us = intake->message->now_us,
+		.relay = one->remote,
+		.dsn = one->status,
+		.text = one->text,
+		.source = source,
+	};
+	char number[24];
+	int added;
+
+	snprintf(number, sizeof(number), "%lld", (long long)n);
+	event_key(report.key, (const char *[]){source, event_kind_name(kind), number}, 3);
+	added = delivery_writer_add(intake->writer, &report, err);
+	if (added > 0)
+		intake->outcome.result = INTAKE_STORED;
+	return added < 0 ? -1 : 0;
+}
+
+/* Whether this host's Postfix reports, and its log may have told nothing yet: 1, 0, -1. */
+static int is_early(struct intake *intake, struct err *err)
+{
+	int64_t age_us = intake->message->now_us - intake->said.date_us;
+
+	if (intake->said.queue_id == NULL || age_us > OWN_WAIT_US || age_us < -OWN_WAIT_US)
+		return 0;
+	return store_return_is_message(intake->db, intake->email.seq, intake->said.queue_id, err);
+}
+
+static int store_failures(struct intake *intake, const struct recipients *all, struct err *err)
+{
+	bool has_unmatched = false;
+	int early = is_early(intake, err);
+
+	if (early < 0)
+		return -1;
+	intake->outcome.result = INTAKE_KNOWN;
+	for (size_t i = 0; i < intake->said.n; i++) {
+		const struct return_recipient *one = &intake->said.recipients[i];
+		const struct recipient *recipient;
+		int64_t n;
+		int found = find_recipient(intake, one, all, &n, err);
+
+		if (found < 0)
+			return -1;
+		recipient = found ? recipient_of(all, n) : NULL;
+		if (recipient == NULL) {
+			has_unmatched = true;
+			continue;
+		}
+		intake->outcome.recipients++;
+		if (recipient->status == DELIVERY_BOUNCED || recipient->status == DELIVERY_EXPIRED)
+			continue;
+		if (early && delivery_is_open(recipient->status)) {
+			intake->outcome.result = INTAKE_EARLY;
+			return 0;
+		}
+		if (add_event(intake, n, EVENT_BOUNCED, one, "dsn", err) < 0)
+			return -1;
+	}
+	if (intake->outcome.recipients == 0 && has_unmatched)
+		return forward(intake, "it names no recipient of the email");
+	return 0;
+}
+
+/* A complaint is of one recipient; where it is not told of which of several, a person may
+ * find out. */
+static int store_complaint(struct intake *intake, const struct recipients *all, struct err *err)
+{
+	struct return_recipient none = {0};
+	size_t n_said = intake->said.n ? intake->said.n : 1;
+
+	intake->outcome.result = INTAKE_KNOWN;
+	for (size_t i = 0; i < n_said; i++) {
+		struct return_recipient one = intake->said.n ? intake->said.recipients[i] : none;
+		int64_t n;
+		int found = find_recipient(intake, &one, all, &n, err);
+
+		if (found < 0)
+			return -1;
+		if (found == 0)
+			continue;
+		intake->outcome.recipients++;
+		if (one.text == NULL)
+			one.text = intake->said.feedback;
+		if (add_event(intake, n, EVENT_COMPLAINED, &one, "report", err) < 0)
+			return -1;
+	}
+	if (intake->outcome.recipients == 0)
+		return forward(intake, "it does not say who complains");
+	return 0;
+}
+
+static int store_said(struct intake *intake, struct err *err)
+{
+	const struct recipients *all;
+
+	if (delivery_writer_recipients(intake->writer, intake->email.seq, &all, err) < 0)
+		return -1;
+	switch (intake->said.kind) {
+	case RETURN_FAILURE:
+		return store_failures(intake, all, err);
+	case RETURN_COMPLAINT:
+		return store_complaint(intake, all, err);
+	case RETURN_NOTICE:
+		intake->outcome.result = INTAKE_IGNORED;
+		return 0;
+	case RETURN_UNREAD:
+	case RETURN_KINDS:
+		break;
+	}
+	return forward(intake, "it is no report that is known");
+}
+
+static bool was_forwarded(const struct intake_message *message)
+{
+	struct span rest = {message->data, message->len};
+	struct mime_scan_field field;
+
+	while (mime_scan_field(&rest, &field))
+		if (mime_scan_is(&field, INTAKE_FIELD))
+			return true;
+	return false;
+}
+
+/* In a transaction. */
+static int decide(struct intake *intake, struct err *err)
+{
+	const struct intake_message *message = intake->message;
+	struct return_token token;
+	bool has_token = false;
+	int found = find_token(intake, &message->recipients, &token, &has_token, err);
+
+	if (found == 0 && !has_token && intake->said.kind == RETURN_COMPLAINT)
+		found = find_token(intake, &intake->said.paths, &token, &has_token, err);
+	if (found < 0)
+		return -1;
+	if (found > 0)
+		return store_said(intake, err);
+	/* What came to no token is for whom it names, as postmaster@. */
+	if (!has_token)
+		return forward(intake, "it came to an address without a token");
+	intake->outcome.result = INTAKE_FORGED;
+	return 0;
+}
+
+static int store_decided(struct db *db, void *arg, struct err *err)
+{
+	struct intake *intake = arg;
+
+	intake->writer = delivery_writer_new(db);
+	if (decide(intake, err) < 0)
+		return -1;
+	return delivery_writer_flush(intake->writer, err);
+}
+
+int intake_store(struct db *db, const struct intake_message *message,
+	struct intake_outcome *outcome_r, struct err *err)
+{
+	struct intake intake = {.db = db, .message = message};
+	int result;
+
+	return_read(message->data, message->len, !str_empty(message->sender), &intake.said);
+	intake.outcome.kind = return_kind_name(intake.said.kind);
+	result = db_atomic(db, store_decided, &intake, err);
+	if (result >= 0) {
+		*outcome_r = intake.outcome;
+		if (outcome_r->result == INTAKE_FORWARD && was_forwarded(message))
+			outcome_r->result = INTAKE_LOOP;
+	}
+	delivery_writer_free(intake.writer);
+	if (intake.has_email)
+		store_return_email_clear(&intake.email);
+	return_message_clear(&intake.said);
+	return result < 0 ? -1 : 0;
+}
