@@ -205,18 +205,25 @@ postfix_is_down() {
 }
 
 # As `postfix stop` does it, which looks for the end once a second.
-# Its children, which are its process group, hold its sockets for a moment longer.
+# Its children hold its sockets for a moment longer.
 stop_postfix() {
-	local pid
+	local pid children=
 	postfix_is_up || return 0
 	pid=$(master_pid)
+	read -r children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
 	kill "$pid" 2>/dev/null || true
 	wait_until 60 postfix_is_down
-	wait_until 5 group_is_gone "$pid" || true
+	# shellcheck disable=SC2086 # words
+	wait_until 5 are_gone $children || true
 }
 
-group_is_gone() {
-	! kill -0 -- "-$1" 2>/dev/null
+# None is at home in the queue folder any more, and a zombie is nowhere: their new
+# parent may take a second or two to bury them.
+are_gone() {
+	local pid
+	for pid; do
+		[ ! "/proc/$pid/cwd" -ef "$dir/queue" ] || return 1
+	done
 }
 
 # A quick pickup has read the W and closed before postkick writes the NUL behind
