@@ -1,6 +1,5 @@
 """A content filter that gets mail from Postfix and gives it back over SMTP."""
 
-import socket
 import subprocess
 
 import pytest
@@ -10,29 +9,12 @@ from harness.smtp_filter import SmtpFilter
 from harness.submit import by_smtp
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def box(request):
     """With a second smtpd, for what a filter gives back."""
     with Sandbox() as sandbox:
-        sandbox.back = free_port()
-        with (sandbox.dir / "postfix/master.cf").open("a") as file:
-            file.write(
-                f"127.0.0.1:{sandbox.back} inet n - y - - smtpd\n"
-                "  -o receive_override_options=no_milters\n"
-            )
-        sandbox.reload_postfix()
-        wait_for("the second smtpd", lambda: listens(sandbox.back))
+        back = sandbox.add_smtpd("receive_override_options=no_milters")
+        sandbox.back = int(back.rpartition(":")[2])
         yield sandbox
         sandbox.failed = request.session.testsfailed > 0
 

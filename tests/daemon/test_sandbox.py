@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import requests
-from harness import wait_for
-from harness.sandbox import TOOL
+from harness import Sandbox, wait_for
+from harness.sandbox import TOOL, unique
 
 pytestmark = pytest.mark.scripts
 
@@ -202,6 +202,28 @@ def own_folder(pid):
         if "up" in words:
             return Path(words[words.index("up") + 1])
     return None
+
+
+def test_ports_stay_reserved_while_a_part_is_down():
+    """Of two in as few ports as they need, one does not take what the other has."""
+    os.environ["POSTERN_SANDBOX_PORTS"] = "19000-19007"
+    try:
+        with Sandbox() as one:
+            for part in ("httpd", "sink", "postfix"):
+                one.stop(part)
+            with Sandbox() as other:
+                for part in ("sink", "postfix", "httpd"):
+                    one.start(part)
+                ports = [requests.compat.urlparse(box.env[name]).port for box in (one, other)
+                         for name in ("POSTERN_URL", "POSTERN_ADMIN_URL")]
+                assert len(set(ports)) == 4
+                to = unique("to") + "@dst.test"
+                one.httpd().send({"from": "hello@example.com", "to": to, "text": "Hello"})
+                assert one.sink.find(to=to)
+        with Sandbox(), Sandbox():
+            pass
+    finally:
+        del os.environ["POSTERN_SANDBOX_PORTS"]
 
 
 def test_output_that_nobody_reads():

@@ -17,56 +17,44 @@
 all_parts="httpd milter events sink postfix"
 sink_user=nobody
 
+# Sets $port to that of the part.
 port_of() {
-	local port
 	read -r port <"$dir/run/$1.port"
-	echo "$port"
 }
 
 # Sets $command to the words that start the part.
 part_command() {
+	local port
 	case $1 in
 	httpd) command=("$build/postern-httpd" -c "$dir/postern.conf") ;;
 	milter) command=("$build/postern-milter" -c "$dir/postern.conf") ;;
 	events) command=("$build/postern-events" -c "$dir/postern.conf") ;;
-	sink) command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
-		"127.0.0.1:$(port_of sink)" 256) ;;
+	sink) port_of sink
+		command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
+			"127.0.0.1:$port" 256) ;;
 	esac
-}
-
-# Runs a part, and again whenever it ends, until it is stopped on purpose.
-watch_part() {
-	local part=$1 status
-	part_command "$part"
-	while [ ! -e "$dir/run/$part.stopped" ]; do
-		"${command[@]}" >>"$dir/log/$part.log" 2>&1 &
-		echo $! >"$dir/run/$part.new"
-		mv "$dir/run/$part.new" "$dir/$part.pid"
-		status=0
-		wait $! || status=$?
-		rm -f "$dir/$part.pid"
-		echo "$part $! ended with status $status"
-		: >"$dir/run/$part.ended"
-		[ -e "$dir/run/$part.stopped" ] || sleep 0.3
-	done
-	rm -f "$dir/run/$part.watch"
 }
 
 # By the last line about it, a program that was started and did not end since.
 says_that_it_runs() {
-	awk 'match($0, /event=(started|stopped|[a-z_]*_failed|database_gone)( |$)/) {
-			runs = substr($0, RSTART, 13) == "event=started"
-		}
-		END { exit !runs }' "$dir/log/$1.log" 2>/dev/null
+	local lines i
+	{ mapfile -t lines <"$dir/log/$1.log"; } 2>/dev/null
+	for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
+		[[ ${lines[i]} =~ event=(started|stopped|[a-z_]*_failed|database_gone)( |$) ]] ||
+			continue
+		[ "${BASH_REMATCH[1]}" = started ]
+		return
+	done
+	return 1
 }
 
 part_is_ready() {
-	local pid
-	pid=$(pid_in "$dir/$1.pid") || return 1
+	local pid port
+	pid_in "$dir/$1.pid" || return 1
 	case $1 in
 	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
 	events) says_that_it_runs "$1" ;;
-	*) listens_on "$pid" "$(port_of "$1")" ;;
+	*) port_of "$1" && listens_on "$pid" "$port" ;;
 	esac
 }
 
@@ -81,11 +69,12 @@ part_ready_or_ended() {
 # Starts a part and waits until it serves; 1 when it ended instead. The patience is
 # for a machine that is busy.
 start_watched() {
-	local part=$1
-	pid_in "$dir/run/$part.watch" >/dev/null && return 0
+	local part=$1 pid command
+	pid_in "$dir/run/$part.watch" && return 0
 	[ ! -e "$dir/run/$part.stopped" ] || rm "$dir/run/$part.stopped"
 	[ ! -e "$dir/run/$part.ended" ] || rm "$dir/run/$part.ended"
-	setsid "$self" _watch "$dir/" "$part" </dev/null \
+	part_command "$part"
+	setsid "$tools/sandbox.d/watch" "$dir/" "$part" "${command[@]}" </dev/null \
 		>>"$dir/log/watch.log" 2>&1 &
 	echo $! >"$dir/run/$part.watch"
 	wait_until 60 part_ready_or_ended "$part" && ! part_has_ended "$part"
@@ -112,13 +101,15 @@ port_was_taken() {
 
 # A free port may be taken between choosing and binding: then another one.
 start_on_free_port() {
-	local part=$1 attempt
+	local part=$1 attempt port
 	for attempt in 1 2 3 4 5 6 7 8 9 10; do
-		random_port >"$dir/run/$part.port"
+		random_port
+		echo "$port" >"$dir/run/$part.port"
 		case $part in
-		httpd) settings[http.listen]=127.0.0.1:$(port_of httpd)
-			random_port >"$dir/run/admin.port"
-			settings[admin.listen]=127.0.0.1:$(port_of admin)
+		httpd) settings[http.listen]=127.0.0.1:$port
+			random_port
+			echo "$port" >"$dir/run/admin.port"
+			settings[admin.listen]=127.0.0.1:$port
 			write_postern_conf ;;
 		postfix) write_master_cf
 			enable_postern ;;
@@ -136,8 +127,8 @@ start_on_free_port() {
 # started at the last moment is told as well, each one once.
 watcher_is_gone() {
 	local pid
-	pid=$(pid_in "$dir/$1.pid") || {
-		! pid_in "$dir/run/$1.watch" >/dev/null
+	pid_in "$dir/$1.pid" || {
+		! pid_in "$dir/run/$1.watch"
 		return $? # in a trap it would be that of what came before
 	}
 	[ "$pid" = "${told:-}" ] || kill -TERM "$pid" 2>/dev/null || true
@@ -146,14 +137,12 @@ watcher_is_gone() {
 }
 
 stop_watched() {
-	local part=$1 pid told=
+	local part=$1 file pid told=
 	: >"$dir/run/$part.stopped"
 	wait_until 45 watcher_is_gone "$part" && return 0
 	echo "sandbox: $part does not stop, killing it" >&2
-	for pid in "$dir/$part.pid" "$dir/run/$part.watch"; do
-		if pid=$(pid_in "$pid"); then
-			kill -KILL "$pid" || true
-		fi
+	for file in "$dir/$part.pid" "$dir/run/$part.watch"; do
+		! pid_in "$file" || kill -KILL "$pid" || true
 	done
 	rm -f "$dir/$part.pid" "$dir/run/$part.watch"
 }
@@ -166,34 +155,30 @@ stop_part() {
 }
 
 sandbox_is_down() {
-	local part
+	local part pid
 	for part in httpd milter events sink; do
-		! pid_in "$dir/run/$part.watch" >/dev/null || return 1
+		! pid_in "$dir/run/$part.watch" || return 1
 	done
 	! postfix_is_up
 }
 
-# Takes the sandbox down when its owner ends in whatever way, and with it the
-# files: nobody asks for them any more. tail(1) looks once a second.
-guard() {
-	tail --pid="$1" -f "$dir/.sandbox" &
-	echo $! >"$dir/run/guard"
-	wait $! 2>/dev/null || true
-	[ -e "$dir/run/guard" ] || return 0
+# Takes the sandbox down, and with it the files: nobody asks for them any more.
+clear_all() {
 	begin_end
 	down_all
 	remove_files
 	rmdir "$dir"
 }
 
+# The owner may end in whatever way.
 start_guard() {
-	setsid "$self" _guard "$dir/" "$1" </dev/null >/dev/null 2>&1 &
+	setsid "$tools/sandbox.d/guard" "$dir/" "$1" "$self" </dev/null >/dev/null 2>&1 &
 	wait_until 30 test -s "$dir/run/guard"
 }
 
 stop_guard() {
-	local pid
-	pid=$(pid_in "$dir/run/guard") || pid=
+	local pid=
+	pid_in "$dir/run/guard" || true
 	rm -f "$dir/run/guard"
 	[ -z "$pid" ] || kill "$pid" 2>/dev/null || true
 }

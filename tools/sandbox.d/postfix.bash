@@ -7,7 +7,9 @@
 # of ours, since smtp-sink does not offer SMTPUTF8; mail for bounce.test bounces.
 
 write_main_cf() {
-	cat >"$dir/postfix/main.cf" <<END
+	local port
+	port_of sink
+	echo "\
 compatibility_level = 3.6
 queue_directory = $dir/queue
 data_directory = $dir/data
@@ -36,19 +38,20 @@ service_throttle_time = 1s
 smtp_dns_support_level = disabled
 smtp_tls_security_level = none
 smtputf8_enable = yes
-default_transport = smtp:[127.0.0.1]:$(port_of sink)
+default_transport = smtp:[127.0.0.1]:$port
 transport_maps = inline:{
     {utf8.test = capture:}
     {bounce.test = error:5.1.1 nobody is here} }
-capture_destination_recipient_limit = 50
-END
+capture_destination_recipient_limit = 50" >"$dir/postfix/main.cf"
 	printf '%s\n' ${postconf_lines+"${postconf_lines[@]}"} \
 		>>"$dir/postfix/main.cf"
 }
 
 write_master_cf() {
-	cat >"$dir/postfix/master.cf" <<END
-127.0.0.1:$(port_of postfix) inet n - y - - smtpd
+	local port
+	port_of postfix
+	echo "\
+127.0.0.1:$port inet n - y - - smtpd
 pickup     unix  n  -  y  60    1  pickup
 cleanup    unix  n  -  y  -     0  cleanup
 qmgr       unix  n  -  n  300   1  qmgr
@@ -72,8 +75,8 @@ anvil      unix  -  -  y  -     1  anvil
 scache     unix  -  -  y  -     1  scache
 postlog    unix-dgram n - n -   1  postlogd
 capture    unix  -  n  n  -     4  pipe
-  flags=q user=$sink_user argv=$dir/capture \${sender} \${recipient}
-END
+  flags=q user=$sink_user argv=$dir/capture \${sender} \${recipient}" \
+		>"$dir/postfix/master.cf"
 }
 
 # Keeps a message as smtp-sink does: the envelope on top of it, one file each.
@@ -104,17 +107,18 @@ age_main_cf() {
 # Postern in both files. What enable makes of files that differ in nothing but
 # the folder and the ports differs in nothing else, so it may be a copy.
 enable_postern() {
-	local method=${settings[submission.method]:-sendmail} made=
+	local method=${settings[submission.method]:-sendmail} made='' text sum
 	local options=()
 	[ -z "$returns" ] || options=(-p "$dir/postern.conf" --returns "$returns")
-	[ -z "$cache" ] || [ -n "$returns" ] || made=$cache/$(
-		cat "$dir"/postfix/{main,master}.cf | without_place | md5sum |
-			cut -c 1-32
-	)-$method
+	if [ -n "$cache" ] && [ -z "$returns" ]; then
+		without_place
+		sum=$(md5sum <<<"$text")
+		made=$cache/${sum%% *}-$method
+	fi
 	if [ -d "$made" ]; then
-		with_place <"$made/main.cf" >"$dir/postfix/main.cf"
-		with_place <"$made/master.cf" >"$dir/postfix/master.cf"
+		with_place
 	else
+		age_main_cf
 		"$tree/postfix-conf/enable" -c "$dir/postfix" \
 			--submission "$method" ${options+"${options[@]}"} >>"$dir/log/setup.log" ||
 			die "postfix-conf/enable failed"
@@ -123,29 +127,45 @@ enable_postern() {
 }
 
 keep_enabled() {
-	local new
+	local new text
 	new=$(mktemp -d "$cache/new.XXXXXX")
-	without_place <"$dir/postfix/main.cf" >"$new/main.cf"
-	without_place <"$dir/postfix/master.cf" >"$new/master.cf"
+	without_place
+	printf '%s' "$text" >"$new/both"
 	mv -T "$new" "$made" 2>/dev/null || rm -r "$new"
 }
 
+# Sets $text to both files, with a line between them, and with words for the folder
+# and the ports.
 without_place() {
-	sed "s|$dir|@DIR@|g; s|smtp:\[127.0.0.1]:$(port_of sink)\$|@SINK@|
-		s|^127.0.0.1:$(port_of postfix) |@POSTFIX@ |"
+	local main master port
+	main=$(<"$dir/postfix/main.cf")
+	master=$(<"$dir/postfix/master.cf")
+	text=$main$'\n@MASTER@\n'$master$'\n'
+	text=${text//"$dir"/@DIR@}
+	port_of sink
+	text=${text/"smtp:[127.0.0.1]:$port"$'\n'/$'@SINK@\n'}
+	port_of postfix
+	text=${text/$'\n'"127.0.0.1:$port "/$'\n@POSTFIX@ '}
 }
 
+# Writes both files from what keep_enabled kept.
 with_place() {
-	sed "s|@DIR@|$dir|g; s|@SINK@|smtp:[127.0.0.1]:$(port_of sink)|
-		s|^@POSTFIX@ |127.0.0.1:$(port_of postfix) |"
+	local port
+	text=$(<"$made/both")$'\n'
+	text=${text//@DIR@/"$dir"}
+	port_of sink
+	text=${text/@SINK@/"smtp:[127.0.0.1]:$port"}
+	port_of postfix
+	text=${text/@POSTFIX@/"127.0.0.1:$port"}
+	printf '%s\n' "${text%%$'\n@MASTER@\n'*}" >"$dir/postfix/main.cf"
+	printf '%s' "${text#*$'\n@MASTER@\n'}" >"$dir/postfix/master.cf"
 }
 
 write_postfix() {
-	mkdir "$dir/postfix" "$dir/queue" "$dir/data"
-	chown postfix "$dir/data"
+	mkdir "$dir/postfix" "$dir/queue" "$dir/queue/pid"
+	install -d -o postfix "$dir/data"
 	echo 0 >"$dir/run/postfix.port"
 	write_main_cf
-	age_main_cf
 	write_master_cf
 	write_capture
 	install -d -o root -g postfix -m 2750 "$dir/queue/postern"
@@ -159,23 +179,23 @@ make_queue() (
 		flush hold incoming private saved trace
 	install -d -o postfix -g postdrop -m 730 maildrop
 	install -d -o postfix -g postdrop -m 710 public
-	install -d -m 755 pid
 )
 
+# Sets $pid.
 master_pid() {
-	local pid
-	read -r pid 2>/dev/null <"$dir/queue/pid/master.pid" && echo "$pid"
+	{ read -r pid <"$dir/queue/pid/master.pid"; } 2>/dev/null
 }
 
 # The master is at home in the queue folder as long as it lives; a number that is
 # somebody else's by now is of one who is elsewhere.
 postfix_is_up() {
 	local pid
-	pid=$(master_pid) && [ "/proc/$pid/cwd" -ef "$dir/queue" ]
+	master_pid && [ "/proc/$pid/cwd" -ef "$dir/queue" ]
 }
 
 postfix_is_ready() {
-	listens_on "$(master_pid)" "$(port_of postfix)"
+	local pid port
+	master_pid && port_of postfix && listens_on "$pid" "$port"
 }
 
 postfix_ready_or_ended() {
@@ -188,7 +208,7 @@ start_postfix() {
 	! postfix_is_up || return 0
 	for attempt in 1 2 3; do
 		# Without a look at all files, which takes longer than all the rest.
-		touch "$dir/queue/quick-start"
+		: >"$dir/queue/quick-start"
 		age_main_cf
 		if postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1; then
 			wait_until 60 postfix_ready_or_ended && postfix_is_ready
@@ -209,7 +229,7 @@ postfix_is_down() {
 stop_postfix() {
 	local pid children=
 	postfix_is_up || return 0
-	pid=$(master_pid)
+	master_pid
 	read -r children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
 	kill "$pid" 2>/dev/null || true
 	wait_until 60 postfix_is_down

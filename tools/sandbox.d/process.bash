@@ -13,51 +13,88 @@ is_ours() {
 	[[ ${words[*]} == *"$dir/"* ]]
 }
 
-# The number in a pid file, if its process is ours.
+# Sets $pid to the number in a pid file, if its process is ours, or to nothing.
 pid_in() {
-	local pid
-	read -r pid 2>/dev/null <"$1" || return 1
-	is_ours "$pid" && echo "$pid"
+	{ read -r pid <"$1" && is_ours "$pid"; } 2>/dev/null && return 0
+	pid=
+	return 1
 }
 
-# The inode of the socket that listens on the port. The kernel names those that
-# listen first; behind them may be thousands that were closed a while ago.
+# Sets $inode to that of the socket that listens on the port, or to nothing. The
+# kernel names those that listen first; behind them may be thousands that were closed
+# a while ago.
 listener_on() {
 	local hex
 	printf -v hex ':%04X' "$1"
-	awk -v port="$hex" 'NR > 1 && $4 != "0A" { exit }
-		$2 ~ port "$" { print $10; exit }' /proc/net/tcp
+	inode=$(awk -v port="$hex" 'NR > 1 && $4 != "0A" { exit }
+		$2 ~ port "$" { print $10; exit }' /proc/net/tcp)
+	[ -n "$inode" ]
 }
 
 # Whether the process itself listens on the port of 127.0.0.1. That somebody
 # answers there is not enough: it may be the wrong one.
 listens_on() {
-	local pid=$1 inode
-	inode=$(listener_on "$2")
-	[ -n "$inode" ] || return 1
-	[ -n "$(find /proc/"$pid"/fd -lname "socket:\[$inode\]" 2>/dev/null)" ]
+	local inode
+	listener_on "$2" &&
+		[ -n "$(find /proc/"$1"/fd -lname "socket:\[$inode\]" 2>/dev/null)" ]
 }
 
-# Below the range from which the kernel takes ports for outgoing connections, and
-# nobody's: Postfix and smtp-sink do not fail on a port that another one of them
-# has, they share it (SO_REUSEPORT), and mail of one sandbox goes to the other.
+# Sets $port to one below the range from which the kernel takes ports for outgoing
+# connections, and nobody's: Postfix and smtp-sink do not fail on a port that another
+# one of them has, they share it (SO_REUSEPORT), and mail of one sandbox goes to the
+# other. It stays ours while nobody listens there.
 random_port() {
-	local port
+	local inode range=${POSTERN_SANDBOX_PORTS:-20000-31999}
+	local first=${range%-*} last=${range#*-}
+	mkdir -p "$claims"
 	while
-		port=$((20000 + RANDOM % 12000))
-		[ -n "$(listener_on $port)" ]
+		port=$((first + RANDOM % (last - first + 1)))
+		! claim_port || listener_on "$port"
 	do
 		:
 	done
-	echo "$port"
+}
+
+# A claim is a file that is named as its port, and holds the name of another, which
+# lasts as long as who has the port.
+claims=/run/postern-sandbox
+
+claim_port() {
+	local holder=
+	set -C # the file must be new
+	if { echo "$dir/.sandbox" >"$claims/$port"; } 2>/dev/null; then
+		set +C
+		return 0
+	fi
+	set +C
+	read -r holder 2>/dev/null <"$claims/$port" || return 1
+	[ -e "$holder" ] || rm -f "$claims/$port"
+	return 1
+}
+
+give_ports_back() {
+	local file port holder given=()
+	for file in "$dir"/run/*.port; do
+		if read -r port && read -r holder <"$claims/$port"; then
+			[ "$holder" != "$dir/.sandbox" ] || given+=("$claims/$port")
+		fi 2>/dev/null <"$file"
+	done
+	[ ${#given[@]} -eq 0 ] || rm -f "${given[@]}"
 }
 
 # Repeats a command until it succeeds; 1 after so many seconds.
 wait_until() {
-	local deadline=$((SECONDS + $1))
+	local deadline=$((SECONDS + $1)) nothing
 	shift
-	until "$@"; do
-		[ $SECONDS -lt $deadline ] || return 1
-		read -rt 0.05 <> <(:) || true # sleep(1) without a program
+	! "$@" || return 0
+	exec {nothing}<> <(:) # nothing comes from it: sleep(1) without a process
+	while
+		read -rt 0.05 -u "$nothing" || true
+		! "$@"
+	do
+		[ $SECONDS -ge $deadline ] || continue
+		exec {nothing}>&-
+		return 1
 	done
+	exec {nothing}>&-
 }

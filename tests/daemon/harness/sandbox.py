@@ -1,5 +1,6 @@
 """The sandbox of tools/sandbox, as an object."""
 
+import atexit
 import configparser
 import json
 import os
@@ -43,15 +44,24 @@ def unique(word="x"):
     return f"{word}-{secrets.token_hex(6)}"
 
 
+# Of tools/sandbox: ports that somebody has, also while nobody listens there.
+CLAIMS = Path("/run/postern-sandbox")
+
+
 def free_port():
-    """A port below those that the kernel gives to clients."""
+    """A port below those that the kernel gives to clients; ours until we end."""
+    CLAIMS.mkdir(exist_ok=True)
     while True:
+        claim = CLAIMS / str(random.randrange(20000, 32000))
         with socket.socket() as taken:
             try:
-                taken.bind(("127.0.0.1", random.randrange(20000, 32000)))
-                return taken.getsockname()[1]
+                taken.bind(("127.0.0.1", int(claim.name)))
+                with claim.open("x") as file:
+                    file.write(f"/proc/{os.getpid()}\n")
             except OSError:
-                pass
+                continue
+        atexit.register(claim.unlink, missing_ok=True)
+        return int(claim.name)
 
 
 def accepts(address):
