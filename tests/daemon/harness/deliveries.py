@@ -1,7 +1,6 @@
 """What becomes of emails at a remote server."""
 
 import sqlite3
-import subprocess
 
 from .remote import Remote
 from .wait import wait_for
@@ -17,23 +16,15 @@ class Deliveries:
     def __init__(self, box):
         self.box = box
         self.remote = Remote()
-        config = box.env["POSTFIX_CONFIG"]
-        tables = subprocess.run(
-            ["postconf", "-c", config, "-h", "transport_maps"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        self.tables = tables
+        self.tables = box.main_cf("transport_maps")
         self.routes = {}
         self.route("remote.test", f"smtp:[127.0.0.1]:{self.remote.port}")
-        for setting in (
+        box.postconf(
             "minimal_backoff_time = 1s",
             "maximal_backoff_time = 1s",
             "queue_run_delay = 1s",
             "smtp_connection_cache_on_demand = no",
-        ):
-            box.postconf(setting)
+        )
         self.reload()
 
     def route(self, domain, transport):

@@ -242,10 +242,10 @@ class Sandbox:
         self.restart("httpd")
         self.behind_proxy = True
 
-    def postconf(self, setting):
+    def postconf(self, *settings):
         """Changes main.cf: "NAME=VALUE"; Postfix takes note when it reloads."""
         subprocess.run(
-            ["postconf", "-c", self.env["POSTFIX_CONFIG"], "-e", setting],
+            ["postconf", "-c", self.env["POSTFIX_CONFIG"], "-e", *settings],
             check=True,
             timeout=60,
         )
