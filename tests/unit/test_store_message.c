@@ -43,7 +43,8 @@ static void add(struct temp_db *temp, size_t len, struct email *email_r, struct 
 
 static void test_kept(void **state)
 {
-	static const size_t sizes[] = {1, MESSAGE_FILE_BYTES, MESSAGE_FILE_BYTES + 1, 1000000};
+	static const size_t sizes[] = {
+		1, MESSAGE_FILE_BYTES, MESSAGE_FILE_BYTES + 1, 1000000, 1 << 20, 3000001};
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
