@@ -126,6 +126,7 @@ static int read_member(
 			return -1;
 		/* fall through */
 	case OP_TEXT:
+	case OP_LIST:
 	case OP_WORDS:
 		*(const char **)member = text;
 		break;

@@ -75,6 +75,7 @@ struct op {
 /* The input of an operation: a struct, of which a table names the members. */
 enum op_type {
 	OP_TEXT,   /* const char *: NULL when it is not given */
+	OP_LIST,   /* the same, items with commas between them; in a body an array of them, too */
 	OP_WORDS,  /* the same; in a query a + is a blank */
 	OP_ID,     /* the same; the command says which noun's id it expects */
 	OP_FLAG,   /* enum op_flag */

@@ -407,7 +407,7 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 }
 
 static const struct op_field resend_fields[] = {
-	{OP_FIELD(op_resend, to, OP_TEXT)}, {OP_FIELD(op_resend, key_id, OP_ID)}, {0}};
+	{OP_FIELD(op_resend, to, OP_LIST)}, {OP_FIELD(op_resend, key_id, OP_ID)}, {0}};
 
 const struct operation op_email_schedule = {NULL, sizeof(struct op_email), .run = schedule_email};
 const struct operation op_email_cancel = {.run = cancel_email};

@@ -57,6 +57,29 @@ static int read_items(const struct op *op, json_t *array, const struct op_field 
 	return 0;
 }
 
+/* Without a NUL. */
+static bool is_text(const json_t *value)
+{
+	return json_is_string(value) &&
+	       strlen(json_string_value(value)) == json_string_length(value);
+}
+
+/* Makes one text of the array, which has it then. */
+static bool join_list(json_t *array)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(array, i, item) {
+		if (!is_text(item))
+			return false;
+		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(item));
+	}
+	json_array_clear(array);
+	return json_array_append_new(array, json_string(buf_str(&text))) == 0;
+}
+
 static int read_field(const struct op *op, json_t *value, const struct op_field *field, void *input,
 	struct err *err)
 {
@@ -64,11 +87,17 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 	json_int_t number;
 
 	switch (field->type) {
+	case OP_LIST:
+		if (json_is_array(value)) {
+			if (!join_list(value))
+				return op_refuse(op, err, field->name, "field must have texts");
+			value = json_array_get(value, 0);
+		}
+		/* fall through */
 	case OP_TEXT:
 	case OP_WORDS:
 	case OP_ID:
-		if (!json_is_string(value) ||
-			strlen(json_string_value(value)) != json_string_length(value))
+		if (!is_text(value))
 			return op_refuse(op, err, field->name, "field must be a text");
 		*(const char **)member = json_string_value(value);
 		return 0;

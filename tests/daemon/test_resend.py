@@ -171,9 +171,13 @@ def test_owners(box, httpd):
     other = unique("other") + "@dst.test"
     boss.ok("POST", path, 201, json={"to": other})
     box.sink.find(to=other)
+    several = [unique("several") + "@dst.test" for _ in range(2)]
+    boss.ok("POST", path, 201, json={"to": [f"One <{several[0]}>", several[1]]})
+    for to in several:
+        box.sink.find(to=to)
     entries = owner.ok("GET", f"/admin/audit?object={first}")["data"]
-    assert [e["action"] for e in entries] == ["email.resend"] * 2 and second in str(entries[1])
-    for body, words in (({"to": "nobody"}, "`to`"), ({"key_id": UNKNOWN_ID}, "`key_id`"), ({"x": 1}, "`x`")):
+    assert [e["action"] for e in entries] == ["email.resend"] * 3 and second in str(entries[2])
+    for body, words in (({"to": "nobody"}, "`to`"), ({"to": []}, "`to`"), ({"to": [5]}, "`to`"), ({"key_id": UNKNOWN_ID}, "`key_id`"), ({"x": 1}, "`x`")):
         check_problem(owner.request("POST", path, json=body), 422, "validation_error", words)
     box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{first}')")
     assert boss.ok("GET", f"/admin/emails/{first}")["message_size"] is None
