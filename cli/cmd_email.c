@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_email.h"
 #include "core/policy/ticket.h"
@@ -475,6 +476,8 @@ static int run_raw(const struct call *call, struct report *report, struct err *e
 	report_add_row(report);
 	report_text(report, 0, email.id);
 	found = store_message_read(call->db, call->conf->store.database, email.id, &message, err);
+	if (found > 0 && email.scheduled_us > 0)
+		mime_edit_date(&message, email.created_us, email.scheduled_us);
 	store_email_clear(&email);
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND,

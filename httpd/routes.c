@@ -151,6 +151,8 @@ const struct route routes[] = {
 		.handle = api_form_domain},
 	{"PUT", "/v4/domains/{}/verify", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_MANAGING, .handle = api_form_domain_verify},
+	{"DELETE", "/v3/{}/envelopes", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
+		.scopes = KEY_SENDING, .names_domain = true, .handle = api_form_cancel},
 	{"GET", "/v3/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_READING, .pooled = true, .handle = api_form_stats},
 	{"GET", "/v3/{}/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,

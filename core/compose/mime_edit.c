@@ -48,13 +48,13 @@ static bool is_own_id(const struct mime_edit *edit, const struct mime_scan_field
 	       field->raw.len <= MIME_FOLD_MAX;
 }
 
-static bool is_old_date(const struct mime_edit *edit, const struct mime_scan_field *field)
+static bool is_date(const struct mime_scan_field *field, int64_t time_us)
 {
 	_cleanup_free_ char *value = mime_scan_value(field);
 	char date[CLOCK_TEXT_SIZE];
 
-	clock_rfc5322(edit->old_date_us, date);
-	return edit->old_date_us && str_eq(value, date);
+	clock_rfc5322(time_us, date);
+	return mime_scan_is(field, "Date") && str_eq(value, date);
 }
 
 /* Whether the field goes: as the predicate says, an id that is not the email's,
@@ -68,7 +68,8 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 	if (mime_scan_is(field, "Message-ID"))
 		return !is_own_id(edit, field);
 	return mime_scan_is(field, "Date") &&
-	       (!has_value(field, "Date") || is_old_date(edit, field));
+	       (!has_value(field, "Date") ||
+		       (edit->old_date_us && is_date(field, edit->old_date_us)));
 }
 
 /* How many bytes it has with LF as its line ends. */
@@ -270,4 +271,23 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct
 out:
 	out->len = before;
 	return -1;
+}
+
+void mime_edit_date(struct buf *message, int64_t old_us, int64_t new_us)
+{
+	struct span rest = {message->data, message->len};
+	struct mime_scan_field field;
+	struct buf edited = BUF_INIT;
+	char date[CLOCK_TEXT_SIZE];
+
+	while (mime_scan_field(&rest, &field))
+		if (is_date(&field, old_us)) {
+			clock_rfc5322(new_us, date);
+			buf_add(&edited, message->data, (size_t)(field.raw.data - message->data));
+			buf_printf(&edited, "Date: %s\n", date);
+			buf_add(&edited, rest.data, rest.len);
+			buf_free(message);
+			*message = edited;
+			return;
+		}
 }

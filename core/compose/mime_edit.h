@@ -48,6 +48,10 @@ struct mime_edit {
 int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct buf *out,
 	struct err *err);
 
+/* A Date of this very time becomes that of another; one that the client chose stays, and so does
+ * the message where it has none. */
+void mime_edit_date(struct buf *message, int64_t old_us, int64_t new_us);
+
 /* The predicate for what clients hand in: Bcc and Resent-Bcc, X-Mailgun-*,
  * X-Postern-* and Postern-Nonce, in any letter case. */
 bool mime_edit_is_private(const char *name);

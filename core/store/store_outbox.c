@@ -56,6 +56,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD_AS(candidate, row.sender, ROW_TEXT, "sender"),
 	ROW_FIELD_AS(candidate, row.queue_id, ROW_TEXT, "queue_id"),
 	ROW_FIELD_AS(candidate, row.decided_us, ROW_INT64, "decided_us"),
+	ROW_FIELD_AS(candidate, row.composed_us, ROW_INT64, "composed_us"),
+	ROW_FIELD_AS(candidate, row.scheduled_us, ROW_INT64, "scheduled_us"),
 	ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
 	ROW_FIELD_AS(candidate, row.attempts, ROW_UINT, "attempts"),
 	ROW_FIELD_AS(candidate, row.utf8, ROW_BOOL, "utf8"),
@@ -593,6 +595,7 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 {
 	static const char sql_due[] =
 		"SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
+		" e.created_us AS composed_us, e.scheduled_us,"
 		" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
 		" o.looked_us, o.joined, e.state, e.way, o.ticket_used, o.reason,"
 		" iif(e.state = 'staged', " SQL_PAUSED_BY

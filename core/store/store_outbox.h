@@ -142,6 +142,8 @@ struct outbox_row {
 	char *sender;
 	char *queue_id; /* of OUTBOX_LOOK */
 	int64_t decided_us;
+	int64_t composed_us;  /* which its message has as Date, unless its client chose one */
+	int64_t scheduled_us; /* 0: it was not */
 	int64_t size;
 	unsigned attempts;
 	bool utf8; /* a recipient is not all ASCII */

@@ -20,6 +20,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
+#include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_audit.h"
@@ -396,7 +397,7 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	message.html = mem_strdup(email->html);
 	message.text = mem_strdup(email->text);
 	message.message_id = mem_strdup(email->message_id);
-	message.date_us = email->created_us;
+	message.date_us = email->scheduled_us > 0 ? email->scheduled_us : email->created_us;
 	return mime_build(&message, out, err);
 }
 
@@ -421,6 +422,8 @@ static int read_message(struct request *request, const struct email *email, stru
 		return request_failed(request, "message_read_failed", &err, problem);
 	if (found == 0)
 		return 0;
+	if (email->scheduled_us > 0)
+		mime_edit_date(&message, email->created_us, email->scheduled_us);
 	skip = ticket_fields_len(message.data, message.len);
 	buf_add(out, message.data + skip, message.len - skip);
 	return 1;

@@ -25,6 +25,10 @@ void api_form_events_page(struct request *request);
 /* GET /v3/{domain}/stats/total, and of all domains that the key may see. */
 void api_form_stats(struct request *request);
 
+/* DELETE /v3/{domain}/envelopes: cancels what is scheduled or waits, as clients drop the queue of
+ * a domain. */
+void api_form_cancel(struct request *request);
+
 /* GET, POST /v3/domains; GET, DELETE /v3/domains/{name}; PUT /v3/domains/{name}/verify: a domain
  * with the records that its DNS is to have. All but DELETE below /v4 as well. */
 void api_form_domain(struct request *request);

@@ -17,6 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
 #include "core/postfix/postfix_queue.h"
@@ -166,6 +167,10 @@ static int read_messages(struct feeder *feeder, bool *looks_r, struct err *err)
 		feeder->message_found[i] = store_message_read(
 			db, shared->database_path, row->id, &feeder->messages[i], err);
 		all &= feeder->message_found[i] >= 0;
+		/* Date is when the message is ready to be sent (RFC 5322 3.6.1), not when it
+		 * was asked for; the same one at each attempt. */
+		if (feeder->message_found[i] > 0 && row->scheduled_us > 0)
+			mime_edit_date(&feeder->messages[i], row->composed_us, row->scheduled_us);
 	}
 	db_pool_give(shared->readers, db, all);
 	return 0;

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from harness import wait_for
-from harness.form import FormClient, queued_id
+from harness.form import File, FormClient, queued_id
 from harness.httpd import check_problem
 from harness.sandbox import unique
 from test_restarts import check_all_there, check_delivered_once
@@ -37,6 +37,13 @@ def cancel(httpd, email_id, **more):
 def check_id(answer, email_id):
     assert answer.status_code == 200, answer.text
     assert answer.json() == {"object": "email", "id": email_id}
+
+
+def check_date(mail, scheduled_at):
+    """The recipient is told when it was to go out, not when that was asked for."""
+    date = email.utils.parsedate_to_datetime(mail.header("Date"))
+    due = datetime.datetime.fromisoformat(scheduled_at)
+    assert date == due.replace(microsecond=0), (mail.header("Date"), scheduled_at)
 
 
 def recorded(box, *ids):
@@ -76,8 +83,10 @@ def test_goes_out_at_its_time(box, httpd):
     assert httpd.read(email_id)["last_event"] == "scheduled"
     assert not box.sink.now(to=email["to"])
     mail = box.sink.find(to=email["to"])
+    check_date(mail, httpd.read(email_id)["scheduled_at"])
+    assert f"\nDate: {mail.header('Date')}\n" in box.cli("email", "raw", email_id)["message"]
     due = datetime.datetime.fromisoformat(httpd.read(email_id)["scheduled_at"]).timestamp()
-    assert time.time() >= due and mail
+    assert time.time() >= due
     check_in_time(box, email_id)
     # Its time is over: for a repeat that is no fault, for another request it is.
     assert httpd.post(email, **key).json()["id"] == email_id
@@ -97,6 +106,7 @@ def test_another_time(box, httpd):
     check_id(patch(httpd, email_id, in_seconds(1)), email_id)
     check_all_there(box, {email["to"]: email_id})
     check_in_time(box, email_id)
+    check_date(box.sink.find(to=email["to"]), httpd.read(email_id)["scheduled_at"])
     check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error", "its time has come")
     check_problem(cancel(httpd, email_id), 422, "validation_error", "any more")
 
@@ -206,6 +216,40 @@ def test_form_canceled(box, httpd, form, fields):
     assert item["message"]["headers"]["message-id"].split("@")[0] == email_id
     check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error")
     assert len(form_events(httpd, fields["to"])) == 1
+
+
+def test_date_of_the_client_stays(box, form, fields):
+    """As the message says it that a client has finished."""
+    date = "Mon, 02 Jan 2006 15:04:05 -0700"
+    message = f"From: {fields['from']}\r\nTo: {fields['to']}\r\nDate: {date}\r\n\r\nx"
+    at = email.utils.formatdate(time.time() + 2)
+    answer = form.post({"to": fields["to"], "o:deliverytime": at, "message": File("m", message)},
+                       path="messages.mime")
+    assert answer.status == 200, answer.body
+    assert box.sink.find(to=fields["to"]).header("Date") == date
+
+
+def drop_queue(box, key, domain="example.com"):
+    return box.httpd().request("DELETE", f"/v3/{domain}/envelopes", headers={"Authorization": None},
+                               auth=("api", key))
+
+
+def test_form_queue_is_dropped(box, httpd):
+    """All that is scheduled of the domain, and nothing of others."""
+    company = box.company()
+    domain = box.domain(company)
+    key = box.new_key(company)["token"]
+    other = httpd.send(new_email(scheduled_at="in 1 hour"))
+    mine = box.httpd(key)
+    ids = [mine.send(new_email(**{"from": f"a@{domain}"}, scheduled_at="in 1 hour")) for _ in range(3)]
+    assert drop_queue(box, httpd.key, domain).status_code == 404
+    assert drop_queue(box, "nonsense", domain).status_code == 401
+    for _ in range(2):
+        answer = drop_queue(box, key, domain)
+        assert (answer.status_code, answer.json()) == (200, {"message": "done"})
+    assert [mine.read(i)["last_event"] for i in ids] == ["canceled"] * 3
+    assert httpd.read(other)["last_event"] == "scheduled"
+    check_id(cancel(httpd, other), other)
 
 
 def test_form_another_time(box, httpd, form, fields):

@@ -344,11 +344,43 @@ static void test_old_date(void **state)
 	assert_string_equal(buf_str(&chosen), text);
 }
 
+/* Ours moves; a client's stays, and so does what only looks like it. */
+static void test_date(void **state)
+{
+	static const char later[] = "Date: Sun, 11 Jan 1970 00:00:00 +0000\n";
+	static const struct {
+		const char *before, *behind;
+		bool moves;
+	} dates[] = {
+		{"A: 1\n" DATE "B: 2\n", "\nbody\n" DATE, true},
+		{DATE, "", true},
+		{"A: 1\n\n" DATE, "", false},
+		{"Date: Fri, 2 Jan 1970 00:00:00 +0000\n", "\nbody", false},
+		{"X-Date: Thu, 1 Jan 1970 00:00:00 +0000\n", "\nbody", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(dates); i++) {
+		_cleanup_buf_ struct buf message = BUF_INIT, wanted = BUF_INIT;
+		const char *at = strstr(dates[i].before, DATE);
+
+		buf_printf(&message, "%s%s", dates[i].before, dates[i].behind);
+		if (dates[i].moves)
+			buf_printf(&wanted, "%.*s%s%s%s", (int)(at - dates[i].before),
+				dates[i].before, later, at + strlen(DATE), dates[i].behind);
+		else
+			buf_printf(&wanted, "%s%s", dates[i].before, dates[i].behind);
+		mime_edit_date(&message, 0, INT64_C(10) * 24 * 3600 * 1000000);
+		assert_string_equal(buf_str(&message), buf_str(&wanted));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_old_date),
+		cmocka_unit_test(test_date),
 		cmocka_unit_test(test_without_predicate),
 		cmocka_unit_test(test_given),
 		cmocka_unit_test(test_refused),
