@@ -16,6 +16,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/dns/dkim.h"
 #include "core/ops/dns_view.h"
 #include "core/store/store_domain.h"
@@ -252,6 +253,15 @@ static int report_domain(const struct call *call, const struct domain *domain,
 		}
 	if (note)
 		buf_printf(&out, "%s.\n", note);
+	if (keys.n > 0 && !str_eq(call->arguments->verb->name, "disable")) {
+		_cleanup_free_ char *wiring = dkim_signer_wiring(
+			signer, call->conf->submission.postfix_config);
+
+		if (wiring)
+			buf_printf(&out,
+				"Postfix does not ask %s for all mail. Have it do so, as root:\n%s",
+				dkim_signer_name(signer), wiring);
+	}
 	out.data[out.len - 1] = '\0';
 	report_note(report, "%s", buf_str(&out));
 	return 0;
@@ -288,6 +298,59 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 	if (write_tables(call, signer, &note, err) < 0 || remove_old(call, signer, domain, err) < 0)
 		return -1;
 	return report_domain(call, domain, signer, note, report, err);
+}
+
+/* Of a domain that is here no more: takes what is left of it from the signer. 1, 0 there is
+ * nothing, -1. */
+static int clear_away(
+	const struct call *call, const char *name, struct report *report, struct err *err)
+{
+	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
+	_cleanup_dkim_files_ struct dkim_file_list files = {0};
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	_cleanup_free_ char *note = NULL;
+	int same;
+
+	if (dkim_signer_open(call->conf, &signer, err) < 0 ||
+		store_dkim_list(call->db, NULL, &keys, err) < 0 ||
+		dkim_signer_leftovers(signer, &keys, name, &files, err) < 0)
+		return -1;
+	same = dkim_signer_check(signer, &keys, err);
+	if (same < 0 || (same > 0 && files.n == 0))
+		return same < 0 ? -1 : 0;
+	for (size_t i = 0; i < files.n; i++)
+		if (dkim_file_remove(&files.items[i], err) < 0)
+			return -1;
+	same = dkim_signer_check(signer, &keys, err);
+	if (same < 0 || (same == 0 && dkim_signer_use(signer, &keys, &note, err) < 0))
+		return -1;
+	report_note(report, "%s has nothing of %s any more; files of keys removed: %zu.%s%s%s",
+		dkim_signer_name(signer), name, files.n, note ? "\n" : "", note ? note : "",
+		note ? "." : "");
+	return 1;
+}
+
+static int run_disable(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	struct domain domain;
+	int found, result;
+
+	if (addr_domain_normalize(call_argument(call), &name, err) < 0)
+		return -1;
+	found = store_domain_find(call->db, name, &domain, err);
+	if (found == 0) {
+		result = clear_away(call, name, report, err);
+		return result != 0
+			       ? result
+			       : err_set(err, ERR_NOT_FOUND,
+					 "there is no domain %s, and nothing of it is left", name);
+	}
+	if (found < 0)
+		return -1;
+	result = change_keys(call, &domain, report, err);
+	store_domain_clear(&domain);
+	return result;
 }
 
 static int run_change(const struct call *call, struct report *report, struct err *err)
@@ -339,6 +402,7 @@ const struct verb cmd_dkim_enable = {
 		"makes a key and prints its DNS record. Run again once the record is there, it "
 		"puts the key into the signer's tables, which then signs by it. The private key "
 		"is a file that the signer alone can read; lines of others in its tables stay. "
+		"Where Postfix does not ask the signer it says what has to be run. "
 		"To be run as root.",
 	.run = run_change,
 };
@@ -365,8 +429,9 @@ const struct verb cmd_dkim_disable = {
 	.access = VERB_STEPS,
 	.shape = VERB_LINES,
 	.columns = columns,
-	.help = "Takes the domain out of the signer's tables: its mail is not signed from then on.",
-	.run = run_change,
+	.help = "Takes the domain out of the signer's tables: its mail is not signed from then on. "
+		"Of a domain that was removed, the files of its keys go, too.",
+	.run = run_disable,
 };
 
 const struct verb cmd_dkim_list = {

@@ -12,6 +12,7 @@
 #include "core/conf/conf.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_domain_dns.h"
+#include "core/store/store_dkim.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
@@ -113,6 +114,18 @@ static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct e
 	return n;
 }
 
+/* The signer's files and lines are root's: they stay. */
+static void tell_of_signatures(struct db *db, const struct domain *domain)
+{
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+
+	if (store_dkim_list(db, domain->id, &keys, NULL) == 0 && keys.n > 0)
+		fprintf(stderr,
+			"postern: its keys for signatures (DKIM) stay with the signer, which goes "
+			"on signing; once the domain is removed, run: postern dkim disable %s\n",
+			domain->name);
+}
+
 /* What sends with the keys that go along nobody sees in the name of the domain. */
 static int prepare_remove(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
@@ -129,8 +142,10 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 		db_open(conf->store.database, DB_READ, &db, NULL) < 0)
 		return 0;
 	found = store_domain_find_named(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
-	if (found > 0)
+	if (found > 0) {
 		keys = tell_of_keys(db, &domain, err);
+		tell_of_signatures(db, &domain);
+	}
 	store_domain_clear(&domain);
 	if (keys <= 0 || arguments->values[OPTION_YES] || arguments->json || !ask_is_possible())
 		return keys < 0 ? -1 : 0;

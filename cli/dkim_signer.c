@@ -7,6 +7,7 @@
  */
 #include "cli/dkim_signer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -24,6 +25,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/postfix/postconf.h"
 
 enum { OPENSSL_MS = 60000, TABLES = 2 };
 
@@ -39,6 +41,7 @@ struct dkim_signer {
 	char *keys;      /* the folder of the private keys */
 	struct folder_rights key_rights;
 	char *pid_file; /* NULL: it reads tables by itself */
+	char *socket;   /* where it listens, in its own words; NULL: nowhere that is known */
 };
 
 /* What differs between them. */
@@ -130,6 +133,7 @@ static int opendkim_read(struct dkim_signer *signer, const char *text, struct er
 	if (keys == NULL)
 		signer->block = mem_printf("KeyTable file:%s\nSigningTable refile:%s\n",
 			signer->tables[0], signer->tables[1]);
+	signer->socket = opendkim_setting(text, "Socket");
 	signer->pid_file = opendkim_setting(text, "PidFile");
 	/* Debian's link to the other. */
 	if (signer->pid_file && str_starts(signer->pid_file, "/var/run/"))
@@ -149,6 +153,27 @@ static void opendkim_add(const struct dkim_signer *signer, int table, const stru
 			key->domain, key->selector, key->domain);
 }
 
+/* The first bind_socket of the worker that speaks to Postfix; Debian's, if there is none. */
+static char *rspamd_socket(const char *folder, int len)
+{
+	_cleanup_free_ char *path = mem_printf("%.*s/local.d/worker-proxy.inc", len, folder);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *name, *at = NULL;
+	int opened = folder_open_of(path, &name, NULL);
+
+	if (opened >= 0) {
+		if (folder_read(opened, name, &text, NULL, NULL) > 0)
+			at = strstr(buf_str(&text), "bind_socket");
+		close(opened);
+	}
+	if (at) {
+		at += strlen("bind_socket");
+		at += strspn(at, " \t=\"'");
+		return mem_dup(at, strcspn(at, " \t\"';\n"));
+	}
+	return mem_strdup("127.0.0.1:11332");
+}
+
 static int rspamd_read(struct dkim_signer *signer, const char *text, struct err *err)
 {
 	static const char *const names[] = {"path_map", "selector_map"};
@@ -165,6 +190,7 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 	signer->block = mem_printf(
 		"path_map = \"%s\";\nselector_map = \"%s\";\nuse_esld = false;\n",
 		signer->tables[0], signer->tables[1]);
+	signer->socket = rspamd_socket(signer->settings, len);
 	return 0;
 }
 
@@ -228,7 +254,8 @@ static int put_block(const char *path, const char *lines, bool first, bool dry, 
 			buf_printf(&out, "%s%s%s", BEGIN, lines, END);
 		if (first)
 			buf_add_str(&out, rest);
-		if (result == 1 && str_eq(buf_str(&out), buf_str(&old)))
+		/* A file of nothing need not be there for somebody who only looks. */
+		if ((result == 1 || dry) && str_eq(buf_str(&out), buf_str(&old)))
 			result = 0;
 		else
 			result = dry || folder_write(folder, name, &out, &rights, true, err) == 0
@@ -298,12 +325,85 @@ void dkim_signer_close(struct dkim_signer *signer)
 		free(signer->tables[i]);
 	free(signer->keys);
 	free(signer->pid_file);
+	free(signer->socket);
 	free(signer);
 }
 
 const char *dkim_signer_name(const struct dkim_signer *signer)
 {
 	return signer->kind->name;
+}
+
+/* `inet:HOST:PORT` or `unix:PATH`, as Postfix names it, of `inet:PORT@HOST`, `local:PATH`, a path
+ * or `HOST:PORT`; a new string. */
+static char *socket_for_postfix(const char *socket, const char *queue)
+{
+	const char *path = str_starts(socket, "local:")  ? socket + strlen("local:")
+			   : str_starts(socket, "unix:") ? socket + strlen("unix:")
+							 : socket;
+	const char *host, *colon;
+	size_t in_queue = strlen(queue);
+
+	if (*path == '/' && strncmp(path, queue, in_queue) == 0 && path[in_queue] == '/')
+		return mem_printf("unix:%s", path + in_queue + 1);
+	if (*path == '/')
+		return mem_printf("unix:%s", path);
+	if (str_starts(socket, "inet:")) {
+		host = strchr(socket, '@');
+		return mem_printf("inet:%s:%.*s", host ? host + 1 : "127.0.0.1",
+			(int)strcspn(socket + strlen("inet:"), "@"), socket + strlen("inet:"));
+	}
+	colon = strrchr(socket, ':');
+	if (*socket == '*' && colon)
+		return mem_printf("inet:127.0.0.1%s", colon);
+	return mem_printf("inet:%s", socket);
+}
+
+/* Whether the list has the socket: of one on the network the port tells, of which the host may be
+ * named in several ways. */
+static bool list_has_socket(const char *list, const char *socket)
+{
+	const char *what = str_starts(socket, "inet:") ? strrchr(socket, ':')
+						       : socket + strlen("unix:");
+	size_t len = strlen(what);
+
+	for (const char *at = strstr(list, what); at; at = strstr(at + 1, what))
+		if (at[len] == '\0' || strchr(", \t}", at[len]))
+			return true;
+	return false;
+}
+
+char *dkim_signer_wiring(const struct dkim_signer *signer, const char *postfix_config)
+{
+	static const char *const names[] = {
+		"smtpd_milters", "non_smtpd_milters", "queue_directory"};
+	enum { LISTS = 2, QUEUE = 2 };
+	char *values[ARRAY_SIZE(names)] = {NULL};
+	_cleanup_free_ char *socket = NULL;
+	struct buf lines = BUF_INIT;
+
+	if (signer->socket == NULL ||
+		postconf_read(postfix_config, names, ARRAY_SIZE(names), values, NULL) < 0)
+		return NULL;
+	socket = socket_for_postfix(signer->socket, values[QUEUE]);
+	for (size_t i = 0; i < LISTS; i++)
+		if (!list_has_socket(values[i], socket))
+			buf_printf(&lines, "  postconf%s%s -e '%s = %s%s%s'\n",
+				str_empty(postfix_config) ? "" : " -c ",
+				str_empty(postfix_config) ? "" : postfix_config, names[i],
+				values[i], *values[i] ? ", " : "", socket);
+	if (lines.len)
+		buf_printf(&lines, "  postfix%s%s reload\n",
+			str_empty(postfix_config) ? "" : " -c ",
+			str_empty(postfix_config) ? "" : postfix_config);
+	if (lines.len && str_starts(socket, "unix:/"))
+		buf_printf(&lines,
+			"Before that have it listen where processes in Postfix's chroot reach it, as "
+			"Socket inet:8891@127.0.0.1\nin %s; %s is out of their reach.\n",
+			signer->settings, socket + strlen("unix:"));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		free(values[i]);
+	return lines.len ? buf_take(&lines) : NULL;
 }
 
 /* openssl(1), which reads the input, if there is one. */
@@ -352,6 +452,35 @@ static char *key_file(const struct dkim_signer *signer, const char *domain, cons
 	return mem_printf("%s.%s.%s", domain, selector, signer->kind->key_suffix);
 }
 
+/* The folder of keys; rspamd comes without one. A descriptor, or -1. */
+static int open_keys(const struct dkim_signer *signer, struct err *err)
+{
+	const char *name;
+	int parent, folder;
+
+	if (access(signer->keys, F_OK) == 0 || errno != ENOENT)
+		return folder_open(signer->keys, err);
+	parent = folder_open_of(signer->keys, &name, err);
+	if (parent < 0)
+		return -1;
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) {
+		err_set(err, ERR_CONFIG, "cannot make the folder %s: %s", signer->keys,
+			strerror(errno));
+		close(parent);
+		return -1;
+	}
+	close(parent);
+	folder = folder_open(signer->keys, err);
+	if (folder >= 0 && (fchown(folder, signer->key_rights.user, signer->key_rights.group) < 0 ||
+				   fchmod(folder, 0750) < 0)) {
+		err_set(err, ERR_CONFIG, "cannot give the folder %s to %s: %s", signer->keys,
+			signer->kind->name, strerror(errno));
+		close(folder);
+		return -1;
+	}
+	return folder;
+}
+
 int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const char *selector,
 	bool replace, char **public_r, struct err *err)
 {
@@ -362,7 +491,7 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 	_cleanup_free_ char *name = key_file(signer, domain, selector);
 	struct buf private = BUF_INIT;
 	_cleanup_buf_ struct buf public = BUF_INIT, text = BUF_INIT;
-	int folder = folder_open(signer->keys, err), result = -1;
+	int folder = open_keys(signer, err), result = -1;
 
 	if (folder < 0)
 		return -1;
@@ -385,6 +514,111 @@ int dkim_signer_remove_key(
 {
 	_cleanup_free_ char *name = key_file(signer, domain, selector);
 	int folder = folder_open(signer->keys, err), result;
+
+	if (folder < 0)
+		return -1;
+	result = folder_remove(folder, name, err);
+	close(folder);
+	return result;
+}
+
+/* As `p20261123` or `p20261123b`: those that nobody else chooses. */
+static bool is_chosen_selector(const char *selector)
+{
+	size_t digits = strspn(selector + (*selector == 'p'), "0123456789");
+	const char *end = selector + 1 + digits;
+
+	return *selector == 'p' && digits == 8 &&
+	       (*end == '\0' || (*end >= 'a' && *end <= 'z' && end[1] == '\0'));
+}
+
+/* Our lines in the first table; a new string. */
+static char *own_lines(const struct dkim_signer *signer)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *name, *begin, *end;
+	int folder = folder_open_of(signer->tables[0], &name, NULL);
+
+	if (folder >= 0) {
+		(void)folder_read(folder, name, &text, NULL, NULL);
+		close(folder);
+	}
+	begin = strstr(buf_str(&text), BEGIN);
+	end = begin ? strstr(begin, END) : NULL;
+	return end ? mem_dup(begin, (size_t)(end - begin)) : mem_strdup("");
+}
+
+static bool has_key(const struct dkim_key_list *keys, const char *domain, const char *selector)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (str_eq(keys->items[i].domain, domain) &&
+			str_eq(keys->items[i].selector, selector))
+			return true;
+	return false;
+}
+
+/* Splits `DOMAIN.SELECTOR.SUFFIX`; false for another name. */
+static bool split_key_file(
+	const struct dkim_signer *signer, const char *name, char **domain_r, char **selector_r)
+{
+	const char *suffix = strrchr(name, '.');
+	const char *dot = suffix;
+
+	if (suffix == NULL || !str_eq(suffix + 1, signer->kind->key_suffix))
+		return false;
+	while (dot > name && *--dot != '.')
+		;
+	if (dot == name)
+		return false;
+	*domain_r = mem_dup(name, (size_t)(dot - name));
+	*selector_r = mem_dup(dot + 1, (size_t)(suffix - dot - 1));
+	return true;
+}
+
+int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list *keys,
+	const char *domain, struct dkim_file_list *files_r, struct err *err)
+{
+	_cleanup_free_ char *lines = own_lines(signer);
+	int folder = access(signer->keys, F_OK) == 0 || errno != ENOENT
+			     ? folder_open(signer->keys, err)
+			     : -2;
+	DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
+	const struct dirent *entry;
+
+	*files_r = (struct dkim_file_list){0};
+	while (entries && (entry = readdir(entries)) != NULL) {
+		_cleanup_free_ char *line_end = mem_printf("/%s\n", entry->d_name);
+		_cleanup_free_ char *whose = NULL, *selector = NULL;
+		struct dkim_file *file;
+
+		if (!split_key_file(signer, entry->d_name, &whose, &selector) ||
+			(domain && !str_eq(domain, whose)) || has_key(keys, whose, selector) ||
+			!(is_chosen_selector(selector) || strstr(lines, line_end)))
+			continue;
+		files_r->items = mem_append(files_r->items, files_r->n, sizeof(*files_r->items));
+		file = &files_r->items[files_r->n++];
+		file->domain = TAKE_PTR(whose);
+		file->path = mem_printf("%s/%s", signer->keys, entry->d_name);
+	}
+	if (entries)
+		closedir(entries);
+	return folder == -1 ? -1 : 0;
+}
+
+void dkim_file_list_free(struct dkim_file_list *files)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		free(files->items[i].domain);
+		free(files->items[i].path);
+	}
+	free(files->items);
+	*files = (struct dkim_file_list){0};
+}
+
+int dkim_file_remove(const struct dkim_file *file, struct err *err)
+{
+	const char *name = NULL;
+	int folder = folder_open_of(file->path, &name, err), result;
 
 	if (folder < 0)
 		return -1;
@@ -423,6 +657,33 @@ int dkim_signer_check_key(
 	return 0;
 }
 
+/* The other files of keys that Postern made, unless their names tell: as comments in the first
+ * table, so that they are known when their rows are gone. */
+static int add_comments(struct dkim_signer *signer, const struct dkim_key_list *keys,
+	struct buf *lines, struct err *err)
+{
+	_cleanup_dkim_files_ struct dkim_file_list files = {0};
+
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct dkim_key *key = &keys->items[i];
+		_cleanup_free_ char *name = key_file(signer, key->domain, key->selector);
+
+		if (key->state != DKIM_SIGNING && !is_chosen_selector(key->selector))
+			buf_printf(lines, "# %s/%s\n", signer->keys, name);
+	}
+	if (dkim_signer_leftovers(signer, keys, NULL, &files, err) < 0)
+		return -1;
+	for (size_t i = 0; i < files.n; i++) {
+		_cleanup_free_ char *whose = NULL, *selector = NULL;
+		const char *name = strrchr(files.items[i].path, '/') + 1;
+
+		if (split_key_file(signer, name, &whose, &selector) &&
+			!is_chosen_selector(selector))
+			buf_printf(lines, "# %s\n", files.items[i].path);
+	}
+	return 0;
+}
+
 static int put_tables(
 	struct dkim_signer *signer, const struct dkim_key_list *keys, bool dry, struct err *err)
 {
@@ -440,6 +701,8 @@ static int put_tables(
 			if (key->state == DKIM_SIGNING)
 				signer->kind->add_line(signer, table, key, path, &lines);
 		}
+		if (table == 0 && add_comments(signer, keys, &lines, err) < 0)
+			return -1;
 		result = put_block(signer->tables[table], buf_str(&lines), true, dry, err);
 		if (result < 0)
 			return -1;
@@ -450,9 +713,16 @@ static int put_tables(
 
 int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *keys, struct err *err)
 {
-	int changed = put_tables(signer, keys, true, err);
+	bool signing = false;
+	int changed;
 
-	if (changed == 0 && signer->block)
+	for (size_t i = 0; i < keys->n; i++)
+		signing |= keys->items[i].state == DKIM_SIGNING;
+	/* A signer that was never used by us has no tables, nor a folder for them. */
+	if (!signing && access(signer->tables[0], F_OK) < 0)
+		return 1;
+	changed = put_tables(signer, keys, true, err);
+	if (signing && changed == 0 && signer->block)
 		changed = put_block(signer->settings, signer->block, false, true, err);
 	return changed < 0 ? -1 : changed == 0;
 }

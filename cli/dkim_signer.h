@@ -28,14 +28,36 @@ DEFINE_CLEANUP(dkim_signer, dkim_signer_close)
 /* As `OpenDKIM`. */
 const char *dkim_signer_name(const struct dkim_signer *signer);
 
+/* What a shell has to run so that Postfix asks it behind all that its two lists have; NULL when
+ * both have it, or Postfix cannot be asked. A new string of lines. */
+char *dkim_signer_wiring(const struct dkim_signer *signer, const char *postfix_config);
+
 /* Makes a key of 2048 bits for the selector of the domain, and its file, which only the signer's
- * user may read; with replace in the place of one that is there. *public_r gets what p= has; the
- * caller frees it. */
+ * user may read, in the folder of keys, which is made if it is not there; with replace in the place
+ * of one that is there. *public_r gets what p= has; the caller frees it. */
 int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const char *selector,
 	bool replace, char **public_r, struct err *err);
 /* Removes the file, if it is there. */
 int dkim_signer_remove_key(
 	struct dkim_signer *signer, const char *domain, const char *selector, struct err *err);
+
+/* The files of keys that Postern made and that are none of these: files of such names as it
+ * chooses, and files that its lines in the tables name. Those of one domain, or all for NULL. 0 or
+ * -1. */
+struct dkim_file {
+	char *domain;
+	char *path;
+};
+struct dkim_file_list {
+	struct dkim_file *items;
+	size_t n;
+};
+int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list *keys,
+	const char *domain, struct dkim_file_list *files_r, struct err *err);
+void dkim_file_list_free(struct dkim_file_list *files);
+#define _cleanup_dkim_files_ __attribute__((cleanup(dkim_file_list_free)))
+/* Removes such a file. 0 or -1. */
+int dkim_file_remove(const struct dkim_file *file, struct err *err);
 
 /* Whether the file of a key is there and nobody else may read it: 1; 0 and why, which the caller
  * frees; -1. */

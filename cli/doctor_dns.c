@@ -58,33 +58,79 @@ static void look_at_key(
 			key->domain, good < 0 ? err.text : why);
 }
 
-/* Whether the signer has what the store says. */
-static void look_at_keys(struct doctor *doctor)
+/* Files of keys whose domain was removed. */
+static void look_at_leftovers(
+	struct doctor *doctor, struct dkim_signer *signer, const struct dkim_key_list *keys)
 {
-	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
-	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
-	struct err err = ERR_INIT;
-	int same;
+	_cleanup_dkim_files_ struct dkim_file_list files = {0};
 
-	if (store_dkim_list(doctor->db, NULL, &keys, &err) < 0 || keys.n == 0)
+	if (dkim_signer_leftovers(signer, keys, NULL, &files, NULL) < 0)
 		return;
-	if (!doctor->is_root) {
-		doctor_say(doctor, "dkim", DOCTOR_UNKNOWN, "root alone can look at private keys");
-		return;
+	for (size_t i = 0; i < files.n; i++) {
+		const struct dkim_file *file = &files.items[i];
+		struct domain domain;
+		int found = store_domain_find(doctor->db, file->domain, &domain, NULL);
+
+		if (found > 0)
+			store_domain_clear(&domain);
+		if (found != 0)
+			continue;
+		doctor_say(doctor, "dkim", DOCTOR_WARNING,
+			"%s is the key of a domain that is not here any more", file->path);
+		doctor_mend(doctor, "postern", "dkim", "disable", file->domain, NULL);
 	}
-	if (dkim_signer_open(doctor->conf, &signer, &err) < 0) {
-		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
-		return;
-	}
-	for (size_t i = 0; i < keys.n; i++)
-		look_at_key(doctor, signer, &keys.items[i]);
-	same = dkim_signer_check(signer, &keys, &err);
+}
+
+static void look_at_tables(
+	struct doctor *doctor, struct dkim_signer *signer, const struct dkim_key_list *keys)
+{
+	_cleanup_free_ char *wiring = NULL;
+	struct err err = ERR_INIT;
+	int same = dkim_signer_check(signer, keys, &err);
+
 	if (same < 0)
 		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
 	else if (same == 0)
 		doctor_say(doctor, "dkim", DOCTOR_WRONG,
 			"the tables of %s do not have the keys that are to sign",
 			dkim_signer_name(signer));
+	for (size_t i = 0; i < keys->n; i++) {
+		if (keys->items[i].state != DKIM_SIGNING)
+			continue;
+		wiring = dkim_signer_wiring(signer, doctor->postfix);
+		if (wiring)
+			doctor_say(doctor, "signer", DOCTOR_WRONG,
+				"Postfix does not ask %s for all mail, which is to sign it; as root, "
+				"run:\n%s",
+				dkim_signer_name(signer), wiring);
+		break;
+	}
+}
+
+/* Whether the signer has what the store says, and nothing of ours besides. */
+static void look_at_keys(struct doctor *doctor)
+{
+	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	struct err err = ERR_INIT;
+
+	if (store_dkim_list(doctor->db, NULL, &keys, &err) < 0)
+		return;
+	if (!doctor->is_root) {
+		if (keys.n > 0)
+			doctor_say(doctor, "dkim", DOCTOR_UNKNOWN,
+				"root alone can look at private keys");
+		return;
+	}
+	if (dkim_signer_open(doctor->conf, &signer, &err) < 0) {
+		if (keys.n > 0)
+			doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < keys.n; i++)
+		look_at_key(doctor, signer, &keys.items[i]);
+	look_at_tables(doctor, signer, &keys);
+	look_at_leftovers(doctor, signer, &keys);
 }
 
 void doctor_look_at_dns(struct doctor *doctor)

@@ -285,6 +285,88 @@ def test_settings_that_are_not_touched(box, signer, server, lines, words):
         signer.conf.write_text(before)
 
 
+def test_postfix_is_to_ask_the_signer(own_box, server):
+    """What is to be run for that, to the word; and then it is silent."""
+    signer = Signer()
+    try:
+        box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
+                      "--set", f"dns.server={server.address}")
+        sender = Sender(box, server)
+
+        def said(*words):
+            return subprocess.run([CLI, "-c", box.config, "dkim", *words], capture_output=True,
+                                  text=True, timeout=180, check=True).stdout
+
+        def wrong():
+            done = subprocess.run([CLI, "-c", box.config, "--json", "doctor"], capture_output=True,
+                                  text=True, timeout=300, check=False)
+            return [row["text"] for row in json.loads(done.stdout)
+                    if (row["check"], row["result"]) == ("signer", "wrong")]
+
+        text = said("enable", sender.domain, "--now", "--selector", "s1")
+        signer.start()
+        assert "Postfix does not ask OpenDKIM for all mail" in text
+        [found] = wrong()
+        assert "Postfix does not ask OpenDKIM for all mail" in found
+        commands = re.findall(r"(?m)^  (post.*)$", text)
+        assert len(commands) == 3 and all(command in found for command in commands)
+        [row] = run(box, "list", sender.domain)
+        publish(server, [row])
+        for command in commands:
+            subprocess.run(["sh", "-c", command], check=True, timeout=60)
+        assert "Postfix does not ask" not in said("enable", sender.domain)
+        assert wrong() == []
+        sender.wait_for_selector("s1")
+        # In front it still is Postern that is asked.
+        for name in ("smtpd_milters", "non_smtpd_milters"):
+            assert re.search(rf"postern.*milter.*, inet:127\.0\.0\.1:{signer.port}$",
+                             box.main_cf(name))
+    finally:
+        signer.close()
+
+
+def test_what_a_removed_domain_leaves(own_box, server):
+    """Its keys are root's files: removing says so, doctor finds them, and disable takes them."""
+    signer = Signer()
+    try:
+        box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
+                      "--set", f"dns.server={server.address}")
+        # A folder of keys that is not there is made.
+        signer.keys.rmdir()
+        sender, other = Sender(box, server), Sender(box, server)
+        assert "nothing of it is left" in fails(box, "disable", "none.example")
+        run(box, "enable", sender.domain, "--now", "--selector", "s1")
+        assert mode_of(signer.keys) == 0o750 and signer.keys.owner() == USER
+        run(box, "rotate", sender.domain)  # and one that never signed
+        tables = [signer.keys / "postern.keytable", signer.keys / "postern.signingtable"]
+        mine = signer.keys / "someone.example.mine.private"
+        mine.write_text("a key that an admin made\n")
+        files = sorted(path.name for path in signer.keys.glob(f"{sender.domain}.*"))
+        assert len(files) == 2
+
+        done = subprocess.run(
+            [CLI, "-c", box.config, "domain", "remove", sender.domain, "--yes"],
+            capture_output=True, text=True, timeout=180, check=True)
+        assert f"postern dkim disable {sender.domain}" in done.stderr
+        found = findings(box)
+        assert [result for result, _ in found] == ["wrong", "warning", "warning"]
+        assert "tables of OpenDKIM" in found[0][1]
+        for name in files:
+            assert any(text.startswith(f"{signer.keys}/{name} is the key of a domain that is not")
+                       for _, text in found)
+
+        run(box, "enable", other.domain, "--now", "--selector", "s1")
+        run(box, "disable", sender.domain)
+        assert sorted(path.name for path in signer.keys.glob("*.private")) == sorted(
+            [mine.name, f"{other.domain}.s1.private"])
+        assert all(sender.domain not in table.read_text() for table in tables)
+        assert all(other.domain in table.read_text() for table in tables)
+        assert [result for result, _ in findings(box)] == ["good"]
+        assert "nothing of it is left" in fails(box, "disable", sender.domain)
+    finally:
+        signer.close()
+
+
 def test_links_are_not_followed(box, signer, server):
     """Who is the signer's user has no files of root's written or read."""
     sender = Sender(box, server)
