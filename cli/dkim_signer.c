@@ -334,6 +334,11 @@ const char *dkim_signer_name(const struct dkim_signer *signer)
 	return signer->kind->name;
 }
 
+bool dkim_signer_needs_address(const struct dkim_signer *signer)
+{
+	return signer->kind == &kinds[DKIM_SIGNER_RSPAMD];
+}
+
 /* `inet:HOST:PORT` or `unix:PATH`, as Postfix names it, of `inet:PORT@HOST`, `local:PATH`, a path
  * or `HOST:PORT`; a new string. */
 static char *socket_for_postfix(const char *socket, const char *queue)

@@ -28,6 +28,10 @@ DEFINE_CLEANUP(dkim_signer, dkim_signer_close)
 /* As `OpenDKIM`. */
 const char *dkim_signer_name(const struct dkim_signer *signer);
 
+/* Whether it signs only what comes from an address that is its own: not what comes by a Unix-domain
+ * socket, as by the service postern. */
+bool dkim_signer_needs_address(const struct dkim_signer *signer);
+
 /* What a shell has to run so that Postfix asks it behind all that its two lists have; NULL when
  * both have it, or Postfix cannot be asked. A new string of lines. */
 char *dkim_signer_wiring(const struct dkim_signer *signer, const char *postfix_config);

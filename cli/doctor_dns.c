@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/ops/op_domain_dns.h"
 #include "core/store/store_domain.h"
 
@@ -97,6 +98,12 @@ static void look_at_tables(
 	for (size_t i = 0; i < keys->n; i++) {
 		if (keys->items[i].state != DKIM_SIGNING)
 			continue;
+		if (dkim_signer_needs_address(signer) &&
+			doctor->conf->submission.method == SUBMISSION_SMTP)
+			doctor_say(doctor, "signer", DOCTOR_WRONG,
+				"%s signs no mail of the service postern, of which it is told no "
+				"address of a client: set method = sendmail in [submission]",
+				dkim_signer_name(signer));
 		wiring = dkim_signer_wiring(signer, doctor->postfix);
 		if (wiring)
 			doctor_say(doctor, "signer", DOCTOR_WRONG,
