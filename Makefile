@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode
+	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode libcurl
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -31,6 +31,7 @@ MILTER_LIBS := -lmilter
 # Its pkg-config file requires nettle's, which Debian's package does not bring along.
 DNS_LIBS    := -lunbound
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
+WEBHOOK_LIBS := $(shell pkg-config --libs libevent libcurl 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -41,12 +42,13 @@ MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c))
 CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
 EVENTS_OBJS := $(call objects,$(filter-out events/main.c,$(wildcard events/*.c)))
 INTAKE_OBJS := $(call objects,$(filter-out intake/main.c,$(wildcard intake/*.c)))
+WEBHOOK_OBJS := $(call objects,$(filter-out webhook/main.c,$(wildcard webhook/*.c)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_OBJS   := $(call objects,$(wildcard tests/unit/*.c))
 
 CORE     := $(BUILD)/libcore.a
 PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern-events \
-	$(BUILD)/postern-intake $(BUILD)/postern
+	$(BUILD)/postern-intake $(BUILD)/postern-webhook $(BUILD)/postern
 
 # Commands are shown with V=1.
 Q   := $(if $(V),,@)
@@ -71,6 +73,10 @@ $(BUILD)/postern-intake: $(BUILD)/intake/main.o $(BUILD)/libintake.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
+$(BUILD)/postern-webhook: $(BUILD)/webhook/main.o $(BUILD)/libwebhook.a $(CORE)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEBHOOK_LIBS) $(CORE_LIBS)
+
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(DNS_LIBS)
@@ -81,6 +87,7 @@ $(BUILD)/libfilter.a: $(MILTER_OBJS)
 $(BUILD)/libcli.a: $(CLI_OBJS)
 $(BUILD)/libevents.a: $(EVENTS_OBJS)
 $(BUILD)/libintake.a: $(INTAKE_OBJS)
+$(BUILD)/libwebhook.a: $(WEBHOOK_OBJS)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(say)
@@ -127,10 +134,11 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 
 # One program runs all unit tests; each file has a main() of its own.
 $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
-		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a $(CORE)
+		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a \
+		$(BUILD)/libwebhook.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
-		$(EVENTS_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
+		$(EVENTS_LIBS) $(WEBHOOK_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
 	override CPPFLAGS += -Dmain=$(basename $(@F))_main
@@ -153,7 +161,8 @@ unit-tests: $(BUILD)/unit
 # make CC=clang BUILD=build-clang CFLAGS='-O2 -fsyntax-only' objects
 .PHONY: objects
 objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
-	$(INTAKE_OBJS) $(UNIT_OBJS) $(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
+	$(INTAKE_OBJS) $(WEBHOOK_OBJS) $(UNIT_OBJS) \
+	$(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in; and the
 # completion for bash.

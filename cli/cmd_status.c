@@ -22,15 +22,17 @@
 #include "core/store/store_event.h"
 #include "core/store/store_outbox.h"
 
-enum { DAEMONS = 3, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
+enum { DAEMONS = 4, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
 
-static const char *const daemons[DAEMONS] = {"postern-httpd", "postern-milter", "postern-events"};
+static const char *const daemons[DAEMONS] = {
+	"postern-httpd", "postern-milter", "postern-events", "postern-webhook"};
 
 enum {
 	VERSION,
 	HTTPD,
 	MILTER,
 	EVENTS,
+	WEBHOOK,
 	POSTFIX,
 	OUTBOX,
 	OUTBOX_BYTES,
@@ -49,6 +51,7 @@ static const struct column columns[] = {
 	[HTTPD] = {"httpd_since", NULL, .type = COLUMN_TIME},
 	[MILTER] = {"milter_since", NULL, .type = COLUMN_TIME},
 	[EVENTS] = {"events_since", NULL, .type = COLUMN_TIME},
+	[WEBHOOK] = {"webhook_since", NULL, .type = COLUMN_TIME},
 	[POSTFIX] = {"postfix_since", NULL, .type = COLUMN_TIME},
 	[OUTBOX] = {"outbox_emails", NULL, .type = COLUMN_INT},
 	[OUTBOX_BYTES] = {"outbox_bytes", NULL, .type = COLUMN_INT},

@@ -40,7 +40,8 @@ enum {
 };
 #define DISK_BYTES (INT64_C(1024) * 1024 * 1024)
 
-static const char *const daemons[] = {"postern-milter", "postern-httpd", "postern-events"};
+static const char *const daemons[] = {
+	"postern-milter", "postern-httpd", "postern-events", "postern-webhook"};
 
 /* Whether the groups of a process, or of its user, have the one of the file. */
 static bool process_has_group(pid_t pid, gid_t wanted)

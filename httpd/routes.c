@@ -13,6 +13,7 @@
 #include "core/ops/op_domain.h"
 #include "core/ops/op_email.h"
 #include "core/ops/op_key.h"
+#include "core/ops/op_webhook.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
 #include "core/store/store_key.h"
@@ -121,6 +122,35 @@ const struct route routes[] = {
 		.manage = &api_key_update},
 	{"DELETE", "/api-keys/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
 		.handle = manage_change, .operation = &op_key_revoke, .manage = &api_key_remove},
+	{"POST", "/webhooks", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .body = BODY_JSON_SMALL,
+		.handle = manage_change, .operation = &op_webhook_add,
+		.manage = &api_webhook_create, .status = 201},
+	{"GET", "/webhooks", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
+		.handle = api_webhook_page, .operation = &op_webhook_list,
+		.manage = &api_webhook_list},
+	{"GET", "/webhooks/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .handle = manage_read,
+		.operation = &op_webhook_get, .manage = &api_webhook_get},
+	{"PATCH", "/webhooks/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.body = BODY_JSON_SMALL, .handle = manage_change, .operation = &op_webhook_update,
+		.manage = &api_webhook_update},
+	{"DELETE", "/webhooks/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.handle = manage_change, .operation = &op_webhook_remove,
+		.manage = &api_webhook_remove},
+	{"POST", "/webhooks/{}/signing-secret/rotate", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.handle = manage_change, .operation = &op_webhook_rotate,
+		.manage = &api_webhook_rotate},
+	{"GET", "/webhooks/{}/events", .auth = AUTH_BEARER, .scopes = KEY_MANAGING, .pooled = true,
+		.handle = api_webhook_page, .operation = &op_webhook_events,
+		.manage = &api_webhook_events},
+	{"GET", "/webhooks/{}/events/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.pooled = true, .handle = api_webhook_show_event, .operation = &op_webhook_event,
+		.manage = &api_webhook_event},
+	{"POST", "/webhooks/{}/events/{}/replay", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.handle = api_webhook_send_again, .operation = &op_webhook_replay,
+		.manage = &api_webhook_replay},
+	{"GET", "/webhooks/{}/events/{}/attempts", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.pooled = true, .handle = api_webhook_page, .operation = &op_webhook_attempts,
+		.manage = &api_webhook_attempts},
 	{"POST", "/v3/{}/messages", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_SENDING, .names_domain = true, .body = BODY_FORM,
 		.handle = api_form_send},

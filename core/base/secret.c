@@ -96,3 +96,16 @@ void secret_wipe(void *data, size_t len)
 {
 	sodium_memzero(data, len);
 }
+
+void secret_hmac(const void *key, size_t key_len, const struct span *parts, size_t n,
+	uint8_t mac[static SECRET_HASH_LEN])
+{
+	crypto_auth_hmacsha256_state state;
+
+	crypto_auth_hmacsha256_init(&state, key, key_len);
+	for (size_t i = 0; i < n; i++)
+		crypto_auth_hmacsha256_update(
+			&state, (const unsigned char *)parts[i].data, parts[i].len);
+	crypto_auth_hmacsha256_final(&state, mac);
+	sodium_memzero(&state, sizeof(state));
+}

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/span.h"
+
 /* What every token of a key begins with. */
 #define SECRET_TOKEN_PREFIX "ps_"
 
@@ -50,6 +52,10 @@ void secret_random(void *data, size_t len);
 /* A hash of the data (BLAKE2b, RFC 7693) that nobody computes without the key. */
 void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *data, size_t len,
 	uint8_t hash[static SECRET_HASH_LEN]);
+
+/* HMAC-SHA256 (RFC 2104) of the parts behind each other, as webhooks are signed. */
+void secret_hmac(const void *key, size_t key_len, const struct span *parts, size_t n,
+	uint8_t mac[static SECRET_HASH_LEN]);
 
 /* Whether they are the same, in a time that does not tell where they differ. */
 bool secret_same(const void *a, const void *b, size_t len);

@@ -85,6 +85,14 @@ struct conf {
 		char *journal;     /* folder; "": the system's */
 		int64_t repair_ms; /* from one look at the queue to the next */
 	} events;
+	struct conf_webhook {
+		int64_t schemes;         /* of enum webhook_schemes */
+		char *allowed;           /* networks that are no public ones */
+		int64_t timeout_ms;      /* of an attempt */
+		int64_t connections;     /* at once, of an endpoint */
+		int64_t max_connections; /* of all */
+		int64_t disable_after_ms;
+	} webhook;
 	struct {
 		char *forward_to; /* who gets what postern-intake cannot read */
 	} returns;
@@ -92,6 +100,7 @@ struct conf {
 		int64_t content_ms; /* of emails: text and html; 0: for ever */
 		int64_t emails_ms;
 		int64_t events_ms;
+		int64_t webhooks_ms;        /* what endpoints were told */
 		int64_t messages_ms;        /* from when they left the outbox */
 		int64_t messages_max_bytes; /* 0: as many as there are */
 	} retention;
@@ -112,6 +121,7 @@ struct conf {
 		int64_t exemptions;
 		int64_t users;
 		int64_t tokens; /* of a user */
+		int64_t webhooks;
 	} limits;
 	struct {
 		int64_t target; /* of enum log_target */
@@ -121,6 +131,9 @@ struct conf {
 
 /* Where postern-events reads Postfix's log. */
 enum events_source { EVENTS_AUTO, EVENTS_FILE, EVENTS_JOURNAL };
+
+/* Which endpoints there may be. */
+enum webhook_schemes { WEBHOOK_HTTPS, WEBHOOK_HTTP_TOO };
 
 /* What becomes of mail from sendmail(1) that the rules refuse. */
 enum refuse_local { REFUSE_LOCAL_REJECT, REFUSE_LOCAL_HOLD, REFUSE_LOCAL_DISCARD };

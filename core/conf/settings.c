@@ -36,6 +36,8 @@ static const char *const answers[] = {"sent", "queued", NULL};
 static const char *const methods[] = {
 	[SUBMISSION_SENDMAIL] = "sendmail", [SUBMISSION_SMTP] = "smtp", NULL};
 
+static const char *const schemes[] = {[WEBHOOK_HTTPS] = "https", [WEBHOOK_HTTP_TOO] = "http", NULL};
+
 static const char *const accesses[] = {
 	[METRICS_TOKEN] = "token", [METRICS_LOOPBACK] = "loopback", NULL};
 
@@ -763,6 +765,80 @@ const struct setting settings[] = {
 			"postern-intake cannot read: an address, or a user of this host.",
 	},
 	{
+		.section = "webhook",
+		.name = "schemes",
+		IN_CONF(webhook.schemes),
+		.type = SETTING_CHOICE,
+		.fallback = "https",
+		.max = WEBHOOK_HTTP_TOO,
+		.choices = schemes,
+		.reload = true,
+		.help = "Which endpoints companies may have: *https*, whose certificates are "
+			"verified, or *http* too, which whoever is on the way can read.",
+	},
+	{
+		.section = "webhook",
+		.name = "allowed",
+		IN_CONF(webhook.allowed),
+		.type = SETTING_NETWORKS,
+		.fallback = "",
+		.max = 4096,
+		.reload = true,
+		.help = "Addresses and networks that endpoints may be at although they are not "
+			"public: companies choose their endpoints, and postern-webhook can "
+			"reach what they cannot. Without this it connects to no loopback, "
+			"private, link-local or multicast address, whatever name leads there.",
+	},
+	{
+		.section = "webhook",
+		.name = "timeout",
+		IN_CONF(webhook.timeout_ms),
+		.type = SETTING_DURATION,
+		.fallback = "15s",
+		.min = SECOND / 10,
+		.max = MINUTE,
+		.reload = true,
+		.help = "How long an attempt may take, from looking up the endpoint's name to the "
+			"end of its answer.",
+	},
+	{
+		.section = "webhook",
+		.name = "connections",
+		IN_CONF(webhook.connections),
+		.type = SETTING_INT,
+		.fallback = "8",
+		.min = 1,
+		.max = 64,
+		.reload = true,
+		.help = "How many attempts one endpoint may have at once. While it does not "
+			"answer it has one.",
+	},
+	{
+		.section = "webhook",
+		.name = "max_connections",
+		IN_CONF(webhook.max_connections),
+		.type = SETTING_INT,
+		.fallback = "400",
+		.min = 2,
+		.max = 4000,
+		.reload = true,
+		.help = "How many attempts all endpoints together may have at once. Half of "
+			"them are for endpoints that answer.",
+	},
+	{
+		.section = "webhook",
+		.name = "disable_after",
+		IN_CONF(webhook.disable_after_ms),
+		.type = SETTING_AGE,
+		.fallback = "5d",
+		.min = SECOND,
+		.max = LONGEST,
+		.reload = true,
+		.help = "An endpoint of which all attempts have failed for so long is disabled, "
+			"with an entry in the audit log. Who enables it again gets what is "
+			"recorded from then on.",
+	},
+	{
 		.section = "retention",
 		.name = "content",
 		IN_CONF(retention.content_ms),
@@ -804,6 +880,19 @@ const struct setting settings[] = {
 		.help = "How long events are kept, from when they were recorded, but for "
 			"those of emails that wait. What became of each recipient at last "
 			"stays with the email.",
+	},
+	{
+		.section = "retention",
+		.name = "webhooks",
+		IN_CONF(retention.webhooks_ms),
+		.type = SETTING_AGE,
+		.fallback = "7d",
+		.min = 96 * HOUR,
+		.max = LONGEST,
+		.reload = true,
+		.help = "How long what webhooks were told is kept, with the attempts: for so "
+			"long it can be sent once more. It goes with its event as well. "
+			"postern-webhook removes it.",
 	},
 	{
 		.section = "retention",
@@ -970,6 +1059,18 @@ const struct setting settings[] = {
 		.max = 10000,
 		.reload = true,
 		.help = "How many tokens a user may have.",
+	},
+	{
+		.section = "limits",
+		.name = "webhooks",
+		IN_CONF(limits.webhooks),
+		.type = SETTING_INT,
+		.fallback = "100",
+		.min = 1,
+		.max = 1000,
+		.reload = true,
+		.help = "How many webhooks a company may have. Over the form API each URL of "
+			"each name is one.",
 	},
 	{
 		.section = "log",

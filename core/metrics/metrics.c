@@ -36,6 +36,7 @@ static const struct {
 } programs[] = {
 	[METRICS_MILTER] = {"postern-milter", "-metrics-milter", sizeof(struct metrics_milter)},
 	[METRICS_EVENTS] = {"postern-events", "-metrics-events", sizeof(struct metrics_events)},
+	[METRICS_WEBHOOK] = {"postern-webhook", "-metrics-webhook", sizeof(struct metrics_webhook)},
 };
 _Static_assert(sizeof(struct metrics_milter) <= VALUES_MAX, "it has to fit");
 _Static_assert(sizeof(struct metrics_events) <= VALUES_MAX, "it has to fit");

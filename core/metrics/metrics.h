@@ -1,8 +1,8 @@
 /*
  * metrics: what each program counts, and the file by which postern-httpd learns
- * what postern-milter and postern-events have counted.
+ * what postern-milter, postern-events and postern-webhook have counted.
  *
- * Each of these two has a file beside the database, of a few hundred bytes. It
+ * Each of these has a file beside the database, of a few hundred bytes. It
  * writes it anew every METRICS_WRITE_MS, never reads it, and holds a lock on it
  * for as long as it lives, so that whoever reads knows whether the numbers
  * still move. A file that is missing, damaged or of another version of Postern
@@ -24,7 +24,7 @@
 
 enum { METRICS_WRITE_MS = 2 * 1000 };
 
-enum metrics_program { METRICS_MILTER, METRICS_EVENTS };
+enum metrics_program { METRICS_MILTER, METRICS_EVENTS, METRICS_WEBHOOK };
 /* As its process is called. */
 const char *metrics_program_name(enum metrics_program program);
 
@@ -55,6 +55,17 @@ struct metrics_events {
 	int64_t left;           /* messages of which the milter was not asked */
 	int64_t read_to_end_us; /* when nothing was left to read; 0: never */
 	int64_t failing;        /* 1: the log cannot be read, or nothing be stored */
+};
+
+struct metrics_webhook {
+	struct metrics_process process;
+	struct db_counts store;
+	int64_t succeeded; /* attempts */
+	int64_t failed;
+	int64_t disabled;  /* endpoints, for having failed for too long */
+	int64_t under_way; /* attempts */
+	int64_t waiting;   /* deliveries that are not sent yet */
+	int64_t failing;   /* 1: the store cannot be used */
 };
 
 /* Beside the database; the caller frees it. */

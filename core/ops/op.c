@@ -116,6 +116,7 @@ int op_check_limit(const struct op *op, enum store_limit limit, const char *owne
 		[LIMIT_EXEMPTIONS] = limits->exemptions,
 		[LIMIT_USERS] = limits->users,
 		[LIMIT_TOKENS] = limits->tokens,
+		[LIMIT_WEBHOOKS] = limits->webhooks,
 	};
 
 	if (op->actor == OP_COMMAND)

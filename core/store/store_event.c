@@ -348,6 +348,10 @@ static const struct row_field event_fields[] = {
 	ROW_FIELD(email_event, subject, ROW_TEXT),
 	ROW_FIELD(email_event, tags, ROW_TEXT),
 	ROW_FIELD(email_event, variables, ROW_TEXT),
+	ROW_FIELD(email_event, to_all, ROW_TEXT),
+	ROW_FIELD(email_event, email_us, ROW_INT64),
+	ROW_FIELD(email_event, is_first, ROW_BOOL),
+	ROW_FIELD(email_event, is_repeat, ROW_BOOL),
 };
 static const struct row_type event_type = ROW_TYPE(email_event, event_fields);
 
@@ -505,19 +509,44 @@ static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us
 	ANY_OF("to", "EXISTS (SELECT 1 FROM email_recipient o"                 \
 		" WHERE o.email = e.seq AND +o.address = j.value"              \
 		" COLLATE NOCASE)")
-#define WITH_EMAIL(event) "SELECT " EVENT_COLUMNS ", e.message_id, e.sender, e.header_from," \
+#define EMAIL_COLUMNS ", e.message_id, e.sender, e.header_from," \
 	" e.subject, c.tags, c.variables, (SELECT group_concat(t.text, ', ')" \
 	"   FROM (SELECT coalesce(mailbox, address) AS text" \
 	"     FROM email_recipient" \
 	"     WHERE email = e.seq AND kind = 'to'" \
 	"     ORDER BY n" \
-	"     LIMIT 20) t) AS header_to" \
-	" FROM " event \
+	"     LIMIT 20) t) AS header_to"
+#define EMAIL_TABLES(event) " FROM " event \
 	" CROSS JOIN email e ON e.seq = v.email" \
 	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n" \
 	" CROSS JOIN email_content c ON c.seq = v.email" \
 	" WHERE"
+#define WITH_EMAIL(event) "SELECT " EVENT_COLUMNS EMAIL_COLUMNS EMAIL_TABLES(event)
 /* clang-format on */
+
+int store_event_get(struct db *db, int64_t seq, struct email_event *event_r, struct err *err)
+{
+	static const char sql_get[] =
+		"SELECT " EVENT_COLUMNS EMAIL_COLUMNS
+		", e.created_us AS email_us, (SELECT json_group_array(t.text)"
+		"   FROM (SELECT coalesce(mailbox, address) AS text"
+		"     FROM email_recipient"
+		"     WHERE email = e.seq AND kind = 'to'"
+		"     ORDER BY n) t) AS to_all, v.n = (SELECT min(o.n)"
+		"   FROM email_recipient o"
+		"   WHERE o.email = e.seq AND o.state IS NOT NULL) AS is_first,"
+		" EXISTS (SELECT 1"
+		"   FROM event o"
+		"   WHERE o.email = v.email AND o.n = v.n AND o.kind = v.kind"
+		"   AND o.seq < v.seq) AS is_repeat" EMAIL_TABLES("event v") " v.seq = $seq";
+
+	return row_get(db, sql_get, DB_PARAMS(DB_INT("$seq", seq)), &event_type, event_r, err);
+}
+
+void store_event_clear(struct email_event *event)
+{
+	row_clear(&event_type, event);
+}
 
 /* Of few emails it is quicker to read all events. */
 enum { FEW_EMAILS = 100 };

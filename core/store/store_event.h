@@ -118,6 +118,11 @@ struct email_event {
 	char *subject;
 	char *tags; /* JSON, as struct email has it, and so are */
 	char *variables;
+	/* By store_event_get() alone. */
+	char *to_all;     /* JSON: an array of all of the header, names included */
+	int64_t email_us; /* when the email was accepted */
+	bool is_first;    /* it is of the first recipient in the envelope */
+	bool is_repeat;   /* one of the kind was recorded for the recipient before */
 };
 struct event_list {
 	struct email_event *items;
@@ -136,6 +141,10 @@ int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r
  * with this seq (0: all). */
 int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit,
 	struct event_list *list_r, struct err *err);
+/* The one with this seq, with what it has of the email: 1, 0, -1. */
+int store_event_get(struct db *db, int64_t seq, struct email_event *event_r, struct err *err);
+void store_event_clear(struct email_event *event);
+
 /* The seq of the newest, 0 without any. */
 int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 

@@ -32,6 +32,7 @@ static const struct {
 		"remove those that nobody needs"},
 	[LIMIT_USERS] = {"users", "company", "users", "remove those that nobody needs"},
 	[LIMIT_TOKENS] = {"tokens", "user", "tokens", "revoke those that nobody needs"},
+	[LIMIT_WEBHOOKS] = {"webhooks", "company", "webhooks", "remove those that nobody needs"},
 };
 
 int store_limit_check(

@@ -19,6 +19,7 @@ enum store_limit {
 	LIMIT_EXEMPTIONS,      /* for the domains of a company */
 	LIMIT_USERS,           /* of a company */
 	LIMIT_TOKENS,          /* of a user */
+	LIMIT_WEBHOOKS,        /* of a company */
 	LIMITS
 };
 

@@ -107,9 +107,10 @@ struct metrics {
 	struct buf out;
 	const struct worker_shared *shared;
 	const struct conf *conf;
-	struct program programs[3]; /* this one, the milter, events */
+	struct program programs[4]; /* this one, the milter, events, webhook */
 	struct metrics_milter milter;
 	struct metrics_events events;
+	struct metrics_webhook webhook;
 };
 
 /*
@@ -154,6 +155,8 @@ static void look_at_programs(struct metrics *metrics)
 		&metrics->milter.store);
 	look_at_program(metrics, 2, METRICS_EVENTS, &metrics->events, &metrics->events.process,
 		&metrics->events.store);
+	look_at_program(metrics, 3, METRICS_WEBHOOK, &metrics->webhook, &metrics->webhook.process,
+		&metrics->webhook.store);
 }
 
 static void tell_programs(struct metrics *metrics)
@@ -486,6 +489,25 @@ static void tell_events(struct metrics *metrics)
 	sample_us(out, events->read_to_end_us, "postern_log_read_to_end_timestamp_seconds");
 }
 
+static void tell_webhook(struct metrics *metrics)
+{
+	const struct metrics_webhook *webhook = &metrics->webhook;
+	struct buf *out = &metrics->out;
+
+	if (!metrics->programs[3].told)
+		return;
+	metric(out, "postern_webhook_attempts_total", COUNTER,
+		"Attempts to tell a webhook, by whether it answered 2xx.");
+	sample(out, webhook->succeeded, "postern_webhook_attempts_total{outcome=\"success\"}");
+	sample(out, webhook->failed, "postern_webhook_attempts_total{outcome=\"failure\"}");
+	single(out, "postern_webhook_disabled_total", COUNTER,
+		"Webhooks that were disabled for having failed for days.", webhook->disabled);
+	single(out, "postern_webhook_attempts_active", GAUGE, "Attempts that are under way.",
+		webhook->under_way);
+	single(out, "postern_webhook_waiting", GAUGE,
+		"What webhooks are still to be told, 100000 at most.", webhook->waiting);
+}
+
 /*
  * The store.
  */
@@ -614,6 +636,7 @@ static void tell_all(struct request *request, const struct conf *conf, bool gone
 	tell_submissions(&metrics);
 	tell_verdicts(&metrics);
 	tell_events(&metrics);
+	tell_webhook(&metrics);
 	tell_commits(&metrics);
 	tell_files(&metrics);
 	if (tell_queue(&metrics, request->db, &err) < 0)

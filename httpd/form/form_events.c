@@ -26,6 +26,7 @@
 #include "core/base/str.h"
 #include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
+#include "core/report/event_form.h"
 #include "core/store/store_event.h"
 #include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
@@ -450,122 +451,6 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 /* Answers */
 
-/* The code of SMTP that the text begins with, or quotes; else the one that the
- * status code stands for, so that there always is one. */
-static int code_of(const struct email_event *event)
-{
-	const char *said = event->text ? strstr(event->text, " said: ") : NULL;
-	const char *text = said ? said + 7 : event->text;
-	int code = 0;
-
-	if (text && strspn(text, "0123456789") == 3 && sscanf(text, "%3d", &code) == 1 &&
-		code >= 200 && code < 600)
-		return code;
-	if (event->dsn && event->dsn[0] >= '2' && event->dsn[0] <= '5')
-		return (event->dsn[0] - '0') * 100 + 50;
-	return event->kind == EVENT_DELIVERED || event->kind == EVENT_ACCEPTED ? 250 : 550;
-}
-
-static const char *text_or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
-/* Without its port and address. */
-static json_t *host_of(const char *relay)
-{
-	return json_stringn(text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
-}
-
-static json_t *render_status(const struct email_event *event)
-{
-	const char *text = text_or_empty(event->text);
-
-	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no", (json_int_t)event->attempt,
-		"code", code_of(event), "message", text, "description", "", "enhanced-code",
-		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
-}
-
-static json_t *render_message(const struct email_event *event)
-{
-	const char *id = text_or_empty(event->message_id);
-	size_t len = strlen(id);
-	bool brackets = len > 2 && id[0] == '<' && id[len - 1] == '>';
-
-	return json_pack("{s:{s:s, s:o, s:s, s:s}, s:[], s:i}", "headers", "to",
-		text_or_empty(event->to), "message-id",
-		brackets ? json_stringn(id + 1, len - 2) : json_string(id), "from",
-		text_or_empty(event->from), "subject", text_or_empty(event->subject), "attachments",
-		"size", 0);
-}
-
-static json_t *render_tags(const struct email_event *event)
-{
-	json_t *given = event->tags ? json_loads(event->tags, 0, NULL) : NULL;
-	json_t *tags = json_array(), *one;
-	size_t i;
-
-	json_array_foreach(given, i, one) {
-		json_t *name = json_object_get(one, "name");
-		bool is_form = str_eq(text_or_empty(json_string_value(name)), "tag");
-
-		json_array_append(tags, is_form ? json_object_get(one, "value") : name);
-	}
-	json_decref(given);
-	return tags;
-}
-
-static json_t *render_variables(const struct email_event *event)
-{
-	json_t *object = event->variables ? json_loads(event->variables, 0, NULL) : NULL;
-
-	return object ? object : json_object();
-}
-
-static json_t *render_event(const struct email_event *event)
-{
-	static const struct {
-		const char *name;
-		const char *level;
-		const char *severity;
-		const char *reason;
-	} words[EVENT_KINDS] = {
-		[EVENT_ACCEPTED] = {"accepted", "info", NULL, NULL},
-		[EVENT_DELIVERED] = {"delivered", "info", NULL, NULL},
-		[EVENT_DEFERRED] = {"failed", "warn", "temporary", "generic"},
-		[EVENT_BOUNCED] = {"failed", "error", "permanent", "bounce"},
-		[EVENT_EXPIRED] = {"failed", "error", "permanent", "old"},
-		[EVENT_DISCARDED] = {"failed", "error", "permanent", "generic"},
-		[EVENT_REMOVED] = {"failed", "error", "permanent", "generic"},
-		[EVENT_COMPLAINED] = {"complained", "warn", NULL, NULL},
-		/* Clients take `failed` for the fault of the recipient. */
-		[EVENT_CANCELED] = {"rejected", "warn", NULL, NULL},
-		[EVENT_FAILED] = {"failed", "error", "permanent", "generic"},
-	};
-	const char *at = strrchr(event->recipient, '@');
-	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[], s:{s:s, s:s, s:s}, "
-		"s:{s:b, s:b, s:b, s:b}}",
-		"id", event->id, "event", words[event->kind].name, "log-level",
-		words[event->kind].level, "timestamp", (double)event->recorded_us / 1e6,
-		"recipient", event->recipient, "recipient-domain", at ? at + 1 : "", "message",
-		render_message(event), "delivery-status", render_status(event), "user-variables",
-		render_variables(event), "tags", render_tags(event), "campaigns", "envelope",
-		"sender", text_or_empty(event->sender), "targets", event->recipient, "transport",
-		"smtp", "flags", "is-routed", 0, "is-authenticated", 1, "is-system-test", 0,
-		"is-test-mode", 0);
-
-	if (words[event->kind].severity) {
-		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
-		json_object_set_new(object, "reason", json_string(words[event->kind].reason));
-	}
-	if (event->kind == EVENT_CANCELED)
-		json_object_set_new(object, "reject",
-			json_pack("{s:s, s:s}", "reason", "canceled", "description",
-				text_or_empty(event->text)));
-	return object;
-}
-
 /* What the client calls this server. */
 static char *own_url(const struct request *request)
 {
@@ -639,7 +524,7 @@ static void print_page(struct page_job *job)
 		list->items[list->n - 1 - i] = held;
 	}
 	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(items, render_event(&list->items[i]));
+		json_array_append_new(items, event_form_render(&list->items[i]));
 	answer = json_pack("{s:o, s:o, s:o}", "items", items, "paging", render_paging(job),
 		"status_as_of", probe_report_as_of(job->request->worker->shared->probe));
 	job->answer = json_dumps(answer, JSON_COMPACT);

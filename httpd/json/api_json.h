@@ -117,4 +117,26 @@ int key_json_parse_name(const json_t *body, void *input, struct problem *problem
 /* The key as an item of GET /api-keys; a new reference. */
 json_t *key_json_render(const struct key *key);
 
+/*
+ * /webhooks: a company sees its own only, a key that is restricted to a domain those of this
+ * domain. Those of the form API are not among them.
+ */
+
+/* POST, GET, PATCH and DELETE, and POST /webhooks/{id}/signing-secret/rotate. */
+extern const struct manage api_webhook_create, api_webhook_get, api_webhook_update,
+	api_webhook_remove, api_webhook_rotate;
+/* GET /webhooks, /webhooks/{id}/events and /webhooks/{id}/events/{event_id}/attempts. */
+extern const struct manage api_webhook_list, api_webhook_events, api_webhook_attempts;
+void api_webhook_page(struct request *request);
+/* GET /webhooks/{id}/events/{event_id}. */
+extern const struct manage api_webhook_event;
+void api_webhook_show_event(struct request *request);
+/* POST /webhooks/{id}/events/{event_id}/replay. */
+extern const struct manage api_webhook_replay;
+void api_webhook_send_again(struct request *request);
+
+/* Reads the body of POST /webhooks into a struct op_webhook. 0, or -1 with a problem that names
+ * the field. */
+int webhook_json_parse(const json_t *body, void *input, struct problem *problem);
+
 #endif

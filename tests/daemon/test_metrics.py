@@ -27,7 +27,7 @@ LABELS = {
     "method": r"[A-Z]+|other|smtp|sendmail",
     "outcome": r"[a-z]+",
     "part": r"[a-z]+",
-    "program": r"postern-(httpd|milter|events)",
+    "program": r"postern-(httpd|milter|events|webhook)",
     "reason": r"[a-z_]+",
     "route": r"(/[a-z0-9{}._-]*)+|other",
     "state": r"[a-z]+",

@@ -12,6 +12,7 @@ import subprocess
 import jsonschema
 import pytest
 import requests
+from harness import wait_for
 from harness.contract import Contract
 from harness.sandbox import TREE, unique
 
@@ -72,11 +73,14 @@ def test_examples_fit_their_schemas(contract):
     assert seen > 20
 
 
+OTHERS = ("user-variables", "payload", "webhooks")
+
+
 def objects(value):
-    """But what clients put into an email as they like."""
+    """But what clients put into an email as they like, and what webhooks are told."""
     if isinstance(value, dict):
         yield value
-        value = [part for name, part in value.items() if name != "user-variables"]
+        value = [part for name, part in value.items() if name not in OTHERS]
     for part in value:
         if isinstance(part, (dict, list)):
             yield from objects(part)
@@ -150,6 +154,16 @@ def page_of_events(box):
     return answer.json()["paging"]["next"].rsplit("/", 1)[1]
 
 
+def webhook(httpd, email):
+    """The ids of one, and of what it was told."""
+    asked = {"endpoint": "https://hook.invalid/", "events": ["email.sent"]}
+    made = httpd.request("POST", "/webhooks", json=asked).json()["id"]
+    httpd.send(email)
+    path = f"/webhooks/{made}/events"
+    told = wait_for("the event", lambda: httpd.request("GET", path).json()["data"])
+    return {"WEBHOOK_ID": made, "WEBHOOK_EVENT_ID": told[0]["id"]}
+
+
 @pytest.fixture
 def names(box, httpd, email):
     """What stands in the examples; each test has things of its own."""
@@ -177,6 +191,8 @@ def test_examples_work(contract, names, httpd, email, tmp_path, method, path, co
         listed = httpd.request("GET", f"/emails/{names['EMAIL_ID']}/attachments").json()["data"]
         names["ATTACHMENT_ID"] = listed[0]["id"]
         names["ATTACHMENT_LINK"] = listed[0]["download_url"].rsplit("/", 1)[1]
+    if path.startswith("/webhooks/"):
+        names.update(webhook(httpd, email))
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")
     command = command.replace("mail.example.org", unique("mail") + ".example")

@@ -19,7 +19,7 @@ from machine import TOP, Machine, wait_for
 
 BUILD = TOP / os.environ.get("BUILD", "build")
 PACKAGES = BUILD / "deb"
-UNITS = ("postern-milter", "postern-httpd", "postern-events")
+UNITS = ("postern-milter", "postern-httpd", "postern-events", "postern-webhook")
 POSTFIX_FILES = ("/etc/postfix/main.cf", "/etc/postfix/master.cf")
 CONF = "/etc/postern/postern.conf"
 SINK = "/run/sink"

@@ -122,6 +122,7 @@ LEFT_OUT = re.compile(
 LETTERS = {
     "emails": "f", "domains": "d", "api-keys": "a", "keys": "a", "users": "0",
     "tokens": "5", "exemptions": "e", "companies": "c", "sessions": "5",
+    "webhooks": "b",
 }  # fmt: skip
 
 

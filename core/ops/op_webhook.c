@@ -1,0 +1,670 @@
+/*
+ * op_webhook: endpoints that are told what becomes of emails.
+ */
+#include "core/ops/op_webhook.h"
+
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/base64.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/str.h"
+#include "core/base/strv.h"
+#include "core/conf/conf.h"
+#include "core/report/event_json.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_webhook_event.h"
+
+static const struct op_field add_fields[] = {
+	{OP_FIELD(op_webhook, endpoint, OP_TEXT), .required = true},
+	{OP_FIELD(op_webhook, events, OP_TEXT), .required = true},
+	{OP_FIELD(op_webhook, domain, OP_TEXT)},
+	{OP_FIELD(op_webhook, company_id, OP_ID)},
+	{0},
+};
+static const struct op_field update_fields[] = {
+	{OP_FIELD(op_webhook, endpoint, OP_TEXT)},
+	{OP_FIELD(op_webhook, events, OP_TEXT)},
+	{OP_FIELD(op_webhook, enabled, OP_FLAG)},
+	{0},
+};
+static const struct op_field list_fields[] = {
+	{OP_FIELD(op_webhook, company_id, OP_ID)},
+	{0},
+};
+static const struct op_field event_fields[] = {
+	{OP_FIELD(op_webhook_event, event_id, OP_TEXT), .required = true},
+	{0},
+};
+static const struct op_field replay_fields[] = {
+	{OP_FIELD(op_webhook_event, event_id, OP_TEXT)},
+	{OP_FIELD(op_webhook_event, since, OP_TIME), .max = INT64_MAX},
+	{OP_FIELD(op_webhook_event, until, OP_TIME), .max = INT64_MAX},
+	{0},
+};
+
+static const char *const form_names[] = {"accepted", "delivered", "opened", "clicked",
+	"unsubscribed", "complained", "permanent_fail", "temporary_fail"};
+
+/* What clients of the JSON API can ask for: families, of which not all are ever told. */
+static const char *const families[] = {
+	"email.", "contact.", "domain.", "suppression.", "topic.", "inbox."};
+
+static struct webhook_scope scope_of(const struct op *op)
+{
+	return (struct webhook_scope){
+		.company_id = op->company_id,
+		.domain = op->domain,
+		.dialect = op->actor == OP_KEY ? "json" : NULL,
+	};
+}
+
+/* The webhook that the operation is about: 1, 0, -1. */
+static int find_own(const struct op *op, struct webhook *webhook_r, struct err *err)
+{
+	const struct webhook_scope scope = scope_of(op);
+
+	return store_webhook_find(op->db, &scope, op->object, webhook_r, err);
+}
+
+static void give(struct op *op, struct webhook *webhook)
+{
+	op_give(op, &store_webhook_type, webhook);
+	*webhook = (struct webhook){0};
+}
+
+/* As clients have it: of the form API a text, else whsec_ and base64. */
+static void give_secret(struct op *op, const struct webhook *webhook)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (webhook->dialect == WEBHOOK_JSON) {
+		buf_add_str(&text, "whsec_");
+		base64_encode((const char *)webhook->secret, WEBHOOK_SECRET_LEN, 0, &text);
+	} else {
+		for (size_t i = 0; i < WEBHOOK_SECRET_LEN; i++)
+			buf_printf(&text, "%02x", webhook->secret[i]);
+	}
+	json_object_set_new(op_more(op), "signing_secret", json_string(buf_str(&text)));
+	secret_wipe(text.data, text.len);
+}
+
+/* A URL that an attempt can be made with; where it leads is checked then. */
+static int check_endpoint(const struct op *op, const char *url, struct err *err)
+{
+	bool https = str_starts(url, "https://"), http = str_starts(url, "http://");
+	const char *host = https || http ? strchr(url, '/') + 2 : "";
+	size_t authority = strcspn(host, "/?#"), name;
+	const char *at = memrchr(host, '@', authority);
+
+	if (strlen(url) > WEBHOOK_ENDPOINT_MAX)
+		return op_refuse(
+			op, err, "endpoint", "has more than %d bytes", WEBHOOK_ENDPOINT_MAX);
+	for (const char *p = url; *p; p++)
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f || *p == '\\')
+			return op_refuse(op, err, "endpoint",
+				"is not a URL: it has a character that must be encoded");
+	name = at ? authority - (size_t)(at + 1 - host) : authority;
+	if ((!https && !http) || name == 0 || (at ? at[1] : *host) == ':' || strchr(url, '#'))
+		return op_refuse(op, err, "endpoint", "is not a URL like https://example.com/path");
+	if (http && op->conf->webhook.schemes != WEBHOOK_HTTP_TOO)
+		return op_refuse(op, err, "endpoint", "must begin with https://");
+	return 0;
+}
+
+/* The words as a JSON array, each once; a new string. 0 or -1. */
+static int read_events(const struct op *op, const char *text, char **events_r, struct err *err)
+{
+	_cleanup_strv_ struct strv words = STRV_INIT;
+	json_t *events = json_array();
+	int result = 0;
+
+	strv_split(&words, text, ',');
+	for (size_t i = 0; i < words.n && result == 0; i++) {
+		_cleanup_free_ char *word = str_trim(words.items[i], strlen(words.items[i]));
+		bool known = false;
+		json_t *one;
+		size_t n;
+
+		for (size_t k = 0; k < ARRAY_SIZE(families); k++)
+			known |= str_starts(word, families[k]) && word[strlen(families[k])];
+		if (!known || strlen(word) > 64 ||
+			word[strspn(word, "abcdefghijklmnopqrstuvwxyz_.")])
+			result = op_refuse(op, err, "events",
+				"field has no type of events like `email.delivered`: \"%.60s\"",
+				word);
+		json_array_foreach(events, n, one)
+			if (str_eq(json_string_value(one), word))
+				known = false;
+		if (result == 0 && known)
+			json_array_append_new(events, json_string(word));
+	}
+	if (result == 0 &&
+		(json_array_size(events) == 0 || json_array_size(events) > OP_WEBHOOK_EVENTS_MAX))
+		result = op_refuse(op, err, "events", "field must have 1 to %d types of events",
+			OP_WEBHOOK_EVENTS_MAX);
+	if (result == 0)
+		*events_r = json_dumps(events, JSON_COMPACT);
+	json_decref(events);
+	return result;
+}
+
+/* The name of a domain that the company has; a new string. 0 or -1. */
+static int read_domain(const struct op *op, const char *company_id, const char *given,
+	char **name_r, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	struct domain domain;
+	int found;
+
+	if (op->domain && given && !str_eq(given, op->domain))
+		return err_set(
+			err, ERR_DENIED, "this API key is restricted to the domain %s", op->domain);
+	if (op->domain)
+		given = op->domain;
+	if (given == NULL)
+		return 0;
+	if (addr_domain_normalize(given, &name, err) < 0)
+		return -1;
+	found = store_domain_find_own(op->db, company_id, name, &domain, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return op_refuse(op, err, "domain", "is no domain of the company: %s", name);
+	store_domain_clear(&domain);
+	*name_r = TAKE_PTR(name);
+	return 0;
+}
+
+static int add(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook *input = arg;
+	const char *company_id = op_company_of(op, input->company_id);
+	struct webhook webhook = {.dialect = WEBHOOK_JSON, .enabled = input->enabled != OP_NO};
+	int result;
+
+	if (company_id == NULL)
+		return op_refuse(op, err, "company_id", "field is missing");
+	if (input->endpoint == NULL || input->events == NULL)
+		return op_refuse(
+			op, err, input->endpoint ? "events" : "endpoint", "field is missing");
+	*stpncpy(webhook.company_id, company_id, ID_SIZE - 1) = '\0';
+	result = check_endpoint(op, input->endpoint, err);
+	if (result == 0)
+		result = read_events(op, input->events, &webhook.events, err);
+	if (result == 0)
+		result = read_domain(op, company_id, input->domain, &webhook.domain, err);
+	if (result == 0) {
+		webhook.endpoint = mem_strdup(input->endpoint);
+		result = store_webhook_add(op->db, &webhook, op->now_us, err);
+	}
+	if (result == 0)
+		result = op_check_limit(op, LIMIT_WEBHOOKS, company_id, err);
+	if (result == 0) {
+		give_secret(op, &webhook);
+		give(op, &webhook);
+	}
+	store_webhook_clear(&webhook);
+	return result < 0 ? -1 : 1;
+}
+
+static int list(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook *input = arg;
+	struct webhook_scope scope = scope_of(op);
+	struct webhook_list webhooks = {0};
+	struct page_end end = {0};
+	int found;
+
+	scope.company_id = op_company_of(op, input ? input->company_id : NULL);
+	found = store_webhook_list(op->db, &scope, &op->page, &webhooks, &end, err);
+	if (found > 0)
+		op_give_page(op, &store_webhook_type, webhooks.items, webhooks.n, &end);
+	return found;
+}
+
+static int get(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found <= 0)
+		return found;
+	if (op->actor != OP_USER)
+		give_secret(op, &webhook);
+	give(op, &webhook);
+	return 1;
+}
+
+static int update(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook *input = arg;
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err), result = 0;
+
+	if (found <= 0)
+		return found;
+	if (webhook.dialect == WEBHOOK_FORM && input->events)
+		result = err_set(err, ERR_INVALID,
+			"the types of a webhook of the form API are changed over that one");
+	if (result == 0 && input->endpoint) {
+		result = check_endpoint(op, input->endpoint, err);
+		free(webhook.endpoint);
+		webhook.endpoint = mem_strdup(input->endpoint);
+	}
+	if (result == 0 && input->events) {
+		free(webhook.events);
+		webhook.events = NULL;
+		result = read_events(op, input->events, &webhook.events, err);
+	}
+	if (input->enabled != OP_NOT_GIVEN)
+		webhook.enabled = input->enabled == OP_YES;
+	if (result == 0)
+		result = store_webhook_change(op->db, &webhook, err);
+	store_webhook_clear(&webhook);
+	if (result < 0)
+		return -1;
+	found = find_own(op, &webhook, err);
+	if (found > 0)
+		give(op, &webhook);
+	return found;
+}
+
+static int remove_one(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found <= 0)
+		return found;
+	found = store_webhook_remove(op->db, webhook.id, err);
+	give(op, &webhook);
+	return found;
+}
+
+static int rotate(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found > 0) {
+		found = store_webhook_rotate(op->db, webhook.id, op->now_us, err);
+		store_webhook_clear(&webhook);
+	}
+	if (found > 0)
+		found = find_own(op, &webhook, err);
+	if (found <= 0)
+		return found;
+	give_secret(op, &webhook);
+	give(op, &webhook);
+	return 1;
+}
+
+/* The body of a test, in the shape of the events that the webhook has asked for first; a new
+ * string. */
+static char *test_body(const struct op *op, const struct webhook *webhook, const char *type)
+{
+	const char *domain = webhook->domain ? webhook->domain : "example.com";
+	_cleanup_free_ char *from = mem_printf("test@%s", domain);
+	char id[ID_SIZE];
+	json_t *body;
+	char *text;
+
+	id_new(id);
+	if (webhook->dialect == WEBHOOK_FORM)
+		body = json_pack(
+			"{s:s, s:s, s:s, s:f, s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}, s:[], "
+			"s:i}, s:[], s:{}, s:[], s:{s:b}, s:{s:i, s:s, s:s}}",
+			"id", id, "event",
+			str_eq(type, "permanent_fail") || str_eq(type, "temporary_fail") ? "failed"
+											 : type,
+			"log-level", "info", "timestamp", (double)op->now_us / 1e6, "recipient",
+			"nobody@example.invalid", "recipient-domain", "example.invalid", "message",
+			"headers", "to", "nobody@example.invalid", "message-id",
+			"test@example.invalid", "from", from, "subject", "Test", "attachments",
+			"size", 0, "tags", "user-variables", "campaigns", "flags", "is-test-mode",
+			1, "delivery-status", "code", 250, "message", "", "description", "");
+	else
+		body = json_pack("{s:s, s:o, s:{s:s, s:o, s:s, s:s, s:[s], s:s, s:{}}}", "type",
+			type, "created_at", event_json_time(op->now_us), "data", "email_id", id,
+			"created_at", event_json_time(op->now_us), "message_id",
+			"<test@example.invalid>", "from", from, "to", "nobody@example.invalid",
+			"subject", "Test", "tags");
+	if (body && (str_eq(type, "permanent_fail") || str_eq(type, "temporary_fail"))) {
+		json_object_set_new(
+			body, "severity", json_string(*type == 'p' ? "permanent" : "temporary"));
+		json_object_set_new(body, "reason", json_string("generic"));
+	}
+	if (str_eq(type, "email.bounced"))
+		json_object_set_new(json_object_get(body, "data"), "bounce",
+			json_pack("{s:s, s:s, s:s, s:[]}", "message",
+				"Postfix returned a hard bounce message: a test", "type",
+				"Permanent", "subType", "General", "diagnosticCode"));
+	text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	return text;
+}
+
+/* 0 or -1. */
+static int add_test(struct op *op, const struct webhook *webhook, struct webhook_event *event_r,
+	struct err *err)
+{
+	json_t *events = webhook->events ? json_loads(webhook->events, 0, NULL) : NULL;
+	struct webhook_event event = {.created_us = op->now_us, .due_us = op->now_us};
+	int result;
+
+	store_webhook_event_id(event.id);
+	memcpy(event.webhook_id, webhook->id, ID_SIZE);
+	event.type = mem_strdup(json_string_value(json_array_get(events, 0)));
+	event.body = test_body(op, webhook, event.type);
+	json_decref(events);
+	result = store_webhook_event_add(op->db, &event, 0, err);
+	if (result == 0 && event_r)
+		*event_r = event;
+	else
+		store_webhook_event_clear(&event);
+	return result;
+}
+
+static int test(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook_event event;
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found > 0 && !webhook.enabled)
+		found = err_set(err, ERR_INVALID, "the webhook is disabled");
+	if (found <= 0)
+		return found;
+	if (add_test(op, &webhook, &event, err) < 0)
+		found = -1;
+	else
+		op_give(op, &store_webhook_event_type, &event);
+	store_webhook_clear(&webhook);
+	return found;
+}
+
+/* What it was told. */
+
+static int find_event(
+	const struct op *op, const char *id, struct webhook_event *event_r, struct err *err)
+{
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	if (found <= 0)
+		return found;
+	found = store_webhook_event_find(op->db, webhook.id, id ? id : "", event_r, err);
+	store_webhook_clear(&webhook);
+	return found;
+}
+
+static int list_events(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook_event_list events = {0};
+	struct page_end end = {0};
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no such webhook");
+	if (found < 0)
+		return -1;
+	found = store_webhook_event_list(op->db, webhook.id, &op->page, &events, &end, err);
+	store_webhook_clear(&webhook);
+	if (found > 0)
+		op_give_page(op, &store_webhook_event_type, events.items, events.n, &end);
+	return found;
+}
+
+static int get_event(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_event *input = arg;
+	struct webhook_event event;
+	int found = find_event(op, input->event_id, &event, err);
+
+	if (found > 0)
+		op_give(op, &store_webhook_event_type, &event);
+	return found;
+}
+
+static int list_attempts(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_event *input = arg;
+	struct webhook_attempt_list attempts = {0};
+	struct page_end end = {0};
+	struct webhook_event event;
+	int found = find_event(op, input->event_id, &event, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no such event of the webhook");
+	if (found < 0)
+		return -1;
+	found = store_webhook_attempt_list(op->db, event.seq, &op->page, &attempts, &end, err);
+	store_webhook_event_clear(&event);
+	if (found > 0)
+		op_give_page(op, &store_webhook_attempt_type, attempts.items, attempts.n, &end);
+	return found;
+}
+
+static int replay(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_event *input = arg;
+	struct webhook_event event;
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	if (found <= 0)
+		return found;
+	if (input->event_id == NULL && input->since == 0)
+		found = op_refuse(op, err, "since", "field is missing");
+	else if (!webhook.enabled)
+		found = err_set(err, ERR_INVALID, "the webhook is disabled");
+	else
+		found = store_webhook_event_replay(
+			op->db, webhook.id, input->event_id, input->since, input->until, err);
+	store_webhook_clear(&webhook);
+	if (found < 0)
+		return -1;
+	if (input->event_id == NULL) {
+		json_object_set_new(op_more(op), "events", json_integer(found));
+		return 1;
+	}
+	if (found > 0)
+		found = find_event(op, input->event_id, &event, err);
+	if (found > 0)
+		op_give(op, &store_webhook_event_type, &event);
+	return found;
+}
+
+/* The form API: a row for each URL of a name. */
+
+static int check_form_name(const char *name, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(form_names); i++)
+		if (str_eq(name, form_names[i]))
+			return 0;
+	return err_set(err, ERR_INVALID, "there is no webhook \"%.60s\"", name);
+}
+
+static bool is_of_name(const struct webhook *webhook, const char *name)
+{
+	_cleanup_free_ char *events = mem_printf("[\"%s\"]", name ? name : "");
+
+	return name == NULL || str_eq(webhook->events, events);
+}
+
+/* All of the form dialect of the domain: 0 or -1. */
+static int list_urls(const struct op *op, const struct op_webhook_urls *input,
+	struct webhook_list *list_r, struct err *err)
+{
+	const struct webhook_scope scope = {op->company_id, input->domain, "form"};
+	const struct page page = {.limit = 1000};
+
+	return store_webhook_list(op->db, &scope, &page, list_r, NULL, err) < 0 ? -1 : 0;
+}
+
+/* Gives those of the name, the oldest first: how many names have any. */
+static int give_urls(struct op *op, const struct webhook_list *webhooks, const char *name)
+{
+	json_t *all = json_object();
+
+	for (size_t i = webhooks->n; i-- > 0;) {
+		const struct webhook *webhook = &webhooks->items[i];
+		json_t *events = json_loads(webhook->events, 0, NULL), *urls;
+		const char *type = json_string_value(json_array_get(events, 0));
+
+		if (type && is_of_name(webhook, name)) {
+			urls = json_object_get(json_object_get(all, type), "urls");
+			if (urls == NULL)
+				json_object_set_new(all, type, json_pack("{s:[]}", "urls"));
+			urls = json_object_get(json_object_get(all, type), "urls");
+			json_array_append_new(urls, json_string(webhook->endpoint));
+		}
+		json_decref(events);
+	}
+	json_object_set_new(op_more(op), "webhooks", all);
+	return json_object_size(all) > 0 ? 1 : 0;
+}
+
+static int get_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	struct webhook_list webhooks = {0};
+	int found;
+
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	found = give_urls(op, &webhooks, input->name);
+	store_webhook_list_free(&webhooks);
+	return input->name ? found : 1;
+}
+
+static int remove_rows(
+	struct op *op, const struct webhook_list *webhooks, const char *name, struct err *err)
+{
+	for (size_t i = 0; i < webhooks->n; i++)
+		if (is_of_name(&webhooks->items[i], name) &&
+			store_webhook_remove(op->db, webhooks->items[i].id, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int remove_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	struct webhook_list webhooks = {0};
+	int found;
+
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	found = give_urls(op, &webhooks, input->name);
+	if (found > 0 && remove_rows(op, &webhooks, input->name, err) < 0)
+		found = -1;
+	store_webhook_list_free(&webhooks);
+	return found;
+}
+
+static int put_urls(struct op *op, const struct op_webhook_urls *input, struct err *err)
+{
+	if (check_form_name(input->name, err) < 0)
+		return -1;
+	if (input->n == 0 || input->n > OP_WEBHOOK_URLS_MAX)
+		return err_set(
+			err, ERR_INVALID, "a webhook has 1 to %d `url`", OP_WEBHOOK_URLS_MAX);
+	for (size_t i = 0; i < input->n; i++) {
+		struct webhook webhook = {.dialect = WEBHOOK_FORM, .enabled = true};
+		int result = check_endpoint(op, input->urls[i], err);
+
+		*stpncpy(webhook.company_id, op->company_id, ID_SIZE - 1) = '\0';
+		webhook.domain = mem_strdup(input->domain);
+		webhook.endpoint = mem_strdup(input->urls[i]);
+		webhook.events = mem_printf("[\"%s\"]", input->name);
+		if (result == 0)
+			result = store_webhook_add(op->db, &webhook, op->now_us + (int64_t)i, err);
+		store_webhook_clear(&webhook);
+		if (result < 0)
+			return -1;
+	}
+	if (op_check_limit(op, LIMIT_WEBHOOKS, op->company_id, err) < 0)
+		return -1;
+	return get_urls(op, input, err);
+}
+
+static int add_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	struct webhook_list webhooks = {0};
+	bool there = false;
+
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	for (size_t i = 0; i < webhooks.n; i++)
+		there |= is_of_name(&webhooks.items[i], input->name);
+	store_webhook_list_free(&webhooks);
+	if (there)
+		return err_set(err, ERR_EXISTS, "the webhook %s exists already", input->name);
+	return put_urls(op, input, err);
+}
+
+static int set_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	struct webhook_list webhooks = {0};
+	int result;
+
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	result = remove_rows(op, &webhooks, input->name, err);
+	store_webhook_list_free(&webhooks);
+	return result < 0 ? -1 : put_urls(op, input, err);
+}
+
+static int test_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	struct webhook_list webhooks = {0};
+	int found = 0;
+
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	for (size_t i = 0; i < webhooks.n && found >= 0; i++) {
+		const struct webhook *webhook = &webhooks.items[i];
+		bool meant = input->n == 0;
+
+		for (size_t u = 0; u < input->n; u++)
+			meant |= str_eq(webhook->endpoint, input->urls[u]);
+		if (meant && webhook->enabled && is_of_name(webhook, input->name))
+			found = add_test(op, webhook, NULL, err) < 0 ? -1 : 1;
+	}
+	store_webhook_list_free(&webhooks);
+	return found;
+}
+
+#define INPUT sizeof(struct op_webhook)
+#define EVENT sizeof(struct op_webhook_event)
+#define URLS  sizeof(struct op_webhook_urls)
+
+const struct operation op_webhook_add = {add_fields, INPUT, .run = add};
+const struct operation op_webhook_list = {list_fields, INPUT, .list = OP_BACKWARDS, .run = list};
+const struct operation op_webhook_get = {.run = get};
+const struct operation op_webhook_update = {update_fields, INPUT, .run = update};
+const struct operation op_webhook_remove = {.run = remove_one};
+const struct operation op_webhook_rotate = {.run = rotate};
+const struct operation op_webhook_test = {.run = test};
+const struct operation op_webhook_events = {.list = OP_BACKWARDS, .run = list_events};
+const struct operation op_webhook_event = {event_fields, EVENT, .run = get_event};
+const struct operation op_webhook_attempts = {
+	event_fields, EVENT, .list = OP_BACKWARDS, .run = list_attempts};
+const struct operation op_webhook_replay = {replay_fields, EVENT, .run = replay};
+const struct operation op_webhook_urls_get = {.size = URLS, .run = get_urls};
+const struct operation op_webhook_urls_add = {.size = URLS, .run = add_urls};
+const struct operation op_webhook_urls_set = {.size = URLS, .run = set_urls};
+const struct operation op_webhook_urls_remove = {.size = URLS, .run = remove_urls};
+const struct operation op_webhook_urls_test = {.size = URLS, .run = test_urls};

@@ -1,0 +1,112 @@
+/*
+ * event_json: an event as webhooks of the JSON API are told. Receivers are strict: some stop at a
+ * member that they do not know, and at one that is null.
+ *
+ * Threads: any.
+ */
+#include "core/report/event_json.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+const char *event_json_type(const struct email_event *event)
+{
+	static const char *const types[EVENT_KINDS] = {
+		[EVENT_ACCEPTED] = "email.sent",
+		[EVENT_DEFERRED] = "email.delivery_delayed",
+		[EVENT_DELIVERED] = "email.delivered",
+		[EVENT_BOUNCED] = "email.bounced",
+		[EVENT_EXPIRED] = "email.bounced",
+		[EVENT_DISCARDED] = "email.failed",
+		[EVENT_REMOVED] = "email.failed",
+		[EVENT_COMPLAINED] = "email.complained",
+		[EVENT_FAILED] = "email.failed",
+	};
+
+	if ((event->kind == EVENT_ACCEPTED && !event->is_first) ||
+		(event->kind == EVENT_DEFERRED && event->is_repeat))
+		return NULL;
+	return types[event->kind];
+}
+
+json_t *event_json_time(int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (time_us == 0)
+		return json_null();
+	clock_iso8601(time_us, text);
+	/* Of microseconds and the zone the milliseconds stay. */
+	strcpy(text + strlen("2026-11-21T02:43:18.123"), "Z");
+	return json_string(text);
+}
+
+static json_t *json_of_text(const char *text)
+{
+	_cleanup_free_ char *mended = mem_strdup(text ? text : "");
+
+	str_utf8_mend(mended);
+	return json_string(mended);
+}
+
+static json_t *render_tags(const struct email_event *event)
+{
+	json_t *given = event->tags ? json_loads(event->tags, 0, NULL) : NULL;
+	json_t *tags = json_object(), *one;
+	size_t i;
+
+	json_array_foreach(given, i, one) {
+		const char *name = json_string_value(json_object_get(one, "name"));
+
+		if (name)
+			json_object_set(tags, name, json_object_get(one, "value"));
+	}
+	json_decref(given);
+	return tags;
+}
+
+/* Receivers go by the type, or by the words "bounce message". */
+static json_t *render_bounce(const struct email_event *event)
+{
+	bool for_good = event->kind == EVENT_BOUNCED;
+	const char *relay = event->relay && !str_eq(event->relay, "none") ? event->relay
+									  : "Postfix";
+	_cleanup_free_ char *message = mem_printf("%.*s returned a %s bounce message: %s",
+		(int)strcspn(relay, "[:"), relay, for_good ? "hard" : "soft",
+		event->text ? event->text : "");
+	_cleanup_free_ char *code = mem_printf("smtp; %s", event->text ? event->text : "");
+
+	return json_pack("{s:o, s:s, s:s, s:[o]}", "message", json_of_text(message), "type",
+		for_good ? "Permanent" : "Transient", "subType", "General", "diagnosticCode",
+		json_of_text(code));
+}
+
+json_t *event_json_render(const struct email_event *event)
+{
+	const char *type = event_json_type(event);
+	json_t *to = event->kind == EVENT_ACCEPTED && event->to_all
+			     ? json_loads(event->to_all, 0, NULL)
+			     : NULL;
+	json_t *data;
+
+	if (json_array_size(to) == 0) {
+		json_decref(to);
+		to = json_pack("[o]", json_of_text(event->recipient));
+	}
+	data = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "email_id", event->email_id,
+		"created_at", event_json_time(event->email_us), "message_id",
+		json_of_text(event->message_id), "from", json_of_text(event->from), "to", to,
+		"subject", json_of_text(event->subject), "tags", render_tags(event));
+	if (str_eq(type, "email.bounced"))
+		json_object_set_new(data, "bounce", render_bounce(event));
+	if (str_eq(type, "email.failed"))
+		json_object_set_new(data, "failed",
+			json_pack("{s:o}", "reason",
+				json_of_text(str_empty(event->text) ? event_kind_name(event->kind)
+								    : event->text)));
+	return json_pack("{s:s, s:o, s:o}", "type", type, "created_at",
+		event_json_time(event->occurred_us), "data", data);
+}

@@ -1,0 +1,351 @@
+"""Webhooks: what endpoints are told, whatever they do, and who may have which."""
+
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+from harness import wait_for
+from harness.httpd import check_problem
+from harness.receiver import Receiver, Silent
+from harness.sandbox import unique
+
+TYPES = ["email.sent", "email.delivered", "email.delivery_delayed", "email.bounced"]
+UNKNOWN = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture(scope="module")
+def hook_box():
+    from harness.sandbox import Sandbox
+
+    with Sandbox("--set", "webhook.timeout=2s") as box:
+        tables = subprocess.run(
+            ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", "transport_maps"],
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()  # fmt: skip
+        box.postconf(
+            "transport_maps = inline:{ { bounces.test = error:5.1.1 no such user } } " + tables
+        )
+        box.restart("postfix")
+        yield box
+
+
+@pytest.fixture
+def receiver():
+    made = []
+
+    def make(*args):
+        made.append(Receiver(*args))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def owner(hook_box):
+    """A company with a domain and a key that may do all."""
+    company = hook_box.company()
+    domain = hook_box.domain(company)
+    key = hook_box.new_key(company)["token"]
+    return hook_box.httpd(key), domain, company
+
+
+def create(httpd, url, events=TYPES, **fields):
+    answer = httpd.request(
+        "POST", "/webhooks", json={"endpoint": url, "events": events, **fields}
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def send(httpd, domain, to=None):
+    to = to or unique("to") + "@dst.test"
+    return httpd.send({"from": f"Ann <ann@{domain}>", "to": to, "subject": "Hi", "text": "Hi",
+                       "tags": [{"name": "kind", "value": "test"}]})  # fmt: skip
+
+
+def items(httpd, path):
+    answer = httpd.request("GET", path)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+def attempts(httpd, hook, event_id):
+    return items(httpd, f"/webhooks/{hook['id']}/events/{event_id}/attempts")
+
+
+def wait_attempts(httpd, hook, n=1):
+    """The attempts to send its newest event, so many at least."""
+
+    def look():
+        events = items(httpd, f"/webhooks/{hook['id']}/events")
+        found = attempts(httpd, hook, events[0]["id"]) if events else []
+        return found if len(found) >= n else None
+
+    return wait_for(f"{n} attempts", look)
+
+
+def test_email_is_told(owner, receiver):
+    httpd, domain, _ = owner
+    there = receiver()
+    hook = create(httpd, there.url)
+    email_id = send(httpd, domain)
+    told = {one.event["type"]: one for one in there.wait_for(2)}
+    assert set(told) == {"email.sent", "email.delivered"}
+    for one in told.values():
+        event = one.event
+        assert set(event) == {"type", "created_at", "data"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event["created_at"])
+        data = event["data"]
+        assert data["email_id"] == email_id
+        assert data["from"] == f"Ann <ann@{domain}>"
+        assert data["to"][0].endswith("@dst.test") and data["subject"] == "Hi"
+        assert data["tags"] == {"kind": "test"} and data["message_id"].startswith("<")
+        assert one.is_signed_by(hook["signing_secret"])
+        assert one.headers["Content-Type"] == "application/json"
+    wait_for("success", lambda: [e["status"] for e in items(httpd, f"/webhooks/{hook['id']}/events")]
+             == ["success"] * 2)  # fmt: skip
+    event = told["email.sent"]
+    answer = httpd.request("GET", f"/webhooks/{hook['id']}/events/{event.id}").json()
+    assert answer["payload"] == event.event and answer["next_attempt_at"] is None
+    made = attempts(httpd, hook, event.id)
+    assert [(one["http_status_code"], one["response"]) for one in made] == [(200, "ok")]
+
+
+def test_only_what_was_asked_for(owner, receiver):
+    httpd, domain, _ = owner
+    there = receiver()
+    create(httpd, there.url, ["email.delivered", "email.opened", "contact.created"])
+    send(httpd, domain)
+    send(httpd, domain)
+    assert [one.event["type"] for one in there.wait_for(2)] == ["email.delivered"] * 2
+
+
+def test_bounce(owner, receiver, hook_box):
+    httpd, domain, _ = owner
+    there = receiver()
+    create(httpd, there.url, ["email.bounced"])
+    send(httpd, domain, "nobody@bounces.test")
+    event = there.wait_for(1)[0].event
+    assert event["data"]["to"] == ["nobody@bounces.test"]
+    bounce = event["data"]["bounce"]
+    assert bounce["type"] == "Permanent" and bounce["subType"] == "General"
+    assert "hard bounce message" in bounce["message"] and bounce["diagnosticCode"]
+
+
+def test_routes(owner, receiver):
+    httpd, domain, _ = owner
+    there = receiver()
+    hook = create(httpd, there.url)
+    path = f"/webhooks/{hook['id']}"
+    assert httpd.request("GET", path).json()["signing_secret"] == hook["signing_secret"]
+    assert httpd.request("GET", path).json()["events"] == TYPES
+    answer = httpd.request(
+        "PATCH", path, json={"endpoint": None, "events": ["email.sent"], "status": "disabled"}
+    )
+    assert answer.json() == {"object": "webhook", "id": hook["id"]}
+    (item,) = items(httpd, "/webhooks")
+    assert (item["status"], item["events"]) == ("disabled", ["email.sent"])
+    assert "signing_secret" not in item
+    httpd.request("PATCH", path, json={"status": "enabled"})
+    turned = httpd.request("POST", path + "/signing-secret/rotate").json()
+    assert turned["signing_secret"] != hook["signing_secret"]
+    send(httpd, domain)
+    (told,) = there.wait_for(1)
+    assert told.is_signed_by(turned["signing_secret"], hook["signing_secret"])
+    answer = httpd.request("POST", f"{path}/events/{told.id}/replay")
+    assert answer.json() == {"object": "webhook_event", "id": told.id}
+    again = there.wait_for(2)[1]
+    assert (again.id, again.body) == (told.id, told.body)
+    assert httpd.request("DELETE", path).json()["deleted"] is True
+    check_problem(httpd.request("GET", path), 404, "not_found", "Webhook not found")
+    assert items(httpd, "/webhooks") == []
+
+
+@pytest.mark.parametrize("fields, name", [
+    ({"events": TYPES}, "missing_required_field"),
+    ({"endpoint": "http://a.test/"}, "missing_required_field"),
+    ({"endpoint": "http://a.test/", "events": []}, "validation_error"),
+    ({"endpoint": "http://a.test/", "events": ["delivered"]}, "validation_error"),
+    ({"endpoint": "http://a.test/", "events": ["email.sent,email.x"]}, "validation_error"),
+    ({"endpoint": "ftp://a.test/", "events": TYPES}, "validation_error"),
+    ({"endpoint": "http://", "events": TYPES}, "validation_error"),
+    ({"endpoint": "http://a b/", "events": TYPES}, "validation_error"),
+    ({"endpoint": "http://u@:80/", "events": TYPES}, "validation_error"),
+    ({"endpoint": "http://a.test/" + "x" * 2000, "events": TYPES}, "validation_error"),
+    ({"endpoint": "http://a.test/", "events": TYPES, "status": "on"}, "validation_error"),
+    ({"endpoint": "http://a.test/", "events": TYPES, "domain": "b.test"}, "validation_error"),
+])  # fmt: skip
+def test_refused(owner, fields, name):
+    check_problem(owner[0].request("POST", "/webhooks", json=fields), 422, name)
+
+
+def test_other_company_and_keys(owner, hook_box, receiver):
+    """Another company sees nothing of it; a sending key may not; a bound key sees its own."""
+    httpd, domain, company = owner
+    there = receiver()
+    hook = create(httpd, there.url)
+    send(httpd, domain)
+    told = there.wait_for(2)[0]
+    other = hook_box.httpd(hook_box.new_key(hook_box.company())["token"])
+    bound = hook_box.httpd(hook_box.new_key(company, domain=domain)["token"])
+    path = f"/webhooks/{hook['id']}"
+    for one in (other, bound):
+        assert items(one, "/webhooks") == []
+        for method, where in [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/events"),
+                              ("POST", "/signing-secret/rotate"), ("GET", f"/events/{told.id}"),
+                              ("GET", f"/events/{told.id}/attempts"),
+                              ("POST", f"/events/{told.id}/replay")]:  # fmt: skip
+            answer = one.request(method, path + where, json={} if method == "PATCH" else None)
+            check_problem(answer, 404, "not_found")
+    for scope in ("sending", "reading"):
+        key = hook_box.httpd(hook_box.new_key(company, scope=scope)["token"])
+        check_problem(key.request("GET", "/webhooks"), 403, "restricted_api_key")
+    mine = create(bound, there.url)
+    assert [one["id"] for one in items(bound, "/webhooks")] == [mine["id"]]
+    assert bound.request("GET", f"/webhooks/{mine['id']}").json()["domain"] == domain
+
+
+def redirect(delivery, request):
+    request.send_response(307)
+    request.send_header("Location", "/elsewhere")
+    request.send_header("Content-Length", "0")
+    request.end_headers()
+
+
+def huge(delivery, request):
+    request.send_response(500)
+    request.end_headers()
+    try:
+        for _ in range(10000):
+            request.wfile.write(b"x" * 10000)
+    except OSError:
+        pass
+
+
+def test_what_answers_do(owner, receiver):
+    """Other answers than 2xx fail, no redirect is followed, of a long answer 1 KiB is kept."""
+    httpd, domain, _ = owner
+    for answer, status, length in [
+        (redirect, 307, 0),
+        (huge, 500, 1024),
+        (lambda d, r: 404, 404, 2),
+    ]:
+        there = receiver(answer)
+        hook = create(httpd, there.url, ["email.sent"])
+        send(httpd, domain)
+        made = wait_attempts(httpd, hook)
+        assert (made[0]["http_status_code"], len(made[0]["response"])) == (status, length)
+        assert all(one.path == "/hook" for one in there.deliveries)
+        event = items(httpd, f"/webhooks/{hook['id']}/events")[0]
+        assert event["status"] == "attempting"
+        httpd.request("DELETE", f"/webhooks/{hook['id']}")
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("how", ["refuses", "connects", "head", "body", "resets", "garbage", "tls"])
+def test_no_answer(owner, receiver, how):
+    """Each way not to answer is an attempt without a status, and delays no other endpoint."""
+    httpd, domain, _ = owner
+    says = {"head": b"HTTP/1.1 200 OK\r\nContent-", "garbage": b"220 mail ESMTP\r\n",
+            "body": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx"}.get(how, b"")  # fmt: skip
+    bad = None if how == "refuses" else Silent(says, how == "resets")
+    url = bad.url if bad else closed_port()
+    if how == "tls":
+        bad.close()
+        bad = Silent(b"no TLS here\r\n")
+        url = bad.url.replace("http:", "https:")
+    there = receiver()
+    hook = create(httpd, url, ["email.sent"])
+    create(httpd, there.url, ["email.sent"])
+    send(httpd, domain)
+    assert there.wait_for(1)
+    made = wait_attempts(httpd, hook)
+    assert made[0]["http_status_code"] == 0 and made[0]["response"] == "" and made[0]["error"]
+    httpd.request("DELETE", f"/webhooks/{hook['id']}")
+    if bad:
+        bad.close()
+
+
+def test_killed(owner, receiver, hook_box):
+    """Whoever kills it, each event arrives, and each id has one body."""
+    httpd, domain, _ = owner
+    gate = threading.Event()
+    there = receiver(lambda delivery, request: gate.wait(0.3) and 200 or 200)
+    create(httpd, there.url)
+    ids = set()
+    for _ in range(4):
+        for _ in range(5):
+            ids.add(send(httpd, domain))
+        there.wait_for(len(there.deliveries) + 1)
+        for part in ("webhook", "events"):
+            pid = hook_box.pid(part)
+            hook_box.kill(part)
+            hook_box.wait_for_new(part, pid)
+    gate.set()
+
+    def all_told():
+        told = {(one.event["data"]["email_id"], one.event["type"]) for one in there.deliveries}
+        return {(one, kind) for one in ids for kind in TYPES[:2]} <= told
+
+    wait_for("all events", all_told)
+    bodies = {}
+    for one in there.deliveries:
+        assert bodies.setdefault(one.id, one.body) == one.body
+    assert len(bodies) == len({one.body for one in there.deliveries})
+
+
+def test_private_targets(own_box, receiver):
+    """By default it connects to no address that is not public, whatever name it has."""
+    box = own_box("--set", "webhook.allowed=192.0.2.1")
+    httpd = box.httpd()
+    there = receiver()
+    port = there.url.split(":")[2].split("/")[0]
+    hooks = [
+        create(httpd, f"http://{host}:{port}/hook", ["email.sent"])
+        for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]",
+                     "2130706433", "127.1")
+    ]  # fmt: skip
+    httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
+    for hook in hooks:
+        made = wait_attempts(httpd, hook)
+        assert "not a public one" in made[0]["error"]
+    assert there.connections == 0
+
+
+def test_https_by_default(own_box):
+    box = own_box("--set", "webhook.schemes=https")
+    answer = box.httpd().request(
+        "POST", "/webhooks", json={"endpoint": "http://a.test/", "events": TYPES}
+    )
+    check_problem(answer, 422, "validation_error", "https://")
+
+
+def test_disabled_after_failing(own_box, receiver):
+    box = own_box("--set", "webhook.disable_after=1s")
+    httpd = box.httpd()
+    there = receiver(lambda delivery, request: 500)
+    hook = create(httpd, there.url, ["email.sent"])
+    httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
+    wait_for("the end of it",
+             lambda: items(httpd, "/webhooks")[0]["status"] == "disabled")  # fmt: skip
+    entry = box.query("SELECT actor, object_id FROM audit WHERE action = 'webhook.disable'")
+    assert hook["id"] in str(entry)
+
+
+def test_limit(own_box):
+    box = own_box("--set", "limits.webhooks=2")
+    httpd = box.httpd()
+    for _ in range(2):
+        create(httpd, "http://a.test/")
+    answer = httpd.request(
+        "POST", "/webhooks", json={"endpoint": "http://a.test/", "events": TYPES}
+    )
+    check_problem(answer, 422, "validation_error", "limits.webhooks")

@@ -1,0 +1,270 @@
+/*
+ * postern-webhook: tells endpoints of companies by HTTP what becomes of their emails.
+ *
+ * One thread: an event loop for the connections, and a tick in which it reads and writes the store.
+ * What talks to strangers reads no log and decides about no mail. Whoever kills it loses nothing:
+ * what is not written down as sent is sent again.
+ */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "core/base/clock.h"
+#include "core/base/daemon.h"
+#include "core/base/log.h"
+#include "core/base/secret.h"
+#include "core/base/version.h"
+#include "core/conf/conf.h"
+#include "core/db/db_file.h"
+#include "core/db/migrate.h"
+#include "core/metrics/metrics.h"
+#include "core/store/store_webhook_event.h"
+#include "webhook/feeder.h"
+#include "webhook/sender.h"
+
+enum {
+	TICK_MS = 20,
+	LOOK_MS = 500, /* for what is due, when nothing has been written */
+	CHANGED_MS = 100,
+	FEED_BUDGET_US = 20 * 1000,
+	FAILED_MS = 1000, /* after what may pass */
+	WAIT_MS = 1000,   /* for another writer */
+	CLEAN_MS = 10 * 1000,
+	CLEAN_ROWS = 500,
+	CACHE_KIB = 4096,
+};
+
+static const struct daemon_about about = {
+	.program = "postern-webhook",
+	.purpose = "Tells webhooks what becomes of emails.",
+	.default_path = CONF_DEFAULT_PATH,
+};
+
+struct daemon {
+	const char *conf_path;
+	struct conf *conf;
+	struct log *log;
+	struct db *db;
+	struct db_file_id file;
+	struct event_base *base;
+	struct event *tick;
+	struct sender *sender;
+	struct metrics_file *metrics;
+	struct metrics_webhook values;
+	int64_t version; /* of the database, as of the last look */
+	int64_t looked_us, cleaned_us, written_us, failed_us;
+	bool failing, metrics_failed;
+	int status;
+};
+
+static void clear(struct daemon *daemon)
+{
+	metrics_file_free(daemon->metrics);
+	sender_free(daemon->sender);
+	if (daemon->tick)
+		event_free(daemon->tick);
+	if (daemon->base)
+		event_base_free(daemon->base);
+	db_close(daemon->db);
+	log_free(daemon->log);
+	conf_free(daemon->conf);
+}
+
+static void write_metrics(struct daemon *daemon)
+{
+	const struct sender_counts *counts = sender_counts(daemon->sender);
+	struct metrics_webhook *values = &daemon->values;
+	struct err err = ERR_INIT;
+	bool failed;
+
+	values->store = *db_counts(daemon->db);
+	values->succeeded = counts->succeeded;
+	values->failed = counts->failed;
+	values->disabled = counts->disabled;
+	values->under_way = (int64_t)sender_under_way(daemon->sender);
+	store_webhook_event_count(daemon->db, &values->waiting, &err);
+	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
+	if (failed && !daemon->metrics_failed)
+		log_warn(daemon->log, "metrics_not_written", "error", err.text);
+	daemon->metrics_failed = failed;
+	daemon->written_us = clock_monotonic_us();
+}
+
+static void reload(struct daemon *daemon)
+{
+	_cleanup_(conf) struct conf *fresh = NULL;
+	_cleanup_buf_ struct buf restart = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	if (conf_load(daemon->conf_path, &fresh, &err) < 0) {
+		log_error(daemon->log, "reload_failed", "error", err.text);
+		return;
+	}
+	conf_reload(daemon->conf, fresh, &restart);
+	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
+	if (sender_reload(daemon->sender, &err) < 0)
+		log_error(daemon->log, "reload_failed", "error", err.text);
+	log_info(daemon->log, "reloaded");
+	if (restart.len > 0)
+		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+}
+
+/* Removes what nobody needs any more, a little at a time. */
+static int clean(struct daemon *daemon, int64_t now_us, struct err *err)
+{
+	int64_t keep_us = daemon->conf->retention.webhooks_ms * 1000;
+	int more;
+
+	if (now_us - daemon->cleaned_us < CLEAN_MS * INT64_C(1000))
+		return 0;
+	if (db_begin(daemon->db, err) < 0)
+		return -1;
+	more = store_webhook_clean(
+		daemon->db, clock_now_us(&clock_system) - keep_us, CLEAN_ROWS, err);
+	if (more < 0) {
+		db_rollback(daemon->db);
+		return -1;
+	}
+	if (db_commit_lazy(daemon->db, err) < 0)
+		return -1;
+	if (more == 0)
+		daemon->cleaned_us = now_us;
+	return 0;
+}
+
+/* All that the store is asked and told in a tick. 0 or -1. */
+static int work(struct daemon *daemon, struct err *err)
+{
+	int64_t now_us = clock_monotonic_us(), version = daemon->version, added;
+	int64_t waited_us = now_us - daemon->looked_us;
+	bool look = waited_us >= LOOK_MS * INT64_C(1000);
+	int fed = 1;
+
+	if (waited_us >= CHANGED_MS * INT64_C(1000) && db_version(daemon->db, &version, err) < 0)
+		return -1;
+	look |= version != daemon->version;
+	while (look && fed > 0 && clock_monotonic_us() - now_us < FEED_BUDGET_US) {
+		fed = feeder_round(daemon->db, clock_now_us(&clock_system), &added, err);
+		if (fed < 0)
+			return -1;
+	}
+	if (sender_round(daemon->sender, look, err) < 0)
+		return -1;
+	/* What is left to be fed is looked at in the next tick. */
+	if (look && fed == 0) {
+		daemon->version = version;
+		daemon->looked_us = now_us;
+	}
+	return clean(daemon, now_us, err);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+	struct err err = ERR_INIT;
+	int64_t now_us = clock_monotonic_us();
+	int number = daemon_wait_signal(0);
+
+	(void)fd;
+	(void)what;
+	if (number == SIGHUP) {
+		reload(daemon);
+	} else if (number != 0) {
+		/* What is under way is sent again. */
+		log_info(daemon->log, "stopping", "signal", strsignal(number));
+		event_base_loopbreak(daemon->base);
+		return;
+	}
+	if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+		log_error(daemon->log, "database_gone", "error", err.text);
+		daemon->status = EX_TEMPFAIL;
+		event_base_loopbreak(daemon->base);
+		return;
+	}
+	if (daemon->failing && now_us - daemon->failed_us < FAILED_MS * INT64_C(1000))
+		return;
+	if (work(daemon, &err) < 0) {
+		if (!daemon->failing)
+			log_error(daemon->log, "work_failed", "error", err.text);
+		daemon->failing = true;
+		daemon->failed_us = now_us;
+	} else if (daemon->failing) {
+		log_info(daemon->log, "works_again");
+		daemon->failing = false;
+	}
+	daemon->values.failing = daemon->failing;
+	if (now_us - daemon->written_us >= METRICS_WRITE_MS * INT64_C(1000))
+		write_metrics(daemon);
+}
+
+static int start_daemon(struct daemon *daemon, struct err *err)
+{
+	const struct timeval tick = {0, TICK_MS * 1000};
+	const char *database = daemon->conf->store.database;
+
+	if (migrate_check_file(database, err) < 0 ||
+		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
+		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
+		db_file_same(database, &daemon->file, err) < 0)
+		return -1;
+	db_set_wait(daemon->db, WAIT_MS);
+	daemon->base = event_base_new();
+	if (daemon->base == NULL)
+		return err_set(err, ERR_INTERNAL, "cannot make an event loop");
+	if (sender_new(daemon->base, daemon->db, daemon->log, daemon->conf, &daemon->sender, err) <
+		0)
+		return -1;
+	daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
+	event_add(daemon->tick, &tick);
+	return 0;
+}
+
+static int run_daemon(struct daemon *daemon)
+{
+	struct err err = ERR_INIT;
+
+	if (start_daemon(daemon, &err) < 0) {
+		log_error(daemon->log, "start_failed", "error", err.text);
+		return err_info(err.code)->exit_status;
+	}
+	log_info(daemon->log, "started", "version", POSTERN_VERSION);
+	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_WEBHOOK);
+	write_metrics(daemon);
+	event_base_dispatch(daemon->base);
+	if (daemon->status == EX_OK && sender_round(daemon->sender, false, &err) < 0)
+		log_error(daemon->log, "work_failed", "error", err.text);
+	write_metrics(daemon);
+	log_info(daemon->log, "stopped");
+	return daemon->status;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon daemon = {0};
+	struct err err = ERR_INIT;
+	int status = EX_OK;
+
+	daemon_block_signals();
+	/* Else libc looks for the file with each stamp of the log. */
+	setenv("TZ", ":/etc/localtime", 0);
+	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
+	if (daemon.conf_path == NULL)
+		return status;
+	daemon_raise_descriptor_limit();
+	if (secret_init() < 0) {
+		fputs("postern-webhook: cannot initialize\n", stderr);
+		return EX_OSERR;
+	}
+	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0) {
+		fprintf(stderr, "postern-webhook: %s\n", err.text);
+		return err_info(err.code)->exit_status;
+	}
+	daemon.log = log_new("postern-webhook", (enum log_target)daemon.conf->log.target,
+		(enum log_level)daemon.conf->log.level);
+	status = run_daemon(&daemon);
+	clear(&daemon);
+	return status;
+}
