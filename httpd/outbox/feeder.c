@@ -1,8 +1,9 @@
 /*
  * feeder: what is due in the store becomes parcels.
  *
- *   feeder_look ─(pool)─> feed_run: store_outbox_take() by the committer, then the
- *     messages are read, and Postfix's queue is asked ─> on_fed
+ *   feeder_look (the janitor of outbox.c) ─(pool)─> feed_run: store_outbox_take() by the
+ *     committer, then the messages are read, and Postfix's queue is asked
+ *     ─> on_fed: dispatcher_begin for each, or the journal
  *
  * Few are taken at a time, of each company some, so that companies take turns, and of none
  * that has enough in hand (in_hand.h); what comes with requests goes in between. While

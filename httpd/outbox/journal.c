@@ -207,41 +207,13 @@ static void journal_done(void *arg, int result, const struct err *err)
 	task_queue_post(journal->outbox->tasks, &journal->task);
 }
 
-static bool has_left(const struct entry *entry)
-{
-	return entry->kind == REMOVE || entry->kind == FAIL ||
-	       (entry->kind == LOOKED && entry->found);
-}
-
-static void finish(struct journal *journal)
-{
-	for (size_t i = 0; i < journal->under_way.n; i++) {
-		const struct entry *entry = &journal->under_way.items[i];
-
-		if (has_left(entry))
-			outbox_account_leave(journal->outbox, entry->company_id, entry->size);
-	}
-	clear(&journal->under_way);
-}
-
-/* Those that failed go first, as they were. */
-static void take_back(struct journal *journal)
-{
-	struct entries all = journal->under_way;
-
-	for (size_t i = 0; i < journal->fresh.n; i++) {
-		all.items = mem_append(all.items, all.n, sizeof(*all.items));
-		all.items[all.n++] = journal->fresh.items[i];
-	}
-	free(journal->fresh.items);
-	journal->fresh = all;
-	journal->under_way = (struct entries){0};
-}
-
+/* What is written has left the outbox's account; what is not is tried again, before what has
+ * come since. */
 static void on_journal_done(struct task *task)
 {
 	struct journal *journal = CONTAINER_OF(task, struct journal, task);
 	struct outbox *outbox = journal->outbox;
+	struct entries *under_way = &journal->under_way, *fresh = &journal->fresh;
 
 	journal->busy = false;
 	journal->next_us = 0;
@@ -249,14 +221,28 @@ static void on_journal_done(struct task *task)
 		if (journal->failing)
 			log_info(outbox->log, "outbox_written");
 		journal->failing = false;
-		finish(journal);
+		for (size_t i = 0; i < under_way->n; i++) {
+			const struct entry *entry = &under_way->items[i];
+
+			if (entry->kind == REMOVE || entry->kind == FAIL ||
+				(entry->kind == LOOKED && entry->found))
+				outbox_account_leave(outbox, entry->company_id, entry->size);
+		}
+		clear(under_way);
 		return;
 	}
 	if (!journal->failing)
 		log_error(outbox->log, "outbox_not_written", "error", journal->err.text);
 	journal->failing = true;
 	journal->next_us = clock_monotonic_us() + RETRY_US;
-	take_back(journal);
+	for (size_t i = 0; i < fresh->n; i++) {
+		under_way->items = mem_append(
+			under_way->items, under_way->n, sizeof(*under_way->items));
+		under_way->items[under_way->n++] = fresh->items[i];
+	}
+	free(fresh->items);
+	*fresh = *under_way;
+	*under_way = (struct entries){0};
 }
 
 /* It goes with another commit, or within a quarter of a second. */

@@ -2,6 +2,10 @@
  * record_watch: a timer that looks at the store while an email waits for its
  * record.
  *
+ *   record_watch_add (dispatcher.c: Postfix has the message, or may have it)
+ *     ─> on_watch_timer, every LOOK_US ─> watched->done: on_parcel_recorded, or
+ *     on_parcel_decided of an email that another request has submitted
+ *
  * Threads: the outbox's; record_watch_cause() is for any.
  */
 #include "httpd/outbox/record_watch.h"
@@ -40,74 +44,46 @@ static void set_timer(struct record_watch *watch)
 		event_add(watch->timer, &soon);
 }
 
-/* Whether the rows are worth a look. */
-static bool has_changed(struct record_watch *watch, struct err *err)
-{
-	int64_t version;
-	bool changed;
-
-	if (db_version(watch->db, &version, err) < 0)
-		return false;
-	changed = version != watch->version || watch->look_anyway;
-	watch->version = version;
-	watch->look_anyway = false;
-	return changed;
-}
-
-static void finish_watch(struct watched *watched, enum email_state state, const char *refusal)
-{
-	watched->next = NULL;
-	watched->done(watched, state, refusal);
-}
-
-/* What is known of the email; EMAIL_STAGED also when it cannot be read. */
-static enum email_state read_state(struct record_watch *watch, const struct watched *watched,
-	char **refusal_r, struct err *err)
-{
-	enum email_state state = EMAIL_STAGED;
-
-	if (store_email_outcome(watch->db, watched->email_id, &state, refusal_r, err) < 0)
-		watch->look_anyway = true;
-	return state;
-}
-
-/* Once, however many looks fail: they come every few milliseconds. */
-static void report_failure(struct record_watch *watch, const struct err *err)
-{
-	bool failing = err->code != ERR_NONE;
-
-	if (failing && !watch->failing)
-		log_error(watch->log, "store_failed", "error", err->text);
-	else if (!failing && watch->failing)
-		log_info(watch->log, "store_back");
-	watch->failing = failing;
-}
-
+/* Looks at each email that waits, when the store has changed or one was added, and tells of
+ * those that are decided, or late. */
 static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct record_watch *watch = arg;
-	struct err err = ERR_INIT;
-	bool changed = has_changed(watch, &err);
-	int64_t now_us = clock_monotonic_us();
 	struct watched **at = &watch->pending;
+	int64_t now_us = clock_monotonic_us(), version;
+	struct err err = ERR_INIT;
+	bool changed = false;
 
 	(void)fd;
 	(void)what;
+	if (db_version(watch->db, &version, &err) == 0) {
+		changed = version != watch->version || watch->look_anyway;
+		watch->version = version;
+		watch->look_anyway = false;
+	}
 	while (*at != NULL) {
 		struct watched *watched = *at;
 		_cleanup_free_ char *refusal = NULL;
 		enum email_state state = EMAIL_STAGED;
 
-		if (changed)
-			state = read_state(watch, watched, &refusal, &err);
+		/* One that cannot be read counts as staged. */
+		if (changed && store_email_outcome(
+				       watch->db, watched->email_id, &state, &refusal, &err) < 0)
+			watch->look_anyway = true;
 		if (state == EMAIL_STAGED && now_us < watched->deadline_us) {
 			at = &watched->next;
 			continue;
 		}
 		*at = watched->next;
-		finish_watch(watched, state, refusal);
+		watched->next = NULL;
+		watched->done(watched, state, refusal);
 	}
-	report_failure(watch, &err);
+	/* Logged once, however many looks fail: they come every few milliseconds. */
+	if (err.code != ERR_NONE && !watch->failing)
+		log_error(watch->log, "store_failed", "error", err.text);
+	else if (err.code == ERR_NONE && watch->failing)
+		log_info(watch->log, "store_back");
+	watch->failing = err.code != ERR_NONE;
 	set_timer(watch);
 }
 
