@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(return_kind_name(message.kind));
 		CHECK(message.n <= RETURN_RECIPIENTS_MAX && message.paths.n <= RETURN_PATHS_MAX);
 		CHECK(message.kind != RETURN_FAILURE || message.n > 0);
-		CHECK(message.kind == RETURN_FAILURE || message.feedback || message.n == 0);
+		CHECK(message.kind == RETURN_FAILURE || message.kind == RETURN_COMPLAINT ||
+			message.feedback || message.n == 0);
 		check_line(message.queue_id);
 		check_line(message.feedback);
 		for (size_t i = 0; i < message.n; i++) {
