@@ -202,6 +202,7 @@ export async function show(main, { id, session }) {
         "Which names",
         `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
       ],
+      ["Bounces come back to", domain.return_path ?? "the senders of the emails"],
     ]);
     const ask = () => {
       // What is left as it was may have been changed by somebody else meanwhile.
