@@ -127,6 +127,10 @@ extern const struct verb cmd_exempt_list;
 extern const struct verb cmd_exempt_remove;
 extern const struct verb cmd_exempt_suggest;
 
+extern const struct verb cmd_suppression_add;
+extern const struct verb cmd_suppression_list;
+extern const struct verb cmd_suppression_remove;
+
 extern const struct verb cmd_key_create;
 extern const struct verb cmd_key_list;
 extern const struct verb cmd_key_revoke;

@@ -11,7 +11,19 @@
 
 enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
 
-enum { TIME, STEP, ACCEPTED, DELIVERED, DEFERRED, BOUNCED, FAILED, UNKNOWN, COMPLAINED, COLUMNS };
+enum {
+	TIME,
+	STEP,
+	ACCEPTED,
+	DELIVERED,
+	DEFERRED,
+	BOUNCED,
+	FAILED,
+	UNKNOWN,
+	COMPLAINED,
+	SUPPRESSED,
+	COLUMNS
+};
 
 static const struct column columns[] = {
 	[TIME] = {"time", NULL, .type = COLUMN_TIME},
@@ -23,6 +35,7 @@ static const struct column columns[] = {
 	[FAILED] = {"failed", "FAILED", .type = COLUMN_INT},
 	[UNKNOWN] = {"unknown", "UNKNOWN", .type = COLUMN_INT},
 	[COMPLAINED] = {"complained", "SPAM", .type = COLUMN_INT},
+	[SUPPRESSED] = {"suppressed", "SUPPRESSED", .type = COLUMN_INT},
 	{0},
 };
 
@@ -37,6 +50,7 @@ static const unsigned char column_of[EVENT_KINDS + 1] = {
 	[EVENT_REMOVED] = FAILED,
 	[EVENT_LOST] = UNKNOWN,
 	[EVENT_COMPLAINED] = COMPLAINED,
+	[EVENT_SUPPRESSED] = SUPPRESSED,
 	[EVENT_FAILED] = FAILED,
 };
 
@@ -121,7 +135,8 @@ const struct verb cmd_stats = {
 		"happened: accepted by Postfix; delivered to the next mail server; "
 		"deferred, each attempt; bounced, refused for good or given up; failed, "
 		"dropped here by an admin or a rule of Postfix; unknown, where lines of "
-		"the log are missing; and reported as spam. The last row is the sum. What "
+		"the log are missing; reported as spam; and suppressed, not sent to an address of "
+		"the company's list. The last row is the sum. What "
 		"was counted stays when emails are removed.",
 	.run = run_stats,
 };

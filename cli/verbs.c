@@ -31,6 +31,9 @@ const struct verb *const verbs[] = {
 	&cmd_exempt_list,
 	&cmd_exempt_remove,
 	&cmd_exempt_suggest,
+	&cmd_suppression_add,
+	&cmd_suppression_list,
+	&cmd_suppression_remove,
 	&cmd_key_create,
 	&cmd_key_list,
 	&cmd_key_revoke,
@@ -123,6 +126,8 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_REASON] = {"reason", "TEXT", NULL, false},
 	[OPTION_SELECTOR] = {"selector", "NAME", NULL, false},
 	[OPTION_NOW] = {"now", NULL, NULL, false},
+	[OPTION_TEXT] = {"text", "TEXT", NULL, false},
+	[OPTION_ORIGIN] = {"origin", "ORIGIN", NULL, false},
 };
 
 bool verbs_has_noun(const char *noun)

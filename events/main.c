@@ -129,8 +129,11 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 			location->why);
 	else
 		log_info(daemon->log, "source", "source", "journal", "why", location->why);
-	return reader_new(&(struct reader_setup){daemon->db, daemon->log, location,
-				  daemon->conf->submission.postfix_config},
+	return reader_new(
+		&(struct reader_setup){daemon->db, daemon->log, location,
+			daemon->conf->submission.postfix_config,
+			{daemon->conf->suppression.bounces, daemon->conf->suppression.bounce_codes,
+				daemon->conf->limits.suppressions}},
 		&daemon->reader, err);
 }
 

@@ -105,6 +105,7 @@ int reader_new(const struct reader_setup *setup, struct reader **reader_r, struc
 	reader->setup = *setup;
 	reader->next_hops = next_hops_new(setup->config_dir, setup->location->instance);
 	reader->tracker = tracker_new(setup->db, reader->next_hops);
+	tracker_set_suppression(reader->tracker, &setup->suppression);
 	reader->probes = probe_notes_new(setup->db);
 	reader->lines = mem_alloc(BATCH_LINES, sizeof(*reader->lines));
 	reader->synced = true;

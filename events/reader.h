@@ -19,7 +19,8 @@ struct reader_setup {
 	struct db *db; /* DB_WRITE */
 	struct log *log;
 	const struct source_location *location;
-	const char *config_dir; /* of Postfix; "" for its default */
+	const char *config_dir;               /* of Postfix; "" for its default */
+	struct suppression_terms suppression; /* its codes live as long as the reader */
 };
 
 int reader_new(const struct reader_setup *setup, struct reader **reader_r, struct err *err);

@@ -116,6 +116,11 @@ struct tracker *tracker_new(struct db *db, const struct next_hops *next_hops)
 	return tracker;
 }
 
+void tracker_set_suppression(struct tracker *tracker, const struct suppression_terms *terms)
+{
+	delivery_writer_set_suppression(tracker->writer, terms);
+}
+
 static void clear_lookups(struct tracker *tracker)
 {
 	while (tracker->last_lookup) {
@@ -314,6 +319,8 @@ static int report_accepted(struct work *work, const struct queue_message *messag
 	event_key(key, (const char *[]){event_kind_name(EVENT_ACCEPTED), message->queue_id, since},
 		3);
 	for (size_t i = 0; i < all->n; i++) {
+		if (all->items[i].status == DELIVERY_SUPPRESSED)
+			continue;
 		report.n = all->items[i].n;
 		event_key_of_one(report.key, key, i);
 		if (delivery_writer_add(context->writer, &report, context->err) < 0)

@@ -18,6 +18,7 @@
 
 #include "core/db/db.h"
 #include "core/store/delivery_status.h"
+#include "core/store/delivery_writer.h"
 #include "events/next_hops.h"
 #include "events/log_parse.h"
 #include "events/untracked.h"
@@ -25,6 +26,8 @@
 struct tracker;
 
 struct tracker *tracker_new(struct db *db, const struct next_hops *next_hops);
+/* Which bounces are put into the lists of suppressed addresses; without it none are. */
+void tracker_set_suppression(struct tracker *tracker, const struct suppression_terms *terms);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
 /* Forgets what it keeps, and what it has counted since tracker_kept(): when a

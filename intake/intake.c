@@ -272,6 +272,7 @@ static int store_decided(struct db *db, void *arg, struct err *err)
 	struct intake *intake = arg;
 
 	intake->writer = delivery_writer_new(db);
+	delivery_writer_set_suppression(intake->writer, &intake->message->suppression);
 	if (decide(intake, err) < 0)
 		return -1;
 	return delivery_writer_flush(intake->writer, err);

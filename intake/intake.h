@@ -15,6 +15,7 @@
 #include "core/base/id.h"
 #include "core/base/strv.h"
 #include "core/db/db.h"
+#include "core/store/delivery_writer.h"
 
 struct intake_message {
 	const char *sender; /* of the envelope; "" for <> */
@@ -22,6 +23,7 @@ struct intake_message {
 	const char *data; /* its first bytes, INTAKE_READ_MAX at most */
 	size_t len;
 	int64_t now_us;
+	struct suppression_terms suppression; /* whom it puts into the lists */
 };
 enum { INTAKE_READ_MAX = 1024 * 1024 };
 

@@ -221,6 +221,9 @@ int main(int argc, char **argv)
 		program.log = log_new("postern-intake",
 			isatty(STDERR_FILENO) ? LOG_TARGET_STDERR : LOG_TARGET_SYSLOG,
 			(enum log_level)program.conf->log.level);
+		program.message.suppression = (struct suppression_terms){
+			program.conf->suppression.bounces, program.conf->suppression.bounce_codes,
+			program.conf->limits.suppressions};
 		status = run_program(&program);
 	}
 	if (program.file >= 0)

@@ -29,6 +29,7 @@
 
 struct entry {
 	const char *ticket; /* NULL: the message is no email of ours */
+	const struct suppressed_list *suppressed;
 	const char *refusal;
 	bool noted; /* by what follows */
 	struct refusal_note note;
@@ -45,7 +46,10 @@ static int run_sent(struct db *db, void *arg, struct err *err)
 	if (found == 0)
 		return err_set(
 			err, ERR_NOT_FOUND, "the email of the ticket was removed or refused");
-	return found < 0 ? -1 : 0;
+	if (found < 0)
+		return -1;
+	return store_suppressed_record(
+		db, entry->ticket, entry->suppressed, entry->note.now_us, err);
 }
 
 static int note_held(struct db *db, const struct refusal_note *note, struct err *err)
@@ -74,10 +78,12 @@ static int run_refused(struct db *db, void *arg, struct err *err)
 	return entry->held ? note_held(db, &entry->note, err) : 0;
 }
 
-int record_sent(struct service *service, const struct milter_session *session, struct err *err)
+int record_sent(struct service *service, const struct milter_session *session,
+	const struct suppressed_list *suppressed, struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
+		.suppressed = suppressed,
 		.note.queue_id = session->message.queue_id,
 		.note.now_us = clock_now_us(service->clock),
 	};
@@ -245,8 +251,16 @@ static int change_recipient(const struct eom *eom, int (*change)(SMFICTX *ctx, c
 		       : err_set(err, ERR_INTERNAL, "cannot change the recipients");
 }
 
-/* Those of the email instead of the ticket. Postfix takes an empty address for
- * the end of the list: none must get there. */
+static bool is_suppressed(const struct suppressed_list *list, const char *address)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->items[i].address, address))
+			return true;
+	return false;
+}
+
+/* Those of the email instead of the ticket, but for who is suppressed. Postfix takes an empty
+ * address for the end of the list: none must get there. */
 static int put_recipients(const struct eom *eom, struct err *err)
 {
 	const struct strv *recipients = &eom->facts->ticket.recipients;
@@ -259,7 +273,8 @@ static int put_recipients(const struct eom *eom, struct err *err)
 
 		if (str_empty(address))
 			return err_set(err, ERR_INTERNAL, "a recipient of the email is empty");
-		if (change_recipient(eom, smfi_addrcpt, address, err) < 0)
+		if (!is_suppressed(&eom->facts->suppressed, address) &&
+			change_recipient(eom, smfi_addrcpt, address, err) < 0)
 			return -1;
 	}
 	return change_recipient(eom, smfi_delrcpt, ticket, err);
@@ -335,12 +350,19 @@ static int put_return_path(const struct eom *eom, struct err *err)
 		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
 }
 
+/* An email whose recipients are all suppressed is sent to nobody: Postfix drops it. */
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
+	const struct facts *facts = eom->facts;
+
+	if (facts->suppressed.n > 0 && facts->suppressed.n == facts->ticket.recipients.n) {
+		outcome->ending = END_DISCARD;
+		return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
+	}
 	if (put_recipients(eom, &outcome->err) < 0 || put_trace(eom, &outcome->err) < 0 ||
 		put_return_path(eom, &outcome->err) < 0)
 		return -1;
-	return record_sent(eom->service, eom->session, &outcome->err);
+	return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
 }
 
 static int note_refusal(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)

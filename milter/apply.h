@@ -18,8 +18,10 @@
 
 /* Each waits until it is durable: 0 or -1. */
 
-/* The email of the ticket is sent. ERR_NOT_FOUND when it is gone. */
-int record_sent(struct service *service, const struct milter_session *session, struct err *err);
+/* The email of the ticket is sent, but to nobody who is suppressed: that is recorded of these.
+ * ERR_NOT_FOUND when it is gone. */
+int record_sent(struct service *service, const struct milter_session *session,
+	const struct suppressed_list *suppressed, struct err *err);
 
 struct record_refusal {
 	enum verdict_reason reason;

@@ -241,7 +241,11 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 	}
 	compare(session, facts);
 	facts->domain = mem_strdup(facts->ticket.domain);
-	return 0;
+	/* Whom it has gone to once, it goes to again, should Postfix present it again. */
+	return facts->ticket.state == EMAIL_STAGED
+		       ? store_suppressed_read(db, facts->ticket.seq, facts->ticket.company_id,
+				 facts->domain, &facts->suppressed, &facts->err)
+		       : 0;
 }
 
 /* No exemption helps who could be taken for somebody else. */
@@ -363,6 +367,7 @@ void facts_clear(struct facts *facts)
 {
 	if (facts->ticket_found)
 		store_email_ticket_clear(&facts->ticket);
+	store_suppressed_free(&facts->suppressed);
 	free(facts->domain);
 	*facts = (struct facts){.err = ERR_INIT};
 }

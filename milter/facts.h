@@ -10,6 +10,7 @@
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "core/store/store_probe.h"
+#include "core/store/store_suppression.h"
 #include "milter/session.h"
 
 /*
@@ -37,10 +38,12 @@ struct facts {
 	bool probe_through; /* with TICKET_PROBE: see struct probe */
 	enum probe_change probe_changed;
 	bool ticket_found;
-	struct email_ticket ticket; /* when it was found */
-	char *domain;               /* the registered one that the message claims, by its
-				     * ticket or without; NULL for none */
-	struct err err;             /* why, when verdict.store_failed */
+	struct email_ticket ticket;        /* when it was found */
+	struct suppressed_list suppressed; /* of its recipients, when it is staged: whom it does
+					    * not go to */
+	char *domain;                      /* the registered one that the message claims, by its
+					    * ticket or without; NULL for none */
+	struct err err;                    /* why, when verdict.store_failed */
 };
 
 /* Fills the facts of the session's message; cannot fail, because a store that

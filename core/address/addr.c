@@ -411,6 +411,20 @@ char *addr_format(const struct addr *addr)
 	return mem_printf("%s <%s@%s>", name, addr->local, addr->domain);
 }
 
+char *addr_folded(const char *address)
+{
+	const char *at = strrchr(address, '@');
+	_cleanup_free_ char *given = at ? mem_dup(address, (size_t)(at - address)) : NULL;
+	_cleanup_free_ char *local = given ? str_folded(given) : NULL;
+	_cleanup_free_ char *domain = NULL;
+
+	if (at == NULL)
+		return str_folded(address);
+	if (addr_domain_normalize(at + 1, &domain, NULL) < 0)
+		domain = str_folded(at + 1);
+	return mem_printf("%s@%s", local, domain);
+}
+
 bool addr_equal(const struct addr *a, const struct addr *b)
 {
 	return str_eq(a->local, b->local) && str_eq(a->domain, b->domain);

@@ -36,6 +36,13 @@ char *addr_format(const struct addr *addr);
  * local parts may not (RFC 5321 2.4). */
 bool addr_equal(const struct addr *a, const struct addr *b);
 
+/* An address as lists compare it: the domain in A-labels, without a difference of letter case
+ * (RFC 5321 2.4), and the local part with its case folded, too. RFC 5321 leaves the local part
+ * to its host, but no host in use has two people whose addresses differ in letter case alone,
+ * and where a list keeps mail from somebody, Bob@ is to be no way around bob@. Dots and what
+ * is behind a + make another address. For any text; a new string. */
+char *addr_folded(const char *address);
+
 void addr_clear(struct addr *addr);
 #define _cleanup_addr_ __attribute__((cleanup(addr_clear)))
 

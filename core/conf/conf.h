@@ -97,6 +97,10 @@ struct conf {
 		char *forward_to; /* who gets what postern-intake cannot read */
 	} returns;
 	struct {
+		int64_t bounces;    /* 1: hard bounces are suppressed */
+		char *bounce_codes; /* that are hard, too */
+	} suppression;
+	struct {
 		int64_t content_ms; /* of emails: text and html; 0: for ever */
 		int64_t emails_ms;
 		int64_t events_ms;
@@ -122,6 +126,7 @@ struct conf {
 		int64_t users;
 		int64_t tokens; /* of a user */
 		int64_t webhooks;
+		int64_t suppressions; /* of a company */
 	} limits;
 	struct {
 		int64_t target; /* of enum log_target */

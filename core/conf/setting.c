@@ -90,6 +90,42 @@ static bool valid_domains(const char *text)
 	return text[strspn(text, allowed)] == '\0';
 }
 
+/* One code, or the beginning of codes, which both have no dot at the end. */
+static bool valid_code(const char *code, size_t len)
+{
+	size_t digits[3] = {0}, n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (code[i] == '.')
+			n++;
+		else if (code[i] < '0' || code[i] > '9')
+			return false;
+		else
+			digits[n]++;
+		if (n > 2)
+			return false;
+	}
+	return n > 0 && digits[0] == 1 && code[0] == '5' && digits[1] > 0 && digits[1] < 4 &&
+	       (n == 1 || (digits[2] > 0 && digits[2] < 4));
+}
+
+static bool valid_codes(const char *text)
+{
+	static const char *const never[] = {"5.7", "5.2", "5.2.2"};
+
+	for (const char *at = text; *(at += strspn(at, ", \t"));) {
+		size_t len = strcspn(at, ", \t");
+
+		if (!valid_code(at, len) || (len > 4 && strncmp(at, "5.7.", 4) == 0))
+			return false;
+		for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+			if (len == strlen(never[i]) && strncmp(at, never[i], len) == 0)
+				return false;
+		at += len;
+	}
+	return true;
+}
+
 static bool valid_group(const char *text)
 {
 	static const char allowed[] =
@@ -190,6 +226,9 @@ static const struct type types[] = {
 	[SETTING_DOMAINS] = {.valid = valid_domains,
 		.noun = "a list of domain names",
 		.example = "example.com mail.example.com"},
+	[SETTING_CODES] = {.valid = valid_codes,
+		.noun = "a list of enhanced status codes 5.x.x, none of which is 5.7.x or 5.2.2",
+		.example = "5.4.4 5.0"},
 	[SETTING_INT] = {.units = plain_units, .noun = "a whole number"},
 	[SETTING_BYTES] = {.units = byte_units,
 		.noun = "a size in bytes",

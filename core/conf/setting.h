@@ -14,7 +14,7 @@
 
 struct conf;
 
-/* The types up to SETTING_DOMAINS are kept as text (a char * in struct conf,
+/* The types up to SETTING_CODES are kept as text (a char * in struct conf,
  * bounds are those of its length in bytes), the others as int64_t. */
 enum setting_type {
 	SETTING_PATH,      /* absolute */
@@ -28,6 +28,8 @@ enum setting_type {
 			    * lines add up */
 	SETTING_PEERS,     /* the same, and the word unix */
 	SETTING_DOMAINS,   /* names with blanks or commas between; they add up */
+	SETTING_CODES,     /* enhanced status codes (RFC 3463) 5.x.x, or beginnings of them, but
+			    * none of 5.7.x, and not 5.2.2 */
 	SETTING_INT,
 	SETTING_BYTES,    /* 512, 64K, 40M, 1G */
 	SETTING_DURATION, /* milliseconds: 250ms, 5s, 2m or 2min, 1h, 30d */

@@ -839,6 +839,31 @@ const struct setting settings[] = {
 			"recorded from then on.",
 	},
 	{
+		.section = "suppression",
+		.name = "bounces",
+		IN_CONF(suppression.bounces),
+		.type = SETTING_CHOICE,
+		.fallback = "on",
+		.choices = switches,
+		.max = 1,
+		.help = "Whether an address is put into the company's list of suppressed "
+			"addresses when a remote server says that there is no such mailbox: "
+			"with an enhanced status code (RFC 3463) 5.1.x, but for 5.1.7 and "
+			"5.1.8, which are about the sender, or 5.2.1.",
+	},
+	{
+		.section = "suppression",
+		.name = "bounce_codes",
+		IN_CONF(suppression.bounce_codes),
+		.type = SETTING_CODES,
+		.fallback = "",
+		.min = 0,
+		.max = 200,
+		.help = "Further codes that say so, or beginnings of codes, with blanks "
+			"between them, as *5.4.4 5.0*. Not 5.7.x, which is about a policy, and "
+			"not 5.2.2, a mailbox that is full.",
+	},
+	{
 		.section = "retention",
 		.name = "content",
 		IN_CONF(retention.content_ms),
@@ -1071,6 +1096,18 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How many webhooks a company may have. Over the form API each URL of "
 			"each name is one.",
+	},
+	{
+		.section = "limits",
+		.name = "suppressions",
+		IN_CONF(limits.suppressions),
+		.type = SETTING_INT,
+		.fallback = "1000000",
+		.min = 1,
+		.max = 10000000,
+		.reload = true,
+		.help = "How many suppressed addresses a company may have. Beyond that no "
+			"bounce is added any more.",
 	},
 	{
 		.section = "log",

@@ -117,6 +117,7 @@ int op_check_limit(const struct op *op, enum store_limit limit, const char *owne
 		[LIMIT_USERS] = limits->users,
 		[LIMIT_TOKENS] = limits->tokens,
 		[LIMIT_WEBHOOKS] = limits->webhooks,
+		[LIMIT_SUPPRESSIONS] = limits->suppressions,
 	};
 
 	if (op->actor == OP_COMMAND)

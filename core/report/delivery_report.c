@@ -22,6 +22,7 @@ enum {
  * * with their number. An event is told as the status that it leads to: the kinds
  * stand in their order. */
 _Static_assert((int)EVENT_COMPLAINED == (int)DELIVERY_COMPLAINED &&
+		       (int)EVENT_SUPPRESSED == (int)DELIVERY_SUPPRESSED &&
 		       (int)EVENT_DEFERRED == (int)DELIVERY_DEFERRED,
 	"kinds are in the order of statuses");
 static const struct {
@@ -51,6 +52,8 @@ static const struct {
 	[DELIVERY_COMPLAINED] = {"delivered, and reported as unwanted",
 		"delivered and reported as unwanted", "Yes: delivered to ",
 		", who reported it as unwanted."},
+	[DELIVERY_SUPPRESSED] = {"suppressed: not handed to Postfix", "suppressed",
+		"No: the email was not sent, since the company's list has ", "."},
 };
 
 /* To the minute, with as much of the date as is needed: `14:05Z`, `Thursday,
@@ -219,8 +222,9 @@ static void count(const struct delivery_report *report, size_t counts[static DEL
 static void add_counts(const struct delivery_report *report, struct buf *out)
 {
 	static const enum delivery_status order[] = {DELIVERY_DELIVERED, DELIVERY_COMPLAINED,
-		DELIVERY_BOUNCED, DELIVERY_EXPIRED, DELIVERY_REMOVED, DELIVERY_DISCARDED,
-		DELIVERY_DEFERRED, DELIVERY_QUEUED, DELIVERY_HANDED_ON, DELIVERY_UNKNOWN};
+		DELIVERY_BOUNCED, DELIVERY_EXPIRED, DELIVERY_SUPPRESSED, DELIVERY_REMOVED,
+		DELIVERY_DISCARDED, DELIVERY_DEFERRED, DELIVERY_QUEUED, DELIVERY_HANDED_ON,
+		DELIVERY_UNKNOWN};
 	size_t counts[DELIVERY_STATUSES] = {0};
 	size_t n = report->recipients.n, good;
 	const char *separator = ": ";

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/store_suppression.h"
 
 /* The code of SMTP that the text begins with, or quotes; else the one that the
  * status code stands for, so that there always is one. */
@@ -37,10 +38,26 @@ static json_t *host_of(const char *relay)
 	return json_stringn(text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
 }
 
+/* Of a suppressed recipient: the code is Mailgun's own, of which clients know that they need
+ * not send to the address again, and the words are the description. */
+static const struct {
+	int code;
+	const char *reason;
+} suppressed_as[SUPPRESSION_REASONS] = {
+	[SUPPRESSION_BOUNCE] = {605, "suppress-bounce"},
+	[SUPPRESSION_COMPLAINT] = {607, "suppress-complaint"},
+	[SUPPRESSION_UNSUBSCRIBE] = {606, "suppress-unsubscribe"},
+	[SUPPRESSION_MANUAL] = {605, "suppress-bounce"},
+};
+
 static json_t *render_status(const struct email_event *event)
 {
 	const char *text = text_or_empty(event->text);
 
+	if (event->kind == EVENT_SUPPRESSED)
+		return json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "attempt-no", 1, "code",
+			suppressed_as[store_suppression_reason_of(text)].code, "message", "",
+			"description", text, "enhanced-code", "", "mx-host", "");
 	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no", (json_int_t)event->attempt,
 		"code", code_of(event), "message", text, "description", "", "enhanced-code",
 		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
@@ -98,11 +115,16 @@ json_t *event_form_render(const struct email_event *event)
 		[EVENT_DISCARDED] = {"failed", "error", "permanent", "generic"},
 		[EVENT_REMOVED] = {"failed", "error", "permanent", "generic"},
 		[EVENT_COMPLAINED] = {"complained", "warn", NULL, NULL},
+		[EVENT_SUPPRESSED] = {"failed", "error", "permanent", NULL},
 		/* Clients take `failed` for the fault of the recipient. */
 		[EVENT_CANCELED] = {"rejected", "warn", NULL, NULL},
 		[EVENT_FAILED] = {"failed", "error", "permanent", "generic"},
 	};
 	const char *at = strrchr(event->recipient, '@');
+	const char *reason =
+		event->kind == EVENT_SUPPRESSED
+			? suppressed_as[store_suppression_reason_of(event->text)].reason
+			: words[event->kind].reason;
 	json_t *object = json_pack(
 		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[], s:{s:s, s:s, s:s}, "
 		"s:{s:b, s:b, s:b, s:b}}",
@@ -117,7 +139,7 @@ json_t *event_form_render(const struct email_event *event)
 
 	if (words[event->kind].severity) {
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
-		json_object_set_new(object, "reason", json_string(words[event->kind].reason));
+		json_object_set_new(object, "reason", json_string(reason));
 	}
 	if (event->kind == EVENT_CANCELED)
 		json_object_set_new(object, "reject",
@@ -137,6 +159,7 @@ const char *event_form_type(const struct email_event *event)
 		[EVENT_DISCARDED] = "permanent_fail",
 		[EVENT_REMOVED] = "permanent_fail",
 		[EVENT_COMPLAINED] = "complained",
+		[EVENT_SUPPRESSED] = "permanent_fail",
 		[EVENT_FAILED] = "permanent_fail",
 	};
 

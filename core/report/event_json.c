@@ -23,6 +23,7 @@ const char *event_json_type(const struct email_event *event)
 		[EVENT_DISCARDED] = "email.failed",
 		[EVENT_REMOVED] = "email.failed",
 		[EVENT_COMPLAINED] = "email.complained",
+		[EVENT_SUPPRESSED] = "email.suppressed",
 		[EVENT_FAILED] = "email.failed",
 	};
 
@@ -107,6 +108,10 @@ json_t *event_json_render(const struct email_event *event)
 			json_pack("{s:o}", "reason",
 				json_of_text(str_empty(event->text) ? event_kind_name(event->kind)
 								    : event->text)));
+	if (event->kind == EVENT_SUPPRESSED)
+		json_object_set_new(data, "suppressed",
+			json_pack("{s:o, s:s}", "message", json_of_text(event->text), "type",
+				"OnAccountSuppressionList"));
 	return json_pack("{s:s, s:o, s:o}", "type", type, "created_at",
 		event_json_time(event->occurred_us), "data", data);
 }

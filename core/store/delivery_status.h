@@ -26,6 +26,8 @@ enum delivery_status {
 	DELIVERY_REMOVED,    /* an admin removed it from the queue */
 	DELIVERY_UNKNOWN,    /* it left the queue, and nobody said how */
 	DELIVERY_COMPLAINED, /* delivered, and reported as unwanted */
+	DELIVERY_SUPPRESSED, /* not handed to Postfix: it is on the list of its company
+			      * (store_suppression) */
 	DELIVERY_STATUSES
 };
 /* How the text of a recipient begins whose message a rule of Postfix has sent
@@ -48,6 +50,7 @@ enum event_kind {
 	EVENT_REMOVED,
 	EVENT_LOST, /* neither in the queue nor in the log */
 	EVENT_COMPLAINED,
+	EVENT_SUPPRESSED,
 	/* Of emails that never came to Postfix; they move nothing. */
 	EVENT_CANCELED,
 	EVENT_FAILED, /* Postfix refused it for good, or did not take it in its lifetime */

@@ -15,6 +15,7 @@
 
 #include "core/address/addr_logged.h"
 #include "core/base/str.h"
+#include "core/store/store_suppression.h"
 
 enum { BUCKETS = 256 }; /* a power of two */
 
@@ -23,6 +24,7 @@ struct email_changes {
 	char *company_id;
 	char *domain;
 	char *message_id;
+	bool is_sent;               /* the milter has let it pass */
 	struct delivery_tree *tree; /* NULL: the recipients are the deliveries */
 	struct pending *pending;    /* what is said of its deliveries */
 	size_t pending_n;
@@ -59,6 +61,7 @@ struct delivery_writer {
 	/* These stay. */
 	delivery_classify *classify;
 	const void *classify_arg;
+	struct suppression_terms terms;
 	struct delivery_counts stored;
 };
 
@@ -85,6 +88,12 @@ void delivery_writer_set_classify(
 {
 	writer->classify = classify;
 	writer->classify_arg = arg;
+}
+
+void delivery_writer_set_suppression(
+	struct delivery_writer *writer, const struct suppression_terms *terms)
+{
+	writer->terms = *terms;
 }
 
 const struct delivery_counts *delivery_writer_counts(const struct delivery_writer *writer)
@@ -123,6 +132,7 @@ void delivery_writer_reset(struct delivery_writer *writer)
 		.events = writer->events,
 		.classify = writer->classify,
 		.classify_arg = writer->classify_arg,
+		.terms = writer->terms,
 		.stored = writer->stored};
 
 	while (writer->last) {
@@ -152,7 +162,7 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 	static const char sql_email[] =
 		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
 		"   FROM delivery d"
-		"   WHERE d.email = email.seq)"
+		"   WHERE d.email = email.seq), state = 'sent'"
 		" FROM email"
 		" WHERE seq = $email";
 	struct db_stmt *stmt;
@@ -169,6 +179,7 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 		changes->domain = db_copy(stmt, 1);
 		changes->message_id = db_copy(stmt, 2);
 		has_tree = db_int(stmt, 3);
+		changes->is_sent = db_int(stmt, 4);
 		db_reset(stmt);
 	}
 	if (store_recipients_read(db, changes->email, true, &changes->recipients, err) < 0)
@@ -263,6 +274,34 @@ static struct recipient *find_number(const struct recipients *recipients, int64_
 	return i < recipients->n && recipients->items[i].n == n ? &recipients->items[i] : NULL;
 }
 
+/* What a new event says of the recipient for all emails to come. Where an alias led to
+ * somebody else, it says nothing of the recipient; and where the milter was not asked, of the
+ * ticket alone. */
+static int note_suppression(struct delivery_writer *writer, const struct email_changes *changes,
+	const struct recipient *recipient, const struct event_report *report, struct err *err)
+{
+	bool hard = report->kind == EVENT_BOUNCED && writer->terms.bounces &&
+		    suppression_is_hard(report->dsn, report->text, writer->terms.codes);
+
+	if (!changes->is_sent || (!hard && report->kind != EVENT_COMPLAINED) ||
+		(report->address && !addr_logged_eq(recipient->address, report->address)))
+		return 0;
+	return store_suppression_note(writer->db,
+		       &(struct suppression_note){
+			       .company_id = changes->company_id,
+			       .domain = changes->domain,
+			       .address = recipient->address,
+			       .reason = hard ? SUPPRESSION_BOUNCE : SUPPRESSION_COMPLAINT,
+			       .email = changes->email,
+			       .text = report->text,
+			       .now_us = report->now_us,
+			       .max = writer->terms.max,
+		       },
+		       err) < 0
+		       ? -1
+		       : 0;
+}
+
 /* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
 static int add_event_of(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct event_report *report, struct err *err)
@@ -279,6 +318,8 @@ static int add_event_of(struct delivery_writer *writer, struct email_changes *ch
 		&of_one, err);
 	if (added <= 0)
 		return added;
+	if (note_suppression(writer, changes, recipient, report, err) < 0)
+		return -1;
 	changes->told = true;
 	writer->fresh.events[report->kind]++;
 	if (event_is_attempt(report->kind)) {
@@ -364,6 +405,7 @@ static int grow_tree(struct delivery_writer *writer, struct email_changes *chang
 		const struct recipient *one = &changes->recipients.items[i];
 		bool is_whole = first == NULL || one->status == DELIVERY_UNKNOWN ||
 				one->status == DELIVERY_COMPLAINED ||
+				one->status == DELIVERY_SUPPRESSED ||
 				(one->status == DELIVERY_DEFERRED && one->dsn == NULL);
 		struct delivery *delivery;
 

@@ -42,6 +42,15 @@ typedef void delivery_classify(
 	const void *arg, const struct recipient *recipient, struct delivery *delivery);
 void delivery_writer_set_classify(
 	struct delivery_writer *writer, delivery_classify *classify, const void *arg);
+/* What is put into the list of suppressed addresses (store_suppression); without it nothing
+ * is. codes live as long as the writer. */
+struct suppression_terms {
+	bool bounces;      /* recipients that bounce for good */
+	const char *codes; /* which are also hard: see suppression_is_hard() */
+	int64_t max;       /* entries of a company */
+};
+void delivery_writer_set_suppression(
+	struct delivery_writer *writer, const struct suppression_terms *terms);
 void delivery_writer_free(struct delivery_writer *writer);
 DEFINE_CLEANUP(delivery_writer, delivery_writer_free)
 

@@ -10,6 +10,7 @@
 #include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
+#include "core/store/store_suppression.h"
 #include "core/store/store_user.h"
 
 static const struct row_field company_fields[] = {
@@ -102,6 +103,9 @@ int store_company_count(
 		       : 0;
 }
 
+/* They are not written down one by one, and there may be many. */
+enum { SUPPRESSIONS_STEP = 1000 };
+
 static int remove_step(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM company WHERE id = $id";
@@ -112,6 +116,14 @@ static int remove_step(struct db *db, void *arg, struct err *err)
 		store_user_remove_some(db, id, &left, err) < 0 ||
 		store_domain_remove_some(db, id, &left, err) < 0)
 		return -1;
+	if (left > 0) {
+		int removed = store_suppression_clear_some(
+			db, id, NULL, SUPPRESSION_REASONS, SUPPRESSIONS_STEP, err);
+
+		if (removed < 0)
+			return -1;
+		left = removed < SUPPRESSIONS_STEP;
+	}
 	if (left == 0)
 		return STORE_MORE;
 	return audit_change(db,

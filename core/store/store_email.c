@@ -249,7 +249,9 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
  * since the maildrop presents a message again whose cleanup(8) has died behind the
  * record. The log's stamps are in whole seconds; what it told before the record was
  * of another message, which a rule stopped. A message that Postfix has returned under
- * its ticket tells that to its sender, with all that the ticket is bound to.
+ * its ticket tells that to its sender, with all that the ticket is bound to. Of an email
+ * that was not handed to Postfix at all, since all its recipients are suppressed, there is
+ * no message.
  *
  * d is the domain only if it is registered to the company, k the key only if it
  * may send as that domain. */
@@ -258,6 +260,9 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
 	" OR e.state = 'staged'"                                                                   \
 	" AND e.last_event = 'bounced'"                                                            \
+	" OR e.state = 'sent'"                                                                     \
+	" AND e.last_event = 'suppressed'"                                                         \
+	" AND e.closed"                                                                            \
 	" OR e.way = 'smtp'"                                                                       \
 	" AND e.state = 'sent'"                                                                    \
 	" AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.email = e.seq)"                           \

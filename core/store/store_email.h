@@ -93,7 +93,8 @@ struct email_ticket {
 	char *from;
 	char *message_id;
 	char *return_path;      /* of the domain, see struct domain */
-	struct strv recipients; /* addresses of the envelope, at least one */
+	struct strv recipients; /* addresses of the envelope, but for who was suppressed when
+				 * it was recorded; of a staged one at least one */
 	enum email_state state;
 	enum email_way way;
 	bool superseded; /* the email has another ticket now: only id is set
@@ -183,7 +184,7 @@ void store_email_list_free(struct email_list *list);
 /* Which emails a search finds: those that fit all that is given. */
 /* What emails are searched by: refused by the milter or stopped, which admins may ask for;
  * then what store_email_last_event() gives, in the end those that an index has. */
-enum { EMAIL_STATUS_SHOWN = 2, EMAIL_STATUS_TROUBLE = 6, EMAIL_STATUSES = 11 };
+enum { EMAIL_STATUS_SHOWN = 2, EMAIL_STATUS_TROUBLE = 6, EMAIL_STATUSES = 12 };
 extern const char *const store_email_statuses[EMAIL_STATUSES];
 
 struct email_filter {

@@ -277,7 +277,7 @@ struct search {
 
 const char *const store_email_statuses[EMAIL_STATUSES] = {"refused", "stopped", "scheduled",
 	"queued", "sent", "delivered", "canceled", "delivery_delayed", "bounced", "failed",
-	"complained"};
+	"complained", "suppressed"};
 
 /* A last event that has an index; NULL for another one. */
 static const char *trouble_of(const char *status)
@@ -334,7 +334,7 @@ static void choose_lead(struct search *search)
 #define TO_VALUE "address = $to COLLATE NOCASE"
 #define TROUBLE_VALUE                                                                              \
 	"last_event = $trouble AND last_event IN"                                                  \
-	" ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')"
+	" ('delivery_delayed', 'bounced', 'failed', 'suppressed', 'complained', 'canceled')"
 #define TAG_VALUE    "tag = $tag"
 #define DOMAIN_VALUE "domain = $walk"
 
@@ -747,12 +747,13 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	       "   FROM (" STAGED(from, company, WAITS) ") o"                                      \
 	       "   WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE email = o.seq)"                    \
 	       "   LIMIT $max)"
-#define DELAYED(condition)                                                                           \
-	"SELECT count(*)"                                                                            \
-	" FROM (SELECT 1"                                                                            \
-	"   FROM email e"                                                                            \
-	"   WHERE e.last_event = 'delivery_delayed'" condition                                       \
-	"   AND e.last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')" \
+#define DELAYED(condition)                                                                         \
+	"SELECT count(*)"                                                                          \
+	" FROM (SELECT 1"                                                                          \
+	"   FROM email e"                                                                          \
+	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
+	"   AND e.last_event IN"                                                                   \
+	"     ('delivery_delayed', 'bounced', 'failed', 'suppressed', 'complained', 'canceled')"   \
 	"   LIMIT $max)"
 #define COUNT(rows) "SELECT count(*) FROM (" rows ")"
 #define WAITS       " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"

@@ -95,24 +95,28 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 int store_recipients_envelope(struct db *db, int64_t seq, struct strv *addresses_r, struct err *err)
 {
 	static const char sql_envelope[] =
-		"SELECT address"
+		"SELECT address, state = 'suppressed'"
 		" FROM email_recipient"
 		" WHERE email = $email AND state IS NOT NULL"
 		" ORDER BY n";
 	struct strv addresses = STRV_INIT;
 	struct db_stmt *stmt;
+	bool found = false;
 	int result;
 
 	if (db_start(db, sql_envelope, DB_PARAMS(DB_INT("$email", seq)), &stmt, err) != 0)
 		return -1;
-	while ((result = db_step(stmt, err)) == 1)
-		strv_add(&addresses, db_text(stmt, 0));
+	while ((result = db_step(stmt, err)) == 1) {
+		found = true;
+		if (!db_int(stmt, 1))
+			strv_add(&addresses, db_text(stmt, 0));
+	}
 	if (result < 0) {
 		strv_free(&addresses);
 		return -1;
 	}
 	*addresses_r = addresses;
-	return addresses.n > 0;
+	return found;
 }
 
 static bool is_line(const char *text)

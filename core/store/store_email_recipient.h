@@ -56,8 +56,8 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 
 /* The rest is for the files of the store. */
 
-/* The addresses of those in the envelope: 1, or 0 when there are none, because
- * the email was removed since its row was read, or -1. */
+/* The addresses of those in the envelope, but for who is suppressed: 1, or 0 when nobody is in
+ * the envelope, because the email was removed since its row was read, or -1. */
 int store_recipients_envelope(
 	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err);
 

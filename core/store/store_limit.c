@@ -33,6 +33,8 @@ static const struct {
 	[LIMIT_USERS] = {"users", "company", "users", "remove those that nobody needs"},
 	[LIMIT_TOKENS] = {"tokens", "user", "tokens", "revoke those that nobody needs"},
 	[LIMIT_WEBHOOKS] = {"webhooks", "company", "webhooks", "remove those that nobody needs"},
+	[LIMIT_SUPPRESSIONS] = {"suppressions", "company", "suppressed addresses",
+		"remove those that nobody needs"},
 };
 
 int store_limit_check(

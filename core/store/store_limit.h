@@ -20,6 +20,7 @@ enum store_limit {
 	LIMIT_USERS,           /* of a company */
 	LIMIT_TOKENS,          /* of a user */
 	LIMIT_WEBHOOKS,        /* of a company */
+	LIMIT_SUPPRESSIONS,    /* of a company, with what is allowed */
 	LIMITS
 };
 

@@ -15,6 +15,7 @@
  *   sent      not by SMTP, or a test            removed: the maildrop has kept it
  *                                               until its queue file was complete
  *   sent      the log told of it                removed: it was in the queue
+ *   sent      all recipients are suppressed     removed: there is no message
  *   sent      recorded a moment ago             put off: cleanup may be at work
  *   sent      the queue was looked at, and the  staged again with a new ticket, to
  *             log was read beyond that          be submitted

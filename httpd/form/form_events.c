@@ -253,7 +253,7 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 
 #define FAILED_FOR_GOOD                                                                            \
 	(1u << EVENT_BOUNCED | 1u << EVENT_EXPIRED | 1u << EVENT_DISCARDED | 1u << EVENT_REMOVED | \
-		1u << EVENT_FAILED)
+		1u << EVENT_FAILED | 1u << EVENT_SUPPRESSED)
 #define FAILED (1u << EVENT_DEFERRED | FAILED_FOR_GOOD)
 #define SHOWN                                                                                      \
 	(1u << EVENT_ACCEPTED | 1u << EVENT_DELIVERED | 1u << EVENT_COMPLAINED |                   \

@@ -127,11 +127,13 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 		return json_pack("{s:I, s:i, s:I}", "smtp", n[EVENT_DELIVERED], "http", 0, "total",
 			n[EVENT_DELIVERED]);
 	if (event == FORM_FAILED)
-		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:i, s:i, s:i, s:I}}", "temporary",
+		/* Why is not counted. */
+		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:I, s:i, s:i, s:I}}", "temporary",
 			"espblock", 0, "total", n[EVENT_DEFERRED], "permanent", "bounce",
 			n[EVENT_BOUNCED] + dropped, "delayed-bounce", n[EVENT_EXPIRED],
-			"suppress-bounce", 0, "suppress-unsubscribe", 0, "suppress-complaint", 0,
-			"total", n[EVENT_BOUNCED] + n[EVENT_EXPIRED] + dropped);
+			"suppress-bounce", n[EVENT_SUPPRESSED], "suppress-unsubscribe", 0,
+			"suppress-complaint", 0, "total",
+			n[EVENT_BOUNCED] + n[EVENT_EXPIRED] + n[EVENT_SUPPRESSED] + dropped);
 	return json_pack("{s:I}", "total",
 		event == FORM_COMPLAINED ? n[EVENT_COMPLAINED]
 		: event == FORM_REJECTED ? n[EVENT_CANCELED]

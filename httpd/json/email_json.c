@@ -535,6 +535,7 @@ static const char *state_of(const struct email *email, enum delivery_status stat
 		[DELIVERY_REMOVED] = "failed",
 		[DELIVERY_UNKNOWN] = "unknown",
 		[DELIVERY_COMPLAINED] = "complained",
+		[DELIVERY_SUPPRESSED] = "suppressed",
 	};
 
 	if (is_canceled(email))
@@ -621,6 +622,7 @@ json_t *email_json_render_event(const struct email_event *event)
 		[EVENT_REMOVED] = "failed",
 		[EVENT_LOST] = "unknown",
 		[EVENT_COMPLAINED] = "complained",
+		[EVENT_SUPPRESSED] = "suppressed",
 		[EVENT_CANCELED] = "canceled",
 		[EVENT_FAILED] = "failed",
 	};

@@ -113,7 +113,7 @@ setInterval(() => {
 const tones = {
   good: "delivered active ok yes owner sent",
   warn: "delivery_delayed deferred delayed pending learn held learnt queued",
-  bad: "bounced failed refused complained rejected revoked not_ok discarded undeliverable expired stopped",
+  bad: "bounced failed refused complained suppressed rejected revoked not_ok discarded undeliverable expired stopped",
 };
 const words = {
   delivery_delayed: "delayed",

@@ -98,7 +98,8 @@ static void test_bad_lines(void **state)
 		{"", "a command is missing"},
 		{"--json", "a command is missing"},
 		{"compny",
-			"there is no command \"compny\", but company, domain, dkim, exempt, key, "
+			"there is no command \"compny\", but company, domain, dkim, exempt, "
+			"suppression, key, "
 			"email, outbox, stats, held, probe, user, token, audit, db, config, setup, "
 			"doctor, status; did you mean company?"},
 		{"company lsit",
@@ -107,6 +108,7 @@ static void test_bad_lines(void **state)
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, dkim, exempt, "
+			"suppression, "
 			"key, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
 		{"company", "company what? There are add, list, remove"},

@@ -29,6 +29,8 @@ static struct milter_session *message(const struct service_world *world, const c
 	return session;
 }
 
+static const struct suppressed_list nobody;
+
 /* record_sent(), and a ticket of which nothing is known, or not any more. */
 static void test_sent(void **state)
 {
@@ -41,12 +43,12 @@ static void test_sent(void **state)
 	struct err err = ERR_INIT;
 
 	for (int again = 0; again < 2; again++) {
-		OK(record_sent(world->service, own, &why));
+		OK(record_sent(world->service, own, &nobody, &why));
 		service_world_assert_email(state, EMAIL_SENT);
 	}
 	queue_id = temp_db_text(temp->db, "SELECT queue_id FROM email");
 	assert_string_equal(queue_id, "4F2A");
-	assert_int_equal(record_sent(world->service, forged, &err), -1);
+	assert_int_equal(record_sent(world->service, forged, &nobody, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -74,7 +76,7 @@ static void test_own_refused(void **state)
 	told = temp_db_text(temp->db, "SELECT refusal FROM email");
 	assert_string_equal(told, verdict_reason_text(REASON_KEY_INVALID));
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM refusal"), 0);
-	assert_int_equal(record_sent(world->service, own, &err), -1);
+	assert_int_equal(record_sent(world->service, own, &nobody, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -168,7 +170,7 @@ static void test_store_fails(void **state)
 		"CREATE TRIGGER nor BEFORE INSERT ON refusal BEGIN"
 		" SELECT RAISE (ABORT, 'no'); END",
 		&why));
-	assert_int_equal(record_sent(world->service, session, &err), -1);
+	assert_int_equal(record_sent(world->service, session, &nobody, &err), -1);
 	assert_int_equal(refuse(world, session, &own, &err), -1);
 	assert_int_equal(refuse(world, session, &other, &err), -1);
 	service_world_assert_email(state, EMAIL_STAGED);

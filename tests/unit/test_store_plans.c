@@ -28,6 +28,7 @@
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "core/store/store_event.h"
+#include "core/store/store_suppression.h"
 #include "core/store/store_refusal.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
@@ -130,6 +131,61 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 		OK(store_limit_check(db, (enum store_limit)limit, tenant->company_id, 9, &why));
 	OK(store_company_count(db, tenant->company_id, &count, &keys_n, &why));
 	OK(store_key_forget_revoked(db, tenant->company_id, 1, &why));
+}
+
+/* The lists of suppressed addresses, in each of their orders, and what mail asks. */
+static void call_suppressions(struct db *db, const struct temp_tenant *tenant)
+{
+	const char *const origins[] = {NULL, "bounce"};
+	struct suppression one = {.domain = (char *)tenant->domain,
+		.address = (char *)"A@dst.test",
+		.reason = SUPPRESSION_BOUNCE,
+		.tags = (char *)"[\"*\"]",
+		.created_us = 1};
+	struct suppression got;
+	struct suppression_scope scopes[] = {
+		{tenant->company_id, NULL}, {tenant->company_id, tenant->domain}};
+	struct suppression_walk walk = {
+		.company_id = tenant->company_id, .domain = tenant->domain, .limit = 1};
+	struct suppression_allowed_list allowed;
+	struct suppression_list list;
+
+	memcpy(one.company_id, tenant->company_id, ID_SIZE);
+	assert_int_equal(store_suppression_put(db, &one, false, &got, NULL), 1);
+	for (size_t i = 0; i < 4; i++) {
+		struct page page = {.limit = 1};
+
+		FOUND(store_suppression_page(
+			db, &scopes[i / 2], origins[i % 2], &page, &list, NULL, &why));
+		store_suppression_list_free(&list);
+		memcpy(page.before, got.id, ID_SIZE);
+		FOUND(store_suppression_page(
+			db, &scopes[i / 2], origins[i % 2], &page, &list, NULL, &why));
+		store_suppression_list_free(&list);
+	}
+	FOUND(store_suppression_page(
+		db, &(struct suppression_scope){NULL, NULL}, NULL, WHOLE, &list, NULL, &why));
+	store_suppression_list_free(&list);
+	store_suppression_clear(&got);
+	for (int back = 0; back < 2; back++) {
+		walk.back = back;
+		OK(store_suppression_walk(db, &walk, &list, &why));
+		assert_int_equal(list.n, 1);
+		store_suppression_list_free(&list);
+		OK(store_suppression_allowed_walk(db, &walk, &allowed, &why));
+		store_suppression_allowed_list_free(&allowed);
+	}
+	FOUND(store_suppression_find(
+		db, &scopes[1], "a@DST.test", SUPPRESSION_REASONS, &got, &why));
+	store_suppression_clear(&got);
+	assert_int_equal(store_suppression_count(db, "a@dst.test", NULL), 1);
+	for (int i = 0; i < 2; i++)
+		assert_true(store_suppression_clear_some(db, tenant->company_id,
+				    i ? NULL : tenant->domain, SUPPRESSION_BOUNCE, 9, NULL) >= 0);
+	store_suppression_remove(db, &scopes[0], "none", SUPPRESSION_REASONS, NULL);
+	store_suppression_remove_id(db, "none", NULL);
+	store_suppression_disallow(db, tenant->company_id, tenant->domain, NULL, 1, NULL);
+	store_suppression_disallow(db, tenant->company_id, tenant->domain, "none", 1, NULL);
 }
 
 static void call_rules(struct db *db, const struct temp_tenant *tenant)
@@ -501,6 +557,13 @@ static const struct {
 	const char *has;
 	const char *uses;
 } tenant_pages[] = {
+	{"suppression s WHERE (s.created_us, s.id) <", "suppression_newest ((created_us,id)<(?,?)"},
+	{"suppression s WHERE s.company_id = $company AND (s.created_us, s.id) <",
+		"suppression_newest_of_company (company_id=? AND (created_us,id)<(?,?)"},
+	{"suppression s WHERE s.company_id = $company AND s.origin = $origin AND"
+	 " (s.created_us, s.id) <",
+		"suppression_newest_of_origin (company_id=? AND origin=? AND"
+		" (created_us,id)<(?,?)"},
 	{"company WHERE (name, id) >", "sqlite_autoindex_company_2"},
 	{"domain WHERE (name, id) >", "domain_by_name ((name,id)>(?,?)"},
 	{"domain WHERE company_id = $company AND (name, id) >",
@@ -557,6 +620,17 @@ static void check_step(const char *sql, const char *detail)
 
 	if (is_full_scan(detail) && !is_bounded(sql))
 		fail_msg("%s: %s", detail, sql);
+	/* The few entries of an address. */
+	if (strstr(sql, "FROM suppression s") && strstr(sql, "s.address = $address"))
+		return;
+	/* Merged of parts that are pages themselves. */
+	if (strstr(sql, "FROM suppression s") && strstr(sql, "UNION ALL")) {
+		if (strstr(detail, " s USING INDEX ") &&
+			!strstr(detail, "suppression_newest_of_domain") &&
+			!strstr(detail, "suppression_by_address"))
+			fail_msg("%s: %s", detail, sql);
+		return;
+	}
 	/* Those of one email lie in the order of their keys. */
 	if (emails && strstr(detail, "TEMP B-TREE") != NULL &&
 		(strstr(sql, " WHERE v.email = $email ORDER BY v.seq") ||
@@ -706,7 +780,8 @@ static const struct {
 	const char *uses;
 } searches[] = {
 	{"json_each($emails)", "SEARCH v USING INDEX sqlite_autoindex_event_1 (email=?)"},
-	{"last_event IN ('delivery_delayed', 'bounced', 'failed', 'complained', 'canceled')"
+	{"last_event IN ('delivery_delayed', 'bounced', 'failed', 'suppressed',"
+	 " 'complained', 'canceled')"
 	 " AND e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_trouble (last_event=? AND company_id=? AND "
 		"rowid>?"},
@@ -793,6 +868,7 @@ static void test_plans(void **state)
 	call_tickets(temp->db);
 	call_pages(temp->db, &tenant);
 	call_searches(temp->db, &tenant);
+	call_suppressions(temp->db, &tenant);
 	call_events(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
 	assert_int_equal(store_clean(temp->db, 1, 1, NULL), 0);

@@ -8,7 +8,7 @@ import { listed, stateOf } from "./emails.js";
 export const title = "Email";
 
 const tones = {
-  delivered: "good", complained: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
+  delivered: "good", complained: "bad", suppressed: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
   deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
 };
 const statusBadge = (recipient) => badge(recipient.status, { text: recipient.status_text, tone: tones[recipient.status] });
@@ -225,7 +225,7 @@ export async function show(main, { id, session }) {
     again.hidden = !mayResend(email);
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
-    const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", delivery_delayed: "warn" }[email.last_event];
+    const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", suppressed: "bad", delivery_delayed: "warn" }[email.last_event];
     head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), summary(email, key));
     what.replaceChildren(section("Delivery", story(email)));
     // What somebody has opened or closed stays so.

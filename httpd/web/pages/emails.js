@@ -127,6 +127,7 @@ const stateOptions = [
   { value: "refused", text: "Refused" },
   { value: "stopped", text: "Stopped by Postfix" },
   { value: "complained", text: "Complained" },
+  { value: "suppressed", text: "Suppressed" },
 ];
 
 export async function show(main, { query, session }) {

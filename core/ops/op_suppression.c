@@ -1,0 +1,411 @@
+/*
+ * op_suppression: whom a company sends nothing to.
+ *
+ * A key of one domain sees what holds for that domain. What it adds is for the domain alone;
+ * of what is for all domains it may remove what mail has brought, not what an admin has put in.
+ */
+#include "core/ops/op_suppression.h"
+
+#include <string.h>
+
+#include "core/address/addr.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_company.h"
+#include "core/store/store_domain.h"
+#include "core/store/store_suppression.h"
+
+enum { CLEAR_STEP = 1000 };
+
+#define WHOSE_FIELDS                                                                               \
+	{OP_FIELD(op_suppression, company_id, OP_ID), .operators = true},                          \
+	{                                                                                          \
+		OP_FIELD(op_suppression, domain, OP_TEXT)                                          \
+	}
+#define WHAT_FIELDS                                                                                \
+	{OP_FIELD(op_suppression, address, OP_TEXT), .required = true},                            \
+		{OP_FIELD(op_suppression, reason, OP_TEXT)},                                       \
+	{                                                                                          \
+		OP_FIELD(op_suppression, text, OP_TEXT)                                            \
+	}
+static const struct op_field item_fields[] = {WHAT_FIELDS, {0}};
+static const struct op_field removed_fields[] = {
+	{OP_FIELD(op_suppression, address, OP_TEXT)}, {OP_FIELD(op_suppression, id, OP_ID)}, {0}};
+static const struct op_field add_fields[] = {WHOSE_FIELDS, WHAT_FIELDS, {0}};
+static const struct op_field add_all_fields[] = {WHOSE_FIELDS,
+	{OP_FIELD(op_suppression, suppressions, OP_ITEMS), .required = true,
+		.max = OP_SUPPRESSIONS_MAX, .fields = item_fields,
+		.size = sizeof(struct op_suppression)},
+	{0}};
+static const struct op_field remove_all_fields[] = {WHOSE_FIELDS,
+	{OP_FIELD(op_suppression, suppressions, OP_ITEMS), .required = true,
+		.max = OP_SUPPRESSIONS_MAX, .fields = removed_fields,
+		.size = sizeof(struct op_suppression)},
+	{0}};
+static const struct op_field list_fields[] = {WHOSE_FIELDS,
+	{OP_FIELD(op_suppression, origin, OP_TEXT)}, {OP_FIELD(op_suppression, address, OP_TEXT)},
+	{0}};
+static const struct op_field remove_fields[] = {
+	WHOSE_FIELDS, {OP_FIELD(op_suppression, reason, OP_TEXT)}, {0}};
+static const struct op_field clear_fields[] = {
+	WHOSE_FIELDS, {OP_FIELD(op_suppression, reason, OP_TEXT), .required = true}, {0}};
+
+/* The reason of the input; SUPPRESSION_REASONS for none. 0 or -1. */
+static int read_reason(const struct op *op, const struct op_suppression *input,
+	enum suppression_reason *reason_r, struct err *err)
+{
+	size_t reason = row_word(&store_suppression_reasons, input->reason);
+
+	if (input->reason && reason == SUPPRESSION_REASONS)
+		return op_refuse(op, err, "reason",
+			"is one of bounce, complaint, unsubscribe, manual, not \"%s\"",
+			input->reason);
+	*reason_r = (enum suppression_reason)reason;
+	return 0;
+}
+
+/* Whose list is meant, and which domain. The domain is a new string, NULL for all. */
+static int read_scope(const struct op *op, const struct op_suppression *input, bool required,
+	struct suppression_scope *scope_r, char **domain_r, struct err *err)
+{
+	const char *given = op->domain ? op->domain : input ? input->domain : NULL;
+	const char *company_id = op_company_of(op, input ? input->company_id : NULL);
+	struct domain domain;
+	int found;
+
+	*scope_r = (struct suppression_scope){.company_id = company_id};
+	*domain_r = NULL;
+	if (str_empty(given) && required && company_id == NULL)
+		return op_refuse(
+			op, err, op->actor == OP_COMMAND ? "company" : "company_id", "is missing");
+	if (str_empty(given))
+		return 0;
+	if (addr_domain_normalize(given, domain_r, err) < 0)
+		return -1;
+	scope_r->domain = *domain_r;
+	/* Entries stay when their domain is removed, and are still seen and removed. */
+	if (company_id && !required)
+		return 0;
+	found = company_id ? store_domain_find_own(op->db, company_id, *domain_r, &domain, err)
+			   : store_domain_find_of(op->db, NULL, *domain_r, &domain, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no domain %s", *domain_r);
+	if (found < 0)
+		return -1;
+	store_domain_clear(&domain);
+	return company_id ? 0
+			  : op_refuse(op, err, op->actor == OP_COMMAND ? "company" : "company_id",
+				    "is missing");
+}
+
+/* The bare address; a new string. */
+static int read_address(const struct op *op, const char *given, char **address_r, struct err *err)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_free_ char *trimmed = str_trim(given ? given : "", given ? strlen(given) : 0);
+	struct err why = ERR_INIT;
+
+	if (addr_parse(trimmed, &addr, &why) < 0)
+		return op_refuse(op, err, "address", "is no address: %s", why.text);
+	*address_r = addr_spec(&addr);
+	return 0;
+}
+
+/* Who has changed whose list, by one entry in the audit log. */
+static int write_down(const struct op *op, const char *action, const char *company_id,
+	const struct suppression *one, size_t n, struct err *err)
+{
+	_cleanup_free_ char *name = n == 1 ? mem_strdup(one->address)
+					   : mem_printf("%zu addresses", n);
+	json_t *after = json_pack("{s:s, s:I}", "reason",
+		one ? store_suppression_reason_name(one->reason) : "", "addresses", (json_int_t)n);
+	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
+
+	json_decref(after);
+	if (n == 0)
+		return 0;
+	return store_audit_add(op->db,
+		&(struct audit_action){.company_id = company_id,
+			.action = action,
+			.object_id = one ? one->id : company_id,
+			.object_name = name,
+			.after = text},
+		err);
+}
+
+/* 1 when it is new, 0, -1. */
+static int add_one(struct op *op, const struct suppression_scope *scope,
+	const struct op_suppression *input, struct suppression *suppression_r, struct err *err)
+{
+	_cleanup_free_ char *address = NULL;
+	struct suppression item = {.domain = (char *)scope->domain,
+		.code = (char *)input->code,
+		.text = (char *)input->text,
+		.tags = (char *)input->tags,
+		.created_us = input->created_us > 0 && input->created_us <= op->now_us
+				      ? input->created_us
+				      : op->now_us};
+	int found = 0;
+
+	if (read_reason(op, input, &item.reason, err) < 0 ||
+		read_address(op, input->address, &address, err) < 0)
+		return -1;
+	if (item.text && strlen(item.text) > 1000)
+		return op_refuse(op, err, "text", "has more than 1000 bytes");
+	if (item.reason == SUPPRESSION_REASONS) {
+		struct suppression_scope just = *scope;
+
+		item.reason = SUPPRESSION_MANUAL;
+		if (!input->renews)
+			found = store_suppression_find(
+				op->db, &just, address, SUPPRESSION_REASONS, suppression_r, err);
+		/* One of another domain keeps nothing from this list. */
+		if (found > 0 && *suppression_r->domain &&
+			!(scope->domain && str_eq(scope->domain, suppression_r->domain))) {
+			store_suppression_clear(suppression_r);
+			found = 0;
+		}
+		if (found != 0)
+			return found < 0 ? -1 : 0;
+	}
+	memcpy(item.company_id, scope->company_id, ID_SIZE);
+	item.address = address;
+	return store_suppression_put(op->db, &item, input->renews, suppression_r, err);
+}
+
+static int add(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg;
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+	struct suppression suppression;
+	int added;
+
+	if (read_scope(op, input, true, &scope, &domain, err) < 0)
+		return -1;
+	added = add_one(op, &scope, input, &suppression, err);
+	if (added < 0)
+		return -1;
+	op_give(op, &store_suppression_type, &suppression);
+	if (added > 0 &&
+		(write_down(op, "suppression.add", scope.company_id, &suppression, 1, err) < 0 ||
+			op_check_limit(op, LIMIT_SUPPRESSIONS, scope.company_id, err) < 0))
+		return -1;
+	return 1;
+}
+
+static bool is_among(const struct suppression *all, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(all[i].id, id))
+			return true;
+	return false;
+}
+
+static int add_all(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	const struct op_suppression *input = arg, *items = input->suppressions.items;
+	size_t total = input->suppressions.n, n = 0, fresh = 0;
+	struct suppression *all = mem_alloc(total + 1, sizeof(*all));
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+	int added = 0;
+
+	op_give_page(op, &store_suppression_type, all, 0, &end);
+	if (read_scope(op, input, true, &scope, &domain, err) < 0)
+		return -1;
+	for (size_t i = 0; i < total; i++) {
+		added = add_one(op, &scope, &items[i], &all[n], err);
+		if (added < 0) {
+			err_prefix(err, "suppressions[%zu]", i);
+			return -1;
+		}
+		fresh += added > 0;
+		if (added == 0 && is_among(all, n, all[n].id))
+			store_suppression_clear(&all[n]);
+		else
+			n++;
+		op_give_page(op, &store_suppression_type, all, n, &end);
+	}
+	json_object_set_new(op_more(op), "added", json_integer((json_int_t)fresh));
+	if (fresh > 0 &&
+		(write_down(op, "suppression.add", scope.company_id, &all[0], fresh, err) < 0 ||
+			op_check_limit(op, LIMIT_SUPPRESSIONS, scope.company_id, err) < 0))
+		return -1;
+	return 1;
+}
+
+/* By its id or address: 1, 0, -1. */
+static int find_one(struct op *op, const struct suppression_scope *scope, const char *what,
+	enum suppression_reason reason, struct suppression *suppression_r, struct err *err)
+{
+	if (what && strchr(what, '@') && scope->company_id)
+		return store_suppression_find(op->db, scope, what, reason, suppression_r, err);
+	if (what && strchr(what, '@'))
+		return op_refuse(
+			op, err, op->actor == OP_COMMAND ? "company" : "company_id", "is missing");
+	return what ? store_suppression_get(op->db, scope, what, suppression_r, err) : 0;
+}
+
+static int get(struct op *op, const void *arg, struct err *err)
+{
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+	struct suppression suppression;
+	int found;
+
+	if (read_scope(op, arg, false, &scope, &domain, err) < 0)
+		return -1;
+	found = find_one(op, &scope, op->object, SUPPRESSION_REASONS, &suppression, err);
+	if (found > 0)
+		op_give(op, &store_suppression_type, &suppression);
+	return found;
+}
+
+static int list(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg;
+	const char *origin = input ? input->origin : NULL;
+	_cleanup_free_ char *domain = NULL, *address = NULL;
+	struct suppression_list list = {0};
+	struct suppression_scope scope;
+	struct page_end end = {0};
+	int found;
+
+	if (read_scope(op, input, false, &scope, &domain, err) < 0)
+		return -1;
+	if (origin && !str_eq(origin, "bounce") && !str_eq(origin, "complaint") &&
+		!str_eq(origin, "manual"))
+		return op_refuse(op, err, "origin",
+			"is one of bounce, complaint, manual, not \"%s\"", origin);
+	if ((origin || scope.domain || (input && input->address)) && scope.company_id == NULL)
+		return op_refuse(
+			op, err, op->actor == OP_COMMAND ? "company" : "company_id", "is missing");
+	if (input && input->address) {
+		if (read_address(op, input->address, &address, err) < 0)
+			return -1;
+		list.items = mem_new(struct suppression);
+		found = store_suppression_find(
+			op->db, &scope, address, SUPPRESSION_REASONS, list.items, err);
+		list.n = found > 0;
+		found = found < 0 ? -1 : 1;
+	} else {
+		found = store_suppression_page(op->db, &scope, origin, &op->page, &list, &end, err);
+	}
+	if (found != 0)
+		op_give_page(op, &store_suppression_type, list.items, list.n, &end);
+	return found;
+}
+
+/* Of one that was found: 1, or -1. What was given by address goes with all that has it. */
+static int remove_found(struct op *op, const struct suppression_scope *scope,
+	const struct suppression *one, const char *what, enum suppression_reason reason,
+	struct err *err)
+{
+	if (op->domain && *one->domain == '\0' && one->reason == SUPPRESSION_MANUAL)
+		return err_set(err, ERR_DENIED,
+			"%s is suppressed for all domains: a key of one domain may not change that",
+			one->address);
+	if (strchr(what, '@') == NULL)
+		return store_suppression_remove_id(op->db, one->id, err) < 0 ? -1 : 1;
+	return store_suppression_remove(op->db, scope, what, reason, err) < 0 ? -1 : 1;
+}
+
+static int remove_one(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg;
+	enum suppression_reason reason = SUPPRESSION_REASONS;
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+	struct suppression one;
+	int found;
+
+	if (read_scope(op, input, false, &scope, &domain, err) < 0 ||
+		(input && read_reason(op, input, &reason, err) < 0))
+		return -1;
+	found = find_one(op, &scope, op->object, reason, &one, err);
+	if (found <= 0)
+		return found;
+	found = remove_found(op, &scope, &one, op->object, reason, err);
+	if (found > 0)
+		found = write_down(op, "suppression.remove", one.company_id, &one, 1, err) < 0 ? -1
+											       : 1;
+	op_give(op, &store_suppression_type, &one);
+	json_object_set_new(op_more(op), "removed", json_true());
+	return found;
+}
+
+static int remove_all(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	const struct op_suppression *input = arg, *items = input->suppressions.items;
+	size_t total = input->suppressions.n, n = 0;
+	struct suppression *all = mem_alloc(total + 1, sizeof(*all));
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+
+	op_give_page(op, &store_suppression_type, all, 0, &end);
+	if (read_scope(op, input, false, &scope, &domain, err) < 0)
+		return -1;
+	for (size_t i = 0; i < total; i++) {
+		const char *what = items[i].address ? items[i].address : items[i].id;
+		_cleanup_free_ char *trimmed = str_trim(what ? what : "", what ? strlen(what) : 0);
+		int found = find_one(op, &scope, trimmed, SUPPRESSION_REASONS, &all[n], err);
+
+		if (found == 0)
+			continue;
+		if (found < 0)
+			return -1;
+		op_give_page(op, &store_suppression_type, all, ++n, &end);
+		if (remove_found(op, &scope, &all[n - 1], trimmed, SUPPRESSION_REASONS, err) < 0)
+			return -1;
+	}
+	if (n > 0 && write_down(op, "suppression.remove", all[0].company_id, &all[0], n, err) < 0)
+		return -1;
+	return 1;
+}
+
+static int clear(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg;
+	_cleanup_free_ char *domain = NULL;
+	enum suppression_reason reason = SUPPRESSION_REASONS;
+	struct suppression_scope scope;
+	int removed;
+
+	if (read_reason(op, input, &reason, err) < 0 ||
+		read_scope(op, input, false, &scope, &domain, err) < 0)
+		return -1;
+	if (scope.company_id == NULL || scope.domain == NULL || reason == SUPPRESSION_REASONS)
+		return op_refuse(op, err, "domain", "is missing");
+	removed = store_suppression_clear_some(
+		op->db, scope.company_id, scope.domain, reason, CLEAR_STEP, err);
+	if (removed < 0)
+		return -1;
+	if (removed == CLEAR_STEP)
+		return STORE_MORE;
+	json_object_set_new(op_more(op), "removed", json_true());
+	return store_audit_add(op->db,
+		       &(struct audit_action){.company_id = scope.company_id,
+			       .action = "suppression.clear",
+			       .object_id = scope.company_id,
+			       .object_name = scope.domain,
+			       .after = "{}"},
+		       err) < 0
+		       ? -1
+		       : 1;
+}
+
+#define INPUT sizeof(struct op_suppression)
+
+const struct operation op_suppression_add = {add_fields, INPUT, .run = add};
+const struct operation op_suppression_add_all = {
+	add_all_fields, INPUT, .list = OP_WHOLE, .run = add_all};
+const struct operation op_suppression_get = {.run = get};
+const struct operation op_suppression_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_suppression_remove = {remove_fields, INPUT, .run = remove_one};
+const struct operation op_suppression_remove_all = {
+	remove_all_fields, INPUT, .list = OP_WHOLE, .run = remove_all};
+const struct operation op_suppression_clear = {clear_fields, INPUT, .run = clear};
