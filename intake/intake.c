@@ -172,7 +172,10 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 			continue;
 		}
 		intake->outcome.recipients++;
-		if (recipient->status == DELIVERY_BOUNCED || recipient->status == DELIVERY_EXPIRED)
+		/* Who is suppressed got nothing. */
+		if (recipient->status == DELIVERY_BOUNCED ||
+			recipient->status == DELIVERY_EXPIRED ||
+			recipient->status == DELIVERY_SUPPRESSED)
 			continue;
 		if (early && delivery_is_open(recipient->status)) {
 			intake->outcome.result = INTAKE_EARLY;
@@ -204,6 +207,8 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 		if (found == 0)
 			continue;
 		intake->outcome.recipients++;
+		if (recipient_of(all, n)->status == DELIVERY_SUPPRESSED)
+			continue;
 		if (one.text == NULL)
 			one.text = intake->said.feedback;
 		if (add_event(intake, n, EVENT_COMPLAINED, &one, "report", err) < 0)

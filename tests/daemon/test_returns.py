@@ -54,6 +54,7 @@ def box(request, tmp_path_factory):
         *OPTIONS, "--submission", "smtp",
         "--set", f"submission.sendmail={bridge}",
         "--set", "returns.forward_to=admin@dst.test",
+        "--set", "suppression.bounces=on",
     ) as sandbox:  # fmt: skip
         Path(f"{bridge}.port").write_text(sandbox.env["POSTFIX_SMTP"].split(":")[1])
         yield sandbox
@@ -211,6 +212,36 @@ def test_complaint(box, to, named):
     ((_, _, source, _, text),) = events(box, email_id, "complained")
     assert (source, text) == ("report", "abuse")
     assert box.httpd().read(email_id)["last_event"] == "complained"
+
+
+def suppressed(box, address):
+    return box.query(f"SELECT reason FROM suppression WHERE address = '{address}'").split()
+
+
+def test_puts_into_the_list(box, to):
+    """A mailbox that is not there, and who complains, get no more; a full one does."""
+    full, gone, angry = (f"{word}-{to}" for word in ("full", "gone", "angry"))
+    email_id, path = send(box, full, gone, angry)
+    Returned(box, path, dsn(path, full, status="5.2.2")).wait()
+    Returned(box, path, dsn(path, gone)).wait()
+    Returned(box, path, arf(path, angry)).wait()
+    assert [suppressed(box, one) for one in (full, gone, angry)] == [[], ["bounce"], ["complaint"]]
+    again = box.httpd().send({"from": "hello@example.com", "to": [full, gone, angry], "text": "x"})
+    wait_for("the second one", lambda: states(box, again)[full] == "delivered")
+    assert states(box, again) == {full: "delivered", gone: "suppressed", angry: "suppressed"}
+    # Nor does a report tell of somebody who got nothing.
+    path = f"b+{path_token(box, again)}"
+    Returned(box, path, dsn(path, gone)).wait()
+    assert states(box, again)[gone] == "suppressed"
+
+
+def path_token(box, email_id):
+    """The rest of the envelope sender, from Postfix's log."""
+    queue_id = box.query(f"SELECT queue_id FROM email WHERE id = '{email_id}'")
+    return wait_for(
+        "its sender",
+        lambda: re.search(rf" {queue_id}: from=<b\+([^>]*)>", box.log("postfix")),
+    ).group(1)
 
 
 def test_forged(box, to):
