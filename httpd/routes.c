@@ -14,6 +14,7 @@
 #include "core/ops/op_email.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_webhook.h"
+#include "core/ops/op_suppression.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
 #include "core/store/store_key.h"
@@ -71,6 +72,26 @@ static void get_readyz(struct request *request)
 		reply_field(request, "Retry-After", "5");
 	reply_text(request, ready ? 200 : 503, mem_strdup(ready ? "ready\n" : "not ready\n"));
 }
+
+/* Who may send with a domain may say to whom it does not. */
+#define FORM_LIST(method_, path, scopes_, handle_, ...)                                            \
+	{                                                                                          \
+		method_, "/v3/{}/" path, .dialect = DIALECT_FORM, .auth = AUTH_BASIC,              \
+					 .scopes = (scopes_), .names_domain = true,                \
+					 .handle = (handle_), __VA_ARGS__                          \
+	}
+#define FORM_SUPPRESSIONS(list)                                                                    \
+	FORM_LIST("GET", list, KEY_READING, api_form_suppression_list, .pooled = true),            \
+		FORM_LIST("POST", list, KEY_SENDING, api_form_suppression_add, .body = BODY_FORM,  \
+			.operation = &op_suppression_add_all),                                     \
+		FORM_LIST("DELETE", list, KEY_SENDING, api_form_suppression_clear,                 \
+			.operation = &op_suppression_clear),                                       \
+		FORM_LIST("POST", list "/import", KEY_SENDING, api_form_suppression_import,        \
+			.body = BODY_FORM, .operation = &op_suppression_import, .status = 202),    \
+		FORM_LIST(                                                                         \
+			"GET", list "/{}", KEY_READING, api_form_suppression_get, .pooled = true), \
+		FORM_LIST("DELETE", list "/{}", KEY_SENDING, api_form_suppression_remove,          \
+			.operation = &op_suppression_remove)
 
 const struct route routes[] = {
 	{"POST", "/emails", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .idempotent = true,
@@ -151,6 +172,24 @@ const struct route routes[] = {
 	{"GET", "/webhooks/{}/events/{}/attempts", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
 		.pooled = true, .handle = api_webhook_page, .operation = &op_webhook_attempts,
 		.manage = &api_webhook_attempts},
+	{"POST", "/suppressions", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.body = BODY_JSON_SMALL, .handle = manage_change, .operation = &op_suppression_add,
+		.manage = &api_suppression_add, .status = 201},
+	{"GET", "/suppressions", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
+		.handle = api_suppression_list},
+	{"POST", "/suppressions/batch/add", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.body = BODY_JSON_SMALL, .handle = manage_change,
+		.operation = &op_suppression_add_all, .manage = &api_suppression_add_all,
+		.status = 201},
+	{"POST", "/suppressions/batch/remove", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.body = BODY_JSON_SMALL, .handle = manage_change,
+		.operation = &op_suppression_remove_all, .manage = &api_suppression_remove_all},
+	{"GET", "/suppressions/{}", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
+		.handle = manage_read, .operation = &op_suppression_get,
+		.manage = &api_suppression_get},
+	{"DELETE", "/suppressions/{}", .auth = AUTH_BEARER, .scopes = KEY_MANAGING,
+		.handle = manage_change, .operation = &op_suppression_remove,
+		.manage = &api_suppression_remove},
 	{"POST", "/v3/{}/messages", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_SENDING, .names_domain = true, .body = BODY_FORM,
 		.handle = api_form_send},
@@ -183,6 +222,10 @@ const struct route routes[] = {
 		.scopes = KEY_MANAGING, .handle = api_form_domain_verify},
 	{"DELETE", "/v3/{}/envelopes", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_SENDING, .names_domain = true, .handle = api_form_cancel},
+	FORM_SUPPRESSIONS("bounces"),
+	FORM_SUPPRESSIONS("complaints"),
+	FORM_SUPPRESSIONS("unsubscribes"),
+	FORM_SUPPRESSIONS("whitelists"),
 	{"GET", "/v3/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_READING, .pooled = true, .handle = api_form_stats},
 	{"GET", "/v3/{}/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,

@@ -116,7 +116,8 @@ struct operation {
 	/* What may take long, as to ask Postfix: reads, before the transaction, outside of the
 	 * committer and of any event loop, and makes `ready`. 0 or -1; NULL: nothing does. */
 	int (*check)(struct op *op, const void *input, struct err *err);
-	bool asks_dns; /* the check waits for the DNS, which may be slow for long */
+	bool by_address; /* an address names what it is about, too, not its id alone */
+	bool asks_dns;   /* the check waits for the DNS, which may be slow for long */
 	/* 1 done; 0 what it is about is not there, or is not seen; STORE_MORE: to be called again,
 	 * in another transaction (store_audit.h); -1: with ERR_INVALID, ERR_EXISTS, ERR_NOT_FOUND
 	 * and ERR_DENIED whoever asked is told the text. */

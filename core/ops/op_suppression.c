@@ -16,7 +16,7 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_suppression.h"
 
-enum { CLEAR_STEP = 1000 };
+enum { CLEAR_STEP = 1000, IMPORT_STEP = 500 };
 
 #define WHOSE_FIELDS                                                                               \
 	{OP_FIELD(op_suppression, company_id, OP_ID), .operators = true},                          \
@@ -398,14 +398,113 @@ static int clear(struct op *op, const void *arg, struct err *err)
 		       : 1;
 }
 
+static int import(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg, *items = input->suppressions.items;
+	size_t total = input->suppressions.n, i = (size_t)op->mark;
+	json_int_t fresh = json_integer_value(json_object_get(op_more(op), "added"));
+	_cleanup_free_ char *own = NULL, *text = NULL;
+	struct suppression_scope scope, whole;
+
+	if (read_scope(op, input, true, &whole, &own, err) < 0)
+		return -1;
+	for (; i < total && i < (size_t)op->mark + IMPORT_STEP; i++) {
+		_cleanup_free_ char *domain = NULL;
+		struct suppression one;
+		int added;
+
+		scope = whole;
+		if (scope.domain == NULL && items[i].domain &&
+			read_scope(op,
+				&(struct op_suppression){
+					.company_id = input->company_id, .domain = items[i].domain},
+				true, &scope, &domain, err) < 0) {
+			err_prefix(err, "row %zu", i + 1);
+			return -1;
+		}
+		added = add_one(op, &scope, &items[i], &one, err);
+		if (added < 0) {
+			err_prefix(err, "row %zu", i + 1);
+			return -1;
+		}
+		fresh += added;
+		store_suppression_clear(&one);
+	}
+	json_object_set_new(op_more(op), "added", json_integer(fresh));
+	json_object_set_new(op_more(op), "rows", json_integer((json_int_t)total));
+	if (op_check_limit(op, LIMIT_SUPPRESSIONS, whole.company_id, err) < 0)
+		return -1;
+	op->mark = (int64_t)i;
+	if (i < total)
+		return STORE_MORE;
+	text = json_dumps(op->result.more, JSON_COMPACT);
+	return store_audit_add(op->db,
+		       &(struct audit_action){.company_id = whole.company_id,
+			       .action = "suppression.import",
+			       .object_id = whole.company_id,
+			       .object_name = own ? own : "all domains",
+			       .after = text},
+		       err) < 0
+		       ? -1
+		       : 1;
+}
+
+/* Both are of a domain, which the route has checked. */
+static int allow(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg, *items = input->suppressions.items;
+	const char *company_id = op_company_of(op, input->company_id);
+
+	for (size_t i = 0; i < input->suppressions.n; i++) {
+		const char *given = items[i].address ? items[i].address : "";
+		_cleanup_free_ char *value = NULL;
+		struct suppression_allowed allowed = {
+			.reason = (char *)items[i].text, .created_us = op->now_us};
+
+		if (strchr(given, '@')) {
+			_cleanup_free_ char *address = NULL;
+
+			if (read_address(op, given, &address, err) < 0)
+				return -1;
+			value = addr_folded(address);
+		} else if (addr_domain_normalize(given, &value, err) < 0) {
+			return -1;
+		}
+		allowed.value = value;
+		if (store_suppression_allow(op->db, company_id, input->domain, &allowed, err) < 0)
+			return -1;
+	}
+	json_object_set_new(op_more(op), "added", json_integer((json_int_t)input->suppressions.n));
+	return op_check_limit(op, LIMIT_SUPPRESSIONS, company_id, err) < 0 ? -1 : 1;
+}
+
+static int disallow(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg;
+	const char *company_id = op_company_of(op, input->company_id);
+	_cleanup_free_ char *value = op->object ? addr_folded(op->object) : NULL;
+	int removed = store_suppression_disallow(
+		op->db, company_id, input->domain, value, CLEAR_STEP, err);
+
+	if (removed < 0)
+		return -1;
+	if (value)
+		return removed > 0;
+	return removed == CLEAR_STEP ? STORE_MORE : 1;
+}
+
 #define INPUT sizeof(struct op_suppression)
 
 const struct operation op_suppression_add = {add_fields, INPUT, .run = add};
 const struct operation op_suppression_add_all = {
 	add_all_fields, INPUT, .list = OP_WHOLE, .run = add_all};
-const struct operation op_suppression_get = {.run = get};
+const struct operation op_suppression_get = {.by_address = true, .run = get};
 const struct operation op_suppression_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
-const struct operation op_suppression_remove = {remove_fields, INPUT, .run = remove_one};
+const struct operation op_suppression_remove = {
+	remove_fields, INPUT, .by_address = true, .run = remove_one};
 const struct operation op_suppression_remove_all = {
 	remove_all_fields, INPUT, .list = OP_WHOLE, .run = remove_all};
 const struct operation op_suppression_clear = {clear_fields, INPUT, .run = clear};
+const struct operation op_suppression_import = {add_all_fields, INPUT, .run = import};
+const struct operation op_suppression_allow = {add_all_fields, INPUT, .run = allow};
+const struct operation op_suppression_disallow = {clear_fields, INPUT, .run = disallow};

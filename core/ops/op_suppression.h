@@ -41,4 +41,11 @@ extern const struct operation op_suppression_remove_all;
 /* Removes those of a reason that hold for a domain, in steps. */
 extern const struct operation op_suppression_clear;
 
+/* The same as add_all of any number of entries, each of which may name a domain, in steps: those
+ * that a step has added stay when a later one is refused. Gives `added` and `rows`. */
+extern const struct operation op_suppression_import;
+/* Adds addresses and domains for which no bounce is put in, and removes the one that is named, or
+ * all. For a domain. */
+extern const struct operation op_suppression_allow, op_suppression_disallow;
+
 #endif

@@ -37,8 +37,20 @@ void api_form_domain_add(struct request *request);
 void api_form_domain_verify(struct request *request);
 void api_form_domain_remove(struct request *request);
 
-/* Reads the form in the body of a request that is small (BODY_FORM_SMALL); for the worker's
- * thread. The caller clears form_r. 0, or -1 with the problem. */
+/* GET, POST and DELETE /v3/{domain}/bounces, complaints, unsubscribes and whitelists, with the
+ * address that ends the path or without, and POST of a file to import. */
+void api_form_suppression_list(struct request *request);
+void api_form_suppression_add(struct request *request);
+void api_form_suppression_clear(struct request *request);
+void api_form_suppression_import(struct request *request);
+void api_form_suppression_get(struct request *request);
+void api_form_suppression_remove(struct request *request);
+
+/* What the client calls this server; a new string. */
+char *form_own_url(const struct request *request);
+
+/* Reads the form in the body of a request; for the worker's thread, so of one that is small
+ * (BODY_FORM_SMALL), or seldom. The caller clears form_r. 0, or -1 with the problem. */
 int api_form_read(struct request *request, struct form *form_r, struct problem *problem);
 
 /* A time as JavaScript and Go read it (RFC 1123). */

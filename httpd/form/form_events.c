@@ -451,8 +451,7 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 /* Answers */
 
-/* What the client calls this server. */
-static char *own_url(const struct request *request)
+char *form_own_url(const struct request *request)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyz"
@@ -471,7 +470,7 @@ static void add_page(const struct page_job *job, json_t *paging, const char *nam
 	const struct event_cursor *cursor, int64_t shift)
 {
 	_cleanup_free_ char *token = make_token(&job->ask, back, cursor, shift);
-	_cleanup_free_ char *base = own_url(job->request);
+	_cleanup_free_ char *base = form_own_url(job->request);
 	_cleanup_free_ char *url = mem_printf(
 		"%s/v3/%s/events/%s", base, job->request->admission.param, token);
 

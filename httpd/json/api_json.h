@@ -139,4 +139,14 @@ void api_webhook_send_again(struct request *request);
  * the field. */
 int webhook_json_parse(const json_t *body, void *input, struct problem *problem);
 
+/*
+ * /suppressions: whom the company sends nothing to. What the path names is an id or an address.
+ */
+
+/* GET /suppressions; POST; GET and DELETE /suppressions/{id}; POST /suppressions/batch/add and
+ * batch/remove. */
+void api_suppression_list(struct request *request);
+extern const struct manage api_suppression_add, api_suppression_get, api_suppression_remove;
+extern const struct manage api_suppression_add_all, api_suppression_remove_all;
+
 #endif

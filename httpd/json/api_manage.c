@@ -22,7 +22,7 @@ static int parse(struct request *request, void *input, json_t **body_r, struct p
 	const char *param = request->admission.param;
 	char id[ID_SIZE];
 
-	if (*param && !id_parse(param, id))
+	if (*param && !request->admission.route->operation->by_address && !id_parse(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
 	if (manage->parse == NULL)
 		return 0;

@@ -275,3 +275,225 @@ def test_company_removed(deliveries):
     box.cli("suppression", "add", address("gone"), "--company", gone)
     box.cli("company", "remove", gone)
     assert deliveries.rows("SELECT 1 FROM suppression WHERE company_id = ?", gone) == []
+
+
+def test_json_routes(deliveries, suppress, company):
+    """As libraries for Resend call them."""
+    httpd = deliveries.box.httpd()
+
+    def ask(method, path, status=200, **options):
+        answer = httpd.request(method, path, **options)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    one = ask("POST", "/suppressions", 201, json={"email": " Json.One@Remote.Test "})
+    assert set(one) == {"object", "id"} and one["object"] == "suppression"
+    again = ask("POST", "/suppressions", 201, json={"email": address("json.one")})
+    assert again == one
+    shown = ask("GET", f"/suppressions/{one['id']}")
+    for path in ("json.one@remote.test", "json.one%40remote.test", "JSON.one@remote.test"):
+        assert ask("GET", f"/suppressions/{path}") == shown
+    assert shown["email"] == address("json.one") and shown["origin"] == "manual"
+    assert shown["source_id"] is None
+    deliveries.wait(deliveries.send(address("json.one")), "suppressed")
+    gone = ask("DELETE", f"/suppressions/{address('json.one')}")
+    assert gone == {"object": "suppression", "id": one["id"], "deleted": True}
+    ask("DELETE", f"/suppressions/{address('json.one')}", 404)
+    ask("GET", f"/suppressions/{one['id']}", 404)
+    ask("GET", "/suppressions/none", 404)
+    deliveries.wait(deliveries.send(address("json.one")), "delivered")
+    # A + is one, encoded or not.
+    for path in ("json+plus@remote.test", "json%2Bplus%40remote.test"):
+        ask("POST", "/suppressions", 201, json={"email": address("json+plus")})
+        ask("DELETE", f"/suppressions/{path}")
+    emails = [address(f"json.batch{i}") for i in range(5)]
+    many = ask("POST", "/suppressions/batch/add", 201, json={"emails": [*emails, emails[0]]})
+    assert len(many["data"]) == 5 and set(many) == {"data"}
+    refused = ask("POST", "/suppressions/batch/add", 422, json={"emails": ["a@b.test", "none"]})
+    assert refused["name"] == "validation_error"
+    ask("GET", "/suppressions/a@b.test", 404)
+    page = ask("GET", "/suppressions?origin=manual&limit=2")
+    assert page["object"] == "list" and page["has_more"] and len(page["data"]) == 2
+    seen = [item["email"] for item in page["data"]]
+    while page["has_more"]:
+        page = ask("GET", f"/suppressions?origin=manual&limit=2&after={page['data'][-1]['id']}")
+        seen += [item["email"] for item in page["data"]]
+    assert len(seen) == len(set(seen)) and set(emails) <= set(seen)
+    *_, newer, oldest = ask("GET", "/suppressions?origin=manual&limit=100")["data"]
+    before = ask("GET", f"/suppressions?origin=manual&limit=1&before={oldest['id']}")
+    assert before["data"] == [newer]
+    ask("GET", "/suppressions?origin=unsubscribe", 422)
+    ask("POST", "/suppressions/batch/remove", 422, json={"emails": emails, "ids": [one["id"]]})
+    some = ask(
+        "POST", "/suppressions/batch/remove", json={"ids": [many["data"][0]["id"], one["id"]]}
+    )
+    assert [item["id"] for item in some["data"]] == [many["data"][0]["id"]]
+    rest = ask("POST", "/suppressions/batch/remove", json={"emails": emails})
+    assert len(rest["data"]) == 4 and all(item["deleted"] for item in rest["data"])
+
+
+def test_key_of_a_domain(deliveries, suppress, company):
+    """It puts in for its domain, and leaves alone what an admin has put in for all."""
+    box = deliveries.box
+    domain = box.domain(company)
+    httpd = box.httpd(box.new_key(company, domain=domain)["token"])
+    other = box.httpd(box.new_key(box.company())["token"])
+    suppress(address("of.all"))
+    assert httpd.request("GET", f"/suppressions/{address('of.all')}").status_code == 200
+    assert httpd.request("DELETE", f"/suppressions/{address('of.all')}").status_code in (401, 403)
+    assert other.request("GET", f"/suppressions/{address('of.all')}").status_code == 404
+    assert other.request("DELETE", f"/suppressions/{address('of.all')}").status_code == 404
+    made = httpd.request("POST", "/suppressions", json={"email": address("of.one")}).json()["id"]
+    assert entry(deliveries, company, address("of.one"))["domain"] == domain
+    assert made in [one["id"] for one in httpd.request("GET", "/suppressions").json()["data"]]
+    deliveries.wait(deliveries.send(address("of.one")), "delivered")
+
+
+def form_ask(deliveries, method, path, status=200, **options):
+    httpd = deliveries.box.httpd()
+    answer = httpd.request(
+        method, path, headers={"Authorization": None}, auth=("api", httpd.key), **options
+    )
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_form_routes(deliveries, suppress, company):
+    """As mailgun.js and Ghost call them."""
+
+    def ask(method, path, status=200, **options):
+        return form_ask(deliveries, method, f"/v3/example.com/{path}", status, **options)
+
+    for kind, removed in (
+        ("bounces", "Bounced address has been removed"),
+        ("complaints", "Spam complaint has been removed"),
+        ("unsubscribes", "Unsubscribe event has been removed"),
+    ):
+        one = address(f"form+{kind}")
+        assert ask("POST", kind, data={"address": one}) == {
+            "message": f"Address has been added to the {kind} table",
+            "address": one,
+        }
+        ask("POST", kind, data={"address": one})
+        item = ask("GET", f"{kind}/{one.replace('+', '%2B')}")
+        assert item["address"] == one and item["created_at"].endswith(" UTC")
+        assert len(item["created_at"]) == len("Sun, 26 Jan 2025 07:29:04 UTC")
+        if kind == "bounces":
+            assert item["code"] == "550" and item["error"] == ""
+        if kind == "unsubscribes":
+            assert item["tags"] == ["*"]
+        deliveries.wait(deliveries.send(one), "suppressed")
+        assert ask("DELETE", f"{kind}/{one}") == {"address": one, "message": removed}
+        ask("DELETE", f"{kind}/{one}", 404)
+        ask("GET", f"{kind}/{one}", 404)
+        deliveries.wait(deliveries.send(one), "delivered")
+    ask("POST", "bounces", 400, data={"address": "none"})
+    many = [
+        {"address": address(f"page{i}"), "code": 551, "error": "x",
+         "created_at": "Mon, 01 Jan 0001 00:00:00 +0000"}
+        for i in range(5)
+    ]  # fmt: skip
+    assert ask("POST", "bounces", json=many)["message"] == (
+        "5 addresses have been added to the bounces table"
+    )
+    ask("POST", "bounces", 400, json=many * 200)
+    page = ask("GET", "bounces?limit=2&term=page")
+    seen = []
+    while page["items"]:
+        seen += [item["address"] for item in page["items"]]
+        assert all(item["code"] == "551" for item in page["items"])
+        path = page["paging"]["next"].split("/v3/example.com/")[1]
+        # mailgun.js puts its own limit behind that of the page.
+        page = ask("GET", path + "&limit=2")
+    assert seen == [address(f"page{i}") for i in range(5)]
+    assert all(url.startswith("http") for url in page["paging"].values())
+    back = ask("GET", f"bounces?limit=2&term=page&page=previous&address={address('page4')}")
+    assert [item["address"] for item in back["items"]] == [address("page2"), address("page3")]
+    last = ask("GET", "bounces?limit=2&term=page&page=last")
+    assert [item["address"] for item in last["items"]] == [address("page3"), address("page4")]
+
+
+def test_tags(deliveries):
+    """Who wants no emails of a tag gets the others."""
+    form = FormClient(deliveries.box)
+    form_ask(
+        deliveries, "POST", "/v3/example.com/unsubscribes",
+        json=[{"address": address("tagged"), "tags": ["news"]}],
+    )  # fmt: skip
+    for tag in ("news", "bills"):
+        fields = {"from": "a@example.com", "to": address("tagged"), "o:tag": tag, "text": tag}
+        form.send({**fields, "subject": tag})
+    wait_for("the bill", lambda: got(deliveries, "tagged") == 1)
+
+
+def test_allowed(deliveries, company):
+    """Of what is allowed no bounce is put in."""
+    for value in (address("allowed"), "ours.test"):
+        kind = "address" if "@" in value else "domain"
+        made = form_ask(
+            deliveries, "POST", "/v3/example.com/whitelists", data={kind: value, "reason": "ours"}
+        )
+        assert made["type"] == kind and made["value"] == value
+    items = form_ask(deliveries, "GET", "/v3/example.com/whitelists")["items"]
+    assert {(i["type"], i["value"], i["reason"]) for i in items} == {
+        ("address", address("allowed"), "ours"), ("domain", "ours.test", "ours")
+    }  # fmt: skip
+    deliveries.remote.answers["allowed"] = b"550 5.1.1 Unknown\r\n"
+    deliveries.wait(deliveries.send(address("allowed")), "bounced")
+    assert entry(deliveries, company, address("allowed")) is None
+    form_ask(deliveries, "DELETE", f"/v3/example.com/whitelists/{address('allowed')}")
+    deliveries.wait(deliveries.send(address("allowed")), "bounced")
+    assert entry(deliveries, company, address("allowed"))["reason"] == "bounce"
+
+
+def test_import(deliveries, company):
+    """A file, as Mailgun's own is."""
+    text = "address, code, error\r\n" + "".join(
+        f'{address(f"file{i}")}, 550, "No, ""such"" user"\r\n' for i in range(1200)
+    )
+    answer = form_ask(
+        deliveries, "POST", "/v3/example.com/bounces/import", 202,
+        files={"file": ("file", text, "application/octet-stream")},
+    )  # fmt: skip
+    assert answer["message"].startswith("file uploaded")
+    item = form_ask(deliveries, "GET", f"/v3/example.com/bounces/{address('file1199')}")
+    assert item["error"] == 'No, "such" user'
+    bad = form_ask(
+        deliveries, "POST", "/v3/example.com/bounces/import", 400,
+        files={"file": ("file", "code,error\n550,x\n", "application/octet-stream")},
+    )  # fmt: skip
+    assert "while reading csv header" in bad["message"]
+    form_ask(deliveries, "DELETE", "/v3/example.com/bounces")
+    assert form_ask(deliveries, "GET", "/v3/example.com/bounces")["items"] == []
+
+
+def test_ghost(deliveries, company):
+    """A newsletter to a thousand with two hard bounces: the next one goes to the others, and the
+    events say why, as Ghost wants it."""
+    form = FormClient(deliveries.box)
+    everybody = [address(f"member{i}") for i in range(1000)]
+    for i in (7, 500):
+        deliveries.remote.answers[f"member{i}"] = b"550 5.1.1 Unknown\r\n"
+    fields = {"from": "a@example.com", "to": everybody, "subject": "News", "text": "Hello",
+              "recipient-variables": "{}", "o:tag": "ghost-email"}  # fmt: skip
+    gone = {address("member7"), address("member500")}
+
+    def failed(tag):
+        items = form_ask(
+            deliveries, "GET", f"/v3/example.com/events?event=failed&tags={tag}&limit=300"
+        )["items"]
+        return {i["recipient"]: i["delivery-status"]["code"] for i in items}
+
+    form.send({**fields, "o:tag": "first"})
+    wait_for("the bounces", lambda: failed("first") == dict.fromkeys(gone, 550), patience_s=180)
+    form.send({**fields, "o:tag": "second"})
+    wait_for(
+        "them to be left out", lambda: failed("second") == dict.fromkeys(gone, 605), patience_s=180
+    )
+    assert got(deliveries, "member7") <= 1
+    for one in gone:
+        for kind in ("bounces", "complaints", "unsubscribes"):
+            form_ask(
+                deliveries, "DELETE", f"/v3/example.com/{kind}/{one}",
+                200 if kind == "bounces" else 404,
+            )  # fmt: skip

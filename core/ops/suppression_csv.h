@@ -1,0 +1,35 @@
+/*
+ * suppression_csv: lists of suppressed addresses as files (RFC 4180): a line of column names,
+ * then a line for each.
+ */
+#ifndef POSTERN_OPS_SUPPRESSION_CSV_H
+#define POSTERN_OPS_SUPPRESSION_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/strv.h"
+#include "core/ops/op_suppression.h"
+#include "core/store/store_suppression.h"
+
+struct suppression_csv {
+	struct op_suppression *items; /* the addresses, and what else there is; no reason unless
+				       * there is one */
+	size_t n;
+	struct strv texts; /* that they point to */
+};
+
+/* Columns are address (or email), reason (or origin), domain, code, error (or text, message),
+ * tags, created_at; others are passed over. domains: an address may be a domain, also in a
+ * column domain. ERR_INVALID names the line that is wrong. The caller clears csv_r. */
+int suppression_csv_read(
+	const char *text, size_t len, bool domains, struct suppression_csv *csv_r, struct err *err);
+void suppression_csv_clear(struct suppression_csv *csv);
+
+/* Appends the line of column names, and that of an entry. */
+void suppression_csv_head(struct buf *out);
+void suppression_csv_add(struct buf *out, const struct suppression *suppression);
+
+#endif
