@@ -135,6 +135,18 @@ extern const struct verb cmd_key_create;
 extern const struct verb cmd_key_list;
 extern const struct verb cmd_key_revoke;
 
+extern const struct verb cmd_webhook_add;
+extern const struct verb cmd_webhook_list;
+extern const struct verb cmd_webhook_show;
+extern const struct verb cmd_webhook_enable;
+extern const struct verb cmd_webhook_disable;
+extern const struct verb cmd_webhook_rotate;
+extern const struct verb cmd_webhook_test;
+extern const struct verb cmd_webhook_events;
+extern const struct verb cmd_webhook_attempts;
+extern const struct verb cmd_webhook_replay;
+extern const struct verb cmd_webhook_remove;
+
 extern const struct verb cmd_email_show;
 extern const struct verb cmd_email_list;
 extern const struct verb cmd_email_refused;

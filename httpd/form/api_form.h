@@ -56,6 +56,10 @@ int api_form_read(struct request *request, struct form *form_r, struct problem *
 /* A time as JavaScript and Go read it (RFC 1123). */
 json_t *form_time_json(int64_t time_us);
 
+/* /v3/domains/{domain}/webhooks: the URLs that are told of events, by the names of these. */
+void api_form_webhooks(struct request *request);
+void api_form_webhook_change(struct request *request);
+
 /* A time of a query, as seconds since 1970 or as a date: 1, 0 when it is not
  * given, -1 with a problem that names the parameter. */
 int form_query_time(

@@ -1,5 +1,6 @@
 """Webhooks: what endpoints are told, whatever they do, and who may have which."""
 
+import hmac
 import re
 import socket
 import subprocess
@@ -349,3 +350,100 @@ def test_limit(own_box):
         "POST", "/webhooks", json={"endpoint": "http://a.test/", "events": TYPES}
     )
     check_problem(answer, 422, "validation_error", "limits.webhooks")
+
+
+def ask_form(httpd, method, path, fields=None, as_multipart=False):
+    """A request of the form API, whose answer is as documented."""
+    body = {"files": [(k, (None, v)) for k, v in fields]} if as_multipart else {"data": fields}
+    return httpd.request(
+        method, path, headers={"Authorization": None}, auth=("api", httpd.key), **body
+    )
+
+
+def is_signed(told, key):
+    signature = told["signature"]
+    assert len(signature["token"]) == 50 and isinstance(signature["timestamp"], str)
+    text = signature["timestamp"] + signature["token"]
+    return signature["signature"] == hmac.new(key.encode(), text.encode(), "sha256").hexdigest()
+
+
+@pytest.mark.parametrize("as_multipart", [False, True])
+def test_form_routes(owner, receiver, hook_box, as_multipart):
+    httpd, domain, company = owner
+    there = receiver()
+    path = f"/v3/domains/{domain}/webhooks"
+    one, two = there.url, there.url + "2"
+    answer = ask_form(httpd, "POST", path, [("id", "delivered"), ("url", one)], as_multipart)
+    assert answer.json() == {"message": "Webhook has been created", "webhook": {"urls": [one]}}
+    again = ask_form(httpd, "POST", path, [("id", "delivered"), ("url", two)], as_multipart)
+    assert again.status_code == 400 and "exists" in again.json()["message"]
+    for fields in ([("id", "other"), ("url", one)], [("id", "opened"), ("url", "ftp://a/")],
+                   [("id", "opened")], [("url", one)], [("id", "opened")] + [("url", one)] * 4):  # fmt: skip
+        assert ask_form(httpd, "POST", path, fields, as_multipart).status_code == 400
+    answer = ask_form(httpd, "PUT", path + "/permanent_fail", [("url", one), ("url", two)],
+                      as_multipart)  # fmt: skip
+    assert answer.json()["message"] == "Webhook has been updated"
+    assert ask_form(httpd, "GET", path).json() == {
+        "webhooks": {"delivered": {"urls": [one]}, "permanent_fail": {"urls": [one, two]}}
+    }
+    assert ask_form(httpd, "GET", path + "/delivered").json() == {"webhook": {"urls": [one]}}
+    assert items(httpd, "/webhooks") == []
+    send(httpd, domain)
+    told = there.wait_for(1)[0].event
+    event = told["event-data"]
+    assert event["event"] == "delivered" and event["message"]["headers"]["from"]
+    shown = hook_box.cli("webhook", "list", "--company", company)
+    key = hook_box.cli("webhook", "show", shown[0]["id"])["signing_secret"]
+    assert is_signed(told, key)
+    test = ask_form(httpd, "PUT", path + "/delivered/test", [("url", one)])
+    assert test.json()["code"] == 200
+    assert is_signed(there.wait_for(2)[1].event, key)
+    send(httpd, domain, "nobody@bounces.test")
+    failed = there.wait_for(4)[2:]
+    assert {d.path for d in failed} == {"/hook", "/hook2"}
+    assert all(d.event["event-data"]["severity"] == "permanent" for d in failed)
+    other = hook_box.httpd(hook_box.new_key(hook_box.company())["token"])
+    assert ask_form(other, "GET", path).status_code == 404
+    assert ask_form(other, "DELETE", path + "/delivered").status_code == 404
+    answer = ask_form(httpd, "DELETE", path + "/delivered")
+    assert answer.json() == {"message": "Webhook has been deleted", "webhook": {"urls": [one]}}
+    assert ask_form(httpd, "GET", path + "/delivered").status_code == 404
+
+
+def test_406_is_final_for_forms(owner, receiver, hook_box):
+    httpd, domain, company = owner
+    there = receiver(lambda delivery, request: 406)
+    ask_form(httpd, "POST", f"/v3/domains/{domain}/webhooks",
+             [("id", "delivered"), ("url", there.url)])  # fmt: skip
+    send(httpd, domain)
+    (hook,) = hook_box.cli("webhook", "list", "--company", company)
+
+    def look():
+        events = hook_box.cli("webhook", "events", hook["id"])
+        return events and events[0]["status"] == "failed" and events
+
+    (event,) = wait_for("the end", look)
+    (attempt,) = hook_box.cli("webhook", "attempts", hook["id"], "--event", event["id"])
+    assert attempt["http_status"] == 406
+
+
+def test_command(owner, receiver, hook_box):
+    _, domain, company = owner
+    there = receiver()
+    cli = hook_box.cli
+    hook = cli("webhook", "add", "--company", company, "--endpoint", there.url,
+               "--events", "email.delivered,email.sent", "--domain", domain)  # fmt: skip
+    assert hook["domain"] == domain and hook["signing_secret"].startswith("whsec_")
+    event = cli("webhook", "test", hook["id"])
+    (told,) = there.wait_for(1)
+    assert told.id == event["id"] and told.event["type"] == "email.delivered"
+    assert told.is_signed_by(hook["signing_secret"])
+    turned = cli("webhook", "rotate", hook["id"])
+    assert cli("webhook", "replay", hook["id"], "--since", "1h")["events"] == 1
+    again = there.wait_for(2)[1]
+    assert (again.id, again.body) == (told.id, told.body)
+    assert again.is_signed_by(turned["signing_secret"], hook["signing_secret"])
+    assert cli("webhook", "disable", hook["id"])["enabled"] is False
+    assert cli("webhook", "enable", hook["id"])["enabled"] is True
+    cli("webhook", "remove", hook["id"])
+    assert cli("webhook", "list", "--company", company) == []

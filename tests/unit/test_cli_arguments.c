@@ -100,16 +100,15 @@ static void test_bad_lines(void **state)
 		{"compny",
 			"there is no command \"compny\", but company, domain, dkim, exempt, "
 			"suppression, key, "
-			"email, outbox, stats, held, probe, user, token, audit, db, config, setup, "
-			"doctor, status; did you mean company?"},
+			"webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
+			"setup, doctor, status; did you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, remove; did you mean list?"},
 		{"company list --jsn", "there is no option --jsn; did you mean --json?"},
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, dkim, exempt, "
-			"suppression, "
-			"key, email, outbox, stats, held, probe, user, token, audit, db, config, "
+			"suppression, key, webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
 		{"company", "company what? There are add, list, remove"},
 		{"company nonsense", "company has no \"nonsense\", but add, list, remove"},
