@@ -283,9 +283,10 @@ def test_killed(owner, receiver, hook_box):
     create(httpd, there.url)
     ids = set()
     for _ in range(4):
+        before = len(there.deliveries)
         for _ in range(5):
             ids.add(send(httpd, domain))
-        there.wait_for(len(there.deliveries) + 1)
+        there.wait_for(before + 1)
         for part in ("webhook", "events"):
             pid = hook_box.pid(part)
             hook_box.kill(part)
