@@ -42,13 +42,15 @@ MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c))
 CLI_OBJS    := $(call objects,$(filter-out cli/main.c,$(wildcard cli/*.c)))
 EVENTS_OBJS := $(call objects,$(filter-out events/main.c,$(wildcard events/*.c)))
 INTAKE_OBJS := $(call objects,$(filter-out intake/main.c,$(wildcard intake/*.c)))
+AUTH_OBJS   := $(call objects,$(filter-out auth/main.c,$(wildcard auth/*.c)))
 WEBHOOK_OBJS := $(call objects,$(filter-out webhook/main.c,$(wildcard webhook/*.c)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_OBJS   := $(call objects,$(wildcard tests/unit/*.c))
 
 CORE     := $(BUILD)/libcore.a
 PROGRAMS := $(BUILD)/postern-httpd $(BUILD)/postern-milter $(BUILD)/postern-events \
-	$(BUILD)/postern-intake $(BUILD)/postern-webhook $(BUILD)/postern
+	$(BUILD)/postern-intake $(BUILD)/postern-webhook $(BUILD)/postern-auth \
+	$(BUILD)/postern
 
 # Commands are shown with V=1.
 Q   := $(if $(V),,@)
@@ -77,6 +79,10 @@ $(BUILD)/postern-webhook: $(BUILD)/webhook/main.o $(BUILD)/libwebhook.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEBHOOK_LIBS) $(CORE_LIBS)
 
+$(BUILD)/postern-auth: $(BUILD)/auth/main.o $(BUILD)/libauth.a $(CORE)
+	$(say)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
+
 $(BUILD)/postern: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS) $(DNS_LIBS)
@@ -88,6 +94,7 @@ $(BUILD)/libcli.a: $(CLI_OBJS)
 $(BUILD)/libevents.a: $(EVENTS_OBJS)
 $(BUILD)/libintake.a: $(INTAKE_OBJS)
 $(BUILD)/libwebhook.a: $(WEBHOOK_OBJS)
+$(BUILD)/libauth.a: $(AUTH_OBJS)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(say)
@@ -135,7 +142,7 @@ $(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
 # One program runs all unit tests; each file has a main() of its own.
 $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
 		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a \
-		$(BUILD)/libwebhook.a $(CORE)
+		$(BUILD)/libwebhook.a $(BUILD)/libauth.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
 		$(EVENTS_LIBS) $(WEBHOOK_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
@@ -161,7 +168,7 @@ unit-tests: $(BUILD)/unit
 # make CC=clang BUILD=build-clang CFLAGS='-O2 -fsyntax-only' objects
 .PHONY: objects
 objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
-	$(INTAKE_OBJS) $(WEBHOOK_OBJS) $(UNIT_OBJS) \
+	$(INTAKE_OBJS) $(WEBHOOK_OBJS) $(AUTH_OBJS) $(UNIT_OBJS) \
 	$(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in; and the
@@ -200,7 +207,7 @@ FUZZER_OBJS := $(FUZZERS:%=$(BUILD)/tests/fuzz/%.o)
 corpus: $(BUILD)/corpus
 
 $(BUILD)/corpus: $(BUILD)/tests/fuzz/corpus.o $(FUZZER_OBJS) $(BUILD)/libhttpd.a \
-		$(BUILD)/libevents.a $(CORE)
+		$(BUILD)/libevents.a $(BUILD)/libauth.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
@@ -219,7 +226,7 @@ $(BUILD)/gen/fuzzers.h: FORCE
 FUZZ_SECONDS ?= 600
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.a \
-		$(CORE)
+		$(BUILD)/libauth.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)

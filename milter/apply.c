@@ -21,6 +21,7 @@
 #include "core/policy/verdict.h"
 #include "core/store/store_held.h"
 #include "core/store/store_probe.h"
+#include "milter/key_email.h"
 #include "milter/session.h"
 
 /* What is written down about a message is one job for the committer, so that it
@@ -184,6 +185,29 @@ int record_refused(struct service *service, const struct milter_session *session
 	return committer_run(service->committer, run_refused, &entry, err);
 }
 
+/* The use of a key is noted this coarsely. */
+enum { KEY_USE_US = 60 * 1000 * 1000 };
+
+struct key_entry {
+	const struct email *email;
+	const char *queue_id;
+	int64_t used_us; /* when the key was used before */
+};
+
+/* The email, its recipients and that it is sent. */
+static int run_key_sent(struct db *db, void *arg, struct err *err)
+{
+	const struct key_entry *entry = arg;
+	const struct email *email = entry->email;
+
+	if (store_email_stage(db, email, err) < 0 ||
+		store_email_record(db, email->ticket, entry->queue_id, email->created_us, err) < 0)
+		return -1;
+	if (email->created_us - entry->used_us < KEY_USE_US)
+		return 0;
+	return store_key_touch(db, email->key_id, email->created_us, err);
+}
+
 /* What there is to say to Postfix. */
 enum ending { END_ACCEPT, END_REJECT, END_HOLD, END_DISCARD, END_TEMPFAIL };
 
@@ -220,6 +244,7 @@ struct outcome {
 	const char *reason; /* for the log */
 	const char *text;   /* for people */
 	struct err err;     /* what has failed on our side, if anything */
+	char id[ID_SIZE];   /* of the email of a login; else "" */
 };
 
 /* The end of a message: what the milter knows of it by then. */
@@ -311,7 +336,7 @@ static int act_probe(const struct eom *eom, struct outcome *outcome)
 	return change_recipient(eom, smfi_delrcpt, ticket, &outcome->err);
 }
 
-static int put_trace(const struct eom *eom, struct err *err)
+static int put_trace(const struct eom *eom, const char *email_id, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
 	bool wanted = service_trace_header(eom->service);
@@ -325,7 +350,7 @@ static int put_trace(const struct eom *eom, struct err *err)
 		return -1;
 	if (!wanted)
 		return 0;
-	memcpy(id, eom->facts->ticket.id, sizeof(id));
+	memcpy(id, email_id, sizeof(id));
 	if (smfi_addheader(eom->ctx, name, id) != MI_SUCCESS)
 		return err_set(err, ERR_INTERNAL, "cannot add %s", name);
 	return 0;
@@ -359,10 +384,45 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 		outcome->ending = END_DISCARD;
 		return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
 	}
-	if (put_recipients(eom, &outcome->err) < 0 || put_trace(eom, &outcome->err) < 0 ||
+	if (put_recipients(eom, &outcome->err) < 0 ||
+		put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
 		put_return_path(eom, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
+}
+
+static int put_message_id(const struct eom *eom, const struct email *email, struct err *err)
+{
+	_cleanup_free_ char *value = mem_strdup(email->message_id);
+	char name[] = "Message-ID";
+
+	if (eom->session->message.has_message_id ||
+		smfi_addheader(eom->ctx, name, value) == MI_SUCCESS)
+		return 0;
+	return err_set(err, ERR_INTERNAL, "cannot add %s", name);
+}
+
+/* The recipients are in the envelope, and the message goes out as it came. */
+static int act_key_sent(const struct eom *eom, struct outcome *outcome)
+{
+	struct service *service = eom->service;
+	struct email email;
+	struct key_entry entry = {
+		.email = &email,
+		.queue_id = eom->session->message.queue_id,
+		.used_us = eom->facts->key.last_used_us,
+	};
+	int result;
+
+	key_email_make(eom->session, eom->facts, clock_now_us(service->clock), &email);
+	memcpy(outcome->id, email.id, ID_SIZE);
+	result = put_trace(eom, email.id, &outcome->err);
+	if (result == 0)
+		result = put_message_id(eom, &email, &outcome->err);
+	if (result == 0)
+		result = committer_run(service->committer, run_key_sent, &entry, &outcome->err);
+	store_email_clear(&email);
+	return result;
 }
 
 static int note_refusal(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
@@ -421,7 +481,8 @@ static int act(const struct eom *eom, struct outcome *outcome)
 {
 	switch (outcome->verdict.action) {
 	case VERDICT_RECORD:
-		return act_sent(eom, outcome);
+		return eom->facts->verdict.key_login ? act_key_sent(eom, outcome)
+						     : act_sent(eom, outcome);
 	case VERDICT_PASS:
 		return 0;
 	case VERDICT_LEARN:
@@ -461,10 +522,21 @@ static char *reply_text(const char *text, const char *domain)
 	return mem_printf("%s: %s", domain, text);
 }
 
-static void set_reply(SMFICTX *ctx, const struct outcome *outcome, const char *domain)
+/* The words of the interface, with the domain in them. */
+static char *login_text(const struct facts *facts, const struct outcome *outcome)
+{
+	if (outcome->ending == END_REJECT && facts->key_found && facts->verdict.from_one &&
+		facts->verdict.sender != RULES_ALLOWED)
+		return send_rules_text(facts->verdict.sender, facts->domain);
+	return mem_strdup(outcome->text);
+}
+
+static void set_reply(SMFICTX *ctx, const struct outcome *outcome, const struct facts *facts)
 {
 	struct answer answer = answers[outcome->ending];
-	_cleanup_free_ char *text = reply_text(outcome->text, domain);
+	_cleanup_free_ char *text = facts->verdict.key_login
+					    ? login_text(facts, outcome)
+					    : reply_text(outcome->text, facts->domain);
 
 	if (answer.code[0])
 		smfi_setreply(ctx, answer.code, answer.status, text);
@@ -481,12 +553,13 @@ static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 	const struct facts *facts = eom->facts;
 
 	log_event(eom->service->log, levels[outcome->verdict.action], "verdict", "queue_id",
-		session->message.queue_id, "email", known(facts, facts->ticket.id), "key",
-		known(facts, facts->ticket.key_id), "domain", facts->domain, "sender",
-		session->message.sender, "origin", origin_name(session_origin(session)), "client",
-		session->client, "login", session->message.login, "action",
-		verdict_action_name(outcome->verdict.action), "outcome",
-		answers[outcome->ending].name, "reason", outcome->reason, "error",
+		session->message.queue_id, "email",
+		outcome->id[0] ? outcome->id : known(facts, facts->ticket.id), "key",
+		facts->key_found ? facts->key.id : known(facts, facts->ticket.key_id), "domain",
+		facts->domain, "sender", session->message.sender, "origin",
+		origin_name(session_origin(session)), "client", session->client, "login",
+		session->message.login, "action", verdict_action_name(outcome->verdict.action),
+		"outcome", answers[outcome->ending].name, "reason", outcome->reason, "error",
 		outcome->err.code == ERR_NONE ? NULL : outcome->err.text, NULL);
 }
 
@@ -505,7 +578,7 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milte
 	if (act(&eom, &outcome) < 0)
 		fail_outcome(&outcome);
 	counts_add(&service->counts, outcome.verdict);
-	set_reply(ctx, &outcome, facts->domain);
+	set_reply(ctx, &outcome, facts);
 	log_outcome(&eom, &outcome);
 	return answers[outcome.ending].result;
 }

@@ -17,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_claim.h"
+#include "core/store/store_domain.h"
 
 /*
  * sources: collects from the sender fields of a message what readers see.
@@ -144,7 +145,7 @@ static bool is_other_way(const struct milter_session *session, enum email_way wa
 {
 	bool by_sendmail = session->origin == ORIGIN_LOCAL;
 
-	return (way == EMAIL_WAY_SENDMAIL && !by_sendmail) ||
+	return way == EMAIL_WAY_AUTH || (way == EMAIL_WAY_SENDMAIL && !by_sendmail) ||
 	       (way == EMAIL_WAY_SMTP && by_sendmail);
 }
 
@@ -313,6 +314,78 @@ static int read_claims(struct db *db, const struct milter_session *session,
 	return 0;
 }
 
+/* May the key send as this domain? Notes the first one for which it may not. 0 or -1. */
+static int check_sender(struct db *db, const char *domain, struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+	struct send_facts send = {
+		.key_may_send = facts->key.scopes & KEY_SENDING,
+		.key_domain = facts->key.domain,
+		.from_domain = domain,
+		.status = DOMAIN_NOT_OWN,
+	};
+	struct domain own;
+	int found;
+
+	if (verdict->sender != RULES_ALLOWED)
+		return 0;
+	found = store_domain_find_own(db, facts->key.company_id, domain, &own, &facts->err);
+	if (found < 0)
+		return -1;
+	if (found > 0) {
+		send.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+		store_domain_clear(&own);
+	}
+	verdict->sender = send_rules_check(&send);
+	if (verdict->sender == RULES_ALLOWED)
+		return 0;
+	free(facts->domain);
+	facts->domain = mem_strdup(domain);
+	return 0;
+}
+
+/* The one mailbox of From, and its domain. */
+static void read_from(const struct session_message *message, struct facts *facts)
+{
+	_cleanup_addr_header_ struct addr_header header = {0};
+	const char *at;
+	struct err err = ERR_INIT;
+
+	if (message->froms.values.n != 1 || facts->verdict.from_unclear)
+		return;
+	addr_header_read(message->froms.values.items[0], &header);
+	at = header.mailbox && !header.unclear ? strrchr(header.mailbox, '@') : NULL;
+	if (at == NULL || addr_domain_normalize(at + 1, &facts->domain, &err) < 0)
+		return;
+	facts->mailbox = TAKE_PTR(header.mailbox);
+	facts->verdict.from_one = true;
+}
+
+/* A login of our service is the id of a key. As the key is now: it may have been revoked
+ * since its client logged in. */
+static int read_key_login(struct db *db, const struct milter_session *session,
+	const struct sources *sources, struct facts *facts)
+{
+	const struct session_message *message = &session->message;
+	_cleanup_free_ char *from = NULL;
+	int found = store_key_get(db, NULL, message->login, &facts->key, &facts->err);
+
+	if (found < 0)
+		return -1;
+	facts->key_found = facts->verdict.key_valid = found > 0;
+	facts->verdict.too_many_recipients = message->too_many_recipients;
+	read_from(message, facts);
+	if (!facts->key_found || !facts->verdict.from_one)
+		return 0;
+	from = mem_strdup(facts->domain);
+	if (check_sender(db, from, facts) < 0)
+		return -1;
+	for (size_t i = 0; i < sources->domains.n; i++)
+		if (check_sender(db, sources->domains.items[i], facts) < 0)
+			return -1;
+	return 0;
+}
+
 static int read_store(struct db_pool *pool, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -321,6 +394,11 @@ static int read_store(struct db_pool *pool, const struct milter_session *session
 
 	if (db_pool_take(pool, &db, &facts->err) < 0)
 		return -1;
+	if (facts->verdict.key_login) {
+		result = read_key_login(db, session, sources, facts);
+		db_pool_give(pool, db, result == 0);
+		return result;
+	}
 	result = read_ticket(db, session, facts);
 	if (result == 0 && !facts->verdict.too_many_fields)
 		result = read_claims(db, session, sources, facts);
@@ -333,8 +411,9 @@ static bool has_too_many(const struct session_message *message, const struct sou
 {
 	return message->froms.overflow || message->others.overflow ||
 	       sources->domains.n > SOURCES_DOMAINS ||
-	       (message->for_ticket && (message->traces > SESSION_TRACE_FIELDS ||
-					       message->nonces > SESSION_TRACE_FIELDS));
+	       ((message->for_ticket || message->key_login) &&
+		       (message->traces > SESSION_TRACE_FIELDS ||
+			       message->nonces > SESSION_TRACE_FIELDS));
 }
 
 void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *changes_r)
@@ -345,6 +424,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 
 	*changes_r = (struct facts){.err = ERR_INIT};
 	verdict->origin = session_origin(session);
+	verdict->key_login = message->key_login && !message->for_ticket;
 	if (message->for_ticket) {
 		verdict->ticket = TICKET_UNKNOWN; /* until it is found */
 		verdict->ticket_alone = !message->for_others;
@@ -368,6 +448,9 @@ void facts_clear(struct facts *facts)
 	if (facts->ticket_found)
 		store_email_ticket_clear(&facts->ticket);
 	store_suppressed_free(&facts->suppressed);
+	if (facts->key_found)
+		store_key_clear(&facts->key);
+	free(facts->mailbox);
 	free(facts->domain);
 	*facts = (struct facts){.err = ERR_INIT};
 }

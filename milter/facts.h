@@ -9,6 +9,7 @@
 #include "core/db/db_pool.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
+#include "core/store/store_key.h"
 #include "core/store/store_probe.h"
 #include "core/store/store_suppression.h"
 #include "milter/session.h"
@@ -41,9 +42,12 @@ struct facts {
 	struct email_ticket ticket;        /* when it was found */
 	struct suppressed_list suppressed; /* of its recipients, when it is staged: whom it does
 					    * not go to */
-	char *domain;                      /* the registered one that the message claims, by its
-					    * ticket or without; NULL for none */
-	struct err err;                    /* why, when verdict.store_failed */
+	bool key_found;                    /* of a message with the login of a key: the valid key */
+	struct key key;
+	char *mailbox;  /* `local@domain` of its one From; NULL when not clear */
+	char *domain;   /* the registered one that the message claims, by its
+			 * ticket or without; NULL for none */
+	struct err err; /* why, when verdict.store_failed */
 };
 
 /* Fills the facts of the session's message; cannot fail, because a store that

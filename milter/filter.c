@@ -55,7 +55,7 @@ static const struct {
 	int stage;
 	const char *macros;
 } macros[] = {
-	{SMFIM_ENVFROM, "i {auth_authen} {mail_addr}"},
+	{SMFIM_ENVFROM, "i {auth_authen} {mail_addr} {daemon_name}"},
 	{SMFIM_EOM, "i"},
 };
 
@@ -66,6 +66,7 @@ static _Atomic enum filter_state state = FILTER_SERVES;
 static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
+static char service_macro[] = "{daemon_name}";
 
 static void complain(const char *text)
 {
@@ -140,6 +141,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	struct milter_session *session = smfi_getpriv(ctx);
 
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
+	session_service(session, smfi_getsymval(ctx, service_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
 	note_begin(session);
 	if (service_enter(service)) {

@@ -124,6 +124,11 @@ void session_reset(struct milter_session *session)
 	strv_free(&message->froms.values);
 	strv_free(&message->others.values);
 	strv_free(&message->message_ids);
+	strv_free(&message->recipients);
+	strv_free(&message->to.values);
+	strv_free(&message->cc.values);
+	strv_free(&message->reply_to.values);
+	free(message->subject);
 	*message = (struct session_message){0};
 }
 
@@ -145,6 +150,12 @@ void session_begin(struct milter_session *session, const char *sender, const cha
 		session->message.login = mem_strdup(login);
 }
 
+void session_service(struct milter_session *session, const char *name)
+{
+	session->message.key_login = session->message.login && name &&
+				     str_eq(name, SESSION_KEY_SERVICE);
+}
+
 void session_resolved(struct milter_session *session, const char *address)
 {
 	free(session->message.resolved);
@@ -162,14 +173,19 @@ void session_recipient(struct milter_session *session, const char *address)
 	if (reading == TICKET_READ && message->ticket[0] == '\0')
 		memcpy(message->ticket, ticket, sizeof(ticket));
 	message->for_others |= reading != TICKET_READ || !str_eq(message->ticket, ticket);
+	if (!message->key_login)
+		return;
+	if (message->recipients.n == SESSION_RECIPIENTS)
+		message->too_many_recipients = true;
+	else
+		strv_take(&message->recipients, without_brackets(address));
 }
 
-static void add_field(struct session_fields *fields, const char *value)
+static void add_field(struct session_fields *fields, const char *value, size_t max)
 {
 	size_t len = strlen(value);
 
-	if (fields->values.n == SESSION_SENDER_FIELDS ||
-		len > SESSION_SENDER_BYTES - fields->bytes) {
+	if (fields->values.n == SESSION_SENDER_FIELDS || len > max - fields->bytes) {
 		fields->overflow = true;
 		return;
 	}
@@ -220,11 +236,27 @@ static void add_message_id(struct session_message *message, const char *value)
 {
 	_cleanup_free_ char *line = NULL;
 
-	if (!message->for_ticket || message->message_ids.n == SESSION_MESSAGE_IDS ||
+	message->has_message_id = true;
+	if ((!message->for_ticket && !message->key_login) ||
+		message->message_ids.n == SESSION_MESSAGE_IDS ||
 		strlen(value) > SESSION_MESSAGE_ID_BYTES)
 		return;
 	line = str_unfolded(value);
 	strv_take(&message->message_ids, str_trim(line, strlen(line)));
+}
+
+/* What the sent folder shows of a message besides. */
+static void add_content(struct session_message *message, const char *name, const char *value)
+{
+	if (is_field(name, "To"))
+		add_field(&message->to, value, SESSION_LIST_BYTES);
+	else if (is_field(name, "Cc"))
+		add_field(&message->cc, value, SESSION_LIST_BYTES);
+	else if (is_field(name, "Reply-To"))
+		add_field(&message->reply_to, value, SESSION_SENDER_BYTES);
+	else if (is_field(name, "Subject") && message->subject == NULL &&
+		 strlen(value) <= SESSION_SUBJECT_BYTES)
+		message->subject = mem_strdup(value);
 }
 
 void session_header(struct milter_session *session, const char *name, const char *value)
@@ -232,7 +264,7 @@ void session_header(struct milter_session *session, const char *name, const char
 	struct session_message *message = &session->message;
 
 	if (is_field(name, "From"))
-		add_field(&message->froms, value);
+		add_field(&message->froms, value, SESSION_SENDER_BYTES);
 	else if (is_field(name, TICKET_TRACE_FIELD))
 		add_trace(message, value);
 	else if (is_field(name, TICKET_NONCE_FIELD))
@@ -240,7 +272,9 @@ void session_header(struct milter_session *session, const char *name, const char
 	else if (is_field(name, "Message-ID"))
 		add_message_id(message, value);
 	else if (is_other(name))
-		add_field(&message->others, value);
+		add_field(&message->others, value, SESSION_SENDER_BYTES);
+	else if (message->key_login)
+		add_content(message, name, value);
 }
 
 enum mail_origin session_origin(const struct milter_session *session)

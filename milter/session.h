@@ -35,6 +35,10 @@ bool origin_client(const struct sockaddr *peer, char client[static ORIGIN_CLIENT
 /* A word for logs. */
 const char *origin_name(enum mail_origin origin);
 
+/* What the service with logins of ours has as milter_macro_daemon_name. A login that
+ * came by another service is not looked at as a key. */
+#define SESSION_KEY_SERVICE "postern-smtp-auth"
+
 enum {
 	SESSION_SENDER_FIELDS = ADDR_SENDER_FIELDS,
 	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
@@ -43,6 +47,10 @@ enum {
 	SESSION_TRACE_FIELDS = 100,
 	SESSION_MESSAGE_IDS = 8, /* and no longer than a line, RFC 5322 2.1.1 */
 	SESSION_MESSAGE_ID_BYTES = 998,
+	/* Of a message that came with the login of a key. */
+	SESSION_RECIPIENTS = 1000,
+	SESSION_LIST_BYTES = 128 * 1024, /* of To and Cc, each */
+	SESSION_SUBJECT_BYTES = 8 * 1024,
 };
 
 /* Header fields of one kind, as they came. */
@@ -68,6 +76,13 @@ struct session_message {
 	char trace[ID_SIZE];          /* the first one's; "" when it has none */
 	size_t nonces;                /* the same of fields with a nonce */
 	char nonce[SECRET_TICKET_SIZE];
+	bool key_login;               /* the login is the id of a key, which the client has */
+	struct strv recipients;       /* with key_login, as the next ones: of the envelope */
+	bool too_many_recipients;     /* there are more */
+	struct session_fields to, cc; /* what is over is left out */
+	struct session_fields reply_to;
+	char *subject;       /* NULL: none */
+	bool has_message_id; /* also one that is not kept */
 };
 
 struct milter_session {
@@ -86,6 +101,10 @@ DEFINE_CLEANUP(milter_session, session_free)
  * is the argument of MAIL FROM, with or without <>; login NULL or "" when there
  * is none. */
 void session_begin(struct milter_session *session, const char *sender, const char *login);
+
+/* By which service the message came, its {daemon_name}: a login by that of ours is the
+ * id of a key. NULL when not known. */
+void session_service(struct milter_session *session, const char *name);
 
 /* The envelope sender as Postfix understands it, NULL when it does not tell:
  * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an

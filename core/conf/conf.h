@@ -80,6 +80,10 @@ struct conf {
 		int64_t timeout_ms;   /* libmilter's, on one read */
 	} milter;
 	struct {
+		char *socket;      /* path of the Unix-domain socket */
+		char *socket_mode; /* octal */
+	} auth;
+	struct {
 		int64_t source;    /* of enum events_source */
 		char *log_file;    /* "": where Postfix writes to */
 		char *journal;     /* folder; "": the system's */

@@ -704,6 +704,30 @@ const struct setting settings[] = {
 			"patience with a client.",
 	},
 	{
+		.section = "auth",
+		.name = "socket",
+		IN_CONF(auth.socket),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.min = 0,
+		.max = SETTING_SOCKET_PATH,
+		.help = "The Unix-domain socket on which postern-auth waits for Postfix's "
+			"questions about SMTP logins. Empty stands for _auth.sock_ beside "
+			"the socket of the milter. The service with logins names it in "
+			"*smtpd\\_sasl\\_path*.",
+	},
+	{
+		.section = "auth",
+		.name = "socket_mode",
+		IN_CONF(auth.socket_mode),
+		.type = SETTING_MODE,
+		.fallback = "0660",
+		.min = 3,
+		.max = 4,
+		.help = "The permissions of that socket, in octal. The user that Postfix "
+			"runs as must be able to write to it.",
+	},
+	{
 		.section = "events",
 		.name = "source",
 		IN_CONF(events.source),

@@ -32,4 +32,8 @@ enum send_decision {
  * key may send, it is not bound to another domain, the domain is active. */
 enum send_decision send_rules_check(const struct send_facts *facts);
 
+/* Why an email from the domain is refused, in the words of all ways to send; a new
+ * string. Not for RULES_ALLOWED. */
+char *send_rules_text(enum send_decision decision, const char *domain);
+
 #endif

@@ -8,6 +8,11 @@
  * any    any      any        not submitted       refuse   ticket_from_network
  * failed any      any                            tempfail store_failed
  * ok     any      any        too many fields     refuse   too_many_fields
+ * ok     a key    none       key not valid       refuse   login_invalid
+ * ok     a key    none       From not one        refuse   login_from
+ * ok     a key    none       too many recipients refuse   login_recipients
+ * ok     a key    none       send_rules.h        refuse   sender_not_own ...
+ * ok     a key    none       all well            record   key_login
  * ok     external none                           pass     external
  * ok     here     none       no claim            pass     not_claimed
  * ok     here     none       claim: shared       pass     shared
@@ -42,6 +47,10 @@
  * External mail without one passes whatever it claims: a company's other servers
  * may send as its domain to a user here. Its facts need no store, so a store
  * that is away does not stop it unless somebody asked the store all the same.
+ *
+ * A message whose client has logged in with an API key is judged by the rules of the
+ * interface alone, with its words: every domain that it claims has to be one that the key
+ * may send as, whatever its policy.
  *
  * Too many fields is a message that nobody needs: checking it would cost more
  * than it is worth.
@@ -115,6 +124,19 @@ static const struct {
 		"The domain of the sender is not active for sending."},
 	[REASON_TOO_MANY_FIELDS] = {"too_many_fields",
 		"The message has more header fields that name its sender than can be checked."},
+	[REASON_KEY_LOGIN] = {"key_login", "The client has logged in with a valid key."},
+	[REASON_LOGIN_INVALID] = {"login_invalid", "API key is invalid."},
+	[REASON_LOGIN_FROM] = {"login_from",
+		"The field From has to be one mailbox that all programs read alike."},
+	[REASON_LOGIN_RECIPIENTS] = {"login_recipients",
+		"The message has more recipients than an email may have."},
+	[REASON_SENDER_NOT_OWN] = {"sender_not_own",
+		"The domain of the sender is not verified. Please, add and verify your domain."},
+	[REASON_KEY_NO_SCOPE] = {"key_no_scope", "This API key is not allowed to send emails."},
+	[REASON_KEY_RESTRICTED] = {"key_restricted",
+		"This API key is not authorized to send emails from this domain."},
+	[REASON_SENDER_INACTIVE] = {"sender_inactive",
+		"The domain of the sender is not active for sending."},
 };
 
 static const char *const actions[VERDICT_ACTIONS] = {
@@ -209,6 +231,27 @@ static struct verdict refuse(enum verdict_reason reason)
 	return (struct verdict){VERDICT_REFUSE, reason};
 }
 
+static struct verdict with_key(const struct verdict_facts *facts)
+{
+	static const enum verdict_reason reasons_of[] = {
+		[RULES_ALLOWED] = REASON_KEY_LOGIN,
+		[RULES_NOT_OWN] = REASON_SENDER_NOT_OWN,
+		[RULES_NO_SCOPE] = REASON_KEY_NO_SCOPE,
+		[RULES_INACTIVE] = REASON_SENDER_INACTIVE,
+		[RULES_KEY_RESTRICTED] = REASON_KEY_RESTRICTED,
+	};
+
+	if (!facts->key_valid)
+		return refuse(REASON_LOGIN_INVALID);
+	if (!facts->from_one)
+		return refuse(REASON_LOGIN_FROM);
+	if (facts->too_many_recipients)
+		return refuse(REASON_LOGIN_RECIPIENTS);
+	if (facts->sender != RULES_ALLOWED)
+		return refuse(reasons_of[facts->sender]);
+	return (struct verdict){VERDICT_RECORD, REASON_KEY_LOGIN};
+}
+
 struct verdict verdict_decide(const struct verdict_facts *facts)
 {
 	bool has_ticket = facts->ticket != TICKET_NONE;
@@ -219,6 +262,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 		return (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	if (facts->too_many_fields)
 		return refuse(REASON_TOO_MANY_FIELDS);
+	if (!has_ticket && facts->key_login)
+		return with_key(facts);
 	if (!has_ticket && facts->origin == ORIGIN_EXTERNAL)
 		return (struct verdict){VERDICT_PASS, REASON_EXTERNAL};
 	if (has_ticket && facts->ticket != TICKET_UNKNOWN && facts->ticket != TICKET_LOST &&

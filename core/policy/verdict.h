@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "core/policy/send_rules.h"
+
 /* Where a message comes from. The rules are for mail that originates here. */
 enum mail_origin {
 	ORIGIN_LOCAL,    /* sendmail(1), pickup */
@@ -61,6 +63,12 @@ struct verdict_facts {
 	bool key_valid;
 	bool domain_owned;
 	bool domain_active;
+	/* The client has logged in with an API key, by the service for that. */
+	bool key_login;
+	bool from_one;             /* with it: From is one mailbox for every reader */
+	bool too_many_recipients;  /* ... than are recorded */
+	enum send_decision sender; /* of the first domain of From, Sender and envelope that
+				    * the key, as it is now, may not send as */
 };
 
 enum verdict_action {
@@ -98,6 +106,14 @@ enum verdict_reason {
 	REASON_DOMAIN_NOT_OWNED,
 	REASON_DOMAIN_INACTIVE,
 	REASON_TOO_MANY_FIELDS,
+	REASON_KEY_LOGIN, /* the next ones are of messages with the login of a key */
+	REASON_LOGIN_INVALID,
+	REASON_LOGIN_FROM,
+	REASON_LOGIN_RECIPIENTS,
+	REASON_SENDER_NOT_OWN,
+	REASON_KEY_NO_SCOPE,
+	REASON_KEY_RESTRICTED,
+	REASON_SENDER_INACTIVE,
 	REASONS
 };
 

@@ -97,6 +97,24 @@ int postconf_find_milter_socket(struct conf *conf, struct err *err)
 	return result;
 }
 
+int postconf_find_auth_socket(struct conf *conf, struct err *err)
+{
+	const char *end;
+
+	if (!str_empty(conf->auth.socket))
+		return 0;
+	if (postconf_find_milter_socket(conf, err) < 0)
+		return -1;
+	end = strrchr(conf->milter.socket, '/');
+	free(conf->auth.socket);
+	conf->auth.socket = mem_printf("%.*s/auth.sock", end ? (int)(end - conf->milter.socket) : 1,
+		end ? conf->milter.socket : ".");
+	if (strlen(conf->auth.socket) > SETTING_SOCKET_PATH)
+		return err_set(err, ERR_CONFIG, "%s is too long for a socket: set auth.socket",
+			conf->auth.socket);
+	return 0;
+}
+
 int postconf_services(const char *config_dir, const char *const *patterns, size_t n,
 	struct strv *lines, struct err *err)
 {

@@ -28,6 +28,9 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n, ch
  * Postfix cannot be asked it is the usual queue folder, and -1. */
 struct conf;
 int postconf_find_milter_socket(struct conf *conf, struct err *err);
+/* Where Postfix asks postern-auth: the same, and sets auth.socket, if it is empty, to
+ * auth.sock beside it. */
+int postconf_find_auth_socket(struct conf *conf, struct err *err);
 
 /* All values of n parameters that are not empty: of main.cf, and where a
  * service in master.cf has its own. Appended to the list of each. */

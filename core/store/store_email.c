@@ -25,6 +25,7 @@ static const char *const ways[] = {
 	[EMAIL_WAY_SENDMAIL] = "sendmail",
 	[EMAIL_WAY_SMTP] = "smtp",
 	[EMAIL_WAY_SPENT] = "spent",
+	[EMAIL_WAY_AUTH] = "smtp-auth",
 };
 const struct row_words store_email_ways = {ways, ARRAY_SIZE(ways), false};
 

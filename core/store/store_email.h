@@ -24,6 +24,7 @@ enum email_way {
 	EMAIL_WAY_SENDMAIL,
 	EMAIL_WAY_SMTP,
 	EMAIL_WAY_SPENT, /* none any more: Postfix has said that it has it */
+	EMAIL_WAY_AUTH,  /* by the client itself, over SMTP with its key: no ticket counts */
 };
 
 struct email {

@@ -6,39 +6,39 @@
 #include "core/store/store_domain.h"
 #include "httpd/worker/worker.h"
 
-/* The domain stands between the two texts. */
+/* Of the domain of a path, which stands between the two texts; those about emails are
+ * send_rules_text()'s. */
 struct refusal {
-	enum problem_kind kind;
+	enum problem_kind kinds[SENDER_FIELDS];
 	const char *before, *after;
 };
 
-static const struct refusal refusals[][SENDER_FIELDS] = {
+static const struct refusal refusals[] = {
 	[RULES_NO_SCOPE] =
 		{
-			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: the key lacks the scope sending"},
-			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY, NULL,
-				"This API key is not allowed to send emails."},
+			{[SENDER_OF_PATH] = PROBLEM_DOMAIN,
+				[SENDER_OF_EMAIL] = PROBLEM_RESTRICTED_KEY},
+			"Domain ",
+			" is not allowed to send: the key lacks the scope sending",
 		},
 	[RULES_KEY_RESTRICTED] =
 		{
-			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: the key is bound to another domain"},
-			[SENDER_OF_EMAIL] = {PROBLEM_RESTRICTED_KEY,
-				"This API key is not authorized to send emails from ", ""},
+			{[SENDER_OF_PATH] = PROBLEM_DOMAIN,
+				[SENDER_OF_EMAIL] = PROBLEM_RESTRICTED_KEY},
+			"Domain ",
+			" is not allowed to send: the key is bound to another domain",
 		},
 	[RULES_INACTIVE] =
 		{
-			[SENDER_OF_PATH] = {PROBLEM_DOMAIN, "Domain ",
-				" is not allowed to send: it is not active"},
-			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
-				" domain is not active for sending."},
+			{[SENDER_OF_PATH] = PROBLEM_DOMAIN, [SENDER_OF_EMAIL] = PROBLEM_DOMAIN},
+			"Domain ",
+			" is not allowed to send: it is not active",
 		},
 	[RULES_NOT_OWN] =
 		{
-			[SENDER_OF_PATH] = {PROBLEM_NOT_FOUND, "Domain not found: ", ""},
-			[SENDER_OF_EMAIL] = {PROBLEM_DOMAIN, "The ",
-				" domain is not verified. Please, add and verify your domain."},
+			{[SENDER_OF_PATH] = PROBLEM_NOT_FOUND, [SENDER_OF_EMAIL] = PROBLEM_DOMAIN},
+			"Domain not found: ",
+			"",
 		},
 };
 
@@ -51,6 +51,7 @@ int sender_check(struct worker *worker, const struct key *key, const char *domai
 		.from_domain = domain,
 		.status = DOMAIN_NOT_OWN,
 	};
+	_cleanup_free_ char *text = NULL;
 	const struct refusal *refusal;
 	enum send_decision decision;
 	struct err err = ERR_INIT;
@@ -69,9 +70,9 @@ int sender_check(struct worker *worker, const struct key *key, const char *domai
 	decision = send_rules_check(&facts);
 	if (decision == RULES_ALLOWED)
 		return 0;
-	refusal = &refusals[decision][field];
-	if (refusal->before == NULL)
-		return problem_set(problem, refusal->kind, "%s", refusal->after);
-	return problem_set(
-		problem, refusal->kind, "%s%s%s", refusal->before, domain, refusal->after);
+	refusal = &refusals[decision];
+	text = field == SENDER_OF_EMAIL
+		       ? send_rules_text(decision, domain)
+		       : mem_printf("%s%s%s", refusal->before, domain, refusal->after);
+	return problem_set(problem, refusal->kinds[field], "%s", text);
 }

@@ -60,7 +60,7 @@ static void test_negotiate(void **state)
 	assert_int_equal(actions, SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_ADDHDRS | SMFIF_CHGHDRS |
 					  SMFIF_QUARANTINE | SMFIF_CHGFROM | SMFIF_SETSYMLIST);
 	assert_int_equal(steps, STEPS);
-	assert_true(strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr}"));
+	assert_true(strv_has(&fake_smfi_macros, "2:i {auth_authen} {mail_addr} {daemon_name}"));
 	assert_true(strv_has(&fake_smfi_macros, "5:i"));
 	assert_int_equal(fake_smfi_callbacks.xxfi_flags, actions);
 	assert_true(str_starts(fake_smfi_address, "unix:/"));

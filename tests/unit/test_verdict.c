@@ -193,10 +193,53 @@ static void test_every_combination(void **state)
 	for (int number = 0; number < COMBINATIONS; number++)
 		check_one(number, seen);
 	assert_int_equal(seen[REASON_NONE], 0);
-	for (int reason = REASON_NONE + 1; reason < REASONS; reason++)
+	for (int reason = REASON_NONE + 1; reason < REASON_KEY_LOGIN; reason++)
 		assert_true(seen[reason] > 0);
 	/* 4 origins, any claim, clear or not, 2 tickets, all eight facts. */
 	assert_int_equal(seen[REASON_TICKET_VALID], 4 * CLAIMS * 2 * 2);
+}
+
+/* With the login of a key, whatever the message claims and by whatever ticket. */
+static void test_key_login(void **state)
+{
+	static const enum verdict_reason senders[] = {
+		[RULES_ALLOWED] = REASON_KEY_LOGIN,
+		[RULES_NOT_OWN] = REASON_SENDER_NOT_OWN,
+		[RULES_NO_SCOPE] = REASON_KEY_NO_SCOPE,
+		[RULES_INACTIVE] = REASON_SENDER_INACTIVE,
+		[RULES_KEY_RESTRICTED] = REASON_KEY_RESTRICTED,
+	};
+
+	(void)state;
+	for (int number = 0; number < 5 * 64 * CLAIMS; number++) {
+		int bits = number / 5 / CLAIMS;
+		const struct verdict_facts facts = {
+			.origin = ORIGIN_LOGIN,
+			.key_login = true,
+			.sender = (enum send_decision)(number % 5),
+			.claim = (enum domain_claim)(number / 5 % CLAIMS),
+			.key_valid = bits & 1,
+			.from_one = bits & 2,
+			.too_many_recipients = bits & 4,
+			.store_failed = bits & 8,
+			.too_many_fields = bits & 16,
+			.ticket = bits & 32 ? TICKET_STAGED : TICKET_NONE,
+		};
+		const struct verdict got = verdict_decide(&facts);
+		enum verdict_reason wanted = facts.ticket != TICKET_NONE
+						     ? REASON_TICKET_FROM_NETWORK
+					     : facts.store_failed        ? REASON_STORE_FAILED
+					     : facts.too_many_fields     ? REASON_TOO_MANY_FIELDS
+					     : !facts.key_valid          ? REASON_LOGIN_INVALID
+					     : !facts.from_one           ? REASON_LOGIN_FROM
+					     : facts.too_many_recipients ? REASON_LOGIN_RECIPIENTS
+									 : senders[facts.sender];
+
+		assert_int_equal(got.reason, wanted);
+		assert_int_equal(got.action, wanted == REASON_KEY_LOGIN      ? VERDICT_RECORD
+					     : wanted == REASON_STORE_FAILED ? VERDICT_TEMPFAIL
+									     : VERDICT_REFUSE);
+	}
 }
 
 /* A few by hand, as a reader would tell them. */
@@ -278,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_combination),
+		cmocka_unit_test(test_key_login),
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_reasons_have_words),
 		cmocka_unit_test(test_actions_have_names),

@@ -14,7 +14,7 @@
 #
 # Postfix has a watcher of its own, its master.
 
-all_parts="httpd milter events webhook sink postfix"
+all_parts="httpd milter events webhook auth sink postfix"
 sink_user=nobody
 
 # Sets $port to that of the part.
@@ -30,6 +30,7 @@ part_command() {
 	milter) command=("$build/postern-milter" -c "$dir/postern.conf") ;;
 	events) command=("$build/postern-events" -c "$dir/postern.conf") ;;
 	webhook) command=("$build/postern-webhook" -c "$dir/postern.conf") ;;
+	auth) command=("$build/postern-auth" -c "$dir/postern.conf") ;;
 	sink) port_of sink
 		command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
 			"127.0.0.1:$port" 256) ;;
@@ -54,7 +55,7 @@ part_is_ready() {
 	pid_in "$dir/$1.pid" || return 1
 	case $1 in
 	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
-	events | webhook) says_that_it_runs "$1" ;;
+	events | webhook | auth) says_that_it_runs "$1" ;;
 	*) port_of "$1" && listens_on "$pid" "$port" ;;
 	esac
 }
@@ -112,7 +113,9 @@ start_on_free_port() {
 			echo "$port" >"$dir/run/admin.port"
 			settings[admin.listen]=127.0.0.1:$port
 			write_postern_conf ;;
-		postfix) write_master_cf
+		postfix) random_port
+			echo "$port" >"$dir/run/auth.port"
+			write_master_cf
 			enable_postern ;;
 		esac
 		: >"$dir/log/$part.log"
@@ -157,7 +160,7 @@ stop_part() {
 
 sandbox_is_down() {
 	local part pid
-	for part in httpd milter events webhook sink; do
+	for part in httpd milter events webhook auth sink; do
 		! pid_in "$dir/run/$part.watch" || return 1
 	done
 	! postfix_is_up

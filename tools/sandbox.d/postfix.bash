@@ -47,11 +47,28 @@ capture_destination_recipient_limit = 50" >"$dir/postfix/main.cf"
 		>>"$dir/postfix/main.cf"
 }
 
+# Of the service with logins, as enable --smtp-auth writes them, but without TLS, which
+# loopback does not need. Sets $options.
+login_options() {
+	printf -v options '  -o %s\n' smtpd_sasl_auth_enable=yes smtpd_sasl_type=dovecot \
+		smtpd_sasl_path=postern/auth.sock smtpd_sasl_security_options=noanonymous \
+		smtpd_tls_auth_only=no smtpd_client_restrictions= smtpd_helo_restrictions= \
+		smtpd_sender_restrictions= smtpd_recipient_restrictions= \
+		smtpd_relay_restrictions=permit_sasl_authenticated,reject \
+		smtpd_authorized_xclient_hosts= smtpd_authorized_xforward_hosts= \
+		milter_macro_daemon_name=postern-smtp-auth
+}
+
 write_master_cf() {
-	local port
+	local port login options
+	login_options
+	port_of auth
+	login=$port
 	port_of postfix
 	echo "\
 127.0.0.1:$port inet n - y - - smtpd
+127.0.0.1:$login inet n - y - - smtpd
+${options%?}
 pickup     unix  n  -  y  60    1  pickup
 cleanup    unix  n  -  y  -     0  cleanup
 qmgr       unix  n  -  n  300   1  qmgr
@@ -146,6 +163,8 @@ without_place() {
 	text=${text/"smtp:[127.0.0.1]:$port"$'\n'/$'@SINK@\n'}
 	port_of postfix
 	text=${text/$'\n'"127.0.0.1:$port "/$'\n@POSTFIX@ '}
+	port_of auth
+	text=${text/$'\n'"127.0.0.1:$port "/$'\n@AUTH@ '}
 }
 
 # Writes both files from what keep_enabled kept.
@@ -157,6 +176,8 @@ with_place() {
 	text=${text/@SINK@/"smtp:[127.0.0.1]:$port"}
 	port_of postfix
 	text=${text/@POSTFIX@/"127.0.0.1:$port"}
+	port_of auth
+	text=${text/@AUTH@/"127.0.0.1:$port"}
 	printf '%s\n' "${text%%$'\n@MASTER@\n'*}" >"$dir/postfix/main.cf"
 	printf '%s' "${text#*$'\n@MASTER@\n'}" >"$dir/postfix/master.cf"
 }
@@ -165,6 +186,7 @@ write_postfix() {
 	mkdir "$dir/postfix" "$dir/queue" "$dir/queue/pid"
 	install -d -o postfix "$dir/data"
 	echo 0 >"$dir/run/postfix.port"
+	echo 0 >"$dir/run/auth.port"
 	write_main_cf
 	write_master_cf
 	write_capture

@@ -1,0 +1,306 @@
+/*
+ * dialog: what smtpd says, and what it is answered.
+ *
+ * Secrets are wiped where they were: in the line, in what it decodes to. A line
+ * that is not known is skipped, as the protocol asks for.
+ */
+#include "auth/dialog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/base64.h"
+#include "core/base/secret.h"
+#include "core/base/span.h"
+#include "core/base/str.h"
+
+enum {
+	NUMBER_MAX = 10, /* digits of the id of a request: 32 bits */
+	CLIENT_MAX = 64, /* bytes of an address */
+};
+
+enum step {
+	STEP_PLAIN,    /* PLAIN came without a response */
+	STEP_LOGIN,    /* LOGIN: the user name is next */
+	STEP_PASSWORD, /* LOGIN: the password is next */
+};
+
+/* A login that waits for more. */
+struct open_login {
+	char number[NUMBER_MAX + 1]; /* "": free */
+	char client[CLIENT_MAX + 1];
+	enum step step;
+};
+
+struct dialog {
+	auth_check *check;
+	void *arg;
+	bool versioned; /* smtpd has said its version */
+	struct open_login logins[DIALOG_OPEN_MAX];
+	size_t next;     /* the one that gives way when all are open */
+	struct buf line; /* what has come of one */
+};
+
+struct dialog *dialog_new(auth_check *check, void *arg, unsigned number, struct buf *out)
+{
+	struct dialog *dialog = mem_new(struct dialog);
+	char cookie[SECRET_TICKET_SIZE];
+
+	dialog->check = check;
+	dialog->arg = arg;
+	secret_ticket(cookie);
+	buf_printf(out,
+		"VERSION\t1\t2\nMECH\tPLAIN\tplaintext\nMECH\tLOGIN\tplaintext\n"
+		"SPID\t%ld\nCUID\t%u\nCOOKIE\t%s\nDONE\n",
+		(long)getpid(), number, cookie);
+	return dialog;
+}
+
+/* The memory that a buffer has, also what was in it before. */
+static void wipe(struct buf *buf)
+{
+	if (buf->data)
+		secret_wipe(buf->data, buf->cap);
+	buf_free(buf);
+}
+
+void dialog_free(struct dialog *dialog)
+{
+	if (dialog == NULL)
+		return;
+	wipe(&dialog->line);
+	free(dialog);
+}
+
+static struct open_login *open_login_of(struct dialog *dialog, const char *number)
+{
+	for (size_t i = 0; i < DIALOG_OPEN_MAX; i++)
+		if (str_eq(dialog->logins[i].number, number))
+			return &dialog->logins[i];
+	return NULL;
+}
+
+static void close_login(struct dialog *dialog, const char *number)
+{
+	struct open_login *login = open_login_of(dialog, number);
+
+	if (login)
+		*login = (struct open_login){0};
+}
+
+static void ask(struct dialog *dialog, const char *number, const char *client, enum step step,
+	struct buf *out)
+{
+	static const char *const prompts[] = {
+		[STEP_PLAIN] = "",
+		[STEP_LOGIN] = "Username:",
+		[STEP_PASSWORD] = "Password:",
+	};
+	struct open_login *login = open_login_of(dialog, number);
+
+	if (login == NULL)
+		login = open_login_of(dialog, "");
+	if (login == NULL)
+		login = &dialog->logins[dialog->next++ % DIALOG_OPEN_MAX];
+	memmove(login->number, number, strlen(number) + 1);
+	memmove(login->client, client, strlen(client) + 1);
+	login->step = step;
+	buf_printf(out, "CONT\t%s\t", number);
+	base64_encode(prompts[step], strlen(prompts[step]), 0, out);
+	buf_add_char(out, '\n');
+}
+
+static void answer_login(struct dialog *dialog, const char *number, const char *client,
+	const char *password, size_t len, struct buf *out)
+{
+	const struct auth_attempt attempt = {client, password, len};
+	char key_id[ID_SIZE] = "";
+
+	switch (dialog->check(dialog->arg, &attempt, key_id)) {
+	case AUTH_OK:
+		buf_printf(out, "OK\t%s\tuser=%s\n", number, key_id);
+		return;
+	case AUTH_TEMP:
+		buf_printf(out, "FAIL\t%s\ttemp\n", number);
+		return;
+	case AUTH_FAIL:
+		break;
+	}
+	buf_printf(out, "FAIL\t%s\treason=this is no API key that may send\n", number);
+}
+
+/* RFC 4616 2: [authzid] NUL authcid NUL passwd. */
+static bool plain_password(const struct buf *message, size_t *start_r)
+{
+	const char *data = buf_str(message);
+	const char *first = memchr(data, '\0', message->len);
+	const char *second;
+
+	if (first == NULL)
+		return false;
+	second = memchr(first + 1, '\0', message->len - (size_t)(first + 1 - data));
+	if (second == NULL)
+		return false;
+	*start_r = (size_t)(second + 1 - data);
+	return true;
+}
+
+/* The login sends what it was asked for. number and client may be of the open
+ * login itself, so they are copied. */
+static void on_response(struct dialog *dialog, const char *number, const char *client,
+	enum step step, struct span response, struct buf *out)
+{
+	struct buf message = BUF_INIT;
+	char of[NUMBER_MAX + 1], from[CLIENT_MAX + 1];
+	size_t start = 0;
+
+	snprintf(of, sizeof(of), "%s", number);
+	snprintf(from, sizeof(from), "%s", client);
+	buf_reserve(&message, response.len + 1);
+	if (base64_decode(response.data, response.len, &message) < 0 ||
+		(step == STEP_PLAIN && !plain_password(&message, &start))) {
+		close_login(dialog, of);
+		buf_printf(out, "FAIL\t%s\treason=the response cannot be read\n", of);
+	} else if (step == STEP_LOGIN) {
+		ask(dialog, of, from, STEP_PASSWORD, out);
+	} else {
+		close_login(dialog, of);
+		buf_add_char(&message, '\0');
+		answer_login(dialog, of, from, message.data + start, message.len - 1 - start, out);
+	}
+	wipe(&message);
+}
+
+static bool read_number(struct span word, char number[static NUMBER_MAX + 1])
+{
+	if (word.len == 0 || word.len > NUMBER_MAX)
+		return false;
+	for (size_t i = 0; i < word.len; i++)
+		if (!ascii_is_digit(word.data[i]))
+			return false;
+	memcpy(number, word.data, word.len);
+	number[word.len] = '\0';
+	return true;
+}
+
+/* The value of `name=VALUE`. */
+static bool value_of(struct span word, const char *name, struct span *value_r)
+{
+	size_t len = strlen(name);
+
+	if (word.len < len || memcmp(word.data, name, len) != 0)
+		return false;
+	*value_r = (struct span){word.data + len, word.len - len};
+	return true;
+}
+
+static bool is_loopback(const char *client)
+{
+	return str_starts(client, "127.") || str_eq(client, "::1");
+}
+
+static void copy_client(struct span value, char client[static CLIENT_MAX + 1])
+{
+	if (value.len > CLIENT_MAX)
+		return;
+	for (size_t i = 0; i < value.len; i++)
+		if (value.data[i] <= ' ' || value.data[i] > '~')
+			return;
+	memcpy(client, value.data, value.len);
+	client[value.len] = '\0';
+}
+
+/* What stands behind AUTH. */
+static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
+{
+	struct span mechanism, word, value, response = {NULL, 0};
+	char number[NUMBER_MAX + 1], client[CLIENT_MAX + 1] = "";
+	bool secured = false;
+	enum step step;
+
+	if (!read_number(span_cut(&rest, '\t'), number))
+		return -1;
+	close_login(dialog, number);
+	mechanism = span_cut(&rest, '\t');
+	if (!span_is_nocase(mechanism, "PLAIN") && !span_is_nocase(mechanism, "LOGIN")) {
+		buf_printf(out, "FAIL\t%s\treason=this mechanism is not known\n", number);
+		return 0;
+	}
+	step = span_is_nocase(mechanism, "PLAIN") ? STEP_PLAIN : STEP_LOGIN;
+	/* The response is last, and has no tabs. */
+	while (rest.len > 0) {
+		word = span_cut(&rest, '\t');
+		if (value_of(word, "rip=", &value))
+			copy_client(value, client);
+		else if (span_is(word, "secured"))
+			secured = true;
+		else if (value_of(word, "resp=", &value))
+			response = value;
+	}
+	if (!secured && !is_loopback(client))
+		buf_printf(out, "FAIL\t%s\treason=a login needs TLS\n", number);
+	else if (response.data == NULL)
+		ask(dialog, number, client, step, out);
+	else
+		on_response(dialog, number, client, step, response, out);
+	return 0;
+}
+
+static int on_cont(struct dialog *dialog, struct span rest, struct buf *out)
+{
+	const struct open_login *login;
+	char number[NUMBER_MAX + 1];
+
+	if (!read_number(span_cut(&rest, '\t'), number))
+		return -1;
+	login = open_login_of(dialog, number);
+	if (login)
+		on_response(dialog, login->number, login->client, login->step, rest, out);
+	else
+		buf_printf(out, "FAIL\t%s\treason=no such login has begun\n", number);
+	return 0;
+}
+
+static int on_line(struct dialog *dialog, struct span line, struct buf *out)
+{
+	struct span command = span_cut(&line, '\t');
+	char number[NUMBER_MAX + 1];
+
+	if (span_is(command, "VERSION")) {
+		dialog->versioned = true;
+		return span_is(span_cut(&line, '\t'), "1") ? 0 : -1;
+	}
+	if (!dialog->versioned)
+		return -1;
+	if (span_is(command, "AUTH"))
+		return on_auth(dialog, line, out);
+	if (span_is(command, "CONT"))
+		return on_cont(dialog, line, out);
+	if (span_is(command, "CANCEL") && read_number(span_cut(&line, '\t'), number))
+		close_login(dialog, number);
+	return 0;
+}
+
+int dialog_input(struct dialog *dialog, const char *data, size_t len, struct buf *out)
+{
+	struct buf *line = &dialog->line;
+
+	/* So that it never moves, and leaves nothing behind. */
+	if (line->data == NULL)
+		buf_reserve(line, DIALOG_LINE_MAX);
+	for (size_t i = 0; i < len; i++) {
+		if (data[i] != '\n') {
+			if (line->len == DIALOG_LINE_MAX)
+				return -1;
+			buf_add_char(line, data[i]);
+			continue;
+		}
+		if (on_line(dialog, (struct span){line->data, line->len}, out) < 0)
+			return -1;
+		secret_wipe(line->data, line->len);
+		buf_clear(line);
+	}
+	return 0;
+}

@@ -1,0 +1,416 @@
+/*
+ * postern-auth: tells Postfix whether the password of an SMTP login is an API
+ * key that may send, and which.
+ *
+ * smtpd(8) asks over a Unix-domain socket, in Dovecot's authentication protocol
+ * (dialog). One thread answers all: a look-up takes microseconds, and an
+ * smtpd waits for one answer at a time. It only reads the store. What a key may
+ * send, postern-milter decides at the end of each message.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "auth/dialog.h"
+#include "auth/guesses.h"
+#include "core/base/clock.h"
+#include "core/base/daemon.h"
+#include "core/base/log.h"
+#include "core/base/secret.h"
+#include "core/base/socket.h"
+#include "core/base/str.h"
+#include "core/base/version.h"
+#include "core/conf/conf.h"
+#include "core/db/db_file.h"
+#include "core/db/migrate.h"
+#include "core/postfix/postconf.h"
+#include "core/store/store_key.h"
+
+enum {
+	ROUND_MS = 1000,
+	EVENTS_AT_ONCE = 64,
+	READ_SIZE = 16 * 1024,
+	OUT_MAX = 64 * 1024, /* a peer that does not read */
+};
+
+static const struct daemon_about about = {
+	.program = "postern-auth",
+	.purpose = "Tells the local Postfix which SMTP logins have an API key.",
+	.default_path = CONF_DEFAULT_PATH,
+};
+
+/* A process of smtpd. */
+struct peer {
+	int fd;
+	bool waits; /* for room to write */
+	struct dialog *dialog;
+	struct buf out;
+	struct peer *prev, *next;
+};
+
+struct daemon {
+	const char *conf_path;
+	struct conf *conf;
+	struct log *log;
+	struct db *db; /* NULL: could not be opened */
+	struct db_file_id file;
+	struct guesses *guesses;
+	struct socket *socket;
+	int listen_fd, poll_fd, signal_fd;
+	struct peer *peers;
+	unsigned connections; /* since the start */
+	bool failing;         /* the store cannot be asked, which was said */
+};
+
+static enum auth_answer refuse_login(struct daemon *daemon, const char *client, const char *reason)
+{
+	switch (guesses_add(daemon->guesses, client, clock_monotonic_us())) {
+	case GUESS_LOGGED:
+		log_warn(daemon->log, "login_refused", "client", client, "reason", reason);
+		break;
+	case GUESS_LAST:
+		log_warn(daemon->log, "login_refused", "client", client, "reason", reason, "more",
+			"not logged for a minute");
+		break;
+	case GUESS_LIMITED:
+		log_warn(daemon->log, "logins_limited", "client", client, "failed",
+			LOG_INT(GUESSES_MAX));
+		break;
+	case GUESS_SILENT:
+		break;
+	}
+	return AUTH_FAIL;
+}
+
+/* Said once, and once when it works again. */
+static void note_store(struct daemon *daemon, const struct err *err)
+{
+	if (err && !daemon->failing)
+		log_error(daemon->log, "store_failed", "error", err->text);
+	if (err == NULL && daemon->failing)
+		log_info(daemon->log, "store_works_again");
+	daemon->failing = err != NULL;
+}
+
+static enum auth_answer check_login(
+	void *arg, const struct auth_attempt *attempt, char key_id[static ID_SIZE])
+{
+	struct daemon *daemon = arg;
+	uint8_t hash[SECRET_HASH_LEN];
+	struct err err = ERR_INIT;
+	struct key key;
+	unsigned scopes;
+	int found;
+
+	if (guesses_limited(daemon->guesses, attempt->client, clock_monotonic_us()))
+		return AUTH_TEMP;
+	secret_hash(attempt->password, attempt->len, hash);
+	found = db_file_same(daemon->conf->store.database, &daemon->file, &err);
+	if (found == 0)
+		found = store_key_find(daemon->db, hash, &key, &err);
+	note_store(daemon, found < 0 ? &err : NULL);
+	if (found < 0)
+		return AUTH_TEMP;
+	if (found == 0)
+		return refuse_login(daemon, attempt->client, "no such key");
+	memcpy(key_id, key.id, ID_SIZE);
+	scopes = key.scopes;
+	store_key_clear(&key);
+	if ((scopes & KEY_SENDING) == 0)
+		return refuse_login(daemon, attempt->client, "the key may not send");
+	log_debug(daemon->log, "login", "key", key_id, "client", attempt->client);
+	return AUTH_OK;
+}
+
+static void forget_peer(struct daemon *daemon, struct peer *peer)
+{
+	if (peer->prev)
+		peer->prev->next = peer->next;
+	else
+		daemon->peers = peer->next;
+	if (peer->next)
+		peer->next->prev = peer->prev;
+	close(peer->fd);
+	dialog_free(peer->dialog);
+	buf_free(&peer->out);
+	free(peer);
+}
+
+/* Writes what there is: 0, or -1 when the peer is gone or does not read. */
+static int write_out(struct daemon *daemon, struct peer *peer)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
+	ssize_t n;
+
+	while (peer->out.len > 0) {
+		n = send(peer->fd, peer->out.data, peer->out.len, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return -1;
+		if (n < 0)
+			break;
+		memmove(peer->out.data, peer->out.data + n, peer->out.len - (size_t)n);
+		peer->out.len -= (size_t)n;
+	}
+	if (peer->out.len > OUT_MAX)
+		return -1;
+	if (peer->waits == (peer->out.len > 0))
+		return 0;
+	peer->waits = peer->out.len > 0;
+	event.events |= peer->waits ? EPOLLOUT : 0;
+	return epoll_ctl(daemon->poll_fd, EPOLL_CTL_MOD, peer->fd, &event);
+}
+
+static void on_peer(struct daemon *daemon, struct peer *peer)
+{
+	char data[READ_SIZE];
+	ssize_t n = recv(peer->fd, data, sizeof(data), 0);
+	bool good = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+
+	if (n > 0 && dialog_input(peer->dialog, data, (size_t)n, &peer->out) < 0) {
+		log_warn(daemon->log, "protocol_error");
+		good = false;
+	}
+	if (n > 0)
+		secret_wipe(data, (size_t)n);
+	if (!good || write_out(daemon, peer) < 0)
+		forget_peer(daemon, peer);
+}
+
+static void on_connection(struct daemon *daemon)
+{
+	int fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct epoll_event event = {.events = EPOLLIN};
+	struct peer *peer;
+
+	if (fd < 0)
+		return;
+	peer = mem_new(struct peer);
+	peer->fd = fd;
+	peer->dialog = dialog_new(check_login, daemon, ++daemon->connections, &peer->out);
+	peer->next = daemon->peers;
+	if (peer->next)
+		peer->next->prev = peer;
+	daemon->peers = peer;
+	event.data.ptr = peer;
+	if (epoll_ctl(daemon->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ||
+		write_out(daemon, peer) < 0)
+		forget_peer(daemon, peer);
+}
+
+static int listen_on(struct daemon *daemon, struct err *err)
+{
+	const struct conf *conf = daemon->conf;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t umask_before;
+	int failed;
+
+	if (socket_lock(conf->auth.socket,
+		    &(struct socket_use){"auth", "auth.socket", "postfix-conf/enable makes it"},
+		    &daemon->socket, err) < 0)
+		return -1;
+	daemon->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", conf->auth.socket);
+	umask_before = umask(0177);
+	failed = daemon->listen_fd < 0 ||
+		 bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		 listen(daemon->listen_fd, SOMAXCONN) < 0;
+	umask(umask_before);
+	if (failed)
+		return err_set(err, ERR_CONFIG, "cannot listen on %s (auth.socket): %s",
+			conf->auth.socket, strerror(errno));
+	if (socket_publish(daemon->socket, conf->auth.socket_mode, "", err) == 0)
+		return 0;
+	socket_hide(daemon->socket);
+	return -1;
+}
+
+static int watch_fd(struct daemon *daemon, int *fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+
+	return epoll_ctl(daemon->poll_fd, EPOLL_CTL_ADD, *fd, &event);
+}
+
+static int start_daemon(struct daemon *daemon, struct err *err)
+{
+	const char *database = daemon->conf->store.database;
+	sigset_t signals;
+
+	daemon_raise_descriptor_limit();
+	if (migrate_check_file(database, err) < 0 ||
+		db_open(database, DB_READ, &daemon->db, err) < 0 ||
+		db_file_same(database, &daemon->file, err) < 0)
+		return -1;
+	daemon->guesses = guesses_new();
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	daemon->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	daemon->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (daemon->signal_fd < 0 || daemon->poll_fd < 0)
+		return err_set(err, ERR_TEMPORARY, "cannot wait for events: %s", strerror(errno));
+	if (listen_on(daemon, err) < 0)
+		return -1;
+	if (watch_fd(daemon, &daemon->signal_fd) == 0 && watch_fd(daemon, &daemon->listen_fd) == 0)
+		return 0;
+	socket_hide(daemon->socket);
+	return err_set(err, ERR_TEMPORARY, "cannot wait for events: %s", strerror(errno));
+}
+
+static void reload(struct daemon *daemon)
+{
+	_cleanup_(conf) struct conf *fresh = NULL;
+	_cleanup_buf_ struct buf restart = BUF_INIT;
+	struct err err = ERR_INIT;
+
+	if (conf_load(daemon->conf_path, &fresh, &err) < 0 ||
+		postconf_find_auth_socket(fresh, &err) < 0) {
+		log_error(daemon->log, "reload_failed", "error", err.text);
+		return;
+	}
+	conf_reload(daemon->conf, fresh, &restart);
+	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
+	log_info(daemon->log, "reloaded");
+	if (restart.len > 0)
+		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+}
+
+/* The signal to end by, 0 for none. */
+static int on_signals(struct daemon *daemon)
+{
+	struct signalfd_siginfo info;
+	int number = 0;
+
+	while (read(daemon->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload(daemon);
+		else
+			number = (int)info.ssi_signo;
+	}
+	return number;
+}
+
+/* EX_OK to go on, else why not. */
+static int look_after(struct daemon *daemon)
+{
+	struct err err = ERR_INIT;
+
+	if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+		log_error(daemon->log, "database_gone", "error", err.text);
+		return EX_TEMPFAIL;
+	}
+	if (socket_is_named(daemon->socket))
+		return EX_OK;
+	log_error(daemon->log, "socket_gone", "socket", daemon->conf->auth.socket);
+	return EX_TEMPFAIL;
+}
+
+static int serve(struct daemon *daemon)
+{
+	struct epoll_event events[EVENTS_AT_ONCE];
+	int64_t looked_us = clock_monotonic_us();
+	int status = EX_OK;
+
+	for (;;) {
+		int n = epoll_wait(daemon->poll_fd, events, EVENTS_AT_ONCE, ROUND_MS);
+
+		/* A peer has one event at most, so none is gone before its turn. */
+		for (int i = 0; i < n; i++) {
+			void *what = events[i].data.ptr;
+			int number;
+
+			if (what == &daemon->listen_fd) {
+				on_connection(daemon);
+			} else if (what == &daemon->signal_fd) {
+				number = on_signals(daemon);
+				if (number == 0)
+					continue;
+				log_info(daemon->log, "stopping", "signal", strsignal(number));
+				return EX_OK;
+			} else {
+				on_peer(daemon, what);
+			}
+		}
+		if (clock_monotonic_us() - looked_us >= ROUND_MS * INT64_C(1000)) {
+			looked_us = clock_monotonic_us();
+			status = look_after(daemon);
+		}
+		if (status != EX_OK)
+			return status;
+	}
+}
+
+static int run_daemon(struct daemon *daemon)
+{
+	struct err err = ERR_INIT;
+	int status;
+
+	if (start_daemon(daemon, &err) < 0) {
+		log_error(daemon->log, "start_failed", "error", err.text);
+		return err_info(err.code)->exit_status;
+	}
+	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
+		daemon->conf->auth.socket);
+	status = serve(daemon);
+	socket_hide(daemon->socket);
+	log_info(daemon->log, "stopped");
+	return status;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void clear(struct daemon *daemon)
+{
+	while (daemon->peers)
+		forget_peer(daemon, daemon->peers);
+	close_fd(daemon->listen_fd);
+	close_fd(daemon->poll_fd);
+	close_fd(daemon->signal_fd);
+	socket_free(daemon->socket);
+	guesses_free(daemon->guesses);
+	db_close(daemon->db);
+	log_free(daemon->log);
+	conf_free(daemon->conf);
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon daemon = {.listen_fd = -1, .poll_fd = -1, .signal_fd = -1};
+	struct err err = ERR_INIT;
+	int status = EX_OK;
+
+	daemon_block_signals();
+	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
+	if (daemon.conf_path == NULL)
+		return status;
+	if (secret_init() < 0) {
+		fputs("postern-auth: cannot initialize\n", stderr);
+		return EX_OSERR;
+	}
+	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0 ||
+		postconf_find_auth_socket(daemon.conf, &err) < 0) {
+		fprintf(stderr, "postern-auth: %s\n", err.text);
+		conf_free(daemon.conf);
+		return err_info(err.code)->exit_status;
+	}
+	daemon.log = log_new("postern-auth", (enum log_target)daemon.conf->log.target,
+		(enum log_level)daemon.conf->log.level);
+	status = run_daemon(&daemon);
+	clear(&daemon);
+	return status;
+}

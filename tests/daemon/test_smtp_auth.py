@@ -1,0 +1,294 @@
+"""SMTP with an API key as the password, at the service with logins."""
+
+import base64
+import re
+import signal
+import smtplib
+import socket
+
+import pytest
+from harness import wait_for
+from harness.sandbox import unique
+from harness.submit import by_smtp
+
+WORDS = "The {} domain is not verified. Please, add and verify your domain."
+
+
+def connect(box, address=None):
+    host, port = (address or box.env["POSTERN_SMTP"]).split(":")
+    session = smtplib.SMTP(host, int(port), timeout=60)
+    session.ehlo()
+    return session
+
+
+def login(box, key=None, user="resend"):
+    session = connect(box)
+    session.login(user, key or box.env["POSTERN_SENDING_KEY"])
+    return session
+
+
+def new_message(to, sender="ann@example.com", more="", body="hello\r\n"):
+    message_id = f"<{unique('auth')}@made.test>"
+    text = (
+        f"From: Ann <{sender}>\r\nTo: {to}\r\nSubject: x\r\nMessage-ID: {message_id}\r\n"
+        f"{more}Date: Sat, 21 Nov 2026 12:00:00 +0000\r\n\r\n{body}"
+    )
+    return message_id, text.encode()
+
+
+def refused(session, sender, to, data):
+    """The reply at the end of the message."""
+    with pytest.raises(smtplib.SMTPDataError) as error:
+        session.sendmail(sender, to, data)
+    return error.value.smtp_code, error.value.smtp_error.decode()
+
+
+def email_of(box, message_id):
+    """The one email of the Message-ID, as GET tells it."""
+    ids = box.query(f"SELECT id FROM email WHERE message_id = '{message_id}'").split()
+    assert len(ids) == 1, ids
+    return box.httpd().read(ids[0])
+
+
+def test_sent(box, to):
+    """By each mechanism: it goes out as it came, and is in the sent folder."""
+    hidden = unique("hidden") + "@dst.test"
+    for mechanism in ("PLAIN", "LOGIN", "CRAM"):
+        session = connect(box)
+        session.user, session.password = "anybody", box.env["POSTERN_SENDING_KEY"]
+        if mechanism == "PLAIN":
+            session.auth("PLAIN", session.auth_plain)
+        elif mechanism == "LOGIN":
+            session.auth("LOGIN", session.auth_login, initial_response_ok=False)
+        else:
+            # PLAIN without an initial response.
+            code, _ = session.docmd("AUTH", "PLAIN")
+            assert code == 334
+            secret = base64.b64encode(f"\0x\0{session.password}".encode()).decode()
+            assert session.docmd(secret)[0] == 235
+        message_id, data = new_message(to)
+        assert session.sendmail("ann@example.com", [to, hidden], data) == {}
+        session.quit()
+        email = email_of(box, message_id)
+        assert email["from"] == "Ann <ann@example.com>"
+        assert (email["to"], email["bcc"], email["subject"]) == ([to], [hidden], "x")
+        assert box.cli("email", "list", "--company", company_of(box))
+        wait_for(
+            "delivery", lambda: email_of(box, message_id)["last_event"] == "delivered"
+        )
+        messages = [m for m in box.sink.all() if message_id.encode() in m.raw]
+        assert {r for m in messages for r in m.recipients} == {to, hidden}
+        for message in messages:
+            at = message.raw.index(b"From: Ann")
+            assert message.raw[at:] == data.replace(b"\r\n", b"\n")
+
+
+def company_of(box):
+    return box.query("SELECT company_id FROM domain WHERE name = 'example.com'")
+
+
+def test_senders(box, to):
+    """From, Sender and the envelope: of a domain that is the company's and active, and of
+    the key. In the words of HTTP."""
+    company = company_of(box)
+    other = box.domain(box.company())
+    idle = box.domain(company, active=False)
+    second = box.domain(company)
+    bound = box.new_key(company, "sending", "example.com")["token"]
+    session, restricted = login(box), login(box, bound)
+    _, good = new_message(to)
+    for sender, words in [
+        (f"a@{other}", WORDS.format(other)),
+        ("a@nobody.test", WORDS.format("nobody.test")),
+        (f"a@{idle}", f"The {idle} domain is not active for sending."),
+    ]:
+        for envelope, data in [
+            (sender, good),
+            ("ann@example.com", new_message(to, sender)[1]),
+            ("ann@example.com", new_message(to, more=f"Sender: {sender}\r\n")[1]),
+        ]:
+            assert refused(session, envelope, [to], data) == (550, f"5.7.1 {words}")
+    assert session.sendmail(f"a@{second}", [to], new_message(to)[1]) == {}
+    assert session.sendmail("", [to], new_message(to, f"a@{second}")[1]) == {}
+    words = f"This API key is not authorized to send emails from {second}"
+    assert refused(restricted, f"a@{second}", [to], good) == (550, f"5.7.1 {words}")
+    two = good.replace(b"Subject:", b"From: eve@example.com\r\nSubject:")
+    none = re.sub(rb"From: [^\n]*\n", b"Resent-From: ann@example.com\r\n", good)
+    assert refused(session, "ann@example.com", [to], two)[0] == 550
+    assert refused(session, "ann@example.com", [to], none)[0] in (250, 550)
+    with pytest.raises((smtplib.SMTPDataError, smtplib.SMTPRecipientsRefused)):
+        session.sendmail("ann@example.com", [f"{'0' * 32}@postern.invalid"], good)
+
+
+def test_bad_logins(box, to):
+    company = company_of(box)
+    reading = box.new_key(company, "reading")["token"]
+    for password in ("wrong", "", "ps_" + "A" * 43, reading, "\u00e9"):
+        session = connect(box)
+        with pytest.raises(smtplib.SMTPAuthenticationError) as error:
+            session.user, session.password = "x", password
+            secret = base64.b64encode(f"\0x\0{password}".encode()).decode()
+            code, text = session.docmd("AUTH", "PLAIN " + secret)
+            raise smtplib.SMTPAuthenticationError(code, text)
+        assert error.value.smtp_code == 535
+        with pytest.raises(smtplib.SMTPRecipientsRefused):
+            session.sendmail("ann@example.com", [to], new_message(to)[1])
+
+
+def test_revoked_key(box, to):
+    """From the next message of a session on."""
+    key = box.new_key(company_of(box), "sending")
+    session = login(box, key["token"])
+    assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+    box.cli("key", "revoke", key["id"])
+    answer = refused(session, "ann@example.com", [to], new_message(to)[1])
+    assert answer == (550, "5.7.1 API key is invalid.")
+
+
+def answers(path, user):
+    """A SASL server of an admin's own that lets everybody in as that user."""
+    import threading
+
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    path.chmod(0o777)
+    server.listen()
+
+    def serve(connection):
+        file = connection.makefile("rwb")
+        file.write(b"VERSION\t1\t2\nMECH\tPLAIN\tplaintext\nSPID\t1\nCUID\t1\n")
+        file.write(b"COOKIE\t" + b"0" * 32 + b"\nDONE\n")
+        file.flush()
+        for line in file:
+            words = line.split(b"\t")
+            if words[0] == b"AUTH":
+                file.write(b"OK\t%s\tuser=%s\n" % (words[1], user.encode()))
+                file.flush()
+
+    def accept():
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=[connection], daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return server
+
+
+def test_forged_login(own_box, to):
+    """A user of the admin's own service that is named as a key is no key."""
+    box = own_box()
+    key = box.new_key(company_of(box), "sending")
+    server = answers(box.dir / "queue/private/own", key["id"])
+    options = [
+        "smtpd_sasl_auth_enable=yes", "smtpd_sasl_type=dovecot",
+        "smtpd_sasl_path=private/own", "smtpd_sasl_security_options=noanonymous",
+        "milter_macro_daemon_name=ORIGINATING",
+    ]
+    session = connect(box, box.add_smtpd(*options))
+    session.login("x", "y")
+    code, text = refused(session, "ann@example.com", [to], new_message(to)[1])
+    assert (code, "must be sent with an API key" in text) == (550, True)
+    assert f"login={key['id']}" in box.log("milter")
+    assert box.query("SELECT count(*) FROM email") == "0"
+    server.close()
+    # By XCLIENT, which our service takes from nobody; from others it is no key.
+    session = connect(box)
+    assert session.docmd("XCLIENT", f"LOGIN={key['id']}")[0] != 220
+    message_id, data = new_message(to)
+    client = f"ADDR=127.0.0.1 LOGIN={key['id']}"
+    reply = by_smtp(
+        box, message_id, "ann@example.com", [to], data.replace(b"\r\n", b"\n"),
+        client=client,
+    ).reply
+    assert reply[0] == 550
+
+
+def test_many(own_box):
+    """1,000 recipients, many messages in a session, and pipelining."""
+    box = own_box()
+    session = login(box)
+    recipients = [f"{unique()}@dst.test" for _ in range(1000)]
+    message_id, data = new_message(recipients[0])
+    assert session.sendmail("ann@example.com", recipients, data) == {}
+    count = box.query(
+        "SELECT count(*) FROM email_recipient WHERE email ="
+        f" (SELECT seq FROM email WHERE message_id = '{message_id}')"
+    )
+    assert count == "1000"
+    for _ in range(100):
+        to = f"{unique()}@dst.test"
+        assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+    to = f"{unique()}@dst.test"
+    batch = b""
+    for _ in range(20):
+        batch += b"MAIL FROM:<ann@example.com>\r\nRCPT TO:<%s>\r\nDATA\r\n" % to.encode()
+        session.sock.sendall(batch)
+        batch = b""
+        assert [session.getreply()[0] for _ in range(3)] == [250, 250, 354]
+        session.sock.sendall(new_message(to)[1] + b".\r\n")
+        assert session.getreply()[0] == 250
+    assert box.query("SELECT count(*) FROM email WHERE state = 'sent'") == "121"
+    wait_for(
+        "all to be delivered",
+        lambda: sum(len(m.recipients) for m in box.sink.all()) == 1120,
+    )
+
+
+@pytest.mark.parametrize("part", ["auth", "milter"])
+def test_part_is_away(own_box, to, part):
+    """Nothing is let in, or lost: 454 for logins, 451 for messages."""
+    box = own_box()
+    session = login(box)
+    box.stop(part)
+    if part == "auth":
+        # A new process of smtpd(8) ends at once; those that run say 454.
+        with pytest.raises((smtplib.SMTPException, OSError)):
+            login(box)
+        assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+    else:
+        with pytest.raises(smtplib.SMTPResponseException) as error:
+            session.sendmail("ann@example.com", [to], new_message(to)[1])
+        assert error.value.smtp_code in (421, 451)
+        assert box.query("SELECT count(*) FROM email") == "0"
+    box.start(part)
+
+    def works():
+        try:
+            session = login(box)
+            return session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+        except smtplib.SMTPException:
+            return False
+
+    wait_for("it to work again", works)
+
+
+def test_killed_in_the_dialogue(own_box, to):
+    """The daemon dies between user name and password: the login fails for now."""
+    box = own_box()
+    session = connect(box)
+    assert session.docmd("AUTH", "LOGIN")[0] == 334
+    assert session.docmd(base64.b64encode(b"x").decode())[0] == 334
+    old = box.pid("auth")
+    box.kill("auth", signal.SIGKILL)
+    secret = base64.b64encode(box.env["POSTERN_SENDING_KEY"].encode()).decode()
+    assert session.docmd(secret)[0] in (235, 421, 454, 535)
+    box.wait_for_new("auth", old)
+    wait_for("the new one", lambda: (box.dir / "queue/postern/auth.sock").is_socket())
+    again = login(box)
+    assert again.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+
+
+def test_guesses(own_box):
+    """They are in the log once, and hold up nobody."""
+    box = own_box()
+    for _ in range(12):
+        session = connect(box)
+        for _ in range(5):
+            session.docmd("AUTH", "PLAIN " + base64.b64encode(b"\0x\0guess").decode())
+        session.close()
+    login(box).quit()
+    lines = [x for x in box.log("auth").splitlines() if "event=login_refused" in x]
+    assert len(lines) == 5 and "guess" not in box.log("auth")
