@@ -39,7 +39,7 @@ part_command() {
 
 # By the last line about it, a program that was started and did not end since.
 says_that_it_runs() {
-	local lines i
+	local lines=() i
 	{ mapfile -t lines <"$dir/log/$1.log"; } 2>/dev/null
 	for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
 		[[ ${lines[i]} =~ event=(started|stopped|[a-z_]*_failed|database_gone)( |$) ]] ||
