@@ -192,16 +192,26 @@ struct key_entry {
 	const struct email *email;
 	const char *queue_id;
 	int64_t used_us; /* when the key was used before */
+	struct suppressed_list *suppressed_r;
 };
 
-/* The email, its recipients and that it is sent. */
+/* The email, its recipients, that it is sent, and to whom it is not. */
 static int run_key_sent(struct db *db, void *arg, struct err *err)
 {
+	static const struct email_scope everything = {0};
 	const struct key_entry *entry = arg;
 	const struct email *email = entry->email;
+	int64_t seq;
 
+	store_suppressed_free(entry->suppressed_r);
 	if (store_email_stage(db, email, err) < 0 ||
-		store_email_record(db, email->ticket, entry->queue_id, email->created_us, err) < 0)
+		store_email_seq(db, email->id, NULL, &everything, &seq, err) < 0 ||
+		store_suppressed_read(
+			db, seq, email->company_id, email->domain, entry->suppressed_r, err) < 0 ||
+		store_email_record(db, email->ticket, entry->queue_id, email->created_us, err) <
+			0 ||
+		store_suppressed_record(
+			db, email->ticket, entry->suppressed_r, email->created_us, err) < 0)
 		return -1;
 	if (email->created_us - entry->used_us < KEY_USE_US)
 		return 0;
@@ -402,15 +412,18 @@ static int put_message_id(const struct eom *eom, const struct email *email, stru
 	return err_set(err, ERR_INTERNAL, "cannot add %s", name);
 }
 
-/* The recipients are in the envelope, and the message goes out as it came. */
+/* The recipients are in the envelope; who is suppressed is taken off. Else the message goes
+ * out as it came. */
 static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 {
 	struct service *service = eom->service;
+	struct suppressed_list suppressed = {0};
 	struct email email;
 	struct key_entry entry = {
 		.email = &email,
 		.queue_id = eom->session->message.queue_id,
 		.used_us = eom->facts->key.last_used_us,
+		.suppressed_r = &suppressed,
 	};
 	int result;
 
@@ -421,6 +434,12 @@ static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 		result = put_message_id(eom, &email, &outcome->err);
 	if (result == 0)
 		result = committer_run(service->committer, run_key_sent, &entry, &outcome->err);
+	if (suppressed.n > 0 && suppressed.n == email.recipients.n)
+		outcome->ending = END_DISCARD;
+	for (size_t i = 0; i < suppressed.n && result == 0 && outcome->ending != END_DISCARD; i++)
+		result = change_recipient(
+			eom, smfi_delrcpt, suppressed.items[i].address, &outcome->err);
+	store_suppressed_free(&suppressed);
 	store_email_clear(&email);
 	return result;
 }

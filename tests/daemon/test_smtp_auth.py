@@ -120,6 +120,26 @@ def test_senders(box, to):
         session.sendmail("ann@example.com", [f"{'0' * 32}@postern.invalid"], good)
 
 
+def test_suppressed(box, to):
+    """Who is suppressed gets nothing, the others do; of nobody else the email says so."""
+    company, blocked = company_of(box), unique("blocked") + "@dst.test"
+    box.cli("suppression", "add", blocked, "--company", company)
+    session = login(box)
+    message_id, data = new_message(f"{to}, {blocked}")
+    assert session.sendmail("ann@example.com", [to, blocked], data) == {}
+    alone, data = new_message(blocked)
+    assert session.sendmail("ann@example.com", [blocked], data) == {}
+    assert email_of(box, alone)["last_event"] == "suppressed"
+
+    def states():
+        return {r["address"]: r["state"] for r in email_of(box, message_id)["recipients"]}
+
+    wait_for("delivery", lambda: states()[to] == "delivered")
+    assert states()[blocked] == "suppressed"
+    messages = [m for m in box.sink.all() if message_id.encode() in m.raw]
+    assert [m.recipients for m in messages] == [[to]]
+
+
 def test_bad_logins(box, to):
     company = company_of(box)
     reading = box.new_key(company, "reading")["token"]
