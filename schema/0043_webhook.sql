@@ -47,6 +47,7 @@ CREATE TABLE webhook_event (
 ) STRICT;
 CREATE INDEX webhook_event_by_webhook ON webhook_event (webhook_id, seq);
 CREATE INDEX webhook_event_by_event ON webhook_event (event);
+CREATE INDEX webhook_event_by_age ON webhook_event (created_us);
 CREATE INDEX webhook_event_due ON webhook_event (webhook_id, due_us) WHERE due_us > 0;
 
 CREATE TABLE webhook_attempt (

@@ -3,7 +3,8 @@
  *
  * An endpoint has at most webhook.connections attempts under way; one that did not answer lately
  * has one, after a pause that grows, and all such together have half of webhook.max_connections.
- * So one that hangs delays no other.
+ * Endpoints take turns, and a company has no more than a quarter once half of all are taken. So one
+ * that hangs delays no other.
  *
  * Rows that were read are held in memory, some of each endpoint, until their outcome is written;
  * a read leaves out those. Outcomes are written together, since each transaction costs others.
@@ -294,6 +295,16 @@ static void begin_transfer(struct sender *sender, struct endpoint *endpoint)
 	curl_multi_add_handle(sender->multi, transfer->easy);
 }
 
+static size_t company_under_way(const struct sender *sender, const char *company_id)
+{
+	size_t n = 0;
+
+	for (const struct transfer *transfer = sender->under_way; transfer;
+		transfer = transfer->after)
+		n += str_eq(transfer->endpoint->webhook.company_id, company_id);
+	return n;
+}
+
 static bool may_begin(const struct sender *sender, const struct endpoint *endpoint)
 {
 	const struct conf_webhook *conf = &sender->conf->webhook;
@@ -301,16 +312,38 @@ static bool may_begin(const struct sender *sender, const struct endpoint *endpoi
 
 	if (sender->under_way_n >= most)
 		return false;
+	if (sender->under_way_n >= most / 2 &&
+		company_under_way(sender, endpoint->webhook.company_id) >= (most + 3) / 4)
+		return false;
 	if (!endpoint_is_slow(endpoint))
 		return endpoint->under_way < (size_t)conf->connections;
 	return endpoint->under_way == 0 && sender->failing_n < most / 2 &&
 	       clock_monotonic_us() >= endpoint->paused_until_us;
 }
 
-static void begin_transfers(struct sender *sender, struct endpoint *endpoint)
+/* One each in turns: who had one goes to the end of the list. */
+static void begin_transfers(struct sender *sender)
 {
-	while (endpoint->next < endpoint->n && may_begin(sender, endpoint))
-		begin_transfer(sender, endpoint);
+	bool began = true;
+
+	while (began) {
+		struct endpoint **link = &sender->endpoints, *endpoint;
+		struct endpoint *served = NULL, **end = &served;
+
+		while ((endpoint = *link) != NULL) {
+			if (endpoint->next == endpoint->n || !may_begin(sender, endpoint)) {
+				link = &endpoint->after;
+				continue;
+			}
+			begin_transfer(sender, endpoint);
+			*link = endpoint->after;
+			endpoint->after = NULL;
+			*end = endpoint;
+			end = &endpoint->after;
+		}
+		began = served != NULL;
+		*link = served;
+	}
 }
 
 /* What the endpoint says by its answer, of itself and of the delivery. */
@@ -412,17 +445,21 @@ static void on_over(struct sender *sender, CURL *easy, CURLcode code)
 	transfer->after = sender->over;
 	sender->over = transfer;
 	sender->over_n++;
-	begin_transfers(sender, endpoint);
 }
 
 static void check_multi(struct sender *sender)
 {
 	CURLMsg *message;
+	bool ended = false;
 	int left;
 
 	while ((message = curl_multi_info_read(sender->multi, &left)) != NULL)
-		if (message->msg == CURLMSG_DONE)
+		if (message->msg == CURLMSG_DONE) {
 			on_over(sender, message->easy_handle, message->data.result);
+			ended = true;
+		}
+	if (ended)
+		begin_transfers(sender);
 }
 
 /* What is read and written. */
@@ -614,8 +651,8 @@ int sender_round(struct sender *sender, bool look, struct err *err)
 			endpoint->n - endpoint->next < LOAD / 4 && may_begin(sender, endpoint) &&
 			load_queue(sender, endpoint, err) < 0)
 			return -1;
-		begin_transfers(sender, endpoint);
 	}
+	begin_transfers(sender);
 	return 0;
 }
 

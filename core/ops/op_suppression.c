@@ -16,7 +16,7 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_suppression.h"
 
-enum { CLEAR_STEP = 1000, IMPORT_STEP = 500 };
+enum { CLEAR_STEP = 1000, IMPORT_STEP = 500, TEXT_MAX = 1000, CODE_MAX = 64, TAGS_MAX = 4096 };
 
 #define WHOSE_FIELDS                                                                               \
 	{OP_FIELD(op_suppression, company_id, OP_ID), .operators = true},                          \
@@ -151,8 +151,12 @@ static int add_one(struct op *op, const struct suppression_scope *scope,
 	if (read_reason(op, input, &item.reason, err) < 0 ||
 		read_address(op, input->address, &address, err) < 0)
 		return -1;
-	if (item.text && strlen(item.text) > 1000)
-		return op_refuse(op, err, "text", "has more than 1000 bytes");
+	if (item.text && strlen(item.text) > TEXT_MAX)
+		return op_refuse(op, err, "text", "has more than %d bytes", TEXT_MAX);
+	if (item.code && strlen(item.code) > CODE_MAX)
+		return op_refuse(op, err, "code", "has more than %d bytes", CODE_MAX);
+	if (item.tags && strlen(item.tags) > TAGS_MAX)
+		return op_refuse(op, err, "tags", "have more than %d bytes", TAGS_MAX);
 	if (item.reason == SUPPRESSION_REASONS) {
 		struct suppression_scope just = *scope;
 
@@ -237,16 +241,23 @@ static int add_all(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* By its id or address: 1, 0, -1. */
+/* By its id or address, of the reason: 1, 0, -1. */
 static int find_one(struct op *op, const struct suppression_scope *scope, const char *what,
 	enum suppression_reason reason, struct suppression *suppression_r, struct err *err)
 {
+	int found;
+
 	if (what && strchr(what, '@') && scope->company_id)
 		return store_suppression_find(op->db, scope, what, reason, suppression_r, err);
 	if (what && strchr(what, '@'))
 		return op_refuse(
 			op, err, op->actor == OP_COMMAND ? "company" : "company_id", "is missing");
-	return what ? store_suppression_get(op->db, scope, what, suppression_r, err) : 0;
+	found = what ? store_suppression_get(op->db, scope, what, suppression_r, err) : 0;
+	if (found > 0 && reason != SUPPRESSION_REASONS && suppression_r->reason != reason) {
+		store_suppression_clear(suppression_r);
+		found = 0;
+	}
+	return found;
 }
 
 static int get(struct op *op, const void *arg, struct err *err)
@@ -310,7 +321,10 @@ static int remove_found(struct op *op, const struct suppression_scope *scope,
 			one->address);
 	if (strchr(what, '@') == NULL)
 		return store_suppression_remove_id(op->db, one->id, err) < 0 ? -1 : 1;
-	return store_suppression_remove(op->db, scope, what, reason, err) < 0 ? -1 : 1;
+	/* What an admin has put in for all domains may stand behind it. */
+	return store_suppression_remove(op->db, scope, what, reason, op->domain != NULL, err) < 0
+		       ? -1
+		       : 1;
 }
 
 static int remove_one(struct op *op, const void *arg, struct err *err)
@@ -454,13 +468,16 @@ static int allow(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg, *items = input->suppressions.items;
 	const char *company_id = op_company_of(op, input->company_id);
+	size_t total = input->suppressions.n, i = (size_t)op->mark;
 
-	for (size_t i = 0; i < input->suppressions.n; i++) {
+	for (; i < total && i < (size_t)op->mark + IMPORT_STEP; i++) {
 		const char *given = items[i].address ? items[i].address : "";
 		_cleanup_free_ char *value = NULL;
 		struct suppression_allowed allowed = {
 			.reason = (char *)items[i].text, .created_us = op->now_us};
 
+		if (items[i].text && strlen(items[i].text) > TEXT_MAX)
+			return op_refuse(op, err, "reason", "has more than %d bytes", TEXT_MAX);
 		if (strchr(given, '@')) {
 			_cleanup_free_ char *address = NULL;
 
@@ -474,8 +491,13 @@ static int allow(struct op *op, const void *arg, struct err *err)
 		if (store_suppression_allow(op->db, company_id, input->domain, &allowed, err) < 0)
 			return -1;
 	}
-	json_object_set_new(op_more(op), "added", json_integer((json_int_t)input->suppressions.n));
-	return op_check_limit(op, LIMIT_SUPPRESSIONS, company_id, err) < 0 ? -1 : 1;
+	if (op_check_limit(op, LIMIT_SUPPRESSIONS, company_id, err) < 0)
+		return -1;
+	op->mark = (int64_t)i;
+	if (i < total)
+		return STORE_MORE;
+	json_object_set_new(op_more(op), "added", json_integer((json_int_t)total));
+	return 1;
 }
 
 static int disallow(struct op *op, const void *arg, struct err *err)

@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-enum { CELLS_MAX = 32, ROWS_MAX = 10000000 };
+enum { CELLS_MAX = 32, ROWS_MAX = 100000 };
 
 enum cell { ADDRESS, REASON, DOMAIN_NAME, CODE, TEXT, TAGS, CREATED, CELLS };
 static const char *const names[CELLS][4] = {
@@ -195,9 +195,12 @@ int suppression_csv_read(
 		return err_set(err, ERR_INVALID,
 			"while reading csv header: the first line has to name the columns, one of "
 			"them address");
-	while (at < end && csv_r->n < ROWS_MAX) {
+	while (at < end) {
 		struct op_suppression *item;
 
+		if (csv_r->n == ROWS_MAX)
+			return err_set(err, ERR_INVALID,
+				"it has more than %d addresses; import it in parts", ROWS_MAX);
 		line++;
 		result = cut_row(&at, end, &row);
 		if (result == 0 && row.n == 1 && row.cells[0][0] == '\0') {

@@ -122,7 +122,7 @@ static int remove_step(struct db *db, void *arg, struct err *err)
 
 		if (removed < 0)
 			return -1;
-		left = removed < SUPPRESSIONS_STEP;
+		left = removed == 0;
 	}
 	if (left == 0)
 		return STORE_MORE;

@@ -319,18 +319,19 @@ int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 }
 
 int store_suppression_remove(struct db *db, const struct suppression_scope *scope,
-	const char *address, enum suppression_reason reason, struct err *err)
+	const char *address, enum suppression_reason reason, bool but_manual, struct err *err)
 {
 	static const char sql_remove[] =
 		"DELETE FROM suppression"
 		" WHERE company_id = $company AND address = $address"
 		" AND ($domain IS NULL OR domain IN ('', $domain))"
+		" AND NOT ($but_manual AND domain = '' AND reason = 'manual')"
 		" AND ($reason IS NULL OR reason = $reason)";
 	_cleanup_free_ char *folded = addr_folded(address);
 
 	return db_change(db, sql_remove,
 		DB_PARAMS(DB_TEXT("$company", scope->company_id), DB_TEXT("$address", folded),
-			DB_TEXT("$domain", scope->domain),
+			DB_TEXT("$domain", scope->domain), DB_INT("$but_manual", but_manual),
 			DB_TEXT("$reason", reason < SUPPRESSION_REASONS ? reasons[reason] : NULL)),
 		err);
 }
@@ -348,6 +349,12 @@ int store_suppression_clear_some(struct db *db, const char *company_id, const ch
 	static const char sql_company[] =
 		"DELETE FROM suppression"
 		" WHERE seq IN (SELECT seq FROM suppression WHERE company_id = $company LIMIT $max)";
+	static const char sql_allowed[] =
+		"DELETE FROM suppression_allowed"
+		" WHERE (company_id, domain, value) IN (SELECT company_id, domain, value"
+		"   FROM suppression_allowed"
+		"   WHERE company_id = $company"
+		"   LIMIT $max)";
 	static const char sql_domain[] =
 		"DELETE FROM suppression"
 		" WHERE seq IN (SELECT seq"
@@ -355,9 +362,13 @@ int store_suppression_clear_some(struct db *db, const char *company_id, const ch
 		"   WHERE company_id = $company AND domain IN ('', $domain) AND reason = $reason"
 		"   LIMIT $max)";
 
-	if (domain == NULL)
-		return db_change(db, sql_company,
-			DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$max", max)), err);
+	if (domain == NULL) {
+		const struct db_param *params = DB_PARAMS(
+			DB_TEXT("$company", company_id), DB_INT("$max", max));
+		int removed = db_change(db, sql_company, params, err);
+
+		return removed != 0 ? removed : db_change(db, sql_allowed, params, err);
+	}
 	return db_change(db, sql_domain,
 		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$domain", domain),
 			DB_TEXT("$reason", reasons[reason]), DB_INT("$max", max)),

@@ -97,12 +97,13 @@ int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 	struct suppression_list *list_r, struct err *err);
 
 /* Removes entries with the address that the scope holds, of a reason or of all
- * (SUPPRESSION_REASONS): how many, -1. And one by its id. */
+ * (SUPPRESSION_REASONS); but_manual: but for what was put in by hand for all domains. How many, -1.
+ * And one by its id. */
 int store_suppression_remove(struct db *db, const struct suppression_scope *scope,
-	const char *address, enum suppression_reason reason, struct err *err);
+	const char *address, enum suppression_reason reason, bool but_manual, struct err *err);
 int store_suppression_remove_id(struct db *db, const char *id, struct err *err);
 /* Removes entries of a company, max at most; domain and reason as in a walk, domain NULL for
- * all of the company, of any reason. How many, -1. */
+ * all of the company, of any reason, and then what it has allowed. How many, -1. */
 int store_suppression_clear_some(struct db *db, const char *company_id, const char *domain,
 	enum suppression_reason reason, int max, struct err *err);
 

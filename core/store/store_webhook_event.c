@@ -294,11 +294,15 @@ int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err)
 
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err)
 {
-	/* The oldest come first; one that is due at its time stands in front of few. */
+	/* What waits for a disabled endpoint goes at its time, too. */
 	static const char sql_old[] =
 		"DELETE FROM webhook_event"
-		" WHERE seq IN (SELECT seq FROM webhook_event ORDER BY seq LIMIT $max)"
-		" AND created_us < $before AND due_us = 0";
+		" WHERE seq IN (SELECT m.seq"
+		"   FROM webhook_event m"
+		"   LEFT JOIN webhook w ON w.id = m.webhook_id"
+		"   WHERE m.created_us < $before AND (m.due_us = 0 OR NOT w.enabled)"
+		"   ORDER BY m.created_us"
+		"   LIMIT $max)";
 	static const char sql_left[] =
 		"DELETE FROM webhook_event"
 		" WHERE seq IN (SELECT m.seq"

@@ -25,13 +25,20 @@
 #include "core/ops/op_suppression.h"
 #include "core/ops/suppression_csv.h"
 #include "core/store/store_suppression.h"
+#include "httpd/admission/json_text.h"
 #include "httpd/admission/request.h"
 #include "httpd/form/form.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-enum { LIMIT_MAX = 1000, LIMIT_DEFAULT = 100, AT_ONCE_MAX = 999 };
+enum {
+	LIMIT_MAX = 1000,
+	LIMIT_DEFAULT = 100,
+	AT_ONCE_MAX = 999,
+	JSON_MAX = 4 * 1024 * 1024, /* of so many, with all that they may have */
+	ROW_COST = 512,             /* bytes of memory of a line of CSV */
+};
 
 static const struct list {
 	const char *name;
@@ -418,9 +425,13 @@ static void read_json_item(
 {
 	json_t *code = json_object_get(object, "code"), *tags = json_object_get(object, "tags");
 	const char *tag = json_string_value(json_object_get(object, "tag"));
-	bool all = tags == NULL && (tag == NULL || str_eq(tag, "*"));
-	json_t *one;
+	json_t *listed = json_is_string(tags) ? json_pack("[O]", tags) : NULL, *one;
+	bool all;
 	size_t i;
+
+	/* One as a text is a list of one; what is neither counts as not given. */
+	tags = listed ? listed : json_is_array(tags) ? tags : NULL;
+	all = tags == NULL && (tag == NULL || str_eq(tag, "*"));
 
 	item->address = json_string_value(json_object_get(object, "address"));
 	item->code = json_is_integer(code)
@@ -432,11 +443,12 @@ static void read_json_item(
 		all |= str_eq(json_string_value(one) ? json_string_value(one) : "*", "*");
 	all |= json_is_array(tags) && json_array_size(tags) == 0;
 	if (!all && change->list->reason == SUPPRESSION_UNSUBSCRIBE) {
-		json_t *array = json_is_array(tags) ? json_incref(tags) : json_pack("[s]", tag);
+		json_t *array = tags ? json_incref(tags) : json_pack("[s]", tag);
 
 		item->tags = keep(change, json_dumps(array, JSON_COMPACT));
 		json_decref(array);
 	}
+	json_decref(listed);
 }
 
 /* An array of entries. */
@@ -447,6 +459,13 @@ static int read_json(struct list_change *change, struct problem *problem)
 	const char *text = request_body(change->operate.change.request, &len);
 	json_t *object;
 
+	if (len > JSON_MAX)
+		return problem_set(
+			problem, PROBLEM_BAD_REQUEST, "Batch size should be less than 1000");
+	if (admission_reserve_body(change->operate.change.request->worker,
+		    &change->operate.change.request->admission, json_text_cost(text, len),
+		    problem) < 0)
+		return -1;
 	change->body = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(change->body))
 		change->body = json_pack("[o]", change->body);
@@ -522,6 +541,15 @@ static json_t *answer_imported(const struct list_change *change)
 		"{s:s}", "message", "file uploaded successfully for processing. standby...");
 }
 
+static uint64_t lines_of(const struct buf *text)
+{
+	uint64_t n = 1;
+
+	for (size_t i = 0; i < text->len; i++)
+		n += text->data[i] == '\n';
+	return n;
+}
+
 void api_form_suppression_import(struct request *request)
 {
 	struct list_change *change = begin_change(request, answer_imported);
@@ -534,7 +562,9 @@ void api_form_suppression_import(struct request *request)
 		file = form_next(&change->form, "file", NULL);
 		if (file == NULL)
 			problem_set(&problem, PROBLEM_BAD_REQUEST, "'file' parameter is missing");
-		else if (suppression_csv_read(buf_str(&file->value), file->value.len,
+		else if (admission_count_bytes(request->worker, &request->admission,
+				 lines_of(&file->value) * ROW_COST, &problem) == 0 &&
+			 suppression_csv_read(buf_str(&file->value), file->value.len,
 				 change->list->reason == SUPPRESSION_REASONS, &change->csv,
 				 &err) < 0)
 			problem_set(&problem, PROBLEM_BAD_REQUEST, "%s", err.text);

@@ -182,7 +182,7 @@ static void call_suppressions(struct db *db, const struct temp_tenant *tenant)
 	for (int i = 0; i < 2; i++)
 		assert_true(store_suppression_clear_some(db, tenant->company_id,
 				    i ? NULL : tenant->domain, SUPPRESSION_BOUNCE, 9, NULL) >= 0);
-	store_suppression_remove(db, &scopes[0], "none", SUPPRESSION_REASONS, NULL);
+	store_suppression_remove(db, &scopes[0], "none", SUPPRESSION_REASONS, false, NULL);
 	store_suppression_remove_id(db, "none", NULL);
 	store_suppression_disallow(db, tenant->company_id, tenant->domain, NULL, 1, NULL);
 	store_suppression_disallow(db, tenant->company_id, tenant->domain, "none", 1, NULL);
