@@ -110,8 +110,8 @@ const struct verb cmd_webhook_rotate = {
 	.access = VERB_WRITES,
 	.shape = VERB_RECORD,
 	.columns = secret_columns,
-	.help = "Gives a webhook a new secret, and prints it. For a day deliveries are signed with "
-		"the one before, too.",
+	.help = "Gives a webhook a new secret, and prints it. For a day what it is sent is signed "
+		"with the one before, too, but not in the shape of the form API.",
 	.operation = &op_webhook_rotate,
 };
 

@@ -859,8 +859,8 @@ const struct setting settings[] = {
 		.max = LONGEST,
 		.reload = true,
 		.help = "An endpoint of which all attempts have failed for so long is disabled, "
-			"with an entry in the audit log. Who enables it again gets what is "
-			"recorded from then on.",
+			"with an entry in the audit log. Enabled again, it gets what had waited "
+			"and what is recorded from then on.",
 	},
 	{
 		.section = "suppression",

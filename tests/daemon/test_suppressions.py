@@ -347,6 +347,53 @@ def test_key_of_a_domain(deliveries, suppress, company):
     assert entry(deliveries, company, address("of.one"))["domain"] == domain
     assert made in [one["id"] for one in httpd.request("GET", "/suppressions").json()["data"]]
     deliveries.wait(deliveries.send(address("of.one")), "delivered")
+    # Also where another reason stands in front of it.
+    suppress(address("of.all"), "--reason", "bounce")
+    httpd.request("DELETE", f"/suppressions/{address('of.all')}")
+    assert entry(deliveries, company, address("of.all"))["reason"] == "manual"
+    batch = {"emails": [address("of.all")]}
+    assert httpd.request("POST", "/suppressions/batch/remove", json=batch).status_code != 200
+    assert entry(deliveries, company, address("of.all"))["reason"] == "manual"
+
+
+def test_form_removes_its_own_list_alone(deliveries, suppress, company):
+    """An id instead of an address is no way to the entries of another list."""
+    made = suppress(address("by.id"))
+    for kind in ("bounces", "complaints", "unsubscribes"):
+        form_ask(deliveries, "DELETE", f"/v3/example.com/{kind}/{made['id']}", 404)
+    assert entry(deliveries, company, address("by.id"))["reason"] == "manual"
+
+
+def test_bounds_of_an_entry(deliveries, company):
+    one = address("bounded")
+    for path, fields in (
+        ("bounces", {"code": "5" * 100}),
+        ("bounces", {"error": "x" * 1001}),
+        ("whitelists", {"reason": "x" * 1001}),
+        ("unsubscribes", {"tag": "x" * 5000}),
+    ):
+        answer = form_ask(
+            deliveries, "POST", f"/v3/example.com/{path}", 400, data={"address": one, **fields}
+        )
+        assert "bytes" in answer["message"]
+    lines = "address\n" + f"{one}\n" * 100001
+    form_ask(
+        deliveries, "POST", "/v3/example.com/bounces/import", 400,
+        files={"file": ("file", lines, "application/octet-stream")},
+    )  # fmt: skip
+    assert entry(deliveries, company, one) is None
+
+
+def test_tags_as_a_text(deliveries):
+    """Of one tag, as a text or a list; of null as if it was not there."""
+    one = address("tagged.text")
+    for tags, kept in (("news", ["news"]), (["a", "b"], ["a", "b"]), (None, ["*"])):
+        form_ask(
+            deliveries, "POST", "/v3/example.com/unsubscribes",
+            json=[{"address": one, "tags": tags}],
+        )  # fmt: skip
+        item = form_ask(deliveries, "GET", f"/v3/example.com/unsubscribes/{one}")
+        assert item["tags"] == kept
 
 
 def form_ask(deliveries, method, path, status=200, **options):
