@@ -254,7 +254,9 @@ const struct setting settings[] = {
 			"may answers until clients have read them. Beyond it further "
 			"requests are told to come back later (503), and a request that "
 			"would not fit alone is refused (413). A quarter of it is kept "
-			"besides for requests that hold up to 4 MiB.",
+			"besides for requests that hold up to 4 MiB. The last quarter of it "
+			"no company gets while it has more under way than it leaves to "
+			"others, unless no other large request is under way.",
 	},
 	{
 		.section = "http",

@@ -341,8 +341,8 @@ static void tell_requests(struct metrics *metrics)
 		"How many may be under way (http.max_requests).", conf->http.max_requests,
 		conf->http.max_requests);
 	tell_both(metrics, "postern_http_in_flight_bytes",
-		"Memory that requests and unread answers hold.", atomic_load(&api->budget->used),
-		atomic_load(&admin->budget->used));
+		"Memory that requests and unread answers hold.", budget_used(api->budget),
+		budget_used(admin->budget));
 	tell_both(metrics, "postern_http_in_flight_bytes_limit",
 		"How much they may hold (http.max_inflight_bytes).", conf->http.max_inflight_bytes,
 		conf->http.max_inflight_bytes);

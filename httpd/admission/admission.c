@@ -405,7 +405,8 @@ int admission_reserve_body(
 
 	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return too_much_memory(admission, bytes, problem);
-	if (budget_reserve_body(worker->shared->budget, limit, bytes, &admission->share))
+	if (budget_reserve_body(worker->shared->budget, limit, admission_whose(admission), bytes,
+		    &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
@@ -418,7 +419,8 @@ int admission_count_bytes(
 
 	if (all < bytes || all > (uint64_t)limit)
 		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
-	if (budget_count_bytes(worker->shared->budget, limit, bytes, &admission->share))
+	if (budget_count_bytes(worker->shared->budget, limit, admission_whose(admission), bytes,
+		    &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }
@@ -426,8 +428,8 @@ int admission_count_bytes(
 int admission_reserve_answer(
 	struct worker *worker, struct admission *admission, uint64_t bytes, struct problem *problem)
 {
-	if (budget_reserve_answer(
-		    worker->shared->budget, admission->limits.memory, bytes, &admission->share))
+	if (budget_reserve_answer(worker->shared->budget, admission->limits.memory,
+		    admission_whose(admission), bytes, &admission->share))
 		return 0;
 	return over_budget(worker, bytes, problem);
 }

@@ -52,36 +52,82 @@ void slots_release(struct slots_share *share)
 	*share = (struct slots_share){0};
 }
 
-static bool charge(struct budget *budget, int64_t limit, int64_t wanted, struct budget_share *share)
+static enum budget_kind kind_of(int64_t bytes)
 {
-	int64_t more = wanted - share->bytes;
+	return bytes > BUDGET_SMALL_BYTES ? BUDGET_LARGE : BUDGET_SMALL;
+}
 
-	if (more <= 0)
+static void add(
+	struct budget *budget, _Atomic int64_t *company, enum budget_kind kind, int64_t bytes)
+{
+	atomic_fetch_add(&budget->used[kind], bytes);
+	atomic_fetch_add(&company[kind], bytes);
+}
+
+/* Whether the company's request, which is counted already, may have so many bytes
+ * instead of those it had. */
+static bool may_have(const struct budget *budget, int64_t limit, const _Atomic int64_t *company,
+	int64_t had, int64_t bytes)
+{
+	enum budget_kind kind = kind_of(bytes), before = kind_of(had);
+	int64_t small = atomic_load(&budget->used[BUDGET_SMALL]);
+	int64_t large = atomic_load(&budget->used[BUDGET_LARGE]);
+	int64_t own = atomic_load(&company[kind]);
+	int64_t besides = limit / BUDGET_RESERVE, reserve = limit / BUDGET_RESERVE, left;
+	bool alone;
+
+	/* It is counted as it was, too. */
+	*(before == BUDGET_LARGE ? &large : &small) -= had;
+	if (before == kind)
+		own -= had;
+	alone = bytes == (kind == BUDGET_LARGE ? large : small);
+	if (kind == BUDGET_LARGE) {
+		left = limit - large - (small > besides ? small - besides : 0);
+		return left >= 0 && (left >= reserve || own <= left || alone);
+	}
+	left = limit + besides - large - small;
+	/* A small one leaves others their reserve for large ones, and half of that
+	 * for small ones; of the rest it may be the last. */
+	reserve += besides / 2;
+	return left >= 0 && (left >= reserve || own - bytes < left + bytes || alone);
+}
+
+static bool charge(struct budget *budget, int64_t limit, const char *company_id, int64_t wanted,
+	struct budget_share *share)
+{
+	_Atomic int64_t *company = share->company;
+	int64_t had = share->bytes;
+
+	if (wanted <= had)
 		return true;
-	if (wanted <= BUDGET_SMALL_BYTES)
-		limit += limit / BUDGET_RESERVE;
-	if (atomic_fetch_add(&budget->used, more) + more > limit) {
-		atomic_fetch_sub(&budget->used, more);
+	if (company == NULL)
+		company = budget->of_company[id_hash(company_id) % BUDGET_COMPANIES];
+	/* Others may come in between: it is counted first. */
+	add(budget, company, kind_of(wanted), wanted);
+	if (!may_have(budget, limit, company, had, wanted)) {
+		add(budget, company, kind_of(wanted), -wanted);
 		return false;
 	}
+	add(budget, company, kind_of(had), -had);
 	share->budget = budget;
+	share->company = company;
 	share->bytes = wanted;
 	return true;
 }
 
-bool budget_reserve_body(
-	struct budget *budget, int64_t limit, uint64_t body_bytes, struct budget_share *share)
+bool budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t body_bytes, struct budget_share *share)
 {
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return false;
-	return charge(budget, limit, (int64_t)body_bytes * BUDGET_FACTOR, share);
+	return charge(budget, limit, company_id, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
-bool budget_count_bytes(
-	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
+bool budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t bytes, struct budget_share *share)
 {
 	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
-		!charge(budget, limit, share->held + (int64_t)bytes, share))
+		!charge(budget, limit, company_id, share->held + (int64_t)bytes, share))
 		return false;
 	share->held += (int64_t)bytes;
 	return true;
@@ -100,20 +146,34 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 		needed = share->held;
 	if (share->budget == NULL || share->bytes <= needed)
 		return;
-	atomic_fetch_sub(&share->budget->used, share->bytes - needed);
+	add(share->budget, share->company, kind_of(needed), needed);
+	add(share->budget, share->company, kind_of(share->bytes), -share->bytes);
 	share->bytes = needed;
 }
 
-bool budget_reserve_answer(
-	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share)
+bool budget_reserve_answer(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t bytes, struct budget_share *share)
 {
-	return charge(budget, limit, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
+	return charge(
+		budget, limit, company_id, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);
+}
+
+int64_t budget_used(const struct budget *budget)
+{
+	return atomic_load(&budget->used[BUDGET_SMALL]) + atomic_load(&budget->used[BUDGET_LARGE]);
+}
+
+void budget_move_bytes(struct budget_share *from, struct budget_share *to_r)
+{
+	*to_r = *from;
+	to_r->requests = (struct slots_share){0};
+	*from = (struct budget_share){.requests = from->requests};
 }
 
 void budget_give_back(struct budget_share *share)
 {
 	if (share->budget)
-		atomic_fetch_sub(&share->budget->used, share->bytes);
+		add(share->budget, share->company, kind_of(share->bytes), -share->bytes);
 	slots_release(&share->requests);
 	*share = (struct budget_share){0};
 }

@@ -2,13 +2,16 @@
  * budget: how many requests may be under way at once, and how much memory they may
  * hold, over all workers.
  *
- * Memory is one account. What a request holds is added to its share before it
- * is allocated, and subtracted when it is freed. A body takes its memory
- * several times on its way (as it came, parsed, as a message), so BUDGET_FACTOR
- * times its size is taken in advance, while it comes: a request that was let in
- * for its size gets through. Of the limit, large requests may have all; a part
- * as large as 1/BUDGET_RESERVE of it is kept besides for small ones, so that
- * they go on.
+ * Memory: what a request holds is added to its share before it is allocated, and
+ * subtracted when it is freed. A body takes its memory several times on its way
+ * (as it came, parsed, as a message), so BUDGET_FACTOR times its size is taken in
+ * advance, while it comes: a request that was let in for its size gets through.
+ *
+ * Small requests have 1/BUDGET_RESERVE of the limit besides it, which no large
+ * one gets. As much of the limit itself is reserved for companies that have little
+ * under way: a company gets a part of the reserve only while its large requests
+ * hold no more than it leaves, or while no other large request is under way. Small
+ * requests leave that reserve alone, and half of their own, by the same rule.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_BUDGET_H
 #define POSTERN_HTTPD_ADMISSION_BUDGET_H
@@ -58,29 +61,35 @@ enum slots_result slots_take(struct slots *slots, int64_t limit, const char *com
 	struct slots_share *share);
 void slots_release(struct slots_share *share);
 
+/* A share is of the one kind or the other by its size. */
+enum budget_kind { BUDGET_SMALL, BUDGET_LARGE, BUDGET_KINDS };
+
 /* Shared by all workers; starts zeroed. */
 struct budget {
-	_Atomic int64_t used;  /* bytes */
+	_Atomic int64_t used[BUDGET_KINDS]; /* bytes */
+	_Atomic int64_t of_company[BUDGET_COMPANIES][BUDGET_KINDS];
 	struct slots requests; /* one with several emails counts as many */
 };
 
 /* What one request has taken; starts zeroed, ends with budget_give_back(). */
 struct budget_share {
 	struct budget *budget;
-	int64_t bytes; /* taken from the budget */
-	int64_t held;  /* allocated: no more than bytes, but for an answer */
+	_Atomic int64_t *company; /* its part of of_company */
+	int64_t bytes;            /* taken from the budget */
+	int64_t held;             /* allocated: no more than bytes, but for an answer */
 	struct slots_share requests;
 };
 
 /* Makes the share fit for a body of this size, if it is not already. False, and
- * nothing changed, when that would exceed the limit. Any thread. */
-bool budget_reserve_body(
-	struct budget *budget, int64_t limit, uint64_t body_bytes, struct budget_share *share);
+ * nothing changed, when that would exceed the limit or leave too little to other
+ * companies. Any thread. */
+bool budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t body_bytes, struct budget_share *share);
 
 /* The request is about to allocate so many bytes. False, and nothing changed,
- * when that would exceed the limit. Any thread. */
-bool budget_count_bytes(
-	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
+ * as above. Any thread. */
+bool budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t bytes, struct budget_share *share);
 /* It has freed so many of them. */
 void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
 /* The body is of this size, or is not needed any more (0): gives back what was
@@ -89,8 +98,14 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than
  * the limit counts as that: it fits while nothing else is held. Any thread. */
-bool budget_reserve_answer(
-	struct budget *budget, int64_t limit, uint64_t bytes, struct budget_share *share);
+bool budget_reserve_answer(struct budget *budget, int64_t limit, const char *company_id,
+	uint64_t bytes, struct budget_share *share);
+
+/* Of all requests, in bytes. */
+int64_t budget_used(const struct budget *budget);
+
+/* Has to_r, which is empty, hold the memory of from; the slots stay. */
+void budget_move_bytes(struct budget_share *from, struct budget_share *to_r);
 
 void budget_give_back(struct budget_share *share);
 

@@ -159,17 +159,6 @@ static void read_outcome(struct send *send, const struct outbox_mail *mail)
 	count_email(send);
 }
 
-/* What of it is still on its way keeps its memory, in the account that it came with;
- * the slots of the request are its own. */
-static void move_share(struct send_group *group, struct outbox_batch *batch)
-{
-	struct budget_share *share = &group->admission->share;
-
-	batch->share = (struct budget_share){
-		.budget = share->budget, .bytes = share->bytes, .held = share->held};
-	share->bytes = share->held = 0;
-}
-
 static void on_batch_done(struct outbox_batch *batch)
 {
 	struct send_group *group = batch->arg;
@@ -186,7 +175,9 @@ static void on_batch_done(struct outbox_batch *batch)
 	}
 	for (size_t i = 0; i < batch->n && batch->result == 0; i++)
 		read_outcome(&group->sends[batch->mails[i].place], &batch->mails[i]);
-	move_share(group, batch);
+	/* What of it is still on its way keeps its memory, in the account that it came
+	 * with; the slots of the request are its own. */
+	budget_move_bytes(&group->admission->share, &batch->share);
 	group_end(group);
 	outbox_batch_release(batch);
 }

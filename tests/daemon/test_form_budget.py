@@ -280,6 +280,28 @@ def memory_kb(box, name):
         return int(re.search(rf"{name}:\s*(\d+)", status.read()).group(1))
 
 
+def test_other_companies_have_room(own_box, fields):
+    """While one has all the uploads under way that it gets, of 10 MB and of 1 MB, an email
+    of another one and one of 5 MB are taken."""
+    box = own_box("--postconf", "message_size_limit=60000000")
+    company = box.company()
+    own = FormClient(box, box.new_key(company)["token"], box.domain(company))
+    greedy, uploads = FormClient(box), []
+    try:
+        for size in (10_000_000, MIB):
+            while not uploads or uploads[-1].is_taken or len(uploads[-1].body) != size:
+                uploads.append(Upload(greedy, body_of(fields, size)))
+                assert len(uploads) < 400
+        assert not uploads[-1].is_taken
+        sender = {"from": f"hello@{own.domain}"}
+        for size in (1000, 5_000_000):
+            one = {**other(fields), **sender}
+            queued_id(own.post_body(multipart({})[0], body_of(one, size)))
+    finally:
+        for upload in uploads:
+            upload.raw.socket.close()
+
+
 @pytest.mark.plain
 def test_memory_under_large_uploads(own_box, fields):
     """Within the budget and what the server needs anyway."""

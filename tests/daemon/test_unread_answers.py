@@ -15,9 +15,9 @@ LARGE = "\x01" * 2 * 1024 * 1024
 
 @pytest.fixture(scope="module")
 def narrow_box():
-    """Two such answers fit, and three requests of one company."""
+    """Two such answers of one company fit, and three requests."""
     with Sandbox(
-        "--set", "http.max_inflight_bytes=30M", "--set", "http.max_requests=5"
+        "--set", "http.max_inflight_bytes=34M", "--set", "http.max_requests=5"
     ) as box:
         yield box
 

@@ -206,7 +206,7 @@ static void test_columns(void **state)
 		admission_clear(&admission);
 	}
 	assert_int_equal(rig->budget.requests.taken, 0);
-	assert_int_equal(rig->budget.used, 0);
+	assert_int_equal(budget_used(&rig->budget), 0);
 }
 
 static void test_what_is_learnt(void **state)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -23,17 +24,17 @@ static void test_small_have_a_reserve(void **state)
 	struct budget_share large = {0}, small[3] = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, 10 * MB, &large));
-	assert_false(budget_reserve_body(&budget, LIMIT, 2 * MB, &small[0]));
-	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[0]));
-	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[1]));
-	assert_int_equal(budget.used, LIMIT + 2 * BUDGET_FACTOR * MB);
-	assert_false(budget_reserve_body(&budget, LIMIT, MB, &small[2]));
+	assert_true(budget_reserve_body(&budget, LIMIT, "large", 10 * MB, &large));
+	assert_false(budget_reserve_body(&budget, LIMIT, "small", 2 * MB, &small[0]));
+	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[0]));
+	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[1]));
+	assert_int_equal(budget_used(&budget), LIMIT + 2 * BUDGET_FACTOR * MB);
+	assert_false(budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]));
 	budget_give_back(&large);
-	assert_true(budget_reserve_body(&budget, LIMIT, MB, &small[2]));
+	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]));
 	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
 		budget_give_back(&small[i]);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 }
 
 /* What is held is covered by what was taken in advance, until it is more. */
@@ -43,27 +44,27 @@ static void test_what_is_held(void **state)
 	struct budget_share a = {0}, b = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
-	assert_true(budget_count_bytes(&budget, LIMIT, 10 * MB, &a));
-	assert_int_equal(budget.used, 15 * MB);
-	assert_true(budget_count_bytes(&budget, LIMIT, 10 * MB, &a));
-	assert_int_equal(budget.used, 20 * MB);
-	assert_false(budget_count_bytes(&budget, LIMIT, 11 * MB, &a));
-	assert_false(budget_count_bytes(&budget, LIMIT, UINT64_MAX, &a));
-	assert_false(budget_count_bytes(&budget, LIMIT, 11 * MB, &b));
-	assert_int_equal(budget.used, 20 * MB);
+	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_true(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a));
+	assert_int_equal(budget_used(&budget), 15 * MB);
+	assert_true(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a));
+	assert_int_equal(budget_used(&budget), 20 * MB);
+	assert_false(budget_count_bytes(&budget, LIMIT, "a", 11 * MB, &a));
+	assert_false(budget_count_bytes(&budget, LIMIT, "a", UINT64_MAX, &a));
+	assert_false(budget_count_bytes(&budget, LIMIT, "b", 11 * MB, &b));
+	assert_int_equal(budget_used(&budget), 20 * MB);
 	budget_uncount_bytes(&a, 18 * MB);
-	assert_true(budget_count_bytes(&budget, LIMIT, MB, &a));
-	assert_int_equal(budget.used, 20 * MB);
+	assert_true(budget_count_bytes(&budget, LIMIT, "a", MB, &a));
+	assert_int_equal(budget_used(&budget), 20 * MB);
 	budget_trim(&a, 2 * MB);
-	assert_int_equal(budget.used, 6 * MB);
+	assert_int_equal(budget_used(&budget), 6 * MB);
 	budget_trim(&a, 5 * MB);
-	assert_int_equal(budget.used, 6 * MB);
+	assert_int_equal(budget_used(&budget), 6 * MB);
 	budget_trim(&a, 0);
-	assert_int_equal(budget.used, 3 * MB);
+	assert_int_equal(budget_used(&budget), 3 * MB);
 	budget_trim(&b, 0);
 	budget_give_back(&a);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 }
 
 static void test_large_counts_several_times(void **state)
@@ -72,17 +73,67 @@ static void test_large_counts_several_times(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
-	assert_int_equal(budget.used, 5 * MB * BUDGET_FACTOR);
-	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &b));
-	assert_false(budget_reserve_body(&budget, LIMIT, 2 * MB, &c));
+	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_int_equal(budget_used(&budget), 5 * MB * BUDGET_FACTOR);
+	/* Half of the limit is left, and b would leave nothing. */
+	assert_false(budget_reserve_body(&budget, LIMIT, "b", 5 * MB, &b));
+	assert_true(budget_reserve_body(&budget, LIMIT, "b", 2 * MB, &b));
+	assert_false(budget_reserve_body(&budget, LIMIT, "c", 3 * MB + 1, &c));
 	assert_int_equal(c.bytes, 0);
 	budget_give_back(&a);
-	assert_true(budget_reserve_body(&budget, LIMIT, 2 * MB, &c));
+	assert_true(budget_reserve_body(&budget, LIMIT, "c", 2 * MB, &c));
 	budget_give_back(&b);
 	budget_give_back(&c);
 	budget_give_back(&c);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
+}
+
+/* Who asks in this order for bodies of so many MB, of 256 MB, and whether the last
+ * one is let in. */
+static const struct {
+	const char *company;
+	size_t n;
+	uint64_t body_bytes;
+	bool last;
+} uploads[] = {
+	{"greedy", 6, 10 * MB, true},
+	{"greedy", 1, 10 * MB, false},
+	{"greedy", 1, MB, true}, /* its own small ones go on */
+	{"other", 1, 1024, true},
+	{"other", 1, 5 * MB, true},
+	{"other", 1, 20 * MB, false},
+	{"greedy", 30, MB, false},
+	{"third", 1, 5 * MB, true},
+	{"third", 1, MB, true},
+	{"fourth", 1, 1024, true},
+};
+
+static void test_memory_is_left_to_others(void **state)
+{
+	struct budget *budget = mem_new(struct budget);
+	struct budget_share shares[64] = {0};
+	size_t used = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(uploads); i++) {
+		bool last = false;
+
+		for (size_t n = 0; n < uploads[i].n; n++)
+			last = budget_reserve_body(budget, 256 * MB, uploads[i].company,
+				uploads[i].body_bytes, &shares[used++]);
+		if (last != uploads[i].last)
+			fail_msg("%zu: %d", i, last);
+	}
+	assert_true(budget_used(budget) <= 256 * MB + 256 * MB / BUDGET_RESERVE);
+	for (size_t i = 0; i < used; i++) {
+		budget_trim(&shares[i], 1);
+		budget_give_back(&shares[i]);
+	}
+	assert_int_equal(budget_used(budget), 0);
+	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
+		assert_true(budget->of_company[i][BUDGET_SMALL] == 0 &&
+			    budget->of_company[i][BUDGET_LARGE] == 0);
+	free(budget);
 }
 
 static void test_answers_count_once(void **state)
@@ -91,17 +142,17 @@ static void test_answers_count_once(void **state)
 	struct budget_share a = {0}, b = {0};
 
 	(void)state;
-	assert_int_equal(budget.used, 0);
-	assert_true(budget_reserve_answer(&budget, LIMIT, 20 * MB, &a));
-	assert_true(budget_reserve_answer(&budget, LIMIT, 5 * MB, &a));
-	assert_int_equal(budget.used, 20 * MB);
-	assert_false(budget_reserve_answer(&budget, LIMIT, 11 * MB, &b));
-	assert_false(budget_reserve_answer(&budget, LIMIT, 2 * LIMIT, &b));
+	assert_int_equal(budget_used(&budget), 0);
+	assert_true(budget_reserve_answer(&budget, LIMIT, "a", 20 * MB, &a));
+	assert_true(budget_reserve_answer(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_int_equal(budget_used(&budget), 20 * MB);
+	assert_false(budget_reserve_answer(&budget, LIMIT, "b", 11 * MB, &b));
+	assert_false(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b));
 	budget_give_back(&a);
-	assert_true(budget_reserve_answer(&budget, LIMIT, 2 * LIMIT, &b));
-	assert_int_equal(budget.used, LIMIT);
+	assert_true(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b));
+	assert_int_equal(budget_used(&budget), LIMIT);
 	budget_give_back(&b);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 }
 
 static void test_a_share_grows(void **state)
@@ -111,14 +162,14 @@ static void test_a_share_grows(void **state)
 
 	(void)state;
 	for (uint64_t bytes = 0; bytes <= 10 * MB; bytes += MB / 2)
-		assert_true(budget_reserve_body(&budget, LIMIT, bytes, &share));
-	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
-	assert_true(budget_reserve_body(&budget, LIMIT, 2 * MB, &share));
-	assert_int_equal(budget.used, 10 * MB * BUDGET_FACTOR);
-	assert_false(budget_reserve_body(&budget, LIMIT, 10 * MB + 1, &share));
-	assert_false(budget_reserve_body(&budget, LIMIT, UINT64_MAX, &share));
+		assert_true(budget_reserve_body(&budget, LIMIT, "share", bytes, &share));
+	assert_int_equal(budget_used(&budget), 10 * MB * BUDGET_FACTOR);
+	assert_true(budget_reserve_body(&budget, LIMIT, "share", 2 * MB, &share));
+	assert_int_equal(budget_used(&budget), 10 * MB * BUDGET_FACTOR);
+	assert_false(budget_reserve_body(&budget, LIMIT, "share", 10 * MB + 1, &share));
+	assert_false(budget_reserve_body(&budget, LIMIT, "share", UINT64_MAX, &share));
 	budget_give_back(&share);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 }
 
 static void test_requests_are_counted(void **state)
@@ -132,12 +183,12 @@ static void test_requests_are_counted(void **state)
 	assert_int_equal(budget.requests.taken, 1);
 	assert_true(ENTER(2, 1, b));
 	assert_false(ENTER(2, 1, c));
-	assert_true(budget_reserve_body(&budget, LIMIT, 5 * MB, &a));
+	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
 	assert_int_equal(budget.requests.taken, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);
 	assert_int_equal(budget.requests.taken, 1);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 	assert_true(ENTER(2, 1, c));
 	budget_give_back(&b);
 	budget_give_back(&c);
@@ -230,7 +281,7 @@ static void *take_and_give(void *arg)
 		struct budget_share share = {0};
 
 		slots_take(&budget->requests, 3, i % 2 ? "odd" : "even", i % 5, &share.requests);
-		budget_reserve_body(budget, LIMIT, 4 * MB, &share);
+		budget_reserve_body(budget, LIMIT, "share", 4 * MB, &share);
 		budget_give_back(&share);
 	}
 	return NULL;
@@ -246,7 +297,7 @@ static void test_many_threads(void **state)
 		pthread_create(&threads[i], NULL, take_and_give, &budget);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget_used(&budget), 0);
 	assert_int_equal(budget.requests.taken, 0);
 	for (size_t i = 0; i < BUDGET_COMPANIES; i++)
 		assert_int_equal(budget.requests.by_company[i], 0);
@@ -258,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_small_have_a_reserve),
 		cmocka_unit_test(test_what_is_held),
 		cmocka_unit_test(test_large_counts_several_times),
+		cmocka_unit_test(test_memory_is_left_to_others),
 		cmocka_unit_test(test_answers_count_once),
 		cmocka_unit_test(test_a_share_grows),
 		cmocka_unit_test(test_requests_are_counted),

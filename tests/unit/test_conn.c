@@ -454,15 +454,15 @@ static void test_answer_not_read(void **state)
 	rig->worker.conf->http.request_timeout_ms = 0;
 	http_client_stop_reading(client);
 	say(client, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
-	while (rig->budget.used == 0)
+	while (budget_used(&rig->budget) == 0)
 		http_rig_wait(rig);
 	http_rig_settle(rig);
-	assert_true(rig->budget.used >= HTTP_RIG_LARGE);
+	assert_true(budget_used(&rig->budget) >= HTTP_RIG_LARGE);
 	while (listener_connections(rig->worker.listener) > 0) {
 		http_rig_settle(rig);
 		http_rig_expire(rig);
 	}
-	assert_int_equal(rig->budget.used, 0);
+	assert_int_equal(budget_used(&rig->budget), 0);
 	http_client_free(client);
 }
 

@@ -208,10 +208,10 @@ static void test_memory_is_counted(void **state)
 		event_base_loop(rig->worker.base, EVLOOP_ONCE);
 	assert_in_range(share->held, 4 * LARGE, 6 * LARGE);
 	assert_int_equal(share->bytes, share->held);
-	assert_int_equal(rig->budget.used, share->held);
+	assert_int_equal(budget_used(&rig->budget), share->held);
 	send_rig_wait(rig);
 	assert_int_equal(rig->sent, 1);
-	assert_int_equal(rig->budget.used, 0);
+	assert_int_equal(budget_used(&rig->budget), 0);
 }
 
 /* More than a request may have, and more than there is now: none is sent. */
@@ -230,7 +230,7 @@ static void test_memory_is_bounded(void **state)
 		limits->memory = round == 1 ? 40 * LARGE : 150 * LARGE;
 		if (round == 2)
 			assert_true(budget_count_bytes(
-				&rig->budget, limits->memory, 110 * LARGE, &others));
+				&rig->budget, limits->memory, "others", 110 * LARGE, &others));
 		for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
 			large_email(LARGE, &emails[i]);
 		send_rig_send(rig, &spec);
@@ -241,7 +241,7 @@ static void test_memory_is_bounded(void **state)
 		if (round == 2)
 			assert_true(rig->problems[0].retry_after_s > 0);
 		budget_give_back(share);
-		assert_int_equal(rig->budget.used, others.bytes);
+		assert_int_equal(budget_used(&rig->budget), others.bytes);
 	}
 	budget_give_back(&others);
 }
