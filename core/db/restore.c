@@ -77,8 +77,8 @@ static int require_unused(const struct restore *self, struct err *err)
 		fclose(file);
 	}
 	return err_set(err, ERR_CONFIG,
-		"%s is in use by %s (process %d): stop postern-httpd, postern-milter and "
-		"postern-events first",
+		"%s is in use by %s (process %d): stop postern-httpd, postern-milter, "
+		"postern-events, postern-webhook and postern-auth first",
 		self->database, *program ? program : "a program", pid);
 }
 

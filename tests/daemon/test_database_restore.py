@@ -139,10 +139,10 @@ def test_no_room_no_migration(store, tmp_path):
     store.make(NEWEST - 1)
     db = connect(store.path)
     db.execute("CREATE TABLE ballast (x)")
-    db.execute("INSERT INTO ballast VALUES (zeroblob(700000))")
+    db.execute("INSERT INTO ballast VALUES (zeroblob(1200000))")
     db.commit()
     db.close()
-    inner = "mount -t tmpfs -o size=1400k none small && cp store/postern.db small/ &&" \
+    inner = "mount -t tmpfs -o size=2500k none small && cp store/postern.db small/ &&" \
             " { $POSTERN -c small.conf db migrate; echo status $?; ls small;" \
             " $POSTERN -c small.conf db migrate --no-backup; }"
     (tmp_path / "small").mkdir()
@@ -371,7 +371,7 @@ def test_under_daemons(own_box, email, to):
     try:
         box.cli("db", "backup", str(backup))
         since = box.httpd().send({**email, "to": "b" + to})
-        parts = [part for part in ("httpd", "milter", "events") if box.pid(part)]
+        parts = [part for part in ("httpd", "milter", "events", "webhook", "auth") if box.pid(part)]
         for part in parts:
             done = subprocess.run([box.env["POSTERN_CLI"], "-c", box.config, "db", "restore",
                                    backup], capture_output=True, text=True, timeout=60,
