@@ -125,7 +125,8 @@ def fault(said, way=WAY):
 def test_the_milter_is_asked(shared):
     said = Changed(shared).check()
     ways = [line for line in said.splitlines() if "the milter is asked about" in line]
-    assert len(ways) == (3 if METHOD == "smtp" else 2)
+    # Besides, the service with logins.
+    assert len(ways) == (4 if METHOD == "smtp" else 3)
     assert all(line.startswith("good:") for line in ways)
     assert "by SMTP to 127.0.0.1 port " in ways[-1]
     assert "action=probe outcome=accepted reason=ticket_probe" in shared.log("milter")

@@ -13,8 +13,12 @@ def threads_of(pid):
 
 
 def is_traced(tid):
-    with open(f"/proc/{tid}/status") as status:
-        return "TracerPid:\t0\n" not in status.read()
+    """Or has ended by now."""
+    try:
+        with open(f"/proc/{tid}/status") as status:
+            return "TracerPid:\t0\n" not in status.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 class KillAt:
