@@ -45,6 +45,18 @@ def test_file_is_served(box):
     assert answer.content == (TREE / "httpd/openapi.json").read_bytes()
 
 
+# Of which bodies are forms, or arrays, that stand in the examples of the routes.
+LISTS = r"/v3/\{domain\}/(bounces|complaints|unsubscribes|whitelists)"
+
+
+def put_on_list(form, kind, tmp_path):
+    """An address on a list of the form API, and a file of such."""
+    address = unique("listed") + "@dst.test"
+    (tmp_path / "bounces.csv").write_text(f"address\n{unique('csv')}@dst.test\n")
+    assert form("POST", kind, {"address": address}).status_code == 200
+    return {"LISTED_ADDRESS": address}
+
+
 def bodies(document):
     """(name, schema) of all that is sent and answered but errors."""
     for _, path, operation in operations(document):
@@ -55,7 +67,8 @@ def bodies(document):
                     name = media["schema"]["$ref"].rsplit("/", 1)[1]
                     yield name, document["components"]["schemas"][name]
                 else:
-                    assert path in ("/openapi.json", "/livez", "/readyz", "/attachments/{link}")
+                    plain = ("/openapi.json", "/livez", "/readyz", "/attachments/{link}")
+                    assert path in plain or re.match(LISTS, path)
 
 
 def test_bodies_have_examples(document):
@@ -193,6 +206,26 @@ def test_examples_work(contract, names, httpd, email, tmp_path, method, path, co
         names["ATTACHMENT_LINK"] = listed[0]["download_url"].rsplit("/", 1)[1]
     if path.startswith("/webhooks/"):
         names.update(webhook(httpd, email))
+
+    def form(method, where, data):
+        url = f"{names['POSTERN_URL']}/v3/{where}"
+        return requests.request(method, url, auth=("api", names["POSTERN_KEY"]), data=data)
+
+    found = re.match(LISTS, path)
+    if found:
+        names.update(
+            put_on_list(
+                lambda m, kind, data: form(m, f"{names['OWN_DOMAIN']}/{kind}", data),
+                found[1], tmp_path,
+            )
+        )  # fmt: skip
+    if path == "/suppressions/{id}":
+        asked = {"email": unique("suppressed") + "@dst.test"}
+        names["SUPPRESSION_ID"] = httpd.request("POST", "/suppressions", json=asked).json()["id"]
+    if path.startswith("/v3/domains/{domain}/webhooks/"):
+        names["WEBHOOK_NAME"] = "delivered"
+        asked = {"id": "delivered", "url": "https://hook.invalid/"}
+        form("POST", f"domains/{names['MANAGED_DOMAIN']}/webhooks", asked)
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")
     command = command.replace("mail.example.org", unique("mail") + ".example")
