@@ -26,9 +26,10 @@
 #include "webhook/sender.h"
 
 enum {
-	TICK_MS = 20,
+	TICK_MS = 20,  /* while something is under way */
+	IDLE_MS = 100, /* while nothing is */
 	LOOK_MS = 500, /* for what is due, when nothing has been written */
-	CHANGED_MS = 100,
+	CHANGED_MS = 90,
 	FEED_BUDGET_US = 20 * 1000,
 	FAILED_MS = 1000, /* after what may pass */
 	WAIT_MS = 1000,   /* for another writer */
@@ -56,6 +57,7 @@ struct daemon {
 	struct metrics_webhook values;
 	int64_t version; /* of the database, as of the last look */
 	int64_t looked_us, cleaned_us, written_us, failed_us;
+	bool more; /* is there to feed */
 	bool failing, metrics_failed;
 	int status;
 };
@@ -153,6 +155,7 @@ static int work(struct daemon *daemon, struct err *err)
 	}
 	if (sender_round(daemon->sender, look, err) < 0)
 		return -1;
+	daemon->more = look && fed > 0;
 	/* What is left to be fed is looked at in the next tick. */
 	if (look && fed == 0) {
 		daemon->version = version;
@@ -161,15 +164,12 @@ static int work(struct daemon *daemon, struct err *err)
 	return clean(daemon, now_us, err);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void tick(struct daemon *daemon)
 {
-	struct daemon *daemon = arg;
 	struct err err = ERR_INIT;
 	int64_t now_us = clock_monotonic_us();
 	int number = daemon_wait_signal(0);
 
-	(void)fd;
-	(void)what;
 	if (number == SIGHUP) {
 		reload(daemon);
 	} else if (number != 0) {
@@ -200,9 +200,21 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		write_metrics(daemon);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+	struct timeval next = {0};
+
+	(void)fd;
+	(void)what;
+	tick(daemon);
+	next.tv_usec = (daemon->more || sender_is_busy(daemon->sender) ? TICK_MS : IDLE_MS) * 1000;
+	event_add(daemon->tick, &next);
+}
+
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
-	const struct timeval tick = {0, TICK_MS * 1000};
+	const struct timeval at_once = {0};
 	const char *database = daemon->conf->store.database;
 
 	if (migrate_check_file(database, err) < 0 ||
@@ -217,8 +229,8 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	if (sender_new(daemon->base, daemon->db, daemon->log, daemon->conf, &daemon->sender, err) <
 		0)
 		return -1;
-	daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
-	event_add(daemon->tick, &tick);
+	daemon->tick = event_new(daemon->base, -1, 0, on_tick, daemon);
+	event_add(daemon->tick, &at_once);
 	return 0;
 }
 

@@ -725,6 +725,11 @@ size_t sender_under_way(const struct sender *sender)
 	return sender->under_way_n;
 }
 
+bool sender_is_busy(const struct sender *sender)
+{
+	return sender->under_way_n > 0 || sender->over_n > 0;
+}
+
 const struct sender_counts *sender_counts(const struct sender *sender)
 {
 	return &sender->counts;

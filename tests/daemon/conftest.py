@@ -35,6 +35,11 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
+        "shared: leaves the parts of the sandbox alone, which is that of all such tests;"
+        " set by itself",
+    )
+    config.addinivalue_line(
+        "markers",
         "plain: what a sanitizer changes: memory, and much at once",
     )
 
@@ -49,6 +54,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if methods_of(item):
             item.add_marker("one_method")
+        if slowness(item) == 0 and "box" in item.fixturenames:
+            item.add_marker("shared")
     config.hook.pytest_deselected(items=others)
     if hasattr(config, "workerinput"):
         items.sort(key=slowness, reverse=True)
@@ -81,7 +88,7 @@ def slowness(item):
 @pytest.fixture(scope="session")
 def box(request):
     """The sandbox of all tests that leave its parts alone."""
-    with Sandbox() as sandbox:
+    with Sandbox(parts=("webhook", "auth")) as sandbox:
         sandbox.put_behind_proxy()
         yield sandbox
         sandbox.failed = request.session.testsfailed > 0
@@ -92,8 +99,8 @@ def own_box(request):
     """Makes a sandbox for one test: own_box("--set", "http.workers=1")."""
     made = []
 
-    def make(*options):
-        made.append(Sandbox(*options))
+    def make(*options, parts=()):
+        made.append(Sandbox(*options, parts=parts))
         return made[-1]
 
     yield make

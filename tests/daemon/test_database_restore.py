@@ -365,7 +365,7 @@ def test_a_damaged_database_names_its_cure(store):
 def test_under_daemons(own_box, email, to):
     """They are found, whichever of them runs; after it, what the backup knows is
     there, and what was sent since is not."""
-    box = own_box("--set", "admin.metrics=loopback")
+    box = own_box("--set", "admin.metrics=loopback", parts=["webhook", "auth"])
     before = box.httpd().send(email)
     backup = Path(roomy_folder()) / f"{box.dir.name}.backup"
     try:

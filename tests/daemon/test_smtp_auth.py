@@ -199,7 +199,7 @@ def answers(path, user):
 
 def test_forged_login(own_box, to):
     """A user of the admin's own service that is named as a key is no key."""
-    box = own_box()
+    box = own_box(parts=["auth"])
     key = box.new_key(company_of(box), "sending")
     server = answers(box.dir / "queue/private/own", key["id"])
     options = [
@@ -228,7 +228,7 @@ def test_forged_login(own_box, to):
 
 def test_many(own_box):
     """1,000 recipients, many messages in a session, and pipelining."""
-    box = own_box()
+    box = own_box(parts=["auth"])
     session = login(box)
     recipients = [f"{unique()}@dst.test" for _ in range(1000)]
     message_id, data = new_message(recipients[0])
@@ -260,7 +260,7 @@ def test_many(own_box):
 @pytest.mark.parametrize("part", ["auth", "milter"])
 def test_part_is_away(own_box, to, part):
     """Nothing is let in, or lost: 454 for logins, 451 for messages."""
-    box = own_box()
+    box = own_box(parts=["auth"])
     session = login(box)
     box.stop(part)
     if part == "auth":
@@ -287,7 +287,7 @@ def test_part_is_away(own_box, to, part):
 
 def test_killed_in_the_dialogue(own_box, to):
     """The daemon dies between user name and password: the login fails for now."""
-    box = own_box()
+    box = own_box(parts=["auth"])
     session = connect(box)
     assert session.docmd("AUTH", "LOGIN")[0] == 334
     assert session.docmd(base64.b64encode(b"x").decode())[0] == 334
@@ -303,7 +303,7 @@ def test_killed_in_the_dialogue(own_box, to):
 
 def test_guesses(own_box):
     """They are in the log once, and hold up nobody."""
-    box = own_box()
+    box = own_box(parts=["auth"])
     for _ in range(12):
         session = connect(box)
         for _ in range(5):

@@ -20,7 +20,7 @@ UNKNOWN = "11111111-2222-4333-8444-555555555555"
 def hook_box():
     from harness.sandbox import Sandbox
 
-    with Sandbox("--set", "webhook.timeout=2s") as box:
+    with Sandbox("--set", "webhook.timeout=2s", parts=["webhook"]) as box:
         tables = subprocess.run(
             ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-h", "transport_maps"],
             capture_output=True, text=True, check=True,
@@ -306,7 +306,7 @@ def test_killed(owner, receiver, hook_box):
 
 def test_private_targets(own_box, receiver):
     """By default it connects to no address that is not public, whatever name it has."""
-    box = own_box("--set", "webhook.allowed=192.0.2.1")
+    box = own_box("--set", "webhook.allowed=192.0.2.1", parts=["webhook"])
     httpd = box.httpd()
     there = receiver()
     port = there.url.split(":")[2].split("/")[0]
@@ -323,7 +323,7 @@ def test_private_targets(own_box, receiver):
 
 
 def test_https_by_default(own_box):
-    box = own_box("--set", "webhook.schemes=https")
+    box = own_box("--set", "webhook.schemes=https", parts=["webhook"])
     answer = box.httpd().request(
         "POST", "/webhooks", json={"endpoint": "http://a.test/", "events": TYPES}
     )
@@ -331,7 +331,7 @@ def test_https_by_default(own_box):
 
 
 def test_disabled_after_failing(own_box, receiver):
-    box = own_box("--set", "webhook.disable_after=1s")
+    box = own_box("--set", "webhook.disable_after=1s", parts=["webhook"])
     httpd = box.httpd()
     there = receiver(lambda delivery, request: 500)
     hook = create(httpd, there.url, ["email.sent"])
@@ -343,7 +343,7 @@ def test_disabled_after_failing(own_box, receiver):
 
 
 def test_limit(own_box):
-    box = own_box("--set", "limits.webhooks=2")
+    box = own_box("--set", "limits.webhooks=2", parts=["webhook"])
     httpd = box.httpd()
     for _ in range(2):
         create(httpd, "http://a.test/")

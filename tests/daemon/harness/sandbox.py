@@ -83,9 +83,10 @@ def roomy_folder():
 
 
 class Sandbox:
-    """A running mail system; up when made, down at close()."""
+    """A running mail system; up when made, down at close(). Of webhook and auth it has
+    what is named in parts."""
 
-    def __init__(self, *options, folder=None):
+    def __init__(self, *options, folder=None, parts=()):
         if "--submission" not in options:
             options = ("--submission", METHOD, *options)
         if not any(str(o).startswith("submission.probe_interval=") for o in options):
@@ -94,6 +95,8 @@ class Sandbox:
         if not any(str(o).startswith("suppression.bounces=") for o in options):
             # Tests send to the same recipients again, who bounce every time.
             options = ("--set", "suppression.bounces=off", *options)
+        for part in {"webhook", "auth"} - set(parts):
+            options = ("--without", part, *options)
         folder = folder or roomy_folder()
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
         self.failed = False
