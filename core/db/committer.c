@@ -118,20 +118,27 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 		err, ERR_TEMPORARY, "the database gave up the transaction: disk full or failing?");
 }
 
-/* Runs one job in a savepoint. What it returns is its own affair, unless the
- * transaction is lost with it: then -1. */
-static int run_job(struct db *db, struct commit_outcome *outcome, struct err *err)
+/* Runs one job in a savepoint; the first needs none, since with it the transaction has
+ * nothing else to undo. What a job returns is its own affair, unless the transaction is
+ * lost with it: then -1. */
+static int run_job(struct db *db, struct commit_outcome *outcome, bool first, struct err *err)
 {
 	struct commit_job *job = outcome->job;
 
-	if (db_savepoint(db, err) != 0)
+	if (!first && db_savepoint(db, err) != 0)
 		return -1;
 	db_set_actor(db, job->actor);
 	outcome->result = job->run(db, job->arg, &outcome->err);
 	db_set_actor(db, NULL);
 	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
-	if (db_in_transaction(db) && outcome->result >= 0)
-		return db_release(db, err);
+	if (!db_in_transaction(db))
+		return lost(outcome, err);
+	if (outcome->result >= 0)
+		return first ? 0 : db_release(db, err);
+	if (first) {
+		db_rollback(db);
+		return db_begin(db, err);
+	}
 	db_undo(db);
 	return db_in_transaction(db) ? 0 : lost(outcome, err);
 }
@@ -153,7 +160,7 @@ static int commit_batch(struct committer *committer, struct err *err)
 	if (db_begin(db, err) != 0)
 		return -1;
 	for (size_t i = 0; i < committer->n; i++)
-		if (run_job(db, &committer->batch[i], err) != 0) {
+		if (run_job(db, &committer->batch[i], i == 0, err) != 0) {
 			db_rollback(db);
 			return -1;
 		}

@@ -2,8 +2,8 @@
  * committer: group commit.
  *
  * Jobs queue up from any thread. One thread, of its own or that of a caller,
- * takes all that wait into one transaction, each job in a savepoint of its own,
- * and commits: one fsync serves them all. A job that fails is undone alone; a
+ * takes all that wait into one transaction, each job behind the first in a savepoint
+ * of its own, and commits: one fsync serves them all. A job that fails is undone alone; a
  * commit that fails fails all its jobs, and so does an engine that gives up the
  * transaction in the middle (disk full). A job is durable when done() tells its
  * result, unless it is lazy, and no job learns any result before: what it saw

@@ -104,31 +104,36 @@ static void test_large_batches_are_cut(void **state)
 	free(items);
 }
 
+/* The first of a batch has no savepoint. */
 static void test_failure_is_undone_alone(void **state)
 {
 	struct temp_db *temp = *state;
-	struct committer *committer = commit_rig_start(temp);
-	struct commit_item items[4];
-	struct commit_gate gate;
 
-	commit_rig_close_gate(committer, &gate);
-	for (int i = 0; i < 4; i++) {
-		commit_rig_item(&items[i], i < 3 ? i : 0); /* the last: a double */
-		if (i == 1)
-			items[i].job.run = commit_rig_run_and_fail;
-		committer_submit(committer, &items[i].job);
+	for (int failing = 0; failing < 3; failing++) {
+		struct committer *committer = commit_rig_start(temp);
+		struct commit_item items[4];
+		struct commit_gate gate;
+		int base = failing * 10, kept = failing == 0 ? 1 : 0;
+
+		commit_rig_close_gate(committer, &gate);
+		for (int i = 0; i < 4; i++) {
+			/* The last one: a double. */
+			commit_rig_item(&items[i], base + (i < 3 ? i : kept));
+			if (i == failing)
+				items[i].job.run = commit_rig_run_and_fail;
+			committer_submit(committer, &items[i].job);
+		}
+		sem_post(&gate.open);
+		committer_free(committer);
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(items[i].result, i == failing ? -1 : 0);
+			assert_int_equal(commit_rig_has(temp->db, base + i), i != failing);
+		}
+		assert_int_equal(items[failing].code, ERR_INVALID);
+		assert_int_equal(items[3].result, -1);
+		assert_int_equal(items[3].code, ERR_EXISTS);
+		assert_int_equal(commit_rig_count(temp->db), 2 * (failing + 1));
 	}
-	sem_post(&gate.open);
-	committer_free(committer);
-	assert_int_equal(items[0].result, 0);
-	assert_int_equal(items[1].result, -1);
-	assert_int_equal(items[1].code, ERR_INVALID);
-	assert_int_equal(items[2].result, 0);
-	assert_int_equal(items[3].result, -1);
-	assert_int_equal(items[3].code, ERR_EXISTS);
-	assert_true(commit_rig_has(temp->db, 0));
-	assert_true(commit_rig_has(temp->db, 2));
-	assert_int_equal(commit_rig_count(temp->db), 2);
 }
 
 static void test_results(void **state)
