@@ -46,6 +46,16 @@ void store_idempotency_clear(struct idempotency *idempotency)
 	row_clear(&idempotency_type, idempotency);
 }
 
+char *store_idempotency_refusal(const char *why)
+{
+	char *line = mem_printf("!%s", why);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
 static int remove_own_old(
 	struct db *db, const struct idempotency_key *key, int64_t now_us, struct err *err)
 {

@@ -29,6 +29,10 @@ struct idempotency {
 	struct strv results;
 };
 
+/* The result of an email that was not sent. Problems may quote what a client sent, and
+ * results stand in lines. The caller frees it. */
+char *store_idempotency_refusal(const char *why);
+
 /* 1 found, 0 none of the last 24 hours, -1 cannot tell. Clear it when found. */
 int store_idempotency_find(struct db *db, const struct idempotency_key *key, int64_t now_us,
 	struct idempotency *idempotency_r, struct err *err);

@@ -100,7 +100,7 @@ struct outbox_batch {
 	struct work work; /* large messages are written */
 	size_t written;   /* mails that were looked at for that */
 	struct task task;
-	struct task begin; /* of what is answered already */
+	struct task staged;
 	struct commit_job job;
 	atomic_int refs;
 	size_t left; /* mails that are waited for */

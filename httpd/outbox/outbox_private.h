@@ -1,7 +1,8 @@
 /*
  * outbox_private: what the files of the outbox share.
  *
- *   outbox.c      the thread, and batches: staged, settled, answered
+ *   outbox.c      what it holds, and its thread
+ *   batch.c       the emails of a request: staged, settled, answered
  *   dispatcher.c  parcels: submitted, and what comes of that
  *   feeder.c      what is due in the store becomes parcels
  *   in_hand.c     how much of each company is in hand
@@ -94,7 +95,7 @@ struct outbox {
 	TAILQ_HEAD(, outbox_batch) waiting; /* with requests that wait */
 	struct in_hand in_hand;             /* parcels that are to be submitted */
 	int64_t parcels;                    /* all */
-	_Atomic int64_t to_begin;           /* batches that were answered when they were staged */
+	_Atomic int64_t to_begin;           /* batches that are staged and have no parcels yet */
 	atomic_bool cut_short;
 	atomic_bool stopping; /* no worker runs any more */
 	int64_t stopping_us;  /* since when; 0: it was not seen yet */
@@ -115,9 +116,17 @@ void outbox_set_sessions(struct outbox *outbox);
 /* An email that was put there by others is counted from now on; one has left the outbox. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes);
+/* Emails of a request are counted from now on; ERR_TEMPORARY: there is no room for them. Any
+ * thread. */
+int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t bytes,
+	int64_t emails, struct err *err);
+
+/* batch.c */
+
 /* The mail of the parcel has this outcome, if anybody waits for it. */
 void outbox_tell(struct parcel *parcel, enum outbox_outcome outcome);
-void outbox_batch_ref(struct outbox_batch *batch);
+/* Nobody waits any longer for what has no outcome: it is accepted. */
+void outbox_end_wait(struct outbox_batch *batch);
 
 /* dispatcher.c */
 

@@ -182,17 +182,6 @@ static void on_batch_done(struct outbox_batch *batch)
 	outbox_batch_release(batch);
 }
 
-/* Problems may quote what a client sent; results stand in lines. */
-static char *refusal_line(const struct problem *problem)
-{
-	char *line = mem_printf("!%s", problem->text);
-
-	for (char *p = line; *p; p++)
-		if (*p == '\n')
-			*p = ' ';
-	return line;
-}
-
 /* What a repeat is not allowed changes nothing of what is known. */
 static void fill_key(const struct send_group *group, struct outbox_batch *batch)
 {
@@ -209,7 +198,8 @@ static void fill_key(const struct send_group *group, struct outbox_batch *batch)
 		else if (group->sends[i].end == SEND_OPEN)
 			strv_add(&kept->results, group->results[i].id);
 		else
-			strv_take(&kept->results, refusal_line(&group->results[i].problem));
+			strv_take(&kept->results,
+				store_idempotency_refusal(group->results[i].problem.text));
 	}
 }
 
