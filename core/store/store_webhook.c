@@ -145,9 +145,10 @@ int store_webhook_rotate(struct db *db, const char *id, int64_t now_us, struct e
 	static const char sql_others[] =
 		"UPDATE webhook"
 		" SET old_secret = secret, secret = $secret, rotated_us = $now"
-		" WHERE company_id = (SELECT company_id FROM webhook WHERE id = $id)"
-		" AND dialect = 'form' AND id <> $id"
-		" AND (SELECT dialect FROM webhook WHERE id = $id) = 'form'";
+		" WHERE company_id = (SELECT company_id"
+		"   FROM webhook"
+		"   WHERE id = $id AND dialect = 'form')"
+		" AND dialect = 'form' AND id <> $id";
 	static const char sql_key[] =
 		"UPDATE webhook_key"
 		" SET secret = $secret"
@@ -237,11 +238,15 @@ int store_webhook_list(struct db *db, const struct webhook_scope *scope, const s
 		"SELECT w.created_us FROM webhook w WHERE " condition "w.id = $id" FITS,           \
 			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC")                  \
 	}
-	static const struct row_pager pagers[] = {PAGER(""), PAGER("w.company_id = $company AND ")};
+#define COMPANY "w.company_id = $company AND "
+	static const struct row_pager pagers[] = {
+		PAGER(""), PAGER(COMPANY), PAGER(COMPANY "w.domain = $domain AND ")};
+	int of = scope->company_id == NULL ? 0 : scope->domain == NULL ? 1 : 2;
+#undef COMPANY
 #undef PAGER
 #undef PAGE
 	struct rows rows;
-	int found = row_page_created(db, &pagers[scope->company_id != NULL],
+	int found = row_page_created(db, &pagers[of],
 		DB_PARAMS(DB_TEXT("$domain", scope->domain), DB_TEXT("$dialect", scope->dialect),
 			DB_GIVEN_TEXT("$company", scope->company_id)),
 		&store_webhook_type, page, &rows, err);

@@ -25,16 +25,21 @@ pytestmark = [
 # Searches look at 20,000 emails of a company for a page: so many are there at first.
 ROWS = int(os.environ.get("POSTERN_TEST_ROWS", 45_000))
 
+BEHIND = 20_000
+
 # Of one request: on an event loop, a tenth of a millisecond or two; and altogether.
 LOOP_STEPS = 5_000
 ALL_STEPS = 4_000_000
 
-# What looks at all that waits of one company, a few hundred rows at a time; and what counts
-# how many bytes all that wait have, on a thread of the pool.
-WALKS = ("POST /admin/outbox/cancel", "POST /admin/emails/{id}/resend")
+# What looks at all that waits of one company, a few hundred rows at a time; what counts how many
+# bytes all that wait have, and the domains of a company (limits.domains), on a thread of the pool.
+WALKS = (
+    "POST /admin/outbox/cancel", "DELETE /v3/{domain}/envelopes",
+    "POST /admin/emails/{id}/resend", "GET /v3/domains ", "GET /v4/domains ",
+)  # fmt: skip
 
 # One row more, and another page of an index, are no growth.
-SLACK = 400
+SLACK = 1000
 
 
 class World:
@@ -73,23 +78,25 @@ class World:
         for who in self.admins:
             yield who, Admin(self.box).ok("GET", "/admin/openapi.json")
 
-    def measure(self):
+    def measure(self, only=None):
         """By question: the status, and the steps on event loops and elsewhere."""
         took = {}
         for who, document in self.documents():
             for operation in operations(document):
                 method, path = operation.split()
                 assert method in ("GET", "DELETE") or operation in ASKS or (
-                    re.search(r"/(verify|link|reset|cancel)$", path)
+                    re.search(r"/(verify|link|reset|cancel|rotate)$", path)
                 ), f"{operation} is asked nothing"
                 for options in ASKS.get(operation, [{}]):
+                    name = f"{who}: {operation} {options.get('params', '')}"
+                    if only is not None and name not in only:
+                        continue
                     statuses = set()
                     steps = self.steps.of(
                         lambda: statuses.add(
                             self.send(who, method, fill_in(path), options)
                         )
                     )
-                    name = f"{who}: {operation} {options.get('params', '')}"
                     took[name] = (max(statuses), *steps)
         return took
 
@@ -110,8 +117,8 @@ def world():
         with box:
             world = World(box, steps)
             world.few = world.measure()
-            # Behind those that were sent.
-            grow(database, ROWS + 1000, 2 * ROWS)
+            # Behind those that were sent, and the events of those that were canceled.
+            grow(database, ROWS + BEHIND, 2 * ROWS + BEHIND)
             world.many = world.measure()
             yield world
 
@@ -123,12 +130,19 @@ def test_steps_are_counted(world):
 
 
 def test_no_route_costs_more_with_more_rows(world):
-    grown = {
-        name: (few, world.many[name])
-        for name, few in world.few.items()
-        for a, b in zip(few[1:], world.many[name][1:])
-        if b > a * 1.2 + SLACK and not any(walk in name for walk in WALKS)
-    }
+
+    def found(many):
+        return {
+            name: (world.few[name], took)
+            for name, took in many.items()
+            for a, b in zip(world.few[name][1:], took[1:])
+            if b > a * 1.2 + SLACK and not any(walk in name for walk in WALKS)
+        }
+
+    # What no request asked for may have run meanwhile, but not each time.
+    grown = found(world.many)
+    for _ in range(4):
+        grown = grown and found(world.measure(grown))
     assert not grown, "\n".join(f"{name}: {took}" for name, took in grown.items())
 
 

@@ -24,7 +24,8 @@ def requests_without_body(document):
     for path, item in document["paths"].items():
         for method, operation in item.items():
             if "requestBody" not in operation:
-                path = path.replace("{domain}", "example.com")
+                if not path.endswith("/domains/{domain}"):  # which removes it
+                    path = path.replace("{domain}", "example.com")
                 status = 400 if "{page}" in path else 404 if "{" in path else 200
                 yield method.upper(), re.sub(r"\{.*?\}", UNKNOWN_ID, path), status
 
@@ -38,7 +39,7 @@ def test_ignored(box, httpd, case):
     with httpd.raw() as raw:
         for method, path, status in routes * 2:
             key = f"Bearer {httpd.key}"
-            if path.startswith("/v3/"):
+            if path.startswith(("/v3/", "/v4/")):
                 key = "Basic " + base64.b64encode(f"api:{httpd.key}".encode()).decode()
             lines = [
                 f"{method} {path} HTTP/1.1",

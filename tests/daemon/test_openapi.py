@@ -52,7 +52,7 @@ LISTS = r"/v3/\{domain\}/(bounces|complaints|unsubscribes|whitelists)"
 def put_on_list(form, kind, tmp_path):
     """An address on a list of the form API, and a file of such."""
     address = unique("listed") + "@dst.test"
-    (tmp_path / "bounces.csv").write_text(f"address\n{unique('csv')}@dst.test\n")
+    (tmp_path / "file.csv").write_text(f"address\n{unique('csv')}@dst.test\n")
     assert form("POST", kind, {"address": address}).status_code == 200
     return {"LISTED_ADDRESS": address}
 
@@ -224,7 +224,7 @@ def test_examples_work(contract, names, httpd, email, tmp_path, method, path, co
         names["SUPPRESSION_ID"] = httpd.request("POST", "/suppressions", json=asked).json()["id"]
     if path.startswith("/v3/domains/{domain}/webhooks/"):
         names["WEBHOOK_NAME"] = "delivered"
-        asked = {"id": "delivered", "url": "https://hook.invalid/"}
+        asked = {"id": "delivered", "url": "https://example.com/hook"}
         form("POST", f"domains/{names['MANAGED_DOMAIN']}/webhooks", asked)
     (tmp_path / "message.eml").write_text("From: hello@example.com\n\nHello\n")
     assert command.startswith("curl ")

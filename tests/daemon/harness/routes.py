@@ -53,6 +53,33 @@ ASKS = {
     ],
     "GET /v3/stats/total": [{}, {"params": {"duration": "30d", "resolution": "hour"}}],
     "GET /v3/{domain}/stats/total": [{}, {"params": {"duration": "30d"}}],
+    "POST /webhooks": [
+        {"json": {"endpoint": "https://hook.invalid/", "events": ["email.delivered"]}}
+    ],
+    "GET /webhooks": [{}, {"params": {"limit": 1}}],
+    "PATCH /webhooks/{id}": [{"json": {"status": "disabled"}}],
+    "GET /webhooks/{id}/events": [{}, {"params": {"limit": 1}}],
+    "POST /webhooks/{id}/events/{event_id}/replay": [{}],
+    "GET /webhooks/{id}/events/{event_id}/attempts": [{}, {"params": {"limit": 1}}],
+    "POST /suppressions": [{"json": lambda: {"email": unique("gone") + "@dst.test"}}],
+    "GET /suppressions": [{}, {"params": {"limit": 1}}, {"params": {"origin": "complaint"}}],
+    "POST /suppressions/batch/add": [
+        {"json": lambda: {"emails": [unique("gone") + "@dst.test" for _ in range(100)]}}
+    ],
+    "POST /suppressions/batch/remove": [
+        {"json": {"emails": [f"gone{i:07d}@dst.test" for i in range(30_000, 30_200, 2)]}}
+    ],
+    "GET /v3/domains": [{}, {"params": {"limit": 1, "skip": 20_000}}, {"params": {"search": "z"}}],
+    "GET /v4/domains": [{}, {"params": {"limit": 1, "skip": 20_000}}, {"params": {"search": "z"}}],
+    "POST /v3/domains": [{"data": fresh}],
+    "POST /v4/domains": [{"data": fresh}],
+    "PUT /v3/domains/{domain}/verify": [{}],
+    "PUT /v4/domains/{domain}/verify": [{}],
+    "POST /v3/domains/{domain}/webhooks": [
+        {"data": {"id": "opened", "url": "https://hook.invalid/"}}
+    ],
+    "PUT /v3/domains/{domain}/webhooks/{name}": [{"data": {"url": "https://hook.invalid/"}}],
+    "PUT /v3/domains/{domain}/webhooks/{name}/test": [{"data": {"url": "https://hook.invalid/"}}],
     "POST /admin/users": [{"json": lambda: {"login": unique("user")}}],
     "PATCH /admin/users/{id}": [{"json": {"role": "viewer"}}],
     "POST /admin/tokens": [{"json": fresh}],
@@ -112,6 +139,18 @@ ASKS = {
     ],
 }  # fmt: skip
 
+# The lists of addresses of the form API.
+for kind in ("bounces", "complaints", "unsubscribes", "whitelists"):
+    base = f"/v3/{{domain}}/{kind}"
+    ASKS[f"GET {base}"] = [{}, *({"params": params} for params in (
+        {"limit": 1000}, {"term": "nobody"}, {"page": "next", "address": "gone0020000@dst.test"},
+    ))]  # fmt: skip
+    ASKS[f"POST {base}"] = [
+        {"data": lambda: {"address": unique("listed") + "@dst.test"}},
+        {"json": [{"address": f"listed{i}@dst.test"} for i in range(1000)]},
+    ]
+    ASKS[f"POST {base}/import"] = [{"files": {"file": "address\nlisted@dst.test\n"}}]
+
 # Logins and what is the caller's own, which are one row each; and what has no end.
 LEFT_OUT = re.compile(
     r"\S+ (/|/admin|/login|/web/.*|/admin/(live|session|account|password|totp.*"
@@ -122,7 +161,7 @@ LEFT_OUT = re.compile(
 LETTERS = {
     "emails": "f", "domains": "d", "api-keys": "a", "keys": "a", "users": "0",
     "tokens": "5", "exemptions": "e", "companies": "c", "sessions": "5",
-    "webhooks": "b",
+    "webhooks": "b", "suppressions": "2",
 }  # fmt: skip
 
 
@@ -140,6 +179,12 @@ def fill_in(path):
     number = next(numbers)
     if letter == "c":
         number -= 1  # a company with one row of each kind
+    if letter == "b":
+        number -= 2  # an endpoint of the JSON API
+    path = path.replace("/webhooks/{id}/events", f"/webhooks/{row_id('b', 4)}/events")
+    path = path.replace("{event_id}", row_id("6", 4)).replace("{name}", "delivered")
+    path = path.replace("/domains/{domain}", f"/domains/d{number:07d}.example")
+    path = path.replace("{address}", f"gone{number:07d}@dst.test")
     path = path.replace("{id}", row_id(letter, number) if letter else "")
     path = path.replace("{attachment_id}", "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11").replace("{link}", "none")
     return path.replace("{domain}", ITS_DOMAIN).replace("{page}", "none")
