@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.submission, pytest.mark.scripts]
 @pytest.fixture(scope="module")
 def shared():
     """A mail system that is as it should be between two tests."""
-    with Sandbox() as box:
+    with Sandbox(parts=["auth"]) as box:
         yield box
 
 

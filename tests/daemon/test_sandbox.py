@@ -206,7 +206,7 @@ def own_folder(pid):
 
 def test_ports_stay_reserved_while_a_part_is_down():
     """Of two in as few ports as they need, one does not take what the other has."""
-    os.environ["POSTERN_SANDBOX_PORTS"] = "19000-19007"
+    os.environ["POSTERN_SANDBOX_PORTS"] = "19000-19009"
     try:
         with Sandbox() as one:
             for part in ("httpd", "sink", "postfix"):
@@ -220,8 +220,8 @@ def test_ports_stay_reserved_while_a_part_is_down():
                 to = unique("to") + "@dst.test"
                 one.httpd().send({"from": "hello@example.com", "to": to, "text": "Hello"})
                 assert one.sink.find(to=to)
-        with Sandbox(), Sandbox():
-            pass
+        with Sandbox(), Sandbox(), pytest.raises(AssertionError, match="no port is free"):
+            Sandbox()
     finally:
         del os.environ["POSTERN_SANDBOX_PORTS"]
 

@@ -45,14 +45,13 @@ listens_on() {
 # other. It stays ours while nobody listens there.
 random_port() {
 	local inode range=${POSTERN_SANDBOX_PORTS:-20000-31999}
-	local first=${range%-*} last=${range#*-}
+	local first=${range%-*} last=${range#*-} tries
 	mkdir -p "$claims"
-	while
+	for ((tries = 20 * (last - first + 1); tries > 0; tries--)); do
 		port=$((first + RANDOM % (last - first + 1)))
-		! claim_port || listener_on "$port"
-	do
-		:
+		! claim_port || listener_on "$port" || return 0
 	done
+	die "no port is free of $range"
 }
 
 # A claim is a file that is named as its port, and holds the name of another, which
