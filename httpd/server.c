@@ -34,7 +34,7 @@
 #include "httpd/cleaner.h"
 #include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/inject/inject.h"
 #include "httpd/inject/smtp_server.h"

@@ -20,6 +20,7 @@
 #include "core/policy/return_path.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_held.h"
+#include "core/store/store_message.h"
 #include "core/store/store_probe.h"
 #include "milter/key_email.h"
 #include "milter/session.h"
@@ -190,12 +191,31 @@ enum { KEY_USE_US = 60 * 1000 * 1000 };
 
 struct key_entry {
 	const struct email *email;
+	const struct buf *message;
+	const struct facts *facts;
 	const char *queue_id;
 	int64_t used_us; /* when the key was used before */
 	struct suppressed_list *suppressed_r;
 };
 
-/* The email, its recipients, that it is sent, and to whom it is not. */
+/* Of a repeat whose first message was lost it names the new email. */
+static int keep_idempotency(struct db *db, const struct key_entry *entry, struct err *err)
+{
+	const struct facts *facts = entry->facts;
+	struct idempotency kept = {.created_us = entry->email->created_us, .settled = true};
+	int result;
+
+	if (!facts->has_idempotency)
+		return 0;
+	memcpy(kept.payload, facts->payload, sizeof(kept.payload));
+	strv_add(&kept.results, entry->email->id);
+	result = facts->earlier_lost ? store_idempotency_settle(db, &facts->idempotency, &kept, err)
+				     : store_idempotency_add(db, &facts->idempotency, &kept, err);
+	strv_free(&kept.results);
+	return result < 0 ? -1 : 0;
+}
+
+/* The email, its recipients, that it is sent, and to whom it is not; its message. */
 static int run_key_sent(struct db *db, void *arg, struct err *err)
 {
 	static const struct email_scope everything = {0};
@@ -211,7 +231,10 @@ static int run_key_sent(struct db *db, void *arg, struct err *err)
 		store_email_record(db, email->ticket, entry->queue_id, email->created_us, err) <
 			0 ||
 		store_suppressed_record(
-			db, email->ticket, entry->suppressed_r, email->created_us, err) < 0)
+			db, email->ticket, entry->suppressed_r, email->created_us, err) < 0 ||
+		store_message_keep(db, email->id, entry->message, err) < 0 ||
+		store_message_left(db, email->id, email->created_us, err) < 0 ||
+		keep_idempotency(db, entry, err) < 0)
 		return -1;
 	if (email->created_us - entry->used_us < KEY_USE_US)
 		return 0;
@@ -412,8 +435,36 @@ static int put_message_id(const struct eom *eom, const struct email *email, stru
 	return err_set(err, ERR_INTERNAL, "cannot add %s", name);
 }
 
+/* The fields that are for us come off. */
+static int strip_own(const struct eom *eom, struct err *err)
+{
+	const struct session_message *message = &eom->session->message;
+
+	for (size_t i = 0; i < OWN_FIELDS; i++)
+		if (strip(eom->ctx, session_own_names[i], message->own[i].values.n, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int keep_key_email(const struct eom *eom, struct key_entry *entry, struct err *err)
+{
+	struct service *service = eom->service;
+	const char *id = entry->email->id;
+	int result;
+
+	if (!service_has_room(service, entry->message->len))
+		return err_set(err, ERR_TEMPORARY,
+			"the disk of the store is nearly full (outbox.min_free)");
+	if (store_message_write(service->database, id, entry->message, err) < 0)
+		return -1;
+	result = committer_run(service->committer, run_key_sent, entry, err);
+	if (result < 0)
+		store_message_discard(service->database, id);
+	return result;
+}
+
 /* The recipients are in the envelope; who is suppressed is taken off. Else the message goes
- * out as it came. */
+ * out as it came, but for the fields that are for us. */
 static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 {
 	struct service *service = eom->service;
@@ -421,6 +472,8 @@ static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 	struct email email;
 	struct key_entry entry = {
 		.email = &email,
+		.message = &eom->session->message.copy,
+		.facts = eom->facts,
 		.queue_id = eom->session->message.queue_id,
 		.used_us = eom->facts->key.last_used_us,
 		.suppressed_r = &suppressed,
@@ -431,9 +484,11 @@ static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 	memcpy(outcome->id, email.id, ID_SIZE);
 	result = put_trace(eom, email.id, &outcome->err);
 	if (result == 0)
+		result = strip_own(eom, &outcome->err);
+	if (result == 0)
 		result = put_message_id(eom, &email, &outcome->err);
 	if (result == 0)
-		result = committer_run(service->committer, run_key_sent, &entry, &outcome->err);
+		result = keep_key_email(eom, &entry, &outcome->err);
 	if (suppressed.n > 0 && suppressed.n == email.recipients.n)
 		outcome->ending = END_DISCARD;
 	for (size_t i = 0; i < suppressed.n && result == 0 && outcome->ending != END_DISCARD; i++)
@@ -512,6 +567,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 		outcome->ending = END_TEMPFAIL;
 		return 0;
 	case VERDICT_DISCARD:
+		memcpy(outcome->id, eom->facts->earlier, ID_SIZE);
 		outcome->ending = END_DISCARD;
 		return 0;
 	case VERDICT_PROBE:
@@ -522,12 +578,20 @@ static int act(const struct eom *eom, struct outcome *outcome)
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
 }
 
+/* Of two messages with one Idempotency-Key at a time one was first. */
 static void fail_outcome(struct outcome *outcome)
 {
-	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
+	enum verdict_reason reason = outcome->err.code == ERR_EXISTS ? REASON_REPEAT_OPEN
+								     : REASON_STORE_FAILED;
+
+	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, reason};
 	outcome->ending = END_TEMPFAIL;
 	outcome->reason = "record_failed";
 	outcome->text = "The message cannot be recorded now, try again later.";
+	if (reason == REASON_REPEAT_OPEN) {
+		outcome->reason = verdict_reason_name(reason);
+		outcome->text = verdict_reason_text(reason);
+	}
 }
 
 /* Texts of reasons are ours; a domain is named when it has no character that
@@ -547,6 +611,8 @@ static char *login_text(const struct facts *facts, const struct outcome *outcome
 	if (outcome->ending == END_REJECT && facts->key_found && facts->verdict.from_one &&
 		facts->verdict.sender != RULES_ALLOWED)
 		return send_rules_text(facts->verdict.sender, facts->domain);
+	if (outcome->verdict.reason == REASON_LOGIN_FIELD)
+		return mem_strdup(facts->field_err.text);
 	return mem_strdup(outcome->text);
 }
 
@@ -566,12 +632,26 @@ static const char *known(const struct facts *facts, const char *value)
 	return facts->ticket_found ? value : NULL;
 }
 
+/* What a company may cause as often as it likes is no trouble of this host. */
+static enum log_level level_of(const struct verdict *verdict)
+{
+	switch (verdict->reason) {
+	case REASON_LOGIN_RATE:
+	case REASON_LOGIN_PAUSED:
+	case REASON_REPEAT_OPEN:
+	case REASON_REPEAT_ARRIVED:
+		return LOG_LEVEL_INFO;
+	default:
+		return levels[verdict->action];
+	}
+}
+
 static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 {
 	const struct milter_session *session = eom->session;
 	const struct facts *facts = eom->facts;
 
-	log_event(eom->service->log, levels[outcome->verdict.action], "verdict", "queue_id",
+	log_event(eom->service->log, level_of(&outcome->verdict), "verdict", "queue_id",
 		session->message.queue_id, "email",
 		outcome->id[0] ? outcome->id : known(facts, facts->ticket.id), "key",
 		facts->key_found ? facts->key.id : known(facts, facts->ticket.key_id), "domain",

@@ -14,10 +14,14 @@
 #include "core/address/addr.h"
 #include "core/address/addr_header.h"
 #include "core/base/cidr.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/compose/tag_fields.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_claim.h"
 #include "core/store/store_domain.h"
+#include "core/store/store_pause.h"
+#include "milter/key_email.h"
 
 /*
  * sources: collects from the sender fields of a message what readers see.
@@ -361,6 +365,105 @@ static void read_from(const struct session_message *message, struct facts *facts
 	facts->verdict.from_one = true;
 }
 
+/* Characters, as over HTTP. */
+enum { IDEMPOTENCY_KEY_MAX = 256 };
+
+/* The Idempotency-Key, under one of its names: 1, 0 none, -1 bad. */
+static int read_idempotency_key(const struct session_message *message, struct facts *facts)
+{
+	_cleanup_free_ char *key = NULL;
+	size_t n = 0;
+
+	for (enum session_own own = OWN_IDEMPOTENCY; own <= OWN_RESEND_IDEMPOTENCY; own++) {
+		const struct session_fields *fields = &message->own[own];
+
+		n += fields->values.n;
+		if (fields->values.n > 0 && key == NULL) {
+			_cleanup_free_ char *line = str_unfolded(fields->values.items[0]);
+
+			key = str_trim(line, strlen(line));
+		}
+	}
+	if (n == 0)
+		return 0;
+	if (n > 1)
+		return err_set(&facts->field_err, ERR_INVALID,
+			"The field Idempotency-Key must stand once, under one name.");
+	n = str_utf8_count(key, strlen(key));
+	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
+		return err_set(&facts->field_err, ERR_INVALID,
+			"The field Idempotency-Key must have between 1 and %d characters.",
+			IDEMPOTENCY_KEY_MAX);
+	secret_hash(key, strlen(key), facts->idempotency.hash);
+	memcpy(facts->idempotency.company_id, facts->key.company_id, ID_SIZE);
+	return 1;
+}
+
+/* The fields that are for us. 0, or -1 with field_err. */
+static int read_own_fields(const struct session_message *message, struct facts *facts)
+{
+	const struct tag_fields fields = {message->own[OWN_TAG].values,
+		message->own[OWN_NAMED_TAG].values, message->own[OWN_VARIABLES].values};
+	int found;
+
+	for (size_t i = 0; i < OWN_FIELDS; i++)
+		if (message->own[i].overflow)
+			return err_set(&facts->field_err, ERR_INVALID,
+				"The field %s is too long, or is there too often.",
+				session_own_names[i]);
+	found = read_idempotency_key(message, facts);
+	facts->has_idempotency = found > 0;
+	if (found < 0)
+		return -1;
+	return tag_fields_read(&fields, &facts->tags, &facts->variables, &facts->field_err);
+}
+
+/* Whether the message came before. */
+static int read_repeat(
+	struct db *db, const struct milter_session *session, int64_t now_us, struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+	enum email_arrival arrival;
+	struct idempotency earlier;
+	int found;
+
+	if (!facts->has_idempotency)
+		return 0;
+	key_email_payload(&session->message, facts, facts->payload);
+	found = store_idempotency_find(db, &facts->idempotency, now_us, &earlier, &facts->err);
+	if (found <= 0)
+		return found;
+	if (memcmp(earlier.payload, facts->payload, sizeof(facts->payload)) != 0) {
+		verdict->repeat = REPEAT_OTHER;
+	} else {
+		id_parse(earlier.results.items[0], facts->earlier);
+		found = store_email_arrival(db, facts->earlier, &arrival, &facts->err);
+		if (found > 0 && arrival != EMAIL_ARRIVED)
+			verdict->repeat = arrival == EMAIL_ARRIVAL_OPEN ? REPEAT_OPEN : REPEAT_NONE;
+		else
+			verdict->repeat = REPEAT_ARRIVED;
+		facts->earlier_lost = verdict->repeat == REPEAT_NONE;
+	}
+	store_idempotency_clear(&earlier);
+	return found < 0 ? -1 : 0;
+}
+
+/* What is asked of a message that the rules let pass. */
+static int read_key_message(struct db *db, const struct milter_session *session, const char *domain,
+	struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+	int paused;
+
+	verdict->bad_field = read_own_fields(&session->message, facts) < 0;
+	verdict->no_room = session->message.no_room;
+	if (verdict->bad_field || verdict->no_room)
+		return 0;
+	paused = store_pause_holds(db, facts->key.company_id, facts->key.id, domain, &facts->err);
+	verdict->paused = paused > 0;
+	return paused < 0 ? -1 : read_repeat(db, session, clock_now_us(&clock_system), facts);
+}
+
 /* A login of our service is the id of a key. As the key is now: it may have been revoked
  * since its client logged in. */
 static int read_key_login(struct db *db, const struct milter_session *session,
@@ -383,7 +486,8 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 	for (size_t i = 0; i < sources->domains.n; i++)
 		if (check_sender(db, sources->domains.items[i], facts) < 0)
 			return -1;
-	return 0;
+	return facts->verdict.sender == RULES_ALLOWED ? read_key_message(db, session, from, facts)
+						      : 0;
 }
 
 static int read_store(struct db_pool *pool, const struct milter_session *session,
@@ -422,7 +526,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 	struct verdict_facts *verdict = &changes_r->verdict;
 	_cleanup_sources_ struct sources sources = {0};
 
-	*changes_r = (struct facts){.err = ERR_INIT};
+	*changes_r = (struct facts){.err = ERR_INIT, .field_err = ERR_INIT};
 	verdict->origin = session_origin(session);
 	verdict->key_login = message->key_login && !message->for_ticket;
 	if (message->for_ticket) {
@@ -450,6 +554,8 @@ void facts_clear(struct facts *facts)
 	store_suppressed_free(&facts->suppressed);
 	if (facts->key_found)
 		store_key_clear(&facts->key);
+	free(facts->tags);
+	free(facts->variables);
 	free(facts->mailbox);
 	free(facts->domain);
 	*facts = (struct facts){.err = ERR_INIT};

@@ -9,6 +9,7 @@
 #include "core/db/db_pool.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
+#include "core/store/store_idempotency.h"
 #include "core/store/store_key.h"
 #include "core/store/store_probe.h"
 #include "core/store/store_suppression.h"
@@ -44,10 +45,18 @@ struct facts {
 					    * not go to */
 	bool key_found;                    /* of a message with the login of a key: the valid key */
 	struct key key;
-	char *mailbox;  /* `local@domain` of its one From; NULL when not clear */
-	char *domain;   /* the registered one that the message claims, by its
-			 * ticket or without; NULL for none */
-	struct err err; /* why, when verdict.store_failed */
+	char *tags;           /* of its fields, as struct email has them, see */
+	char *variables;      /* tag_fields_read() */
+	struct err field_err; /* with verdict.bad_field: in words for the client */
+	bool has_idempotency; /* it has an Idempotency-Key: */
+	struct idempotency_key idempotency;
+	uint8_t payload[SECRET_HASH_LEN];
+	char earlier[ID_SIZE]; /* the email that had it before; "": none */
+	bool earlier_lost;     /* ... and never arrived in Postfix */
+	char *mailbox;         /* `local@domain` of its one From; NULL when not clear */
+	char *domain;          /* the registered one that the message claims, by its
+				* ticket or without; NULL for none */
+	struct err err;        /* why, when verdict.store_failed */
 };
 
 /* Fills the facts of the session's message; cannot fail, because a store that

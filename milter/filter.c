@@ -46,9 +46,10 @@ enum {
 	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
 		  SMFIF_CHGFROM | SMFIF_SETSYMLIST,
 	/* Leave out what is not looked at; expect no answer where there is
-	 * never one but "go on". */
-	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOBODY | SMFIP_NOUNKNOWN |
-		SMFIP_NR_CONN | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR,
+	 * never one but "go on". Of a body whose message is not kept the first piece comes,
+	 * and no other (SKIP): who the client is nobody knows when this is agreed. */
+	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOUNKNOWN | SMFIP_NR_CONN |
+		SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR | SMFIP_SKIP,
 };
 
 static const struct {
@@ -125,7 +126,11 @@ static struct milter_session *begin_session(const struct sockaddr *peer)
 	enum mail_origin origin = service_origin(service, peer);
 	char client[ORIGIN_CLIENT_SIZE];
 
-	return session_new(origin, origin_client(peer, client) ? client : NULL, service->by_tcp);
+	struct milter_session *session = session_new(
+		origin, origin_client(peer, client) ? client : NULL, service->by_tcp);
+
+	session->room = &service->room;
+	return session;
 }
 
 static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)
@@ -163,6 +168,20 @@ static sfsistat on_header(SMFICTX *ctx, char *name, char *value)
 	return SMFIS_NOREPLY;
 }
 
+static sfsistat on_body(SMFICTX *ctx, unsigned char *data, size_t len)
+{
+	return session_body(smfi_getpriv(ctx), data, len) ? SMFIS_CONTINUE : SMFIS_SKIP;
+}
+
+/* Every message of a key that may go out counts, as a request does over HTTP. */
+static void take_rate(struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+
+	if (facts->key_found && verdict->from_one && verdict->sender == RULES_ALLOWED)
+		verdict->rate_limited = !service_take_rate(service, facts->key.company_id);
+}
+
 static sfsistat on_eom(SMFICTX *ctx)
 {
 	struct milter_session *session = smfi_getpriv(ctx);
@@ -172,7 +191,9 @@ static sfsistat on_eom(SMFICTX *ctx)
 		_cleanup_facts_ struct facts facts = {0};
 
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
+		session_body(session, "", 0);
 		facts_read(service->readers, session, &facts);
+		take_rate(&facts);
 		answer = apply_verdict(ctx, service, session, &facts);
 		service_leave(service);
 	} else {
@@ -208,6 +229,7 @@ static int set_up(const struct conf *conf)
 		.xxfi_envfrom = on_mail,
 		.xxfi_envrcpt = on_recipient,
 		.xxfi_header = on_header,
+		.xxfi_body = on_body,
 		.xxfi_eom = on_eom,
 		.xxfi_abort = on_abort,
 		.xxfi_close = on_close,

@@ -9,6 +9,7 @@
  */
 #include "milter/key_email.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/address/addr.h"
@@ -16,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
+#include "core/read/mime_read.h"
 
 /* What a decoded value has of control characters are blanks. */
 static char *decoded(const char *value)
@@ -132,10 +134,82 @@ static void on_reply_mailbox(void *user, const char *spec, const char *name)
 	strv_take(user, text ? text : decoded(spec));
 }
 
+static void add_value(struct buf *out, const char *value)
+{
+	buf_add(out, value ? value : "", (value ? strlen(value) : 0) + 1);
+}
+
+static void add_fields(struct buf *out, const struct session_fields *fields)
+{
+	for (size_t i = 0; i < fields->values.n; i++)
+		add_value(out, fields->values.items[i]);
+	buf_add_char(out, '\n');
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_envelope(struct buf *out, const struct session_message *message)
+{
+	size_t n = message->recipients.n;
+	char **sorted = mem_alloc(n + 1, sizeof(*sorted));
+
+	add_value(out, message->sender);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = message->recipients.items[i];
+	qsort(sorted, n, sizeof(*sorted), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		add_value(out, sorted[i]);
+	buf_add_char(out, '\n');
+	free(sorted);
+}
+
+static void add_files(struct buf *out, const struct buf *copy)
+{
+	_cleanup_mime_files_ struct mime_files files;
+
+	mime_read_files(copy->data, copy->len, &files);
+	for (size_t i = 0; i < files.n; i++) {
+		uint8_t hash[SECRET_HASH_LEN];
+		_cleanup_buf_ struct buf content = BUF_INIT;
+
+		add_value(out, files.items[i].name);
+		add_value(out, files.items[i].type);
+		mime_file_content(&files.items[i], &content);
+		secret_hash(buf_str(&content), content.len, hash);
+		buf_add(out, hash, sizeof(hash));
+	}
+}
+
+void key_email_payload(const struct session_message *message, const struct facts *facts,
+	uint8_t payload_r[static SECRET_HASH_LEN])
+{
+	_cleanup_mime_summary_ struct mime_summary summary;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	add_value(&out, "smtp");
+	add_envelope(&out, message);
+	add_fields(&out, &message->froms);
+	add_fields(&out, &message->to);
+	add_fields(&out, &message->cc);
+	add_fields(&out, &message->reply_to);
+	add_value(&out, message->subject);
+	add_value(&out, facts->tags);
+	add_value(&out, facts->variables);
+	mime_read(message->copy.data, message->copy.len, &summary);
+	add_value(&out, summary.text);
+	add_value(&out, summary.html);
+	add_files(&out, &message->copy);
+	secret_hash(out.data, out.len, payload_r);
+}
+
 void key_email_make(const struct milter_session *session, const struct facts *facts, int64_t now_us,
 	struct email *email_r)
 {
 	const struct session_message *message = &session->message;
+	_cleanup_mime_summary_ struct mime_summary summary;
 	struct email *email = email_r;
 
 	*email = (struct email){.way = EMAIL_WAY_AUTH, .answered = true, .created_us = now_us};
@@ -152,8 +226,11 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 		email->message_id = decoded(message->message_ids.items[0]);
 	else
 		email->message_id = mem_printf("<%s@%s>", email->id, facts->domain);
-	email->html = mem_strdup("");
-	email->text = mem_strdup("");
+	mime_read(message->copy.data, message->copy.len, &summary);
+	email->html = TAKE_PTR(summary.html);
+	email->text = TAKE_PTR(summary.text);
+	email->tags = mem_strdup(facts->tags);
+	email->variables = mem_strdup(facts->variables);
 	read_recipients(message, &email->recipients);
 	for (size_t i = 0; i < message->reply_to.values.n; i++)
 		mime_mailboxes(

@@ -10,10 +10,12 @@
 #include <pwd.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "core/base/str.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postconf.h"
+#include "core/store/store_outbox.h"
 #include "milter/session.h"
 
 /*
@@ -73,6 +75,10 @@ enum { READERS = 16 };
 
 enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
+/* Postfix hands a message over when it has all of it, so that a copy is there for
+ * milliseconds, however slow its client is. */
+enum { COPIES_MAX = 256 * 1024 * 1024 };
+
 static int read_rules(const struct conf *conf, struct service_rules *rules_r, struct err *err)
 {
 	static const enum stop_way ways[] = {
@@ -84,6 +90,9 @@ static int read_rules(const struct conf *conf, struct service_rules *rules_r, st
 		.refuse_local = ways[conf->milter.refuse_local],
 		.refusals_kept = conf->milter.refusals_kept,
 		.trace_header = conf->milter.trace_header != 0,
+		.rate_limit = conf->http.rate_limit,
+		.rate_burst = conf->http.rate_burst ? conf->http.rate_burst : conf->http.rate_limit,
+		.min_free = conf->outbox.min_free,
 	};
 
 	if (cidr_list_parse_excepting(conf->milter.internal_hosts, &rules.internal_hosts, err) < 0)
@@ -129,6 +138,9 @@ int service_open(
 	service->clock = &clock_system;
 	service->readers = db_pool_new(conf->store.database, READERS);
 	service->committer = committer;
+	service->database = mem_strdup(conf->store.database);
+	service->room.max = COPIES_MAX;
+	service->rates = rate_table_new();
 	service->by_tcp = conf->submission.method == SUBMISSION_SMTP &&
 			  str_starts(conf->submission.smtp_server, "inet:");
 	service->rules = rules;
@@ -220,6 +232,25 @@ bool service_trace_header(struct service *service)
 	return rules_now(service).trace_header;
 }
 
+bool service_take_rate(struct service *service, const char *company_id)
+{
+	struct service_rules rules = rules_now(service);
+	const struct rate_limit limit = {rules.rate_limit, rules.rate_burst};
+	struct rate_state state;
+
+	return limit.per_s == 0 ||
+	       rate_table_take(service->rates, company_id, &limit, clock_monotonic_us(), &state);
+}
+
+bool service_has_room(struct service *service, size_t size)
+{
+	int64_t needed = rules_now(service).min_free + (int64_t)size * OUTBOX_DISK_FACTOR;
+	struct statvfs disk;
+
+	return statvfs(service->database, &disk) < 0 ||
+	       (int64_t)disk.f_bavail * (int64_t)disk.f_frsize >= needed;
+}
+
 bool service_enter(struct service *service)
 {
 	return pthread_rwlock_tryrdlock(&service->use) == 0;
@@ -243,6 +274,8 @@ void service_free(struct service *service)
 	pthread_rwlock_unlock(&service->use);
 	pthread_rwlock_destroy(&service->use);
 	clear_rules(&service->rules);
+	rate_table_free(service->rates);
+	free(service->database);
 	pthread_rwlock_destroy(&service->lock);
 	free(service);
 }

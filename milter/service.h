@@ -16,7 +16,9 @@
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
 #include "core/metrics/metrics.h"
+#include "core/policy/rate.h"
 #include "core/policy/verdict.h"
+#include "milter/session.h"
 
 /*
  * counts: how many messages the milter has decided in which way.
@@ -55,6 +57,9 @@ struct service_rules {
 	enum stop_way refuse_local;
 	int64_t refusals_kept;
 	bool trace_header;
+	int64_t rate_limit; /* messages a second, of a company by SMTP; 0: any */
+	int64_t rate_burst;
+	int64_t min_free; /* of the store's disk */
 };
 
 struct service {
@@ -65,7 +70,10 @@ struct service {
 	pthread_rwlock_t use; /* read: a decision; written: closed */
 	bool by_tcp;          /* httpd submits by SMTP over TCP */
 	struct counts counts;
-	pthread_rwlock_t lock; /* for what follows */
+	char *database;           /* path of the store */
+	struct session_room room; /* for copies of messages */
+	struct rate_table *rates; /* of companies */
+	pthread_rwlock_t lock;    /* for what follows */
 	struct service_rules rules;
 };
 
@@ -92,6 +100,13 @@ bool service_has_mailbox(struct service *service, const char *sender);
 enum stop_way service_refuse_local(struct service *service);
 int64_t service_refusals_kept(struct service *service);
 bool service_trace_header(struct service *service);
+
+/* Whether the company may send one more message by SMTP now (http.rate_limit, counted apart
+ * from its requests). Takes a token. */
+bool service_take_rate(struct service *service, const char *company_id);
+
+/* Whether the disk of the store has room for a message of so many bytes (outbox.min_free). */
+bool service_has_room(struct service *service, size_t size);
 
 /* A decision begins: the database and the log stay until service_leave().
  * False once the service closes; then there is nothing to leave. */

@@ -15,6 +15,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/compose/tag_fields.h"
 
 /*
  * Where the mail of a connection comes from.
@@ -87,6 +88,14 @@ const char *origin_name(enum mail_origin origin)
  * and is often of another domain. */
 static const char *const other_fields[] = {"Sender", "Resent-From", "Resent-Sender"};
 
+const char *const session_own_names[OWN_FIELDS] = {
+	[OWN_IDEMPOTENCY] = "Idempotency-Key",
+	[OWN_RESEND_IDEMPOTENCY] = "Resend-Idempotency-Key",
+	[OWN_TAG] = TAG_FIELD,
+	[OWN_NAMED_TAG] = TAG_NAMED_FIELD,
+	[OWN_VARIABLES] = TAG_META_FIELD,
+};
+
 /* sendmail(1), or the service on a Unix-domain socket, whose clients have no
  * address. */
 static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
@@ -113,6 +122,16 @@ void session_free(struct milter_session *session)
 	free(session);
 }
 
+static void drop_copy(struct milter_session *session)
+{
+	struct session_message *message = &session->message;
+
+	buf_free(&message->copy);
+	if (session->room)
+		atomic_fetch_sub(&session->room->held, message->copy_held);
+	message->copy_held = 0;
+}
+
 void session_reset(struct milter_session *session)
 {
 	struct session_message *message = &session->message;
@@ -128,6 +147,9 @@ void session_reset(struct milter_session *session)
 	strv_free(&message->to.values);
 	strv_free(&message->cc.values);
 	strv_free(&message->reply_to.values);
+	for (size_t i = 0; i < OWN_FIELDS; i++)
+		strv_free(&message->own[i].values);
+	drop_copy(session);
 	free(message->subject);
 	*message = (struct session_message){0};
 }
@@ -181,16 +203,21 @@ void session_recipient(struct milter_session *session, const char *address)
 		strv_take(&message->recipients, without_brackets(address));
 }
 
-static void add_field(struct session_fields *fields, const char *value, size_t max)
+static void add_one_of(struct session_fields *fields, const char *value, size_t max_n, size_t max)
 {
 	size_t len = strlen(value);
 
-	if (fields->values.n == SESSION_SENDER_FIELDS || len > max - fields->bytes) {
+	if (fields->values.n == max_n || len > max - fields->bytes) {
 		fields->overflow = true;
 		return;
 	}
 	strv_add(&fields->values, value);
 	fields->bytes += len;
+}
+
+static void add_field(struct session_fields *fields, const char *value, size_t max)
+{
+	add_one_of(fields, value, SESSION_SENDER_FIELDS, max);
 }
 
 void session_queue_id(struct milter_session *session, const char *queue_id)
@@ -259,10 +286,79 @@ static void add_content(struct session_message *message, const char *name, const
 		message->subject = mem_strdup(value);
 }
 
+/* What was added is counted; without room for it there is no copy. */
+static void hold_copy(struct milter_session *session)
+{
+	struct session_message *message = &session->message;
+	int64_t more = (int64_t)message->copy.cap - message->copy_held, all;
+
+	if (session->room == NULL || more <= 0)
+		return;
+	message->copy_held += more;
+	all = atomic_fetch_add(&session->room->held, more) + more;
+	if (all <= session->room->max || all == message->copy_held)
+		return;
+	message->no_room = true;
+	drop_copy(session);
+}
+
+static bool is_private(const char *name)
+{
+	return is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD);
+}
+
+/* One for us is kept apart. */
+static void copy_field(struct milter_session *session, const char *name, const char *value)
+{
+	struct session_message *message = &session->message;
+
+	for (size_t i = 0; i < OWN_FIELDS; i++)
+		if (is_field(name, session_own_names[i])) {
+			add_one_of(&message->own[i], value, SESSION_OWN_FIELDS, SESSION_OWN_BYTES);
+			return;
+		}
+	if (is_private(name) || message->no_room)
+		return;
+	buf_printf(&message->copy, "%s: %s\n", name, value);
+	hold_copy(session);
+}
+
+bool session_body(struct milter_session *session, const void *data, size_t len)
+{
+	struct session_message *message = &session->message;
+	const char *at = data, *end = at + len;
+
+	if (!message->key_login || message->for_ticket || message->no_room)
+		return false;
+	if (!message->copy_has_body)
+		buf_add_char(&message->copy, '\n');
+	message->copy_has_body = true;
+	if (message->copy_ends_cr && (len == 0 || *at != '\n'))
+		buf_add_char(&message->copy, '\r');
+	message->copy_ends_cr = false;
+	while (at < end) {
+		const char *cr = memchr(at, '\r', (size_t)(end - at));
+		const char *to = cr ? cr : end;
+
+		buf_add(&message->copy, at, (size_t)(to - at));
+		at = to;
+		if (cr == NULL)
+			break;
+		at++;
+		message->copy_ends_cr = at == end;
+		if (at < end && *at != '\n')
+			buf_add_char(&message->copy, '\r');
+	}
+	hold_copy(session);
+	return !message->no_room;
+}
+
 void session_header(struct milter_session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;
 
+	if (message->key_login)
+		copy_field(session, name, value);
 	if (is_field(name, "From"))
 		add_field(&message->froms, value, SESSION_SENDER_BYTES);
 	else if (is_field(name, TICKET_TRACE_FIELD))

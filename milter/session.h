@@ -10,11 +10,14 @@
 #define POSTERN_MILTER_SESSION_H
 
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "core/address/addr_header.h"
+#include "core/base/buf.h"
 #include "core/base/cidr.h"
 #include "core/base/id.h"
 #include "core/base/mem.h"
@@ -51,6 +54,25 @@ enum {
 	SESSION_RECIPIENTS = 1000,
 	SESSION_LIST_BYTES = 128 * 1024, /* of To and Cc, each */
 	SESSION_SUBJECT_BYTES = 8 * 1024,
+	SESSION_OWN_FIELDS = 100, /* of each kind that is for us */
+	SESSION_OWN_BYTES = 64 * 1024,
+};
+
+/* The fields that the client of a key says something by to us, and that do not go out. */
+enum session_own {
+	OWN_IDEMPOTENCY,
+	OWN_RESEND_IDEMPOTENCY,
+	OWN_TAG,
+	OWN_NAMED_TAG,
+	OWN_VARIABLES,
+	OWN_FIELDS
+};
+extern const char *const session_own_names[OWN_FIELDS];
+
+/* What the copies of messages of all sessions take together. A message alone may take more. */
+struct session_room {
+	atomic_int_least64_t held;
+	int64_t max;
 };
 
 /* Header fields of one kind, as they came. */
@@ -83,12 +105,19 @@ struct session_message {
 	struct session_fields reply_to;
 	char *subject;       /* NULL: none */
 	bool has_message_id; /* also one that is not kept */
+	struct session_fields own[OWN_FIELDS];
+	struct buf copy;    /* the message, without those fields and with LF for line ends */
+	int64_t copy_held;  /* of the room */
+	bool copy_has_body; /* its header has ended */
+	bool copy_ends_cr;  /* and the last byte was a CR, which is not in it yet */
+	bool no_room;       /* for the copy, which is not kept then */
 };
 
 struct milter_session {
-	enum mail_origin origin; /* of clients without login */
-	char *client;            /* its address as text; NULL without one */
-	bool submits;            /* httpd submits this way, unless there is a login */
+	enum mail_origin origin;   /* of clients without login */
+	char *client;              /* its address as text; NULL without one */
+	bool submits;              /* httpd submits this way, unless there is a login */
+	struct session_room *room; /* not owned; NULL: without bounds */
 	struct session_message message;
 };
 
@@ -116,6 +145,10 @@ void session_recipient(struct milter_session *session, const char *address);
 
 /* One header field; its value may still be folded. */
 void session_header(struct milter_session *session, const char *name, const char *value);
+
+/* More of the body; at its end, and when there is none, once with nothing. Of a message
+ * without the login of a key nothing is kept: false, no more is needed. */
+bool session_body(struct milter_session *session, const void *data, size_t len);
 
 /* The queue id, "" for NULL: early in a message Postfix may not have one. */
 void session_queue_id(struct milter_session *session, const char *queue_id);

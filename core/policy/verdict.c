@@ -12,6 +12,14 @@
  * ok     a key    none       From not one        refuse   login_from
  * ok     a key    none       too many recipients refuse   login_recipients
  * ok     a key    none       send_rules.h        refuse   sender_not_own ...
+ * ok     a key    none       bad field           refuse   login_field
+ * ok     a key    none       no room             tempfail login_no_room
+ * ok     a key    none       its key is another
+ *                            message's           refuse   repeat_other
+ * ok     a key    none       came and is there   discard  repeat_arrived
+ * ok     a key    none       rate limited        tempfail login_rate
+ * ok     a key    none       paused              tempfail login_paused
+ * ok     a key    none       came, not heard of  tempfail repeat_open
  * ok     a key    none       all well            record   key_login
  * ok     external none                           pass     external
  * ok     here     none       no claim            pass     not_claimed
@@ -137,6 +145,20 @@ static const struct {
 		"This API key is not authorized to send emails from this domain."},
 	[REASON_SENDER_INACTIVE] = {"sender_inactive",
 		"The domain of the sender is not active for sending."},
+	[REASON_LOGIN_FIELD] = {"login_field", "A header field of the message is not valid."},
+	[REASON_LOGIN_NO_ROOM] = {"login_no_room",
+		"There is no room for the message now, try again later."},
+	[REASON_LOGIN_RATE] = {"login_rate",
+		"Too many messages from this company, try again later."},
+	[REASON_LOGIN_PAUSED] = {"login_paused",
+		"Sending is paused for this company, domain or API key, try again later."},
+	[REASON_REPEAT_OTHER] = {"repeat_other",
+		"Same idempotency key used with a different message."},
+	[REASON_REPEAT_OPEN] = {"repeat_open",
+		"Same idempotency key used while the original message is still in progress, try "
+		"again later."},
+	[REASON_REPEAT_ARRIVED] = {"repeat_arrived",
+		"The message with this idempotency key is on its way already."},
 };
 
 static const char *const actions[VERDICT_ACTIONS] = {
@@ -249,6 +271,20 @@ static struct verdict with_key(const struct verdict_facts *facts)
 		return refuse(REASON_LOGIN_RECIPIENTS);
 	if (facts->sender != RULES_ALLOWED)
 		return refuse(reasons_of[facts->sender]);
+	if (facts->bad_field)
+		return refuse(REASON_LOGIN_FIELD);
+	if (facts->no_room)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_LOGIN_NO_ROOM};
+	if (facts->repeat == REPEAT_OTHER)
+		return refuse(REASON_REPEAT_OTHER);
+	if (facts->repeat == REPEAT_ARRIVED)
+		return (struct verdict){VERDICT_DISCARD, REASON_REPEAT_ARRIVED};
+	if (facts->rate_limited)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_LOGIN_RATE};
+	if (facts->paused)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_LOGIN_PAUSED};
+	if (facts->repeat == REPEAT_OPEN)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_REPEAT_OPEN};
 	return (struct verdict){VERDICT_RECORD, REASON_KEY_LOGIN};
 }
 

@@ -40,6 +40,14 @@ enum domain_claim {
 	CLAIMS
 };
 
+/* What is known of the Idempotency-Key of a message that came with the login of a key. */
+enum key_repeat {
+	REPEAT_NONE,    /* it has none, or a new one; or the first message was lost on its way */
+	REPEAT_OTHER,   /* another message had it */
+	REPEAT_OPEN,    /* the same had it, and Postfix was not heard of it yet */
+	REPEAT_ARRIVED, /* the same had it, and Postfix has that */
+};
+
 struct verdict_facts {
 	bool store_failed; /* nothing below can be relied on */
 	enum mail_origin origin;
@@ -65,8 +73,13 @@ struct verdict_facts {
 	bool domain_active;
 	/* The client has logged in with an API key, by the service for that. */
 	bool key_login;
-	bool from_one;             /* with it: From is one mailbox for every reader */
-	bool too_many_recipients;  /* ... than are recorded */
+	bool from_one;            /* with it: From is one mailbox for every reader */
+	bool too_many_recipients; /* ... than are recorded */
+	bool bad_field;           /* one that is for us cannot be read; the facts say which */
+	bool no_room;             /* for what is kept of it */
+	bool rate_limited;        /* its company has sent as much as it may for now */
+	bool paused;              /* its company, domain or key is */
+	enum key_repeat repeat;
 	enum send_decision sender; /* of the first domain of From, Sender and envelope that
 				    * the key, as it is now, may not send as */
 };
@@ -114,6 +127,13 @@ enum verdict_reason {
 	REASON_KEY_NO_SCOPE,
 	REASON_KEY_RESTRICTED,
 	REASON_SENDER_INACTIVE,
+	REASON_LOGIN_FIELD,
+	REASON_LOGIN_NO_ROOM,
+	REASON_LOGIN_RATE,
+	REASON_LOGIN_PAUSED,
+	REASON_REPEAT_OTHER,
+	REASON_REPEAT_OPEN,
+	REASON_REPEAT_ARRIVED,
 	REASONS
 };
 

@@ -386,6 +386,32 @@ int store_email_answered(struct db *db, const char *id, struct err *err)
 	return db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
+int store_email_arrival(
+	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err)
+{
+	/* A suppressed recipient says nothing of the others. */
+	static const char sql_arrival[] =
+		"SELECT CASE"
+		"   WHEN e.state <> 'sent' OR e.last_event = 'suppressed' OR EXISTS (SELECT 1"
+		"     FROM email_recipient r"
+		"     WHERE r.email = e.seq AND r.state NOT IN ('queued', 'suppressed', 'unknown')"
+		"   ) THEN $arrived"
+		"   WHEN EXISTS (SELECT 1"
+		"     FROM email_recipient r"
+		"     WHERE r.email = e.seq AND r.state = 'unknown') THEN $lost"
+		"   ELSE $open END"
+		" FROM email e"
+		" WHERE e.id = $id";
+	int64_t arrival = EMAIL_ARRIVED;
+	int found = row_number(db, sql_arrival,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$arrived", EMAIL_ARRIVED),
+			DB_INT("$lost", EMAIL_ARRIVAL_LOST), DB_INT("$open", EMAIL_ARRIVAL_OPEN)),
+		&arrival, err);
+
+	*arrival_r = (enum email_arrival)arrival;
+	return found;
+}
+
 int store_email_find_ticket(
 	struct db *db, const char *ticket, char id[static ID_SIZE], struct err *err)
 {

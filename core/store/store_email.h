@@ -137,6 +137,17 @@ int store_email_find_ticket(
 int store_email_outcome(struct db *db, const char *id, enum email_state *state_r, char **refusal_r,
 	struct err *err);
 
+/* Whether Postfix has kept the message of an email that its client has submitted itself. The
+ * record does not say so: cleanup(8) may die behind it, and the client is told. The log does. */
+enum email_arrival {
+	EMAIL_ARRIVED,
+	EMAIL_ARRIVAL_OPEN, /* nothing was heard of it yet */
+	EMAIL_ARRIVAL_LOST, /* neither the queue nor the log knew it, for long */
+};
+/* 1, 0 no such email, -1. */
+int store_email_arrival(
+	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err);
+
 /* The client is told the id, before the milter has decided. 1, 0, -1. */
 int store_email_answered(struct db *db, const char *id, struct err *err);
 

@@ -152,6 +152,21 @@ int store_message_keep(struct db *db, const char *id, const struct buf *message,
 		       : 0;
 }
 
+int store_message_left(struct db *db, const char *id, int64_t now_us, struct err *err)
+{
+	static const char sql_left[] =
+		"INSERT INTO message_kept (left_us, email, size)"
+		" SELECT $now, m.email, m.size"
+		" FROM email e"
+		" JOIN message m ON m.email = e.seq"
+		" WHERE e.id = $id";
+
+	return db_change(db, sql_left, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) <
+			       0
+		       ? -1
+		       : 0;
+}
+
 static int read_file(const char *path, int64_t size, struct buf *message_r, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

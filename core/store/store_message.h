@@ -29,6 +29,10 @@ void store_message_discard(const char *database, const char *id);
 /* Adds the row of the email's message. In the transaction that stages the email. */
 int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err);
 
+/* The message of an email that never was in the outbox stays for retention.messages from now
+ * on. In the transaction that has added it. 0 or -1. */
+int store_message_left(struct db *db, const char *id, int64_t now_us, struct err *err);
+
 /* Its length: 1, 0 when there is none, -1. */
 int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err);
 

@@ -44,6 +44,9 @@ int store_pause_add(struct db *db, const struct pause *pause, struct err *err);
 /* The pause of just that: 1, 0, -1. */
 int store_pause_find(
 	struct db *db, const struct outbox_whose *whose, struct pause *pause_r, struct err *err);
+/* Whether what this key sends as this domain is paused: 1, 0, -1. */
+int store_pause_holds(struct db *db, const char *company_id, const char *key_id, const char *domain,
+	struct err *err);
 /* Ends it, with an entry in the audit log: 1, 0, -1. */
 int store_pause_remove(struct db *db, const char *id, struct err *err);
 

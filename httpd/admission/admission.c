@@ -20,7 +20,7 @@
 #include "core/store/store_domain.h"
 #include "httpd/admission/credentials.h"
 #include "httpd/admission/key_use.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 #include "httpd/admission/sender.h"
 #include "httpd/worker/worker.h"
 

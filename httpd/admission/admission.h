@@ -12,7 +12,7 @@
 #include "core/store/store_key.h"
 #include "core/store/store_session.h"
 #include "httpd/admission/budget.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 #include "httpd/admission/route.h"
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"

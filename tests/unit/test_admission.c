@@ -15,7 +15,7 @@
 #include "httpd/worker/worker.h"
 #include "httpd/admission/admission.h"
 #include "httpd/admission/key_use.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 #include "tests/unit/temp_db.h"
 
 enum { MESSAGE_MAX = 1000, BODY_MAX = 2 * MESSAGE_MAX };

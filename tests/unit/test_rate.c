@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/base/mem.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 
 enum { MS = 1000, SECOND = 1000 * MS, HOUR_S = 3600 };
 

@@ -10,7 +10,7 @@
 
 #include "core/base/id.h"
 #include "core/base/mem.h"
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 
 enum { SECOND = 1000000, MANY = 50000, THREADS = 4, EACH = 20000 };
 

@@ -242,9 +242,87 @@ static void test_queue_id(void **state)
 	assert_string_equal(session->message.queue_id, "4F2");
 }
 
+/* With LF for line ends, however it comes in pieces, and without the fields that are for us. */
+static void test_copy(void **state)
+{
+	static const char body[] = "a\r\nb\rc\r\r\nd\ne\r";
+	static const char wanted[] = "From: a@x.test\nSubject: one\n two\n\na\nb\rc\r\nd\ne\r";
+
+	(void)state;
+	for (size_t piece = 1; piece <= sizeof(body); piece++) {
+		struct session_room room = {.max = 1 << 20};
+		_cleanup_(milter_session) struct milter_session *session = session_new(
+			ORIGIN_EXTERNAL, "192.0.2.1", false);
+
+		session->room = &room;
+		session_begin(session, "a@x.test", "some-key");
+		session_service(session, SESSION_KEY_SERVICE);
+		session_header(session, "From", "a@x.test");
+		session_header(session, "idempotency-key", "k");
+		session_header(session, "X-Mailgun-Tag", "t");
+		session_header(session, "X-Postern-Email-Id", "x");
+		session_header(session, "Subject", "one\n two");
+		for (size_t at = 0; at < sizeof(body) - 1; at += piece)
+			assert_true(session_body(session, body + at,
+				piece < sizeof(body) - 1 - at ? piece : sizeof(body) - 1 - at));
+		assert_true(session_body(session, "", 0));
+		assert_string_equal(buf_str(&session->message.copy), wanted);
+		assert_int_equal(session->message.own[OWN_IDEMPOTENCY].values.n, 1);
+		assert_int_equal(session->message.own[OWN_TAG].values.n, 1);
+		assert_true(room.held > 0);
+		session_reset(session);
+		assert_int_equal(room.held, 0);
+	}
+}
+
+/* One that is alone may be larger than the room; of two the second has to wait. */
+static void test_copy_has_no_room(void **state)
+{
+	struct session_room room = {.max = 1000};
+	char body[4000] = {0};
+
+	(void)state;
+	{
+		_cleanup_(milter_session) struct milter_session *one = session_new(
+			ORIGIN_EXTERNAL, "192.0.2.1", false);
+		_cleanup_(milter_session) struct milter_session *two = session_new(
+			ORIGIN_EXTERNAL, "192.0.2.1", false);
+		struct milter_session *both[] = {one, two};
+
+		for (size_t i = 0; i < 2; i++) {
+			both[i]->room = &room;
+			session_begin(both[i], "a@x.test", "some-key");
+			session_service(both[i], SESSION_KEY_SERVICE);
+			assert_int_equal(session_body(both[i], body, sizeof(body)), i == 0);
+			assert_int_equal(both[i]->message.no_room, i == 1);
+		}
+		session_reset(one);
+		session_begin(two, "a@x.test", "some-key");
+		session_service(two, SESSION_KEY_SERVICE);
+		assert_true(session_body(two, body, sizeof(body)));
+	}
+	assert_int_equal(room.held, 0);
+}
+
+/* Who has no key keeps nothing. */
+static void test_no_copy(void **state)
+{
+	_cleanup_(milter_session) struct milter_session *session = session_new(
+		ORIGIN_LOCAL, NULL, false);
+
+	(void)state;
+	session_begin(session, "a@x.test", NULL);
+	session_header(session, "Subject", "x");
+	assert_false(session_body(session, "x", 1));
+	assert_int_equal(session->message.copy.len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_has_no_room),
+		cmocka_unit_test(test_no_copy),
 		cmocka_unit_test(test_sender),
 		cmocka_unit_test(test_fields_by_name),
 		cmocka_unit_test(test_nonce),

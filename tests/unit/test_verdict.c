@@ -199,6 +199,43 @@ static void test_every_combination(void **state)
 	assert_int_equal(seen[REASON_TICKET_VALID], 4 * CLAIMS * 2 * 2);
 }
 
+/* What else a message of a key may meet: the first that fits decides. */
+static void test_key_message(void **state)
+{
+	static const struct {
+		struct verdict_facts facts;
+		struct verdict wanted;
+	} cases[] = {
+		{{.bad_field = true, .no_room = true, .paused = true},
+			{VERDICT_REFUSE, REASON_LOGIN_FIELD}},
+		{{.no_room = true, .repeat = REPEAT_OTHER},
+			{VERDICT_TEMPFAIL, REASON_LOGIN_NO_ROOM}},
+		{{.repeat = REPEAT_OTHER, .paused = true, .rate_limited = true},
+			{VERDICT_REFUSE, REASON_REPEAT_OTHER}},
+		{{.repeat = REPEAT_ARRIVED, .paused = true, .rate_limited = true},
+			{VERDICT_DISCARD, REASON_REPEAT_ARRIVED}},
+		{{.repeat = REPEAT_OPEN, .paused = true, .rate_limited = true},
+			{VERDICT_TEMPFAIL, REASON_LOGIN_RATE}},
+		{{.repeat = REPEAT_OPEN, .paused = true}, {VERDICT_TEMPFAIL, REASON_LOGIN_PAUSED}},
+		{{.repeat = REPEAT_OPEN}, {VERDICT_TEMPFAIL, REASON_REPEAT_OPEN}},
+		{{.repeat = REPEAT_NONE}, {VERDICT_RECORD, REASON_KEY_LOGIN}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct verdict_facts facts = cases[i].facts;
+		struct verdict got;
+
+		facts.origin = ORIGIN_LOGIN;
+		facts.key_login = facts.key_valid = facts.from_one = true;
+		got = verdict_decide(&facts);
+		assert_int_equal(got.action, cases[i].wanted.action);
+		assert_int_equal(got.reason, cases[i].wanted.reason);
+		facts.sender = RULES_INACTIVE;
+		assert_int_equal(verdict_decide(&facts).reason, REASON_SENDER_INACTIVE);
+	}
+}
+
 /* With the login of a key, whatever the message claims and by whatever ticket. */
 static void test_key_login(void **state)
 {
@@ -322,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_combination),
 		cmocka_unit_test(test_key_login),
+		cmocka_unit_test(test_key_message),
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_reasons_have_words),
 		cmocka_unit_test(test_actions_have_names),

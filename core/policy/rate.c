@@ -7,7 +7,7 @@
  * Threads: a bucket one at a time, the table any; a mutex is held while one set
  * is looked through.
  */
-#include "httpd/admission/rate.h"
+#include "core/policy/rate.h"
 
 #include <pthread.h>
 #include <string.h>

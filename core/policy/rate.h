@@ -6,8 +6,8 @@
  * takes one. What is kept of it is the one moment at which it will be full
  * again, so that other limits can be laid on it at any time.
  */
-#ifndef POSTERN_HTTPD_ADMISSION_RATE_H
-#define POSTERN_HTTPD_ADMISSION_RATE_H
+#ifndef POSTERN_POLICY_RATE_H
+#define POSTERN_POLICY_RATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
