@@ -58,9 +58,13 @@ PROGRAMS = [
     ("postern-httpd",),
     ("postern-milter",),
     ("postern-events",),
+    ("postern-webhook",),
+    ("postern-auth",),
     ("postern-httpd", "-c", "{}/postern.conf"),
     ("postern-milter", "-c", "{}/postern.conf"),
     ("postern-events", "-c", "{}/postern.conf"),
+    ("postern-webhook", "-c", "{}/postern.conf"),
+    ("postern-auth", "-c", "{}/postern.conf"),
     ("gen/gen_docs",),
     ("postern",),
 ]
@@ -92,6 +96,16 @@ def test_script(command, word, tmp_path):
 def test_program(command, word, tmp_path):
     right, said = refuses((BUILD / command[0], *command[1:]), word, tmp_path)
     assert right, said
+
+
+@pytest.mark.parametrize("word", UNKNOWN[1:])
+def test_intake(word):
+    """It says 75: at any other status pipe(8) returns the message that it was started for."""
+    done = subprocess.run(
+        [BUILD / "postern-intake", word], capture_output=True, text=True, timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 75 and word.lstrip("-") in done.stderr and "usage:" in done.stdout + done.stderr
 
 
 def verbs():

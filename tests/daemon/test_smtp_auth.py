@@ -1,6 +1,7 @@
 """SMTP with an API key as the password, at the service with logins."""
 
 import base64
+import email.message
 import re
 import signal
 import smtplib
@@ -69,9 +70,9 @@ def test_sent(box, to):
         message_id, data = new_message(to)
         assert session.sendmail("ann@example.com", [to, hidden], data) == {}
         session.quit()
-        email = email_of(box, message_id)
-        assert email["from"] == "Ann <ann@example.com>"
-        assert (email["to"], email["bcc"], email["subject"]) == ([to], [hidden], "x")
+        row = email_of(box, message_id)
+        assert row["from"] == "Ann <ann@example.com>"
+        assert (row["to"], row["bcc"], row["subject"]) == ([to], [hidden], "x")
         assert box.cli("email", "list", "--company", company_of(box))
         wait_for(
             "delivery", lambda: email_of(box, message_id)["last_event"] == "delivered"
@@ -138,6 +139,120 @@ def test_suppressed(box, to):
     assert states()[blocked] == "suppressed"
     messages = [m for m in box.sink.all() if message_id.encode() in m.raw]
     assert [m.recipients for m in messages] == [[to]]
+
+
+def sent_by(box, address):
+    """The ids of the emails to the address."""
+    sql = (
+        "SELECT id FROM email JOIN email_recipient r ON r.email = email.seq"
+        f" WHERE r.address = '{address}'"
+    )
+    return box.query(sql).split()
+
+
+def test_repeats(box, to):
+    """With the same Idempotency-Key it goes out once, however often it is composed."""
+    key = unique("key")
+    session = login(box)
+
+    def send(more, body="hello\r\n", day=21):
+        _, data = new_message(to, more=more, body=body)
+        data = data.replace(b"Sat, 21", b"Sat, %d" % day)
+        return session.sendmail("ann@example.com", [to], data)
+
+    assert send(f"Idempotency-Key: {key}\r\n") == {}
+    (first,) = sent_by(box, to)
+    wait_for("delivery", lambda: box.httpd().read(first)["last_event"] == "delivered")
+    for name in ("Idempotency-Key", "Resend-Idempotency-Key"):
+        assert send(f"{name}: {key}\r\n", day=22) == {}
+    lines = [x for x in box.log("milter").splitlines() if "reason=repeat_arrived" in x]
+    assert len([x for x in lines if f"email={first}" in x]) == 2
+    for more, body in ((f"Idempotency-Key: {key}\r\n", "other\r\n"), (f"Idempotency-Key: {key}\r\nX-Mailgun-Tag: x\r\n", "hello\r\n")):
+        with pytest.raises(smtplib.SMTPDataError) as error:
+            send(more, body)
+        assert error.value.smtp_error == b"5.7.1 Same idempotency key used with a different message."
+    # Over HTTP it is the same key.
+    answer = box.httpd(box.env["POSTERN_SENDING_KEY"]).request(
+        "POST", "/emails", json={"from": "ann@example.com", "to": to, "text": "x"},
+        headers={"Idempotency-Key": key},
+    )
+    assert answer.status_code == 409
+    assert sent_by(box, to) == [first]
+    (message,) = [m for m in box.sink.all() if m.recipients == [to]]
+    assert b"dempotency" not in message.raw
+
+
+def test_tags(box, to):
+    more = (
+        "X-Mailgun-Tag: =?utf-8?q?gr=C3=BC=C3=9Fe?=\r\nx-mailgun-tag: second\r\n"
+        "Resend-Tag: kind=welcome,\r\n team=a1\r\nX-Mailgun-Variables: {\"order\": 7}\r\n"
+    )
+    session = login(box)
+    message_id, data = new_message(to, more=more)
+    assert session.sendmail("ann@example.com", [to], data) == {}
+    row = email_of(box, message_id)
+    assert [(t["name"], t["value"]) for t in row["tags"]] == [
+        ("tag", "gr\u00fc\u00dfe"), ("tag", "second"), ("kind", "welcome"), ("team", "a1"),
+    ]
+    found = box.query(f"SELECT tag FROM email_tag JOIN email ON seq = email WHERE message_id = '{message_id}'")
+    assert {"second", "kind", "kind:welcome"} <= set(found.split())
+    assert box.query(
+        f"SELECT variables FROM email_content c JOIN email e ON e.seq = c.seq WHERE message_id = '{message_id}'"
+    ) == '{"order":7}'
+    head = box.sink.find(to=to).raw.split(b"\n\n")[0].lower()
+    assert b"x-mailgun" not in head and b"resend-tag" not in head and b"team=a1" not in head
+    for more, words in (
+        ("X-Mailgun-Tag:\r\n", "The field X-Mailgun-Tag must"),
+        ("Resend-Tag: no\r\n", "The field Resend-Tag must have the form name=value"),
+        ("X-Mailgun-Variables: [1]\r\n", "The field X-Mailgun-Variables must have a JSON object."),
+        ("Idempotency-Key: " + "x" * 257 + "\r\n", "The field Idempotency-Key must have between 1 and 256"),
+        ("Idempotency-Key: a\r\nResend-Idempotency-Key: a\r\n", "The field Idempotency-Key must stand once"),
+        ("X-Mailgun-Tag: x\r\n" * 76, "Too many tags"),
+        ("X-Mailgun-Tag: x\r\n" * 101, "The field X-Mailgun-Tag is too long, or is there too often."),
+    ):
+        message_id, data = new_message(to, more=more)
+        code, text = refused(session, "ann@example.com", [to], data)
+        assert code == 550 and text.startswith(f"5.7.1 {words}"), text
+        assert box.query(f"SELECT count(*) FROM email WHERE message_id = '{message_id}'") == "0"
+
+
+def test_text_is_kept(box, to):
+    """As of an email over HTTP: texts, attachments, the message itself, and it can be sent again."""
+    message = email.message.EmailMessage()
+    message["From"], message["To"], message["Subject"] = "ann@example.com", to, "Gr\u00fc\u00dfe"
+    message["Message-ID"] = f"<{unique('kept')}@made.test>"
+    message.set_content("the text \u00fc\n")
+    message.add_alternative("<p>the html</p>\n", subtype="html")
+    for size in (10, 300_000):
+        message.add_attachment(bytes(range(256)) * (size // 10), maintype="application", subtype="pdf", filename=f"{size}.pdf")
+    session = login(box)
+    session.send_message(message)
+    row = email_of(box, message["Message-ID"])
+    assert (row["text"], row["html"], row["subject"]) == ("the text \u00fc\n", "<p>the html</p>\n", "Gr\u00fc\u00dfe")
+    httpd = box.httpd()
+    items = httpd.request("GET", f"/emails/{row['id']}/attachments").json()["data"]
+    assert {i["filename"]: i["size"] for i in items} == {"10.pdf": 256, "300000.pdf": 256 * 30_000}
+    raw = box.cli("email", "raw", row["id"])
+    assert "10.pdf" in str(raw)
+    again = box.cli("email", "resend", row["id"])["id"]
+    wait_for("both", lambda: len(box.sink.now(to=to)) == 2)
+    assert httpd.read(again)["html"] == row["html"]
+    assert len({m.raw.split(b"\n\n", 1)[1] for m in box.sink.now(to=to)}) == 1
+
+
+def test_paused(box, to):
+    company = box.company()
+    domain = box.domain(company)
+    key = box.new_key(company, "sending")
+    session = login(box, key["token"])
+    sender = f"ann@{domain}"
+    for words in (["--company", company], ["--domain", domain], ["--key", key["id"]]):
+        box.cli("outbox", "pause", *words)
+        code, text = refused(session, sender, [to], new_message(to, sender)[1])
+        assert (code, "Sending is paused" in text) == (451, True)
+        box.cli("outbox", "resume", *words)
+    assert session.sendmail(sender, [to], new_message(to, sender)[1]) == {}
+    box.sink.find(to=to)
 
 
 def test_bad_logins(box, to):

@@ -74,6 +74,8 @@ char *smfi_getsymval(SMFICTX *ctx, char *name)
 		return (char *)(uintptr_t)fake->queue_id;
 	if (str_eq(name, "{auth_authen}"))
 		return (char *)(uintptr_t)fake->login;
+	if (str_eq(name, "{daemon_name}"))
+		return (char *)(uintptr_t)fake->daemon;
 	return NULL;
 }
 

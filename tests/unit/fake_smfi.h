@@ -17,6 +17,7 @@ struct fake_smfi {
 	void *private;
 	const char *queue_id; /* the macros */
 	const char *login;
+	const char *daemon;
 	bool chgheader_fails;
 	bool quarantine_fails;
 	struct strv deleted;         /* "name#index" of header fields taken off */
