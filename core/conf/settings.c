@@ -198,7 +198,9 @@ const struct setting settings[] = {
 		.max = 1000000,
 		.reload = true,
 		.help = "How many requests a second the keys of one company may make, all "
-			"together. Those beyond it are refused (429). 0 stands for no "
+			"together. Those beyond it are refused (429). As many messages a second "
+			"may come over SMTP with these keys; those beyond it are put off (451). "
+			"0 stands for no "
 			"limit: how much is too much, only the admin knows, and client "
 			"programs lose emails at a limit that they do not expect.",
 	},

@@ -105,7 +105,7 @@ def test_intake(word):
         [BUILD / "postern-intake", word], capture_output=True, text=True, timeout=60,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 75 and word.lstrip("-") in done.stderr and "usage:" in done.stdout + done.stderr
+    assert done.returncode == 75 and word.lstrip("-") in done.stderr
 
 
 def verbs():

@@ -223,17 +223,17 @@ def test_text_is_kept(box, to):
     message["Message-ID"] = f"<{unique('kept')}@made.test>"
     message.set_content("the text \u00fc\n")
     message.add_alternative("<p>the html</p>\n", subtype="html")
-    for size in (10, 300_000):
-        message.add_attachment(bytes(range(256)) * (size // 10), maintype="application", subtype="pdf", filename=f"{size}.pdf")
+    for n in (1, 300):
+        message.add_attachment(bytes(range(256)) * n, maintype="application", subtype="pdf", filename=f"{n}.pdf")
     session = login(box)
     session.send_message(message)
     row = email_of(box, message["Message-ID"])
     assert (row["text"], row["html"], row["subject"]) == ("the text \u00fc\n", "<p>the html</p>\n", "Gr\u00fc\u00dfe")
     httpd = box.httpd()
     items = httpd.request("GET", f"/emails/{row['id']}/attachments").json()["data"]
-    assert {i["filename"]: i["size"] for i in items} == {"10.pdf": 256, "300000.pdf": 256 * 30_000}
+    assert {i["filename"]: i["size"] for i in items} == {"1.pdf": 256, "300.pdf": 256 * 300}
     raw = box.cli("email", "raw", row["id"])
-    assert "10.pdf" in str(raw)
+    assert "300.pdf" in str(raw)
     again = box.cli("email", "resend", row["id"])["id"]
     wait_for("both", lambda: len(box.sink.now(to=to)) == 2)
     assert httpd.read(again)["html"] == row["html"]
