@@ -181,6 +181,11 @@ static void fill_reply_to(struct report *report, size_t column, const void *item
 		report_list(report, column, &email->reply_to);
 }
 
+static void fill_via(struct report *report, size_t column, const void *item)
+{
+	report_text(report, column, store_email_via(item));
+}
+
 static void fill_sent(struct report *report, size_t column, const void *item)
 {
 	const struct email *email = item;
@@ -205,6 +210,7 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)},                   \
 		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},                           \
 		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},                           \
+		{"via", "VIA", COLUMN_TEXT, .spare = COLUMN_SPARE_MAX, .fill = fill_via},          \
 		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},                           \
 		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)},                   \
 		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},                       \

@@ -20,8 +20,11 @@ static const struct column columns[] = {
 	{0},
 };
 
-static const struct column created_columns[] = {
-	COLUMNS, {"token", "TOKEN", .type = COLUMN_TEXT}, {0}};
+static const struct column created_columns[] = {COLUMNS, {"token", "TOKEN", .type = COLUMN_TEXT},
+	{"smtp_host", "SMTP HOST", .type = COLUMN_TEXT},
+	{"smtp_port", "SMTP PORT", .type = COLUMN_INT},
+	{"smtp_security", "SMTP SECURITY", .type = COLUMN_TEXT},
+	{"smtp_user", "SMTP USER", .type = COLUMN_TEXT}, {0}};
 
 const struct verb cmd_key_create = {
 	.noun = "key",
@@ -39,7 +42,8 @@ const struct verb cmd_key_create = {
 			"Restrict it to this domain of the company. The key is removed with the "
 			"domain."}},
 	.help = "Creates an API key and prints its token, once: only a hash of it is "
-		"stored.",
+		"stored. Over SMTP the token is the password; where programs log in is told when "
+		"the setting auth.url says so.",
 	.operation = &op_key_create,
 	.note = "\nThe token is shown only now: it is not stored.",
 };

@@ -140,7 +140,8 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 {
 	_cleanup_free_ char *text = NULL;
 
-	add_line(out, email->created_us, "received over HTTP", width);
+	add_line(out, email->created_us,
+		email->way == EMAIL_WAY_AUTH ? "received over SMTP" : "received over HTTP", width);
 	if (email->decided_us == 0)
 		return;
 	if (email->state == EMAIL_REFUSED)

@@ -82,6 +82,7 @@ struct conf {
 	struct {
 		char *socket;      /* path of the Unix-domain socket */
 		char *socket_mode; /* octal */
+		char *url;         /* where programs log in; "": people are not told */
 	} auth;
 	struct {
 		int64_t source;    /* of enum events_source */

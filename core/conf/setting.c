@@ -184,6 +184,21 @@ static bool valid_origin(const char *text)
 	       host[3 + strspn(host + 3, allowed)] == '\0';
 }
 
+static bool valid_smtp_url(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.:[]";
+	const char *host = strstr(text, "://");
+	const char *colon = strrchr(text, ':');
+	int64_t port;
+
+	if (str_empty(text))
+		return true;
+	if ((!str_starts(text, "smtp://") && !str_starts(text, "smtps://")) || host[3] == '\0' ||
+		host[3] == ':' || host[3 + strspn(host + 3, allowed)] != '\0')
+		return false;
+	return colon == host || strchr(colon, ']') || str_int(colon + 1, 1, 65535, &port) == 0;
+}
+
 /* A server on this host. */
 static bool valid_server(const char *text)
 {
@@ -207,6 +222,9 @@ static const struct type types[] = {
 	[SETTING_ORIGIN] = {.valid = valid_origin,
 		.noun = "scheme and host of a URL",
 		.example = "https://mail.example.com"},
+	[SETTING_SMTP_URL] = {.valid = valid_smtp_url,
+		.noun = "scheme, host and port of a URL",
+		.example = "smtp://mail.example.com:587 or smtps://mail.example.com:465"},
 	[SETTING_SERVER] = {.valid = valid_server,
 		.noun = "a server on this host",
 		.example = "unix:/var/spool/postfix/public/postern or inet:127.0.0.1:10025"},

@@ -732,6 +732,18 @@ const struct setting settings[] = {
 			"runs as must be able to write to it.",
 	},
 	{
+		.section = "auth",
+		.name = "url",
+		IN_CONF(auth.url),
+		.type = SETTING_SMTP_URL,
+		.fallback = "",
+		.min = 0,
+		.max = 200,
+		.help = "Where programs log in over SMTP with an API key: smtp://mail.example.com:587 "
+			"(STARTTLS), or smtps://mail.example.com:465 (TLS from the start). Shown with a "
+			"new key. Empty: nothing is shown.",
+	},
+	{
 		.section = "events",
 		.name = "source",
 		IN_CONF(events.source),

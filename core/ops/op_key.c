@@ -62,6 +62,30 @@ static int find_domain(
 				 "field is not the id of a domain that this API key may manage");
 }
 
+/* As what programs log in: the password alone counts. */
+#define SMTP_USER "postern"
+
+/* Where programs log in over SMTP with a key that may send, if people are told (auth.url). */
+static void give_smtp(struct op *op, const struct key *key)
+{
+	const char *url = key->scopes & KEY_SENDING ? op->conf->auth.url : "";
+	bool tls = str_starts(url, "smtps://"), known = !str_empty(url);
+	const char *host = known ? strstr(url, "://") + 3 : "", *colon = strrchr(host, ':');
+	_cleanup_free_ char *name = NULL;
+	int64_t port = tls ? 465 : 587;
+	json_t *more = op_more(op);
+
+	if (!known)
+		return;
+	if (colon && (strchr(colon, ']') || str_int(colon + 1, 1, 65535, &port) < 0))
+		colon = NULL;
+	name = mem_dup(host, colon ? (size_t)(colon - host) : strlen(host));
+	json_object_set_new(more, "smtp_host", json_string(name));
+	json_object_set_new(more, "smtp_port", json_integer(port));
+	json_object_set_new(more, "smtp_security", json_string(tls ? "tls" : "starttls"));
+	json_object_set_new(more, "smtp_user", json_string(SMTP_USER));
+}
+
 static int create(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_key *input = arg;
@@ -88,6 +112,7 @@ static int create(struct op *op, const void *arg, struct err *err)
 	if (result == 0) {
 		op_give(op, &store_key_type, &key);
 		json_object_set_new(op_more(op), "token", json_string(token));
+		give_smtp(op, &key);
 	}
 	secret_wipe(token, sizeof(token));
 	if (result < 0 || op_check_limit(op, LIMIT_KEYS, spec.company_id, err) < 0)

@@ -99,6 +99,11 @@ const char *store_email_state_shown(const struct email *email, int64_t now_us)
 	return store_email_last_event(email, now_us);
 }
 
+const char *store_email_via(const struct email *email)
+{
+	return email->way == EMAIL_WAY_AUTH ? "smtp" : "http";
+}
+
 void store_email_clear(struct email *email)
 {
 	row_clear(&store_email_type, email);

@@ -266,6 +266,9 @@ const char *store_email_last_event(const struct email *email, int64_t now_us);
  * when it was not handed to Postfix. */
 const char *store_email_state_shown(const struct email *email, int64_t now_us);
 
+/* How its client has handed it over, for people and programs: `http` or `smtp`. */
+const char *store_email_via(const struct email *email);
+
 /* For the files of the store: the companies with emails that the milter has not
  * decided about; the columns of email and email_content, and the
  * words of the column state. */

@@ -45,6 +45,7 @@ static void add_admin_fields(json_t *object, const struct email *email)
 	json_object_set_new(object, "domain", json_string(email->domain));
 	json_object_set_new(object, "state",
 		json_string(store_email_state_shown(email, clock_now_us(&clock_system))));
+	json_object_set_new(object, "via", json_string(store_email_via(email)));
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
 	json_object_set_new(object, "sender", json_string(email->sender));

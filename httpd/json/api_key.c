@@ -101,8 +101,11 @@ static json_t *render_new(const struct op *op)
 {
 	const struct key *key = op->result.rows.items;
 
-	return json_pack(
-		"{s:s, s:O}", "id", key->id, "token", json_object_get(op->result.more, "token"));
+	json_t *answer = json_pack("{s:s}", "id", key->id);
+
+	/* The token, and where programs log in with it. */
+	json_object_update(answer, op->result.more);
+	return answer;
 }
 
 static json_t *render_id(const struct op *op)

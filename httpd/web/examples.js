@@ -9,9 +9,41 @@ export function apiUrl(host) {
   return url.href.replace(/\/$/, "");
 }
 
+// On loopback there may be no TLS.
+function smtpExample({ smtp, token, from, to }) {
+  const local = /^(127\.|\[::1\]|localhost)/.test(smtp.host);
+  const tls = smtp.security === "tls";
+  return [
+    "SMTP",
+    [
+      [
+        "Settings of a program that sends over SMTP",
+        `Host: ${smtp.host}
+Port: ${smtp.port}
+Security: ${tls ? "TLS from the start" : "STARTTLS"}
+User: ${smtp.user}
+Password: ${token}`,
+      ],
+      [
+        "In a shell",
+        `curl --url ${tls ? "smtps" : "smtp"}://${smtp.host}:${smtp.port} ${tls || local ? "" : "--ssl-reqd "}\\
+  --user "${smtp.user}:${token}" \\
+  --mail-from ${from} --mail-rcpt ${to} -T - <<END
+From: ${from}
+To: ${to}
+Subject: Hello
+
+It works.
+END`,
+      ],
+    ],
+  ];
+}
+
 // [client, [[what it is, text], ...]] for each client; for a key that may not send
 // what it may do, by curl.
-export function examples({ url, token, domain, scopes }) {
+// smtp: where programs log in, if that is known.
+export function examples({ url, token, domain, scopes, smtp }) {
   const from = `hello@${domain}`;
   const to = "you@example.net";
   const sends = scopes.includes("sending");
@@ -31,6 +63,7 @@ export function examples({ url, token, domain, scopes }) {
           ]
         : [["In a shell", `curl -H "Authorization: Bearer ${token}" ${url}/${scopes.includes("reading") ? "emails" : "domains"}`]],
     ],
+    ...(smtp ? [smtpExample({ smtp, token, from, to })] : []),
     [
       "Resend, Node",
       [

@@ -45,7 +45,7 @@ async function paste(parts, to) {
 }
 
 // Ghost's are settings; the Python library for Resend is not in Debian.
-const others = ["Ghost", "Resend, Python"];
+const others = ["Ghost", "Resend, Python", "SMTP"];
 
 for (const [client, parts] of examples(key)) {
   if (others.includes(client)) continue;
@@ -64,6 +64,18 @@ it("reads, with a key that may not send", async () => {
   assert.deepEqual(rest, []);
   const { stdout } = await paste(parts, "nobody@dst.test");
   assert.equal(JSON.parse(stdout).object, "list");
+});
+
+it("sends over SMTP, where programs log in", async () => {
+  const [host, port] = process.env.POSTERN_SMTP.split(":");
+  const all = examples({ ...key, smtp: { host, port, user: "postern", security: "starttls" } });
+  const [, parts] = all.find(([client]) => client === "SMTP");
+  assert.match(parts[0][1], new RegExp(`Host: ${host}\nPort: ${port}\nSecurity: STARTTLS\nUser: postern\nPassword: ${key.token}`));
+  const to = `${randomUUID()}@dst.test`;
+  await paste(parts.slice(1), to);
+  const mail = await delivered(to);
+  assert.equal(mail.subject, "Hello");
+  assert.match(mail.text, /It works\./);
 });
 
 it("gives Ghost what it can read", () => {

@@ -73,7 +73,8 @@ def test_sent(box, to):
         row = email_of(box, message_id)
         assert row["from"] == "Ann <ann@example.com>"
         assert (row["to"], row["bcc"], row["subject"]) == ([to], [hidden], "x")
-        assert box.cli("email", "list", "--company", company_of(box))
+        (listed,) = [e for e in box.cli("email", "list", "--company", company_of(box)) if e["id"] == row["id"]]
+        assert listed["via"] == "smtp"
         wait_for(
             "delivery", lambda: email_of(box, message_id)["last_event"] == "delivered"
         )
@@ -342,8 +343,16 @@ def test_forged_login(own_box, to):
 
 
 def test_many(own_box):
-    """1,000 recipients, many messages in a session, and pipelining."""
-    box = own_box(parts=["auth"])
+    """1,000 recipients, many messages in a session, and pipelining. Whoever makes a key is told
+    where programs log in."""
+    box = own_box("--set", "auth.url=smtps://mail.example.com", parts=["auth"])
+    company = company_of(box)
+    wanted = ["mail.example.com", 465, "tls", "postern"]
+    names = ["smtp_host", "smtp_port", "smtp_security", "smtp_user"]
+    made = box.httpd().request("POST", "/api-keys", json={"name": "x"}).json()
+    assert [made[n] for n in names] == wanted
+    assert [box.new_key(company)[n] for n in names] == wanted
+    assert box.new_key(company, "reading")["smtp_host"] is None
     session = login(box)
     recipients = [f"{unique()}@dst.test" for _ in range(1000)]
     message_id, data = new_message(recipients[0])

@@ -61,7 +61,7 @@ const FOLDED_TO = 5;
 
 // What happened before any of its recipients was tried.
 function beginning(email) {
-  const lines = [moment(email.created_at, "none", "received over HTTP")];
+  const lines = [moment(email.created_at, "none", `received over ${email.via.toUpperCase()}`)];
   if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "its time"));
   else if (email.state === "canceled") lines.push(moment(email.decided_at, "none", "canceled before it was sent"));
   else if (email.state === "failed")

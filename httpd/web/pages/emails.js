@@ -36,9 +36,15 @@ function senderOf(email) {
   return el("span.address", { title: email.from }, email.from.replace(/^.*<([^<>]+)>$/, "$1"));
 }
 
+function subjectOf(email) {
+  const subject = email.subject || el("span.muted", "(no subject)");
+  if (email.via !== "smtp") return subject;
+  return el("span", subject, " ", badge("smtp", { text: "SMTP", title: "Its program logged in over SMTP" }));
+}
+
 export const emailColumns = [
   { title: "To", cell: recipientsOf },
-  { title: "Subject", kind: "main", cell: (email) => email.subject || el("span.muted", "(no subject)") },
+  { title: "Subject", kind: "main", cell: subjectOf },
   { title: "From", kind: "extra", cell: senderOf },
   { title: "State", kind: "state", cell: stateOf },
   { title: "When", kind: "time", cell: (email) => time(email.created_at) },

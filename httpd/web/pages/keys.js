@@ -130,7 +130,13 @@ async function create(session, known, { data: domains, has_more: isMany }, prese
       ". Paste one of these to send the first email:",
     ),
     tabs(
-      examples({ url, token: key.token, domain: domain ?? "your-domain.example", scopes: key.scopes }).map(
+      examples({
+        url,
+        token: key.token,
+        domain: domain ?? "your-domain.example",
+        scopes: key.scopes,
+        smtp: key.smtp_host && { host: key.smtp_host, port: key.smtp_port, security: key.smtp_security, user: key.smtp_user },
+      }).map(
         ([client, parts]) => [
           client,
           () =>
