@@ -59,11 +59,15 @@ async function createKey(visitor, name, company) {
 
 async function readKey({ page }, name) {
   const box = page.getByRole("dialog", { name });
-  const line = await box.locator("pre").filter({ hasText: "curl" }).innerText();
+  const line = await box.locator("pre").filter({ hasText: /^curl -H/ }).innerText();
   // What the button copies is what is shown.
   await box.getByRole("button", { name: "Copy: In a shell" }).click();
   await box.getByRole("button", { name: "Copy: In a shell" }).getByText("Copied").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), line);
+  // And what programs want to know that send over SMTP.
+  await box.getByRole("tab", { name: "SMTP" }).click();
+  const settings = await box.locator("pre").filter({ hasText: /^Host:/ }).innerText();
+  assert.match(settings, /^Host: mail\.example\.com\nPort: 587\nSecurity: STARTTLS\nUser: postern\nPassword: ps_/);
   await box.getByRole("button", { name: "Done" }).click();
   await box.waitFor({ state: "detached" });
   return line;
