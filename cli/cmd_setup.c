@@ -23,6 +23,7 @@ static const struct {
 	{OPTION_DRY_RUN, "--dry-run"},
 	{OPTION_POSTFIX, "-c"},
 	{OPTION_SUBMISSION, "--submission"},
+	{OPTION_SMTP_AUTH, "--smtp-auth"},
 	{OPTION_DOMAIN, "--domain"},
 	{OPTION_POLICY, "--policy"},
 	{OPTION_NAME, "--name"},
@@ -71,6 +72,13 @@ const struct verb cmd_setup = {
 			"Postfix's own."},
 		{OPTION_SUBMISSION, false,
 			"smtp: adds the service postern to master.cf, for submission.method smtp."},
+		{OPTION_SMTP_AUTH, false,
+			"Adds services to master.cf at which programs log in over SMTP with an API "
+			"key, and starts postern-auth: ports, with commas between, as 587 "
+			"(STARTTLS), 465 (TLS from the start), tls:2465, 192.0.2.1:587, "
+			"127.0.0.1:2525 (no TLS needed). With service:NAME a service that is "
+			"there, and at which nobody logs in, gets the options instead. Without "
+			"this it is asked for; nothing is proposed."},
 		{OPTION_DOMAIN, false, "The first domain. Without this it is asked for."},
 		{OPTION_POLICY, false,
 			"Its policy. Without this it is asked for; learn is proposed."},

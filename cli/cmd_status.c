@@ -22,10 +22,10 @@
 #include "core/store/store_event.h"
 #include "core/store/store_outbox.h"
 
-enum { DAEMONS = 4, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
+enum { DAEMONS = 5, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
 
 static const char *const daemons[DAEMONS] = {
-	"postern-httpd", "postern-milter", "postern-events", "postern-webhook"};
+	"postern-httpd", "postern-milter", "postern-events", "postern-webhook", "postern-auth"};
 
 enum {
 	VERSION,
@@ -33,6 +33,7 @@ enum {
 	MILTER,
 	EVENTS,
 	WEBHOOK,
+	AUTH,
 	POSTFIX,
 	OUTBOX,
 	OUTBOX_BYTES,
@@ -52,6 +53,7 @@ static const struct column columns[] = {
 	[MILTER] = {"milter_since", NULL, .type = COLUMN_TIME},
 	[EVENTS] = {"events_since", NULL, .type = COLUMN_TIME},
 	[WEBHOOK] = {"webhook_since", NULL, .type = COLUMN_TIME},
+	[AUTH] = {"auth_since", NULL, .type = COLUMN_TIME},
 	[POSTFIX] = {"postfix_since", NULL, .type = COLUMN_TIME},
 	[OUTBOX] = {"outbox_emails", NULL, .type = COLUMN_INT},
 	[OUTBOX_BYTES] = {"outbox_bytes", NULL, .type = COLUMN_INT},
@@ -116,7 +118,7 @@ static void tell_of_daemons(struct status *status)
 			line(status, daemons[i], "runs %s%s", words,
 				replaced ? ", an older version than is installed"
 					 : ", " POSTERN_VERSION);
-		} else {
+		} else if (i != AUTH - HTTPD) { /* many have no logins; doctor knows */
 			line(status, daemons[i],
 				geteuid() == 0 ? "does not run"
 					       : "is not seen without root's rights");

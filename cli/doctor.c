@@ -62,8 +62,10 @@ static const struct doctor_row table[] = {
 		MEND_BY_HAND},
 	{"httpd", "No program can send by HTTP.", NULL, MEND_SAFE},
 	{"events", "Nobody learns what becomes of emails.", NULL, MEND_SAFE},
+	{"webhook", "Endpoints of companies learn nothing of their emails.", NULL, MEND_SAFE},
 	{"submission", "No program can send by HTTP.", NULL, MEND_BY_HAND},
 	{"returns", "Bounces and complaints are not read, or wait.", NULL, MEND_BY_HAND},
+	{"smtp_auth", "Programs cannot send over SMTP with an API key.", NULL, MEND_SAFE},
 	{"probe", "Mail by this way is not checked, or does not go out.", NULL, MEND_BY_HAND},
 	/* Postfix's settings and processes. */
 	{"reload", "Old and new processes of Postfix have different settings.", RELOAD, MEND_ASK},

@@ -27,6 +27,8 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
+#include "core/postfix/postconf.h"
+#include "core/store/store_webhook.h"
 
 enum {
 	RESTARTS_MANY = 3,
@@ -37,11 +39,12 @@ enum {
 	HEALTH_TRIES = 5,
 	HEALTH_PAUSE_US = 1000 * 1000,
 	DISK_PERCENT = 5,
+	WEBHOOKS_LOOKED_AT = 100,
 };
 #define DISK_BYTES (INT64_C(1024) * 1024 * 1024)
 
 static const char *const daemons[] = {
-	"postern-milter", "postern-httpd", "postern-events", "postern-webhook"};
+	"postern-milter", "postern-httpd", "postern-events", "postern-webhook", "postern-auth"};
 
 /* Whether the groups of a process, or of its user, have the one of the file. */
 static bool process_has_group(pid_t pid, gid_t wanted)
@@ -445,17 +448,63 @@ static void look_at_log_file(struct doctor *doctor, pid_t events)
 	}
 }
 
+/* Whether a service of Postfix asks postern-auth, see postfix-conf/logins.sh. */
+static bool uses_logins(const struct doctor *doctor)
+{
+	static const char *const pattern = "*/inet/milter_macro_daemon_name";
+	_cleanup_strv_ struct strv lines = STRV_INIT;
+
+	if (postconf_services(doctor->postfix, &pattern, 1, &lines, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < lines.n; i++)
+		if (strstr(lines.items[i], "= postern-smtp-auth"))
+			return true;
+	return false;
+}
+
+static bool uses_webhooks(struct doctor *doctor)
+{
+	const struct webhook_scope all = {0};
+	const struct page page = {.limit = WEBHOOKS_LOOKED_AT};
+	struct webhook_list list;
+	struct page_end end;
+	bool enabled = false;
+
+	if (doctor->db == NULL ||
+		store_webhook_list(doctor->db, &all, &page, &list, &end, NULL) <= 0)
+		return false;
+	for (size_t i = 0; i < list.n; i++)
+		enabled |= list.items[i].enabled;
+	store_webhook_list_free(&list);
+	return enabled;
+}
+
+/* Of webhook, which nothing else misses, and of auth, which check tries. */
+static void look_at_absence(struct doctor *doctor, const char *name, const char *row)
+{
+	doctor_say(doctor, row, DOCTOR_WRONG, "%s is not running", name);
+	if (doctor->has_units)
+		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+}
+
 void doctor_look_at_host(struct doctor *doctor)
 {
 	_cleanup_free_ char *store = db_file_folder(doctor->conf->store.database);
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
+		bool is_auth = str_eq(daemons[i], "postern-auth");
+		bool is_webhook = str_eq(daemons[i], "postern-webhook");
 		struct process process;
 		pid_t pid = 0;
 
+		if (is_auth && !uses_logins(doctor))
+			continue;
 		if (process_find(daemons[i], doctor->conf->store.database, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
+		} else if (doctor->is_root &&
+			   (is_auth ? doctor->briefly : is_webhook && uses_webhooks(doctor))) {
+			look_at_absence(doctor, daemons[i], is_auth ? "smtp_auth" : "webhook");
 		}
 		if (doctor->has_units)
 			look_at_unit(doctor, daemons[i]);

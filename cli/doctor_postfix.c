@@ -82,6 +82,9 @@ static void take_over(struct doctor *doctor, char *line)
 		 (str_eq(line, "httpd") || strstr(text, "events is not running")))
 		doctor_mend(doctor, "systemctl", "restart",
 			str_eq(line, "httpd") ? "postern-httpd" : "postern-events", NULL);
+	else if (doctor->has_units && str_eq(line, "smtp_auth") &&
+		 str_starts(text, "postern-auth does not answer"))
+		doctor_mend(doctor, "systemctl", "restart", "postern-auth", NULL);
 	else
 		mend_said(doctor, text);
 }

@@ -62,6 +62,7 @@ enum verb_option_id {
 	OPTION_POSTFIX,
 	OPTION_UNDO,
 	OPTION_SUBMISSION,
+	OPTION_SMTP_AUTH,
 	OPTION_USER,
 	OPTION_KEY,
 	OPTION_REASON,
@@ -75,7 +76,7 @@ enum verb_option_id {
 	OPTIONS
 };
 
-enum { VERB_OPTIONS_MAX = 11 };
+enum { VERB_OPTIONS_MAX = 12 };
 
 struct verb_option {
 	enum verb_option_id id;

@@ -25,7 +25,7 @@
 # being changed) and original (that in config), socket (as in main.cf),
 # socket_path (absolute), entry (what stands in the lists of milters), queue,
 # reload, submission, services (of master.cf, one a line), returns (domains, one a
-# line); status (of the script).
+# line), logins (see logins.sh); status (of the script).
 
 self=${0##*/}
 default_socket=postern/milter.sock
@@ -37,6 +37,7 @@ reload=
 changed=
 submission=
 returns=
+logins=
 status=0
 
 # What has Postfix keep an email whose ticket no milter has exchanged for its
@@ -57,8 +58,10 @@ message_size_limit milter_default_action milter_protocol mime_header_checks
 mydestination myhostname mynetworks myorigin nested_header_checks
 non_smtpd_milters queue_directory receive_override_options recipient_bcc_maps
 recipient_canonical_maps relocated_maps sender_canonical_maps setgid_group
-smtpd_command_filter smtpd_milter_maps smtpd_milters transport_maps virtual_alias_domains
-virtual_alias_maps'
+smtpd_command_filter smtpd_milter_maps smtpd_milters smtpd_sasl_auth_enable smtpd_sasl_path
+smtpd_sasl_type smtpd_tls_auth_only smtpd_tls_cert_file smtpd_tls_chain_files
+smtpd_tls_eccert_file smtpd_tls_security_level smtpd_tls_wrappermode syslog_name transport_maps
+virtual_alias_domains virtual_alias_maps'
 
 # Lists in which the milter, or its domain, may stand.
 list_names='smtpd_milters non_smtpd_milters transport_maps'
@@ -184,8 +187,8 @@ raw_value_of() {
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-c | -s | -p | --submission | --service | --returns | --domain | --policy | --name | \
-			--user | --to)
+		-c | -s | -p | --submission | --service | --returns | --smtp-auth | --domain | \
+			--policy | --name | --user | --to)
 			[ $# -ge 2 ] || wrong_usage "$1 needs a value"
 			read_value "$1" "$2"
 			shift
@@ -245,6 +248,10 @@ read_value() {
 " ;;
 		*) wrong_usage "--returns: a domain, not $2" ;;
 		esac
+		;;
+	--smtp-auth*)
+		[ -n "${logins_work:-}" ] || wrong_usage "what is $1?"
+		read_logins "$2"
 		;;
 	--service*)
 		[ -n "${reload_works:-}" ] || wrong_usage "what is $1?"

@@ -27,12 +27,20 @@ remove_service_files() {
 	rm -f "$leave_queue/public/postern" "$leave_queue/pid/unix.postern"
 }
 
+# Of the services that enable --smtp-auth has added: of master(8), one a line.
+login_service_files() {
+	leave_queue=$(postconf -c "$1" -x -h queue_directory)
+	postconf -c "$1" -P 2>/dev/null |
+		sed -n "s|^\(.*\)/inet/syslog_name = postfix/postern-auth\$|$leave_queue/pid/inet.\1|p"
+}
+
 # leave_instance CONFIG_DIR [OPTION...]: it asks the milter no more, in its files and
 # in what runs. Fails, with the reason in $why, and changes nothing while emails wait
 # for the milter. The options are those of disable.
 leave_instance() {
 	leave_folder=$1
 	shift
+	leave_files=$(login_service_files "$leave_folder")
 	if ! wait_for_tickets "$leave_folder"; then
 		why="$(tickets "$leave_folder") emails wait for the milter in the queue of
 $leave_folder, and would bounce without it: see 'postern held list --waiting'"
@@ -43,4 +51,5 @@ $leave_folder, and would bounce without it: see 'postern held list --waiting'"
 		return 1
 	fi
 	remove_service_files "$leave_folder"
+	[ -z "$leave_files" ] || printf '%s\n' "$leave_files" | tr '\n' '\0' | xargs -0 rm -f
 }

@@ -41,7 +41,7 @@ class AllIsWell(dict):
 def box():
     with DnsServer() as server, Sandbox(
             "--set", f"dns.server={server.address}",
-            "--set", "dns.addresses=93.184.216.34") as box:
+            "--set", "dns.addresses=93.184.216.34", parts=["auth"]) as box:
         server.records, server.exists = AllIsWell(), True
         box.postconf("smtp_helo_name=mail.place.example")
         yield box

@@ -27,7 +27,7 @@ SMTP, SENDMAIL = METHOD == "smtp", METHOD == "sendmail"
 @pytest.fixture(scope="module")
 def shared():
     with Sandbox(
-        "--set", "submission.probe_interval=1s", "--set", "submission.timeout=8s"
+        "--set", "submission.probe_interval=1s", "--set", "submission.timeout=8s", parts=["auth"]
     ) as box:
         yield box
 

@@ -21,7 +21,7 @@ CLI = TREE / BUILD / "postern"
 
 @pytest.fixture(scope="module")
 def box():
-    with Sandbox() as box:
+    with Sandbox(parts=["auth"]) as box:
         script(box, "disable", "--reload")
         yield box
 
@@ -173,7 +173,7 @@ def test_beside_a_content_filter(box):
 
 def test_each_instance_is_undone_by_itself(box):
     """What was before stands by the instance, so one does not get the files of another."""
-    with Sandbox() as other:
+    with Sandbox(parts=["auth"]) as other:
         script(other, "disable", "--reload")
         before = files(box), files(other)
         for one in (box, other):

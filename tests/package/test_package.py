@@ -212,8 +212,8 @@ def test_rpmlint_accepts_the_spec():
 def test_installing_changes_nothing_in_postfix(machine):
     follow(machine, "doc/INSTALL.md", "The Debian package")
     assert machine.bytes(*POSTFIX_FILES) == machine.original
-    assert states(machine) == ["inactive"] * 3
-    assert states(machine, "is-enabled") == ["disabled"] * 3
+    assert states(machine) == ["inactive"] * len(UNITS)
+    assert states(machine, "is-enabled") == ["disabled"] * len(UNITS)
     passes_local_mail(machine, "installed")
     assert set(machine.said("id -Gn postern").split()) == {
         "postern", "postdrop", "adm", "systemd-journal"}  # fmt: skip
@@ -230,7 +230,7 @@ def test_the_commands_of_the_readme(machine):
     wait_for("the first email", lambda: delivered(machine, "It works."))
     wait_for("its delivery status", lambda: '"last_event": "delivered"' in machine.said(
         f"postern --json email show {email}"))  # fmt: skip
-    assert states(machine) == ["active"] * 3
+    assert states(machine) == ["active"] * len(UNITS)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -247,12 +247,12 @@ def test_the_sandbox_is_as_the_unit_says(machine, unit):
 def test_undone_to_the_byte_and_set_up_again(machine):
     machine.run("postern setup --undo")
     assert machine.bytes(*POSTFIX_FILES) == machine.original
-    assert states(machine) == ["inactive"] * 3
-    assert states(machine, "is-enabled") == ["disabled"] * 3
+    assert states(machine) == ["inactive"] * len(UNITS)
+    assert states(machine, "is-enabled") == ["disabled"] * len(UNITS)
     assert not machine.holds("ls /var/spool/postfix/postern || pgrep -u postern")
     passes_local_mail(machine, "undone")
     machine.run("postern setup --yes")
-    assert states(machine) == ["active"] * 3
+    assert states(machine) == ["active"] * len(UNITS)
     assert send(machine, "set up again").endswith(" 200")
 
 
@@ -376,6 +376,30 @@ def test_submission_by_smtp(machine):
     wait_for("it to arrive", lambda: delivered(machine, "Subject: by smtp"))
 
 
+def test_over_smtp(machine):
+    """The admin's own service has port 587; by another one a program logs in, with TLS."""
+    first, sent = commands("doc/INSTALL.md", "Programs that send over SMTP")
+    machine.run("cd /etc/ssl && cp mail.example.com.crt certs/ssl-cert-snakeoil.pem && "
+                "cp private/mail.example.com.key private/ssl-cert-snakeoil.key && "
+                "echo 127.0.0.1 mail.example.com >>/etc/hosts")
+    before = machine.bytes(*POSTFIX_FILES)
+    done = machine.run(first, check=False)
+    assert "has the service submission/inet at port 587 already" in " ".join(done.stderr.split())
+    assert machine.bytes(*POSTFIX_FILES) == before
+    assert "WRONG:" not in machine.said(first.replace("587,465", "2587,465"))
+    assert machine.said("systemctl is-active postern-auth") == "active"
+    machine.run(sent.replace("KEY", machine.names["KEY"]).replace(":587", ":2587"))
+    wait_for("it to arrive", lambda: delivered(machine, "Subject: By SMTP"))
+    machine.run("systemctl stop postern-auth")
+    found = [row for row in json.loads(machine.run("postern --json doctor", check=False).stdout)
+             if row["check"] == "smtp_auth" and row["result"] == "wrong"]
+    assert [(row["safe"], row["mend"]) for row in found] == [
+        (True, "systemctl restart postern-auth")]  # fmt: skip
+    machine.run("postern doctor --fix", check=False)
+    assert machine.said("systemctl is-active postern-auth") == "active"
+    machine.run("sed -i /mail.example.com/d /etc/hosts")
+
+
 def test_settings_that_are_refused_stop_nothing(machine):
     machine.run(f"cp -p {CONF} /run/kept && echo junk >>{CONF}")
     pids = machine.said("pgrep -u postern postern-")
@@ -383,7 +407,7 @@ def test_settings_that_are_refused_stop_nothing(machine):
     assert done.returncode != 0 and "junk" in done.stderr
     assert machine.said("pgrep -u postern postern-") == pids
     machine.run(f"cp -p /run/kept {CONF} && dpkg --configure postern")
-    assert states(machine) == ["active"] * 3
+    assert states(machine) == ["active"] * len(UNITS)
 
 
 # Until there is enough of it: emails by HTTP and by sendmail(1), each with a subject of
@@ -415,7 +439,7 @@ def test_a_migration_that_fails_stops_nothing(machine, packages):
     assert send(machine, "all the same").endswith(" 200")
     assert not machine.holds("ls /var/lib/postern | grep rehearsal")
     machine.run("apt-get install -y --allow-downgrades ./build/deb/postern_*.deb")
-    assert states(machine) == ["active"] * 3
+    assert states(machine) == ["active"] * len(UNITS)
     machine.run(f"postern company remove {company}")
 
 
@@ -437,7 +461,7 @@ def test_an_upgrade_with_mail_in_flight(machine):
         before = machine.said(taken).count("http")
         wait_for("it to go on", lambda: machine.said(taken).count("http") > before + 2)
     taken = machine.said(taken).splitlines()
-    assert states(machine) == ["active"] * 3
+    assert states(machine) == ["active"] * len(UNITS)
     assert states(machine, "is-enabled") == ["enabled", "enabled", "disabled"]
     machine.run("systemctl enable postern-events")
     assert machine.bytes(*POSTFIX_FILES) == main_cf
