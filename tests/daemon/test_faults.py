@@ -11,7 +11,7 @@ import time
 import pytest
 from harness import wait_for
 from harness.admin import operator
-from harness.crash import kill_all, master_of, workers_of
+from harness.crash import kill_all, kill_postfix, master_of, workers_of
 from harness.sandbox import METHOD, unique
 from test_probe import api_status, events, metric, needs, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
@@ -40,6 +40,29 @@ def test_stands_still(own_box, program):
             senders.wait_for(20)
         time.sleep(3)
         kill_all(pids, signal.SIGCONT)
+        senders.wait_for(20)
+    assert (senders.refused, senders.broken) == ([], 0)
+    check_all_there(box, senders.sent)
+    check_delivered_once(box, senders.sent)
+
+
+@pytest.mark.submission("sendmail")
+def test_log_of_postfix_is_stuck(own_box):
+    """master(8) stands still, and postlogd(8), which it would have to start again, is gone.
+    When the socket of the log is full, sendmail(1) hangs in it, and so does master once it
+    goes on, for good. Emails are taken all the while, and go out once when Postfix was
+    started anew."""
+    box = own_box("--set", "submission.timeout=2s")
+    with Senders(box) as senders:
+        senders.wait_for(10)
+        master = master_of(box)
+        kill_all([master], signal.SIGSTOP)
+        kill_all(workers_of(box, "postlogd"), signal.SIGKILL)
+        wait_for("a sendmail that hangs", lambda: "does not answer in time" in box.log("httpd"))
+        kill_all([master], signal.SIGCONT)
+        senders.wait_for(20)
+        kill_postfix(box)
+        box.start("postfix")
         senders.wait_for(20)
     assert (senders.refused, senders.broken) == ([], 0)
     check_all_there(box, senders.sent)

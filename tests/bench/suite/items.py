@@ -56,6 +56,12 @@ def json_post(key, size):
     return request("POST", "/emails", f"Bearer {key}", body, "application/json")
 
 
+def json_batch(key, size, n):
+    """A request for so many emails."""
+    body = json.dumps([email(size) for _ in range(n)]).encode()
+    return request("POST", "/emails/batch", f"Bearer {key}", body, "application/json")
+
+
 def form_post(key, domain, file_size):
     """The form dialect, with one file."""
     bound = "bench-" + secrets.token_hex(16)

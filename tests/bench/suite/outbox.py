@@ -18,6 +18,8 @@ from .rounds import Row, compare, play, table
 
 NEWSLETTER = 1000
 BURST = 10_000
+BATCH = 100
+BATCHES = 20
 SCHEDULED = 1_000_000
 
 
@@ -37,6 +39,27 @@ def queued(mail, options):
                                   "taken", name, "smtp-source"))
         yield compare(played, Row("until delivered", "delivered", name, "smtp-source"))
     yield compare(played, Row("queued, 1 at once, p50 in µs; 16 at once", "p50_us", "1", "16"))
+
+
+def batches(mail, options):
+    """Of 100 emails of 1 KB, one request after the other; over smtp-source in one session."""
+    each = max(2, int(BATCH * min(1, options.scale * 10)))
+    requests = max(1, int(BATCHES * options.scale))
+    n = each * requests
+
+    def send():
+        file = items.write(mail.path("batches"), [
+            items.json_batch(mail.key, 1000, each) for _ in range(requests)])
+        return http.load(mail.address, file, 1, requests)
+
+    played = play({
+        "ours": lambda: mail.measure(n, send),
+        "smtp-source": lambda: mail.measure(
+            n, lambda: smtp_source(mail.smtp["noop"], 1, n, 1000)),
+    }, options.rounds)
+    yield compare(played, Row(f"batches of {each}, 1 at once: taken, over smtp-source", "taken",
+                              "ours", "smtp-source"))
+    yield compare(played, Row("until delivered", "delivered", "ours", "smtp-source", 0.8))
 
 
 def newsletter(mail, options):
@@ -143,6 +166,8 @@ def run(options):
     with Mail(*kinds, *news, "--set", "submission.answer=queued") as mail:
         yield from table(queued(mail, options))
     with Mail(*kinds, *news) as mail:
+        yield ""
+        yield from table(batches(mail, options))
         yield ""
         yield from table(newsletter(mail, options))
         yield ""
