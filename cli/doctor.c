@@ -109,6 +109,7 @@ static const struct doctor_row table[] = {
 	{"held", "They stay until somebody decides.", "postern held list", MEND_BY_HAND},
 	{"messages", "They cannot be read back, or sent again, for as long as was set.", NULL,
 		MEND_BY_HAND},
+	{"log_names", "Nobody learns what becomes of emails by this service.", NULL, MEND_BY_HAND},
 	{"log", "Nobody learns what becomes of emails.", NULL, MEND_SAFE},
 	/* The DNS. */
 	{"dns", "Receivers refuse such mail, or take it for spam.", "postern domain check NAME",
@@ -252,6 +253,7 @@ static void read_parameters(struct doctor *doctor)
 		[POSTFIX_OTHERS] = "alternate_config_directories",
 		[POSTFIX_LOG] = "maillog_file",
 		[POSTFIX_SENDMAIL] = "sendmail_path",
+		[POSTFIX_LOG_NAME] = "syslog_name",
 	};
 	struct err err = ERR_INIT;
 

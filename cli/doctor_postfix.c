@@ -418,6 +418,33 @@ static void look_at_chroot(struct doctor *doctor)
 			"%s is missing: rsyslog makes it (/etc/rsyslog.d/postfix.conf)", log);
 }
 
+/* postern-events reads lines of programs whose names begin as main.cf says. Those of
+ * smtpd(8), which takes mail in, do not matter. */
+static void look_at_log_names(struct doctor *doctor)
+{
+	static const char *const pattern = "*/unix/syslog_name";
+	const char *name = doctor->parameters[POSTFIX_LOG_NAME];
+	_cleanup_strv_ struct strv lines = STRV_INIT;
+
+	if (str_empty(name) || postconf_services(doctor->postfix, &pattern, 1, &lines, NULL) < 0)
+		return;
+	for (size_t i = 0; i < lines.n; i++) {
+		const char *line = lines.items[i];
+		const char *value = strstr(line, " = ");
+		size_t len = strlen(name);
+
+		if (value == NULL || str_empty(value + strlen(" = ")))
+			continue;
+		value += strlen(" = ");
+		if (strncmp(value, name, len) == 0 && (value[len] == '/' || value[len] == '\0'))
+			continue;
+		doctor_say(doctor, "log_names", DOCTOR_WARNING,
+			"master.cf: %.*s has -o syslog_name=%s, by which postern-events does not "
+			"know its lines: let it be %s/%s",
+			(int)(strcspn(line, "/")), line, value, name, value);
+	}
+}
+
 void doctor_look_at_postfix(struct doctor *doctor)
 {
 	run_check(doctor);
@@ -432,4 +459,5 @@ void doctor_look_at_postfix(struct doctor *doctor)
 	look_at_instances(doctor);
 	look_at_sendmail(doctor);
 	look_at_chroot(doctor);
+	look_at_log_names(doctor);
 }

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -199,6 +200,23 @@ def test_a_database_that_is_damaged(box, tmp_path):
     with settings as config:
         found = doctor(box, config=config)
     assert faults(found, "integrity") or faults(found, "database") or faults(found, "schema")
+
+
+def test_a_reader_that_holds_the_journal_open(box, tmp_path):
+    database, settings = a_store(box, tmp_path)
+    reader = sqlite3.connect(database)
+    try:
+        reader.execute("PRAGMA journal_mode = WAL")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM company").fetchone()
+        # What is written from now on has to stay in the journal.
+        with sqlite3.connect(database) as writer:
+            writer.execute("UPDATE company SET name = name")
+        os.truncate(f"{database}-wal", 300 << 20)
+        with settings as config:
+            assert fault(doctor(box, config=config), "wal", "has 300 MiB")
+    finally:
+        reader.close()
 
 
 def test_an_older_schema(box, tmp_path):

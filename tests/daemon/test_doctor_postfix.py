@@ -305,6 +305,17 @@ def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, 
     assert good == (not [row for row in found if "content_filter:" in row["text"]])
 
 
+def test_a_service_whose_lines_nobody_knows(box, tmp_path):
+    folder = settings_of(box, tmp_path)
+    with (folder / "master.cf").open("a") as file:
+        file.write("slow unix - - y - - smtp\n  -o syslog_name=slow\n"
+                   "fast unix - - y - - smtp\n  -o syslog_name=postfix/$service_name\n"
+                   "2525 inet n - y - - smtpd\n  -o syslog_name=submission\n")
+    found = faults(doctor(box, "--postfix", folder), "log_names")
+    assert [row["text"].partition(", by")[0] for row in found] == [
+        "master.cf: slow has -o syslog_name=slow"]
+
+
 OURS = "unix:postern/milter.sock"
 # Lines of main.cf, and of master.cf, of systems that are as they should be.
 HEALTHY = {
