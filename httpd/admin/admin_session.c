@@ -130,7 +130,8 @@ static void tell_throttle(const struct session_change *job, bool made)
 	struct login_throttle *logins = request->worker->shared->logins;
 
 	if (made)
-		login_throttle_good(logins, request->client, job->login, clock_monotonic_us());
+		login_throttle_good(logins, request->client, job->login, job->session.company_id,
+			clock_monotonic_us());
 	else if (job->code_is == USER_CODE_MISSING)
 		login_throttle_half(logins, request->client, job->login);
 	else if (job->code_is == USER_CODE_WRONG)
@@ -428,7 +429,8 @@ static void on_password_settled(const struct admin_job *job)
 	const char *login = request->admission.session.login;
 
 	if (job->code_is == USER_CODE_GOOD)
-		login_throttle_good(logins, request->client, login, clock_monotonic_us());
+		login_throttle_good(logins, request->client, login,
+			request->admission.session.company_id, clock_monotonic_us());
 	else if (job->code_is == USER_CODE_MISSING)
 		login_throttle_half(logins, request->client, login);
 	else
@@ -540,7 +542,8 @@ static void on_confirm_settled(const struct admin_job *job)
 	const char *login = request->admission.session.login;
 
 	if (job->operate.change.result > 0)
-		login_throttle_good(logins, request->client, login, clock_monotonic_us());
+		login_throttle_good(logins, request->client, login,
+			request->admission.session.company_id, clock_monotonic_us());
 	else if (job->operate.change.err.code == ERR_INVALID)
 		login_throttle_wrong_code(logins, request->client, login, clock_monotonic_us());
 	else

@@ -10,7 +10,8 @@
  * login that somebody came in with has a record of its known clients, in which
  * the one that came in longest ago gives way: however many logins others have
  * and use, they take nothing from it. When there are KNOWN_LOGINS_MAX records,
- * clients of further logins stay strangers.
+ * the oldest of the company that has most of them gives way to a further one: a
+ * company that makes users and removes them again takes its own.
  */
 #include "httpd/admin/login_throttle.h"
 
@@ -18,11 +19,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 
 enum { SETS = 256, SLOTS = 8, FREE_TRIES = 5, FORGET_S = 3600, KNOWN_LOGINS_MAX = 16 * 1024 };
+enum { KNOWN_COMPANIES = 4096 }; /* those whose ids fall together count as one */
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
@@ -42,6 +45,8 @@ enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, TRIES_KINDS };
 /* The clients from which somebody came in with a login. */
 struct known_login {
 	uint8_t login[SECRET_HASH_LEN];
+	unsigned company;   /* below KNOWN_COMPANIES */
+	int64_t good_us;    /* the last time */
 	struct set clients; /* by pairs */
 };
 
@@ -55,6 +60,7 @@ struct login_throttle {
 	struct set sets[TRIES_KINDS][SETS];
 	struct known_logins known[SETS];
 	size_t known_n; /* of all */
+	size_t known_of[KNOWN_COMPANIES];
 };
 
 /* Who tries, in the tables. */
@@ -149,47 +155,76 @@ static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us
 	return found ? found : &set->others;
 }
 
-static struct set *known_clients(struct login_throttle *throttle, const struct caller *caller)
+static struct known_login *find_record(struct login_throttle *throttle, const struct caller *caller)
 {
 	struct known_logins *known = &throttle->known[caller->login[0]];
 
 	for (size_t i = 0; i < known->n; i++)
 		if (memcmp(known->items[i].login, caller->login, SECRET_HASH_LEN) == 0)
-			return &known->items[i].clients;
+			return &known->items[i];
 	return NULL;
 }
 
 static struct tries *find_known(struct login_throttle *throttle, const struct caller *caller)
 {
-	struct set *clients = known_clients(throttle, caller);
+	struct known_login *record = find_record(throttle, caller);
 
-	return clients ? find_tries(clients, caller->pair) : NULL;
+	return record ? find_tries(&record->clients, caller->pair) : NULL;
 }
 
-/* NULL: there are too many. */
-static struct set *add_known(struct login_throttle *throttle, const struct caller *caller)
+/* The oldest record of the company that has most. */
+static void forget_a_record(struct login_throttle *throttle)
+{
+	struct known_login *oldest = NULL;
+	struct known_logins *where = NULL;
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < KNOWN_COMPANIES; i++)
+		if (throttle->known_of[i] > throttle->known_of[most])
+			most = i;
+	for (size_t i = 0; i < SETS; i++)
+		for (size_t k = 0; k < throttle->known[i].n; k++) {
+			struct known_login *record = &throttle->known[i].items[k];
+
+			if (record->company == most &&
+				(oldest == NULL || record->good_us < oldest->good_us)) {
+				oldest = record;
+				where = &throttle->known[i];
+			}
+		}
+	*oldest = where->items[--where->n];
+	throttle->known_of[most]--;
+	throttle->known_n--;
+}
+
+static struct known_login *add_record(
+	struct login_throttle *throttle, const struct caller *caller, const char *company_id)
 {
 	struct known_logins *known = &throttle->known[caller->login[0]];
 	struct known_login *added;
 
 	if (throttle->known_n == KNOWN_LOGINS_MAX)
-		return NULL;
+		forget_a_record(throttle);
 	throttle->known_n++;
 	known->items = mem_append(known->items, known->n, sizeof(*known->items));
 	added = &known->items[known->n++];
+	*added = (struct known_login){.company = id_hash(company_id) % KNOWN_COMPANIES};
 	memcpy(added->login, caller->login, SECRET_HASH_LEN);
-	return &added->clients;
+	throttle->known_of[added->company]++;
+	return added;
 }
 
-static void make_known(struct login_throttle *throttle, const struct caller *caller, int64_t now_us)
+static void make_known(struct login_throttle *throttle, const struct caller *caller,
+	const char *company_id, int64_t now_us)
 {
-	struct set *clients = known_clients(throttle, caller);
+	struct known_login *record = find_record(throttle, caller);
+	struct set *clients;
 	struct tries *slot;
 
-	if (clients == NULL)
-		clients = add_known(throttle, caller);
-	if (clients == NULL)
-		return;
+	if (record == NULL)
+		record = add_record(throttle, caller, company_id);
+	record->good_us = now_us;
+	clients = &record->clients;
 	slot = find_tries(clients, caller->pair);
 	for (size_t i = 0; i < SLOTS && !find_tries(clients, caller->pair); i++)
 		if (slot == NULL || clients->slots[i].last_us < slot->last_us)
@@ -254,8 +289,8 @@ int login_throttle_try(
 }
 
 /* Whoever has one login may not go on guessing others from the same address. */
-void login_throttle_good(
-	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us)
+void login_throttle_good(struct login_throttle *throttle, const char *client, const char *login,
+	const char *company_id, int64_t now_us)
 {
 	struct caller caller = caller_of(throttle, client, login);
 	bool known = find_known(throttle, &caller) != NULL;
@@ -270,7 +305,7 @@ void login_throttle_good(
 		*by_login = (struct tries){0};
 	if (!known)
 		take_back(find_tries(&throttle->sets[OF_CLIENT][caller.client[0]], caller.client));
-	make_known(throttle, &caller, now_us);
+	make_known(throttle, &caller, company_id, now_us);
 }
 
 void login_throttle_half(struct login_throttle *throttle, const char *client, const char *login)

@@ -28,9 +28,9 @@ void login_throttle_free(struct login_throttle *throttle);
  * is heard. It counts as failed until it is told to be good. */
 int login_throttle_try(
 	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us);
-/* The client is known for the login from now on. */
-void login_throttle_good(
-	struct login_throttle *throttle, const char *client, const char *login, int64_t now_us);
+/* The client is known for the login from now on. It is of the company ("": of an operator). */
+void login_throttle_good(struct login_throttle *throttle, const char *client, const char *login,
+	const char *company_id, int64_t now_us);
 /* The password was good, the code is yet to come: the try does not count, but
  * those before it do. */
 void login_throttle_half(struct login_throttle *throttle, const char *client, const char *login);

@@ -255,6 +255,9 @@ static void test_hosts(void **state)
 	}
 }
 
+#define ANNS   "11111111-1111-4111-8111-111111111111"
+#define OTHERS "22222222-2222-4222-8222-222222222222"
+
 /* Tries from many addresses, for as many logins. */
 static void flood(
 	struct login_throttle *throttle, const char *name, int who, int times, int64_t now_us)
@@ -342,7 +345,7 @@ static void test_throttle_login(void **state)
 	}
 	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 30);
 	/* After the right password nobody waits for it. */
-	login_throttle_good(throttle, "192.0.2.29", "ann", now_us);
+	login_throttle_good(throttle, "192.0.2.29", "ann", ANNS, now_us);
 	assert_int_equal(login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
 	login_throttle_free(throttle);
 }
@@ -355,11 +358,11 @@ static void test_throttle_record_of_each(void **state)
 	int64_t now_us = 1;
 
 	(void)state;
-	login_throttle_good(throttle, "192.0.2.1", "ann", now_us);
+	login_throttle_good(throttle, "192.0.2.1", "ann", ANNS, now_us);
 	for (int i = 0; i < 20000; i++) {
 		_cleanup_free_ char *login = mem_printf("user%d", i);
 
-		login_throttle_good(throttle, "198.51.100.1", login, ++now_us);
+		login_throttle_good(throttle, "198.51.100.1", login, OTHERS, ++now_us);
 	}
 	for (int i = 0; i < 12; i++) {
 		_cleanup_free_ char *address = mem_printf("203.0.113.%d", i);
@@ -368,11 +371,21 @@ static void test_throttle_record_of_each(void **state)
 	}
 	assert_true(login_throttle_try(throttle, "203.0.113.99", "ann", now_us) > 0);
 	assert_int_equal(login_throttle_try(throttle, "192.0.2.1", "ann", now_us), 0);
+	/* So it is with who comes in when all records are taken. */
+	login_throttle_good(throttle, "192.0.2.1", "bob", ANNS, ++now_us);
+	login_throttle_good(throttle, "198.51.100.1", "more", OTHERS, ++now_us);
+	for (int i = 0; i < 12; i++) {
+		_cleanup_free_ char *address = mem_printf("203.0.113.%d", 20 + i);
+
+		login_throttle_try(throttle, address, "bob", now_us);
+	}
+	assert_true(login_throttle_try(throttle, "203.0.113.99", "bob", now_us) > 0);
+	assert_int_equal(login_throttle_try(throttle, "192.0.2.1", "bob", now_us), 0);
 	/* Of one login the eight last ones are. */
 	for (int i = 0; i < 8; i++) {
 		_cleanup_free_ char *address = mem_printf("198.51.100.%d", i);
 
-		login_throttle_good(throttle, address, "ann", ++now_us);
+		login_throttle_good(throttle, address, "ann", ANNS, ++now_us);
 	}
 	for (int i = 0; i < 12; i++) {
 		_cleanup_free_ char *address = mem_printf("203.0.113.%d", i);
@@ -404,7 +417,7 @@ static void test_throttle_codes(void **state)
 	}
 	assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 60);
 	assert_int_equal(login_throttle_try(throttle, "198.51.100.2", "bob", now_us), 0);
-	login_throttle_good(throttle, "198.51.100.1", "ann", now_us);
+	login_throttle_good(throttle, "198.51.100.1", "ann", ANNS, now_us);
 	assert_int_equal(login_throttle_try(throttle, "198.51.100.1", "ann", now_us), 0);
 	login_throttle_free(throttle);
 }
@@ -421,7 +434,7 @@ static void test_throttle_two_steps(void **state)
 		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, 1 + i), 0);
 		login_throttle_half(throttle, "192.0.2.1", login);
 		assert_int_equal(login_throttle_try(throttle, "192.0.2.1", login, 1 + i), 0);
-		login_throttle_good(throttle, "192.0.2.1", login, 1 + i);
+		login_throttle_good(throttle, "192.0.2.1", login, ANNS, 1 + i);
 	}
 	login_throttle_free(throttle);
 }
@@ -447,7 +460,7 @@ static void test_throttle_networks(void **state)
 		int64_t later_us = 1 + (i + 1) * INT64_C(200000000);
 
 		assert_int_equal(login_throttle_try(throttle, "2001:db8::1", "mine", later_us), 0);
-		login_throttle_good(throttle, "2001:db8::1", "mine", later_us);
+		login_throttle_good(throttle, "2001:db8::1", "mine", ANNS, later_us);
 		assert_int_equal(
 			login_throttle_try(throttle, "2001:db8::1", "theirs", later_us), 0);
 		assert_true(login_throttle_try(throttle, "2001:db8::1", "theirs", later_us) > 0);
@@ -526,7 +539,7 @@ static void test_throttle_known(void **state)
 
 	(void)state;
 	assert_int_equal(login_throttle_try(throttle, "203.0.113.7", "ann", now_us), 0);
-	login_throttle_good(throttle, "203.0.113.7", "ann", now_us);
+	login_throttle_good(throttle, "203.0.113.7", "ann", ANNS, now_us);
 	flood(throttle, "other", 20000, 12, now_us);
 	for (int i = 0; i < 200; i++) {
 		_cleanup_free_ char *address = mem_printf("192.0.2.%d", i);
@@ -535,7 +548,7 @@ static void test_throttle_known(void **state)
 		login_throttle_wrong_code(throttle, address, "ann", now_us);
 		assert_true(login_throttle_try(throttle, "198.51.100.1", "ann", now_us) > 0);
 		assert_int_equal(login_throttle_try(throttle, "203.0.113.7", "ann", now_us), 0);
-		login_throttle_good(throttle, "203.0.113.7", "ann", now_us);
+		login_throttle_good(throttle, "203.0.113.7", "ann", ANNS, now_us);
 		now_us += 1000000;
 	}
 	for (int i = 0; i < 12; i++) {
