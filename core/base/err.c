@@ -19,6 +19,7 @@ static const struct err_info infos[ERR_CODES] = {
 	[ERR_DENIED] = {403, EX_NOPERM},
 	[ERR_TOO_LARGE] = {413, EX_DATAERR},
 	[ERR_TEMPORARY] = {503, EX_TEMPFAIL},
+	[ERR_SHARE] = {503, EX_TEMPFAIL},
 	[ERR_CONFIG] = {503, EX_CONFIG},
 	[ERR_INTERNAL] = {500, EX_SOFTWARE},
 };

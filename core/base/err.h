@@ -19,6 +19,7 @@ enum err_code {
 	ERR_DENIED,    /* who asks may not do it */
 	ERR_TOO_LARGE, /* a limit is exceeded */
 	ERR_TEMPORARY, /* may pass: busy, disk full, peer away */
+	ERR_SHARE,     /* may pass: who asks has as much under way as others leave it */
 	ERR_CONFIG,    /* the installation is wrong; an admin must act */
 	ERR_INTERNAL,  /* our own fault */
 	ERR_CODES

@@ -382,10 +382,20 @@ int admission_too_large(const struct admission *admission, struct problem *probl
 		limit < MIB ? limit / 1024 : limit / MIB, limit < MIB ? "KiB" : "MiB", limit);
 }
 
-static int over_budget(const struct worker *worker, uint64_t bytes, struct problem *problem)
+/* 0, or -1 with the problem. Strangers have no company. */
+static int tell_of_memory(const struct worker *worker, const struct admission *admission,
+	enum budget_result result, uint64_t bytes, struct problem *problem)
 {
-	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes));
-	return problem_fixed(problem, PROBLEM_UNAVAILABLE);
+	bool own = result == BUDGET_COMPANY_FULL && *admission_whose(admission);
+
+	if (result == BUDGET_TAKEN)
+		return 0;
+	log_warn(worker->log, "over_budget", "bytes", LOG_INT((int64_t)bytes), "full",
+		own ? "company" : "all");
+	return problem_set(problem, PROBLEM_UNAVAILABLE,
+		own ? "Your company's requests hold as much memory as they may have now. "
+		      "Please try again."
+		    : "The service has no memory for the request now. Please try again.");
 }
 
 static int too_much_memory(
@@ -405,10 +415,10 @@ int admission_reserve_body(
 
 	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return too_much_memory(admission, bytes, problem);
-	if (budget_reserve_body(worker->shared->budget, limit, admission_whose(admission), bytes,
-		    &admission->share))
-		return 0;
-	return over_budget(worker, bytes, problem);
+	return tell_of_memory(worker, admission,
+		budget_reserve_body(worker->shared->budget, limit, admission_whose(admission),
+			bytes, &admission->share),
+		bytes, problem);
 }
 
 int admission_count_bytes(
@@ -419,19 +429,19 @@ int admission_count_bytes(
 
 	if (all < bytes || all > (uint64_t)limit)
 		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
-	if (budget_count_bytes(worker->shared->budget, limit, admission_whose(admission), bytes,
-		    &admission->share))
-		return 0;
-	return over_budget(worker, bytes, problem);
+	return tell_of_memory(worker, admission,
+		budget_count_bytes(worker->shared->budget, limit, admission_whose(admission), bytes,
+			&admission->share),
+		bytes, problem);
 }
 
 int admission_reserve_answer(
 	struct worker *worker, struct admission *admission, uint64_t bytes, struct problem *problem)
 {
-	if (budget_reserve_answer(worker->shared->budget, admission->limits.memory,
-		    admission_whose(admission), bytes, &admission->share))
-		return 0;
-	return over_budget(worker, bytes, problem);
+	return tell_of_memory(worker, admission,
+		budget_reserve_answer(worker->shared->budget, admission->limits.memory,
+			admission_whose(admission), bytes, &admission->share),
+		bytes, problem);
 }
 
 int admission_take_slots(

@@ -64,73 +64,94 @@ static void add(
 	atomic_fetch_add(&company[kind], bytes);
 }
 
-/* Whether the company's request, which is counted already, may have so many bytes
- * instead of those it had. */
-static bool may_have(const struct budget *budget, int64_t limit, const _Atomic int64_t *company,
-	int64_t had, int64_t bytes)
-{
-	enum budget_kind kind = kind_of(bytes), before = kind_of(had);
-	int64_t small = atomic_load(&budget->used[BUDGET_SMALL]);
-	int64_t large = atomic_load(&budget->used[BUDGET_LARGE]);
-	int64_t own = atomic_load(&company[kind]);
-	int64_t besides = limit / BUDGET_RESERVE, reserve = limit / BUDGET_RESERVE, left;
-	bool alone;
+/* What is held of each kind, and by the company of the kind that it asks for. */
+struct held {
+	int64_t of[BUDGET_KINDS];
+	int64_t own;
+};
 
-	/* It is counted as it was, too. */
-	*(before == BUDGET_LARGE ? &large : &small) -= had;
-	if (before == kind)
-		own -= had;
-	alone = bytes == (kind == BUDGET_LARGE ? large : small);
+/* Whether the company's request may have so many bytes, which are counted already. */
+static bool fits(int64_t limit, enum budget_kind kind, const struct held *held, int64_t bytes)
+{
+	int64_t large = held->of[BUDGET_LARGE], small = held->of[BUDGET_SMALL];
+	int64_t besides = limit / BUDGET_RESERVE, reserve = limit / BUDGET_RESERVE, left;
+	bool alone = bytes == held->of[kind];
+
 	if (kind == BUDGET_LARGE) {
 		left = limit - large - (small > besides ? small - besides : 0);
-		return left >= 0 && (left >= reserve || own <= left || alone);
+		return left >= 0 && (left >= reserve || held->own <= left || alone);
 	}
 	left = limit + besides - large - small;
 	/* A small one leaves others their reserve for large ones, and half of that
 	 * for small ones; of the rest it may be the last. */
 	reserve += besides / 2;
-	return left >= 0 && (left >= reserve || own - bytes < left + bytes || alone);
+	return left >= 0 && (left >= reserve || held->own - bytes < left + bytes || alone);
 }
 
-static bool charge(struct budget *budget, int64_t limit, const char *company_id, int64_t wanted,
-	struct budget_share *share)
+/* Whether the company's request, which is counted already, may have so many bytes
+ * instead of those it had. */
+static enum budget_result may_have(const struct budget *budget, int64_t limit,
+	const _Atomic int64_t *company, int64_t had, int64_t bytes)
+{
+	enum budget_kind kind = kind_of(bytes), before = kind_of(had);
+	struct held held = {.own = atomic_load(&company[kind])};
+
+	for (size_t i = 0; i < BUDGET_KINDS; i++)
+		held.of[i] = atomic_load(&budget->used[i]);
+	/* It is counted as it was, too. */
+	held.of[before] -= had;
+	if (before == kind)
+		held.own -= had;
+	if (fits(limit, kind, &held, bytes))
+		return BUDGET_TAKEN;
+	held.of[kind] -= held.own - bytes;
+	held.own = bytes;
+	return fits(limit, kind, &held, bytes) ? BUDGET_COMPANY_FULL : BUDGET_FULL;
+}
+
+static enum budget_result charge(struct budget *budget, int64_t limit, const char *company_id,
+	int64_t wanted, struct budget_share *share)
 {
 	_Atomic int64_t *company = share->company;
 	int64_t had = share->bytes;
+	enum budget_result result;
 
 	if (wanted <= had)
-		return true;
+		return BUDGET_TAKEN;
 	if (company == NULL)
 		company = budget->of_company[id_hash(company_id) % BUDGET_COMPANIES];
 	/* Others may come in between: it is counted first. */
 	add(budget, company, kind_of(wanted), wanted);
-	if (!may_have(budget, limit, company, had, wanted)) {
+	result = may_have(budget, limit, company, had, wanted);
+	if (result != BUDGET_TAKEN) {
 		add(budget, company, kind_of(wanted), -wanted);
-		return false;
+		return result;
 	}
 	add(budget, company, kind_of(had), -had);
 	share->budget = budget;
 	share->company = company;
 	share->bytes = wanted;
-	return true;
+	return BUDGET_TAKEN;
 }
 
-bool budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
+enum budget_result budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
 	uint64_t body_bytes, struct budget_share *share)
 {
 	if (body_bytes > (uint64_t)limit / BUDGET_FACTOR)
-		return false;
+		return BUDGET_FULL;
 	return charge(budget, limit, company_id, (int64_t)body_bytes * BUDGET_FACTOR, share);
 }
 
-bool budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
+enum budget_result budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
 	uint64_t bytes, struct budget_share *share)
 {
-	if (bytes > (uint64_t)(limit - share->held) || share->held > limit ||
-		!charge(budget, limit, company_id, share->held + (int64_t)bytes, share))
-		return false;
-	share->held += (int64_t)bytes;
-	return true;
+	enum budget_result result = BUDGET_FULL;
+
+	if (share->held <= limit && bytes <= (uint64_t)(limit - share->held))
+		result = charge(budget, limit, company_id, share->held + (int64_t)bytes, share);
+	if (result == BUDGET_TAKEN)
+		share->held += (int64_t)bytes;
+	return result;
 }
 
 void budget_uncount_bytes(struct budget_share *share, uint64_t bytes)
@@ -151,8 +172,8 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 	share->bytes = needed;
 }
 
-bool budget_reserve_answer(struct budget *budget, int64_t limit, const char *company_id,
-	uint64_t bytes, struct budget_share *share)
+enum budget_result budget_reserve_answer(struct budget *budget, int64_t limit,
+	const char *company_id, uint64_t bytes, struct budget_share *share)
 {
 	return charge(
 		budget, limit, company_id, bytes < (uint64_t)limit ? (int64_t)bytes : limit, share);

@@ -80,15 +80,20 @@ struct budget_share {
 	struct slots_share requests;
 };
 
-/* Makes the share fit for a body of this size, if it is not already. False, and
- * nothing changed, when that would exceed the limit or leave too little to other
- * companies. Any thread. */
-bool budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
+enum budget_result {
+	BUDGET_TAKEN,
+	BUDGET_FULL,
+	BUDGET_COMPANY_FULL, /* it would fit, but for what the company has under way */
+};
+
+/* Makes the share fit for a body of this size, if it is not already. Nothing is
+ * changed when that would exceed the limit or leave too little to other companies.
+ * Any thread. */
+enum budget_result budget_reserve_body(struct budget *budget, int64_t limit, const char *company_id,
 	uint64_t body_bytes, struct budget_share *share);
 
-/* The request is about to allocate so many bytes. False, and nothing changed,
- * as above. Any thread. */
-bool budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
+/* The request is about to allocate so many bytes; as above. Any thread. */
+enum budget_result budget_count_bytes(struct budget *budget, int64_t limit, const char *company_id,
 	uint64_t bytes, struct budget_share *share);
 /* It has freed so many of them. */
 void budget_uncount_bytes(struct budget_share *share, uint64_t bytes);
@@ -98,8 +103,8 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes);
 
 /* Makes the share fit for an answer that waits with this many bytes. More than
  * the limit counts as that: it fits while nothing else is held. Any thread. */
-bool budget_reserve_answer(struct budget *budget, int64_t limit, const char *company_id,
-	uint64_t bytes, struct budget_share *share);
+enum budget_result budget_reserve_answer(struct budget *budget, int64_t limit,
+	const char *company_id, uint64_t bytes, struct budget_share *share);
 
 /* Of all requests, in bytes. */
 int64_t budget_used(const struct budget *budget);

@@ -175,6 +175,8 @@ int problem_fixed(struct problem *problem, enum problem_kind kind)
 
 int problem_from_err(struct problem *problem, const struct err *err)
 {
+	if (err->code == ERR_SHARE)
+		return problem_set(problem, PROBLEM_UNAVAILABLE, "%s", err->text);
 	switch (err_info(err->code)->http_status) {
 	case 422:
 		return problem_set(problem, PROBLEM_VALIDATION, "%s", err->text);

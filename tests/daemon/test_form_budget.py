@@ -110,8 +110,12 @@ class Upload:
         return self.raw.answer()
 
 
-def check_busy(answer):
-    check_refused(answer, 503, re.compile(".+"))
+OWN = "Your company's requests hold as much memory as they may have now. Please try again."
+ALL = "The service has no memory for the request now. Please try again."
+
+
+def check_busy(answer, text=OWN):
+    check_refused(answer, 503, re.compile(re.escape(text)))
     assert int(answer.headers["retry-after"]) > 0
 
 
@@ -135,16 +139,25 @@ def full(small_form, fields):
         yield upload
 
 
+@pytest.fixture(scope="module")
+def another(small_form):
+    """Of another company."""
+    company = small_form.box.company()
+    return {**small_form.box.new_key(company), "domain": small_form.box.domain(company)}
+
+
 def other(fields):
     return {**fields, "to": unique("other") + "@dst.test"}
 
 
-def test_second_large_upload_is_to_come_later(small_form, fields, full):
-    """And is served once the first is through."""
+def test_second_large_upload_is_to_come_later(small_form, fields, full, another):
+    """And is served once the first is through. Another company is told that it is not its own."""
     late = other(fields)
     body = body_of(late, 5 * MIB)
     with Upload(small_form, body) as second:
         check_busy(second.first)
+    with Upload(FormClient(small_form.box, another["token"], another["domain"]), body) as second:
+        check_busy(second.first, ALL)
     message_id = queued_id(full.finish())
     assert small_form.box.sink.find(message_id=message_id)
     with take(small_form, late) as second:
@@ -200,7 +213,7 @@ def test_json_dialect(small_form, full):
     email = {"from": "hello@example.com", "to": "a@dst.test", "html": "x" * 2 * MIB}
     answer = small_form.httpd.post(email)
     assert answer.status_code == 503
-    assert answer.json()["name"] == "application_error"
+    assert (answer.json()["name"], answer.json()["message"]) == ("application_error", OWN)
     assert int(answer.headers["Retry-After"]) > 0
 
 

@@ -24,14 +24,17 @@ static void test_small_have_a_reserve(void **state)
 	struct budget_share large = {0}, small[3] = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, "large", 10 * MB, &large));
-	assert_false(budget_reserve_body(&budget, LIMIT, "small", 2 * MB, &small[0]));
-	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[0]));
-	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[1]));
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "large", 10 * MB, &large), BUDGET_TAKEN);
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "small", 2 * MB, &small[0]), BUDGET_FULL);
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "small", MB, &small[0]), BUDGET_TAKEN);
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "small", MB, &small[1]), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), LIMIT + 2 * BUDGET_FACTOR * MB);
-	assert_false(budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]));
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]), BUDGET_COMPANY_FULL);
 	budget_give_back(&large);
-	assert_true(budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "small", MB, &small[2]), BUDGET_TAKEN);
 	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
 		budget_give_back(&small[i]);
 	assert_int_equal(budget_used(&budget), 0);
@@ -44,17 +47,17 @@ static void test_what_is_held(void **state)
 	struct budget_share a = {0}, b = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
-	assert_true(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a), BUDGET_TAKEN);
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 15 * MB);
-	assert_true(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a));
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "a", 10 * MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 20 * MB);
-	assert_false(budget_count_bytes(&budget, LIMIT, "a", 11 * MB, &a));
-	assert_false(budget_count_bytes(&budget, LIMIT, "a", UINT64_MAX, &a));
-	assert_false(budget_count_bytes(&budget, LIMIT, "b", 11 * MB, &b));
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "a", 11 * MB, &a), BUDGET_FULL);
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "a", UINT64_MAX, &a), BUDGET_FULL);
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "b", 11 * MB, &b), BUDGET_FULL);
 	assert_int_equal(budget_used(&budget), 20 * MB);
 	budget_uncount_bytes(&a, 18 * MB);
-	assert_true(budget_count_bytes(&budget, LIMIT, "a", MB, &a));
+	assert_int_equal(budget_count_bytes(&budget, LIMIT, "a", MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 20 * MB);
 	budget_trim(&a, 2 * MB);
 	assert_int_equal(budget_used(&budget), 6 * MB);
@@ -73,39 +76,39 @@ static void test_large_counts_several_times(void **state)
 	struct budget_share a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 5 * MB * BUDGET_FACTOR);
 	/* Half of the limit is left, and b would leave nothing. */
-	assert_false(budget_reserve_body(&budget, LIMIT, "b", 5 * MB, &b));
-	assert_true(budget_reserve_body(&budget, LIMIT, "b", 2 * MB, &b));
-	assert_false(budget_reserve_body(&budget, LIMIT, "c", 3 * MB + 1, &c));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "b", 5 * MB, &b), BUDGET_FULL);
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "b", 2 * MB, &b), BUDGET_TAKEN);
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "c", 3 * MB + 1, &c), BUDGET_FULL);
 	assert_int_equal(c.bytes, 0);
 	budget_give_back(&a);
-	assert_true(budget_reserve_body(&budget, LIMIT, "c", 2 * MB, &c));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "c", 2 * MB, &c), BUDGET_TAKEN);
 	budget_give_back(&b);
 	budget_give_back(&c);
 	budget_give_back(&c);
 	assert_int_equal(budget_used(&budget), 0);
 }
 
-/* Who asks in this order for bodies of so many MB, of 256 MB, and whether the last
- * one is let in. */
+/* Who asks in this order for bodies of so many MB, of 256 MB, and what
+ * comes of the last one. */
 static const struct {
 	const char *company;
 	size_t n;
 	uint64_t body_bytes;
-	bool last;
+	enum budget_result last;
 } uploads[] = {
-	{"greedy", 6, 10 * MB, true},
-	{"greedy", 1, 10 * MB, false},
-	{"greedy", 1, MB, true}, /* its own small ones go on */
-	{"other", 1, 1024, true},
-	{"other", 1, 5 * MB, true},
-	{"other", 1, 20 * MB, false},
-	{"greedy", 30, MB, false},
-	{"third", 1, 5 * MB, true},
-	{"third", 1, MB, true},
-	{"fourth", 1, 1024, true},
+	{"greedy", 6, 10 * MB, BUDGET_TAKEN},
+	{"greedy", 1, 10 * MB, BUDGET_COMPANY_FULL},
+	{"greedy", 1, MB, BUDGET_TAKEN}, /* its own small ones go on */
+	{"other", 1, 1024, BUDGET_TAKEN},
+	{"other", 1, 5 * MB, BUDGET_TAKEN},
+	{"other", 1, 20 * MB, BUDGET_FULL},
+	{"greedy", 30, MB, BUDGET_COMPANY_FULL},
+	{"third", 1, 5 * MB, BUDGET_TAKEN},
+	{"third", 1, MB, BUDGET_TAKEN},
+	{"fourth", 1, 1024, BUDGET_TAKEN},
 };
 
 static void test_memory_is_left_to_others(void **state)
@@ -116,13 +119,13 @@ static void test_memory_is_left_to_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(uploads); i++) {
-		bool last = false;
+		enum budget_result last = BUDGET_FULL;
 
 		for (size_t n = 0; n < uploads[i].n; n++)
 			last = budget_reserve_body(budget, 256 * MB, uploads[i].company,
 				uploads[i].body_bytes, &shares[used++]);
 		if (last != uploads[i].last)
-			fail_msg("%zu: %d", i, last);
+			fail_msg("%zu: %d", i, (int)last);
 	}
 	assert_true(budget_used(budget) <= 256 * MB + 256 * MB / BUDGET_RESERVE);
 	for (size_t i = 0; i < used; i++) {
@@ -143,13 +146,13 @@ static void test_answers_count_once(void **state)
 
 	(void)state;
 	assert_int_equal(budget_used(&budget), 0);
-	assert_true(budget_reserve_answer(&budget, LIMIT, "a", 20 * MB, &a));
-	assert_true(budget_reserve_answer(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_int_equal(budget_reserve_answer(&budget, LIMIT, "a", 20 * MB, &a), BUDGET_TAKEN);
+	assert_int_equal(budget_reserve_answer(&budget, LIMIT, "a", 5 * MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 20 * MB);
-	assert_false(budget_reserve_answer(&budget, LIMIT, "b", 11 * MB, &b));
-	assert_false(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b));
+	assert_int_equal(budget_reserve_answer(&budget, LIMIT, "b", 11 * MB, &b), BUDGET_FULL);
+	assert_int_equal(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b), BUDGET_FULL);
 	budget_give_back(&a);
-	assert_true(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b));
+	assert_int_equal(budget_reserve_answer(&budget, LIMIT, "b", 2 * LIMIT, &b), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), LIMIT);
 	budget_give_back(&b);
 	assert_int_equal(budget_used(&budget), 0);
@@ -162,12 +165,16 @@ static void test_a_share_grows(void **state)
 
 	(void)state;
 	for (uint64_t bytes = 0; bytes <= 10 * MB; bytes += MB / 2)
-		assert_true(budget_reserve_body(&budget, LIMIT, "share", bytes, &share));
+		assert_int_equal(
+			budget_reserve_body(&budget, LIMIT, "share", bytes, &share), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 10 * MB * BUDGET_FACTOR);
-	assert_true(budget_reserve_body(&budget, LIMIT, "share", 2 * MB, &share));
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "share", 2 * MB, &share), BUDGET_TAKEN);
 	assert_int_equal(budget_used(&budget), 10 * MB * BUDGET_FACTOR);
-	assert_false(budget_reserve_body(&budget, LIMIT, "share", 10 * MB + 1, &share));
-	assert_false(budget_reserve_body(&budget, LIMIT, "share", UINT64_MAX, &share));
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "share", 10 * MB + 1, &share), BUDGET_FULL);
+	assert_int_equal(
+		budget_reserve_body(&budget, LIMIT, "share", UINT64_MAX, &share), BUDGET_FULL);
 	budget_give_back(&share);
 	assert_int_equal(budget_used(&budget), 0);
 }
@@ -183,7 +190,7 @@ static void test_requests_are_counted(void **state)
 	assert_int_equal(budget.requests.taken, 1);
 	assert_true(ENTER(2, 1, b));
 	assert_false(ENTER(2, 1, c));
-	assert_true(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a));
+	assert_int_equal(budget_reserve_body(&budget, LIMIT, "a", 5 * MB, &a), BUDGET_TAKEN);
 	assert_int_equal(budget.requests.taken, 2);
 	budget_give_back(&a);
 	budget_give_back(&a);

@@ -229,8 +229,9 @@ static void test_memory_is_bounded(void **state)
 
 		limits->memory = round == 1 ? 40 * LARGE : 150 * LARGE;
 		if (round == 2)
-			assert_true(budget_count_bytes(
-				&rig->budget, limits->memory, "others", 110 * LARGE, &others));
+			assert_int_equal(budget_count_bytes(&rig->budget, limits->memory, "others",
+						 110 * LARGE, &others),
+				BUDGET_TAKEN);
 		for (size_t i = 0; i < ARRAY_SIZE(emails); i++)
 			large_email(LARGE, &emails[i]);
 		send_rig_send(rig, &spec);
