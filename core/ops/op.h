@@ -54,7 +54,12 @@ struct op {
 	const char *domain;            /* and of that what is of this domain; NULL: all */
 	const struct session *session; /* of a user */
 	const char *client;            /* the address that a user is at */
-	const char *object;            /* what it is about, see op_about() */
+	/* Of the program that has the outbox open: how many bytes of messages are there, and of
+	 * these the company's, but for what joined and was not taken yet. NULL: the store is asked,
+	 * which looks at all of them. */
+	void (*outbox_bytes)(void *outbox, const char *company_id, int64_t *all_r, int64_t *own_r);
+	void *outbox;
+	const char *object; /* what it is about, see op_about() */
 	char id[ID_SIZE];
 	struct page page; /* of a list */
 	int64_t mark;     /* where the next step of one in steps goes on; 0: it is the first */

@@ -164,22 +164,30 @@ static int check_rules(
 		key_id, email->domain, op->actor == OP_COMMAND ? "--key" : "`key_id`");
 }
 
-/* Of what httpd refuses an email for: the share of a company is httpd's own account. */
+/* Of what httpd refuses an email for. */
 static int check_room(struct op *op, const struct email *email, int64_t size, struct err *err)
 {
-	int64_t all, own, room = INT64_MAX;
+	int64_t all, own, more_all = 0, more_own = 0, room = INT64_MAX;
 	struct statvfs disk;
 
-	if (store_outbox_bytes(op->db, email->company_id, &all, &own, err) < 0)
+	if (op->outbox_bytes) {
+		op->outbox_bytes(op->outbox, email->company_id, &more_all, &more_own);
+		if (store_outbox_joined_bytes(op->db, email->company_id, &all, &own, err) < 0)
+			return -1;
+	} else if (store_outbox_bytes(op->db, email->company_id, &all, &own, err) < 0) {
 		return -1;
+	}
 	if (statvfs(op->conf->store.database, &disk) == 0)
 		room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize - op->conf->outbox.min_free;
-	switch (store_outbox_room(size, own, all, op->conf->outbox.max_bytes, room)) {
+	switch (store_outbox_room(
+		size, own + more_own, all + more_all, op->conf->outbox.max_bytes, room)) {
 	case OUTBOX_FULL:
 		return err_set(err, ERR_TEMPORARY, "the outbox is full (outbox.max_bytes)");
 	case OUTBOX_DISK_FULL:
 		return err_set(err, ERR_TEMPORARY,
 			"the disk of the store is nearly full (outbox.min_free)");
+	case OUTBOX_SHARE_FULL:
+		return err_set(err, ERR_SHARE, OUTBOX_SHARE_WORDS);
 	case OUTBOX_ROOM:
 		break;
 	}

@@ -125,23 +125,22 @@ int store_outbox_has(struct db *db, const char *id, struct err *err)
 enum outbox_room store_outbox_room(
 	int64_t bytes, int64_t own, int64_t all, int64_t max, int64_t disk_room)
 {
-	if (all + bytes > max || (own > 0 && own + bytes > max - all - bytes))
-		return OUTBOX_FULL;
-	if (disk_room < OUTBOX_DISK_FACTOR * bytes || (own > 0 && own + bytes > disk_room))
+	if (all + bytes > max)
+		return own > 0 && all - own + bytes <= max ? OUTBOX_SHARE_FULL : OUTBOX_FULL;
+	if (disk_room < OUTBOX_DISK_FACTOR * bytes)
 		return OUTBOX_DISK_FULL;
+	if (own > 0 && (own + bytes > max - all - bytes || own + bytes > disk_room))
+		return OUTBOX_SHARE_FULL;
 	return OUTBOX_ROOM;
 }
 
-int store_outbox_bytes(
-	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err)
+static int sum_bytes(struct db *db, const char *sql, const char *company_id, int64_t *all_r,
+	int64_t *own_r, struct err *err)
 {
-	static const char sql_bytes[] =
-		"SELECT coalesce(sum(size), 0), coalesce(sum(size * (company_id = $company)), 0)"
-		" FROM outbox";
 	struct db_stmt *stmt;
 	int found;
 
-	if (db_start(db, sql_bytes, DB_PARAMS(DB_TEXT("$company", company_id)), &stmt, err) < 0)
+	if (db_start(db, sql, DB_PARAMS(DB_TEXT("$company", company_id)), &stmt, err) < 0)
 		return -1;
 	found = db_step(stmt, err);
 	if (found <= 0)
@@ -150,6 +149,26 @@ int store_outbox_bytes(
 	*own_r = db_int(stmt, 1);
 	db_reset(stmt);
 	return 0;
+}
+
+#define SQL_BYTES                                                                                  \
+	"SELECT coalesce(sum(size), 0), coalesce(sum(size * (company_id = $company)), 0)"          \
+	" FROM outbox"
+
+int store_outbox_bytes(
+	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err)
+{
+	static const char sql_bytes[] = SQL_BYTES;
+
+	return sum_bytes(db, sql_bytes, company_id, all_r, own_r, err);
+}
+
+int store_outbox_joined_bytes(
+	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err)
+{
+	static const char sql_joined[] = SQL_BYTES " WHERE joined = 1";
+
+	return sum_bytes(db, sql_joined, company_id, all_r, own_r, err);
 }
 
 int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)

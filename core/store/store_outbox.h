@@ -48,8 +48,6 @@ int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_u
 
 /* Whether the email is there: 1, 0, -1. */
 int store_outbox_has(struct db *db, const char *id, struct err *err);
-/* How many bytes of messages are there, and of these the company's; looks at all of them.
- * 0 or -1. */
 /* A message is written, with its text once more in the email's row, and both again when
  * SQLite copies them from its log. */
 enum { OUTBOX_DISK_FACTOR = 4 };
@@ -57,11 +55,23 @@ enum { OUTBOX_DISK_FACTOR = 4 };
 /* Whether a company that has its own bytes in the outbox may have so many more. It gets more
  * while it has no more than is left then, of the outbox (all of max) and of the disk: what one
  * lets wait, perhaps for a month, shuts out nobody else. Pure. */
-enum outbox_room { OUTBOX_ROOM, OUTBOX_FULL, OUTBOX_DISK_FULL };
+enum outbox_room {
+	OUTBOX_ROOM,
+	OUTBOX_FULL,
+	OUTBOX_DISK_FULL,
+	OUTBOX_SHARE_FULL /* it would fit, but for what the company has there */
+};
+/* What people are told of that. */
+#define OUTBOX_SHARE_WORDS                                                                         \
+	"The company has as many emails in the outbox as it may have now. Please try again."
 enum outbox_room store_outbox_room(
 	int64_t bytes, int64_t own, int64_t all, int64_t max, int64_t disk_room);
 
+/* How many bytes of messages are there, and of these the company's: of all, which looks at each,
+ * or of those that joined and were not taken yet, which are few. 0 or -1. */
 int store_outbox_bytes(
+	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err);
+int store_outbox_joined_bytes(
 	struct db *db, const char *company_id, int64_t *all_r, int64_t *own_r, struct err *err);
 
 /* It leaves the outbox; its message stays for retention.messages: 1, 0 when it is not

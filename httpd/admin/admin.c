@@ -25,6 +25,7 @@
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/outbox/outbox.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
@@ -311,6 +312,7 @@ static void explain(
 		[ERR_NOT_FOUND] = PROBLEM_NOT_FOUND,
 		[ERR_EXISTS] = PROBLEM_EXISTS,
 		[ERR_DENIED] = PROBLEM_FORBIDDEN,
+		[ERR_SHARE] = PROBLEM_UNAVAILABLE,
 	};
 
 	if (result == 0)
@@ -373,6 +375,8 @@ struct admin_job *admin_job_new(struct request *request)
 	struct admin_job *job = mem_new(struct admin_job);
 
 	operate_begin(request, &job->operate, route->operation);
+	job->operate.op.outbox_bytes = outbox_bytes_get;
+	job->operate.op.outbox = request->worker->shared->outbox;
 	job->operate.before = admin_job_before;
 	if (!route->done_alone)
 		job->operate.render = route->operation->list == OP_ONE ? render_change

@@ -80,6 +80,9 @@ int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t 
 		return err_set(err, ERR_TEMPORARY, "the outbox is full");
 	case OUTBOX_DISK_FULL:
 		return err_set(err, ERR_TEMPORARY, "the disk of the store is nearly full");
+	case OUTBOX_SHARE_FULL:
+		atomic_store(&outbox->refused_us, clock_monotonic_us());
+		return err_set(err, ERR_SHARE, OUTBOX_SHARE_WORDS);
 	case OUTBOX_ROOM:
 		break;
 	}
@@ -335,6 +338,14 @@ void outbox_free(struct outbox *outbox)
 const struct worker_counts *outbox_counts(const struct outbox *outbox)
 {
 	return outbox->counts;
+}
+
+void outbox_bytes_get(void *outbox, const char *company_id, int64_t *all_r, int64_t *own_r)
+{
+	struct outbox_account *account = &((struct outbox *)outbox)->account;
+
+	*all_r = atomic_load(&account->bytes);
+	*own_r = atomic_load(of_company(account, company_id));
 }
 
 void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)

@@ -140,6 +140,10 @@ void outbox_reload(struct outbox *outbox, struct conf *conf);
 /* For any thread: what it has counted, as a worker's. */
 const struct worker_counts *outbox_counts(const struct outbox *outbox);
 
+/* For any thread, of an outbox: how many bytes of messages it has, and of these the company's, with
+ * those of companies that count as one with it (op.outbox_bytes). */
+void outbox_bytes_get(void *outbox, const char *company_id, int64_t *all_r, int64_t *own_r);
+
 /* For any thread: what is in the outbox. */
 struct outbox_state {
 	int64_t emails, bytes;

@@ -138,10 +138,14 @@ def test_no_room(own_box):
     box.cli("outbox", "pause", "--domain", "example.com")
     resend(box, first)
     wait_for("it to be put off", lambda: box.query("SELECT count(*) FROM outbox WHERE joined") == "0")
-    refused(box, first, "the outbox is full")
+    refused(box, first, "The company has as many emails in the outbox as it may have now")
+    admin = operator(box)
     # It counts for httpd as well, also when it is started anew.
     for _ in range(2):
-        assert httpd.post({**mail, "to": unique() + "@dst.test"}).status_code == 503
+        answer = httpd.post({**mail, "to": unique() + "@dst.test"})
+        assert answer.status_code == 503 and "as many emails in the outbox" in answer.text
+        answer = admin.request("POST", f"/admin/emails/{first}/resend", json={})
+        assert answer.status_code == 503 and "as many emails in the outbox" in answer.text
         box.restart("httpd")
     box.cli("outbox", "resume", "--domain", "example.com")
     both(box, mail["to"])

@@ -569,10 +569,64 @@ static void test_cancel_is_seen(void **state)
 	store_email_clear(&email);
 }
 
+/* Of 100 bytes, and as many of the disk. */
+static const struct {
+	int64_t bytes, own, all, disk_room;
+	enum outbox_room room;
+} rooms[] = {
+	{10, 0, 90, 100, OUTBOX_ROOM},
+	{11, 0, 90, 100, OUTBOX_FULL},
+	{10, 40, 40, 100, OUTBOX_ROOM},
+	{11, 40, 40, 100, OUTBOX_SHARE_FULL},
+	{11, 90, 90, 100, OUTBOX_SHARE_FULL},
+	{60, 30, 80, 100, OUTBOX_FULL},
+	{25, 0, 0, 100, OUTBOX_ROOM},
+	{26, 0, 0, 100, OUTBOX_DISK_FULL},
+	{10, 30, 30, 40, OUTBOX_ROOM},
+	{10, 31, 31, 40, OUTBOX_SHARE_FULL},
+};
+
+static void test_room(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rooms); i++)
+		if (store_outbox_room(rooms[i].bytes, rooms[i].own, rooms[i].all, 100,
+			    rooms[i].disk_room) != rooms[i].room)
+			fail_msg("row %zu", i);
+}
+
+/* What joined counts by itself until it is taken. */
+static void test_joined_bytes(void **state)
+{
+	struct temp_db *temp = *state;
+	struct outbox_terms terms = terms_at(NOW);
+	struct outbox_taken taken;
+	struct email email;
+	int64_t all, own;
+
+	stage(temp, "a", 1, &email);
+	OK(db_exec(temp->db, "UPDATE outbox SET joined = 1", &why));
+	store_email_clear(&email);
+	stage(temp, "a", NOW + 1, &email);
+	OK(store_outbox_joined_bytes(temp->db, "a", &all, &own, &why));
+	assert_true(all == 7 && own == 7);
+	OK(store_outbox_joined_bytes(temp->db, "other", &all, &own, &why));
+	assert_true(all == 7 && own == 0);
+	OK(store_outbox_bytes(temp->db, "a", &all, &own, &why));
+	assert_true(all == 14 && own == 14);
+	take(temp, &terms, &taken);
+	store_outbox_taken_clear(&taken);
+	OK(store_outbox_joined_bytes(temp->db, "a", &all, &own, &why));
+	assert_true(all == 0 && own == 0);
+	store_email_clear(&email);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room),
+		TEST(joined_bytes),
 		cmocka_unit_test_teardown(test_take, temp_db_teardown),
 		TEST(turns),
 		TEST(let_go),
