@@ -191,6 +191,7 @@ static int run_doctor(const struct call *call, struct report *report, struct err
 	if (call_option(call, OPTION_FIX) && mend(&doctor) > 0) {
 		doctor_clear(&doctor);
 		usleep(SETTLE_MS * 1000);
+		doctor.mended = true;
 		doctor_run(&doctor);
 	}
 	report_findings(call, &doctor, report);

@@ -73,6 +73,7 @@ struct doctor {
 	const char *conf_path;
 	const struct conf *conf; /* the defaults where the file is refused */
 	bool briefly;            /* only what takes no time and sends no message */
+	bool mended;             /* something was mended a moment ago */
 	const char *refused;     /* why it is; or NULL */
 	const char *postfix;     /* configuration folder; "": Postfix's own */
 	int64_t now_us;

@@ -38,6 +38,7 @@ enum {
 	HEALTH_S = 10,
 	HEALTH_TRIES = 5,
 	HEALTH_PAUSE_US = 1000 * 1000,
+	HEALTH_FRESH_US = 30 * 1000 * 1000,
 	DISK_PERCENT = 5,
 	WEBHOOKS_LOOKED_AT = 100,
 };
@@ -306,13 +307,16 @@ static char *why_not_ready(const struct doctor *doctor)
 	return words;
 }
 
-/* What httpd has found by itself. After a start it tries first. */
-static void look_at_health(struct doctor *doctor)
+/* What httpd has found by itself. After its start, or a mend, it tries first, and is waited
+ * for. */
+static void look_at_health(struct doctor *doctor, int64_t started_us)
 {
+	bool is_fresh = doctor->mended || doctor->now_us - started_us < HEALTH_FRESH_US;
 	const char *listen = doctor->conf->http.listen;
 	_cleanup_free_ char *answer = ask_readyz(listen);
 
-	for (int i = 0; i < HEALTH_TRIES && answer && str_starts(answer, "HTTP/1.1 503"); i++) {
+	for (int i = 0;
+		is_fresh && i < HEALTH_TRIES && answer && str_starts(answer, "HTTP/1.1 503"); i++) {
 		usleep(HEALTH_PAUSE_US);
 		free(answer);
 		answer = ask_readyz(listen);
@@ -490,6 +494,7 @@ static void look_at_absence(struct doctor *doctor, const char *name, const char 
 void doctor_look_at_host(struct doctor *doctor)
 {
 	_cleanup_free_ char *store = db_file_folder(doctor->conf->store.database);
+	int64_t httpd_started_us = doctor->now_us;
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
 		bool is_auth = str_eq(daemons[i], "postern-auth");
@@ -502,6 +507,8 @@ void doctor_look_at_host(struct doctor *doctor)
 		if (process_find(daemons[i], doctor->conf->store.database, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
+			if (str_eq(daemons[i], "postern-httpd"))
+				httpd_started_us = process.start_us;
 		} else if (doctor->is_root &&
 			   (is_auth ? doctor->briefly : is_webhook && uses_webhooks(doctor))) {
 			look_at_absence(doctor, daemons[i], is_auth ? "smtp_auth" : "webhook");
@@ -514,7 +521,7 @@ void doctor_look_at_host(struct doctor *doctor)
 	look_at_listener(
 		doctor, doctor->conf->http.listen, "http.listen", "the interface for programs");
 	look_at_listener(doctor, doctor->conf->admin.listen, "admin.listen", "the dashboard");
-	look_at_health(doctor);
+	look_at_health(doctor, httpd_started_us);
 	look_at_disk(doctor, store, "the store");
 	if (!doctor->briefly)
 		look_at_sync(doctor);

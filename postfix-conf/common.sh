@@ -49,18 +49,21 @@ wait_regexp="regexp:{ {/@postern\\.invalid\$\$/ $wait_result} }"
 wait_inline="inline:{ {postern.invalid = $wait_result} }"
 
 # The parameters that are looked at, which postconf is asked for at once.
-parameters='authorized_submit_users body_checks canonical_maps command_directory
+parameters='always_bcc authorized_submit_users body_checks canonical_maps command_directory
 compatibility_level content_filter inet_interfaces
 enable_original_recipient header_address_token_limit header_checks
 header_size_limit hopcount_limit internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
 message_size_limit milter_default_action milter_protocol mime_header_checks
 mydestination myhostname mynetworks myorigin nested_header_checks
-non_smtpd_milters queue_directory receive_override_options recipient_bcc_maps
-recipient_canonical_maps relocated_maps sender_canonical_maps setgid_group
-smtpd_command_filter smtpd_milter_maps smtpd_milters smtpd_sasl_auth_enable smtpd_sasl_path
-smtpd_sasl_type smtpd_tls_auth_only smtpd_tls_cert_file smtpd_tls_chain_files
-smtpd_tls_eccert_file smtpd_tls_security_level smtpd_tls_wrappermode syslog_name transport_maps
+non_smtpd_milters postscreen_upstream_proxy_protocol queue_directory
+receive_override_options recipient_bcc_maps recipient_canonical_maps
+relay_domains relay_recipient_maps relocated_maps sender_bcc_maps
+sender_canonical_maps setgid_group smtpd_command_filter smtpd_milter_maps
+smtpd_milters smtpd_sasl_auth_enable smtpd_sasl_path smtpd_sasl_type
+smtpd_tls_auth_only smtpd_tls_cert_file smtpd_tls_chain_files
+smtpd_tls_eccert_file smtpd_tls_security_level smtpd_tls_wrappermode
+smtpd_upstream_proxy_protocol syslog_name transport_maps
 virtual_alias_domains virtual_alias_maps'
 
 # Lists in which the milter, or its domain, may stand.
@@ -439,9 +442,25 @@ edit_services() {
 	}' "$draft"
 }
 
+# The services of master.cf, one a line, with their options in the lines behind.
+master_services() {
+	[ -f "$work/services" ] ||
+		postconf -c "$view" -M >"$work/services" 2>/dev/null || true
+	cat "$work/services"
+}
+
+# Whether master.cf has it: has_entry NAME TYPE.
+has_entry() {
+	master_services >/dev/null
+	while read -r entry_name entry_type _; do
+		[ "$entry_name/$entry_type" != "$1/$2" ] || return 0
+	done <"$work/services"
+	return 1
+}
+
 # The full name, as submission/inet, of a service that was given with --service.
 full_service() {
-	postconf -c "$view" -M 2>/dev/null | awk -v name="$1" '
+	master_services | awk -v name="$1" '
 	name == $1 || name == $1 "/" $2 { print $1 "/" $2 }'
 }
 
@@ -452,7 +471,7 @@ find_services() {
 		found=$(full_service "$given")
 		case $(printf '%s' "$found" | grep -c .) in
 		0) die "master.cf has no service $given; it has:" \
-			"$(postconf -c "$view" -M 2>/dev/null |
+			"$(master_services |
 				awk '$NF != "" && /smtpd/ { print $1 "/" $2 }' |
 				paste -s -d ' ' -)" ;;
 		1) ;;
@@ -710,7 +729,7 @@ change() {
 # of the one before is forgotten.
 age_draft() {
 	touch -t 200001010000 "$draft"
-	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options"
+	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options" "$work/services"
 }
 
 # Puts what comes on standard input into the draft.
@@ -722,7 +741,7 @@ rewrite_draft() {
 
 # Whether master.cf has the service for postern-httpd.
 has_service() {
-	[ -n "$(postconf -c "$view" -M "$service/unix" 2>/dev/null)" ]
+	has_entry "$service" unix
 }
 
 # What it sets an option to.
@@ -796,9 +815,35 @@ use_draft() {
 	die "cannot write $original"
 }
 
+# For perl: connect_to(SERVER) gives a handle for `unix:PATH` or `inet:HOST:PORT`;
+# nothing, with $! set, where nobody answers. IO::Socket takes much longer to load
+# than all that is said takes.
+perl_connect='
+	use Socket qw(:DEFAULT getaddrinfo);
+	sub unbuffered {
+		select((select($_[0]), $| = 1)[0]);
+		return $_[0];
+	}
+	sub connect_to {
+		my ($error, @found);
+		if ($_[0] =~ /^(?:unix|local):(.*)/) {
+			@found = {family => PF_UNIX, addr => pack_sockaddr_un($1)};
+		} elsif ($_[0] =~ /^inet6?:\[?(.*?)\]?:(\w+)$/) {
+			($error, @found) = getaddrinfo($1, $2, {socktype => SOCK_STREAM});
+		}
+		for (@found) {
+			my $peer;
+			socket($peer, $_->{family}, SOCK_STREAM, 0) and
+				connect($peer, $_->{addr}) and return unbuffered($peer);
+		}
+		return;
+	}
+'
+
 # Greets the milter as Postfix does, with the rights of Postfix's user when it can,
 # and prints its process and user. Else fails, and prints why. A process that was
-# stopped (SIGSTOP) or hangs goes on taking connections, but answers nothing.
+# stopped (SIGSTOP) or hangs goes on taking connections, but answers nothing: one
+# that was stopped is not waited for.
 try_socket() {
 	perl -MSocket -e '
 		my ($path, $user) = @ARGV;
@@ -813,16 +858,19 @@ try_socket() {
 			fail("$! (as the user $user)");
 		my $credentials = getsockopt($fd, SOL_SOCKET, SO_PEERCRED);
 		my ($pid, $uid) = unpack("iI", $credentials);
+		my $seconds = 10;
 		$SIG{ALRM} = sub {
 			open(my $file, "<", "/proc/$pid/stat");
 			my ($state) = <$file> =~ /\) (.)/;
+			my $stopped = $state =~ /[tT]/;
 			fail("process $pid takes connections but does not",
-				"answer:", $state =~ /[tT]/
+				"answer:", $stopped
 				? "it was stopped, kill -CONT $pid lets it go on"
-				: "it hangs");
+				: "it hangs") if $stopped or --$seconds <= 0;
+			alarm(1);
 		};
 		$SIG{PIPE} = "IGNORE";
-		alarm(10);
+		alarm(1);
 		# Version 6, and all that Postfix offers.
 		syswrite($fd, pack("N a N3", 13, "O", 6, 0x1ff, 0x1fffff));
 		sysread($fd, $answer, 5) == 5 and substr($answer, 4) eq "O" or

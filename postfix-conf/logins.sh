@@ -147,7 +147,7 @@ port_number() {
 # services of one port would end master(8).
 login_rival() {
 	wanted=$(port_number "$1")
-	postconf -c "$view" -M 2>/dev/null | awk '$2 == "inet" { print $1 }' |
+	master_services | awk '$2 == "inet" { print $1 }' |
 		while IFS= read -r name; do
 			[ "$(port_number "$name")" = "$wanted" ] || continue
 			case $name,$1 in
@@ -427,7 +427,7 @@ try_login_service() {
 		echo "openssl is not installed"
 		return 2
 	fi
-	perl -MIO::Socket::IP -MIPC::Open2 -e '
+	perl -MIO::Handle -MIPC::Open2 -e "$perl_connect"'
 		my ($at, $tls) = @ARGV;
 		my ($in, $out, $pid, $reply, $went_on);
 		$SIG{ALRM} = sub { kill("KILL", $pid) if $pid; print "no answer in time"; exit 1 };
@@ -438,7 +438,7 @@ try_login_service() {
 			$pid = open2($in, $out, "openssl", "s_client", "-quiet", "-connect", $at,
 				$tls eq "starttls" ? ("-starttls", "smtp") : ());
 		} else {
-			$in = $out = IO::Socket::IP->new(PeerAddr => $at) or print("$!"), exit 1;
+			$in = $out = connect_to("inet:$at") or print("$!"), exit 1;
 		}
 		print $out "EHLO localhost\r\n";
 		$out->flush;

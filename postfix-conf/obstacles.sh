@@ -26,7 +26,7 @@ unasked_for() {
 # and for which the table holds.
 login_services() {
 	read_overrides
-	postconf -c "$view" -M 2>/dev/null | awk '$NF != "" && $8 == "smtpd" {
+	master_services | awk '$NF != "" && $8 == "smtpd" {
 		print $1 "/" $2 }' | while read -r name; do
 		[ "$(value_for "$name" smtpd_sasl_auth_enable)" != yes ] ||
 			[ -z "$(value_for "$name" smtpd_milter_maps)" ] ||
@@ -63,19 +63,13 @@ check_milter_maps() {
 # Greets the milter at unix:PATH or inet:HOST:PORT as Postfix does. Fails, and
 # prints why.
 try_milter() {
-	perl -MIO::Socket::UNIX -MIO::Socket::IP -e '
+	perl -e "$perl_connect"'
 		my ($address, $queue) = @ARGV;
 		$SIG{ALRM} = sub { print "takes connections, but does not answer"; exit 1 };
 		$SIG{PIPE} = "IGNORE";
 		alarm(5);
-		my $peer;
-		if ($address =~ /^(?:unix|local):(.*)/) {
-			my $path = $1 =~ m{^/} ? $1 : "$queue/$1";
-			$peer = IO::Socket::UNIX->new(Peer => $path);
-		} elsif ($address =~ /^inet6?:\[?(.*?)\]?:(\w+)$/) {
-			$peer = IO::Socket::IP->new(PeerHost => $1, PeerPort => $2);
-		}
-		$peer or print(lc "$!"), exit 1;
+		$address =~ s{^(unix|local):(?!/)}{$1:$queue/};
+		my $peer = connect_to($address) or print(lc "$!"), exit 1;
 		syswrite($peer, pack("N a N3", 13, "O", 6, 0x1ff, 0x1fffff));
 		my $answer;
 		sysread($peer, $answer, 5) == 5 and substr($answer, 4) eq "O" or
@@ -201,6 +195,14 @@ check_clock() {
 			"status"
 }
 
+# Whether the process has the file open: has_open PID FILE.
+has_open() {
+	for file in "/proc/$1/fd"/*; do
+		[ ! "$file" -ef "$2" ] || return 0
+	done
+	return 1
+}
+
 # The program, as a process that has the database open: has_database_open NAME.
 # Starts no program for each process: a host may have thousands.
 has_database_open() {
@@ -208,19 +210,16 @@ has_database_open() {
 	for process in /proc/[0-9]*; do
 		{ read -r program <"$process/comm"; } 2>/dev/null || continue
 		[ "$program" = "$1" ] || continue
-		for file in "$process"/fd/*; do
-			[ ! "$file" -ef "$database" ] || return 0
-		done
+		! has_open "${process#/proc/}" "$database" || return 0
 	done
 	return 1
 }
 
 # Whether somebody takes connections there, as 127.0.0.1:8587.
 is_listening() {
-	perl -MIO::Socket::IP -e '
-		my ($host, $port) = $ARGV[0] =~ /^\[?(.*?)\]?:(\d+)$/;
-		exit !IO::Socket::IP->new(PeerHost => $host, PeerPort => $port,
-			Timeout => 5)' "$1" 2>/dev/null
+	perl -e "$perl_connect"'
+		alarm(5);
+		exit !connect_to("inet:$ARGV[0]")' "$1" 2>/dev/null
 }
 
 check_httpd() {

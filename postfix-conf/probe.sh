@@ -10,8 +10,12 @@
 # or hold it, ours throws it away. When nothing was noted the message is looked for,
 # what has become of it says why, and it is removed. It has no sender, so that
 # nothing comes back. The ports of smtpd(8) are told its address as a sender.
+#
+# Needs: milter (its process, or unknown; empty: it does not answer, and how mail
+# waits shows soon).
 
 probe_seconds=10
+probe_seconds_without=2
 
 # Prints the address of a new probe for that way, sendmail or smtp; or fails, with the
 # reason.
@@ -46,7 +50,7 @@ submit_by_smtp() {
 	probe_message "$1" | {
 		PROBE=$1
 		export PROBE
-		run_as_daemons perl -MIO::Socket::UNIX -MIO::Socket::IP -e '
+		run_as_daemons perl -e "$perl_connect"'
 		my ($server, $config) = @ARGV;
 		my $to = delete $ENV{PROBE};
 		my @message = <STDIN>;
@@ -54,21 +58,16 @@ submit_by_smtp() {
 		$SIG{PIPE} = "IGNORE";
 		alarm(30);
 		sub run {
-			my ($ours, $its) = IO::Socket->socketpair(
+			socketpair(my $ours, my $its,
 				AF_UNIX, SOCK_STREAM, PF_UNSPEC) or return;
 			my $pid = fork() // return;
-			return $ours if $pid;
+			return unbuffered($ours) if $pid;
 			open(STDIN, "<&", $its) and open(STDOUT, ">&", $its) and
 				exec(@_);
 			exit 1;
 		}
-		my $peer = $server =~ /^unix:(.*)/
-			? IO::Socket::UNIX->new(Peer => $1)
-			: $server =~ /^sendmail:(.*)/
-			? run($1, "-C", $config, "-bs")
-			: $server =~ /^inet:\[?(.*?)\]?:(\d+)$/
-			? IO::Socket::IP->new(PeerHost => $1, PeerPort => $2)
-			: undef;
+		my $peer = $server =~ /^sendmail:(.*)/
+			? run($1, "-C", $config, "-bs") : connect_to($server);
 		$peer or print("$server: $!"), exit 1;
 		my $reply;
 		sub expect {
@@ -119,6 +118,7 @@ member_of() {
 # Waits until the milter was asked, or it is clear that it was not.
 wait_for_probe() {
 	left=$((probe_seconds * 5))
+	[ -n "$milter" ] || left=$((probe_seconds_without * 5))
 	while ! is_seen "$1"; do
 		[ $left -gt 0 ] || return 1
 		case $(member_of "$(queued_for "$1")" queue_name) in
@@ -241,7 +241,7 @@ tcp_services() {
 	is_listed smtpd_milters || return 0
 	read_overrides
 	maps=$(value_of smtpd_milter_maps)
-	postconf -c "$view" -M 2>/dev/null | awk '$2 == "inet" &&
+	master_services | awk '$2 == "inet" &&
 		($8 == "smtpd" || $8 == "postscreen") { print $1 "/" $2 }' |
 		while read -r name; do
 			[ -n "$(ours_in "$(value_for "$name" smtpd_milters)")" ] || continue
@@ -268,14 +268,11 @@ tcp_services() {
 # told Postfix that it answers nothing before the end of a message, so Postfix writes
 # what it tells when its buffer of 4 KB is full: hence so many times.
 greet_by_smtp() {
-	PROBE=$1 perl -MIO::Socket::IP -e '
-		my ($host, $port) = @ARGV;
-		$host =~ s/[][]//g;
+	PROBE=$1 perl -e "$perl_connect"'
 		$SIG{ALRM} = sub { print "no answer in time"; exit 1 };
 		$SIG{PIPE} = "IGNORE";
 		alarm(30);
-		my $peer = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port) or
-			print("$!"), exit 1;
+		my $peer = connect_to("inet:$ARGV[0]:$ARGV[1]") or print("$!"), exit 1;
 		sub expect {
 			my $reply;
 			1 while defined($reply = <$peer>) and $reply =~ /^\d+-/;
@@ -298,7 +295,10 @@ greet_by_smtp() {
 # sender there, which the milter is told before there is a recipient. Nothing is sent.
 # For a moment after a reload a process that is older may take the session.
 try_tcp() {
-	if ! address=$(new_probe any); then
+	if [ -z "$milter" ]; then
+		unknown "SMTP to $2 port $3: not tried, since the milter does not answer"
+		return
+	elif ! address=$(new_probe any); then
 		unknown "SMTP to $2 port $3: not tried: $address"
 		return
 	fi
@@ -326,14 +326,25 @@ wait_for_sender() {
 	done
 }
 
+# Whether the milter that answers is known to have another database, in which no probe
+# of ours is.
+is_of_others() {
+	[ -e "/proc/$milter/fd" ] && ! has_open "$milter" "$(setting_of store database)"
+}
+
 check_probes() {
-	if [ -z "$settings" ] || [ -z "$postern" ] || ! read_settings; then
+	if [ -z "$in_force" ]; then
 		return
 	elif [ "$(id -u)" -ne 0 ]; then
 		warn "no message was sent to try whether the milter is asked: run" \
 			"check as root"
 		return
 	elif ! postfix -c "$config" status >/dev/null 2>&1; then
+		return
+	elif is_of_others; then
+		wrong "no message was sent to try whether the milter is asked: the milter" \
+			"that answers on $socket_path, process $milter, has another" \
+			"database than $settings"
 		return
 	fi
 	try_way 'sendmail(1)' non_smtpd_milters submit_by_sendmail

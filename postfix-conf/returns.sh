@@ -21,17 +21,17 @@ returns_entry() {
 
 # The domains that are there, one a line.
 returns_domains() {
-	postconf -c "$view" -x -h transport_maps 2>/dev/null | split_list |
+	value_of transport_maps | split_list |
 		sed -n "s/^inline:{ {\([^ ]*\) = $returns_service:} }\$/\1/p"
 }
 
 has_returns_service() {
-	[ -n "$(postconf -c "$view" -M "$returns_service/unix" 2>/dev/null)" ]
+	has_entry "$returns_service" unix
 }
 
 # Whether a list has the item: returns_listed LIST ITEM.
 returns_listed() {
-	postconf -c "$view" -x -h "$1" 2>/dev/null | split_list | grep -Fqx -e "$2"
+	value_of "$1" | split_list | grep -Fqx -e "$2"
 }
 
 # Behind the = of the last definition; a new line at the end where there is none.
@@ -60,7 +60,7 @@ put_returns() {
 	else
 		# Its default, of old, is the domains of this host.
 		old=
-		[ -z "$(postconf -c "$view" -x -h "$1" 2>/dev/null)" ] || old='$mydestination'
+		[ -z "$(value_of "$1")" ] || old='$mydestination'
 		{
 			cat "$draft"
 			[ -n "$(last_newline)" ] || echo

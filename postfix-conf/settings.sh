@@ -6,12 +6,14 @@
 # installed or built.
 #
 # Sets: settings (the file; empty: there is none), postern (the command; empty:
-# it is missing), in_force (what `postern config` says).
+# it is missing), in_force (what `postern config` says), as_daemons (the words
+# that run a program with their rights).
 
 settings=
 default_settings=/etc/postern/postern.conf
 postern=
 in_force=
+as_daemons=
 
 # Without -p, postern.conf is only meant with Postfix's own main.cf.
 find_settings() {
@@ -26,6 +28,11 @@ find_settings() {
 		"$(command -v postern)" ''; do
 		[ ! -x "$postern" ] || break
 	done
+	as_daemons=
+	if [ -n "$settings" ] && [ "$settings" = "$(readlink -f "$default_settings")" ] &&
+		[ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1; then
+		as_daemons='setpriv --reuid postern --regid postern --init-groups'
+	fi
 	settle_socket
 }
 
@@ -47,12 +54,20 @@ read_settings() {
 
 # The value that is in force: setting_of SECTION NAME.
 setting_of() {
-	printf '%s\n' "$in_force" | awk -v section="[$1]" -v name="$2" '
-	/^\[/ { inside = $0 == section }
-	inside && $1 == name && $2 == "=" {
-		sub(/^[^=]*= ?/, "")
-		print
-	}'
+	newline='
+'
+	rest=$newline$in_force$newline
+	case $rest in
+	*"$newline[$1]$newline"*) ;;
+	*) return 0 ;;
+	esac
+	rest=$newline${rest#*"$newline[$1]$newline"}
+	rest=${rest%%"$newline["*}$newline
+	while [ "$rest" != "${rest#*"$newline$2 ="}" ]; do
+		rest=${rest#*"$newline$2 ="}
+		value=${rest%%"$newline"*}
+		printf '%s\n' "${value# }"
+	done
 }
 
 # Whether postern-httpd submits to the service in master.cf.
@@ -68,13 +83,8 @@ run_postern() {
 }
 
 run_as_daemons() {
-	as=
-	if [ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1 &&
-		[ "$settings" = "$(readlink -f "$default_settings")" ]; then
-		as='setpriv --reuid postern --regid postern --init-groups'
-	fi
 	# shellcheck disable=SC2086 # words
-	$as "$@"
+	$as_daemons "$@"
 }
 
 check_database() {

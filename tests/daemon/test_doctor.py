@@ -122,8 +122,11 @@ def test_a_milter_that_was_stopped_goes_on(box):
     pid = box.pid("milter")
     box.kill("milter", signal.SIGSTOP)
     try:
-        row = fault(doctor(box), "milter", "does not answer")
+        found = doctor(box)
+        row = fault(found, "milter", "does not answer")
         assert row["safe"] and row["mend"] == f"kill -CONT {pid}"
+        fault(found, "probe", "the message waits, the milter does not answer")
+        assert [row for row in found if "not tried, since the milter does not" in row["text"]]
         done = run(box, "--fix")
         assert f"ran: kill -CONT {pid}" in done.stderr
         assert "does not answer" not in done.stdout
@@ -173,8 +176,10 @@ def test_a_database_of_somebody_else(box, tmp_path):
     database, settings = a_store(box, tmp_path)
     shutil.chown(database, "daemon", "daemon")
     with settings as config:
-        row = fault(doctor(box, config=config), "owner", "does not belong")
+        found = doctor(box, config=config)
+        row = fault(found, "owner", "does not belong")
         assert row["safe"] and row["mend"].startswith("chown ")
+        fault(found, "probe", f"process {box.pid('milter')}, has another database")
         assert not faults(doctor(box, "--fix", config=config), "owner")
     assert database.stat().st_uid == tmp_path.stat().st_uid
 
@@ -231,7 +236,6 @@ def test_an_older_schema(box, tmp_path):
 def test_messages_that_are_held(box):
     queue_id = forge(box, "example.com", "to@dst.test")
     try:
-        # Among them are probes by a copy of the store, which its milter did not know.
         row = fault(doctor(box), "held", ": " + box.query("SELECT count(*) FROM held"))
         assert row["mend"] == "postern held list"
     finally:
