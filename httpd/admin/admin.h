@@ -137,7 +137,7 @@ struct web;
 struct web *web_new(const char *packaged, struct log *log);
 void web_free(struct web *web);
 /* The content of a file by its name, as `pages/keys.js`: whether there is one. */
-bool web_find(const struct web *web, const char *name, struct span *content_r);
+bool web_find(struct web *web, const char *name, struct span *content_r);
 
 /* admin_live.c: tells those who listen what has changed. */
 admin_handler admin_live;

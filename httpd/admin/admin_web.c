@@ -4,10 +4,10 @@
  * Those of httpd/web are in the program, so that pages and routes are always of
  * one version. Bootstrap's and Chart.js's are read at the start from where
  * Debian's packages put them; without these the pages are plain. All stay in
- * memory, packed once: what a request names is looked up among them, and no
- * file is opened.
+ * memory, each packed when it is first asked for so: what a request names is
+ * looked up among them, and no file is opened.
  *
- * Threads: the worker's; nothing changes behind web_new().
+ * Threads: the one worker of the listener for admins.
  */
 #include "httpd/admin/admin.h"
 
@@ -77,8 +77,8 @@ struct web_file {
 	const char *name;
 	const char *type;
 	struct span plain;
-	struct buf read; /* what plain is of, unless it is in the program */
-	struct buf packed;
+	struct buf read;    /* what plain is of, unless it is in the program */
+	struct buf packed;  /* empty until the first client takes it */
 	char tag[TAG_SIZE]; /* for ETag */
 	char packed_tag[TAG_SIZE];
 };
@@ -104,7 +104,6 @@ static void complete(struct web_file *file)
 		begin = begin << 8 | hash[i];
 	snprintf(file->tag, sizeof(file->tag), "\"%016llx\"", begin);
 	snprintf(file->packed_tag, sizeof(file->packed_tag), "\"%016llx-gz\"", begin);
-	gzip_pack(file->plain.data, file->plain.len, &file->packed);
 }
 
 static int read_file(const char *path, struct buf *out, struct err *err)
@@ -162,7 +161,7 @@ void web_free(struct web *web)
 	free(web);
 }
 
-static const struct web_file *find_web_file(const struct web *web, const char *name)
+static struct web_file *find_web_file(struct web *web, const char *name)
 {
 	for (size_t i = 0; i < web->n; i++)
 		if (str_eq(web->files[i].name, name))
@@ -170,7 +169,7 @@ static const struct web_file *find_web_file(const struct web *web, const char *n
 	return NULL;
 }
 
-bool web_find(const struct web *web, const char *name, struct span *content_r)
+bool web_find(struct web *web, const char *name, struct span *content_r)
 {
 	const struct web_file *file = find_web_file(web, name);
 
@@ -210,7 +209,7 @@ static bool has_tag(const char *field, const char *tag)
 	return str_eq(field, "*") || strstr(field, tag) != NULL;
 }
 
-static void send_file(struct request *request, const struct web_file *file)
+static void send_file(struct request *request, struct web_file *file)
 {
 	bool packed = accepts_gzip(field_of(request, "Accept-Encoding"));
 	const char *tag = packed ? file->packed_tag : file->tag;
@@ -226,6 +225,8 @@ static void send_file(struct request *request, const struct web_file *file)
 		return;
 	}
 	if (packed) {
+		if (file->packed.len == 0)
+			gzip_pack(file->plain.data, file->plain.len, &file->packed);
 		reply_field(request, "Content-Encoding", "gzip");
 		bytes = (struct span){file->packed.data, file->packed.len};
 	}
@@ -244,7 +245,7 @@ void admin_web_file(struct request *request)
 	size_t folder = strcspn(pattern, "{") - (sizeof(prefix) - 1);
 	_cleanup_free_ char *name = mem_printf(
 		"%.*s%s", (int)folder, pattern + sizeof(prefix) - 1, request->admission.param);
-	const struct web_file *file = find_web_file(request->worker->shared->web, name);
+	struct web_file *file = find_web_file(request->worker->shared->web, name);
 	struct problem problem = PROBLEM_INIT;
 
 	if (file) {
