@@ -37,15 +37,12 @@ part_command() {
 	esac
 }
 
-# By the last line about it, a program that was started and did not end since.
-says_that_it_runs() {
-	local lines=() i
+# Whether the process $pid has said that it serves.
+has_started() {
+	local lines=() line
 	{ mapfile -t lines <"$dir/log/$1.log"; } 2>/dev/null
-	for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
-		[[ ${lines[i]} =~ event=(started|stopped|[a-z_]*_failed|database_gone)( |$) ]] ||
-			continue
-		[ "${BASH_REMATCH[1]}" = started ]
-		return
+	for line in "${lines[@]}"; do
+		[[ $line == *"[$pid] "*\ event=@(started|listening)\ * ]] && return
 	done
 	return 1
 }
@@ -55,8 +52,8 @@ part_is_ready() {
 	pid_in "$dir/$1.pid" || return 1
 	case $1 in
 	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
-	events | webhook | auth) says_that_it_runs "$1" ;;
-	*) port_of "$1" && listens_on "$pid" "$port" ;;
+	sink) port_of sink && is_taken "$port" && listens_on "$pid" "$port" ;;
+	*) has_started "$1" ;;
 	esac
 }
 

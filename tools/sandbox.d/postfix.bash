@@ -98,21 +98,22 @@ capture    unix  -  n  n  -     4  pipe
 
 # Keeps a message as smtp-sink does: the envelope on top of it, one file each.
 write_capture() {
-	cat >"$dir/capture" <<END
+	cat >capture <<'END'
 #!/bin/sh
 # usage: capture SENDER RECIPIENT... <MESSAGE
 set -eu
-new=\$(mktemp $dir/sink/.new.XXXXXX) || exit 75
+sink=${0%/*}/sink
+new=$(mktemp "$sink/.new.XXXXXX") || exit 75
 {
-	printf 'X-Mail-Args: <%s> SMTPUTF8\n' "\$1"
+	printf 'X-Mail-Args: <%s> SMTPUTF8\n' "$1"
 	shift
-	printf 'X-Rcpt-Args: <%s>\n' "\$@"
+	printf 'X-Rcpt-Args: <%s>\n' "$@"
 	cat
-} >"\$new" || exit 75
-chmod 644 "\$new"
-mv "\$new" "$dir/sink/utf8.\${new##*.}" || exit 75
+} >"$new" || exit 75
+chmod 644 "$new"
+mv "$new" "$sink/utf8.${new##*.}" || exit 75
 END
-	chmod 755 "$dir/capture"
+	chmod 755 capture
 }
 
 # Postfix reads a main.cf that just changed again and again for two seconds,
@@ -183,25 +184,11 @@ with_place() {
 }
 
 write_postfix() {
-	mkdir "$dir/postfix" "$dir/queue" "$dir/queue/pid"
-	install -d -o postfix "$dir/data"
 	echo 0 >"$dir/run/postfix.port"
 	echo 0 >"$dir/run/auth.port"
 	write_main_cf
 	write_master_cf
-	write_capture
-	install -d -o root -g postfix -m 2750 "$dir/queue/postern"
-	make_queue
 }
-
-# The folders that Postfix would make at its first start.
-make_queue() (
-	cd "$dir/queue" || exit
-	install -d -o postfix -m 700 active bounce corrupt defer deferred \
-		flush hold incoming private saved trace
-	install -d -o postfix -g postdrop -m 730 maildrop
-	install -d -o postfix -g postdrop -m 710 public
-)
 
 # Sets $pid.
 master_pid() {
@@ -224,16 +211,24 @@ postfix_ready_or_ended() {
 	postfix_is_ready || ! postfix_is_up
 }
 
+# As `postfix start` does in the end. Before, that looks at all files, and asks who it is,
+# which takes longer than all the rest.
+run_master() {
+	local folder
+	for folder in /usr/lib/postfix/sbin /usr/libexec/postfix; do
+		[ ! -x "$folder/master" ] || break
+	done
+	MAIL_CONFIG=$dir/postfix "$folder/master" -w
+}
+
 # What an earlier master left behind may be in the way for a moment, so it is tried again.
 start_postfix() {
 	local attempt
 	! postfix_is_up || return 0
 	for attempt in 1 2 3; do
-		# Without a look at all files, which takes longer than all the rest.
-		: >"$dir/queue/quick-start"
 		age_main_cf
-		if postfix -c "$dir/postfix" start >>"$dir/log/setup.log" 2>&1; then
-			wait_until 60 postfix_ready_or_ended && postfix_is_ready
+		if run_master >>"$dir/log/setup.log" 2>&1; then
+			wait_until 60 postfix_ready_or_ended && postfix_is_up
 			return
 		fi
 		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"

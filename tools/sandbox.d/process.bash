@@ -24,11 +24,24 @@ pid_in() {
 # kernel names those that listen first; behind them may be thousands that were closed
 # a while ago.
 listener_on() {
-	local hex
+	local hex line lines words
 	printf -v hex ':%04X' "$1"
-	inode=$(awk -v port="$hex" 'NR > 1 && $4 != "0A" { exit }
-		$2 ~ port "$" { print $10; exit }' /proc/net/tcp)
-	[ -n "$inode" ]
+	inode=
+	mapfile -t -s 1 -n 1000 lines </proc/net/tcp
+	for line in "${lines[@]}"; do
+		read -ra words <<<"$line"
+		[ "${words[3]}" = 0A ] || return 1
+		[[ ${words[1]} == *"$hex" ]] || continue
+		inode=${words[9]}
+		return 0
+	done
+	return 1
+}
+
+# Whether somebody takes connections there, who need not be the right one. Cheaper than
+# the list above, for which the kernel looks through all connections of the host.
+is_taken() {
+	{ : <>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null
 }
 
 # Whether the process itself listens on the port of 127.0.0.1. That somebody
@@ -44,12 +57,12 @@ listens_on() {
 # one of them has, they share it (SO_REUSEPORT), and mail of one sandbox goes to the
 # other. It stays ours while nobody listens there.
 random_port() {
-	local inode range=${POSTERN_SANDBOX_PORTS:-20000-31999}
+	local range=${POSTERN_SANDBOX_PORTS:-20000-31999}
 	local first=${range%-*} last=${range#*-} tries
-	mkdir -p "$claims"
+	[ -d "$claims" ] || mkdir -p "$claims"
 	for ((tries = 20 * (last - first + 1); tries > 0; tries--)); do
 		port=$((first + RANDOM % (last - first + 1)))
-		! claim_port || listener_on "$port" || return 0
+		! claim_port || is_taken "$port" || return 0
 	done
 	die "no port is free of $range"
 }
@@ -81,12 +94,13 @@ give_ports_back() {
 	[ ${#given[@]} -eq 0 ] || rm -f "${given[@]}"
 }
 
-# Repeats a command until it succeeds; 1 after so many seconds.
+# Repeats a command until it succeeds; 1 after so many seconds. Nothing comes from the
+# pipe: sleep(1) without a process.
 wait_until() {
 	local deadline=$((SECONDS + $1)) nothing
 	shift
 	! "$@" || return 0
-	exec {nothing}<> <(:) # nothing comes from it: sleep(1) without a process
+	exec {nothing}<>"$dir/run/nothing"
 	while
 		read -rt 0.05 -u "$nothing" || true
 		! "$@"
