@@ -51,6 +51,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/delivery_writer.h"
+#include "core/store/store_email.h"
 #include "events/tracker_private.h"
 #include "events/untracked.h"
 
@@ -589,6 +590,59 @@ static int on_end(struct work *work, struct queue_message *message, enum event_k
 	return delivery_writer_end(work->context.writer, message, &report, work->context.err);
 }
 
+static int report_refused(
+	const struct line_context *context, const struct queue_message *message, const char *said)
+{
+	const struct recipients *all;
+
+	if (delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
+		return -1;
+	for (size_t i = 0; i < all->n; i++) {
+		struct event_report report = {
+			.email = message->email,
+			.n = all->items[i].n,
+			.kind = EVENT_DISCARDED,
+			.occurred_us = context->position.time_us,
+			.now_us = context->now_us,
+			.text = said,
+			.source = "log",
+		};
+		char n[24];
+
+		if (!delivery_is_open(all->items[i].status))
+			continue;
+		snprintf(n, sizeof(n), "%lld", (long long)report.n);
+		event_key(report.key, (const char *[]){"refused", message->queue_id, n, said}, 4);
+		if (delivery_writer_add(context->writer, &report, context->err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A milter behind ours refuses what is recorded. Of an email of ours httpd is told so; of one
+ * that its client has submitted itself the log tells alone. */
+static int on_refused(struct work *work)
+{
+	struct line_context *context = &work->context;
+	_cleanup_free_ char *text = line_text(context->line->text), *said = NULL;
+	struct lookup *lookup;
+	char *end = text ? strstr(text, "; from=<") : NULL;
+	int found;
+
+	if (text == NULL || !str_starts(text, "milter-reject: END-OF-MESSAGE"))
+		return 0;
+	found = find_tracked(work, context->line->id, &lookup);
+	if (found <= 0 || lookup->message.how != MESSAGE_RECORDED)
+		return found;
+	found = store_email_is_auth(context->db, lookup->message.email, context->err);
+	if (found <= 0)
+		return found;
+	if (end)
+		*end = '\0';
+	said = mem_printf(DELIVERY_REFUSED "%s", text);
+	return report_refused(context, &lookup->message, said);
+}
+
 static int on_removed(struct work *work, struct queue_message *message)
 {
 	int64_t time_us = work->context.position.time_us;
@@ -778,6 +832,8 @@ static int read_line(struct work *work)
 	case LOG_REMOVED:
 	case LOG_DISCARDED:
 		return on_message(work);
+	case LOG_REFUSED:
+		return on_refused(work);
 	default:
 		return 0;
 	}

@@ -34,6 +34,9 @@ enum delivery_status {
  * to somebody else; then comes who. */
 #define DELIVERY_REDIRECTED "Postfix redirected it to "
 
+/* ... and of one whose message it refused behind the milter's record; then comes why. */
+#define DELIVERY_REFUSED "Postfix did not take it: "
+
 /* As they are stored. */
 extern const struct row_words delivery_status_words;
 const char *delivery_status_name(enum delivery_status status);

@@ -391,6 +391,14 @@ int store_email_answered(struct db *db, const char *id, struct err *err)
 	return db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
+int store_email_is_auth(struct db *db, int64_t seq, struct err *err)
+{
+	static const char sql_is[] = "SELECT 1 FROM email WHERE seq = $seq AND way = 'smtp-auth'";
+	int64_t one;
+
+	return row_number(db, sql_is, DB_PARAMS(DB_INT("$seq", seq)), &one, err);
+}
+
 int store_email_arrival(
 	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err)
 {
@@ -400,10 +408,12 @@ int store_email_arrival(
 		"   WHEN e.state <> 'sent' OR e.last_event = 'suppressed' OR EXISTS (SELECT 1"
 		"     FROM email_recipient r"
 		"     WHERE r.email = e.seq AND r.state NOT IN ('queued', 'suppressed', 'unknown')"
+		"     AND NOT (r.state = 'discarded' AND r.text LIKE '" DELIVERY_REFUSED
+		"%')"
 		"   ) THEN $arrived"
 		"   WHEN EXISTS (SELECT 1"
 		"     FROM email_recipient r"
-		"     WHERE r.email = e.seq AND r.state = 'unknown') THEN $lost"
+		"     WHERE r.email = e.seq AND r.state IN ('unknown', 'discarded')) THEN $lost"
 		"   ELSE $open END"
 		" FROM email e"
 		" WHERE e.id = $id";

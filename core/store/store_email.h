@@ -142,11 +142,14 @@ int store_email_outcome(struct db *db, const char *id, enum email_state *state_r
 enum email_arrival {
 	EMAIL_ARRIVED,
 	EMAIL_ARRIVAL_OPEN, /* nothing was heard of it yet */
-	EMAIL_ARRIVAL_LOST, /* neither the queue nor the log knew it, for long */
+	EMAIL_ARRIVAL_LOST, /* Postfix refused it; or neither queue nor log knew it, for long */
 };
 /* 1, 0 no such email, -1. */
 int store_email_arrival(
 	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err);
+
+/* Whether its client has submitted it itself: 1, 0, -1. */
+int store_email_is_auth(struct db *db, int64_t seq, struct err *err);
 
 /* The client is told the id, before the milter has decided. 1, 0, -1. */
 int store_email_answered(struct db *db, const char *id, struct err *err);
