@@ -6,6 +6,7 @@ import re
 import signal
 import smtplib
 import socket
+import subprocess
 
 import pytest
 from harness import wait_for
@@ -239,6 +240,58 @@ def test_text_is_kept(box, to):
     wait_for("both", lambda: len(box.sink.now(to=to)) == 2)
     assert httpd.read(again)["html"] == row["html"]
     assert len({m.raw.split(b"\n\n", 1)[1] for m in box.sink.now(to=to)}) == 1
+
+
+def program(name, box, to, text):
+    """What a program of Debian's is called with, and what it reads."""
+    host, port = box.env["POSTERN_SMTP"].split(":")
+    key = box.env["POSTERN_SENDING_KEY"]
+    return {
+        "swaks": (
+            ["swaks", "--server", host, "--port", port, "--auth", "LOGIN", "--auth-user", "x", "--auth-password", key,
+             "--from", "ann@example.com", "--to", to, "--pipeline", "--data", "-"], text),
+        "msmtp": (
+            ["msmtp", f"--host={host}", f"--port={port}", "--auth=plain", "--user=x", "--passwordeval=cat key",
+             "--tls=off", "--from=ann@example.com", to], text),
+        "curl": (
+            ["curl", "-sS", f"smtp://{host}:{port}", "--user", f"x:{key}", "--mail-from", "ann@example.com",
+             "--mail-rcpt", to, "-T", "-"], text),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["swaks", "msmtp", "curl"])
+def test_programs(box, to, tmp_path, name):
+    (tmp_path / "key").write_text(box.env["POSTERN_SENDING_KEY"])
+    message_id, data = new_message(to)
+    command, text = program(name, box, to, data.replace(b"\r\n", b"\n") if name != "curl" else data)
+    done = subprocess.run(command, input=text, capture_output=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert email_of(box, message_id)["text"].strip() == "hello"
+    assert box.sink.find(message_id=message_id).recipients == [to]
+
+
+def test_extensions(box, to):
+    """8BITMIME, SMTPUTF8, CHUNKING, DSN and SIZE are Postfix's own, and told by EHLO."""
+    session = login(box)
+    assert {"8bitmime", "smtputf8", "chunking", "dsn", "pipelining", "size"} <= set(session.esmtp_features)
+    message_id, data = new_message(to, more="Content-Type: text/plain; charset=utf-8\r\n", body="gr\u00fc\u00dfe\r\n")
+    assert session.sendmail("ann@example.com", [to], data, mail_options=["BODY=8BITMIME"]) == {}
+    assert email_of(box, message_id)["text"] == "gr\u00fc\u00dfe\n"
+    assert box.sink.find(message_id=message_id).raw.endswith("gr\u00fc\u00dfe\n".encode())
+    far = f"gr\u00fc\u00dfe-{unique()}@utf8.test"
+    message_id, data = new_message(far)
+    assert session.sendmail("ann@example.com", [far], data, mail_options=["SMTPUTF8"]) == {}
+    assert email_of(box, message_id)["to"] == [far]
+    message_id, data = new_message(to)
+    assert session.docmd("MAIL", "FROM:<ann@example.com> RET=HDRS ENVID=x")[0] == 250
+    assert session.docmd("RCPT", f"TO:<{to}> NOTIFY=SUCCESS,FAILURE")[0] == 250
+    session.sock.sendall(b"BDAT %d\r\n" % 100 + data[:100])
+    assert session.getreply()[0] == 250
+    session.sock.sendall(b"BDAT %d LAST\r\n" % (len(data) - 100) + data[100:])
+    assert session.getreply()[0] == 250
+    assert box.sink.find(message_id=message_id).raw.endswith(data.split(b"\r\n\r\n")[1].replace(b"\r\n", b"\n"))
+    code, text = session.docmd("MAIL", "FROM:<ann@example.com> SIZE=999999999")
+    assert code == 552
 
 
 def test_paused(box, to):
