@@ -35,6 +35,7 @@ enum {
 	IDLE_MAX = 64, /* connections that are kept open */
 	PAUSE_MAX_S = 60,
 	FAILURES_MAX = 30,
+	NOTE_US = 1000 * 1000, /* between notes that an endpoint works, or fails, still */
 };
 
 /* After each failed attempt; with the attempts themselves three days. */
@@ -473,12 +474,22 @@ static void clear_queue(struct endpoint *endpoint)
 	endpoint->next = endpoint->n = 0;
 }
 
-/* Writes one down, and whether its endpoint works: that is said when it changes. *disabled_r: it
- * has failed for so long that it is disabled. */
+/* Why it failed, as people are shown it; a new string. */
+static char *print_failure(const struct transfer *transfer)
+{
+	const struct webhook_attempt *attempt = &transfer->attempt;
+
+	return attempt->error ? mem_strdup(attempt->error)
+			      : mem_printf("it answered %lld", (long long)attempt->http_status);
+}
+
+/* Writes one down, and whether its endpoint works: that is said when it changes, and once a second.
+ * *disabled_r: it has failed for so long that it is disabled. */
 static int write_outcome(
 	struct sender *sender, const struct transfer *transfer, bool *disabled_r, struct err *err)
 {
-	const struct webhook *webhook = &transfer->endpoint->webhook;
+	struct webhook *webhook = &transfer->endpoint->webhook;
+	int64_t *noted_us = transfer->failed ? &webhook->failed_us : &webhook->succeeded_us;
 	int64_t after_us = sender->conf->webhook.disable_after_ms * 1000;
 	int64_t sent_us = transfer->attempt.sent_us;
 
@@ -486,13 +497,19 @@ static int write_outcome(
 	if (store_webhook_event_settle(sender->db, &transfer->event, transfer->was_due_us,
 		    &transfer->attempt, err) < 0)
 		return -1;
-	if (transfer->failed == (webhook->failing_us > 0)) {
-		if (!transfer->failed || sent_us - webhook->failing_us < after_us)
-			return 0;
-		*disabled_r = true;
-		return store_webhook_disable(sender->db, webhook->id, sent_us, err) < 0 ? -1 : 0;
+	if (transfer->failed != (webhook->failing_us > 0) || sent_us < *noted_us ||
+		sent_us - *noted_us >= NOTE_US) {
+		_cleanup_free_ char *failure = transfer->failed ? print_failure(transfer) : NULL;
+
+		if (store_webhook_note(sender->db, webhook->id, failure, sent_us, err) < 0)
+			return -1;
+		*noted_us = sent_us;
 	}
-	return store_webhook_failing(sender->db, webhook->id, transfer->failed, sent_us, err);
+	if (!transfer->failed || webhook->failing_us == 0 ||
+		sent_us - webhook->failing_us < after_us)
+		return 0;
+	*disabled_r = true;
+	return store_webhook_disable(sender->db, webhook->id, sent_us, err) < 0 ? -1 : 0;
 }
 
 static int write_outcomes(struct sender *sender, struct err *err)

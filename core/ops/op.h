@@ -117,6 +117,7 @@ struct operation {
 		OP_WHOLE,     /* a list that is short */
 		OP_SEARCH,    /* a list in pages, by `after` and `search` */
 		OP_BACKWARDS, /* a list in pages, by `after` and `before` */
+		OP_ONWARD,    /* a list in pages, by `after` */
 	} list;
 	/* What may take long, as to ask Postfix: reads, before the transaction, outside of the
 	 * committer and of any event loop, and makes `ready`. 0 or -1; NULL: nothing does. */

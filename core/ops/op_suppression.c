@@ -43,8 +43,9 @@ static const struct op_field remove_all_fields[] = {WHOSE_FIELDS,
 		.max = OP_SUPPRESSIONS_MAX, .fields = removed_fields,
 		.size = sizeof(struct op_suppression)},
 	{0}};
-static const struct op_field list_fields[] = {WHOSE_FIELDS,
-	{OP_FIELD(op_suppression, origin, OP_TEXT)}, {OP_FIELD(op_suppression, address, OP_TEXT)},
+static const struct op_field list_fields[] = {{OP_FIELD(op_suppression, company_id, OP_ID)},
+	{OP_FIELD(op_suppression, domain, OP_TEXT)}, {OP_FIELD(op_suppression, origin, OP_TEXT)},
+	{OP_FIELD(op_suppression, reason, OP_TEXT)}, {OP_FIELD(op_suppression, address, OP_TEXT)},
 	{0}};
 static const struct op_field remove_fields[] = {
 	WHOSE_FIELDS, {OP_FIELD(op_suppression, reason, OP_TEXT)}, {0}};
@@ -275,6 +276,79 @@ static int get(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
+/* Of a list that no index has in order: what is looked for, a page's look at a time. */
+struct narrowed {
+	const char *domain;             /* NULL: any */
+	enum suppression_reason reason; /* SUPPRESSION_REASONS: any */
+};
+
+static bool is_narrowed(const void *item, const void *arg)
+{
+	const struct suppression *suppression = item;
+	const struct narrowed *narrowed = arg;
+
+	return (narrowed->domain == NULL || str_eq(suppression->domain, narrowed->domain)) &&
+	       (narrowed->reason == SUPPRESSION_REASONS || suppression->reason == narrowed->reason);
+}
+
+/* All entries of an address, of which those of a reason are kept. 0 or -1. */
+static int list_entries(struct op *op, const struct suppression_scope *scope, const char *address,
+	enum suppression_reason reason, struct err *err)
+{
+	static const struct page_end end = {0};
+	struct suppression_list list;
+	size_t n = 0;
+
+	if (store_suppression_entries(op->db, scope, address, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		if (reason == SUPPRESSION_REASONS || list.items[i].reason == reason)
+			list.items[n++] = list.items[i];
+		else
+			store_suppression_clear(&list.items[i]);
+	op_give_page(op, &store_suppression_type, list.items, n, &end);
+	return 0;
+}
+
+static int list_for_user(struct op *op, const struct op_suppression *input, struct err *err)
+{
+	_cleanup_free_ char *domain = NULL, *address = NULL;
+	struct narrowed narrowed = {.reason = SUPPRESSION_REASONS};
+	struct suppression_list list = {0};
+	struct suppression_scope scope;
+	struct page_end end = {0};
+	const char *origin = NULL;
+	struct page page = op->page;
+	int found;
+
+	if (read_scope(op, input, false, &scope, &domain, err) < 0 ||
+		read_reason(op, input, &narrowed.reason, err) < 0)
+		return -1;
+	if (input->address) {
+		if (read_address(op, input->address, &address, err) < 0 ||
+			list_entries(op, &scope, address, narrowed.reason, err) < 0)
+			return -1;
+		return 1;
+	}
+	if (scope.company_id == NULL) {
+		narrowed.domain = scope.domain;
+		scope.domain = NULL;
+	} else if (input->reason) {
+		origin = narrowed.reason == SUPPRESSION_UNSUBSCRIBE ? "manual" : input->reason;
+		/* The index has these two as one. */
+		if (!str_eq(origin, "manual"))
+			narrowed.reason = SUPPRESSION_REASONS;
+	}
+	if (narrowed.domain || narrowed.reason != SUPPRESSION_REASONS) {
+		page.keeps = is_narrowed;
+		page.arg = &narrowed;
+	}
+	found = store_suppression_page(op->db, &scope, origin, &page, &list, &end, err);
+	if (found > 0)
+		op_give_page(op, &store_suppression_type, list.items, list.n, &end);
+	return found;
+}
+
 static int list(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg;
@@ -285,6 +359,8 @@ static int list(struct op *op, const void *arg, struct err *err)
 	struct page_end end = {0};
 	int found;
 
+	if (op->actor == OP_USER)
+		return list_for_user(op, input, err);
 	if (read_scope(op, input, false, &scope, &domain, err) < 0)
 		return -1;
 	if (origin && !str_eq(origin, "bounce") && !str_eq(origin, "complaint") &&
@@ -376,8 +452,19 @@ static int remove_all(struct op *op, const void *arg, struct err *err)
 		if (remove_found(op, &scope, &all[n - 1], trimmed, SUPPRESSION_REASONS, err) < 0)
 			return -1;
 	}
-	if (n > 0 && write_down(op, "suppression.remove", all[0].company_id, &all[0], n, err) < 0)
-		return -1;
+	for (size_t i = 0; i < n; i++) {
+		size_t of_company = 0;
+		bool first = true;
+
+		for (size_t k = 0; k < n; k++)
+			if (str_eq(all[k].company_id, all[i].company_id)) {
+				first &= k >= i;
+				of_company++;
+			}
+		if (first && write_down(op, "suppression.remove", all[i].company_id, &all[i],
+				     of_company, err) < 0)
+			return -1;
+	}
 	return 1;
 }
 

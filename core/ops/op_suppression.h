@@ -31,7 +31,8 @@ extern const struct operation op_suppression_add;
 extern const struct operation op_suppression_add_all;
 /* Gives one, by its id or its address. */
 extern const struct operation op_suppression_get;
-/* Gives them, the newest first. */
+/* Gives them, the newest first. With an address the entry that counts for it; users get all of
+ * its entries, and may narrow the list by domain and reason without naming a company. */
 extern const struct operation op_suppression_list;
 /* Removes one by its id, or all for an address that its input and whoever asks may see. Gives
  * one of them. */

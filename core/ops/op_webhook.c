@@ -13,24 +13,31 @@
 #include "core/base/strv.h"
 #include "core/conf/conf.h"
 #include "core/report/event_json.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_webhook_event.h"
 
 static const struct op_field add_fields[] = {
 	{OP_FIELD(op_webhook, endpoint, OP_TEXT), .required = true},
-	{OP_FIELD(op_webhook, events, OP_TEXT), .required = true},
+	{OP_FIELD(op_webhook, events, OP_LIST), .required = true},
 	{OP_FIELD(op_webhook, domain, OP_TEXT)},
-	{OP_FIELD(op_webhook, company_id, OP_ID)},
+	{OP_FIELD(op_webhook, company_id, OP_ID), .operators = true},
 	{0},
 };
 static const struct op_field update_fields[] = {
 	{OP_FIELD(op_webhook, endpoint, OP_TEXT)},
-	{OP_FIELD(op_webhook, events, OP_TEXT)},
+	{OP_FIELD(op_webhook, events, OP_LIST)},
+	{OP_FIELD(op_webhook, domain, OP_TEXT)},
 	{OP_FIELD(op_webhook, enabled, OP_FLAG)},
 	{0},
 };
 static const struct op_field list_fields[] = {
 	{OP_FIELD(op_webhook, company_id, OP_ID)},
+	{0},
+};
+static const struct op_field search_fields[] = {
+	{OP_FIELD(op_webhook, company_id, OP_ID)},
+	{OP_FIELD(op_webhook, in_trouble, OP_FLAG)},
 	{0},
 };
 static const struct op_field event_fields[] = {
@@ -68,10 +75,16 @@ static int find_own(const struct op *op, struct webhook *webhook_r, struct err *
 	return store_webhook_find(op->db, &scope, op->object, webhook_r, err);
 }
 
-static void give(struct op *op, struct webhook *webhook)
+/* 1, or -1. */
+static int give(struct op *op, struct webhook *webhook, struct err *err)
 {
+	int result = op->actor == OP_USER ? store_webhook_count_waiting(
+						    op->db, webhook->id, &webhook->waiting, err)
+					  : 0;
+
 	op_give(op, &store_webhook_type, webhook);
 	*webhook = (struct webhook){0};
+	return result < 0 ? -1 : 1;
 }
 
 /* As clients have it: of the form API a text, else whsec_ and base64. */
@@ -203,7 +216,7 @@ static int add(struct op *op, const void *arg, struct err *err)
 		result = op_check_limit(op, LIMIT_WEBHOOKS, company_id, err);
 	if (result == 0) {
 		give_secret(op, &webhook);
-		give(op, &webhook);
+		result = give(op, &webhook, err);
 	}
 	store_webhook_clear(&webhook);
 	return result < 0 ? -1 : 1;
@@ -218,10 +231,18 @@ static int list(struct op *op, const void *arg, struct err *err)
 	int found;
 
 	scope.company_id = op_company_of(op, input ? input->company_id : NULL);
+	scope.in_trouble = input && input->in_trouble == OP_YES;
 	found = store_webhook_list(op->db, &scope, &op->page, &webhooks, &end, err);
-	if (found > 0)
-		op_give_page(op, &store_webhook_type, webhooks.items, webhooks.n, &end);
-	return found;
+	if (found <= 0)
+		return found;
+	op_give_page(op, &store_webhook_type, webhooks.items, webhooks.n, &end);
+	for (size_t i = 0; i < webhooks.n && op->actor == OP_USER; i++) {
+		struct webhook *webhook = &webhooks.items[i];
+
+		if (store_webhook_count_waiting(op->db, webhook->id, &webhook->waiting, err) < 0)
+			return -1;
+	}
+	return 1;
 }
 
 static int get(struct op *op, const void *arg, struct err *err)
@@ -234,8 +255,29 @@ static int get(struct op *op, const void *arg, struct err *err)
 		return found;
 	if (op->actor != OP_USER)
 		give_secret(op, &webhook);
-	give(op, &webhook);
-	return 1;
+	return give(op, &webhook, err);
+}
+
+static int show_secret(struct op *op, const void *arg, struct err *err)
+{
+	struct webhook webhook;
+	int found = find_own(op, &webhook, err);
+
+	(void)arg;
+	if (found <= 0)
+		return found;
+	if (store_audit_add(op->db,
+		    &(struct audit_action){.company_id = webhook.company_id,
+			    .action = "webhook.secret",
+			    .object_id = webhook.id,
+			    .object_name = webhook.endpoint,
+			    .after = "{}"},
+		    err) < 0) {
+		store_webhook_clear(&webhook);
+		return -1;
+	}
+	give_secret(op, &webhook);
+	return give(op, &webhook, err);
 }
 
 static int update(struct op *op, const void *arg, struct err *err)
@@ -246,9 +288,10 @@ static int update(struct op *op, const void *arg, struct err *err)
 
 	if (found <= 0)
 		return found;
-	if (webhook.dialect == WEBHOOK_FORM && input->events)
+	if (webhook.dialect == WEBHOOK_FORM && (input->events || input->domain))
 		result = err_set(err, ERR_INVALID,
-			"the types of a webhook of the form API are changed over that one");
+			"the types and the domain of a webhook of the form API are changed over "
+			"that one");
 	if (result == 0 && input->endpoint) {
 		result = check_endpoint(op, input->endpoint, err);
 		free(webhook.endpoint);
@@ -259,6 +302,13 @@ static int update(struct op *op, const void *arg, struct err *err)
 		webhook.events = NULL;
 		result = read_events(op, input->events, &webhook.events, err);
 	}
+	if (result == 0 && input->domain) {
+		free(webhook.domain);
+		webhook.domain = NULL;
+		if (op->domain || *input->domain)
+			result = read_domain(
+				op, webhook.company_id, input->domain, &webhook.domain, err);
+	}
 	if (input->enabled != OP_NOT_GIVEN)
 		webhook.enabled = input->enabled == OP_YES;
 	if (result == 0)
@@ -267,9 +317,7 @@ static int update(struct op *op, const void *arg, struct err *err)
 	if (result < 0)
 		return -1;
 	found = find_own(op, &webhook, err);
-	if (found > 0)
-		give(op, &webhook);
-	return found;
+	return found > 0 ? give(op, &webhook, err) : found;
 }
 
 static int remove_one(struct op *op, const void *arg, struct err *err)
@@ -281,7 +329,8 @@ static int remove_one(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	found = store_webhook_remove(op->db, webhook.id, err);
-	give(op, &webhook);
+	if (give(op, &webhook, err) < 0)
+		return -1;
 	return found;
 }
 
@@ -300,8 +349,7 @@ static int rotate(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	give_secret(op, &webhook);
-	give(op, &webhook);
-	return 1;
+	return give(op, &webhook, err);
 }
 
 /* The body of a test, in the shape of the events that the webhook has asked for first; a new
@@ -504,7 +552,8 @@ static bool is_of_name(const struct webhook *webhook, const char *name)
 static int list_urls(const struct op *op, const struct op_webhook_urls *input,
 	struct webhook_list *list_r, struct err *err)
 {
-	const struct webhook_scope scope = {op->company_id, input->domain, "form"};
+	const struct webhook_scope scope = {
+		.company_id = op->company_id, .domain = input->domain, .dialect = "form"};
 	const struct page page = {.limit = 1000};
 
 	return store_webhook_list(op->db, &scope, &page, list_r, NULL, err) < 0 ? -1 : 0;
@@ -653,15 +702,17 @@ static int test_urls(struct op *op, const void *arg, struct err *err)
 
 const struct operation op_webhook_add = {add_fields, INPUT, .run = add};
 const struct operation op_webhook_list = {list_fields, INPUT, .list = OP_BACKWARDS, .run = list};
+const struct operation op_webhook_search = {search_fields, INPUT, .list = OP_SEARCH, .run = list};
+const struct operation op_webhook_secret = {.run = show_secret};
 const struct operation op_webhook_get = {.run = get};
 const struct operation op_webhook_update = {update_fields, INPUT, .run = update};
 const struct operation op_webhook_remove = {.run = remove_one};
 const struct operation op_webhook_rotate = {.run = rotate};
 const struct operation op_webhook_test = {.run = test};
-const struct operation op_webhook_events = {.list = OP_BACKWARDS, .run = list_events};
+const struct operation op_webhook_events = {.list = OP_ONWARD, .run = list_events};
 const struct operation op_webhook_event = {event_fields, EVENT, .run = get_event};
 const struct operation op_webhook_attempts = {
-	event_fields, EVENT, .list = OP_BACKWARDS, .run = list_attempts};
+	event_fields, EVENT, .list = OP_ONWARD, .run = list_attempts};
 const struct operation op_webhook_replay = {replay_fields, EVENT, .run = replay};
 const struct operation op_webhook_urls_get = {.size = URLS, .run = get_urls};
 const struct operation op_webhook_urls_add = {.size = URLS, .run = add_urls};

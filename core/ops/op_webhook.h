@@ -18,18 +18,26 @@ enum {
 
 struct op_webhook {
 	const char *company_id;
-	const char *domain;   /* its events alone; NULL: all */
+	const char *domain;   /* its events alone; NULL: all; when it is changed "" */
 	const char *endpoint; /* NULL: as it is */
 	const char *events;   /* words with commas between; NULL: as they are */
 	enum op_flag enabled;
+	enum op_flag
+		in_trouble; /* of a list: those alone that fail, or that failing has disabled */
 };
+
+/* Users see besides how much waits for each, as `waiting`. */
 
 /* Gives the webhook, with its `signing_secret`. */
 extern const struct operation op_webhook_add;
 /* Gives webhooks, the newest first. */
 extern const struct operation op_webhook_list;
+/* The same in pages that can be searched. */
+extern const struct operation op_webhook_search;
 /* Gives the webhook; keys and the command get its `signing_secret`. */
 extern const struct operation op_webhook_get;
+/* The same with the secret for users, too, which is written down. */
+extern const struct operation op_webhook_secret;
 /* Sets what is given. Gives the webhook. */
 extern const struct operation op_webhook_update;
 extern const struct operation op_webhook_remove;

@@ -462,7 +462,8 @@ static int search_page(struct db *db, const char *sql, const struct db_param *pa
 		looked++;
 		if (looked == PAGE_LOOK)
 			note_next(type, item, rows.next);
-		if (!is_searched(type, item, page->search)) {
+		if ((page->search && !is_searched(type, item, page->search)) ||
+			(page->keeps && !page->keeps(item, page->arg))) {
 			row_clear(type, item);
 			continue;
 		}
@@ -489,7 +490,7 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	struct db_param all[PAGE_PARAMS_MAX];
 	size_t n = copy_params(params, all);
 
-	if (page->search) {
+	if (page->search || page->keeps) {
 		all[n] = (struct db_param)DB_INT("$limit", PAGE_LOOK);
 		return search_page(db, sql, all, type, page, rows_r, err);
 	}

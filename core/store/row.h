@@ -147,6 +147,9 @@ struct page {
 	 * any letter case of ASCII; NULL: all. PAGE_LOOK rows are looked at.
 	 * Not with `before`. */
 	const char *search;
+	/* Only items for which it is true, likewise; NULL: all. */
+	bool (*keeps)(const void *item, const void *arg);
+	const void *arg;
 };
 enum { PAGE_LOOK = 5000 };
 /* What is behind a page. */

@@ -178,6 +178,24 @@ int store_suppression_find(struct db *db, const struct suppression_scope *scope,
 		&store_suppression_type, suppression_r, err);
 }
 
+int store_suppression_entries(struct db *db, const struct suppression_scope *scope,
+	const char *address, struct suppression_list *list_r, struct err *err)
+{
+	static const char sql_entries[] = SELECT
+		" WHERE s.address = $address"
+		" AND ($company IS NULL OR s.company_id = $company)"
+		" AND ($domain IS NULL OR s.domain IN ('', $domain))"
+		" ORDER BY s.created_us DESC, s.id DESC"
+		" LIMIT $max";
+	_cleanup_free_ char *folded = addr_folded(address);
+
+	*list_r = (struct suppression_list){0};
+	return row_all(db, sql_entries,
+		DB_PARAMS(DB_TEXT("$address", folded), DB_TEXT("$company", scope->company_id),
+			DB_TEXT("$domain", scope->domain), DB_INT("$max", SUPPRESSION_ENTRIES_MAX)),
+		&store_suppression_type, &list_r->items, &list_r->n, err);
+}
+
 int store_suppression_count(struct db *db, const char *address, struct err *err)
 {
 	static const char sql_count[] = "SELECT count(*) FROM suppression WHERE address = $address";

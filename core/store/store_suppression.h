@@ -69,6 +69,11 @@ int store_suppression_get(struct db *db, const struct suppression_scope *scope, 
 int store_suppression_find(struct db *db, const struct suppression_scope *scope,
 	const char *address, enum suppression_reason reason, struct suppression *suppression_r,
 	struct err *err);
+/* All with the address, newest first, SUPPRESSION_ENTRIES_MAX at most. 0 or -1. */
+enum { SUPPRESSION_ENTRIES_MAX = 1000 };
+struct suppression_list;
+int store_suppression_entries(struct db *db, const struct suppression_scope *scope,
+	const char *address, struct suppression_list *list_r, struct err *err);
 /* How many entries have the address, of any company: that number, -1. */
 int store_suppression_count(struct db *db, const char *address, struct err *err);
 

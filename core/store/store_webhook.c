@@ -23,16 +23,21 @@ static const struct row_field webhook_fields[] = {
 	ROW_FIELD(webhook, enabled, ROW_BOOL),
 	ROW_FIELD(webhook, created_us, ROW_TIME),
 	ROW_FIELD(webhook, rotated_us, ROW_TIME),
+	ROW_FIELD(webhook, succeeded_us, ROW_TIME),
+	ROW_FIELD(webhook, failed_us, ROW_TIME),
+	ROW_FIELD(webhook, failure, ROW_TEXT),
 	ROW_FIELD(webhook, failing_us, ROW_TIME),
 	ROW_FIELD(webhook, disabled_us, ROW_TIME),
 	ROW_FIELD(webhook, secret, ROW_HASH),
 	ROW_FIELD(webhook, old_secret, ROW_HASH),
+	ROW_FIELD(webhook, waiting, ROW_INT64),
 };
 const struct row_type store_webhook_type = ROW_TYPE(webhook, webhook_fields);
 
 #define WEBHOOK_SELECT                                                                             \
 	"SELECT w.id, w.company_id, w.domain, w.dialect, w.endpoint, w.events, w.enabled,"         \
-	" w.created_us, w.rotated_us, w.failing_us, w.disabled_us, w.secret, w.old_secret"         \
+	" w.created_us, w.rotated_us, w.succeeded_us, w.failed_us, w.failure, w.failing_us,"       \
+	" w.disabled_us, w.secret, w.old_secret"                                                   \
 	" FROM webhook w"
 
 static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
@@ -124,7 +129,8 @@ int store_webhook_change(struct db *db, const struct webhook *webhook, struct er
 {
 	static const char sql_change[] =
 		"UPDATE webhook"
-		" SET endpoint = $endpoint, events = $events, enabled = $enabled,"
+		" SET endpoint = $endpoint, events = $events, domain = $domain,"
+		"   enabled = $enabled,"
 		"   failing_us = iif(enabled = $enabled AND endpoint = $endpoint, failing_us, 0),"
 		"   disabled_us = iif($enabled, 0, disabled_us),"
 		"   from_seq = iif($enabled AND enabled = 0,"
@@ -195,20 +201,70 @@ int store_webhook_remove(struct db *db, const char *id, struct err *err)
 		db, "webhook.remove", id, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), NULL, err);
 }
 
-int store_webhook_failing(
-	struct db *db, const char *id, bool failed, int64_t now_us, struct err *err)
+int store_webhook_note(
+	struct db *db, const char *id, const char *failure, int64_t now_us, struct err *err)
 {
 	static const char sql_failed[] =
-		"UPDATE webhook SET failing_us = $now WHERE id = $id AND failing_us = 0";
+		"UPDATE webhook"
+		" SET failed_us = $now, failure = $failure,"
+		"   failing_us = iif(failing_us = 0, $now, failing_us)"
+		" WHERE id = $id";
 	static const char sql_works[] =
-		"UPDATE webhook SET failing_us = 0 WHERE id = $id AND failing_us <> 0";
+		"UPDATE webhook SET succeeded_us = $now, failing_us = 0 WHERE id = $id";
 
-	return db_change(db, failed ? sql_failed : sql_works,
-		       failed ? DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id))
-			      : DB_PARAMS(DB_TEXT("$id", id)),
+	return db_change(db, failure ? sql_failed : sql_works,
+		       failure ? DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
+					 DB_TEXT("$failure", failure))
+			       : DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
 		       err) < 0
 		       ? -1
 		       : 0;
+}
+
+int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_r, struct err *err)
+{
+	static const char sql_count[] =
+		"SELECT count(*)"
+		" FROM (SELECT 1"
+		"   FROM webhook_event"
+		"   WHERE webhook_id = $id AND due_us > 0"
+		"   LIMIT $max)";
+
+	return row_number(db, sql_count,
+		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$max", WEBHOOK_WAITING_MAX)),
+		       waiting_r, err) < 0
+		       ? -1
+		       : 0;
+}
+
+#define IN_TROUBLE "(failing_us > 0 OR disabled_us > 0)"
+
+int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_us,
+	struct webhook_trouble *trouble_r, struct err *err)
+{
+#define TROUBLE(condition)                                                                         \
+	WEBHOOK_SELECT " WHERE " condition IN_TROUBLE                                              \
+		       " AND (w.disabled_us > 0 OR (w.enabled = 1 AND w.failing_us < $before))"    \
+		       " ORDER BY w.created_us DESC, w.id DESC"                                    \
+		       " LIMIT $max"
+	static const char sql_all[] = TROUBLE("");
+	static const char sql_company[] = TROUBLE("w.company_id = $company AND ");
+#undef TROUBLE
+	struct webhook_trouble trouble = {0};
+	struct webhook_list list = {0};
+
+	if (row_all(db, company_id ? sql_company : sql_all,
+		    DB_PARAMS(DB_INT("$before", before_us), DB_INT("$max", WEBHOOK_TROUBLE_MAX),
+			    DB_GIVEN_TEXT("$company", company_id)),
+		    &store_webhook_type, &list.items, &list.n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++)
+		++*(list.items[i].disabled_us ? &trouble.disabled : &trouble.failing);
+	if (list.n > 0)
+		trouble.endpoint = mem_strdup(list.items[0].endpoint);
+	store_webhook_list_free(&list);
+	*trouble_r = trouble;
+	return 0;
 }
 
 #define FITS                                                                                       \
@@ -239,14 +295,19 @@ int store_webhook_list(struct db *db, const struct webhook_scope *scope, const s
 			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC")                  \
 	}
 #define COMPANY "w.company_id = $company AND "
-	static const struct row_pager pagers[] = {
-		PAGER(""), PAGER(COMPANY), PAGER(COMPANY "w.domain = $domain AND ")};
+#define PAGERS(condition)                                                                          \
+	{                                                                                          \
+		PAGER(condition), PAGER(COMPANY condition),                                        \
+			PAGER(COMPANY "w.domain = $domain AND " condition)                         \
+	}
+	static const struct row_pager pagers[2][3] = {PAGERS(""), PAGERS(IN_TROUBLE " AND ")};
 	int of = scope->company_id == NULL ? 0 : scope->domain == NULL ? 1 : 2;
+#undef PAGERS
 #undef COMPANY
 #undef PAGER
 #undef PAGE
 	struct rows rows;
-	int found = row_page_created(db, &pagers[of],
+	int found = row_page_created(db, &pagers[scope->in_trouble][of],
 		DB_PARAMS(DB_TEXT("$domain", scope->domain), DB_TEXT("$dialect", scope->dialect),
 			DB_GIVEN_TEXT("$company", scope->company_id)),
 		&store_webhook_type, page, &rows, err);

@@ -20,7 +20,10 @@
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_outbox.h"
+#include "core/ops/op_suppression.h"
 #include "core/ops/op_user.h"
+#include "core/ops/op_webhook.h"
+#include "core/ops/suppression_csv.h"
 #include "core/store/store_company.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -168,6 +171,47 @@ const struct route admin_routes[] = {
 		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_outbox_resume},
 	{"POST", "/admin/outbox/cancel", .auth = AUTH_USER, .role = USER_OWNER,
 		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_outbox_cancel},
+	{"GET", "/admin/webhooks", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_webhook_search},
+	{"POST", "/admin/webhooks", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
+		.handle = admin_operate, .operation = &op_webhook_add, .status = 201},
+	{"GET", "/admin/webhooks/{}", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_webhook_get},
+	{"PATCH", "/admin/webhooks/{}", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_webhook_update},
+	{"DELETE", "/admin/webhooks/{}", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_webhook_remove, .done_alone = true},
+	{"POST", "/admin/webhooks/{}/secret", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_webhook_secret},
+	{"POST", "/admin/webhooks/{}/rotate", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_webhook_rotate},
+	{"POST", "/admin/webhooks/{}/test", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_webhook_test, .status = 201},
+	{"GET", "/admin/webhooks/{}/events", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_operate, .operation = &op_webhook_events},
+	{"GET", "/admin/webhooks/{}/event", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_operate, .operation = &op_webhook_event},
+	{"GET", "/admin/webhooks/{}/attempts", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_operate, .operation = &op_webhook_attempts},
+	{"POST", "/admin/webhooks/{}/replay", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_webhook_replay},
+	{"GET", "/admin/suppressions", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_suppression_list},
+	{"POST", "/admin/suppressions", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_suppression_add,
+		.status = 201},
+	{"POST", "/admin/suppressions/batch", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate,
+		.operation = &op_suppression_add_all, .status = 201},
+	{"POST", "/admin/suppressions/remove", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate,
+		.operation = &op_suppression_remove_all, .done_alone = true},
+	{"GET", "/admin/suppressions/csv", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_suppression_csv, .operation = &op_suppression_list},
+	{"GET", "/admin/suppressions/{}", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_operate, .operation = &op_suppression_get},
+	{"DELETE", "/admin/suppressions/{}", .auth = AUTH_USER, .role = USER_OWNER,
+		.handle = admin_operate, .operation = &op_suppression_remove, .done_alone = true},
 	{"GET", "/admin/refusals", .auth = AUTH_USER, .pooled = true, .handle = admin_refusal_list},
 	{"GET", "/admin/stats", .auth = AUTH_USER, .pooled = true, .handle = admin_stats_get},
 	{"GET", "/admin/attention", .auth = AUTH_USER, .pooled = true,
@@ -417,6 +461,53 @@ void admin_operate(struct request *request)
 	job = admin_job_new(request);
 	job->operate.body = body;
 	admin_job_submit(job);
+}
+
+/* GET /admin/suppressions/csv: a page of the list of a company, as lines. */
+void admin_suppression_csv(struct request *request)
+{
+	enum { LINES = 2000 };
+	const struct operation *operation = request->admission.route->operation;
+	struct op_suppression input = {0};
+	struct problem problem = PROBLEM_INIT;
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+	struct err err = ERR_INIT;
+	struct json_query query;
+	json_t *answer = NULL;
+	struct op op;
+	int found;
+
+	operate_init(request, &op);
+	if (operate_read_query(request, operation, &op, &input, &query, &problem) == 0) {
+		const struct rows *rows = &op.result.rows;
+		const struct suppression *items;
+
+		if (op.company_id == NULL && input.company_id == NULL)
+			found = op_refuse(&op, &err, "company_id", "parameter is missing");
+		else
+			found = 1;
+		op.page.limit = LINES;
+		if (found > 0)
+			found = operation->run(&op, &input, &err);
+		if (found == 0)
+			list_json_check(request, found, &op.page, NULL, &err, &problem);
+		else
+			explain(request, found, &err, &problem);
+		items = rows->items;
+		if (op.page.after[0] == '\0')
+			suppression_csv_head(&lines);
+		for (size_t i = 0; i < rows->n; i++)
+			suppression_csv_add(&lines, &items[i]);
+		if (found > 0)
+			answer = json_pack("{s:s, s:i, s:s, s:b, s:o}", "object", "suppression_csv",
+				"lines", (int)rows->n, "csv", buf_str(&lines), "has_more",
+				rows->more || *rows->next, "next",
+				admin_text(*rows->next                 ? rows->next
+					   : rows->more && rows->n > 0 ? items[rows->n - 1].id
+								       : NULL));
+		op_clear(&op);
+	}
+	reply_either(request, &problem, 200, answer);
 }
 
 void admin_reply_found(struct request *request, int found, json_t *object, const char *event,

@@ -127,6 +127,9 @@ void admin_parts_look(
 /* admin_metrics.c: numbers for Prometheus. */
 admin_handler admin_metrics_get;
 
+/* admin.c: suppressed addresses as lines of a file. */
+admin_handler admin_suppression_csv;
+
 /* admin_web.c: the files of the dashboard, of which no session is asked. */
 admin_handler admin_web_index, admin_web_file;
 

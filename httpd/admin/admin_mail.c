@@ -27,6 +27,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
 #include "core/store/store_refusal.h"
+#include "core/store/store_suppression.h"
 #include "core/report/delivery_report.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
@@ -227,10 +228,26 @@ static json_t *render_status(const struct delivery_report *report, size_t i)
 		"gives_up_at", json_field_time(end_us));
 }
 
+/* Why the recipient is suppressed, and since when; null when they are no longer. */
+static json_t *find_suppression(
+	struct db *db, const struct email *email, const struct recipient *recipient)
+{
+	const struct suppression_scope scope = {email->company_id, email->domain};
+	struct suppression found;
+	json_t *object;
+
+	if (store_suppression_find(
+		    db, &scope, recipient->address, SUPPRESSION_REASONS, &found, NULL) <= 0)
+		return json_null();
+	object = row_json(&store_suppression_type, &found, ROW_SHOWN);
+	store_suppression_clear(&found);
+	return object;
+}
+
 /* The report was read after the email: who was forgotten meanwhile is not in
  * it. */
-static void add_statuses(
-	json_t *object, const struct email *email, const struct delivery_report *report)
+static void add_statuses(struct db *db, json_t *object, const struct email *email,
+	const struct delivery_report *report)
 {
 	json_t *array = json_object_get(object, "recipients");
 	size_t shown = 0, told = 0;
@@ -240,9 +257,14 @@ static void add_statuses(
 
 		if (!one->enveloped)
 			continue;
-		if (told < report->recipients.n && report->recipients.items[told].n == one->n)
-			json_object_update_new(
-				json_array_get(array, shown), render_status(report, told++));
+		if (told < report->recipients.n && report->recipients.items[told].n == one->n) {
+			json_t *item = json_array_get(array, shown);
+
+			if (report->recipients.items[told].status == DELIVERY_SUPPRESSED)
+				json_object_set_new(
+					item, "suppression", find_suppression(db, email, one));
+			json_object_update_new(item, render_status(report, told++));
+		}
 		shown++;
 	}
 }
@@ -283,14 +305,14 @@ static json_t *render_queue_messages(const struct delivery_report *report)
 
 /* All of it: each recipient as it stands and what happens next, and what was
  * said, in order. kept is the size of its message, 0 when that is not kept. */
-static json_t *render_email(
-	const struct email *email, const struct delivery_report *report, int64_t kept)
+static json_t *render_email(struct db *db, const struct email *email,
+	const struct delivery_report *report, int64_t kept)
 {
 	_cleanup_free_ char *answer = delivery_report_answer(report);
 	json_t *object = email_json_render(email, true);
 
 	add_admin_fields(object, email);
-	add_statuses(object, email, report);
+	add_statuses(db, object, email, report);
 	json_object_set_new(object, "message_size", kept > 0 ? json_integer(kept) : json_null());
 	json_object_update_new(object,
 		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
@@ -317,8 +339,8 @@ void admin_email_get(struct request *request)
 		delivery_report_new(request->db, request->conf, &email, now_us, &report, &err) < 0)
 		admin_reply_found(request, -1, NULL, "email_lookup_failed", &err);
 	else
-		reply_printed(
-			request, 200, email_json_print(render_email(&email, report, kept), &email));
+		reply_printed(request, 200,
+			email_json_print(render_email(request->db, &email, report, kept), &email));
 	delivery_report_free(TAKE_PTR(report));
 	store_email_clear(&email);
 }

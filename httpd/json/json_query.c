@@ -104,6 +104,17 @@ int json_query_flag(
 		problem, PROBLEM_PARAMETER, "The `%s` parameter must be `true` or `false`.", name);
 }
 
+/* What a webhook was told has ids of its own: a prefix, _, letters and digits. */
+static bool is_tagged_id(const char *text)
+{
+	size_t prefix = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+	const char *rest = text + prefix + 1;
+
+	return prefix > 0 && text[prefix] == '_' && strlen(text) < ID_SIZE && *rest &&
+	       rest[strspn(rest,
+		       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] == '\0';
+}
+
 static int read_cursor(const struct json_query *query, const char *name, char id[static ID_SIZE],
 	struct problem *problem)
 {
@@ -111,6 +122,10 @@ static int read_cursor(const struct json_query *query, const char *name, char id
 
 	if (text == NULL || id_parse(text, id))
 		return 0;
+	if (is_tagged_id(text)) {
+		*stpcpy(id, text) = '\0';
+		return 0;
+	}
 	return problem_set(
 		problem, PROBLEM_PARAMETER, "The `%s` parameter must be a valid UUID.", name);
 }

@@ -106,8 +106,15 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 			return op_refuse(op, err, field->name, "field must be true or false");
 		*(enum op_flag *)member = json_is_true(value) ? OP_YES : OP_NO;
 		return 0;
-	case OP_NUMBER:
 	case OP_TIME:
+		if (is_text(value)) {
+			if (clock_parse(json_string_value(value), op->now_us, member))
+				return 0;
+			return op_refuse(op, err, field->name,
+				"field is no time like 2026-11-21T02:43:18Z, or 7d");
+		}
+		/* fall through */
+	case OP_NUMBER:
 		number = json_integer_value(value);
 		if (!json_is_integer(value))
 			return op_refuse(op, err, field->name, "field must be a whole number");
@@ -199,6 +206,7 @@ int operate_read_query(const struct request *request, const struct operation *op
 	static const char *const paging[][4] = {
 		[OP_SEARCH] = {"limit", "after", "search"},
 		[OP_BACKWARDS] = {"limit", "after", "before"},
+		[OP_ONWARD] = {"limit", "after"},
 	};
 	const char *names[ARRAY_SIZE(query_r->params)] = {NULL};
 	const struct op_field *field;
@@ -210,7 +218,8 @@ int operate_read_query(const struct request *request, const struct operation *op
 	for (field = operation->fields; field && field->name; field++)
 		if (is_offered(op, field))
 			names[n++] = field->name;
-	if (operation->list != OP_ONE && json_query_read(request, names, query_r, problem) < 0)
+	if ((operation->list != OP_ONE || operation->fields) &&
+		json_query_read(request, names, query_r, problem) < 0)
 		return -1;
 	if (operation->list >= OP_SEARCH && json_query_page(query_r, &op->page, problem) < 0)
 		return -1;

@@ -17,12 +17,12 @@ static const struct {
 	const char *query;
 	struct page page;
 } good[] = {
-	{"", {20, "", "", NULL}},
-	{"limit=1", {1, "", "", NULL}},
-	{"limit=100&other=x", {100, "", "", NULL}},
-	{"limit=%31%30", {10, "", "", NULL}},
-	{"after=" ID, {20, ID, "", NULL}},
-	{"limit=7&before=" UPPER, {7, "", ID, NULL}},
+	{"", {.limit = 20}},
+	{"limit=1", {.limit = 1}},
+	{"limit=100&other=x", {.limit = 100}},
+	{"limit=%31%30", {.limit = 10}},
+	{"after=" ID, {.limit = 20, .after = ID}},
+	{"limit=7&before=" UPPER, {.limit = 7, .before = ID}},
 };
 
 static void test_good(void **state)

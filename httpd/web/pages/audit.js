@@ -34,6 +34,16 @@ const verbs = {
   "token.create": "created the token",
   "token.revoke": "revoked the token",
   "link.create": "made a login link for",
+  "webhook.add": "added the webhook",
+  "webhook.change": "changed the webhook",
+  "webhook.rotate": "made a new secret for the webhook",
+  "webhook.secret": "looked at the secret of the webhook",
+  "webhook.disable": "disabled, for having failed too long, the webhook",
+  "webhook.remove": "removed the webhook",
+  "suppression.add": "suppressed",
+  "suppression.remove": "removed from the suppressed addresses",
+  "suppression.clear": "emptied a list of suppressed addresses of",
+  "suppression.import": "imported suppressed addresses for",
   "email.test": "sent a test email with the key",
 };
 
@@ -43,6 +53,8 @@ const kindsOf = [
   { value: "domain", text: "Domains" },
   { value: "exemption", text: "Exemptions" },
   { value: "key", text: "Keys" },
+  { value: "webhook", text: "Webhooks" },
+  { value: "suppression", text: "Suppressed addresses" },
   { value: "user", text: "Users" },
   { value: "token", text: "Tokens" },
   { value: "link", text: "Login links" },
@@ -61,6 +73,13 @@ const silent = new Set([
   "last_used_us",
   "last_login_us",
   "value",
+  "endpoint",
+  "dialect",
+  "failure",
+  "failed_us",
+  "failing_us",
+  "succeeded_us",
+  "waiting",
 ]);
 const scopes = ["sending", "reading", "managing"];
 const names = {
@@ -104,6 +123,7 @@ function difference({ before, after, action }) {
 function object({ action, object_id, object_name, after }) {
   const name = object_name || object_id.slice(0, 8);
   if (action.startsWith("domain.") && after) return link(name, "domains", object_id);
+  if (action.startsWith("webhook.") && after) return link(name, "webhooks", object_id);
   return el("span.address", name);
 }
 
@@ -120,7 +140,7 @@ export async function show(main, { session, query }) {
   main.append(
     header(title, {
       about:
-        "Every change of a company, domain, exemption, key, user or token, by whatever way it was made; and each test email.",
+        "Every change of a company, domain, exemption, key, webhook, list of suppressed addresses, user or token, by whatever way it was made; and each test email.",
     }),
   );
   const known = await companies(session);

@@ -4,6 +4,7 @@ import { get, path, post } from "../api.js";
 import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf } from "./emails.js";
+import { reasons, release } from "./suppressions.js";
 
 export const title = "Email";
 
@@ -80,9 +81,25 @@ function queueMessageLines(email) {
     .map((message) => moment(message.since_at, "none", [message.how_text, ", as ", el("span.id", message.queue_id), " in Postfix's queue"]));
 }
 
-function timeline(email, recipient) {
+// Why nothing is sent to a recipient, since when, and what can be done about it.
+function whySuppressed(recipient, mayChange, changed) {
+  const entry = recipient.suppression;
+  if (entry === undefined) return null;
+  if (entry === null)
+    return moment(null, "next", "The address is not suppressed any more: send the email again, if it is still wanted.");
+  return moment(
+    entry.created_at,
+    "bad",
+    [`suppressed: ${reasons[entry.reason].text}`, entry.domain && `, for ${entry.domain} alone`],
+    entry.text && el("p.said", entry.text),
+    el("p.actions", link("In the list", "suppressions", { search: entry.address }), entry.email_id && link("The email that it came from", "emails", entry.email_id),
+      mayChange && button("Send to it again", () => release(entry, changed))),
+  );
+}
+
+function timeline(email, recipient, why) {
   const events = email.events.filter((event) => event.recipient === recipient.address && event.kind !== "accepted");
-  const lines = joined(events).map(eventLine);
+  const lines = [...joined(events).map(eventLine), why(recipient)].filter(Boolean);
   if (recipient.next)
     lines.push(moment(null, "next", recipient.next, recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
       ", given up ", time(recipient.gives_up_at), ".")));
@@ -93,11 +110,11 @@ function timeline(email, recipient) {
 const urgency = { bad: 0, warn: 1, none: 2, good: 3 };
 const rank = (recipient) => urgency[tones[recipient.status] ?? "none"];
 
-function story(email) {
+function story(email, why) {
   const recipients = [...email.recipients].sort((a, b) => rank(a) - rank(b));
   const first = [...beginning(email), ...queueMessageLines(email)];
   if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
-  if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0]));
+  if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0], why));
   const open = (recipient) => recipients.length < 4 || tones[recipient.status] !== "good";
   return el(
     "div.recipients",
@@ -107,7 +124,7 @@ function story(email) {
         "details.recipient",
         { open: open(recipient) && i < 20, "data-address": recipient.address },
         el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), statusBadge(recipient)),
-        el("ol.timeline", timeline(email, recipient)),
+        el("ol.timeline", timeline(email, recipient, why)),
       ),
     ),
   );
@@ -216,6 +233,7 @@ export async function show(main, { id, session }) {
     });
   });
   let said = "";
+  const why = (recipient) => whySuppressed(recipient, session.owner, async () => draw(await get(path`/admin/emails/${id}`)));
 
   function draw(email) {
     const now = JSON.stringify(email);
@@ -227,7 +245,7 @@ export async function show(main, { id, session }) {
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", suppressed: "bad", delivery_delayed: "warn" }[email.last_event];
     head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), summary(email, key));
-    what.replaceChildren(section("Delivery", story(email)));
+    what.replaceChildren(section("Delivery", story(email, why)));
     // What somebody has opened or closed stays so.
     for (const one of details())
       if (closed.has(one.dataset.address)) one.open = closed.get(one.dataset.address);

@@ -8,6 +8,7 @@ from .rows import BIG, ITS_DOMAIN, row_id
 from .sandbox import unique
 
 EMAIL = {"from": f"news@{ITS_DOMAIN}", "to": "ann@dst.test", "text": "Hello"}
+HOOK = {"endpoint": "https://hooks.test/", "events": ["email.sent"]}
 FORM = {"from": f"news@{ITS_DOMAIN}", "to": "ann@dst.test", "text": "Hello"}
 MESSAGE = f"From: news@{ITS_DOMAIN}\r\nTo: ann@dst.test\r\n\r\nHello\r\n"
 
@@ -121,6 +122,38 @@ ASKS = {
     "POST /admin/outbox/pause": [{"json": {"company_id": BIG}}],
     "POST /admin/outbox/resume": [{"json": {"company_id": BIG}}],
     "POST /admin/outbox/cancel": [{"json": {"domain": "d0000004.example"}}],
+    "GET /admin/webhooks": [
+        {}, {"params": {"search": "nobody"}}, {"params": {"in_trouble": "true"}},
+        {"params": {"company_id": BIG}},
+    ],
+    "POST /admin/webhooks": [{"json": lambda: {"company_id": BIG, **HOOK}}],
+    "PATCH /admin/webhooks/{id}": [{"json": {"enabled": True}}],
+    "POST /admin/webhooks/{id}/secret": [{}],
+    "POST /admin/webhooks/{id}/rotate": [{}],
+    "POST /admin/webhooks/{id}/test": [{}],
+    "GET /admin/webhooks/{id}/event": [{"params": {"event_id": "nothing"}}],
+    "GET /admin/webhooks/{id}/attempts": [{"params": {"event_id": "nothing"}}],
+    "POST /admin/webhooks/{id}/replay": [{"json": {"since": "1h"}}],
+    "GET /admin/suppressions": [
+        {},
+        *({"params": params} for params in [
+            {"search": "nobody"}, {"address": "gone0000002@dst.test"}, {"reason": "unsubscribe"},
+            {"company_id": BIG, "reason": "unsubscribe"}, {"company_id": BIG, "reason": "bounce"},
+            {"company_id": BIG, "domain": ITS_DOMAIN}, {"domain": "d0000004.example"},
+        ]),
+    ],
+    "POST /admin/suppressions": [
+        {"json": lambda: {"company_id": BIG, "address": unique("gone") + "@dst.test"}}
+    ],
+    "POST /admin/suppressions/batch": [
+        {"json": lambda: {
+            "company_id": BIG, "suppressions": [{"address": unique("gone") + "@dst.test"}]
+        }}
+    ],
+    "POST /admin/suppressions/remove": [
+        {"json": {"company_id": BIG, "suppressions": [{"address": "nobody@dst.test"}]}}
+    ],
+    "GET /admin/suppressions/csv": [{"params": {"company_id": BIG}}],
     "GET /admin/refusals": [
         {}, {"params": {"learnt": "true"}}, {"params": {"domain": "d0000004.example"}},
     ],

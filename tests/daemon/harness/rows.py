@@ -209,6 +209,7 @@ TABLES = {
         secret="zeroblob(24)",
         old_secret="zeroblob(24)",
         enabled="1",
+        failing_us=f"iif(i % 16, 0, {TIME})",
         created_us=TIME,
         from_seq="0",
     ),

@@ -1,0 +1,276 @@
+// Suppressed addresses: whom a company sends nothing to, and why.
+
+import { get, post, remove } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies } from "../tenant.js";
+import {
+  badge,
+  button,
+  confirm,
+  count,
+  danger,
+  dialog,
+  el,
+  empty,
+  filters,
+  header,
+  link,
+  list,
+  notice,
+  number,
+  primary,
+  time,
+} from "../ui.js";
+
+export const title = "Suppressed addresses";
+
+export const reasons = {
+  bounce: { text: "bounced", tone: "bad", help: "The mail server of the address has refused an email for good." },
+  complaint: { text: "complained", tone: "bad", help: "The recipient has reported an email as spam." },
+  unsubscribe: { text: "unsubscribed", tone: "warn", help: "The recipient wants no more emails." },
+  manual: { text: "by hand", tone: "none", help: "Somebody has added it." },
+};
+export const reasonOf = ({ reason }) => badge(reason, { ...reasons[reason], title: reasons[reason].help });
+
+const PAGE = 50;
+const LOOKS_MAX = 200; // of 5,000 entries each
+const BATCH = 500;
+
+// A search that has found little goes on by itself, and tells how far it is.
+async function lookOn(asked, after, isWanted, tell) {
+  const data = [];
+  for (let n = 1; ; n++) {
+    const answer = await get("/admin/suppressions", { ...asked, after, limit: PAGE });
+    data.push(...answer.data);
+    if (!answer.next || data.length >= PAGE || n === LOOKS_MAX || !isWanted()) return { ...answer, data };
+    after = answer.next;
+    tell(`Still looking: ${number(n * 5000)} entries so far, ${number(data.length)} found.`);
+  }
+}
+
+const wordsOf = (text) => [...new Set((text ?? "").split(/[\s,;]+/).filter(Boolean))];
+
+async function add(session, known, address) {
+  const own = session.operator ? null : await get("/admin/domains");
+  return dialog({
+    title: "Suppress addresses",
+    text: "Emails to them are accepted and not sent. It holds from the next email on, also for those that are scheduled.",
+    fields: [
+      ...known.fields({ required: true }),
+      {
+        name: "addresses",
+        label: "Addresses",
+        type: "textarea",
+        rows: 5,
+        value: address,
+        required: true,
+        placeholder: "ann@example.net",
+        help: "One, or as many as you like: with blanks, commas or line ends between.",
+      },
+      {
+        name: "domain",
+        label: "Domain",
+        help: "Only for what is sent as this domain.",
+        ...(own && !own.has_more
+          ? { type: "select", options: [{ value: "", text: "All domains of the company" }, ...own.data.filter((one) => !one.pending).map((one) => one.name).sort()] }
+          : { placeholder: "All domains of the company" }),
+      },
+      { name: "text", label: "Why", help: "For people who wonder later." },
+    ],
+    submit: "Suppress them",
+    run: async ({ addresses, company_id, domain, text }) => {
+      const all = wordsOf(addresses);
+      let added = 0;
+      for (let i = 0; i < all.length; i += BATCH) {
+        const part = all.slice(i, i + BATCH).map((one) => ({ address: one, text }));
+        try {
+          added += (await post("/admin/suppressions/batch", { company_id, domain, suppressions: part })).added;
+        } catch (error) {
+          // The server counts within what it was sent.
+          const [, n] = /^Suppressions\[(\d+)\]/i.exec(error.message) ?? [];
+          if (n === undefined) throw error;
+          const done = i ? ` The ${number(i)} before this part are in the list.` : " None was added.";
+          throw Object.assign(new Error(`“${part[n].address}” is no address.${done}`), { field: "addresses" });
+        }
+      }
+      const known = all.length - added;
+      notice(`${count(added, "address is", "addresses are")} suppressed now${known ? `, ${number(known)} were before` : ""}.`);
+    },
+  });
+}
+
+// Lines of the whole list, a page at a time, as a file.
+async function download(asked, button) {
+  const parts = [];
+  let after;
+  let lines = 0;
+  do {
+    const page = await get("/admin/suppressions/csv", { ...asked, after });
+    parts.push(page.csv);
+    lines += page.lines;
+    after = page.next;
+    button.textContent = after ? `${number(lines)} so far …` : "Download CSV";
+  } while (after);
+  const url = URL.createObjectURL(new Blob(parts, { type: "text/csv" }));
+  Object.assign(document.createElement("a"), { href: url, download: "suppressions.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+  notice(`${count(lines, "entry is", "entries are")} in suppressions.csv.`);
+}
+
+export const release = (entry, done) =>
+  confirm(
+    `Send to ${entry.address} again?`,
+    `From the next email on. ${
+      { bounce: "If the mailbox is still not there, the next bounce puts the address back.", complaint: "Who has complained once and gets more harms how receivers see your mail." }[entry.reason] ?? ""
+    }`,
+    "Remove the entry",
+    () => remove(`/admin/suppressions/${encodeURIComponent(entry.id)}`),
+    () => {
+      notice(`The entry for ${entry.address} is removed.`);
+      return done();
+    },
+  );
+
+export async function show(main, { session, query }) {
+  const known = await companies(session);
+  const mayChange = session.owner;
+  const chosen = new Map();
+  const progress = el("p.list-note.muted", { role: "status" });
+  let visit = 0;
+
+  const search = filters({
+    query,
+    fields: [
+      { name: "search", label: "Search", type: "search", placeholder: "Address, or a part of it" },
+      { name: "reason", label: "Reason", type: "select", options: [{ value: "", text: "All reasons" }, ...Object.entries(reasons).map(([value, { text }]) => ({ value, text }))] },
+      { name: "domain", label: "Domain", type: "search", placeholder: "example.com" },
+      ...known.filter(),
+    ],
+    change: () => {
+      chosen.clear();
+      showChosen();
+      return rows.reload();
+    },
+  });
+  const asked = () => {
+    const { search: typed, company, ...rest } = search.values();
+    return { ...rest, company_id: company, search: typed };
+  };
+  const isNarrowed = () => Object.values(search.values()).some(Boolean);
+
+  async function load(after) {
+    const mine = ++visit;
+    const isWanted = () => mine === visit && main.isConnected;
+    const { search: typed, ...rest } = asked();
+    try {
+      // A whole address has an index.
+      if (!after && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(typed ?? "")) {
+        const found = await get("/admin/suppressions", { ...rest, address: typed });
+        if (found.data.length) return found;
+      }
+      return await lookOn(asked(), after, isWanted, (text) => isWanted() && (progress.textContent = text));
+    } finally {
+      if (mine === visit) progress.textContent = "";
+    }
+  }
+
+  const some = el("span.actions");
+  function showChosen() {
+    const n = chosen.size;
+    for (const box of main.querySelectorAll("input.pick")) box.checked = chosen.has(box.value);
+    some.replaceChildren(
+      ...(n
+        ? [
+            danger(`Remove ${number(n)}`, () =>
+              confirm(
+                `Remove ${count(n, "entry", "entries")}?`,
+                "Emails are sent to these addresses again, from the next one on. What bounces again is put back.",
+                "Remove them",
+                async () => {
+                  const all = [...chosen.keys()];
+                  for (let i = 0; i < all.length; i += BATCH)
+                    await post("/admin/suppressions/remove", { suppressions: all.slice(i, i + BATCH).map((id) => ({ id })) });
+                },
+                async () => {
+                  notice(`${count(n, "entry is", "entries are")} removed.`);
+                  chosen.clear();
+                  showChosen();
+                  await rows.reload();
+                },
+              ),
+            ),
+          ]
+        : []),
+    );
+  }
+  const pick = (row) =>
+    el("input.form-check-input.pick", {
+      type: "checkbox",
+      value: row.id,
+      checked: chosen.has(row.id),
+      "aria-label": `Choose ${row.address}`,
+      onchange: ({ target }) => {
+        if (target.checked) chosen.set(row.id, row);
+        else chosen.delete(row.id);
+        showChosen();
+      },
+    });
+
+  const rows = list({
+    caption: "Suppressed addresses",
+    load,
+    columns: [
+      { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && pick(row), el("span.address", row.address)) },
+      { title: "Reason", kind: "state", cell: reasonOf },
+      { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
+      { title: "Domain", cell: (row) => row.domain || el("span.muted", "all domains") },
+      ...known.columns,
+      {
+        title: "What is known",
+        cell: (row) => row.text || row.email_id
+          ? el("span", row.text && el("span.said-short", { title: row.text }, row.text), row.text && row.email_id && " ", row.email_id && link("The email", "emails", row.email_id))
+          : null,
+      },
+      ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => release(row, async () => {
+        chosen.delete(row.id);
+        showChosen();
+        await rows.reload();
+      })) }] : []),
+    ],
+    empty: () =>
+      isNarrowed()
+        ? empty("No address fits", "Change what is looked for. Emails to an address that is not in the list are sent.")
+        : empty(
+            "Nobody is suppressed",
+            "Addresses without a mailbox, and recipients who complain, get in here by themselves, and nothing is sent to them any more.",
+          ),
+  });
+
+  const save = button("Download CSV", async () => {
+    const now = asked();
+    if (session.operator && !now.company_id && known.all.length === 1) now.company_id = known.all[0].id;
+    if (!session.operator || now.company_id) return download(now, save);
+    return dialog({
+      title: "Whose list?",
+      fields: known.fields({ required: true }),
+      submit: "Download",
+      run: ({ company_id }) => download({ ...now, company_id }, save),
+    });
+  });
+  const added = async () => {
+    if (await add(session, known)) await rows.reload();
+  };
+  main.append(
+    header(title, {
+      about: "A company's emails are not sent to these addresses: sending to those that are not there, or do not want it, has receivers take all of its mail for spam.",
+      actions: [save, ...(mayChange && known.all.length ? [primary("Suppress addresses", added)] : [])],
+    }),
+    search.element,
+    some,
+    progress,
+    rows.element,
+  );
+  await rows.reload();
+  // What somebody has chosen, or looks for, stays as it is.
+  return subscribe(["emails", "tenants"], () => (isNarrowed() || chosen.size ? null : rows.refresh()), 4000);
+}

@@ -1,0 +1,152 @@
+// Webhooks: which endpoints are told what becomes of emails, and whether that works.
+
+import { get, post } from "../api.js";
+import { subscribe } from "../live.js";
+import { companies, searched } from "../tenant.js";
+import { badge, code, dialog, el, empty, go, header, number, place, primary, show as showBox, time } from "../ui.js";
+
+export const title = "Webhooks";
+
+// What the JSON API has events of.
+const types = {
+  "email.sent": "The email is in Postfix's queue.",
+  "email.delivered": "The recipient's mail server has taken it.",
+  "email.delivery_delayed": "It could not be delivered yet. Postfix tries again.",
+  "email.bounced": "It was refused for good, or given up.",
+  "email.complained": "The recipient has reported it as spam.",
+  "email.suppressed": "It was not sent, since the address is suppressed.",
+  "email.failed": "It was not sent, or was removed from the queue.",
+};
+
+// Those that somebody asked for and that never happen here stay as they are.
+export const typesField = (chosen) => ({
+  name: "events",
+  label: "Events that it is told of",
+  type: "checks",
+  options: [...new Set([...Object.keys(types), ...chosen])].map((value) => ({ value, text: value, help: types[value] })),
+  value: chosen,
+});
+
+export const endpointField = (value) => ({
+  name: "endpoint",
+  label: "Endpoint",
+  value,
+  required: true,
+  placeholder: "https://example.com/hooks/email",
+  help: "The URL that is told, by a POST for each event. It answers 2xx when it has the event.",
+});
+
+// Of a company whose domains are known, or a field to type the name into.
+export const domainField = (answer, value) => ({
+  name: "domain",
+  label: "Domain",
+  value,
+  help: "Emails that are sent as this domain alone. For several domains make a webhook for each.",
+  ...(answer && !answer.has_more
+    ? {
+        type: "select",
+        options: [
+          { value: "", text: "All domains of the company" },
+          ...answer.data.filter((one) => !one.pending || one.name === value).map((one) => one.name).sort(),
+        ],
+      }
+    : { placeholder: "All domains of the company" }),
+});
+
+export function stateOf(webhook) {
+  if (webhook.disabled_at) return badge("disabled", { text: "disabled: kept failing", tone: "bad" });
+  if (!webhook.enabled) return badge("disabled", { tone: "none" });
+  if (webhook.failing_at) return badge("failing", { tone: "warn" });
+  return webhook.succeeded_at ? badge("works", { tone: "good" }) : badge("new", { text: "not tried yet", tone: "none" });
+}
+
+const SHOWN = 3;
+
+function toldOf({ events }) {
+  if (Object.keys(types).every((type) => events.includes(type))) return "all events of emails";
+  const names = events.map((type) => type.replace(/^email\./, "").replaceAll("_", " "));
+  return names.length > SHOWN ? `${names.slice(0, SHOWN).join(", ")} and ${names.length - SHOWN} more` : names.join(", ");
+}
+
+// So many are counted.
+const WAITING_MAX = 1000;
+export const waiting = ({ waiting: n }) => (n < WAITING_MAX ? number(n) : `${number(n)} or more`);
+
+// The secret, and what it is for.
+export const showSecret = (heading, webhook, ...more) =>
+  showBox(
+    heading,
+    ...more,
+    code(webhook.signing_secret, { label: "Signing secret" }),
+    el(
+      "p.muted",
+      webhook.dialect === "form"
+        ? "Receivers verify the signature in the body with it. All webhooks of the form API of this company have the same one."
+        : "Receivers verify with it that a delivery is Postern's: the fields webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks; svix-* are the same). Libraries for Standard Webhooks, Svix and Resend do that.",
+    ),
+  );
+
+async function create(session, known) {
+  const own = session.operator ? null : await get("/admin/domains");
+  const made = await dialog({
+    title: "Add a webhook",
+    fields: [
+      ...known.fields({ required: true }),
+      endpointField(),
+      typesField(Object.keys(types)),
+      domainField(own),
+    ],
+    submit: "Add the webhook",
+    run: (values) => post("/admin/webhooks", values),
+  });
+  if (!made) return;
+  await showSecret(
+    "The webhook is added",
+    made,
+    el("p", "It is told of what happens from now on. Give its program this secret, then send a test event from the webhook's page."),
+  );
+  go("webhooks", made.id);
+}
+
+export async function show(main, { session, query }) {
+  const head = header(title, {
+    about: "Programs that are told by HTTP what becomes of emails, as it happens. What an endpoint does not take is sent again for three days.",
+  });
+  main.append(head);
+  const known = await companies(session);
+  const add = () => create(session, known);
+  const mayAdd = session.owner && known.all.length > 0;
+
+  const rows = searched({
+    caption: "Webhooks",
+    from: "/admin/webhooks",
+    query,
+    known,
+    placeholder: "Endpoint, event, domain",
+    fields: [{ name: "trouble", label: "Only failing ones", type: "checkbox", value: query.get("trouble") }],
+    asked: ({ trouble }) => ({ in_trouble: trouble }),
+    href: (webhook) => place("webhooks", webhook.id),
+    columns: [
+      { title: "Endpoint", kind: "main", cell: (webhook) => el("span.address", webhook.endpoint) },
+      { title: "State", kind: "state", cell: stateOf },
+      { title: "Told of", cell: toldOf },
+      { title: "Domain", kind: "extra", cell: (webhook) => webhook.domain ?? el("span.muted", "all domains") },
+      ...known.columns,
+      { title: "Last success", kind: "time", cell: (webhook) => time(webhook.succeeded_at) },
+      { title: "Last failure", kind: "time", cell: (webhook) => time(webhook.failed_at) },
+      { title: "Waiting", kind: "number", cell: (webhook) => (webhook.waiting ? waiting(webhook) : el("span.muted", "–")) },
+    ],
+    empty: (isNarrowed) =>
+      isNarrowed
+        ? empty("No webhook fits", "Change the search, or show those that work as well.")
+        : empty(
+            "No webhook yet",
+            "Add one, and your program is told when an email is delivered, bounces or is reported as spam, instead of having to ask.",
+            ...(mayAdd ? [primary("Add a webhook", add)] : []),
+          ),
+  });
+  if (mayAdd) head.querySelector(".actions").append(primary("Add a webhook", add));
+  main.append(rows.search, rows.element);
+  await rows.reload();
+  return subscribe(["emails", "tenants"], rows.refresh, 4000);
+}
