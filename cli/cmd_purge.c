@@ -15,6 +15,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/store/store_purge.h"
+#include "core/store/store_suppression.h"
 
 enum {
 	STEP_US = 5000,
@@ -23,7 +24,7 @@ enum {
 	LOG_PAUSE_US = 100000,
 };
 
-enum { EMAILS, RECIPIENTS, LEFT, DRY_RUN, LOG_EMPTIED };
+enum { EMAILS, RECIPIENTS, LEFT, DRY_RUN, LOG_EMPTIED, SUPPRESSIONS };
 
 static const struct column columns[] = {
 	[EMAILS] = {"emails", NULL, .type = COLUMN_INT},
@@ -31,6 +32,7 @@ static const struct column columns[] = {
 	[LEFT] = {"left", NULL, .type = COLUMN_INT},
 	[DRY_RUN] = {"dry_run", NULL, .type = COLUMN_FLAG},
 	[LOG_EMPTIED] = {"log_emptied", NULL, .type = COLUMN_FLAG},
+	[SUPPRESSIONS] = {"suppressions", NULL, .type = COLUMN_INT},
 	{0},
 };
 
@@ -51,7 +53,8 @@ static int purge_some(const struct call *call, struct purge *purge, struct err *
 	return -1;
 }
 
-static void report_purged(const struct purge *purge, struct report *report)
+/* Whoever is to be forgotten may be in lists that keep them from being sent to: those stay. */
+static void report_purged(const struct purge *purge, int64_t suppressions, struct report *report)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -61,6 +64,7 @@ static void report_purged(const struct purge *purge, struct report *report)
 	report_number(report, LEFT, purge->left);
 	report_number(report, DRY_RUN, purge->dry);
 	report_number(report, LOG_EMPTIED, !purge->dry);
+	report_number(report, SUPPRESSIONS, suppressions);
 	buf_printf(&text, "%lld email%s %s removed", (long long)purge->removed,
 		purge->removed == 1 ? "" : "s",
 		purge->dry            ? "would be"
@@ -69,6 +73,12 @@ static void report_purged(const struct purge *purge, struct report *report)
 	if (purge->to)
 		buf_printf(&text, ", and the address taken out of %lld more",
 			(long long)purge->recipients);
+	if (suppressions > 0)
+		buf_printf(&text,
+			"; the address stays in %lld list%s of suppressed addresses, so that "
+			"nothing is sent to it: postern suppression remove %s --company ID takes "
+			"it out",
+			(long long)suppressions, suppressions == 1 ? "" : "s", purge->to);
 	if (purge->left)
 		buf_printf(&text,
 			"; %lld left, of the last 24 hours or waiting: to be purged later",
@@ -122,6 +132,7 @@ static int run_purge(const struct call *call, struct report *report, struct err 
 		.database = call->conf->store.database,
 		.dry = call_option(call, OPTION_DRY_RUN) != NULL,
 	};
+	int64_t suppressions = 0;
 	int result;
 
 	if (domain == NULL && purge.to == NULL && call_option(call, OPTION_OLDER_THAN) == NULL)
@@ -139,7 +150,12 @@ static int run_purge(const struct call *call, struct report *report, struct err 
 		nanosleep(&pause, NULL);
 	if (result < 0 || (!purge.dry && empty_log(call, &purge, err) < 0))
 		return -1;
-	report_purged(&purge, report);
+	if (purge.to) {
+		suppressions = store_suppression_count(call->db, purge.to, err);
+		if (suppressions < 0)
+			return -1;
+	}
+	report_purged(&purge, suppressions, report);
 	return 0;
 }
 

@@ -12,11 +12,14 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
+#include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
 #include "core/store/store_message.h"
+#include "core/store/store_suppression.h"
+#include "core/store/store_webhook_event.h"
 
 #define MIB (INT64_C(1024) * 1024)
 enum { CHECKED_MIB = 256, WAL_MIB = 256, STAGED_S = 3600 };
@@ -179,6 +182,47 @@ static void look_at_log(struct doctor *doctor)
 			state.gaps);
 }
 
+/* Whether webhooks are told what they are to be told. */
+static void look_at_webhooks(struct doctor *doctor)
+{
+	const char *database = doctor->conf->store.database;
+	struct webhook_trouble trouble;
+	char words[ERR_TEXT_MAX];
+	int still = store_webhook_stands_still(
+		doctor->db, metrics_webhook_runs(database), doctor->now_us, words, NULL);
+
+	if (still > 0) {
+		doctor_say(doctor, "webhooks", DOCTOR_WRONG, "%s", words);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", "postern-webhook", NULL);
+	} else if (still == 0) {
+		doctor_say(doctor, "webhooks", DOCTOR_GOOD, "webhooks are told what happens");
+	}
+	if (store_webhook_trouble(doctor->db, NULL, doctor->now_us - HOUR_US, &trouble, NULL) < 0)
+		return;
+	if (trouble.disabled + trouble.failing > 0)
+		doctor_say(doctor, "endpoints", DOCTOR_WARNING,
+			"webhooks that failing for days has disabled: %" PRId64
+			", of which all attempts have failed for over an hour: %" PRId64
+			"; one of them is %s",
+			trouble.disabled, trouble.failing, trouble.endpoint);
+	free(trouble.endpoint);
+}
+
+static void look_at_suppressions(struct doctor *doctor)
+{
+	_cleanup_free_ char *name = NULL;
+	int64_t n = 0;
+
+	if (store_suppression_full(
+		    doctor->db, NULL, doctor->conf->limits.suppressions, &n, &name, NULL) == 0 &&
+		n > 0)
+		doctor_say(doctor, "suppressions", DOCTOR_WARNING,
+			"lists of suppressed addresses that are full (limits.suppressions): "
+			"%" PRId64 ", one of them that of %s",
+			n, name);
+}
+
 void doctor_look_at_store(struct doctor *doctor)
 {
 	look_at_owner(doctor);
@@ -190,4 +234,6 @@ void doctor_look_at_store(struct doctor *doctor)
 	look_at_messages(doctor);
 	look_at_queue(doctor);
 	look_at_log(doctor);
+	look_at_webhooks(doctor);
+	look_at_suppressions(doctor);
 }

@@ -65,6 +65,8 @@ struct daemon {
 	bool repair_failed;
 	struct metrics_file *metrics;
 	struct metrics_events values; /* what it says */
+	uint64_t unlisted_told;       /* of what the log was warned last, */
+	int64_t unlisted_us;          /* and when */
 	int64_t written_us;
 	bool metrics_failed;
 };
@@ -146,6 +148,21 @@ static void log_counts(const struct daemon *daemon)
 		"without_status", LOG_INT((int64_t)counts->open));
 }
 
+/* At most once an hour. */
+static void warn_of_full_lists(struct daemon *daemon, uint64_t unlisted)
+{
+	int64_t now_us = clock_monotonic_us();
+
+	if (unlisted == daemon->unlisted_told ||
+		(daemon->unlisted_told && now_us - daemon->unlisted_us < HOUR_US))
+		return;
+	log_warn(daemon->log, "suppressions_full", "not_added",
+		LOG_INT((int64_t)(unlisted - daemon->unlisted_told)), "limit",
+		LOG_INT(daemon->conf->limits.suppressions));
+	daemon->unlisted_told = unlisted;
+	daemon->unlisted_us = now_us;
+}
+
 /* For postern-httpd's /metrics; that they cannot be written is said once. */
 static void write_metrics(struct daemon *daemon)
 {
@@ -161,6 +178,8 @@ static void write_metrics(struct daemon *daemon)
 	values->lines = (int64_t)counts->lines;
 	values->unreadable = (int64_t)counts->bad;
 	values->left = (int64_t)counts->left;
+	values->unlisted = (int64_t)counts->unlisted;
+	warn_of_full_lists(daemon, counts->unlisted);
 	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
 	if (failed && !daemon->metrics_failed)
 		log_warn(daemon->log, "metrics_not_written", "error", err.text);

@@ -188,6 +188,7 @@ int tracker_settle(struct tracker *tracker, struct err *err)
 		tracker->counts.events[i] += fresh;
 	}
 	tracker->counts.open += stored->untold - tracker->seen.untold;
+	tracker->counts.unlisted += stored->unlisted - tracker->seen.unlisted;
 	tracker->seen = *stored;
 	return 0;
 }

@@ -55,6 +55,7 @@ struct tracker_counts {
 	uint64_t events[EVENT_KINDS]; /* the same by kind */
 	uint64_t open;                /* messages that left with nothing said of a recipient */
 	uint64_t left;                /* messages that left without the rules */
+	uint64_t unlisted; /* addresses that found their company's list of suppressed ones full */
 };
 /* Of what was committed. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);

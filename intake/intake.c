@@ -280,7 +280,10 @@ static int store_decided(struct db *db, void *arg, struct err *err)
 	delivery_writer_set_suppression(intake->writer, &intake->message->suppression);
 	if (decide(intake, err) < 0)
 		return -1;
-	return delivery_writer_flush(intake->writer, err);
+	if (delivery_writer_flush(intake->writer, err) < 0)
+		return -1;
+	intake->outcome.unlisted = (int64_t)delivery_writer_counts(intake->writer)->unlisted;
+	return 0;
 }
 
 int intake_store(struct db *db, const struct intake_message *message,

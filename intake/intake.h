@@ -46,6 +46,7 @@ struct intake_outcome {
 	const char *reason;     /* why it is for a person; NULL */
 	char email_id[ID_SIZE]; /* "" for none */
 	int64_t recipients;     /* of whom it tells */
+	int64_t unlisted; /* of these, for whom the list of suppressed addresses had no room */
 };
 const char *intake_result_name(enum intake_result result);
 

@@ -159,6 +159,10 @@ static int run_program(struct program *program)
 		program->message.recipients.items[0], "forward_to",
 		outcome.result == INTAKE_FORWARD ? program->conf->returns.forward_to : NULL,
 		"reason", outcome.reason, NULL);
+	if (outcome.unlisted > 0)
+		log_warn(program->log, "suppressions_full", "not_added", LOG_INT(outcome.unlisted),
+			"email", outcome.email_id, "limit",
+			LOG_INT(program->conf->limits.suppressions));
 	if (outcome.result != INTAKE_EARLY)
 		return EX_OK;
 	puts("4.3.0 Postfix's log has not told of it yet");

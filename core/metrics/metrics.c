@@ -248,3 +248,11 @@ void metrics_process_look(int64_t start_us, struct metrics_process *process_r)
 		.descriptors_max = (int64_t)limit.rlim_cur,
 	};
 }
+
+bool metrics_webhook_runs(const char *database)
+{
+	_cleanup_free_ char *path = metrics_path(database, METRICS_WEBHOOK);
+	struct metrics_webhook values;
+
+	return metrics_read(path, METRICS_WEBHOOK, &values) == METRICS_LIVE && !values.failing;
+}

@@ -13,6 +13,7 @@
 #ifndef POSTERN_METRICS_METRICS_H
 #define POSTERN_METRICS_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,7 @@ struct metrics_events {
 	int64_t lines;
 	int64_t unreadable;
 	int64_t left;           /* messages of which the milter was not asked */
+	int64_t unlisted;       /* addresses for which a list of suppressed ones had no room */
 	int64_t read_to_end_us; /* when nothing was left to read; 0: never */
 	int64_t failing;        /* 1: the log cannot be read, or nothing be stored */
 };
@@ -92,5 +94,7 @@ enum metrics_found {
 /* For everybody else: of a file that is live or ended its values. Reads no more
  * than they take, however large the file is. */
 enum metrics_found metrics_read(const char *path, enum metrics_program program, void *values_r);
+/* Whether postern-webhook runs beside the database, and can use it. */
+bool metrics_webhook_runs(const char *database);
 
 #endif

@@ -321,9 +321,12 @@ static int list_for_user(struct op *op, const struct op_suppression *input, stru
 	struct page page = op->page;
 	int found;
 
-	if (read_scope(op, input, false, &scope, &domain, err) < 0 ||
-		read_reason(op, input, &narrowed.reason, err) < 0)
+	scope = (struct suppression_scope){.company_id = op_company_of(op, input->company_id)};
+	if (read_reason(op, input, &narrowed.reason, err) < 0 ||
+		(!str_empty(input->domain) &&
+			addr_domain_normalize(input->domain, &domain, err) < 0))
 		return -1;
+	scope.domain = domain;
 	if (input->address) {
 		if (read_address(op, input->address, &address, err) < 0 ||
 			list_entries(op, &scope, address, narrowed.reason, err) < 0)

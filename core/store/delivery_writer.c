@@ -282,24 +282,25 @@ static int note_suppression(struct delivery_writer *writer, const struct email_c
 {
 	bool hard = report->kind == EVENT_BOUNCED && writer->terms.bounces &&
 		    suppression_is_hard(report->dsn, report->text, writer->terms.codes);
+	int noted;
 
 	if (!changes->is_sent || (!hard && report->kind != EVENT_COMPLAINED) ||
 		(report->address && !addr_logged_eq(recipient->address, report->address)))
 		return 0;
-	return store_suppression_note(writer->db,
-		       &(struct suppression_note){
-			       .company_id = changes->company_id,
-			       .domain = changes->domain,
-			       .address = recipient->address,
-			       .reason = hard ? SUPPRESSION_BOUNCE : SUPPRESSION_COMPLAINT,
-			       .email = changes->email,
-			       .text = report->text,
-			       .now_us = report->now_us,
-			       .max = writer->terms.max,
-		       },
-		       err) < 0
-		       ? -1
-		       : 0;
+	noted = store_suppression_note(writer->db,
+		&(struct suppression_note){
+			.company_id = changes->company_id,
+			.domain = changes->domain,
+			.address = recipient->address,
+			.reason = hard ? SUPPRESSION_BOUNCE : SUPPRESSION_COMPLAINT,
+			.email = changes->email,
+			.text = report->text,
+			.now_us = report->now_us,
+			.max = writer->terms.max,
+		},
+		err);
+	writer->fresh.unlisted += noted == SUPPRESSION_FULL;
+	return noted < 0 ? -1 : 0;
 }
 
 /* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
@@ -904,6 +905,7 @@ int delivery_writer_flush(struct delivery_writer *writer, struct err *err)
 	for (size_t i = 0; i < EVENT_KINDS; i++)
 		writer->stored.events[i] += writer->fresh.events[i];
 	writer->stored.untold += writer->fresh.untold;
+	writer->stored.unlisted += writer->fresh.unlisted;
 	delivery_writer_reset(writer);
 	return 0;
 }

@@ -93,6 +93,7 @@ int delivery_writer_message_id(
 struct delivery_counts {
 	uint64_t events[EVENT_KINDS];
 	uint64_t untold;
+	uint64_t unlisted; /* that found no room in the list of suppressed addresses */
 };
 const struct delivery_counts *delivery_writer_counts(const struct delivery_writer *writer);
 /* How many recipients it holds. */

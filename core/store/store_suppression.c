@@ -17,6 +17,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/delivery_writer.h"
+#include "core/store/store_company.h"
 
 static const char *const reasons[SUPPRESSION_REASONS] = {
 	[SUPPRESSION_BOUNCE] = "bounce",
@@ -194,6 +195,32 @@ int store_suppression_entries(struct db *db, const struct suppression_scope *sco
 		DB_PARAMS(DB_TEXT("$address", folded), DB_TEXT("$company", scope->company_id),
 			DB_TEXT("$domain", scope->domain), DB_INT("$max", SUPPRESSION_ENTRIES_MAX)),
 		&store_suppression_type, &list_r->items, &list_r->n, err);
+}
+
+int store_suppression_full(struct db *db, const char *company_id, int64_t max, int64_t *n_r,
+	char **name_r, struct err *err)
+{
+	static const char sql_one[] =
+		"SELECT c.id, c.name"
+		" FROM company_count n"
+		" JOIN company c ON c.id = n.company_id"
+		" WHERE n.company_id = $company AND n.kind = 'suppressions' AND n.count >= $max";
+	static const char sql_all[] =
+		"SELECT c.id, c.name"
+		" FROM company_count n"
+		" CROSS JOIN company c ON c.id = n.company_id"
+		" WHERE n.kind = 'suppressions' AND n.count >= $max"
+		" LIMIT 1000";
+	struct company_list list = {0};
+
+	if (row_all(db, company_id ? sql_one : sql_all,
+		    DB_PARAMS(DB_INT("$max", max), DB_GIVEN_TEXT("$company", company_id)),
+		    &store_company_type, &list.items, &list.n, err) < 0)
+		return -1;
+	*n_r = (int64_t)list.n;
+	*name_r = list.n > 0 ? mem_strdup(list.items[0].name) : NULL;
+	row_list_free(&store_company_type, list.items, list.n);
+	return 0;
 }
 
 int store_suppression_count(struct db *db, const char *address, struct err *err)
@@ -493,6 +520,24 @@ bool suppression_is_hard(const char *dsn, const char *text, const char *more)
 	return is_listed(dsn, hard) || (more && is_listed(dsn, more));
 }
 
+/* There is room for no more: SUPPRESSION_FULL, 0 when the entry is there already, -1. */
+static int find_full(
+	struct db *db, const struct suppression_note *note, const char *folded, struct err *err)
+{
+	static const char sql_there[] =
+		"SELECT 1"
+		" FROM suppression"
+		" WHERE address = $address AND company_id = $company AND domain = ''"
+		" AND reason = $reason";
+	int64_t one;
+	int found = row_number(db, sql_there,
+		DB_PARAMS(DB_TEXT("$address", folded), DB_TEXT("$company", note->company_id),
+			DB_TEXT("$reason", reasons[note->reason])),
+		&one, err);
+
+	return found < 0 ? -1 : found > 0 ? 0 : SUPPRESSION_FULL;
+}
+
 int store_suppression_note(struct db *db, const struct suppression_note *note, struct err *err)
 {
 	static const char sql_count[] =
@@ -522,14 +567,14 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 	if (row_number(db, sql_count, DB_PARAMS(DB_TEXT("$company", note->company_id)), &count,
 		    err) < 0)
 		return -1;
-	if (count >= note->max)
-		return 0;
 	found = row_number(db, sql_allowed,
 		DB_PARAMS(DB_TEXT("$company", note->company_id), DB_TEXT("$domain", note->domain),
 			DB_TEXT("$address", folded), DB_TEXT("$host", host ? host + 1 : "")),
 		&one, err);
 	if (found < 0 || (found > 0 && note->reason == SUPPRESSION_BOUNCE))
 		return found < 0 ? -1 : 0;
+	if (count >= note->max)
+		return find_full(db, note, folded, err);
 	if (said && strspn(said + 7, "0123456789") == 3)
 		memcpy(code, said + 7, 3);
 	id_new(id);

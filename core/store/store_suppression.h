@@ -74,6 +74,10 @@ enum { SUPPRESSION_ENTRIES_MAX = 1000 };
 struct suppression_list;
 int store_suppression_entries(struct db *db, const struct suppression_scope *scope,
 	const char *address, struct suppression_list *list_r, struct err *err);
+/* Which companies have max entries or more: how many they are, and the name of one, a new string,
+ * NULL for none. company_id: whether this one has; NULL: any. 0 or -1. */
+int store_suppression_full(struct db *db, const char *company_id, int64_t max, int64_t *n_r,
+	char **name_r, struct err *err);
 /* How many entries have the address, of any company: that number, -1. */
 int store_suppression_count(struct db *db, const char *address, struct err *err);
 
@@ -145,7 +149,9 @@ int store_suppression_disallow(struct db *db, const char *company_id, const char
  * Pure. */
 bool suppression_is_hard(const char *dsn, const char *text, const char *more);
 /* What a recipient of an email brought: a hard bounce, or a complaint. Not for what is
- * allowed, and not when the company has max entries already. 1 added, 0, -1. */
+ * allowed, and not when the company has max entries already. 1 added, 0, SUPPRESSION_FULL when
+ * there was no room for it, -1. */
+enum { SUPPRESSION_FULL = 2 };
 struct suppression_note {
 	const char *company_id;
 	const char *domain; /* as which it was sent */

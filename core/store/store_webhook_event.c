@@ -3,8 +3,10 @@
  */
 #include "core/store/store_webhook_event.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
@@ -326,6 +328,38 @@ int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err
 		"SELECT count(*) FROM (SELECT 1 FROM webhook_event WHERE due_us > 0 LIMIT 100000)";
 
 	return row_number(db, sql_count, NULL, waiting_r, err) < 0 ? -1 : 0;
+}
+
+int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
+	char words_r[static ERR_TEXT_MAX], struct err *err)
+{
+	static const char sql_any[] = "SELECT 1 FROM webhook WHERE enabled = 1 LIMIT 1";
+	/* The first event that was not looked at yet. */
+	static const char sql_behind[] =
+		"SELECT recorded_us"
+		" FROM event"
+		" WHERE seq > (SELECT seq FROM webhook_cursor)"
+		" ORDER BY seq"
+		" LIMIT 1";
+	int64_t since_us = 0, one;
+	int found = row_number(db, sql_any, NULL, &one, err);
+
+	if (found <= 0)
+		return found;
+	found = row_number(db, sql_behind, NULL, &since_us, err);
+	if (found < 0)
+		return -1;
+	if (found > 0 && now_us - since_us > WEBHOOK_STILL_S * SECOND_US) {
+		snprintf(words_r, ERR_TEXT_MAX,
+			"Webhooks were told nothing of what happened in the last %lld minutes",
+			(long long)((now_us - since_us) / (60 * SECOND_US)));
+		return 1;
+	}
+	if (runs)
+		return 0;
+	snprintf(words_r, ERR_TEXT_MAX,
+		"postern-webhook does not run, or cannot use the store, and there are webhooks");
+	return 1;
 }
 
 void store_webhook_event_clear(struct webhook_event *event)

@@ -117,6 +117,12 @@ int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *e
 /* How many wait to be sent. 0 or -1. */
 int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err);
 
+/* Whether enabled webhooks are told nothing for WEBHOOK_STILL_S: 1 and why in words, 0, -1. runs:
+ * whether postern-webhook does. What is kept back by pauses of endpoints that fail is no such. */
+enum { WEBHOOK_STILL_S = 300 };
+int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
+	char words_r[static ERR_TEXT_MAX], struct err *err);
+
 void store_webhook_event_clear(struct webhook_event *event);
 void store_webhook_event_list_free(struct webhook_event_list *list);
 void store_webhook_attempt_list_free(struct webhook_attempt_list *list);

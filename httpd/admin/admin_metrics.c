@@ -484,6 +484,9 @@ static void tell_events(struct metrics *metrics)
 	single(out, "postern_left_without_rules_total", COUNTER,
 		"Emails that Postfix handed to another server without asking postern-milter.",
 		events->left);
+	single(out, "postern_suppressions_not_added_total", COUNTER,
+		"Addresses that bounced for good and found the list of suppressed ones full.",
+		events->unlisted);
 	metric(out, "postern_log_read_to_end_timestamp_seconds", GAUGE,
 		"When nothing of Postfix's log was left to read, the last time; 0: not yet.");
 	sample_us(out, events->read_to_end_us, "postern_log_read_to_end_timestamp_seconds");

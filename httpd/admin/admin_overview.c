@@ -17,6 +17,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/metrics/metrics.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
@@ -26,6 +27,8 @@
 #include "core/store/store_message.h"
 #include "core/store/store_pause.h"
 #include "core/store/store_refusal.h"
+#include "core/store/store_suppression.h"
+#include "core/store/store_webhook_event.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
@@ -170,7 +173,8 @@ enum {
 	FORGOTTEN_DAYS = 180, /* a key that was used */
 	DISK_PERCENT = 5,
 };
-#define DISK_BYTES (UINT64_C(256) * 1024 * 1024)
+#define WEBHOOK_PATIENCE_US (60 * 60 * SECOND_US)
+#define DISK_BYTES          (UINT64_C(256) * 1024 * 1024)
 
 struct attention {
 	struct db *db;
@@ -632,6 +636,73 @@ static int need_bounces(struct attention *all, struct err *err)
 	return 0;
 }
 
+/* Endpoints that fail, and those that failing has disabled. */
+static int need_webhooks(struct attention *all, struct err *err)
+{
+	struct webhook_trouble trouble;
+	int64_t before_us = all->now_us - WEBHOOK_PATIENCE_US;
+
+	if (store_webhook_trouble(all->db, all->company_id, before_us, &trouble, err) < 0)
+		return -1;
+	if (trouble.disabled == 1 && trouble.failing == 0)
+		need(all, "warning", "webhook_disabled", "webhooks?trouble=1",
+			"The webhook %s is disabled, since all attempts failed for days: its program "
+			"is told nothing. Mend the endpoint, then enable it.",
+			trouble.endpoint);
+	else if (trouble.disabled)
+		need(all, "warning", "webhook_disabled", "webhooks?trouble=1",
+			"%lld%s webhook%s disabled, since all attempts failed for days: what they tell "
+			"of emails is not told. Mend the endpoints, then enable them.",
+			(long long)trouble.disabled, more(trouble.disabled, WEBHOOK_TROUBLE_MAX),
+			trouble.disabled == 1 ? " is" : "s are");
+	if (trouble.failing == 1 && trouble.disabled == 0)
+		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
+			"All attempts to tell the webhook %s have failed for over an hour. What it "
+			"is to be told is tried for three days.",
+			trouble.endpoint);
+	else if (trouble.failing)
+		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
+			"All attempts to tell %lld%s webhook%s have failed for over an hour. What "
+			"they are to be told is tried for three days.",
+			(long long)trouble.failing, more(trouble.failing, WEBHOOK_TROUBLE_MAX),
+			plural(trouble.failing));
+	free(trouble.endpoint);
+	return 0;
+}
+
+/* Whether webhooks are told anything, for operators. */
+static int need_deliveries(struct attention *all, const struct request *request, struct err *err)
+{
+	char words[ERR_TEXT_MAX];
+	int still = store_webhook_stands_still(all->db,
+		metrics_webhook_runs(request->worker->shared->database_path), all->now_us, words,
+		err);
+
+	if (still > 0)
+		need(all, "problem", "webhooks", "webhooks",
+			"%s. Effect: programs are not told what becomes of emails; nothing is lost. "
+			"Cure: start postern-webhook, and look into its log.",
+			words);
+	return still < 0 ? -1 : 0;
+}
+
+/* Lists that take no bounce and no complaint any more. */
+static int need_room(struct attention *all, struct err *err)
+{
+	_cleanup_free_ char *name = NULL;
+	int64_t max = all->conf->limits.suppressions, n = 0;
+
+	if (store_suppression_full(all->db, all->company_id, max, &n, &name, err) < 0)
+		return -1;
+	if (n > 0)
+		need(all, "warning", "suppressions_full", "suppressions",
+			"The list of suppressed addresses of %s%s is full (limits.suppressions, "
+			"%lld): addresses that bounce, or complain, are not added, and are sent to "
+			"again. Remove entries, or set a higher limit.",
+			name, n > 1 ? " and of others" : "", (long long)max);
+	return 0;
+}
+
 void admin_attention_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", NULL};
@@ -658,6 +729,8 @@ void admin_attention_list(struct request *request)
 	if (need_left(&all, &err) < 0 || need_waiting(&all, &err) < 0 ||
 		need_messages(&all, &err) < 0 || need_paused(&all, &err) < 0 ||
 		(all.company_id == NULL && need_pending(&all, &err) < 0) ||
+		(all.company_id == NULL && need_deliveries(&all, request, &err) < 0) ||
+		need_webhooks(&all, &err) < 0 || need_room(&all, &err) < 0 ||
 		need_learning(&all, &err) < 0 || need_bounces(&all, &err) < 0 ||
 		need_failing_keys(&all, &err) < 0 || need_keys(&all, &err) < 0)
 		result = -1;

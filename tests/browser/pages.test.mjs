@@ -75,6 +75,8 @@ before(async () => {
     ["domains", "domains"],
     ["domain", `domains/${own.id}`],
     ["keys", "keys"],
+    ["webhooks", "webhooks"],
+    ["suppressions", "suppressions"],
     ["exemptions", "exemptions"],
     ["users", "users"],
     ["audit", "audit"],

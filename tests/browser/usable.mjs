@@ -15,6 +15,8 @@ const PLACES = [
   ["refusals", "refusals"],
   ["domains", "domains"],
   ["keys", "keys"],
+  ["webhooks", "webhooks"],
+  ["suppressions", "suppressions"],
   ["exemptions", "exemptions"],
   ["users", "users"],
   ["audit", "audit"],

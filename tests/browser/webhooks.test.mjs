@@ -78,7 +78,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       await event.getByText("the database is away").waitFor();
       await look(visitor, `webhook-event-${size}`);
       endpoint.status = 200;
-      await press(event, "Send once more");
+      await press(event, "Send again");
       await event.getByText("HTTP 200").waitFor();
       await press(event, "Done");
       await visitor.see("works");
@@ -91,9 +91,9 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       await press(dialog(page, "The new secret"), "Done");
       await press(page, "Show secret");
       await press(dialog(page, "Signing secret"), "Done");
-      await press(page, "Send a time once more");
-      await press(dialog(page, "Send events once more"), "Send them");
-      await visitor.see("1 event is sent once more.");
+      await press(page, "Send a time span again");
+      await press(dialog(page, "Send a time span again"), "Send them");
+      await visitor.see("1 event is sent again.");
       await press(page, "Change");
       const changed = dialog(page, "Change the webhook");
       await changed.getByLabel("Domain", { exact: true }).selectOption("");
@@ -107,7 +107,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       );
       await page.reload();
       await visitor.settled();
-      await page.getByText("since all attempts had failed").waitFor();
+      await page.getByText("all attempts had failed since").waitFor();
       await look(visitor, `webhook-disabled-${size}`);
       await visitor.go("");
       await page.getByRole("listitem").filter({ hasText: "disabled" }).getByRole("link").click();

@@ -87,13 +87,17 @@ function whySuppressed(recipient, mayChange, changed) {
   if (entry === undefined) return null;
   if (entry === null)
     return moment(null, "next", "The address is not suppressed any more: send the email again, if it is still wanted.");
-  return moment(
-    entry.created_at,
-    "bad",
-    [`suppressed: ${reasons[entry.reason].text}`, entry.domain && `, for ${entry.domain} alone`],
-    entry.text && el("p.said", entry.text),
-    el("p.actions", link("In the list", "suppressions", { search: entry.address }), entry.email_id && link("The email that it came from", "emails", entry.email_id),
-      mayChange && button("Send to it again", () => release(entry, changed))),
+  return el(
+    "li.tone-bad",
+    el("span.number.muted", "why"),
+    el(
+      "div",
+      el("p", `suppressed: ${reasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, for ${entry.domain} alone`),
+      entry.text && el("p.said", entry.text),
+      el("p.actions", link("In the list", "suppressions", { search: entry.address }),
+        entry.email_id && link("The email that it came from", "emails", entry.email_id),
+        mayChange && button("Send to it again", () => release(entry, changed))),
+    ),
   );
 }
 

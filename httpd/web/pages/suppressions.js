@@ -93,8 +93,8 @@ async function add(session, known, address) {
           throw Object.assign(new Error(`“${part[n].address}” is no address.${done}`), { field: "addresses" });
         }
       }
-      const known = all.length - added;
-      notice(`${count(added, "address is", "addresses are")} suppressed now${known ? `, ${number(known)} were before` : ""}.`);
+      const before = all.length - added;
+      notice(`${count(added, "address is", "addresses are")} suppressed now${before ? `, ${number(before)} were before` : ""}.`);
     },
   });
 }
@@ -223,7 +223,7 @@ export async function show(main, { session, query }) {
       { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && pick(row), el("span.address", row.address)) },
       { title: "Reason", kind: "state", cell: reasonOf },
       { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
-      { title: "Domain", cell: (row) => row.domain || el("span.muted", "all domains") },
+      { title: "Domain", kind: "name", cell: (row) => row.domain || el("span.muted", "all domains") },
       ...known.columns,
       {
         title: "What is known",

@@ -36,6 +36,8 @@ export const title = "Webhook";
 
 const LOOK_MS = 1500;
 const REPLAY_MAX = 10000;
+// Of a test event, which tells of no email.
+const TEST_RECIPIENT = "nobody@example.invalid";
 
 const statuses = {
   pending: ["none", "waits"],
@@ -53,7 +55,7 @@ function advice(webhook, mayChange, enable) {
       "bad",
       el(
         "span",
-        el("strong", "Disabled ", time(webhook.disabled_at), ", since all attempts had failed from ", time(webhook.failing_at, { exact: true }), " on."),
+        el("strong", "Disabled ", time(webhook.disabled_at, { exact: true }), ": all attempts had failed since ", time(webhook.failing_at, { exact: true }), "."),
         ` The last one: ${webhook.failure}. Mend the endpoint, then enable the webhook: `,
         webhook.waiting ? `what waits (${waiting(webhook)}) is sent then. ` : "it is told of what happens from then on. ",
         "What happens while it is disabled is not sent later.",
@@ -109,10 +111,10 @@ async function showEvent(id, event, mayReplay, changed) {
     draw();
     if (isNew) await attempts.refresh();
   }
-  const again = primary("Send once more", async () => {
+  const again = primary("Send again", async () => {
     now = await post(path`/admin/webhooks/${id}/replay`, { event_id: event.id });
     draw();
-    notice("It is sent once more.");
+    notice("It is sent again.");
     follow(now.attempts);
   });
   // Until there is one attempt more than so many.
@@ -132,7 +134,7 @@ async function showEvent(id, event, mayReplay, changed) {
         ["Id", el("span.with-copy", el("span.id", now.id), copyButton(now.id, { title: `Copy ${now.id}` }))],
         [
           "Email",
-          now.payload?.data?.email_id && now.payload.data.to !== "nobody@example.invalid"
+          now.payload?.data?.email_id && ![now.payload.data.to].flat().includes(TEST_RECIPIENT)
             ? link("Show the email", "emails", now.payload.data.email_id)
             : null,
         ],
@@ -140,7 +142,7 @@ async function showEvent(id, event, mayReplay, changed) {
     );
   }
   draw();
-  attempts.reload();
+  attempts.reload().then(look).catch(() => {});
   if (now.attempts === 0) follow(0);
   await showBox(
     event.type,
@@ -162,7 +164,7 @@ const utc = (local) => local && new Date(local).toISOString();
 
 const replaySome = (id, done) =>
   dialog({
-    title: "Send events once more",
+    title: "Send a time span again",
     text: "All events of a time, also those that the endpoint has taken: it tells repeats by their id. Its program was down, or has lost something? This is what brings it up to date.",
     fields: [
       { name: "span", label: "Of which time", type: "select", options: spans, value: "1d" },
@@ -175,8 +177,8 @@ const replaySome = (id, done) =>
       const { events } = await post(path`/admin/webhooks/${id}/replay`, asked);
       notice(
         events < REPLAY_MAX
-          ? `${count(events, "event is", "events are")} sent once more.`
-          : `The oldest ${count(events, "event")} of that time are sent once more, which is the most at once. For the rest choose a later begin.`,
+          ? `${count(events, "event is", "events are")} sent again.`
+          : `The oldest ${count(events, "event")} of that time are sent again, which is the most at once. For the rest choose a later begin.`,
       );
     },
     done,
@@ -313,7 +315,7 @@ export async function show(main, { id, session }) {
   main.append(
     section(
       "Events",
-      { actions: mayChange && webhook.enabled ? [button("Send a time once more", () => replaySome(id, refresh))] : [] },
+      { actions: mayChange && webhook.enabled ? [button("Send a time span again", () => replaySome(id, refresh))] : [] },
       events.element,
     ),
   );
