@@ -137,7 +137,8 @@ ASKS = {
     "GET /admin/suppressions": [
         {},
         *({"params": params} for params in [
-            {"search": "nobody"}, {"address": "gone0000002@dst.test"}, {"reason": "unsubscribe"},
+            {"search": "nobody"}, {"address": "gone0000002@dst.test"},
+            {"reason": "unsubscribe", "search": "nobody"},
             {"company_id": BIG, "reason": "unsubscribe"}, {"company_id": BIG, "reason": "bounce"},
             {"company_id": BIG, "domain": ITS_DOMAIN}, {"domain": "d0000004.example"},
         ]),
