@@ -111,8 +111,6 @@ static const struct doctor_row table[] = {
 		MEND_BY_HAND},
 	{"log_names", "Nobody learns what becomes of emails by this service.", NULL, MEND_BY_HAND},
 	{"log", "Nobody learns what becomes of emails.", NULL, MEND_SAFE},
-	{"webhooks", "Programs are not told what becomes of emails; nothing is lost.", NULL,
-		MEND_SAFE},
 	{"endpoints", "These programs are not told what becomes of emails.", "postern webhook list",
 		MEND_BY_HAND},
 	{"suppressions", "Addresses that bounce or complain are not added, and are sent to again.",

@@ -190,6 +190,20 @@ def test_a_disabled_webhook_is_told_nothing(tenant):
     assert tenant.owner.status("POST", f"{target}/replay", json={"since": "1h"}) == 422
 
 
+def test_what_stands_still_is_told(admin, tenant, box):
+    """An endpoint that failing has disabled, to its company; that nobody is told, to operators."""
+    hook = add(tenant.owner)["id"]
+    box.query(
+        "UPDATE webhook SET enabled = 0, failing_us = 1, disabled_us = 2, failure = 'it answered 500'"
+        f" WHERE id = '{hook}'"
+    )
+    needed = {item["code"]: item for item in data(tenant.viewer, "/admin/attention")}
+    assert needed["webhook_disabled"]["page"] == "webhooks?trouble=1"
+    assert "https://hooks.test/x" in needed["webhook_disabled"]["text"]
+    tenant.owner.ok("PATCH", f"/admin/webhooks/{hook}", json={"enabled": True})
+    assert "webhook_disabled" not in {item["code"] for item in data(tenant.viewer, "/admin/attention")}
+
+
 # Suppressed addresses.
 
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 from harness import FormClient, Sandbox, wait_for
+from harness.admin import operator
 from harness.deliveries import Deliveries, address
 
 ON = ("--set", "suppression.bounces=on")
@@ -185,8 +186,10 @@ def test_bounces(deliveries, company, code):
 
 
 def test_settings(own_box):
-    """Other codes can be named, and bounces left alone."""
-    box = own_box(*ON, "--set", "suppression.bounce_codes=5.4.4 5.0")
+    """Other codes can be named, and bounces left alone. A full list says so everywhere."""
+    box = own_box(
+        *ON, "--set", "suppression.bounce_codes=5.4.4 5.0", "--set", "limits.suppressions=1"
+    )
     made = Deliveries(box)
     for code, hard in (("5.4.4", True), ("5.0.0", True), ("5.7.1", False), ("5.1.1", True)):
         local = "set" + code.replace(".", "")
@@ -195,6 +198,24 @@ def test_settings(own_box):
         assert bool(box.cli("suppression", "list")) == hard, code
         for row in box.cli("suppression", "list"):
             box.cli("suppression", "remove", row["id"])
+    # There is room for one, and that is somebody else.
+    (one,) = [d for d in box.cli("domain", "list") if d["name"] == "example.com"]
+    box.cli("suppression", "add", "first@dst.test", "--company", one["company_id"])
+    made.remote.answers["second"] = b"550 5.1.1 No\r\n"
+    made.wait(made.send(address("second")), "bounced")
+    assert [row["address"] for row in box.cli("suppression", "list")] == ["first@dst.test"]
+    wait_for("the log", lambda: "suppressions_full" in box.log("events"))
+    admin = operator(box)
+    wait_for(
+        "the metric",
+        lambda: "\npostern_suppressions_not_added_total 1\n" in admin.request("GET", "/metrics").text,
+    )
+    needed = {item["code"]: item for item in admin.ok("GET", "/admin/attention")["data"]}
+    assert "is full (limits.suppressions, 1)" in needed["suppressions_full"]["text"]
+    alarms = box.cli("status")["alarms"]
+    assert any("lists of suppressed addresses that are full" in text for text in alarms)
+    # Who is erased stays suppressed, and that is said.
+    assert box.cli("email", "purge", "--to", "first@dst.test", "--dry-run")["suppressions"] == 1
     made.remote.close()
 
 

@@ -29,6 +29,7 @@
 #include "core/store/store_user.h"
 #include "core/store/store_event.h"
 #include "core/store/store_suppression.h"
+#include "core/store/store_webhook_event.h"
 #include "core/store/store_refusal.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
@@ -133,6 +134,28 @@ static void call_tenant_lists(struct db *db, const struct temp_tenant *tenant)
 	OK(store_key_forget_revoked(db, tenant->company_id, 1, &why));
 }
 
+/* Webhooks, in each of their lists, and what is counted of them. */
+static void call_webhooks(struct db *db, const struct temp_tenant *tenant)
+{
+	const char *const companies[] = {NULL, tenant->company_id};
+	struct webhook_trouble trouble;
+	char words[ERR_TEXT_MAX];
+	struct webhook_list list;
+	int64_t waiting;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(companies); i++) {
+		const struct webhook_scope scope = {
+			.company_id = companies[i % 2], .in_trouble = i > 1};
+
+		FOUND(store_webhook_list(db, &scope, WHOLE, &list, NULL, &why));
+		store_webhook_list_free(&list);
+		OK(store_webhook_trouble(db, companies[i % 2], 1, &trouble, &why));
+		free(trouble.endpoint);
+	}
+	OK(store_webhook_count_waiting(db, "none", &waiting, &why));
+	assert_int_equal(store_webhook_stands_still(db, true, 1, words, NULL), 0);
+}
+
 /* The lists of suppressed addresses, in each of their orders, and what mail asks. */
 static void call_suppressions(struct db *db, const struct temp_tenant *tenant)
 {
@@ -143,6 +166,8 @@ static void call_suppressions(struct db *db, const struct temp_tenant *tenant)
 		.tags = (char *)"[\"*\"]",
 		.created_us = 1};
 	struct suppression got;
+	char *name;
+	int64_t full;
 	struct suppression_scope scopes[] = {
 		{tenant->company_id, NULL}, {tenant->company_id, tenant->domain}};
 	struct suppression_walk walk = {
@@ -174,6 +199,13 @@ static void call_suppressions(struct db *db, const struct temp_tenant *tenant)
 		store_suppression_list_free(&list);
 		OK(store_suppression_allowed_walk(db, &walk, &allowed, &why));
 		store_suppression_allowed_list_free(&allowed);
+	}
+	OK(store_suppression_entries(db, &scopes[0], "a@dst.test", &list, &why));
+	store_suppression_list_free(&list);
+	for (int all = 0; all < 2; all++) {
+		OK(store_suppression_full(
+			db, all ? NULL : tenant->company_id, 1, &full, &name, &why));
+		free(name);
 	}
 	FOUND(store_suppression_find(
 		db, &scopes[1], "a@DST.test", SUPPRESSION_REASONS, &got, &why));
@@ -869,6 +901,7 @@ static void test_plans(void **state)
 	call_pages(temp->db, &tenant);
 	call_searches(temp->db, &tenant);
 	call_suppressions(temp->db, &tenant);
+	call_webhooks(temp->db, &tenant);
 	call_events(temp->db, &tenant);
 	call_idempotency(temp->db, &tenant);
 	assert_int_equal(store_clean(temp->db, 1, 1, NULL), 0);
