@@ -32,6 +32,7 @@
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
 #include "httpd/cleaner.h"
+#include "httpd/text_filler.h"
 #include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
 #include "core/policy/rate.h"
@@ -57,6 +58,7 @@ struct server {
 	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
 	struct log *log;
 	struct cleaner *cleaner;
+	struct text_filler *text_filler;
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
@@ -344,6 +346,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
+	server->text_filler = text_filler_new(server->shared.committer, server->log);
 	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers", LOG_INT(server->workers_n));
@@ -497,10 +500,11 @@ static void watch_sockets(struct server *server)
 int server_round(struct server *server)
 {
 	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
+	bool fills = text_filler_round(server->text_filler, clock_monotonic_us());
 
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 	watch_sockets(server);
-	return cleans ? CLEANER_STEP_MS : ROUND_MS;
+	return cleans || fills ? CLEANER_STEP_MS : ROUND_MS;
 }
 
 static void stop_workers(struct server *server)
@@ -536,6 +540,7 @@ void server_stop(struct server *server)
 	server->shared.committer = server->admin_shared.committer = NULL;
 	outbox_free(server->shared.outbox);
 	cleaner_free(server->cleaner);
+	text_filler_free(server->text_filler);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);

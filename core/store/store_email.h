@@ -207,8 +207,9 @@ struct email_filter {
 			      * letter case */
 	const char *from;    /* address of the sender, likewise */
 	const char *subject; /* a part of it; letter case of ASCII is the same */
-	const char *text;    /* a part of the subject, the sender or a recipient;
-			      * likewise */
+	const char *text;    /* words, see store_text_index_words(), each of them a
+			      * part of the subject, the sender, a recipient or
+			      * the Message-ID, in any letter case */
 	const char *key_id;
 	const char *status; /* of store_email_statuses */
 	const char *tag;    /* of the form API; of the JSON API `name` or
@@ -219,7 +220,8 @@ struct email_filter {
 };
 
 /* How many emails a search looks at for a page, in the order in which they were
- * staged; and how many when an index leads to them one by one, or for a text. */
+ * staged; and how many when an index leads to them one by one. Of a text, or of a part
+ * of the subject, store_text_index.h says how far it looks. */
 enum { EMAIL_SEARCH_MAX = 20000, EMAIL_SEARCH_LED_MAX = 5000 };
 
 struct email_found {
@@ -229,6 +231,8 @@ struct email_found {
 	 * full, or before any was found. The search goes on with a page behind
 	 * this email (`after`, or `before` for a page before). */
 	char next[ID_SIZE];
+	int64_t percent;   /* with next: how much of the scope is looked at now */
+	int64_t looked_us; /* when the last email that was looked at was created */
 };
 /* A page of the emails of the scope that fit the filter. The cursor may be any
  * email of the scope. An email whose time is over ten minutes off those of its

@@ -19,6 +19,7 @@
 #include "core/base/strv.h"
 #include "core/store/store_held.h"
 #include "core/store/store_pause.h"
+#include "core/store/store_text_index.h"
 
 /* The columns of `email e`, without its content. */
 #define COLUMNS                                                                                    \
@@ -254,6 +255,7 @@ enum lead {
 	LEAD_OUTBOX,
 	LEAD_OUTBOX_OF_ALL,
 	LEAD_TAG,
+	LEAD_TEXT,   /* what the text index gives */
 	LEAD_DOMAIN, /* from here on: the emails themselves */
 	LEAD_COMPANY,
 	LEAD_ALL,
@@ -271,6 +273,9 @@ struct search {
 	 * the emails of all are looked at. One of them becomes the scope's. */
 	struct strv companies;
 	char *companies_json;
+	struct strv words; /* of the text, or the subject as one */
+	char *words_json;  /* those that each candidate is tried for; NULL: none is */
+	char *seqs_json;   /* with LEAD_TEXT: the candidates */
 	bool up;           /* towards the newest */
 	int64_t low, high; /* of seq, both inclusive */
 };
@@ -359,6 +364,8 @@ static void choose_lead(struct search *search)
 #define TAG_CANDIDATES(whose)                                                                      \
 	"email_tag g", "g." TAG_VALUE " AND g.company_id" whose, "g.email",                        \
 		" CROSS JOIN email e ON e.seq = g.email", ""
+#define TEXT_CANDIDATES(whose)                                                                     \
+	"email e", "e.seq IN (SELECT value FROM json_each($seqs))", "e.seq", "", ""
 #define DOMAIN_CANDIDATES(whose)                                                                   \
 	"email e", "e." DOMAIN_VALUE " AND e.company_id" whose, "e.seq", "", ""
 #define COMPANY_CANDIDATES(whose) "email e", "e.company_id" whose, "e.seq", "", ""
@@ -376,6 +383,7 @@ static void choose_lead(struct search *search)
 		[LEAD_OUTBOX] = EACH_WAY(statement, OUTBOX_CANDIDATES(whose)),                     \
 		[LEAD_OUTBOX_OF_ALL] = EACH_WAY(statement, OUTBOX_OF_ALL_CANDIDATES),              \
 		[LEAD_TAG] = EACH_WAY(statement, TAG_CANDIDATES(whose)),                           \
+		[LEAD_TEXT] = EACH_WAY(statement, TEXT_CANDIDATES(whose)),                         \
 		[LEAD_DOMAIN] = EACH_WAY(statement, DOMAIN_CANDIDATES(whose)),                     \
 		[LEAD_COMPANY] = EACH_WAY(statement, COMPANY_CANDIDATES(whose)),                   \
 		[LEAD_ALL] = EACH_WAY(statement, ALL_CANDIDATES(whose)),                           \
@@ -390,6 +398,7 @@ static void choose_lead(struct search *search)
 						  ? (search)->trouble                              \
 						  : NULL),                                         \
 		DB_GIVEN_TEXT("$tag", (lead) == LEAD_TAG ? (search)->filter->tag : NULL),          \
+		DB_GIVEN_TEXT("$seqs", (lead) == LEAD_TEXT ? (search)->seqs_json : NULL),          \
 		DB_GIVEN_TEXT("$walk", (lead) == LEAD_DOMAIN ? (search)->domain : NULL)
 
 /* Of so many companies an operator's search looks at the candidates; where more
@@ -544,8 +553,8 @@ static int find_range(struct search *search, struct err *err)
  * its email, and a text one at its recipients. */
 static int64_t candidates_max(const struct search *search)
 {
-	return search->lead < LEAD_DOMAIN || search->filter->text ? EMAIL_SEARCH_LED_MAX
-								  : EMAIL_SEARCH_MAX;
+	return search->lead < LEAD_TEXT || search->filter->text ? EMAIL_SEARCH_LED_MAX
+								: EMAIL_SEARCH_MAX;
 }
 
 /* Bounds the search to so many candidates of a company: 1 when it had more, 0,
@@ -575,13 +584,31 @@ static int bound_company(
 	return 1;
 }
 
-/* Bounds the search to so many candidates: 1 when it had more, and next_r is
- * the last email of the scope that is within, 0, -1. */
-static int bound_range(struct search *search, char next_r[static ID_SIZE], struct err *err)
+/* What is left of the range was looked at, and there is more: where the next page goes on, and how
+ * far that is through the emails of the scope. 1, 0 when there is nothing behind, -1. */
+static int note_cut(const struct search *search, struct email_found *found, struct err *err)
+{
+	struct mark last, newest, oldest;
+	int result = find_mark(search, !search->up, search->low, search->high, &last, err);
+
+	if (result == 1)
+		result = find_mark(search, false, 1, INT64_MAX - 1, &newest, err);
+	if (result == 1)
+		result = find_mark(search, true, 1, INT64_MAX - 1, &oldest, err);
+	if (result != 1)
+		return result;
+	memcpy(found->next, last.id, ID_SIZE);
+	found->looked_us = last.created_us;
+	found->percent = 100 * (search->up ? last.seq - oldest.seq : newest.seq - last.seq) /
+			 (newest.seq - oldest.seq + 1);
+	return 1;
+}
+
+/* Bounds the search to so many candidates: 1 when it had more, 0, -1. */
+static int bound_range(struct search *search, struct email_found *found_r, struct err *err)
 {
 	size_t n = search->scope.company_id ? 1 : search->companies.n;
 	int64_t max = candidates_max(search) / (int64_t)(n ? n : 1);
-	struct mark mark;
 	int found, cut = 0;
 
 	if (n < 2)
@@ -590,12 +617,81 @@ static int bound_range(struct search *search, char next_r[static ID_SIZE], struc
 		found = bound_company(search, search->companies.items[i], max > 0 ? max : 1, err);
 		cut = found < 0 ? -1 : cut | found;
 	}
-	if (cut != 1)
-		return cut;
-	found = find_mark(search, !search->up, search->low, search->high, &mark, err);
-	if (found == 1)
-		memcpy(next_r, mark.id, ID_SIZE);
-	return found;
+	return cut == 1 ? note_cut(search, found_r, err) : cut;
+}
+
+/* JSON, for the statements. */
+static char *print_words(const struct strv *words)
+{
+	struct buf json = BUF_INIT;
+
+	buf_add_char(&json, '[');
+	for (size_t i = 0; i < words->n; i++) {
+		buf_add_str(&json, i ? ",\"" : "\"");
+		for (const char *c = words->items[i]; *c; c++) {
+			if (*c == '"' || *c == '\\')
+				buf_add_char(&json, '\\');
+			buf_add_char(&json, (unsigned char)*c < ' ' ? ' ' : *c);
+		}
+		buf_add_char(&json, '"');
+	}
+	buf_add_char(&json, ']');
+	return buf_take(&json);
+}
+
+/* What an email has to have somewhere in its text. */
+static void read_words(struct search *search)
+{
+	const struct email_filter *filter = search->filter;
+
+	if (filter->text)
+		store_text_index_words(filter->text, &search->words);
+	else if (!str_empty(filter->subject))
+		strv_take(&search->words, str_folded(filter->subject));
+}
+
+/* Where nothing else leads to few emails, the text index gives the candidates: 1 when there may
+ * be more than it gave, 0, -1. */
+static int find_texts(struct search *search, struct email_found *found_r, struct err *err)
+{
+	struct buf json = BUF_INIT;
+	struct text_found texts;
+	struct mark mark;
+	/* The range ends with an email of the scope, so that a page has one to go on from. */
+	int found = find_mark(search, search->up, search->low, search->high, &mark, err);
+
+	if (found != 1)
+		return found;
+	*(search->up ? &search->low : &search->high) = mark.seq;
+	if (store_text_index_find(search->db,
+		    &(const struct text_look){.company_id = search->scope.company_id,
+			    .words = &search->words,
+			    .up = search->up,
+			    .low = search->low,
+			    .high = search->high},
+		    &texts, err) < 0)
+		return -1;
+	buf_add_char(&json, '[');
+	for (size_t i = 0; i < texts.n; i++)
+		buf_printf(&json, "%s%lld", i ? "," : "", (long long)texts.seqs[i]);
+	buf_add_char(&json, ']');
+	free(texts.seqs);
+	search->lead = LEAD_TEXT;
+	search->seqs_json = buf_take(&json);
+	if (!texts.cut)
+		return 0;
+	*(search->up ? &search->high : &search->low) = texts.reached;
+	return note_cut(search, found_r, err);
+}
+
+/* Looks at so many emails as one page may: 1 when there are more, 0, -1. */
+static int find_candidates(struct search *search, struct email_found *found_r, struct err *err)
+{
+	if (search->words.n > 0 && search->lead > LEAD_TEXT)
+		return find_texts(search, found_r, err);
+	if (search->filter->text)
+		search->words_json = print_words(&search->words);
+	return bound_range(search, found_r, err);
 }
 
 /* IS TRUE makes one condition of the filter: of several the engine thinks that
@@ -630,21 +726,24 @@ static int read_matches(
 	"   AND ($receiver IS NULL OR EXISTS (SELECT 1"                                            \
 	"       FROM email_recipient o"                                                            \
 	"       WHERE o.email = e.seq AND +o.address = $receiver COLLATE NOCASE))"                 \
-	"   AND ($text IS NULL"                                                                    \
-	"     OR instr(lower(e.subject), lower($text)) > 0"                                        \
-	"     OR instr(lower(e.header_from), lower($text)) > 0"                                    \
-	"     OR instr(lower(e.sender), lower($text)) > 0"                                         \
-	"     OR EXISTS (SELECT 1"                                                                 \
+	"   AND NOT EXISTS (SELECT 1"                                                              \
+	"     FROM json_each($words) w"                                                            \
+	"     WHERE instr(lower(e.subject), w.value) = 0"                                          \
+	"     AND instr(lower(e.header_from), w.value) = 0"                                        \
+	"     AND instr(lower(e.sender), w.value) = 0"                                             \
+	"     AND instr(lower(e.message_id), w.value) = 0"                                         \
+	"     AND NOT EXISTS (SELECT 1"                                                            \
 	"       FROM email_recipient p"                                                            \
 	"       WHERE p.email = e.seq"                                                             \
-	"       AND instr(lower(coalesce(p.mailbox, p.address)), lower($text)) > 0))) IS TRUE"     \
+	"       AND instr(lower(coalesce(p.mailbox, p.address)), w.value) > 0))) IS TRUE"          \
 	" ORDER BY " seq order " LIMIT $limit"
 	static const char *const matches[2][LEADS][2] = {
 		EACH_LEAD(MATCHES, OF_ONE), EACH_LEAD(MATCHES, OF_SEVERAL)};
 #undef MATCHES
 	const struct email_scope *scope = &search->scope;
 	const struct email_filter *filter = search->filter;
-	bool several = scope->company_id == NULL && search->companies.n > 0;
+	bool several = scope->company_id == NULL && search->companies.n > 0 &&
+		       search->lead != LEAD_TEXT;
 
 	return row_page(search->db, matches[several][search->lead][search->up],
 		DB_PARAMS(DB_INT("$low", search->low), DB_INT("$high", search->high),
@@ -653,7 +752,7 @@ static int read_matches(
 			DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
 			DB_TEXT("$receiver", search->lead == LEAD_ALL ? filter->to : NULL),
 			DB_TEXT("$from", filter->from), DB_TEXT("$key", filter->key_id),
-			DB_TEXT("$text", filter->text), DB_TEXT("$subject", filter->subject),
+			DB_TEXT("$words", search->words_json), DB_TEXT("$subject", filter->subject),
 			DB_TEXT("$status", filter->status), DB_INT("$now", filter->now_us),
 			DB_TEXT("$tag", filter->tag), LEAD_PARAMS(search, search->lead),
 			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
@@ -692,16 +791,20 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	if (found != 1)
 		return found;
 	choose_lead(&search);
+	read_words(&search);
 	found = find_companies(&search, err);
 	if (found == 1)
 		found = find_range(&search, err);
 	if (found == 1)
-		cut = bound_range(&search, all.next, err);
+		cut = find_candidates(&search, &all, err);
 	if (found == 1 && cut >= 0)
 		found = read_matches(&search, page, &rows, err);
 	free(search.domain);
 	free(search.companies_json);
+	free(search.words_json);
+	free(search.seqs_json);
 	strv_free(&search.companies);
+	strv_free(&search.words);
 	if (found < 0 || cut < 0)
 		return -1;
 	all.list = (struct email_list){rows.items, rows.n};

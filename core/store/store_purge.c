@@ -12,6 +12,7 @@
 #include "core/store/row.h"
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
+#include "core/store/store_text_index.h"
 
 enum { STEP_ROWS = 200 };
 
@@ -233,6 +234,9 @@ int store_purge_step(
 			purge->seq = items[i++].seq;
 	} while (result == 1 && clock_monotonic_us() < end_us);
 	row_list_free(&candidate_type, rows.items, rows.n);
+	/* What somebody is forgotten for says nothing any more in the same commit. */
+	if (result >= 0 && !purge->dry && store_text_index_erase(db, err) < 0)
+		return -1;
 	return result;
 }
 

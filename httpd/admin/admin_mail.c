@@ -28,6 +28,7 @@
 #include "core/store/store_message.h"
 #include "core/store/store_refusal.h"
 #include "core/store/store_suppression.h"
+#include "core/store/store_text_index.h"
 #include "core/report/delivery_report.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
@@ -122,6 +123,7 @@ void admin_email_list(struct request *request)
 	struct json_query query;
 	struct err err = ERR_INIT;
 	struct page page = {0};
+	int64_t unread = 0;
 	int result;
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
@@ -136,6 +138,8 @@ void admin_email_list(struct request *request)
 		else
 			result = find_words(request->db, &scope, words, &filter, &page, &found,
 				&found_by, &err);
+		if (result == 1 && store_text_index_missing(request->db, &unread, &err) < 0)
+			result = -1;
 		list_json_check(request, result, &page, "email_list_failed", &err, &problem);
 	}
 	for (size_t i = 0; i < found.list.n; i++) {
@@ -147,6 +151,11 @@ void admin_email_list(struct request *request)
 	list = list_json_render(data, found.more);
 	json_object_set_new(list, "next", admin_text(found.next));
 	json_object_set_new(list, "found_by", admin_text(found_by));
+	json_object_set_new(list, "looked",
+		found.next[0] ? json_pack("{s:I, s:o}", "percent", (json_int_t)found.percent,
+					"until", json_field_time(found.looked_us))
+			      : json_null());
+	json_object_set_new(list, "unread_percent", json_integer((json_int_t)unread));
 	store_email_list_free(&found.list);
 	reply_either(request, &problem, 200, list);
 }

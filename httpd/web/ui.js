@@ -389,8 +389,10 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
 //
 // reload() begins anew, as after another filter; refresh() looks for what is new
 // and keeps what was loaded; refresh({ hold: true }) changes the rows that are
-// there alone. Other options are those of table().
-export function list({ load, key = (row) => row.id, ...options }) {
+// there alone. goesOn(answer, rows) says whether the next page is loaded without
+// being asked for, as by a search that has found little yet. Other options are
+// those of table().
+export function list({ load, key = (row) => row.id, goesOn = () => false, ...options }) {
   const grid = table({ ...options, key });
   const more = button("Load more", loadMore);
   const foot = el("div.more", { hidden: true }, more);
@@ -418,6 +420,7 @@ export function list({ load, key = (row) => row.id, ...options }) {
       rows = answer.data;
       next = behind(answer);
       show();
+      if (next && goesOn(answer, rows)) lookOn();
     } catch (error) {
       if (mine !== turn) return;
       element.setAttribute("aria-busy", "false");
@@ -437,6 +440,8 @@ export function list({ load, key = (row) => row.id, ...options }) {
       show();
       return now.size;
     }
+    // A search goes on where it was.
+    if (rows.length === 0 && answer.data.length === 0) return 0;
     const fresh = new Set(answer.data.map(key));
     const last = answer.data.length && rows.findIndex((row) => key(row) === key(answer.data.at(-1)));
     // What lies between the new page and the old ones is not known: begin anew.
@@ -465,7 +470,11 @@ export function list({ load, key = (row) => row.id, ...options }) {
     rows = [...rows, ...answer.data.filter((row) => !known.has(key(row)))];
     next = behind(answer);
     show();
+    if (next && goesOn(answer, rows)) lookOn();
   }
+
+  const lookOn = () =>
+    loadMore().catch((error) => element.isConnected && error.status !== 401 && notice(error.message, "bad"));
 
   return { element, reload, refresh, rows: () => rows };
 }

@@ -110,8 +110,10 @@ const foundBy = {
   message_id: "The email with this Message-ID.",
   queue_id: "The email that Postfix had under this queue id.",
   to: "Emails to this address.",
-  text: "Emails with this in the subject, the sender or a recipient.",
+  text: "Emails with all of these words in the subject, the sender, a recipient or the Message-ID.",
 };
+
+const PAGE = 50;
 
 const periods = [
   { value: "", text: "Any time" },
@@ -139,11 +141,12 @@ const stateOptions = [
 export async function show(main, { query, session }) {
   const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
   const note = el("p.muted.list-note", { role: "status" });
+  let isLooking = false; // until a page is full, all were looked at, or somebody says that it is enough
   const fresh = el("div.fresh-note", { hidden: true });
   const narrow = filters({
     query,
     fields: [
-      { name: "q", label: "Search", type: "search", placeholder: "Address, subject, id, queue id, Message-ID" },
+      { name: "q", label: "Search", type: "search", placeholder: "Words of the subject, an address, a name, an id" },
       { name: "status", label: "State", type: "select", options: stateOptions },
       choice({ name: "domain", label: "Domain", any: "Any domain", placeholder: "example.com" },
         { ...domains, data: [...new Set(domains.data.map((domain) => domain.name))] }, (name) => name),
@@ -153,27 +156,48 @@ export async function show(main, { query, session }) {
     ],
     change: () => {
       fresh.hidden = true;
+      isLooking = true;
       return emails.reload();
     },
   });
   const isNarrowed = () => Object.values(narrow.values()).some(Boolean);
 
+  // A search that has found little yet goes on by itself, and says how far it is.
+  const goesOn = (answer, rows) => isLooking && answer.looked && rows.length < PAGE;
+  const stop = button("Stop", () => {
+    isLooking = false;
+    stop.remove();
+  });
+  function tellProgress({ found_by, looked, unread_percent }) {
+    isLooking &&= Boolean(looked);
+    const far = looked && [
+      isLooking ? "Still looking: " : "Looked at ",
+      `${looked.percent} % of the emails, back to `, time(looked.until, { exact: true }), ". ",
+      !isLooking && "“Load more” looks on. ",
+    ];
+    const slow = looked && unread_percent > 0 &&
+      `Searching takes longer than usual until older emails are in the text index: ${unread_percent} % are not yet. `;
+    note.replaceChildren(...[foundBy[found_by], " ", far, slow].flat().filter(Boolean), ...(looked && isLooking ? [stop] : []));
+  }
+
   async function load(after) {
     if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
-    const answer = await get("/admin/emails", { ...narrow.values(), after, limit: 50 });
-    const some = answer.next && "Looked at the newest ones; “Load more” looks on.";
-    note.textContent = [foundBy[answer.found_by], some].filter(Boolean).join(" ");
+    const answer = await get("/admin/emails", { ...narrow.values(), after, limit: PAGE });
+    tellProgress(answer);
     return answer;
   }
 
   const emails = list({
     caption: title,
     load,
+    goesOn,
     columns: emailColumns,
     href: emailPlace,
     empty: () =>
-      isNarrowed()
-        ? empty("No email fits", "Nothing that was looked at is like that.", button("Show all emails", () => go("emails")))
+      isNarrowed() && isLooking
+        ? empty("Nothing found yet", "The search goes on.")
+        : isNarrowed()
+        ? empty("No email is like that", "Fewer words, or parts of them, find more.", button("Show all emails", () => go("emails")))
         : empty(
             "No emails yet",
             "Emails that programs send with a key show up here, with what becomes of them.",
@@ -226,6 +250,7 @@ export async function show(main, { query, session }) {
     fresh,
     emails.element,
   );
+  isLooking = true;
   await emails.reload();
   const leave = subscribe(["emails"], look);
   return () => {

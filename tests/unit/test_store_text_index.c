@@ -1,0 +1,292 @@
+/*
+ * store_text_index: what a search for words finds, whether blocks have the emails yet or not, and
+ * that nothing is left of what was removed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/store/store_email.h"
+#include "core/store/store_purge.h"
+#include "core/store/store_text_index.h"
+#include "tests/unit/temp_db.h"
+
+enum { ONE, OTHER, ANYBODY };
+
+struct world {
+	struct temp_tenant tenants[2];
+};
+
+static void stage(
+	struct temp_db *temp, int tenant, const char *subject, const char *to, const char *mailbox)
+{
+	struct world *world = temp->more;
+	struct email email;
+
+	temp_db_email(&world->tenants[tenant], &email);
+	recipients_free(&email.recipients);
+	temp_db_recipient(&email, RECIPIENT_TO, to, mailbox);
+	temp_db_recipient(&email, RECIPIENT_CC, "second@dst.test", NULL);
+	free(email.subject);
+	email.subject = mem_strdup(subject);
+	email.created_us = 1;
+	OK(store_email_stage(temp->db, &email, &why));
+	store_email_clear(&email);
+}
+
+static int setup(void **state)
+{
+	struct world *world = mem_new(struct world);
+	struct temp_db *temp;
+
+	temp_db_setup(state);
+	temp = *state;
+	temp->more = world;
+	temp_db_tenant(temp->db, "One", "one.test", &world->tenants[ONE]);
+	temp_db_tenant(temp->db, "Other", "other.test", &world->tenants[OTHER]);
+	stage(temp, ONE, "Your team update", "ann@dst.test", "Ann Müller <ann@dst.test>");
+	stage(temp, OTHER, "Team update", "bob@dst.test", NULL);
+	stage(temp, ONE, "Update of the team\nof March", "bob@dst.test", NULL);
+	stage(temp, ONE, "ÜBER 100%_\\ \"it's\"", "eve@dst.test", NULL);
+	stage(temp, OTHER, "0000000000000001", "bob@dst.test", NULL);
+	return 0;
+}
+
+/* The seqs that are found, from the newest on or up. */
+static char *found_by(struct temp_db *temp, int whose, const char *typed, bool up)
+{
+	const struct world *world = temp->more;
+	_cleanup_strv_ struct strv words = STRV_INIT;
+	struct buf out = BUF_INIT;
+	struct text_found found;
+
+	store_text_index_words(typed, &words);
+	OK(store_text_index_find(temp->db,
+		&(const struct text_look){
+			.company_id = whose == ANYBODY ? NULL : world->tenants[whose].company_id,
+			.words = &words,
+			.up = up,
+			.low = 1,
+			.high = INT64_MAX - 1},
+		&found, &why));
+	assert_false(found.cut);
+	for (size_t i = 0; i < found.n; i++)
+		buf_printf(&out, "%s%lld", i ? " " : "", (long long)found.seqs[i]);
+	free(found.seqs);
+	buf_add_str(&out, "");
+	return buf_take(&out);
+}
+
+static const struct {
+	int whose;
+	const char *typed;
+	const char *found;
+} cases[] = {
+	{ONE, "team update", "3 1"},
+	{ONE, "update team", "3 1"},
+	{ONE, "\"team update\"", "1"},
+	{ONE, "TEAM upd", "3 1"},
+	{ONE, "eam ann", "1"},
+	{ONE, "müLLer", "1"},
+	{ONE, "über", "4"},
+	{ONE, "100%_\\", "4"},
+	{ONE, "second@dst", "4 3 1"},
+	{ONE, "\"of team\"", ""},
+	{ONE, "\"team of march\"", "3"}, /* what breaks a line is a blank */
+	{ONE, "update bob", "3"},
+	{ONE, "0000000000000001", ""},
+	{OTHER, "0000000000000001", "5"},
+	{OTHER, "update", "2"},
+	{OTHER, "ann", ""},
+	{ANYBODY, "update", "3 2 1"},
+	{ANYBODY, "bob@dst.test", "5 3 2"},
+	{ANYBODY, "other.test", "5 2"},
+	{ANYBODY, "update nobody", ""},
+};
+
+static void check_cases(struct temp_db *temp)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *down = found_by(temp, cases[i].whose, cases[i].typed, false);
+		_cleanup_free_ char *up = found_by(temp, cases[i].whose, cases[i].typed, true);
+		size_t len = strlen(up);
+
+		if (strcmp(down, cases[i].found) != 0)
+			fail_msg("case %zu (%s): %s", i, cases[i].typed, down);
+		assert_int_equal(len, strlen(down));
+		for (size_t c = 0; c < len; c++)
+			assert_int_equal(up[c], down[len - 1 - c]);
+	}
+}
+
+static void fill_all(struct temp_db *temp)
+{
+	int more;
+
+	do {
+		more = store_text_index_fill(temp->db, 0, NULL);
+		assert_true(more >= 0);
+	} while (more);
+}
+
+static int64_t missing(struct temp_db *temp)
+{
+	int64_t percent = -1;
+
+	OK(store_text_index_missing(temp->db, &percent, &why));
+	return percent;
+}
+
+static void test_found(void **state)
+{
+	struct temp_db *temp = *state;
+
+	check_cases(temp); /* among the emails */
+	fill_all(temp);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM text_block"), 2);
+	check_cases(temp);
+}
+
+/* A database from before: nothing is in a block, and the newest come first. */
+static void test_found_while_filled(void **state)
+{
+	struct temp_db *temp = *state;
+
+	OK(db_exec(temp->db, "UPDATE text_range SET low = 4, high = 3", &why));
+	assert_int_equal(missing(temp), 60);
+	check_cases(temp);
+	assert_int_equal(store_text_index_fill(temp->db, 0, NULL), 1);
+	check_cases(temp);
+	assert_int_equal(missing(temp), 60);
+	fill_all(temp);
+	check_cases(temp);
+	assert_int_equal(missing(temp), 0);
+	stage(temp, ONE, "One more team update", "ann@dst.test", NULL);
+	assert_string_equal(found_by(temp, ANYBODY, "update", false), "6 3 2 1");
+	fill_all(temp);
+	assert_string_equal(found_by(temp, ANYBODY, "update", false), "6 3 2 1");
+}
+
+static int64_t bytes_with(struct temp_db *temp, const char *sql)
+{
+	return temp_db_number(temp->db, sql);
+}
+
+static void test_forgotten(void **state)
+{
+	static const char sql_ann[] =
+		"SELECT count(*) FROM text_block WHERE instr(text, CAST('ann@' AS BLOB))";
+	static const char sql_second[] =
+		"SELECT count(*) FROM text_block WHERE instr(text, CAST('second@' AS BLOB))";
+	struct temp_db *temp = *state;
+	struct purge ann = {.to = "ANN@dst.test"}, all = {0};
+
+	fill_all(temp);
+	OK(db_exec(temp->db, "UPDATE email SET state = 'sent', queue_id = ''", &why));
+	assert_int_equal(bytes_with(temp, sql_ann), 1);
+	assert_int_equal(store_purge_step(temp->db, &ann, 2 * DAY_US, 1000000, NULL), 0);
+	assert_int_equal(ann.recipients, 1);
+	assert_int_equal(bytes_with(temp, sql_ann), 0);
+	assert_string_equal(found_by(temp, ONE, "team update", false), "3 1");
+	assert_string_equal(found_by(temp, ONE, "ann", false), "");
+	assert_int_equal(bytes_with(temp, sql_second), 2);
+	assert_int_equal(store_purge_step(temp->db, &all, 2 * DAY_US, 1000000, NULL), 0);
+	assert_int_equal(all.removed, 5);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM text_block"), 0);
+	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM text_stale"), 0);
+	/* The next one gets number 1 again. */
+	stage(temp, OTHER, "Anew", "bob@dst.test", NULL);
+	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "1");
+	fill_all(temp);
+	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "1");
+}
+
+/* The number of an email that was taken back is the next one's. */
+static void test_number_used_again(void **state)
+{
+	struct temp_db *temp = *state;
+
+	fill_all(temp);
+	OK(db_exec(temp->db, "DELETE FROM email WHERE seq = 4; DELETE FROM email WHERE seq = 5",
+		&why));
+	assert_string_equal(found_by(temp, OTHER, "0000000000000001", false), "");
+	stage(temp, ONE, "Anew", "bob@dst.test", NULL);
+	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "4");
+	assert_string_equal(found_by(temp, ANYBODY, "über", false), "");
+	fill_all(temp);
+	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "4");
+	assert_string_equal(found_by(temp, ANYBODY, "0000000000000001", false), "");
+	assert_string_equal(found_by(temp, ANYBODY, "über", false), "");
+}
+
+/* Many emails of two companies by turns, in more blocks than one: each is found once, in order,
+ * also where a look ends in between. */
+static void test_many(void **state)
+{
+	static const char sql_many[] =
+		"WITH RECURSIVE number (n) AS"
+		" (SELECT 6 UNION ALL SELECT n + 1 FROM number WHERE n < 6005)"
+		" INSERT INTO email (seq, id, ticket, company_id, key_id, domain, sender, header_from,"
+		" reply_to, subject, message_id, created_us)"
+		" SELECT n, printf('%08x-0000-4000-8000-000000000000', n), 'many' || n,"
+		" (SELECT company_id FROM email WHERE seq = 1 + (n % 7 > 2)), 'key', 'one.test',"
+		" 'a@one.test', 'a@one.test', '', 'Many of them', '<chosen' || n || '@x>', 1"
+		" FROM number";
+	struct temp_db *temp = *state;
+	_cleanup_strv_ struct strv words = STRV_INIT;
+
+	OK(db_exec(temp->db, sql_many, &why));
+	/* Half of them from before. */
+	OK(db_exec(temp->db, "UPDATE text_range SET low = 3000, high = 2999", &why));
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(store_text_index_fill(temp->db, 0, NULL), 1);
+	store_text_index_words("many", &words);
+	for (int up = 0; up < 2; up++) {
+		struct text_look look = {.words = &words, .up = up, .low = 1, .high = 6005};
+		struct text_found found = {.cut = true};
+		int64_t next = up ? 6 : 6005;
+
+		for (int looks = 0; found.cut; looks++) {
+			assert_true(looks < 20);
+			OK(store_text_index_find(temp->db, &look, &found, &why));
+			for (size_t i = 0; i < found.n; i++, next += up ? 1 : -1)
+				if (found.seqs[i] != next)
+					fail_msg(
+						"up %d: look %d from %lld to %lld, %zu of %zu: %lld",
+						up, looks, (long long)look.low,
+						(long long)look.high, i, found.n,
+						(long long)found.seqs[i]);
+			free(found.seqs);
+			if (up)
+				look.low = found.reached + 1;
+			else
+				look.high = found.reached - 1;
+		}
+		assert_int_equal(next, up ? 6006 : 5);
+	}
+	fill_all(temp);
+	assert_true(temp_db_number(temp->db, "SELECT count(*) FROM text_block") > 10);
+	assert_string_equal(found_by(temp, ANYBODY, "chosen5000@", false), "5000");
+	assert_string_equal(found_by(temp, OTHER, "chosen700@", false), "");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(found),
+		TEST(found_while_filled),
+		TEST(forgotten),
+		TEST(number_used_again),
+		TEST(many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
