@@ -98,6 +98,38 @@ def test_what_somebody_types(box, admin, tenant, stranger, to):
     assert typed(first, admin, company_id=stranger.id)[1] == []
 
 
+def test_words(box, admin, tenant, stranger, to):
+    """All that is typed is looked for, in any order, as parts of words, whether the email is in
+    the text index yet or not."""
+    word = unique("Zebra")
+    name = unique("ÄRMEL")
+    first = tenant.send(f'"{name}" <{to}>', subject=f"Your team update: {word} inside")
+    other = tenant.send(f"{word}@dst.test", subject="other")
+
+    def typed(words, client=None):
+        answer = (client or tenant.viewer).ok("GET", "/admin/emails", params={"q": words})
+        assert answer["unread_percent"] == 0 and answer["looked"] is None
+        return [email["id"] for email in answer["data"]]
+
+    def is_indexed():
+        behind = "SELECT count(*) FROM email, text_range WHERE seq > high"
+        return int(box.query(behind)) == 0
+
+    def check():
+        assert typed(f"update {word[1:].lower()} team") == [first]
+        assert typed(f'"team update" {name.lower()[1:-1]}') == [first]
+        assert typed(f'"update team" {word}') == []
+        assert typed(word.upper()) == [other, first]
+        assert typed(word, stranger.owner) == []
+        assert typed(word, admin) == [other, first]
+
+    check()
+    wait_for(is_indexed)
+    check()
+    blocks = f"SELECT cast(text AS TEXT) FROM text_block WHERE company_id = '{tenant.id}'"
+    assert word.lower() in box.query(blocks)
+
+
 def test_filters(box, admin, tenant, stranger, to):
     sent = tenant.send(to)
     assert tenant.ids(f"?key_id={tenant.key_id}") == [sent]
