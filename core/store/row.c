@@ -12,7 +12,7 @@
 
 #include "core/base/str.h"
 
-enum { BOUNDED_MAX = 256, PAGE_PARAMS_MAX = 24 };
+enum { BOUNDED_MAX = 256, PAGE_PARAMS_MAX = 32 };
 
 /* Valid for one type; another type gets another plan. */
 struct plan {

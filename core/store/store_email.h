@@ -210,6 +210,8 @@ struct email_filter {
 	const char *text;    /* words, see store_text_index_words(), each of them a
 			      * part of the subject, the sender, a recipient or
 			      * the Message-ID, in any letter case */
+	/* What became of it for a recipient, for the one of `to` when that is given; NULL: any. */
+	const enum delivery_status *recipient;
 	const char *key_id;
 	const char *status; /* of store_email_statuses */
 	const char *tag;    /* of the form API; of the JSON API `name` or

@@ -250,6 +250,7 @@ int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *er
 /* The index that gives the candidates; the whole filter is tried on each. */
 enum lead {
 	LEAD_TO,
+	LEAD_RECIPIENT,
 	LEAD_TROUBLE,
 	LEAD_TROUBLE_OF_ALL,
 	LEAD_OUTBOX,
@@ -268,6 +269,7 @@ struct search {
 	const struct email_filter *filter;
 	enum lead lead;
 	const char *trouble; /* for LEAD_TROUBLE: the last event */
+	const char *status;  /* of the recipient; NULL: any */
 	char *domain;        /* for LEAD_DOMAIN */
 	/* An operator's search: the companies that can have candidates, unless
 	 * the emails of all are looked at. One of them becomes the scope's. */
@@ -295,6 +297,14 @@ static const char *trouble_of(const char *status)
 	return NULL;
 }
 
+/* Recipients of most emails are queued, then delivered: along an index of those no search would
+ * find its emails faster. */
+static bool has_index(enum delivery_status status)
+{
+	return status != DELIVERY_QUEUED && status != DELIVERY_HANDED_ON &&
+	       status != DELIVERY_DELIVERED;
+}
+
 /* What is scheduled or queued is in the outbox. */
 static bool waits(const char *status)
 {
@@ -317,10 +327,15 @@ static void choose_lead(struct search *search)
 	const struct email_scope *scope = &search->scope;
 
 	search->trouble = trouble_of(search->filter->status);
+	search->status = search->filter->recipient
+				 ? delivery_status_name(*search->filter->recipient)
+				 : NULL;
 	search->domain = scope->domain ? mem_strdup(scope->domain)
 				       : domain_of(search->filter->from);
 	if (search->filter->to)
 		search->lead = LEAD_TO;
+	else if (search->status && has_index(*search->filter->recipient))
+		search->lead = LEAD_RECIPIENT;
 	else if (search->trouble)
 		search->lead = scope->company_id || scope->domain ? LEAD_TROUBLE
 								  : LEAD_TROUBLE_OF_ALL;
@@ -337,6 +352,10 @@ static void choose_lead(struct search *search)
 
 /* The value that each lead goes by. */
 #define TO_VALUE "address = $to COLLATE NOCASE"
+#define RECIPIENT_VALUE(r)                                                                         \
+	r "state = $rstate AND " r                                                                 \
+	  "state IN ('deferred', 'bounced', 'expired', 'discarded', 'removed', 'unknown',"         \
+	  " 'complained', 'suppressed')"
 #define TROUBLE_VALUE                                                                              \
 	"last_event = $trouble AND last_event IN"                                                  \
 	" ('delivery_delayed', 'bounced', 'failed', 'suppressed', 'complained', 'canceled')"
@@ -353,6 +372,12 @@ static void choose_lead(struct search *search)
 		" AND NOT EXISTS (SELECT 1"                                                        \
 		"   FROM email_recipient o"                                                        \
 		"   WHERE o.email = r.email AND o.n < r.n AND +o." TO_VALUE ")"
+#define RECIPIENT_CANDIDATES(whose)                                                                \
+	"email_recipient r", RECIPIENT_VALUE("r.") " AND r.company_id" whose, "r.email",           \
+		" CROSS JOIN email e ON e.seq = r.email",                                          \
+		" AND NOT EXISTS (SELECT 1"                                                        \
+		"   FROM email_recipient o"                                                        \
+		"   WHERE o.email = r.email AND o.n < r.n AND +o.state = r.state)"
 #define TROUBLE_CANDIDATES(whose)                                                                  \
 	"email e", TROUBLE_VALUE " AND e.company_id" whose, "e.seq", "", ""
 #define TROUBLE_OF_ALL_CANDIDATES(whose)                                                           \
@@ -378,6 +403,7 @@ static void choose_lead(struct search *search)
 #define EACH_LEAD(statement, whose)                                                                \
 	{                                                                                          \
 		[LEAD_TO] = EACH_WAY(statement, TO_CANDIDATES(whose)),                             \
+		[LEAD_RECIPIENT] = EACH_WAY(statement, RECIPIENT_CANDIDATES(whose)),               \
 		[LEAD_TROUBLE] = EACH_WAY(statement, TROUBLE_CANDIDATES(whose)),                   \
 		[LEAD_TROUBLE_OF_ALL] = EACH_WAY(statement, TROUBLE_OF_ALL_CANDIDATES(whose)),     \
 		[LEAD_OUTBOX] = EACH_WAY(statement, OUTBOX_CANDIDATES(whose)),                     \
@@ -394,6 +420,7 @@ static void choose_lead(struct search *search)
 /* The parameters of a statement that a lead goes by. */
 #define LEAD_PARAMS(search, lead)                                                                  \
 	DB_GIVEN_TEXT("$to", (lead) == LEAD_TO ? (search)->filter->to : NULL),                     \
+		DB_GIVEN_TEXT("$rstate", (lead) == LEAD_RECIPIENT ? (search)->status : NULL),      \
 		DB_GIVEN_TEXT("$trouble", (lead) == LEAD_TROUBLE || (lead) == LEAD_TROUBLE_OF_ALL  \
 						  ? (search)->trouble                              \
 						  : NULL),                                         \
@@ -412,6 +439,7 @@ static int find_companies(struct search *search, struct err *err)
 #define OWNERS(table, value) ROW_OWNERS(table, value) "SELECT id FROM owner WHERE id IS NOT NULL"
 	static const char *const owners[] = {
 		[LEAD_TO] = OWNERS("email_recipient", TO_VALUE),
+		[LEAD_RECIPIENT] = OWNERS("email_recipient", RECIPIENT_VALUE("")),
 		[LEAD_TROUBLE] = OWNERS("email", TROUBLE_VALUE),
 		[LEAD_TAG] = OWNERS("email_tag", TAG_VALUE),
 		[LEAD_DOMAIN] = OWNERS("email", DOMAIN_VALUE),
@@ -723,9 +751,11 @@ static int read_matches(
 	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                                                 \
 	"       FROM email_tag t"                                                                  \
 	"       WHERE t.email = e.seq AND t.tag = $tag))"                                          \
-	"   AND ($receiver IS NULL OR EXISTS (SELECT 1"                                            \
+	"   AND (($receiver IS NULL AND $status_of IS NULL) OR EXISTS (SELECT 1"                   \
 	"       FROM email_recipient o"                                                            \
-	"       WHERE o.email = e.seq AND +o.address = $receiver COLLATE NOCASE))"                 \
+	"       WHERE o.email = e.seq"                                                             \
+	"       AND ($status_of IS NULL OR +o.state = $status_of)"                                 \
+	"       AND ($receiver IS NULL OR +o.address = $receiver COLLATE NOCASE)))"                \
 	"   AND NOT EXISTS (SELECT 1"                                                              \
 	"     FROM json_each($words) w"                                                            \
 	"     WHERE instr(lower(e.subject), w.value) = 0"                                          \
@@ -750,11 +780,13 @@ static int read_matches(
 			DB_INT("$all", !scope->sent_only), DB_TEXT("$company", scope->company_id),
 			DB_TEXT("$domain", scope->domain), DB_INT("$since", filter->since_us),
 			DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
-			DB_TEXT("$receiver", search->lead == LEAD_ALL ? filter->to : NULL),
-			DB_TEXT("$from", filter->from), DB_TEXT("$key", filter->key_id),
-			DB_TEXT("$words", search->words_json), DB_TEXT("$subject", filter->subject),
-			DB_TEXT("$status", filter->status), DB_INT("$now", filter->now_us),
-			DB_TEXT("$tag", filter->tag), LEAD_PARAMS(search, search->lead),
+			DB_TEXT("$receiver",
+				search->lead == LEAD_ALL || search->status ? filter->to : NULL),
+			DB_TEXT("$status_of", search->status), DB_TEXT("$from", filter->from),
+			DB_TEXT("$key", filter->key_id), DB_TEXT("$words", search->words_json),
+			DB_TEXT("$subject", filter->subject), DB_TEXT("$status", filter->status),
+			DB_INT("$now", filter->now_us), DB_TEXT("$tag", filter->tag),
+			LEAD_PARAMS(search, search->lead),
 			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
 		&store_email_type, page, rows_r, err);
 }

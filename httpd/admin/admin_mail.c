@@ -56,6 +56,50 @@ static void add_admin_fields(json_t *object, const struct email *email)
 
 /* GET /admin/emails */
 
+/* 0, or -1 with the problem; NULL when it is not given. */
+static int read_recipient(const struct json_query *query, const enum delivery_status **status_r,
+	struct problem *problem)
+{
+	static const enum delivery_status statuses[] = {DELIVERY_QUEUED, DELIVERY_DEFERRED,
+		DELIVERY_HANDED_ON, DELIVERY_DELIVERED, DELIVERY_BOUNCED, DELIVERY_EXPIRED,
+		DELIVERY_DISCARDED, DELIVERY_REMOVED, DELIVERY_UNKNOWN, DELIVERY_COMPLAINED,
+		DELIVERY_SUPPRESSED};
+	const char *text = json_query_get(query, "recipient_status");
+
+	*status_r = NULL;
+	for (size_t i = 0; text && i < ARRAY_SIZE(statuses); i++)
+		if (str_eq(text, delivery_status_name(statuses[i])))
+			*status_r = &statuses[i];
+	if (text && *status_r == NULL)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"The `recipient_status` parameter is no state of a recipient.");
+	return 0;
+}
+
+/* The recipients that a search was for: rows of their own, since what became of the email for
+ * one says nothing of the others. null when it was for none. */
+static json_t *render_matched(
+	const struct email *email, const struct email_filter *filter, const char *to)
+{
+	json_t *array;
+
+	if (to == NULL && filter->recipient == NULL)
+		return json_null();
+	array = json_array();
+	for (size_t i = 0; i < email->recipients.n; i++) {
+		const struct recipient *one = &email->recipients.items[i];
+
+		if (!one->enveloped || (filter->recipient && one->status != *filter->recipient) ||
+			(to && !str_eq_nocase(one->address, to)))
+			continue;
+		json_array_append_new(
+			array, json_pack("{s:s, s:s, s:s}", "address", one->address, "status",
+				       delivery_status_name(one->status), "status_text",
+				       delivery_report_status_words(one->status)));
+	}
+	return array;
+}
+
 /* 0, or -1 with the problem. */
 static int read_filter(const struct request *request, struct json_query *query,
 	struct email_filter *filter_r, struct problem *problem)
@@ -69,6 +113,7 @@ static int read_filter(const struct request *request, struct json_query *query,
 		.now_us = clock_now_us(&clock_system),
 	};
 	if (email_json_status(query, true, &filter_r->status, problem) < 0 ||
+		read_recipient(query, &filter_r->recipient, problem) < 0 ||
 		json_query_time(request, query, "since", &filter_r->since_us, problem) < 0)
 		return -1;
 	return json_query_time(request, query, "until", &filter_r->until_us, problem);
@@ -76,11 +121,11 @@ static int read_filter(const struct request *request, struct json_query *query,
 
 /* What was typed in one field: the name of an email, of which there is hardly
  * ever more than a page; the address of a recipient, which an index finds
- * however old the email is; or a part of anything. found_by_r says which. 1, 0
- * when the cursor is none, -1. */
+ * however old the email is, and that the caller frees; or words. found_by_r says which. 1,
+ * 0 when the cursor is none, -1. */
 static int find_words(struct db *db, const struct email_scope *scope, const char *words,
 	struct email_filter *filter, const struct page *page, struct email_found *found_r,
-	const char **found_by_r, struct err *err)
+	const char **found_by_r, char **to_r, struct err *err)
 {
 	static const char *const names[] = {
 		[EMAIL_NAME_ID] = "id",
@@ -88,7 +133,6 @@ static int find_words(struct db *db, const struct email_scope *scope, const char
 		[EMAIL_NAME_QUEUE_ID] = "queue_id",
 	};
 	_cleanup_addr_ struct addr addr = {0};
-	_cleanup_free_ char *spec = NULL;
 	int found;
 
 	*found_by_r = names[store_email_name_of(words)];
@@ -99,11 +143,12 @@ static int find_words(struct db *db, const struct email_scope *scope, const char
 		return 1;
 	if (filter->to == NULL && addr_parse(words, &addr, NULL) == 0) {
 		*found_by_r = "to";
-		filter->to = spec = addr_spec(&addr);
+		filter->to = *to_r = addr_spec(&addr);
 		found = store_email_search(db, scope, filter, page, found_r, err);
 		filter->to = NULL;
 		if (found != 1 || found_r->list.n > 0 || found_r->more)
 			return found;
+		free(TAKE_PTR(*to_r));
 	}
 	*found_by_r = "text";
 	filter->text = words;
@@ -113,10 +158,12 @@ static int find_words(struct db *db, const struct email_scope *scope, const char
 void admin_email_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", "domain", "key_id", "q", "to", "from",
-		"subject", "status", "tag", "since", "until", "limit", "after", "before", NULL};
+		"subject", "status", "recipient_status", "tag", "since", "until", "limit", "after",
+		"before", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct email_found found = {0};
 	const char *words = NULL, *found_by = NULL;
+	_cleanup_free_ char *to = NULL;
 	json_t *data = json_array(), *list;
 	struct email_filter filter;
 	struct email_scope scope = {0};
@@ -137,7 +184,7 @@ void admin_email_list(struct request *request)
 				request->db, &scope, &filter, &page, &found, &err);
 		else
 			result = find_words(request->db, &scope, words, &filter, &page, &found,
-				&found_by, &err);
+				&found_by, &to, &err);
 		if (result == 1 && store_text_index_missing(request->db, &unread, &err) < 0)
 			result = -1;
 		list_json_check(request, result, &page, "email_list_failed", &err, &problem);
@@ -146,6 +193,8 @@ void admin_email_list(struct request *request)
 		json_t *item = email_json_render_item(&found.list.items[i]);
 
 		add_admin_fields(item, &found.list.items[i]);
+		json_object_set_new(item, "matched",
+			render_matched(&found.list.items[i], &filter, to ? to : filter.to));
 		json_array_append_new(data, item);
 	}
 	list = list_json_render(data, found.more);

@@ -12,7 +12,7 @@
 // show() returns, if anything, is called when the page is left.
 
 import { getQuietly, Problem, remove, whenLoggedOut } from "./api.js";
-import { dialog, el, failure, loading, notice, place } from "./ui.js";
+import { AGAIN_MS, dialog, el, failure, loading, mends, notice, place, remember } from "./ui.js";
 import { whenLiveChanges } from "./live.js";
 
 // The address, the module; of those in the navigation its group and words.
@@ -212,11 +212,27 @@ async function moduleOf(wanted) {
   }
   // #/login is for a link that was used already: here by somebody who is in all the same.
   if (wanted === "login" || wanted === "overview") {
-    history.replaceState(null, "", "#/");
+    history.replaceState(history.state, "", "#/");
     return "overview";
   }
   return pages.find((page) => page.path === wanted && allowed(page))?.module;
 }
+
+// Where in the history of the browser this is: who comes back finds the lists as they were, at the
+// same place.
+history.scrollRestoration = "manual";
+const entries = new Map();
+let entry;
+function enter() {
+  const n = history.state?.n ?? Math.random();
+  if (history.state?.n !== n) history.replaceState({ n }, "");
+  if (!entries.has(n)) entries.set(n, { scroll: 0, lists: new Map() });
+  if (entries.size > 30) entries.delete(entries.keys().next().value);
+  entry = entries.get(n);
+  remember(entry.lists);
+}
+enter();
+addEventListener("scroll", () => main.hasAttribute("aria-busy") || (entry.scroll = scrollY), { passive: true });
 
 // Shows the page that the address names. What a page that was left still puts
 // into its box is not seen.
@@ -264,12 +280,13 @@ async function open({ moved = false } = {}) {
     if (error.status === 401) return;
     main.replaceChildren(box);
     box.replaceChildren(...broken(page, error));
+    if (mends(error)) setTimeout(() => mine === visit && open(), AGAIN_MS);
     if (!("status" in error)) console.error(error);
   } finally {
     if (mine === visit) main.removeAttribute("aria-busy");
   }
-  if (moved) {
-    scrollTo(0, 0);
+  if (moved && mine === visit) {
+    scrollTo(0, entry.scroll);
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
 }
@@ -277,7 +294,7 @@ async function open({ moved = false } = {}) {
 // For the login page: somebody has come in, and goes where they wanted to.
 async function loggedIn() {
   session = null;
-  if (read().path === "login") history.replaceState(null, "", "#/");
+  if (read().path === "login") history.replaceState(history.state, "", "#/");
   await open({ moved: true });
 }
 
@@ -287,5 +304,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 bar.querySelector(".brand").addEventListener("click", closeMenu);
 
-window.addEventListener("hashchange", () => open({ moved: true }));
+window.addEventListener("hashchange", () => {
+  enter();
+  open({ moved: true });
+});
 open();

@@ -92,12 +92,12 @@ export function exactTime(iso) {
   );
 }
 
-// How long ago, kept true, with the exact time in its title. null is "never".
+// How long ago, kept true, with the exact time in its title, by the viewer's clock and in UTC. null is "never".
 export function time(iso, { never = "never", exact = false } = {}) {
   if (!iso) return el("span.muted", never);
   return el(
     "time.number",
-    { datetime: iso, title: exact ? iso : exactTime(iso), "data-ago": !exact },
+    { datetime: iso, title: `${exact ? "" : `${exactTime(iso)}, `}${iso.slice(0, 19).replace("T", " ")} UTC`, "data-ago": !exact },
     exact ? exactTime(iso) : ago(new Date(iso)),
   );
 }
@@ -381,6 +381,14 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
   return { element, set };
 }
 
+// What the lists of a page had when it was left, which they show again when somebody comes back.
+let memory = new Map();
+export const remember = (kept) => (memory = kept);
+
+// The server was away, or busy: that passes.
+export const mends = (error) => error.status === 0 || error.status >= 500 || error.status === 429;
+export const AGAIN_MS = 4000;
+
 // A table of what a list route answers, a page at a time.
 //
 //   const emails = list({ load: (after) => get("/admin/emails", { after, limit: 50 }), columns, ... });
@@ -394,6 +402,9 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
 // those of table().
 export function list({ load, key = (row) => row.id, goesOn = () => false, ...options }) {
   const grid = table({ ...options, key });
+  const name = options.caption;
+  const kept = memory;
+  let isFirst = true;
   const more = button("Load more", loadMore);
   const foot = el("div.more", { hidden: true }, more);
   const element = el("div.list", { "aria-busy": "true" }, loading());
@@ -405,6 +416,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
   const behind = (answer) => answer.next ?? (answer.has_more ? key(answer.data.at(-1)) : null);
 
   function show() {
+    kept.set(name, { rows, next });
     grid.set(rows);
     foot.hidden = !next;
     element.setAttribute("aria-busy", "false");
@@ -413,6 +425,14 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
 
   async function reload() {
     const mine = ++turn;
+    const before = isFirst && kept.get(name);
+    isFirst = false;
+    if (before?.rows.length) {
+      ({ rows, next } = before);
+      show();
+      refresh({ hold: true }).catch(() => {});
+      return;
+    }
     element.setAttribute("aria-busy", "true");
     try {
       const answer = await load(undefined);
@@ -425,6 +445,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
       if (mine !== turn) return;
       element.setAttribute("aria-busy", "false");
       element.replaceChildren(failure(error, reload));
+      if (mends(error)) setTimeout(() => mine === turn && element.isConnected && reload(), AGAIN_MS);
     }
   }
 
@@ -715,7 +736,7 @@ export function filters({ fields, query, change }) {
     clearTimeout(timer);
     // The page was left meanwhile, and the address is another one's.
     if (!node.isConnected) return;
-    history.replaceState(null, "", target(location.hash.split("?")[0], given()));
+    history.replaceState(history.state, "", target(location.hash.split("?")[0], given()));
     change(given());
   }
   const node = el(

@@ -382,6 +382,7 @@ static void add_other_company(struct db *db, const struct temp_tenant *tenant)
 
 static void call_searches(struct db *db, const struct temp_tenant *tenant)
 {
+	static const enum delivery_status bounced = DELIVERY_BOUNCED;
 	const struct email_scope scopes[] = {
 		{NULL, NULL, false},
 		{tenant->company_id, NULL, true},
@@ -397,6 +398,7 @@ static void call_searches(struct db *db, const struct temp_tenant *tenant)
 		{.from = "a@b.test"},
 		{.since_us = 1, .until_us = INT64_C(1) << 60},
 		{.text = "x", .key_id = "k"},
+		{.recipient = &bounced},
 	};
 	struct page page = {.limit = 1};
 	struct email_list list;
@@ -817,6 +819,10 @@ static const struct {
 	 " AND e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_trouble (last_event=? AND company_id=? AND "
 		"rowid>?"},
+	{"r.state = $rstate AND r.state IN ('deferred', 'bounced', 'expired', 'discarded',"
+	 " 'removed', 'unknown', 'complained', 'suppressed') AND r.company_id = $company",
+		"INDEX email_recipient_by_state (state=? AND company_id=? "
+		"AND email>?"},
 	{"INDEXED BY email_by_trouble_of_all",
 		"SEARCH e USING INDEX email_by_trouble_of_all (last_event=? AND rowid>?"},
 	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE x.company_id = $company",

@@ -3,16 +3,10 @@
 import { get, path, post } from "../api.js";
 import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { listed, stateOf } from "./emails.js";
+import { listed, stateOf, statusBadge, toneOfStatus } from "./emails.js";
 import { reasons, release } from "./suppressions.js";
 
 export const title = "Email";
-
-const tones = {
-  delivered: "good", complained: "bad", suppressed: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
-  deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
-};
-const statusBadge = (recipient) => badge(recipient.status, { text: recipient.status_text, tone: tones[recipient.status] });
 
 // A time, a line of words, and what was said.
 function moment(at, tone, words, ...said) {
@@ -53,7 +47,7 @@ function eventLine({ event, first, n }) {
   if (n > 1) words.push(`, ${n} attempts since `, time(first.occurred_at));
   else if (event.attempt > 1) words.push(`, attempt ${event.attempt}`);
   if (event.source === "queue") words.push(" (seen in the queue)");
-  return moment(event.occurred_at, tones[event.kind] ?? "none", words, saidBy(event));
+  return moment(event.occurred_at, toneOfStatus(event.kind) ?? "none", words, saidBy(event));
 }
 
 // So many addresses of a field are shown at most; of more, so many.
@@ -112,14 +106,14 @@ function timeline(email, recipient, why) {
 
 // Those that need somebody come first.
 const urgency = { bad: 0, warn: 1, none: 2, good: 3 };
-const rank = (recipient) => urgency[tones[recipient.status] ?? "none"];
+const rank = (recipient) => urgency[toneOfStatus(recipient.status) ?? "none"];
 
 function story(email, why) {
   const recipients = [...email.recipients].sort((a, b) => rank(a) - rank(b));
   const first = [...beginning(email), ...queueMessageLines(email)];
   if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
   if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0], why));
-  const open = (recipient) => recipients.length < 4 || tones[recipient.status] !== "good";
+  const open = (recipient) => recipients.length < 4 || toneOfStatus(recipient.status) !== "good";
   return el(
     "div.recipients",
     el("ol.timeline", first),

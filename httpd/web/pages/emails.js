@@ -25,7 +25,17 @@ export function stateOf(email) {
   return badge(state, states[state]);
 }
 
+// Of a recipient that was looked for, what became of the email for that one.
+const statusTones = {
+  delivered: "good", complained: "bad", suppressed: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
+  deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
+};
+export const statusBadge = ({ status, status_text }) => badge(status, { text: status_text, tone: statusTones[status] });
+export const toneOfStatus = (status) => statusTones[status];
+const stateOfRow = (row) => (row.recipient && row.state === "sent" ? statusBadge(row.recipient) : stateOf(row));
+
 function recipientsOf(email) {
+  if (email.recipient) return el("span.address", { title: email.recipient.address }, email.recipient.address);
   const all = [...email.to, ...(email.cc ?? []), ...(email.bcc ?? [])];
   return el("span.address", { title: all.join(", ") }, all[0] ?? "nobody",
     all.length > 1 && el("span.muted", `\u00a0+${all.length - 1}`));
@@ -46,7 +56,7 @@ export const emailColumns = [
   { title: "To", cell: recipientsOf },
   { title: "Subject", kind: "main", cell: subjectOf },
   { title: "From", kind: "extra", cell: senderOf },
-  { title: "State", kind: "state", cell: stateOf },
+  { title: "State", kind: "state", cell: stateOfRow },
   { title: "When", kind: "time", cell: (email) => time(email.created_at) },
 ];
 export const emailPlace = (email) => place("emails", email.id);
@@ -113,6 +123,12 @@ const foundBy = {
   text: "Emails with all of these words in the subject, the sender, a recipient or the Message-ID.",
 };
 
+// States of recipients: what is asked for are those, and each is a row.
+const ofRecipients = {
+  delivered: "delivered", delivery_delayed: "deferred", bounced: "bounced", expired: "expired",
+  complained: "complained", suppressed: "suppressed",
+};
+
 const PAGE = 50;
 
 const periods = [
@@ -130,6 +146,7 @@ const stateOptions = [
   { value: "delivered", text: "Delivered" },
   { value: "delivery_delayed", text: "Delayed" },
   { value: "bounced", text: "Bounced" },
+  { value: "expired", text: "Given up" },
   { value: "failed", text: "Failed" },
   { value: "canceled", text: "Canceled" },
   { value: "refused", text: "Refused" },
@@ -182,14 +199,22 @@ export async function show(main, { query, session }) {
 
   async function load(after) {
     if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
-    const answer = await get("/admin/emails", { ...narrow.values(), after, limit: PAGE });
+    const { status, ...rest } = narrow.values();
+    const recipient_status = ofRecipients[status];
+    const answer = await get("/admin/emails", { ...rest, recipient_status, status: recipient_status ? undefined : status, after, limit: PAGE });
     tellProgress(answer);
-    return answer;
+    return {
+      ...answer,
+      next: answer.next ?? (answer.has_more ? answer.data.at(-1).id : null),
+      data: answer.data.flatMap((email) =>
+        email.matched?.length ? email.matched.map((recipient) => ({ ...email, recipient })) : [email]),
+    };
   }
 
   const emails = list({
     caption: title,
     load,
+    key: (row) => (row.recipient ? `${row.id} ${row.recipient.address}` : row.id),
     goesOn,
     columns: emailColumns,
     href: emailPlace,

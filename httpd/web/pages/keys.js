@@ -230,7 +230,7 @@ export async function show(main, { session, query }) {
   await rows.reload();
   // From a domain's page; not again when this one is reloaded.
   if (main.isConnected && query.has("create") && session.owner && known.all.length) {
-    history.replaceState(null, "", "#/keys");
+    history.replaceState(history.state, "", "#/keys");
     make(query.get("create")).catch((error) => notice(error.message, "bad"));
   }
   return subscribe(["tenants"], rows.refresh);
