@@ -862,7 +862,8 @@ static void check_wanted(const char *sql, const char *plan, bool *met)
 {
 	/* Ends as the statement for all emails does. */
 	if (strstr(sql, "json_each($emails)") != NULL ||
-		strstr(sql, "json_each($companies)") != NULL)
+		strstr(sql, "json_each($companies)") != NULL ||
+		strstr(sql, "r.state = $rstate") != NULL) /* one of the searches */
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		if (!ends_with(sql, wanted[i].end))
