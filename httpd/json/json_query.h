@@ -22,7 +22,7 @@ struct json_query {
 		const char *name; /* NULL behind the last one */
 		char value[QUERY_VALUE_MAX];
 		bool given;
-	} params[15];
+	} params[17];
 };
 /* 0, or -1 with a problem that names the parameter, as have all of these. Names
  * are ended by NULL; another one is a problem. */

@@ -130,6 +130,29 @@ def test_words(box, admin, tenant, stranger, to):
     assert word.lower() in box.query(blocks)
 
 
+def test_recipients(box, admin, tenant, stranger, to):
+    """Who looks for a recipient, or for a state of one, is told of that recipient."""
+    other = unique("z") + "@dst.test"
+    sent = tenant.send([to, other])
+    wait_for(lambda: tenant.ids("?recipient_status=delivered") == [sent])
+    box.query(
+        f"UPDATE email_recipient SET state = 'bounced' WHERE address = '{other}';"
+        f"UPDATE email SET last_event = 'delivery_delayed' WHERE id = '{sent}'"
+    )
+
+    def matched(client=None, **query):
+        found = (client or tenant.viewer).ok("GET", "/admin/emails", params=query)["data"]
+        return [[(r["address"], r["status"]) for r in e["matched"]] for e in found]
+
+    assert matched(recipient_status="bounced") == [[(other, "bounced")]]
+    assert matched(recipient_status="delivered") == [[(to, "delivered")]]
+    assert matched(q=to.upper()) == [[(to, "delivered")]]
+    assert matched(to=to, recipient_status="bounced") == []
+    assert matched(stranger.owner, recipient_status="bounced") == []
+    assert [(other, "bounced")] in matched(admin, recipient_status="bounced")
+    assert tenant.viewer.status("GET", "/admin/emails?recipient_status=odd") == 422
+
+
 def test_filters(box, admin, tenant, stranger, to):
     sent = tenant.send(to)
     assert tenant.ids(f"?key_id={tenant.key_id}") == [sent]

@@ -222,7 +222,7 @@ export async function show(main, { query, session }) {
       isNarrowed() && isLooking
         ? empty("Nothing found yet", "The search goes on.")
         : isNarrowed()
-        ? empty("No email is like that", "Fewer words, or parts of them, find more.", button("Show all emails", () => go("emails")))
+        ? empty("No email fits", "Fewer words, or parts of them, find more.", button("Show all emails", () => go("emails")))
         : empty(
             "No emails yet",
             "Emails that programs send with a key show up here, with what becomes of them.",
