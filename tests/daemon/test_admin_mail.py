@@ -124,7 +124,7 @@ def test_words(box, admin, tenant, stranger, to):
         assert typed(word, admin) == [other, first]
 
     check()
-    wait_for(is_indexed)
+    wait_for("the text index", is_indexed)
     check()
     blocks = f"SELECT cast(text AS TEXT) FROM text_block WHERE company_id = '{tenant.id}'"
     assert word.lower() in box.query(blocks)
@@ -134,7 +134,7 @@ def test_recipients(box, admin, tenant, stranger, to):
     """Who looks for a recipient, or for a state of one, is told of that recipient."""
     other = unique("z") + "@dst.test"
     sent = tenant.send([to, other])
-    wait_for(lambda: tenant.ids("?recipient_status=delivered") == [sent])
+    wait_for("a delivery", lambda: tenant.ids("?recipient_status=delivered") == [sent])
     box.query(
         f"UPDATE email_recipient SET state = 'bounced' WHERE address = '{other}';"
         f"UPDATE email SET last_event = 'delivery_delayed' WHERE id = '{sent}'"
