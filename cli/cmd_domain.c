@@ -27,11 +27,12 @@ static const struct column columns[] = {
 	{"policy", "POLICY", .type = COLUMN_TEXT},
 	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
 	{"return_path", "RETURN PATH", COLUMN_TEXT, .spare = 3},
+	{"unsubscribe", "UNSUBSCRIBE", COLUMN_TEXT, .spare = 4},
 	{"created_at", "CREATED", COLUMN_TIME, .spare = 1},
 	{0},
 };
 
-enum { DNS_RECORDS = 9 };
+enum { DNS_RECORDS = 10 };
 static const struct column dns_columns[] = {
 	{"id", "ID", .type = COLUMN_TEXT},
 	{"name", "NAME", .type = COLUMN_TEXT},
@@ -41,6 +42,7 @@ static const struct column dns_columns[] = {
 	{"policy", "POLICY", .type = COLUMN_TEXT},
 	{"subdomains", "SUBDOMAINS", .type = COLUMN_TEXT},
 	{"return_path", "RETURN PATH", .type = COLUMN_TEXT},
+	{"unsubscribe", "UNSUBSCRIBE", .type = COLUMN_TEXT},
 	{"created_at", "CREATED", .type = COLUMN_TIME},
 	[DNS_RECORDS] = {"records", NULL, .type = COLUMN_ROWS},
 	{"checked_at", "LOOKED AT", .type = COLUMN_TIME},
@@ -159,9 +161,10 @@ static int read_change(const struct call *call, void *input, struct err *err)
 {
 	(void)input;
 	if (call_option(call, OPTION_POLICY) || call_option(call, OPTION_SUBDOMAINS) ||
-		call_option(call, OPTION_RETURN_PATH))
+		call_option(call, OPTION_RETURN_PATH) || call_option(call, OPTION_UNSUBSCRIBE))
 		return 0;
-	return err_set(err, ERR_INVALID, "give --policy, --subdomains or --return-path");
+	return err_set(
+		err, ERR_INVALID, "give --policy, --subdomains, --return-path or --unsubscribe");
 }
 
 /* The operation's result and its records; these take a look at Postfix, which no transaction waits
@@ -262,11 +265,18 @@ const struct verb cmd_domain_set = {
 			"Where bounces of its emails come back to, from now on: a domain such as "
 			"bounces.example.com, whose mail postern-intake takes (postfix-conf/enable "
 			"--returns DOMAIN, which names the records of its DNS); off, to the "
-			"senders of the emails."}},
+			"senders of the emails."},
+		{OPTION_UNSUBSCRIBE, false,
+			"on: emails over HTTP with one recipient name a way to unsubscribe (List-Unsubscribe), "
+			"by a link of http.url, which is to be https, and by mail to the return "
+			"path; who takes it is on the list of suppressed addresses for the domain. "
+			"What an email says itself stays. off, as it is without this: they do "
+			"not."}},
 	.help = "Changes what holds for the mail of a domain, at once.",
 	.operation = &op_domain_update,
 	.read = read_change,
-	.note = "domain {name}: policy {policy}, subdomains {subdomains}, return path {return_path}",
+	.note = "domain {name}: policy {policy}, subdomains {subdomains}, return path {return_path}, "
+		"unsubscribe {unsubscribe}",
 };
 
 const struct verb cmd_domain_activate = {

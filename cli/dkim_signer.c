@@ -115,6 +115,7 @@ static int opendkim_read(struct dkim_signer *signer, const char *text, struct er
 	_cleanup_free_ char *signing = opendkim_setting(text, "SigningTable");
 	_cleanup_free_ char *one = opendkim_setting(text, "KeyFile");
 	_cleanup_free_ char *user = opendkim_setting(text, "UserID");
+	_cleanup_free_ char *fields = opendkim_setting(text, "SignHeaders");
 
 	if ((keys == NULL) != (signing == NULL))
 		return err_set(err, ERR_CONFIG, "%s has KeyTable or SigningTable without the other",
@@ -130,9 +131,11 @@ static int opendkim_read(struct dkim_signer *signer, const char *text, struct er
 	if (set_table(signer, 0, keys, err) < 0 || set_table(signer, 1, signing, err) < 0)
 		return -1;
 	signer->by_pattern = signing == NULL || str_starts(signing, "refile:");
+	/* RFC 8058 wants both fields signed; OpenDKIM knows one of them by itself. */
 	if (keys == NULL)
-		signer->block = mem_printf("KeyTable file:%s\nSigningTable refile:%s\n",
-			signer->tables[0], signer->tables[1]);
+		signer->block = mem_printf("KeyTable file:%s\nSigningTable refile:%s\n%s",
+			signer->tables[0], signer->tables[1],
+			fields ? "" : "SignHeaders *,+List-Unsubscribe-Post\n");
 	signer->socket = opendkim_setting(text, "Socket");
 	signer->pid_file = opendkim_setting(text, "PidFile");
 	/* Debian's link to the other. */

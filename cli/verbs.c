@@ -101,6 +101,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_POLICY] = {"policy", "P", NULL, false},
 	[OPTION_SUBDOMAINS] = {"subdomains", "S", NULL, false},
 	[OPTION_RETURN_PATH] = {"return-path", "DOMAIN", "return_path", false},
+	[OPTION_UNSUBSCRIBE] = {"unsubscribe", "on|off", "unsubscribe", false},
 	[OPTION_LOGIN] = {"login", "LOGIN", NULL, false},
 	[OPTION_CLIENT] = {"client", "NETWORK", NULL, false},
 	[OPTION_SENDER] = {"sender", "ADDRESS", NULL, false},

@@ -15,6 +15,7 @@
 #include "core/ops/op_key.h"
 #include "core/ops/op_webhook.h"
 #include "core/ops/op_suppression.h"
+#include "core/policy/return_path.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
 #include "core/store/store_key.h"
@@ -249,6 +250,9 @@ const struct route routes[] = {
 	{"GET", "/v3/{}/stats/total", .dialect = DIALECT_FORM, .auth = AUTH_BASIC,
 		.scopes = KEY_READING, .names_domain = true, .pooled = true,
 		.handle = api_form_stats},
+	{"GET", UNSUBSCRIBE_PATH "{}", .auth = AUTH_NONE, .pooled = true,
+		.handle = api_unsubscribe_ask},
+	{"POST", UNSUBSCRIBE_PATH "{}", .auth = AUTH_NONE, .handle = api_unsubscribe},
 	{"GET", "/livez", .auth = AUTH_NONE, .handle = get_livez},
 	{"GET", "/readyz", .auth = AUTH_NONE, .handle = get_readyz},
 	{"GET", "/openapi.json", .auth = AUTH_NONE, .handle = get_openapi},

@@ -15,6 +15,7 @@
 #include "core/base/span.h"
 #include "core/base/str.h"
 #include "core/mime/mime_scan.h"
+#include "core/ops/unsubscribe.h"
 #include "core/policy/return_path.h"
 #include "core/read/return_read.h"
 #include "core/store/delivery_writer.h"
@@ -219,6 +220,25 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 	return 0;
 }
 
+/* A message to the address of List-Unsubscribe says it by its arrival. A report that comes there
+ * says nothing. */
+static int store_unsubscribe(struct intake *intake, struct err *err)
+{
+	int added;
+
+	intake->outcome.kind = "unsubscribe";
+	intake->outcome.result = INTAKE_IGNORED;
+	if (str_empty(intake->message->sender))
+		return 0;
+	added = unsubscribe_store(
+		intake->db, intake->writer, &intake->email, "mail", intake->message->now_us, err);
+	if (added < 0)
+		return -1;
+	intake->outcome.result = added > 0 ? INTAKE_STORED : INTAKE_KNOWN;
+	intake->outcome.recipients = 1;
+	return 0;
+}
+
 static int store_said(struct intake *intake, struct err *err)
 {
 	const struct recipients *all;
@@ -259,6 +279,8 @@ static int decide(struct intake *intake, struct err *err)
 	bool has_token = false;
 	int found = find_token(intake, &message->recipients, &token, &has_token, err);
 
+	if (found > 0 && token.use == RETURN_UNSUBSCRIBE)
+		return store_unsubscribe(intake, err);
 	if (found == 0 && !has_token && intake->said.kind == RETURN_COMPLAINT)
 		found = find_token(intake, &intake->said.paths, &token, &has_token, err);
 	if (found < 0)

@@ -408,6 +408,47 @@ static int put_return_path(const struct eom *eom, struct err *err)
 		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
 }
 
+static int add_field(const struct eom *eom, const char *field, const char *value, struct err *err)
+{
+	_cleanup_free_ char *name = mem_strdup(field), *text = mem_strdup(value);
+
+	return smfi_addheader(eom->ctx, name, text) == MI_SUCCESS
+		       ? 0
+		       : err_set(err, ERR_INTERNAL, "cannot add %s", field);
+}
+
+/* How the recipient unsubscribes (RFC 2369), by one click where programs may ask for it (RFC 8058:
+ * by https). Of several recipients a field that all of them see cannot tell which one asks. What
+ * the message says itself stays. */
+static int put_unsubscribe(const struct eom *eom, struct err *err)
+{
+	const struct email_ticket *ticket = &eom->facts->ticket;
+	const char *url = eom->service->url;
+	_cleanup_buf_ struct buf value = BUF_INIT;
+	char token[RETURN_TOKEN_SIZE];
+
+	if (!ticket->unsubscribe || ticket->recipients.n != 1 ||
+		eom->session->message.has_unsubscribe ||
+		!return_token_make(RETURN_UNSUBSCRIBE, ticket->id, ticket->nonce, token))
+		return 0;
+	if (!str_empty(url))
+		buf_printf(&value, "<%s" UNSUBSCRIBE_PATH "%s>", url, token);
+	if (ticket->return_path) {
+		_cleanup_free_ char *address = return_address(
+			RETURN_UNSUBSCRIBE, token, ticket->return_path);
+
+		buf_printf(&value, "%s<mailto:%s?subject=unsubscribe>", value.len ? ",\n\t" : "",
+			address);
+	}
+	if (value.len == 0)
+		return 0;
+	if (add_field(eom, "List-Unsubscribe", buf_str(&value), err) < 0)
+		return -1;
+	return str_starts(url, "https:")
+		       ? add_field(eom, "List-Unsubscribe-Post", "List-Unsubscribe=One-Click", err)
+		       : 0;
+}
+
 /* An email whose recipients are all suppressed is sent to nobody: Postfix drops it. */
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
@@ -419,7 +460,7 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 	}
 	if (put_recipients(eom, &outcome->err) < 0 ||
 		put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
-		put_return_path(eom, &outcome->err) < 0)
+		put_unsubscribe(eom, &outcome->err) < 0 || put_return_path(eom, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
 }

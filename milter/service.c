@@ -143,6 +143,7 @@ int service_open(
 	service->rates = rate_table_new();
 	service->by_tcp = conf->submission.method == SUBMISSION_SMTP &&
 			  str_starts(conf->submission.smtp_server, "inet:");
+	service->url = mem_strdup(conf->http.url);
 	service->rules = rules;
 	init_use(&service->use);
 	pthread_rwlock_init(&service->lock, NULL);
@@ -277,5 +278,6 @@ void service_free(struct service *service)
 	rate_table_free(service->rates);
 	free(service->database);
 	pthread_rwlock_destroy(&service->lock);
+	free(service->url);
 	free(service);
 }

@@ -69,6 +69,7 @@ struct service {
 	struct committer *committer;
 	pthread_rwlock_t use; /* read: a decision; written: closed */
 	bool by_tcp;          /* httpd submits by SMTP over TCP */
+	char *url;            /* of httpd, as recipients reach it; "": they do not */
 	struct counts counts;
 	char *database;           /* path of the store */
 	struct session_room room; /* for copies of messages */

@@ -367,6 +367,8 @@ void session_header(struct milter_session *session, const char *name, const char
 		add_nonce(message, value);
 	else if (is_field(name, "Message-ID"))
 		add_message_id(message, value);
+	else if (is_field(name, "List-Unsubscribe") || is_field(name, "List-Unsubscribe-Post"))
+		message->has_unsubscribe = true;
 	else if (is_other(name))
 		add_field(&message->others, value, SESSION_SENDER_BYTES);
 	else if (message->key_login)

@@ -103,8 +103,9 @@ struct session_message {
 	bool too_many_recipients;     /* there are more */
 	struct session_fields to, cc; /* what is over is left out */
 	struct session_fields reply_to;
-	char *subject;       /* NULL: none */
-	bool has_message_id; /* also one that is not kept */
+	char *subject;        /* NULL: none */
+	bool has_message_id;  /* also one that is not kept */
+	bool has_unsubscribe; /* a way of its own to unsubscribe */
 	struct session_fields own[OWN_FIELDS];
 	struct buf copy;    /* the message, without those fields and with LF for line ends */
 	int64_t copy_held;  /* of the room */

@@ -128,8 +128,10 @@ const struct setting settings[] = {
 		.max = 200,
 		.help = "Where programs reach _listen_ when there is a proxy in front of "
 			"it: scheme and host, as https://api.example.com. The dashboard "
-			"puts it into the examples that it shows with a new key. Empty: "
-			"there is no proxy.",
+			"puts it into the examples that it shows with a new key, and the "
+			"links by which recipients unsubscribe begin with it: let the "
+			"proxy pass /unsubscribe/ for everybody, over https. Empty: there "
+			"is no proxy.",
 	},
 	{
 		.section = "http",

@@ -33,6 +33,7 @@ static const struct op_field update_fields[] = {
 	{OP_FIELD(op_domain, policy, OP_TEXT)},
 	{OP_FIELD(op_domain, subdomains, OP_TEXT)},
 	{OP_FIELD(op_domain, return_path, OP_TEXT)},
+	{OP_FIELD(op_domain, unsubscribe, OP_TEXT)},
 	{0},
 };
 static const struct op_field company_fields[] = {COMPANY_FIELD, {0}};
@@ -98,6 +99,10 @@ static int set_rules(
 		!store_domain_subdomains_parse(input->subdomains, &domain->covers_subdomains))
 		return op_refuse(op, err, "subdomains", "is one of own, covered, not \"%s\"",
 			input->subdomains);
+	if (input->unsubscribe &&
+		!store_domain_unsubscribe_parse(input->unsubscribe, &domain->unsubscribe))
+		return op_refuse(
+			op, err, "unsubscribe", "is on or off, not \"%s\"", input->unsubscribe);
 	return input->return_path ? set_return_path(op, input->return_path, domain, err) : 0;
 }
 

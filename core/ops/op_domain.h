@@ -17,6 +17,7 @@ struct op_domain {
 	const char *policy;
 	const char *subdomains;
 	const char *return_path; /* a domain, or `off` */
+	const char *unsubscribe; /* `on` or `off` */
 };
 
 /* Registers a domain, active unless it is said. A company asks for one, and says its name alone.

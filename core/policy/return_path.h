@@ -16,6 +16,9 @@
 
 enum { RETURN_TOKEN_SIZE = 52 + 1 }; /* 256 bits in base32 (RFC 4648), lower case */
 
+/* Where httpd takes unsubscribes; behind it comes the token. */
+#define UNSUBSCRIBE_PATH "/unsubscribe/"
+
 /* What a token is good for. */
 enum return_use {
 	RETURN_BOUNCE = 'b',      /* bounces and complaints */

@@ -470,6 +470,8 @@ const char *delivery_report_event_words(enum event_kind kind)
 		return "canceled before it was sent";
 	case EVENT_FAILED:
 		return "not handed to Postfix";
+	case EVENT_UNSUBSCRIBED:
+		return "unsubscribed";
 	default:
 		return words[kind].is;
 	}

@@ -119,6 +119,7 @@ json_t *event_form_render(const struct email_event *event)
 		/* Clients take `failed` for the fault of the recipient. */
 		[EVENT_CANCELED] = {"rejected", "warn", NULL, NULL},
 		[EVENT_FAILED] = {"failed", "error", "permanent", "generic"},
+		[EVENT_UNSUBSCRIBED] = {"unsubscribed", "info", NULL, NULL},
 	};
 	const char *at = strrchr(event->recipient, '@');
 	const char *reason =
@@ -141,6 +142,12 @@ json_t *event_form_render(const struct email_event *event)
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
 		json_object_set_new(object, "reason", json_string(reason));
 	}
+	/* Of who has asked nothing is kept but the address. */
+	if (event->kind == EVENT_UNSUBSCRIBED) {
+		json_object_del(object, "delivery-status");
+		json_object_update_new(object,
+			json_pack("{s:s, s:{}, s:{}}", "ip", "", "client-info", "geolocation"));
+	}
 	if (event->kind == EVENT_CANCELED)
 		json_object_set_new(object, "reject",
 			json_pack("{s:s, s:s}", "reason", "canceled", "description",
@@ -161,6 +168,7 @@ const char *event_form_type(const struct email_event *event)
 		[EVENT_COMPLAINED] = "complained",
 		[EVENT_SUPPRESSED] = "permanent_fail",
 		[EVENT_FAILED] = "permanent_fail",
+		[EVENT_UNSUBSCRIBED] = "unsubscribed",
 	};
 
 	return types[event->kind];

@@ -56,7 +56,8 @@ enum event_kind {
 	EVENT_SUPPRESSED,
 	/* Of emails that never came to Postfix; they move nothing. */
 	EVENT_CANCELED,
-	EVENT_FAILED, /* Postfix refused it for good, or did not take it in its lifetime */
+	EVENT_FAILED,       /* Postfix refused it for good, or did not take it in its lifetime */
+	EVENT_UNSUBSCRIBED, /* its recipient wants no more; it moves nothing */
 	EVENT_KINDS,
 	/* No event, but counted with them: the milter refused an email. */
 	COUNTED_REFUSED = EVENT_KINDS

@@ -333,7 +333,8 @@ static int add_event_of(struct delivery_writer *writer, struct email_changes *ch
 /* Whether the kind's words are those of the state that it led to. */
 static bool has_words_of(enum delivery_status status, enum event_kind kind)
 {
-	return kind != EVENT_ACCEPTED && delivery_status_of_event(kind) == status;
+	return kind != EVENT_ACCEPTED && kind != EVENT_UNSUBSCRIBED &&
+	       delivery_status_of_event(kind) == status;
 }
 
 static struct delivery *find_whole(struct email_changes *changes, const struct recipient *recipient)

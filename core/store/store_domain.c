@@ -17,9 +17,11 @@ static const char *const policies[POLICIES] = {
 	[POLICY_SHARED] = "shared",
 };
 static const char *const subdomains[] = {[false] = "own", [true] = "covered"};
+static const char *const unsubscribe[] = {[false] = "off", [true] = "on"};
 
 const struct row_words store_domain_policies = {policies, POLICIES, false};
 const struct row_words store_domain_subdomains = {subdomains, ARRAY_SIZE(subdomains), false};
+const struct row_words store_domain_unsubscribe = {unsubscribe, ARRAY_SIZE(unsubscribe), false};
 
 static const struct row_field domain_fields[] = {
 	ROW_FIELD(domain, id, ROW_ID),
@@ -31,12 +33,13 @@ static const struct row_field domain_fields[] = {
 	ROW_WORD(domain, policy, ROW_ENUM, "policy", &store_domain_policies),
 	ROW_WORD(domain, covers_subdomains, ROW_FLAG, "subdomains", &store_domain_subdomains),
 	ROW_FIELD(domain, return_path, ROW_TEXT),
+	ROW_WORD(domain, unsubscribe, ROW_FLAG, "unsubscribe", &store_domain_unsubscribe),
 };
 const struct row_type store_domain_type = ROW_TYPE(domain, domain_fields);
 
 #define DOMAIN_SELECT                                                                              \
 	"SELECT id, company_id, name, active, pending, created_us, policy,"                        \
-	" subdomains, return_path"                                                                 \
+	" subdomains, return_path, unsubscribe"                                                    \
 	" FROM domain"
 
 const char *store_domain_policy_name(enum domain_policy policy)
@@ -62,6 +65,16 @@ bool store_domain_subdomains_parse(const char *word, bool *covered_r)
 	if (covered == ARRAY_SIZE(subdomains))
 		return false;
 	*covered_r = covered == true;
+	return true;
+}
+
+bool store_domain_unsubscribe_parse(const char *word, bool *unsubscribe_r)
+{
+	size_t found = row_word(&store_domain_unsubscribe, word);
+
+	if (found == ARRAY_SIZE(unsubscribe))
+		return false;
+	*unsubscribe_r = found == true;
 	return true;
 }
 
@@ -241,7 +254,7 @@ int store_domain_change(struct db *db, const struct domain *domain, struct err *
 	static const char sql_change[] =
 		"UPDATE domain"
 		" SET active = $active, pending = 0, policy = $policy, subdomains = $subdomains,"
-		"   return_path = $return_path"
+		"   return_path = $return_path, unsubscribe = $unsubscribe"
 		" WHERE id = $id";
 	const char *action = "domain.set";
 	struct err why = ERR_INIT;
@@ -259,7 +272,9 @@ int store_domain_change(struct db *db, const struct domain *domain, struct err *
 		DB_PARAMS(DB_INT("$active", domain->active),
 			DB_TEXT("$policy", policies[domain->policy]),
 			DB_TEXT("$subdomains", subdomains[domain->covers_subdomains]),
-			DB_TEXT("$return_path", domain->return_path), DB_TEXT("$id", domain->id)),
+			DB_TEXT("$return_path", domain->return_path),
+			DB_TEXT("$unsubscribe", unsubscribe[domain->unsubscribe]),
+			DB_TEXT("$id", domain->id)),
 		&why);
 	if (changed < 0 && why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS, "the domain is registered to another company");

@@ -32,6 +32,7 @@ struct domain {
 	bool covers_subdomains; /* what holds for it, holds for names below it */
 	bool pending;           /* asked for, not registered; then it is not active */
 	char *return_path;      /* the domain that bounces come back to; NULL: to the senders */
+	bool unsubscribe;       /* its emails name a way to unsubscribe */
 	int64_t created_us;
 };
 
@@ -43,7 +44,8 @@ struct domain_list {
 };
 
 /* The words of the columns policy and subdomains, for other files of the store. */
-extern const struct row_words store_domain_policies, store_domain_subdomains;
+extern const struct row_words store_domain_policies, store_domain_subdomains,
+	store_domain_unsubscribe;
 
 /* Adds one that is active, or pending, and has the rules as wanted. The name is given in the form
  * that addr_domain_normalize() makes. ERR_EXISTS when it is registered; of a pending one only when
@@ -86,9 +88,9 @@ struct domain_scope {
  * in front of it for a page `before`. 1, 0 when the cursor is none of them, -1. */
 int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
 	struct domain_list *list_r, bool *more_r, struct err *err);
-/* Makes active, policy, covers_subdomains and return_path of the domain with the id what they are
- * here, as one change; a pending one is registered by it: ERR_EXISTS when the name is registered to
- * another company. 1 done, 0 none, -1. */
+/* Makes active, policy, covers_subdomains, return_path and unsubscribe of the domain with the id
+ * what they are here, as one change; a pending one is registered by it: ERR_EXISTS when the name is
+ * registered to another company. 1 done, 0 none, -1. */
 int store_domain_change(struct db *db, const struct domain *domain, struct err *err);
 /* Whether the nearest registered domain above this one that covers its
  * subdomains is another company's. 1, 0 or -1. */
@@ -109,6 +111,7 @@ bool store_domain_policy_parse(const char *word, enum domain_policy *policy_r);
 /* The words for covers_subdomains: `own`, each name is for itself, or
  * `covered`. */
 bool store_domain_subdomains_parse(const char *word, bool *covered_r);
+bool store_domain_unsubscribe_parse(const char *word, bool *unsubscribe_r);
 
 void store_domain_clear(struct domain *domain);
 void store_domain_list_free(struct domain_list *list);

@@ -247,6 +247,7 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, domain_owned, ROW_BOOL),
 	ROW_FIELD(email_ticket, domain_active, ROW_BOOL),
 	ROW_FIELD(email_ticket, return_path, ROW_TEXT),
+	ROW_FIELD(email_ticket, unsubscribe, ROW_BOOL),
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
@@ -281,7 +282,8 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	"   AND r.state IN ('deferred', 'handed_on', 'delivered', 'bounced',  'expired',"          \
 	"     'removed', 'complained')) AS spent,"                                                 \
 	" k.id IS NOT NULL AS key_valid, d.id IS NOT NULL AS domain_owned,"                        \
-	" coalesce(d.active, 0) AS domain_active, d.return_path"                                   \
+	" coalesce(d.active, 0) AS domain_active, d.return_path,"                                  \
+	" coalesce(d.unsubscribe, 'off') = 'on' AS unsubscribe"                                    \
 	" FROM email e"                                                                            \
 	" LEFT JOIN domain d  ON d.name = e.domain"                                                \
 	" AND d.company_id = e.company_id "                                                        \

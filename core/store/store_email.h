@@ -93,7 +93,8 @@ struct email_ticket {
 	char *sender;
 	char *from;
 	char *message_id;
-	char *return_path;      /* of the domain, see struct domain */
+	char *return_path; /* of the domain, see struct domain */
+	bool unsubscribe;
 	struct strv recipients; /* addresses of the envelope, but for who was suppressed when
 				 * it was recorded; of a staged one at least one */
 	enum email_state state;

@@ -550,7 +550,7 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 	static const char sql_note[] =
 		"INSERT INTO suppression (id, company_id, domain, address, reason, email_id, code,"
 		"   text, created_us)"
-		" SELECT $id, c.id, '', $address, $reason, (SELECT e.id"
+		" SELECT $id, c.id, $domain, $address, $reason, (SELECT e.id"
 		"   FROM email e"
 		"   WHERE e.seq = $email), $code, $text, $now"
 		" FROM company c"
@@ -560,6 +560,7 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 	_cleanup_free_ char *folded = addr_folded(note->address);
 	const char *host = strrchr(folded, '@');
 	const char *said = note->text ? strstr(note->text, " said: ") : NULL;
+	bool unsubscribe = note->reason == SUPPRESSION_UNSUBSCRIBE;
 	int64_t count = 0, one;
 	char id[ID_SIZE], code[4] = "";
 	int found;
@@ -573,13 +574,14 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 		&one, err);
 	if (found < 0 || (found > 0 && note->reason == SUPPRESSION_BOUNCE))
 		return found < 0 ? -1 : 0;
-	if (count >= note->max)
+	if (count >= note->max && !unsubscribe)
 		return find_full(db, note, folded, err);
 	if (said && strspn(said + 7, "0123456789") == 3)
 		memcpy(code, said + 7, 3);
 	id_new(id);
 	return db_change(db, sql_note,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$address", folded),
+			DB_TEXT("$domain", unsubscribe ? note->domain : ""),
 			DB_TEXT("$reason", reasons[note->reason]), DB_INT("$email", note->email),
 			DB_TEXT("$code", *code ? code : NULL), DB_TEXT("$text", note->text),
 			DB_INT("$now", note->now_us), DB_TEXT("$company", note->company_id)),

@@ -148,9 +148,10 @@ int store_suppression_disallow(struct db *db, const char *company_id, const char
  * codes (`5.4.4 5.0`). Never 5.7.x and 5.2.2, which are about a policy or a full mailbox.
  * Pure. */
 bool suppression_is_hard(const char *dsn, const char *text, const char *more);
-/* What a recipient of an email brought: a hard bounce, or a complaint. Not for what is
- * allowed, and not when the company has max entries already. 1 added, 0, SUPPRESSION_FULL when
- * there was no room for it, -1. */
+/* What a recipient of an email brought: a hard bounce or a complaint, for all that the company
+ * sends, or an unsubscribe, for what it sends as the domain. No bounce of what is allowed; and
+ * nothing but an unsubscribe when the company has max entries already. 1 added, 0,
+ * SUPPRESSION_FULL when there was no room for it, -1. */
 enum { SUPPRESSION_FULL = 2 };
 struct suppression_note {
 	const char *company_id;

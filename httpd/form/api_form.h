@@ -72,6 +72,7 @@ enum form_event {
 	FORM_FAILED,
 	FORM_COMPLAINED,
 	FORM_REJECTED,
+	FORM_UNSUBSCRIBED = 7,
 	FORM_EVENTS = 9
 };
 extern const char *const form_event_names[FORM_EVENTS];

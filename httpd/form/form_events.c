@@ -257,7 +257,7 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 #define FAILED (1u << EVENT_DEFERRED | FAILED_FOR_GOOD)
 #define SHOWN                                                                                      \
 	(1u << EVENT_ACCEPTED | 1u << EVENT_DELIVERED | 1u << EVENT_COMPLAINED |                   \
-		1u << EVENT_CANCELED | FAILED)
+		1u << EVENT_CANCELED | 1u << EVENT_UNSUBSCRIBED | FAILED)
 
 /* Of other events there are none. */
 static const unsigned kinds_of[FORM_EVENTS] = {
@@ -266,6 +266,7 @@ static const unsigned kinds_of[FORM_EVENTS] = {
 	[FORM_FAILED] = FAILED,
 	[FORM_COMPLAINED] = 1u << EVENT_COMPLAINED,
 	[FORM_REJECTED] = 1u << EVENT_CANCELED,
+	[FORM_UNSUBSCRIBED] = 1u << EVENT_UNSUBSCRIBED,
 };
 
 const char *const form_event_names[FORM_EVENTS] = {"accepted", "delivered", "failed", "complained",

@@ -135,9 +135,10 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 			"suppress-complaint", 0, "total",
 			n[EVENT_BOUNCED] + n[EVENT_EXPIRED] + n[EVENT_SUPPRESSED] + dropped);
 	return json_pack("{s:I}", "total",
-		event == FORM_COMPLAINED ? n[EVENT_COMPLAINED]
-		: event == FORM_REJECTED ? n[EVENT_CANCELED]
-					 : (json_int_t)0);
+		event == FORM_COMPLAINED     ? n[EVENT_COMPLAINED]
+		: event == FORM_REJECTED     ? n[EVENT_CANCELED]
+		: event == FORM_UNSUBSCRIBED ? n[EVENT_UNSUBSCRIBED]
+					     : (json_int_t)0);
 }
 
 static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *counts)

@@ -36,6 +36,10 @@ void api_attachment_list(struct request *request);
 void api_attachment_get(struct request *request);
 void api_attachment_download(struct request *request);
 
+/* api_unsubscribe.c: for recipients. */
+void api_unsubscribe_ask(struct request *request);
+void api_unsubscribe(struct request *request);
+
 /* PATCH /emails/{id}: another time for one that is scheduled. */
 extern const struct manage api_email_update;
 

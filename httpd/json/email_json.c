@@ -625,6 +625,7 @@ json_t *email_json_render_event(const struct email_event *event)
 		[EVENT_SUPPRESSED] = "suppressed",
 		[EVENT_CANCELED] = "canceled",
 		[EVENT_FAILED] = "failed",
+		[EVENT_UNSUBSCRIBED] = "unsubscribed",
 	};
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s?, s:s?, s:s?, s:s?}", "id", event->id,

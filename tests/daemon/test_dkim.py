@@ -78,7 +78,7 @@ def server():
 def box(signer, server):
     with Sandbox("--set", "dkim.signer=opendkim", "--set", f"dkim.opendkim={signer.conf}",
                  "--set", f"dkim.keys={signer.keys}", "--set",
-                 f"dns.server={server.address}") as box:
+                 f"dns.server={server.address}", "--set", "http.url=https://x.example") as box:
         yield box
 
 
@@ -115,6 +115,7 @@ class Sender:
         company = box.company()
         self.domain = unique("signed") + ".example"
         box.cli("domain", "add", self.domain, "--company", company, "--policy", "exclusive")
+        box.cli("domain", "set", self.domain, "--unsubscribe", "on")
         self.httpd = box.httpd(box.new_key(company)["token"])
 
     def look_up(self, name, timeout=5):
@@ -132,6 +133,8 @@ class Sender:
             return None
         tags = dict(tag.strip().split(b"=", 1) for tag in field.split(b";") if tag.strip())
         assert tags[b"d"].decode() == self.domain
+        signed = {name.strip().lower() for name in tags[b"h"].split(b":")}
+        assert {b"list-unsubscribe", b"list-unsubscribe-post"} <= signed
         assert dkim.verify(mail.raw.replace(b"\n", b"\r\n"), dnsfunc=self.look_up)
         forged = mail.raw.replace(b"Hello", b"Hallo").replace(b"\n", b"\r\n")
         assert not dkim.verify(forged, dnsfunc=self.look_up)

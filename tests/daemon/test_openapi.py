@@ -4,10 +4,13 @@ What a document must be to be OpenAPI is held by tests/clients/openapi.test.mjs,
 that it has the routes by tests/unit/test_openapi.c.
 """
 
+import base64
+import hashlib
 import json
 import os
 import re
 import subprocess
+import uuid
 
 import jsonschema
 import pytest
@@ -67,7 +70,10 @@ def bodies(document):
                     name = media["schema"]["$ref"].rsplit("/", 1)[1]
                     yield name, document["components"]["schemas"][name]
                 else:
-                    plain = ("/openapi.json", "/livez", "/readyz", "/attachments/{link}")
+                    plain = (
+                        "/openapi.json", "/livez", "/readyz", "/attachments/{link}",
+                        "/unsubscribe/{token}",
+                    )
                     assert path in plain or re.match(LISTS, path)
 
 
@@ -124,7 +130,7 @@ def test_every_route_exists(httpd, document):
     for method, path, operation in operations(document):
         path = re.sub(r"\{.*?\}", "x", path)
         answer = httpd.request(method, path, headers={"Authorization": None})
-        no_link = path == "/attachments/x"
+        no_link = path in ("/attachments/x", "/unsubscribe/x")
         assert answer.status_code == (401 if operation["security"] else 404 if no_link else 200)
 
 
@@ -177,6 +183,14 @@ def webhook(httpd, email):
     return {"WEBHOOK_ID": made, "WEBHOOK_EVENT_ID": told[0]["id"]}
 
 
+def unsubscribe_token(box, email_id):
+    """As a domain that is set so would have it in List-Unsubscribe."""
+    nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'").strip()
+    proof = hashlib.blake2b(f"u {email_id}".encode(), key=nonce.encode(), digest_size=32).digest()
+    token = uuid.UUID(email_id).bytes + proof[:16]
+    return base64.b32encode(token).decode().rstrip("=").lower()
+
+
 @pytest.fixture
 def names(box, httpd, email):
     """What stands in the examples; each test has things of its own."""
@@ -195,7 +209,7 @@ def names(box, httpd, email):
 @pytest.mark.parametrize(
     "method, path, command", examples(), ids=lambda word: word.split("\n")[0][:40]
 )
-def test_examples_work(contract, names, httpd, email, tmp_path, method, path, command):
+def test_examples_work(box, contract, names, httpd, email, tmp_path, method, path, command):
     if (method, path) in (("PATCH", "/emails/{id}"), ("POST", "/emails/{id}/cancel")):
         names["EMAIL_ID"] = httpd.send({**email, "scheduled_at": "in 1 hour"})
     if "attachments" in path:
@@ -206,6 +220,8 @@ def test_examples_work(contract, names, httpd, email, tmp_path, method, path, co
         names["ATTACHMENT_LINK"] = listed[0]["download_url"].rsplit("/", 1)[1]
     if path.startswith("/webhooks/"):
         names.update(webhook(httpd, email))
+    if path.startswith("/unsubscribe/"):
+        names["UNSUBSCRIBE_TOKEN"] = unsubscribe_token(box, names["EMAIL_ID"])
 
     def form(method, where, data):
         url = f"{names['POSTERN_URL']}/v3/{where}"

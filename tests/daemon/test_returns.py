@@ -15,6 +15,7 @@ from harness.sandbox import TREE, unique
 from harness.submit import by_smtp
 
 DOMAIN = "bounces.example.com"
+URL = "https://mail.example.com"
 OPTIONS = (
     "--returns", DOMAIN,
     "--postconf", "smtpd_relay_restrictions=permit_mynetworks, reject_unauth_destination",
@@ -55,6 +56,7 @@ def box(request, tmp_path_factory):
         "--set", f"submission.sendmail={bridge}",
         "--set", "returns.forward_to=admin@dst.test",
         "--set", "suppression.bounces=on",
+        "--set", f"http.url={URL}",
     ) as sandbox:  # fmt: skip
         Path(f"{bridge}.port").write_text(sandbox.env["POSTFIX_SMTP"].split(":")[1])
         yield sandbox
@@ -397,6 +399,114 @@ def test_waits_while_the_store_is_away(box, to):
     box.flush()
     returned.wait()
     assert states(box, email_id)[to] == "bounced"
+
+
+@pytest.fixture
+def news(box):
+    """A domain whose emails name a way to unsubscribe, with a key that sends as it and as another."""
+    company = box.company()
+    name, other = box.domain(company), box.domain(company)
+    set_ = box.cli("domain", "set", name, "--unsubscribe", "on", "--return-path", DOMAIN)
+    assert set_["unsubscribe"] == "on"
+    return name, other, box.new_key(company)["token"]
+
+
+LINK = re.compile(
+    rf"<{URL}(/unsubscribe/[a-z2-7]{{52}})>,\s+<mailto:(u\+[a-z2-7]{{52}}@{DOMAIN})\?subject=unsubscribe>"
+)
+
+
+def deliver(box, news, to, **fields):
+    """An email of the domain, as it was delivered, and its id."""
+    name, _, key = news
+    email = {"from": f"hello@{name}", "to": to, "text": "Hello", **fields}
+    email_id = box.httpd(key).send(email)
+    delivered = box.sink.find(to=to if isinstance(to, str) else to[0])
+    wait_for("the deliveries", lambda: "queued" not in states(box, email_id).values())
+    return delivered, email_id
+
+
+def entries(box, address):
+    rows = box.query(
+        "SELECT json_array(domain, reason, email_id) FROM suppression"
+        f" WHERE address = '{address}'"
+    )
+    return [json.loads(row) for row in rows.splitlines()]
+
+
+def test_one_click(box, news, to):
+    """Who asks by the link gets no more of the domain, and of others as before."""
+    name, other, key = news
+    delivered, email_id = deliver(box, news, to)
+    assert delivered.header("List-Unsubscribe-Post") == "List-Unsubscribe=One-Click"
+    path = LINK.fullmatch(delivered.header("List-Unsubscribe")).group(1)
+    stranger = box.httpd()
+    # Programs that look at links ask so, and change nothing.
+    asked = stranger.request("GET", path)
+    assert asked.status_code == 200 and f"<b>{name}</b>" in asked.text
+    assert "form-action 'self'" in asked.headers["Content-Security-Policy"]
+    assert entries(box, to) == []
+    for _ in range(2):
+        done = stranger.request("POST", path, data={"List-Unsubscribe": "One-Click"})
+        assert done.status_code == 200 and "Unsubscribed" in done.text
+    assert entries(box, to) == [[name, "unsubscribe", email_id]]
+    assert [one[1:3] for one in events(box, email_id, "unsubscribed")] == [["unsubscribed", "link"]]
+    assert states(box, email_id)[to] == "delivered"
+    again = box.httpd(key).send({"from": f"hello@{name}", "to": to, "text": "x"})
+    wait_for("the second one", lambda: states(box, again)[to] == "suppressed")
+    third = box.httpd(key).send({"from": f"hello@{other}", "to": to, "text": "x"})
+    wait_for("the third one", lambda: states(box, third)[to] == "delivered")
+    answer = box.httpd(key).request(
+        "GET", f"/v3/{name}/events?event=unsubscribed",
+        headers={"Authorization": None}, auth=("api", key),
+    )  # fmt: skip
+    (item,) = answer.json()["items"]
+    assert (item["event"], item["recipient"]) == ("unsubscribed", to)
+    # An admin takes the address off, and it is asked for once more.
+    box.cli("suppression", "remove", to, "--company", box.cli("domain", "show", name)["company_id"])
+    assert stranger.request("POST", path).status_code == 200
+    assert entries(box, to) == [[name, "unsubscribe", email_id]]
+
+
+def test_unsubscribe_by_mail(box, news, to):
+    delivered, email_id = deliver(box, news, to)
+    address = LINK.fullmatch(delivered.header("List-Unsubscribe")).group(2)
+    # A report that comes there is none, and nothing is returned to its sender.
+    Returned(box, address, dsn(address, to)).wait()
+    assert entries(box, to) == []
+    Returned(box, address, "Subject: unsubscribe\n\n", sender=to).wait()
+    assert entries(box, to) == [[name_of(news), "unsubscribe", email_id]]
+    assert [one[2] for one in events(box, email_id, "unsubscribed")] == ["mail"]
+
+
+def name_of(news):
+    return news[0]
+
+
+def test_forged_unsubscribe(box, news, to):
+    delivered, _ = deliver(box, news, to)
+    path, address = LINK.fullmatch(delivered.header("List-Unsubscribe")).groups()
+    flipped = path[:-1] + ("a" if path[-1] != "a" else "b")
+    bounce = "/unsubscribe/" + delivered.sender[2:54]
+    for forged in flipped, bounce, path[:-2], "/unsubscribe/x":
+        for method in "GET", "POST":
+            assert box.httpd().request(method, forged).status_code == 404
+    Returned(box, "u+" + flipped[-52:] + "@" + DOMAIN, "Subject: x\n\n", sender=to).wait()
+    assert entries(box, to) == []
+
+
+def test_without_a_way_to_unsubscribe(box, news, to):
+    """Of several recipients a link cannot tell who asks; what an email says itself stays."""
+    delivered, _ = deliver(box, news, [to, "b-" + to])
+    assert delivered.header("List-Unsubscribe") is None
+    own = {"List-Unsubscribe": "<https://example.com/u>"}
+    delivered, _ = deliver(box, news, "own-" + to, headers=own)
+    assert delivered.header("List-Unsubscribe") == "<https://example.com/u>"
+    assert delivered.header("List-Unsubscribe-Post") is None
+    assert "is on or off" in box.cli("domain", "set", news[0], "--unsubscribe", "yes", ok=False)
+    box.cli("domain", "set", news[0], "--unsubscribe", "off")
+    delivered, _ = deliver(box, news, "off-" + to)
+    assert delivered.header("List-Unsubscribe") is None
 
 
 @pytest.mark.submission

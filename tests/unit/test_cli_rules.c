@@ -42,8 +42,9 @@ static void test_policies(void **state)
 		company);
 	assert_says(at.out, "\"policy\": \"learn\", \"subdomains\": \"covered\"");
 	run_ok("domain set a.example --policy shared");
-	assert_string_equal(
-		at.out, "domain a.example: policy shared, subdomains own, return path none\n");
+	assert_string_equal(at.out,
+		"domain a.example: policy shared, subdomains own, return path none, "
+		"unsubscribe off\n");
 	run_ok("domain set a.example --subdomains covered --json");
 	assert_says(at.out, "\"policy\": \"shared\", \"subdomains\": \"covered\"");
 	run_ok("domain set a.example --return-path bounces.a.example --json");

@@ -228,7 +228,8 @@ static void check_problems(json_t *document, const struct route *route, json_t *
 		{PROBLEM_MISSING_KEY, key},
 		{PROBLEM_INVALID_KEY, key},
 		{PROBLEM_RATE, key},
-		{PROBLEM_UNAVAILABLE, key || route->pooled},
+		/* What reads or writes the store may have to wait too long. */
+		{PROBLEM_UNAVAILABLE, key || route->pooled || !str_eq(route->method, "GET")},
 		{PROBLEM_RESTRICTED_KEY, key && route->scopes != KEY_ALL},
 		{PROBLEM_IDEMPOTENCY_KEY, route->idempotent},
 		{PROBLEM_OTHER_PAYLOAD, route->idempotent},

@@ -203,6 +203,7 @@ export async function show(main, { id, session }) {
         `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
       ],
       ["Bounces come back to", domain.return_path ?? "the senders of the emails"],
+      ["Emails name a way to unsubscribe", domain.unsubscribe === "on" ? "yes, those with one recipient" : "no"],
     ]);
     const ask = () => {
       // What is left as it was may have been changed by somebody else meanwhile.

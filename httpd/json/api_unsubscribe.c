@@ -1,0 +1,126 @@
+/*
+ * api_unsubscribe: the link by which a recipient unsubscribes (RFC 8058).
+ *
+ * Programs that look at links ask with GET: that changes nothing, and shows a page with a button.
+ * A POST is the recipient's wish, whatever its body says.
+ */
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/ops/unsubscribe.h"
+#include "httpd/admission/request.h"
+#include "httpd/json/api_json.h"
+#include "httpd/transport/reply.h"
+#include "httpd/worker/worker.h"
+
+static const struct reply_kind page = {.type = "text/html; charset=utf-8",
+	.fields = {{"Content-Security-Policy",
+			   "default-src 'none'; form-action 'self'; frame-ancestors 'none'"},
+		{"Referrer-Policy", "no-referrer"}, {"X-Content-Type-Options", "nosniff"},
+		{"X-Robots-Tag", "noindex"}, {"Cache-Control", "private, no-store"}}};
+
+/* The texts have nothing that means something in HTML: a domain is in A-labels. */
+static char *make_page(const char *title, const char *domain, const char *text, const char *rest)
+{
+	return mem_printf(
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width\">\n"
+		"<title>%s</title>\n<h1>%s</h1>\n<p>%s <b>%s</b>%s\n</html>\n",
+		title, title, text, domain, rest);
+}
+
+/* Whose token it is: 0 or -1 with the problem. */
+static int find_email(
+	struct request *request, struct return_email *email_r, struct problem *problem)
+{
+	struct err err = ERR_INIT;
+	int found = unsubscribe_find(request->db, request->admission.param, email_r, &err);
+
+	if (found < 0)
+		return request_failed(request, "store_failed", &err, problem);
+	return found > 0 ? 0
+			 : problem_set(problem, PROBLEM_NOT_FOUND,
+				   "The link is not valid, or not any more.");
+}
+
+/* GET /unsubscribe/{token} */
+void api_unsubscribe_ask(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct return_email email;
+
+	if (find_email(request, &email, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	reply_document(request, &page,
+		make_page("Unsubscribe", email.domain, "You have got an email from",
+			". Do you want no more of them?\n"
+			"<form method=\"post\"><button>Unsubscribe</button></form>"));
+	store_return_email_clear(&email);
+}
+
+struct unsubscribe {
+	struct change change;
+	char *domain;
+	char email_id[ID_SIZE];
+};
+
+static int store_unsubscribe(struct db *db, void *arg, struct err *err)
+{
+	struct unsubscribe *unsubscribe = CONTAINER_OF(
+		(struct change *)arg, struct unsubscribe, change);
+	const struct request *request = unsubscribe->change.request;
+	_cleanup_(delivery_writer) struct delivery_writer *writer = NULL;
+	struct return_email email;
+	int result = unsubscribe_find(db, request->admission.param, &email, err);
+
+	if (result <= 0)
+		return result;
+	writer = delivery_writer_new(db);
+	result = unsubscribe_store(db, writer, &email, "link", unsubscribe->change.now_us, err);
+	if (result >= 0 && delivery_writer_flush(writer, err) < 0)
+		result = -1;
+	store_return_email_clear(&email);
+	return result;
+}
+
+static void on_unsubscribed(struct change *change)
+{
+	struct unsubscribe *unsubscribe = CONTAINER_OF(change, struct unsubscribe, change);
+	struct request *request = change->request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (change->result < 0 && change_failed(change, "unsubscribe_failed", &problem) < 0) {
+		reply_problem(request, &problem);
+	} else {
+		if (change->result > 0)
+			log_info(request->worker->log, "unsubscribed", "request", request->id,
+				"email", unsubscribe->email_id);
+		reply_document(request, &page,
+			make_page("Unsubscribed", unsubscribe->domain,
+				"You get no more emails from", "."));
+	}
+	free(unsubscribe->domain);
+	free(unsubscribe);
+}
+
+/* POST /unsubscribe/{token} */
+void api_unsubscribe(struct request *request)
+{
+	struct problem problem = PROBLEM_INIT;
+	struct unsubscribe *unsubscribe;
+	struct return_email email;
+
+	/* Who has no token does not get to the writer. */
+	if (find_email(request, &email, &problem) < 0) {
+		reply_problem(request, &problem);
+		return;
+	}
+	unsubscribe = mem_new(struct unsubscribe);
+	unsubscribe->domain = mem_strdup(email.domain);
+	memcpy(unsubscribe->email_id, email.id, ID_SIZE);
+	store_return_email_clear(&email);
+	change_submit(request, &unsubscribe->change, store_unsubscribe, on_unsubscribed);
+}
