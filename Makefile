@@ -241,12 +241,13 @@ fuzz:
 
 # Benchmarks; doc/BENCHMARKS.md explains them. bench-GROUP measures one group,
 # bench all of them.
-BENCH_TOOLS := $(addprefix $(BUILD)/bench/,load spawn noop_milter)
+BENCH_TOOLS := $(addprefix $(BUILD)/bench/,load spawn noop_milter yes_sasl)
 
 $(BUILD)/bench/load: $(call objects,$(wildcard tests/bench/tools/load*.c) \
 		tests/bench/tools/session.c)
 $(BUILD)/bench/spawn: $(BUILD)/tests/bench/tools/spawn.o
 $(BUILD)/bench/noop_milter: $(BUILD)/tests/bench/tools/noop_milter.o
+$(BUILD)/bench/yes_sasl: $(BUILD)/tests/bench/tools/yes_sasl.o
 $(BENCH_TOOLS): $(CORE)
 	@mkdir -p $(@D)
 	$(say)

@@ -1,12 +1,13 @@
 """The groups of rows, by name."""
 
 from . import (
-    admin, bounded, cost, events, form, get, memory, milter, outbox, post, sendmail,
+    admin, bounded, cost, events, form, get, login, memory, milter, outbox, post, sendmail,
     store_size,
 )
 
 GROUPS = {
     "milter": milter.run,
+    "login": login.run,
     "post": post.run,
     "sendmail": sendmail.run,
     "outbox": outbox.run,

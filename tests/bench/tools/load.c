@@ -31,7 +31,7 @@ static int open_session(const struct load *load, struct session *session)
 {
 	if (session_open(session, load->address) < 0)
 		return -1;
-	return load->protocol->greet(session);
+	return load->protocol->greet(session, load->arg);
 }
 
 static int exchange(struct running *running, struct session *session, size_t number)
@@ -50,11 +50,12 @@ static int exchange(struct running *running, struct session *session, size_t num
 
 static void work(struct running *running, struct session *session)
 {
-	size_t number;
+	size_t each = running->load->each, number, n = 0;
 
 	while ((number = running->next++) < running->load->count) {
-		if (exchange(running, session, number) == 0)
+		if (exchange(running, session, number) == 0 && (each == 0 || ++n < each))
 			continue;
+		n = 0;
 		session_close(session);
 		if (open_session(running->load, session) < 0) {
 			running->unreachable = true;

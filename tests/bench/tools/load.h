@@ -19,7 +19,7 @@ struct load_item {
 /* How the other side is spoken to. Each returns 0, or -1 when the session is
  * of no more use. */
 struct load_protocol {
-	int (*greet)(struct session *session);
+	int (*greet)(struct session *session, const void *arg);
 	/* *done_r tells whether the answer was a yes. */
 	int (*exchange)(struct session *session, const struct load_item *item, const void *arg,
 		int *done_r);
@@ -27,10 +27,11 @@ struct load_protocol {
 
 struct load {
 	const struct load_protocol *protocol;
-	const void *arg; /* for exchange */
+	const void *arg; /* for both */
 	const char *address;
 	size_t sessions;
 	size_t count; /* of exchanges; items are used in turn */
+	size_t each;  /* in one session, then comes another; 0: all */
 	struct load_item *items;
 	size_t items_n;
 	char *file; /* the items lie in it */
@@ -51,6 +52,7 @@ struct load_envelope {
 	const char *sender;
 	const char *recipient; /* "-": each item begins with a line of its own,
 				* which is that */
+	const char *login;     /* of AUTH PLAIN, in base64; NULL: none */
 };
 extern const struct load_protocol load_smtp;
 

@@ -7,8 +7,9 @@
 
 #include "tests/bench/tools/load.h"
 
-static int http_greet(struct session *session)
+static int http_greet(struct session *session, const void *arg)
 {
+	(void)arg;
 	(void)session;
 	return 0;
 }

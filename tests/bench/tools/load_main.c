@@ -2,7 +2,9 @@
  * load: a client for benchmarks.
  *
  * usage: load http ADDRESS SESSIONS COUNT FILE
- *        load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT|-
+ *        load smtp ADDRESS SESSIONS COUNT FILE SENDER RECIPIENT|- [EACH LOGIN]
+ *
+ * EACH: so many messages a session; LOGIN: of AUTH PLAIN, in base64
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@ static int usage(void)
 {
 	fputs("usage: load http ADDRESS SESSIONS COUNT FILE\n"
 	      "       load smtp ADDRESS SESSIONS COUNT FILE SENDER "
-	      "RECIPIENT|-\n",
+	      "RECIPIENT|- [EACH LOGIN]\n",
 		stderr);
 	return EX_USAGE;
 }
@@ -45,14 +47,16 @@ int main(int argc, char **argv)
 
 	if (argc == 6 && strcmp(argv[1], "http") == 0)
 		load.protocol = &load_http;
-	else if (argc == 8 && strcmp(argv[1], "smtp") == 0)
+	else if ((argc == 8 || argc == 10) && strcmp(argv[1], "smtp") == 0)
 		load.protocol = &load_smtp;
 	else
 		return usage();
 	load.address = argv[2];
 	load.sessions = strtoul(argv[3], NULL, 10);
 	load.count = strtoul(argv[4], NULL, 10);
-	if (argc == 8)
-		envelope = (struct load_envelope){argv[6], argv[7]};
+	if (argc >= 8)
+		envelope = (struct load_envelope){argv[6], argv[7], argc == 10 ? argv[9] : NULL};
+	if (argc == 10)
+		load.each = strtoul(argv[8], NULL, 10);
 	return run(&load, argv[5]);
 }

@@ -35,11 +35,15 @@ static int command(struct session *session, const char *verb, const char *rest, 
 	return reply(session) / 100 == wanted ? 0 : -1;
 }
 
-static int smtp_greet(struct session *session)
+static int smtp_greet(struct session *session, const void *arg)
 {
+	const struct load_envelope *envelope = arg;
+
 	if (reply(session) / 100 != 2)
 		return -1;
-	return command(session, "EHLO ", "localhost", 2);
+	if (command(session, "EHLO ", "localhost", 2) < 0)
+		return -1;
+	return envelope->login ? command(session, "AUTH PLAIN ", envelope->login, 2) : 0;
 }
 
 /* Up to the data. */

@@ -2,7 +2,8 @@
  * noop_milter: a milter that takes everything, to compare postern-milter with.
  *
  * It asks Postfix for the same steps as postern-milter does, so that what
- * differs is our own work and not the protocol's.
+ * differs is our own work and not the protocol's; but for the first piece of a
+ * body, which costs postern-milter an answer.
  *
  * usage: noop_milter SOCKET
  */
