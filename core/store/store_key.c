@@ -35,10 +35,13 @@ const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 	" LEFT JOIN domain d ON d.id = k.domain_id"
 
 /* A change of the key with the id. */
-static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
-	const struct db_param *params, struct err *err)
+/* The key of another company is read no further than to its company: how long it takes tells nobody
+ * that there is one. */
+static int change_by_id(struct db *db, const char *action, const char *company_id, const char *id,
+	const char *sql, const struct db_param *params, struct err *err)
 {
-	static const char sql_get[] = KEY_SELECT " WHERE k.id = $id";
+	static const char sql_get[] = KEY_SELECT
+		" WHERE k.id = $id AND ($company IS NULL OR k.company_id = $company)";
 
 	return audit_change(db,
 		&(struct audit_change){.action = action,
@@ -47,7 +50,7 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 			.sql = sql,
 			.params = params,
 			.sql_get = sql_get,
-			.key = DB_PARAMS(DB_TEXT("$id", id))},
+			.key = DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id))},
 		err);
 }
 
@@ -156,7 +159,7 @@ int store_key_revoke(struct db *db, const struct key_range *range, const char *i
 {
 	static const char sql_revoke[] = "UPDATE api_key SET revoked_us = $now" OWN;
 
-	return change_by_id(db, "key.revoke", id, sql_revoke,
+	return change_by_id(db, "key.revoke", range->company_id, id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
@@ -169,7 +172,7 @@ int store_key_rename(struct db *db, const struct key_range *range, const char *i
 
 	if (row_check_name("the key's name", name, err) != 0)
 		return -1;
-	return change_by_id(db, "key.rename", id, sql_rename,
+	return change_by_id(db, "key.rename", range->company_id, id, sql_rename,
 		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
