@@ -73,6 +73,8 @@ static void add_quoted(struct buf *line, const char *value)
 			buf_printf(line, "\\%c", c);
 		else if (c < 0x20 || c == 0x7f)
 			buf_printf(line, "\\x%02x", c);
+		else if (c == 0xc2 && (value[1] & 0xe0) == 0x80) /* C1: terminals obey it, too */
+			buf_printf(line, "\\x%02x", (unsigned char)*++value);
 		else
 			buf_add_char(line, *value);
 	}

@@ -62,6 +62,9 @@ static void test_values_cannot_forge(void **state)
 		{"x\nevent=forged", "\"x\\x0aevent=forged\""},
 		{"\r\t\x1b[m\x7f", "\"\\x0d\\x09\\x1b[m\\x7f\""},
 		{"Größe", "\"Größe\""},
+		{"\xc2\x9b"
+		 "31m\xc2\x85 \xc2\xa0\xc2",
+			"\"\\x9b31m\\x85 \xc2\xa0\xc2\""},
 	};
 	struct log *log = log_new("prog", LOG_TARGET_STDERR, LOG_LEVEL_INFO);
 
