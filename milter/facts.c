@@ -294,13 +294,6 @@ static bool is_local(const struct milter_session *session)
 	       (session->client && cidr_is_loopback(session->client));
 }
 
-/* Of a domain that is registered to the company of the email nobody else has a claim. */
-static bool is_of_ticket(const struct facts *facts, const char *domain)
-{
-	return facts->ticket_found && facts->verdict.domain_owned &&
-	       str_eq(domain, facts->ticket.domain);
-}
-
 static int read_claims(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -314,10 +307,8 @@ static int read_claims(struct db *db, const struct milter_session *session,
 
 	for (size_t i = 0; i < sources->domains.n; i++) {
 		struct claim claim;
-		int found = is_of_ticket(facts, sources->domains.items[i])
-				    ? 0
-				    : store_claim_read(db, sources->domains.items[i], &sender,
-					      &claim, &facts->err);
+		int found = store_claim_read(
+			db, sources->domains.items[i], &sender, &claim, &facts->err);
 
 		if (found < 0)
 			return -1;

@@ -72,13 +72,12 @@ end)
 
 for column, good in pairs({policy = "exclusive", subdomains = "own"}) do
 	scenario("a domain whose " .. column .. " is none", function()
-		local claims = {sender = "<a@example.com>", fields = {{"From", "a@example.com"}}}
+		local ticket = stage()
 		spoil("UPDATE domain SET " .. column .. " = 'later'")
-		deliver(claims, delayed, NO_STORE)
+		deliver(ours(ticket), delayed, "example.com: " .. NO_STORE)
 		deliver(other, untouched)
-		-- A ticket of who owns the domain does not depend on it.
-		deliver(ours(stage()), accepted)
 		sql("UPDATE domain SET " .. column .. " = '" .. good .. "'")
+		deliver(ours(ticket), accepted)
 	end)
 end
 
