@@ -425,9 +425,9 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
 
   async function reload() {
     const mine = ++turn;
-    const before = isFirst && kept.get(name);
+    const before = isFirst ? kept.get(name) : undefined;
     isFirst = false;
-    if (before?.rows.length) {
+    if (before?.rows.length > 0) {
       ({ rows, next } = before);
       show();
       refresh({ hold: true }).catch(() => {});
@@ -462,7 +462,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
       return now.size;
     }
     // A search goes on where it was.
-    if (rows.length === 0 && answer.data.length === 0) return 0;
+    if (next && rows.length === 0 && answer.data.length === 0) return 0;
     const fresh = new Set(answer.data.map(key));
     const last = answer.data.length && rows.findIndex((row) => key(row) === key(answer.data.at(-1)));
     // What lies between the new page and the old ones is not known: begin anew.

@@ -67,6 +67,27 @@ describe("the emails", () => {
     await visitor.leave();
   });
 
+  it("are recipients where a state of theirs is chosen, and are there again after Back", async () => {
+    const { tenant, visitor, page } = await desk({ screen: { width: 1000, height: 500 } });
+    await t.send(tenant, { to: ["ann@remote.test", "unknown@remote.test"], subject: "To two" });
+    for (let i = 0; i < 20; i++)
+      await t.send(tenant, { to: "ann@remote.test", subject: `Number ${i}.` });
+    await visitor.go("emails?status=bounced");
+    await row(page, "To two").getByText("unknown@remote.test").waitFor();
+    await only(page, 1);
+    await visitor.go("emails?status=delivered");
+    await only(page, 21);
+    await row(page, "Number 3.").scrollIntoViewIfNeeded();
+    await page.waitForFunction(() => scrollY > 60);
+    const before = await page.evaluate(() => scrollY);
+    await row(page, "Number 3.").getByRole("link").click();
+    await visitor.title().getByText("Number 3.").waitFor();
+    await page.goBack();
+    await only(page, 21);
+    await page.waitForFunction((wanted) => Math.abs(scrollY - wanted) < 5, before);
+    await visitor.leave();
+  });
+
   it("do not move away from under somebody who reads", async () => {
     const { tenant, visitor, page } = await desk({ screen: { width: 1000, height: 500 } });
     for (let i = 0; i < 20; i++)
