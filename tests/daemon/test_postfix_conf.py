@@ -385,7 +385,7 @@ def test_wrong_usage(make, script, options, text):
     assert postfix.bytes == before
 
 
-@pytest.mark.parametrize("script", ["enable", "disable", "check"])
+@pytest.mark.parametrize("script", ["enable", "disable", "check", "setup"])
 def test_help_and_missing_postfix(tmp_path, script):
     done = subprocess.run([SCRIPTS / script, "-h"], capture_output=True, text=True,
                           timeout=300, check=True)
