@@ -29,7 +29,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/db/db_file.h"
+#include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postconf.h"
 #include "core/store/store_key.h"
@@ -61,7 +61,7 @@ struct daemon {
 	struct conf *conf;
 	struct log *log;
 	struct db *db; /* NULL: could not be opened */
-	struct db_file_id file;
+	struct db_identity identity;
 	struct guesses *guesses;
 	struct socket *socket;
 	int listen_fd, poll_fd, signal_fd;
@@ -113,7 +113,7 @@ static enum auth_answer check_login(
 	if (guesses_limited(daemon->guesses, attempt->client, clock_monotonic_us()))
 		return AUTH_TEMP;
 	secret_hash(attempt->password, attempt->len, hash);
-	found = db_file_same(daemon->conf->store.database, &daemon->file, &err);
+	found = db_same(daemon->conf->store.database, &daemon->identity, &err);
 	if (found == 0)
 		found = store_key_find(daemon->db, hash, &key, &err);
 	note_store(daemon, found < 0 ? &err : NULL);
@@ -249,7 +249,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	daemon_raise_descriptor_limit();
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_READ, &daemon->db, err) < 0 ||
-		db_file_same(database, &daemon->file, err) < 0)
+		db_same(database, &daemon->identity, err) < 0)
 		return -1;
 	daemon->guesses = guesses_new();
 	sigemptyset(&signals);
@@ -306,7 +306,7 @@ static int look_after(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 
-	if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+	if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
 		log_error(daemon->log, "database_gone", "error", err.text);
 		return EX_TEMPFAIL;
 	}

@@ -12,7 +12,6 @@
 #include "cli/verbs.h"
 #include "core/base/id.h"
 #include "core/db/db.h"
-#include "core/db/db_file.h"
 #include "core/ops/op.h"
 
 struct arguments;
@@ -24,7 +23,7 @@ struct following {
 	int64_t seq;     /* of the last event that was told */
 	int64_t version; /* of the database then */
 	char email_id[ID_SIZE];
-	struct db_file_id file;
+	struct db_identity identity;
 };
 
 /* What a verb has at hand while it runs. */

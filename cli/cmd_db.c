@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "core/base/clock.h"
 #include "core/conf/conf.h"
+#include "core/db/db_file.h"
 #include "core/db/migrate.h"
 #include "core/db/restore.h"
 

@@ -17,7 +17,7 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/db/db_file.h"
+#include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
@@ -55,7 +55,7 @@ struct daemon {
 	struct conf *conf;
 	struct log *log;
 	struct db *db;
-	struct db_file_id file;
+	struct db_identity identity;
 	struct source_location location;
 	struct reader *reader;
 	struct postfix_queue *queue;
@@ -122,7 +122,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
-		db_file_same(database, &daemon->file, err) < 0 ||
+		db_same(database, &daemon->identity, err) < 0 ||
 		source_choose(daemon->conf, daemon->once, &daemon->location, err) < 0 ||
 		(daemon->once == NULL && open_queue(daemon, err) < 0))
 		return -1;
@@ -288,7 +288,7 @@ static int serve(struct daemon *daemon)
 			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
 		}
-		if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+		if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
 			log_error(daemon->log, "database_gone", "error", err.text);
 			return EX_TEMPFAIL;
 		}

@@ -63,7 +63,7 @@ enum { LOOK_US = 1000000 };
 void database_watch_begin(struct database_watch *watch, const char *path, struct log *log)
 {
 	*watch = (struct database_watch){.path = path, .log = log};
-	db_file_same(path, &watch->file, NULL);
+	db_same(path, &watch->identity, NULL);
 }
 
 void database_watch_look(struct database_watch *watch, int64_t now_us)
@@ -74,7 +74,7 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 	if (now_us < watch->next_us)
 		return;
 	watch->next_us = now_us + LOOK_US;
-	gone = db_file_same(watch->path, &watch->file, &err) != 0;
+	gone = db_same(watch->path, &watch->identity, &err) != 0;
 	if (gone && !watch->gone)
 		log_error(watch->log, "database_gone", "error", err.text, "effect",
 			"emails are answered with 503, and all mail is put off", "hint",

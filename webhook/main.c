@@ -18,7 +18,7 @@
 #include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
-#include "core/db/db_file.h"
+#include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
 #include "core/store/store_webhook_event.h"
@@ -49,7 +49,7 @@ struct daemon {
 	struct conf *conf;
 	struct log *log;
 	struct db *db;
-	struct db_file_id file;
+	struct db_identity identity;
 	struct event_base *base;
 	struct event *tick;
 	struct sender *sender;
@@ -178,7 +178,7 @@ static void tick(struct daemon *daemon)
 		event_base_loopbreak(daemon->base);
 		return;
 	}
-	if (db_file_same(daemon->conf->store.database, &daemon->file, &err) < 0) {
+	if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
 		log_error(daemon->log, "database_gone", "error", err.text);
 		daemon->status = EX_TEMPFAIL;
 		event_base_loopbreak(daemon->base);
@@ -220,7 +220,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	if (migrate_check_file(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
-		db_file_same(database, &daemon->file, err) < 0)
+		db_same(database, &daemon->identity, err) < 0)
 		return -1;
 	db_set_wait(daemon->db, WAIT_MS);
 	daemon->base = event_base_new();

@@ -24,7 +24,6 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/db/db_file.h"
 
 enum { BATCH_MAX = 512 };
 
@@ -39,7 +38,7 @@ enum committer_kind { COMMITTER_INLINE, COMMITTER_THREADED, COMMITTER_SHARED };
 struct committer {
 	struct db *db; /* ours, with the path, unless it is inline */
 	char *path;
-	struct db_file_id file;
+	struct db_identity identity;
 	enum committer_kind kind;
 	pthread_t thread;
 
@@ -155,7 +154,7 @@ static int commit_batch(struct committer *committer, struct err *err)
 {
 	struct db *db = committer->db;
 
-	if (committer->path && db_file_same(committer->path, &committer->file, err) != 0)
+	if (committer->path && db_same(committer->path, &committer->identity, err) != 0)
 		return -1;
 	if (db_begin(db, err) != 0)
 		return -1;
@@ -255,7 +254,7 @@ static int make_with_handle(
 		return -1;
 	committer = make(db, kind);
 	committer->path = mem_strdup(path);
-	db_file_same(path, &committer->file, NULL);
+	db_same(path, &committer->identity, NULL);
 	*committer_r = committer;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * db: what all SQL engines share: the statements that a handle keeps prepared,
- * and transactions.
+ * and transactions; all else is passed on to the engine of the handle.
  *
  * Invariant: a statement lives as long as its handle and stands in one bucket.
  */
@@ -11,12 +11,6 @@
 
 #include "core/db/db_private.h"
 
-static const char sql_commit[] = "COMMIT";
-static const char sql_rollback[] = "ROLLBACK";
-static const char sql_savepoint[] = "SAVEPOINT job";
-static const char sql_release[] = "RELEASE SAVEPOINT job";
-static const char sql_undo[] = "ROLLBACK TO SAVEPOINT job";
-
 static void free_statements(struct db *db)
 {
 	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
@@ -25,7 +19,7 @@ static void free_statements(struct db *db)
 
 			db->stmts[i] = stmt->next;
 			free(stmt->note);
-			db_finalize(stmt);
+			db->engine->finalize(stmt);
 		}
 }
 
@@ -34,7 +28,23 @@ void db_close(struct db *db)
 	if (db == NULL)
 		return;
 	free_statements(db);
-	db_free(db);
+	db->engine->free(db);
+}
+
+static const struct db_engine *engine_of(const char *name)
+{
+	(void)name;
+	return &db_sqlite;
+}
+
+int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err)
+{
+	return engine_of(name)->open(name, mode, db_r, err);
+}
+
+int db_same(const char *name, struct db_identity *identity, struct err *err)
+{
+	return engine_of(name)->same(name, identity, err);
 }
 
 void db_set_actor(struct db *db, const struct db_actor *actor)
@@ -63,7 +73,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, stru
 	if (stmt != NULL) {
 		db_reset(stmt);
 	} else {
-		if (db_prepare(db, sql, &stmt, err) != 0)
+		if (db->engine->prepare(db, sql, &stmt, err) != 0)
 			return -1;
 		stmt->db = db;
 		stmt->sql = sql;
@@ -77,7 +87,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, stru
 /* Most are given in the order in which the statement names them. */
 static int find_param(struct db_stmt *stmt, const char *name, int guess)
 {
-	const char *there = db_param_name(stmt, guess);
+	const char *there = stmt->db->engine->param_name(stmt, guess);
 
 	return there && strcmp(there, name) == 0 ? guess : db_param_index(stmt, name);
 }
@@ -137,8 +147,7 @@ char *db_copy(struct db_stmt *stmt, int column)
 	return mem_strdup(db_text(stmt, column));
 }
 
-/* Runs a statement of this file, kept prepared like any other. */
-static int run_sql(struct db *db, const char *sql, struct err *err)
+int db_run_sql(struct db *db, const char *sql, struct err *err)
 {
 	struct db_stmt *stmt;
 
@@ -150,31 +159,35 @@ static int run_sql(struct db *db, const char *sql, struct err *err)
 int db_begin(struct db *db, struct err *err)
 {
 	assert(!db_in_transaction(db));
-	return run_sql(db, db_sql_begin, err);
+	return db->engine->control(db, DB_BEGIN, err);
+}
+
+static int commit(struct db *db, enum db_control control, struct err *err)
+{
+	int result = db->engine->control(db, control, err);
+
+	if (result == 0)
+		db->counts.commits++;
+	else
+		db_rollback(db);
+	return result;
 }
 
 int db_commit_lazy(struct db *db, struct err *err)
 {
-	if (run_sql(db, sql_commit, err) == 0) {
-		db->counts.commits++;
-		return 0;
-	}
-	db_rollback(db);
-	return -1;
+	return commit(db, DB_COMMIT_LAZY, err);
 }
 
 int db_commit(struct db *db, struct err *err)
 {
-	if (db_commit_lazy(db, err) != 0)
-		return -1;
-	return db_sync(db, err);
+	return commit(db, DB_COMMIT, err);
 }
 
 void db_rollback(struct db *db)
 {
 	/* It fails only when the engine has rolled back by itself. */
 	if (db_in_transaction(db))
-		run_sql(db, sql_rollback, NULL);
+		db->engine->control(db, DB_ROLLBACK, NULL);
 	assert(!db_in_transaction(db));
 }
 
@@ -197,18 +210,121 @@ int db_atomic(struct db *db, int (*job)(struct db *db, void *arg, struct err *er
 
 int db_savepoint(struct db *db, struct err *err)
 {
-	return run_sql(db, sql_savepoint, err);
+	return db->engine->control(db, DB_SAVEPOINT, err);
 }
 
 int db_release(struct db *db, struct err *err)
 {
-	return run_sql(db, sql_release, err);
+	return db->engine->control(db, DB_RELEASE, err);
 }
 
 void db_undo(struct db *db)
 {
-	if (!db_in_transaction(db))
-		return;
-	if (run_sql(db, sql_undo, NULL) != 0 || run_sql(db, sql_release, NULL) != 0)
+	if (db_in_transaction(db) && db->engine->control(db, DB_UNDO, NULL) != 0)
 		db_rollback(db);
+}
+
+bool db_in_transaction(const struct db *db)
+{
+	return db->engine->in_transaction(db);
+}
+
+void db_set_wait(struct db *db, int wait_ms)
+{
+	db->engine->set_wait(db, wait_ms);
+}
+
+int db_set_cache(struct db *db, int kib, struct err *err)
+{
+	return db->engine->set_cache(db, kib, err);
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+	return db->engine->exec(db, sql, err);
+}
+
+int db_param_index(struct db_stmt *stmt, const char *name)
+{
+	return stmt->db->engine->param_index(stmt, name);
+}
+
+void db_bind(struct db_stmt *stmt, int index, const struct db_param *value)
+{
+	stmt->db->engine->bind(stmt, index, value);
+}
+
+int db_step(struct db_stmt *stmt, struct err *err)
+{
+	return stmt->db->engine->step(stmt, err);
+}
+
+int64_t db_changes(const struct db *db)
+{
+	return db->engine->changes(db);
+}
+
+void db_reset(struct db_stmt *stmt)
+{
+	stmt->db->engine->reset(stmt);
+}
+
+const char *db_text(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->text(stmt, column);
+}
+
+int64_t db_int(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->integer(stmt, column);
+}
+
+const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
+{
+	return stmt->db->engine->blob(stmt, column, len_r);
+}
+
+int db_columns(struct db_stmt *stmt)
+{
+	return stmt->db->engine->columns(stmt);
+}
+
+const char *db_column_name(struct db_stmt *stmt, int column)
+{
+	return stmt->db->engine->column_name(stmt, column);
+}
+
+void db_make_room(struct db *db)
+{
+	db->engine->make_room(db);
+}
+
+int db_empty_log(struct db *db, struct err *err)
+{
+	return db->engine->empty_log(db, err);
+}
+
+int db_version(struct db *db, int64_t *version_r, struct err *err)
+{
+	return db->engine->version(db, version_r, err);
+}
+
+int db_backup(struct db *db, const char *path, struct err *err)
+{
+	return db->engine->backup(db, path, err);
+}
+
+int db_check(struct db *db, struct err *err)
+{
+	return db->engine->check(db, err);
+}
+
+int64_t db_steps(const struct db *db)
+{
+	return db->engine->steps(db);
+}
+
+int db_has_table(struct db *db, const char *name, struct err *err)
+{
+	return db->engine->has_table(db, name, err);
 }

@@ -1,8 +1,9 @@
 /*
  * db: one connection to the SQL engine.
  *
- * Everything above speaks this interface; behind it stands the file of one
- * engine (see db_private.h). A handle is used by one thread at a time.
+ * Everything above speaks this interface; behind it stands an engine (see
+ * db_private.h), which the name of the database chooses: a path is a file of
+ * SQLite. A handle is used by one thread at a time.
  * Statements are kept prepared with their handle, found by the address of their
  * text: give db_start() `static const char sql_...[]` only.
  *
@@ -31,9 +32,20 @@ enum db_mode {
 };
 
 /* Opens the database. The caller closes it. ERR_CONFIG when there is none. */
-int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err);
+int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
+
+/* Which database a name meant; zeroed: not known yet. */
+struct db_identity {
+	uint64_t volume, file;
+};
+
+/* Whether the name still means that database: 0, or -1 with ERR_TEMPORARY. What
+ * is written to a file that was replaced or removed is lost, although it looks
+ * well to whoever has it open. The first call that finds the database learns
+ * which it is, and until then all is well. */
+int db_same(const char *name, struct db_identity *identity, struct err *err);
 
 /* In whose name a handle writes, for whoever keeps a record of changes
  * (store_audit). */

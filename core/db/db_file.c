@@ -315,9 +315,9 @@ int64_t db_file_volume(const char *path)
 	return (int64_t)info.f_blocks * (int64_t)info.f_frsize;
 }
 
-int db_file_same(const char *path, struct db_file_id *id, struct err *err)
+int db_file_same(const char *path, struct db_identity *identity, struct err *err)
 {
-	bool known = id->ino != 0;
+	bool known = identity->file != 0;
 	struct stat info;
 
 	if (stat(path, &info) != 0) {
@@ -326,8 +326,8 @@ int db_file_same(const char *path, struct db_file_id *id, struct err *err)
 		info = (struct stat){0};
 	}
 	if (!known)
-		*id = (struct db_file_id){info.st_dev, info.st_ino};
-	if (info.st_dev == id->dev && info.st_ino == id->ino)
+		*identity = (struct db_identity){info.st_dev, info.st_ino};
+	if (info.st_dev == identity->volume && info.st_ino == identity->file)
 		return 0;
 	return err_set(err, ERR_TEMPORARY,
 		"%s: the database was replaced or removed; restart what uses it", path);

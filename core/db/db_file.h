@@ -5,9 +5,9 @@
 #define POSTERN_DB_DB_FILE_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "core/base/err.h"
+#include "core/db/db.h"
 
 /* Makes an empty file: mode 0640, and when root makes it, with the owner and
  * group of its folder. One that is there is required as below. */
@@ -40,16 +40,7 @@ int db_file_sync_folder(const char *path, struct err *err);
  * that cannot be told. */
 int64_t db_file_volume(const char *path);
 
-/* Which file a path named; zeroed: not known yet. */
-struct db_file_id {
-	dev_t dev;
-	ino_t ino;
-};
-
-/* Whether the path still names that file: 0, or -1 with ERR_TEMPORARY. What is
- * written to a file that was replaced or removed is lost, although it looks
- * well to whoever has it open. The first call that finds a file learns which
- * it is, and until then all is well. */
-int db_file_same(const char *path, struct db_file_id *id, struct err *err);
+/* db_same() of an engine that keeps a database in a file. */
+int db_file_same(const char *path, struct db_identity *identity, struct err *err);
 
 #endif

@@ -11,11 +11,9 @@
 #include <assert.h>
 #include <pthread.h>
 
-#include "core/db/db_file.h"
-
 struct db_pool {
 	char *path;
-	struct db_file_id file; /* which all handles have open */
+	struct db_identity identity; /* which all handles have open */
 	size_t max;
 	pthread_mutex_t mutex;
 	pthread_cond_t given; /* one more can be taken */
@@ -72,7 +70,7 @@ static int check_file(struct db_pool *pool, struct err *err)
 	int result;
 
 	pthread_mutex_lock(&pool->mutex);
-	result = db_file_same(pool->path, &pool->file, err);
+	result = db_same(pool->path, &pool->identity, err);
 	pthread_mutex_unlock(&pool->mutex);
 	return result;
 }

@@ -1,10 +1,9 @@
 /*
- * db_private: what db.c and the file of the SQL engine have of each other.
+ * db_private: what db.c and the engines have of each other.
  *
- * Of db.h, db.c implements what all engines share: the statements that a
- * handle keeps prepared, and transactions. The rest, and the functions below,
- * are the engine's; another engine is another file that implements them, and
- * the build takes one.
+ * db.c implements db.h: what all engines share, which is the statements that a
+ * handle keeps prepared, and the rest by the functions of the handle's engine.
+ * An engine is a file with a struct db_engine, and a row in db_open().
  */
 #ifndef POSTERN_DB_DB_PRIVATE_H
 #define POSTERN_DB_DB_PRIVATE_H
@@ -15,6 +14,7 @@ enum { DB_STMT_BUCKETS = 64 };
 
 /* The first member of an engine's handle. */
 struct db {
+	const struct db_engine *engine;
 	const char *path; /* the engine's; errors name it */
 	const struct db_actor *actor;
 	struct db_counts counts; /* syncs are the engine's */
@@ -29,23 +29,65 @@ struct db_stmt {
 	void *note; /* see db_stmt_note() */
 };
 
-/* Takes the write lock at once. */
-extern const char db_sql_begin[];
+/* The steps of a transaction, see db_begin() and those that follow it in db.h. */
+enum db_control {
+	DB_BEGIN, /* takes the write lock at once, where there is one */
+	DB_COMMIT,
+	DB_COMMIT_LAZY,
+	DB_ROLLBACK,
+	DB_SAVEPOINT,
+	DB_RELEASE,
+	DB_UNDO, /* to the savepoint, which is then released */
+};
 
-/* Frees the handle; all statements are finalized by then. */
-void db_free(struct db *db);
+/* Each function is that of db.h with the same name, unless a comment says more. */
+struct db_engine {
+	int (*open)(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
+	/* Frees the handle; all statements are finalized by then. */
+	void (*free)(struct db *db);
+	int (*same)(const char *name, struct db_identity *identity, struct err *err);
+	void (*set_wait)(struct db *db, int wait_ms);
+	int (*set_cache)(struct db *db, int kib, struct err *err);
 
-int db_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err);
-void db_finalize(struct db_stmt *stmt);
-/* Of the parameter with this index; NULL for none. */
-const char *db_param_name(struct db_stmt *stmt, int index);
+	int (*exec)(struct db *db, const char *sql, struct err *err);
+	/* Sets what is the engine's in the statement. */
+	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err);
+	void (*finalize)(struct db_stmt *stmt);
+	int (*param_index)(struct db_stmt *stmt, const char *name);
+	/* Of the parameter with this index; NULL for none. */
+	const char *(*param_name)(struct db_stmt *stmt, int index);
+	void (*bind)(struct db_stmt *stmt, int index, const struct db_param *value);
+	int (*step)(struct db_stmt *stmt, struct err *err);
+	void (*reset)(struct db_stmt *stmt);
+	int64_t (*changes)(const struct db *db);
+	const char *(*text)(struct db_stmt *stmt, int column);
+	int64_t (*integer)(struct db_stmt *stmt, int column);
+	const void *(*blob)(struct db_stmt *stmt, int column, size_t *len_r);
+	int (*columns)(struct db_stmt *stmt);
+	const char *(*column_name)(struct db_stmt *stmt, int column);
 
-/* Makes durable what was committed. Outside of transactions db_exec() and
- * db_step() do that by themselves. */
-int db_sync(struct db *db, struct err *err);
+	/* A failed DB_COMMIT may leave the transaction open; DB_ROLLBACK always ends it. */
+	int (*control)(struct db *db, enum db_control control, struct err *err);
+	bool (*in_transaction)(const struct db *db);
+
+	void (*make_room)(struct db *db);
+	int (*empty_log)(struct db *db, struct err *err);
+	int (*version)(struct db *db, int64_t *version_r, struct err *err);
+	int (*backup)(struct db *db, const char *path, struct err *err);
+	int (*check)(struct db *db, struct err *err);
+	int (*has_table)(struct db *db, const char *name, struct err *err);
+	int64_t (*steps)(const struct db *db);
+};
+
+extern const struct db_engine db_sqlite;
+
+/* Runs a statement of the engine that has no parameters and gives no rows, kept
+ * prepared like any other. */
+int db_run_sql(struct db *db, const char *sql, struct err *err);
 
 /* How many steps of the engine's own programs all statements of the handle have
- * taken: the work that they were, whatever the machine. */
+ * taken: the work that they were, whatever the machine. 0 where the engine does
+ * not tell. */
 int64_t db_steps(const struct db *db);
 
 /* 1 when the database has a table of the name, or any for NULL; 0 when not, or

@@ -1,5 +1,5 @@
 /*
- * db_sqlite: SQLite as the engine behind db.h; nothing else includes
+ * db_sqlite: SQLite as an engine behind db.h; nothing else includes
  * sqlite3.h.
  *
  * The database is in WAL mode: readers and the one writer do not wait for each
@@ -35,8 +35,6 @@
 #include "core/db/db.h"
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
-
-const char db_sql_begin[] = "BEGIN IMMEDIATE";
 
 /* Steps a PRAGMA to its first row: 1, 0 when it gives none, or -1. */
 static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
@@ -76,7 +74,7 @@ static int read_header(struct db *db, struct err *err)
 	return result < 0 ? -1 : 0;
 }
 
-int db_has_table(struct db *db, const char *name, struct err *err)
+static int has_table(struct db *db, const char *name, struct err *err)
 {
 	static const char sql_table[] =
 		"SELECT 1 FROM sqlite_schema WHERE type = 'table'"
@@ -93,7 +91,7 @@ int db_has_table(struct db *db, const char *name, struct err *err)
 	return result;
 }
 
-int db_version(struct db *db, int64_t *version_r, struct err *err)
+static int data_version(struct db *db, int64_t *version_r, struct err *err)
 {
 	static const char sql_version[] = "PRAGMA data_version";
 	struct db_stmt *stmt;
@@ -136,7 +134,7 @@ static int check_references(struct db *db, struct err *err)
 	return -1;
 }
 
-int db_check(struct db *db, struct err *err)
+static int check_all(struct db *db, struct err *err)
 {
 	return check_pages(db, err) == 0 ? check_references(db, err) : -1;
 }
@@ -263,18 +261,19 @@ static int on_busy(void *arg, int count)
 	return 1;
 }
 
-void db_set_wait(struct db *db, int wait_ms)
+static void set_wait(struct db *db, int wait_ms)
 {
 	of_db(db)->wait_us = (int64_t)wait_ms * 1000;
 }
 
-bool db_in_transaction(const struct db *db)
+static bool in_transaction(const struct db *db)
 {
 	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
 }
 
-/* There is no SQL for it. */
-int db_sync(struct db *base, struct err *err)
+/* Makes durable what was committed; there is no SQL for it. Outside of transactions
+ * statements do that by themselves. */
+static int sync_log(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	int64_t began_us = clock_monotonic_us();
@@ -298,7 +297,7 @@ static int empty_log(struct sqlite_db *db)
 	int64_t wait_us = db->wait_us;
 	int rc;
 
-	assert(!db_in_transaction(&db->base));
+	assert(!in_transaction(&db->base));
 	db->wait_us = ROOM_WAIT_US;
 	rc = sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	db->wait_us = wait_us;
@@ -307,7 +306,7 @@ static int empty_log(struct sqlite_db *db)
 
 /* What is in the log and in the database is on the disk twice, until the log
  * is emptied. That happens after commits, of which there may be no more. */
-void db_make_room(struct db *base)
+static void make_room(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
 
@@ -318,7 +317,7 @@ void db_make_room(struct db *base)
 }
 
 /* What can be copied into the database without the write lock goes first. */
-int db_empty_log(struct db *base, struct err *err)
+static int empty_whole_log(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	int rc = sqlite3_wal_checkpoint_v2(
@@ -338,7 +337,7 @@ static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 	return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
 }
 
-int db_set_cache(struct db *base, int kib, struct err *err)
+static int set_cache(struct db *base, int kib, struct err *err)
 {
 	char sql[64];
 
@@ -346,11 +345,11 @@ int db_set_cache(struct db *base, int kib, struct err *err)
 	return run_all(of_db(base), sql, err);
 }
 
-int db_exec(struct db *base, const char *sql, struct err *err)
+static int exec(struct db *base, const char *sql, struct err *err)
 {
 	if (run_all(of_db(base), sql, err) != 0)
 		return -1;
-	return db_in_transaction(base) ? 0 : db_sync(base, err);
+	return in_transaction(base) ? 0 : sync_log(base, err);
 }
 
 /* Where two processes turn on the log of a new database at once, SQLite tells
@@ -422,7 +421,7 @@ static void init_once(void)
 	pthread_once(&once, init);
 }
 
-int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
+static int open_file(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
 {
 	/* A reader, too, writes: its place in the -shm file. */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
@@ -433,8 +432,9 @@ int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *e
 		return -1;
 	init_once();
 	db = mem_new(struct sqlite_db);
+	db->base.engine = &db_sqlite;
 	db->base.path = mem_strdup(path);
-	db_set_wait(&db->base, WAIT_MS);
+	set_wait(&db->base, WAIT_MS);
 	rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
 	result = rc == SQLITE_OK ? configure(db, mode, err) : fail_sqlite(db, rc, err);
 	if (result != 0) {
@@ -445,7 +445,7 @@ int db_open(const char *path, enum db_mode mode, struct db **db_r, struct err *e
 	return 0;
 }
 
-void db_free(struct db *base)
+static void close_file(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
 	int rc = sqlite3_close(db->handle);
@@ -456,12 +456,12 @@ void db_free(struct db *base)
 	free(db);
 }
 
-int64_t db_changes(const struct db *db)
+static int64_t changes(const struct db *db)
 {
 	return sqlite3_changes64(of_db(db)->handle);
 }
 
-int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct err *err)
+static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
@@ -484,7 +484,7 @@ int db_prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct
 	return 0;
 }
 
-int64_t db_steps(const struct db *base)
+static int64_t steps(const struct db *base)
 {
 	const struct sqlite_db *db = (const struct sqlite_db *)base;
 	sqlite3_stmt *stmt = NULL;
@@ -495,26 +495,26 @@ int64_t db_steps(const struct db *base)
 	return steps;
 }
 
-void db_finalize(struct db_stmt *base)
+static void finalize(struct db_stmt *base)
 {
 	strv_free(&of_stmt(base)->names);
 	sqlite3_finalize(of_stmt(base)->handle);
 	free(base);
 }
 
-int db_param_index(struct db_stmt *stmt, const char *name)
+static int param_index(struct db_stmt *stmt, const char *name)
 {
 	return sqlite3_bind_parameter_index(of_stmt(stmt)->handle, name);
 }
 
-const char *db_param_name(struct db_stmt *stmt, int index)
+static const char *param_name(struct db_stmt *stmt, int index)
 {
 	const struct strv *names = &of_stmt(stmt)->names;
 
 	return (size_t)index <= names->n ? names->items[index - 1] : NULL;
 }
 
-void db_bind(struct db_stmt *base, int index, const struct db_param *value)
+static void bind_param(struct db_stmt *base, int index, const struct db_param *value)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = SQLITE_OK;
@@ -539,7 +539,7 @@ void db_bind(struct db_stmt *base, int index, const struct db_param *value)
 		stmt->bind_error = rc;
 }
 
-void db_reset(struct db_stmt *base)
+static void reset(struct db_stmt *base)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 
@@ -555,10 +555,10 @@ void db_reset(struct db_stmt *base)
  * is none of those, for SQLite. */
 static bool wrote_alone(const struct sqlite_stmt *stmt)
 {
-	return !sqlite3_stmt_readonly(stmt->handle) && !db_in_transaction(stmt->base.db);
+	return !sqlite3_stmt_readonly(stmt->handle) && !in_transaction(stmt->base.db);
 }
 
-int db_step(struct db_stmt *base, struct err *err)
+static int step(struct db_stmt *base, struct err *err)
 {
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
@@ -570,23 +570,23 @@ int db_step(struct db_stmt *base, struct err *err)
 		return 1;
 	if (rc != SQLITE_DONE)
 		result = fail_sqlite(of_db(base->db), rc, err);
-	db_reset(base);
+	reset(base);
 	if (rc == SQLITE_DONE && wrote_alone(stmt))
-		result = db_sync(base->db, err);
+		result = sync_log(base->db, err);
 	return result;
 }
 
-const char *db_text(struct db_stmt *stmt, int column)
+static const char *column_text(struct db_stmt *stmt, int column)
 {
 	return (const char *)sqlite3_column_text(of_stmt(stmt)->handle, column);
 }
 
-int64_t db_int(struct db_stmt *stmt, int column)
+static int64_t column_int(struct db_stmt *stmt, int column)
 {
 	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
 }
 
-const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
+static const void *column_blob(struct db_stmt *stmt, int column, size_t *len_r)
 {
 	const void *data = sqlite3_column_blob(of_stmt(stmt)->handle, column);
 
@@ -594,14 +594,39 @@ const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r)
 	return data;
 }
 
-int db_columns(struct db_stmt *stmt)
+static int columns(struct db_stmt *stmt)
 {
 	return sqlite3_column_count(of_stmt(stmt)->handle);
 }
 
-const char *db_column_name(struct db_stmt *stmt, int column)
+static const char *column_name(struct db_stmt *stmt, int column)
 {
 	return sqlite3_column_name(of_stmt(stmt)->handle, column);
+}
+
+static int control(struct db *db, enum db_control what, struct err *err)
+{
+	static const char sql_begin[] = "BEGIN IMMEDIATE";
+	static const char sql_commit[] = "COMMIT";
+	static const char sql_rollback[] = "ROLLBACK";
+	static const char sql_savepoint[] = "SAVEPOINT job";
+	static const char sql_release[] = "RELEASE SAVEPOINT job";
+	static const char sql_undo[] = "ROLLBACK TO SAVEPOINT job";
+	static const char *const texts[] = {
+		[DB_BEGIN] = sql_begin,
+		[DB_COMMIT] = sql_commit,
+		[DB_COMMIT_LAZY] = sql_commit,
+		[DB_ROLLBACK] = sql_rollback,
+		[DB_SAVEPOINT] = sql_savepoint,
+		[DB_RELEASE] = sql_release,
+		[DB_UNDO] = sql_undo,
+	};
+
+	if (db_run_sql(db, texts[what], err) != 0)
+		return -1;
+	if (what == DB_UNDO)
+		return db_run_sql(db, sql_release, err);
+	return what == DB_COMMIT ? sync_log(db, err) : 0;
 }
 
 /* Copies all pages in one step: one moment of the database, and in WAL mode
@@ -629,11 +654,11 @@ static int size_of(struct db *db, int64_t *bytes_r, struct err *err)
 	if (first_row(db, sql_size, &stmt, err) < 0)
 		return -1;
 	*bytes_r = db_int(stmt, 0);
-	db_reset(stmt);
+	reset(stmt);
 	return 0;
 }
 
-int db_backup(struct db *base, const char *path, struct err *err)
+static int back_up(struct db *base, const char *path, struct err *err)
 {
 	struct sqlite_db to = {.base.path = path};
 	int64_t bytes;
@@ -682,3 +707,34 @@ int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err)
 	*pid_r = lock.l_pid > 0 ? lock.l_pid : 0;
 	return 1;
 }
+
+const struct db_engine db_sqlite = {
+	.open = open_file,
+	.free = close_file,
+	.same = db_file_same,
+	.set_wait = set_wait,
+	.set_cache = set_cache,
+	.exec = exec,
+	.prepare = prepare,
+	.finalize = finalize,
+	.param_index = param_index,
+	.param_name = param_name,
+	.bind = bind_param,
+	.step = step,
+	.reset = reset,
+	.changes = changes,
+	.text = column_text,
+	.integer = column_int,
+	.blob = column_blob,
+	.columns = columns,
+	.column_name = column_name,
+	.control = control,
+	.in_transaction = in_transaction,
+	.make_room = make_room,
+	.empty_log = empty_whole_log,
+	.version = data_version,
+	.backup = back_up,
+	.check = check_all,
+	.has_table = has_table,
+	.steps = steps,
+};

@@ -15,7 +15,7 @@
 
 #include "core/base/cidr.h"
 #include "core/base/secret.h"
-#include "core/db/db_file.h"
+#include "core/db/db.h"
 
 struct budget;
 struct clock;
@@ -93,7 +93,7 @@ struct worker_shared {
 struct database_watch {
 	const char *path;
 	struct log *log;
-	struct db_file_id file;
+	struct db_identity identity;
 	int64_t next_us; /* monotonic: no look before */
 	bool gone;       /* nothing that is read means anything */
 };

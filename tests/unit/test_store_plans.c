@@ -695,14 +695,14 @@ static char *plan_of(struct db *db, const char *sql)
 	struct db_stmt *stmt;
 	int result;
 
-	OK(db_prepare(db, explain, &stmt, &why));
+	OK(db->engine->prepare(db, explain, &stmt, &why));
 	stmt->db = db;
 	while ((result = db_step(stmt, NULL)) == 1) {
 		check_step(sql, db_text(stmt, 3));
 		buf_printf(&plan, "%s; ", db_text(stmt, 3));
 	}
 	assert_int_equal(result, 0);
-	db_finalize(stmt);
+	db->engine->finalize(stmt);
 	return buf_take(&plan);
 }
 
