@@ -389,20 +389,26 @@ static int put_trace(const struct eom *eom, const char *email_id, struct err *er
 	return 0;
 }
 
+/* Where answers to an email go. */
+struct answers_to {
+	const char *id, *nonce;  /* of the email */
+	const char *return_path; /* of its domain; NULL: to the senders */
+	bool unsubscribe;        /* its domain names a way to unsubscribe */
+	size_t recipients;
+};
+
 /* What comes back of the email comes to its return path, with the email's id. Copies of its
  * text are not asked for. */
-static int put_return_path(const struct eom *eom, struct err *err)
+static int put_return_path(const struct eom *eom, const struct answers_to *to, struct err *err)
 {
-	const struct email_ticket *ticket = &eom->facts->ticket;
 	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (ticket->return_path == NULL ||
-		!return_token_make(RETURN_BOUNCE, ticket->id, ticket->nonce, token))
+	if (to->return_path == NULL || !return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
 		return 0;
-	address = return_address(RETURN_BOUNCE, token, ticket->return_path);
+	address = return_address(RETURN_BOUNCE, token, to->return_path);
 	path = mem_printf("<%s>", address);
-	options = mem_printf("RET=HDRS ENVID=%s", ticket->id);
+	options = mem_printf("RET=HDRS ENVID=%s", to->id);
 	return smfi_chgfrom(eom->ctx, path, options) == MI_SUCCESS
 		       ? 0
 		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
@@ -420,22 +426,20 @@ static int add_field(const struct eom *eom, const char *field, const char *value
 /* How the recipient unsubscribes (RFC 2369), by one click where programs may ask for it (RFC 8058:
  * by https). Of several recipients a field that all of them see cannot tell which one asks. What
  * the message says itself stays. */
-static int put_unsubscribe(const struct eom *eom, struct err *err)
+static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, struct err *err)
 {
-	const struct email_ticket *ticket = &eom->facts->ticket;
 	const char *url = eom->service->url;
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (!ticket->unsubscribe || ticket->recipients.n != 1 ||
-		eom->session->message.has_unsubscribe ||
-		!return_token_make(RETURN_UNSUBSCRIBE, ticket->id, ticket->nonce, token))
+	if (!to->unsubscribe || to->recipients != 1 || eom->session->message.has_unsubscribe ||
+		!return_token_make(RETURN_UNSUBSCRIBE, to->id, to->nonce, token))
 		return 0;
 	if (!str_empty(url))
 		buf_printf(&value, "<%s" UNSUBSCRIBE_PATH "%s>", url, token);
-	if (ticket->return_path) {
+	if (to->return_path) {
 		_cleanup_free_ char *address = return_address(
-			RETURN_UNSUBSCRIBE, token, ticket->return_path);
+			RETURN_UNSUBSCRIBE, token, to->return_path);
 
 		buf_printf(&value, "%s<mailto:%s?subject=unsubscribe>", value.len ? ",\n\t" : "",
 			address);
@@ -453,6 +457,13 @@ static int put_unsubscribe(const struct eom *eom, struct err *err)
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
 	const struct facts *facts = eom->facts;
+	const struct answers_to to = {
+		.id = facts->ticket.id,
+		.nonce = facts->ticket.nonce,
+		.return_path = facts->ticket.return_path,
+		.unsubscribe = facts->ticket.unsubscribe,
+		.recipients = facts->ticket.recipients.n,
+	};
 
 	if (facts->suppressed.n > 0 && facts->suppressed.n == facts->ticket.recipients.n) {
 		outcome->ending = END_DISCARD;
@@ -460,7 +471,8 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 	}
 	if (put_recipients(eom, &outcome->err) < 0 ||
 		put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
-		put_unsubscribe(eom, &outcome->err) < 0 || put_return_path(eom, &outcome->err) < 0)
+		put_unsubscribe(eom, &to, &outcome->err) < 0 ||
+		put_return_path(eom, &to, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
 }
@@ -504,8 +516,28 @@ static int keep_key_email(const struct eom *eom, struct key_entry *entry, struct
 	return result;
 }
 
-/* The recipients are in the envelope; who is suppressed is taken off. Else the message goes
- * out as it came, but for the fields that are for us. */
+/* As of an email with a ticket. A message without a sender wants no answers, and one that asks
+ * for reports of its deliveries wants them to go to its own sender. */
+static int put_answers_to(const struct eom *eom, const struct email *email, struct err *err)
+{
+	const struct session_message *message = &eom->session->message;
+	const struct answers_to to = {
+		.id = email->id,
+		.nonce = email->nonce,
+		.return_path = eom->facts->return_path,
+		.unsubscribe = eom->facts->unsubscribe,
+		.recipients = email->recipients.n,
+	};
+
+	if (put_unsubscribe(eom, &to, err) < 0)
+		return -1;
+	if (str_empty(message->sender) || message->asks_for_reports)
+		return 0;
+	return put_return_path(eom, &to, err);
+}
+
+/* The recipients are in the envelope; who is suppressed is taken off. Else the message goes out
+ * as it came, but for the fields that are for us, and what its domain is set to add. */
 static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 {
 	struct service *service = eom->service;
@@ -528,6 +560,8 @@ static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 		result = strip_own(eom, &outcome->err);
 	if (result == 0)
 		result = put_message_id(eom, &email, &outcome->err);
+	if (result == 0)
+		result = put_answers_to(eom, &email, &outcome->err);
 	if (result == 0)
 		result = keep_key_email(eom, &entry, &outcome->err);
 	if (suppressed.n > 0 && suppressed.n == email.recipients.n)

@@ -318,8 +318,9 @@ static int read_claims(struct db *db, const struct milter_session *session,
 	return 0;
 }
 
-/* May the key send as this domain? Notes the first one for which it may not. 0 or -1. */
-static int check_sender(struct db *db, const char *domain, struct facts *facts)
+/* May the key send as this domain? Notes the first one for which it may not, and of that of From
+ * what is set for its emails. 0 or -1. */
+static int check_sender(struct db *db, const char *domain, bool is_from, struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
 	struct send_facts send = {
@@ -338,6 +339,10 @@ static int check_sender(struct db *db, const char *domain, struct facts *facts)
 		return -1;
 	if (found > 0) {
 		send.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+		if (is_from) {
+			facts->return_path = TAKE_PTR(own.return_path);
+			facts->unsubscribe = own.unsubscribe;
+		}
 		store_domain_clear(&own);
 	}
 	verdict->sender = send_rules_check(&send);
@@ -481,10 +486,10 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 	if (!facts->key_found || !facts->verdict.from_one)
 		return 0;
 	from = mem_strdup(facts->domain);
-	if (check_sender(db, from, facts) < 0)
+	if (check_sender(db, from, true, facts) < 0)
 		return -1;
 	for (size_t i = 0; i < sources->domains.n; i++)
-		if (check_sender(db, sources->domains.items[i], facts) < 0)
+		if (check_sender(db, sources->domains.items[i], false, facts) < 0)
 			return -1;
 	return facts->verdict.sender == RULES_ALLOWED ? read_key_message(db, session, from, facts)
 						      : 0;
@@ -554,6 +559,7 @@ void facts_clear(struct facts *facts)
 	store_suppressed_free(&facts->suppressed);
 	if (facts->key_found)
 		store_key_clear(&facts->key);
+	free(facts->return_path);
 	free(facts->tags);
 	free(facts->variables);
 	free(facts->mailbox);

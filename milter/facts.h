@@ -45,6 +45,8 @@ struct facts {
 					    * not go to */
 	bool key_found;                    /* of a message with the login of a key: the valid key */
 	struct key key;
+	char *return_path; /* of the domain of its From, as the next one; see struct domain */
+	bool unsubscribe;
 	char *tags;           /* of its fields, as struct email has them, see */
 	char *variables;      /* tag_fields_read() */
 	struct err field_err; /* with verdict.bad_field: in words for the client */

@@ -148,6 +148,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_service(session, smfi_getsymval(ctx, service_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
+	session_parameters(session, arguments + 1);
 	note_begin(session);
 	if (service_enter(service)) {
 		record_probe_sender(service, session);
@@ -159,6 +160,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 static sfsistat on_recipient(SMFICTX *ctx, char **arguments)
 {
 	session_recipient(smfi_getpriv(ctx), arguments[0]);
+	session_parameters(smfi_getpriv(ctx), arguments + 1);
 	return SMFIS_NOREPLY;
 }
 

@@ -217,6 +217,7 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 	memcpy(email->company_id, facts->key.company_id, ID_SIZE);
 	memcpy(email->key_id, facts->key.id, ID_SIZE);
 	secret_ticket(email->ticket);
+	secret_ticket(email->nonce);
 	email->domain = mem_strdup(facts->domain);
 	email->sender = mem_strdup(message->sender);
 	str_utf8_mend(email->sender);

@@ -184,6 +184,16 @@ void session_resolved(struct milter_session *session, const char *address)
 	session->message.resolved = mem_strdup(address);
 }
 
+void session_parameters(struct milter_session *session, char *const *parameters)
+{
+	static const char *const asking[] = {"RET=", "ENVID=", "NOTIFY="};
+
+	for (; *parameters; parameters++)
+		for (size_t i = 0; i < ARRAY_SIZE(asking); i++)
+			session->message.asks_for_reports |= str_starts_nocase(
+				*parameters, asking[i]);
+}
+
 /* The ticket may be there twice: httpd says it so by SMTP. */
 void session_recipient(struct milter_session *session, const char *address)
 {

@@ -101,6 +101,7 @@ struct session_message {
 	bool key_login;               /* the login is the id of a key, which the client has */
 	struct strv recipients;       /* with key_login, as the next ones: of the envelope */
 	bool too_many_recipients;     /* there are more */
+	bool asks_for_reports;        /* of deliveries (RFC 3461), which go to its sender */
 	struct session_fields to, cc; /* what is over is left out */
 	struct session_fields reply_to;
 	char *subject;        /* NULL: none */
@@ -140,6 +141,9 @@ void session_service(struct milter_session *session, const char *name);
  * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
  * address with its own domain. */
 void session_resolved(struct milter_session *session, const char *address);
+
+/* The parameters of MAIL or of RCPT (RFC 5321 4.1.1.11); NULL ends them. */
+void session_parameters(struct milter_session *session, char *const *parameters);
 
 /* One recipient of the envelope, with or without <>. */
 void session_recipient(struct milter_session *session, const char *address);

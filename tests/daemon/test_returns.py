@@ -13,6 +13,7 @@ import pytest
 from harness import Sandbox, wait_for
 from harness.sandbox import TREE, unique
 from harness.submit import by_smtp
+from test_smtp_auth import email_of, login, new_message
 
 DOMAIN = "bounces.example.com"
 URL = "https://mail.example.com"
@@ -56,7 +57,7 @@ def box(request, tmp_path_factory):
         "--set", f"submission.sendmail={bridge}",
         "--set", "returns.forward_to=admin@dst.test",
         "--set", "suppression.bounces=on",
-        "--set", f"http.url={URL}",
+        "--set", f"http.url={URL}", parts=["auth"],
     ) as sandbox:  # fmt: skip
         Path(f"{bridge}.port").write_text(sandbox.env["POSTFIX_SMTP"].split(":")[1])
         yield sandbox
@@ -507,6 +508,34 @@ def test_without_a_way_to_unsubscribe(box, news, to):
     box.cli("domain", "set", news[0], "--unsubscribe", "off")
     delivered, _ = deliver(box, news, "off-" + to)
     assert delivered.header("List-Unsubscribe") is None
+
+
+def test_over_smtp(box, news, to):
+    """What a program sends with its key comes back as what is sent over HTTP. A message that asks
+    for reports itself, and one without a sender, keep their envelope sender."""
+    name, _, key = news
+    sender = f"hello@{name}"
+    session = login(box, key)
+    message_id, data = new_message(to, sender)
+    assert session.sendmail(sender, [to], data) == {}
+    delivered = box.sink.find(message_id=message_id)
+    assert re.fullmatch(rf"b\+[a-z2-7]{{52}}@{DOMAIN}", delivered.sender)
+    assert LINK.fullmatch(delivered.header("List-Unsubscribe"))
+    email_id = email_of(box, message_id, key)["id"]
+    wait_for("the delivery", lambda: states(box, email_id)[to] == "delivered")
+    Returned(box, delivered.sender, dsn(delivered.sender, to)).wait()
+    assert states(box, email_id)[to] == "bounced"
+    for envelope, mail_options, rcpt_options in (
+        ("", [], []),
+        (sender, ["ENVID=x"], []),
+        (sender, ["RET=FULL"], []),
+        (sender, [], ["NOTIFY=SUCCESS,FAILURE"]),
+    ):
+        message_id, data = new_message("other-" + to, sender)
+        assert session.sendmail(envelope, ["other-" + to], data, mail_options, rcpt_options) == {}
+        delivered = box.sink.find(message_id=message_id)
+        assert delivered.sender == envelope
+        assert LINK.fullmatch(delivered.header("List-Unsubscribe"))
 
 
 @pytest.mark.submission

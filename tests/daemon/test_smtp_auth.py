@@ -45,11 +45,11 @@ def refused(session, sender, to, data):
     return error.value.smtp_code, error.value.smtp_error.decode()
 
 
-def email_of(box, message_id):
+def email_of(box, message_id, key=None):
     """The one email of the Message-ID, as GET tells it."""
     ids = box.query(f"SELECT id FROM email WHERE message_id = '{message_id}'").split()
     assert len(ids) == 1, ids
-    return box.httpd().read(ids[0])
+    return box.httpd(key).read(ids[0])
 
 
 def test_sent(box, to):
