@@ -133,6 +133,7 @@ extern const struct verb cmd_suppression_remove;
 extern const struct verb cmd_key_create;
 extern const struct verb cmd_key_list;
 extern const struct verb cmd_key_revoke;
+extern const struct verb cmd_key_revoke_all;
 
 extern const struct verb cmd_webhook_add;
 extern const struct verb cmd_webhook_list;

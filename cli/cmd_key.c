@@ -72,3 +72,21 @@ const struct verb cmd_key_revoke = {
 	.operation = &op_key_revoke,
 	.note = "key {id} ({name}) revoked",
 };
+
+static const struct column revoked_columns[] = {
+	{"revoked", "REVOKED", .type = COLUMN_INT},
+	{0},
+};
+
+const struct verb cmd_key_revoke_all = {
+	.noun = "key",
+	.name = "revoke-all",
+	.access = VERB_WRITES,
+	.shape = VERB_NOTE,
+	.columns = revoked_columns,
+	.options = {{OPTION_COMPANY, true, "Whose keys."},
+		{OPTION_DOMAIN, false, "Only those that are restricted to this domain."}},
+	.help = "Revokes all valid keys of a company, at once and for good, as after a leak.",
+	.operation = &op_key_revoke_all,
+	.note = "{revoked} keys revoked",
+};

@@ -37,6 +37,7 @@ const struct verb *const verbs[] = {
 	&cmd_key_create,
 	&cmd_key_list,
 	&cmd_key_revoke,
+	&cmd_key_revoke_all,
 	&cmd_webhook_add,
 	&cmd_webhook_list,
 	&cmd_webhook_show,

@@ -12,8 +12,11 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
+
+enum { REVOKE_STEP = 500 };
 
 static const struct op_field create_fields[] = {
 	{OP_FIELD(op_key, name, OP_TEXT), .required = true},
@@ -24,6 +27,17 @@ static const struct op_field create_fields[] = {
 };
 static const struct op_field rename_fields[] = {
 	{OP_FIELD(op_key, name, OP_TEXT), .required = true},
+	{0},
+};
+static const struct op_field one_of_fields[] = {
+	{OP_FIELD(op_key, id, OP_ID), .required = true},
+	{0},
+};
+static const struct op_field revoke_all_fields[] = {
+	{OP_FIELD(op_key, keys, OP_ITEMS), .max = OP_KEYS_MAX, .fields = one_of_fields,
+		.size = sizeof(struct op_key)},
+	{OP_FIELD(op_key, company_id, OP_ID), .command = true},
+	{OP_FIELD(op_key, domain, OP_TEXT), .command = true},
 	{0},
 };
 static const struct op_field list_fields[] = {
@@ -171,6 +185,63 @@ static int revoke(struct op *op, const void *arg, struct err *err)
 	return found > 0 || (found == 0 && op->actor == OP_COMMAND) ? get(op, NULL, err) : found;
 }
 
+/* How many of them were valid, or -1. */
+static int revoke_given(struct op *op, const struct op_items *keys, struct err *err)
+{
+	const struct key_range range = {op->company_id, op->domain};
+	const struct op_key *items = keys->items;
+	int revoked = 0;
+
+	for (size_t i = 0; i < keys->n; i++) {
+		char id[ID_SIZE];
+		int found = id_parse(items[i].id, id)
+				    ? store_key_revoke(op->db, &range, id, op->now_us, err)
+				    : 0;
+
+		if (found < 0)
+			return -1;
+		revoked += found;
+	}
+	return revoked;
+}
+
+/* The same of the first valid keys of a company; *more_r says whether there are others. */
+static int revoke_first(
+	struct op *op, const struct key_filter *filter, bool *more_r, struct err *err)
+{
+	const struct key_range range = {filter->company_id, filter->domain};
+	const struct page page = {.limit = REVOKE_STEP};
+	struct key_list keys = {0};
+	struct page_end end;
+	int result = store_key_list(op->db, filter, &page, &keys, &end, err);
+
+	for (size_t i = 0; i < keys.n && result >= 0; i++)
+		result = store_key_revoke(op->db, &range, keys.items[i].id, op->now_us, err);
+	*more_r = end.more;
+	result = result < 0 ? -1 : (int)keys.n;
+	row_list_free(&store_key_type, keys.items, keys.n);
+	return result;
+}
+
+static int revoke_all(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_key *input = arg;
+	const struct key_filter filter = {input->company_id, input->domain, .valid_only = true};
+	bool more = false;
+	json_int_t before = json_integer_value(json_object_get(op_more(op), "revoked"));
+	int revoked;
+
+	if (input->keys.n == 0 && input->company_id == NULL)
+		return op_refuse(
+			op, err, op->actor == OP_COMMAND ? "company" : "keys", "is missing");
+	revoked = input->keys.n > 0 ? revoke_given(op, &input->keys, err)
+				    : revoke_first(op, &filter, &more, err);
+	if (revoked < 0)
+		return -1;
+	json_object_set_new(op_more(op), "revoked", json_integer(before + revoked));
+	return more ? STORE_MORE : 1;
+}
+
 #define INPUT sizeof(struct op_key)
 
 const struct operation op_key_create = {create_fields, INPUT, .run = create};
@@ -178,3 +249,4 @@ const struct operation op_key_list = {list_fields, INPUT, .list = OP_SEARCH, .ru
 const struct operation op_key_get = {.run = get};
 const struct operation op_key_rename = {rename_fields, INPUT, .run = rename_one};
 const struct operation op_key_revoke = {.run = revoke};
+const struct operation op_key_revoke_all = {revoke_all_fields, INPUT, .run = revoke_all};

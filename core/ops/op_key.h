@@ -17,7 +17,11 @@ struct op_key {
 	const char *domain;    /* restricted to this one: its name, */
 	const char *domain_id; /* or its id; NULL: to none */
 	enum op_flag valid;    /* of a list: the valid ones alone */
+	const char *id;        /* one of several, */
+	struct op_items keys;  /* which these are */
 };
+
+enum { OP_KEYS_MAX = 1000 };
 
 /* Gives the key, with its `token`, which is shown only now. */
 extern const struct operation op_key_create;
@@ -28,5 +32,9 @@ extern const struct operation op_key_get;
 extern const struct operation op_key_rename;
 /* Gives the key. */
 extern const struct operation op_key_revoke;
+/* Revokes several keys, given by their ids. The command names a company instead, and perhaps a
+ * domain: then all valid keys of it are revoked, in steps. A key that is not there, or was revoked
+ * before, is skipped. Gives how many were revoked, as `revoked`. */
+extern const struct operation op_key_revoke_all;
 
 #endif

@@ -130,6 +130,8 @@ const struct route admin_routes[] = {
 		.operation = &op_key_list},
 	{"POST", "/admin/keys", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,
 		.handle = admin_operate, .operation = &op_key_create, .status = 201},
+	{"POST", "/admin/keys/revoke", .auth = AUTH_USER, .role = USER_OWNER,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_key_revoke_all},
 	{"GET", "/admin/keys/{}", .auth = AUTH_USER, .handle = admin_operate,
 		.operation = &op_key_get},
 	{"PATCH", "/admin/keys/{}", .auth = AUTH_USER, .role = USER_OWNER, .body = BODY_JSON_SMALL,

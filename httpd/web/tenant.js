@@ -86,7 +86,8 @@ export const subdomains = [
 
 // A list() of what a route answers, with a search, which stays hidden until there
 // is much to be searched, or something is. The server searches; asked(values) is
-// what it is asked for besides; empty(isNarrowed) tells that there is none.
+// what it is asked for besides; changed() is called after another filter;
+// empty(isNarrowed) tells that there is none.
 export function searched({
   from,
   query,
@@ -95,27 +96,31 @@ export function searched({
   fields = [],
   asked = () => ({}),
   isFew = ({ data }) => data.length < 2,
+  changed = () => {},
   empty,
   ...options
 }) {
   const search = filters({
     query,
     fields: [{ name: "search", label: "Search", type: "search", placeholder }, ...known.filter(), ...fields],
-    change: () => rows.reload(),
+    change: () => {
+      changed();
+      return rows.reload();
+    },
   });
   const isNarrowed = () => Object.values(search.values()).some(Boolean);
   search.element.hidden = true;
   const rows = list({
     ...options,
     empty: () => empty(isNarrowed()),
-    load: async (after) => {
+    load: async (after, limit = 50) => {
       const now = search.values();
       const answer = await get(from, {
         search: now.search,
         company_id: now.company,
         ...asked(now),
         after,
-        limit: 50,
+        limit,
       });
       if (search.element.hidden)
         search.element.hidden = !isNarrowed() && !answer.has_more && (await isFew(answer));

@@ -241,6 +241,42 @@ export function section(title, ...rest) {
 export function definitions(pairs) {
   return el(
     "dl.definitions",
+// Boxes to choose rows of a list by, and a line of what can be done with all that are chosen:
+//
+//   const chosen = choosing((rows) => danger(`Remove ${rows.length}`, ...));
+//   chosen.box(row, name)    a checkbox, for the first cell of the row
+//   chosen.line              the buttons, while something is chosen; chosen.clear()
+export function choosing(actions) {
+  const rows = new Map();
+  const line = el("span.actions");
+  function draw() {
+    for (const box of document.querySelectorAll("main input.pick")) box.checked = rows.has(box.value);
+    line.replaceChildren(...(rows.size ? [actions([...rows.values()])].flat() : []));
+  }
+  const choose = (row, isChosen) => {
+    if (isChosen) rows.set(row.id, row);
+    else rows.delete(row.id);
+    draw();
+  };
+  return {
+    line,
+    size: () => rows.size,
+    drop: (row) => choose(row, false),
+    clear() {
+      rows.clear();
+      draw();
+    },
+    box: (row, name) =>
+      el("input.form-check-input.pick", {
+        type: "checkbox",
+        value: row.id,
+        checked: rows.has(row.id),
+        "aria-label": `Choose ${name}`,
+        onchange: ({ target }) => choose(row, target.checked),
+      }),
+  };
+}
+
     pairs
       .filter(([, value]) => value !== null && value !== undefined && value !== "")
       .map(([term, value]) => el("div", el("dt", term), el("dd", value))),

@@ -153,6 +153,12 @@ def test_keys(box, tenant, stranger, to):
     tenant.owner.ok("DELETE", target)
     assert data(tenant.owner, "/admin/keys")[0]["revoked_at"]
     assert httpd.post(email).status_code == 401
+    # Several at once, of those that one sees and that are valid.
+    two = [tenant.key()["id"] for _ in range(2)]
+    all_of = {"keys": [{"id": id} for id in [*two, made["id"]]]}
+    assert stranger.owner.ok("POST", "/admin/keys/revoke", json=all_of)["revoked"] == 0
+    assert tenant.owner.ok("POST", "/admin/keys/revoke", json=all_of)["revoked"] == 2
+    assert tenant.owner.status("POST", "/admin/keys/revoke", json={}) == 422
     # A member makes keys of their own company alone.
     mine = tenant.key(company_id=stranger.id)
     assert mine["company_id"] == tenant.id

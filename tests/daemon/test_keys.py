@@ -69,6 +69,13 @@ def test_revoked_key(box, company, email):
         check_problem(answer, 401, "invalid_api_key", "API key is invalid.")
 
 
+def test_all_keys_of_a_company_at_once(box, company, client, email):
+    clients = [client() for _ in range(3)]
+    assert box.cli("key", "revoke-all", "--company", company)["revoked"] == 3
+    for one in clients:
+        check_problem(one.post(email), 401, "invalid_api_key", "API key is invalid.")
+
+
 @pytest.mark.parametrize("scope", ["reading", "managing", "reading,managing"])
 def test_key_that_may_not_send(box, company, client, email, scope):
     domain = box.domain(company)

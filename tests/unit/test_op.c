@@ -234,6 +234,44 @@ static void test_command(void **state)
 	conf_free(world.conf);
 }
 
+/* Of several keys those are revoked that the actor sees and that are valid; the command revokes
+ * all of a company, in steps. */
+static void test_revoke_all(void **state)
+{
+	enum { MANY = 501 };
+	struct temp_db *temp = *state;
+	const struct op_key none = {0}, made = {.name = "k"};
+	struct op_key given[3] = {{0}}, several = {.keys = {given, ARRAY_SIZE(given)}}, every = {0};
+	struct world world;
+	const char *own;
+	int result;
+
+	world_up(temp, &world);
+	own = world.one.company_id;
+	given[0].id = world.one.key_id;
+	given[1].id = world.other.key_id;
+	given[2].id = "no id";
+	assert_int_equal(run(temp, &world, &op_key_revoke_all, own, NULL, NULL, &several), 1);
+	assert_int_equal(json_integer_value(json_object_get(world.op.result.more, "revoked")), 1);
+	assert_int_equal(run(temp, &world, &op_key_revoke_all, own, NULL, NULL, &several), 1);
+	assert_int_equal(json_integer_value(json_object_get(world.op.result.more, "revoked")), 0);
+	assert_int_equal(run(temp, &world, &op_key_revoke_all, own, NULL, NULL, &none), -1);
+	assert_string_equal(world.err.text, "the `keys` is missing");
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(run(temp, &world, &op_key_create, own, NULL, NULL, &made), 1);
+	op_clear(&world.op);
+	world.op = (struct op){
+		.db = temp->db, .conf = world.conf, .now_us = 9, .actor = OP_COMMAND};
+	every.company_id = own;
+	for (result = STORE_MORE; result == STORE_MORE;)
+		result = op_key_revoke_all.run(&world.op, &every, &world.err);
+	assert_int_equal(result, 1);
+	assert_int_equal(
+		json_integer_value(json_object_get(world.op.result.more, "revoked")), MANY);
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +280,7 @@ int main(void)
 			test_companies_are_apart, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_restricted_key, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_revoke_all, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_command, temp_db_setup, temp_db_teardown),
 	};
 

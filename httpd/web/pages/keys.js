@@ -7,8 +7,10 @@ import { companies, searched } from "../tenant.js";
 import {
   badge,
   button,
+  choosing,
   code,
   confirm,
+  count,
   danger,
   dialog,
   el,
@@ -16,6 +18,7 @@ import {
   header,
   link,
   notice,
+  number,
   primary,
   remark,
   secret,
@@ -26,6 +29,8 @@ import {
 } from "../ui.js";
 
 export const title = "Keys";
+
+const BATCH = 500; // revoked by one request
 
 const scopes = [
   { value: "sending", text: "sending", help: "Sends emails. Enough for most programs." },
@@ -155,7 +160,7 @@ async function create(session, known, { data: domains, has_more: isMany }, prese
 }
 
 export async function show(main, { session, query }) {
-  const head = header(title, { about: "A program with a key sends as the domains of its company, and as no others." });
+  const head = header(title, { words: ["key", "scope"], about: "A program with a key sends as the domains of its company, and as no others." });
   main.append(head);
   const [known, domains] = await Promise.all([companies(session), get("/admin/domains")]);
   const make = (preset) => create(session, known, domains, preset).then((key) => key && rows.reload());
@@ -179,18 +184,44 @@ export async function show(main, { session, query }) {
       done: () => rows.reload(),
     });
 
+  const chosen = choosing((all) =>
+    danger(`Revoke ${number(all.length)}`, () =>
+      confirm(
+        `Revoke ${count(all.length, "key")}?`,
+        `Programs with ${all.length === 1 ? "it" : "them"} are refused from now on, for good: ${all.slice(0, 5).map(({ name }) => name || "without a name").join(", ")}${all.length > 5 ? " …" : "."}`,
+        all.length === 1 ? "Revoke the key" : "Revoke the keys",
+        async () => {
+          let revoked = 0;
+          for (let i = 0; i < all.length; i += BATCH)
+            revoked += (await post("/admin/keys/revoke", { keys: all.slice(i, i + BATCH).map(({ id }) => ({ id })) })).revoked;
+          notice(`${count(revoked, "key is", "keys are")} revoked.`);
+        },
+        () => {
+          chosen.clear();
+          return rows.reload();
+        },
+      ),
+    ),
+  );
+
   const rows = searched({
     caption: "Keys",
     from: "/admin/keys",
     query,
     known,
     placeholder: "Name, id, domain",
+    changed: chosen.clear,
     fields: [{ name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") }],
     asked: ({ revoked }) => ({ valid: !revoked }),
     // With the revoked ones.
     isFew: async ({ data }) => data.length < 2 && (await get("/admin/keys", { limit: 2 })).data.length === data.length,
     columns: [
-      { title: "Name", cell: (key) => el("span", key.name, key.revoked_at && [" ", badge("revoked")]) },
+      {
+        title: "Name",
+        cell: (key) =>
+          el("span.picked", session.owner && !key.revoked_at && chosen.box(key, key.name || "the key without a name"),
+            el("span", key.name, key.revoked_at && [" ", badge("revoked")])),
+      },
       { title: "Scopes", cell: (key) => key.scopes.join(", ") },
       { title: "Sender", kind: "name", cell: (key) => key.domain ?? el("span.muted", "any domain") },
       ...known.columns,
@@ -226,7 +257,7 @@ export async function show(main, { session, query }) {
             ),
   });
   if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", () => make()));
-  main.append(rows.search, rows.element);
+  main.append(rows.search, chosen.line, rows.element);
   await rows.reload();
   // From a domain's page; not again when this one is reloaded.
   if (main.isConnected && query.has("create") && session.owner && known.all.length) {

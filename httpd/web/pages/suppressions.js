@@ -6,6 +6,7 @@ import { companies } from "../tenant.js";
 import {
   badge,
   button,
+  choosing,
   confirm,
   count,
   danger,
@@ -37,12 +38,12 @@ const LOOKS_MAX = 200; // of 5,000 entries each
 const BATCH = 500;
 
 // A search that has found little goes on by itself, and tells how far it is.
-async function lookOn(asked, after, isWanted, tell) {
+async function lookOn(asked, after, limit, isWanted, tell) {
   const data = [];
   for (let n = 1; ; n++) {
-    const answer = await get("/admin/suppressions", { ...asked, after, limit: PAGE });
+    const answer = await get("/admin/suppressions", { ...asked, after, limit });
     data.push(...answer.data);
-    if (!answer.next || data.length >= PAGE || n === LOOKS_MAX || !isWanted()) return { ...answer, data };
+    if (!answer.next || data.length >= limit || n === LOOKS_MAX || !isWanted()) return { ...answer, data };
     after = answer.next;
     tell(`Still looking: ${number(n * 5000)} entries so far, ${number(data.length)} found.`);
   }
@@ -134,7 +135,6 @@ export const release = (entry, done) =>
 export async function show(main, { session, query }) {
   const known = await companies(session);
   const mayChange = session.owner;
-  const chosen = new Map();
   const progress = el("p.list-note.muted", { role: "status" });
   let visit = 0;
 
@@ -148,7 +148,6 @@ export async function show(main, { session, query }) {
     ],
     change: () => {
       chosen.clear();
-      showChosen();
       return rows.reload();
     },
   });
@@ -158,7 +157,7 @@ export async function show(main, { session, query }) {
   };
   const isNarrowed = () => Object.values(search.values()).some(Boolean);
 
-  async function load(after) {
+  async function load(after, limit = PAGE) {
     const mine = ++visit;
     const isWanted = () => mine === visit && main.isConnected;
     const { search: typed, ...rest } = asked();
@@ -168,59 +167,36 @@ export async function show(main, { session, query }) {
         const found = await get("/admin/suppressions", { ...rest, address: typed });
         if (found.data.length) return found;
       }
-      return await lookOn(asked(), after, isWanted, (text) => isWanted() && (progress.textContent = text));
+      return await lookOn(asked(), after, limit, isWanted, (text) => isWanted() && (progress.textContent = text));
     } finally {
       if (mine === visit) progress.textContent = "";
     }
   }
 
-  const some = el("span.actions");
-  function showChosen() {
-    const n = chosen.size;
-    for (const box of main.querySelectorAll("input.pick")) box.checked = chosen.has(box.value);
-    some.replaceChildren(
-      ...(n
-        ? [
-            danger(`Remove ${number(n)}`, () =>
-              confirm(
-                `Remove ${count(n, "entry", "entries")}?`,
-                "Emails are sent to these addresses again, from the next one on. What bounces again is put back.",
-                "Remove them",
-                async () => {
-                  const all = [...chosen.keys()];
-                  for (let i = 0; i < all.length; i += BATCH)
-                    await post("/admin/suppressions/remove", { suppressions: all.slice(i, i + BATCH).map((id) => ({ id })) });
-                },
-                async () => {
-                  notice(`${count(n, "entry is", "entries are")} removed.`);
-                  chosen.clear();
-                  showChosen();
-                  await rows.reload();
-                },
-              ),
-            ),
-          ]
-        : []),
-    );
-  }
-  const pick = (row) =>
-    el("input.form-check-input.pick", {
-      type: "checkbox",
-      value: row.id,
-      checked: chosen.has(row.id),
-      "aria-label": `Choose ${row.address}`,
-      onchange: ({ target }) => {
-        if (target.checked) chosen.set(row.id, row);
-        else chosen.delete(row.id);
-        showChosen();
-      },
-    });
+  const chosen = choosing((all) =>
+    danger(`Remove ${number(all.length)}`, () =>
+      confirm(
+        `Remove ${count(all.length, "entry", "entries")}?`,
+        "Emails are sent to these addresses again, from the next one on. What bounces again is put back.",
+        "Remove them",
+        async () => {
+          for (let i = 0; i < all.length; i += BATCH)
+            await post("/admin/suppressions/remove", { suppressions: all.slice(i, i + BATCH).map(({ id }) => ({ id })) });
+        },
+        async () => {
+          notice(`${count(all.length, "entry is", "entries are")} removed.`);
+          chosen.clear();
+          await rows.reload();
+        },
+      ),
+    ),
+  );
 
   const rows = list({
     caption: "Suppressed addresses",
     load,
     columns: [
-      { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && pick(row), el("span.address", row.address)) },
+      { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && chosen.box(row, row.address), el("span.address", row.address)) },
       { title: "Reason", kind: "state", cell: reasonOf },
       { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
       { title: "Domain", kind: "name", cell: (row) => row.domain || el("span.muted", "all domains") },
@@ -232,8 +208,7 @@ export async function show(main, { session, query }) {
           : null,
       },
       ...(mayChange ? [{ title: "", kind: "actions", cell: (row) => danger("Remove", () => release(row, async () => {
-        chosen.delete(row.id);
-        showChosen();
+        chosen.drop(row);
         await rows.reload();
       })) }] : []),
     ],
@@ -262,15 +237,16 @@ export async function show(main, { session, query }) {
   };
   main.append(
     header(title, {
+      words: ["suppressed", "complained"],
       about: "A company's emails are not sent to these addresses: sending to those that are not there, or do not want it, has receivers take all of its mail for spam.",
       actions: [save, ...(mayChange && known.all.length ? [primary("Suppress addresses", added)] : [])],
     }),
     search.element,
-    some,
+    chosen.line,
     progress,
     rows.element,
   );
   await rows.reload();
   // What somebody has chosen, or looks for, stays as it is.
-  return subscribe(["emails", "tenants"], () => (isNarrowed() || chosen.size ? null : rows.refresh()), 4000);
+  return subscribe(["emails", "tenants"], () => (isNarrowed() || chosen.size() ? null : rows.refresh()), 4000);
 }
