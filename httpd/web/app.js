@@ -14,6 +14,7 @@
 import { getQuietly, Problem, remove, whenLoggedOut } from "./api.js";
 import { AGAIN_MS, dialog, el, failure, loading, mends, notice, place, remember } from "./ui.js";
 import { whenLiveChanges } from "./live.js";
+import { listen } from "./shortcuts.js";
 
 // The address, the module; of those in the navigation its group and words.
 const pages = [
@@ -33,6 +34,7 @@ const pages = [
   { path: "audit", module: "audit", group: "Admin", text: "Audit log" },
   { path: "settings", module: "settings", group: "Admin", text: "Settings", operators: true },
   { path: "account", module: "account" },
+  { path: "glossary", module: "glossary" },
 ];
 
 const bar = document.getElementById("bar");
@@ -87,7 +89,10 @@ function showNavigation(path) {
       el("p.who", { title: session.operator ? "Operator: sees all companies" : "Member of one company" },
         session.login, el("span.muted", session.operator ? " operator" : " member", session.owner ? "" : ", views only")),
       el("ul",
-        el("li", el("a", { href: place("account"), "aria-current": path === "account" ? "page" : null }, "Account")),
+        [["account", "Account"], ["glossary", "Glossary"]].map(([to, text]) =>
+          el("li", el("a", { href: place(to), "aria-current": path === to ? "page" : null }, text))),
+        el("li", el("button", { type: "button", onclick: showShortcuts, "aria-keyshortcuts": "?" }, "Shortcuts")),
+        el("li", themeChoice()),
         el("li", el("a", { href: "#/", onclick: logOut }, "Log out"))),
       el("p.live", { id: "live", title: "Whether this page hears of changes at once" }),
     ),
@@ -95,6 +100,14 @@ function showNavigation(path) {
   nav.hidden = menu.hidden = false;
   showLive();
 }
+
+const themeChoice = () =>
+  el("label", "Theme", el("select.form-select.form-select-sm", { onchange: ({ target }) => globalThis.theme.choose(target.value) },
+    [["", "System"], ["light", "Light"], ["dark", "Dark"]].map(([value, text]) =>
+      el("option", { value, selected: value === globalThis.theme.chosen() }, text))));
+
+const showShortcuts = listen(() =>
+  session ? [...pages.filter((page) => page.text && allowed(page)), { path: "account", text: "Account" }] : []);
 
 let live = "off";
 function showLive() {

@@ -11,6 +11,7 @@
 // What a page fetches by itself may fail: show() may throw, app.js tells why.
 
 import { Problem, target } from "./api.js";
+import { words as glossary } from "./words.js";
 
 // Elements.
 
@@ -186,6 +187,36 @@ export function secret(label, text) {
   );
 }
 
+// The lines of the glossary for some words.
+export const explained = (names) =>
+  el("dl.words", names.map((name) => [el("dt", name), el("dd", glossary[name])]));
+
+// A question mark that explains words of the glossary: help("held", "rejected"). What it shows is
+// made when it is asked for.
+export function help(...names) {
+  for (const name of names) if (!(name in glossary)) throw new Error(`${name} is not in the glossary`);
+  const mark = el("button.help", { type: "button", "aria-label": `Explain: ${names.join(", ")}`, "aria-expanded": "false" }, "?");
+  mark.addEventListener("click", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    const box = el("div.help-box", { popover: "auto", role: "region", "aria-label": "Glossary", tabindex: 0 },
+      explained(names), el("p", el("a", { href: place("glossary"), onclick: () => box.hidePopover() }, "Glossary")));
+    box.addEventListener("toggle", ({ newState }) => {
+      if (newState !== "closed") return;
+      mark.setAttribute("aria-expanded", "false");
+      box.remove();
+    });
+    mark.after(box);
+    mark.setAttribute("aria-expanded", "true");
+    box.showPopover();
+    const { left, bottom } = mark.getBoundingClientRect();
+    box.style.left = `${Math.max(16, Math.min(left, innerWidth - box.offsetWidth - 16)) + scrollX}px`;
+    box.style.top = `${bottom + 6 + scrollY}px`;
+    box.focus();
+  });
+  return mark;
+}
+
 // Buttons. run may be async: the button waits for it, and says what failed.
 export function button(text, run, { tone = "plain", title } = {}) {
   const node = el(`button.btn.btn-sm.btn-${tone}`, { type: "button", title }, text);
@@ -210,37 +241,6 @@ export function button(text, run, { tone = "plain", title } = {}) {
 export const primary = (text, run) => button(text, run, { tone: "primary" });
 export const danger = (text, run) => button(text, run, { tone: "danger" });
 
-// The parts of a page.
-
-// The title of the page, what one can do there, and a line below it.
-export function header(title, { actions = [], about, back } = {}) {
-  return el(
-    "header.page",
-    back && el("p.back", el("a", { href: back.href }, "‹ ", back.text)),
-    el("div.page-line", el("h1", { tabindex: -1 }, title), el("div.actions", actions)),
-    about && el("p.muted.about", about),
-  );
-}
-
-// A part of a page under a title of its own; options may come first.
-export function section(title, ...rest) {
-  const plain = (x) => x && typeof x === "object" && !Array.isArray(x) && !(x instanceof Node);
-  const { actions = [], about } = plain(rest[0]) ? rest.shift() : {};
-  const heading = el("h2", title);
-  heading.id = `h-${Math.random().toString(36).slice(2, 9)}`;
-  return el(
-    "section.part",
-    { "aria-labelledby": heading.id },
-    el("div.part-line", heading, el("div.actions", actions)),
-    about && el("p.muted.about", about),
-    rest,
-  );
-}
-
-// [term, value] pairs; a null value leaves the pair out.
-export function definitions(pairs) {
-  return el(
-    "dl.definitions",
 // Boxes to choose rows of a list by, and a line of what can be done with all that are chosen:
 //
 //   const chosen = choosing((rows) => danger(`Remove ${rows.length}`, ...));
@@ -277,6 +277,37 @@ export function choosing(actions) {
   };
 }
 
+// The parts of a page.
+
+// The title of the page, what one can do there, and a line below it; words that it explains.
+export function header(title, { actions = [], about, back, words = [] } = {}) {
+  return el(
+    "header.page",
+    back && el("p.back", el("a", { href: back.href }, "‹ ", back.text)),
+    el("div.page-line", el("div.titled", el("h1", { tabindex: -1 }, title), words.length > 0 && help(...words)), el("div.actions", actions)),
+    about && el("p.muted.about", about),
+  );
+}
+
+// A part of a page under a title of its own; options may come first.
+export function section(title, ...rest) {
+  const plain = (x) => x && typeof x === "object" && !Array.isArray(x) && !(x instanceof Node);
+  const { actions = [], about, words = [] } = plain(rest[0]) ? rest.shift() : {};
+  const heading = el("h2", title);
+  heading.id = `h-${Math.random().toString(36).slice(2, 9)}`;
+  return el(
+    "section.part",
+    { "aria-labelledby": heading.id },
+    el("div.part-line", el("div.titled", heading, words.length > 0 && help(...words)), el("div.actions", actions)),
+    about && el("p.muted.about", about),
+    rest,
+  );
+}
+
+// [term, value] pairs; a null value leaves the pair out.
+export function definitions(pairs) {
+  return el(
+    "dl.definitions",
     pairs
       .filter(([, value]) => value !== null && value !== undefined && value !== "")
       .map(([term, value]) => el("div", el("dt", term), el("dd", value))),
@@ -350,15 +381,16 @@ export function tabs(views, label) {
 
 // Tables.
 
-// columns: { title, cell: (row) => text or node, kind }
+// columns: { title, cell: (row) => text or node, kind, words: those that its title explains }
 //   kind: "main" takes the space that is left; "number", "time", "state", "actions" are as narrow
 //   as they can be; "extra" is left out on a phone
 // key: (row) => what tells rows apart: rows that stay are not made anew
 // href: (row) => where a click on the row leads; the first column has the link
 export function table({ caption, columns, rows = [], key, href, empty: nothing }) {
   const body = el("tbody");
-  const titles = columns.map(({ title, kind }) =>
-    el("th", { scope: "col", class: kind ? `is-${kind}` : "" }, title || el("span.visually-hidden", "Actions")),
+  const titles = columns.map(({ title, kind, words = [] }) =>
+    el("th", { scope: "col", class: kind ? `is-${kind}` : "" }, title || el("span.visually-hidden", "Actions"),
+      words.length > 0 && help(...words)),
   );
   const grid = el(
     "table.grid",
@@ -425,7 +457,8 @@ export const remember = (kept) => (memory = kept);
 export const mends = (error) => error.status === 0 || error.status >= 500 || error.status === 429;
 export const AGAIN_MS = 4000;
 
-// A table of what a list route answers, a page at a time.
+// A table of what a list route answers, a page at a time, which can be saved as a file.
+// load(after, limit) reads a page; without a limit, as many rows as a screen has.
 //
 //   const emails = list({ load: (after) => get("/admin/emails", { after, limit: 50 }), columns, ... });
 //   main.append(emails.element); await emails.reload();
@@ -434,15 +467,15 @@ export const AGAIN_MS = 4000;
 // reload() begins anew, as after another filter; refresh() looks for what is new
 // and keeps what was loaded; refresh({ hold: true }) changes the rows that are
 // there alone. goesOn(answer, rows) says whether the next page is loaded without
-// being asked for, as by a search that has found little yet. Other options are
-// those of table().
-export function list({ load, key = (row) => row.id, goesOn = () => false, ...options }) {
+// being asked for, as by a search that has found little yet. isPart: there is a
+// page that has the whole list, and exports it. Other options are those of table().
+export function list({ load, key = (row) => row.id, goesOn = () => false, isPart = false, ...options }) {
   const grid = table({ ...options, key });
   const name = options.caption;
   const kept = memory;
   let isFirst = true;
   const more = button("Load more", loadMore);
-  const foot = el("div.more", { hidden: true }, more);
+  const foot = el("div.more", { hidden: true }, more, !isPart && button("Export", exportAll));
   const element = el("div.list", { "aria-busy": "true" }, loading());
   let rows = [];
   let next = null;
@@ -454,9 +487,15 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, ...opt
   function show() {
     kept.set(name, { rows, next });
     grid.set(rows);
-    foot.hidden = !next;
+    more.hidden = !next;
+    foot.hidden = rows.length === 0;
     element.setAttribute("aria-busy", "false");
     if (element.firstChild !== grid.element) element.replaceChildren(grid.element, foot);
+  }
+
+  async function exportAll() {
+    const { exportList } = await import("./export.js");
+    return exportList({ caption: name, load, behind });
   }
 
   async function reload() {
@@ -695,7 +734,7 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
 
 // A box over the page, with what inside(close) makes; `closed` resolves when it
 // is gone.
-function modal(kind, title, inside) {
+export function modal(kind, title, inside) {
   const heading = el("h2", { id: `d${++fields_n}` }, title);
   const close = () => box.close();
   const cross = el("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×");

@@ -82,6 +82,7 @@ before(async () => {
     ["audit", "audit"],
     ["settings", "settings"],
     ["account", "account"],
+    ["glossary", "glossary"],
   ];
 });
 
@@ -174,6 +175,78 @@ describe("every page", () => {
     assert.ok((await row.innerText()).includes(wrong.means));
     const good = results.find(({ result }) => result === "good");
     assert.equal(await part.getByText(good.text, { exact: true }).count(), 0);
+    await visitor.leave();
+  });
+
+  it("explains its words, is gone through by keys, and is as light or dark as people choose", async () => {
+    const visitor = await browser.visitor({ user: operator });
+    const { page } = visitor;
+    await visitor.go("emails");
+    await page.getByRole("button", { name: /^Explain: scheduled/ }).click();
+    await visitor.see("The recipient's mail server refused the email for good. It is not tried again.");
+    assert.deepEqual(await look(visitor, "explained-light-desktop"), []);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Audit log").waitFor();
+    assert.deepEqual(await look(visitor, "shortcuts-light-desktop"), []);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    await page.locator("main a.row-link:focus").waitFor();
+    await page.keyboard.press("/");
+    await page.locator("main input[type=search]:focus").waitFor();
+    await page.keyboard.press("g"); // is typed
+    await page.locator("h1").focus();
+    await page.keyboard.press("g");
+    await page.keyboard.press("k");
+    await visitor.title().getByText("Keys").waitFor();
+    const dark = () => page.evaluate(() => getComputedStyle(document.body).getPropertyValue("--text").trim() !== "#1b2127");
+    assert.equal(await dark(), false);
+    await page.getByLabel("Theme").selectOption("dark");
+    assert.equal(await dark(), true);
+    await page.reload();
+    await visitor.settled();
+    assert.equal(await dark(), true);
+    await page.getByLabel("Theme").selectOption("");
+    assert.equal(await dark(), false);
+    await visitor.leave();
+  });
+
+  it("has lists that become files, whole, and harmless to a spreadsheet", async () => {
+    const own = await t.newTenant();
+    const user = await t.newUser({ company: own.id });
+    for (let i = 0; i < 104; i++)
+      await fetch(`${t.api}/api-keys`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${own.key}`, "Content-Type": "application/json" },
+        body: JSON.stringify({ name: i === 50 ? '=HYPERLINK("http://evil.test","x")' : `key, ${i}`, permission: "sending_access" }),
+      });
+    const visitor = await browser.visitor({ user });
+    const { page } = visitor;
+    await visitor.go("keys");
+    const file = async (format) => {
+      await page.getByRole("button", { name: "Export", exact: true }).click();
+      const dialog = page.getByRole("dialog", { name: "Export: Keys" });
+      await dialog.getByLabel(format, { exact: true }).check();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        dialog.getByRole("button", { name: "Export", exact: true }).click(),
+      ]);
+      await dialog.waitFor({ state: "detached" });
+      return readFileSync(await download.path(), "utf8");
+    };
+    const rows = JSON.parse(await file("JSON"));
+    assert.equal(new Set(rows.map(({ id }) => id)).size, 105);
+    const lines = (await file("CSV")).split("\r\n");
+    assert.equal(lines.length, 1 + 105 + 1);
+    assert.deepEqual(lines[0].split(","), Object.keys(rows[0]));
+    assert.ok(lines.some((line) => line.includes(`"'=HYPERLINK(""http://evil.test"",""x"")"`)));
+    assert.ok(lines.some((line) => line.includes('"key, 7"')));
+    // Several of them are revoked at once.
+    for (const n of [7, 8]) await page.getByLabel(`Choose key, ${n + 90}`, { exact: true }).check();
+    await page.getByRole("button", { name: "Revoke 2", exact: true }).click();
+    await page.getByRole("button", { name: "Revoke the keys", exact: true }).click();
+    await visitor.see("2 keys are revoked.");
+    assert.equal(await page.getByLabel("Choose key, 97", { exact: true }).count(), 0);
     await visitor.leave();
   });
 

@@ -127,7 +127,7 @@ const turnOff = (account, done) =>
   });
 
 export async function show(main, { session }) {
-  main.append(header(title));
+  main.append(header(title, { words: ["owner", "viewer", "operator", "member", "session"] }));
   const top = el("div");
   const password = el("div");
   const codes = el("div");
@@ -239,7 +239,7 @@ export async function show(main, { session }) {
 
   const sessions = list({
     caption: "Sessions",
-    load: (after) => get("/admin/sessions", { after, limit: 50 }),
+    load: (after, limit = 50) => get("/admin/sessions", { after, limit }),
     columns: [
       {
         title: "From",

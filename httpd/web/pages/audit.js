@@ -167,9 +167,9 @@ export async function show(main, { session, query }) {
   });
   const rows = list({
     caption: "Changes",
-    load: (after) => {
+    load: (after, limit = 50) => {
       const { company, ...given } = search.values();
-      return get("/admin/audit", { ...given, company_id: company, after, limit: 50 });
+      return get("/admin/audit", { ...given, company_id: company, after, limit });
     },
     columns: [
       { title: "When", kind: "time", cell: (entry) => time(entry.at) },

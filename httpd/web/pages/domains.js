@@ -109,6 +109,7 @@ export async function show(main, { session, query }) {
       { title: "State", kind: "state", cell: stateOf },
       {
         title: "Policy",
+        words: ["policy", "exclusive", "shared", "learn"],
         kind: "state",
         cell: (domain) =>
           domain.pending ? null : badge(domain.policy, { tone: domain.policy === "learn" ? "warn" : "none" }),
@@ -132,7 +133,7 @@ export async function show(main, { session, query }) {
   }
   const companyRows = list({
     caption: "Companies",
-    load: (after) => get("/admin/companies", { after, limit: 50 }),
+    load: (after, limit = 50) => get("/admin/companies", { after, limit }),
     columns: [
       { title: "Company", kind: "main", cell: (company) => company.name },
       { title: "Domains", kind: "number", cell: (company) => counted(company.domains) },

@@ -56,7 +56,12 @@ export const emailColumns = [
   { title: "To", cell: recipientsOf },
   { title: "Subject", kind: "main", cell: subjectOf },
   { title: "From", kind: "extra", cell: senderOf },
-  { title: "State", kind: "state", cell: stateOfRow },
+  {
+    title: "State",
+    kind: "state",
+    cell: stateOfRow,
+    words: ["scheduled", "queued", "sent", "delivered", "delayed", "bounced", "expired", "failed", "refused", "suppressed", "complained", "canceled", "stopped"],
+  },
   { title: "When", kind: "time", cell: (email) => time(email.created_at) },
 ];
 export const emailPlace = (email) => place("emails", email.id);
@@ -197,12 +202,13 @@ export async function show(main, { query, session }) {
     note.replaceChildren(...[foundBy[found_by], " ", far, slow].flat().filter(Boolean), ...(looked && isLooking ? [stop] : []));
   }
 
-  async function load(after) {
+  async function load(after, limit) {
     if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
     const { status, ...rest } = narrow.values();
     const recipient_status = ofRecipients[status];
-    const answer = await get("/admin/emails", { ...rest, recipient_status, status: recipient_status ? undefined : status, after, limit: PAGE });
-    tellProgress(answer);
+    const answer = await get("/admin/emails", { ...rest, recipient_status, status: recipient_status ? undefined : status, after, limit: limit ?? PAGE });
+    // Not of one that is exported.
+    if (!limit) tellProgress(answer);
     return {
       ...answer,
       next: answer.next ?? (answer.has_more ? answer.data.at(-1).id : null),
@@ -248,26 +254,6 @@ export async function show(main, { query, session }) {
     );
   }
 
-  // "/" goes to the search, arrows and j, k along the emails.
-  function onkey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const typing = event.target.matches?.("input, select, textarea");
-    const search = narrow.element.querySelector("input");
-    const links = [...emails.element.querySelectorAll("a.row-link")];
-    const at = links.indexOf(document.activeElement);
-    const step = { ArrowDown: 1, ArrowUp: -1, ...(typing ? {} : { j: 1, k: -1 }) }[event.key];
-    if (event.key === "/" && !typing) {
-      event.preventDefault();
-      search.select();
-      search.focus();
-    } else if (step && links.length && (!typing || event.target === search)) {
-      event.preventDefault();
-      if (at + step < 0) search.focus();
-      else links[Math.min(at + step, links.length - 1)].focus();
-    }
-  }
-  document.addEventListener("keydown", onkey);
-
   main.append(
     header(title, { actions: session.owner ? [primary("Send a test email", sendTest)] : [] }),
     narrow.element,
@@ -277,9 +263,5 @@ export async function show(main, { query, session }) {
   );
   isLooking = true;
   await emails.reload();
-  const leave = subscribe(["emails"], look);
-  return () => {
-    leave();
-    document.removeEventListener("keydown", onkey);
-  };
+  return subscribe(["emails"], look);
 }

@@ -69,7 +69,7 @@ export async function exemptAll(domain, rows) {
 export const exemptions = ({ domain, mayChange, changed }) =>
   list({
     caption: "Exemptions",
-    load: (after) => get("/admin/exemptions", { domain, after, limit: 50 }),
+    load: (after, limit = 50) => get("/admin/exemptions", { domain, after, limit }),
     columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
     empty: el("p.muted", "None: the policy is for everybody."),
   });
@@ -125,6 +125,7 @@ function removeExemption(exemption, changed) {
 export async function show(main, { session, query }) {
   const mayChange = session.operator && session.owner;
   const head = header(title, {
+    words: ["exemption", "policy", "exclusive", "learn"],
     about:
       "Logins, clients and addresses that may send as a domain without a key. They matter where the policy is exclusive.",
   });

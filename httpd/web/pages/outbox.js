@@ -122,7 +122,7 @@ export async function show(main, { session }) {
     );
   }
 
-  main.append(header(title, { actions: where.boss ? [primary("Pause emails", () => pause(known, look))] : [] }), body);
+  main.append(header(title, { words: ["outbox", "queued", "scheduled", "paused"], actions: where.boss ? [primary("Pause emails", () => pause(known, look))] : [] }), body);
   await look();
   return subscribe(["emails", "tenants"], look, 4000);
 }

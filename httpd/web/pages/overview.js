@@ -183,6 +183,7 @@ export async function show(main, { session }) {
   const domainsPart = section("By domain", byDomain.element, cut);
   const newest = list({
     caption: "Newest emails",
+    isPart: true,
     load: async () => ({ ...(await get("/admin/emails", { limit: 10 })), has_more: false, next: null }),
     columns: emailColumns,
     href: emailPlace,
@@ -190,7 +191,7 @@ export async function show(main, { session }) {
   });
   newest.element.classList.add("compact");
   const mail = el("div", { hidden: true },
-    section("Mail", { actions: [choice, switches] }, tiles, charted),
+    section("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused", "bounce rate"], actions: [choice, switches] }, tiles, charted),
     domainsPart,
     section("Newest emails", { actions: [link("All emails", "emails")] }, newest.element));
 
@@ -268,8 +269,7 @@ export async function show(main, { session }) {
     start, needs, mail, parts,
   );
   await Promise.all([showNewest(), showRest()]);
-  const colours = matchMedia("(prefers-color-scheme: dark)");
-  colours.addEventListener("change", choose);
+  addEventListener("themechange", choose);
   const leave = [
     subscribe(["emails", "tenants"], showNewest),
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
@@ -277,7 +277,7 @@ export async function show(main, { session }) {
   return () => {
     visit++; // a late answer draws nothing
     for (const one of leave) one();
-    colours.removeEventListener("change", choose);
+    removeEventListener("themechange", choose);
     chart?.destroy();
   };
 }

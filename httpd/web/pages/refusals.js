@@ -60,7 +60,7 @@ export async function show(main, { query, session }) {
 
   const refusals = list({
     caption: title,
-    load: (after) => get("/admin/refusals", { ...narrow.values(), after, limit: 100 }),
+    load: (after, limit = 100) => get("/admin/refusals", { ...narrow.values(), after, limit }),
     key: (row) => JSON.stringify([row.outcome, row.reason, row.domain, row.origin, row.client, row.login, row.sender, row.from]),
     columns: [
       { title: "From", cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
@@ -96,6 +96,7 @@ export async function show(main, { query, session }) {
 
   main.append(
     header(title, {
+      words: ["rejected", "held", "discarded", "let pass", "refused"],
       about: ["Mail without a key that the rules stopped, or would have; equal messages are one line. Emails of keys that were refused are among the ",
         link("emails", "emails", { status: "refused" }), "."],
     }),

@@ -46,6 +46,7 @@ const showLink = (heading, login, made) =>
 
 export async function show(main, { session, query }) {
   const head = header(title, {
+    words: ["operator", "member", "owner", "viewer", "token"],
     about: session.operator ? "Operators see all companies; members see their own." : "Who sees your company here.",
   });
   main.append(head);
@@ -208,7 +209,7 @@ export async function show(main, { session, query }) {
     );
   const tokens = list({
     caption: "Tokens",
-    load: (after) => get("/admin/tokens", { after, limit: 50 }),
+    load: (after, limit = 50) => get("/admin/tokens", { after, limit }),
     columns: [
       { title: "Token", kind: "main", cell: (token) => token.name },
       { title: "Acts as", cell: (token) => el("span.address", token.login) },

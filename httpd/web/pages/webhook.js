@@ -290,7 +290,7 @@ export async function show(main, { id, session }) {
 
   const events = list({
     caption: "Events",
-    load: (after) => get(path`/admin/webhooks/${id}/events`, { after, limit: 50 }),
+    load: (after, limit = 50) => get(path`/admin/webhooks/${id}/events`, { after, limit }),
     columns: [
       {
         title: "Event",

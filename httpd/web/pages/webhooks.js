@@ -110,6 +110,7 @@ async function create(session, known) {
 
 export async function show(main, { session, query }) {
   const head = header(title, {
+    words: ["webhook", "event"],
     about: "Programs that are told by HTTP what becomes of emails, as it happens. What an endpoint does not take is sent again for three days.",
   });
   main.append(head);

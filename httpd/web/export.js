@@ -1,0 +1,128 @@
+// A list as a file, CSV or JSON: all of it, as its filters narrow it, however long.
+//
+// It is read a page at a time, one after the other, so that the server has other things to do
+// between them, and put together in pieces that the browser keeps on disk. list() in ui.js has the
+// button.
+
+import { count, el, form, modal, notice, number } from "./ui.js";
+
+const PAGE = 100; // of rows in an answer, the most that the server gives
+const PIECE_BYTES = 1 << 20;
+
+const textOf = (value) => {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+};
+
+// RFC 4180. Spreadsheets run what begins like a formula, and mail is written by strangers.
+function csvField(value) {
+  let text = textOf(value);
+  if (typeof value !== "number" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// Rows in, pieces out. The columns are those of the first rows; what others have besides comes
+// behind them.
+const formats = {
+  csv: {
+    type: "text/csv",
+    writer() {
+      const columns = [];
+      return {
+        rows(all) {
+          for (const row of all) for (const name of Object.keys(row)) if (!columns.includes(name)) columns.push(name);
+          return all.map((row) => `${columns.map((name) => csvField(row[name])).join(",")}\r\n`).join("");
+        },
+        head: () => `${columns.map(csvField).join(",")}\r\n`,
+        tail: () => "",
+      };
+    },
+  },
+  json: {
+    type: "application/json",
+    writer() {
+      let isFirst = true;
+      return {
+        rows: (all) =>
+          all
+            .map((row) => {
+              const before = isFirst ? "\n" : ",\n";
+              isFirst = false;
+              return before + JSON.stringify(row);
+            })
+            .join(""),
+        head: () => "[",
+        tail: () => "\n]\n",
+      };
+    },
+  },
+};
+
+// Reads all pages; tell(rows, answer) after each. Gives null when it was stopped.
+async function collect({ load, behind }, { writer, type }, isWanted, tell) {
+  const write = writer();
+  const pieces = [];
+  let text = "";
+  let rows = 0;
+  let after;
+  do {
+    const answer = await load(after, PAGE);
+    if (!isWanted()) return null;
+    text += write.rows(answer.data);
+    rows += answer.data.length;
+    after = behind(answer);
+    if (text.length > PIECE_BYTES || !after) {
+      pieces.push(new Blob([text]));
+      text = "";
+    }
+    tell(rows, answer);
+  } while (after);
+  return { rows, file: new Blob([write.head(), ...pieces, write.tail()], { type }) };
+}
+
+function save(file, name) {
+  const href = URL.createObjectURL(file);
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60000);
+}
+
+// load(after, limit) answers as a list route does, behind(answer) is where the next page begins.
+export async function exportList({ caption, load, behind }) {
+  let isWanted = true;
+  const progress = el("p.muted", { role: "status" });
+  const tell = (rows, { data, looked }) => {
+    const at = data.at(-1)?.created_at?.slice(0, 10);
+    progress.textContent =
+      `${number(rows)} rows${at ? `, back to ${at}` : ""}${looked ? `, ${looked.percent} % searched` : ""} …`;
+  };
+  const { closed } = modal("dialog", `Export: ${caption}`, (close) => [
+    el("p", "The whole list, as its filters are set now, in a file."),
+    form({
+      fields: [
+        {
+          name: "format",
+          label: "Format",
+          type: "choice",
+          options: [
+            { value: "csv", text: "CSV", help: "For spreadsheets. A text that begins like a formula gets a ' in front." },
+            { value: "json", text: "JSON", help: "For programs: the rows as the admin interface gives them." },
+          ],
+        },
+      ],
+      submit: "Export",
+      cancel: close,
+      run: async ({ format }) => {
+        const made = await collect({ load, behind }, formats[format], () => isWanted, tell);
+        if (!made) return;
+        const name = `${caption.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${format}`;
+        save(made.file, name);
+        notice(`${count(made.rows, "row is", "rows are")} in ${name}.`);
+        close();
+      },
+    }),
+    progress,
+  ]);
+  await closed;
+  isWanted = false;
+}
