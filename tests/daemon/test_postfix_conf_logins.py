@@ -12,7 +12,7 @@ from harness import Sandbox, wait_for
 from harness.sandbox import TREE, free_port
 from test_postfix_conf import MASTER, make  # noqa: F401
 from test_setup import files, run_setup, script
-from test_smtp_auth import email_of, new_message
+from test_smtp_auth import PROGRAMS, email_of, new_message, use_program
 
 scripts = pytest.mark.scripts
 CERTIFICATE = "smtpd_tls_chain_files = /etc/ssl/mail.pem\n"
@@ -204,7 +204,6 @@ def test_with_tls(box, to, tmp_path):
     make_certificate(certificate)
     main_cf, master_cf = (box.dir / "postfix" / name for name in ("main.cf", "master.cf"))
     plain, plain_master = main_cf.read_text(), master_cf.read_text()
-    master_cf.write_text(f"{plain_master}tlsmgr unix - - y 1000? 1 tlsmgr\n")
     main_cf.write_text(f"{plain}smtpd_tls_chain_files = {certificate}\n"
                        "smtpd_client_restrictions = reject\nsmtpd_tls_security_level = none\n")
     before = files(box)
@@ -225,6 +224,9 @@ def test_with_tls(box, to, tmp_path):
             use(box, session, key, to)
         with smtplib.SMTP_SSL("localhost", wrapper, context=context, timeout=60) as session:
             use(box, session, key, to)
+        for name in PROGRAMS:
+            for security, port in (("starttls", starttls), ("tls", wrapper)):
+                use_program(name, box, to, tmp_path, f"localhost:{port}", security, certificate)
         said = run_check(box)
         for port in (starttls, wrapper):
             assert f"good:    programs can log in at {port}/inet with an API key" in said

@@ -242,32 +242,63 @@ def test_text_is_kept(box, to):
     assert len({m.raw.split(b"\n\n", 1)[1] for m in box.sink.now(to=to)}) == 1
 
 
-def program(name, box, to, text):
-    """What a program of Debian's is called with, and what it reads."""
-    host, port = box.env["POSTERN_SMTP"].split(":")
-    key = box.env["POSTERN_SENDING_KEY"]
-    return {
-        "swaks": (
-            ["swaks", "--server", host, "--port", port, "--auth", "LOGIN", "--auth-user", "x", "--auth-password", key,
-             "--from", "ann@example.com", "--to", to, "--pipeline", "--data", "-"], text),
-        "msmtp": (
-            ["msmtp", f"--host={host}", f"--port={port}", "--auth=plain", "--user=x", "--passwordeval=cat key",
-             "--tls=off", "--from=ann@example.com", to], text),
-        "curl": (
-            ["curl", "-sS", f"smtp://{host}:{port}", "--user", f"x:{key}", "--mail-from", "ann@example.com",
-             "--mail-rcpt", to, "-T", "-"], text),
-    }[name]
+PHPMAILER = """<?php
+require "/usr/share/php/libphp-phpmailer/autoload.php";
+[, $host, $port, $secure, $ca, $key, $to, $id] = $argv;
+$mail = new PHPMailer\\PHPMailer\\PHPMailer(true);
+$mail->isSMTP();
+[$mail->Host, $mail->Port, $mail->SMTPAuth] = [$host, $port, true];
+[$mail->Username, $mail->Password] = ["postmaster@example.com", $key];
+[$mail->SMTPSecure, $mail->SMTPAutoTLS] = [$secure, false];
+$mail->SMTPOptions = ["ssl" => ["cafile" => $ca]];
+$mail->setFrom("ann@example.com");
+$mail->addAddress($to);
+[$mail->MessageID, $mail->Subject, $mail->Body] = [$id, "x", "hello"];
+$mail->send();
+"""
+
+# What programs of Debian's are told about TLS: none, from STARTTLS on, from the start.
+PROGRAMS = {
+    "swaks": {"": [], "starttls": ["--tls", "--tls-verify"], "tls": ["--tls-on-connect", "--tls-verify"]},
+    "msmtp": {"": ["--tls=off"], "starttls": ["--tls=on", "--tls-starttls=on"],
+              "tls": ["--tls=on", "--tls-starttls=off"]},
+    "curl": {"": [], "starttls": ["--ssl-reqd"], "tls": []},
+    "phpmailer": {"": "", "starttls": "tls", "tls": "ssl"},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["swaks", "msmtp", "curl"])
-def test_programs(box, to, tmp_path, name):
-    (tmp_path / "key").write_text(box.env["POSTERN_SENDING_KEY"])
+def use_program(name, box, to, folder, address=None, security="", ca="/dev/null"):
+    """Sends by one of these programs, and sees the email arrive."""
+    host, port = (address or box.env["POSTERN_SMTP"]).split(":")
+    key, options = box.env["POSTERN_SENDING_KEY"], PROGRAMS[name][security]
     message_id, data = new_message(to)
-    command, text = program(name, box, to, data.replace(b"\r\n", b"\n") if name != "curl" else data)
-    done = subprocess.run(command, input=text, capture_output=True, cwd=tmp_path, timeout=60)
+    text = data.replace(b"\r\n", b"\n")
+    if name == "swaks":
+        trust = ["--tls-ca-path", ca] if security else []
+        command = [name, "--server", host, "--port", port, "--auth", "LOGIN", "--auth-user", "x",
+                   "--auth-password", key, "--from", "ann@example.com", "--to", to, "--pipeline",
+                   "--data", "-", *options, *trust]  # fmt: skip
+    elif name == "msmtp":
+        (folder / "key").write_text(key)
+        command = [name, f"--host={host}", f"--port={port}", "--auth=plain", "--user=x",
+                   "--passwordeval=cat key", "--from=ann@example.com", *options,
+                   f"--tls-trust-file={ca}", to]  # fmt: skip
+    elif name == "curl":
+        scheme, text = "smtps" if security == "tls" else "smtp", data
+        command = [name, "-sS", f"{scheme}://{host}:{port}", "--user", f"x:{key}", "--mail-from",
+                   "ann@example.com", "--mail-rcpt", to, "-T", "-", "--cacert", ca, *options]  # fmt: skip
+    else:
+        (folder / "send.php").write_text(PHPMAILER)
+        command = ["php", "send.php", host, port, options, ca, key, to, message_id]
+    done = subprocess.run(command, input=text, capture_output=True, cwd=folder, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert email_of(box, message_id)["text"].strip() == "hello"
     assert box.sink.find(message_id=message_id).recipients == [to]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(box, to, tmp_path, name):
+    use_program(name, box, to, tmp_path)
 
 
 def test_extensions(box, to):

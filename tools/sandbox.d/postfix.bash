@@ -89,6 +89,7 @@ discard    unix  -  -  y  -     -  discard
 local      unix  -  n  n  -     -  local
 virtual    unix  -  n  n  -     -  virtual
 anvil      unix  -  -  y  -     1  anvil
+tlsmgr     unix  -  -  y  1000? 1  tlsmgr
 scache     unix  -  -  y  -     1  scache
 postlog    unix-dgram n - n -   1  postlogd
 capture    unix  -  n  n  -     4  pipe
