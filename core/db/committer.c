@@ -150,7 +150,8 @@ static bool is_lazy(const struct committer *committer)
 	return true;
 }
 
-static int commit_batch(struct committer *committer, struct err *err)
+/* *unsynced_r: with -1, whether it was committed all the same. */
+static int commit_batch(struct committer *committer, bool *unsynced_r, struct err *err)
 {
 	struct db *db = committer->db;
 
@@ -163,7 +164,12 @@ static int commit_batch(struct committer *committer, struct err *err)
 			db_rollback(db);
 			return -1;
 		}
-	return is_lazy(committer) ? db_commit_lazy(db, err) : db_commit(db, err);
+	if (is_lazy(committer))
+		return db_commit_lazy(db, err);
+	if (db_commit(db, err) == 0)
+		return 0;
+	*unsynced_r = db_unsynced(db);
+	return -1;
 }
 
 static void count(struct committer *committer, bool committed)
@@ -181,7 +187,8 @@ static void count(struct committer *committer, bool committed)
 static void finish_batch(struct committer *committer)
 {
 	struct err err = ERR_INIT;
-	bool committed = commit_batch(committer, &err) == 0;
+	bool unsynced = false;
+	bool committed = commit_batch(committer, &unsynced, &err) == 0;
 	size_t n = committer->n;
 
 	db_make_room(committer->db);
@@ -191,6 +198,7 @@ static void finish_batch(struct committer *committer)
 		struct commit_outcome outcome = committer->batch[i];
 		struct commit_job *job = outcome.job;
 
+		job->unsynced = unsynced && outcome.result >= 0;
 		if (committed)
 			job->done(job->arg, outcome.result, &outcome.err);
 		else

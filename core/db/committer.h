@@ -4,7 +4,7 @@
  * Jobs queue up from any thread. One thread, of its own or that of a caller,
  * takes all that wait into one transaction, each job behind the first in a savepoint
  * of its own, and commits: one fsync serves them all. A job that fails is undone alone; a
- * commit that fails fails all its jobs, and so does an engine that gives up the
+ * commit or a sync that fails fails all its jobs, and so does an engine that gives up the
  * transaction in the middle (disk full). A job is durable when done() tells its
  * result, unless it is lazy, and no job learns any result before: what it saw
  * of jobs beside it may yet be undone.
@@ -39,6 +39,9 @@ struct commit_job {
 	bool patient;
 	/* In whose name; NULL: in nobody's. The submitter's, as the job is. */
 	const struct db_actor *actor;
+	/* For done, with -1: the transaction was committed and could not be synced. Others see
+	 * what the job wrote, and a loss of power may undo it. */
+	bool unsynced;
 	struct commit_job *next; /* the committer's */
 };
 

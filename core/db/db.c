@@ -164,8 +164,10 @@ int db_begin(struct db *db, struct err *err)
 
 static int commit(struct db *db, enum db_control control, struct err *err)
 {
-	int result = db->engine->control(db, control, err);
+	int result;
 
+	db->unsynced = false;
+	result = db->engine->control(db, control, err);
 	if (result == 0)
 		db->counts.commits++;
 	else
@@ -181,6 +183,11 @@ int db_commit_lazy(struct db *db, struct err *err)
 int db_commit(struct db *db, struct err *err)
 {
 	return commit(db, DB_COMMIT, err);
+}
+
+bool db_unsynced(const struct db *db)
+{
+	return db->unsynced;
 }
 
 void db_rollback(struct db *db)

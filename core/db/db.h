@@ -172,6 +172,9 @@ const char *db_column_name(struct db_stmt *stmt, int column);
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 int db_commit_lazy(struct db *db, struct err *err);
+/* Of a db_commit() that failed: whether others may see what it wrote, since only the sync behind
+ * the commit failed. */
+bool db_unsynced(const struct db *db);
 void db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
 

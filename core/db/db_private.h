@@ -18,6 +18,7 @@ struct db {
 	const char *path; /* the engine's; errors name it */
 	const struct db_actor *actor;
 	struct db_counts counts; /* syncs are the engine's */
+	bool unsynced;           /* see db_unsynced(); the engine sets it */
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 

@@ -156,6 +156,7 @@ struct sqlite_db {
 	int64_t wait_us;
 	int64_t deadline_us; /* of the present wait */
 	bool full;           /* a statement found no space on the disk */
+	bool must_empty_log; /* a sync of it has failed */
 };
 
 struct sqlite_stmt {
@@ -271,26 +272,6 @@ static bool in_transaction(const struct db *db)
 	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
 }
 
-/* Makes durable what was committed; there is no SQL for it. Outside of transactions
- * statements do that by themselves. */
-static int sync_log(struct db *base, struct err *err)
-{
-	struct sqlite_db *db = of_db(base);
-	int64_t began_us = clock_monotonic_us();
-	sqlite3_file *log = NULL;
-	int rc;
-
-	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-	if (log == NULL || log->pMethods == NULL)
-		return 0;
-	rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
-	base->counts.syncs++;
-	base->counts.sync_us += clock_monotonic_us() - began_us;
-	if (rc == SQLITE_OK)
-		return 0;
-	return err_set(err, ERR_TEMPORARY, "%s: cannot sync the write-ahead log: %m", base->path);
-}
-
 /* While it waits for readers it holds the write lock, so not for long. */
 static int empty_log(struct sqlite_db *db)
 {
@@ -302,6 +283,29 @@ static int empty_log(struct sqlite_db *db)
 	rc = sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	db->wait_us = wait_us;
 	return rc;
+}
+
+/* Makes durable what was committed; there is no SQL for it. Outside of transactions
+ * statements do that by themselves. After a sync that failed, the kernel takes the pages that it
+ * could not write for written, and the next sync succeeds without them. So the log is emptied
+ * then: a checkpoint copies it into the database, and syncs that. */
+static int sync_log(struct db *base, struct err *err)
+{
+	struct sqlite_db *db = of_db(base);
+	int64_t began_us = clock_monotonic_us();
+	sqlite3_file *log = NULL;
+	int rc;
+
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log == NULL || log->pMethods == NULL)
+		return 0;
+	rc = db->must_empty_log ? empty_log(db) : log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+	base->counts.syncs++;
+	base->counts.sync_us += clock_monotonic_us() - began_us;
+	base->unsynced = db->must_empty_log = rc != SQLITE_OK;
+	if (rc == SQLITE_OK)
+		return 0;
+	return err_set(err, ERR_TEMPORARY, "%s: cannot sync the write-ahead log: %m", base->path);
 }
 
 /* What is in the log and in the database is on the disk twice, until the log
