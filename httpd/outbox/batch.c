@@ -288,6 +288,29 @@ static struct parcel *parcel_of(struct outbox_batch *batch, struct outbox_mail *
 	return parcel;
 }
 
+/* Others may see the emails, in hand of nobody. The client is told to come again: with an
+ * Idempotency-Key the emails go out by the store, since a repeat finds them; without one they
+ * are canceled, since other ones will come. */
+static void on_batch_unsynced(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
+	struct journal *journal = batch->outbox->journal;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct outbox_mail *mail = &batch->mails[i];
+		struct outbox_row row = {.size = (int64_t)mail->message.len};
+
+		if (!is_new(mail))
+			continue;
+		memcpy(row.id, mail->row.id, ID_SIZE);
+		memcpy(row.company_id, batch->company_id, ID_SIZE);
+		if (!batch->has_key)
+			journal_cancel(journal, &row);
+		journal_give_back(journal, &row, 0, NULL);
+	}
+	answer(batch);
+}
+
 /* What is due goes to the dispatcher, and what an earlier request has brought is waited for.
  * Where somebody waits, the timer runs first: each email may have its outcome at once. */
 static void on_batch_staged(struct task *task)
@@ -370,7 +393,11 @@ static void stage_done(void *arg, int result, const struct err *err)
 	batch->result = result < 0 ? -1 : 0;
 	if (result < 0) {
 		batch->err = *err;
-		give_back(batch);
+		batch->staged.run = on_batch_unsynced;
+		if (batch->job.unsynced)
+			task_queue_post(outbox->tasks, &batch->staged);
+		else
+			give_back(batch);
 		return;
 	}
 	for (size_t i = 0; i < batch->n; i++)

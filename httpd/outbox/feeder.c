@@ -136,13 +136,25 @@ static int on_queue_item(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
+static bool has_all_found(const struct feeder *feeder)
+{
+	for (size_t i = 0; i < feeder->taken.n; i++)
+		if (feeder->taken.items[i].task == OUTBOX_LOOK && feeder->looks[i] != FOUND)
+			return false;
+	return true;
+}
+
+/* postqueue(1) lists `active` before `incoming`, so it misses a message that moves from incoming to
+ * active meanwhile: with thousands of messages that takes seconds. The next listing has it. */
 static int ask_postfix(struct feeder *feeder, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 
-	if (postfix_queue_open(feeder->outbox->conf, &queue, err) < 0 ||
-		postfix_queue_each(queue, on_queue_item, feeder, err) < 0)
+	if (postfix_queue_open(feeder->outbox->conf, &queue, err) < 0)
 		return -1;
+	for (int listing = 0; listing < 2 && !has_all_found(feeder); listing++)
+		if (postfix_queue_each(queue, on_queue_item, feeder, err) < 0)
+			return -1;
 	for (size_t i = 0; i < feeder->taken.n; i++)
 		if (feeder->looks[i] == NOT_ASKED)
 			feeder->looks[i] = NOT_FOUND;

@@ -68,9 +68,12 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 	bool known = what->key && is_known(rig, what->key);
 
 	set_key(rig, what->key);
-	for (size_t i = 0; i < what->n; i++)
+	for (size_t i = 0; i < what->n; i++) {
 		send_rig_email(what->from[i] ? what->from[i] : "hello@example.com",
 			keyed_request_to[i], &emails[i]);
+		if (what->bytes > 0)
+			emails[i].message.text = mem_printf("%0*d", (int)what->bytes, 0);
+	}
 	if (what->bad)
 		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION, "two\nlines");
 	send_rig_send(rig, &spec);

@@ -20,7 +20,8 @@ struct keyed_request {
 	size_t n;
 	uint8_t key;
 	bool permissive;
-	size_t bad; /* the email, from 1, that cannot be read; 0: none */
+	size_t bytes; /* of text in each; 0: few */
+	size_t bad;   /* the email, from 1, that cannot be read; 0: none */
 	/* Of each email; NULL: hello@example.com. */
 	const char *from[KEYED_EMAILS];
 };

@@ -9,12 +9,17 @@
 #include <cmocka.h>
 
 #include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 
 #include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
+#include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/keyed_request.h"
@@ -293,6 +298,18 @@ static void test_clock_is_put_back(void **state)
 	rig->shared.clock = &clock_system;
 }
 
+/* Waits until everything is written that nobody waits for, and every email is out of hand. */
+static void drain(struct send_rig *rig)
+{
+	struct outbox *outbox = rig->shared.outbox;
+
+	while (!feeder_is_idle(outbox->feeder) || outbox->parcels > 0 ||
+		!journal_is_empty(outbox->journal)) {
+		journal_look(outbox->journal);
+		event_base_loop(rig->worker.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	}
+}
+
 /* Waits until the feeder has looked at the store once more, and has come back. */
 static void feed(struct send_rig *rig)
 {
@@ -303,11 +320,7 @@ static void feed(struct send_rig *rig)
 		feeder_look(feeder);
 		event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	}
-	while (!feeder_is_idle(feeder) || outbox->parcels > 0 ||
-		!journal_is_empty(outbox->journal)) {
-		journal_look(outbox->journal);
-		event_base_loop(rig->worker.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-	}
+	drain(rig);
 }
 
 /* What was put off is taken from the store, but that is not committed: all stays as it was,
@@ -364,6 +377,99 @@ static void test_taking_is_not_committed(void **state)
 	assert_int_equal(temp_db_number(rig->db, sql_sent), 3);
 	/* Postfix cannot be asked for the one that may be in its queue. */
 	assert_int_equal(send_rig_waiting(rig), 1);
+	db_pool_free(rig->shared.readers);
+}
+
+/* A postqueue(1) that misses the message at its first call: Postfix moved it meanwhile from a
+ * queue that was not listed yet to one that was. */
+static const char blind_postqueue[] =
+	"#!/bin/sh\n"
+	"[ -e \"$0.called\" ] && echo '{\"queue_name\": \"active\", \"queue_id\": \"Q\","
+	" \"arrival_time\": 1}'\n"
+	"touch \"$0.called\"\n";
+
+static void write_file(const char *folder, const char *name, const char *text, mode_t mode)
+{
+	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, mode), 0);
+	/* postconf(1) waits before it reads a file that is new. */
+	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
+}
+
+/* An email may be in Postfix's queue. It is not submitted again because one listing of the queue
+ * missed it. */
+static void test_message_moves_while_the_queue_is_listed(void **state)
+{
+	static const char set_rows[] =
+		"UPDATE outbox SET due_us = 1;"
+		"UPDATE email SET state = 'sent', way = 'smtp', queue_id = 'Q', decided_us = 1";
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1};
+	struct conf *conf = rig->shared.outbox->conf;
+	_cleanup_free_ char *main_cf = mem_printf(
+		"compatibility_level = 3.6\n"
+		"command_directory = %s\n",
+		rig->folder);
+
+	begin(rig);
+	write_file(rig->folder, "main.cf", main_cf, 0644);
+	write_file(rig->folder, "postqueue", blind_postqueue, 0755);
+	free(conf->submission.postfix_config);
+	conf->submission.postfix_config = mem_strdup(rig->folder);
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	fake_inject_verdict_first(rig->inject);
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->obstacle = INJECT_NO_TURN;
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &one);
+	OK(db_exec(rig->db, set_rows, &why));
+	feed(rig);
+	assert_int_equal(send_rig_waiting(rig), 0);
+	assert_int_equal(temp_db_number(rig->db, "SELECT count(*) FROM outbox"), 0);
+	db_pool_free(rig->shared.readers);
+}
+
+/* The commit that stages an email is made, but cannot be synced: others see it, and nobody knows
+ * whether it stays. The client is told to come again. Without an Idempotency-Key the email is
+ * canceled, since the client will send another one; with a key it goes out, once, since a
+ * repeat finds it. */
+static void test_staged_but_not_synced(void **state)
+{
+	static const char sql_in_hand[] = "SELECT count(*) FROM outbox WHERE due_us = 0";
+	struct send_rig *rig = *state;
+
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	rig->worker.conf->submission.answer = ANSWER_QUEUED;
+	for (uint8_t key = 0; key <= 1; key++)
+		for (size_t bytes = 0; bytes <= 2 * MESSAGE_FILE_BYTES;
+			bytes += 2 * MESSAGE_FILE_BYTES) {
+			const struct keyed_request one = {.n = 1, .key = key, .bytes = bytes};
+			char id[ID_SIZE];
+
+			print_message("key %d, %zu bytes\n", key, bytes);
+			begin(rig);
+			count_syncs_fail(true);
+			keyed_request_send(rig, &one);
+			count_syncs_fail(false);
+			assert_int_equal(status_of(&rig->problems[0]), 503);
+			drain(rig);
+			assert_int_equal(temp_db_number(rig->db, sql_in_hand), 0);
+			memcpy(id, rig->ids[0], ID_SIZE);
+			if (key) {
+				assert_true(keyed_request_send(rig, &one));
+				assert_int_equal(status_of(&rig->problems[0]), 200);
+				assert_string_equal(rig->ids[0], id);
+			}
+			feed(rig);
+			assert_int_equal(send_rig_waiting(rig), 0);
+			assert_int_equal(rig->inject->submitted, key);
+			assert_int_equal(send_rig_state(rig, 0), key ? EMAIL_SENT : EMAIL_REFUSED);
+		}
 	db_pool_free(rig->shared.readers);
 }
 
@@ -468,6 +574,8 @@ int main(void)
 		TEST(no_turn),
 		TEST(clock_is_put_back),
 		TEST(taking_is_not_committed),
+		TEST(message_moves_while_the_queue_is_listed),
+		TEST(staged_but_not_synced),
 		TEST(answer_when_queued),
 		TEST(not_settled),
 		TEST(outbox_is_full),
