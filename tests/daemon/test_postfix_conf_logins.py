@@ -6,13 +6,16 @@ import smtplib
 import socket
 import ssl
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 from harness import Sandbox, wait_for
 from harness.sandbox import TREE, free_port
 from test_postfix_conf import MASTER, make  # noqa: F401
 from test_setup import files, run_setup, script
-from test_smtp_auth import PROGRAMS, email_of, new_message, use_program
+from test_smtp_auth import (
+    PROGRAMS, company_of, connect, email_of, new_message, refused, use_program)
 
 scripts = pytest.mark.scripts
 CERTIFICATE = "smtpd_tls_chain_files = /etc/ssl/mail.pem\n"
@@ -291,3 +294,122 @@ def test_a_service_of_the_admin(box, to):
     assert files(box) == before
     master_cf.write_text(plain)
     box.reload_postfix()
+
+DOVECOT = """\
+base_dir = {folder}/run
+state_dir = {folder}/state
+log_path = {folder}/log
+protocols =
+ssl = no
+disable_plaintext_auth = no
+auth_mechanisms = plain login
+auth_failure_delay = 0
+passdb {{
+  driver = passwd-file
+  args = scheme=PLAIN {folder}/users
+}}
+userdb {{
+  driver = static
+  args = uid=65534 gid=65534 home=/nonexistent
+}}
+service auth {{
+  unix_listener {queue}/private/people {{
+    mode = 0666
+  }}
+}}
+service stats {{
+  unix_listener stats-writer {{
+    mode = 0666
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def people(box):
+    """SASL servers of the admin's own, each with the service of Postfix that asks it: Dovecot, and
+    Cyrus SASL with its sasldb. Both have the user bob, and one who is named like the id of a key."""
+    with tempfile.TemporaryDirectory(prefix="postern.") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        key = box.new_key(company_of(box), "sending")["id"]
+        (folder / "users").write_text(f"bob:{{PLAIN}}secret\n{key}:{{PLAIN}}secret\n")
+        (folder / "dovecot.conf").write_text(
+            DOVECOT.format(folder=folder, queue=box.dir / "queue"))
+        for user in ("bob", key):
+            subprocess.run(
+                ["saslpasswd2", "-f", folder / "sasldb", "-c", "-p", "-u", "people", user],
+                input=b"secret", check=True, capture_output=True, timeout=60)
+        (folder / "sasldb").chmod(0o644)
+        # Where Debian's Postfix looks for it.
+        cyrus = box.dir / "postfix/sasl/smtpd.conf"
+        cyrus.parent.mkdir(exist_ok=True)
+        cyrus.write_text(
+            "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nmech_list: PLAIN LOGIN\n"
+            f"sasldb_path: {folder}/sasldb\n")
+        dovecot = subprocess.Popen(["dovecot", "-F", "-c", folder / "dovecot.conf"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            socket_of_it = box.dir / "queue/private/people"
+            wait_for("Dovecot", lambda: socket_of_it.is_socket() or dovecot.poll() is not None)
+            assert dovecot.poll() is None, (folder / "log").read_text()
+            logins = ("smtpd_sasl_auth_enable=yes", "smtpd_sasl_security_options=noanonymous",
+                      "smtpd_relay_restrictions=permit_sasl_authenticated,reject")
+            yield {
+                "dovecot": box.add_smtpd(*logins, "smtpd_sasl_type=dovecot",
+                                         "smtpd_sasl_path=private/people"),
+                "cyrus": box.add_smtpd(*logins, "smtpd_sasl_type=cyrus",
+                                       "smtpd_sasl_local_domain=people", chroot=False),
+            }, key
+        finally:
+            dovecot.terminate()
+            dovecot.wait()
+
+
+def log_in(address, user, password):
+    session = connect(None, address)
+    session.login(user, password)
+    return session
+
+
+def no_login(address, user, password):
+    with pytest.raises(smtplib.SMTPAuthenticationError) as error:
+        log_in(address, user, password)
+    return error.value.smtp_code == 535
+
+
+def test_beside_logins_of_people(box, to, people):
+    """They stay as they are, and neither takes what is the other's: no key is good where people
+    log in, no person where programs do, and a person who is named like a key is a person."""
+    addresses, key_id = people
+    key = box.env["POSTERN_SENDING_KEY"]
+    master_cf = box.dir / "postfix/master.cf"
+    before = files(box)
+    at_people = [line for line in master_cf.read_text().splitlines() if "sasl" in line]
+    port = free_port()
+    ours = f"127.0.0.1:{port}"
+    script(box, "enable", "--smtp-auth", ours, "--reload")
+    wait_for("the port", lambda: not refuses(port))
+    assert at_people == [line for line in master_cf.read_text().splitlines()
+                         if "sasl" in line][:len(at_people)]
+    for address in addresses.values():
+        assert no_login(address, "bob", "wrong") and no_login(address, "bob", key)
+        assert no_login(ours, "bob", "secret") and no_login(ours, key_id, "secret")
+        message_id, data = new_message(to, "bob@people.test")
+        session = log_in(address, "bob", "secret")
+        assert session.sendmail("bob@people.test", [to], data) == {}
+        assert box.sink.find(message_id=message_id).raw.endswith(b"hello\n")
+        for user in ("bob", key_id):
+            message_id, data = new_message(to)
+            session = log_in(address, user, "secret")
+            code, text = refused(session, "ann@example.com", [to], data)
+            assert (code, "must be sent with an API key" in text) == (550, True)
+            assert box.query(
+                f"SELECT count(*) FROM email WHERE message_id = '{message_id}'") == "0"
+    assert f"login={key_id} " in box.log("milter")
+    message_id, data = new_message(to)
+    assert log_in(ours, "bob", key).sendmail("ann@example.com", [to], data) == {}
+    assert email_of(box, message_id)["to"] == [to]
+    script(box, "disable", "--reload")
+    assert files(box) == before
+    assert log_in(addresses["dovecot"], "bob", "secret")

@@ -291,11 +291,11 @@ class Sandbox:
             words += ["--domain", domain]
         return self.cli("key", "create", *words)
 
-    def add_smtpd(self, *options):
+    def add_smtpd(self, *options, chroot=True):
         """One more smtpd of this Postfix, on a port of its own and with options
         of master.cf; its host:port."""
         address = f"127.0.0.1:{free_port()}"
-        lines = [f"{address} inet n - y - - smtpd"]
+        lines = [f"{address} inet n - {'y' if chroot else 'n'} - - smtpd"]
         lines += [f"    -o {{ {option} }}" for option in options]
         with (self.dir / "postfix/master.cf").open("a") as file:
             file.write("\n".join([*lines, ""]))
