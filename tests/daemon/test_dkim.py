@@ -293,7 +293,8 @@ def test_postfix_is_to_ask_the_signer(own_box, server):
     signer = Signer()
     try:
         box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
-                      "--set", f"dns.server={server.address}")
+                      "--set", f"dns.server={server.address}",
+                      "--set", "http.url=https://x.example")
         sender = Sender(box, server)
 
         def said(*words):

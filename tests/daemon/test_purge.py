@@ -132,11 +132,13 @@ def test_purge_while_emails_are_sent(own_box):
         left = store.emails()
         assert left > 0
     assert box.cli("email", "purge", "--domain", "old.example", "--dry-run") == {
-        "emails": left, "recipients": 0, "left": 0, "dry_run": True, "log_emptied": False,
+        "emails": left, "recipients": 0, "left": 0, "suppressions": 0,
+        "dry_run": True, "log_emptied": False,
     }
     done = box.cli("email", "purge", "--older-than", "2021-01-01")
     assert done == {
-        "emails": left, "recipients": 0, "left": 0, "dry_run": False, "log_emptied": True,
+        "emails": left, "recipients": 0, "left": 0, "suppressions": 0,
+        "dry_run": False, "log_emptied": True,
     }
     sent = senders.end()
     assert store.counts() == (0, 0, 0)

@@ -34,6 +34,7 @@ ASKS = {
             ("until", "2020-01-01"),
         ]),
     ],
+    "POST /unsubscribe/{token}": [{}],
     "PATCH /emails/{id}": [{"json": {"scheduled_at": "in 1 day"}}],
     "POST /domains": [{"json": fresh}],
     "GET /domains": [{}, {"params": {"limit": 1}}],
@@ -89,6 +90,9 @@ ASKS = {
     "PATCH /admin/domains/{id}": [{"json": {"policy": "learn"}}],
     "POST /admin/keys": [{"json": lambda: {"company_id": BIG, **fresh()}}],
     "PATCH /admin/keys/{id}": [{"json": fresh}],
+    "POST /admin/keys/revoke": [
+        {"json": lambda: {"keys": [{"id": row_id("a", next(numbers))} for _ in range(100)]}}
+    ],
     "POST /admin/exemptions": [
         {"json": lambda: {
             "domain": ITS_DOMAIN, "kind": "login", "value": unique("login")
