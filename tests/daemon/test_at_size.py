@@ -31,11 +31,12 @@ BEHIND = 20_000
 LOOP_STEPS = 5_000
 ALL_STEPS = 4_000_000
 
-# What looks at all that waits of one company, a few hundred rows at a time; and the domains of a
-# company (limits.domains), on a thread of the pool.
+# What visits everything that waits of one company, a few hundred rows at a time; the domains of a
+# company (limits.domains); and the search by words, which reads the text index up to a fixed size.
+# All on threads of the pool.
 WALKS = (
     "POST /admin/outbox/cancel", "DELETE /v3/{domain}/envelopes",
-    "GET /v3/domains ", "GET /v4/domains ",
+    "GET /v3/domains ", "GET /v4/domains ", "GET /admin/emails {'q': 'nobody'}",
 )  # fmt: skip
 
 # One row more, and another page of an index, are no growth.
