@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/address/addr.h"
+#include "core/address/addr_field.h"
 #include "core/address/addr_header.h"
 #include "core/base/cidr.h"
 #include "core/base/clock.h"
@@ -27,13 +28,13 @@
  * sources: collects from the sender fields of a message what readers see.
  */
 
-static void add_domains(struct sources *sources, const struct strv *domains)
+static void add_domains(struct strv *domains, const struct strv *more)
 {
-	for (size_t i = 0; i < domains->n; i++) {
-		if (sources->domains.n > SOURCES_DOMAINS)
+	for (size_t i = 0; i < more->n; i++) {
+		if (domains->n > SOURCES_DOMAINS)
 			return;
-		if (!strv_has(&sources->domains, domains->items[i]))
-			strv_add(&sources->domains, domains->items[i]);
+		if (!strv_has(domains, more->items[i]))
+			strv_add(domains, more->items[i]);
 	}
 }
 
@@ -43,7 +44,7 @@ static void add_envelope(struct sources *sources, const char *address)
 	_cleanup_addr_header_ struct addr_header header;
 
 	addr_header_read(address, &header);
-	add_domains(sources, &header.domains);
+	add_domains(&sources->senders, &header.domains);
 }
 
 static void add_froms(struct sources *sources, const struct strv *values)
@@ -52,7 +53,7 @@ static void add_froms(struct sources *sources, const struct strv *values)
 		_cleanup_addr_header_ struct addr_header header;
 
 		addr_header_read(values->items[i], &header);
-		add_domains(sources, &header.domains);
+		add_domains(&sources->domains, &header.domains);
 		sources->unclear |= header.unclear || values->n > 1;
 		if (values->n == 1)
 			sources->from = TAKE_PTR(header.mailbox);
@@ -67,8 +68,8 @@ static void add_others(struct sources *sources, const struct strv *values)
 		_cleanup_addr_header_ struct addr_header header;
 
 		addr_header_read(values->items[i], &header);
-		add_domains(sources, &header.domains);
-		sources->unclear |= header.unclear;
+		add_domains(&sources->senders, &header.domains);
+		sources->senders_unclear |= header.unclear;
 		if (sources->from && header.mailbox && str_eq(sources->from, header.mailbox))
 			continue;
 		free(sources->from);
@@ -84,11 +85,14 @@ void sources_find(const struct session_message *message, struct sources *sources
 		add_envelope(sources_r, message->resolved);
 	add_froms(sources_r, &message->froms.values);
 	add_others(sources_r, &message->others.values);
+	add_domains(&sources_r->domains, &sources_r->senders);
+	sources_r->unclear |= sources_r->senders_unclear;
 }
 
 void sources_clear(struct sources *sources)
 {
 	strv_free(&sources->domains);
+	strv_free(&sources->senders);
 	free(sources->from);
 	*sources = (struct sources){0};
 }
@@ -318,34 +322,48 @@ static int read_claims(struct db *db, const struct milter_session *session,
 	return 0;
 }
 
-/* May the key send as this domain? Notes the first one for which it may not, and of that of From
- * what is set for its emails. 0 or -1. */
-static int check_sender(struct db *db, const char *domain, bool is_from, struct facts *facts)
+/* May the key send as this domain? *own_r, if it is not NULL, is what the company has of the name:
+ * the caller clears it, also after RULES_NOT_OWN. 0 or -1. */
+static int decide_sender(struct db *db, const char *domain, struct domain *own_r,
+	enum send_decision *decision_r, struct facts *facts)
 {
-	struct verdict_facts *verdict = &facts->verdict;
 	struct send_facts send = {
 		.key_may_send = facts->key.scopes & KEY_SENDING,
 		.key_domain = facts->key.domain,
 		.from_domain = domain,
 		.status = DOMAIN_NOT_OWN,
 	};
-	struct domain own;
-	int found;
+	struct domain own = {0};
+	int found = store_domain_find_own(db, facts->key.company_id, domain, &own, &facts->err);
+
+	if (found < 0)
+		return -1;
+	if (found > 0)
+		send.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+	*decision_r = send_rules_check(&send);
+	if (own_r)
+		*own_r = own;
+	else
+		store_domain_clear(&own);
+	return 0;
+}
+
+/* The domain of From, or of a sender besides: notes the first as which the key may not send, and of
+ * that of From what it is set to for its emails. 0 or -1. */
+static int check_sender(struct db *db, const char *domain, bool is_from, struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+	struct domain own = {0};
 
 	if (verdict->sender != RULES_ALLOWED)
 		return 0;
-	found = store_domain_find_own(db, facts->key.company_id, domain, &own, &facts->err);
-	if (found < 0)
+	if (decide_sender(db, domain, &own, &verdict->sender, facts) < 0)
 		return -1;
-	if (found > 0) {
-		send.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
-		if (is_from) {
-			facts->return_path = TAKE_PTR(own.return_path);
-			facts->unsubscribe = own.unsubscribe;
-		}
-		store_domain_clear(&own);
+	if (is_from) {
+		facts->return_path = TAKE_PTR(own.return_path);
+		facts->unsubscribe = own.unsubscribe;
 	}
-	verdict->sender = send_rules_check(&send);
+	store_domain_clear(&own);
 	if (verdict->sender == RULES_ALLOWED)
 		return 0;
 	free(facts->domain);
@@ -353,20 +371,57 @@ static int check_sender(struct db *db, const char *domain, bool is_from, struct 
 	return 0;
 }
 
-/* The one mailbox of From, and its domain. */
-static void read_from(const struct session_message *message, struct facts *facts)
+/* A domain that some reading of From sees beside its mailbox, as in a display name: nobody but who
+ * may send as it may name a registered one, unless it is shared. As of an email with a ticket, but
+ * that the key may be good for several domains. 0 or -1. */
+static int check_named(struct db *db, const char *domain, struct facts *facts)
 {
-	_cleanup_addr_header_ struct addr_header header = {0};
+	static const struct claim_sender nobody = {.sender = ""};
+	enum send_decision decision;
+	struct claim claim;
+	int found = store_claim_read(db, domain, &nobody, &claim, &facts->err);
+
+	if (found <= 0 || claim.policy == POLICY_SHARED)
+		return found < 0 ? -1 : 0;
+	if (decide_sender(db, claim.domain, NULL, &decision, facts) < 0)
+		return -1;
+	facts->verdict.other_claim |= decision != RULES_ALLOWED;
+	return 0;
+}
+
+/* The one mailbox of the field: that which all readings see, or that of a field as clients may
+ * write it over HTTP, which may have an address in its name. A new string; NULL: there is not one.
+ */
+static char *mailbox_of(const char *value)
+{
+	_cleanup_addr_header_ struct addr_header header;
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_free_ char *line = str_unfolded(value);
+
+	addr_header_read(value, &header);
+	if (header.mailbox && !header.unclear)
+		return TAKE_PTR(header.mailbox);
+	if (addr_field_check((struct span){line, strlen(line)}, NULL) < 0 ||
+		addr_parse(line, &addr, NULL) < 0)
+		return NULL;
+	return addr_spec(&addr);
+}
+
+/* The one mailbox of From, and its domain. */
+static void read_from(
+	const struct session_message *message, const struct sources *sources, struct facts *facts)
+{
+	_cleanup_free_ char *mailbox = NULL;
 	const char *at;
 	struct err err = ERR_INIT;
 
-	if (message->froms.values.n != 1 || facts->verdict.from_unclear)
+	if (message->froms.values.n != 1 || sources->senders_unclear)
 		return;
-	addr_header_read(message->froms.values.items[0], &header);
-	at = header.mailbox && !header.unclear ? strrchr(header.mailbox, '@') : NULL;
+	mailbox = mailbox_of(message->froms.values.items[0]);
+	at = mailbox ? strrchr(mailbox, '@') : NULL;
 	if (at == NULL || addr_domain_normalize(at + 1, &facts->domain, &err) < 0)
 		return;
-	facts->mailbox = TAKE_PTR(header.mailbox);
+	facts->mailbox = TAKE_PTR(mailbox);
 	facts->verdict.from_one = true;
 }
 
@@ -482,17 +537,23 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 		return -1;
 	facts->key_found = facts->verdict.key_valid = found > 0;
 	facts->verdict.too_many_recipients = message->too_many_recipients;
-	read_from(message, facts);
+	read_from(message, sources, facts);
 	if (!facts->key_found || !facts->verdict.from_one)
 		return 0;
 	from = mem_strdup(facts->domain);
 	if (check_sender(db, from, true, facts) < 0)
 		return -1;
-	for (size_t i = 0; i < sources->domains.n; i++)
-		if (check_sender(db, sources->domains.items[i], false, facts) < 0)
+	for (size_t i = 0; i < sources->senders.n; i++)
+		if (check_sender(db, sources->senders.items[i], false, facts) < 0)
 			return -1;
-	return facts->verdict.sender == RULES_ALLOWED ? read_key_message(db, session, from, facts)
-						      : 0;
+	for (size_t i = 0; i < sources->domains.n; i++)
+		if (!str_eq(sources->domains.items[i], from) &&
+			!strv_has(&sources->senders, sources->domains.items[i]) &&
+			check_named(db, sources->domains.items[i], facts) < 0)
+			return -1;
+	if (facts->verdict.sender != RULES_ALLOWED || facts->verdict.other_claim)
+		return 0;
+	return read_key_message(db, session, from, facts);
 }
 
 static int read_store(struct db_pool *pool, const struct milter_session *session,

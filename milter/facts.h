@@ -24,10 +24,12 @@
 enum { SOURCES_DOMAINS = ADDR_SENDER_DOMAINS };
 
 struct sources {
-	struct strv domains; /* each once, and at most one more than that */
-	char *from;          /* the one author, `local@domain`; NULL when
-			      * fields or readings name several, or none */
-	bool unclear;        /* readings of the header can differ */
+	struct strv domains;  /* each once, and at most one more than that */
+	char *from;           /* the one author, `local@domain`; NULL when
+			       * fields or readings name several, or none */
+	bool unclear;         /* readings of the header can differ */
+	struct strv senders;  /* of the domains, those of the envelope and of fields like Sender */
+	bool senders_unclear; /* readings of such a field can differ */
 };
 
 /* The caller clears them. */

@@ -180,7 +180,8 @@ static void take_rate(struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
 
-	if (facts->key_found && verdict->from_one && verdict->sender == RULES_ALLOWED)
+	if (facts->key_found && verdict->from_one && verdict->sender == RULES_ALLOWED &&
+		!verdict->other_claim)
 		verdict->rate_limited = !service_take_rate(service, facts->key.company_id);
 }
 

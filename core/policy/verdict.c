@@ -12,6 +12,7 @@
  * ok     a key    none       From not one        refuse   login_from
  * ok     a key    none       too many recipients refuse   login_recipients
  * ok     a key    none       send_rules.h        refuse   sender_not_own ...
+ * ok     a key    none       another claim       refuse   other_domain
  * ok     a key    none       bad field           refuse   login_field
  * ok     a key    none       no room             tempfail login_no_room
  * ok     a key    none       its key is another
@@ -57,8 +58,9 @@
  * that is away does not stop it unless somebody asked the store all the same.
  *
  * A message whose client has logged in with an API key is judged by the rules of the
- * interface alone, with its words: every domain that it claims has to be one that the key
- * may send as, whatever its policy.
+ * interface alone, with its words: From, the envelope and fields like Sender have to be of
+ * domains that the key may send as, whatever their policy. What a display name claims besides may
+ * be no other registered domain, as of a message with a ticket.
  *
  * Too many fields is a message that nobody needs: checking it would cost more
  * than it is worth.
@@ -271,6 +273,8 @@ static struct verdict with_key(const struct verdict_facts *facts)
 		return refuse(REASON_LOGIN_RECIPIENTS);
 	if (facts->sender != RULES_ALLOWED)
 		return refuse(reasons_of[facts->sender]);
+	if (facts->other_claim)
+		return refuse(REASON_OTHER_DOMAIN);
 	if (facts->bad_field)
 		return refuse(REASON_LOGIN_FIELD);
 	if (facts->no_room)

@@ -10,6 +10,7 @@ import pytest
 from harness import Sandbox
 from harness.sandbox import unique
 from harness.submit import WAYS
+from test_smtp_auth import login
 
 # Headers come to the milter as they are, and mail from elsewhere is relayed.
 POSTFIX = (
@@ -203,7 +204,7 @@ BODY = b"\nFrom: boss@example.com\n.\n\xff  body \n"
 
 @pytest.fixture(scope="module")
 def box(request):
-    with Sandbox(*POSTFIX) as sandbox:
+    with Sandbox(*POSTFIX, parts=["auth"]) as sandbox:
         yield sandbox
         sandbox.failed = request.session.testsfailed > 0
 
@@ -241,6 +242,28 @@ def test_forgery(box, way, to, name):
         assert submitted.reply[0] == 550
         assert submitted.reply[1].startswith(b"5.7.1 ")
     assert not box.sink.now(to=to)
+
+
+def test_forgeries_with_a_key(box, covering, to):
+    """Nor does a key of another company, which logs in over SMTP, make them pass."""
+    company = box.company()
+    key = box.new_key(company, "sending")["token"]
+    box.domain(company, name="evil.test")
+    rows = {**FORGERIES, **{name: ("a@other.test", head) for name, head in BELOW.items()}}
+    passed = []
+    for name, (sender, head) in rows.items():
+        _, data = complete(head.replace(b"other.test", b"evil.test"), to)
+        with login(box, key) as session:
+            session.docmd(f"MAIL FROM:<{sender.replace('other.test', 'evil.test')}>")
+            session.docmd(f"RCPT TO:<{to}>")
+            code, text = session.data(data.replace(b"\n", b"\r\n"))
+        if code != 550:
+            passed.append((name, code, text))
+    assert passed == []
+    assert box.query(f"SELECT count(*) FROM email WHERE company_id = '{company}'") == "0"
+    assert not box.sink.now(to=to)
+    _, data = complete(b"From: Ann <a@evil.test>\n", to)
+    assert login(box, key).sendmail("a@evil.test", [to], data) == {}
 
 
 @pytest.mark.parametrize("name", BELOW)

@@ -122,6 +122,52 @@ def test_senders(box, to):
         session.sendmail("ann@example.com", [f"{'0' * 32}@postern.invalid"], good)
 
 
+# What may stand in From; the same may in a finished message over HTTP.
+FROMS = [
+    ("Ann <ann@{own}>", True),
+    ('"ann@{own}" <ann@{own}>', True),
+    ('"bob@elsewhere.test" <ann@{own}>', True),
+    ("=?utf-8?q?bob=40elsewhere.test?= <ann@{own}>", True),
+    ('"Bob, at home" <ann@{own}>', True),
+    ("Ann (bob@elsewhere.test) <ann@{own}>", True),
+    ('"bob@{other} via List" <ann@{own}>', True),
+    ("Bob, at home <ann@{own}>", False),
+    ('"bob@{other}" <ann@{own}>', False),
+    ("=?utf-8?q?bob=40{other}?= <ann@{own}>", False),
+    ("bob@{other} <ann@{own}>", False),
+    ("ann@{own}, bob@{own}", False),
+    ("<ann@{own}> <ann@{own}>", False),
+    ("nobody", False),
+]
+
+
+def test_from_fields(box, to):
+    company = box.company()
+    own, other = box.domain(company), box.domain(box.company())
+    key = box.new_key(company, "sending")["token"]
+    session, odd = login(box, key), []
+    for shape, good in FROMS:
+        field = shape.format(own=own, other=other)
+        data = f"From: {field}\r\nTo: {to}\r\nSubject: x\r\n\r\nhello\r\n".encode()
+        answer = box.httpd(key).request(
+            "POST", f"/v3/{own}/messages.mime", headers={"Authorization": None},
+            auth=("api", key), data={"to": to}, files={"message": ("m", data)},
+        )  # fmt: skip
+        assert session.docmd(f"MAIL FROM:<ann@{own}>")[0] == 250
+        assert session.docmd(f"RCPT TO:<{to}>")[0] == 250
+        code, text = session.data(data)
+        if (answer.status_code == 200, code == 250) != (good, good):
+            odd.append((field, answer.status_code, answer.text, code, text))
+    assert odd == []
+    # A key that is good for the other domain may name it, too.
+    second = box.domain(company)
+    data = new_message(to, f"ann@{own}")[1].replace(b"From: Ann", f'From: "ann@{second}"'.encode())
+    assert session.sendmail(f"ann@{own}", [to], data) == {}
+    bound = login(box, box.new_key(company, "sending", own)["token"])
+    words = "5.7.1 The message also names a sender of a domain that its API key is not for."
+    assert refused(bound, f"ann@{own}", [to], data) == (550, words)
+
+
 def test_suppressed(box, to):
     """Who is suppressed gets nothing, the others do; of nobody else the email says so."""
     company, blocked = company_of(box), unique("blocked") + "@dst.test"

@@ -206,6 +206,7 @@ static void test_key_message(void **state)
 		struct verdict_facts facts;
 		struct verdict wanted;
 	} cases[] = {
+		{{.other_claim = true, .bad_field = true}, {VERDICT_REFUSE, REASON_OTHER_DOMAIN}},
 		{{.bad_field = true, .no_room = true, .paused = true},
 			{VERDICT_REFUSE, REASON_LOGIN_FIELD}},
 		{{.no_room = true, .repeat = REPEAT_OTHER},
