@@ -123,6 +123,15 @@ void str_lower(char *text)
 		*text = (char)lower(*text);
 }
 
+char *str_lowered(const char *text)
+{
+	char *copy = text ? mem_strdup(text) : NULL;
+
+	if (copy)
+		str_lower(copy);
+	return copy;
+}
+
 int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r)
 {
 	char *end;

@@ -38,6 +38,8 @@ char *str_unfolded(const char *value);
 
 /* Lowers ASCII letters in place. */
 void str_lower(char *text);
+/* A new string with ASCII letters in lower case; NULL for NULL. */
+char *str_lowered(const char *text);
 
 /* The whole text as a decimal number between min and max: 0 and *value_r, or
  * -1. */

@@ -873,8 +873,8 @@ static int write_email(struct db *db, const struct email_changes *changes, struc
 		"UPDATE email"
 		" SET last_event = $event, closed = $closed"
 		" WHERE seq = $email"
-		" AND (state = 'sent' OR (state = 'staged' AND queue_id IS NULL AND $closed))"
-		" AND (last_event IS NOT $event OR closed <> $closed)";
+		" AND (state = 'sent' OR (state = 'staged' AND queue_id IS NULL AND $closed <> 0))"
+		" AND (last_event IS DISTINCT FROM $event OR closed <> $closed)";
 	size_t counts[DELIVERY_STATUSES] = {0};
 	bool closed = true;
 

@@ -167,8 +167,8 @@ static int write_count(struct db *db, const struct hour_count *count, struct err
 	static const char sql_count[] =
 		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
 		" VALUES ($company, $hour, $domain, $kind, $count)"
-		" ON CONFLICT"
-		" DO UPDATE SET count = count + excluded.count";
+		" ON CONFLICT (company_id, hour_us, domain, kind)"
+		" DO UPDATE SET count = event_count.count + excluded.count";
 
 	return db_change(db, sql_count,
 		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),

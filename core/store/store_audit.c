@@ -228,10 +228,10 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 	"SELECT seq"                                                                               \
 	" FROM (SELECT seq"                                                                        \
 	"   FROM audit"                                                                            \
-	"   WHERE " column " = $object AND" BETWEEN order "   LIMIT $look + 1)"
+	"   WHERE " column " = $object AND" BETWEEN order "   LIMIT $look + 1) few"
 #define OBJECT_BOUND(order)                                                                        \
 	"SELECT seq" \
-	" FROM (" OF_OBJECT("object_id", order) " UNION " OF_OBJECT( "object_name", order) ")" \
+	" FROM (" OF_OBJECT("object_id", order) " UNION " OF_OBJECT( "object_name", order) ") found" \
 	" ORDER BY seq" order \
 	" LIMIT 1 OFFSET $look"
 	static const char sql_all[] = BOUND("", " DESC");
@@ -286,7 +286,7 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	struct audit_list *list_r, struct page_end *end_r, struct err *err)
 {
 /* A member sees neither who an operator is, nor whence a token was made. */
-#define VEILED "($veil AND operator)"
+#define VEILED "($veil <> 0 AND operator <> 0)"
 #define PAGE(condition, order)                                                                     \
 	"SELECT id, at_us, iif(" VEILED                                                            \
 	", 'operator', actor) AS actor,"                                                           \
@@ -297,8 +297,8 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	" iif(" VEILED                                                                             \
 	", '', origin) AS origin,"                                                                 \
 	" company_id, action, object_id, object_name,"                                             \
-	" iif($veil, json_remove(before, '$.origin'), before) AS before,"                          \
-	" iif($veil, json_remove(after, '$.origin'), after) AS after"                              \
+	" iif($veil <> 0, json_remove(before, '$.origin'), before) AS before,"                     \
+	" iif($veil <> 0, json_remove(after, '$.origin'), after) AS after"                         \
 	" FROM audit"                                                                              \
 	" WHERE " condition                                                                        \
 	" seq > $low"                                                                              \

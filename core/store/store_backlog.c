@@ -32,12 +32,12 @@ const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 #define SOME(due, row)                                                                             \
 	" FROM (SELECT *"                                                                          \
 	"   FROM outbox s"                                                                         \
-	"   WHERE s.company_id = owner.id AND " due " AND s.due_us > 0 LIMIT $max)" row
+	"   WHERE s.company_id = owner.id AND " due " AND s.due_us > 0 LIMIT $max) few" row
 #define DUE             "s.due_us <= $now"
 #define LATER           "s.due_us > $now AND s.due_us < " SQL_PAUSED
 #define SOON            "s.due_us > $now AND s.due_us <= $now + $soon"
 #define PAUSED          "s.due_us > " SQL_PAUSED
-#define PUT_OFF         " WHERE attempts > 0 OR ticket_used OR reason IS NOT NULL"
+#define PUT_OFF         " WHERE attempts > 0 OR ticket_used <> 0 OR reason IS NOT NULL"
 #define COUNT(due, row) "(SELECT count(*)" SOME(due, row) ")"
 
 #define LIST(owner)                                                                                \
@@ -52,14 +52,14 @@ const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 	      "   (SELECT min(email)"                                                              \
 	      "     FROM (SELECT min(email) AS email" SOME(DUE, "")                                \
 	      "       UNION ALL SELECT min(email)" SOME(SOON, PUT_OFF)                             \
-	      "       UNION ALL SELECT min(email)" SOME(PAUSED, "") ")) AS first,"                 \
+	      "       UNION ALL SELECT min(email)" SOME(PAUSED, "") ") f) AS first,"               \
 	      "   (SELECT reason"                                                                  \
 	      "     FROM (SELECT reason"                                                           \
 	      "       FROM outbox s"                                                               \
 	      "       WHERE s.company_id = owner.id AND s.due_us > 0"                              \
 	      "       AND s.due_us <= $now + $soon"                                                \
 	      "       ORDER BY s.due_us"                                                           \
-	      "       LIMIT $max)"                                                                 \
+	      "       LIMIT $max) few"                                                               \
 	      "     WHERE reason IS NOT NULL"                                                      \
 	      "     LIMIT 1) AS why"                                                               \
 	      "   FROM owner"                                                                      \
@@ -91,7 +91,8 @@ int store_outbox_flow(struct db *db, int64_t emails, int64_t now_us, struct err 
 	static const char sql_flow[] =
 		"INSERT INTO outbox_flow (minute_us, emails)"
 		" VALUES ($minute, $emails)"
-		" ON CONFLICT DO UPDATE SET emails = emails + excluded.emails";
+		" ON CONFLICT (minute_us)"
+		" DO UPDATE SET emails = outbox_flow.emails + excluded.emails";
 	static const char sql_old[] = "DELETE FROM outbox_flow WHERE minute_us < $oldest";
 	int64_t minute_us = now_us - now_us % MINUTE_US;
 

@@ -160,7 +160,7 @@ static int read_rows(struct db *db, const char *name, struct reading *reading, s
 		"   WHERE domain_id = d.id"
 		"   AND kind = 'sender'  "
 		"   AND value IN ($sender, $from)  "
-		"   AND (reach = 'anywhere' OR $local))"
+		"   AND (reach = 'anywhere' OR $local <> 0))"
 		" WHERE d.name = $name OR d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC";
 	struct db_stmt *stmt;

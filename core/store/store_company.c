@@ -87,13 +87,13 @@ int store_company_count(
 {
 	static const char sql_domains[] =
 		"SELECT count(*)"
-		" FROM (SELECT 1 FROM domain WHERE company_id = $id LIMIT $max)";
+		" FROM (SELECT 1 FROM domain WHERE company_id = $id LIMIT $max) few";
 	static const char sql_keys[] =
 		"SELECT count(*)"
 		" FROM (SELECT 1"
 		"   FROM api_key"
 		"   WHERE company_id = $id AND revoked_us = 0"
-		"   LIMIT $max)";
+		"   LIMIT $max) few";
 	const struct db_param *params = DB_PARAMS(
 		DB_TEXT("$id", id), DB_INT("$max", COMPANY_COUNT_MAX));
 

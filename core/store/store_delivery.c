@@ -61,7 +61,7 @@ int store_delivery_write(struct db *db, int64_t email, struct delivery_tree *tre
 		"   child, began_us, changed_us, relay, dsn, text)"
 		" VALUES ($email, $queue_id, $since_us, $address, $orig_to, $state, $via,"
 		"   $child, $began_us, $changed_us, $relay, $dsn, $text)"
-		" ON CONFLICT"
+		" ON CONFLICT (email, queue_id, since_us, address, orig_to)"
 		" DO UPDATE SET state = excluded.state, via = excluded.via,"
 		" child = excluded.child, began_us = excluded.began_us,"
 		" changed_us = excluded.changed_us, relay = excluded.relay, dsn = excluded.dsn,"

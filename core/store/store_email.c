@@ -8,9 +8,11 @@
 #include "core/store/store_email.h"
 
 #include <assert.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "core/store/store_key.h"
 
 static const char *const states[] = {
@@ -109,6 +111,37 @@ void store_email_clear(struct email *email)
 	row_clear(&store_email_type, email);
 }
 
+/* What an email is found by: the tag of the form API, which calls its tags `tag`; of the JSON API
+ * `name` and `name:value`. */
+static int insert_tags(struct db *db, int64_t seq, const struct email *email, struct err *err)
+{
+	static const char sql_tags[] =
+		"INSERT INTO email_tag (email, tag, company_id)"
+		" SELECT $email, lower(value), $company"
+		" FROM json_each($words)"
+		" WHERE TRUE"
+		" ON CONFLICT DO NOTHING";
+	json_t *tags = json_loads(email->tags, 0, NULL), *words = json_array(), *tag;
+	_cleanup_free_ char *list = NULL;
+	size_t i;
+
+	json_array_foreach(tags, i, tag) {
+		const char *name = row_json_text(tag, "name"), *value = row_json_text(tag, "value");
+		bool form = str_eq(name, "tag");
+
+		json_array_append_new(words, json_string(form ? value : name));
+		if (!form)
+			json_array_append_new(words, json_sprintf("%s:%s", name, value));
+	}
+	list = json_dumps(words, JSON_COMPACT);
+	json_decref(words);
+	json_decref(tags);
+	return db_change(db, sql_tags,
+		DB_PARAMS(DB_INT("$email", seq), DB_TEXT("$company", email->company_id),
+			DB_TEXT("$words", list)),
+		err);
+}
+
 static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
@@ -121,16 +154,6 @@ static int insert(struct db *db, void *arg, struct err *err)
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
 		" VALUES ($new_seq, $html, $text, coalesce($tags, '[]'),"
 		"   coalesce($variables, '{}'))";
-	/* The form API calls its tags `tag`. */
-	static const char sql_tags[] =
-		"WITH given (name, value) AS (SELECT value ->> 'name', value ->> 'value'"
-		"   FROM json_each($tags))"
-		" INSERT OR IGNORE INTO email_tag (email, tag, company_id)"
-		" SELECT $new_seq, iif(name = 'tag', value, name), $company_id"
-		" FROM given"
-		" UNION ALL SELECT $new_seq, name || ':' || value, $company_id"
-		" FROM given"
-		" WHERE name <> 'tag'";
 	const struct email *email = arg;
 	int64_t seq;
 
@@ -138,8 +161,7 @@ static int insert(struct db *db, void *arg, struct err *err)
 		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)), &store_email_type,
 			email, err) != 1)
 		return -1;
-	if (email->tags && row_write(db, sql_tags, DB_PARAMS(DB_INT("$new_seq", seq)),
-				   &store_email_type, email, err) < 0)
+	if (email->tags && insert_tags(db, seq, email, err) < 0)
 		return -1;
 	return store_recipients_insert(db, seq, email->company_id, &email->recipients, err);
 }
@@ -269,7 +291,7 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	" AND e.last_event = 'bounced'"                                                            \
 	" OR e.state = 'sent'"                                                                     \
 	" AND e.last_event = 'suppressed'"                                                         \
-	" AND e.closed"                                                                            \
+	" AND e.closed <> 0"                                                                       \
 	" OR e.way = 'smtp'"                                                                       \
 	" AND e.state = 'sent'"                                                                    \
 	" AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.email = e.seq)"                           \
@@ -360,7 +382,7 @@ int store_email_record(
 	static const char sql_record[] =
 		"UPDATE email"
 		" SET state = 'sent', decided_us = $now, queue_id = $queue_id,"
-		" last_event = 'sent', closed = ($queue_id = '')"
+		" last_event = 'sent', closed = iif($queue_id = '', 1, 0)"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed = db_change(db, sql_record,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
@@ -452,7 +474,7 @@ int store_email_newest(struct db *db, int64_t *created_us_r, struct err *err)
 {
 	static const char sql_newest[] =
 		"SELECT created_us"
-		" FROM (SELECT created_us FROM email ORDER BY seq DESC LIMIT 100)"
+		" FROM (SELECT created_us FROM email ORDER BY seq DESC LIMIT 100) few"
 		" ORDER BY created_us DESC LIMIT 1";
 
 	return row_number(db, sql_newest, NULL, created_us_r, err);

@@ -110,9 +110,9 @@ int store_email_list_refused(struct db *db, const struct email_scope *scope, int
 	"SELECT " COLUMNS                                                                          \
 	" FROM email e"                                                                            \
 	" WHERE e.state = 'refused'"                                                               \
-	" AND e.last_event IS NOT 'canceled'" condition                                            \
+	" AND e.last_event IS DISTINCT FROM 'canceled'" condition                                  \
 	" AND ($domain IS NULL OR e.domain = $domain)"                                             \
-	" ORDER BY e.decided_us DESC"                                                              \
+	" ORDER BY e.decided_us DESC, e.seq DESC"                                                  \
 	" LIMIT $limit"
 	static const char sql_all[] = REFUSED("");
 	static const char sql_company[] = REFUSED(OF_COMPANY);
@@ -157,7 +157,7 @@ int store_email_named(struct db *db, const struct email_scope *scope, const char
 	static const char sql_id[] = NAMED("email e", "e.id = $name", NEWEST);
 	static const char sql_company_chosen[] = NAMED("email e", CHOSEN OF_COMPANY, NEWEST);
 	static const char sql_chosen[] = ROW_WALK("email", CHOSEN, "seq", "max", "<", HIGHEST)
-		NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "1", "");
+		NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "TRUE", "");
 	static const char sql_queue_id[] = NAMED("email e",
 		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
 		" UNION ALL SELECT email FROM queue_message WHERE queue_id = $name)",
@@ -267,6 +267,7 @@ struct search {
 	struct db *db;
 	struct email_scope scope;
 	const struct email_filter *filter;
+	char *subject, *tag; /* of the filter, in lower case */
 	enum lead lead;
 	const char *trouble; /* for LEAD_TROUBLE: the last event */
 	const char *status;  /* of the recipient; NULL: any */
@@ -377,7 +378,7 @@ static void choose_lead(struct search *search)
 		" CROSS JOIN email e ON e.seq = r.email",                                          \
 		" AND NOT EXISTS (SELECT 1"                                                        \
 		"   FROM email_recipient o"                                                        \
-		"   WHERE o.email = r.email AND o.n < r.n AND +o.state = r.state)"
+		"   WHERE o.email = r.email AND o.n < r.n AND o.state || '' = r.state)"
 #define TROUBLE_CANDIDATES(whose)                                                                  \
 	"email e", TROUBLE_VALUE " AND e.company_id" whose, "e.seq", "", ""
 #define TROUBLE_OF_ALL_CANDIDATES(whose)                                                           \
@@ -385,16 +386,16 @@ static void choose_lead(struct search *search)
 #define OUTBOX_CANDIDATES(whose)                                                                   \
 	"outbox x", "x.company_id" whose, "x.email", " CROSS JOIN email e ON e.seq = x.email", ""
 #define OUTBOX_OF_ALL_CANDIDATES                                                                   \
-	"outbox x", "1", "x.email", " CROSS JOIN email e ON e.seq = x.email", ""
+	"outbox x", "TRUE", "x.email", " CROSS JOIN email e ON e.seq = x.email", ""
 #define TAG_CANDIDATES(whose)                                                                      \
 	"email_tag g", "g." TAG_VALUE " AND g.company_id" whose, "g.email",                        \
 		" CROSS JOIN email e ON e.seq = g.email", ""
 #define TEXT_CANDIDATES(whose)                                                                     \
-	"email e", "e.seq IN (SELECT value FROM json_each($seqs))", "e.seq", "", ""
+	"email e", "e.seq IN (SELECT CAST(value AS BIGINT) FROM json_each($seqs))", "e.seq", "", ""
 #define DOMAIN_CANDIDATES(whose)                                                                   \
 	"email e", "e." DOMAIN_VALUE " AND e.company_id" whose, "e.seq", "", ""
 #define COMPANY_CANDIDATES(whose) "email e", "e.company_id" whose, "e.seq", "", ""
-#define ALL_CANDIDATES(whose)     "email e", "1", "e.seq", "", ""
+#define ALL_CANDIDATES(whose)     "email e", "TRUE", "e.seq", "", ""
 
 #define EACH_WAY(statement, ...)                                                                   \
 	{                                                                                          \
@@ -424,7 +425,7 @@ static void choose_lead(struct search *search)
 		DB_GIVEN_TEXT("$trouble", (lead) == LEAD_TROUBLE || (lead) == LEAD_TROUBLE_OF_ALL  \
 						  ? (search)->trouble                              \
 						  : NULL),                                         \
-		DB_GIVEN_TEXT("$tag", (lead) == LEAD_TAG ? (search)->filter->tag : NULL),          \
+		DB_GIVEN_TEXT("$tag", (lead) == LEAD_TAG ? (search)->tag : NULL),                  \
 		DB_GIVEN_TEXT("$seqs", (lead) == LEAD_TEXT ? (search)->seqs_json : NULL),          \
 		DB_GIVEN_TEXT("$walk", (lead) == LEAD_DOMAIN ? (search)->domain : NULL)
 
@@ -510,7 +511,7 @@ static int find_mark(const struct search *search, bool up, int64_t low, int64_t 
 	"       AND x.seq BETWEEN $low AND $high))"                                                \
 	"   FROM json_each($companies) j)"
 	static const char *const marks[][2] = {
-		EACH_WAY(MARK, "1"),
+		EACH_WAY(MARK, "TRUE"),
 		EACH_WAY(MARK, "e.company_id = $company"),
 		{MARK_OF_SEVERAL("max"), MARK_OF_SEVERAL("min")},
 		EACH_WAY(MARK, "e.domain = $domain AND e.company_id = $company"),
@@ -737,7 +738,7 @@ static int read_matches(
 	" AND e.created_us < $until"                                                               \
 	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"                                 \
 	"   AND ($key IS NULL OR e.key_id = $key)"                                                 \
-	"   AND ($subject IS NULL OR instr(lower(e.subject), lower($subject)) > 0)"                \
+	"   AND ($subject IS NULL OR instr(lower(e.subject), $subject) > 0)"                       \
 	"   AND ($status IS NULL"                                                                  \
 	"     OR CASE $status"                                                                     \
 	"       WHEN 'refused' THEN e.state = 'refused' AND e.last_event = 'failed'"               \
@@ -754,7 +755,7 @@ static int read_matches(
 	"   AND (($receiver IS NULL AND $status_of IS NULL) OR EXISTS (SELECT 1"                   \
 	"       FROM email_recipient o"                                                            \
 	"       WHERE o.email = e.seq"                                                             \
-	"       AND ($status_of IS NULL OR +o.state = $status_of)"                                 \
+	"       AND ($status_of IS NULL OR o.state || '' = $status_of)"                            \
 	"       AND ($receiver IS NULL OR +o.address = $receiver COLLATE NOCASE)))"                \
 	"   AND NOT EXISTS (SELECT 1"                                                              \
 	"     FROM json_each($words) w"                                                            \
@@ -784,8 +785,8 @@ static int read_matches(
 				search->lead == LEAD_ALL || search->status ? filter->to : NULL),
 			DB_TEXT("$status_of", search->status), DB_TEXT("$from", filter->from),
 			DB_TEXT("$key", filter->key_id), DB_TEXT("$words", search->words_json),
-			DB_TEXT("$subject", filter->subject), DB_TEXT("$status", filter->status),
-			DB_INT("$now", filter->now_us), DB_TEXT("$tag", filter->tag),
+			DB_TEXT("$subject", search->subject), DB_TEXT("$status", filter->status),
+			DB_INT("$now", filter->now_us), DB_TEXT("$tag", search->tag),
 			LEAD_PARAMS(search, search->lead),
 			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
 		&store_email_type, page, rows_r, err);
@@ -822,6 +823,8 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 
 	if (found != 1)
 		return found;
+	search.subject = str_lowered(filter->subject);
+	search.tag = str_lowered(filter->tag);
 	choose_lead(&search);
 	read_words(&search);
 	found = find_companies(&search, err);
@@ -831,6 +834,8 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 		cut = find_candidates(&search, &all, err);
 	if (found == 1 && cut >= 0)
 		found = read_matches(&search, page, &rows, err);
+	free(search.subject);
+	free(search.tag);
 	free(search.domain);
 	free(search.companies_json);
 	free(search.words_json);
@@ -873,15 +878,15 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 #define WAITING(owners, from, company, due, put_off)                                               \
 	owners "SELECT count(*)"                                                                   \
 	       " FROM (SELECT s.email"                                                             \
-	       "   FROM (SELECT email FROM (" due ")"                                                  \
-	       "     UNION ALL SELECT email FROM (" put_off ")) s"                                      \
+	       "   FROM (SELECT email FROM (" due ") due"                                                  \
+	       "     UNION ALL SELECT email FROM (" put_off ") late) s"                                      \
 	       "   CROSS JOIN email e ON e.seq = s.email"                                          \
 	       "   WHERE e.state = 'staged'"                                                       \
 	       "   AND e.queue_id IS NULL" WAITS                                                   \
 	       "   UNION ALL SELECT o.seq"                                                         \
 	       "   FROM (" STAGED(from, company, WAITS) ") o"                                      \
 	       "   WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE email = o.seq)"                    \
-	       "   LIMIT $max)"
+	       "   LIMIT $max) few"
 #define DELAYED(condition)                                                                         \
 	"SELECT count(*)"                                                                          \
 	" FROM (SELECT 1"                                                                          \
@@ -889,15 +894,15 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	"   WHERE e.last_event = 'delivery_delayed'" condition                                     \
 	"   AND e.last_event IN"                                                                   \
 	"     ('delivery_delayed', 'bounced', 'failed', 'suppressed', 'complained', 'canceled')"   \
-	"   LIMIT $max)"
-#define COUNT(rows) "SELECT count(*) FROM (" rows ")"
+	"   LIMIT $max) few"
+#define COUNT(rows) "SELECT count(*) FROM (" rows ") few"
 #define WAITS       " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
 #define LOST        " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
 #define SOON        "min($before, " SQL_PAUSED " - 1)"
 #define DUE         "due_us > 0 AND due_us <= " SOON
 #define PUT_OFF                                                                                    \
 	"due_us > " SOON " AND due_us < " SQL_PAUSED                                               \
-	" AND (attempts > 0 OR ticket_used)"                                                       \
+	" AND (attempts > 0 OR ticket_used <> 0)"                                                  \
 	" AND due_us > 0"
 	static const char *const sql_staged[] = {
 		WAITING(STORE_STAGED_OWNERS, "owner CROSS JOIN ", "owner.id",

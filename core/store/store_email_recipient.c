@@ -84,7 +84,7 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
 		" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
 		" FROM email_recipient"
-		" WHERE email = $email AND (state IS NOT NULL OR NOT $enveloped)"
+		" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
 		" ORDER BY n";
 
 	return row_all(db, sql_read,
@@ -146,7 +146,7 @@ int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 		"INSERT INTO email_recipient (email, n, kind, address, mailbox, state,"
 		"   company_id)"
 		" VALUES ($email, $n, $kind, $address, $mailbox,"
-		"   CASE WHEN $enveloped THEN 'queued' END, $company)";
+		"   CASE WHEN $enveloped <> 0 THEN 'queued' END, $company)";
 	const struct db_param *params = DB_PARAMS(
 		DB_INT("$email", seq), DB_TEXT("$company", company_id));
 

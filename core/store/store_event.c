@@ -125,7 +125,7 @@ int store_message_add(struct db *db, const struct queue_message *message, struct
 		"   $recipients)"
 		" ON CONFLICT (queue_id, since_us)"
 		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
-		" WHERE how = 'message_id' OR excluded.how = 'forwarded'";
+		" WHERE queue_message.how = 'message_id' OR excluded.how = 'forwarded'";
 
 	return row_write(db, sql_add, NULL, &message_type, message, err) < 0 ? -1 : 0;
 }
@@ -482,11 +482,11 @@ static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us
 }
 
 /* clang-format off */
-/* plus: "+" keeps the engine off the index of the domain. */
-#define BEHIND(plus, side)                                                     \
-	" " plus "v.company_id = $company AND " plus "v.domain = $domain"      \
-	" AND " plus "v.recorded_us BETWEEN $begin AND $end"                   \
-	" AND " plus "v.seq " side " $seq"
+/* text, number: what keeps the engine off the index of the domain. */
+#define BEHIND(text, number, side)                                             \
+	" v.company_id" text " = $company AND v.domain" text " = $domain"      \
+	" AND v.recorded_us" number " BETWEEN $begin AND $end"                 \
+	" AND v.seq" number " " side " $seq"
 #define IN_ORDER(order) " ORDER BY v.recorded_us " order ", v.seq " order
 #define ANY_OF(array, condition) \
 	" AND ($" array " IS NULL OR EXISTS (SELECT 1" \
@@ -498,14 +498,14 @@ static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us
  * What the index has is tried first: an event that is of none of the kinds costs
  * no look at its row. */
 #define FITS                                                                   \
-	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' '))"            \
+	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' ') > 0)"        \
 	ANY_OF("recipients", "r.address = j.value COLLATE NOCASE")             \
 	ANY_OF("message_ids", "e.message_id = '<' || j.value || '>'")          \
-	ANY_OF("senders", "instr(lower(e.header_from), lower(j.value))"        \
+	ANY_OF("senders", "instr(lower(e.header_from), lower(j.value)) > 0"    \
 		" OR e.sender = j.value COLLATE NOCASE")                       \
-	ANY_OF("subjects", "instr(lower(e.subject), lower(j.value))")          \
+	ANY_OF("subjects", "instr(lower(e.subject), lower(j.value)) > 0")      \
 	ANY_OF("tags", "EXISTS (SELECT 1 FROM email_tag g"                     \
-		" WHERE g.email = e.seq AND g.tag = j.value)")                 \
+		" WHERE g.email = e.seq AND g.tag = lower(j.value))")          \
 	ANY_OF("to", "EXISTS (SELECT 1 FROM email_recipient o"                 \
 		" WHERE o.email = e.seq AND +o.address = j.value"              \
 		" COLLATE NOCASE)")
@@ -577,7 +577,7 @@ static int find_few(
 	static const char sql_tags[] =
 		"SELECT g.email"
 		" FROM json_each($texts) j"
-		" CROSS JOIN email_tag g ON g.tag = j.value AND g.company_id = $company"
+		" CROSS JOIN email_tag g ON g.tag = lower(j.value) AND g.company_id = $company"
 		" LIMIT $max";
 	/* Those that tend to have the fewest come first. */
 	const struct {
@@ -661,16 +661,16 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 #define LAST(side, order)                                                                          \
 	"SELECT v.seq"                                                                             \
 	" FROM event v"                                                                            \
-	" WHERE" BEHIND("", side) IN_ORDER(order) " LIMIT 1 OFFSET $max"
+	" WHERE" BEHIND("", "", side) IN_ORDER(order) " LIMIT 1 OFFSET $max"
 #define PAGE(side, until, order)                                                                   \
 	WITH_EMAIL("event v")                                                                      \
-	BEHIND("", side)                                                                           \
+	BEHIND("", "", side)                                                                       \
 	" AND v.seq " until " $last" FITS IN_ORDER(order) " LIMIT $limit"
 #define OF_FEW(side, order)                                                                        \
 	WITH_EMAIL(                                                                                \
-		"(SELECT DISTINCT value FROM json_each($emails)) m"                                \
-		" CROSS JOIN event v ON v.email = m.value")                                        \
-	BEHIND("+", side) FITS IN_ORDER(order) " LIMIT $limit"
+		"(SELECT DISTINCT CAST(value AS BIGINT) AS seq FROM json_each($emails)) m"         \
+		" CROSS JOIN event v ON v.email = m.seq")                                          \
+	BEHIND(" || ''", " + 0", side) FITS IN_ORDER(order) " LIMIT $limit"
 	static const char *const lasts[] = {LAST("<", "DESC"), LAST(">", "ASC")};
 	static const char *const pages[] = {PAGE("<", ">=", "DESC"), PAGE(">", "<=", "ASC")};
 	static const char *const of_few[] = {OF_FEW("<", "DESC"), OF_FEW(">", "ASC")};
@@ -943,10 +943,10 @@ int store_log_cursor_set(struct db *db, const char *source, const char *position
 {
 	static const char sql_set[] =
 		"INSERT INTO log_cursor (source, position, changed_us, end_us)"
-		" VALUES ($source, $position, $now, iif($end, $now, 0))"
+		" VALUES ($source, $position, $now, iif($end <> 0, $now, 0))"
 		" ON CONFLICT (source)"
 		" DO UPDATE SET position = excluded.position, changed_us = excluded.changed_us,"
-		" end_us = iif($end, $now, end_us)";
+		" end_us = iif($end <> 0, $now, log_cursor.end_us)";
 
 	return db_change(db, sql_set,
 		       DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$position", position),

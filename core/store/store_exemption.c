@@ -105,7 +105,7 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec, int64_
 		"INSERT INTO exemption (id, company_id, domain_id, kind, value, reach,"
 		"   created_us)"
 		" SELECT $id, d.company_id, d.id, $kind, $value,"
-		" CASE WHEN $local THEN 'local' ELSE 'anywhere' END, $created_us"
+		" CASE WHEN $local <> 0 THEN 'local' ELSE 'anywhere' END, $created_us"
 		" FROM domain d"
 		" WHERE d.name = $domain AND d.pending = 0";
 	struct exemption exemption = {

@@ -44,7 +44,7 @@ static int prune(struct db *db, struct err *err)
 int store_held_note(struct db *db, const struct held_note *note, struct err *err)
 {
 	static const char sql_note[] =
-		"INSERT OR REPLACE INTO held (queue_id, held_us, reason, domain, header_from)"
+		"INSERT INTO held (queue_id, held_us, reason, domain, header_from)"
 		" VALUES ($queue_id, $held_us, $reason, $domain, $header_from)"
 		" RETURNING seq";
 	struct held held = {
@@ -55,8 +55,11 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 		.held_us = note->now_us,
 	};
 	int64_t seq = 0;
-	int result = row_write_returning(db, sql_note, NULL, &held_type, &held, &seq, err);
+	/* Postfix uses queue ids again. The new row is the newest: prune() goes by seq. */
+	int result = store_held_forget(db, held.queue_id, err);
 
+	if (result == 0)
+		result = row_write_returning(db, sql_note, NULL, &held_type, &held, &seq, err);
 	store_held_clear(&held);
 	if (result == 0)
 		return err_set(err, ERR_INTERNAL, "no row was written");

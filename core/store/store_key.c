@@ -299,15 +299,14 @@ int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int
 	struct key_idle *idle_r, struct err *err)
 {
 #define COUNT(condition)                                                                           \
-	"SELECT total(last_used_us = 0"                                                            \
-	"   AND created_us < $unused) AS unused, total(last_used_us > 0"                           \
-	"   AND last_used_us < $forgotten) AS forgotten"                                           \
+	"SELECT count(*) FILTER (WHERE last_used_us = 0 AND created_us < $unused) AS unused,"      \
+	" count(*) FILTER (WHERE last_used_us > 0 AND last_used_us < $forgotten) AS forgotten"     \
 	" FROM (SELECT created_us, last_used_us"                                                   \
 	"   FROM api_key"                                                                          \
 	"   WHERE " condition                                                                      \
 	" revoked_us = 0"                                                                          \
 	"   ORDER BY created_us"                                                                   \
-	"   LIMIT $max)"
+	"   LIMIT $max) few"
 	static const char sql_all[] = COUNT("");
 	static const char sql_of[] = COUNT("company_id = $company AND");
 #undef COUNT

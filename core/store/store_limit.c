@@ -16,7 +16,7 @@ static const char sql_tokens[] =
 	" FROM (SELECT 1"
 	"   FROM admin_session"
 	"   WHERE user_id = $owner AND kind = 'token'"
-	"   LIMIT $max)";
+	"   LIMIT $max) few";
 
 static const struct {
 	const char *setting;

@@ -328,7 +328,7 @@ int store_message_cut(struct db *db, const struct message_cut *cut, struct err *
 	static const char sql_cut[] =
 		"INSERT INTO message_cut (one, cut_us, left_us)"
 		" VALUES (1, $cut, $left)"
-		" ON CONFLICT DO UPDATE SET cut_us = $cut, left_us = $left";
+		" ON CONFLICT (one) DO UPDATE SET cut_us = $cut, left_us = $left";
 
 	return db_change(db, sql_cut,
 		       DB_PARAMS(DB_INT("$cut", cut->cut_us), DB_INT("$left", cut->left_us)),

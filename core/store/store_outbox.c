@@ -78,13 +78,14 @@ int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us
 {
 	static const char sql_add[] =
 		"INSERT INTO outbox (email, company_id, size, due_us, ticket_used, reason)"
-		" SELECT seq, company_id, $size, coalesce(paused, $due), $due = 0 AND paused IS NULL,"
+		" SELECT seq, company_id, $size, coalesce(paused, $due),"
+		"   iif($due = 0 AND paused IS NULL, 1, 0),"
 		"   iif(paused IS NULL, NULL, " SQL_PAUSED_WORDS
 		")"
 		" FROM (SELECT e.seq, e.company_id, iif($due = 0, " SQL_PAUSED_BY
 		", NULL) AS paused"
 		"   FROM email e"
-		"   WHERE e.id = $id)"
+		"   WHERE e.id = $id) e"
 		" RETURNING due_us";
 	int64_t due = 0;
 
@@ -152,7 +153,8 @@ static int sum_bytes(struct db *db, const char *sql, const char *company_id, int
 }
 
 #define SQL_BYTES                                                                                  \
-	"SELECT coalesce(sum(size), 0), coalesce(sum(size * (company_id = $company)), 0)"          \
+	"SELECT coalesce(sum(size), 0),"                                                           \
+	" coalesce(sum(iif(company_id = $company, size, 0)), 0)"                                   \
 	" FROM outbox"
 
 int store_outbox_bytes(
@@ -222,10 +224,11 @@ int store_outbox_give_back(
 static int keep_ticket(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_ticket[] =
-		"INSERT OR IGNORE INTO superseded_ticket (ticket, email_id, created_us)"
+		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us"
 		" FROM email"
-		" WHERE id = $id AND state <> 'refused'";
+		" WHERE id = $id AND state <> 'refused'"
+		" ON CONFLICT DO NOTHING";
 
 	return db_change(db, sql_ticket, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
@@ -323,7 +326,7 @@ int store_outbox_cancel_some(
 		"   FROM outbox"
 		"   WHERE company_id = $company AND email > $mark"
 		"   ORDER BY email"
-		"   LIMIT $step)";
+		"   LIMIT $step) few";
 	static const char sql_some[] =
 		"SELECT e.id"
 		" FROM outbox o"
@@ -414,7 +417,7 @@ int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 		"UPDATE outbox INDEXED BY outbox_put_off"
 		" SET due_us = $now"
 		" WHERE due_us > $now AND due_us < " SQL_PAUSED
-		" AND due_us > 0 AND (attempts > 0 OR ticket_used)";
+		" AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0)";
 	/* A turn of a clock that was put back since is none. */
 	static const char sql_turns[] =
 		"UPDATE outbox_turn"
@@ -620,15 +623,17 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		" iif(e.state = 'staged', " SQL_PAUSED_BY
 		", NULL) AS paused_us,"
 		" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
-		" EXISTS (SELECT 1"
+		" (SELECT 1"
 		"   FROM email_recipient r"
-		"   WHERE r.email = e.seq AND r.address GLOB '*[^ -~]*') AS utf8,"
-		" e.state = 'sent' AND (e.closed AND e.last_event = 'suppressed'"
-		"   OR EXISTS (SELECT 1"
+		"   WHERE r.email = e.seq AND length(hex(r.address)) <> 2 * length(r.address)"
+		"   LIMIT 1) IS NOT NULL AS utf8,"
+		" e.state = 'sent' AND (e.closed <> 0 AND e.last_event = 'suppressed'"
+		"   OR (SELECT 1"
 		"     FROM email_recipient r"
 		"     WHERE r.email = e.seq"
 		"     AND r.changed_us >= e.decided_us - e.decided_us % 1000000"
-		"     AND r.state NOT IN ('queued', 'unknown', 'suppressed'))) AS heard"
+		"     AND r.state NOT IN ('queued', 'unknown', 'suppressed')"
+		"     LIMIT 1) IS NOT NULL) AS heard"
 		" FROM outbox o"
 		" JOIN email e ON e.seq = o.email"
 		" WHERE o.company_id = $company AND o.due_us > 0 AND o.due_us <= $now"
@@ -742,7 +747,7 @@ int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err)
 	static const char sql_next[] = SQL_PAUSES_ENDED
 		" SELECT 1 AS due_us FROM ended"
 		" UNION ALL SELECT *"
-		" FROM (SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1)"
+		" FROM (SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1) first"
 		" LIMIT 1";
 
 	return row_number(db, sql_next, NULL, due_us_r, err);

@@ -127,7 +127,7 @@ int store_pause_find(
 	static const char sql_find[] = PAUSE_SELECT("")
 		" WHERE iif($domain IS NULL AND $key IS NULL, s.company_id = $company"
 		"   AND s.domain_id IS NULL AND s.key_id IS NULL,"
-		"   d.name IS $domain AND s.key_id IS $key)";
+		"   d.name IS NOT DISTINCT FROM $domain AND s.key_id IS NOT DISTINCT FROM $key)";
 
 	return row_get(db, sql_find,
 		DB_PARAMS(DB_TEXT("$company", whose->company_id), DB_TEXT("$domain", whose->domain),
@@ -158,7 +158,7 @@ int store_pause_list(
 			     "   FROM (SELECT 1"
 			     "     FROM outbox o"
 			     "     WHERE o.due_us > 0 AND o.due_us = " SQL_PAUSED " + s.seq"
-			     "     LIMIT $max)) AS emails")
+			     "     LIMIT $max) few) AS emails")
 		" WHERE $company IS NULL OR s.company_id = $company"
 		" ORDER BY s.created_us DESC, s.id"
 		" LIMIT $limit";

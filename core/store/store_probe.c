@@ -111,7 +111,7 @@ int store_probe_refused(struct db *db, const char *ticket, const char *refusal, 
 	static const char sql_refused[] =
 		"UPDATE probe"
 		" SET refusal = $refusal"
-		" WHERE ticket = $ticket AND (through OR seen_us = 0)";
+		" WHERE ticket = $ticket AND (through <> 0 OR seen_us = 0)";
 
 	return db_change(db, sql_refused,
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$refusal", refusal)), err);

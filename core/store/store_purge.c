@@ -39,15 +39,17 @@ static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 /* A test has no queue id, and goes to nobody. */
 #define WAITS                                                                                      \
 	"(e.state = 'staged'"                                                                      \
-	"   OR (e.state = 'sent' AND e.queue_id <> '' AND EXISTS (SELECT 1"                        \
+	"   OR (e.state = 'sent' AND e.queue_id <> '' AND (SELECT 1"                               \
 	"       FROM email_recipient o"                                                            \
-	"       WHERE o.email = e.seq AND o.state IN ('queued', 'deferred', 'handed_on')))) AS waits"
+	"       WHERE o.email = e.seq AND o.state IN ('queued', 'deferred', 'handed_on')"          \
+	"       LIMIT 1) IS NOT NULL)) AS waits"
 #define OTHERS                                                                                     \
-	"EXISTS (SELECT 1"                                                                         \
+	"(SELECT 1"                                                                                \
 	"   FROM email_recipient o"                                                                \
 	"   WHERE o.email = e.seq"                                                                 \
 	"   AND o.state IS NOT NULL"                                                               \
-	"   AND o.address <> $to COLLATE NOCASE) AS others"
+	"   AND o.address <> $to COLLATE NOCASE"                                                   \
+	"   LIMIT 1) IS NOT NULL AS others"
 #define EMAIL    "SELECT e.seq, e.created_us, e.decided_us, " WAITS ", "
 #define FROM_SEQ " e.seq > $seq ORDER BY e.seq LIMIT $max"
 
@@ -257,7 +259,7 @@ static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED
 				 " CROSS JOIN email e ON e.company_id = owner.id"
 				 " AND e.state = 'staged'"
 				 " AND e.queue_id IS NULL"
-				 " AND e.last_event IS ended.word"
+				 " AND e.last_event IS NOT DISTINCT FROM ended.word"
 				 " AND max(e.created_us, e.scheduled_us) <= $old"
 				 " AND NOT EXISTS (SELECT 1"
 				 "   FROM outbox o"

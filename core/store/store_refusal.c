@@ -68,8 +68,10 @@ static int insert(struct db *db, const struct refusal *refusal, int64_t *seq_r, 
 		"   $last_us, $last_us, $queue_id)"
 		" ON CONFLICT (domain, outcome, reason, origin, client, login, sender,"
 		"   header_from)"
-		" DO UPDATE SET count = iif(company_id = excluded.company_id, count, 0) + 1,"
-		" first_us = iif(company_id = excluded.company_id, first_us, excluded.first_us),"
+		" DO UPDATE SET count = iif(refusal.company_id = excluded.company_id,"
+		"   refusal.count, 0) + 1,"
+		" first_us = iif(refusal.company_id = excluded.company_id,"
+		"   refusal.first_us, excluded.first_us),"
 		" company_id = excluded.company_id, last_us = excluded.last_us,"
 		" queue_id = excluded.queue_id"
 		" RETURNING CASE WHEN count = 1 THEN seq ELSE 0 END AS seq";

@@ -243,7 +243,7 @@ int store_suppression_count(struct db *db, const char *address, struct err *err)
 	       " ORDER BY s.created_us " order ", s.id " order " LIMIT $limit"
 #define OLDER(condition)     SIDE(condition, "<", "DESC")
 #define NEWER(condition)     SIDE(condition, ">", "ASC")
-#define PART(side)           "SELECT * FROM (" side ")"
+#define PART(side)           "SELECT * FROM (" side ") part"
 #define MERGED(parts, order) parts " ORDER BY created_us " order ", id " order " LIMIT $limit"
 
 #define OF_COMPANY "s.company_id = $company AND "
@@ -337,7 +337,7 @@ int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 #define RANGE(domain, more, order)                                                                 \
 	"SELECT * FROM (" SELECT " WHERE s.company_id = $company AND s.domain = " domain           \
 	" AND s.reason = $reason AND s.address >= $from AND s.address < $to" more                  \
-	" ORDER BY s.address " order " LIMIT $limit)"
+	" ORDER BY s.address " order " LIMIT $limit) part"
 #define NOT_OF_DOMAIN                                                                              \
 	" AND NOT EXISTS (SELECT 1"                                                                \
 	"   FROM suppression o"                                                                    \
@@ -346,7 +346,7 @@ int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 #define WALK(order)                                                                                \
 	"SELECT * FROM (" RANGE("$domain", "", order) " UNION ALL " RANGE(                         \
 		"''", NOT_OF_DOMAIN, order) " ORDER BY address " order                             \
-					    " LIMIT $limit)"                                       \
+					    " LIMIT $limit) walk"                                  \
 					    " ORDER BY address"
 	static const char sql_on[] = WALK("ASC");
 	static const char sql_back[] = WALK("DESC");
@@ -370,7 +370,7 @@ int store_suppression_remove(struct db *db, const struct suppression_scope *scop
 		"DELETE FROM suppression"
 		" WHERE company_id = $company AND address = $address"
 		" AND ($domain IS NULL OR domain IN ('', $domain))"
-		" AND NOT ($but_manual AND domain = '' AND reason = 'manual')"
+		" AND NOT ($but_manual <> 0 AND domain = '' AND reason = 'manual')"
 		" AND ($reason IS NULL OR reason = $reason)";
 	_cleanup_free_ char *folded = addr_folded(address);
 
@@ -426,7 +426,7 @@ int store_suppression_allow(struct db *db, const char *company_id, const char *d
 	static const char sql_allow[] =
 		"INSERT INTO suppression_allowed (company_id, domain, value, reason, created_us)"
 		" VALUES ($company, $domain, $value, coalesce($reason, ''), $created_us)"
-		" ON CONFLICT DO UPDATE SET reason = excluded.reason,"
+		" ON CONFLICT (company_id, domain, value) DO UPDATE SET reason = excluded.reason,"
 		"   created_us = excluded.created_us";
 
 	return row_write(db, sql_allow,
@@ -446,7 +446,7 @@ int store_suppression_allowed_walk(struct db *db, const struct suppression_walk 
 	" AND value >= $from AND value < $to"                                                      \
 	" ORDER BY value " order " LIMIT $limit"
 	static const char sql_on[] = WALK("ASC");
-	static const char sql_back[] = "SELECT * FROM (" WALK("DESC") ") ORDER BY value";
+	static const char sql_back[] = "SELECT * FROM (" WALK("DESC") ") w ORDER BY value";
 #undef WALK
 	_cleanup_free_ char *from = NULL, *to = NULL;
 
@@ -611,7 +611,7 @@ static int find_reason(struct db *db, int64_t email, const char *company_id, con
 		"     FROM json_each(s.tags) t"
 		"     WHERE t.value = '*' OR EXISTS (SELECT 1"
 		"         FROM email_tag e"
-		"         WHERE e.email = $email AND e.tag = t.value)))" WORST_FIRST;
+		"         WHERE e.email = $email AND e.tag = lower(t.value))))" WORST_FIRST;
 	_cleanup_free_ char *folded = addr_folded(address);
 	struct suppression found = {0};
 	int result = row_get(db, sql_reason,

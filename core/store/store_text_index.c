@@ -73,9 +73,9 @@ static const struct row_type source_type = ROW_TYPE(source, source_fields);
 
 #define SOURCE(condition, order)                                                                   \
 	"SELECT e.seq, e.company_id, e.subject, e.header_from AS \"from\","                        \
-	" iif(instr(lower(e.header_from), lower(e.sender)), NULL, e.sender) AS sender,"            \
+	" iif(instr(lower(e.header_from), lower(e.sender)) > 0, NULL, e.sender) AS sender,"        \
 	" iif(substr(e.message_id, 2, 36) = e.id, NULL, e.message_id) AS message_id,"              \
-	" (SELECT group_concat(coalesce(r.mailbox, r.address), char(31))"                          \
+	" (SELECT group_concat(coalesce(r.mailbox, r.address), '\x1f')"                            \
 	"   FROM email_recipient r"                                                                \
 	"   WHERE r.email = e.seq) AS recipients"                                                  \
 	" FROM email e"                                                                            \
@@ -740,7 +740,7 @@ int store_text_index_missing(struct db *db, int64_t *percent_r, struct err *err)
 		"SELECT iif(oldest < low, max(1, 100 * (low - oldest) / (newest - oldest + 1)), 0)"
 		" FROM (SELECT low, (SELECT min(seq) FROM email) AS oldest,"
 		"     (SELECT max(seq) FROM email) AS newest"
-		"   FROM text_range)";
+		"   FROM text_range) edges";
 
 	return row_number(db, sql_missing, NULL, percent_r, err) < 0 ? -1 : 0;
 }

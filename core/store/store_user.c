@@ -70,17 +70,35 @@ int store_user_check_password(const char *login, const char *password, struct er
 	return 0;
 }
 
+/* Users from before logins were compared without letter case: where two had the same one, the
+ * younger has no folded login. 1 when one of them has this login, 0, -1. */
+static int is_old_login(struct db *db, const char *folded, struct err *err)
+{
+	static const char sql_old[] = "SELECT login FROM admin_user WHERE login_folded IS NULL";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_old, NULL, &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1) {
+		_cleanup_free_ char *old = str_folded(db_text(stmt, 0));
+
+		if (str_eq(old, folded)) {
+			db_reset(stmt);
+			break;
+		}
+	}
+	return found;
+}
+
 int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, struct user *user_r,
 	struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO admin_user (id, company_id, login, login_folded, role, password,"
 		"   created_us, password_us)"
-		" SELECT $id, nullif($company_id, ''), $login, $folded, $role, $password,"
-		" $created_us, $password_us"
-		" WHERE NOT EXISTS (SELECT 1"
-		"   FROM admin_user"
-		"   WHERE login_folded IS NULL AND folded(login) = $folded)";
+		" VALUES ($id, nullif($company_id, ''), $login, $folded, $role, $password,"
+		"   $created_us, $password_us)";
 	_cleanup_free_ char *folded = NULL;
 	struct user user = {
 		.role = spec->role,
@@ -101,6 +119,11 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, 
 	/* An empty one, as of a variable that is not set, makes no operator. */
 	if (spec->company_id && (*spec->company_id == '\0' || strlen(spec->company_id) >= ID_SIZE))
 		return err_set(err, ERR_NOT_FOUND, "there is no company \"%s\"", spec->company_id);
+	added = is_old_login(db, folded, err);
+	if (added != 0)
+		return added < 0 ? -1
+				 : err_set(err, ERR_EXISTS, "there is a user %s already",
+					   spec->login);
 	id_new(user.id);
 	if (spec->company_id)
 		strcpy(user.company_id, spec->company_id);
@@ -119,7 +142,7 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, 
 		return 0;
 	}
 	store_user_clear(&user);
-	if (added == 0 || why.code == ERR_EXISTS)
+	if (why.code == ERR_EXISTS)
 		return err_set(err, ERR_EXISTS, "there is a user %s already", spec->login);
 	if (why.code == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "there is no company %s", spec->company_id);
@@ -282,7 +305,7 @@ static int read_secret(struct db *db, const char *id, bool confirmed,
 	static const char sql_secret[] =
 		"SELECT totp_secret, totp_step"
 		" FROM admin_user"
-		" WHERE id = $id AND totp_secret IS NOT NULL AND (totp_us > 0) = $confirmed";
+		" WHERE id = $id AND totp_secret IS NOT NULL AND (totp_us > 0) = ($confirmed <> 0)";
 	struct db_stmt *stmt;
 	const void *secret;
 	size_t len;

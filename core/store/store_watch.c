@@ -54,7 +54,7 @@ static int look_at_emails(
 #undef NEWEST
 	static const char sql_events[] = "SELECT seq FROM event_last";
 	static const char sql_events_of[] =
-		"SELECT total(count)"
+		"SELECT coalesce(sum(count), 0)"
 		" FROM event_total"
 		" WHERE company_id = $company AND hour_us >= $since";
 	const struct db_param *company = DB_PARAMS(DB_TEXT("$company", company_id));

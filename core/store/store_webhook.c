@@ -132,8 +132,8 @@ int store_webhook_change(struct db *db, const struct webhook *webhook, struct er
 		" SET endpoint = $endpoint, events = $events, domain = $domain,"
 		"   enabled = $enabled,"
 		"   failing_us = iif(enabled = $enabled AND endpoint = $endpoint, failing_us, 0),"
-		"   disabled_us = iif($enabled, 0, disabled_us),"
-		"   from_seq = iif($enabled AND enabled = 0,"
+		"   disabled_us = iif($enabled <> 0, 0, disabled_us),"
+		"   from_seq = iif($enabled <> 0 AND enabled = 0,"
 		"     (SELECT max(l.seq, coalesce((SELECT max(seq) FROM event), 0))"
 		"       FROM event_last l), from_seq)"
 		" WHERE id = $id";
@@ -228,7 +228,7 @@ int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_
 		" FROM (SELECT 1"
 		"   FROM webhook_event"
 		"   WHERE webhook_id = $id AND due_us > 0"
-		"   LIMIT $max)";
+		"   LIMIT $max) few";
 
 	return row_number(db, sql_count,
 		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$max", WEBHOOK_WAITING_MAX)),

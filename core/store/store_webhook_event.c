@@ -257,7 +257,7 @@ int store_webhook_match(struct db *db, int events, struct webhook_match_list *li
 	static const char sql_cursor[] = "SELECT seq FROM webhook_cursor";
 	static const char sql_upto[] =
 		"SELECT max(seq) FROM (SELECT seq FROM event WHERE seq > $seq ORDER BY seq LIMIT "
-		"$limit)";
+		"$limit) few";
 	static const char sql_match[] =
 		"SELECT v.seq AS event, w.id AS webhook_id, w.dialect, w.events"
 		" FROM event v"
@@ -302,7 +302,7 @@ int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *e
 		" WHERE seq IN (SELECT m.seq"
 		"   FROM webhook_event m"
 		"   LEFT JOIN webhook w ON w.id = m.webhook_id"
-		"   WHERE m.created_us < $before AND (m.due_us = 0 OR NOT w.enabled)"
+		"   WHERE m.created_us < $before AND (m.due_us = 0 OR w.enabled = 0)"
 		"   ORDER BY m.created_us"
 		"   LIMIT $max)";
 	static const char sql_left[] =
@@ -325,7 +325,7 @@ int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *e
 int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err)
 {
 	static const char sql_count[] =
-		"SELECT count(*) FROM (SELECT 1 FROM webhook_event WHERE due_us > 0 LIMIT 100000)";
+		"SELECT count(*) FROM (SELECT 1 FROM webhook_event WHERE due_us > 0 LIMIT 100000) few";
 
 	return row_number(db, sql_count, NULL, waiting_r, err) < 0 ? -1 : 0;
 }

@@ -827,7 +827,7 @@ static const struct {
 		"SEARCH e USING INDEX email_by_trouble_of_all (last_event=? AND rowid>?"},
 	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE x.company_id = $company",
 		"SEARCH x USING COVERING INDEX outbox_of_company (company_id=? AND rowid>?"},
-	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE 1",
+	{"FROM outbox x CROSS JOIN email e ON e.seq = x.email WHERE TRUE",
 		"SEARCH x USING INTEGER PRIMARY KEY (rowid>?"},
 	{"e.domain = $walk AND",
 		"SEARCH e USING INDEX email_by_domain (domain=? AND company_id=? AND "
@@ -840,15 +840,17 @@ static const struct {
 		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr><?)"},
 	{"max(e.created_us, e.scheduled_us) >= $after",
 		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr>>?)"},
-	{"e.last_event IS NOT 'canceled' AND e.company_id = $company",
+	{"e.last_event IS DISTINCT FROM 'canceled' AND e.company_id = $company",
 		"email_refused_by_company (company_id=?"},
-	{"e.last_event IS NOT 'canceled' AND ($domain", "SCAN e USING INDEX email_refused"},
+	{"e.last_event IS DISTINCT FROM 'canceled' AND ($domain",
+		"SCAN e USING INDEX email_refused"},
 	{"e.last_event = 'delivery_delayed'", "SEARCH e USING INDEX email_by_trouble"},
 	{"WHERE e.id = $name AND", "SEARCH e USING INDEX sqlite_autoindex_email_1 (id=?)"},
 	{" WHERE message_id = $name AND",
 		"SEARCH e USING INDEX email_chosen (message_id=? AND company_id=?"},
 	{"FROM email WHERE queue_id = $name", "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"},
-	{"WHERE 1 AND e.seq BETWEEN", "SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+	{"WHERE TRUE AND e.seq BETWEEN",
+		"SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 };
 
 static bool ends_with(const char *text, const char *end)
