@@ -1,0 +1,59 @@
+"""A PostgreSQL server of a test's own: in a private folder, on a Unix socket alone."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from glob import glob
+from pathlib import Path
+
+USER = "postern"
+
+
+def programs():
+    """Debian has a folder for each version."""
+    return Path(sorted(glob("/usr/lib/postgresql/*/bin/postgres"))[-1]).parent
+
+
+class PostgreSQL:
+    """PostgreSQL refuses to run as root, who becomes nobody."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="postern-pg."))
+        self.data = self.folder / "data"
+        self.as_nobody = []
+        if os.getuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            self.as_nobody = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}",
+                              "--clear-groups"]
+        self.folder.chmod(0o755)
+        # The locale folds more letters than ASCII ones: what must not depend on it shows.
+        self.run("initdb", "-D", self.data, "-U", USER, "-E", "UTF8", "--locale=C.UTF-8",
+                 "-A", "trust", "--no-sync")
+        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c jit=off"
+        self.run("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "start")
+
+    def run(self, program, *args):
+        subprocess.run([*self.as_nobody, programs() / program, *args], check=True, cwd="/",
+                       stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        self.run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(self.folder)
+
+    def psql(self, script, database="postgres", stop=True):
+        """What psql prints for a script, a row to a line; errors with it."""
+        env = {**os.environ, "PGHOST": str(self.folder), "PGUSER": USER, "PGDATABASE": database,
+               "PGCLIENTENCODING": "UTF8"}
+        options = ["-X", "-q", "-A", "-t", "-v", f"ON_ERROR_STOP={int(stop)}", "-f", "-"]
+        run = subprocess.run([programs() / "psql", *options], input=script, env=env, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert run.returncode == 0 or not stop, run.stdout
+        return run.stdout
+
+    def create(self, database, *files):
+        self.psql(f"CREATE DATABASE {database}")
+        for file in files:
+            self.psql(f"BEGIN;\n{Path(file).read_text()}\nCOMMIT;", database)

@@ -1,0 +1,174 @@
+"""The store's SQL is for both engines: each text, and the schemas that they are for."""
+
+import re
+import sqlite3
+
+import pytest
+from harness.postgresql import PostgreSQL
+from harness.sql_texts import ROOT, all_texts
+
+pytestmark = pytest.mark.scripts
+
+# How columns of SQLite are declared in PostgreSQL.
+TYPES = {"TEXT": {"text"}, "INTEGER": {"bigint", "smallint"}, "BLOB": {"bytea"}}
+# Counted in parts there, so that the writers of several hosts do not wait for each other.
+IN_PARTS = {"open_count": "open_count_part"}
+# The type is that of each engine's own.
+MIGRATIONS = """CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL, applied_us BIGINT NOT NULL);"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = PostgreSQL()
+    server.create("postern", *sorted((ROOT / "schema/postgresql").glob("*.sql")))
+    server.psql(MIGRATIONS, "postern")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def sqlite():
+    db = sqlite3.connect(":memory:")
+    db.create_function("folded", 1, str.casefold)
+    for file in sorted((ROOT / "schema").glob("*.sql")):
+        db.executescript(file.read_text())
+    db.executescript(MIGRATIONS)
+    return db
+
+
+def errors_of(answer):
+    """The errors behind each line @@NAME."""
+    name, errors = None, {}
+    for line in answer.splitlines():
+        if line.startswith("@@"):
+            name = line[2:]
+        elif line:
+            errors.setdefault(name, []).append(line)
+    return errors
+
+
+def test_each_text_prepares_on_both_engines(server, sqlite):
+    texts = [t for t in all_texts() if not t.sql.startswith("CREATE")]
+    assert len(texts) > 500
+    script = []
+    for number, text in enumerate(texts):
+        types = ", ".join(text.params.values())
+        script += [f"\\echo @@{text.name}",
+                   f"PREPARE t{number} {f'({types})' if types else ''} AS {text.for_postgresql()};"]
+        sqlite.execute("EXPLAIN " + text.sql, {name[1:]: None for name in text.params})
+    assert errors_of(server.psql("\n".join(script), "postern", stop=False)) == {}
+
+
+def rows_of(server, query):
+    return [line.split("|") for line in server.psql(query, "postern").splitlines()]
+
+
+def test_the_schemas_have_the_same_tables(server, sqlite):
+    own = {name for name, in sqlite.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")}
+    others = {name for name, in rows_of(
+        server, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+    assert {IN_PARTS.get(name, name) for name in own} == others
+
+
+def test_the_tables_have_the_same_columns(server, sqlite):
+    declared = {}
+    for table, name, kind, not_null, default, collation in rows_of(server, """
+            SELECT table_name, column_name, data_type, is_nullable = 'NO',
+                coalesce(column_default, ''), coalesce(collation_name, '')
+            FROM information_schema.columns
+            WHERE table_schema = 'public' AND table_name <> 'schema_migration'"""):
+        assert (collation == "C") == (kind == "text"), (table, name)
+        declared[table, name] = kind, not_null == "t", re.sub(r"::\w+", "", default)
+    for (table,) in sqlite.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
+        if table in IN_PARTS or table == "schema_migration":
+            continue
+        for _, name, kind, not_null, default, key, _ in sqlite.execute(
+                f"PRAGMA table_xinfo({table})"):
+            there = declared.pop((table, name))
+            assert there[0] in TYPES[kind], (table, name)
+            assert there[1] == bool(not_null or key), (table, name)
+            assert there[2] == (default or ""), (table, name)
+    assert {table for table, _ in declared} == {*IN_PARTS, *IN_PARTS.values()}
+
+
+def sqlite_keys(db, table):
+    """What is unique, and what refers to another table."""
+    columns = sorted(db.execute(f"PRAGMA table_info({table})"), key=lambda row: row[5])
+    key = tuple(row[1] for row in columns if row[5])
+    unique = {key} if key else set()
+    for _, name, is_unique, origin, _ in db.execute(f"PRAGMA index_list({table})"):
+        if is_unique and origin == "u":
+            unique.add(tuple(row[2] for row in db.execute(f"PRAGMA index_info({name})")))
+    refers = {}
+    for number, _, other, column, to, _, on_delete, _ in db.execute(
+            f"PRAGMA foreign_key_list({table})"):
+        refers.setdefault(number, []).append((column, other, to, on_delete))
+    return unique, {tuple(sorted(r)) for r in refers.values()}
+
+
+def names(side):
+    """The columns of a constraint, or those that it refers to."""
+    return f"""(SELECT string_agg(a.attname, ',' ORDER BY k.n)
+        FROM unnest(c.{side}key) WITH ORDINALITY k (number, n)
+        JOIN pg_attribute a ON a.attrelid = c.{side}relid AND a.attnum = k.number)"""
+
+
+def test_the_tables_have_the_same_keys(server, sqlite):
+    unique, refers = {}, {}
+    for table, kind, columns, other, others, on_delete in rows_of(server, f"""
+            SELECT c.conrelid::regclass, c.contype, {names("con")},
+                CASE WHEN c.confrelid <> 0 THEN c.confrelid::regclass::text END, {names("conf")},
+                c.confdeltype
+            FROM pg_constraint c
+            WHERE c.contype IN ('p', 'u', 'f') AND c.connamespace = 'public'::regnamespace"""):
+        if kind in "pu":
+            unique.setdefault(table, set()).add(tuple(columns.split(",")))
+        else:
+            action = {"c": "CASCADE", "a": "NO ACTION"}[on_delete]
+            pairs = zip(columns.split(","), others.split(","))
+            refers.setdefault(table, set()).add(
+                tuple(sorted((column, other, to, action) for column, to in pairs)))
+    for (table,) in sqlite.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
+        if table not in IN_PARTS:
+            there = unique.pop(table, set()), refers.pop(table, set())
+            assert there == sqlite_keys(sqlite, table), table
+    assert {*unique, *refers} == {*IN_PARTS.values()}
+
+
+INDEX = re.compile(
+    r"CREATE (UNIQUE )?INDEX \w+ ON \S+ (?:USING btree )?\((.*?)\)\s*(?:WHERE (.*))?$")
+
+
+def plain(text):
+    """A definition as both engines write it: without blanks, brackets, casts and the marks of a
+    collation."""
+    text = text.replace("= ANY (ARRAY[", "IN (").replace("])", ")")
+    text = re.sub(r"::\w+(\[\])?|\bASC\b| COLLATE \w+", "", text)
+    return re.sub(r"[\s()\"]", "", text).lower()
+
+
+def test_the_tables_have_the_same_indexes(server, sqlite):
+    """One of PostgreSQL may end with more columns: those of the key, which SQLite's have anyway."""
+    there = dict(rows_of(server, """
+        SELECT i.relname, pg_get_indexdef(i.oid)
+        FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+        WHERE i.relnamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.oid)"""))
+    for name, table, sql in sqlite.execute(
+            "SELECT name, tbl_name, sql FROM sqlite_schema"
+            " WHERE type = 'index' AND sql IS NOT NULL"):
+        own = INDEX.match(re.sub(r"\s+", " ", sql))
+        other = INDEX.match(there.pop(name))
+        assert own[1] == other[1], name
+        columns = plain(own[2].replace("address COLLATE NOCASE", "lower(address)"))
+        key = [row[1] for row in sqlite.execute(f"PRAGMA table_info({table})") if row[5]]
+        rest = plain(other[2]).removeprefix(columns)
+        assert plain(other[2]).startswith(columns), (name, columns, other[2])
+        assert rest in ("", *("," + k for k in key)), (name, rest)
+        condition = plain(own[3] or "").replace("isnot'", "isdistinctfrom'")
+        assert condition == plain(other[3] or ""), name
+    assert there == {}
