@@ -38,6 +38,7 @@ struct dialog {
 	auth_check *check;
 	void *arg;
 	bool versioned; /* smtpd has said its version */
+	bool undecided; /* of a login nobody can tell now */
 	struct open_login logins[DIALOG_OPEN_MAX];
 	size_t next;     /* the one that gives way when all are open */
 	struct buf line; /* what has come of one */
@@ -123,7 +124,7 @@ static void answer_login(struct dialog *dialog, const char *number, const char *
 		buf_printf(out, "OK\t%s\tuser=%s\n", number, key_id);
 		return;
 	case AUTH_TEMP:
-		buf_printf(out, "FAIL\t%s\ttemp\n", number);
+		dialog->undecided = true;
 		return;
 	case AUTH_FAIL:
 		break;
@@ -299,6 +300,8 @@ int dialog_input(struct dialog *dialog, const char *data, size_t len, struct buf
 		}
 		if (on_line(dialog, (struct span){line->data, line->len}, out) < 0)
 			return -1;
+		if (dialog->undecided)
+			return 1;
 		secret_wipe(line->data, line->len);
 		buf_clear(line);
 	}

@@ -10,7 +10,10 @@
  *	server		CONT id BASE64		asks for more
  *	smtpd		CONT id BASE64
  *	server		OK id user=KEY		the id of the key, whatever login was given
- *	server		FAIL id [temp]		535 for the client, or 454
+ *	server		FAIL id			535 for the client
+ *
+ * Of FAIL with `temp` smtpd makes 535 as well. A connection that ends while it waits for
+ * an answer is 454 to the client; smtpd makes another one for the next login.
  *
  * No I/O but by the check. Threads: one at a time.
  */
@@ -54,8 +57,9 @@ struct dialog *dialog_new(auth_check *check, void *arg, unsigned number, struct 
 void dialog_free(struct dialog *dialog);
 DEFINE_CLEANUP(dialog, dialog_free)
 
-/* Takes what has come, and adds what is to be said to out. -1: the other side
- * does not speak this protocol, so the connection is to be closed. */
+/* Takes what has come, and adds what is to be said to out. The connection is to be
+ * closed after 1, when nobody can tell now whether a login is good, and after -1, when
+ * the other side does not speak this protocol. */
 int dialog_input(struct dialog *dialog, const char *data, size_t len, struct buf *out);
 
 #endif

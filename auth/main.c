@@ -174,15 +174,17 @@ static void on_peer(struct daemon *daemon, struct peer *peer)
 {
 	char data[READ_SIZE];
 	ssize_t n = recv(peer->fd, data, sizeof(data), 0);
-	bool good = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	bool open = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	int closes;
 
-	if (n > 0 && dialog_input(peer->dialog, data, (size_t)n, &peer->out) < 0) {
-		log_warn(daemon->log, "protocol_error");
-		good = false;
-	}
-	if (n > 0)
+	if (n > 0) {
+		closes = dialog_input(peer->dialog, data, (size_t)n, &peer->out);
+		if (closes < 0)
+			log_warn(daemon->log, "protocol_error");
+		open = closes == 0;
 		secret_wipe(data, (size_t)n);
-	if (!good || write_out(daemon, peer) < 0)
+	}
+	if (write_out(daemon, peer) < 0 || !open)
 		forget_peer(daemon, peer);
 }
 

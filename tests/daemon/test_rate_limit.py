@@ -1,12 +1,14 @@
 """So many requests a second for each company, and no more."""
 
 import signal
+import smtplib
 import threading
 
 import pytest
 from harness import FormClient, Sandbox, wait_for
 from harness.form import check_refused
 from harness.httpd import check_problem
+from test_smtp_auth import login, new_message, refused
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 FIELDS = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]
@@ -19,7 +21,7 @@ BURST = 5
 @pytest.fixture(scope="module")
 def slow_box():
     with Sandbox(
-        "--set", "http.rate_limit=1", "--set", f"http.rate_burst={BURST}"
+        "--set", "http.rate_limit=1", "--set", f"http.rate_burst={BURST}", parts=["auth"]
     ) as box:
         yield box
 
@@ -158,6 +160,40 @@ def test_form_dialect(slow_box, company, fields):
     check_refused(answer, 429, TOO_MANY.format(1))
     assert int(answer.headers["retry-after"]) >= 1
     assert standing(answer)[:2] == (BURST, 0)
+
+
+def test_over_smtp(slow_box, company, to):
+    """Messages count by themselves, of all keys of the company together; who is put off may come
+    again, and no other company is."""
+    domain = slow_box.domain(company)
+    sessions = [login(slow_box, slow_box.new_key(company)["token"]) for _ in range(2)]
+    sender = f"a@{domain}"
+
+    def send(n):
+        return sessions[n % 2].sendmail(sender, [to], new_message(to, sender)[1])
+
+    taken = 0
+    with pytest.raises(smtplib.SMTPDataError) as error:
+        while taken < 100 * BURST:
+            send(taken)
+            taken += 1
+    assert taken >= BURST and error.value.smtp_code == 451
+    assert error.value.smtp_error.startswith(b"4.7.1 Too many messages from this company")
+    code, text = refused(sessions[0], "a@nobody.test", [to], new_message(to, "a@nobody.test")[1])
+    assert code == 550
+    other = slow_box.company()
+    sender_of_other = f"a@{slow_box.domain(other)}"
+    session = login(slow_box, slow_box.new_key(other)["token"])
+    data = new_message(to, sender_of_other)[1]
+    assert session.sendmail(sender_of_other, [to], data) == {}
+
+    def again():
+        try:
+            return send(0) == {}
+        except smtplib.SMTPDataError:
+            return False
+
+    wait_for("a token", again)
 
 
 def test_workers_share_and_reload(own_box):

@@ -48,7 +48,7 @@ static void talk(const uint8_t *data, size_t size, size_t piece, struct buf *out
 	for (size_t at = 0; at < size; at += piece) {
 		size_t len = size - at < piece ? size - at : piece;
 
-		if (dialog_input(dialog, (const char *)data + at, len, out) < 0)
+		if (dialog_input(dialog, (const char *)data + at, len, out) != 0)
 			break;
 	}
 	CHECK(count_ok(out) == right);
