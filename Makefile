@@ -14,7 +14,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 
 PACKAGES := libevent libevent_pthreads jansson gmime-3.0 libxml-2.0 libidn2 \
-	inih libsodium liboath uuid sqlite3 zlib libsystemd libqrencode libcurl
+	inih libsodium liboath uuid sqlite3 libpq zlib libsystemd libqrencode libcurl
 PKGFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | \
 	sed 's/-I/-isystem /g')
 
@@ -24,7 +24,7 @@ override CFLAGS   += -std=gnu17 $(WARNINGS) $(VECTORS) $(HARDEN) $(SANFLAGS) $(W
 override LDFLAGS  += -pie -Wl,-z,relro,-z,now $(SANFLAGS) -pthread
 
 CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
-	libsodium liboath uuid sqlite3 zlib jansson 2>/dev/null)
+	libsodium liboath uuid sqlite3 libpq zlib jansson 2>/dev/null)
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
 	libqrencode 2>/dev/null)
 MILTER_LIBS := -lmilter
@@ -134,7 +134,7 @@ $(BUILD)/gen/migrations.o: $(BUILD)/gen/migrations.c
 	$(say)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql)
+$(BUILD)/gen/migrations.c: tools/embed_schema $(wildcard schema/*.sql schema/postgresql/*.sql)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)tools/embed_schema schema/*.sql >$@.new && mv $@.new $@

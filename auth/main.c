@@ -249,7 +249,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	sigset_t signals;
 
 	daemon_raise_descriptor_limit();
-	if (migrate_check_file(database, err) < 0 ||
+	if (migrate_check_name(database, err) < 0 ||
 		db_open(database, DB_READ, &daemon->db, err) < 0 ||
 		db_same(database, &daemon->identity, err) < 0)
 		return -1;

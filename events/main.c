@@ -119,7 +119,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	const char *database = daemon->conf->store.database;
 	const struct source_location *location = &daemon->location;
 
-	if (migrate_check_file(database, err) < 0 ||
+	if (migrate_check_name(database, err) < 0 ||
 		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_same(database, &daemon->identity, err) < 0 ||

@@ -330,7 +330,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
 
-	if (migrate_check_file(server->database, err) < 0 ||
+	if (migrate_check_name(server->database, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->database, &server->shared.committer, err) < 0 ||

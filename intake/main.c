@@ -123,7 +123,7 @@ static int take_message(struct program *program, struct intake_outcome *outcome_
 {
 	const char *database = program->conf->store.database;
 
-	if (read_message(program, err) < 0 || migrate_check_file(database, err) < 0 ||
+	if (read_message(program, err) < 0 || migrate_check_name(database, err) < 0 ||
 		db_open(database, DB_WRITE, &program->db, err) < 0)
 		return -1;
 	db_set_wait(program->db, WAIT_MS);

@@ -128,7 +128,7 @@ int service_open(
 
 	if (read_rules(conf, &rules, err) < 0)
 		return -1;
-	if (migrate_check_file(conf->store.database, err) < 0 ||
+	if (migrate_check_name(conf->store.database, err) < 0 ||
 		committer_new_shared(conf->store.database, &committer, err) < 0) {
 		clear_rules(&rules);
 		return -1;

@@ -39,8 +39,9 @@ struct commit_job {
 	bool patient;
 	/* In whose name; NULL: in nobody's. The submitter's, as the job is. */
 	const struct db_actor *actor;
-	/* For done, with -1: the transaction was committed and could not be synced. Others see
-	 * what the job wrote, and a loss of power may undo it. */
+	/* For done, with -1: the transaction was committed and could not be synced, or a server
+	 * did not say whether it was committed. Others may see what the job wrote, and a loss of
+	 * power may undo it. */
 	bool unsynced;
 	struct commit_job *next; /* the committer's */
 };

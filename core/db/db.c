@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "core/db/db_private.h"
 
 static void free_statements(struct db *db)
@@ -31,10 +32,14 @@ void db_close(struct db *db)
 	db->engine->free(db);
 }
 
+bool db_is_url(const char *name)
+{
+	return str_starts(name, "postgresql://") || str_starts(name, "postgres://");
+}
+
 static const struct db_engine *engine_of(const char *name)
 {
-	(void)name;
-	return &db_sqlite;
+	return db_is_url(name) ? &db_postgresql : &db_sqlite;
 }
 
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err)

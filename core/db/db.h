@@ -2,8 +2,9 @@
  * db: one connection to the SQL engine.
  *
  * Everything above speaks this interface; behind it stands an engine (see
- * db_private.h), which the name of the database chooses: a path is a file of
- * SQLite. A handle is used by one thread at a time.
+ * db_private.h), which the name of the database chooses: postgresql://... is
+ * a database of PostgreSQL, a path a file of SQLite. A handle is used by one
+ * thread at a time.
  * Statements are kept prepared with their handle, found by the address of their
  * text: give db_start() `static const char sql_...[]` only.
  *
@@ -30,6 +31,9 @@ enum db_mode {
 	DB_CREATE, /* made when missing: mode 0640, and when root makes it,
 		    * owned by the owner and group of its folder */
 };
+
+/* Whether the name is that of a database on a server, which has no file. */
+bool db_is_url(const char *name);
 
 /* Opens the database. The caller closes it. ERR_CONFIG when there is none. */
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
@@ -69,8 +73,8 @@ struct db_counts {
 };
 const struct db_counts *db_counts(const struct db *db);
 
-/* How long a statement waits for another writer: 10 s, until set here. For
- * tests. */
+/* How long a statement may wait, for another writer or for a server: 10 s, until
+ * set here. */
 void db_set_wait(struct db *db, int wait_ms);
 
 /* How much memory the pages that were read last may take: 16 MiB for a writer,
@@ -173,7 +177,7 @@ int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 int db_commit_lazy(struct db *db, struct err *err);
 /* Of a db_commit() that failed: whether others may see what it wrote, since only the sync behind
- * the commit failed. */
+ * the commit failed, or a server that has the database did not answer. */
 bool db_unsynced(const struct db *db);
 void db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
@@ -185,8 +189,10 @@ bool db_in_transaction(const struct db *db);
 int db_atomic(struct db *db, int (*run)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err);
 
-/* A savepoint inside a transaction: either release or undo it. Not nested.
- * When it cannot be undone the whole transaction is rolled back. */
+/* A savepoint inside a transaction: either release or undo it. One inside of
+ * another is fine. A statement that fails may fail the transaction up to here:
+ * who goes on after an error undoes. When it cannot be undone the whole transaction is rolled back.
+ */
 int db_savepoint(struct db *db, struct err *err);
 int db_release(struct db *db, struct err *err);
 void db_undo(struct db *db);

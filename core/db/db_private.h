@@ -41,8 +41,12 @@ enum db_control {
 	DB_UNDO, /* to the savepoint, which is then released */
 };
 
+/* In whose SQL a migration is written. */
+enum db_dialect { DB_SQLITE, DB_POSTGRESQL };
+
 /* Each function is that of db.h with the same name, unless a comment says more. */
 struct db_engine {
+	enum db_dialect dialect;
 	int (*open)(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
 	/* Frees the handle; all statements are finalized by then. */
 	void (*free)(struct db *db);
@@ -81,6 +85,7 @@ struct db_engine {
 };
 
 extern const struct db_engine db_sqlite;
+extern const struct db_engine db_postgresql;
 
 /* Runs a statement of the engine that has no parameters and gives no rows, kept
  * prepared like any other. */

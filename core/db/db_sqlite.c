@@ -713,6 +713,7 @@ int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err)
 }
 
 const struct db_engine db_sqlite = {
+	.dialect = DB_SQLITE,
 	.open = open_file,
 	.free = close_file,
 	.same = db_file_same,

@@ -88,6 +88,16 @@ static int known_version(struct db *db, const struct migrate_list *list, struct 
 		version, list->n);
 }
 
+static int apply(struct db *db, const struct migration *migration, struct err *err)
+{
+	const char *sql = db->engine->dialect == DB_POSTGRESQL ? migration->postgresql
+							       : migration->sql;
+
+	if (sql && db_exec(db, sql, err) != 0)
+		return err_prefix(err, "migration %s", migration->name);
+	return 0;
+}
+
 static int note_migration(
 	struct db *db, const struct migration *migration, int64_t now_us, struct err *err)
 {
@@ -122,7 +132,7 @@ static int apply_missing(struct db *db, void *arg, struct err *err)
 		"CREATE TABLE IF NOT EXISTS schema_migration ("
 		"	version INTEGER NOT NULL PRIMARY KEY,"
 		"	name TEXT NOT NULL,"
-		"	applied_us INTEGER NOT NULL)";
+		"	applied_us BIGINT NOT NULL)";
 	struct migrate_job *job = arg;
 	int version = known_version(db, job->list, err), before = version;
 
@@ -132,9 +142,7 @@ static int apply_missing(struct db *db, void *arg, struct err *err)
 		const struct migration *next = &job->list->items[version];
 
 		tell_progress(job, next->name, before);
-		if (db_exec(db, next->sql, err) != 0)
-			return err_prefix(err, "migration %s", next->name);
-		if (note_migration(db, next, job->now_us, err) != 0)
+		if (apply(db, next, err) != 0 || note_migration(db, next, job->now_us, err) != 0)
 			return -1;
 		job->applied++;
 	}
@@ -185,11 +193,11 @@ int migrate_check(struct db *db, struct err *err)
 	return migrate_check_list(db, &list, err);
 }
 
-int migrate_check_file(const char *path, struct err *err)
+int migrate_check_name(const char *name, struct err *err)
 {
 	_cleanup_(db) struct db *db = NULL;
 
-	if (db_open(path, DB_READ, &db, err) < 0)
+	if (db_open(name, DB_READ, &db, err) < 0)
 		return -1;
 	return migrate_check(db, err);
 }

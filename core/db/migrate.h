@@ -6,12 +6,16 @@
 
 #include "core/db/db.h"
 
-/* One file of schema/; the list is generated at build time, in order of
+/* One file of schema/, and of schema/postgresql/; the list is generated at build time, in order of
  * version, which begins at 1 and has no gaps. */
 struct migration {
 	int version;
 	const char *name; /* as 0001_init */
 	const char *sql;
+	/* The same for PostgreSQL. Up to the first that has it the steps of SQLite
+	 * are none of PostgreSQL's: its first makes all that they do. NULL: nothing
+	 * is to be done. */
+	const char *postgresql;
 };
 extern const struct migration migrations[];
 extern const int migrations_n;
@@ -23,9 +27,9 @@ int migrate_version(struct db *db, int *version_r, struct err *err);
 /* 0 when the database has exactly the schema of this program; ERR_CONFIG, with
  * what to do, when it is older or newer. */
 int migrate_check(struct db *db, struct err *err);
-/* The same of the database in the file, when it can be opened at all: so that a
+/* The same of the database with the name, when it can be opened at all: so that a
  * program fails at its start instead of later. */
-int migrate_check_file(const char *path, struct err *err);
+int migrate_check_name(const char *name, struct err *err);
 
 struct migrate_list {
 	const struct migration *items;

@@ -123,7 +123,7 @@ struct committer *commit_rig_start(const struct temp_db *temp)
 {
 	struct committer *committer;
 
-	OK(committer_new(temp->path, &committer, &why));
+	OK(committer_new(temp->name, &committer, &why));
 	return committer;
 }
 
@@ -131,7 +131,7 @@ struct committer *commit_rig_start_shared(const struct temp_db *temp)
 {
 	struct committer *committer;
 
-	OK(committer_new_shared(temp->path, &committer, &why));
+	OK(committer_new_shared(temp->name, &committer, &why));
 	return committer;
 }
 

@@ -20,7 +20,7 @@ int facts_world_setup(void **state)
 	temp = *state;
 	temp->more = world;
 	temp_db_staged(temp->db, &world->acme, &world->email);
-	world->pool = db_pool_new(temp->path, 2);
+	world->pool = db_pool_new(temp->name, 2);
 	return 0;
 }
 

@@ -13,11 +13,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/db/db_file.h"
+#include "core/db/db_private.h"
 #include "core/db/migrate.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
@@ -45,6 +47,7 @@ int temp_db_setup_folder(void **state)
 	if (geteuid() == 0)
 		assert_int_equal(chown(temp->folder, NOBODY, NOBODY), 0);
 	temp->path = temp_db_file(temp, "postern.db");
+	temp->name = mem_strdup(temp->path);
 	*state = temp;
 	return 0;
 }
@@ -90,15 +93,76 @@ void temp_db_make(const char *path)
 	close(fd);
 }
 
+const char *temp_db_sql(const struct db *db, const char *sqlite, const char *postgresql)
+{
+	return db->engine->dialect == DB_SQLITE ? sqlite : postgresql;
+}
+
+/* Of a database on the server; a new string. */
+static char *url_of(const char *database)
+{
+	const char *server = getenv("POSTERN_TEST_STORE");
+	const char *name = strchr(strstr(server, "://") + 3, '/') + 1;
+
+	return mem_printf(
+		"%.*s%s%s", (int)(name - server), server, database, name + strcspn(name, "?"));
+}
+
+/* A command that is no statement of a transaction. */
+static void command(const char *sql)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	OK(db_open(getenv("POSTERN_TEST_STORE"), DB_CREATE, &db, &why));
+	OK(db_exec(db, sql, &why));
+}
+
+/* A copy of the first one that this process made. */
+static char *make_on_server(void)
+{
+	static int made;
+	_cleanup_free_ char *model = mem_printf("test_%d", (int)getpid());
+	_cleanup_free_ char *database = mem_printf("%s_%d", model, ++made);
+	_cleanup_free_ char *sql = NULL;
+
+	if (made == 1) {
+		_cleanup_free_ char *url = url_of(model), *create = NULL;
+		_cleanup_(db) struct db *db = NULL;
+		int applied;
+
+		create = mem_printf("CREATE DATABASE %s", model);
+		command(create);
+		OK(db_open(url, DB_CREATE, &db, &why));
+		OK(temp_db_migrate(db, 1, &applied, &why));
+	}
+	sql = mem_printf("CREATE DATABASE %s TEMPLATE %s", database, model);
+	command(sql);
+	return url_of(database);
+}
+
 int temp_db_setup(void **state)
 {
 	struct temp_db *temp;
 
 	temp_db_setup_folder(state);
 	temp = *state;
-	temp_db_make(temp->path);
-	OK(db_open(temp->path, DB_WRITE, &temp->db, &why));
+	if (getenv("POSTERN_TEST_STORE")) {
+		free(temp->name);
+		temp->name = make_on_server();
+	} else {
+		temp_db_make(temp->path);
+	}
+	OK(db_open(temp->name, DB_WRITE, &temp->db, &why));
 	return 0;
+}
+
+static void drop_on_server(const char *url)
+{
+	const char *name = strchr(strstr(url, "://") + 3, '/') + 1;
+	_cleanup_free_ char *sql = mem_printf(
+		"DROP DATABASE %.*s WITH (FORCE)", (int)strcspn(name, "?"), name);
+
+	command(sql);
 }
 
 int temp_db_teardown(void **state)
@@ -108,12 +172,15 @@ int temp_db_teardown(void **state)
 	DIR *folder;
 
 	db_close(temp->db);
+	if (db_is_url(temp->name))
+		drop_on_server(temp->name);
 	folder = opendir(temp->folder);
 	while ((entry = readdir(folder)) != NULL)
 		unlinkat(dirfd(folder), entry->d_name, 0);
 	closedir(folder);
 	rmdir(temp->folder);
 	free(temp->more);
+	free(temp->name);
 	free(temp->path);
 	free(temp->folder);
 	free(temp);

@@ -1,5 +1,7 @@
 /*
- * temp_db: a migrated database in a folder of its own, for tests.
+ * temp_db: a migrated database in a folder of its own, for tests; or, where
+ * POSTERN_TEST_STORE is the URL of a database of PostgreSQL, one of its own on that
+ * server.
  */
 #ifndef POSTERN_TESTS_TEMP_DB_H
 #define POSTERN_TESTS_TEMP_DB_H
@@ -10,8 +12,9 @@
 #include "core/store/store_key.h"
 
 struct temp_db {
-	char *folder; /* belongs to nobody when root runs the tests */
-	char *path;
+	char *folder;  /* belongs to nobody when root runs the tests */
+	char *path;    /* of the database, and of what lies beside it */
+	char *name;    /* for db_open(): the path, or a URL */
 	struct db *db; /* DB_WRITE */
 	void *more;    /* a test's own; freed with the rest */
 };
@@ -33,6 +36,13 @@ struct temp_db {
 			fail_msg("not found: %s", why.text);                                       \
 	} while (0)
 
+/* The test is about files, or what else SQLite alone has: it is skipped on a server. */
+#define ONLY_SQLITE(state)                                                                         \
+	do {                                                                                       \
+		if (db_is_url(((const struct temp_db *)*(state))->name))                           \
+			skip();                                                                    \
+	} while (0)
+
 /* The first page of a short list, which is all of it. */
 #define WHOLE (&(const struct page){.limit = 1000})
 
@@ -45,6 +55,9 @@ int temp_db_teardown(void **state);
 /* Makes a new database at the path, migrated. From the second one on it is a copy:
  * to migrate one costs more than most tests do. */
 void temp_db_make(const char *path);
+
+/* Which of two texts of SQL is that of the engine. */
+const char *temp_db_sql(const struct db *db, const char *sqlite, const char *postgresql);
 
 /* Brings the database to the schema of this program, see migrate_run_list(). */
 int temp_db_migrate(struct db *db, int64_t now_us, int *applied_r, struct err *err);

@@ -23,6 +23,7 @@ static int run_nothing(struct db *db, void *arg, struct err *err)
 /* A batch waits for the disk unless all its jobs are lazy. */
 static void test_lazy_jobs(void **state)
 {
+	ONLY_SQLITE(state);
 	static const struct {
 		bool lazy[2];
 		int syncs;

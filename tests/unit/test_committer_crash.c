@@ -81,14 +81,14 @@ static void test_killed(void **state)
 		child = fork();
 		if (child == 0) {
 			close(ends[0]);
-			commit_for_ever(temp->path, ends[1], (int64_t)round * 1000000);
+			commit_for_ever(temp->name, ends[1], (int64_t)round * 1000000);
 		}
 		close(ends[1]);
 		n = kill_after(child, ends[0], 200 + (size_t)round * 37, told);
 		close(ends[0]);
 		assert_true(n >= 200);
 
-		OK(db_open(temp->path, DB_WRITE, &temp->db, &why));
+		OK(db_open(temp->name, DB_WRITE, &temp->db, &why));
 		for (size_t i = 0; i < n; i++)
 			assert_true(commit_rig_has(temp->db, told[i]));
 		OK(db_check(temp->db, &why));

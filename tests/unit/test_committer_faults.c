@@ -15,6 +15,7 @@
 /* Nothing is written to a file that nobody finds again. */
 static void test_replaced_file(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct committer *committer = commit_rig_start(temp);
 	_cleanup_free_ char *aside = temp_db_file(temp, "aside.db");
@@ -45,6 +46,7 @@ static int limit_pages(struct db *db, void *arg, struct err *err)
  * and afterwards it goes on. */
 static void test_full(void **state)
 {
+	ONLY_SQLITE(state);
 	enum { JOBS = 5, LARGE = 2 };
 	struct temp_db *temp = *state;
 	struct committer *committer = commit_rig_start(temp);
@@ -138,6 +140,7 @@ static int defer_orphan(struct db *db, void *arg, struct err *err)
 
 static void test_commit_fails(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct committer *committer = commit_rig_start(temp);
 	struct commit_item good, bad, denied;

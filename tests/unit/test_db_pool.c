@@ -21,7 +21,7 @@ enum { HANDLES = 3, THREADS = 8, ROUNDS = 200 };
 static void test_last_given_first(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->path, 2);
+	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->name, 2);
 	struct db *a, *b, *c;
 
 	OK(db_pool_take(pool, &a, &why));
@@ -40,7 +40,7 @@ static void test_last_given_first(void **state)
 static void test_handles_only_read(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->path, 1);
+	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->name, 1);
 	struct db *db;
 
 	OK(db_pool_take(pool, &db, &why));
@@ -53,7 +53,7 @@ static void test_handles_only_read(void **state)
 static void test_broken(void **state)
 {
 	struct temp_db *temp = *state;
-	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->path, 1);
+	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->name, 1);
 	struct err err = ERR_INIT;
 	struct db *db = NULL;
 
@@ -62,7 +62,7 @@ static void test_broken(void **state)
 		assert_int_equal(err.code, ERR_CONFIG);
 		assert_null(db);
 	}
-	OK(db_open(temp->path, DB_CREATE, &temp->db, &why));
+	OK(db_open(temp->name, DB_CREATE, &temp->db, &why));
 	for (int i = 0; i < 3; i++) {
 		OK(db_pool_take(pool, &db, &why));
 		db_pool_give(pool, db, false);
@@ -73,8 +73,9 @@ static void test_broken(void **state)
  * all is well again. */
 static void test_replaced(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
-	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->path, 2);
+	_cleanup_(db_pool) struct db_pool *pool = db_pool_new(temp->name, 2);
 	_cleanup_free_ char *aside = temp_db_file(temp, "aside.db");
 	struct err err = ERR_INIT;
 	struct db *db, *other;
@@ -134,7 +135,7 @@ static void *borrow(void *arg)
 static void test_many_borrowers(void **state)
 {
 	struct temp_db *temp = *state;
-	struct borrowers all = {.pool = db_pool_new(temp->path, HANDLES)};
+	struct borrowers all = {.pool = db_pool_new(temp->name, HANDLES)};
 	pthread_t threads[THREADS];
 
 	for (int i = 0; i < THREADS; i++)

@@ -50,6 +50,7 @@ static void test_transactions(void **state)
 /* A reference is checked at once, or at the latest here. */
 static void test_commit_fails(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 
@@ -86,6 +87,7 @@ static void write_in_this_way(struct db *db, enum way way)
  * wrote nothing waits too: for what others have written lazily. */
 static void test_syncs(void **state)
 {
+	ONLY_SQLITE(state);
 	static const struct {
 		enum way way;
 		int syncs;
@@ -114,7 +116,7 @@ static void test_reading_syncs_nothing(void **state)
 	_cleanup_(db) struct db *read = NULL;
 	int before = count_syncs();
 
-	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_open(temp->name, DB_READ, &read, &why));
 	assert_int_equal(item_db_count(read), 0);
 	assert_int_equal(count_syncs(), before);
 }
@@ -132,6 +134,7 @@ static int64_t log_size(const struct temp_db *temp)
  * not write, so the next commit empties the log instead of trusting another sync. */
 static void test_sync_fails(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 
@@ -190,6 +193,7 @@ static void test_atomic_joins(void **state)
 
 static void test_disk_full(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	_cleanup_free_ char *big = mem_alloc(1, 1 << 20);
 	struct err err = ERR_INIT;
@@ -214,7 +218,7 @@ static void test_busy(void **state)
 	_cleanup_(db) struct db *other = NULL;
 	struct err err = ERR_INIT;
 
-	OK(db_open(temp->path, DB_WRITE, &other, &why));
+	OK(db_open(temp->name, DB_WRITE, &other, &why));
 	db_set_wait(other, 0);
 	OK(db_begin(temp->db, &why));
 	assert_int_equal(db_begin(other, &err), -1);
@@ -244,11 +248,12 @@ int nanosleep(const struct timespec *span, struct timespec *left)
 
 static void test_waits_for_writer(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *other = NULL;
 	int before = sleeps.n;
 
-	OK(db_open(temp->path, DB_WRITE, &other, &why));
+	OK(db_open(temp->name, DB_WRITE, &other, &why));
 	OK(db_begin(temp->db, &why));
 	OK(item_db_add(temp->db, "a", &why));
 	sleeps.committing = temp->db;
@@ -266,7 +271,7 @@ static void test_reader_and_writer(void **state)
 	_cleanup_(db) struct db *read = NULL;
 	struct db_stmt *stmt;
 
-	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_open(temp->name, DB_READ, &read, &why));
 	db_set_wait(read, 0);
 	db_set_wait(temp->db, 0);
 	OK(item_db_add(temp->db, "a", &why));
@@ -310,8 +315,8 @@ static void test_processes_write_at_once(void **state)
 	int status;
 
 	if (child == 0)
-		_exit(write_many(temp->path));
-	assert_int_equal(write_many(temp->path), 0);
+		_exit(write_many(temp->name));
+	assert_int_equal(write_many(temp->name), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(item_db_count(temp->db), 2 * WRITES);

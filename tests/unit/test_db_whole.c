@@ -21,7 +21,7 @@ static void test_version(void **state)
 	_cleanup_(db) struct db *read = NULL;
 	int64_t first, same, other;
 
-	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_open(temp->name, DB_READ, &read, &why));
 	OK(db_version(read, &first, &why));
 	OK(db_version(read, &same, &why));
 	assert_true(first == same);
@@ -32,6 +32,7 @@ static void test_version(void **state)
 
 static void test_backup(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	_cleanup_free_ char *path = temp_db_file(temp, "copy.db");
 	_cleanup_free_ char *nowhere = temp_db_file(temp, "none/copy.db");
@@ -57,11 +58,12 @@ static void test_backup(void **state)
 
 static void test_backup_while_another_writes(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	_cleanup_free_ char *path = temp_db_file(temp, "copy.db");
 	_cleanup_(db) struct db *read = NULL, *copy = NULL;
 
-	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_open(temp->name, DB_READ, &read, &why));
 	db_set_wait(read, 0);
 	OK(item_db_add(temp->db, "a", &why));
 	OK(db_begin(temp->db, &why));
@@ -74,6 +76,7 @@ static void test_backup_while_another_writes(void **state)
 
 static void test_check_references(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 
@@ -99,6 +102,7 @@ static void damage(const char *path, int64_t page)
 
 static void test_damaged(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *db = NULL;
 	struct err err = ERR_INIT;
@@ -108,14 +112,14 @@ static void test_damaged(void **state)
 	page = temp_db_number(temp->db, "SELECT rootpage FROM sqlite_schema WHERE name = 'item'");
 	db_close(TAKE_PTR(temp->db));
 	damage(temp->path, page);
-	OK(db_open(temp->path, DB_READ, &db, &why));
+	OK(db_open(temp->name, DB_READ, &db, &why));
 	assert_int_equal(db_check(db, &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 	assert_non_null(strstr(err.text, temp->path));
 
 	err = ERR_INIT;
 	db_close(TAKE_PTR(db));
-	OK(db_open(temp->path, DB_WRITE, &db, &why));
+	OK(db_open(temp->name, DB_WRITE, &db, &why));
 	assert_int_equal(item_db_add(db, "b", &err), -1);
 	assert_int_equal(err.code, ERR_CONFIG);
 }

@@ -25,7 +25,7 @@ static struct db *open_empty(void **state)
 {
 	struct temp_db *temp = *state;
 
-	OK(db_open(temp->path, DB_CREATE, &temp->db, &why));
+	OK(db_open(temp->name, DB_CREATE, &temp->db, &why));
 	return temp->db;
 }
 
@@ -76,16 +76,17 @@ static void test_embedded(void **state)
 }
 
 static const struct migration one_two[] = {
-	{1, "0001_one", "CREATE TABLE one (id INTEGER);"},
+	{1, "0001_one", "CREATE TABLE one (id INTEGER);", NULL},
 	{2, "0002_two",
 		"CREATE TABLE two (id INTEGER);"
-		"INSERT INTO two VALUES (2);"},
+		"INSERT INTO two VALUES (2);",
+		NULL},
 };
 static const struct migrate_list list_one = {one_two, 1, NULL};
 static const struct migrate_list list_two = {one_two, 2, NULL};
 static const struct migration others[] = {
-	{1, "0001_other", "CREATE TABLE one (id INTEGER);"},
-	{2, "0002_two", "CREATE TABLE two (id INTEGER);"},
+	{1, "0001_other", "CREATE TABLE one (id INTEGER);", NULL},
+	{2, "0002_two", "CREATE TABLE two (id INTEGER);", NULL},
 };
 static const struct migrate_list list_other = {others, 2, NULL};
 
@@ -336,10 +337,11 @@ static void test_strange_database(void **state)
 static void test_all_or_nothing(void **state)
 {
 	static const struct migration broken[] = {
-		{1, "0001_one", "CREATE TABLE one (id INTEGER);"},
+		{1, "0001_one", "CREATE TABLE one (id INTEGER);", NULL},
 		{2, "0002_broken",
 			"CREATE TABLE two (id INTEGER);"
-			"CREATE TABLE one (id INTEGER);"},
+			"CREATE TABLE one (id INTEGER);",
+			NULL},
 	};
 	const struct migrate_list list = {broken, 2, NULL};
 	struct db *db = open_empty(state);

@@ -40,7 +40,7 @@ static int set_up(void **state)
 	temp_db_setup(state);
 	temp = *state;
 	temp_db_tenant(temp->db, "Acme", "example.com", &rig.tenant);
-	OK(db_open(temp->path, DB_READ, &rig.reader, &why));
+	OK(db_open(temp->name, DB_READ, &rig.reader, &why));
 	rig.base = event_base_new();
 	rig.watch = record_watch_new(rig.base, rig.reader, NULL);
 	return 0;

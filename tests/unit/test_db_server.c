@@ -1,0 +1,238 @@
+/* db: a server that goes, hangs and comes back; statements as PostgreSQL has them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/unit/item_db.h"
+
+#define ONLY_SERVER(state)                                                                         \
+	do {                                                                                       \
+		if (!db_is_url(((const struct temp_db *)*(state))->name))                          \
+			skip();                                                                    \
+	} while (0)
+
+static const char sql_pid[] = "SELECT pg_backend_pid()";
+
+/* Ends the server's process of the handle, and waits until it has ended. */
+static void end_process(struct db *db)
+{
+	int64_t pid = temp_db_number(db, sql_pid);
+
+	assert_int_equal(kill((pid_t)pid, SIGTERM), 0);
+	while (kill((pid_t)pid, 0) == 0)
+		usleep(1000);
+}
+
+static void test_idle_connection_ends(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *read = NULL;
+
+	ONLY_SERVER(state);
+	OK(db_open(temp->name, DB_READ, &read, &why));
+	for (int i = 0; i < 3; i++) {
+		end_process(temp->db);
+		OK(item_db_add(temp->db, NULL, &why));
+		end_process(temp->db);
+		OK(db_begin(temp->db, &why));
+		OK(item_db_add(temp->db, NULL, &why));
+		OK(db_commit(temp->db, &why));
+		end_process(read);
+		assert_int_equal(item_db_count(read), (i + 1) * 2);
+	}
+}
+
+/* What was in the transaction is lost with it, and nothing more goes in. */
+static void test_connection_ends_in_transaction(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	ONLY_SERVER(state);
+	for (int with_commit = 0; with_commit < 2; with_commit++) {
+		OK(db_begin(temp->db, &why));
+		OK(item_db_add(temp->db, NULL, &why));
+		end_process(temp->db);
+		if (with_commit)
+			assert_int_equal(db_commit(temp->db, &err), -1);
+		else
+			assert_int_equal(item_db_add(temp->db, NULL, &err), -1);
+		assert_int_equal(err.code, ERR_TEMPORARY);
+		assert_false(db_in_transaction(temp->db));
+		assert_int_equal(db_unsynced(temp->db), with_commit);
+	}
+	assert_non_null(strstr(err.text, "no answer to COMMIT"));
+	assert_int_equal(item_db_count(temp->db), 0);
+}
+
+static void test_server_hangs(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+	pid_t pid;
+
+	ONLY_SERVER(state);
+	pid = (pid_t)temp_db_number(temp->db, sql_pid);
+	db_set_wait(temp->db, 0);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(item_db_add(temp->db, NULL, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "no answer within"));
+	OK(item_db_add(temp->db, NULL, &why));
+	assert_int_equal(kill(pid, SIGCONT), 0);
+}
+
+/* The server of the test, behind another host. */
+static char *behind(const char *url, const char *host)
+{
+	const char *at = strstr(url, "host=") + strlen("host=");
+
+	return mem_printf("%.*s%s,%s", (int)(at - url), url, host, at);
+}
+
+/* One that is not there costs nothing, one that takes connections and says nothing a while. */
+static void test_hosts_by_turns(void **state)
+{
+	struct temp_db *temp = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ONLY_SERVER(state);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.5432", temp->folder);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	for (int i = 0; i < 2; i++) {
+		const char *host = i == 0 ? "/nonexistent" : temp->folder;
+		_cleanup_free_ char *url = behind(temp->name, host);
+		_cleanup_(db) struct db *db = NULL;
+
+		OK(db_open(url, DB_WRITE, &db, &why));
+		OK(item_db_add(db, NULL, &why));
+	}
+	close(fd);
+	assert_int_equal(item_db_count(temp->db), 2);
+}
+
+static void test_cannot_connect(void **state)
+{
+	static const struct {
+		const char *url;
+		enum err_code code;
+		const char *text;
+	} cases[] = {
+		{"postgresql:///x?host=/nonexistent&password=secret", ERR_TEMPORARY,
+			"No such file"},
+		{"postgresql://u:secret@/x?host=/nonexistent", ERR_TEMPORARY, "/nonexistent/x: "},
+		{"postgresql:///x?colour=blue", ERR_CONFIG, "colour"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct err err = ERR_INIT;
+		struct db *db;
+
+		assert_int_equal(db_open(cases[i].url, DB_READ, &db, &err), -1);
+		assert_int_equal(err.code, cases[i].code);
+		assert_non_null(strstr(err.text, cases[i].text));
+		assert_null(strstr(err.text, "secret"));
+	}
+}
+
+/* As after a failover to the wrong server. */
+static void test_another_database(void **state)
+{
+	static const char sql_other[] =
+		"UPDATE schema_migration SET applied_us = 77 WHERE version = 1";
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	ONLY_SERVER(state);
+	assert_int_equal(db_change(temp->db, sql_other, NULL, NULL), 1);
+	end_process(temp->db);
+	assert_int_equal(item_db_add(temp->db, NULL, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "another database than before"));
+}
+
+static void test_failed_statement(void **state)
+{
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+
+	ONLY_SERVER(state);
+	OK(db_begin(temp->db, &why));
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_savepoint(temp->db, &why));
+	OK(db_savepoint(temp->db, &why));
+	assert_int_equal(item_db_add(temp->db, "a", &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	/* What follows says why nothing more can be done. */
+	err = ERR_INIT;
+	assert_int_equal(item_db_add(temp->db, "b", &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	db_undo(temp->db);
+	OK(item_db_add(temp->db, "b", &why));
+	OK(db_release(temp->db, &why));
+	OK(db_commit(temp->db, &why));
+	assert_int_equal(item_db_count(temp->db), 2);
+
+	OK(db_begin(temp->db, &why));
+	OK(item_db_add(temp->db, "c", &why));
+	assert_int_equal(item_db_add(temp->db, "a", NULL), -1);
+	assert_int_equal(db_commit(temp->db, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+	assert_int_equal(item_db_count(temp->db), 2);
+}
+
+static void test_texts(void **state)
+{
+	static const char sql_join[] =
+		"SELECT count(*) FROM item AS a INDEXED BY item_by_name CROSS JOIN item b ON b.id = "
+		"a.id CROSS JOIN (SELECT 1) AS one WHERE $x = a.name AND a.name <> '$x' AND a.name = "
+		"$x";
+	static const char sql_bytes[] = "INSERT INTO item (name) VALUES ($name)";
+	struct temp_db *temp = *state;
+	struct err err = ERR_INIT;
+	struct db_stmt *stmt;
+
+	ONLY_SERVER(state);
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_start(temp->db, sql_join, DB_PARAMS(DB_TEXT("$x", "a")), &stmt, &why));
+	assert_int_equal(db_columns(stmt), 1);
+	assert_string_equal(db_column_name(stmt, 0), "count");
+	assert_int_equal(db_step(stmt, NULL), 1);
+	assert_int_equal(db_int(stmt, 0), 1);
+	assert_int_equal(db_step(stmt, NULL), 0);
+	assert_int_equal(
+		db_change(temp->db, sql_bytes, DB_PARAMS(DB_TEXT("$name", "gr\xfc\xdf")), &err),
+		-1);
+	assert_int_equal(err.code, ERR_INVALID);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(idle_connection_ends),
+		TEST(connection_ends_in_transaction),
+		TEST(server_hangs),
+		TEST(hosts_by_turns),
+		TEST(cannot_connect),
+		TEST(another_database),
+		TEST(failed_statement),
+		TEST(texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
