@@ -1,12 +1,14 @@
 /*
- * feeder: gives each endpoint the events that it has asked for.
+ * feeder: queues each new event for the webhooks that asked for its type.
  *
- * Bodies are made before the transaction, which keeps others from writing. An event that is removed
- * meanwhile refuses its rows, and the round is made again.
+ * A round reads some events, renders the bodies, and then writes the rows and the cursor in one
+ * transaction. Rendering happens before the transaction, which makes other writers wait. If an
+ * event is removed in between, its rows are refused and the round is repeated.
  */
 #include "webhook/feeder.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -16,25 +18,67 @@
 #include "core/store/store_event.h"
 #include "core/store/store_webhook_event.h"
 
-enum { ROUND_EVENTS = 64 };
+enum { ROUND_EVENTS = 32 };
+
+/* An event with its body in each dialect that somebody asked for. All endpoints share the body. */
+struct rendered {
+	int64_t seq;
+	bool exists; /* it was not removed meanwhile */
+	struct email_event event;
+	const char *types[WEBHOOK_DIALECTS]; /* NULL: webhooks are not told of it */
+	char *bodies[WEBHOOK_DIALECTS];      /* NULL: not needed yet */
+};
+
+/* One event for one webhook. */
+struct feed_row {
+	size_t event; /* index of the rendered one */
+	enum webhook_dialect dialect;
+	char webhook_id[ID_SIZE];
+};
 
 /* What a round adds. */
 struct feed {
 	int64_t cursor, upto;
-	struct webhook_event *events;
-	int64_t *seqs;
-	size_t n;
+	int64_t now_us;
+	struct rendered events[ROUND_EVENTS];
+	size_t events_n;
+	struct feed_row *rows;
+	size_t rows_n;
 };
 
 static void feed_clear(struct feed *feed)
 {
-	for (size_t i = 0; i < feed->n; i++)
-		store_webhook_event_clear(&feed->events[i]);
-	free(feed->events);
-	free(feed->seqs);
+	for (size_t i = 0; i < feed->events_n; i++) {
+		struct rendered *rendered = &feed->events[i];
+
+		if (rendered->exists)
+			store_event_clear(&rendered->event);
+		for (size_t d = 0; d < WEBHOOK_DIALECTS; d++)
+			free(rendered->bodies[d]);
+	}
+	free(feed->rows);
 }
 
-static bool is_asked_for(const char *events, const char *type)
+static int add_event(struct db *db, struct feed *feed, int64_t seq, struct err *err)
+{
+	struct rendered *rendered = &feed->events[feed->events_n];
+	int found;
+
+	*rendered = (struct rendered){.seq = seq};
+	found = store_event_get(db, seq, &rendered->event, err);
+	if (found < 0)
+		return -1;
+	feed->events_n++;
+	rendered->exists = found > 0;
+	if (rendered->exists) {
+		rendered->types[WEBHOOK_JSON] = event_json_type(&rendered->event);
+		rendered->types[WEBHOOK_FORM] = event_form_type(&rendered->event);
+	}
+	return 0;
+}
+
+/* Whether the type is one of the names in a JSON array. */
+static bool has_name(const char *events, const char *type)
 {
 	json_t *names = json_loads(events, 0, NULL), *name;
 	bool found = false;
@@ -46,106 +90,84 @@ static bool is_asked_for(const char *events, const char *type)
 	return found;
 }
 
-/* The event as each dialect has it. */
-struct told {
-	struct email_event event;
-	bool is_there;
-	const char *types[WEBHOOK_DIALECTS];
-	char *bodies[WEBHOOK_DIALECTS]; /* made when they are wanted */
-};
-
-static void told_clear(struct told *told)
+static void add_row(struct feed *feed, const struct webhook_match *match)
 {
-	if (told->is_there)
-		store_event_clear(&told->event);
-	for (size_t i = 0; i < WEBHOOK_DIALECTS; i++)
-		free(told->bodies[i]);
-	*told = (struct told){0};
-}
-
-static int told_read(struct db *db, int64_t seq, struct told *told, struct err *err)
-{
-	int found;
-
-	told_clear(told);
-	found = store_event_get(db, seq, &told->event, err);
-	if (found <= 0)
-		return found;
-	told->is_there = true;
-	told->types[WEBHOOK_JSON] = event_json_type(&told->event);
-	told->types[WEBHOOK_FORM] = event_form_type(&told->event);
-	return 0;
-}
-
-static void add_delivery(
-	struct feed *feed, struct told *told, const struct webhook_match *match, int64_t now_us)
-{
-	const char *type = told->types[match->dialect];
-	char **body = &told->bodies[match->dialect];
-	struct webhook_event *event;
+	struct rendered *rendered = &feed->events[feed->events_n - 1];
+	const enum webhook_dialect dialect = match->dialect;
+	char **body = &rendered->bodies[dialect];
+	struct feed_row *row;
 	json_t *object;
 
-	if (type == NULL || !is_asked_for(match->events, type))
+	if (rendered->types[dialect] == NULL || !has_name(match->events, rendered->types[dialect]))
 		return;
 	if (*body == NULL) {
-		object = match->dialect == WEBHOOK_JSON ? event_json_render(&told->event)
-							: event_form_render(&told->event);
+		object = dialect == WEBHOOK_JSON ? event_json_render(&rendered->event)
+						 : event_form_render(&rendered->event);
 		*body = json_dumps(object, JSON_COMPACT);
 		json_decref(object);
 		if (*body == NULL)
 			return;
 	}
-	feed->events = mem_append(feed->events, feed->n, sizeof(*feed->events));
-	feed->seqs = mem_append(feed->seqs, feed->n, sizeof(*feed->seqs));
-	event = &feed->events[feed->n];
-	feed->seqs[feed->n++] = match->event;
-	*event = (struct webhook_event){
-		.type = mem_strdup(type), .body = mem_strdup(*body), .created_us = now_us};
-	store_webhook_event_id(event->id);
-	memcpy(event->webhook_id, match->webhook_id, ID_SIZE);
+	feed->rows = mem_append(feed->rows, feed->rows_n, sizeof(*feed->rows));
+	row = &feed->rows[feed->rows_n++];
+	*row = (struct feed_row){.event = feed->events_n - 1, .dialect = dialect};
+	memcpy(row->webhook_id, match->webhook_id, ID_SIZE);
+}
+
+/* Reads the events behind the cursor, and finds who is told of them: 1, 0 there are none, -1. */
+static int read_feed(struct db *db, struct feed *feed, struct err *err)
+{
+	struct webhook_match_list list;
+	int result = 0;
+
+	if (store_webhook_match(db, ROUND_EVENTS, &list, &feed->cursor, &feed->upto, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n && result == 0; i++) {
+		const struct webhook_match *match = &list.items[i];
+
+		if (feed->events_n == 0 || feed->events[feed->events_n - 1].seq != match->event)
+			result = add_event(db, feed, match->event, err);
+		if (result == 0 && feed->events[feed->events_n - 1].exists)
+			add_row(feed, match);
+	}
+	store_webhook_match_list_free(&list);
+	if (result < 0)
+		return -1;
+	return feed->upto > feed->cursor;
 }
 
 static int write_feed(struct db *db, void *arg, struct err *err)
 {
 	const struct feed *feed = arg;
-	struct webhook_match_list list;
-	int64_t cursor, upto;
+	int64_t cursor;
 
-	/* Another process that feeds would tell everything twice. */
-	if (store_webhook_match(db, 0, &list, &cursor, &upto, err) < 0)
+	/* With a second postern-webhook, endpoints would be told everything twice. */
+	if (store_webhook_cursor_get(db, &cursor, err) < 0)
 		return -1;
-	store_webhook_match_list_free(&list);
 	if (cursor != feed->cursor)
-		return err_set(err, ERR_TEMPORARY, "another postern-webhook runs");
-	for (size_t i = 0; i < feed->n; i++)
-		if (store_webhook_event_add(db, &feed->events[i], feed->seqs[i], err) < 0)
+		return err_set(err, ERR_TEMPORARY, "another postern-webhook is running");
+	for (size_t i = 0; i < feed->rows_n; i++) {
+		const struct feed_row *row = &feed->rows[i];
+		const struct rendered *rendered = &feed->events[row->event];
+		struct webhook_event event = {
+			.type = (char *)rendered->types[row->dialect],
+			.body = rendered->bodies[row->dialect],
+			.created_us = feed->now_us,
+		};
+
+		store_webhook_event_id(event.id);
+		memcpy(event.webhook_id, row->webhook_id, ID_SIZE);
+		if (store_webhook_event_add(db, &event, rendered->seq, err) < 0)
 			return -1;
+	}
 	return store_webhook_cursor_set(db, feed->upto, err);
 }
 
-int feeder_round(struct db *db, int64_t now_us, int64_t *added_r, struct err *err)
+int feeder_round(struct db *db, int64_t now_us, struct err *err)
 {
-	struct webhook_match_list list;
-	struct told told = {0};
-	struct feed feed = {0};
-	int64_t seq = 0;
-	int result;
+	struct feed feed = {.now_us = now_us};
+	int result = read_feed(db, &feed, err);
 
-	*added_r = 0;
-	if (store_webhook_match(db, ROUND_EVENTS, &list, &feed.cursor, &feed.upto, err) < 0)
-		return -1;
-	result = feed.upto > feed.cursor ? 1 : 0;
-	for (size_t i = 0; result > 0 && i < list.n; i++) {
-		const struct webhook_match *match = &list.items[i];
-
-		if (match->event != seq && told_read(db, match->event, &told, err) < 0)
-			result = -1;
-		seq = match->event;
-		if (result > 0 && told.is_there)
-			add_delivery(&feed, &told, match, now_us);
-	}
-	told_clear(&told);
-	store_webhook_match_list_free(&list);
 	if (result > 0) {
 		result = db_begin(db, err);
 		if (result == 0)
@@ -157,7 +179,6 @@ int feeder_round(struct db *db, int64_t now_us, int64_t *added_r, struct err *er
 		else
 			result = 1;
 	}
-	*added_r = result > 0 ? (int64_t)feed.n : 0;
 	feed_clear(&feed);
 	return result;
 }

@@ -1,13 +1,12 @@
 /*
- * feeder: gives each endpoint the events that it has asked for, in the order of their numbers.
+ * feeder: queues each new event for the webhooks that asked for its type, in the order of events.
  */
 #ifndef POSTERN_WEBHOOK_FEEDER_H
 #define POSTERN_WEBHOOK_FEEDER_H
 
 #include "core/db/db.h"
 
-/* The next events: how many of them there were, 0 none, -1. What it adds and the cursor are
- * committed together. *added_r: how many deliveries it has added. */
-int feeder_round(struct db *db, int64_t now_us, int64_t *added_r, struct err *err);
+/* Handles the next events; rows and cursor are committed together. 1, 0 when there are none, -1. */
+int feeder_round(struct db *db, int64_t now_us, struct err *err);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * postern-webhook: tells endpoints of companies by HTTP what becomes of their emails.
+ * postern-webhook: reports by HTTP what becomes of emails, to the endpoints that companies chose.
  *
- * One thread: an event loop for the connections, and a tick in which it reads and writes the store.
- * What talks to strangers reads no log and decides about no mail. Whoever kills it loses nothing:
- * what is not written down as sent is sent again.
+ * One thread runs an event loop for the connections, and a tick that reads and writes the store.
+ * The program that talks to strangers reads no log and decides about no mail. Killing it loses
+ * nothing: what is not recorded as sent is sent again.
  */
 #include <event2/event.h>
 #include <signal.h>
@@ -26,12 +26,12 @@
 #include "webhook/sender.h"
 
 enum {
-	TICK_MS = 20,  /* while something is under way */
-	IDLE_MS = 100, /* while nothing is */
-	LOOK_MS = 500, /* for what is due, when nothing has been written */
-	CHANGED_MS = 90,
+	TICK_MS = 20,    /* while attempts are under way */
+	IDLE_MS = 100,   /* while none is */
+	LOOK_MS = 500,   /* between looks at what is due while nothing writes the database */
+	CHANGED_MS = 90, /* between looks while something does */
 	FEED_BUDGET_US = 20 * 1000,
-	FAILED_MS = 1000, /* after what may pass */
+	FAILED_MS = 1000, /* pause after a temporary failure */
 	WAIT_MS = 1000,   /* for another writer */
 	CLEAN_MS = 10 * 1000,
 	CLEAN_ROWS = 500,
@@ -55,9 +55,9 @@ struct daemon {
 	struct sender *sender;
 	struct metrics_file *metrics;
 	struct metrics_webhook values;
-	int64_t version; /* of the database, as of the last look */
+	int64_t version; /* of the database, at the last look */
 	int64_t looked_us, cleaned_us, written_us, failed_us;
-	bool more; /* is there to feed */
+	bool has_more; /* events that are not queued yet */
 	bool failing, metrics_failed;
 	int status;
 };
@@ -114,7 +114,7 @@ static void reload(struct daemon *daemon)
 		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
-/* Removes what nobody needs any more, a little at a time. */
+/* Removes what is too old, some rows at a time. 0 or -1. */
 static int clean(struct daemon *daemon, int64_t now_us, struct err *err)
 {
 	int64_t keep_us = daemon->conf->retention.webhooks_ms * 1000;
@@ -137,10 +137,10 @@ static int clean(struct daemon *daemon, int64_t now_us, struct err *err)
 	return 0;
 }
 
-/* All that the store is asked and told in a tick. 0 or -1. */
+/* Queues new events, records outcomes, and starts attempts. 0 or -1. */
 static int work(struct daemon *daemon, struct err *err)
 {
-	int64_t now_us = clock_monotonic_us(), version = daemon->version, added;
+	int64_t now_us = clock_monotonic_us(), version = daemon->version;
 	int64_t waited_us = now_us - daemon->looked_us;
 	bool look = waited_us >= LOOK_MS * INT64_C(1000);
 	int fed = 1;
@@ -149,14 +149,14 @@ static int work(struct daemon *daemon, struct err *err)
 		return -1;
 	look |= version != daemon->version;
 	while (look && fed > 0 && clock_monotonic_us() - now_us < FEED_BUDGET_US) {
-		fed = feeder_round(daemon->db, clock_now_us(&clock_system), &added, err);
+		fed = feeder_round(daemon->db, clock_now_us(&clock_system), err);
 		if (fed < 0)
 			return -1;
 	}
 	if (sender_round(daemon->sender, look, err) < 0)
 		return -1;
-	daemon->more = look && fed > 0;
-	/* What is left to be fed is looked at in the next tick. */
+	daemon->has_more = look && fed > 0;
+	/* The next tick goes on with the events that are left. */
 	if (look && fed == 0) {
 		daemon->version = version;
 		daemon->looked_us = now_us;
@@ -173,7 +173,7 @@ static void tick(struct daemon *daemon)
 	if (number == SIGHUP) {
 		reload(daemon);
 	} else if (number != 0) {
-		/* What is under way is sent again. */
+		/* Attempts that are under way are made again. */
 		log_info(daemon->log, "stopping", "signal", strsignal(number));
 		event_base_loopbreak(daemon->base);
 		return;
@@ -208,7 +208,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tick(daemon);
-	next.tv_usec = (daemon->more || sender_is_busy(daemon->sender) ? TICK_MS : IDLE_MS) * 1000;
+	next.tv_usec = (daemon->has_more || sender_is_busy(daemon->sender) ? TICK_MS : IDLE_MS) *
+		       1000;
 	event_add(daemon->tick, &next);
 }
 
@@ -260,7 +261,7 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 
 	daemon_block_signals();
-	/* Else libc looks for the file with each stamp of the log. */
+	/* Without TZ, libc looks for the file at each timestamp of the log. */
 	setenv("TZ", ":/etc/localtime", 0);
 	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
 	if (daemon.conf_path == NULL)

@@ -1,11 +1,10 @@
 /*
- * sender: sends what is due, each endpoint from a queue of its own over connections of its own, and
- * writes down what came of it.
+ * sender: sends the webhook events that are due, and records the outcome of each attempt.
  *
- * A delivery is in the store until its outcome is: who is killed sends again what was under way,
- * with the same id and body.
+ * An event stays due in the store until its outcome is written. After a crash the attempts that
+ * were under way are made again, with the same id and body.
  *
- * Threads: that of the event loop.
+ * Threads: the one that runs the event loop.
  */
 #ifndef POSTERN_WEBHOOK_SENDER_H
 #define POSTERN_WEBHOOK_SENDER_H
@@ -20,24 +19,24 @@
 struct sender;
 
 struct sender_counts {
-	int64_t succeeded;
+	int64_t succeeded; /* attempts */
 	int64_t failed;
 	int64_t disabled; /* endpoints */
 };
 
-/* The caller frees it; base, db, log and conf must live as long. */
+/* The caller frees it; base, db, log and conf must outlive it. 0 or -1. */
 int sender_new(struct event_base *base, struct db *db, struct log *log, const struct conf *conf,
 	struct sender **sender_r, struct err *err);
 void sender_free(struct sender *sender);
-/* After settings have changed. 0, or -1 and all is as it was. */
+/* After the settings have changed: 0, or -1 and everything stays as it was. */
 int sender_reload(struct sender *sender, struct err *err);
 
-/* Writes outcomes, and begins what is due: 0, or -1 when the store cannot be used now. look: asks
- * the store what is due, which something may have changed. */
+/* Writes outcomes and starts attempts: 0, or -1 when the store cannot be used now. look: also asks
+ * the store which endpoints have events due, since something may have changed there. */
 int sender_round(struct sender *sender, bool look, struct err *err);
 /* How many attempts are under way. */
 size_t sender_under_way(const struct sender *sender);
-/* Whether attempts are under way, or have outcomes that wait to be written. */
+/* Whether attempts are under way, or outcomes wait to be written. */
 bool sender_is_busy(const struct sender *sender);
 const struct sender_counts *sender_counts(const struct sender *sender);
 

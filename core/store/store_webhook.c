@@ -335,7 +335,8 @@ int store_webhook_waiting(
 		" WHERE w.enabled = 1"
 		" AND EXISTS (SELECT 1"
 		"   FROM webhook_event d"
-		"   WHERE d.webhook_id = w.id AND d.due_us > 0 AND d.due_us <= $now)";
+		"   WHERE d.webhook_id = w.id AND d.due_us > 0 AND d.due_us <= $now)"
+		" ORDER BY w.id";
 
 	*list_r = (struct webhook_list){0};
 	return row_all(db, sql_waiting, DB_PARAMS(DB_INT("$now", now_us)), &store_webhook_type,

@@ -93,7 +93,9 @@ struct webhook_trouble {
 };
 int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_us,
 	struct webhook_trouble *trouble_r, struct err *err);
-/* Those that are enabled and have something to be sent by now, with the secrets. 0 or -1. */
+/* Enabled webhooks that have something to be sent by now, with their secrets, sorted by id. 0 or
+ * -1.
+ */
 int store_webhook_waiting(
 	struct db *db, int64_t now_us, struct webhook_list *list_r, struct err *err);
 

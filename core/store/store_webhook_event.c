@@ -202,19 +202,33 @@ int store_webhook_event_replay(struct db *db, const char *webhook_id, const char
 			    err);
 }
 
-int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_us, int limit,
-	struct webhook_event_list *list_r, struct err *err)
+int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_us, size_t limit,
+	int64_t **seqs_r, size_t *n_r, struct err *err)
 {
-	static const char sql_due[] = EVENT_SELECT
-		" WHERE m.webhook_id = $webhook AND m.due_us > 0 AND m.due_us <= $now"
-		" ORDER BY m.due_us"
+	static const char sql_due[] =
+		"SELECT seq"
+		" FROM webhook_event"
+		" WHERE webhook_id = $webhook AND due_us > 0 AND due_us <= $now"
+		" ORDER BY due_us"
 		" LIMIT $limit";
+	struct seq {
+		int64_t seq;
+	};
+	static const struct row_field fields[] = {ROW_FIELD(seq, seq, ROW_INT64)};
+	static const struct row_type type = ROW_TYPE(seq, fields);
 
-	*list_r = (struct webhook_event_list){0};
 	return row_all(db, sql_due,
 		DB_PARAMS(DB_TEXT("$webhook", webhook_id), DB_INT("$now", now_us),
-			DB_INT("$limit", limit)),
-		&event_type, &list_r->items, &list_r->n, err);
+			DB_INT("$limit", (int64_t)limit)),
+		&type, seqs_r, n_r, err);
+}
+
+int store_webhook_event_get(
+	struct db *db, int64_t seq, struct webhook_event *event_r, struct err *err)
+{
+	static const char sql_get[] = EVENT_SELECT " WHERE m.seq = $seq AND m.due_us > 0";
+
+	return row_get(db, sql_get, DB_PARAMS(DB_INT("$seq", seq)), &event_type, event_r, err);
 }
 
 int store_webhook_event_settle(struct db *db, const struct webhook_event *event, int64_t was_due_us,
@@ -251,10 +265,16 @@ int store_webhook_event_settle(struct db *db, const struct webhook_event *event,
 		       : 0;
 }
 
+int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err)
+{
+	static const char sql_get[] = "SELECT seq FROM webhook_cursor";
+
+	return row_number(db, sql_get, NULL, seq_r, err) < 0 ? -1 : 0;
+}
+
 int store_webhook_match(struct db *db, int events, struct webhook_match_list *list_r,
 	int64_t *cursor_r, int64_t *upto_r, struct err *err)
 {
-	static const char sql_cursor[] = "SELECT seq FROM webhook_cursor";
 	static const char sql_upto[] =
 		"SELECT max(seq) FROM (SELECT seq FROM event WHERE seq > $seq ORDER BY seq LIMIT "
 		"$limit) few";
@@ -268,7 +288,7 @@ int store_webhook_match(struct db *db, int events, struct webhook_match_list *li
 	int64_t upto = 0;
 
 	*list_r = (struct webhook_match_list){0};
-	if (row_number(db, sql_cursor, NULL, cursor_r, err) < 0 ||
+	if (store_webhook_cursor_get(db, cursor_r, err) < 0 ||
 		row_number(db, sql_upto,
 			DB_PARAMS(DB_INT("$seq", *cursor_r), DB_INT("$limit", events)), &upto,
 			err) < 0)

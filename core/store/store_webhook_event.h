@@ -83,9 +83,13 @@ int store_webhook_event_replay(struct db *db, const char *webhook_id, const char
 
 /* For postern-webhook. */
 
-/* Those that are due, with what is to be sent once more first; limit at most. 0 or -1. */
-int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_us, int limit,
-	struct webhook_event_list *list_r, struct err *err);
+/* The seq of those that are due, limit at most; what is to be sent once more comes first. The
+ * caller frees the array. 0 or -1. */
+int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_us, size_t limit,
+	int64_t **seqs_r, size_t *n_r, struct err *err);
+/* One of them: 1, 0 when it is gone or no longer due, -1. */
+int store_webhook_event_get(
+	struct db *db, int64_t seq, struct webhook_event *event_r, struct err *err);
 /* Writes an attempt down, and what becomes of the event: status and due_us are the new ones; what
  * was due_us when it was read tells whether somebody wanted it sent once more meanwhile. 0 or -1.
  */
@@ -109,6 +113,8 @@ struct webhook_match_list {
 int store_webhook_match(struct db *db, int events, struct webhook_match_list *list_r,
 	int64_t *cursor_r, int64_t *upto_r, struct err *err);
 void store_webhook_match_list_free(struct webhook_match_list *list);
+/* The event up to which all webhooks have theirs. 0 or -1. */
+int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err);
 int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err);
 
 /* Removes what is older and not due any more, and what belonged to endpoints that are gone, max
