@@ -1,16 +1,21 @@
 """Webhooks: what endpoints are told, whatever they do, and who may have which."""
 
 import hmac
+import os
+import random
 import re
 import socket
+import ssl
 import subprocess
 import threading
+from contextlib import contextmanager
 
 import pytest
 from harness import wait_for
+from harness.dns import DnsServer
 from harness.httpd import check_problem
 from harness.receiver import Receiver, Silent
-from harness.sandbox import unique
+from harness.sandbox import TREE, unique
 
 TYPES = ["email.sent", "email.delivered", "email.delivery_delayed", "email.bounced"]
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
@@ -320,6 +325,85 @@ def test_private_targets(own_box, receiver):
         made = wait_attempts(httpd, hook)
         assert "not a public one" in made[0]["error"]
     assert there.connections == 0
+
+
+@contextmanager
+def webhook_daemon(box, folder, resolver):
+    """postern-webhook in a mount namespace, where names are looked up at that address."""
+    for name, text in {"resolv.conf": f"nameserver {resolver}\noptions attempts:1 timeout:5\n",
+                       "nsswitch.conf": "hosts: dns\n"}.items():  # fmt: skip
+        (folder / name).write_text(text)
+    program = TREE / os.environ.get("BUILD", "build") / "postern-webhook"
+    script = (f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf) &&"
+              f" mount --bind {folder}/nsswitch.conf /etc/nsswitch.conf &&"
+              f" exec {program} -c {box.config}")  # fmt: skip
+    with open(folder / "log", "ab") as log:
+        process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0, (folder / "log").read_text()
+
+
+def test_names_that_lead_elsewhere(own_box, receiver, tmp_path):
+    """What counts is the address that is connected to, whatever a name led to before. A name
+    without an answer delays no other endpoint."""
+    inside, outside = "127.0.0.1", "127.0.0.2"
+    box = own_box("--set", f"webhook.allowed={outside}", "--set", "webhook.timeout=3s")
+    httpd = box.httpd()
+    allowed = receiver(lambda delivery, request: 200, (outside, 0))
+    hidden = receiver(lambda delivery, request: 200, (inside, allowed.port))
+    records = {
+        ("rebind.test", "A"): [outside],
+        ("both.test", "A"): [inside, outside],
+        ("mapped.test", "AAAA"): [f"::ffff:{inside}"],
+    }
+    names = ["rebind.test", "both.test", "mapped.test", "silent.test"]
+    where = f"127.{random.randrange(8, 250)}.{random.randrange(250)}.{random.randrange(1, 250)}"
+
+    def said(hook, n=1):
+        """Of the attempt to tell the nth event."""
+        wait_for("the event", lambda: len(items(httpd, f"/webhooks/{hook['id']}/events")) == n)
+        return wait_attempts(httpd, hook)[0]["error"]
+
+    with DnsServer(records, (where, 53)) as dns:
+        dns.silent.add("silent.test")
+        hooks = {
+            name: create(httpd, f"http://{name}:{allowed.port}/{name}", ["email.sent"])
+            for name in names
+        }
+        httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
+        with webhook_daemon(box, tmp_path, where):
+            told = allowed.wait_for(2)
+            assert {one.path for one in told} == {"/rebind.test", "/both.test"}
+            assert "not a public one" in said(hooks["mapped.test"])
+            assert said(hooks["silent.test"])
+        records[("rebind.test", "A")] = [inside]
+        httpd.request("DELETE", f"/webhooks/{hooks['both.test']['id']}")
+        httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
+        with webhook_daemon(box, tmp_path, where):
+            assert "not a public one" in said(hooks["rebind.test"], 2)
+    assert ("rebind.test", "A") in dns.asked
+    assert hidden.connections == 0 and len(allowed.deliveries) == 2
+
+
+def test_certificate(owner, receiver, tmp_path):
+    """Nothing is sent to who cannot show that the name is theirs."""
+    httpd, domain, _ = owner
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "key",
+         "-out", tmp_path / "cert", "-days", "1", "-subj", "/CN=127.0.0.1"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    there = receiver(lambda delivery, request: 200, ("127.0.0.1", 0), tls)
+    hook = create(httpd, there.url, ["email.sent"])
+    send(httpd, domain)
+    made = wait_attempts(httpd, hook)
+    assert made[0]["http_status_code"] == 0 and "certificate" in made[0]["error"]
+    assert there.connections > 0 and there.deliveries == []
 
 
 def test_https_by_default(own_box):

@@ -2,7 +2,7 @@
 
 from . import (
     admin, bounded, cost, events, form, get, login, memory, milter, outbox, post, sendmail,
-    store_size,
+    store_size, webhook,
 )
 
 GROUPS = {
@@ -17,6 +17,7 @@ GROUPS = {
     "cost": cost.run,
     "memory": memory.run,
     "events": events.run,
+    "webhook": webhook.run,
     "admin": admin.run,
     "bounded": bounded.run,
 }

@@ -34,7 +34,7 @@ class DnsServer:
     is. With `fails` it answers SERVFAIL to all; to the names in `silent` nothing at all, and to those
     in `cut` that the rest is to be had by TCP, where nobody listens. `asked` has the questions."""
 
-    def __init__(self, records=None):
+    def __init__(self, records=None, where=("127.0.0.1", 0)):
         self.records = records or {}
         self.fails = False
         self.exists = False
@@ -42,7 +42,7 @@ class DnsServer:
         self.cut = set()
         self.asked = []
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind(where)
         self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
         self.thread = threading.Thread(target=self._serve)
 

@@ -38,9 +38,9 @@ class Delivery:
 
 
 class Receiver:
-    """answer(delivery, request) writes an answer, or returns a status."""
+    """answer(delivery, request) writes an answer, or returns a status. tls: a context."""
 
-    def __init__(self, answer=lambda delivery, request: 200):
+    def __init__(self, answer=lambda delivery, request: 200, where=("127.0.0.1", 0), tls=None):
         self.answer = answer
         self.deliveries = []
         self.connections = 0
@@ -68,9 +68,21 @@ class Receiver:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request, client_address):
+                pass  # clients that go away are what is tried
+
+        self.server = Server(where, Handler)
+        scheme = "http"
+        if tls:
+            scheme = "https"
+            self.server.socket = tls.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.port = self.server.server_port
+        self.url = f"{scheme}://{where[0]}:{self.port}/hook"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
 
