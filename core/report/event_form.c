@@ -142,9 +142,11 @@ json_t *event_form_render(const struct email_event *event)
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
 		json_object_set_new(object, "reason", json_string(reason));
 	}
-	/* Of who has asked nothing is kept but the address. */
-	if (event->kind == EVENT_UNSUBSCRIBED) {
+	/* These two tell of no delivery. */
+	if (event->kind == EVENT_COMPLAINED || event->kind == EVENT_UNSUBSCRIBED)
 		json_object_del(object, "delivery-status");
+	/* Of a recipient who unsubscribed, nothing but the address is kept. */
+	if (event->kind == EVENT_UNSUBSCRIBED) {
 		json_object_update_new(object,
 			json_pack("{s:s, s:{}, s:{}}", "ip", "", "client-info", "geolocation"));
 	}

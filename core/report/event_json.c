@@ -69,20 +69,48 @@ static json_t *render_tags(const struct email_event *event)
 	return tags;
 }
 
+/* Why a recipient's server refused, in the words of receivers. Some of them send no more to an
+ * address whose bounce is Permanent, so a full mailbox and a refused message must not be. */
+static const struct bounce_type {
+	const char *codes[3]; /* of RFC 3463; the class is left out */
+	const char *type;
+	const char *sub_type;
+} bounce_types[] = {
+	{{"2.2"}, "Transient", "MailboxFull"},
+	{{"2.3", "3.4"}, "Transient", "MessageTooLarge"},
+	{{"6.", "7."}, "Transient", "ContentRejected"},
+};
+
+static const struct bounce_type *bounce_type_of(const struct email_event *event)
+{
+	static const struct bounce_type given_up = {.type = "Transient", .sub_type = "General"};
+	static const struct bounce_type permanent = {.type = "Permanent", .sub_type = "General"};
+	const char *code = event->dsn && event->dsn[0] && event->dsn[1] == '.' ? event->dsn + 2
+									       : "";
+
+	if (event->kind != EVENT_BOUNCED)
+		return &given_up;
+	for (size_t i = 0; i < ARRAY_SIZE(bounce_types); i++)
+		for (const char *const *one = bounce_types[i].codes; *one; one++)
+			if ((*one)[2] ? str_eq(code, *one) : str_starts(code, *one))
+				return &bounce_types[i];
+	return &permanent;
+}
+
 /* Receivers go by the type, or by the words "bounce message". */
 static json_t *render_bounce(const struct email_event *event)
 {
-	bool for_good = event->kind == EVENT_BOUNCED;
+	const struct bounce_type *type = bounce_type_of(event);
 	const char *relay = event->relay && !str_eq(event->relay, "none") ? event->relay
 									  : "Postfix";
+	const char *text = event->text ? event->text : "";
 	_cleanup_free_ char *message = mem_printf("%.*s returned a %s bounce message: %s",
-		(int)strcspn(relay, "[:"), relay, for_good ? "hard" : "soft",
-		event->text ? event->text : "");
-	_cleanup_free_ char *code = mem_printf("smtp; %s", event->text ? event->text : "");
+		(int)strcspn(relay, "[:"), relay, str_eq(type->type, "Permanent") ? "hard" : "soft",
+		text);
+	_cleanup_free_ char *code = mem_printf("smtp; %s", text);
 
 	return json_pack("{s:o, s:s, s:s, s:[o]}", "message", json_of_text(message), "type",
-		for_good ? "Permanent" : "Transient", "subType", "General", "diagnosticCode",
-		json_of_text(code));
+		type->type, "subType", type->sub_type, "diagnosticCode", json_of_text(code));
 }
 
 json_t *event_json_render(const struct email_event *event)
