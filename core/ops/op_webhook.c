@@ -620,28 +620,75 @@ static int remove_urls(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-static int put_urls(struct op *op, const struct op_webhook_urls *input, struct err *err)
+static bool has_url(const char *const *urls, size_t n, const char *url)
 {
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(urls[i], url))
+			return true;
+	return false;
+}
+
+/* Removes the webhooks of the name whose URL is not among the given ones. has_url_r: which of these
+ * have one that stays. 0 or -1. */
+static int keep_urls(struct op *op, const struct op_webhook_urls *input,
+	const struct webhook_list *webhooks, bool *has_url_r, struct err *err)
+{
+	for (size_t i = 0; i < webhooks->n; i++) {
+		struct webhook *webhook = &webhooks->items[i];
+
+		if (!is_of_name(webhook, input->name))
+			continue;
+		if (!has_url(input->urls, input->n, webhook->endpoint)) {
+			if (store_webhook_remove(op->db, webhook->id, err) < 0)
+				return -1;
+			continue;
+		}
+		for (size_t u = 0; u < input->n; u++)
+			has_url_r[u] |= str_eq(input->urls[u], webhook->endpoint);
+		/* There is no other way to enable it again over this API. */
+		if (webhook->enabled)
+			continue;
+		webhook->enabled = true;
+		if (store_webhook_change(op->db, webhook, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Sets the URLs of a name. What waits for a URL that stays is kept. */
+static int set_urls(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_webhook_urls *input = arg;
+	bool has_url_already[OP_WEBHOOK_URLS_MAX] = {false};
+	struct webhook_list webhooks = {0};
+	int result;
+
 	if (check_form_name(input->name, err) < 0)
 		return -1;
 	if (input->n == 0 || input->n > OP_WEBHOOK_URLS_MAX)
 		return err_set(
 			err, ERR_INVALID, "a webhook has 1 to %d `url`", OP_WEBHOOK_URLS_MAX);
-	for (size_t i = 0; i < input->n; i++) {
+	if (list_urls(op, input, &webhooks, err) < 0)
+		return -1;
+	result = keep_urls(op, input, &webhooks, has_url_already, err);
+	store_webhook_list_free(&webhooks);
+	for (size_t i = 0; i < input->n && result == 0; i++) {
 		struct webhook webhook = {.dialect = WEBHOOK_FORM, .enabled = true};
-		int result = check_endpoint(op, input->urls[i], err);
 
+		if (has_url_already[i] || has_url(input->urls, i, input->urls[i]))
+			continue;
+		result = check_endpoint(op, input->urls[i], err);
+		if (result < 0)
+			break;
 		*stpncpy(webhook.company_id, op->company_id, ID_SIZE - 1) = '\0';
 		webhook.domain = mem_strdup(input->domain);
 		webhook.endpoint = mem_strdup(input->urls[i]);
 		webhook.events = mem_printf("[\"%s\"]", input->name);
-		if (result == 0)
-			result = store_webhook_add(op->db, &webhook, op->now_us + (int64_t)i, err);
+		/* The list is in the order of these times. */
+		result = store_webhook_add(op->db, &webhook, op->now_us + (int64_t)i, err);
 		store_webhook_clear(&webhook);
-		if (result < 0)
-			return -1;
 	}
-	if (op_check_limit(op, LIMIT_WEBHOOKS, op->company_id, err) < 0)
+	if (result < 0 || op_check_limit(op, LIMIT_WEBHOOKS, op->company_id, err) < 0)
 		return -1;
 	return get_urls(op, input, err);
 }
@@ -650,29 +697,16 @@ static int add_urls(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_webhook_urls *input = arg;
 	struct webhook_list webhooks = {0};
-	bool there = false;
+	bool exists = false;
 
 	if (list_urls(op, input, &webhooks, err) < 0)
 		return -1;
 	for (size_t i = 0; i < webhooks.n; i++)
-		there |= is_of_name(&webhooks.items[i], input->name);
+		exists |= is_of_name(&webhooks.items[i], input->name);
 	store_webhook_list_free(&webhooks);
-	if (there)
+	if (exists)
 		return err_set(err, ERR_EXISTS, "the webhook %s exists already", input->name);
-	return put_urls(op, input, err);
-}
-
-static int set_urls(struct op *op, const void *arg, struct err *err)
-{
-	const struct op_webhook_urls *input = arg;
-	struct webhook_list webhooks = {0};
-	int result;
-
-	if (list_urls(op, input, &webhooks, err) < 0)
-		return -1;
-	result = remove_rows(op, &webhooks, input->name, err);
-	store_webhook_list_free(&webhooks);
-	return result < 0 ? -1 : put_urls(op, input, err);
+	return set_urls(op, input, err);
 }
 
 static int test_urls(struct op *op, const void *arg, struct err *err)
@@ -685,10 +719,8 @@ static int test_urls(struct op *op, const void *arg, struct err *err)
 		return -1;
 	for (size_t i = 0; i < webhooks.n && found >= 0; i++) {
 		const struct webhook *webhook = &webhooks.items[i];
-		bool meant = input->n == 0;
+		bool meant = input->n == 0 || has_url(input->urls, input->n, webhook->endpoint);
 
-		for (size_t u = 0; u < input->n; u++)
-			meant |= str_eq(webhook->endpoint, input->urls[u]);
 		if (meant && webhook->enabled && is_of_name(webhook, input->name))
 			found = add_test(op, webhook, NULL, err) < 0 ? -1 : 1;
 	}

@@ -465,9 +465,14 @@ def test_form_routes(owner, receiver, hook_box, as_multipart):
     for fields in ([("id", "other"), ("url", one)], [("id", "opened"), ("url", "ftp://a/")],
                    [("id", "opened")], [("url", one)], [("id", "opened")] + [("url", one)] * 4):  # fmt: skip
         assert ask_form(httpd, "POST", path, fields, as_multipart).status_code == 400
+    answer = ask_form(httpd, "PUT", path + "/permanent_fail", [("url", one)], as_multipart)
+    assert answer.json()["message"] == "Webhook has been updated"
+    before = {hook["id"] for hook in hook_box.cli("webhook", "list", "--company", company)}
     answer = ask_form(httpd, "PUT", path + "/permanent_fail", [("url", one), ("url", two)],
                       as_multipart)  # fmt: skip
-    assert answer.json()["message"] == "Webhook has been updated"
+    after = {hook["id"] for hook in hook_box.cli("webhook", "list", "--company", company)}
+    # A URL that stays keeps what waits for it.
+    assert before < after and len(after) == 3
     assert ask_form(httpd, "GET", path).json() == {
         "webhooks": {"delivered": {"urls": [one]}, "permanent_fail": {"urls": [one, two]}}
     }
