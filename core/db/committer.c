@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -172,12 +173,14 @@ static int commit_batch(struct committer *committer, bool *unsynced_r, struct er
 	return -1;
 }
 
-static void count(struct committer *committer, bool committed)
+static void count(struct committer *committer, bool committed, const struct err *err)
 {
 	pthread_mutex_lock(&committer->mutex);
 	committer->stats.jobs += committer->n;
 	committer->stats.commits += committed;
 	committer->stats.failed += !committed;
+	snprintf(committer->stats.failure, sizeof(committer->stats.failure), "%s",
+		committed ? "" : err->text);
 	committer->stats.db = *db_counts(committer->db);
 	pthread_mutex_unlock(&committer->mutex);
 }
@@ -192,7 +195,7 @@ static void finish_batch(struct committer *committer)
 	size_t n = committer->n;
 
 	db_make_room(committer->db);
-	count(committer, committed);
+	count(committer, committed, &err);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy: done() may submit, and so begin a new batch. */
 		struct commit_outcome outcome = committer->batch[i];

@@ -73,11 +73,12 @@ int committer_run(struct committer *committer,
 
 /* What it has done so far. */
 struct committer_stats {
-	uint64_t commits;    /* transactions that were committed */
-	uint64_t failed;     /* those that could not be */
-	uint64_t jobs;       /* jobs that were finished, well or not */
-	uint64_t waiting;    /* jobs that are not yet in a transaction */
-	struct db_counts db; /* of its handle */
+	uint64_t commits;           /* transactions that were committed */
+	uint64_t failed;            /* those that could not be */
+	char failure[ERR_TEXT_MAX]; /* why the last one could not be; "": it was */
+	uint64_t jobs;              /* jobs that were finished, well or not */
+	uint64_t waiting;           /* jobs that are not yet in a transaction */
+	struct db_counts db;        /* of its handle */
 };
 struct committer_stats committer_stats(struct committer *committer);
 

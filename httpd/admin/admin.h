@@ -118,6 +118,8 @@ struct admin_part {
 	const char *name;
 	bool ok;
 	bool told; /* what is wrong is another part's fault, which is told */
+	/* What a fault means for mail, and what to do; NULL while it is ok. */
+	const char *effect, *cure;
 	char words[2 * ERR_TEXT_MAX];
 };
 /* gone: the database is another file than at the start. */

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -19,6 +20,7 @@
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/conf/setting.h"
+#include "core/db/committer.h"
 #include "core/db/migrate.h"
 #include "core/ops/doctor_results.h"
 #include "core/postfix/postconf.h"
@@ -103,45 +105,92 @@ void admin_setting_list(struct request *request)
 
 /* How the parts are. */
 
-__attribute__((format(printf, 3, 4))) static void tell(
-	struct admin_part *part, bool ok, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void tell_well(
+	struct admin_part *part, const char *format, ...)
 {
 	va_list args;
 
-	part->ok = ok;
+	part->ok = true;
 	va_start(args, format);
 	vsnprintf(part->words, sizeof(part->words), format, args);
 	va_end(args);
 }
 
-/* Who reads the log: false and told when nobody does. */
-static bool look_at_reader(
-	const struct worker_shared *shared, int64_t end_us, struct admin_part *part)
+/* What is wrong, what that means for mail, and what to do. */
+__attribute__((format(printf, 4, 5))) static void tell_fault(
+	struct admin_part *part, const char *effect, const char *cure, const char *format, ...)
 {
-	struct probe_outcome outcome;
-	char at[CLOCK_TEXT_SIZE];
+	va_list args;
 
-	probe_report_get(shared->probe, &outcome);
-	if (outcome.reader == READER_WELL)
-		return true;
-	clock_iso8601(end_us, at);
-	if (end_us == 0)
-		tell(part, false, "%s. Effect: what becomes of emails is not known. Cure: %s.",
-			reader_fault_words(outcome.reader), reader_fault_hint(outcome.reader));
+	part->ok = false;
+	part->effect = effect;
+	part->cure = cure;
+	va_start(args, format);
+	vsnprintf(part->words, sizeof(part->words), format, args);
+	va_end(args);
+}
+
+static void tell_finding(struct admin_part *part, enum probe_finding finding, const char *words)
+{
+	tell_fault(part, probe_finding_effect(finding), probe_finding_hint(finding), "%s", words);
+}
+
+/* Whether the database can be read, and written: its files are looked at, the last transaction, and
+ * the last probe. */
+static void look_at_store(const struct request *request, bool gone,
+	const struct probe_outcome *outcome, struct admin_part *part)
+{
+	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
+	const char *file = conf->store.database;
+	struct committer_stats stats = committer_stats(request->worker->shared->committer);
+	struct err err = ERR_INIT;
+
+	if (gone)
+		tell_fault(part, probe_finding_effect(PROBE_STORE),
+			"put the file back, or a backup of it (postern db restore), then restart "
+			"the daemons of Postern",
+			"the database %s is gone, or another file than at the start", file);
+	else if (migrate_check(request->db, &err) < 0)
+		tell_finding(part, PROBE_STORE, err.text);
+	else if (access(file, W_OK) < 0)
+		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
+			"the database %s cannot be written: %s", file, strerror(errno));
+	else if (*stats.failure)
+		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
+			"the database %s could not be written: %s", file, stats.failure);
+	else if (outcome->finding == PROBE_STORE)
+		tell_finding(part, PROBE_STORE, outcome->cause);
 	else
-		tell(part, false,
-			"%s. Effect: what became of emails since %.10s %.8sZ is not known. Cure: "
-			"%s.",
-			reader_fault_words(outcome.reader), at, at + 11,
-			reader_fault_hint(outcome.reader));
-	return false;
+		tell_well(part, "%s can be read and written", file);
+}
+
+static void look_at_milter(
+	const char *socket, const struct probe_outcome *outcome, struct admin_part *part)
+{
+	int fault = socket_look(socket);
+
+	if (fault == EACCES)
+		tell_well(part,
+			"postern-httpd may not open %s itself; Submission tells whether Postfix can",
+			socket);
+	else if (fault && outcome->finding == PROBE_MILTER)
+		tell_finding(part, PROBE_MILTER, outcome->cause);
+	else if (fault)
+		tell_fault(part, probe_finding_effect(PROBE_MILTER),
+			probe_finding_hint(PROBE_MILTER), "postern-milter does not answer (%s: %s)",
+			socket, strerror(fault));
+	else
+		tell_well(part, "postern-milter listens at %s", socket);
 }
 
 static void look_at_events(
 	const struct worker_shared *shared, struct db *db, struct admin_part *part)
 {
+	static const char effect[] =
+		"mail goes out; what became of it is not known yet, and is filled in later";
 	static const int64_t patience_us = 600 * SECOND_US;
 	int64_t now_us = clock_now_us(shared->clock);
+	struct probe_outcome outcome;
 	struct err err = ERR_INIT;
 	struct log_state state;
 	char end[CLOCK_TEXT_SIZE], since[CLOCK_TEXT_SIZE];
@@ -151,46 +200,58 @@ static void look_at_events(
 	if (store_log_state(db, &state, &err) < 0 ||
 		(silent = store_log_silence(
 			 db, now_us - DAY_US, now_us - patience_us, &since_us, &err)) < 0) {
-		tell(part, false, "%s", err.text);
+		tell_fault(part, effect, probe_finding_hint(PROBE_STORE), "%s", err.text);
 		return;
 	}
 	clock_iso8601(since_us, since);
 	clock_iso8601(state.end_us, end);
-	if (!look_at_reader(shared, state.end_us, part))
-		return;
-	if (silent)
-		tell(part, false,
-			"Postfix's log has told nothing of an email that it has had since %s: does "
-			"postern-events run, and read the right log?",
-			since);
+	probe_report_get(shared->probe, &outcome);
+	if (outcome.reader != READER_WELL && state.end_us == 0)
+		tell_fault(part, effect, reader_fault_hint(outcome.reader), "%s",
+			reader_fault_words(outcome.reader));
+	else if (outcome.reader != READER_WELL)
+		tell_fault(part, effect, reader_fault_hint(outcome.reader),
+			"%s; what became of emails since %.10s %.8sZ is not known",
+			reader_fault_words(outcome.reader), end, end + 11);
+	else if (silent)
+		tell_fault(part, effect,
+			"see whether postern-events reads the log that Postfix writes "
+			"(postern-events --check)",
+			"Postfix's log has told nothing of an email that it has had since "
+			"%.10s %.8sZ",
+			since, since + 11);
 	else if (state.gaps > 0)
-		tell(part, false,
-			"lines of Postfix's log are missing; the queue is being compared (%lld "
-			"gaps)",
-			(long long)state.gaps);
+		tell_fault(part, effect,
+			"nothing: postern-events compares the queue, and closes the gap by itself",
+			"lines of Postfix's log are missing (%lld gap%s)", (long long)state.gaps,
+			state.gaps == 1 ? "" : "s");
 	else
-		tell(part, true,
+		tell_well(part,
 			"postern-events reads Postfix's log, to its end last at %.10s %.8sZ", end,
 			end + 11);
 }
 
-/* The faults from first to last. The overview tells each by itself. */
+/* The faults from first to last. The overview tells each by itself, as effect and cure are those of
+ * the first. */
 static void look_at_faults(const struct worker_shared *shared, enum service_fault first,
 	enum service_fault last, const char *well, struct admin_part *part)
 {
 	struct probe_outcome outcome;
 	size_t len = 0;
 
-	tell(part, true, "%s", well);
+	tell_well(part, "%s", well);
 	probe_report_get(shared->probe, &outcome);
 	for (enum service_fault i = first; i <= last; i++) {
 		if (outcome.faults[i][0] == '\0')
 			continue;
-		part->ok = false;
+		if (part->ok)
+			tell_fault(part, service_fault_effect(i), service_fault_hint(i), "%s",
+				outcome.faults[i]);
+		else
+			snprintf(part->words + len, sizeof(part->words) - len,
+				"; %s (effect: %s; cure: %s)", outcome.faults[i],
+				service_fault_effect(i), service_fault_hint(i));
 		part->told = true;
-		snprintf(part->words + len, sizeof(part->words) - len,
-			"%s%s. Effect: %s. Cure: %s.", len ? " " : "", outcome.faults[i],
-			service_fault_effect(i), service_fault_hint(i));
 		len = strlen(part->words);
 	}
 }
@@ -206,13 +267,13 @@ static void look_at_submission(
 	probe_report_get(shared->probe, &outcome);
 	clock_iso8601(outcome.at_us, at);
 	if (outcome.finding == PROBE_NONE)
-		tell(part, true, "it was not tried yet whether emails go out");
+		tell_well(part, "no test message was sent yet");
 	else if (probe_is_good(outcome.finding))
-		tell(part, true, "emails go out, as was tried last at %.10s %.8sZ", at, at + 11);
+		tell_well(part, "the last test message went out, at %.10s %.8sZ", at, at + 11);
 	else
-		tell(part, false, "%s. Effect: %s. Cure: %s. Tried last at %.10s %.8sZ.",
-			outcome.cause, probe_finding_effect(outcome.finding),
-			probe_finding_hint(outcome.finding), at, at + 11);
+		tell_fault(part, probe_finding_effect(outcome.finding),
+			probe_finding_hint(outcome.finding), "%s (tried at %.10s %.8sZ)",
+			outcome.cause, at, at + 11);
 	part->told = (outcome.finding == PROBE_STORE && !parts[PART_STORE].ok) ||
 		     (outcome.finding == PROBE_POSTFIX && !parts[PART_POSTFIX].ok) ||
 		     (outcome.finding == PROBE_MILTER && !parts[PART_MILTER].ok);
@@ -222,54 +283,29 @@ static void look_at_submission(
 static void read_parts(
 	const struct request *request, bool gone, struct admin_part parts[static PARTS], size_t n)
 {
+	static const char *const names[PARTS] = {
+		[PART_STORE] = "store",
+		[PART_POSTFIX] = "postfix",
+		[PART_MILTER] = "milter",
+		[PART_SUBMISSION] = "submission",
+		[PART_OUTBOX] = "outbox",
+		[PART_SETTINGS] = "settings",
+		[PART_EVENTS] = "events",
+	};
 	const struct worker_shared *shared = request->worker->shared;
 	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
 	struct probe_outcome outcome;
-	struct err err = ERR_INIT;
-	int fault;
 
 	probe_report_get(shared->probe, &outcome);
 	memset(parts, 0, PARTS * sizeof(*parts));
-	parts[PART_STORE].name = "store";
-	parts[PART_POSTFIX].name = "postfix";
-	parts[PART_MILTER].name = "milter";
-	parts[PART_SUBMISSION].name = "submission";
-	parts[PART_OUTBOX].name = "outbox";
-	parts[PART_SETTINGS].name = "settings";
-	parts[PART_EVENTS].name = "events";
-	if (gone)
-		tell(&parts[PART_STORE], false,
-			"%s is another file than at the start, or gone. Effect: %s. Cure: put it "
-			"back, or a backup (postern db restore), and restart the daemons.",
-			conf->store.database, probe_finding_effect(PROBE_STORE));
-	else if (migrate_check(request->db, &err) < 0)
-		tell(&parts[PART_STORE], false, "%s. Effect: %s. Cure: %s.", err.text,
-			probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE));
-	else if (outcome.finding == PROBE_STORE)
-		tell(&parts[PART_STORE], false, "%s. Effect: %s. Cure: %s.", outcome.cause,
-			probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE));
-	else
-		tell(&parts[PART_STORE], true, "%s can be read and written", conf->store.database);
+	for (size_t i = 0; i < PARTS; i++)
+		parts[i].name = names[i];
+	look_at_store(request, gone, &outcome, &parts[PART_STORE]);
 	if (postfix_run_is_over(shared->run))
-		tell(&parts[PART_POSTFIX], false, "Postfix is not running. Effect: %s. Cure: %s.",
-			probe_finding_effect(PROBE_POSTFIX), probe_finding_hint(PROBE_POSTFIX));
+		tell_finding(&parts[PART_POSTFIX], PROBE_POSTFIX, "Postfix is not running");
 	else
-		tell(&parts[PART_POSTFIX], true, "Postfix is running");
-	fault = socket_look(conf->milter.socket);
-	if (fault == EACCES)
-		tell(&parts[PART_MILTER], true,
-			"postern-httpd may not open %s; whether Postfix can, the submission tells",
-			conf->milter.socket);
-	else if (fault && outcome.finding == PROBE_MILTER)
-		tell(&parts[PART_MILTER], false, "%s. Effect: %s. Cure: %s.", outcome.cause,
-			probe_finding_effect(PROBE_MILTER), probe_finding_hint(PROBE_MILTER));
-	else if (fault)
-		tell(&parts[PART_MILTER], false, "nobody answers at %s: %s. Effect: %s. Cure: %s.",
-			conf->milter.socket, strerror(fault), probe_finding_effect(PROBE_MILTER),
-			probe_finding_hint(PROBE_MILTER));
-	else
-		tell(&parts[PART_MILTER], true, "postern-milter listens at %s",
-			conf->milter.socket);
+		tell_well(&parts[PART_POSTFIX], "Postfix is running");
+	look_at_milter(conf->milter.socket, &outcome, &parts[PART_MILTER]);
 	look_at_submission(shared, parts);
 	look_at_faults(shared, FAULT_DISK, FAULT_LATE, "the outbox takes emails, and none is late",
 		&parts[PART_OUTBOX]);
@@ -285,8 +321,10 @@ static json_t *render_parts(const struct admin_part parts[static PARTS])
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < PARTS; i++)
-		json_array_append_new(array, json_pack("{s:s, s:b, s:s}", "name", parts[i].name,
-						     "ok", parts[i].ok, "text", parts[i].words));
+		json_array_append_new(
+			array, json_pack("{s:s, s:b, s:s, s:s?, s:s?}", "name", parts[i].name, "ok",
+				       parts[i].ok, "text", parts[i].words, "effect",
+				       parts[i].effect, "cure", parts[i].cure));
 	return array;
 }
 

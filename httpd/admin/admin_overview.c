@@ -14,11 +14,13 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/metrics/metrics.h"
 #include "core/store/store_audit.h"
+#include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
@@ -177,6 +179,7 @@ enum {
 #define DISK_BYTES          (UINT64_C(256) * 1024 * 1024)
 
 struct attention {
+	const struct request *request;
 	struct db *db;
 	const struct conf *conf;
 	const char *company_id; /* of this company alone; NULL: of all */
@@ -200,20 +203,29 @@ __attribute__((format(printf, 5, 6))) static void need(struct attention *all, co
 }
 
 /* What there may be many of in one kind. The item for several of them counts
- * them and names a few; the one for a single one has words of its own. */
+ * them and names a few, each with its page; the one for a single one has words of its own. */
 struct group {
 	json_t *examples;
 	struct buf names; /* the same as text */
 	int64_t n;
 };
 
-static void group_add(struct group *group, const char *name)
+__attribute__((format(printf, 3, 4))) static void group_add(
+	struct group *group, const char *name, const char *format, ...)
 {
+	_cleanup_free_ char *page = NULL;
+	va_list args;
+
 	if (group->examples == NULL)
 		group->examples = json_array();
 	if (group->n++ >= EXAMPLES_MAX)
 		return;
-	json_array_append_new(group->examples, json_string(name));
+	va_start(args, format);
+	if (vasprintf(&page, format, args) < 0)
+		page = NULL;
+	va_end(args);
+	json_array_append_new(
+		group->examples, json_pack("{s:s, s:s}", "name", name, "page", page ? page : ""));
 	buf_printf(&group->names, "%s%s", group->n > 1 ? ", " : "", name);
 }
 
@@ -288,7 +300,8 @@ static void need_parts(struct attention *all, const struct request *request)
 	admin_parts_look(request, false, parts);
 	for (size_t i = 0; i < PARTS; i++)
 		if (!parts[i].ok && !parts[i].told)
-			need(all, "problem", parts[i].name, "settings", "%s", parts[i].words);
+			need(all, "problem", parts[i].name, "settings", "%s. Effect: %s. Cure: %s.",
+				parts[i].words, parts[i].effect, parts[i].cure);
 	outbox_state_get(shared->outbox, &outbox);
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
 		need(all, "problem", "not_in_charge", "outbox",
@@ -332,7 +345,7 @@ static int need_paused(struct attention *all, struct err *err)
 	if (store_pause_list(all->db, all->company_id, &pauses, err) < 0)
 		return -1;
 	for (size_t i = 0; i < pauses.n; i++) {
-		group_add(&group, *pauses.items[i].name ? pauses.items[i].name : "a key");
+		group_add(&group, *pauses.items[i].name ? pauses.items[i].name : "a key", "outbox");
 		emails += pauses.items[i].emails;
 	}
 	if (pauses.n > 0) {
@@ -423,17 +436,22 @@ static int need_left(struct attention *all, struct err *err)
 static int need_pending(struct attention *all, struct err *err)
 {
 	__attribute__((cleanup(group_clear))) struct group group = {0};
+	_cleanup_free_ char *page = NULL;
+	char first[ID_SIZE] = "";
 	struct domain_list list;
 
 	if (store_domain_list_marked(all->db, NULL, DOMAIN_PENDING, PENDING_MAX, &list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		group_add(&group, list.items[i].name);
+		group_add(&group, list.items[i].name, "domains/%s", list.items[i].id);
+	if (list.n > 0)
+		memcpy(first, list.items[0].id, sizeof(first));
 	store_domain_list_free(&list);
 	if (group.n == 0)
 		return 0;
+	page = mem_printf("domains/%s", first);
 	if (group.n == 1)
-		need(all, "warning", "pending", "domains",
+		need(all, "warning", "pending", page,
 			"A company asks for the domain %s: activate it, or remove it.",
 			group_names(&group));
 	else
@@ -482,7 +500,8 @@ static int need_learning(struct attention *all, struct err *err)
 		int64_t n = count_learnt(all->db, &list.items[i], &or_more_of_it, err);
 
 		if (n > 0)
-			group_add(&group, list.items[i].name);
+			group_add(&group, list.items[i].name, "refusals?domain=%s",
+				list.items[i].name);
 		if (n < 0)
 			result = -1;
 		messages += n;
@@ -521,13 +540,25 @@ static bool is_counted(const struct email_list *list, size_t i)
 
 static void note_failing(struct attention *all, struct group *group, const char *key_id)
 {
+	struct company company = {0};
+	_cleanup_free_ char *whose = NULL;
 	struct key key;
 
 	if (store_key_find_any(all->db, all->company_id, key_id, &key, NULL) <= 0) {
-		group_add(group, "one that was removed");
+		group_add(group, "one that was removed", "emails?status=refused&key_id=%s", key_id);
 		return;
 	}
-	group_add(group, str_empty(key.name) ? key.id : key.name);
+	/* Operators have many keys of one name. */
+	if (all->company_id == NULL &&
+		store_company_get(all->db, key.company_id, &company, NULL) > 0)
+		whose = mem_printf(
+			"%s of %s", str_empty(key.name) ? key.id : key.name, company.name);
+	store_company_clear(&company);
+	group_add(group,
+		whose                 ? whose
+		: str_empty(key.name) ? key.id
+				      : key.name,
+		"emails?status=refused&key_id=%s", key_id);
 	store_key_clear(&key);
 }
 
@@ -611,7 +642,7 @@ static int need_bounces(struct attention *all, struct err *err)
 		}
 		if (bad < BOUNCES_MIN || bad * 100 < (good + bad) * BOUNCES_PERCENT)
 			continue;
-		group_add(&group, domain);
+		group_add(&group, domain, "emails?status=bounced&domain=%s", domain);
 		all_good += good;
 		all_bad += bad;
 	}
@@ -671,12 +702,12 @@ static int need_webhooks(struct attention *all, struct err *err)
 }
 
 /* Whether webhooks are told anything, for operators. */
-static int need_deliveries(struct attention *all, const struct request *request, struct err *err)
+static int need_deliveries(struct attention *all, struct err *err)
 {
 	char words[ERR_TEXT_MAX];
 	int still = store_webhook_stands_still(all->db,
-		metrics_webhook_runs(request->worker->shared->database_path), all->now_us, words,
-		err);
+		metrics_webhook_runs(all->request->worker->shared->database_path), all->now_us,
+		words, err);
 
 	if (still > 0)
 		need(all, "problem", "webhooks", "webhooks",
@@ -703,18 +734,37 @@ static int need_room(struct attention *all, struct err *err)
 	return 0;
 }
 
+static const struct {
+	int (*look)(struct attention *all, struct err *err);
+	bool operators; /* alone */
+	const char *what;
+} needs[] = {
+	{need_left, false, "whether mail leaves without the rules"},
+	{need_waiting, false, "how many emails wait"},
+	{need_messages, false, "for how long messages are kept"},
+	{need_paused, false, "what is paused"},
+	{need_pending, true, "which domains are asked for"},
+	{need_deliveries, true, "whether webhooks are told"},
+	{need_webhooks, false, "which webhooks fail"},
+	{need_room, false, "which lists of suppressed addresses are full"},
+	{need_learning, false, "what domains that learn have seen"},
+	{need_bounces, false, "which domains bounce"},
+	{need_failing_keys, false, "of which keys emails are refused"},
+	{need_keys, false, "which keys nobody uses"},
+};
+
+/* Each by itself: what one of them cannot tell is an item, too. */
 void admin_attention_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct attention all = {
+		.request = request,
 		.db = request->db,
 		.conf = request->conf,
 		.now_us = clock_now_us(request->worker->shared->clock),
 	};
 	struct json_query query;
-	struct err err = ERR_INIT;
-	int result = 0;
 
 	if (json_query_read(request, names, &query, &problem) < 0) {
 		reply_problem(request, &problem);
@@ -726,13 +776,14 @@ void admin_attention_list(struct request *request)
 		need_parts(&all, request);
 		need_disk(&all);
 	}
-	if (need_left(&all, &err) < 0 || need_waiting(&all, &err) < 0 ||
-		need_messages(&all, &err) < 0 || need_paused(&all, &err) < 0 ||
-		(all.company_id == NULL && need_pending(&all, &err) < 0) ||
-		(all.company_id == NULL && need_deliveries(&all, request, &err) < 0) ||
-		need_webhooks(&all, &err) < 0 || need_room(&all, &err) < 0 ||
-		need_learning(&all, &err) < 0 || need_bounces(&all, &err) < 0 ||
-		need_failing_keys(&all, &err) < 0 || need_keys(&all, &err) < 0)
-		result = -1;
-	admin_reply_list(request, result, all.data, "attention_failed", &err);
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		struct err err = ERR_INIT;
+
+		if ((needs[i].operators && all.company_id) || needs[i].look(&all, &err) == 0)
+			continue;
+		log_error(request->worker->log, "attention_failed", "error", err.text);
+		need(&all, "problem", "not_known", "settings", "It is not known %s%s%s.",
+			needs[i].what, all.company_id ? "" : ": ", all.company_id ? "" : err.text);
+	}
+	admin_reply_list(request, 0, all.data, "attention_failed", NULL);
 }

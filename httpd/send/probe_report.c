@@ -35,31 +35,34 @@ static const struct {
 	[PROBE_NONE] = {.good = true, .serves = true, .words = "emails were not tried yet"},
 	[PROBE_PASSED] = {.good = true, .serves = true, .words = "emails go out"},
 	[PROBE_STORE] = {.words = "the store cannot be read or written",
-		.effect = "emails are answered with 503",
-		.hint = "make room on its disk, or mend the rights of its files; one that is "
-			"damaged is replaced by postern db restore"},
+		.effect = "emails are answered with 503, so programs keep them and try again; "
+			  "what was accepted before is not lost",
+		.hint = "make room on its disk, or mend the owner and rights of its files (postern "
+			"doctor names them); replace a damaged one by a backup (postern db "
+			"restore)"},
 	[PROBE_POSTFIX] = {.words = "Postfix is not running",
-		.effect = "emails wait",
-		.hint = "start Postfix"},
+		.effect = "emails wait in the outbox, nothing is lost",
+		.hint = "start Postfix: systemctl start postfix"},
 	[PROBE_MILTER] = {.words = "postern-milter does not answer",
-		.effect = "all mail waits, or is put off by Postfix",
-		.hint = "start postern-milter, or restart it; if it does not stay, its log and "
-			"postern doctor tell why"},
+		.effect = "emails wait in the outbox, and Postfix puts other mail off: nothing is "
+			  "lost",
+		.hint = "start it: systemctl restart postern-milter; if it ends again, journalctl "
+			"-u postern-milter and postern doctor tell why"},
 	[PROBE_BYPASSED] = {.words = "postern-milter does not answer, and mail is not safe "
 				     "meanwhile",
 		.effect = "mail of other programs passes unchecked and unrecorded, or mail is lost",
-		.hint = "start postern-milter, or restart it; then run postfix-conf/enable and "
-			"postfix reload"},
+		.hint = "start it: systemctl restart postern-milter; then run postern setup, which "
+			"has Postfix wait for it"},
 	[PROBE_REFUSED] = {.rarer = true,
 		.words = "Postfix takes no email",
 		.effect = "emails are answered with an error, or bounce",
 		.hint = "run postern doctor"},
 	[PROBE_PUT_OFF] = {.rarer = true,
 		.words = "Postfix or another milter puts all mail off",
-		.effect = "emails wait in Postfix",
+		.effect = "emails wait in Postfix's queue, nothing is lost",
 		.hint = "mend the milter or the rule that Postfix's log names in that line"},
 	[PROBE_UNANSWERED] = {.words = "Postfix does not answer in time",
-		.effect = "emails wait",
+		.effect = "emails wait in the outbox, nothing is lost",
 		.hint = "run postern doctor, and look into Postfix's log"},
 	[PROBE_UNASKED] = {.rarer = true,
 		.words = "Postfix does not ask postern-milter",
@@ -195,13 +198,16 @@ static const struct {
 	const char *words;
 	const char *hint;
 } reader_faults[READER_FAULTS] = {
-	[READER_AWAY] = {"postern-events does not run", "start it, or see its log"},
+	[READER_AWAY] = {"postern-events does not run",
+		"start it: systemctl restart postern-events; if it ends again, journalctl -u "
+		"postern-events tells why"},
 	[READER_FOREIGN] = {"postern-events is of another version, or its file of metrics is "
 			    "damaged",
-		"restart it"},
+		"restart it: systemctl restart postern-events"},
 	[READER_FAILING] = {"postern-events cannot read Postfix's log, or store what it says",
-		"see its log"},
-	[READER_BEHIND] = {"postern-events is behind with Postfix's log, or hangs", "see its log"},
+		"see its log: journalctl -u postern-events"},
+	[READER_BEHIND] = {"postern-events is behind with Postfix's log, or hangs",
+		"see its log: journalctl -u postern-events"},
 	[READER_MUTE] = {"Postfix's log tells nothing of messages that Postfix has taken",
 		"see whether the system's logger runs, and that postern-events reads the log that "
 		"Postfix writes (postern-events --check)"},

@@ -625,7 +625,7 @@ def wait_until_log_unread(box, admin, cause):
     assert readyz(box).status_code == 503
     need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
     assert need["level"] == "problem"
-    for word in (cause, "Effect: what became of emails since", "Cure: "):
+    for word in (cause, "what became of emails since", "Effect: mail goes out", "Cure: "):
         assert word in need["text"]
     assert metric(admin, 'postern_part_up{part="events"}') == 0
     line = events(box, "log_not_read")[-1]
