@@ -105,6 +105,7 @@ void domain_dns_report(const json_t *made, struct report *report, size_t column)
 
 extern const struct verb cmd_company_add;
 extern const struct verb cmd_company_list;
+extern const struct verb cmd_company_show;
 extern const struct verb cmd_company_remove;
 
 extern const struct verb cmd_domain_add;

@@ -32,6 +32,27 @@ const struct verb cmd_company_add = {
 	.argument_is = "name",
 };
 
+static const struct column shown_columns[] = {
+	{"id", "ID", .type = COLUMN_TEXT},
+	{"name", "NAME", .type = COLUMN_TEXT},
+	{"domains", "DOMAINS", .type = COLUMN_INT},
+	{"keys", "KEYS", .type = COLUMN_INT},
+	{"created_at", "CREATED", .type = COLUMN_TIME},
+	{0},
+};
+
+const struct verb cmd_company_show = {
+	.noun = "company",
+	.name = "show",
+	.argument = "ID",
+	.access = VERB_READS,
+	.shape = VERB_RECORD,
+	.columns = shown_columns,
+	.help = "Shows a company, with how many domains and valid keys it has; 1000 stands for as "
+		"many or more.",
+	.operation = &op_company_get,
+};
+
 const struct verb cmd_company_list = {
 	.noun = "company",
 	.name = "list",

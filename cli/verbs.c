@@ -14,6 +14,7 @@
 const struct verb *const verbs[] = {
 	&cmd_company_add,
 	&cmd_company_list,
+	&cmd_company_show,
 	&cmd_company_remove,
 	&cmd_domain_add,
 	&cmd_domain_activate,

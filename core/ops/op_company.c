@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
@@ -24,6 +25,26 @@ static int add_company(struct op *op, const void *arg, struct err *err)
 	if (store_company_add(op->db, input->name, op->now_us, &company, err) < 0)
 		return -1;
 	op_give(op, &store_company_type, &company);
+	return 1;
+}
+
+/* A member has their own alone. */
+static int get_company(struct op *op, const void *arg, struct err *err)
+{
+	struct company company;
+	int found;
+
+	(void)arg;
+	if (op->company_id && !str_eq(op->company_id, op->object))
+		return 0;
+	found = store_company_get(op->db, op->object, &company, err);
+	if (found <= 0)
+		return found;
+	if (store_company_count(op->db, company.id, &company.domains, &company.keys, err) < 0) {
+		store_company_clear(&company);
+		return -1;
+	}
+	op_give(op, &store_company_counted_type, &company);
 	return 1;
 }
 
@@ -77,4 +98,5 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 
 const struct operation op_company_add = {fields, sizeof(struct op_company), .run = add_company};
 const struct operation op_company_list = {.list = OP_SEARCH, .run = list_companies};
+const struct operation op_company_get = {.run = get_company};
 const struct operation op_company_remove = {.run = remove_step};

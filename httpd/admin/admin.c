@@ -110,6 +110,8 @@ const struct route admin_routes[] = {
 	{"POST", "/admin/companies", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
 		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_company_add,
 		.status = 201},
+	{"GET", "/admin/companies/{}", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_company_get},
 	{"DELETE", "/admin/companies/{}", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
 		.handle = admin_operate, .operation = &op_company_remove, .done_alone = true},
 	{"GET", "/admin/domains", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
