@@ -23,6 +23,8 @@ const pages = [
   { path: "emails/", module: "email" },
   { path: "outbox", module: "outbox", group: "Mail", text: "Outbox" },
   { path: "refusals", module: "refusals", group: "Mail", text: "Refusals" },
+  { path: "companies", module: "companies", group: "Sending", text: "Companies", operators: true },
+  { path: "companies/", module: "company" },
   { path: "domains", module: "domains", group: "Sending", text: "Domains" },
   { path: "domains/", module: "domain" },
   { path: "keys", module: "keys", group: "Sending", text: "Keys" },

@@ -1,13 +1,50 @@
 // What the pages of companies share: whose something is, in words and in forms,
 // and the lists of what they have.
 
-import { get } from "./api.js";
-import { el, filters, list, shortId } from "./ui.js";
+import { get, path } from "./api.js";
+import { filters, el, link, list, shortId } from "./ui.js";
 
-// Names by id, and the columns and fields that only operators need.
+// What combo.js finds: the names of what the server has, and whose it is.
+const FOUND = 20;
+const found = async (from, asked, optionOf) => {
+  const { data, has_more: isMore } = await get(from, { ...asked, limit: FOUND });
+  return { options: data.map(optionOf), isMore };
+};
+const nameOfCompany = async (id) => (await get(path`/admin/companies/${id}`)).name;
+export const companyPick = {
+  type: "pick",
+  find: (search) => found("/admin/companies", { search }, ({ id, name }) => ({ value: id, text: name })),
+  textOf: nameOfCompany,
+};
+// Of the company that is chosen in the same form, if one is.
+const companyOf = ({ company_id, company }) => company_id ?? company ?? "";
+export const domainPick = {
+  type: "pick",
+  of: companyOf,
+  find: async (search, values) =>
+    found("/admin/domains", { search, company_id: companyOf(values) }, (one) => ({ value: one.name, text: one.name, about: one.company_name })),
+};
+const keyText = (key) => key.name || `Key ${key.id.slice(0, 8)}`;
+export const keyPick = {
+  type: "pick",
+  of: companyOf,
+  find: (search, values) =>
+    found("/admin/keys", { search, valid: true, company_id: companyOf(values) }, (key) => ({
+      value: key.id,
+      text: keyText(key),
+      about: [key.company_name, key.domain].filter(Boolean).join(" · "),
+    })),
+  textOf: async (id) => keyText(await get(path`/admin/keys/${id}`)),
+};
+
+// Names by id, and the columns and fields that only operators need. Fewer companies than a select can
+// have are one.
+const FEW = 12;
 export async function companies(session) {
-  // The first hundred by name: with more of them a field asks for the id.
-  const { data: all, has_more: isMany } = await get("/admin/companies");
+  const { data: all, has_more: isMany } = await get("/admin/companies", { limit: FEW });
+  const field = isMany
+    ? companyPick
+    : { type: "select", options: all.map((company) => ({ value: company.id, text: company.name })) };
   return {
     all,
     isMany,
@@ -15,33 +52,25 @@ export async function companies(session) {
       ? [
           {
             title: "Company",
-            kind: "extra is-name",
-            cell: (row) => (row.company_id ? nameOf(row) : el("span.muted", "–")),
+            kind: "name",
+            sort: (row) => row.company_id && nameOf(row),
+            cell: (row) => (row.company_id ? link(nameOf(row), "companies", row.company_id) : el("span.muted", "–")),
           },
         ]
       : [],
     fields: (spec = {}) =>
-      session.operator
-        ? [
-            {
-              name: "company_id",
-              label: "Company",
-              ...(isMany
-                ? { placeholder: "Its id, as the page Domains shows it" }
-                : { type: "select", options: all.map((company) => ({ value: company.id, text: company.name })) }),
-              ...spec,
-            },
-          ]
-        : [],
+      session.operator ? [{ name: "company_id", label: "Company", ...field, ...spec }] : [],
     // For filters.
     filter: () =>
       session.operator && all.length > 1
         ? [
-            choice(
-              { name: "company", label: "Company", any: "All companies", placeholder: "Its id" },
-              { data: all, has_more: isMany },
-              (one) => ({ value: one.id, text: one.name }),
-            ),
+            {
+              name: "company",
+              label: "Company",
+              ...(isMany
+                ? { ...companyPick, any: "All companies" }
+                : { type: "select", options: [{ value: "", text: "All companies" }, ...field.options] }),
+            },
           ]
         : [],
   };
@@ -49,13 +78,6 @@ export async function companies(session) {
 
 // Whose a row of a list is: operators are told the name.
 export const nameOf = (row) => row.company_name ?? shortId(row.company_id);
-
-// A filter by something of which an answer has the first page: a choice of all, or
-// with more of them a field to type it into.
-export const choice = ({ any, placeholder, ...spec }, { data, has_more }, optionOf) =>
-  has_more
-    ? { ...spec, type: "search", placeholder }
-    : { ...spec, type: "select", options: [{ value: "", text: any }, ...data.map(optionOf)] };
 
 export const policies = [
   {

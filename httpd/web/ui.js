@@ -11,6 +11,7 @@
 // What a page fetches by itself may fail: show() may throw, app.js tells why.
 
 import { Problem, target } from "./api.js";
+import { combo } from "./combo.js";
 import { words as glossary } from "./words.js";
 
 // Elements.
@@ -381,25 +382,68 @@ export function tabs(views, label) {
 
 // Tables.
 
-// columns: { title, cell: (row) => text or node, kind, words: those that its title explains }
+// How many rows a page of a table has: a screen or two of them, and on a phone as many cards.
+const narrow = matchMedia("(max-width: 48rem)");
+const perPage = (most = Infinity) => Math.min(most, narrow.matches ? 10 : 25);
+
+// Numbers by size, texts as people sort them; what is not there comes last.
+function compare(a, b, isDown) {
+  const isGone = (value) => value === null || value === undefined || value === "";
+  if (isGone(a) || isGone(b)) return isGone(a) - isGone(b);
+  const way = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  return isDown ? -way : way;
+}
+
+// columns: { title, cell: (row) => text or node, kind, words, sort, sum }
+//   words: those of the glossary that the title explains
 //   kind: "main" takes the space that is left; "number", "time", "state", "actions" are as narrow
 //   as they can be; "extra" is left out on a phone
+//   sort: (row) => a number or a text: the table can be sorted by it. Numbers and times begin with
+//   the largest
+//   sum: (row) => a number: the last line has the total; total: (rows) => what stands there instead
 // key: (row) => what tells rows apart: rows that stay are not made anew
 // href: (row) => where a click on the row leads; the first column has the link
-export function table({ caption, columns, rows = [], key, href, empty: nothing }) {
+// noun, nouns: what the rows are, for the total; most: rows of a page
+// tools: buttons below it
+// order: { by: the title of a column, down } at first; none: the order of the rows
+// loadOn: where not all rows are there: loads more, and resolves with whether it did
+// loadAll: the same until all are there, as sorting needs; resolves with whether they are
+export function table({
+  caption, columns, rows = [], key, href, empty: nothing, noun = "row", nouns = `${noun}s`,
+  most, order: first, tools = [], loadOn, loadAll, changed = () => {},
+}) {
   const body = el("tbody");
-  const titles = columns.map(({ title, kind, words = [] }) =>
-    el("th", { scope: "col", class: kind ? `is-${kind}` : "" }, title || el("span.visually-hidden", "Actions"),
-      words.length > 0 && help(...words)),
+  const summed = columns.some((column) => column.sum);
+  const sums = el("tr");
+  const sorters = columns.map((column, i) => column.sort && el("button.sorter", { type: "button", onclick: () => sortBy(i) }, column.title));
+  const titles = columns.map(({ title, kind, words = [] }, i) =>
+    el("th", { scope: "col", class: kind ? `is-${kind}` : "", "data-title": title }, sorters[i] || title || el("span.visually-hidden", "Actions"), words.length > 0 && help(...words)),
   );
   const grid = el(
     "table.grid",
     caption && el("caption.visually-hidden", caption),
     el("thead", el("tr", titles)),
     body,
+    summed && el("tfoot", sums),
   );
-  const element = el("div.table-box");
+  // A phone has no head of the table.
+  const choice = el("select.form-select.form-select-sm", { "aria-label": `Sort ${caption ?? "the table"} by`, onchange: () => sortBy(Number(choice.value)) },
+    el("option", { value: -1 }, "Sort by …"),
+    columns.map((column, i) => column.sort && el("option", { value: i }, column.title)),
+  );
+  const where = el("span.number", { role: "status" });
+  const back = button("Previous", () => turn(page - 1));
+  const on = button("Next", () => turn(page + 1));
+  const pager = el("nav.pager", { "aria-label": `Pages of ${caption ?? "the table"}` }, where, el("span.actions", tools, back, on));
+  const cut = el("p.muted.list-note", { hidden: true });
+  const whole = el("div.table-box", sorters.some(Boolean) && el("div.sort-choice", choice), cut, grid, pager);
+  const element = el("div.table-part");
+  let all = [];
   let shown = new Map();
+  let lines = new Map();
+  let isMore = false;
+  let page = 0;
+  let order = { by: columns.findIndex(({ title }) => first && title === first.by), down: first?.down ?? false };
 
   function cellOf(column, row, where) {
     let inner = column.cell(row);
@@ -422,31 +466,116 @@ export function table({ caption, columns, rows = [], key, href, empty: nothing }
     return line;
   }
 
-  // All rows. Those that are new since the last time are marked for a moment.
-  function set(all) {
-    const before = shown;
-    shown = new Map();
-    const lines = all.map((row, i) => {
-      const name = key ? key(row) : i;
+  function sorted() {
+    const column = columns[order.by];
+    if (!column) return all;
+    return all
+      .map((row) => [column.sort(row), row])
+      .sort(([a], [b]) => compare(a, b, order.down))
+      .map(([, row]) => row);
+  }
+
+  async function sortBy(i) {
+    const column = columns[i];
+    if (!column) return;
+    const startsDown = ["number", "time"].includes(column.kind);
+    order = { by: i, down: order.by === i ? !order.down : startsDown };
+    page = 0;
+    if (isMore && loadAll) {
+      element.setAttribute("aria-busy", "true");
+      const isAll = await loadAll().catch(() => false);
+      element.setAttribute("aria-busy", "false");
+      cut.hidden = isAll;
+      cut.textContent = `Sorted are the first ${number(all.length)} ${nouns}: narrow the list to have all of them.`;
+    }
+    draw();
+    changed();
+  }
+
+  async function turn(to) {
+    const per = perPage(most);
+    if ((to + 1) * per > all.length && isMore && loadOn) await loadOn();
+    page = to;
+    draw();
+    changed();
+    if (element.getBoundingClientRect().top < 0) element.scrollIntoView({ block: "start" });
+  }
+
+  function drawSums() {
+    let isNamed = false;
+    sums.replaceChildren(
+      ...columns.map((column, i) => {
+        const text = column.total ? column.total(all) : column.sum ? number(all.reduce((n, row) => n + column.sum(row), 0)) : "";
+        const kind = column.kind ? `is-${column.kind}` : "";
+        if (text !== "" || isNamed) return el("td", { class: kind, "data-title": column.title }, text);
+        isNamed = true;
+        return el("th", { scope: "row", class: kind }, i === 0 ? `All ${count(all.length, noun, nouns)}` : "");
+      }),
+    );
+  }
+
+  function draw() {
+    const per = perPage(most);
+    page = Math.max(0, Math.min(page, Math.ceil(all.length / per) - 1));
+    const rows = sorted().slice(page * per, (page + 1) * per);
+    const before = lines;
+    lines = new Map();
+    const now = rows.map((row) => {
+      const name = key ? key(row) : all.indexOf(row);
       const said = JSON.stringify(row);
       const old = before.get(name);
       const line = old?.said === said ? old.line : make(row);
-      if (before.size && old?.said !== said && key) line.classList.add("fresh");
-      else line.classList.remove("fresh");
-      shown.set(name, { said, line });
+      line.classList.toggle("fresh", Boolean(key && shown.get(name)?.isFresh));
+      lines.set(name, { said, line });
       return line;
     });
     // Lines that stay are left where they are: they may have the focus.
-    lines.forEach((line, i) => {
+    now.forEach((line, i) => {
       if (body.children[i] !== line) body.insertBefore(line, body.children[i] ?? null);
     });
-    while (body.children.length > lines.length) body.lastElementChild.remove();
-    const wanted = all.length || !nothing ? grid : typeof nothing === "function" ? nothing() : nothing;
+    while (body.children.length > now.length) body.lastElementChild.remove();
+    sorters.forEach((sorter, i) => {
+      if (sorter) titles[i].setAttribute("aria-sort", order.by !== i ? "none" : order.down ? "descending" : "ascending");
+    });
+    choice.value = String(order.by);
+    if (summed) drawSums();
+    const end = page * per + rows.length;
+    pager.hidden = page === 0 && end === all.length && !isMore && !tools.length;
+    where.textContent = rows.length
+      ? `${number(page * per + 1)} to ${number(end)} of ${isMore ? "more than " : ""}${count(all.length, noun, nouns)}`
+      : "";
+    back.hidden = page === 0;
+    on.hidden = end === all.length && !isMore;
+  }
+
+  // All rows that are there; more: the server has others behind them. Those that are new since the last
+  // time are marked for a moment.
+  function set(rows, { more = false } = {}) {
+    const before = shown;
+    all = rows;
+    isMore = more;
+    shown = new Map();
+    if (key)
+      for (const row of rows) {
+        const said = JSON.stringify(row);
+        shown.set(key(row), { said, isFresh: before.size > 0 && before.get(key(row))?.said !== said });
+      }
+    draw();
+    const wanted = all.length || !nothing ? whole : typeof nothing === "function" ? nothing() : nothing;
     if (element.firstChild !== wanted) element.replaceChildren(wanted);
   }
 
+  narrow.addEventListener("change", () => element.isConnected && draw());
   set(rows);
-  return { element, set };
+  return {
+    element,
+    set,
+    // Where somebody is in it, to come back there, and the first page of another list.
+    view: () => ({ page, order }),
+    restore: (view) => ({ page, order } = view),
+    toStart: () => (page = 0),
+    isAtStart: () => page === 0 && order.by < 0,
+  };
 }
 
 // What the lists of a page had when it was left, which they show again when somebody comes back.
@@ -469,13 +598,14 @@ export const AGAIN_MS = 4000;
 // there alone. goesOn(answer, rows) says whether the next page is loaded without
 // being asked for, as by a search that has found little yet. isPart: there is a
 // page that has the whole list, and exports it. Other options are those of table().
+// One that is sorted by a column has all rows, up to SORTED_MAX.
+const SORTED_MAX = 5000;
 export function list({ load, key = (row) => row.id, goesOn = () => false, isPart = false, ...options }) {
-  const grid = table({ ...options, key });
+  const tools = isPart ? [] : [button("Export", exportAll)];
+  const grid = table({ ...options, key, tools, loadOn: loadMore, loadAll, changed: keep });
   const name = options.caption;
   const kept = memory;
   let isFirst = true;
-  const more = button("Load more", loadMore);
-  const foot = el("div.more", { hidden: true }, more, !isPart && button("Export", exportAll));
   const element = el("div.list", { "aria-busy": "true" }, loading());
   let rows = [];
   let next = null;
@@ -484,13 +614,15 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
   // A search that looked at many and found few goes on behind `next`.
   const behind = (answer) => answer.next ?? (answer.has_more ? key(answer.data.at(-1)) : null);
 
+  function keep() {
+    kept.set(name, { rows, next, view: grid.view() });
+  }
+
   function show() {
-    kept.set(name, { rows, next });
-    grid.set(rows);
-    more.hidden = !next;
-    foot.hidden = rows.length === 0;
+    grid.set(rows, { more: Boolean(next) });
+    keep();
     element.setAttribute("aria-busy", "false");
-    if (element.firstChild !== grid.element) element.replaceChildren(grid.element, foot);
+    if (element.firstChild !== grid.element) element.replaceChildren(grid.element);
   }
 
   async function exportAll() {
@@ -504,6 +636,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     isFirst = false;
     if (before?.rows.length > 0) {
       ({ rows, next } = before);
+      grid.restore(before.view);
       show();
       refresh({ hold: true }).catch(() => {});
       return;
@@ -514,6 +647,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
       if (mine !== turn) return;
       rows = answer.data;
       next = behind(answer);
+      grid.toStart();
       show();
       if (next && goesOn(answer, rows)) lookOn();
     } catch (error) {
@@ -529,7 +663,8 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     const mine = turn;
     const answer = await load(undefined);
     if (mine !== turn) return 0;
-    if (hold && rows.length) {
+    // Where somebody has sorted the rows, or is further behind, no row moves away.
+    if (rows.length && (hold || (answer.has_more && !grid.isAtStart()))) {
       const now = new Map(answer.data.map((row) => [key(row), row]));
       rows = rows.map((row) => now.get(key(row)) ?? row);
       for (const row of rows) now.delete(key(row));
@@ -569,6 +704,11 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     if (next && goesOn(answer, rows)) lookOn();
   }
 
+  async function loadAll() {
+    while (next && rows.length < SORTED_MAX) await loadMore();
+    return !next;
+  }
+
   const lookOn = () =>
     loadMore().catch((error) => element.isConnected && error.status !== 401 && notice(error.message, "bad"));
 
@@ -581,7 +721,8 @@ let fields_n = 0;
 
 // A field: { name, label, type, value, required, help, placeholder, autocomplete, options, when }
 //   type: "text" (the default), "email", "password", "search", "number", "textarea", "checkbox",
-//   "select" and "choice" (radio buttons) with options, "checks" (an array of values)
+//   "select" and "choice" (radio buttons) with options, "checks" (an array of values), "pick" (one of
+//   many, see combo.js)
 //   options: texts, or { value, text, help }
 //   when: (values) => whether it is asked for
 function field(spec) {
@@ -605,7 +746,11 @@ function field(spec) {
   const several = ["choice", "checks"].includes(type);
   let control;
   let read;
-  if (type === "select") {
+  let picked;
+  if (type === "pick") {
+    picked = combo(spec, common);
+    ({ control, read } = picked);
+  } else if (type === "select") {
     control = el("select.form-select.form-select-sm", common, options.map((o) => el("option", { value: o.value }, o.text)));
     if (value !== undefined) control.value = value;
     read = () => control.value || undefined;
@@ -662,14 +807,14 @@ function field(spec) {
   function complain(text) {
     wrong.textContent = text ?? "";
     wrong.hidden = !text;
-    const input = several ? control.querySelector("input") : control;
+    const input = several || picked ? control.querySelector("input") : control;
     input.classList.toggle("is-invalid", Boolean(text));
     if (text) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
     if (text) input.focus();
   }
-  const typed = !["select", "checkbox", "choice", "checks"].includes(type);
-  return { name, element, read, complain, typed, when: spec.when };
+  const typed = !["select", "checkbox", "choice", "checks", "pick"].includes(type);
+  return { name, element, read, complain, typed, when: spec.when, sync: picked?.sync, settle: picked?.settle };
 }
 
 // A form whose run(values) may throw: the words are shown at the field that they name in
@@ -684,7 +829,10 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
     Object.fromEntries(all.filter((f) => !f.element.hidden).map((f) => [f.name, f.read()]));
   const show = () => {
     const now = Object.fromEntries(all.map((f) => [f.name, f.read()]));
-    for (const f of all) if (f.when) f.element.hidden = !f.when(now);
+    for (const f of all) {
+      if (f.when) f.element.hidden = !f.when(now);
+      f.sync?.(now);
+    }
   };
   // After run(), which may have found that something else is to be asked for.
   const askMore = () => {
@@ -711,6 +859,7 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
     for (const f of all) f.complain(null);
     go.disabled = true;
     try {
+      for (const f of all) if (!f.element.hidden) await f.settle?.();
       await run(values());
       askMore();
     } catch (error) {
@@ -806,11 +955,14 @@ export const show = (title, ...children) =>
 export function filters({ fields, query, change }) {
   const all = fields.map((spec) => field({ ...spec, value: query.get(spec.name) ?? spec.value }));
   const given = () => Object.fromEntries(all.map((f) => [f.name, f.read()]));
+  const sync = () => all.forEach((f) => f.sync?.(given()));
+  sync();
   let timer;
   function changed() {
     clearTimeout(timer);
     // The page was left meanwhile, and the address is another one's.
     if (!node.isConnected) return;
+    sync();
     history.replaceState(history.state, "", target(location.hash.split("?")[0], given()));
     change(given());
   }
@@ -824,7 +976,7 @@ export function filters({ fields, query, change }) {
       },
       oninput: (event) => {
         clearTimeout(timer);
-        timer = setTimeout(changed, event.target.matches("select, [type=checkbox]") ? 0 : 250);
+        timer = setTimeout(changed, event.target.matches("select, [type=checkbox], .combo") ? 0 : 250);
       },
     },
     all.map((f) => f.element),

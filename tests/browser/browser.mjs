@@ -91,6 +91,19 @@ export async function send(tenant, fields) {
   return body.id;
 }
 
+// Chooses in a form: of a few things in a select, of many by a part of the name.
+export async function choose(form, label, text) {
+  const field = form.getByLabel(label, { exact: true });
+  if ((await field.getAttribute("role")) !== "combobox") return field.selectOption({ label: text });
+  await field.fill(text);
+  await form.getByRole("option", { name: text }).first().click();
+}
+
+// What is chosen there, as people read it.
+export const chosen = (form, label) =>
+  form.getByLabel(label, { exact: true }).evaluate((field) =>
+    field.matches("select") ? field.selectedOptions[0]?.text : field.value);
+
 // An SMTP client of Postfix's that says these lines; what it was answered.
 export async function smtp(...lines) {
   const [host, port] = process.env.POSTFIX_SMTP.split(":");

@@ -52,7 +52,7 @@ async function createKey(visitor, name, company) {
   await page.getByRole("button", { name: "Create a key" }).first().click();
   const form = page.getByRole("dialog", { name: "Create a key" });
   await form.getByLabel("Name", { exact: true }).fill(name);
-  if (company) await form.getByLabel("Company", { exact: true }).selectOption({ label: company });
+  if (company) await t.choose(form, "Company", company);
   await form.getByRole("button", { name: "Create the key" }).click();
   return readKey(visitor, name);
 }
@@ -122,12 +122,13 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       let form = page.getByRole("dialog", { name: "Add a company" });
       await form.getByLabel("Name", { exact: true }).fill(company);
       await form.getByRole("button", { name: "Add the company" }).click();
-      await row(visitor, company).first().waitFor();
-
+      // Its page, from where the next dialogs know whose they are for.
+      await visitor.title().getByText(company).waitFor();
+      await visitor.see("No domain yet");
       await page.getByRole("button", { name: "Add a domain" }).click();
       form = page.getByRole("dialog", { name: "Add a domain" });
       await form.getByLabel("Domain", { exact: true }).fill(domain);
-      await form.getByLabel("Company", { exact: true }).selectOption({ label: company });
+      await t.waitFor("its company", async () => (await t.chosen(form, "Company")) === company);
       await form.getByRole("radio", { name: "exclusive", exact: true }).check();
       await form.getByRole("button", { name: "Add the domain" }).click();
       await visitor.title().getByText(domain).waitFor();

@@ -167,6 +167,7 @@ export async function show(main, { session, query }) {
   });
   const rows = list({
     caption: "Changes",
+    noun: "change",
     load: (after, limit = 50) => {
       const { company, ...given } = search.values();
       return get("/admin/audit", { ...given, company_id: company, after, limit });

@@ -300,7 +300,7 @@ export async function show(main, { id, session }) {
       section(
         "Exemptions",
         {
-          actions: mayChange ? [button("Add one", () => addExemption([domain.name], showExempt))] : [],
+          actions: mayChange ? [button("Add one", () => addExemption(showExempt, domain.name))] : [],
         },
         exempted.element,
       ),

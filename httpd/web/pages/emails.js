@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { choice } from "../tenant.js";
+import { companies, domainPick, keyPick } from "../tenant.js";
 
 export const title = "Emails";
 
@@ -66,22 +66,14 @@ export const emailColumns = [
 ];
 export const emailPlace = (email) => place("emails", email.id);
 
-// Asks for an email to be sent to somebody, with a key of the company, and leads
-// to what became of it.
+// Asks for an email to be sent to somebody, with a key of a company, and leads to what became of it.
 export async function sendTest() {
-  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys", { valid: true })]);
+  const [domains, keys] = await Promise.all([get("/admin/domains", { limit: 100 }), get("/admin/keys", { valid: true, limit: 100 })]);
   const active = domains.data.filter((domain) => domain.active);
-  const ways = keys.data
-    .filter((key) => !key.revoked_at && key.scopes.includes("sending"))
-    .flatMap((key) =>
-      active
-        .filter((domain) => domain.company_id === key.company_id && (!key.domain || key.domain === domain.name))
-        .map((domain) => ({ key, from: `test@${domain.name}` })),
-    )
-    .slice(0, 200);
-  // Of many, not all combinations are there to choose from.
-  const isMany = domains.has_more || keys.has_more;
-  if (!ways.length && !isMany) {
+  const able = keys.data.filter((key) => key.scopes.includes("sending"));
+  const isWay = (key, domain) => domain.company_id === key.company_id && (!key.domain || key.domain === domain.name);
+  const first = able.find((key) => active.some((domain) => isWay(key, domain)));
+  if (!first && !domains.has_more && !keys.has_more) {
     const what = active.length ? "key that may send" : "domain that is active";
     return dialog({
       title: "Send a test email",
@@ -90,30 +82,40 @@ export async function sendTest() {
       run: () => go(active.length ? "keys" : "domains"),
     });
   }
+  const domain = first && active.find((one) => isWay(first, one));
+  // As which domain: those of the key's company.
+  const keyOf = new Map(able.map((key) => [key.id, key]));
+  const findKey = async (search, values) => {
+    const { data, has_more: isMore } = await get("/admin/keys", { search, valid: true, limit: 20 });
+    for (const key of data) keyOf.set(key.id, key);
+    const found = await keyPick.find(search, values);
+    return { isMore, options: found.options.filter(({ value }) => keyOf.get(value)?.scopes.includes("sending")) };
+  };
   return dialog({
     title: "Send a test email",
     text: "It takes the way of every email: through the rules, the milter and Postfix.",
     fields: [
-      ...(isMany
-        ? [
-            { name: "from", label: "From", required: true, value: ways[0]?.from, placeholder: "test@example.com" },
-            { name: "key_id", label: "With the key", required: true, value: ways[0]?.key.id, placeholder: "Its id, as the page Keys shows it" },
-          ]
-        : [
-            {
-              name: "way",
-              label: "From, with the key",
-              type: "select",
-              options: ways.map(({ key, from }, i) => ({ value: String(i), text: `${from} · ${key.name || "key without a name"}` })),
-            },
-          ]),
+      { ...keyPick, find: findKey, name: "key_id", label: "With the key", required: true, value: first?.id },
+      {
+        ...domainPick,
+        name: "domain",
+        label: "From the domain",
+        required: true,
+        value: domain?.name,
+        of: ({ key_id }) => key_id ?? "",
+        find: async (search, { key_id }) => {
+          const key = keyOf.get(key_id);
+          const found = await domainPick.find(search, { company_id: key?.company_id });
+          return { ...found, options: found.options.filter(({ value }) => !key?.domain || key.domain === value) };
+        },
+      },
       { name: "to", label: "To", type: "email", required: true, placeholder: "you@example.com", autocomplete: "email" },
       { name: "subject", label: "Subject", value: "A test of Postern" },
       { name: "text", label: "Text", type: "textarea", rows: 3, value: "This email was sent to try whether mail gets through." },
     ],
     submit: "Send",
-    run: async ({ way, from = ways[Number(way)]?.from, key_id = ways[Number(way)]?.key.id, to, subject, text }) => {
-      const sent = await post("/admin/emails/test", { key_id, from, to, subject, text });
+    run: async ({ key_id, domain, to, subject, text }) => {
+      const sent = await post("/admin/emails/test", { key_id, from: domain && `test@${domain}`, to, subject, text });
       notice("Postfix has it. This page tells what becomes of it.");
       go("emails", sent.id);
     },
@@ -161,7 +163,7 @@ const stateOptions = [
 ];
 
 export async function show(main, { query, session }) {
-  const [domains, keys] = await Promise.all([get("/admin/domains"), get("/admin/keys")]);
+  const known = await companies(session);
   const note = el("p.muted.list-note", { role: "status" });
   let isLooking = false; // until a page is full, all were looked at, or somebody says that it is enough
   const fresh = el("div.fresh-note", { hidden: true });
@@ -170,10 +172,9 @@ export async function show(main, { query, session }) {
     fields: [
       { name: "q", label: "Search", type: "search", placeholder: "Words of the subject, an address, a name, an id" },
       { name: "status", label: "State", type: "select", options: stateOptions },
-      choice({ name: "domain", label: "Domain", any: "Any domain", placeholder: "example.com" },
-        { ...domains, data: [...new Set(domains.data.map((domain) => domain.name))] }, (name) => name),
-      choice({ name: "key_id", label: "Key", any: "Any key", placeholder: "Its id, as the page Keys shows it" },
-        keys, (key) => ({ value: key.id, text: key.name || key.id.slice(0, 8) })),
+      ...known.filter(),
+      { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
+      { ...keyPick, name: "key_id", label: "Key", any: "Any key" },
       { name: "since", label: "When", type: "select", options: periods },
     ],
     change: () => {
@@ -195,7 +196,7 @@ export async function show(main, { query, session }) {
     const far = looked && [
       isLooking ? "Still looking: " : "Looked at ",
       `${looked.percent} % of the emails, back to `, time(looked.until, { exact: true }), ". ",
-      !isLooking && "“Load more” looks on. ",
+      !isLooking && "“Next” looks on. ",
     ];
     const slow = looked && unread_percent > 0 &&
       `Searching takes longer than usual until older emails are in the text index: ${unread_percent} % are not yet. `;
@@ -204,9 +205,9 @@ export async function show(main, { query, session }) {
 
   async function load(after, limit) {
     if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
-    const { status, ...rest } = narrow.values();
+    const { status, company, ...rest } = narrow.values();
     const recipient_status = ofRecipients[status];
-    const answer = await get("/admin/emails", { ...rest, recipient_status, status: recipient_status ? undefined : status, after, limit: limit ?? PAGE });
+    const answer = await get("/admin/emails", { ...rest, company_id: company, recipient_status, status: recipient_status ? undefined : status, after, limit: limit ?? PAGE });
     // Not of one that is exported.
     if (!limit) tellProgress(answer);
     return {
@@ -219,6 +220,7 @@ export async function show(main, { query, session }) {
 
   const emails = list({
     caption: title,
+    noun: "email",
     load,
     key: (row) => (row.recipient ? `${row.id} ${row.recipient.address}` : row.id),
     goesOn,

@@ -2,7 +2,7 @@
 
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, searched } from "../tenant.js";
+import { companies, domainPick, searched } from "../tenant.js";
 import { address, button, confirm, count, danger, dialog, el, empty, header, link, list, notice, number, primary, table, time } from "../ui.js";
 
 export const title = "Exemptions";
@@ -23,10 +23,10 @@ const kinds = {
 
 // Of exemptions, and of those that are suggested.
 const columns = [
-  { title: "Who", kind: "main", cell: (row) => address(row.value) },
-  { title: "Kind", cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
+  { title: "Who", kind: "main", sort: (row) => row.value, cell: (row) => address(row.value) },
+  { title: "Kind", sort: (row) => row.kind, cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
 ];
-const added = { title: "Added", kind: "time", cell: (row) => time(row.created_at) };
+const added = { title: "Added", kind: "time", sort: (row) => row.created_at, cell: (row) => time(row.created_at) };
 
 // The last column, for those who may change something.
 const action = (mayChange, cell) => (mayChange ? [{ title: "", kind: "actions", cell }] : []);
@@ -49,8 +49,8 @@ export function suggestions({ domain, rows, mayChange, changed, empty: nothing }
     key: (row) => `${row.kind} ${row.value} ${row.local}`,
     columns: [
       ...columns,
-      { title: "Messages", kind: "number", cell: (row) => number(row.count) },
-      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+      { title: "Messages", kind: "number", sort: (row) => row.count, sum: (row) => row.count, cell: (row) => number(row.count) },
+      { title: "Last", kind: "time", sort: (row) => row.last_at, cell: (row) => time(row.last_at) },
       ...action(mayChange, (row) => button("Exempt", () => exemptIt(row))),
     ],
     empty: nothing,
@@ -69,20 +69,19 @@ export async function exemptAll(domain, rows) {
 export const exemptions = ({ domain, mayChange, changed }) =>
   list({
     caption: "Exemptions",
+    noun: "exemption",
     load: (after, limit = 50) => get("/admin/exemptions", { domain, after, limit }),
     columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
     empty: el("p.muted", "None: the policy is for everybody."),
   });
 
-// names: the domains to choose from; null: too many, one is typed.
-export function addExemption(names, changed) {
+// Of one domain, or of one that is chosen.
+export function addExemption(changed, only) {
   return dialog({
     title: "Add an exemption",
     text: "What fits it may send as the domain without a key.",
     fields: [
-      ...(names?.length === 1
-        ? []
-        : [{ name: "domain", label: "Domain", required: true, ...(names && { type: "select", options: names }) }]),
+      ...(only ? [] : [{ ...domainPick, name: "domain", label: "Domain", required: true }]),
       {
         name: "kind",
         label: "Kind",
@@ -104,7 +103,7 @@ export function addExemption(names, changed) {
       },
     ],
     submit: "Exempt",
-    run: ({ domain = names?.[0], ...values }) => exempt(domain, values),
+    run: ({ domain = only, ...values }) => exempt(domain, values),
     done: changed,
   });
 }
@@ -136,6 +135,7 @@ export async function show(main, { session, query }) {
   const names = [...ids.keys()].sort();
   const rows = searched({
     caption: "Exemptions",
+    noun: "exemption",
     from: "/admin/exemptions",
     query,
     known,
@@ -144,6 +144,7 @@ export async function show(main, { session, query }) {
       ...columns,
       {
         title: "Domain",
+        sort: (row) => row.domain,
         cell: (row) =>
           ids.has(row.domain)
             ? link(row.domain, "domains", ids.get(row.domain))
@@ -164,7 +165,7 @@ export async function show(main, { session, query }) {
             link("To the domains", "domains"),
           ),
   });
-  const add = () => addExemption(domains.has_more ? null : names, () => rows.reload());
+  const add = () => addExemption(() => rows.reload());
   if (mayChange && names.length) head.querySelector(".actions").append(primary("Add an exemption", add));
   main.append(rows.search, rows.element);
   await rows.reload();

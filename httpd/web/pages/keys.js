@@ -3,7 +3,7 @@
 import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
-import { companies, searched } from "../tenant.js";
+import { companies, domainPick, searched } from "../tenant.js";
 import {
   badge,
   button,
@@ -19,6 +19,7 @@ import {
   link,
   notice,
   number,
+  place,
   primary,
   remark,
   secret,
@@ -42,7 +43,10 @@ const scopes = [
   },
 ];
 
-const usable = (domains, company) => domains.filter((one) => one.active && (!company || one.company_id === company));
+const domainNamed = async (name) =>
+  (await get("/admin/domains", { search: name, limit: 100 })).data.find((one) => one.active && one.name === name);
+const activeDomain = async (company_id) =>
+  (await get("/admin/domains", { company_id, limit: 100 })).data.find((one) => one.active)?.name;
 
 // A line that becomes a link to the first email that the key sends.
 function firstEmail(key) {
@@ -60,31 +64,8 @@ function firstEmail(key) {
   return { line, stop };
 }
 
-// preset: the name of a domain.
-async function create(session, known, { data: domains, has_more: isMany }, preset) {
-  const given = domains.find((one) => one.active && one.name === preset);
-  // An operator chooses among the domains of the company that was chosen.
-  const domainOf = (company) => ({
-    name: `domain ${company.id}`,
-    label: "Domain",
-    type: "select",
-    options: [
-      { value: "", text: "Any active domain of the company" },
-      ...usable(domains, company.id)
-        .map((one) => one.name)
-        .sort(),
-    ],
-    value: given?.company_id === company.id ? given.name : "",
-    help: "A key that is restricted to a domain ends with it.",
-    when: (now) => !session.operator || now.company_id === company.id,
-  });
-  const typed = {
-    name: "domain",
-    label: "Domain",
-    value: given?.name,
-    placeholder: "Any active domain of the company",
-    help: "A key that is restricted to a domain ends with it.",
-  };
+// preset: the name of a domain, and the company that it is for.
+async function create(known, { domain: given, company_id: company } = {}) {
   let url;
   let socket;
   const key = await dialog({
@@ -97,12 +78,19 @@ async function create(session, known, { data: domains, has_more: isMany }, prese
         placeholder: "shop",
         help: "What people call it: the program that will have it.",
       },
-      ...known.fields({ required: true, value: given?.company_id }),
-      ...(isMany || known.isMany ? [typed] : known.all.map(domainOf)),
+      ...known.fields({ required: true, value: company }),
+      {
+        ...domainPick,
+        name: "domain",
+        label: "Domain",
+        value: given,
+        any: "Any active domain of the company",
+        help: "A key that is restricted to a domain ends with it.",
+      },
       { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
     submit: "Create the key",
-    run: async ({ name, company_id, scopes: chosen, ...domain }) => {
+    run: async ({ name, company_id, domain, scopes: chosen }) => {
       // First: once there is a key, nothing must keep its token from being shown.
       const host = await get("/admin/host");
       url = apiUrl(host);
@@ -110,18 +98,18 @@ async function create(session, known, { data: domains, has_more: isMany }, prese
       return post("/admin/keys", {
         name,
         company_id,
-        domain: Object.values(domain)[0],
+        domain,
         scopes: chosen.join(","),
       });
     },
   });
   if (!key) return;
-  const domain = key.domain ?? usable(domains, key.company_id)[0]?.name;
+  const domain = key.domain ?? (await activeDomain(key.company_id));
   const watch = key.scopes.includes("sending") && firstEmail(key);
   await showBox(
     `The key “${key.name}”`,
     secret("API key.", key.token),
-    domain || isMany
+    domain
       ? null
       : remark(
           "warn",
@@ -162,8 +150,8 @@ async function create(session, known, { data: domains, has_more: isMany }, prese
 export async function show(main, { session, query }) {
   const head = header(title, { words: ["key", "scope"], about: "A program with a key sends as the domains of its company, and as no others." });
   main.append(head);
-  const [known, domains] = await Promise.all([companies(session), get("/admin/domains")]);
-  const make = (preset) => create(session, known, domains, preset).then((key) => key && rows.reload());
+  const known = await companies(session);
+  const make = (preset) => create(known, preset).then((key) => key && rows.reload());
   const revoke = (key) =>
     confirm(
       `Revoke “${key.name}”?`,
@@ -206,6 +194,7 @@ export async function show(main, { session, query }) {
 
   const rows = searched({
     caption: "Keys",
+    noun: "key",
     from: "/admin/keys",
     query,
     known,
@@ -218,16 +207,17 @@ export async function show(main, { session, query }) {
     columns: [
       {
         title: "Name",
+        sort: (key) => key.name,
         cell: (key) =>
           el("span.picked", session.owner && !key.revoked_at && chosen.box(key, key.name || "the key without a name"),
             el("span", key.name, key.revoked_at && [" ", badge("revoked")])),
       },
-      { title: "Scopes", cell: (key) => key.scopes.join(", ") },
-      { title: "Sender", kind: "name", cell: (key) => key.domain ?? el("span.muted", "any domain") },
+      { title: "Scopes", sort: (key) => key.scopes.join(), cell: (key) => key.scopes.join(", ") },
+      { title: "Sender", kind: "name", sort: (key) => key.domain, cell: (key) => key.domain ?? el("span.muted", "any domain") },
       ...known.columns,
       { title: "Id", kind: "extra", cell: (key) => shortId(key.id) },
-      { title: "Created", kind: "time", cell: (key) => time(key.created_at) },
-      { title: "Last used", kind: "time", cell: (key) => time(key.last_used_at) },
+      { title: "Created", kind: "time", sort: (key) => key.created_at, cell: (key) => time(key.created_at) },
+      { title: "Last used", kind: "time", sort: (key) => key.last_used_at, cell: (key) => time(key.last_used_at) },
       ...(session.owner
         ? [
             {
@@ -261,8 +251,9 @@ export async function show(main, { session, query }) {
   await rows.reload();
   // From a domain's page; not again when this one is reloaded.
   if (main.isConnected && query.has("create") && session.owner && known.all.length) {
-    history.replaceState(history.state, "", "#/keys");
-    make(query.get("create")).catch((error) => notice(error.message, "bad"));
+    history.replaceState(history.state, "", place("keys", { company: query.get("company") }));
+    const domain = await domainNamed(query.get("create"));
+    make({ domain: domain?.name, company_id: domain?.company_id ?? query.get("company") }).catch((error) => notice(error.message, "bad"));
   }
   return subscribe(["tenants"], rows.refresh);
 }

@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies } from "../tenant.js";
+import { companies, domainPick, keyPick } from "../tenant.js";
 import { button, confirm, count, danger, dialog, el, empty, header, link, notice, number, primary, remark, section, table, time } from "../ui.js";
 
 export const title = "Outbox";
@@ -16,6 +16,9 @@ const kinds = {
 const whose = ({ kind, company_id, domain, key_id }) => ({ [kinds[kind].field]: { company: company_id, domain, key: key_id }[kind] });
 const named = ({ kind, name }) => `the ${kind} ${name || "without a name"}`;
 
+// Each is asked for by itself.
+const ofAll = (pick) => ({ ...pick, of: undefined, find: (words) => pick.find(words, {}) });
+
 function pause(known, changed) {
   return dialog({
     title: "Pause outgoing emails",
@@ -23,8 +26,8 @@ function pause(known, changed) {
     fields: [
       { name: "kind", label: "Whose", type: "choice", options: Object.entries(kinds).map(([value, { text, help }]) => ({ value, text, help })) },
       ...known.fields({ when: (now) => now.kind === "company" }),
-      { name: "domain", label: "Domain", placeholder: "example.com", when: (now) => now.kind === "domain" },
-      { name: "key_id", label: "Key", placeholder: "Its id, as the page Keys shows it", when: (now) => now.kind === "key" },
+      { ...ofAll(domainPick), name: "domain", label: "Domain", when: (now) => now.kind === "domain" },
+      { ...ofAll(keyPick), name: "key_id", label: "Key", when: (now) => now.kind === "key" },
       { name: "reason", label: "Why", help: "For the admins who see that it is paused." },
     ],
     submit: "Pause",
@@ -70,21 +73,21 @@ export async function show(main, { session }) {
   const asCompany = (row) => ({ kind: "company", company_id: row.id, name: row.name });
   const number0 = (value) => (value ? number(value) : el("span.muted", "–"));
   const columns = [
-    { title: "Company", kind: "main", cell: (row) => row.name ?? el("span.muted", "a company that is gone") },
-    { title: "Waiting", kind: "number", cell: (row) => number0(row.waiting) },
-    { title: "Paused", kind: "number", cell: (row) => number0(row.paused) },
-    { title: "Scheduled", kind: "number", cell: (row) => number0(row.scheduled) },
-    { title: "Since", kind: "time", cell: (row) => time(row.since_at, { never: "–" }) },
-    ...(session.operator ? [{ title: "Gone by", kind: "time", cell: (row) => time(row.done_at, { never: "not known", exact: true }) }] : []),
-    { title: "Why", cell: (row) => row.why },
+    { title: "Company", kind: "main", sort: (row) => row.name, cell: (row) => row.name ?? el("span.muted", "a company that is gone") },
+    { title: "Waiting", kind: "number", sort: (row) => row.waiting, sum: (row) => row.waiting, cell: (row) => number0(row.waiting) },
+    { title: "Paused", kind: "number", sort: (row) => row.paused, sum: (row) => row.paused, cell: (row) => number0(row.paused) },
+    { title: "Scheduled", kind: "number", sort: (row) => row.scheduled, sum: (row) => row.scheduled, cell: (row) => number0(row.scheduled) },
+    { title: "Since", kind: "time", sort: (row) => row.since_at, cell: (row) => time(row.since_at, { never: "–" }) },
+    ...(session.operator ? [{ title: "Gone by", kind: "time", sort: (row) => row.done_at, cell: (row) => time(row.done_at, { never: "not known", exact: true }) }] : []),
+    { title: "Why", sort: (row) => row.why, cell: (row) => row.why },
     ...(where.owner ? [{ title: "", kind: "actions", cell: (row) => row.name && danger("Cancel all", () => cancel(asCompany(row), look)) }] : []),
   ];
   const pauses = [
     { title: "Paused", kind: "main", cell: (row) => el("span", `${kinds[row.kind].text} `, el("strong", row.name || "without a name")) },
     ...known.columns,
-    { title: "Emails", kind: "number", cell: (row) => number(row.emails) },
+    { title: "Emails", kind: "number", sort: (row) => row.emails, sum: (row) => row.emails, cell: (row) => number(row.emails) },
     { title: "Why", cell: (row) => row.reason },
-    { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
+    { title: "Since", kind: "time", sort: (row) => row.created_at, cell: (row) => time(row.created_at) },
     ...(where.owner
       ? [{
           title: "",
@@ -101,25 +104,33 @@ export async function show(main, { session }) {
       : []),
   ];
   const breaks = [
-    { title: "From", kind: "time", cell: (row) => time(row.opened_at, { exact: true }) },
+    { title: "From", kind: "time", sort: (row) => row.opened_at, cell: (row) => time(row.opened_at, { exact: true }) },
     { title: "To", kind: "time", cell: (row) => time(row.closed_at, { never: "now", exact: true }) },
     { title: "Why", kind: "main", cell: (row) => row.words },
   ];
 
+  const now = el("div");
+  const paused = table({ caption: "What is paused", noun: "pause", columns: pauses, key: (row) => row.id });
+  const waits = table({
+    caption: "What waits", noun: "company", nouns: "companies", columns, key: (row) => row.id,
+    empty: () => empty("Nothing waits", "Emails that Postfix cannot take at once wait here, and so do scheduled and paused ones.", link("All emails", "emails")),
+  });
+  const broken = table({ caption: "Interruptions", noun: "interruption", columns: breaks, key: (row) => row.opened_at });
+  const parts = [
+    section("Paused", paused.element),
+    section("What waits", waits.element),
+    section("When nothing could be handed to Postfix", broken.element),
+  ];
+  body.append(now, ...parts);
+
   async function look() {
-    const now = await get("/admin/outbox");
-    const list = (caption, columns, rows, key) => table({ caption, columns, rows, key }).element;
-    body.replaceChildren(
-      state(now),
-      ...[
-        now.pauses.length && section("Paused", list("What is paused", pauses, now.pauses, (row) => row.id)),
-        now.data.length
-          ? section("What waits", list("What waits", columns, now.data, (row) => row.id))
-          : empty("Nothing waits", "Emails that Postfix cannot take at once wait here, and so do scheduled and paused ones.", link("All emails", "emails")),
-        now.breaker.history.length &&
-          section("When nothing could be handed to Postfix", list("Interruptions", breaks, now.breaker.history, (row) => row.opened_at)),
-      ].filter(Boolean),
-    );
+    const all = await get("/admin/outbox");
+    now.replaceChildren(state(all));
+    paused.set(all.pauses);
+    waits.set(all.data);
+    broken.set(all.breaker.history);
+    parts[0].hidden = all.pauses.length === 0;
+    parts[2].hidden = all.breaker.history.length === 0;
   }
 
   main.append(header(title, { words: ["outbox", "queued", "scheduled", "paused"], actions: where.boss ? [primary("Pause emails", () => pause(known, look))] : [] }), body);

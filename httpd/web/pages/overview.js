@@ -1,8 +1,8 @@
 // What an admin looks at first: what needs attention, how much there was and
 // what became of it, the newest emails, and the parts of Postern.
 
-import { get } from "../api.js";
-import { badge, button, el, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
+import { get, Problem } from "../api.js";
+import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
 import { subscribe } from "../live.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
@@ -28,6 +28,11 @@ const accepted = { name: "accepted", title: "Accepted", kinds: ["accepted"], col
 
 const sum = (counts, { kinds }) => kinds.reduce((all, kind) => all + (counts[kind] ?? 0), 0);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const add = (all, counts) => {
+  for (const [kind, n] of Object.entries(counts)) all[kind] = (all[kind] ?? 0) + n;
+  return all;
+};
 
 // The counts of each step, also of those in which nothing happened.
 function steps(stats, range) {
@@ -101,16 +106,39 @@ function draw(chart, all, range) {
   chart.update();
 }
 
+const levels = {
+  problem: { order: 0, text: "Problem", tone: "bad" },
+  warning: { order: 1, text: "To do", tone: "warn" },
+  hint: { order: 2, text: "Hint", tone: "none" },
+};
+// What items are about, by their codes.
+const kinds = [
+  { title: "Outgoing mail", codes: "queued lost left_without_rules expired_without_rules paused outbox_full outbox_crowded breaker late" },
+  { title: "Held mail", codes: "held" },
+  { title: "Deliveries", codes: "delayed bounces suppressions_full" },
+  { title: "Domains", codes: "pending learnt" },
+  { title: "Keys", codes: "key_refused keys_unused keys_forgotten" },
+  { title: "Webhooks", codes: "webhooks webhook_disabled webhook_failing" },
+  { title: "This server", codes: "" },
+].map((kind) => ({ ...kind, codes: kind.codes.split(" ") }));
+const kindOf = ({ code }) => kinds.find(({ codes }) => codes.includes(code)) ?? kinds.at(-1);
+const inOrder = (a, b) => levels[a.level].order - levels[b.level].order;
+
+// Kinds with a problem first; of each what is worst.
 function attention(items) {
-  const tones = { problem: "bad", warning: "warn", hint: "none" };
-  const words = { problem: "Problem", warning: "Action needed", hint: "Hint" };
+  const groups = kinds
+    .map((kind) => ({ ...kind, items: items.filter((item) => kindOf(item) === kind).sort(inOrder) }))
+    .filter((group) => group.items.length)
+    .sort((a, b) => inOrder(a.items[0], b.items[0]));
+  const line = (item) =>
+    el("li",
+      badge(item.level, levels[item.level]),
+      el("span", item.text, item.count > 1 && el("span.examples", item.examples.map(({ name, page }) => el("a", { href: `#/${page}` }, name)))),
+      el("a", { href: `#/${item.page}`, "aria-label": `Open: ${item.text}` }, "Open"));
   return section(
     "Needs attention",
-    el("ul.attention", items.map((item) =>
-      el("li",
-        badge(item.level, { text: words[item.level], tone: tones[item.level] }),
-        el("span", item.text),
-        el("a", { href: `#/${item.page}`, "aria-label": `Open: ${item.text}` }, "Open")))),
+    groups.map(({ title, items }) =>
+      el("div.attention-kind", el("h3", title), el("ul.attention", items.map(line)))),
   );
 }
 
@@ -134,12 +162,52 @@ function beginning({ companies, domains, keys, session }) {
   );
 }
 
+const partNames = {
+  store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission to Postfix",
+  outbox: "Outbox", settings: "Settings", events: "postern-events",
+};
 function healthOf(health) {
+  const part = ({ name, ok, text, effect, cure }) =>
+    el("li",
+      badge(ok ? "ok" : "not_ok"),
+      el("span", el("strong", partNames[name] ?? name), " ", el("span.muted", text),
+        effect && el("p", el("span.muted", "What it means: "), effect),
+        cure && el("p", el("span.muted", "What to do: "), cure)));
+  const [good, bad] = [true, false].map((ok) => health.parts.filter((one) => one.ok === ok));
+  if (!bad.length) return section("Services", el("ul.attention", good.map(part)));
   return section(
     "Services",
-    el("ul.attention", health.parts.map((part) =>
-      el("li", badge(part.ok ? "ok" : "not_ok"), el("span", el("strong", part.name), " ", el("span.muted", part.text))))),
+    el("ul.attention", bad.map(part)),
+    good.length > 0 && el("details", el("summary", `The other ${count(good.length, "part is", "parts are")} well`), el("ul.attention", good.map(part))),
   );
+}
+
+// Domains by how many of their emails bounce at least, as far as so few or so many tell (the lower
+// end of Wilson's interval): one of one is no worse than 90 of 100.
+function bounceRate({ counts }) {
+  const bad = sum(counts, series[2]);
+  const n = bad + sum(counts, series[0]);
+  if (n === 0) return { n, rate: 0, least: 0 };
+  const rate = bad / n;
+  const z = 1.96;
+  const middle = rate + (z * z) / (2 * n);
+  const width = z * Math.sqrt((rate * (1 - rate)) / n + (z * z) / (4 * n * n));
+  return { n, rate, least: (middle - width) / (1 + (z * z) / n) };
+}
+const percent = ({ n, rate }) => (n ? `${(100 * rate).toFixed(1)} %` : "–");
+
+// The counts of all domains, however many pages they have.
+const DOMAIN_PAGES = 20;
+async function statsByDomain(asked) {
+  const data = [];
+  let after;
+  for (let i = 0; i < DOMAIN_PAGES; i++) {
+    const page = await get("/admin/stats", { ...asked, by: "domain", after });
+    data.push(...page.data);
+    after = page.next;
+    if (!page.has_more) break;
+  }
+  return { data, isCut: Boolean(after) };
 }
 
 export async function show(main, { session }) {
@@ -147,6 +215,7 @@ export async function show(main, { session }) {
   let domain = "";
   const needs = el("div");
   const start = el("div");
+  const ill = el("div");
   const parts = el("div");
   const tiles = el("div.tiles");
   const canvas = el("canvas", { role: "img" });
@@ -161,26 +230,34 @@ export async function show(main, { session }) {
       for (const other of switches.children) other.setAttribute("aria-pressed", String(other === event.currentTarget));
       choose();
     } }, one.name)));
+  const counted = (one) => ({
+    title: one.title,
+    kind: "number",
+    cell: (row) => number(sum(row.counts, one)),
+    sort: (row) => sum(row.counts, one),
+    sum: (row) => sum(row.counts, one),
+  });
   const byDomain = table({
     caption: "By domain",
+    noun: "domain",
+    most: 10,
     key: (row) => row.domain,
     href: (row) => place("emails", { domain: row.domain }),
+    order: { by: "Bounce rate", down: true },
     columns: [
-      { title: "Domain", kind: "main", cell: (row) => row.domain },
-      ...[accepted, ...series].map((one) => ({ title: one.title, kind: "number", cell: (row) => number(sum(row.counts, one)) })),
+      { title: "Domain", kind: "main", cell: (row) => row.domain, sort: (row) => row.domain },
+      ...[accepted, ...series].map(counted),
       {
         title: "Bounce rate",
         kind: "number",
-        cell: (row) => {
-          const bad = sum(row.counts, series[2]);
-          const all = bad + sum(row.counts, series[0]);
-          return all ? `${((100 * bad) / all).toFixed(1)} %` : "–";
-        },
+        cell: (row) => percent(bounceRate(row)),
+        sort: (row) => bounceRate(row).least,
+        total: (rows) => percent(bounceRate({ counts: rows.reduce((all, { counts }) => add(all, counts), {}) })),
       },
     ],
   });
-  const cut = el("p.muted", { hidden: true }, "Of the first domains alone: there are too many to compare.");
-  const domainsPart = section("By domain", byDomain.element, cut);
+  const cut = el("p.muted", { hidden: true }, `Of the first ${number(DOMAIN_PAGES * 1000)} domains alone.`);
+  const domainsPart = section("By domain", { about: "Those whose emails bounce most come first." }, byDomain.element, cut);
   const newest = list({
     caption: "Newest emails",
     isPart: true,
@@ -202,23 +279,20 @@ export async function show(main, { session }) {
     const asked = { since: range.since, step: range.step, domain };
     const [stats, domains] = await Promise.all([
       get("/admin/stats", asked),
-      get("/admin/stats", { since: range.since, step: range.step, by: "domain" }),
+      statsByDomain({ since: range.since, step: range.step }),
     ]);
     if (mine !== visit) return;
     const all = steps(stats, range);
-    const total = {};
-    for (const step of stats.data)
-      for (const [kind, n] of Object.entries(step.counts)) total[kind] = (total[kind] ?? 0) + n;
+    const total = stats.data.reduce((sums, step) => add(sums, step.counts), {});
     tiles.replaceChildren(...[accepted, ...series].map((one) =>
       el("a.tile", { href: place("emails", { status: one.status, domain, since: range.since }) },
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
         el("span.tile-number", number(sum(total, one))))));
     canvas.setAttribute("aria-label", `Of the last ${range.name}: ` +
       [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
-    const rows = domains.data.sort((a, b) => sum(b.counts, accepted) - sum(a.counts, accepted)).slice(0, 50);
-    byDomain.set(rows);
-    cut.hidden = !domains.has_more;
-    domainsPart.hidden = rows.length < 2;
+    byDomain.set(domains.data);
+    cut.hidden = !domains.isCut;
+    domainsPart.hidden = domains.data.length < 2;
     const names = ["", ...domains.data.map((one) => one.domain)];
     if (domain && !names.includes(domain)) names.push(domain);
     if (names.join(" ") !== [...choice.options].map((one) => one.value).join(" "))
@@ -239,12 +313,17 @@ export async function show(main, { session }) {
     );
 
   async function showNeeds() {
-    const [needed, health] = await Promise.all([
-      get("/admin/attention"),
-      session.operator ? get("/admin/health") : null,
-    ]);
+    const needed = await get("/admin/attention");
     needs.replaceChildren(...(needed.data.length ? [attention(needed.data)] : []));
-    parts.replaceChildren(...(health ? [healthOf(health)] : []));
+  }
+
+  // Above all else while one is not well.
+  async function showServices() {
+    if (!session.operator) return;
+    const health = await get("/admin/health");
+    const services = healthOf(health);
+    (health.ok ? parts : ill).replaceChildren(services);
+    (health.ok ? ill : parts).replaceChildren();
   }
 
   // An empty system shows its next step, one with mail what became of it.
@@ -258,7 +337,22 @@ export async function show(main, { session }) {
     ]);
     start.replaceChildren(beginning({ companies: companies.data, domains: domains.data, keys: keys.data, session }));
   }
-  const showRest = () => Promise.all([showStats(), showNeeds()]);
+  // A part that cannot be shown says so in its place; the others go on, and it tries again.
+  const shownIn = (box, what, show) => {
+    const failed = el("div.failed", { hidden: true });
+    box.before(failed);
+    return async () => {
+      try {
+        await show();
+        failed.hidden = true;
+      } catch (error) {
+        if (error.status === 401) throw error;
+        const words = new Problem(`${what} cannot be shown now. ${error.message}`, error);
+        failed.replaceChildren(failure(words, again));
+        failed.hidden = false;
+      }
+    };
+  };
 
   main.append(
     header(title, {
@@ -266,12 +360,20 @@ export async function show(main, { session }) {
         ? [button("Create a key", () => go("keys", { create: 1 })), primary("Send a test email", sendTest)]
         : [],
     }),
-    start, needs, mail, parts,
+    ill, start, needs, mail, parts,
   );
-  await Promise.all([showNewest(), showRest()]);
+  const tryNewest = shownIn(newest.element, "The newest emails", showNewest);
+  const rest = [
+    shownIn(tiles, "How much mail there was", showStats),
+    shownIn(needs, "What needs attention", showNeeds),
+    shownIn(ill, "How the services are", showServices),
+  ];
+  const showRest = () => Promise.all(rest.map((show) => show()));
+  const again = () => Promise.all([tryNewest(), showRest()]);
+  await again();
   addEventListener("themechange", choose);
   const leave = [
-    subscribe(["emails", "tenants"], showNewest),
+    subscribe(["emails", "tenants"], tryNewest),
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
   ];
   return () => {

@@ -1,9 +1,9 @@
 // Mail that the rules stopped, or would have, and what would let it pass.
 
 import { get } from "../api.js";
-import { badge, button, count, el, empty, filters, go, header, link, list, section, time } from "../ui.js";
+import { badge, button, count, el, empty, filters, go, header, link, list, number, section, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { choice } from "../tenant.js";
+import { companies, domainPick } from "../tenant.js";
 import { suggestions } from "./exemptions.js";
 
 export const title = "Refusals";
@@ -37,14 +37,13 @@ function advice(domain, found, session, changed) {
 }
 
 export async function show(main, { query, session }) {
-  const domains = await get("/admin/domains");
-  const names = [...new Set(domains.data.filter((one) => !one.pending).map((one) => one.name))];
+  const [known, domains] = await Promise.all([companies(session), get("/admin/domains", { limit: 100 })]);
   const help = el("div");
   const narrow = filters({
     query,
     fields: [
-      choice({ name: "domain", label: "Domain", any: "Any domain", placeholder: "example.com" },
-        { ...domains, data: names }, (name) => name),
+      ...known.filter(),
+      { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
       {
         name: "learnt",
         label: "What",
@@ -60,15 +59,19 @@ export async function show(main, { query, session }) {
 
   const refusals = list({
     caption: title,
-    load: (after, limit = 100) => get("/admin/refusals", { ...narrow.values(), after, limit }),
+    noun: "line",
+    load: (after, limit = 100) => {
+      const { company, ...rest } = narrow.values();
+      return get("/admin/refusals", { ...rest, company_id: company, after, limit });
+    },
     key: (row) => JSON.stringify([row.outcome, row.reason, row.domain, row.origin, row.client, row.login, row.sender, row.from]),
     columns: [
-      { title: "From", cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
+      { title: "From", sort: (row) => row.from || row.sender, cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
       { title: "Sent by", cell: who },
-      { title: "Why", kind: "main", cell: (row) => el("span", { title: row.reason }, row.reason_text) },
-      { title: "Outcome", kind: "state", cell: (row) => badge(row.outcome, outcomes[row.outcome]) },
-      { title: "Times", kind: "number", cell: (row) => row.count },
-      { title: "Last", kind: "time", cell: (row) => time(row.last_at) },
+      { title: "Why", kind: "main", sort: (row) => row.reason_text, cell: (row) => el("span", { title: row.reason }, row.reason_text) },
+      { title: "Outcome", kind: "state", sort: (row) => row.outcome, cell: (row) => badge(row.outcome, outcomes[row.outcome]) },
+      { title: "Times", kind: "number", sort: (row) => row.count, sum: (row) => row.count, cell: (row) => number(row.count) },
+      { title: "Last", kind: "time", sort: (row) => row.last_at, cell: (row) => time(row.last_at) },
     ],
     empty: () =>
       Object.values(narrow.values()).some(Boolean)

@@ -2,7 +2,7 @@
 
 import { get, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies } from "../tenant.js";
+import { companies, domainPick } from "../tenant.js";
 import {
   badge,
   button,
@@ -51,8 +51,7 @@ async function lookOn(asked, after, limit, isWanted, tell) {
 
 const wordsOf = (text) => [...new Set((text ?? "").split(/[\s,;]+/).filter(Boolean))];
 
-async function add(session, known, address) {
-  const own = session.operator ? null : await get("/admin/domains");
+async function add(known, address) {
   return dialog({
     title: "Suppress addresses",
     text: "Emails to them are accepted and not sent. It holds from the next email on, also for those that are scheduled.",
@@ -69,12 +68,11 @@ async function add(session, known, address) {
         help: "One, or as many as you like: with blanks, commas or line ends between.",
       },
       {
+        ...domainPick,
         name: "domain",
         label: "Domain",
         help: "Only for what is sent as this domain.",
-        ...(own && !own.has_more
-          ? { type: "select", options: [{ value: "", text: "All domains of the company" }, ...own.data.filter((one) => !one.pending).map((one) => one.name).sort()] }
-          : { placeholder: "All domains of the company" }),
+        any: "All domains of the company",
       },
       { name: "text", label: "Why", help: "For people who wonder later." },
     ],
@@ -194,6 +192,8 @@ export async function show(main, { session, query }) {
 
   const rows = list({
     caption: "Suppressed addresses",
+    noun: "address",
+    nouns: "addresses",
     load,
     columns: [
       { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && chosen.box(row, row.address), el("span.address", row.address)) },
@@ -233,7 +233,7 @@ export async function show(main, { session, query }) {
     });
   });
   const added = async () => {
-    if (await add(session, known)) await rows.reload();
+    if (await add(known)) await rows.reload();
   };
   main.append(
     header(title, {

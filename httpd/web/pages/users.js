@@ -2,7 +2,7 @@
 
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, nameOf, searched } from "../tenant.js";
+import { companies, companyPick, nameOf, searched } from "../tenant.js";
 import { codeField } from "./account.js";
 import {
   badge,
@@ -52,7 +52,7 @@ export async function show(main, { session, query }) {
   main.append(head);
   const known = await companies(session);
 
-  async function add() {
+  async function add(preset) {
     const made = await dialog({
       title: "Add a user",
       fields: [
@@ -72,14 +72,14 @@ export async function show(main, { session, query }) {
                 name: "company_id",
                 label: "Sees",
                 ...(known.isMany
-                  ? { placeholder: "Id of a company; empty: an operator, who sees all" }
+                  ? { ...companyPick, any: "All companies: an operator", value: preset }
                   : {
                       type: "select",
                       options: [
                         { value: "", text: "All companies: an operator" },
                         ...known.all.map((one) => ({ value: one.id, text: one.name })),
                       ],
-                      value: known.all[0]?.id ?? "",
+                      value: preset ?? known.all[0]?.id ?? "",
                     }),
               },
             ]
@@ -126,6 +126,7 @@ export async function show(main, { session, query }) {
 
   const rows = searched({
     caption: "Users",
+    noun: "user",
     from: "/admin/users",
     query,
     known,
@@ -134,13 +135,15 @@ export async function show(main, { session, query }) {
     columns: [
       {
         title: "Login",
+        sort: (user) => user.login,
         cell: (user) => el("span.address", user.login, user.id === session.user_id && el("span.muted", " (you)")),
       },
-      { title: "Role", kind: "state", cell: (user) => badge(user.role, { tone: "none" }) },
+      { title: "Role", kind: "state", sort: (user) => user.role, cell: (user) => badge(user.role, { tone: "none" }) },
       ...(session.operator
         ? [
             {
               title: "Sees",
+              sort: (user) => user.company_id && nameOf(user),
               cell: (user) => (user.company_id ? nameOf(user) : el("strong", "all companies")),
             },
           ]
@@ -150,7 +153,7 @@ export async function show(main, { session, query }) {
         cell: (user) =>
           user.password_at ? (user.totp_at ? "password and code" : "password") : el("span.muted", "links and tokens"),
       },
-      { title: "Last login", kind: "time", cell: (user) => time(user.last_login_at) },
+      { title: "Last login", kind: "time", sort: (user) => user.last_login_at, cell: (user) => time(user.last_login_at) },
       {
         title: "",
         kind: "actions",
@@ -221,7 +224,7 @@ export async function show(main, { session, query }) {
     empty: el("p.muted", "None. A token is for a program that manages Postern, as a deployment or a backup."),
   });
 
-  head.querySelector(".actions").append(primary("Add a user", add));
+  head.querySelector(".actions").append(primary("Add a user", () => add(query.get("company") ?? undefined)));
   main.append(
     rows.search,
     rows.element,

@@ -30,6 +30,7 @@ import {
   show as showBox,
   time,
 } from "../ui.js";
+import { domainPick } from "../tenant.js";
 import { domainField, endpointField, showSecret, stateOf, typesField, waiting } from "./webhooks.js";
 
 export const title = "Webhook";
@@ -212,13 +213,12 @@ export async function show(main, { id, session }) {
       await showEvent(id, event, mayChange, refresh);
     });
   async function edit() {
-    const domains = isForm ? null : await get("/admin/domains", { company_id: webhook.company_id });
     return dialog({
       title: "Change the webhook",
       text: isForm ? "Its event and its domain are changed over the form API, by which it was made." : undefined,
       fields: [
         endpointField(webhook.endpoint),
-        ...(isForm ? [] : [typesField(webhook.events), domainField(domains, webhook.domain ?? "")]),
+        ...(isForm ? [] : [typesField(webhook.events), { ...domainField(webhook.domain), of: undefined, find: (words) => domainPick.find(words, webhook) }]),
       ],
       submit: "Save",
       run: (values) =>

@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
-import { companies, searched } from "../tenant.js";
+import { companies, domainPick, searched } from "../tenant.js";
 import { badge, code, dialog, el, empty, go, header, number, place, primary, show as showBox, time } from "../ui.js";
 
 export const title = "Webhooks";
@@ -37,20 +37,13 @@ export const endpointField = (value) => ({
 });
 
 // Of a company whose domains are known, or a field to type the name into.
-export const domainField = (answer, value) => ({
+export const domainField = (value) => ({
+  ...domainPick,
   name: "domain",
   label: "Domain",
   value,
+  any: "All domains of the company",
   help: "Emails that are sent as this domain alone. For several domains make a webhook for each.",
-  ...(answer && !answer.has_more
-    ? {
-        type: "select",
-        options: [
-          { value: "", text: "All domains of the company" },
-          ...answer.data.filter((one) => !one.pending || one.name === value).map((one) => one.name).sort(),
-        ],
-      }
-    : { placeholder: "All domains of the company" }),
 });
 
 export function stateOf(webhook) {
@@ -86,15 +79,14 @@ export const showSecret = (heading, webhook, ...more) =>
     ),
   );
 
-async function create(session, known) {
-  const own = session.operator ? null : await get("/admin/domains");
+async function create(known) {
   const made = await dialog({
     title: "Add a webhook",
     fields: [
       ...known.fields({ required: true }),
       endpointField(),
       typesField(Object.keys(types)),
-      domainField(own),
+      domainField(),
     ],
     submit: "Add the webhook",
     run: (values) => post("/admin/webhooks", values),
@@ -115,11 +107,12 @@ export async function show(main, { session, query }) {
   });
   main.append(head);
   const known = await companies(session);
-  const add = () => create(session, known);
+  const add = () => create(known);
   const mayAdd = session.owner && known.all.length > 0;
 
   const rows = searched({
     caption: "Webhooks",
+    noun: "webhook",
     from: "/admin/webhooks",
     query,
     known,
@@ -128,14 +121,14 @@ export async function show(main, { session, query }) {
     asked: ({ trouble }) => ({ in_trouble: trouble }),
     href: (webhook) => place("webhooks", webhook.id),
     columns: [
-      { title: "Endpoint", kind: "main", cell: (webhook) => el("span.address", webhook.endpoint) },
-      { title: "State", kind: "state", cell: stateOf },
+      { title: "Endpoint", kind: "main", sort: (webhook) => webhook.endpoint, cell: (webhook) => el("span.address", webhook.endpoint) },
+      { title: "State", kind: "state", sort: (webhook) => stateOf(webhook).textContent, cell: stateOf },
       { title: "Told of", cell: toldOf },
       { title: "Domain", kind: "extra", cell: (webhook) => webhook.domain ?? el("span.muted", "all domains") },
       ...known.columns,
-      { title: "Last success", kind: "time", cell: (webhook) => time(webhook.succeeded_at) },
-      { title: "Last failure", kind: "time", cell: (webhook) => time(webhook.failed_at) },
-      { title: "Waiting", kind: "number", cell: (webhook) => (webhook.waiting ? waiting(webhook) : el("span.muted", "–")) },
+      { title: "Last success", kind: "time", sort: (webhook) => webhook.succeeded_at, cell: (webhook) => time(webhook.succeeded_at) },
+      { title: "Last failure", kind: "time", sort: (webhook) => webhook.failed_at, cell: (webhook) => time(webhook.failed_at) },
+      { title: "Waiting", kind: "number", sort: (webhook) => webhook.waiting, sum: (webhook) => webhook.waiting, cell: (webhook) => (webhook.waiting ? waiting(webhook) : el("span.muted", "–")) },
     ],
     empty: (isNarrowed) =>
       isNarrowed

@@ -1,0 +1,163 @@
+// A choice among what may be many: one types a part of the name, and the server finds what fits
+// (WAI-ARIA: combobox with a list). form() and filters() make it for a field of type "pick":
+//
+//   { name, label, type: "pick", find, textOf, any, of }
+//   find: async (words, values) => ({ options: [{ value, text, about }], isMore }), where values are
+//   those of the other fields; about says whose it is
+//   textOf: async (value) => the text of one that was chosen before; else it is the value
+//   any: what it is to choose none
+//   of: (values) => what the choice belongs to: when that changes, nothing is chosen
+
+import { el } from "./ui.js";
+
+const TYPING_MS = 150;
+
+export function combo(spec, common) {
+  let value = spec.value || undefined;
+  let text = value ?? "";
+  let owner;
+  let turn = 0;
+  let timer;
+  let options = [];
+  let at = -1;
+  let values = () => ({});
+  const list = el("ul.combo-list", { id: `${common.id}-list`, role: "listbox", "aria-label": `Choices: ${spec.label}`, hidden: true });
+  const input = el("input.form-select.form-select-sm", {
+    ...common,
+    type: "text",
+    role: "combobox",
+    placeholder: spec.any ?? spec.placeholder ?? "Type a part of the name",
+    "aria-autocomplete": "list",
+    "aria-expanded": "false",
+    "aria-controls": list.id,
+    value: text,
+  });
+  const control = el("div.combo", input, list);
+  if (value && spec.textOf)
+    spec.textOf(value).then((found) => {
+      if (input.value === text) input.value = found;
+      text = found;
+    }, () => {});
+
+  function close() {
+    turn++;
+    clearTimeout(timer);
+    list.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+    at = -1;
+  }
+
+  function choose(option) {
+    close();
+    value = option.value || undefined;
+    text = value ? option.text : "";
+    input.value = text;
+    control.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function mark(i) {
+    at = i;
+    [...list.querySelectorAll("[role=option]")].forEach((node, n) => {
+      node.setAttribute("aria-selected", n === i);
+      if (n === i) node.scrollIntoView({ block: "nearest" });
+    });
+    if (i >= 0) input.setAttribute("aria-activedescendant", `${list.id}-${i}`);
+    else input.removeAttribute("aria-activedescendant");
+  }
+
+  function show({ options: found, isMore }, words) {
+    options = spec.any && !words ? [{ value: "", text: spec.any }, ...found] : found;
+    list.replaceChildren(
+      ...options.map((one, i) =>
+        el("li", {
+          id: `${list.id}-${i}`,
+          role: "option",
+          "aria-selected": "false",
+          onpointerdown: (event) => {
+            event.preventDefault();
+            choose(one);
+          },
+        }, el("span", one.text), one.about && el("span.muted", one.about))),
+      ...(isMore ? [el("li.muted.combo-note", { role: "presentation" }, "There are more: type a part of the name.")] : []),
+      ...(options.length ? [] : [el("li.muted.combo-note", { role: "presentation" }, "Nothing fits.")]),
+    );
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    mark(words && options.length ? 0 : -1);
+  }
+
+  async function open(words) {
+    const mine = ++turn;
+    try {
+      const found = await spec.find(words, values());
+      if (mine === turn) show(found, words);
+    } catch {
+      if (mine === turn) show({ options: [], isMore: false }, words);
+    }
+  }
+
+  input.addEventListener("input", (event) => {
+    event.stopPropagation();
+    input.classList.remove("is-invalid");
+    input.removeAttribute("title");
+    clearTimeout(timer);
+    timer = setTimeout(() => open(input.value.trim()), TYPING_MS);
+  });
+  const openAll = () => {
+    if (list.hidden) open("");
+    input.select();
+  };
+  input.addEventListener("click", openAll);
+  input.addEventListener("keydown", (event) => {
+    const isOpen = !list.hidden;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && !isOpen) open("");
+    else if (step) mark((at + step + options.length) % options.length);
+    else if (event.key === "Enter" && isOpen && at >= 0) choose(options[at]);
+    else if (event.key === "Escape" && isOpen) close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  // What was typed and not chosen is looked for when the field is left, or the form sent.
+  async function settle() {
+    const typed = input.value.trim();
+    if (typed === text) return;
+    if (!typed) return choose({ value: "" });
+    const mine = ++turn;
+    const { options: all } = await spec.find(typed, values());
+    if (mine !== turn || input.value.trim() !== typed) return;
+    const same = all.filter((one) => one.text.toLowerCase() === typed.toLowerCase());
+    if (same.length === 1 || all.length === 1) return choose(same[0] ?? all[0]);
+    throw Object.assign(
+      new Error(all.length ? `“${typed}” is the name of several, or a part of it: choose one from the list.` : `Nothing is called “${typed}”.`),
+      { field: spec.name },
+    );
+  }
+  input.addEventListener("blur", () => {
+    close();
+    settle().catch(({ message }) => {
+      input.classList.add("is-invalid");
+      input.title = message;
+    });
+  });
+
+  return {
+    control,
+    input,
+    // As long as something else is typed, nothing is chosen.
+    read: () => (input.value.trim() === text ? value : undefined),
+    settle,
+    // The other fields of the form; called again when one of them has changed.
+    sync(now) {
+      values = () => now;
+      const mine = spec.of?.(now);
+      if (owner !== undefined && owner !== mine) {
+        value = undefined;
+        text = input.value = "";
+      }
+      owner = mine;
+    },
+  };
+}
