@@ -123,6 +123,22 @@ static int add_key_row(struct db *db, void *arg, struct err *err)
 	return store_dkim_add(db, &addition->key, addition->now_us, err);
 }
 
+/* The key of the admin's file, or a new one. */
+static int get_key(const struct call *call, struct dkim_signer *signer, const struct domain *domain,
+	const struct dkim_key_list *keys, struct dkim_key *key, struct err *err)
+{
+	const char *given = call_option(call, OPTION_SELECTOR);
+	const char *file = call_option(call, OPTION_KEY_FILE);
+
+	if (file)
+		return dkim_signer_import_key(
+			signer, domain->name, key->selector, file, &key->public_key, err);
+	/* A file of a selector that we chose is of a run that was interrupted before it had a
+	 * row; one that the admin names may be of another program. */
+	return dkim_signer_make_key(signer, domain->name, key->selector,
+		given == NULL && !has_selector(keys, key->selector), &key->public_key, err);
+}
+
 static int make_key(const struct call *call, struct dkim_signer *signer,
 	const struct domain *domain, const struct dkim_key_list *keys, struct err *err)
 {
@@ -130,17 +146,21 @@ static int make_key(const struct call *call, struct dkim_signer *signer,
 	struct addition addition = {.now_us = call->now_us};
 	int result;
 
+	if (given == NULL && call_option(call, OPTION_KEY_FILE))
+		return err_set(err, ERR_INVALID,
+			"--key-file needs --selector, the name of the key's DNS record");
 	if (given && check_selector(given, err) < 0)
 		return -1;
+	if (given && has_selector(keys, given))
+		return err_set(err, ERR_EXISTS, "%s has a key %s already", domain->name, given);
 	addition.key.selector = given ? mem_strdup(given) : choose_selector(call, keys);
 	memcpy(addition.key.domain_id, domain->id, ID_SIZE);
-	/* A file of a selector that we chose is of a run that was interrupted before it had a
-	 * row; one that the admin names may be of another program. */
-	result = dkim_signer_make_key(signer, domain->name, addition.key.selector,
-		given == NULL && !has_selector(keys, addition.key.selector),
-		&addition.key.public_key, err);
+	result = get_key(call, signer, domain, keys, &addition.key, err);
 	if (result == 0 && db_atomic(call->db, add_key_row, &addition, err) < 0) {
-		(void)dkim_signer_remove_key(signer, domain->name, addition.key.selector, NULL);
+		/* The file may be the admin's only copy. */
+		if (call_option(call, OPTION_KEY_FILE) == NULL)
+			(void)dkim_signer_remove_key(
+				signer, domain->name, addition.key.selector, NULL);
 		result = -1;
 	}
 	row_clear(&store_dkim_type, &addition.key);
@@ -291,6 +311,11 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 		store_dkim_list_free(&keys);
 		if (store_dkim_list(call->db, domain->id, &keys, err) < 0)
 			return -1;
+	} else if (!stop && call_option(call, OPTION_KEY_FILE)) {
+		return err_set(err, ERR_EXISTS,
+			"%s has a key already, see postern dkim list %s; the key of a file can take "
+			"its place by postern dkim rotate, once no other key waits for its record",
+			domain->name, domain->name);
 	}
 	fresh = stop ? NULL : key_in(&keys, DKIM_NEW);
 	if (fresh && use_new_key(call, domain, fresh, err) < 0)
@@ -381,13 +406,14 @@ static int list_keys(const struct call *call, struct report *report, struct err 
 	return 0;
 }
 
-#define SELECTOR_OPTION                                                                            \
+#define KEY_OPTIONS                                                                                \
+	{OPTION_SELECTOR, false, "The selector of the new key. The default is p and the date."},   \
+		{OPTION_KEY_FILE, false,                                                           \
+			"Uses the private RSA key in this file, which may be signing already, "    \
+			"instead of a new one. --selector is the name of its DNS record. The "     \
+			"signer gets a copy."},                                                    \
 	{                                                                                          \
-		OPTION_SELECTOR, false, "The selector of a new key. Without this, p and the date." \
-	}
-#define NOW_OPTION                                                                                 \
-	{                                                                                          \
-		OPTION_NOW, false, "Have the new key sign without looking for it in the DNS."      \
+		OPTION_NOW, false, "The new key signs at once, without a look at the DNS."         \
 	}
 
 const struct verb cmd_dkim_enable = {
@@ -397,7 +423,7 @@ const struct verb cmd_dkim_enable = {
 	.access = VERB_STEPS,
 	.shape = VERB_LINES,
 	.columns = columns,
-	.options = {SELECTOR_OPTION, NOW_OPTION},
+	.options = {KEY_OPTIONS},
 	.help = "Has mail of the domain signed (DKIM) by OpenDKIM or rspamd, whichever is there: "
 		"makes a key and prints its DNS record. Run again once the record is there, it "
 		"puts the key into the signer's tables, which then signs by it. The private key "
@@ -414,7 +440,7 @@ const struct verb cmd_dkim_rotate = {
 	.access = VERB_STEPS,
 	.shape = VERB_LINES,
 	.columns = columns,
-	.options = {SELECTOR_OPTION, NOW_OPTION},
+	.options = {KEY_OPTIONS},
 	.help = "Makes a new key, with a selector of its own. The old one goes on signing until "
 		"the record of the new one is in the DNS and this, or postern dkim enable, is run "
 		"again. Its own record has to stay for seven days more, for mail that is under "

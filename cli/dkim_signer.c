@@ -27,7 +27,8 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
-enum { OPENSSL_MS = 60000, TABLES = 2 };
+/* RSA_1024_DER: bytes of a public key of 1024 bits. */
+enum { OPENSSL_MS = 60000, TABLES = 2, RSA_1024_DER = 162 };
 
 #define BEGIN "# BEGIN postern dkim: these lines are written by it\n"
 #define END   "# END postern dkim\n"
@@ -122,9 +123,9 @@ static int opendkim_read(struct dkim_signer *signer, const char *text, struct er
 			signer->settings);
 	if (keys == NULL && one)
 		return err_set(err, ERR_CONFIG,
-			"%s signs by Domain, Selector and KeyFile, which tables would put out of "
-			"use: set KeyTable and SigningTable there, with the key %s for the domains "
-			"that have it",
+			"%s signs with one key (Domain, Selector, KeyFile), and tables would take "
+			"its place: remove these three settings, then run postern dkim enable "
+			"DOMAIN --selector SELECTOR --key-file %s for each domain",
 			signer->settings, one);
 	if (user && set_owner(signer, user, err) < 0)
 		return -1;
@@ -437,7 +438,7 @@ static int run_openssl(
 	if (status != 0) {
 		_cleanup_free_ char *line = program_last_line(complaints);
 
-		err_set(err, ERR_CONFIG, "openssl(1) makes no key: %s", line);
+		err_set(err, ERR_CONFIG, "openssl(1) failed: %s", line);
 		goto end;
 	}
 	lseek(out, 0, SEEK_SET);
@@ -511,6 +512,71 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 		result = 0;
 	}
 	close(folder);
+	if (private.len)
+		secret_wipe(private.data, private.len);
+	buf_free(&private);
+	return result;
+}
+
+/* A file that an admin names; a relative path is relative to the working directory. */
+static int read_key_file(const char *path, struct buf *private, struct err *err)
+{
+	_cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+	_cleanup_free_ char *whole = mem_printf("%s%s%s", here ? here : "", here ? "/" : "", path);
+	const char *name;
+	int folder = folder_open_of(whole, &name, err), found;
+
+	if (folder < 0)
+		return -1;
+	found = folder_read(folder, name, private, NULL, err);
+	close(folder);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "%s does not exist", path);
+	return found < 0 ? err_prefix(err, "%s", path) : 0;
+}
+
+static int write_imported(const struct dkim_signer *signer, const char *name,
+	const struct buf *private, struct err *err)
+{
+	struct buf there = BUF_INIT;
+	int folder = open_keys(signer, err), result = -1;
+
+	if (folder < 0)
+		return -1;
+	result = folder_read(folder, name, &there, NULL, err);
+	if (result > 0 && there.len == private->len &&
+		memcmp(there.data, private->data, there.len) == 0)
+		result = 0;
+	else if (result >= 0)
+		result = folder_write(folder, name, private, &signer->key_rights, false, err);
+	close(folder);
+	if (there.len)
+		secret_wipe(there.data, there.len);
+	buf_free(&there);
+	return result;
+}
+
+int dkim_signer_import_key(struct dkim_signer *signer, const char *domain, const char *selector,
+	const char *path, char **public_r, struct err *err)
+{
+	static char *const show[] = {(char *)"openssl", (char *)"rsa", (char *)"-passin",
+		(char *)"pass:", (char *)"-pubout", (char *)"-outform", (char *)"DER", NULL};
+	_cleanup_free_ char *name = key_file(signer, domain, selector);
+	struct buf private = BUF_INIT;
+	_cleanup_buf_ struct buf public = BUF_INIT, text = BUF_INIT;
+	int result = read_key_file(path, &private, err);
+
+	if (result == 0 && run_openssl(show, &private, &public, err) < 0)
+		result = err_prefix(err, "%s is not an unencrypted private RSA key", path);
+	/* RFC 8301 3.2: verifiers do not accept shorter keys. */
+	if (result == 0 && public.len < RSA_1024_DER)
+		result = err_set(err, ERR_INVALID, "%s has fewer than 1024 bits", path);
+	if (result == 0 && write_imported(signer, name, &private, err) < 0)
+		result = -1;
+	if (result == 0) {
+		base64_encode(public.data, public.len, 0, &text);
+		*public_r = mem_strdup(buf_str(&text));
+	}
 	if (private.len)
 		secret_wipe(private.data, private.len);
 	buf_free(&private);

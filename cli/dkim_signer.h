@@ -41,6 +41,10 @@ char *dkim_signer_wiring(const struct dkim_signer *signer, const char *postfix_c
  * of one that is there. *public_r gets what p= has; the caller frees it. */
 int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const char *selector,
 	bool replace, char **public_r, struct err *err);
+/* The same with a private RSA key that exists, in the file at path, of which the folder of keys
+ * gets a copy. Nothing is written if that folder has the same key under this name. */
+int dkim_signer_import_key(struct dkim_signer *signer, const char *domain, const char *selector,
+	const char *path, char **public_r, struct err *err);
 /* Removes the file, if it is there. */
 int dkim_signer_remove_key(
 	struct dkim_signer *signer, const char *domain, const char *selector, struct err *err);

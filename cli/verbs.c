@@ -140,6 +140,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_KEY] = {"key", "ID", "key_id", false},
 	[OPTION_REASON] = {"reason", "TEXT", NULL, false},
 	[OPTION_SELECTOR] = {"selector", "NAME", NULL, false},
+	[OPTION_KEY_FILE] = {"key-file", "FILE", NULL, false},
 	[OPTION_NOW] = {"now", NULL, NULL, false},
 	[OPTION_ENDPOINT] = {"endpoint", "URL", NULL, false},
 	[OPTION_EVENTS] = {"events", "TYPES", NULL, false},

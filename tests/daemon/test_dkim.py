@@ -204,6 +204,63 @@ def test_a_key_from_its_making_to_its_end(box, signer, server):
     assert not [file for file in signer.keys.iterdir() if file.name.startswith(".postern")]
 
 
+def rsa_key(path, *options, bits=2048):
+    subprocess.run(["openssl", "genrsa", "-out", path, *options, str(bits)], check=True, timeout=60,
+                   capture_output=True)
+    return path
+
+
+def test_a_key_that_an_admin_has(box, signer, server, tmp_path):
+    """It signs mail once its record is there, as it did before; the signer gets a copy."""
+    sender = Sender(box, server)
+    file = rsa_key(tmp_path / "mail.private")
+    public = subprocess.run(["openssl", "rsa", "-in", file, "-pubout"], check=True, timeout=60,
+                            capture_output=True, text=True).stdout.splitlines()[1:-1]
+    record = f"v=DKIM1; k=rsa; p={''.join(public)}"
+    server.records[(f"mail._domainkey.{sender.domain}", "TXT")] = [record]
+    [row] = run(box, "enable", sender.domain, "--selector", "mail", "--key-file", str(file))
+    assert (row["selector"], row["state"]) == ("mail", "signing")
+    assert row["value"].rpartition("p=")[2] == record.rpartition("p=")[2]
+    copy = signer.keys / f"{sender.domain}.mail.private"
+    assert copy.read_bytes() == file.read_bytes()
+    assert mode_of(copy) == 0o600 and copy.owner() == USER
+    # One that lies where the copies do is used as it is.
+    other = Sender(box, server)
+    there = rsa_key(signer.keys / f"{other.domain}.s2.private")
+    before = there.read_bytes()
+    rows = run(box, "enable", other.domain, "--selector", "s2", "--key-file", str(there), "--now")
+    assert states(rows) == {"s2": "signing"} and there.read_bytes() == before
+    # Later on it takes the place of another key.
+    rows = run(box, "rotate", other.domain, "--selector", "mail", "--key-file", str(file), "--now")
+    assert states(rows) == {"s2": "old", "mail": "signing"}
+    assert "has a key mail already" in fails(
+        box, "rotate", other.domain, "--selector", "mail", "--key-file", str(file))
+    assert "has a key already" in fails(
+        box, "enable", other.domain, "--selector", "s3", "--key-file", str(file))
+
+
+def test_files_that_are_no_key(box, signer, server, tmp_path):
+    sender = Sender(box, server)
+    file = rsa_key(tmp_path / "mail.private")
+    locked = rsa_key(tmp_path / "locked", "-aes128", "-passout", "pass:secret")
+    short = rsa_key(tmp_path / "short", bits=768)
+    curve = tmp_path / "curve"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", curve], check=True,
+                   timeout=60)
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    for path, words in ((locked, "is not an unencrypted private RSA key"),
+                        (curve, "is not an unencrypted private RSA key"),
+                        (tmp_path / "none", "does not exist"), (link, "symbolic link"),
+                        (short, "has fewer than 1024 bits")):
+        assert words in fails(
+            box, "enable", sender.domain, "--selector", "s", "--key-file", str(path))
+    assert "--key-file needs --selector" in fails(box, "enable", sender.domain, "--key-file",
+                                                  str(file))
+    assert run(box, "list", sender.domain) == []
+    assert list(signer.keys.glob(f"{sender.domain}.*")) == []
+
+
 def test_a_run_that_was_cut_off_is_made_good(box, signer, server):
     """It had written the key's file, and not the row."""
     sender = Sender(box, server)
@@ -293,8 +350,8 @@ def test_postfix_is_to_ask_the_signer(own_box, server):
     signer = Signer()
     try:
         box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
-                      "--set", f"dns.server={server.address}",
-                      "--set", "http.url=https://x.example")
+                      "--set", f"dns.server={server.address}", "--set",
+                      "http.url=https://x.example")
         sender = Sender(box, server)
 
         def said(*words):
