@@ -827,7 +827,7 @@ perl_connect='
 	sub connect_to {
 		my ($error, @found);
 		if ($_[0] =~ /^(?:unix|local):(.*)/) {
-			@found = {family => PF_UNIX, addr => pack_sockaddr_un($1)};
+			@found = {family => PF_UNIX, addr => pack_sockaddr_un("$1")};
 		} elsif ($_[0] =~ /^inet6?:\[?(.*?)\]?:(\w+)$/) {
 			($error, @found) = getaddrinfo($1, $2, {socktype => SOCK_STREAM});
 		}
