@@ -107,6 +107,7 @@ static const struct doctor_row table[] = {
 	{"wal", "The disk fills, and reading becomes slow.", NULL, MEND_BY_HAND},
 	{"staged", "Nobody has got these emails yet.", "postern held list", MEND_BY_HAND},
 	{"held", "They stay until somebody decides.", "postern held list", MEND_BY_HAND},
+	{"refused", "These emails were not sent.", NULL, MEND_BY_HAND},
 	{"messages", "They cannot be read back, or sent again, for as long as was set.", NULL,
 		MEND_BY_HAND},
 	{"log_names", "Nobody learns what becomes of emails by this service.", NULL, MEND_BY_HAND},

@@ -17,6 +17,7 @@
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_held.h"
+#include "core/store/store_later_refusal.h"
 #include "core/store/store_message.h"
 #include "core/store/store_suppression.h"
 #include "core/store/store_webhook_event.h"
@@ -118,6 +119,19 @@ static void look_at_messages(struct doctor *doctor)
 			" minutes at present, and not as long as retention.messages says: they "
 			"have more bytes than retention.messages_max_bytes",
 			(cut.cut_us - cut.left_us) / (60 * SECOND_US));
+}
+
+static void look_at_later_refusals(struct doctor *doctor)
+{
+	_cleanup_free_ char *text = NULL;
+	int64_t n;
+
+	if (store_later_refusal_count(doctor->db, doctor->now_us - HOUR_US, &n, &text, NULL) == 0 &&
+		n > 0)
+		doctor_say(doctor, "refused", DOCTOR_WARNING,
+			"messages of the last hour that the rules let pass and Postfix then "
+			"refused, mostly for another milter: %" PRId64 "%s, the last one with: %s",
+			n, n < LATER_REFUSALS_MAX ? "" : " or more", text);
 }
 
 static int count_waiting(void *arg, struct queue_item *item, struct err *err)
@@ -233,6 +247,7 @@ void doctor_look_at_store(struct doctor *doctor)
 		look_at_integrity(doctor);
 	look_at_emails(doctor);
 	look_at_messages(doctor);
+	look_at_later_refusals(doctor);
 	look_at_queue(doctor);
 	look_at_log(doctor);
 	look_at_webhooks(doctor);

@@ -52,6 +52,7 @@
 #include "core/base/str.h"
 #include "core/store/delivery_writer.h"
 #include "core/store/store_email.h"
+#include "core/store/store_later_refusal.h"
 #include "events/tracker_private.h"
 #include "events/untracked.h"
 
@@ -620,8 +621,8 @@ static int report_refused(
 	return 0;
 }
 
-/* A milter behind ours refuses what is recorded. Of an email of ours httpd is told so; of one
- * that its client has submitted itself the log tells alone. */
+/* A milter behind ours refuses what is recorded. Of an email of ours httpd is told so, or it
+ * bounces; of one that its client has submitted itself the log tells alone. */
 static int on_refused(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -635,11 +636,16 @@ static int on_refused(struct work *work)
 	found = find_tracked(work, context->line->id, &lookup);
 	if (found <= 0 || lookup->message.how != MESSAGE_RECORDED)
 		return found;
+	if (end)
+		*end = '\0';
+	/* After a 4xx it comes again. */
+	if (strstr(text, "]: 4.") == NULL &&
+		store_later_refusal_add(context->db, lookup->message.queue_id, text,
+			context->position.time_us, context->err) < 0)
+		return -1;
 	found = store_email_is_auth(context->db, lookup->message.email, context->err);
 	if (found <= 0)
 		return found;
-	if (end)
-		*end = '\0';
 	said = mem_printf(DELIVERY_REFUSED "%s", text);
 	return report_refused(context, &lookup->message, said);
 }

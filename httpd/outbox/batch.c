@@ -27,6 +27,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/store/store_later_refusal.h"
 #include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
@@ -150,9 +151,12 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 		const struct outbox_mail *mail = &batch->mails[i];
 		int result = 0;
 
-		if (mail->outcome == OUTBOX_REJECTED)
-			result = store_email_retract(db, mail->row.ticket, err);
-		else if (mail->outcome == OUTBOX_ACCEPTED && !mail->row.answered)
+		if (mail->outcome == OUTBOX_REJECTED) {
+			result = store_later_refusal_add_email(
+				db, mail->row.ticket, mail->err.text, mail->row.created_us, err);
+			if (result == 0)
+				result = store_email_retract(db, mail->row.ticket, err);
+		} else if (mail->outcome == OUTBOX_ACCEPTED && !mail->row.answered)
 			result = store_email_answered(db, mail->row.id, err);
 		if (result < 0)
 			return -1;

@@ -13,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/db/committer.h"
 #include "core/store/store_backlog.h"
+#include "core/store/store_later_refusal.h"
 #include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
@@ -167,7 +168,9 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 		return store_outbox_give_back(
 			db, entry->id, entry->delay.due_us, entry->reason, err);
 	case FAIL:
-		return store_outbox_fail(db, entry->id, entry->reason, now_us, err);
+		return store_later_refusal_add_email(db, entry->id, entry->reason, now_us, err) < 0
+			       ? -1
+			       : store_outbox_fail(db, entry->id, entry->reason, now_us, err);
 	case CANCEL:
 		return store_outbox_cancel(db, entry->id, NULL, now_us, err);
 	case LOOKED:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from harness import wait_for
-from harness.milter import OtherMilter
+from harness.milter import REJECT, OtherMilter
 from test_doctor import OF_SANDBOX, box, copy_of, doctor, fault, faults  # noqa: F401 (a sandbox of this file)
 from test_held_waiting import send
 from test_postfix_conf_probe import Changed
@@ -113,6 +113,24 @@ def test_a_signer_that_mail_passes_by(box, changed):
                         f"non_smtpd_milters = {ours}, {signer}")
         found = doctor(box)
     assert fault(found, "signer", "non_smtpd_milters lacks it")
+
+
+@pytest.mark.parametrize("method", ["sendmail", "smtp"])
+def test_a_milter_behind_ours_refuses_mail(own_box, email, method):
+    """postern-events learns of it from the log, postern-httpd from the reply."""
+    box = own_box("--submission", method, "--set", "submission.probe_interval=0")
+    with OtherMilter(REJECT) as other:
+        for name in ("smtpd_milters", "non_smtpd_milters"):
+            box.postconf(f"{name}={box.main_cf(name)}, {other.name}")
+        box.reload_postfix()
+        if method == "smtp":
+            answer = box.httpd().post(email)
+            assert answer.status_code == 422, answer.text
+        else:
+            box.httpd().send(email)
+        wait_for("the note", lambda: box.query("SELECT count(*) FROM later_refusal") == "1" or None)
+    row = fault(doctor(box), "refused", "another milter: 1, the last one with: ")
+    assert "5.7.1" in row["text"], row
 
 
 def test_another_instance(box, changed, tmp_path):

@@ -30,6 +30,7 @@
 #include "core/store/store_event.h"
 #include "core/store/store_suppression.h"
 #include "core/store/store_webhook_event.h"
+#include "core/store/store_later_refusal.h"
 #include "core/store/store_refusal.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
@@ -492,6 +493,7 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	enum email_state state;
 	struct email email, got;
 	char *refusal;
+	int64_t n;
 
 	temp_db_email(tenant, &email);
 	OK(store_email_stage(db, &email, &why));
@@ -506,6 +508,9 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	store_email_record(db, email.ticket, "Q", 1, NULL);
 	store_email_refuse(db, email.ticket, "Q", "no", 1, NULL);
 	assert_int_equal(store_email_answered(db, email.id, NULL), 1);
+	store_later_refusal_add_email(db, email.ticket, "no", 1, NULL);
+	store_later_refusal_count(db, 0, &n, &refusal, NULL);
+	free(refusal);
 	store_email_retract(db, "none", NULL);
 	assert_int_equal(store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
 	free(refusal);
