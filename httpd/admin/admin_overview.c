@@ -307,11 +307,11 @@ static void need_parts(struct attention *all, const struct request *request)
 		need(all, "problem", "not_in_charge", "outbox",
 			"Emails wait for a decision of the milter, and go out when it is asked "
 			"again: %s. Run postern doctor.",
-			outbox.breaker.words);
+			outbox.breaker.reason);
 	if (outbox.breaker.cause == BREAKER_AWAY)
 		need(all, "problem", "submission_paused", "outbox",
 			"Postfix takes no emails, and %" PRId64 " wait: %s.", outbox.emails,
-			outbox.breaker.words);
+			outbox.breaker.reason);
 	need_setup(all, shared);
 }
 

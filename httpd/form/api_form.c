@@ -36,7 +36,7 @@ static const char urlencoded[] = "application/x-www-form-urlencoded";
  * from the budget before, and what was not needed is given back. */
 static int unpack(struct send_body *body, struct buf *unpacked, struct problem *problem)
 {
-	struct admission *admission = &body->request->admission;
+	struct admission *admission = body->admission;
 	uint64_t limit = admission->body_limit;
 	uint64_t most = FIRST_BYTES;
 	struct err err = ERR_INIT;
@@ -44,7 +44,7 @@ static int unpack(struct send_body *body, struct buf *unpacked, struct problem *
 	for (;;) {
 		if (most > limit)
 			most = limit;
-		if (admission_reserve_body(body->request->worker, admission, most, problem) < 0)
+		if (admission_reserve_body(body->worker, admission, most, problem) < 0)
 			return -1;
 		if (gzip_unpack(body->data, body->len, (size_t)most, unpacked, &err) == 0)
 			break;
@@ -62,14 +62,14 @@ static int unpack(struct send_body *body, struct buf *unpacked, struct problem *
 /* The fields have as many bytes as the body, and what each takes besides. */
 static int read_form(struct send_body *body, struct form *form_r, struct problem *problem)
 {
-	struct admission *admission = &body->request->admission;
+	struct admission *admission = body->admission;
 	bool is_multipart = str_starts_nocase(body->type, multipart);
 	uint64_t fields = form_fields_max(body->data, body->len, is_multipart);
 	struct err err = ERR_INIT;
 	int result = 0;
 
 	*form_r = FORM_INIT;
-	if (admission_reserve_body(body->request->worker, admission,
+	if (admission_reserve_body(body->worker, admission,
 		    body->len + fields * FIELD_BYTES / BUDGET_FACTOR, problem) < 0)
 		return -1;
 	if (is_multipart)
@@ -124,7 +124,11 @@ int api_form_read(struct request *request, struct form *form_r, struct problem *
 	const char *type = request_header(request, "Content-Type");
 	const char *encoding = request_header(request, "Content-Encoding");
 	struct send_body body = {
-		.request = request, .type = type ? type : "", .encoding = encoding ? encoding : ""};
+		.worker = request->worker,
+		.admission = &request->admission,
+		.type = type ? type : "",
+		.encoding = encoding ? encoding : "",
+	};
 
 	body.data = request_body(request, &body.len);
 	return read_body(&body, false, form_r, problem);
@@ -178,13 +182,13 @@ static void on_form_sent(struct request *request, const struct send_outcome *out
 		reply_problem(request, problem);
 }
 
-static int parse_email(const struct request *request, struct form *form, bool is_mime,
+static int parse_email(const struct send_body *body, struct form *form, bool is_mime,
 	struct draft *email, struct problem *problem)
 {
 	const struct form_email_rules rules = {
-		.domain = request->admission.param,
-		.recipients = admission_recipients(&request->admission, FORM_TEXT_ADDRS_MAX),
-		.now_us = clock_now_us(request->worker->shared->clock),
+		.domain = body->admission->param,
+		.recipients = admission_recipients(body->admission, FORM_TEXT_ADDRS_MAX),
+		.now_us = clock_now_us(body->worker->shared->clock),
 	};
 
 	return is_mime ? form_email_parse_mime(form, &rules, email, problem)
@@ -196,12 +200,11 @@ static int parse_email(const struct request *request, struct form *form, bool is
 static int expand(struct send_body *body, const struct form *form, struct send_parsed *parsed,
 	struct problem *problem)
 {
-	struct request *request = body->request;
 	struct draft *email = parsed->emails;
 	struct form_variables *variables;
 
 	if (admission_reserve_body(
-		    request->worker, &request->admission, form_variables_cost(form), problem) < 0 ||
+		    body->worker, body->admission, form_variables_cost(form), problem) < 0 ||
 		form_variables_read(form, &variables, problem) < 0)
 		return -1;
 	if (variables == NULL)
@@ -218,19 +221,18 @@ static int parse(
 	struct send_body *body, bool is_mime, struct send_parsed *parsed_r, struct problem *problem)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
-	struct request *request = body->request;
 	struct draft *email = mem_new(struct draft);
 
 	parsed_r->emails = email;
 	parsed_r->n = 1;
 	if (read_body(body, is_mime, &form, problem) < 0 ||
-		parse_email(request, &form, is_mime, email, problem) < 0)
+		parse_email(body, &form, is_mime, email, problem) < 0)
 		return -1;
 	if (!is_mime)
 		parsed_r->answer_id = mem_strdup(email->message.message_id);
 	if (expand(body, &form, parsed_r, problem) < 0)
 		return -1;
-	return admission_take_slots(request->worker, &request->admission, parsed_r->n, problem);
+	return admission_take_slots(body->worker, body->admission, parsed_r->n, problem);
 }
 
 static int parse_form(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)

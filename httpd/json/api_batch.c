@@ -188,13 +188,12 @@ static void on_permissive_sent(struct request *request, const struct send_outcom
 static int parse(struct send_body *body, bool permissive, struct send_parsed *parsed_r,
 	struct problem *problem)
 {
-	struct request *request = body->request;
-	struct admission *admission = &request->admission;
+	struct admission *admission = body->admission;
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
 	struct batch batch = {.permissive = permissive};
 
-	if (admission_reserve_body(request->worker, admission,
-		    json_text_cost(body->data, body->len), problem) < 0 ||
+	if (admission_reserve_body(
+		    body->worker, admission, json_text_cost(body->data, body->len), problem) < 0 ||
 		batch_json_parse(body->data, body->len, max, &batch, problem) < 0)
 		return -1;
 	parsed_r->emails = batch.emails;
@@ -206,7 +205,7 @@ static int parse(struct send_body *body, bool permissive, struct send_parsed *pa
 		batch_json_name(i, &batch.problems[i], problem);
 		return -1;
 	}
-	return admission_take_slots(request->worker, admission, batch.n, problem);
+	return admission_take_slots(body->worker, admission, batch.n, problem);
 }
 
 static int parse_strict(

@@ -41,11 +41,11 @@ static void on_email_sent(struct request *request, const struct send_outcome *ou
 
 static int parse(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
-	struct admission *admission = &body->request->admission;
+	struct admission *admission = body->admission;
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
 
-	if (admission_reserve_body(body->request->worker, admission,
-		    json_text_cost(body->data, body->len), problem) < 0)
+	if (admission_reserve_body(
+		    body->worker, admission, json_text_cost(body->data, body->len), problem) < 0)
 		return -1;
 	parsed_r->emails = mem_new(struct draft);
 	parsed_r->n = 1;

@@ -1,23 +1,28 @@
 /*
  * batch: the emails of one request, from the commit that stages them to the answer.
  *
- *   outbox_send: is there room? ─(pool)─> write_some: large messages become files
- *     ─> stage ─> stage_run ─(committer)─> on_batch_staged: a parcel for each email, which is
- *     the dispatcher's ─> outbox_tell for each, or the wait is over
- *     ─> settle ─> settle_run ─(committer)─> on_batch_settled ─> answer
- *     ─(the worker's tasks)─> done
+ *   outbox_send: is there room?
+ *     ─(pool)──────> write_next_file: large messages become files
+ *     ─(committer)─> stage_run: emails, recipients, messages, outbox rows and the
+ *                    Idempotency-Key in one commit
+ *     ─────────────> on_batch_staged: an attempt for each email that is due   dispatcher.c
+ *     ─────────────> mail_end for each outcome; or the wait is over
+ *     ─(committer)─> settle_run, if there is something to write
+ *     ─(worker)────> done
  *
- * Nobody waits: the answer goes out when it is staged, beside on_batch_staged.
+ * If nobody waits for outcomes, done comes right after the commit, and the attempts start at the
+ * same time.
  *
- * Settling writes what the store does not say by itself: that Postfix has refused an
- * email for good, so that its row goes; that the client learns the id of one before the
- * milter has decided, which has to be durable; and what a repeat of a request with an
- * Idempotency-Key is told. Mostly there is nothing to write.
+ * Settling writes what the store does not know by itself:
+ * - Postfix refused an email for good: its row goes.
+ * - The client learns an id before the milter has decided: the email is `answered`, durably.
+ * - What a repeat of the request, by its Idempotency-Key, is told of refused emails.
+ * Mostly there is nothing to write.
  *
- * Threads: outbox_send() is the worker's, write_some() the pool's, *_run() and *_done() are
- * the committer's, all else is the outbox's. A batch belongs to one of them at a time, but
- * for its references; one that was answered first is its maker's to read, and the outbox
- * changes only its mails' parcels.
+ * Threads: outbox_send() is the worker's, write_next_file() the pool's, *_run() and *_done() are
+ * the committer's; the rest is the outbox's. A batch belongs to one of them at a time, except for
+ * its references. A batch that was answered right after the commit belongs to its maker; then the
+ * outbox only reads it.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -38,6 +43,8 @@ struct outbox_batch *outbox_batch_new(size_t n)
 
 	batch->mails = mem_alloc(n, sizeof(*batch->mails));
 	batch->n = n;
+	for (size_t i = 0; i < n; i++)
+		batch->mails[i].batch = batch;
 	batch->refs = 1;
 	batch->err = ERR_INIT;
 	return batch;
@@ -53,7 +60,7 @@ void outbox_batch_release(struct outbox_batch *batch)
 		free(batch->mails[i].refusal);
 	}
 	free(batch->mails);
-	store_idempotency_clear(&batch->kept);
+	store_idempotency_clear(&batch->idempotency);
 	budget_give_back(&batch->share);
 	free(batch);
 }
@@ -63,10 +70,10 @@ static bool is_scheduled(const struct outbox_mail *mail)
 	return mail->row.scheduled_us > 0;
 }
 
-/* It comes to the outbox with this batch. */
+/* The batch adds it to the outbox. */
 static bool is_new(const struct outbox_mail *mail)
 {
-	return !mail->waits && !mail->test;
+	return !mail->stored && !mail->test;
 }
 
 static bool has_file(const struct outbox_mail *mail)
@@ -74,15 +81,15 @@ static bool has_file(const struct outbox_mail *mail)
 	return is_new(mail) && mail->message.len > MESSAGE_FILE_BYTES;
 }
 
-/* The email is not in the outbox, or no more. On any thread. */
-static void leave(const struct outbox_batch *batch, const struct outbox_mail *mail)
+/* What identifies the email for the journal and the dispatcher. */
+static struct outbox_row row_of(const struct outbox_mail *mail)
 {
-	struct outbox *outbox = batch->outbox;
+	struct outbox_row row = {.size = (int64_t)mail->message.len};
 
-	if (is_new(mail))
-		outbox_account_leave(outbox, batch->company_id, (int64_t)mail->message.len);
-	if (has_file(mail))
-		store_message_discard(outbox->shared->database_path, mail->row.id);
+	memcpy(row.id, mail->row.id, ID_SIZE);
+	memcpy(row.company_id, mail->batch->company_id, ID_SIZE);
+	memcpy(row.ticket, mail->row.ticket, sizeof(row.ticket));
+	return row;
 }
 
 static void on_batch_answered(struct task *task)
@@ -92,7 +99,7 @@ static void on_batch_answered(struct task *task)
 	batch->done(batch);
 }
 
-/* On any thread: hands the batch back to its maker. */
+/* Hands the batch back to its maker. Any thread. */
 static void answer(struct outbox_batch *batch)
 {
 	struct task_queue *tasks = batch->tasks;
@@ -101,45 +108,66 @@ static void answer(struct outbox_batch *batch)
 	task_queue_post(tasks, &batch->task);
 }
 
-/* On any thread: nothing of it is kept. */
-static void give_back(struct outbox_batch *batch)
+/* The email is not in the outbox after all. Any thread. */
+static void discard_mail(const struct outbox_mail *mail)
+{
+	struct outbox *outbox = mail->batch->outbox;
+
+	if (is_new(mail))
+		outbox_account_leave(outbox, mail->batch->company_id, (int64_t)mail->message.len);
+	if (has_file(mail))
+		store_message_discard(outbox->shared->database_path, mail->row.id);
+}
+
+/* Nothing of the batch was stored. Any thread. */
+static void discard_batch(struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		leave(batch, &batch->mails[i]);
+		discard_mail(&batch->mails[i]);
 	answer(batch);
 }
 
 /*
- * It is settled, and answered.
+ * Settling: all emails have an outcome.
  */
 
-/* What a repeat is told of the whole request. */
+/* Why the email was not sent, if it was not. */
+static const char *reason_of(const struct outbox_mail *mail)
+{
+	switch (mail->outcome) {
+	case OUTBOX_REJECTED:
+		return mail->err.text;
+	case OUTBOX_REFUSED:
+		return mail->refusal;
+	default:
+		return NULL;
+	}
+}
+
+/* The results that a repeat of the request is told. A request of which nothing was sent may come
+ * again: its key goes. */
 static int settle_key(struct db *db, const struct outbox_batch *batch, struct err *err)
 {
-	struct idempotency kept = {.settled = true};
-	bool any = false;
+	struct idempotency settled = {.settled = true};
+	bool any_sent = false;
 	int result;
 
-	for (size_t i = 0; i < batch->kept.results.n; i++)
-		strv_add(&kept.results, batch->kept.results.items[i]);
+	for (size_t i = 0; i < batch->idempotency.results.n; i++)
+		strv_add(&settled.results, batch->idempotency.results.items[i]);
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct outbox_mail *mail = &batch->mails[i];
-		char **told = &kept.results.items[mail->place];
-		const char *why = mail->outcome == OUTBOX_REJECTED  ? mail->err.text
-				  : mail->outcome == OUTBOX_REFUSED ? mail->refusal
-								    : NULL;
+		const char *reason = reason_of(mail);
 
-		if (why == NULL)
-			continue;
-		free(*told);
-		*told = store_idempotency_refusal(why);
+		if (reason) {
+			free(settled.results.items[mail->index]);
+			settled.results.items[mail->index] = store_idempotency_refusal(reason);
+		}
 	}
-	for (size_t i = 0; i < kept.results.n; i++)
-		any |= kept.results.items[i][0] != '!';
-	/* A request of which nothing was sent may come again. */
-	result = any ? store_idempotency_settle(db, &batch->key, &kept, err)
-		     : store_idempotency_remove(db, &batch->key, err);
-	strv_free(&kept.results);
+	for (size_t i = 0; i < settled.results.n; i++)
+		any_sent |= settled.results.items[i][0] != '!';
+	result = any_sent ? store_idempotency_settle(db, &batch->key, &settled, err)
+			  : store_idempotency_remove(db, &batch->key, err);
+	strv_free(&settled.results);
 	return result < 0 ? -1 : 0;
 }
 
@@ -164,9 +192,8 @@ static int settle_run(struct db *db, void *arg, struct err *err)
 	return batch->has_key ? settle_key(db, batch, err) : 0;
 }
 
-/* What Postfix has refused has left. Where nothing could be written: of what is not durable
- * the client is told to send it again, and it does not go out by itself; but what has an
- * Idempotency-Key does, since a repeat finds it. */
+/* If settling failed, an acceptance may not be durable. Then the client is told to send the email
+ * again, and this one is canceled; unless it has an Idempotency-Key, by which a repeat finds it. */
 static void on_batch_settled(struct task *task)
 {
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, task);
@@ -175,12 +202,10 @@ static void on_batch_settled(struct task *task)
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
-		struct outbox_row row = {.size = (int64_t)mail->message.len};
+		const struct outbox_row row = row_of(mail);
 
-		memcpy(row.id, mail->row.id, ID_SIZE);
-		memcpy(row.company_id, batch->company_id, ID_SIZE);
 		if (mail->outcome == OUTBOX_REJECTED && written) {
-			leave(batch, mail);
+			discard_mail(mail);
 		} else if (mail->outcome == OUTBOX_REJECTED) {
 			journal_fail(journal, &row, mail->err.text);
 		} else if (mail->outcome == OUTBOX_ACCEPTED && !mail->row.answered && !written) {
@@ -206,19 +231,19 @@ static void settle_done(void *arg, int result, const struct err *err)
 	task_queue_post(batch->outbox->tasks, &batch->task);
 }
 
-/* All emails have an outcome. */
 static void settle(struct outbox_batch *batch)
 {
 	struct outbox *outbox = batch->outbox;
-	/* What is neither sent nor to be waited for, the key has to tell. */
-	bool key_tells = batch->has_key && !batch->kept.settled, news = false;
+	bool key_is_open = batch->has_key && !batch->idempotency.settled;
+	bool writes = false;
 
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct outbox_mail *mail = &batch->mails[i];
 
-		news |= mail->outcome == OUTBOX_REJECTED ||
-			(mail->outcome == OUTBOX_REFUSED && key_tells) ||
-			(mail->outcome == OUTBOX_ACCEPTED && (key_tells || !mail->row.answered));
+		writes |= mail->outcome == OUTBOX_REJECTED ||
+			  (mail->outcome == OUTBOX_REFUSED && key_is_open) ||
+			  (mail->outcome == OUTBOX_ACCEPTED &&
+				  (key_is_open || !mail->row.answered));
 	}
 	batch->answered = true;
 	if (batch->timer) {
@@ -226,7 +251,7 @@ static void settle(struct outbox_batch *batch)
 		batch->timer = NULL;
 		TAILQ_REMOVE(&outbox->waiting, batch, link);
 	}
-	if (!news) {
+	if (!writes) {
 		answer(batch);
 		return;
 	}
@@ -238,24 +263,25 @@ static void settle(struct outbox_batch *batch)
 	committer_submit(outbox->shared->committer, &batch->job);
 }
 
-void outbox_tell(struct parcel *parcel, enum outbox_outcome outcome)
-{
-	struct outbox_batch *batch = parcel->batch;
+/*
+ * Waiting for the outcomes.
+ */
 
-	if (!parcel->awaited)
-		return;
-	parcel->awaited = false;
-	parcel->mail->outcome = outcome;
-	if (--batch->left == 0)
-		settle(batch);
+/* The last outcome settles the batch. */
+static void mail_end(struct outbox_mail *mail, enum outbox_outcome outcome)
+{
+	mail->awaited = false;
+	mail->outcome = outcome;
+	if (--mail->batch->left == 0)
+		settle(mail->batch);
 }
 
 void outbox_end_wait(struct outbox_batch *batch)
 {
 	batch->left++; /* this loop */
 	for (size_t i = 0; i < batch->n; i++)
-		if (batch->mails[i].parcel)
-			outbox_tell(batch->mails[i].parcel, OUTBOX_ACCEPTED);
+		if (batch->mails[i].awaited)
+			mail_end(&batch->mails[i], OUTBOX_ACCEPTED);
 	if (--batch->left == 0)
 		settle(batch);
 }
@@ -267,47 +293,143 @@ static void on_wait_over(evutil_socket_t fd, short what, void *arg)
 	outbox_end_wait(arg);
 }
 
-/*
- * It is staged.
- */
-
-static struct parcel *parcel_of(struct outbox_batch *batch, struct outbox_mail *mail)
+/* The dispatcher tells how the attempt ended. */
+static bool on_attempt_told(void *arg, const struct attempt_outcome *outcome)
 {
-	struct parcel *parcel = mem_new(struct parcel);
+	struct outbox_mail *mail = arg;
 
-	parcel->outbox = batch->outbox;
-	parcel->batch = batch;
-	parcel->mail = mail;
-	memcpy(parcel->row.id, mail->row.id, ID_SIZE);
-	memcpy(parcel->row.company_id, batch->company_id, ID_SIZE);
-	memcpy(parcel->row.ticket, mail->row.ticket, sizeof(parcel->row.ticket));
-	parcel->row.sender = mem_strdup(mail->row.sender);
-	parcel->row.size = (int64_t)mail->message.len;
-	for (size_t i = 0; i < mail->row.recipients.n; i++)
-		parcel->row.utf8 |= !str_is_ascii(mail->row.recipients.items[i].address);
-	parcel->awaited = batch->wait_ms > 0;
-	mail->parcel = parcel;
-	atomic_fetch_add(&batch->refs, 1);
-	batch->outbox->parcels++;
-	return parcel;
+	if (!mail->awaited)
+		return false;
+	mail->refusal = mem_strdup(outcome->refusal);
+	if (outcome->err)
+		mail->err = *outcome->err;
+	mail_end(mail, outcome->outcome);
+	return true;
 }
 
-/* Others may see the emails, in hand of nobody. The client is told to come again: with an
- * Idempotency-Key the emails go out by the store, since a repeat finds them; without one they
- * are canceled, since other ones will come. */
+static void on_attempt_released(void *arg)
+{
+	struct outbox_mail *mail = arg;
+
+	outbox_batch_release(mail->batch);
+}
+
+static void start_attempt(struct outbox_mail *mail)
+{
+	struct attempt *attempt = mem_new(struct attempt);
+
+	attempt->outbox = mail->batch->outbox;
+	attempt->row = row_of(mail);
+	attempt->row.sender = mem_strdup(mail->row.sender);
+	for (size_t i = 0; i < mail->row.recipients.n; i++)
+		attempt->row.utf8 |= !str_is_ascii(mail->row.recipients.items[i].address);
+	attempt->message = &mail->message;
+	attempt->told = on_attempt_told;
+	attempt->released = on_attempt_released;
+	attempt->arg = mail;
+	atomic_fetch_add(&mail->batch->refs, 1);
+	dispatcher_start(attempt);
+}
+
+/* Somebody else submits the email; the milter has decided about it, or the wait is over. */
+static void on_stored_recorded(struct watched *watched, enum email_state state, const char *refusal)
+{
+	struct outbox_mail *mail = CONTAINER_OF(watched, struct outbox_mail, watched);
+	struct outbox_batch *batch = mail->batch;
+
+	batch->outbox->under_way--;
+	if (mail->awaited) {
+		if (state == EMAIL_REFUSED)
+			mail->refusal = mem_strdup(refusal);
+		mail_end(mail, state == EMAIL_SENT      ? OUTBOX_SENT
+			       : state == EMAIL_REFUSED ? OUTBOX_REFUSED
+							: OUTBOX_ACCEPTED);
+	}
+	outbox_batch_release(batch);
+}
+
+static void watch_stored(struct outbox_mail *mail)
+{
+	struct outbox *outbox = mail->batch->outbox;
+
+	mail->watched = (struct watched){
+		.email_id = mail->row.id,
+		.wait_ms = mail->batch->wait_ms,
+		.done = on_stored_recorded,
+	};
+	atomic_fetch_add(&mail->batch->refs, 1);
+	outbox->under_way++;
+	record_watch_add(outbox->watch, &mail->watched);
+}
+
+/* Whether there is more to do for it than to wait for its time, or for an admin. */
+static bool is_due(const struct outbox_mail *mail)
+{
+	return !mail->test && !mail->paused && !is_scheduled(mail);
+}
+
+/* Everything is set up for the outcomes before the first attempt starts, since each may have its
+ * outcome at once. */
+static void start_waiting(struct outbox_batch *batch)
+{
+	const struct timeval wait = {
+		.tv_sec = batch->wait_ms / 1000, .tv_usec = batch->wait_ms % 1000 * 1000};
+
+	for (size_t i = 0; i < batch->n; i++) {
+		batch->mails[i].awaited = is_due(&batch->mails[i]);
+		batch->left += batch->mails[i].awaited;
+	}
+	batch->timer = event_new(batch->outbox->base, -1, 0, on_wait_over, batch);
+	event_add(batch->timer, &wait);
+	TAILQ_INSERT_TAIL(&batch->outbox->waiting, batch, link);
+}
+
+static void on_batch_staged(struct task *task)
+{
+	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
+	struct outbox *outbox = batch->outbox;
+	bool waits = batch->wait_ms > 0;
+
+	batch->left = 1; /* this function */
+	if (waits)
+		start_waiting(batch);
+	else
+		outbox->cpu.staged_us = clock_monotonic_us();
+	for (size_t i = 0; i < batch->n; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+
+		if (is_scheduled(mail))
+			feeder_hint(outbox->feeder, mail->row.scheduled_us);
+		else if (is_due(mail) && mail->stored && waits)
+			watch_stored(mail);
+		else if (is_due(mail) && !mail->stored)
+			start_attempt(mail);
+	}
+	if (--batch->left == 0 && waits)
+		settle(batch);
+	if (!batch->answered && outbox->cut_short)
+		outbox_end_wait(batch);
+	outbox_batch_release(batch);
+	atomic_fetch_sub(&outbox->to_start, 1);
+}
+
+/*
+ * Staging.
+ */
+
+/* The commit was made, but not synced: others may see the emails, and nobody has them in hand. The
+ * client is told to come again. With an Idempotency-Key the emails go out from the store, since a
+ * repeat finds them. Without one they are canceled, since the client sends new ones. */
 static void on_batch_unsynced(struct task *task)
 {
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
 	struct journal *journal = batch->outbox->journal;
 
 	for (size_t i = 0; i < batch->n; i++) {
-		const struct outbox_mail *mail = &batch->mails[i];
-		struct outbox_row row = {.size = (int64_t)mail->message.len};
+		const struct outbox_row row = row_of(&batch->mails[i]);
 
-		if (!is_new(mail))
+		if (!is_new(&batch->mails[i]))
 			continue;
-		memcpy(row.id, mail->row.id, ID_SIZE);
-		memcpy(row.company_id, batch->company_id, ID_SIZE);
 		if (!batch->has_key)
 			journal_cancel(journal, &row);
 		journal_give_back(journal, &row, 0, NULL);
@@ -315,50 +437,7 @@ static void on_batch_unsynced(struct task *task)
 	answer(batch);
 }
 
-/* What is due goes to the dispatcher, and what an earlier request has brought is waited for.
- * Where somebody waits, the timer runs first: each email may have its outcome at once. */
-static void on_batch_staged(struct task *task)
-{
-	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
-	struct outbox *outbox = batch->outbox;
-	bool awaited = batch->wait_ms > 0;
-
-	batch->left = 1; /* this function */
-	for (size_t i = 0; i < batch->n; i++) {
-		struct outbox_mail *mail = &batch->mails[i];
-
-		if (is_scheduled(mail))
-			feeder_hint(outbox->feeder, mail->row.scheduled_us);
-		else if (!mail->test && !mail->paused && (awaited || !mail->waits))
-			batch->left += parcel_of(batch, mail)->awaited;
-	}
-	if (awaited) {
-		const struct timeval wait = {
-			.tv_sec = batch->wait_ms / 1000, .tv_usec = batch->wait_ms % 1000 * 1000};
-
-		batch->timer = event_new(outbox->base, -1, 0, on_wait_over, batch);
-		event_add(batch->timer, &wait);
-		TAILQ_INSERT_TAIL(&outbox->waiting, batch, link);
-	} else {
-		outbox->cpu.staged_us = clock_monotonic_us();
-	}
-	for (size_t i = 0; i < batch->n; i++) {
-		struct parcel *parcel = batch->mails[i].parcel;
-
-		if (parcel && batch->mails[i].waits)
-			dispatcher_wait(parcel);
-		else if (parcel)
-			dispatcher_begin(parcel);
-	}
-	if (--batch->left == 0 && awaited)
-		settle(batch);
-	if (!batch->answered && outbox->cut_short)
-		outbox_end_wait(batch);
-	outbox_batch_release(batch);
-	atomic_fetch_sub(&outbox->to_begin, 1);
-}
-
-/* A test goes no further: nobody else can record it. */
+/* A test is recorded at once: Postfix and the milter never see it. */
 static int stage_run(struct db *db, void *arg, struct err *err)
 {
 	const struct outbox_batch *batch = arg;
@@ -368,7 +447,7 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 		const struct email *row = &mail->row;
 		int added = 0;
 
-		if (mail->waits)
+		if (mail->stored)
 			continue;
 		if (store_email_stage(db, row, err) < 0)
 			return -1;
@@ -385,31 +464,30 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 	}
 	if (!batch->has_key || batch->is_repeat)
 		return 0;
-	return store_idempotency_add(db, &batch->key, &batch->kept, err);
+	return store_idempotency_add(db, &batch->key, &batch->idempotency, err);
 }
 
-/* Where nobody waits for the outbox's thread, the commit was all that was to be written. */
 static void stage_done(void *arg, int result, const struct err *err)
 {
 	struct outbox_batch *batch = arg;
 	struct outbox *outbox = batch->outbox;
 
-	batch->result = result < 0 ? -1 : 0;
 	if (result < 0) {
+		batch->result = -1;
 		batch->err = *err;
 		batch->staged.run = on_batch_unsynced;
 		if (batch->job.unsynced)
 			task_queue_post(outbox->tasks, &batch->staged);
 		else
-			give_back(batch);
+			discard_batch(batch);
 		return;
 	}
 	for (size_t i = 0; i < batch->n; i++)
 		batch->mails[i].outcome = batch->mails[i].test ? OUTBOX_SENT : OUTBOX_ACCEPTED;
 	batch->answered = batch->wait_ms == 0;
-	/* It may be answered, and its maker be done with it, before the last parcel has begun. */
+	/* The maker may be done with the batch before its last attempt has started. */
 	atomic_fetch_add(&batch->refs, 1);
-	atomic_fetch_add(&outbox->to_begin, 1);
+	atomic_fetch_add(&outbox->to_start, 1);
 	batch->staged.run = on_batch_staged;
 	if (batch->answered)
 		answer(batch);
@@ -427,12 +505,8 @@ static void stage(struct outbox_batch *batch)
 	committer_submit(batch->outbox->shared->committer, &batch->job);
 }
 
-/*
- * It comes.
- */
-
-/* One large message becomes a file; true when none is left. */
-static bool write_some(struct work *work)
+/* Writes the file of one large message; true when no more are left. */
+static bool write_next_file(struct work *work)
 {
 	struct outbox_batch *batch = CONTAINER_OF(work, struct outbox_batch, work);
 
@@ -453,7 +527,7 @@ static void on_batch_written(struct task *task)
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, work.done);
 
 	if (batch->result < 0)
-		give_back(batch);
+		discard_batch(batch);
 	else
 		stage(batch);
 }
@@ -467,11 +541,12 @@ void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
 	batch->outbox = outbox;
 	if (batch->n > OUTBOX_WAITED_MAX)
 		batch->wait_ms = 0;
-	/* Those that are not waited for have their answer in the commit that stages them. */
-	batch->kept.settled |= batch->wait_ms == 0;
-	/* By SMTP the milter's record, which is durable before Postfix answers, makes so what
-	 * was committed before; or the commit that settles the batch does. By sendmail(1) the
-	 * record may be seen here before it is on the disk. A test has neither. */
+	/* If nobody waits, the commit that stages the emails has all that a repeat is told. */
+	batch->idempotency.settled |= batch->wait_ms == 0;
+	/* The commit need not be synced if a later one is before the client is told anything:
+	 * that of the milter's record, which by SMTP is synced before Postfix answers, or that
+	 * of settling. By sendmail(1) the record may be seen before it is synced. A test has
+	 * no record, and what is scheduled is answered from this commit. */
 	batch->lazy = batch->wait_ms > 0 && way == EMAIL_WAY_SMTP;
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
@@ -497,7 +572,7 @@ void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
 		.done = {.run = on_batch_written},
 		.tasks = outbox->tasks,
 		.company_id = batch->company_id,
-		.run = write_some,
+		.run = write_next_file,
 	};
 	work_pool_submit(outbox->shared->pool, &batch->work);
 }

@@ -40,12 +40,13 @@ const char *breaker_one_company(const struct breaker *breaker)
 	return breaker->state.one_company ? breaker->state.company_id : NULL;
 }
 
-/* Whether it is open because of emails of somebody else alone. */
+/* Whether it is open because of the emails of another company alone. */
 static bool is_of_another(const struct breaker *breaker, const char *company_id)
 {
-	const char *whose = breaker->state.company_id;
+	const char *failing = breaker->state.company_id;
 
-	return breaker_is_open(breaker) && *whose && (!company_id || !str_eq(whose, company_id));
+	return breaker_is_open(breaker) && *failing &&
+	       (!company_id || !str_eq(failing, company_id));
 }
 
 bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r)
@@ -69,14 +70,14 @@ int64_t breaker_until_us(const struct breaker *breaker)
 	return breaker_is_open(breaker) ? breaker->until_us : 0;
 }
 
-static void end_row(struct breaker *breaker)
+static void forget_failures(struct breaker *breaker)
 {
 	breaker->unrecorded = breaker->put_offs = 0;
-	breaker->row_of[0] = '\0';
+	breaker->failing_company[0] = '\0';
 }
 
-/* What fails while a pause lasts had begun before. */
-bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *words,
+/* A failure during a pause says nothing new: that attempt had started before. */
+bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *reason,
 	const char *company_id, int64_t now_us)
 {
 	bool widened = is_of_another(breaker, company_id);
@@ -95,11 +96,11 @@ bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char 
 	breaker->until_us = now_us + pause_us;
 	breaker->probing = false;
 	pthread_mutex_lock(&breaker->mutex);
-	/* Where no records come, a record alone tells that it is over, also when Postfix was
-	 * away meanwhile. */
+	/* If no records come, only a record shows that this is over, even if Postfix goes away
+	 * meanwhile: that cause stays. */
 	if ((opened && (is_news || was != BREAKER_NO_RECORDS)) || cause == BREAKER_NO_RECORDS) {
 		breaker->state.cause = cause;
-		snprintf(breaker->state.words, sizeof(breaker->state.words), "%s", words);
+		snprintf(breaker->state.reason, sizeof(breaker->state.reason), "%s", reason);
 	}
 	if (opened) {
 		if (is_news)
@@ -108,22 +109,24 @@ bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char 
 		breaker->state.one_company = false;
 		breaker->state.company_id[0] = '\0';
 		if (company_id && !widened)
-			memcpy(breaker->state.company_id, breaker->row_of, ID_SIZE);
+			memcpy(breaker->state.company_id, breaker->failing_company, ID_SIZE);
 	}
 	pthread_mutex_unlock(&breaker->mutex);
-	end_row(breaker);
+	forget_failures(breaker);
 	return opened && is_news;
 }
 
-/* More of the company that it is open for tell nothing new. */
+/* If it is open because of this company, more of its failures say nothing new. */
 static void count(struct breaker *breaker, unsigned *failures, const char *company_id)
 {
+	char *failing = breaker->failing_company;
+
 	if (breaker_is_open(breaker) && str_eq(breaker->state.company_id, company_id))
 		return;
 	if (breaker->unrecorded + breaker->put_offs == 0)
-		snprintf(breaker->row_of, sizeof(breaker->row_of), "%s", company_id);
-	else if (!str_eq(breaker->row_of, company_id))
-		breaker->row_of[0] = '\0';
+		snprintf(failing, sizeof(breaker->failing_company), "%s", company_id);
+	else if (!str_eq(failing, company_id))
+		failing[0] = '\0';
 	++*failures;
 }
 
@@ -148,11 +151,11 @@ enum breaker_change breaker_close(struct breaker *breaker, const char *company_i
 	if (state->cause != BREAKER_AWAY && !recorded)
 		return BREAKER_NO_NEWS;
 	is_another = is_of_another(breaker, company_id);
-	/* It may have begun before the others failed. */
+	/* Its attempt may have started before the others failed. */
 	if (state->cause == BREAKER_AWAY && !probes && !is_another)
 		return BREAKER_NO_NEWS;
 	*open_us_r = now_us - state->since_us;
-	end_row(breaker);
+	forget_failures(breaker);
 	if (is_another) {
 		pthread_mutex_lock(&breaker->mutex);
 		state->one_company = true;
@@ -164,7 +167,7 @@ enum breaker_change breaker_close(struct breaker *breaker, const char *company_i
 		return BREAKER_NO_NEWS;
 	pthread_mutex_lock(&breaker->mutex);
 	state->cause = BREAKER_CLOSED;
-	state->words[0] = state->company_id[0] = '\0';
+	state->reason[0] = state->company_id[0] = '\0';
 	state->one_company = false;
 	pthread_mutex_unlock(&breaker->mutex);
 	return was_one ? BREAKER_ONE_IS_BACK : BREAKER_WAS_OPEN;

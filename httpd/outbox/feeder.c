@@ -1,15 +1,16 @@
 /*
- * feeder: what is due in the store becomes parcels.
+ * feeder: starts attempts for emails that are due in the store.
  *
- *   feeder_look (the janitor of outbox.c) ─(pool)─> feed_run: store_outbox_take() by the
- *     committer, then the messages are read, and Postfix's queue is asked
- *     ─> on_fed: dispatcher_begin for each, or the journal
+ *   feeder_look, from the janitor of outbox.c
+ *     ─(pool)─> feed_run: the committer takes what is due (store_outbox_take()); then the messages
+ *               are read, and Postfix's queue is asked for those that it may have
+ *     ────────> on_fed: each email gets an attempt, or an entry of the journal
  *
- * Few are taken at a time, of each company some, so that companies take turns, and of none
- * that has enough in hand (in_hand.h); what comes with requests goes in between. While
- * the breaker is open one is taken for each probe.
+ * One look takes few emails, some of each company, so that companies take turns and emails of
+ * requests go in between. It takes none of a company that has enough in hand (in_hand.h). While
+ * the circuit breaker is open it takes one email for each probe.
  *
- * Threads: the outbox's; feed_run() is the pool's, which has the feeder meanwhile.
+ * Threads: the outbox's, except for feed_run(): the pool has the feeder then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,41 +28,45 @@
 #include "httpd/worker/worker.h"
 
 enum {
+	/* One look takes at most. */
 	ROWS = 64,
 	ROWS_OF_COMPANY = 16,
 	BYTES = 16 * 1024 * 1024,
-	/* Other programs change what is due, too. */
+	/* The store is asked so often, since other programs change it, too. */
 	LOOK_US = 1000 * 1000,
-	/* The clock was put back by more. */
+	/* A clock that was put back by more was set, not adjusted. */
 	CLOCK_STEP_US = 2 * 1000 * 1000,
-	/* Postfix could not be asked. */
+	/* Until another try, if the store or Postfix's queue cannot be read. */
 	UNKNOWN_US = 5 * 1000 * 1000,
-	/* Files of messages that no row names; one that is being written has none yet. */
+	/* Files without a row are removed when they are older; a file that is being written has no
+	 * row yet. Also how often that happens. */
 	SWEEP_EVERY_S = 3600,
 };
 
+/* Whether Postfix's queue has the message. */
 enum look { NOT_ASKED, FOUND, NOT_FOUND };
 
 struct feeder {
 	struct work work; /* first */
 	struct outbox *outbox;
 	bool busy;
-	bool failing;       /* and it was logged */
-	int64_t due_us;     /* the first that is known; 0: none */
-	int64_t look_us;    /* monotonic: when the store is asked for that */
-	int64_t offset_us;  /* of the clock to the monotonic one, at the last look */
-	int64_t sweep_us;   /* monotonic: when files are looked at */
-	bool takes, sweeps; /* what the pool is to do */
-	bool left;          /* something is out of hand since it was looked at last */
-	struct buf but;     /* the companies that have no turn now: put off, or enough in hand */
-	/* The pool's while it is busy: */
+	bool failing;        /* and the log says so */
+	int64_t due_us;      /* when the first email is due, as far as known; 0: none is */
+	int64_t look_us;     /* monotonic: when the store is asked for that again */
+	int64_t offset_us;   /* clock minus monotonic clock, at the last look */
+	int64_t sweep_us;    /* monotonic: when files without a row are removed again */
+	bool room_made;      /* an email has left the hand since the last look */
+	struct buf excluded; /* companies that have no turn now: put off, or enough in hand */
+	/* The pool's while it is busy. */
+	bool takes, sweeps; /* what it has to do */
 	struct outbox_terms terms;
 	struct outbox_taken taken;
-	struct buf *messages; /* of each that was taken */
-	int *message_found;   /* as store_message_read() */
+	/* For each email that was taken: */
+	struct buf *messages;
+	int *message_found; /* the result of store_message_read() */
 	enum look *looks;
-	bool committed; /* what was taken is */
-	bool read;      /* and so are its messages */
+	bool committed; /* store_outbox_take() */
+	bool read;      /* the messages were read */
 	struct err err;
 };
 
@@ -91,7 +96,7 @@ void feeder_free(struct feeder *feeder)
 	if (feeder == NULL)
 		return;
 	clear(feeder);
-	buf_free(&feeder->but);
+	buf_free(&feeder->excluded);
 	free(feeder);
 }
 
@@ -101,10 +106,10 @@ void feeder_hint(struct feeder *feeder, int64_t due_us)
 		feeder->due_us = due_us;
 }
 
-void feeder_left(struct feeder *feeder)
+void feeder_make_room(struct feeder *feeder)
 {
-	feeder->left = true;
-	if (feeder->but.len > 0)
+	feeder->room_made = true;
+	if (feeder->excluded.len > 0)
 		feeder->look_us = 0;
 }
 
@@ -120,7 +125,7 @@ static int take_run(struct db *db, void *arg, struct err *err)
 	return store_outbox_take(db, &feeder->terms, &feeder->taken, err);
 }
 
-/* A message of the queue: the one of an email that was recorded. */
+/* Marks the email that the milter has recorded as this message, if it is one of those taken. */
 static int on_queue_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct feeder *feeder = arg;
@@ -144,8 +149,9 @@ static bool has_all_found(const struct feeder *feeder)
 	return true;
 }
 
-/* postqueue(1) lists `active` before `incoming`, so it misses a message that moves from incoming to
- * active meanwhile: with thousands of messages that takes seconds. The next listing has it. */
+/* postqueue(1) lists the queue `active` before `incoming`, and so misses a message that moves from
+ * incoming to active meanwhile; with thousands of messages a listing takes seconds. A second
+ * listing finds it. */
 static int ask_postfix(struct feeder *feeder, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
@@ -161,8 +167,8 @@ static int ask_postfix(struct feeder *feeder, struct err *err)
 	return 0;
 }
 
-/* One message that cannot be read holds up no other. -1: none could be. */
-static int read_messages(struct feeder *feeder, bool *looks_r, struct err *err)
+/* A message that cannot be read does not hold up the others. -1: none could be read. */
+static int read_messages(struct feeder *feeder, struct err *err)
 {
 	const struct worker_shared *shared = feeder->outbox->shared;
 	struct db *db;
@@ -173,15 +179,13 @@ static int read_messages(struct feeder *feeder, bool *looks_r, struct err *err)
 	for (size_t i = 0; i < feeder->taken.n; i++) {
 		const struct outbox_row *row = &feeder->taken.items[i];
 
-		if (row->task == OUTBOX_LOOK)
-			*looks_r = true;
 		if (row->task != OUTBOX_SUBMIT)
 			continue;
 		feeder->message_found[i] = store_message_read(
 			db, shared->database_path, row->id, &feeder->messages[i], err);
 		all &= feeder->message_found[i] >= 0;
-		/* Date is when the message is ready to be sent (RFC 5322 3.6.1), not when it
-		 * was asked for; the same one at each attempt. */
+		/* Date says when a message is ready to be sent (RFC 5322 3.6.1), so it is the
+		 * time for which it is scheduled, at each attempt. */
 		if (feeder->message_found[i] > 0 && row->scheduled_us > 0)
 			mime_edit_date(&feeder->messages[i], row->composed_us, row->scheduled_us);
 	}
@@ -207,7 +211,6 @@ static bool feed_run(struct work *work)
 {
 	struct feeder *feeder = CONTAINER_OF(work, struct feeder, work);
 	struct outbox *outbox = feeder->outbox;
-	bool looks = false;
 	size_t n;
 
 	feeder->err = ERR_INIT;
@@ -224,41 +227,40 @@ static bool feed_run(struct work *work)
 	feeder->messages = mem_alloc(n + 1, sizeof(*feeder->messages));
 	feeder->message_found = mem_alloc(n + 1, sizeof(*feeder->message_found));
 	feeder->looks = mem_alloc(n + 1, sizeof(*feeder->looks));
-	feeder->read = read_messages(feeder, &looks, &feeder->err) >= 0;
-	/* Where Postfix cannot be asked, nothing is known of these. */
-	if (looks)
+	feeder->read = read_messages(feeder, &feeder->err) >= 0;
+	if (!has_all_found(feeder))
 		ask_postfix(feeder, &feeder->err);
 	return true;
 }
 
-static void begin(struct feeder *feeder, size_t i)
+static void start_attempt(struct feeder *feeder, size_t i)
 {
 	struct outbox *outbox = feeder->outbox;
 	struct outbox_row *row = &feeder->taken.items[i];
-	struct parcel *parcel;
+	struct attempt *attempt;
 
 	if (feeder->message_found[i] == 0) {
 		log_error(outbox->log, "message_missing", "email", row->id);
 		journal_fail(outbox->journal, row, "Its message is missing in the outbox.");
 		return;
 	}
-	parcel = mem_new(struct parcel);
-	parcel->outbox = outbox;
-	parcel->row = *row;
+	attempt = mem_new(struct attempt);
+	attempt->outbox = outbox;
+	attempt->row = *row;
 	row->sender = row->queue_id = NULL;
-	parcel->fed = true;
-	parcel->own = feeder->messages[i];
+	attempt->from_store = true;
+	attempt->own = feeder->messages[i];
+	attempt->message = &attempt->own;
 	feeder->messages[i] = (struct buf)BUF_INIT;
-	outbox->parcels++;
-	dispatcher_begin(parcel);
+	dispatcher_start(attempt);
 }
 
-static void finish(struct feeder *feeder, size_t i)
+static void handle_taken(struct feeder *feeder, size_t i)
 {
 	struct outbox *outbox = feeder->outbox;
 	const struct outbox_row *row = &feeder->taken.items[i];
 
-	/* Others may see it as taken all the same, when it was not made durable. */
+	/* If only the sync failed, the row counts as in hand all the same. */
 	if (!feeder->committed) {
 		if (row->task != OUTBOX_GONE)
 			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
@@ -267,7 +269,7 @@ static void finish(struct feeder *feeder, size_t i)
 	switch (row->task) {
 	case OUTBOX_SUBMIT:
 		if (feeder->read && feeder->message_found[i] >= 0)
-			begin(feeder, i);
+			start_attempt(feeder, i);
 		else
 			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
 		break;
@@ -295,9 +297,9 @@ static void on_fed(struct task *task)
 		log_error(outbox->log, "outbox_not_read", "error", feeder->err.text);
 	feeder->failing = failed;
 	feeder->due_us = 0;
-	/* What else is due is of companies that have none now. */
-	feeder->look_us = failed || (feeder->but.len > 0 && feeder->taken.looked == 0 &&
-					    !feeder->left)
+	/* If nothing was taken while companies were excluded, what is due is theirs. */
+	feeder->look_us = failed || (feeder->excluded.len > 0 && feeder->taken.looked == 0 &&
+					    !feeder->room_made)
 				  ? clock_monotonic_us() + LOOK_US
 				  : 0;
 	if (feeder->taken.renewed > 0)
@@ -307,11 +309,11 @@ static void on_fed(struct task *task)
 		outbox_account_join(
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)
-		finish(feeder, i);
+		handle_taken(feeder, i);
 	clear(feeder);
 }
 
-/* Whether something is due, as far as is known. */
+/* Whether something is due. Asks the store once a second at most. */
 static bool is_due(struct feeder *feeder, int64_t now_us)
 {
 	if (clock_monotonic_us() >= feeder->look_us) {
@@ -322,8 +324,8 @@ static bool is_due(struct feeder *feeder, int64_t now_us)
 	return feeder->due_us > 0 && feeder->due_us <= now_us;
 }
 
-/* What was put off until a time of a clock that is put back since does not wait for that;
- * what is scheduled does. */
+/* If the clock was put back, what was put off until a time of the old clock is due at once. What
+ * is scheduled waits for its time. */
 static void look_at_clock(struct feeder *feeder, int64_t now_us)
 {
 	int64_t offset_us = now_us - clock_monotonic_us();
@@ -340,14 +342,14 @@ void feeder_look(struct feeder *feeder)
 {
 	struct outbox *outbox = feeder->outbox;
 	int64_t now_us = clock_now_us(outbox->shared->clock);
-	const char *one = breaker_one_company(&outbox->breaker);
-	bool open = breaker_is_open(&outbox->breaker) && one == NULL;
-	int64_t left = IN_HAND_FED - outbox->in_hand.all.fed;
-	bool pauses = outbox->breaker.probing ||
-		      clock_monotonic_us() < breaker_until_us(&outbox->breaker);
+	const struct breaker *breaker = &outbox->breaker;
+	const char *one = breaker_one_company(breaker); /* that is put off alone */
+	bool open = breaker_is_open(breaker) && one == NULL;
+	bool pauses = breaker->probing || clock_monotonic_us() < breaker_until_us(breaker);
+	int64_t room = IN_HAND_FROM_STORE - outbox->in_hand.all.from_store;
 
 	look_at_clock(feeder, now_us);
-	if (feeder->busy || left <= 0 || (open && pauses) ||
+	if (feeder->busy || room <= 0 || (open && pauses) ||
 		!in_hand_has_room(&outbox->in_hand, outbox->conf->submission.max_pending))
 		return;
 	feeder->takes = is_due(feeder, now_us);
@@ -356,22 +358,21 @@ void feeder_look(struct feeder *feeder)
 		return;
 	if (feeder->sweeps)
 		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
-	buf_clear(&feeder->but);
-	feeder->left = false;
+	feeder->room_made = false;
+	buf_clear(&feeder->excluded);
 	if (one && pauses)
-		buf_add_str(&feeder->but, one);
-	in_hand_full(&outbox->in_hand, outbox->conf->submission.max_pending, &feeder->but);
+		buf_add_str(&feeder->excluded, one);
+	in_hand_full(&outbox->in_hand, outbox->conf->submission.max_pending, &feeder->excluded);
 	feeder->busy = true;
 	feeder->terms = (struct outbox_terms){
 		.now_us = now_us,
 		.lifetime_us = outbox->conf->outbox.lifetime_ms * 1000,
 		.way = outbox_way(outbox),
-		/* Of what is left, half: however many companies there are, the next one finds
-		 * room. */
-		.rows = open ? 1 : (int)(left < 2 * ROWS ? (left + 1) / 2 : ROWS),
+		/* At most half of the room: the next company finds some, too. */
+		.rows = open ? 1 : (int)(room < 2 * ROWS ? (room + 1) / 2 : ROWS),
 		.rows_each = open ? 1 : ROWS_OF_COMPANY,
 		.bytes = BYTES,
-		.but = buf_str(&feeder->but),
+		.but = buf_str(&feeder->excluded),
 	};
 	feeder->work = (struct work){
 		.done = {.run = on_fed},

@@ -1,8 +1,8 @@
 /*
- * in_hand: the companies that have something in hand, in no order: they are as many
- * as have emails on their way at once, so looking through them costs little.
+ * in_hand: an array of the companies that have emails in hand. They are few, so it is searched
+ * from end to end.
  *
- * Invariant: all is the sum of the companies, each of which has an email.
+ * Invariant: `all` is the sum of the companies, and each of them has an email.
  */
 #include "httpd/outbox/in_hand.h"
 
@@ -27,7 +27,7 @@ static struct in_hand_company *find_company(const struct in_hand *in_hand, const
 	return NULL;
 }
 
-/* One more while it has fewer than are left. */
+/* A company may have one more while it has fewer than are free. */
 static bool fits(int64_t most, int64_t all, int64_t own)
 {
 	return own < most - all;
@@ -40,15 +40,16 @@ static bool may_enter(
 	       fits(IN_HAND_BYTES, in_hand->all.bytes, own->bytes);
 }
 
-static void count_company(struct in_hand_company *to, int64_t emails, int64_t bytes, bool fed)
+static void count_company(
+	struct in_hand_company *to, int64_t emails, int64_t bytes, bool from_store)
 {
 	to->emails += emails;
 	to->bytes += emails * bytes;
-	to->fed += fed ? emails : 0;
+	to->from_store += from_store ? emails : 0;
 }
 
-bool in_hand_enter(
-	struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed, int64_t most)
+bool in_hand_enter(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store,
+	int64_t most)
 {
 	static const struct in_hand_company none = {0};
 	struct in_hand_company *own = find_company(in_hand, company_id);
@@ -62,19 +63,19 @@ bool in_hand_enter(
 		*own = none;
 		snprintf(own->id, sizeof(own->id), "%s", company_id);
 	}
-	count_company(own, 1, bytes, fed);
-	count_company(&in_hand->all, 1, bytes, fed);
+	count_company(own, 1, bytes, from_store);
+	count_company(&in_hand->all, 1, bytes, from_store);
 	in_hand->emails = in_hand->all.emails;
 	return true;
 }
 
-void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed)
+void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store)
 {
 	struct in_hand_company *own = find_company(in_hand, company_id);
 
 	assert(own);
-	count_company(own, -1, bytes, fed);
-	count_company(&in_hand->all, -1, bytes, fed);
+	count_company(own, -1, bytes, from_store);
+	count_company(&in_hand->all, -1, bytes, from_store);
 	in_hand->emails = in_hand->all.emails;
 	if (own->emails == 0)
 		*own = in_hand->companies[--in_hand->n];
@@ -93,7 +94,7 @@ void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids)
 		const struct in_hand_company *own = &in_hand->companies[i];
 
 		if (!may_enter(in_hand, own, most) ||
-			!fits(IN_HAND_FED, in_hand->all.fed, own->fed))
+			!fits(IN_HAND_FROM_STORE, in_hand->all.from_store, own->from_store))
 			buf_add_str(ids, own->id);
 	}
 }

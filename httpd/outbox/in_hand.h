@@ -1,11 +1,11 @@
 /*
- * in_hand: how much of each company is on its way into Postfix, and who may have more.
+ * in_hand: how much each company is submitting to Postfix, and which may submit more.
  *
- * A company gets one more while it has fewer than are left, of the emails, of their
- * bytes, and of those that the feeder has taken. So however much of one is in hand,
- * and however long it stays there, others find room.
+ * A company gets one more email while it has fewer than are still free: of the emails, of their
+ * bytes, and of the emails that come from the store. So other companies find room, however much
+ * one company has in hand and however long that takes.
  *
- * Threads: the outbox's, but for in_hand_emails().
+ * Threads: the outbox's, except for in_hand_emails().
  */
 #ifndef POSTERN_HTTPD_OUTBOX_IN_HAND_H
 #define POSTERN_HTTPD_OUTBOX_IN_HAND_H
@@ -18,41 +18,41 @@
 #include "core/base/id.h"
 
 enum {
-	/* So many bytes of messages are in hand. */
+	/* Of all messages. */
 	IN_HAND_BYTES = 64 * 1024 * 1024,
-	/* So many emails from the store, and those that one look takes more. */
-	IN_HAND_FED = 128,
+	/* Emails from the store; one look of the feeder may exceed it. */
+	IN_HAND_FROM_STORE = 128,
 };
 
 struct in_hand_company {
 	char id[ID_SIZE];
 	int64_t emails;
 	int64_t bytes;
-	int64_t fed; /* of the emails: the feeder took them from the store */
+	int64_t from_store; /* of the emails: the feeder took them from there */
 };
 
 /* Starts zeroed. */
 struct in_hand {
-	struct in_hand_company *companies; /* those that have any */
+	struct in_hand_company *companies; /* those that have emails in hand, in no order */
 	size_t n;
-	struct in_hand_company all; /* id unused */
-	_Atomic int64_t emails;     /* as in all */
+	struct in_hand_company all; /* the sum; id unused */
+	_Atomic int64_t emails;     /* of the sum, for other threads */
 };
 
 void in_hand_clear(struct in_hand *in_hand);
 
-/* One more email of so many bytes; most: of all companies. False: it has to wait. */
-bool in_hand_enter(
-	struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed, int64_t most);
-void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool fed);
+/* Adds an email; most: how many there may be of all companies. False: it has to wait. */
+bool in_hand_enter(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store,
+	int64_t most);
+void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store);
 
-/* Whether a company that has none may have one. */
+/* Whether a company that has no email in hand may have one. */
 bool in_hand_has_room(const struct in_hand *in_hand, int64_t most);
 
-/* Appends the ids of the companies of which the feeder is to take none now. */
+/* Appends the ids of the companies of which the feeder must not take emails now. */
 void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids);
 
-/* On any thread. */
+/* Any thread. */
 int64_t in_hand_emails(struct in_hand *in_hand);
 
 #endif

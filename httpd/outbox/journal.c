@@ -1,10 +1,13 @@
 /*
- * journal: what is to be written down of emails that are out of hand, many with one
- * commit. Nobody waits for it. What a crash takes is found out again: a row that is in
- * hand is due when httpd starts.
+ * journal: changes of rows that nobody waits for, many in one commit.
  *
- * Invariant: entries are with `fresh`, or, while a job is under way, with `under_way`,
- * which is the committer's then.
+ *   journal_*() ─> entries ─> journal_look ─(committer)─> journal_run ─> on_journal_written
+ *
+ * A crash may lose entries. That does no harm: rows that are in hand are due when httpd starts, and
+ * what happened to them is found out again.
+ *
+ * Invariant: an entry is in `fresh`; or, while the committer works, in `under_way`, which belongs
+ * to the committer then.
  */
 #include <string.h>
 
@@ -20,7 +23,17 @@
 
 enum { RETRY_US = 1000 * 1000 };
 
-enum kind { REMOVE, PUT_OFF, GIVE_BACK, FAIL, CANCEL, LOOKED, HURRY, BREAK, MEND };
+enum kind {
+	REMOVE,
+	PUT_OFF,
+	GIVE_BACK,
+	FAIL,
+	CANCEL,
+	LOOKED,
+	HURRY,
+	BREAKER_OPENED,
+	BREAKER_CLOSED_AGAIN,
+};
 
 struct entry {
 	enum kind kind;
@@ -42,11 +55,11 @@ struct journal {
 	struct outbox *outbox;
 	struct entries fresh, under_way;
 	bool busy;
-	bool failing; /* and it was logged */
-	int64_t next_us;
+	bool failing;    /* and the log says so */
+	int64_t next_us; /* monotonic: not before */
 	struct commit_job job;
 	struct task task;
-	int64_t now_us;
+	int64_t now_us; /* of the job */
 	int result;
 	struct err err;
 };
@@ -145,15 +158,15 @@ void journal_hurry(struct journal *journal)
 	journal_look(journal);
 }
 
-void journal_break(struct journal *journal, enum breaker_cause cause, const char *words)
+void journal_breaker_opened(struct journal *journal, enum breaker_cause cause, const char *reason)
 {
-	add(journal, BREAK, NULL, words)->cause = cause;
+	add(journal, BREAKER_OPENED, NULL, reason)->cause = cause;
 	journal_look(journal);
 }
 
-void journal_mend(struct journal *journal)
+void journal_breaker_closed(struct journal *journal)
 {
-	add(journal, MEND, NULL, NULL);
+	add(journal, BREAKER_CLOSED_AGAIN, NULL, NULL);
 	journal_look(journal);
 }
 
@@ -177,10 +190,10 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 		return store_outbox_looked(db, entry->id, entry->found, now_us, err);
 	case HURRY:
 		return store_outbox_hurry(db, now_us, err);
-	case BREAK:
+	case BREAKER_OPENED:
 		return store_break_open(
 			db, breaker_cause_name(entry->cause), entry->reason, now_us, err);
-	case MEND:
+	case BREAKER_CLOSED_AGAIN:
 		return store_break_close(db, now_us, err);
 	}
 	return 0;
@@ -189,14 +202,14 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 static int journal_run(struct db *db, void *arg, struct err *err)
 {
 	const struct journal *journal = arg;
-	int64_t left = 0;
+	int64_t removed = 0;
 
 	for (size_t i = 0; i < journal->under_way.n; i++) {
-		left += journal->under_way.items[i].kind == REMOVE;
+		removed += journal->under_way.items[i].kind == REMOVE;
 		if (write_one(db, &journal->under_way.items[i], journal->now_us, err) < 0)
 			return -1;
 	}
-	return left > 0 ? store_outbox_flow(db, left, journal->now_us, err) : 0;
+	return removed > 0 ? store_outbox_flow(db, removed, journal->now_us, err) : 0;
 }
 
 /* On the committer's thread. */
@@ -210,9 +223,9 @@ static void journal_done(void *arg, int result, const struct err *err)
 	task_queue_post(journal->outbox->tasks, &journal->task);
 }
 
-/* What is written has left the outbox's account; what is not is tried again, before what has
- * come since. */
-static void on_journal_done(struct task *task)
+/* Emails that have left the outbox leave its account. Entries that could not be written are tried
+ * again, before those that were added since. */
+static void on_journal_written(struct task *task)
 {
 	struct journal *journal = CONTAINER_OF(task, struct journal, task);
 	struct outbox *outbox = journal->outbox;
@@ -248,7 +261,7 @@ static void on_journal_done(struct task *task)
 	*under_way = (struct entries){0};
 }
 
-/* It goes with another commit, or within a quarter of a second. */
+/* The job is patient: it goes with another commit, or within a quarter of a second. */
 void journal_look(struct journal *journal)
 {
 	struct outbox *outbox = journal->outbox;
@@ -259,7 +272,7 @@ void journal_look(struct journal *journal)
 	journal->under_way = journal->fresh;
 	journal->fresh = (struct entries){0};
 	journal->now_us = clock_now_us(outbox->shared->clock);
-	journal->task.run = on_journal_done;
+	journal->task.run = on_journal_written;
 	journal->job = (struct commit_job){
 		.run = journal_run,
 		.done = journal_done,

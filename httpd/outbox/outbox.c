@@ -1,8 +1,8 @@
 /*
- * outbox: what it holds, what there is room for, and its thread.
+ * outbox: how full the outbox is, what it observes of disk and CPU, its thread, start and stop.
  *
- * Threads: outbox_account_enter(), _join() and _leave() are for any; the rest is the
- * outbox's where its header does not say otherwise.
+ * Threads: any may call outbox_account_enter(), _join() and _leave(); the rest is the outbox's
+ * unless the header says otherwise.
  */
 #include "httpd/outbox/outbox.h"
 
@@ -28,12 +28,12 @@ enum {
 	JANITOR_MS = 20,
 	DISK_LOOK_US = 100 * 1000,
 	CPU_LOOK_US = 100 * 1000,
-	/* Sessions for each core, and at least, that keep them busy. */
+	/* So many sessions of each core, and so many in total, keep the cores busy. */
 	SESSIONS_OF_CORE = 2,
 	SESSIONS_LEAST = 4,
 	REFUSED_TOLD_US = 30 * 1000 * 1000,
-	FULL_PART = 20, /* where less than such a part of it is left, it counts as full */
-	/* After the last worker has ended: how long what is on its way has. */
+	FULL_PART = 20, /* the outbox counts as full if less than one in so many bytes is free */
+	/* How long attempts have after the last worker has ended. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
 
@@ -87,7 +87,7 @@ int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t 
 		break;
 	}
 	account_add(outbox, company_id, bytes, emails);
-	/* Until the next look at the disk. */
+	/* An estimate until the next look at the disk. */
 	atomic_fetch_sub(&outbox->disk_room, OUTBOX_DISK_FACTOR * bytes);
 	return 0;
 }
@@ -130,9 +130,9 @@ static void look_at_cpu(struct outbox *outbox)
 	outbox->cpu.waited_ns = waited_ns;
 }
 
-/* Each session is some processes of Postfix at work. Where they have the cores busy, more of
- * them take the CPU from those who answer requests: while such come, emails that nobody waits
- * for get no more sessions than keep the cores busy. */
+/* Each session keeps some processes of Postfix at work. More of them than the cores can run take
+ * the CPU from the threads that answer requests. So while requests arrive that do not wait, and
+ * this thread gets too little CPU, Postfix gets only as many sessions as keep the cores busy. */
 void outbox_set_sessions(struct outbox *outbox)
 {
 	bool few = outbox->cpu.crowded && TAILQ_EMPTY(&outbox->waiting) &&
@@ -163,26 +163,26 @@ void outbox_reload(struct outbox *outbox, struct conf *conf)
 {
 	struct conf *before = atomic_exchange(&outbox->fresh, conf);
 
-	/* One that was not looked at yet has its task under way. */
+	/* If older settings were not taken over yet, the task for that is posted already. */
 	if (before)
 		conf_free(before);
 	else
 		task_queue_post(outbox->tasks, &outbox->reload);
 }
 
-/* What is on its way has a moment to end; then it ends as it stands. */
-static void stop_further(struct outbox *outbox)
+/* Attempts have a moment to end; then they are broken off. The loop ends when nothing is left. */
+static void go_on_stopping(struct outbox *outbox)
 {
 	int64_t now_us = clock_monotonic_us();
 
 	if (outbox->stopping_us == 0)
 		outbox->stopping_us = now_us;
-	if (outbox->parcels > 0 && !outbox->inject->stopping &&
+	if (outbox->under_way > 0 && !outbox->inject->stopping &&
 		now_us - outbox->stopping_us > LAST_ANSWERS_US) {
 		inject_stop(outbox->inject);
 		record_watch_stop(outbox->watch);
 	}
-	if (outbox->parcels == 0 && outbox->to_begin == 0 && feeder_is_idle(outbox->feeder) &&
+	if (outbox->under_way == 0 && outbox->to_start == 0 && feeder_is_idle(outbox->feeder) &&
 		(journal_is_empty(outbox->journal) ||
 			now_us - outbox->stopping_us > 2 * LAST_ANSWERS_US))
 		event_base_loopbreak(outbox->base);
@@ -204,7 +204,7 @@ static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 	while (outbox->cut_short && (batch = TAILQ_FIRST(&outbox->waiting)) != NULL)
 		outbox_end_wait(batch);
 	if (outbox->stopping)
-		stop_further(outbox);
+		go_on_stopping(outbox);
 }
 
 static void *thread_main(void *arg)
@@ -225,7 +225,7 @@ static int reopen_run(struct db *db, void *arg, struct err *err)
 	return store_outbox_reopen(db, err);
 }
 
-/* What another process had in hand is looked at again. No worker has begun yet. */
+/* Emails that an earlier process had in hand are due again. Before any worker runs. */
 static int take_over(struct outbox *outbox, struct err *err)
 {
 	int found = committer_run(outbox->shared->committer, reopen_run, outbox, err);

@@ -1,14 +1,17 @@
 /*
  * outbox_private: what the files of the outbox share.
  *
- *   outbox.c      what it holds, and its thread
- *   batch.c       the emails of a request: staged, settled, answered
- *   dispatcher.c  parcels: submitted, and what comes of that
- *   feeder.c      what is due in the store becomes parcels
- *   in_hand.c     how much of each company is in hand
- *   journal.c     what is to be written down of emails that nobody waits for
+ *   outbox.c      the outbox as a whole: how full it is, its thread, start and stop
+ *   batch.c       the emails of one request: staged, waited for, settled, answered
+ *   dispatcher.c  attempts to hand an email to Postfix, and what follows from their outcomes
+ *   feeder.c      starts attempts for emails that are due in the store
+ *   in_hand.c     how much each company has in hand
+ *   journal.c     writes down what happened to emails that nobody waits for
  *
- * All runs on the outbox's thread where it is not said otherwise.
+ * batch.c and feeder.c start attempts; the dispatcher knows neither. It tells whoever started an
+ * attempt how it ended.
+ *
+ * Everything runs on the outbox's thread unless a comment says otherwise.
  */
 #ifndef POSTERN_HTTPD_OUTBOX_PRIVATE_H
 #define POSTERN_HTTPD_OUTBOX_PRIVATE_H
@@ -31,27 +34,8 @@ struct journal;
 struct log;
 struct probe_report;
 
-/* An email in hand: on its way into Postfix, or, with a watch alone, waited for. */
-struct parcel {
-	struct outbox *outbox;
-	struct outbox_row row;
-	bool in_hand; /* it is counted there: it is to be submitted */
-	bool fed;     /* the feeder took it from the store */
-	/* Both as it came in a batch, which holds the message as long; NULL: it was
-	 * read from the store, and holds it itself. */
-	struct outbox_batch *batch;
-	struct outbox_mail *mail;
-	bool awaited; /* the batch is to be told its outcome */
-	struct buf own;
-	char *recipient; /* of the envelope: the ticket's address */
-	bool probes;     /* whether Postfix is back */
-	bool unknown;    /* whether Postfix has it, until the milter says so */
-	struct submission submission;
-	struct watched watched;
-};
-
-/* How many bytes of the outbox each company has; companies whose ids fall together
- * count as one. Any thread. */
+/* How many bytes of messages the outbox holds, in total and by company. Companies whose ids hash
+ * to the same slot share a count. Any thread. */
 enum { OUTBOX_COMPANIES = 4096 };
 struct outbox_account {
 	_Atomic int64_t bytes, emails;
@@ -63,18 +47,18 @@ struct outbox {
 	struct log *log;
 	struct conf *conf;
 	_Atomic int64_t max_bytes;  /* of conf, for other threads */
-	_Atomic int64_t disk_room;  /* bytes that new emails may take of the disk */
-	int64_t disk_look_us;       /* monotonic: when it is looked at again */
-	_Atomic int64_t refused_us; /* monotonic: the last email that found no room in it; 0 */
-	atomic_bool disk_full;      /* and it was logged */
-	/* Whether the outbox's thread waits longer for the CPU than it has it. */
+	_Atomic int64_t disk_room;  /* bytes of the disk that new emails may use */
+	int64_t disk_look_us;       /* monotonic: when the disk is checked again */
+	_Atomic int64_t refused_us; /* monotonic: when an email last found no room; 0: never */
+	atomic_bool disk_full;      /* and the log says so */
+	/* Whether the outbox's thread waits for the CPU longer than it runs. */
 	struct {
 		int fd; /* of its schedstat; -1: there is none */
 		int64_t look_us;
 		int64_t ran_ns, waited_ns; /* until the last look */
 		bool crowded;
-		int64_t staged_us; /* when a batch came last that nobody waits for */
-		size_t sessions;   /* that keep the cores busy */
+		int64_t staged_us; /* when the last batch arrived that nobody waits for */
+		size_t sessions;   /* enough to keep the cores busy */
 	} cpu;
 	void (*recorded)(struct probe_report *report);
 	struct worker_counts *counts;
@@ -92,13 +76,13 @@ struct outbox {
 	struct feeder *feeder;
 	struct journal *journal;
 
-	TAILQ_HEAD(, outbox_batch) waiting; /* with requests that wait */
-	struct in_hand in_hand;             /* parcels that are to be submitted */
-	int64_t parcels;                    /* all */
-	_Atomic int64_t to_begin;           /* batches that are staged and have no parcels yet */
+	TAILQ_HEAD(, outbox_batch) waiting; /* batches whose requests wait */
+	struct in_hand in_hand;             /* attempts that are being made */
+	int64_t under_way;                  /* attempts, and emails that a batch watches */
+	_Atomic int64_t to_start;           /* staged batches whose attempts have not started yet */
 	atomic_bool cut_short;
 	atomic_bool stopping; /* no worker runs any more */
-	int64_t stopping_us;  /* since when; 0: it was not seen yet */
+	int64_t stopping_us;  /* since when; 0: it was not noticed yet */
 	struct task reload;
 	_Atomic(struct conf *) fresh;
 };
@@ -110,64 +94,93 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 
 /* outbox.c */
 
-/* Lets as many sessions have a message as is good now. */
+/* Sets how many sessions with Postfix may carry a message now. */
 void outbox_set_sessions(struct outbox *outbox);
 
-/* An email that was put there by others is counted from now on; one has left the outbox. */
+/* One email more that somebody else added; one email less. Any thread. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes);
-/* Emails of a request are counted from now on; ERR_TEMPORARY: there is no room for them. Any
- * thread. */
+/* The emails of a request are counted from now on. ERR_TEMPORARY or ERR_SHARE: there is no room
+ * for them. Any thread. */
 int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t bytes,
 	int64_t emails, struct err *err);
 
 /* batch.c */
 
-/* The mail of the parcel has this outcome, if anybody waits for it. */
-void outbox_tell(struct parcel *parcel, enum outbox_outcome outcome);
-/* Nobody waits any longer for what has no outcome: it is accepted. */
+/* The request stops waiting: emails without an outcome are accepted. */
 void outbox_end_wait(struct outbox_batch *batch);
 
 /* dispatcher.c */
 
-/* Submits the parcel, which is the dispatcher's from now on; or lets it go, when its
- * turn has not come. */
-void dispatcher_begin(struct parcel *parcel);
-/* Waits for what becomes of an email that is on its way already. */
-void dispatcher_wait(struct parcel *parcel);
-void parcel_free(struct parcel *parcel);
+/* What an attempt came to. The strings live for the call. */
+struct attempt_outcome {
+	enum outbox_outcome outcome; /* SENT, REFUSED, REJECTED; ACCEPTED: it is tried again */
+	const char *refusal;         /* with OUTBOX_REFUSED */
+	const struct err *err;       /* with OUTBOX_REJECTED */
+};
+
+/* One attempt to hand an email to Postfix. Whoever has the email in hand makes it zeroed, fills in
+ * the first part, and gives it away with dispatcher_start(). */
+struct attempt {
+	struct outbox *outbox;
+	struct outbox_row row; /* the attempt owns its strings */
+	bool from_store;       /* the feeder took it, see in_hand.h */
+	struct buf own;        /* the message, unless it is somebody else's: */
+	const struct buf *message;
+	/* Called once. Whether a request waits for the outcome; then that takes care of the row
+	 * with OUTBOX_REJECTED. NULL: nobody waits. */
+	bool (*told)(void *arg, const struct attempt_outcome *outcome);
+	/* Called once, last of all: the message is not needed any more. NULL is fine. */
+	void (*released)(void *arg);
+	void *arg;
+
+	/* The dispatcher's. */
+	bool in_hand; /* counted there */
+	bool probes;  /* decides whether the circuit breaker closes */
+	bool unknown; /* whether Postfix has the message, until the milter records it */
+	char *recipient;
+	struct submission submission;
+	struct watched watched;
+};
+
+/* Makes the attempt now, or returns the email to the store if the breaker is open or too much is
+ * in hand. Either way told is called, perhaps before this returns. */
+void dispatcher_start(struct attempt *attempt);
 
 /* feeder.c */
 
 struct feeder *feeder_new(struct outbox *outbox);
 void feeder_free(struct feeder *feeder);
-/* A parcel is out of hand: there may be room for others. */
-void feeder_left(struct feeder *feeder);
-/* Something is due then, by the clock of the store. */
+/* An email is out of hand: there may be room for others. */
+void feeder_make_room(struct feeder *feeder);
+/* An email is due at this time of the store's clock. */
 void feeder_hint(struct feeder *feeder, int64_t due_us);
-/* To be called often: takes what is due, when there is room. */
+/* To be called often: takes what is due if there is room. */
 void feeder_look(struct feeder *feeder);
 bool feeder_is_idle(const struct feeder *feeder);
 
-/* journal.c: written down with the next commit, and again should that fail. */
+/* journal.c: each is written with one of the next commits, and again if that fails. */
 
 struct journal *journal_new(struct outbox *outbox);
-/* What was not written is forgotten. */
+/* Drops what was not written. */
 void journal_free(struct journal *journal);
+/* The email leaves the outbox: Postfix has it, or the milter has refused it. */
 void journal_remove(struct journal *journal, const struct outbox_row *row);
+/* The attempt came to nothing: the email is due again later. */
 void journal_put_off(
 	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay);
-/* What the feeder took, perhaps in vain, is due again in us. */
+/* No attempt was made, and perhaps the row is not in hand at all: if it is, it is due again in us
+ * from now. */
 void journal_give_back(
 	struct journal *journal, const struct outbox_row *row, int64_t us, const char *reason);
 void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason);
 void journal_cancel(struct journal *journal, const struct outbox_row *row);
+/* Postfix's queue was asked for the message. */
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found);
-/* What was put off for an attempt that failed is due now. */
+/* Everything that was put off after a failed attempt is due now. */
 void journal_hurry(struct journal *journal);
-/* The circuit breaker has opened, or closed. */
-void journal_break(struct journal *journal, enum breaker_cause cause, const char *words);
-void journal_mend(struct journal *journal);
+void journal_breaker_opened(struct journal *journal, enum breaker_cause cause, const char *reason);
+void journal_breaker_closed(struct journal *journal);
 /* To be called often. */
 void journal_look(struct journal *journal);
 bool journal_is_empty(const struct journal *journal);

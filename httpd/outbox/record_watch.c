@@ -1,12 +1,9 @@
 /*
- * record_watch: a timer that looks at the store while an email waits for its
- * record.
+ * record_watch: a timer that looks at the store while somebody waits for the milter's decision.
  *
- *   record_watch_add (dispatcher.c: Postfix has the message, or may have it)
- *     ─> on_watch_timer, every LOOK_US ─> watched->done: on_parcel_recorded, or
- *     on_parcel_decided of an email that another request has submitted
+ *   record_watch_add ─> on_watch_timer, every LOOK_US ─> watched->done
  *
- * Threads: the outbox's; record_watch_cause() is for any.
+ * Threads: the outbox's; any may call record_watch_cause().
  */
 #include "httpd/outbox/record_watch.h"
 
@@ -30,8 +27,8 @@ struct record_watch {
 	struct log *log;
 	struct event *timer;
 	struct watched *pending;
-	int64_t version;  /* of the store, when last looked at */
-	bool look_anyway; /* something was added since then, or not read */
+	int64_t version;  /* of the store, at the last look */
+	bool look_anyway; /* an email was added since, or could not be read */
 	bool failing;     /* the store could not be read at the last look */
 	bool stopped;
 };
@@ -44,8 +41,8 @@ static void set_timer(struct record_watch *watch)
 		event_add(watch->timer, &soon);
 }
 
-/* Looks at each email that waits, when the store has changed or one was added, and tells of
- * those that are decided, or late. */
+/* Ends the wait for emails that are decided, or late. Reads the rows only if somebody has
+ * committed since, or an email was added. */
 static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct record_watch *watch = arg;
@@ -66,7 +63,7 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 		_cleanup_free_ char *refusal = NULL;
 		enum email_state state = EMAIL_STAGED;
 
-		/* One that cannot be read counts as staged. */
+		/* An email that cannot be read counts as not decided. */
 		if (changed && store_email_outcome(
 				       watch->db, watched->email_id, &state, &refusal, &err) < 0)
 			watch->look_anyway = true;
@@ -78,7 +75,7 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 		watched->next = NULL;
 		watched->done(watched, state, refusal);
 	}
-	/* Logged once, however many looks fail: they come every few milliseconds. */
+	/* Logged once, since looks follow each other within milliseconds. */
 	if (err.code != ERR_NONE && !watch->failing)
 		log_error(watch->log, "store_failed", "error", err.text);
 	else if (err.code == ERR_NONE && watch->failing)
@@ -132,7 +129,7 @@ const char *record_watch_cause(struct postfix_run *run, const struct conf *conf)
 	if (postfix_run_is_over(run))
 		return "Postfix is not running";
 	milter = socket_look(conf->milter.socket);
-	if (milter != 0 && milter != EACCES) /* may listen where we may not look */
+	if (milter != 0 && milter != EACCES) /* EACCES: it may listen where we may not look */
 		return "postern-milter is not running";
 	return "Postfix does not ask postern-milter (non_smtpd_milters, or it was not "
 	       "reloaded since), or is slow";

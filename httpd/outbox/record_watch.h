@@ -1,9 +1,9 @@
 /*
  * record_watch: waits until the milter has decided about an email.
  *
- * The two daemons share nothing but the store. While something is pending the
- * watch looks every few milliseconds whether another connection has committed
- * (PRAGMA data_version: no query, no lock), and only then at the rows.
+ * httpd and the milter share only the store. While emails are watched, a timer checks every few
+ * milliseconds whether another connection has committed (db_version(): no query, no lock), and
+ * reads the rows only then.
  */
 #ifndef POSTERN_HTTPD_OUTBOX_RECORD_WATCH_H
 #define POSTERN_HTTPD_OUTBOX_RECORD_WATCH_H
@@ -19,29 +19,28 @@ struct log;
 struct postfix_run;
 struct record_watch;
 
-/* Owned by who waits, untouched until done. */
+/* Owned by whoever waits, who leaves it alone until done. */
 struct watched {
 	const char *email_id;
 	int64_t wait_ms;
-	/* state is EMAIL_STAGED when the time is up; refusal tells why with
-	 * EMAIL_REFUSED and lives for the call. */
+	/* state is EMAIL_STAGED when the time is up. refusal is the reason with EMAIL_REFUSED, and
+	 * lives for the call. */
 	void (*done)(struct watched *watched, enum email_state state, const char *refusal);
 	int64_t deadline_us; /* the watch's, as next */
 	struct watched *next;
 };
 
-/* Uses db for reading, on the thread of base. */
+/* Reads from db, on the thread of base. */
 struct record_watch *record_watch_new(struct event_base *base, struct db *db, struct log *log);
-/* Whatever is pending, or added from now on, has waited long enough. */
+/* The time of everything that is watched, or added from now on, is up. */
 void record_watch_stop(struct record_watch *watch);
-/* Nothing is pending any more. */
+/* When nothing is watched any more. NULL is fine. */
 void record_watch_free(struct record_watch *watch);
 
-/* done is never called from inside. */
+/* done is never called from inside this call. */
 void record_watch_add(struct record_watch *watch, struct watched *watched);
 
-/* Why nothing is recorded, as far as can be told from here. Blocks only for the
- * moment in which a socket is looked at. */
+/* Why nothing is recorded, as far as httpd can tell. Blocks only while it looks at a socket. */
 const char *record_watch_cause(struct postfix_run *run, const struct conf *conf);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * draft: an email that a client wants sent.
+ * draft: an email that a client wants to send.
  */
 #include "httpd/send/draft.h"
 
@@ -16,7 +16,7 @@ void draft_clear(struct draft *draft)
 	*draft = (struct draft){0};
 }
 
-/* What those members hold that are files, or that are none. */
+/* The size of the members that are files, or of the others. */
 static uint64_t size_of(const struct mime_member *rows, size_t n, const void *object, bool files)
 {
 	uint64_t bytes = 0;
@@ -40,14 +40,4 @@ uint64_t draft_text_size(const struct draft *draft)
 {
 	return size_of(mime_message_members, MIME_MESSAGE_N, &draft->message, false) +
 	       size_of(members, ARRAY_SIZE(members), draft, false);
-}
-
-const struct problem *send_first_problem(const struct send_outcome *outcome)
-{
-	if (outcome->problem)
-		return outcome->problem;
-	for (size_t i = 0; i < outcome->n; i++)
-		if (outcome->results[i].problem.kind != PROBLEM_NONE)
-			return &outcome->results[i].problem;
-	return NULL;
 }

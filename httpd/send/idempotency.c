@@ -1,12 +1,11 @@
 /*
- * idempotency: the keys of requests under way in a table, those of earlier ones
+ * idempotency: keys of requests that are under way are in a hash table, those of earlier requests
  * in the store.
  *
- * There are never more locks than requests under way, so the table need not
- * grow.
+ * There are never more locks than requests under way, so the table does not grow.
  *
- * Threads: the worker's, but for idempotency_hash(); struct running is shared
- * by all, and its mutex held while one list is looked through.
+ * Threads: the worker's, except for idempotency_hash(). All threads share struct running, whose
+ * mutex is held while one list is searched.
  */
 #include "httpd/send/idempotency.h"
 

@@ -1,16 +1,14 @@
 /*
- * idempotency: a request with an Idempotency-Key is done once, however often it
- * comes.
+ * idempotency: a request with an Idempotency-Key is done once, however often it is made.
  *
- *   lock     once the request is known to be allowed: keeps the key for it,
- *            then asks the store whether an earlier request had it
- *   add      to the store, in the commit that stages the emails of a first
- *            request (httpd/outbox)
- *   settle   in the commit behind their ends: what is known of them now, or
- *            that the key was not used after all (httpd/outbox)
+ *   lock     when the request is known to be allowed: reserves the key for it, then asks the
+ *            store whether an earlier request had it
+ *   add      in the commit that stages the emails of a first request (httpd/outbox)
+ *   settle   in the commit that follows their outcomes: stores these, or removes the key if
+ *            nothing was sent (httpd/outbox)
  *   unlock   when the request is answered
  *
- * So who may not make a request learns nothing of one that came before.
+ * So whoever may not make a request learns nothing about an earlier one.
  */
 #ifndef POSTERN_HTTPD_SEND_IDEMPOTENCY_H
 #define POSTERN_HTTPD_SEND_IDEMPOTENCY_H
@@ -24,9 +22,8 @@ struct admission;
 struct running;
 struct worker;
 
-/* The keys of requests under way, of all workers. A request is in here before
- * it asks the store, and until it is answered: two that race cannot both find
- * their key unused. */
+/* The keys of the requests that all workers have under way. A request enters before it asks the
+ * store, and leaves when it is answered, so two that race cannot both find their key unused. */
 struct running_entry {
 	struct idempotency_key key;
 	uint8_t payload[SECRET_HASH_LEN];
@@ -35,33 +32,33 @@ struct running_entry {
 
 enum running_result {
 	RUNNING_ENTERED,
-	RUNNING_SAME,  /* one with the key and the payload is under way */
-	RUNNING_OTHER, /* one with the key and another payload is */
+	RUNNING_SAME,  /* a request with the same key and payload is under way */
+	RUNNING_OTHER, /* one with the same key and another payload is */
 };
 
 struct running *running_new(void);
 /* Nothing is in it any more. */
 void running_free(struct running *running);
 
-/* Any thread. The caller owns the entry, which must leave when it entered. */
+/* Any thread. The caller owns the entry; if it entered, it has to leave. */
 enum running_result running_enter(struct running *running, struct running_entry *entry);
 void running_leave(struct running *running, struct running_entry *entry);
 
-/* The key of a request, which nobody else has until it is unlocked. */
+/* The key of a request, reserved for it until it is unlocked. */
 struct idempotency_lock {
 	struct running *running;
 	struct running_entry entry;
-	bool found;                 /* the request came before: */
-	struct idempotency earlier; /* what is known of that */
+	bool found;                 /* the request is a repeat: */
+	struct idempotency earlier; /* what the store has of the first one */
 };
 
-/* The hash of a payload. action names what the body is for: the same body for
- * something else is another payload. Any thread. */
+/* The hash of a payload. action names what the body is for: the same body for another purpose is
+ * another payload. Any thread. */
 void idempotency_hash(
 	const char *action, const char *body, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
 
-/* Of a request that has a key. 0, or -1 with the problem: the key is that of a
- * request under way, or of one with another payload. */
+/* Locks the key of a request that has one. 0, or -1 with the problem: the key belongs to a request
+ * that is under way, or to one with another payload. */
 int idempotency_lock(const struct worker *worker, const struct admission *admission,
 	const char *request_id, const uint8_t payload[static SECRET_HASH_LEN],
 	struct idempotency_lock **lock_r, struct problem *problem);

@@ -1,13 +1,13 @@
 /*
- * send: from emails that a client wants sent to their outcomes.
+ * send: from the emails that a client wants to send to their outcomes.
  *
  *   send_emails: decide, lock the Idempotency-Key
  *     ─> send_compose_group ─(pool)─> on_composed
- *     ─> outbox_send ─(committer, Postfix, milter)─> on_batch_done: done() answers
+ *     ─> hand_over ─(the outbox)─> on_batch_done: done() answers
  *
- * A request that came before is not composed: see send_repeat.
+ * A repeat of an earlier request is not composed, see send_repeat.c.
  *
- * Threads: the worker's, but for composing, which is the pool's when it may take long.
+ * Threads: the worker's, except for composing, which the pool does if it may take long.
  */
 #include "httpd/send/send.h"
 
@@ -27,15 +27,30 @@
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
+/* The rows of all recipients are written in one commit, for which other companies wait: some ten
+ * milliseconds for so many. */
+enum { RECIPIENTS_MAX = 10000 };
+
+_Static_assert((int)SEND_NOT_ALLOWED < COUNTS_EMAILS, "each has a counter");
+
+const struct problem *send_first_problem(const struct send_outcome *outcome)
+{
+	if (outcome->problem)
+		return outcome->problem;
+	for (size_t i = 0; i < outcome->n; i++)
+		if (outcome->results[i].problem.kind != PROBLEM_NONE)
+			return &outcome->results[i].problem;
+	return NULL;
+}
+
 /*
- * The group, and its end.
+ * The group.
  */
 
 static struct send_group *group_new(const struct send_spec *spec)
 {
 	struct send_group *group = mem_new(struct send_group);
-	size_t drafts_n = spec->personal ? 1 : spec->n;
-	size_t size = drafts_n * sizeof(*group->draft);
+	size_t size;
 
 	group->worker = spec->worker;
 	group->admission = spec->admission;
@@ -45,41 +60,37 @@ static struct send_group *group_new(const struct send_spec *spec)
 	group->permissive = spec->permissive;
 	group->created_us = clock_now_us(spec->worker->shared->clock);
 	group->problem = PROBLEM_INIT;
-	group->sends = mem_alloc(spec->n, sizeof(*group->sends));
+	group->emails = mem_alloc(spec->n, sizeof(*group->emails));
 	group->results = mem_alloc(spec->n, sizeof(*group->results));
 	group->n = spec->n;
 	for (size_t i = 0; i < spec->n; i++) {
-		group->sends[i].group = group;
-		group->sends[i].result = &group->results[i];
+		group->emails[i].group = group;
+		group->emails[i].result = &group->results[i];
 	}
-	/* They are taken over. */
-	group->draft = mem_alloc(drafts_n, sizeof(*group->draft));
+	group->personal = spec->personal;
+	size = send_group_drafts(group) * sizeof(*group->draft);
+	group->draft = mem_alloc(send_group_drafts(group), sizeof(*group->draft));
 	memcpy(group->draft, spec->draft, size);
 	memset(spec->draft, 0, size);
-	group->personal = spec->personal;
 	return group;
 }
 
 static void group_free(struct send_group *group)
 {
-	size_t drafts_n = group->personal ? 1 : group->n;
-
-	for (size_t i = 0; i < drafts_n; i++)
+	for (size_t i = 0; i < send_group_drafts(group); i++)
 		draft_clear(&group->draft[i]);
 	free(group->draft);
 	if (group->personal)
 		group->personal->free(group->personal);
 	for (size_t i = 0; i < group->n; i++) {
-		store_email_clear(&group->sends[i].composed.row);
-		buf_free(&group->sends[i].composed.message);
+		store_email_clear(&group->emails[i].composed.row);
+		buf_free(&group->emails[i].composed.message);
 	}
 	idempotency_unlock(group->lock);
-	free(group->sends);
+	free(group->emails);
 	free(group->results);
 	free(group);
 }
-
-_Static_assert((int)SEND_NOT_ALLOWED < COUNTS_EMAILS, "each has a counter");
 
 /* Tells the outcome and frees the group. */
 static void group_end(struct send_group *group)
@@ -108,55 +119,49 @@ static bool is_repeat(const struct send_group *group)
 }
 
 /*
- * The outbox.
+ * The outbox: the emails go there, and come back with their outcomes.
  */
 
-static void count_email(const struct send *send)
+static void read_outcome(struct send_email *email, const struct outbox_mail *mail)
 {
-	struct worker_counts *counts = send->group->worker->counts;
-
-	if (is_repeat(send->group))
-		return;
-	if (send->test && send->end == SEND_SENT)
-		count_add(&counts->tests, 1);
-	else
-		count_add(&counts->emails[send->end], 1);
-}
-
-static void read_outcome(struct send *send, const struct outbox_mail *mail)
-{
-	struct problem *problem = &send->result->problem;
+	struct send_result *result = email->result;
+	struct worker_counts *counts = email->group->worker->counts;
 
 	switch (mail->outcome) {
 	case OUTBOX_PENDING:
 	case OUTBOX_ACCEPTED:
-		send->end = SEND_QUEUED;
+		email->end = SEND_QUEUED;
 		break;
 	case OUTBOX_SENT:
-		send->end = SEND_SENT;
+		email->end = SEND_SENT;
 		break;
 	case OUTBOX_REFUSED:
-		send->end = SEND_REFUSED;
-		problem_set(problem,
+		email->end = SEND_REFUSED;
+		problem_set(&result->problem,
 			verdict_text_is_message(mail->refusal) ? PROBLEM_VALIDATION
 							       : PROBLEM_DOMAIN,
 			"%s", mail->refusal);
 		break;
 	case OUTBOX_REJECTED:
-		send->end = SEND_REJECTED;
-		problem_from_err(problem, &mail->err);
+		email->end = SEND_REJECTED;
+		problem_from_err(&result->problem, &mail->err);
 		break;
 	case OUTBOX_UNKEPT:
-		problem_from_err(problem, &mail->err);
-		send->end = SEND_BAD;
+		email->end = SEND_BAD;
+		problem_from_err(&result->problem, &mail->err);
 		return;
 	}
-	if (!mail->waits) {
-		send->result->message_id = mail->row.message_id;
+	if (!mail->stored) {
+		result->message_id = mail->row.message_id;
 		if (mail->row.recipients.n > 0)
-			send->result->to = mail->row.recipients.items[0].address;
+			result->to = mail->row.recipients.items[0].address;
 	}
-	count_email(send);
+	if (is_repeat(email->group))
+		return;
+	if (email->test && email->end == SEND_SENT)
+		count_add(&counts->tests, 1);
+	else
+		count_add(&counts->emails[email->end], 1);
 }
 
 static void on_batch_done(struct outbox_batch *batch)
@@ -166,55 +171,45 @@ static void on_batch_done(struct outbox_batch *batch)
 	if (batch->result < 0) {
 		log_error(group->worker->log, "stage_failed", "request", group->request_id, "error",
 			batch->err.text);
-		/* Another httpd on the same store has added the key meanwhile, as
-		 * when one is restarted. */
+		/* Another httpd on the same store has added the key meanwhile, as when httpd is
+		 * restarted. */
 		if (group->lock && batch->err.code == ERR_EXISTS)
 			problem_fixed(&group->problem, PROBLEM_CONCURRENT);
 		else
 			problem_from_err(&group->problem, &batch->err);
 	}
 	for (size_t i = 0; i < batch->n && batch->result == 0; i++)
-		read_outcome(&group->sends[batch->mails[i].place], &batch->mails[i]);
-	/* What of it is still on its way keeps its memory, in the account that it came
-	 * with; the slots of the request are its own. */
+		read_outcome(&group->emails[batch->mails[i].index], &batch->mails[i]);
+	/* Messages that are still being submitted keep their memory, counted in the same account;
+	 * the slots belong to the request alone. */
 	budget_move_bytes(&group->admission->share, &batch->share);
 	group_end(group);
 	outbox_batch_release(batch);
 }
 
-/* What a repeat is not allowed changes nothing of what is known. */
+/* What is stored under the Idempotency-Key: for each email its id, or why it is not sent. A repeat
+ * changes none of the results of the first request. */
 static void fill_key(const struct send_group *group, struct outbox_batch *batch)
 {
-	struct idempotency *kept = &batch->kept;
+	struct idempotency *entry = &batch->idempotency;
 
 	batch->has_key = true;
 	batch->is_repeat = is_repeat(group);
 	batch->key = group->lock->entry.key;
-	memcpy(kept->payload, group->lock->entry.payload, sizeof(kept->payload));
-	kept->created_us = group->created_us;
+	memcpy(entry->payload, group->lock->entry.payload, sizeof(entry->payload));
+	entry->created_us = group->created_us;
 	for (size_t i = 0; i < group->n; i++) {
 		if (batch->is_repeat)
-			strv_add(&kept->results, group->lock->earlier.results.items[i]);
-		else if (group->sends[i].end == SEND_OPEN)
-			strv_add(&kept->results, group->results[i].id);
+			strv_add(&entry->results, group->lock->earlier.results.items[i]);
+		else if (group->emails[i].end == SEND_OPEN)
+			strv_add(&entry->results, group->results[i].id);
 		else
-			strv_take(&kept->results,
+			strv_take(&entry->results,
 				store_idempotency_refusal(group->results[i].problem.text));
 	}
 }
 
-static void fill_mail(struct send *send, size_t place, struct outbox_mail *mail)
-{
-	mail->place = place;
-	mail->test = send->test;
-	mail->waits = send->waits;
-	mail->row = send->composed.row;
-	mail->message = send->composed.message;
-	send->composed = (struct composed){.row = {.seq = 0}};
-	if (send->waits)
-		memcpy(mail->row.id, send->result->id, ID_SIZE);
-}
-
+/* Gives all open emails to the outbox. */
 static void hand_over(struct send_group *group)
 {
 	const struct worker *worker = group->worker;
@@ -222,15 +217,28 @@ static void hand_over(struct send_group *group)
 	struct outbox_batch *batch = outbox_batch_new(send_group_count(group, SEND_OPEN));
 	size_t n = 0;
 
-	memcpy(batch->company_id, group->admission->key.company_id, ID_SIZE);
-	snprintf(batch->request_id, sizeof(batch->request_id), "%s", group->request_id);
-	for (size_t i = 0; i < group->n; i++)
-		if (group->sends[i].end == SEND_OPEN)
-			fill_mail(&group->sends[i], i, &batch->mails[n++]);
+	for (size_t i = 0; i < group->n; i++) {
+		struct send_email *email = &group->emails[i];
+		struct outbox_mail *mail;
+
+		if (email->end != SEND_OPEN)
+			continue;
+		mail = &batch->mails[n++];
+		mail->index = i;
+		mail->test = email->test;
+		mail->stored = email->stored;
+		mail->row = email->composed.row;
+		mail->message = email->composed.message;
+		email->composed = (struct composed){.row = {.seq = 0}};
+		if (email->stored)
+			memcpy(mail->row.id, email->result->id, ID_SIZE);
+	}
 	if (group->lock)
 		fill_key(group, batch);
-	batch->wait_ms = conf->submission.answer == ANSWER_SENT ? conf->submission.record_wait_ms
-								: 0;
+	memcpy(batch->company_id, group->admission->key.company_id, ID_SIZE);
+	snprintf(batch->request_id, sizeof(batch->request_id), "%s", group->request_id);
+	if (conf->submission.answer == ANSWER_SENT)
+		batch->wait_ms = conf->submission.record_wait_ms;
 	batch->tasks = worker->tasks;
 	batch->done = on_batch_done;
 	batch->arg = group;
@@ -249,21 +257,15 @@ static void on_composed(struct task *task)
 		group_end(group);
 }
 
-/* The emails are decided. The same payload has the same number of emails, unless
- * another version of this program has read it. */
-static void lock_and_compose(struct send_group *group, const uint8_t *payload)
+/*
+ * The Idempotency-Key.
+ */
+
+static void repeat(struct send_group *group)
 {
 	struct problem problem = PROBLEM_INIT;
 
-	if (payload && idempotency_lock(group->worker, group->admission, group->request_id, payload,
-			       &group->lock, &problem) < 0) {
-		group_fail(group, &problem);
-		return;
-	}
-	if (!is_repeat(group)) {
-		send_compose_group(group, on_composed);
-		return;
-	}
+	/* The same payload has as many emails, unless another version of httpd read it. */
 	if (group->lock->earlier.results.n != group->n) {
 		problem_fixed(&problem, PROBLEM_OTHER_PAYLOAD);
 		group_fail(group, &problem);
@@ -280,25 +282,21 @@ static void lock_and_compose(struct send_group *group, const uint8_t *payload)
  * The rules.
  */
 
-static bool begins_with_hyphen(const struct addr *addr)
-{
-	return addr->local[strspn(addr->local, "\"")] == '-';
-}
-
-/* Mail to the domain of tickets would wait for its end, since Postfix is told
- * to keep it; and pass for an email that waits for the milter. */
+/* Mail to the domain of tickets would wait until its lifetime is over, since Postfix is told to
+ * keep it, and could be taken for an email that waits for the milter. */
 static int check_list(const struct addr_list *list, bool takes_hyphen, struct problem *problem)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
-		bool to_nobody = str_eq(addr->domain, TICKET_DOMAIN);
+		bool is_ticket = str_eq(addr->domain, TICKET_DOMAIN);
+		bool has_hyphen = addr->local[strspn(addr->local, "\"")] == '-';
 		_cleanup_free_ char *spec = NULL;
 
-		if (!to_nobody && (takes_hyphen || !begins_with_hyphen(addr)))
+		if (!is_ticket && (takes_hyphen || !has_hyphen))
 			continue;
 		spec = addr_spec(addr);
 		return problem_set(problem, PROBLEM_VALIDATION,
-			to_nobody ? "The mail server delivers nothing to this domain: %s"
+			is_ticket ? "The mail server delivers nothing to this domain: %s"
 				  : "The mail server takes no address that begins with "
 				    "a hyphen: %s",
 			spec);
@@ -306,8 +304,8 @@ static int check_list(const struct addr_list *list, bool takes_hyphen, struct pr
 	return 0;
 }
 
-/* Whether Postfix, as it is configured, takes the sender and the recipients.
- * The problem names the address. */
+/* Whether Postfix, as it is configured, takes the sender and the recipients. The problem names
+ * the address. */
 static int check_addresses(
 	const struct worker *worker, const struct draft *draft, struct problem *problem)
 {
@@ -315,7 +313,7 @@ static int check_addresses(
 	struct addr from = draft->message.from;
 	const struct addr_list *lists[] = {&(struct addr_list){&from, 1}, &draft->envelope,
 		&draft->bcc, &draft->message.to, &draft->message.cc};
-	/* What a finished message says is not where it goes. */
+	/* The To and Cc of a finished message are not where it goes. */
 	size_t n = ARRAY_SIZE(lists) - (draft->finished.len > 0 ? 2 : 0);
 
 	for (size_t i = 0; i < n; i++)
@@ -324,8 +322,9 @@ static int check_addresses(
 	return 0;
 }
 
-/* A repeat is decided like a first request, before anything is told of that.
- * The rules are asked once for emails in a row that are of one domain. */
+/* Gives each email its id, and those that may not be sent their problem. A repeat is decided like
+ * a first request, before it is told anything of that. For emails in a row that have the same
+ * domain the rules are asked once. */
 static void decide_all(struct send_group *group, const struct send_spec *spec)
 {
 	struct problem decision = PROBLEM_INIT;
@@ -353,19 +352,15 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 				check_addresses(group->worker, draft, problem);
 		}
 		if (problem->kind != PROBLEM_NONE)
-			group->sends[i].end = SEND_BAD;
+			group->emails[i].end = SEND_BAD;
 	}
 }
-
-/* The rows of their recipients are written in one commit, for which all other
- * companies wait: some ten milliseconds for so many. */
-enum { RECIPIENTS_MAX = 10000 };
 
 static int check_recipients(const struct send_group *group, struct problem *problem)
 {
 	size_t each = group->personal ? group->n : 1, n = 0;
 
-	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++) {
+	for (size_t i = 0; i < send_group_drafts(group); i++) {
 		const struct draft *draft = &group->draft[i];
 		const struct mime_message *message = &draft->message;
 
@@ -387,10 +382,21 @@ void send_emails(const struct send_spec *spec)
 
 	decide_all(group, spec);
 	bad = send_group_count(group, SEND_BAD);
-	if (check_recipients(group, &problem) < 0)
+	if (check_recipients(group, &problem) < 0) {
 		group_fail(group, &problem);
-	else if (bad == 0 || (group->permissive && bad < spec->n))
-		lock_and_compose(group, spec->payload);
-	else
+		return;
+	}
+	if (bad > 0 && (!group->permissive || bad == group->n)) {
 		group_end(group);
+		return;
+	}
+	if (spec->payload && idempotency_lock(group->worker, group->admission, group->request_id,
+				     spec->payload, &group->lock, &problem) < 0) {
+		group_fail(group, &problem);
+		return;
+	}
+	if (is_repeat(group))
+		repeat(group);
+	else
+		send_compose_group(group, on_composed);
 }

@@ -1,51 +1,69 @@
 /*
- * send: from emails that a client wants sent to their outcomes. One pipeline for every
- * dialect.
+ * send: from the emails that a client wants to send to their outcomes. One pipeline for all
+ * dialects.
  *
- *   decide   the sending rules, against the store as it is now
- *   lock     the Idempotency-Key, which tells of an earlier request
- *   compose  the message, with its ticket, and the row
- *   outbox   all of them in one commit, then into Postfix (httpd/outbox)
- *   done     renders the answer
+ *   decide   the sending rules, by the store as it is now
+ *   lock     the Idempotency-Key, which may know an earlier request
+ *   compose  the messages, each with its ticket, and the rows
+ *   outbox   all of them in one commit, then to Postfix (httpd/outbox)
+ *   done     answers
  *
- * To compose may take seconds: but for small requests the pool does it. A request that
- * came before is held to the rules like any other; then it is answered as it was, or
- * waits for what becomes of its emails. It submits nothing.
+ * A repeat of an earlier request is held to the rules like any other. Then it gets the answer that
+ * the first one got, or waits for the outcome of its emails. It submits nothing itself.
  *
- * Reading the body of a request, by its dialect, is in front of this: send_request.h.
+ * This knows no HTTP request. What reads emails out of one is send_request.h.
  */
 #ifndef POSTERN_HTTPD_SEND_SEND_H
 #define POSTERN_HTTPD_SEND_SEND_H
 
+#include "core/base/id.h"
 #include "httpd/http/problem.h"
 #include "httpd/send/draft.h"
 
 struct admission;
 struct worker;
 
+/* What became of one email. */
+struct send_result {
+	char id[ID_SIZE];
+	const char *message_id; /* with <>; NULL if this request did not compose it */
+	const char *to;         /* its first recipient; NULL likewise */
+	struct problem problem; /* of the kind PROBLEM_NONE if it was taken */
+};
+
+/* What became of all n emails, in their order; lives for the call of done. */
+struct send_outcome {
+	const struct problem *problem; /* of the whole request; NULL: see the results */
+	const struct send_result *results;
+	size_t n;
+	size_t sent; /* so many are with Postfix or in the outbox; the others are not */
+};
+
+typedef void send_done(void *arg, const struct send_outcome *outcome);
+
+/* The problem of the request, or the first one of its emails; NULL if there is none. */
+const struct problem *send_first_problem(const struct send_outcome *outcome);
+
 /* The emails of one request. */
 struct send_spec {
 	struct worker *worker;
-	/* Who sends, and in whose account its memory is. It must last until done. */
+	/* Who sends, and whose account the memory is in. Lives until done. */
 	struct admission *admission;
 	const char *request_id; /* for the log */
-	/* n; their content is taken over. With personal it is one. */
+	/* n drafts, or one with personal; their content is taken over. */
 	struct draft *draft;
 	struct send_personal *personal; /* taken over; NULL: none */
-	/* n, or NULL: why an email cannot be sent, which is then not looked
-	 * at; of the kind PROBLEM_NONE for the others. */
+	/* n problems, or NULL. An email that has one is not looked at any further. */
 	const struct problem *problems;
 	size_t n;
-	bool permissive; /* when one may not be sent the others are; else none */
-	/* The hash of the request, whose admission has an Idempotency-Key; NULL:
-	 * none. */
+	bool permissive; /* emails without a problem are sent, even if others have one */
+	/* The hash of the request, whose admission has an Idempotency-Key; NULL: it has none. */
 	const uint8_t *payload;
 	send_done *done;
 	void *arg; /* of done */
 };
 
-/* done is called exactly once, perhaps before this returns. Leaves the emails
- * empty. */
+/* Calls done exactly once, perhaps before this returns. Leaves the drafts empty. */
 void send_emails(const struct send_spec *spec);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * send_compose: makes the message and the row of an email.
+ * send_compose: makes the messages and rows of the emails of a group, one after the other.
  *
- *   send_compose_group ─> compose_some ─(pool)─> done
+ *   send_compose_group ─(pool, if it may take long)─> compose_some ─> done
  *
- * What each email takes is counted before it is made, by an estimate that is
- * put right when it is there. The group's emails go one by one.
+ * The memory of an email is counted before it is made, by an estimate, which is corrected
+ * afterwards.
  *
- * Threads: the worker's, or one of the pool; nobody else has the request then.
+ * Threads: the worker's, or one of the pool, which alone has the group then.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -23,8 +23,17 @@
 #include "httpd/admission/admission.h"
 #include "httpd/send/send_group.h"
 
-/* The name is kept where there is one. A client that makes the message itself
- * names those who get it apart from its header. */
+/* Emails that are composed on the worker's loop: at most so many, with so many bytes. */
+enum { COMPOSE_ON_LOOP_EMAILS = 16, COMPOSE_ON_LOOP_BYTES = 16 * 1024 };
+
+/* How long a thread of the pool composes before other work has its turn. */
+enum { TURN_US = 20 * 1000 };
+
+/* What a message takes besides its parts, and so does each part. */
+enum { MESSAGE_EXTRA = 4096 };
+
+/* Keeps the display name, if there is one. If the client made the message itself, only those of
+ * its header who are in the envelope get it. */
 static void add_recipients(struct recipients *recipients, enum recipient_kind kind,
 	const struct addr_list *list, const struct draft *draft)
 {
@@ -42,17 +51,6 @@ static void add_recipients(struct recipients *recipients, enum recipient_kind ki
 	}
 }
 
-static void add_formatted(struct strv *to, const struct addr_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		strv_take(to, addr_format(&list->items[i]));
-}
-
-static char *text_or_empty(const char *text)
-{
-	return mem_strdup(text ? text : "");
-}
-
 static void fill_row(const struct key *key, const struct draft *draft, struct email *row)
 {
 	const struct mime_message *message = &draft->message;
@@ -67,15 +65,16 @@ static void fill_row(const struct key *key, const struct draft *draft, struct em
 	add_recipients(&row->recipients, RECIPIENT_TO, &message->to, draft);
 	add_recipients(&row->recipients, RECIPIENT_CC, &message->cc, draft);
 	add_recipients(&row->recipients, RECIPIENT_BCC, &draft->bcc, draft);
-	add_formatted(&row->reply_to, &message->reply_to);
-	row->subject = text_or_empty(message->subject);
+	for (size_t i = 0; i < message->reply_to.n; i++)
+		strv_take(&row->reply_to, addr_format(&message->reply_to.items[i]));
+	row->subject = mem_strdup(message->subject ? message->subject : "");
 	row->tags = mem_strdup(draft->tags);
 	row->variables = mem_strdup(draft->variables);
 	row->message_id = mem_strdup(message->message_id);
 	row->scheduled_us = draft->test ? 0 : draft->scheduled_us;
 }
 
-/* Makes message and row, whose id and created_us are set. */
+/* Makes the message, and the row, of which id and created_us are set. */
 static int compose(struct send_group *group, struct draft *draft, struct composed *composed_r,
 	struct problem *problem)
 {
@@ -117,15 +116,6 @@ static int compose(struct send_group *group, struct draft *draft, struct compose
 	return 0;
 }
 
-/* Emails that are composed on the worker's loop: so many, and so many bytes. */
-enum { COMPOSE_ON_LOOP_EMAILS = 16, COMPOSE_ON_LOOP_BYTES = 16 * 1024 };
-
-/* A turn on a thread of the pool. */
-enum { TURN_US = 20 * 1000 };
-
-/* What each message has besides its parts, and each part. */
-enum { MESSAGE_EXTRA = 4096 };
-
 static int count(struct send_group *group, uint64_t bytes)
 {
 	return admission_count_bytes(group->worker, group->admission, bytes, &group->problem);
@@ -144,9 +134,8 @@ static uint64_t body_size(const struct draft *draft)
 	return (html ? strlen(html) : 0) + (text ? strlen(text) : 0);
 }
 
-/* At most what message and row take: the body goes from the email into the row,
- * what else the email says stands in both, and a transfer encoding makes four
- * bytes of three, with line breaks. */
+/* The most that message and row take. The body moves from the draft into the row; everything else
+ * is in both; and a transfer encoding makes four bytes of three, plus line breaks. */
 static uint64_t composed_size_max(const struct draft *draft)
 {
 	uint64_t files = draft_files_size(draft);
@@ -156,8 +145,7 @@ static uint64_t composed_size_max(const struct draft *draft)
 	return 5 * rest + (body + files) * 11 / 8 + MESSAGE_EXTRA;
 }
 
-/* Makes the text of an email that has html alone; bytes grows by what it
- * holds. */
+/* Makes the text of an email that has only html, and adds its size to bytes. */
 static int make_text(struct send_group *group, struct draft *draft, uint64_t *bytes)
 {
 	struct mime_message *message = &draft->message;
@@ -165,7 +153,7 @@ static int make_text(struct send_group *group, struct draft *draft, uint64_t *by
 
 	if (!str_empty(message->text) || message->html == NULL || draft->finished.len > 0)
 		return 0;
-	/* libxml2 reads a copy. */
+	/* libxml2 reads a copy of the html. */
 	most = 2 * HTML_TEXT_GROWTH * strlen(message->html) + MESSAGE_EXTRA;
 	if (count(group, most) < 0)
 		return -1;
@@ -177,17 +165,17 @@ static int make_text(struct send_group *group, struct draft *draft, uint64_t *by
 	return 0;
 }
 
-/* bytes is what is counted for the email as it came. */
-static void compose_one(struct send *send, struct draft *draft, uint64_t *bytes)
+/* bytes is what is counted for the draft; it shrinks by what moves into the row. */
+static void compose_one(struct send_email *email, struct draft *draft, uint64_t *bytes)
 {
-	struct send_group *group = send->group;
+	struct send_group *group = email->group;
 	struct mime_message *message = &draft->message;
-	struct email *row = &send->composed.row;
+	struct email *row = &email->composed.row;
 	uint64_t most, made;
 
 	if (draft->scheduled_us > 0 && draft->scheduled_us <= group->created_us) {
-		problem_fixed(&send->result->problem, PROBLEM_SCHEDULED_BEFORE);
-		send->end = SEND_BAD;
+		problem_fixed(&email->result->problem, PROBLEM_SCHEDULED_BEFORE);
+		email->end = SEND_BAD;
 		return;
 	}
 	if (make_text(group, draft, bytes) < 0)
@@ -196,54 +184,41 @@ static void compose_one(struct send *send, struct draft *draft, uint64_t *bytes)
 	most = composed_size_max(draft);
 	if (count(group, most) < 0)
 		return;
-	send->test = draft->test;
-	memcpy(send->composed.row.id, send->result->id, ID_SIZE);
-	send->composed.row.created_us = group->created_us;
-	if (compose(group, draft, &send->composed, &send->result->problem) < 0)
-		send->end = SEND_BAD;
+	email->test = draft->test;
+	memcpy(row->id, email->result->id, ID_SIZE);
+	row->created_us = group->created_us;
+	if (compose(group, draft, &email->composed, &email->result->problem) < 0)
+		email->end = SEND_BAD;
 	else
-		send->result->message_id = send->composed.row.message_id;
+		email->result->message_id = row->message_id;
 	*bytes -= body_size(draft);
 	row->html = message->html ? TAKE_PTR(message->html) : mem_strdup("");
 	row->text = message->text ? TAKE_PTR(message->text) : mem_strdup("");
-	made += send->composed.message.len;
+	made += email->composed.message.len;
 	if (made < most)
 		discount(group, most - made);
 }
 
-static void compose_personal(struct send *send, size_t i)
+/* With recipient variables. */
+static void compose_personal(struct send_email *email, size_t i)
 {
-	struct send_group *group = send->group;
+	struct send_group *group = email->group;
 	const struct send_personal *personal = group->personal;
 	uint64_t bytes = personal->size(personal, group->draft, i);
-	struct draft email = {0};
+	struct draft draft = {0};
 
 	if (count(group, bytes) < 0)
 		return;
-	if (personal->make(personal, group->draft, i, &email, &send->result->problem) < 0)
-		send->end = SEND_BAD;
+	if (personal->make(personal, group->draft, i, &draft, &email->result->problem) < 0)
+		email->end = SEND_BAD;
 	else
-		compose_one(send, &email, &bytes);
-	personal->clear(&email);
+		compose_one(email, &draft, &bytes);
+	personal->clear(&draft);
 	discount(group, bytes);
 }
 
-static void compose_next(struct send_group *group)
-{
-	size_t i = group->composed_n++;
-	struct send *send = &group->sends[i];
-	struct draft *draft = &group->draft[group->personal ? 0 : i];
-
-	if (send->end == SEND_OPEN && group->personal)
-		compose_personal(send, i);
-	else if (send->end == SEND_OPEN)
-		compose_one(send, draft, &group->draft_bytes);
-	if (!group->personal)
-		draft_clear(draft);
-}
-
-/* A turn. What was taken in advance, and for the emails as they came, is given
- * back at the end. */
+/* Composes for a turn; true when all are done. At the end the drafts, and what was counted for
+ * them, are gone. */
 static bool compose_some(struct work *work)
 {
 	struct send_group *group = CONTAINER_OF(work, struct send_group, work);
@@ -253,9 +228,18 @@ static bool compose_some(struct work *work)
 		group->personal->same_html(group->personal, group->draft))
 		make_text(group, group->draft, &group->draft_bytes);
 	while (group->composed_n < group->n && group->problem.kind == PROBLEM_NONE) {
+		size_t i = group->composed_n;
+		struct send_email *email = &group->emails[i];
+
 		if (clock_monotonic_us() - began_us > TURN_US)
 			return false;
-		compose_next(group);
+		group->composed_n++;
+		if (email->end == SEND_OPEN && group->personal)
+			compose_personal(email, i);
+		else if (email->end == SEND_OPEN)
+			compose_one(email, &group->draft[i], &group->draft_bytes);
+		if (!group->personal)
+			draft_clear(&group->draft[i]);
 	}
 	if (group->personal)
 		draft_clear(&group->draft[0]);
@@ -268,7 +252,7 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 {
 	uint64_t each = group->personal ? group->n : 1, bytes = 0;
 
-	for (size_t i = 0; i < (group->personal ? 1 : group->n); i++)
+	for (size_t i = 0; i < send_group_drafts(group); i++)
 		bytes += draft_text_size(&group->draft[i]) + draft_files_size(&group->draft[i]);
 	group->work = (struct work){
 		.done = {.run = done},

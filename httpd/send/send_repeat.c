@@ -1,17 +1,18 @@
 /*
- * send_repeat: what a request that came before is told of its emails.
+ * send_repeat: what a repeat of an earlier request is told of its emails.
  *
- * The outbox has them: nothing is composed and nothing is submitted here. The table says
- * what is answered, by what is known of an email, and by whether the first request was
- * answered (`final`): then that answer is given again.
+ * The outbox has the emails, so nothing is composed or submitted here. The answer depends on what
+ * is stored under the Idempotency-Key, and on whether the first request was answered (settled): if
+ * so, the repeat gets the same answer.
  *
- *   known of it                        not answered yet      final
- *   the caller may not send it         its problem           the same
- *   why it was not sent                that                  that
- *   its id, and the row is: gone       its id                its id
- *                           staged     wait                  its id
- *                           sent       its id                its id
- *                           refused    why                   its id
+ *   stored for the email            not settled           settled
+ *   anything, but the caller may    its problem           its problem
+ *     not send the email
+ *   why it was not sent             that                  that
+ *   its id, and the row is gone     the id                the id
+ *                          staged   wait for the outcome  the id
+ *                          sent     the id                the id
+ *                          refused  the refusal           the id
  *
  * Threads: the worker's.
  */
@@ -24,53 +25,53 @@
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
-/* The row is looked at, which the id names. */
-static void read_row(struct send *send)
+/* The first request was not answered: the row of the email says what became of it. */
+static void read_row(struct send_email *email)
 {
-	const struct worker *worker = send->group->worker;
+	const struct worker *worker = email->group->worker;
 	_cleanup_free_ char *refusal = NULL;
 	enum email_state state = EMAIL_SENT;
 	struct err err = ERR_INIT;
 
-	if (store_email_outcome(worker->db, send->result->id, &state, &refusal, &err) < 0) {
-		log_error(worker->log, "store_failed", "request", send->group->request_id, "error",
+	if (store_email_outcome(worker->db, email->result->id, &state, &refusal, &err) < 0) {
+		log_error(worker->log, "store_failed", "request", email->group->request_id, "error",
 			err.text);
-		problem_from_err(&send->result->problem, &err);
-		send->end = SEND_BAD;
+		problem_from_err(&email->result->problem, &err);
+		email->end = SEND_BAD;
 		return;
 	}
 	switch (state) {
 	case EMAIL_STAGED:
-		send->waits = true;
+		email->stored = true;
 		break;
 	case EMAIL_SENT:
-		send->end = SEND_SENT;
+		email->end = SEND_SENT;
 		break;
 	case EMAIL_REFUSED:
-		problem_set(&send->result->problem,
+		problem_set(&email->result->problem,
 			verdict_text_is_message(refusal) ? PROBLEM_VALIDATION : PROBLEM_DOMAIN,
 			"%s", refusal);
-		send->end = SEND_REFUSED;
+		email->end = SEND_REFUSED;
 	}
 }
 
-/* result is what the first request came to, see struct idempotency. */
-static void read_email(struct send *send, const char *result)
+/* result is what is stored under the key, see struct idempotency. */
+static void read_email(struct send_email *email, const char *result)
 {
 	bool is_id = result[0] != '!';
 
-	if (send->end == SEND_BAD) {
+	if (email->end == SEND_BAD) {
 		if (is_id)
-			send->end = SEND_NOT_ALLOWED;
+			email->end = SEND_NOT_ALLOWED;
 	} else if (!is_id) {
-		problem_set(&send->result->problem, PROBLEM_VALIDATION, "%s", result + 1);
-		send->end = SEND_BAD;
+		problem_set(&email->result->problem, PROBLEM_VALIDATION, "%s", result + 1);
+		email->end = SEND_BAD;
 	} else {
-		id_parse(result, send->result->id);
-		if (send->group->lock->earlier.settled)
-			send->end = SEND_SENT;
+		id_parse(result, email->result->id);
+		if (email->group->lock->earlier.settled)
+			email->end = SEND_SENT;
 		else
-			read_row(send);
+			read_row(email);
 	}
 }
 
@@ -80,5 +81,5 @@ void send_repeat_read(struct send_group *group)
 
 	group->created_us = earlier->created_us;
 	for (size_t i = 0; i < group->n; i++)
-		read_email(&group->sends[i], earlier->results.items[i]);
+		read_email(&group->emails[i], earlier->results.items[i]);
 }

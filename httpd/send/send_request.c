@@ -1,9 +1,10 @@
 /*
- * send_request: the body of a request becomes emails, which are sent.
+ * send_request: reads emails out of the body of an HTTP request, and sends them.
  *
- *   send_request ─> read_body ─(pool)─> on_read ─> send_emails ─> on_sent: done()
+ *   send_request ─(pool, if it may take long)─> read_body ─> on_body_read ─> send_emails
+ *     ─> on_sent: done() of the dialect answers
  *
- * Threads: the worker's, but for read_body(), which is the pool's when it may take long.
+ * Threads: the worker's, except for read_body(), which may be the pool's.
  */
 #include "httpd/send/send_request.h"
 
@@ -51,12 +52,13 @@ void send_request_emails(struct request *request, const struct send_spec *spec,
 	send_emails(&own);
 }
 
-/* A body that is read on the worker's loop. Nothing in so few bytes takes a
- * millisecond, and to hand them over would take as long as they do. */
+/* A body that is parsed on the worker's loop. So few bytes never take a millisecond, and to give
+ * them to another thread would take as long. */
 enum { PARSE_ON_LOOP_MAX = 8 * 1024 };
 
 struct reading {
 	struct work work;
+	struct request *request; /* the worker's */
 	const struct send_dialect *dialect;
 	struct send_body body;
 	char *type, *encoding;
@@ -107,10 +109,10 @@ static bool read_body(struct work *work)
 	return true;
 }
 
-static void on_read(struct task *task)
+static void on_body_read(struct task *task)
 {
 	struct reading *reading = CONTAINER_OF(task, struct reading, work.done);
-	struct request *request = reading->body.request;
+	struct request *request = reading->request;
 	struct send_parsed *parsed = &reading->parsed;
 
 	if (reading->problem.kind != PROBLEM_NONE) {
@@ -127,7 +129,7 @@ static void on_read(struct task *task)
 				.payload = reading->has_key ? reading->payload : NULL,
 			},
 			reading->dialect->done);
-		/* They were taken over, or cleared. */
+		/* The drafts were taken over, or cleared. */
 		parsed->n = 0;
 	}
 	clear_parsed(parsed);
@@ -148,13 +150,15 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 	struct reading *reading = mem_new(struct reading);
 	struct send_body *body = &reading->body;
 
+	reading->request = request;
 	reading->dialect = dialect;
 	reading->type = field(request, "Content-Type");
 	reading->encoding = field(request, "Content-Encoding");
 	reading->has_key = request->admission.has_idempotency_key && dialect->action;
 	reading->problem = PROBLEM_INIT;
 	*body = (struct send_body){
-		.request = request,
+		.worker = request->worker,
+		.admission = &request->admission,
 		.data = "",
 		.held = request_take_body(request),
 		.type = reading->type,
@@ -162,7 +166,7 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 	};
 	body->len = evbuffer_get_length(body->held);
 	reading->work = (struct work){
-		.done = {.run = on_read},
+		.done = {.run = on_body_read},
 		.tasks = request->worker->tasks,
 		.company_id = request->admission.key.company_id,
 		.run = read_body,
@@ -171,6 +175,6 @@ void send_request(struct request *request, const struct send_dialect *dialect)
 		work_pool_submit(request->worker->shared->pool, &reading->work);
 	} else {
 		read_body(&reading->work);
-		on_read(&reading->work.done);
+		on_body_read(&reading->work.done);
 	}
 }

@@ -1,21 +1,23 @@
 /*
- * send_request: the body of a request becomes emails, which are sent.
+ * send_request: reads emails out of the body of an HTTP request, and sends them.
  *
- * To parse may take seconds: but for small requests the pool does it, which has the
- * request meanwhile. The worker touches nothing of it until that is done.
+ * This is the only part of sending that knows requests. Parsing may take seconds, so the pool does
+ * it, except for small bodies. The pool has body and admission then; the worker leaves the request
+ * alone until that is done.
  */
 #ifndef POSTERN_HTTPD_SEND_SEND_REQUEST_H
 #define POSTERN_HTTPD_SEND_SEND_REQUEST_H
 
 #include "httpd/http/problem.h"
-#include "httpd/send/draft.h"
+#include "httpd/send/send.h"
 
 struct evbuffer;
 struct request;
 
 /* The body of a request, for the thread that parses it. */
 struct send_body {
-	struct request *request; /* its admission alone: the rest is the worker's */
+	struct worker *worker; /* what all workers share of it */
+	struct admission *admission;
 	const char *data;
 	size_t len;
 	const char *type;     /* Content-Type; "": none */
@@ -23,7 +25,7 @@ struct send_body {
 	struct evbuffer *held;
 };
 
-/* Frees the body, when nothing needs it any more. */
+/* Frees the body when nothing needs it any more. */
 void send_body_drop(struct send_body *body);
 
 /* What a dialect makes of a body. Starts zeroed. */
@@ -39,19 +41,15 @@ struct send_parsed {
 struct send_dialect {
 	const char *action; /* for Idempotency-Keys; NULL: it takes none */
 	bool permissive;    /* see struct send_spec */
-	/* On any thread. 0, or -1 with the problem; parsed_r is cleared by the
-	 * caller, also then. */
+	/* On any thread. 0, or -1 with the problem; the caller clears parsed_r in both cases. */
 	int (*parse)(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem);
 	void (*done)(struct request *request, const struct send_outcome *outcome);
 };
 
-/* Reads the request, sends its emails, and answers it: done, or a problem. What
- * may take long is done off the worker's loop. */
+/* Parses the body, sends the emails, and answers: by done, or with a problem. */
 void send_request(struct request *request, const struct send_dialect *dialect);
 
-/* The same for emails that are there already; what spec says of the request is filled
- * in. */
-struct send_spec;
+/* The same for emails that were parsed already. What spec says of the request is filled in. */
 void send_request_emails(struct request *request, const struct send_spec *spec,
 	void (*done)(struct request *request, const struct send_outcome *outcome));
 

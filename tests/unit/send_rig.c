@@ -177,7 +177,7 @@ void send_rig_wait(struct send_rig *rig)
 		event_base_dispatch(rig->worker.base);
 	assert_int_equal(rig->done, 1);
 	/* What it waited for no longer is at its end, too. */
-	while (rig->shared.outbox->parcels > 0 || rig->shared.outbox->to_begin > 0)
+	while (rig->shared.outbox->under_way > 0 || rig->shared.outbox->to_start > 0)
 		event_base_loop(rig->worker.base, EVLOOP_ONCE);
 }
 

@@ -75,7 +75,7 @@ static void test_failures_at_once(void **state)
 	assert_int_equal(breaker_until_us(breaker), FIRST);
 	breaker_state_get(breaker, &seen);
 	assert_int_equal(seen.cause, BREAKER_AWAY);
-	assert_string_equal(seen.words, "one");
+	assert_string_equal(seen.reason, "one");
 	assert_int_equal(seen.trips, 1);
 }
 

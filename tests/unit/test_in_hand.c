@@ -86,7 +86,7 @@ static void test_fed(void **state)
 	_cleanup_buf_ struct buf full = BUF_INIT;
 
 	(void)state;
-	for (int i = 0; i < IN_HAND_FED / 2; i++) {
+	for (int i = 0; i < IN_HAND_FROM_STORE / 2; i++) {
 		assert_true(in_hand_enter(&in_hand, "a", 1, true, MOST));
 		assert_true(in_hand_enter(&in_hand, "b", 1, false, MOST));
 	}

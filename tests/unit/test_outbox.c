@@ -126,7 +126,7 @@ static void tell(struct send_rig *rig, const struct story *story)
 	if (story->left == STAGED_WAITS)
 		assert_int_equal(temp_db_number(rig->db, sql_used), story->used);
 	assert_int_equal(rig->inject->submitted, 1);
-	assert_int_equal(rig->shared.outbox->parcels, 0);
+	assert_int_equal(rig->shared.outbox->under_way, 0);
 }
 
 static void test_by_sendmail(void **state)
@@ -282,7 +282,7 @@ static void test_clock_is_put_back(void **state)
 	rig->inject->result = INJECT_TEMPORARY;
 	keyed_request_send(rig, &one);
 	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
-	outbox->in_hand.all.fed = IN_HAND_FED; /* nothing is taken from the store */
+	outbox->in_hand.all.from_store = IN_HAND_FROM_STORE; /* nothing is taken from the store */
 	feeder_look(outbox->feeder);
 	set.now_us += HOUR_US;
 	feeder_look(outbox->feeder);
@@ -294,7 +294,7 @@ static void test_clock_is_put_back(void **state)
 	set.now_us -= HOUR_US;
 	feeder_look(outbox->feeder);
 	assert_true(temp_db_number(rig->db, sql_due) > set.now_us);
-	outbox->in_hand.all.fed = 0;
+	outbox->in_hand.all.from_store = 0;
 	rig->shared.clock = &clock_system;
 }
 
@@ -303,7 +303,7 @@ static void drain(struct send_rig *rig)
 {
 	struct outbox *outbox = rig->shared.outbox;
 
-	while (!feeder_is_idle(outbox->feeder) || outbox->parcels > 0 ||
+	while (!feeder_is_idle(outbox->feeder) || outbox->under_way > 0 ||
 		!journal_is_empty(outbox->journal)) {
 		journal_look(outbox->journal);
 		event_base_loop(rig->worker.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
