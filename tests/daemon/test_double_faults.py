@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from harness import wait_for
-from harness.crash import KillAt, kill_all, workers_of
+from harness.crash import KillAt, died, kill_all, workers_of
 from harness.sandbox import METHOD
 from test_power_loss import Request, proven, states_of
 from test_restarts import queue_ids
@@ -76,7 +76,7 @@ def test_pickup_dies_behind_the_queue_file(own_box, told):
     with KillAt(pickup, "unlink,unlinkat", 1):
         email_id = request.send()
         assert box.sink.find(to=to)
-    assert box.waiting() == 1
+        wait_for("pickup to die", lambda: died(pickup))
     if told:
         wait_for("the log", lambda: box.httpd().read(email_id)["last_event"] == "delivered")
     wait_for("pickup to take it again", lambda: box.flush() or box.waiting() == 0)
