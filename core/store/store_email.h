@@ -190,6 +190,9 @@ enum email_name store_email_name_of(const char *text);
  * the same Message-ID, or Postfix has used a queue id again. */
 int store_email_named(struct db *db, const struct email_scope *scope, const char *text, int limit,
 	struct email_list *list_r, struct err *err);
+/* The id of the newest one with the Message-ID, in angle brackets: 1, 0 none, -1. */
+int store_email_by_message_id(struct db *db, const struct email_scope *scope,
+	const char *message_id, char id[static ID_SIZE], struct err *err);
 /* A page of the scope, which must name a company. *more_r: whether there are
  * more emails behind the page, or in front of it for a page `before`. 1, 0 when
  * the cursor is no email of the scope, -1. */

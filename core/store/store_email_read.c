@@ -193,6 +193,23 @@ int store_email_named(struct db *db, const struct email_scope *scope, const char
 		list_r, err);
 }
 
+int store_email_by_message_id(struct db *db, const struct email_scope *scope,
+	const char *message_id, char id[static ID_SIZE], struct err *err)
+{
+	struct email_list list;
+	bool found;
+
+	if (store_email_named(db, scope, message_id, 1, &list, err) < 0)
+		return -1;
+	/* One that is named by the id that a Message-ID begins with may have another domain. */
+	found = list.n > 0 && list.items[0].message_id &&
+		str_eq(list.items[0].message_id, message_id);
+	if (found)
+		memcpy(id, list.items[0].id, ID_SIZE);
+	store_email_list_free(&list);
+	return found;
+}
+
 int store_email_page(struct db *db, const struct email_scope *scope, const struct page *page,
 	struct email_list *list_r, bool *more_r, struct err *err)
 {

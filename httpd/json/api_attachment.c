@@ -74,16 +74,15 @@ static int find_kept(struct request *request, struct kept *kept, struct problem 
 		.company_id = key->company_id, .domain = key->domain, .sent_only = true};
 	struct err err = ERR_INIT;
 	const char *param = request->admission.param;
-	const char *message_id = *param == '<' ? param : NULL;
-	char local[ID_SIZE];
 	int64_t seq;
-	int found;
+	int found = 1;
 
-	*stpncpy(local, param + (message_id ? 1 : 0), ID_SIZE - 1) = '\0';
-	if ((message_id ? param[ID_SIZE] != '@' : param[strlen(local)] != '\0') ||
-		!id_parse(local, kept->id))
+	if (*param == '<')
+		found = store_email_by_message_id(request->db, &scope, param, kept->id, &err);
+	else if (!id_parse(param, kept->id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
-	found = store_email_seq(request->db, kept->id, message_id, &scope, &seq, &err);
+	if (found > 0)
+		found = store_email_seq(request->db, kept->id, NULL, &scope, &seq, &err);
 	if (found < 0)
 		return request_failed(request, "email_lookup_failed", &err, problem);
 	if (found == 0)

@@ -73,28 +73,6 @@ static json_t *add_as_of(const struct request *request, json_t *answer)
 
 /* GET /emails/{id} */
 
-/* Where the @ of a Message-ID stands: behind the < and an id. */
-enum { AT_SIGN = 1 + (ID_SIZE - 1) };
-
-/* The id of the JSON dialect, or the whole one of the form dialect, which is a
- * Message-ID whose local part is the other. */
-static bool read_id(const char *param, char id[static ID_SIZE])
-{
-	size_t len = strcspn(param, "@");
-	char local[ID_SIZE];
-
-	if (param[0] != '<' || len != AT_SIGN || param[len] != '@')
-		return id_parse(param, id);
-	*stpncpy(local, param + 1, ID_SIZE - 1) = '\0';
-	return id_parse(local, id);
-}
-
-/* Whether the email goes by what the path says, if that is a Message-ID. */
-static bool is_named(const struct email *email, const char *param)
-{
-	return param[0] != '<' || (email->message_id && str_eq(email->message_id, param));
-}
-
 /* Whether the query asks for emails that are not in the sent folder: 1, 0, or
  * -1 with the problem. Keys that may only send are told of none. */
 static int read_state(const struct request *request, struct problem *problem)
@@ -124,22 +102,20 @@ static int find_email(struct request *request, bool any_state, struct email *ema
 	};
 	struct err err = ERR_INIT;
 	char id[ID_SIZE];
-	int found;
+	int found = 1;
 
-	if (!read_id(param, id))
+	if (*param == '<')
+		found = store_email_by_message_id(request->db, &scope, param, id, &err);
+	else if (!id_parse(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
-	if (email_r)
-		found = store_email_get(request->db, id, &scope, email_r, &err);
-	else
-		found = store_email_seq(
-			request->db, id, *param == '<' ? param : NULL, &scope, seq_r, &err);
+	if (found > 0)
+		found = email_r ? store_email_get(request->db, id, &scope, email_r, &err)
+				: store_email_seq(request->db, id, NULL, &scope, seq_r, &err);
 	if (found < 0)
 		return request_failed(request, "email_lookup_failed", &err, problem);
-	if (found > 0 && (email_r == NULL || is_named(email_r, param)))
-		return 0;
-	if (found > 0)
-		store_email_clear(email_r);
-	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
+	if (found == 0)
+		return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
+	return 0;
 }
 
 /* An email of more content is printed in the pool. */

@@ -7,9 +7,11 @@ import signal
 import smtplib
 import socket
 import subprocess
+from urllib.parse import quote
 
 import pytest
 from harness import wait_for
+from harness.admin import operator
 from harness.sandbox import unique
 from harness.submit import by_smtp
 
@@ -76,6 +78,11 @@ def test_sent(box, to):
         assert (row["to"], row["bcc"], row["subject"]) == ([to], [hidden], "x")
         (listed,) = [e for e in box.cli("email", "list", "--company", company_of(box)) if e["id"] == row["id"]]
         assert listed["via"] == "smtp"
+        assert box.httpd().read(quote(message_id))["id"] == row["id"]
+        other = box.httpd(box.new_key(box.company())["token"])
+        assert other.get(quote(message_id)).status_code == 404
+        (searched,) = operator(box).ok("GET", "/admin/emails", params={"q": message_id})["data"]
+        assert searched["id"] == row["id"]
         wait_for(
             "delivery", lambda: email_of(box, message_id)["last_event"] == "delivered"
         )
