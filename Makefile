@@ -308,12 +308,14 @@ built = @+$(BUILT) -q $(1) 2>/dev/null || echo 'Building (the first time \
 takes a minute) ...' && $(BUILT) $(1)
 
 # A whole mail system and an email through it; `run` keeps it up until Ctrl-C.
+# STORE=postgresql keeps all in a private PostgreSQL.
 .PHONY: run demo
 run: serve := --serve
 run demo:
-	@tools/deps run
+	@tools/deps $(if $(filter postgresql,$(STORE)),run-postgresql,run)
 	$(call built,all)
-	@exec env BUILD=$(BUILD) tools/sandbox run --while $$PPID -- tools/demo $(serve)
+	@exec env BUILD=$(BUILD) tools/sandbox run --while $$PPID \
+		$(if $(STORE),--store $(STORE)) -- tools/demo $(serve)
 
 # SUITES names those of tests/run that are wanted; all of them without it.
 .PHONY: test
@@ -337,6 +339,7 @@ deps:
 help:
 	@echo 'make            builds the programs into $(BUILD)/'
 	@echo 'make run        starts a whole private mail system and keeps it up'
+	@echo 'make run STORE=postgresql  the same, with its store in PostgreSQL'
 	@echo 'make demo       the same, sends an email through it, and stops'
 	@echo 'make test       builds and runs all tests'
 	@echo 'make deb        makes the Debian packages, into $(BUILD)/deb'

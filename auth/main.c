@@ -113,7 +113,7 @@ static enum auth_answer check_login(
 	if (guesses_limited(daemon->guesses, attempt->client, clock_monotonic_us()))
 		return AUTH_TEMP;
 	secret_hash(attempt->password, attempt->len, hash);
-	found = db_same(daemon->conf->store.database, &daemon->identity, &err);
+	found = db_same(conf_store(daemon->conf), &daemon->identity, &err);
 	if (found == 0)
 		found = store_key_find(daemon->db, hash, &key, &err);
 	note_store(daemon, found < 0 ? &err : NULL);
@@ -245,13 +245,12 @@ static int watch_fd(struct daemon *daemon, int *fd)
 
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
-	const char *database = daemon->conf->store.database;
+	const char *store = conf_store(daemon->conf);
 	sigset_t signals;
 
 	daemon_raise_descriptor_limit();
-	if (migrate_check_name(database, err) < 0 ||
-		db_open(database, DB_READ, &daemon->db, err) < 0 ||
-		db_same(database, &daemon->identity, err) < 0)
+	if (migrate_check_name(store, err) < 0 || db_open(store, DB_READ, &daemon->db, err) < 0 ||
+		db_same(store, &daemon->identity, err) < 0)
 		return -1;
 	daemon->guesses = guesses_new();
 	sigemptyset(&signals);
@@ -308,7 +307,7 @@ static int look_after(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 
-	if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
+	if (db_same(conf_store(daemon->conf), &daemon->identity, &err) < 0) {
 		log_error(daemon->log, "database_gone", "error", err.text);
 		return EX_TEMPFAIL;
 	}

@@ -62,7 +62,7 @@ static int open_database(struct call *call, struct err *err)
 
 	if (access == VERB_NO_DATABASE || access == VERB_DIAGNOSES)
 		return 0;
-	if (db_open(call->conf->store.database, modes[access], &call->db, err) < 0)
+	if (db_open(conf_store(call->conf), modes[access], &call->db, err) < 0)
 		return -1;
 	if (access == VERB_MIGRATES)
 		return 0;

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/cmd.h"
 #include "core/base/clock.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/db/migrate.h"
@@ -55,10 +56,16 @@ static const struct column backup_columns[] = {
 	{0},
 };
 
+/* As the reports have it: of a server without user and password. */
+static const char *name_of(const struct conf *conf)
+{
+	return str_empty(conf->store.url) ? conf->store.database : "PostgreSQL";
+}
+
 static void add_row(struct report *report, const struct call *call)
 {
 	report_add_row(report);
-	report_text(report, DATABASE, call->conf->store.database);
+	report_text(report, DATABASE, name_of(call->conf));
 }
 
 /* An empty database in the place of one that is gone would know no key and
@@ -69,7 +76,8 @@ static int refuse_in_place_of_another(
 	const char *path = conf->store.database;
 	_cleanup_free_ char *trace = NULL;
 
-	if (arguments->values[OPTION_NEW] || access(path, F_OK) == 0 || errno != ENOENT)
+	if (!str_empty(conf->store.url) || arguments->values[OPTION_NEW] ||
+		access(path, F_OK) == 0 || errno != ENOENT)
 		return 0;
 	trace = db_file_trace(path);
 	return trace ? db_file_require(path, err) : 0;
@@ -129,7 +137,7 @@ static void show_migration(const char *name, size_t done, size_t all)
 static int run_migrate(const struct call *call, struct report *report, struct err *err)
 {
 	const struct migrate_list list = {migrations, migrations_n, show_migration};
-	bool wanted = !call_option(call, OPTION_NO_BACKUP);
+	bool wanted = !call_option(call, OPTION_NO_BACKUP) && str_empty(call->conf->store.url);
 	_cleanup_free_ char *backup = NULL;
 	int version, applied;
 
@@ -148,7 +156,7 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 	report_number(report, VERSION, version);
 	report_number(report, APPLIED, applied);
 	report_text(report, BACKUP, backup);
-	note_migration(report, call->conf->store.database, version, applied, backup);
+	note_migration(report, name_of(call->conf), version, applied, backup);
 	return 0;
 }
 
@@ -189,16 +197,27 @@ static int migrate_copy(const char *path, int64_t now_us, struct err *err)
 	return -1;
 }
 
+/* What is done to files. */
+static int refuse_server(const struct call *call, const char *what, struct err *err)
+{
+	if (str_empty(call->conf->store.url))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		"store.url names a server, which has its own programs for %s", what);
+}
+
 static int run_rehearse(const struct call *call, struct report *report, struct err *err)
 {
 	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
 	_cleanup_free_ char *copy = NULL;
 	int version = 0, result;
 
-	if (copy_older(call, &copy, &version, err) < 0)
+	if (refuse_server(call, "the upgrade of a copy: make one by pg_dump and createdb -T", err) <
+			0 ||
+		copy_older(call, &copy, &version, err) < 0)
 		return -1;
 	report_add_row(report);
-	report_text(report, DATABASE, call->conf->store.database);
+	report_text(report, DATABASE, name_of(call->conf));
 	report_number(report, VERSION, version);
 	if (copy == NULL) {
 		report_note(report, "%s: nothing is to be migrated", call->conf->store.database);
@@ -245,6 +264,8 @@ static int run_restore(const struct call *call, struct report *report, struct er
 	bool forced = call_option(call, OPTION_FORCE) != NULL;
 	struct restored restored;
 
+	if (refuse_server(call, "the restore of a backup: pg_restore does it", err) < 0)
+		return -1;
 	if (restore_run(call->conf->store.database, path, forced, call->now_us, &restored, err) < 0)
 		return -1;
 	add_row(report, call);

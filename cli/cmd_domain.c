@@ -141,7 +141,7 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 
 	/* What is wrong with these is told when it is removed. */
 	if (addr_domain_normalize(arguments->argument, &name, NULL) < 0 ||
-		db_open(conf->store.database, DB_READ, &db, NULL) < 0)
+		db_open(conf_store(conf), DB_READ, &db, NULL) < 0)
 		return 0;
 	found = store_domain_find_named(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
 	if (found > 0) {

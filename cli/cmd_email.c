@@ -371,7 +371,7 @@ static int run_watch(const struct call *call, struct report *report, struct err 
 	if (!following->begun && begin_watch(call, err) < 0)
 		return -1;
 	/* In a file that was removed or replaced nothing happens any more. */
-	if (db_same(call->conf->store.database, &following->identity, err) < 0)
+	if (db_same(conf_store(call->conf), &following->identity, err) < 0)
 		return -1;
 	if (db_version(call->db, &version, err) < 0)
 		return -1;

@@ -104,7 +104,8 @@ static char *since(int64_t time_us)
 
 static void tell_of_daemons(struct status *status)
 {
-	const char *database = status->call->conf->store.database;
+	const struct conf *conf = status->call->conf;
+	const char *database = str_empty(conf->store.url) ? conf->store.database : NULL;
 
 	for (size_t i = 0; i < DAEMONS; i++) {
 		struct process process;

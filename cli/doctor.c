@@ -270,7 +270,7 @@ static void open_store(struct doctor *doctor)
 {
 	struct err err = ERR_INIT;
 
-	if (db_open(doctor->conf->store.database, DB_READ, &doctor->db, &err) < 0)
+	if (db_open(conf_store(doctor->conf), DB_READ, &doctor->db, &err) < 0)
 		doctor_say(doctor, "database", DOCTOR_WRONG, "%s", err.text);
 	else if (migrate_check(doctor->db, &err) < 0) {
 		doctor_say(doctor, "schema", DOCTOR_WRONG, "%s", err.text);

@@ -493,7 +493,9 @@ static void look_at_absence(struct doctor *doctor, const char *name, const char 
 
 void doctor_look_at_host(struct doctor *doctor)
 {
-	_cleanup_free_ char *store = db_file_folder(doctor->conf->store.database);
+	const struct conf *conf = doctor->conf;
+	const char *database = str_empty(conf->store.url) ? conf->store.database : NULL;
+	_cleanup_free_ char *store = db_file_folder(conf->store.database);
 	int64_t httpd_started_us = doctor->now_us;
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
@@ -504,7 +506,7 @@ void doctor_look_at_host(struct doctor *doctor)
 
 		if (is_auth && !uses_logins(doctor))
 			continue;
-		if (process_find(daemons[i], doctor->conf->store.database, &process)) {
+		if (process_find(daemons[i], database, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
 			if (str_eq(daemons[i], "postern-httpd"))

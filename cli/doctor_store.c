@@ -74,7 +74,9 @@ static void look_at_integrity(struct doctor *doctor)
 	struct err err = ERR_INIT;
 	struct stat info;
 
-	if (stat(doctor->conf->store.database, &info) < 0)
+	if (!str_empty(doctor->conf->store.url))
+		info.st_size = 0;
+	else if (stat(doctor->conf->store.database, &info) < 0)
 		return;
 	if (info.st_size > CHECKED_MIB * MIB)
 		doctor_say(doctor, "integrity", DOCTOR_UNKNOWN,
@@ -240,7 +242,8 @@ static void look_at_suppressions(struct doctor *doctor)
 
 void doctor_look_at_store(struct doctor *doctor)
 {
-	look_at_owner(doctor);
+	if (str_empty(doctor->conf->store.url))
+		look_at_owner(doctor);
 	if (doctor->db == NULL)
 		return;
 	if (!doctor->briefly)

@@ -78,14 +78,14 @@ static bool has_open(const char *pid, const char *path)
 
 bool process_find(const char *name, const char *path, struct process *process_r)
 {
-	_cleanup_free_ char *real = realpath(path, NULL);
+	_cleanup_free_ char *real = path ? realpath(path, NULL) : NULL;
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
 	bool found = false;
 
 	while (processes && !found && (entry = readdir(processes)) != NULL)
 		found = process_read(entry->d_name, process_r) && str_eq(process_r->name, name) &&
-			has_open(entry->d_name, real ? real : path);
+			(path == NULL || has_open(entry->d_name, real ? real : path));
 	if (processes)
 		closedir(processes);
 	return found;

@@ -19,7 +19,8 @@ struct process {
 bool process_read(const char *pid, struct process *process_r);
 
 /* The process of that name that has a file open whose path begins with this, as a
- * daemon has the database: false when there is none, or this user may not see. */
+ * daemon has the database; any of that name for NULL, where the database is no
+ * file. False when there is none, or this user may not see. */
 bool process_find(const char *name, const char *path, struct process *process_r);
 
 /* The program that it runs, and whether that was replaced or removed since; a new

@@ -116,13 +116,12 @@ static int check_settings(struct daemon *daemon)
 
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
-	const char *database = daemon->conf->store.database;
+	const char *store = conf_store(daemon->conf);
 	const struct source_location *location = &daemon->location;
 
-	if (migrate_check_name(database, err) < 0 ||
-		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
+	if (migrate_check_name(store, err) < 0 || db_open(store, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
-		db_same(database, &daemon->identity, err) < 0 ||
+		db_same(store, &daemon->identity, err) < 0 ||
 		source_choose(daemon->conf, daemon->once, &daemon->location, err) < 0 ||
 		(daemon->once == NULL && open_queue(daemon, err) < 0))
 		return -1;
@@ -288,7 +287,7 @@ static int serve(struct daemon *daemon)
 			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
 		}
-		if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
+		if (db_same(conf_store(daemon->conf), &daemon->identity, &err) < 0) {
 			log_error(daemon->log, "database_gone", "error", err.text);
 			return EX_TEMPFAIL;
 		}

@@ -52,7 +52,8 @@ enum { DNS_THREADS = 2 };
 struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
-	char *database;
+	char *database;    /* see conf.h */
+	char *store;       /* see conf_store() */
 	int64_t started_us;
 	int64_t postfix_limit; /* message_size_limit; 0: none, or not known */
 	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
@@ -330,10 +331,10 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
 
-	if (migrate_check_name(server->database, err) < 0 ||
+	if (migrate_check_name(server->store, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
-		committer_new(server->database, &server->shared.committer, err) < 0 ||
+		committer_new(server->store, &server->shared.committer, err) < 0 ||
 		outbox_new(&server->shared, outbox_share(server), probe_report_recorded,
 			&server->shared.outbox, err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
@@ -341,7 +342,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	secret_random(server->shared.link_key, sizeof(server->shared.link_key));
 	server->shared.pool = work_pool_new(threads);
 	server->shared.dns = work_pool_new(DNS_THREADS);
-	server->shared.readers = db_pool_new(server->database, threads + DNS_THREADS);
+	server->shared.readers = db_pool_new(server->store, threads + DNS_THREADS);
 	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
@@ -362,12 +363,14 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	server->conf_path = mem_strdup(conf_path);
 	server->conf = conf;
 	server->database = mem_strdup(conf->store.database);
+	server->store = mem_strdup(conf_store(conf));
 	server->log = log;
 	server->started_us = clock_now_us(&clock_system);
 	server->shared.listen_fd = -1;
 	server->admin_shared.listen_fd = -1;
 	server->logins = login_throttle_new();
 	server->shared.database_path = server->database;
+	server->shared.store = server->store;
 	server->shared.routes = routes;
 	server->shared.log = log;
 	server->shared.clock = &clock_system;
@@ -553,6 +556,7 @@ void server_stop(struct server *server)
 	rate_table_free(server->shared.rates);
 	free(server->own_domains);
 	free(server->database);
+	free(server->store);
 	free(server->conf_path);
 	free(server);
 }

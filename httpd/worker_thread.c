@@ -259,11 +259,11 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	struct worker *worker = &thread->worker;
 	const struct worker_shared *shared = worker->shared;
 
-	database_watch_begin(&worker->database_watch, shared->database_path, worker->log);
+	database_watch_begin(&worker->database_watch, shared->store, worker->log);
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
-	if (db_open(shared->database_path, DB_READ, &worker->db, err) < 0)
+	if (db_open(shared->store, DB_READ, &worker->db, err) < 0)
 		return -1;
 	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);

@@ -121,10 +121,10 @@ static int hand_on(struct program *program, struct err *err)
 
 static int take_message(struct program *program, struct intake_outcome *outcome_r, struct err *err)
 {
-	const char *database = program->conf->store.database;
+	const char *store = conf_store(program->conf);
 
-	if (read_message(program, err) < 0 || migrate_check_name(database, err) < 0 ||
-		db_open(database, DB_WRITE, &program->db, err) < 0)
+	if (read_message(program, err) < 0 || migrate_check_name(store, err) < 0 ||
+		db_open(store, DB_WRITE, &program->db, err) < 0)
 		return -1;
 	db_set_wait(program->db, WAIT_MS);
 	for (int waited_ms = 0;; waited_ms += LOOK_MS) {

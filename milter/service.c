@@ -10,9 +10,9 @@
 #include <pwd.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "core/base/str.h"
+#include "core/db/db_file.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postconf.h"
 #include "core/store/store_outbox.h"
@@ -128,15 +128,15 @@ int service_open(
 
 	if (read_rules(conf, &rules, err) < 0)
 		return -1;
-	if (migrate_check_name(conf->store.database, err) < 0 ||
-		committer_new_shared(conf->store.database, &committer, err) < 0) {
+	if (migrate_check_name(conf_store(conf), err) < 0 ||
+		committer_new_shared(conf_store(conf), &committer, err) < 0) {
 		clear_rules(&rules);
 		return -1;
 	}
 	service = mem_new(struct service);
 	service->log = log;
 	service->clock = &clock_system;
-	service->readers = db_pool_new(conf->store.database, READERS);
+	service->readers = db_pool_new(conf_store(conf), READERS);
 	service->committer = committer;
 	service->database = mem_strdup(conf->store.database);
 	service->room.max = COPIES_MAX;
@@ -248,7 +248,7 @@ bool service_has_room(struct service *service, size_t size)
 	int64_t needed = rules_now(service).min_free + (int64_t)size * OUTBOX_DISK_FACTOR;
 	struct statvfs disk;
 
-	return statvfs(service->database, &disk) < 0 ||
+	return db_file_volume_of(service->database, &disk) < 0 ||
 	       (int64_t)disk.f_bavail * (int64_t)disk.f_frsize >= needed;
 }
 

@@ -178,7 +178,7 @@ static void tick(struct daemon *daemon)
 		event_base_loopbreak(daemon->base);
 		return;
 	}
-	if (db_same(daemon->conf->store.database, &daemon->identity, &err) < 0) {
+	if (db_same(conf_store(daemon->conf), &daemon->identity, &err) < 0) {
 		log_error(daemon->log, "database_gone", "error", err.text);
 		daemon->status = EX_TEMPFAIL;
 		event_base_loopbreak(daemon->base);
@@ -216,12 +216,11 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	const struct timeval at_once = {0};
-	const char *database = daemon->conf->store.database;
+	const char *store = conf_store(daemon->conf);
 
-	if (migrate_check_name(database, err) < 0 ||
-		db_open(database, DB_WRITE, &daemon->db, err) < 0 ||
+	if (migrate_check_name(store, err) < 0 || db_open(store, DB_WRITE, &daemon->db, err) < 0 ||
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
-		db_same(database, &daemon->identity, err) < 0)
+		db_same(store, &daemon->identity, err) < 0)
 		return -1;
 	db_set_wait(daemon->db, WAIT_MS);
 	daemon->base = event_base_new();

@@ -83,6 +83,11 @@ void conf_print(const struct conf *conf, struct buf *out)
 	}
 }
 
+const char *conf_store(const struct conf *conf)
+{
+	return str_empty(conf->store.url) ? conf->store.database : conf->store.url;
+}
+
 struct conf *conf_copy(const struct conf *conf)
 {
 	struct conf *copy = conf_default();

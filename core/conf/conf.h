@@ -19,7 +19,8 @@
 
 struct conf {
 	struct {
-		char *database;
+		char *database; /* the file, and the folder of what lies beside it */
+		char *url;      /* of a database on a server; "": there is none */
 	} store;
 	struct {
 		char *listen;          /* address:port, [v6]:port, unix:/path */
@@ -169,6 +170,8 @@ enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 int conf_load(const char *path, struct conf **conf_r, struct err *err);
 /* The defaults alone. */
 struct conf *conf_default(void);
+/* What db_open() is to be given: the URL, or the path of the file. */
+const char *conf_store(const struct conf *conf);
 /* A copy of all settings; the caller frees it. */
 struct conf *conf_copy(const struct conf *conf);
 void conf_free(struct conf *conf);

@@ -199,6 +199,12 @@ static bool valid_smtp_url(const char *text)
 	return colon == host || strchr(colon, ']') || str_int(colon + 1, 1, 65535, &port) == 0;
 }
 
+static bool valid_store_url(const char *text)
+{
+	return str_empty(text) || str_starts(text, "postgresql://") ||
+	       str_starts(text, "postgres://");
+}
+
 /* A server on this host. */
 static bool valid_server(const char *text)
 {
@@ -225,6 +231,9 @@ static const struct type types[] = {
 	[SETTING_SMTP_URL] = {.valid = valid_smtp_url,
 		.noun = "scheme, host and port of a URL",
 		.example = "smtp://mail.example.com:587 or smtps://mail.example.com:465"},
+	[SETTING_STORE_URL] = {.valid = valid_store_url,
+		.noun = "the URL of a database",
+		.example = "postgresql://postern@db.example.com/postern"},
 	[SETTING_SERVER] = {.valid = valid_server,
 		.noun = "a server on this host",
 		.example = "unix:/var/spool/postfix/public/postern or inet:127.0.0.1:10025"},

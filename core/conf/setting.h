@@ -21,6 +21,7 @@ enum setting_type {
 	SETTING_ADDRESS,   /* 127.0.0.1:80, [::1]:80, unix:/path; or empty */
 	SETTING_ORIGIN,    /* https://host, http://host:port; or empty */
 	SETTING_SMTP_URL,  /* smtp://host:port, smtps://host; or empty */
+	SETTING_STORE_URL, /* postgresql://...; or empty */
 	SETTING_SERVER,    /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,      /* octal permissions */
 	SETTING_GROUP,     /* of users of this host; or empty */

@@ -100,7 +100,26 @@ const struct setting settings[] = {
 		.min = 1,
 		.max = PATH_LENGTH,
 		.help = "The SQLite database. The daemons must be able to write to it and "
-			"to its folder. It is made by *postern db migrate*.",
+			"to its folder. It is made by *postern db migrate*. With _url_ there is "
+			"no such file, and its folder still has what lies beside it: messages "
+			"of over 32 KiB, and files by which the programs of this host know each "
+			"other.",
+	},
+	{
+		.section = "store",
+		.name = "url",
+		IN_CONF(store.url),
+		.type = SETTING_STORE_URL,
+		.fallback = "",
+		.min = 0,
+		.max = 2000,
+		.help = "A database of PostgreSQL (15 or newer, UTF-8) instead of the SQLite "
+			"file, as postgresql://postern@db.example.com/postern. All that libpq "
+			"knows may be in it: several hosts, of which the primary is used, "
+			"sslmode, a Unix socket (postgresql:///postern?host=/run/postgresql). "
+			"Passwords are best in a file (?passfile=/etc/postern/pgpass). The "
+			"database is made by *createdb*, its tables by *postern db migrate*. "
+			"One host can use it at a time. Empty: the SQLite file.",
 	},
 	{
 		.section = "http",

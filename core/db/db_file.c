@@ -306,6 +306,13 @@ int db_file_sync_folder(const char *path, struct err *err)
 	return result;
 }
 
+int db_file_volume_of(const char *path, struct statvfs *volume_r)
+{
+	_cleanup_free_ char *folder = db_file_folder(path);
+
+	return statvfs(path, volume_r) == 0 ? 0 : statvfs(folder, volume_r);
+}
+
 int64_t db_file_volume(const char *path)
 {
 	struct statvfs info;

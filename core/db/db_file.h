@@ -5,6 +5,7 @@
 #define POSTERN_DB_DB_FILE_H
 
 #include <stdint.h>
+#include <sys/statvfs.h>
 
 #include "core/base/err.h"
 #include "core/db/db.h"
@@ -35,6 +36,9 @@ int db_file_require_room(const char *path, int64_t bytes, struct err *err);
 
 /* Makes durable that the folder has the file, or has it no more. */
 int db_file_sync_folder(const char *path, struct err *err);
+
+/* statvfs(3) of the file, or where it is not there of its folder. */
+int db_file_volume_of(const char *path, struct statvfs *volume_r);
 
 /* How many bytes the file system of the path has, used or not; INT64_MAX when
  * that cannot be told. */

@@ -755,12 +755,20 @@ static const char *after_word(const char *at, const char *word)
 	return strncmp(at, word, len) == 0 && !is_word(at[len]) ? skip_space(at + len) : NULL;
 }
 
+/* Past INDEXED BY and the name, if they are here. */
+static const char *skip_hint(const char *at)
+{
+	const char *by = after_word(at, "INDEXED"), *name = by ? after_word(by, "BY") : NULL;
+
+	return name ? skip_space(skip_token(name)) : at;
+}
+
 /* Whether the table that is joined here, perhaps by another name, has a condition. */
 static bool has_condition(const char *table)
 {
-	const char *at = skip_space(skip_token(table));
+	const char *at = skip_hint(skip_space(skip_token(table)));
 
-	return after_word(at, "ON") || after_word(skip_space(skip_token(at)), "ON");
+	return after_word(at, "ON") || after_word(skip_hint(skip_space(skip_token(at))), "ON");
 }
 
 static size_t param_number(struct pg_stmt *stmt, const char *name, size_t len)
@@ -774,8 +782,45 @@ static size_t param_number(struct pg_stmt *stmt, const char *name, size_t len)
 	return stmt->names.n;
 }
 
-/* The statement as PostgreSQL has it: numbers for the names of parameters, and nothing of what
- * tells SQLite's planner how to go about it: CROSS JOIN with a condition, INDEXED BY. */
+/* The start of the operand that ends here. */
+static size_t operand(const struct buf *text, size_t end)
+{
+	while (end > 0 && (is_word(text->data[end - 1]) || strchr(".$", text->data[end - 1])))
+		end--;
+	return end;
+}
+
+static size_t without_space(const struct buf *text, size_t end)
+{
+	while (end > 0 && strchr(" \t\n", text->data[end - 1]))
+		end--;
+	return end;
+}
+
+/* The text ends with a comparison, which is to ignore the case of ASCII:
+ * a = b becomes lower(a) = lower(b). */
+static void fold_comparison(struct buf *text)
+{
+	size_t end = without_space(text, text->len), right = operand(text, end);
+	size_t sign_end = without_space(text, right), sign = sign_end;
+	size_t left_end, left;
+	_cleanup_free_ char *folded = NULL;
+
+	while (sign > 0 && strchr("=<>", text->data[sign - 1]))
+		sign--;
+	left_end = without_space(text, sign);
+	left = operand(text, left_end);
+	folded = mem_printf("lower(%.*s) %.*s lower(%.*s COLLATE \"C\")", (int)(left_end - left),
+		text->data + left, (int)(sign_end - sign), text->data + sign, (int)(end - right),
+		text->data + right);
+	/* A plus keeps SQLite from an index. */
+	text->len = left > 0 && text->data[left - 1] == '+' ? left - 1 : left;
+	buf_add_str(text, folded);
+}
+
+/* The statement as PostgreSQL has it: numbers for the names of parameters, comparisons of NOCASE
+ * by lower(), ALL for LIMIT -1, and nothing of what tells SQLite's planner how to go about it:
+ * CROSS JOIN with a condition, INDEXED BY. */
 static char *translate(struct pg_stmt *stmt, const char *sql)
 {
 	struct buf text = BUF_INIT;
@@ -785,7 +830,13 @@ static char *translate(struct pg_stmt *stmt, const char *sql)
 		if (*at == '$' && is_word(at[1])) {
 			next = skip_token(at + 1);
 			buf_printf(&text, "$%zu", param_number(stmt, at, (size_t)(next - at)));
-		} else if ((next = after_word(at, "INDEXED")) && (next = after_word(next, "BY"))) {
+		} else if ((next = skip_hint(at)) != at) {
+			buf_add_char(&text, ' ');
+		} else if ((next = after_word(at, "LIMIT")) && str_starts(next, "-1")) {
+			buf_add_str(&text, "LIMIT ALL");
+			next += 2;
+		} else if ((next = after_word(at, "COLLATE")) && after_word(next, "NOCASE")) {
+			fold_comparison(&text);
 			next = skip_token(next);
 		} else if ((next = after_word(at, "CROSS")) && after_word(next, "JOIN") &&
 			   has_condition(after_word(next, "JOIN"))) {

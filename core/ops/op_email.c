@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "core/address/addr.h"
 #include "core/base/clock.h"
@@ -17,6 +16,7 @@
 #include "core/base/str.h"
 #include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
+#include "core/db/db_file.h"
 #include "core/policy/send_rules.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_audit.h"
@@ -177,7 +177,7 @@ static int check_room(struct op *op, const struct email *email, int64_t size, st
 	} else if (store_outbox_bytes(op->db, email->company_id, &all, &own, err) < 0) {
 		return -1;
 	}
-	if (statvfs(op->conf->store.database, &disk) == 0)
+	if (db_file_volume_of(op->conf->store.database, &disk) == 0)
 		room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize - op->conf->outbox.min_free;
 	switch (store_outbox_room(
 		size, own + more_own, all + more_all, op->conf->outbox.max_bytes, room)) {

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -25,6 +24,7 @@
 #include "core/base/mem.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
+#include "core/db/db_file.h"
 #include "core/metrics/metrics.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
@@ -563,7 +563,7 @@ static void tell_files(struct metrics *metrics)
 		size_of(path, ""));
 	single(out, "postern_store_log_size_bytes", GAUGE, "Size of its write-ahead log.",
 		size_of(path, "-wal"));
-	if (statvfs(path, &volume) < 0)
+	if (db_file_volume_of(path, &volume) < 0)
 		return;
 	single(out, "postern_store_free_bytes", GAUGE, "Free space of its file system.",
 		(int64_t)volume.f_bavail * (int64_t)volume.f_frsize);

@@ -12,13 +12,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/db/db_file.h"
 #include "core/store/store_backlog.h"
 #include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
@@ -97,7 +97,8 @@ static void look_at_disk(struct outbox *outbox)
 	int64_t now_us = clock_monotonic_us(), free_bytes, room;
 	struct statvfs disk;
 
-	if (now_us < outbox->disk_look_us || statvfs(outbox->shared->database_path, &disk) < 0)
+	if (now_us < outbox->disk_look_us ||
+		db_file_volume_of(outbox->shared->database_path, &disk) < 0)
 		return;
 	outbox->disk_look_us = now_us + DISK_LOOK_US;
 	free_bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
@@ -262,8 +263,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->journal = journal_new(outbox);
 	outbox->feeder = feeder_new(outbox);
 	outbox->tasks = task_queue_new(outbox->base);
-	if (outbox->tasks == NULL ||
-		db_open(shared->database_path, DB_READ, &outbox->db, err) < 0) {
+	if (outbox->tasks == NULL || db_open(shared->store, DB_READ, &outbox->db, err) < 0) {
 		if (outbox->tasks == NULL)
 			err_set(err, ERR_TEMPORARY, "no descriptors left");
 		outbox_free(outbox);

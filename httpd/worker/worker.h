@@ -48,7 +48,8 @@ struct worker_counts;
  * the workers are gone. */
 struct worker_shared {
 	int listen_fd;
-	const char *database_path;
+	const char *database_path;     /* of what lies beside the database */
+	const char *store;             /* for db_open() */
 	const struct clock *clock;     /* for what is written down */
 	const struct route *routes;    /* what is served */
 	bool on_loopback;              /* only programs of this host reach it */

@@ -105,6 +105,7 @@ int send_rig_setup(void **state)
 	rig->shared.clock = &clock_system;
 	rig->shared.committer = committer_new_inline(rig->db);
 	rig->shared.database_path = rig->path;
+	rig->shared.store = rig->path;
 	rig->shared.routes = no_routes;
 	rig->shared.takes_hyphen = &rig->takes_hyphen;
 	rig->shared.running = running_new();

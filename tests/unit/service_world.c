@@ -23,6 +23,10 @@ int service_world_setup(void **state)
 	world->conf = conf_default();
 	free(world->conf->store.database);
 	world->conf->store.database = mem_strdup(temp->path);
+	if (db_is_url(temp->name)) {
+		free(world->conf->store.url);
+		world->conf->store.url = mem_strdup(temp->name);
+	}
 	free(world->conf->milter.socket);
 	world->conf->milter.socket = mem_strdup("/nonexistent/milter.sock");
 	OK(service_open(world->conf, NULL, &world->service, &why));

@@ -197,9 +197,9 @@ static void test_failed_statement(void **state)
 static void test_texts(void **state)
 {
 	static const char sql_join[] =
-		"SELECT count(*) FROM item AS a INDEXED BY item_by_name CROSS JOIN item b ON b.id = "
-		"a.id CROSS JOIN (SELECT 1) AS one WHERE $x = a.name AND a.name <> '$x' AND a.name = "
-		"$x";
+		"SELECT count(*) FROM item AS a INDEXED BY item_by_name CROSS JOIN item b INDEXED BY item_by_name "
+		"ON b.id = a.id CROSS JOIN (SELECT 1) AS one WHERE $x = a.name AND a.name <> '$x' AND a.name = "
+		"$x AND +b.name = $y COLLATE NOCASE LIMIT -1 OFFSET 0";
 	static const char sql_bytes[] = "INSERT INTO item (name) VALUES ($name)";
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
@@ -207,7 +207,8 @@ static void test_texts(void **state)
 
 	ONLY_SERVER(state);
 	OK(item_db_add(temp->db, "a", &why));
-	OK(db_start(temp->db, sql_join, DB_PARAMS(DB_TEXT("$x", "a")), &stmt, &why));
+	OK(db_start(temp->db, sql_join, DB_PARAMS(DB_TEXT("$x", "a"), DB_TEXT("$y", "A")), &stmt,
+		&why));
 	assert_int_equal(db_columns(stmt), 1);
 	assert_string_equal(db_column_name(stmt, 0), "count");
 	assert_int_equal(db_step(stmt, NULL), 1);

@@ -14,7 +14,7 @@
 #
 # Postfix has a watcher of its own, its master.
 
-all_parts="httpd milter events webhook auth sink postfix"
+all_parts="httpd milter events webhook auth sink postfix postgresql"
 sink_user=nobody
 
 # Sets $port to that of the part.
@@ -82,6 +82,7 @@ start_watched() {
 try_start() {
 	case $1 in
 	postfix) start_postfix ;;
+	postgresql) start_postgresql ;;
 	*) start_watched "$1" ;;
 	esac
 }
@@ -151,8 +152,18 @@ stop_watched() {
 stop_part() {
 	case $1 in
 	postfix) stop_postfix ;;
+	postgresql) stop_postgresql ;;
 	*) stop_watched "$1" ;;
 	esac
+}
+
+# Has a watcher of its own, too. Whoever runs postern-intake may come in.
+start_postgresql() {
+	settings[store.url]=$("$tools/sandbox.d/postgresql" start "$dir/pg" "$sink_user")
+}
+
+stop_postgresql() {
+	[ ! -d "$dir/pg" ] || "$tools/sandbox.d/postgresql" stop "$dir/pg"
 }
 
 sandbox_is_down() {
@@ -160,7 +171,7 @@ sandbox_is_down() {
 	for part in httpd milter events webhook auth sink; do
 		! pid_in "$dir/run/$part.watch" || return 1
 	done
-	! postfix_is_up
+	[ ! -e "$dir/pg/data/postmaster.pid" ] && ! postfix_is_up
 }
 
 # Takes the sandbox down, and with it the files: nobody asks for them any more.
