@@ -11,7 +11,8 @@ import time
 import pytest
 from harness import wait_for
 from harness.admin import operator
-from harness.crash import kill_all, kill_postfix, master_of, workers_of
+from harness.crash import FailAt, kill_all, kill_postfix, master_of, workers_of
+from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 from test_probe import api_status, events, metric, needs, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
@@ -186,6 +187,29 @@ def test_what_is_told_of_a_disk(own_box, how):
         assert metric(admin, f'postern_part_up{{part="{part}"}}') == 1 and api_status(box) == 200
         for part in ("httpd", "milter", "events"):
             box.stop(part)
+
+
+@pytest.mark.submission("sendmail")
+def test_disk_does_not_sync(own_box):
+    """The commit that stages emails is made, but its sync fails: the client gets 503. Without an
+    Idempotency-Key the email is canceled; with one it goes out once, as a repeat is told."""
+    box = own_box()
+    httpd = box.httpd()
+    for headers in ({}, {"Idempotency-Key": unique()}):
+        email = new_email()
+        with FailAt(box.pid("httpd"), "fdatasync", 1):
+            answer = httpd.post(email, headers=headers)
+        check_problem(answer, 503, "application_error")
+        [listed] = box.cli("email", "list", "--to", email["to"])
+        if headers:
+            assert httpd.post(email, headers=headers).json()["id"] == listed["id"]
+            check_all_there(box, {email["to"]: listed["id"]})
+        wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+        assert httpd.read(listed["id"])["last_event"] in (
+            ["sent", "delivered"] if headers else ["canceled"])
+        assert len(box.sink.now(to=email["to"])) == len(headers)
+    again = new_email()
+    check_all_there(box, {again["to"]: httpd.send(again)})
 
 
 @pytest.mark.submission("smtp")

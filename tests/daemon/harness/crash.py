@@ -21,16 +21,15 @@ def is_traced(tid):
         return True
 
 
-class KillAt:
-    """While it is entered, the first thread of the process that is about to make
-    its nth system call of this name dies, and the process with it; with another
-    signal than SIGKILL it makes the call and gets that."""
+class Inject:
+    """While it is entered, strace(1) does this to the nth system call of this name of each
+    thread that the process has now."""
 
-    def __init__(self, pid, call, n, signal="SIGKILL"):
+    def __init__(self, pid, call, n, what):
         tids = threads_of(pid)
         self.strace = subprocess.Popen(
             ["strace", "-q", "-o", "/dev/null", "-e", f"trace={call}"]
-            + ["-e", f"inject={call}:signal={signal}:when={n}"]
+            + ["-e", f"inject={call}:{what}:when={n}"]
             + [word for tid in tids for word in ("-p", tid)],
             stderr=subprocess.PIPE,
             text=True,
@@ -47,6 +46,22 @@ class KillAt:
         self.strace.kill()  # what it traces goes on by itself
         complaint = self.strace.communicate()[1]
         assert not complaint, complaint
+
+
+class KillAt(Inject):
+    """The first thread of the process that is about to make its nth system call of this name
+    dies, and the process with it; with another signal than SIGKILL it makes the call and gets
+    that."""
+
+    def __init__(self, pid, call, n, signal="SIGKILL"):
+        super().__init__(pid, call, n, f"signal={signal}")
+
+
+class FailAt(Inject):
+    """The system call is not made, and fails with this error."""
+
+    def __init__(self, pid, call, n, error="EIO"):
+        super().__init__(pid, call, n, f"error={error}")
 
 
 def died(pid):
