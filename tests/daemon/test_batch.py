@@ -370,6 +370,21 @@ def form_to(box, addresses):
         "recipient-variables": json.dumps({to: {"id": n} for n, to in enumerate(addresses)})})
 
 
+def test_rejected_after_the_answer(moody):
+    """A request does not wait for so many emails. The one that Postfix refuses has failed, in the
+    words of Postfix."""
+    httpd = moody.httpd()
+    addresses = [unique("rejected") + "@dst.test", *new_addresses(50)]
+    answer = httpd.batch(emails_to(*addresses))
+    assert answer.status_code == 200 and len(answer.json()["data"]) == 51
+    email_id = answer.json()["data"][0]["id"]
+    wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "failed")
+    [event] = httpd.request("GET", f"/emails/{email_id}/events").json()["data"]
+    assert event["type"] == "failed" and "never" in event["message"]
+    for to in addresses[1:]:
+        assert moody.sink.find(to=to)
+
+
 def test_part_of_a_form(moody):
     """What went out is told as gone out, also when it was not the first."""
     addresses = new_addresses(3)

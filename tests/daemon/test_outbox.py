@@ -61,6 +61,11 @@ def test_large_messages_are_files(away):
     sent = {email["to"]: away.httpd().send(email) for email in emails}
     assert [file.name for file in files(away)] == sorted(
         [sent[emails[0]["to"]], sent[emails[2]["to"]]])
+    # What waits can be canceled.
+    canceled = new_email()
+    canceled_id = away.httpd().send(canceled)
+    assert away.httpd().read(canceled_id)["last_event"] == "queued"
+    assert away.httpd().request("POST", f"/emails/{canceled_id}/cancel").status_code == 200
     pid = away.pid("httpd")
     away.kill("httpd")
     away.wait_for_new("httpd", pid)
@@ -70,8 +75,10 @@ def test_large_messages_are_files(away):
     check_delivered_once(away, sent)
     assert LARGE[:60].encode() in away.sink.find(to=emails[0]["to"]).raw
     wait_for("the outbox to be empty", lambda: is_empty(away))
+    assert not away.sink.now(to=canceled["to"])
+    assert away.httpd().read(canceled_id)["last_event"] == "canceled"
     assert len(files(away)) == 2
-    assert away.query("SELECT count(*) FROM message") == "3"
+    assert away.query("SELECT count(*) FROM message") == "4"
     away.set("retention", "messages", "1ms")
     away.restart("httpd")
     wait_for("the messages to go", lambda: away.query("SELECT count(*) FROM message") == "0")
