@@ -218,22 +218,23 @@ void row_page_end(const struct rows *rows, struct page_end *end_r);
 	" AND n.company_id > owner.id)"                                                            \
 	"   FROM owner"                                                                            \
 	"   WHERE owner.id IS NOT NULL) "
-/* And `walk (seq)` goes through the emails of all these companies in order,
- * from the one behind start: min and > up, max and < down. It ends with the
- * LIMIT of the statement. The first row is start, the last one may be NULL. */
-#define ROW_WALK(table, condition, seq, next, side, start)                                         \
+/* And `walk (seq, step)` goes through the emails of all these companies in order,
+ * from the one behind start, max of them at most: min and > up, max and < down. The
+ * first row is start, the last one may be NULL. */
+#define ROW_WALK(table, condition, seq, next, side, start, max)                                    \
 	ROW_OWNERS(table, condition)                                                               \
-	", walk (seq) AS (SELECT " start "   UNION ALL SELECT (SELECT " next "((SELECT " next      \
-	"(n." seq                                                                                  \
+	", walk (seq, step) AS (SELECT " start                                                     \
+	", 0"                                                                                      \
+	"   UNION ALL SELECT (SELECT " next "((SELECT " next "(n." seq                             \
 	")"                                                                                        \
 	"         FROM " table                                                                     \
 	" n"                                                                                       \
 	"         WHERE " condition " AND n.company_id = owner.id AND n." seq " " side             \
 	" walk.seq))"                                                                              \
 	"     FROM owner"                                                                          \
-	"     WHERE owner.id IS NOT NULL)"                                                         \
+	"     WHERE owner.id IS NOT NULL), walk.step + 1"                                          \
 	"   FROM walk"                                                                             \
-	"   WHERE walk.seq IS NOT NULL) "
+	"   WHERE walk.seq IS NOT NULL AND walk.step < " max ") "
 
 /* The text of a stranger, cut to 256 bytes and made UTF-8; "" for NULL. A new
  * string. */

@@ -32,7 +32,10 @@ const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 #define SOME(due, row)                                                                             \
 	" FROM (SELECT *"                                                                          \
 	"   FROM outbox s"                                                                         \
-	"   WHERE s.company_id = owner.id AND " due " AND s.due_us > 0 LIMIT $max) few" row
+	"   WHERE s.company_id = owner.id AND " due                                                \
+	" AND s.due_us > 0"                                                                        \
+	"   ORDER BY s.due_us, s.email"                                                            \
+	"   LIMIT $max) few" row
 #define DUE             "s.due_us <= $now"
 #define LATER           "s.due_us > $now AND s.due_us < " SQL_PAUSED
 #define SOON            "s.due_us > $now AND s.due_us <= $now + $soon"
@@ -58,7 +61,7 @@ const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 	      "       FROM outbox s"                                                               \
 	      "       WHERE s.company_id = owner.id AND s.due_us > 0"                              \
 	      "       AND s.due_us <= $now + $soon"                                                \
-	      "       ORDER BY s.due_us"                                                           \
+	      "       ORDER BY s.due_us, s.email"                                                           \
 	      "       LIMIT $max) few"                                                               \
 	      "     WHERE reason IS NOT NULL"                                                      \
 	      "     LIMIT 1) AS why"                                                               \
@@ -111,8 +114,8 @@ int store_outbox_rate(struct db *db, int64_t now_us, int64_t *per_hour_r, struct
 {
 	/* The first minute of the time is in it whole, the last one as far as it has come. */
 	static const char sql_rate[] =
-		"SELECT coalesce(sum(emails) * 3600 * 1000000 / max(1000000, $now - min(minute_us)),"
-		"   0)"
+		"SELECT coalesce(CAST(sum(emails) AS BIGINT) * 3600 * 1000000"
+		"   / max(1000000, $now - min(minute_us)), 0)"
 		" FROM outbox_flow"
 		" WHERE minute_us > $since AND minute_us <= $now";
 

@@ -154,15 +154,18 @@ int store_email_named(struct db *db, const struct email_scope *scope, const char
 #define CHOSEN  "message_id = $name AND substr(message_id, 2, 36) <> id"
 #define NEWEST  " ORDER BY e.seq DESC"
 #define HIGHEST "9223372036854775807"
+/* So many of all companies are looked at. */
+#define CHOSEN_MAX "1000"
 	static const char sql_id[] = NAMED("email e", "e.id = $name", NEWEST);
 	static const char sql_company_chosen[] = NAMED("email e", CHOSEN OF_COMPANY, NEWEST);
-	static const char sql_chosen[] = ROW_WALK("email", CHOSEN, "seq", "max", "<", HIGHEST)
-		NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "TRUE", "");
+	static const char sql_chosen[] = ROW_WALK("email", CHOSEN, "seq", "max", "<", HIGHEST,
+		CHOSEN_MAX) NAMED("walk CROSS JOIN email e ON e.seq = walk.seq", "TRUE", NEWEST);
 	static const char sql_queue_id[] = NAMED("email e",
 		"e.seq IN (SELECT seq FROM email WHERE queue_id = $name"
 		" UNION ALL SELECT email FROM queue_message WHERE queue_id = $name)",
 		NEWEST);
 #undef CHOSEN
+#undef CHOSEN_MAX
 #undef NEWEST
 #undef HIGHEST
 	enum email_name kind = store_email_name_of(text);
@@ -891,7 +894,7 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 	" AND e.queue_id IS NULL" condition " LIMIT $max"
 #define IN_OUTBOX(index, condition)                                                                \
 	"SELECT email"                                                                             \
-	" FROM outbox INDEXED BY " index " WHERE " condition " LIMIT $max"
+	" FROM outbox INDEXED BY " index " WHERE " condition " ORDER BY due_us, email LIMIT $max"
 #define WAITING(owners, from, company, due, put_off)                                               \
 	owners "SELECT count(*)"                                                                   \
 	       " FROM (SELECT s.email"                                                             \

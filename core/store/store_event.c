@@ -751,7 +751,7 @@ static int count_all(struct db *db, const struct event_count_filter *filter,
 		" FROM event_total"
 		" WHERE company_id = $company AND hour_us >= $begin AND hour_us < $end"
 		" GROUP BY time_us, kind"
-		" ORDER BY time_us";
+		" ORDER BY time_us, kind";
 	const char *company = filter->company_id;
 
 	return read_counts(db, sql_total,
@@ -824,7 +824,7 @@ static int count_domains(struct db *db, const struct event_count_filter *filter,
 	"   UNION ALL " PART("event_day", "day_us", company, "$day", "$last_day") \
 	"   UNION ALL " PART("event_count", "hour_us", company, "$last_day", "$end") ") p" \
 	" GROUP BY " group ", p.kind" \
-	" ORDER BY " group
+	" ORDER BY " group ", p.kind"
 #define BY_TIME(company)                                                       \
 	COUNTS("p.at_us - p.at_us % $step AS time_us", company, "time_us")
 #define BY_DOMAIN(company) COUNTS("p.domain", company, "p.domain")
@@ -897,14 +897,14 @@ int store_event_bounces(struct db *db, const char *company_id, int64_t since_us,
 	"day_us >= $since - $since % 86400000000"                                                  \
 	"     AND kind IN ('bounced', 'expired')"                                                  \
 	"     AND count > 2"                                                                       \
-	"     ORDER BY day_us DESC, count DESC"                                                    \
+	"     ORDER BY day_us DESC, count DESC, company_id DESC, domain DESC, kind DESC"           \
 	"     LIMIT $limit) w) o"                                                                  \
 	" CROSS JOIN event_count t"                                                                \
 	" INDEXED BY event_count_by_domain ON t.domain = o.domain"                                 \
 	" AND t.company_id = o.company_id"                                                         \
 	" AND t.hour_us >= $since"                                                                 \
 	" GROUP BY t.domain, t.kind"                                                               \
-	" ORDER BY t.domain"
+	" ORDER BY t.domain, t.kind"
 	static const char sql_all[] = BOUNCES("");
 	static const char sql_company[] = BOUNCES("company_id = $company AND ");
 #undef BOUNCES
@@ -1079,7 +1079,7 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 		" AND e.decided_us < $to"
 		" AND e.state = 'sent'"
 		" AND r.state IN ('queued', 'deferred', 'handed_on')"
-		" ORDER BY e.decided_us"
+		" ORDER BY e.decided_us, e.last_event, e.seq, r.n"
 		" LIMIT $limit";
 
 	return row_all(db, sql_open,

@@ -184,7 +184,9 @@ int store_key_remove_some(
 	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err)
 {
 	static const char sql_of_company[] = KEY_SELECT
-		" WHERE k.company_id = $company LIMIT $limit";
+		" WHERE k.company_id = $company"
+		" ORDER BY k.created_us, k.id"
+		" LIMIT $limit";
 	static const char sql_of_domain[] = KEY_SELECT
 		" WHERE k.company_id = (SELECT company_id FROM domain WHERE id = $domain)"
 		" AND k.domain_id = $domain"
@@ -208,7 +210,7 @@ int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep
 		" WHERE k.id IN (SELECT o.id"
 		"   FROM api_key o"
 		"   WHERE o.company_id = $company AND o.revoked_us > 0"
-		"   ORDER BY o.revoked_us DESC"
+		"   ORDER BY o.revoked_us DESC, o.id DESC"
 		"   LIMIT $limit OFFSET $keep)";
 
 	int left = FORGET_MAX;

@@ -637,7 +637,7 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		" FROM outbox o"
 		" JOIN email e ON e.seq = o.email"
 		" WHERE o.company_id = $company AND o.due_us > 0 AND o.due_us <= $now"
-		" ORDER BY o.due_us"
+		" ORDER BY o.due_us, o.email"
 		" LIMIT $max";
 
 	return row_list(db, sql_due,

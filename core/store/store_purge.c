@@ -54,19 +54,21 @@ static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 #define FROM_SEQ " e.seq > $seq ORDER BY e.seq LIMIT $max"
 
 static const char sql_all[] = EMAIL "0 AS others FROM email e WHERE" FROM_SEQ;
-static const char sql_domain[] = ROW_WALK("email", "domain = $domain", "seq", "min", ">", "$seq")
-	EMAIL
+static const char sql_domain[] = ROW_WALK(
+	"email", "domain = $domain", "seq", "min", ">", "$seq", "$max") EMAIL
 	"0 AS others"
 	" FROM walk"
 	" CROSS JOIN email e ON e.seq = walk.seq"
 	" WHERE walk.seq > $seq"
+	" ORDER BY e.seq"
 	" LIMIT $max";
-static const char sql_to[] = ROW_WALK(
-	"email_recipient", "address = $to COLLATE NOCASE", "email", "min", ">", "$seq") EMAIL OTHERS
+static const char sql_to[] = ROW_WALK("email_recipient", "address = $to COLLATE NOCASE", "email",
+	"min", ">", "$seq", "$max") EMAIL OTHERS
 	", ($domain IS NOT NULL AND e.domain <> $domain) AS misfit"
 	" FROM walk"
 	" CROSS JOIN email e ON e.seq = walk.seq"
 	" WHERE walk.seq > $seq"
+	" ORDER BY e.seq"
 	" LIMIT $max";
 static const char sql_content[] =
 	"SELECT c.seq, e.created_us, 0 AS decided_us, 0 AS waits, 0 AS others"

@@ -75,9 +75,11 @@ static const struct row_type source_type = ROW_TYPE(source, source_fields);
 	"SELECT e.seq, e.company_id, e.subject, e.header_from AS \"from\","                        \
 	" iif(instr(lower(e.header_from), lower(e.sender)) > 0, NULL, e.sender) AS sender,"        \
 	" iif(substr(e.message_id, 2, 36) = e.id, NULL, e.message_id) AS message_id,"              \
-	" (SELECT group_concat(coalesce(r.mailbox, r.address), '\x1f')"                            \
-	"   FROM email_recipient r"                                                                \
-	"   WHERE r.email = e.seq) AS recipients"                                                  \
+	" (SELECT group_concat(t.text, '\x1f')"                                                    \
+	"   FROM (SELECT coalesce(mailbox, address) AS text"                                       \
+	"     FROM email_recipient"                                                                \
+	"     WHERE email = e.seq"                                                                 \
+	"     ORDER BY n) t) AS recipients"                                                        \
 	" FROM email e"                                                                            \
 	" WHERE " condition " ORDER BY e.seq" order " LIMIT $max"
 

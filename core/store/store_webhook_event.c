@@ -284,7 +284,7 @@ int store_webhook_match(struct db *db, int events, struct webhook_match_list *li
 		" CROSS JOIN webhook w ON w.company_id = v.company_id AND w.enabled = 1"
 		"   AND w.from_seq < v.seq AND (w.domain IS NULL OR w.domain = v.domain)"
 		" WHERE v.seq > $seq AND v.seq <= $upto"
-		" ORDER BY v.seq";
+		" ORDER BY v.seq, w.created_us, w.id";
 	int64_t upto = 0;
 
 	*list_r = (struct webhook_match_list){0};

@@ -60,7 +60,7 @@ CREATE FUNCTION json_each(elements text) RETURNS SETOF json_element
 
 -- An object without one of its members; the path is `$.name`.
 CREATE FUNCTION json_remove(object text, path text) RETURNS text
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 	AS $$
 	SELECT '{' || coalesce(string_agg(to_json(key)::text || ':' || value, ',' ORDER BY n), '') || '}'
 	FROM pg_catalog.json_each(object::json) WITH ORDINALITY AS m (key, value, n)

@@ -686,7 +686,8 @@ static void check_step(const char *sql, const char *detail)
 	/* An operator's search, bounded before. */
 	if (strstr(sql, "json_each($companies)") && strstr(sql, "LIMIT $limit"))
 		return;
-	if (emails && strstr(detail, "TEMP B-TREE") != NULL)
+	/* A walk from company to company has a bound. */
+	if (emails && strstr(detail, "TEMP B-TREE") != NULL && !strstr(sql, "walk.step < "))
 		fail_msg("%s: %s", detail, sql);
 	if (emails && strstr(detail, "AUTOMATIC") != NULL)
 		fail_msg("%s: %s", detail, sql);
