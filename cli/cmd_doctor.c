@@ -62,7 +62,7 @@ static void print_finding(const struct doctor_finding *finding, struct buf *out)
 		return;
 	print_labelled(out, "", finding->row->means);
 	if (mend) {
-		_cleanup_free_ char *line = mem_printf("To mend it: %s", mend);
+		_cleanup_free_ char *line = mem_printf("To fix it: %s", mend);
 
 		print_labelled(out, "", line);
 	}
@@ -208,21 +208,20 @@ const struct verb cmd_doctor = {
 	.shape = VERB_LINES,
 	.columns = columns,
 	.options = {{OPTION_FIX, false,
-			    "Runs the commands that cannot make mail worse, and looks again."},
-		{OPTION_QUIET, false, "Tells warnings and faults alone, for cron(8)."},
+			    "Runs the commands that cannot make anything worse, and checks again."},
+		{OPTION_QUIET, false, "Prints only warnings and faults, for cron(8)."},
 		{OPTION_POSTFIX, false,
-			"The configuration folder of the Postfix that is meant. Without this that "
-			"of submission.postfix_config."}},
-	.help = "Looks for what keeps mail from being sent, checked, recorded or followed: at "
-		"Postfix's settings, the daemons, their rights, sockets and units, the disks, the "
-		"clock, the database and what waits. A message that nobody gets goes in by each "
-		"way by which emails go, and shows whether the milter is asked. What "
-		"is wrong is told with what it means for mail and the command that mends it. "
-		"Exits with 0 when all is well, with 1 when there are warnings, with 2 when "
-		"something is wrong. With --json: an array of check, result (good, unknown, "
-		"warning, wrong), text, means, mend and safe. As another user than root it sees "
-		"less, and sends nothing. What root finds stands in a file beside the database, "
-		"and so in the dashboard, with its age: the unit postern-doctor.timer looks every "
-		"hour.",
+			"The configuration directory of the Postfix instance to check. The "
+			"default is submission.postfix_config."}},
+	.help = "Finds what keeps mail from being sent, checked, recorded or tracked. It checks "
+		"Postfix's settings, the daemons, their permissions, sockets and units, disks, the "
+		"clock, the database, DNS records, and emails that wait. It also sends a message "
+		"that nobody receives by each way into Postfix, which shows whether Postfix uses "
+		"the milter. Each fault is printed with what it means for mail and the command that "
+		"fixes it. The exit status is 0 if there are none, 1 for warnings, 2 if something "
+		"is wrong. --json prints an array of check, result (good, unknown, warning, wrong), "
+		"text, means, mend and safe. Other users than root see less, and send nothing. The "
+		"results of root are kept in a file beside the database, and the dashboard shows "
+		"them with their age; postern-doctor.timer runs it every hour.",
 	.run = run_doctor,
 };

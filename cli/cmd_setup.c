@@ -60,37 +60,37 @@ const struct verb cmd_setup = {
 	.access = VERB_DIAGNOSES,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.options = {{OPTION_YES, false, "Asks nothing, and takes what it would propose."},
+	.options = {{OPTION_YES, false, "Does not ask, and takes what it would propose."},
 		{OPTION_UNDO, false,
-			"Takes Postern out of Postfix again and stops the daemons, once the milter "
-			"has seen all emails that wait for it. main.cf and master.cf are then as "
-			"before, to the byte, but for what others have changed since. The "
-			"database stays."},
-		{OPTION_DRY_RUN, false, "Shows what would change, and changes nothing."},
+			"Removes Postern from Postfix and stops the daemons, once the milter has "
+			"seen all emails that wait for it. main.cf and master.cf are then as they "
+			"were, to the byte, except for changes by others since. The database is "
+			"kept."},
+		{OPTION_DRY_RUN, false, "Shows the changes, and makes none."},
 		{OPTION_POSTFIX, false,
-			"The configuration folder of the Postfix that is meant. Without this "
+			"The configuration directory of the Postfix instance. The default is "
 			"Postfix's own."},
 		{OPTION_SUBMISSION, false,
 			"smtp: adds the service postern to master.cf, for submission.method smtp."},
 		{OPTION_SMTP_AUTH, false,
-			"Adds services to master.cf at which programs log in over SMTP with an API "
-			"key, and starts postern-auth: ports, with commas between, as 587 "
-			"(STARTTLS), 465 (TLS from the start), tls:2465, 192.0.2.1:587, "
-			"127.0.0.1:2525 (no TLS needed). With service:NAME a service that is "
-			"there, and at which nobody logs in, gets the options instead. Without "
-			"this it is asked for; nothing is proposed."},
-		{OPTION_DOMAIN, false, "The first domain. Without this it is asked for."},
+			"Adds services to master.cf where programs log in over SMTP with an API "
+			"key, and starts postern-auth. PLACES are ports, separated by commas: 587 "
+			"(STARTTLS), 465 (implicit TLS), tls:2465, 192.0.2.1:587, 127.0.0.1:2525 "
+			"(TLS optional). service:NAME changes an existing service instead, if "
+			"nobody logs in there yet. Without this option setup asks, and proposes "
+			"none."},
+		{OPTION_DOMAIN, false, "The first domain. Without this option setup asks."},
 		{OPTION_POLICY, false,
-			"Its policy. Without this it is asked for; learn is proposed."},
+			"Its policy. Without this option setup asks, and proposes learn."},
 		{OPTION_NAME, false, "The name of its company."},
-		{OPTION_USER, false, "The first operator of the dashboard."},
-		{OPTION_TO, false, "Where a test email goes."}},
-	.help = "Takes Postern into use beside a Postfix that runs. It looks at this Postfix, shows "
-		"what will change in main.cf and master.cf, asks, starts the milter, has Postfix "
-		"ask it, tries that with messages that nobody gets, and starts the other daemons. "
-		"Where a message does not reach the milter Postfix's files are as before. Then it "
-		"makes the first company, domain, key and operator, sends a test email and tells "
-		"what became of it. All mail goes on meanwhile. What is there already stays, so "
-		"it can be run again.",
+		{OPTION_USER, false, "The login of the first operator of the dashboard."},
+		{OPTION_TO, false, "The recipient of a test email."}},
+	.help = "Sets Postern up beside a running Postfix. It checks this Postfix, shows the changes "
+		"to main.cf and master.cf, asks, starts the milter, has Postfix use it, tests that "
+		"with messages that nobody receives, and starts the other daemons. If a test message "
+		"does not reach the milter, main.cf and master.cf are put back. Then it creates the "
+		"first company, domain, key and operator, sends a test email and shows its delivery "
+		"status. No mail is deferred meanwhile. It keeps what exists already, so it can be "
+		"run again, for example after an upgrade.",
 	.run = run_setup,
 };

@@ -116,13 +116,12 @@ static void tell_of_daemons(struct status *status)
 
 			free(process_program(process.pid, &replaced));
 			report_time(status->report, HTTPD + i, process.start_us);
-			line(status, daemons[i], "runs %s%s", words,
-				replaced ? ", an older version than is installed"
+			line(status, daemons[i], "running %s%s", words,
+				replaced ? ", an older version than installed"
 					 : ", " POSTERN_VERSION);
 		} else if (i != AUTH - HTTPD) { /* many have no logins; doctor knows */
 			line(status, daemons[i],
-				geteuid() == 0 ? "does not run"
-					       : "is not seen without root's rights");
+				geteuid() == 0 ? "not running" : "unknown: run as root");
 		}
 	}
 }
@@ -156,9 +155,9 @@ static void tell_of_postfix(struct status *status)
 		_cleanup_free_ char *words = since(process.start_us);
 
 		report_time(status->report, POSTFIX, process.start_us);
-		line(status, "Postfix", "runs %s, %s", words, version);
+		line(status, "Postfix", "running %s, %s", words, version);
 	} else {
-		line(status, "Postfix", "does not run (%s)", version);
+		line(status, "Postfix", "not running (%s)", version);
 	}
 }
 
@@ -200,14 +199,14 @@ static int tell_of_queues(struct status *status, struct err *err)
 		(counted.bytes + 1023) / 1024);
 	if (postfix_queue_open(status->call->conf, &queue, NULL) < 0 ||
 		postfix_queue_each(queue, count_queue, &counted, NULL) < 0) {
-		line(status, "Postfix's queue", "cannot be read");
+		line(status, "Postfix queue", "cannot be read");
 		return 0;
 	}
 	report_number(status->report, QUEUE, counted.all);
 	report_number(status->report, DEFERRED, counted.deferred);
 	report_number(status->report, HELD, counted.held);
-	line(status, "Postfix's queue",
-		"%" PRId64 " messages, of them deferred %" PRId64 ", on hold %" PRId64, counted.all,
+	line(status, "Postfix queue",
+		"%" PRId64 " messages: %" PRId64 " deferred, %" PRId64 " on hold", counted.all,
 		counted.deferred, counted.held);
 	return 0;
 }
@@ -247,7 +246,8 @@ static int tell_of_emails(struct status *status, struct err *err)
 	report_number(status->report, ACCEPTED, sums[EVENT_ACCEPTED]);
 	report_number(status->report, DELIVERED, sums[EVENT_DELIVERED]);
 	report_number(status->report, BOUNCED, sums[EVENT_BOUNCED]);
-	line(status, "In 24 hours", "accepted %" PRId64 ", delivered %" PRId64 ", bounced %" PRId64,
+	line(status, "Last 24 hours",
+		"%" PRId64 " accepted, %" PRId64 " delivered, %" PRId64 " bounced",
 		sums[EVENT_ACCEPTED], sums[EVENT_DELIVERED], sums[EVENT_BOUNCED]);
 	return 0;
 }
@@ -280,7 +280,7 @@ static void tell_of_alarms(struct status *status)
 	if (alarms.n > ALARMS_SHOWN)
 		line(status, "", "and %zu more", alarms.n - ALARMS_SHOWN);
 	if (alarms.n)
-		line(status, "", "postern doctor says more, and what mends them.");
+		line(status, "", "postern doctor shows details, and how to fix them.");
 	report_list(status->report, ALARMS, &alarms);
 	doctor_clear(&doctor);
 	conf_free(conf);
@@ -312,9 +312,9 @@ const struct verb cmd_status = {
 	.access = VERB_READS,
 	.shape = VERB_NOTE,
 	.columns = columns,
-	.help = "Tells how things stand, on one screen: since when the daemons and Postfix run and "
-		"in which version, what is in the outbox and in Postfix's queue, when the last "
-		"email came in, what became of those of a day, and what needs attention, as far as "
-		"a look shows it; postern doctor tries more.",
+	.help = "Shows the state of everything on one screen: since when the daemons and Postfix "
+		"have been running and in which version, the outbox and Postfix's queue, the last "
+		"email, the counts of the last 24 hours, and what needs attention. It only reads; "
+		"postern doctor also tests.",
 	.run = run_status,
 };

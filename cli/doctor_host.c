@@ -95,15 +95,15 @@ static void look_at_groups(struct doctor *doctor, const char *name, pid_t pid, u
 		return;
 	if (!user_has_group(user, group->gr_gid)) {
 		doctor_say(doctor, "groups", DOCTOR_WRONG,
-			"the user %s is not in the group %s, by which mail is handed to Postfix",
+			"the user %s is not in the group %s, which is needed to submit mail to Postfix",
 			user->pw_name, group_name);
 		doctor_mend(doctor, "usermod", "-aG", group_name, user->pw_name, NULL);
 	}
 	if (process_has_group(pid, group->gr_gid))
 		return;
 	doctor_say(doctor, "groups", DOCTOR_WRONG,
-		"%s (process %ld) is not in the group %s, by which mail is handed to Postfix", name,
-		(long)pid, group_name);
+		"%s (process %ld) is not in the group %s, which is needed to submit mail to Postfix",
+		name, (long)pid, group_name);
 	if (doctor->has_units)
 		doctor_mend(doctor, "systemctl", "restart", name, NULL);
 }
@@ -117,7 +117,8 @@ static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 
 	if (program && replaced) {
 		doctor_say(doctor, "program", DOCTOR_WARNING,
-			"%s (process %ld) runs a program that was replaced since", name, (long)pid);
+			"%s (process %ld) is running a program file that has been replaced", name,
+			(long)pid);
 		if (doctor->has_units)
 			doctor_mend(doctor, "systemctl", "restart", name, NULL);
 	}
@@ -172,7 +173,7 @@ static void look_at_unit(struct doctor *doctor, const char *name)
 	}
 	if (str_int(restarts, 0, INT32_MAX, &n) == 0 && n >= RESTARTS_MANY)
 		doctor_say(doctor, "restarts", DOCTOR_WARNING,
-			"systemd has started %s again %" PRId64 " times: journalctl -u %s", name, n,
+			"systemd has restarted %s %" PRId64 " times: journalctl -u %s", name, n,
 			name);
 	if (str_eq(name, "postern-milter") && strstr(before, "postfix@-.service") == NULL)
 		doctor_say(doctor, "boot_order", DOCTOR_WARNING,
@@ -182,7 +183,7 @@ static void look_at_unit(struct doctor *doctor, const char *name)
 	if (queue && (str_starts(queue, "/usr/") || str_starts(queue, "/etc/") ||
 			     str_starts(queue, "/home/") || str_starts(queue, "/root/")))
 		doctor_say(doctor, "sandbox", DOCTOR_WRONG,
-			"Postfix's queue %s is where %s may not write: systemctl edit %s, with "
+			"Postfix's queue %s is in a place where %s may not write: systemctl edit %s, with "
 			"ReadWritePaths=%s, and ProtectHome=no below /home",
 			queue, name, name, queue);
 }
@@ -204,8 +205,8 @@ static void look_at_folder(struct doctor *doctor)
 	user = doctor->is_installed ? getpwnam("postern") : getpwuid(info.st_uid);
 	if (user && info.st_uid == user->pw_uid && info.st_gid == group &&
 		(info.st_mode & 07750) == 02750 && (info.st_mode & 022) == 0) {
-		doctor_say(
-			doctor, "folder", DOCTOR_GOOD, "%s is for the milter and Postfix", folder);
+		doctor_say(doctor, "folder", DOCTOR_GOOD, "%s has the right owner, group and mode",
+			folder);
 		return;
 	}
 	doctor_say(doctor, "folder", DOCTOR_WRONG,
@@ -240,12 +241,12 @@ static void look_at_listener(
 	if (str_empty(listen) || !split_listen(listen, &host, &port))
 		return;
 	if (cidr_is_loopback(host))
-		doctor_say(doctor, "listen", DOCTOR_GOOD, "%s listens on this host alone (%s)",
-			what, listen);
+		doctor_say(doctor, "listen", DOCTOR_GOOD, "%s listens on this host only (%s)", what,
+			listen);
 	else
 		doctor_say(doctor, "listen", DOCTOR_WRONG,
-			"%s listens on %s by plain HTTP: let %s be on loopback, with a proxy that "
-			"does TLS in front",
+			"%s listens on %s with plain HTTP: set %s to a loopback address, and put a "
+			"proxy with TLS in front",
 			what, listen, setting);
 }
 
@@ -331,7 +332,7 @@ static void look_at_health(struct doctor *doctor, int64_t started_us)
 		doctor_say(doctor, "health", DOCTOR_WRONG, "postern-httpd is not ready: %s", why);
 	} else {
 		doctor_say(doctor, "health", DOCTOR_WRONG,
-			"%s gives no answer in %d s to GET /readyz", listen, HEALTH_S);
+			"%s gave no answer within %d s to GET /readyz", listen, HEALTH_S);
 	}
 }
 
@@ -348,7 +349,7 @@ static void look_at_disk(struct doctor *doctor, const char *folder, const char *
 		inodes < DISK_PERCENT)
 		doctor_say(doctor, "disk", DOCTOR_WRONG,
 			"%s (%s) has %" PRId64 " MiB left, %" PRId64 "%%, and %" PRId64
-			"%% of its files: make room",
+			"%% of its inodes: free some space",
 			folder, what, left / (1024 * 1024),
 			(int64_t)(disk.f_bavail * 100 / disk.f_blocks), inodes);
 	else
@@ -373,7 +374,7 @@ static void look_at_minfree(struct doctor *doctor)
 	if (left < minfree)
 		doctor_say(doctor, "minfree", DOCTOR_WRONG,
 			"%s has %" PRId64 " MiB left, and Postfix wants %" PRId64
-			" (queue_minfree, 1.5 times message_size_limit)",
+			" MiB (queue_minfree, or 1.5 times message_size_limit)",
 			queue, left / (1024 * 1024), minfree / (1024 * 1024));
 }
 
@@ -409,12 +410,12 @@ static void look_at_sync(struct doctor *doctor)
 	qsort(times_us, n, sizeof(times_us[0]), compare_times);
 	if (times_us[n / 2] > SYNC_SLOW_US)
 		doctor_say(doctor, "sync", DOCTOR_WARNING,
-			"the disk of %s takes %" PRId64 " ms to keep 4 KB: %" PRId64
-			" commits a second at most",
+			"the disk of %s takes %" PRId64 " ms to sync 4 KB: at most %" PRId64
+			" commits per second",
 			folder, times_us[n / 2] / 1000, SECOND_US / times_us[n / 2]);
 	else
 		doctor_say(doctor, "sync", DOCTOR_GOOD,
-			"the disk of %s keeps 4 KB in %" PRId64 ".%" PRId64 " ms", folder,
+			"the disk of %s syncs 4 KB in %" PRId64 ".%" PRId64 " ms", folder,
 			times_us[n / 2] / 1000, times_us[n / 2] / 100 % 10);
 }
 
@@ -424,7 +425,8 @@ static void look_at_clock(struct doctor *doctor)
 	int result = adjtimex(&state);
 
 	if (result < 0)
-		doctor_say(doctor, "time", DOCTOR_UNKNOWN, "the clock's state cannot be read");
+		doctor_say(doctor, "time", DOCTOR_UNKNOWN,
+			"cannot tell whether the clock is synchronized");
 	else if (result == TIME_ERROR)
 		doctor_say(doctor, "time", DOCTOR_WARNING, "the clock is not synchronized");
 	else
@@ -446,7 +448,7 @@ static void look_at_log_file(struct doctor *doctor, pid_t events)
 			strstr(target, " (deleted)") == NULL)
 			continue;
 		doctor_say(doctor, "log", DOCTOR_WRONG,
-			"postern-events reads a log that was removed: %s", target);
+			"postern-events is reading a log file that was deleted: %s", target);
 		if (doctor->has_units)
 			doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
 	}

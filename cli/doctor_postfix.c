@@ -98,7 +98,7 @@ static void run_check(struct doctor *doctor)
 
 	if (script == NULL) {
 		doctor_say(doctor, "settings", DOCTOR_UNKNOWN,
-			"postfix-conf/check is missing, which looks at main.cf");
+			"postfix-conf/check is missing, which checks main.cf");
 		return;
 	}
 	strv_add(&argv, script);
@@ -168,7 +168,7 @@ static void look_at_reload(struct doctor *doctor)
 	if (processes) {
 		closedir(processes);
 		doctor_say(doctor, "reload", DOCTOR_GOOD,
-			"Postfix was reloaded since its files were changed");
+			"Postfix was reloaded after the last change to its files");
 	}
 }
 
@@ -208,14 +208,14 @@ static void look_at_networks(struct doctor *doctor)
 			list.items[0].bits < (list.items[0].family == AF_INET ? 24U : 48U) &&
 			!is_private(&list.items[0])) {
 			doctor_say(doctor, "networks", DOCTOR_WRONG,
-				"mynetworks has %s, a network of the internet", item);
+				"mynetworks contains %s, a public network", item);
 			wide = true;
 		}
 		free(item);
 	}
 	if (!wide)
 		doctor_say(doctor, "networks", DOCTOR_GOOD,
-			"mynetworks has no large network of the internet");
+			"mynetworks contains no large public network");
 }
 
 /* Whether the list lets strangers pass before anything refuses them. */
@@ -243,7 +243,7 @@ static void look_at_relay(struct doctor *doctor)
 		lets_anybody(doctor->parameters[POSTFIX_RECIPIENT]))
 		doctor_say(doctor, "relay", DOCTOR_WRONG,
 			"smtpd_relay_restrictions (%s) lets strangers send to other domains: put "
-			"reject_unauth_destination before what permits",
+			"reject_unauth_destination before anything that permits",
 			doctor->parameters[POSTFIX_RELAY]);
 	else
 		doctor_say(doctor, "relay", DOCTOR_GOOD, "strangers cannot relay");
@@ -258,7 +258,7 @@ static void look_at_lifetime(struct doctor *doctor)
 
 	if (str_amount(text, units, &seconds) == 0 && seconds > 0 && seconds < DAY_S)
 		doctor_say(doctor, "lifetime", DOCTOR_WARNING,
-			"maximal_queue_lifetime is %s: mail is given up after less than a day",
+			"maximal_queue_lifetime is %s: mail is returned after less than a day",
 			text);
 }
 
@@ -294,20 +294,20 @@ static void look_at_signer(struct doctor *doctor)
 
 	if (signer == NULL) {
 		doctor_say(doctor, "signer", DOCTOR_UNKNOWN,
-			"no milter that signs (DKIM) is known by its name");
+			"no milter was recognized as a DKIM signer");
 		return;
 	}
 	if ((by_smtp ? smtpd : local) == NULL)
 		doctor_say(doctor, "signer", DOCTOR_WRONG,
-			"%s signs, but %s lacks it, by which emails of postern-httpd go", signer,
-			by_smtp ? "smtpd_milters" : "non_smtpd_milters");
+			"%s signs, but %s lacks it, which applies to emails of postern-httpd",
+			signer, by_smtp ? "smtpd_milters" : "non_smtpd_milters");
 	action = strstr(signer, "default_action");
 	action = action ? action + strlen("default_action") : doctor->parameters[POSTFIX_ACTION];
 	action += strspn(action, " =\t");
 	if (str_starts(action, "accept"))
 		doctor_say(doctor, "signer", DOCTOR_WARNING,
-			"%s has default_action=accept: while it is away mail leaves unsigned, "
-			"without a word but in the log; tempfail has it wait",
+			"%s has default_action=accept: while it is not running, mail leaves "
+			"unsigned, which only the log shows; with tempfail mail waits",
 			signer);
 	else
 		doctor_say(doctor, "signer", DOCTOR_GOOD, "%s signs", signer);
@@ -410,12 +410,12 @@ static void look_at_chroot(struct doctor *doctor)
 
 	if (!same_content("/etc/resolv.conf", copy))
 		doctor_say(doctor, "resolver", DOCTOR_WRONG,
-			"%s differs from /etc/resolv.conf, which Postfix copies when it is started",
+			"%s differs from /etc/resolv.conf, which Postfix copies when it starts",
 			copy);
 	if (str_empty(doctor->parameters[POSTFIX_LOG]) && access(copy, F_OK) == 0 &&
 		access("/usr/sbin/rsyslogd", X_OK) == 0 && access(log, F_OK) < 0)
 		doctor_say(doctor, "chroot_log", DOCTOR_WARNING,
-			"%s is missing: rsyslog makes it (/etc/rsyslog.d/postfix.conf)", log);
+			"%s is missing: rsyslog creates it (/etc/rsyslog.d/postfix.conf)", log);
 }
 
 /* postern-events reads lines of programs whose names begin as main.cf says. Those of
@@ -439,8 +439,8 @@ static void look_at_log_names(struct doctor *doctor)
 		if (strncmp(value, name, len) == 0 && (value[len] == '/' || value[len] == '\0'))
 			continue;
 		doctor_say(doctor, "log_names", DOCTOR_WARNING,
-			"master.cf: %.*s has -o syslog_name=%s, by which postern-events does not "
-			"know its lines: let it be %s/%s",
+			"master.cf: %.*s has -o syslog_name=%s, so postern-events does not "
+			"recognize its log lines: use %s/%s",
 			(int)(strcspn(line, "/")), line, value, name, value);
 	}
 }

@@ -46,7 +46,7 @@ static void look_at_owner(struct doctor *doctor)
 				"%u:%u", (unsigned)of_folder.st_uid, (unsigned)of_folder.st_gid);
 
 			doctor_say(doctor, "owner", DOCTOR_WRONG,
-				"%s does not belong to the owner of its folder: a command was run "
+				"%s does not belong to the owner of its directory: a command was run "
 				"as another user",
 				file);
 			doctor_mend(doctor, "chown", owner, file, NULL);
@@ -61,12 +61,12 @@ static void look_at_owner(struct doctor *doctor)
 		}
 		if (i == 1 && info.st_size > WAL_MIB * MIB)
 			doctor_say(doctor, "wal", DOCTOR_WARNING,
-				"%s has %" PRId64 " MiB: a program that reads holds it open", file,
-				(int64_t)info.st_size / MIB);
+				"%s has %" PRId64 " MiB: a program keeps a read transaction open",
+				file, (int64_t)info.st_size / MIB);
 	}
 	if (good)
 		doctor_say(doctor, "owner", DOCTOR_GOOD,
-			"the database belongs to the owner of its folder");
+			"the database belongs to the owner of its directory");
 }
 
 static void look_at_integrity(struct doctor *doctor)
@@ -80,12 +80,12 @@ static void look_at_integrity(struct doctor *doctor)
 		return;
 	if (info.st_size > CHECKED_MIB * MIB)
 		doctor_say(doctor, "integrity", DOCTOR_UNKNOWN,
-			"the database has %" PRId64 " MiB, and is only checked by postern db check",
+			"the database has %" PRId64 " MiB: run postern db check to check it",
 			(int64_t)info.st_size / MIB);
 	else if (db_check(doctor->db, &err) < 0)
 		doctor_say(doctor, "integrity", DOCTOR_WRONG, "%s", err.text);
 	else
-		doctor_say(doctor, "integrity", DOCTOR_GOOD, "the database is sound");
+		doctor_say(doctor, "integrity", DOCTOR_GOOD, "the database is intact");
 }
 
 static void look_at_emails(struct doctor *doctor)
@@ -97,17 +97,17 @@ static void look_at_emails(struct doctor *doctor)
 		    doctor->now_us - DAY_US, &waiting, NULL) == 0) {
 		if (waiting.staged)
 			doctor_say(doctor, "staged", DOCTOR_WARNING,
-				"emails that have waited for the milter for over an hour: %" PRId64,
+				"emails waiting for the milter for over an hour: %" PRId64,
 				waiting.staged);
 		if (waiting.lost)
 			doctor_say(doctor, "staged", DOCTOR_WARNING,
-				"emails of the last day that never came to the milter, and are "
-				"not in Postfix's queue any more: %" PRId64,
+				"emails of the last day that never reached the milter, and are "
+				"no longer in Postfix's queue: %" PRId64,
 				waiting.lost);
 	}
 	if (store_held_count(doctor->db, &held, NULL) == 0 && held > 0)
 		doctor_say(doctor, "held", DOCTOR_WARNING,
-			"messages that the rules had Postfix hold: %" PRId64, held);
+			"messages on hold because of the rules: %" PRId64, held);
 }
 
 static void look_at_messages(struct doctor *doctor)
@@ -157,8 +157,7 @@ static void look_at_queue(struct doctor *doctor)
 		postfix_queue_each(queue, count_waiting, &waiting, NULL) < 0 || waiting == 0)
 		return;
 	doctor_say(doctor, "staged", DOCTOR_WRONG,
-		"messages in Postfix's queue that wait to be taken to the milter: %" PRId64,
-		waiting);
+		"messages in Postfix's queue that have not passed the milter: %" PRId64, waiting);
 	doctor_mend(doctor, "postern", "held", "release", "--waiting", NULL);
 }
 
@@ -178,23 +177,24 @@ static void look_at_log(struct doctor *doctor)
 	if (state.mute_us) {
 		clock_iso8601(state.mute_us, since);
 		doctor_say(doctor, "log", DOCTOR_WRONG,
-			"Postfix's log tells nothing of its mail since %s: is syslog running?",
+			"Postfix's log has shown none of its mail since %s: is syslog running?",
 			since);
 	} else if (state.end_us == 0) {
 		doctor_say(doctor, "log", DOCTOR_UNKNOWN,
-			"postern-events has not read Postfix's log to its end yet");
+			"postern-events has not reached the end of Postfix's log yet");
 	} else if (!log_state_is_current(&state, doctor->now_us)) {
 		doctor_say(doctor, "log", DOCTOR_WRONG,
 			"postern-events is %" PRId64 " minutes behind Postfix's log",
 			(doctor->now_us - state.end_us) / SECOND_US / 60);
 		mend_log(doctor);
 	} else {
-		doctor_say(doctor, "log", DOCTOR_GOOD, "Postfix's log is read to its end");
+		doctor_say(doctor, "log", DOCTOR_GOOD,
+			"postern-events has read Postfix's log to its end");
 	}
 	if (state.gaps)
 		doctor_say(doctor, "log", DOCTOR_WARNING,
-			"parts of Postfix's log that are missing: %" PRId64
-			"; what became of emails then is looked for in the queue",
+			"missing parts of Postfix's log: %" PRId64
+			"; the status of emails from that time is looked up in the queue",
 			state.gaps);
 }
 
@@ -213,15 +213,14 @@ static void look_at_webhooks(struct doctor *doctor)
 		if (doctor->has_units)
 			doctor_mend(doctor, "systemctl", "restart", "postern-webhook", NULL);
 	} else if (still == 0) {
-		doctor_say(doctor, "webhook", DOCTOR_GOOD, "webhooks are told what happens");
+		doctor_say(doctor, "webhook", DOCTOR_GOOD, "webhooks are up to date");
 	}
 	if (store_webhook_trouble(doctor->db, NULL, doctor->now_us - HOUR_US, &trouble, NULL) < 0)
 		return;
 	if (trouble.disabled + trouble.failing > 0)
 		doctor_say(doctor, "endpoints", DOCTOR_WARNING,
-			"webhooks that failing for days has disabled: %" PRId64
-			", of which all attempts have failed for over an hour: %" PRId64
-			"; one of them is %s",
+			"webhooks disabled after failing for days: %" PRId64
+			", failing for over an hour: %" PRId64 "; one of them is %s",
 			trouble.disabled, trouble.failing, trouble.endpoint);
 	free(trouble.endpoint);
 }

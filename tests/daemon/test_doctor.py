@@ -251,7 +251,7 @@ def test_without_roots_rights(box):
     if done.returncode == 126 or done.returncode == 127:
         pytest.skip("the programs lie where others cannot look")
     found = json.loads(done.stdout)
-    assert any("not root" in row["text"] for row in found)
+    assert any("run as root" in row["text"] for row in found)
     assert not faults(found, "probe")
 
 

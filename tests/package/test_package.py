@@ -296,7 +296,7 @@ TO_BE_ASKED = [
     ("postconf -e mydestination=other.test", "learnt", "have changed since"),
     ("echo 'nameserver 192.0.2.1' >/var/spool/postfix/etc/resolv.conf", "resolver", "differs"),
     ("cp -p /usr/sbin/postern-events /run/other && mv /run/other /usr/sbin/postern-events",
-     "program", "that was replaced since"),
+     "program", "that has been replaced"),
 ]
 
 
