@@ -257,7 +257,7 @@ def test_a_log_that_was_removed(box):
     kept.hardlink_to(log)
     log.unlink()
     try:
-        assert fault(doctor(box), "log", "reads a log that was removed")
+        assert fault(doctor(box), "log", "is reading a log file that was deleted")
     finally:
         kept.rename(log)
         box.kill("events", signal.SIGCONT)
@@ -284,11 +284,11 @@ def test_emails_that_wait_to_be_taken_to_the_milter(own_box):
     box = own_box("--set", "submission.record_wait=0")
     send(box, 1)
     box.start("httpd")
-    row = fault(doctor(box), "staged", "wait to be taken to the milter: 1")
+    row = fault(doctor(box), "staged", "have not passed the milter: 1")
     assert row["mend"] == "postern held release --waiting"
     box.cli(*row["mend"].split()[1:])
     wait_for("it to go out", lambda: box.sink.all())
-    assert not [row for row in faults(doctor(box), "staged") if "be taken" in row["text"]]
+    assert not [row for row in faults(doctor(box), "staged") if "not passed" in row["text"]]
 
 
 def test_a_port_25_that_does_not_ask_the_milter(box, changed, tmp_path):
@@ -330,7 +330,7 @@ def test_a_service_whose_lines_nobody_knows(box, tmp_path):
                    "fast unix - - y - - smtp\n  -o syslog_name=postfix/$service_name\n"
                    "2525 inet n - y - - smtpd\n  -o syslog_name=submission\n")
     found = faults(doctor(box, "--postfix", folder), "log_names")
-    assert [row["text"].partition(", by")[0] for row in found] == [
+    assert [row["text"].partition(", so")[0] for row in found] == [
         "master.cf: slow has -o syslog_name=slow"]
 
 
