@@ -213,8 +213,13 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 		return err_set(err, ERR_INVALID, "there is no command \"%s\", but %s", words[0],
 			buf_str(&known));
 	}
-	*used_r = 1;
 	arguments->noun = words[0];
+	/* A noun may have verbs, and mean something alone. */
+	*used_r = 2;
+	arguments->verb = words[1] ? verbs_find(words[0], words[1]) : NULL;
+	if (arguments->verb)
+		return 0;
+	*used_r = 1;
 	arguments->verb = verbs_find(words[0], NULL);
 	if (arguments->verb)
 		return 0;
@@ -223,9 +228,6 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 		return err_set(
 			err, ERR_INVALID, "%s what? There are %s", words[0], buf_str(&known));
 	*used_r = 2;
-	arguments->verb = verbs_find(words[0], words[1]);
-	if (arguments->verb)
-		return 0;
 	add_meant_name(words[0], words[1], &known);
 	return err_set(
 		err, ERR_INVALID, "%s has no \"%s\", but %s", words[0], words[1], buf_str(&known));
@@ -272,9 +274,9 @@ static void guess_verb(int argc, char **argv, struct arguments *arguments)
 		i++;
 	if (i == argc)
 		return;
-	arguments->verb = verbs_find(argv[i], NULL);
-	if (arguments->verb == NULL && i + 1 < argc)
-		arguments->verb = verbs_find(argv[i], argv[i + 1]);
+	arguments->verb = i + 1 < argc ? verbs_find(argv[i], argv[i + 1]) : NULL;
+	if (arguments->verb == NULL)
+		arguments->verb = verbs_find(argv[i], NULL);
 }
 
 int arguments_parse(int argc, char **argv, struct arguments *arguments_r, struct err *err)

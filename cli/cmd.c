@@ -296,7 +296,8 @@ int call_run(const struct call *call, struct report *report, struct err *err)
 
 	if (call_input(call, &input, err) < 0)
 		return -1;
-	if (verb->operation->list >= OP_SEARCH)
+	if (verb->operation->list >= OP_SEARCH ||
+		(verb->operation->list == OP_WHOLE && verb->shape == VERB_ROWS))
 		return run_list(call, input, report, err);
 	if (call_operate(call, input, &made, err) < 0)
 		return -1;

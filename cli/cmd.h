@@ -163,6 +163,10 @@ extern const struct verb cmd_outbox_resume;
 extern const struct verb cmd_outbox_cancel;
 
 extern const struct verb cmd_stats;
+extern const struct verb cmd_stats_reasons;
+extern const struct verb cmd_stats_providers;
+extern const struct verb cmd_stats_delays;
+extern const struct verb cmd_stats_backlog;
 
 extern const struct verb cmd_held_list;
 extern const struct verb cmd_held_show;

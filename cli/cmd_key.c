@@ -80,13 +80,15 @@ static const struct column revoked_columns[] = {
 
 const struct verb cmd_key_revoke_all = {
 	.noun = "key",
-	.name = "revoke-all",
+	.name = "revoke",
+	.variant = true,
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = revoked_columns,
-	.options = {{OPTION_COMPANY, true, "Whose keys."},
+	.options = {{OPTION_COMPANY, true, "All valid keys of this company, in the place of one."},
 		{OPTION_DOMAIN, false, "Only those that are restricted to this domain."}},
-	.help = "Revokes all valid keys of a company, at once and for good, as after a leak.",
+	.help = "With a company and no id, makes all of its keys invalid, at once and for good, as "
+		"after a leak.",
 	.operation = &op_key_revoke_all,
 	.note = "{revoked} keys revoked",
 };

@@ -7,6 +7,7 @@
 #include "core/address/addr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/ops/op_stats.h"
 #include "core/store/store_event.h"
 
 enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
@@ -139,4 +140,98 @@ const struct verb cmd_stats = {
 		"the company's list. The last row is the sum. What "
 		"was counted stays when emails are removed.",
 	.run = run_stats,
+};
+
+static const struct column reason_columns[] = {
+	{"begin_at", NULL, .type = COLUMN_TIME},
+	{"reason", "REASON", .type = COLUMN_TEXT},
+	{"bounced", "BOUNCED", .type = COLUMN_INT},
+	{"expired", "EXPIRED", .type = COLUMN_INT},
+	{0},
+};
+static const struct column provider_columns[] = {
+	{"provider", "PROVIDER", .type = COLUMN_TEXT},
+	{"delivered", "DELIVERED", .type = COLUMN_INT},
+	{"deferred", "DEFERRED", .type = COLUMN_INT},
+	{"bounced", "BOUNCED", .type = COLUMN_INT},
+	{"expired", "EXPIRED", .type = COLUMN_INT},
+	{0},
+};
+static const struct column delay_columns[] = {
+	{"begin_at", "FROM", .type = COLUMN_TIME},
+	{"delivered", "DELIVERED", .type = COLUMN_INT},
+	{"p50_ms", "P50 MS", .type = COLUMN_INT},
+	{"p95_ms", "P95 MS", .type = COLUMN_INT},
+	{0},
+};
+static const struct column backlog_columns[] = {
+	{"begin_at", "FROM", .type = COLUMN_TIME},
+	{"outbox", "OUTBOX", .type = COLUMN_INT},
+	{"queue", "QUEUE", .type = COLUMN_INT},
+	{0},
+};
+
+#define SINCE_OPTION                                                                                        \
+	{                                                                                                   \
+		OPTION_SINCE, false,                                                                        \
+			"From then on: a time as 2026-11-21 (UTC), or how long ago, as 2h or 90d. Without " \
+			"this, of the last 30 days."                                                        \
+	}
+#define UNTIL_OPTION                                                                               \
+	{                                                                                          \
+		OPTION_UNTIL, false, "Only before then."                                           \
+	}
+#define COMPANY_OPTION                                                                             \
+	{                                                                                          \
+		OPTION_COMPANY, false, "Only what this company sent."                              \
+	}
+
+const struct verb cmd_stats_reasons = {
+	.noun = "stats",
+	.name = "reasons",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = reason_columns,
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.help = "Counts for which reasons recipients bounced or expired, by the status code and "
+		"the words of the other server.",
+	.operation = &op_stats_reasons,
+};
+
+const struct verb cmd_stats_providers = {
+	.noun = "stats",
+	.name = "providers",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = provider_columns,
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.help = "Counts what became of recipients at each provider of mailboxes, by the name of "
+		"the mail server. Providers that Postern does not know are counted as other.",
+	.operation = &op_stats_providers,
+};
+
+const struct verb cmd_stats_delays = {
+	.noun = "stats",
+	.name = "delays",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = delay_columns,
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.help = "Shows how long deliveries took, from when the email came in, or was scheduled "
+		"for, until another mail server took it: half of them up to P50, 95 of a hundred "
+		"up to P95. By the hour for up to 7 days, else by the day (UTC).",
+	.operation = &op_stats_delays,
+};
+
+const struct verb cmd_stats_backlog = {
+	.noun = "stats",
+	.name = "backlog",
+	.access = VERB_READS,
+	.shape = VERB_ROWS,
+	.columns = backlog_columns,
+	.options = {SINCE_OPTION, UNTIL_OPTION},
+	.help = "Shows how many emails waited in the outbox and in Postfix's queue at most, by "
+		"the hour for up to 7 days, else by the day (UTC). Samples are taken every five "
+		"minutes while postern-httpd runs.",
+	.operation = &op_stats_backlog,
 };

@@ -31,6 +31,7 @@
 #include "httpd/worker/worker.h"
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
+#include "httpd/backlog_sampler.h"
 #include "httpd/cleaner.h"
 #include "httpd/text_filler.h"
 #include "httpd/admission/budget.h"
@@ -60,6 +61,7 @@ struct server {
 	struct log *log;
 	struct cleaner *cleaner;
 	struct text_filler *text_filler;
+	struct backlog_sampler *backlog_sampler;
 	struct smtp_watch smtp; /* of the server in conf */
 	struct budget budget;
 	atomic_size_t connections;
@@ -348,6 +350,8 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
 	server->text_filler = text_filler_new(server->shared.committer, server->log);
+	server->backlog_sampler = backlog_sampler_new(
+		server->shared.committer, server->shared.outbox, &clock_system, server->log);
 	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers", LOG_INT(server->workers_n));
@@ -505,6 +509,7 @@ int server_round(struct server *server)
 	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
 	bool fills = text_filler_round(server->text_filler, clock_monotonic_us());
 
+	backlog_sampler_round(server->backlog_sampler, clock_monotonic_us());
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 	watch_sockets(server);
 	return cleans || fills ? CLEANER_STEP_MS : ROUND_MS;
@@ -544,6 +549,7 @@ void server_stop(struct server *server)
 	outbox_free(server->shared.outbox);
 	cleaner_free(server->cleaner);
 	text_filler_free(server->text_filler);
+	backlog_sampler_free(server->backlog_sampler);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);

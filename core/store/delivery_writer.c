@@ -25,6 +25,7 @@ struct email_changes {
 	char *domain;
 	char *message_id;
 	bool is_sent;               /* the milter has let it pass */
+	int64_t due_us;             /* when it came in, or was to go out */
 	struct delivery_tree *tree; /* NULL: the recipients are the deliveries */
 	struct pending *pending;    /* what is said of its deliveries */
 	size_t pending_n;
@@ -162,7 +163,8 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 	static const char sql_email[] =
 		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
 		"   FROM delivery d"
-		"   WHERE d.email = email.seq), state = 'sent'"
+		"   WHERE d.email = email.seq), state = 'sent',"
+		"   CASE WHEN scheduled_us > created_us THEN scheduled_us ELSE created_us END"
 		" FROM email"
 		" WHERE seq = $email";
 	struct db_stmt *stmt;
@@ -180,6 +182,7 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 		changes->message_id = db_copy(stmt, 2);
 		has_tree = db_int(stmt, 3);
 		changes->is_sent = db_int(stmt, 4);
+		changes->due_us = db_int(stmt, 5);
 		db_reset(stmt);
 	}
 	if (store_recipients_read(db, changes->email, true, &changes->recipients, err) < 0)
@@ -315,7 +318,7 @@ static int add_event_of(struct delivery_writer *writer, struct email_changes *ch
 		writer->now_us = report->now_us;
 	added = event_writer_add(writer->events,
 		&(struct event_owner){changes->company_id, changes->domain, recipient->address,
-			recipient->attempts + event_is_attempt(report->kind)},
+			recipient->attempts + event_is_attempt(report->kind), changes->due_us},
 		&of_one, err);
 	if (added <= 0)
 		return added;

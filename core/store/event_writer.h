@@ -1,6 +1,7 @@
 /*
  * event_writer: adds events, each once however often it is reported, and counts them
- * by the hour. seq and recorded_us only rise: who has read up to one event misses none.
+ * by the hour, and by what else they tell (outcome). seq and recorded_us only rise: who has read up
+ * to one event misses none.
  *
  * Threads: a writer and its handle are used by one thread at a time.
  */
@@ -36,6 +37,7 @@ struct event_owner {
 	const char *domain;
 	const char *address; /* the recipient's */
 	int64_t attempt;
+	int64_t due_us; /* when the email was asked for, or was to go out */
 };
 
 /* All below is for one transaction on db; see struct delivery_writer. */

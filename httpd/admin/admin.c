@@ -20,6 +20,7 @@
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_outbox.h"
+#include "core/ops/op_stats.h"
 #include "core/ops/op_suppression.h"
 #include "core/ops/op_user.h"
 #include "core/ops/op_webhook.h"
@@ -218,6 +219,14 @@ const struct route admin_routes[] = {
 		.handle = admin_operate, .operation = &op_suppression_remove, .done_alone = true},
 	{"GET", "/admin/refusals", .auth = AUTH_USER, .pooled = true, .handle = admin_refusal_list},
 	{"GET", "/admin/stats", .auth = AUTH_USER, .pooled = true, .handle = admin_stats_get},
+	{"GET", "/admin/stats/reasons", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_stats_reasons},
+	{"GET", "/admin/stats/providers", .auth = AUTH_USER, .pooled = true,
+		.handle = admin_operate, .operation = &op_stats_providers},
+	{"GET", "/admin/stats/delays", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_stats_delays},
+	{"GET", "/admin/stats/backlog", .auth = AUTH_USER, .operators = true, .pooled = true,
+		.handle = admin_operate, .operation = &op_stats_backlog},
 	{"GET", "/admin/attention", .auth = AUTH_USER, .pooled = true,
 		.handle = admin_attention_list},
 	{"GET", "/admin/live", .auth = AUTH_USER, .unattended = true, .handle = admin_live},

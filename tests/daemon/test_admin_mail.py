@@ -338,6 +338,20 @@ def test_statistics(box, admin, tenant, stranger, to):
     assert total("delivered", client=admin) >= 4
     for query in ["?by=key", "?step=week", "?since=soon"]:
         assert admin.status("GET", "/admin/stats" + query) == 422
+    # And where they went, how long that took, and how much waited.
+    provider = {"object": "tally", "provider": "other", "delivered": 3}
+    none = {"deferred": 0, "bounced": 0, "expired": 0}
+    assert tenant.viewer.ok("GET", "/admin/stats/providers?since=2h")["data"] == [{**provider, **none}]
+    took = tenant.viewer.ok("GET", "/admin/stats/delays?since=2h&step=hour")
+    assert took["all"]["delivered"] == sum(s["delivered"] for s in took["data"]) == 3
+    assert 0 < took["all"]["p50_ms"] <= took["all"]["p95_ms"]
+    assert tenant.viewer.ok("GET", "/admin/stats/reasons")["data"] == []
+    assert admin.ok("GET", "/admin/stats/backlog")["data"][-1].keys() == {"object", "begin_at", "outbox", "queue"}
+    for query in ["?step=week", "?since=90d&step=hour", "?since=2026-02-01&until=2026-01-01"]:
+        assert admin.status("GET", "/admin/stats/reasons" + query) == 422
+    company = ["--company", tenant.id]
+    assert box.cli("stats", "providers", *company)[0]["delivered"] == 3
+    assert box.cli("stats", "delays", *company)[-1]["delivered"] == 3
 
 
 def attention(client, query=""):

@@ -71,7 +71,7 @@ def test_revoked_key(box, company, email):
 
 def test_all_keys_of_a_company_at_once(box, company, client, email):
     clients = [client() for _ in range(3)]
-    assert box.cli("key", "revoke-all", "--company", company)["revoked"] == 3
+    assert box.cli("key", "revoke", "--company", company)["revoked"] == 3
     for one in clients:
         check_problem(one.post(email), 401, "invalid_api_key", "API key is invalid.")
 

@@ -28,6 +28,7 @@
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "core/store/store_event.h"
+#include "core/store/store_outcome.h"
 #include "core/store/store_suppression.h"
 #include "core/store/store_webhook_event.h"
 #include "core/store/store_later_refusal.h"
@@ -38,7 +39,7 @@
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {"email", "email_content", "email_recipient", "e", "c",
 	"r", "g", "v", "event", "event_count", "event_day", "event_total", "event_domain",
-	"superseded_ticket", "idempotency", "held"};
+	"outcome_count", "backlog_sample", "superseded_ticket", "idempotency", "held"};
 
 /* And those of which one company may make many. None of their lists is walked
  * but along an index in its order, from where the page begins. */
@@ -437,6 +438,9 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 			.end_us = 1,
 			.step_us = 1},
 	};
+	const struct outcome_filter outcomes = {.company_id = tenant->company_id, .end_us = 1};
+	struct outcome_counts outcome_counts;
+	struct backlog_samples samples;
 	struct event_filter filter = {
 		.domain = tenant->domain, .company_id = tenant->company_id, .limit = 1};
 	struct recipients recipients;
@@ -478,6 +482,15 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 	OK(store_recipients_read(db, 1, true, &recipients, &why));
 	recipients_free(&recipients);
 	assert_int_equal(store_log_silence(db, 8, 9, &(int64_t){0}, NULL), 0);
+	for (int by_step = 0; by_step < 2; by_step++) {
+		OK(store_outcome_counts(
+			db, &outcomes, OUTCOME_REASON, by_step, &outcome_counts, &why));
+		store_outcome_counts_free(&outcome_counts);
+	}
+	OK(store_outcome_clean(db, 9, &why));
+	OK(store_backlog_sample(db, 1, 9, &why));
+	OK(store_backlog_samples(db, 1, 9, 1, &samples, &why));
+	store_backlog_samples_free(&samples);
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		OK(store_event_counts(db, &counted[i], &counts, &why));
 		store_event_counts_free(&counts);

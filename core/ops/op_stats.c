@@ -1,0 +1,245 @@
+/*
+ * op_stats: what became of emails, and when.
+ */
+#include "core/ops/op_stats.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/store/outcome.h"
+#include "core/store/store_outcome.h"
+
+enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };
+
+#define TIME_FIELDS                                                                                \
+	{OP_FIELD(op_stats, company_id, OP_ID)}, {OP_FIELD(op_stats, since, OP_TIME)},             \
+	{                                                                                          \
+		OP_FIELD(op_stats, until, OP_TIME)                                                 \
+	}
+static const struct op_field whole_fields[] = {TIME_FIELDS, {0}};
+static const struct op_field backlog_fields[] = {{OP_FIELD(op_stats, since, OP_TIME)},
+	{OP_FIELD(op_stats, until, OP_TIME)}, {OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
+static const struct op_field step_fields[] = {
+	TIME_FIELDS, {OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
+
+/* The time and the step that are meant, in whole steps. Without a step, hours are counted where
+ * they are kept and few. 0 or -1. */
+static int read_time(struct op *op, const struct op_stats *input, struct outcome_filter *filter_r,
+	struct err *err)
+{
+	int64_t until = input->until ? input->until : op->now_us;
+	int64_t since = input->since ? input->since : until - DAYS * DAY_US;
+	bool kept = since > op->now_us - OUTCOME_HOURS_DAYS * DAY_US;
+	bool hours = kept && until - since <= HOURS_UP_TO_DAYS * DAY_US;
+	int64_t step_us;
+
+	if (input->step && !str_eq(input->step, "hour") && !str_eq(input->step, "day"))
+		return op_refuse(op, err, "step", "is hour or day, not \"%s\"", input->step);
+	if (input->step)
+		hours = str_eq(input->step, "hour");
+	if (hours && !kept)
+		return op_refuse(op, err, "since", "is too long ago: hours are kept for %d days",
+			OUTCOME_HOURS_DAYS);
+	step_us = hours ? HOUR_US : DAY_US;
+	since -= since % step_us;
+	until += (step_us - until % step_us) % step_us;
+	if (until <= since)
+		return op_refuse(op, err, "until", "is not behind since");
+	if ((until - since) / step_us > OP_STATS_STEPS_MAX)
+		return op_refuse(op, err, "since", "and until have more than %d steps between",
+			OP_STATS_STEPS_MAX);
+	*filter_r = (struct outcome_filter){
+		.company_id = op_company_of(op, input->company_id),
+		.step = hours ? OUTCOME_HOUR : OUTCOME_DAY,
+		.begin_us = since,
+		.end_us = until,
+	};
+	json_object_set_new(op_more(op), "since", row_json_time(since));
+	json_object_set_new(op_more(op), "until", row_json_time(until));
+	return 0;
+}
+
+/* Of a step, or the whole time, and a reason or provider. */
+struct tally {
+	int64_t begin_us;
+	char *name;
+	int64_t delivered, deferred, bounced, expired;
+};
+static const struct row_field reason_fields[] = {
+	ROW_FIELD(tally, begin_us, ROW_TIME),
+	ROW_FIELD_AS(tally, name, ROW_TEXT, "reason"),
+	ROW_FIELD(tally, bounced, ROW_INT64),
+	ROW_FIELD(tally, expired, ROW_INT64),
+};
+static const struct row_type reason_type = ROW_TYPE(tally, reason_fields);
+static const struct row_field provider_fields[] = {
+	ROW_FIELD_AS(tally, name, ROW_TEXT, "provider"),
+	ROW_FIELD(tally, delivered, ROW_INT64),
+	ROW_FIELD(tally, deferred, ROW_INT64),
+	ROW_FIELD(tally, bounced, ROW_INT64),
+	ROW_FIELD(tally, expired, ROW_INT64),
+};
+static const struct row_type provider_type = ROW_TYPE(tally, provider_fields);
+
+static void tally_add(struct tally *tally, const struct outcome_count *count)
+{
+	switch (count->kind) {
+	case EVENT_DELIVERED:
+		tally->delivered += count->count;
+		break;
+	case EVENT_DEFERRED:
+		tally->deferred += count->count;
+		break;
+	case EVENT_BOUNCED:
+		tally->bounced += count->count;
+		break;
+	case EVENT_EXPIRED:
+		tally->expired += count->count;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Counts, which are in the order of steps and names, as a row for each of these. */
+static int give_tallies(struct op *op, const struct op_stats *input, enum outcome_aspect aspect,
+	const struct row_type *type, struct err *err)
+{
+	static const struct page_end end = {0};
+	struct outcome_filter filter;
+	struct outcome_counts counts;
+	struct tally *tallies;
+	size_t n = 0;
+
+	if (read_time(op, input, &filter, err) < 0 ||
+		store_outcome_counts(op->db, &filter, aspect, input->step != NULL, &counts, err) <
+			0)
+		return -1;
+	tallies = mem_alloc(counts.n + 1, sizeof(*tallies));
+	for (size_t i = 0; i < counts.n; i++) {
+		struct outcome_count *count = &counts.items[i];
+		struct tally *last = n > 0 ? &tallies[n - 1] : NULL;
+
+		if (last == NULL || last->begin_us != count->time_us ||
+			!str_eq(last->name, count->name)) {
+			last = &tallies[n++];
+			last->begin_us = count->time_us;
+			last->name = mem_strdup(count->name);
+		}
+		tally_add(last, count);
+	}
+	store_outcome_counts_free(&counts);
+	op_give_page(op, type, tallies, n, &end);
+	return 1;
+}
+
+static int list_reasons(struct op *op, const void *arg, struct err *err)
+{
+	return give_tallies(op, arg, OUTCOME_REASON, &reason_type, err);
+}
+
+static int list_providers(struct op *op, const void *arg, struct err *err)
+{
+	return give_tallies(op, arg, OUTCOME_PROVIDER, &provider_type, err);
+}
+
+struct delay {
+	int64_t begin_us;
+	int64_t delivered;
+	int64_t p50_ms, p95_ms;
+};
+static const struct row_field delay_fields[] = {
+	ROW_FIELD(delay, begin_us, ROW_TIME),
+	ROW_FIELD(delay, delivered, ROW_INT64),
+	ROW_FIELD(delay, p50_ms, ROW_INT64),
+	ROW_FIELD(delay, p95_ms, ROW_INT64),
+};
+static const struct row_type delay_type = ROW_TYPE(delay, delay_fields);
+
+static struct delay delay_of(int64_t begin_us, const int64_t classes[static OUTCOME_DELAYS])
+{
+	struct delay delay = {.begin_us = begin_us,
+		.p50_ms = outcome_delay_percentile_ms(classes, 50),
+		.p95_ms = outcome_delay_percentile_ms(classes, 95)};
+
+	for (size_t i = 0; i < OUTCOME_DELAYS; i++)
+		delay.delivered += classes[i];
+	return delay;
+}
+
+/* For each step, and in `all` those of the whole time. */
+static int list_delays(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	int64_t all[OUTCOME_DELAYS] = {0};
+	struct outcome_filter filter;
+	struct outcome_counts counts;
+	struct delay *delays, whole;
+	size_t n = 0;
+
+	if (read_time(op, arg, &filter, err) < 0 ||
+		store_outcome_counts(op->db, &filter, OUTCOME_DELAY, true, &counts, err) < 0)
+		return -1;
+	delays = mem_alloc(counts.n + 1, sizeof(*delays));
+	for (size_t i = 0; i < counts.n;) {
+		int64_t time_us = counts.items[i].time_us, classes[OUTCOME_DELAYS] = {0};
+
+		for (; i < counts.n && counts.items[i].time_us == time_us; i++) {
+			size_t class = (size_t)atoi(counts.items[i].name);
+
+			if (class >= OUTCOME_DELAYS)
+				class = OUTCOME_DELAYS - 1;
+			classes[class] += counts.items[i].count;
+			all[class] += counts.items[i].count;
+		}
+		delays[n++] = delay_of(time_us, classes);
+	}
+	store_outcome_counts_free(&counts);
+	whole = delay_of(0, all);
+	json_object_set_new(op_more(op), "all",
+		whole.delivered
+			? json_pack("{s:I, s:I, s:I}", "delivered", (json_int_t)whole.delivered,
+				  "p50_ms", (json_int_t)whole.p50_ms, "p95_ms",
+				  (json_int_t)whole.p95_ms)
+			: json_null());
+	op_give_page(op, &delay_type, delays, n, &end);
+	return 1;
+}
+
+static const struct row_field sample_fields[] = {
+	ROW_FIELD_AS(backlog_sample, time_us, ROW_TIME, "begin_us"),
+	ROW_FIELD(backlog_sample, outbox, ROW_INT64),
+	ROW_FIELD(backlog_sample, queue, ROW_INT64),
+};
+static const struct row_type backlog_type = {.name = "backlog",
+	.size = sizeof(struct backlog_sample),
+	.fields = sample_fields,
+	.n = ARRAY_SIZE(sample_fields)};
+
+static int list_backlog(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	struct backlog_samples samples;
+	struct outcome_filter filter;
+
+	if (op->company_id)
+		return err_set(err, ERR_DENIED, "only operators see how much waits of all");
+	if (read_time(op, arg, &filter, err) < 0 ||
+		store_backlog_samples(op->db, filter.begin_us, filter.end_us,
+			filter.step == OUTCOME_HOUR ? HOUR_US : DAY_US, &samples, err) < 0)
+		return -1;
+	op_give_page(op, &backlog_type, samples.items, samples.n, &end);
+	return 1;
+}
+
+#define INPUT sizeof(struct op_stats)
+
+const struct operation op_stats_reasons = {
+	step_fields, INPUT, .list = OP_WHOLE, .run = list_reasons};
+const struct operation op_stats_providers = {
+	whole_fields, INPUT, .list = OP_WHOLE, .run = list_providers};
+const struct operation op_stats_delays = {step_fields, INPUT, .list = OP_WHOLE, .run = list_delays};
+const struct operation op_stats_backlog = {
+	backlog_fields, INPUT, .list = OP_WHOLE, .run = list_backlog};

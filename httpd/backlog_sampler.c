@@ -1,0 +1,81 @@
+/*
+ * backlog_sampler: notes how many emails wait.
+ *
+ * Invariant: one job, which is the committer's while busy is set; so is failing.
+ *
+ * Threads: one asks for rounds; sampler_run() and on_sampler_done() are the committer's.
+ */
+#include "httpd/backlog_sampler.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/store/store_outcome.h"
+
+struct backlog_sampler {
+	struct commit_job job;
+	struct committer *committer;
+	struct outbox *outbox;
+	const struct clock *clock;
+	struct log *log;
+	int64_t next_us; /* no sample before */
+	atomic_bool busy;
+	bool failing;
+};
+
+static int sampler_run(struct db *db, void *arg, struct err *err)
+{
+	struct backlog_sampler *sampler = arg;
+	int64_t now_us = clock_now_us(sampler->clock);
+	struct outbox_state state;
+
+	outbox_state_get(sampler->outbox, &state);
+	if (store_backlog_sample(db, state.emails, now_us, err) < 0)
+		return -1;
+	return now_us % HOUR_US < BACKLOG_SAMPLE_S * SECOND_US
+		       ? store_outcome_clean(db, now_us, err)
+		       : 0;
+}
+
+static void on_sampler_done(void *arg, int result, const struct err *err)
+{
+	struct backlog_sampler *sampler = arg;
+
+	if (result < 0 && !sampler->failing)
+		log_warn(sampler->log, "backlog_sample_failed", "error", err->text);
+	sampler->failing = result < 0;
+	atomic_store(&sampler->busy, false);
+}
+
+struct backlog_sampler *backlog_sampler_new(struct committer *committer, struct outbox *outbox,
+	const struct clock *clock, struct log *log)
+{
+	struct backlog_sampler *sampler = mem_new(struct backlog_sampler);
+
+	sampler->job.run = sampler_run;
+	sampler->job.done = on_sampler_done;
+	sampler->job.arg = sampler;
+	sampler->job.lazy = true;
+	sampler->job.patient = true;
+	sampler->committer = committer;
+	sampler->outbox = outbox;
+	sampler->clock = clock;
+	sampler->log = log;
+	return sampler;
+}
+
+void backlog_sampler_free(struct backlog_sampler *sampler)
+{
+	free(sampler);
+}
+
+void backlog_sampler_round(struct backlog_sampler *sampler, int64_t now_us)
+{
+	if (atomic_load(&sampler->busy) || now_us < sampler->next_us)
+		return;
+	sampler->next_us = now_us + BACKLOG_SAMPLE_S * SECOND_US;
+	atomic_store(&sampler->busy, true);
+	committer_submit(sampler->committer, &sampler->job);
+}
