@@ -19,6 +19,7 @@ import { listen } from "./shortcuts.js";
 // The address, the module; of those in the navigation its group and words.
 const pages = [
   { path: "", module: "overview", group: "", text: "Overview" },
+  { path: "statistics", module: "statistics", group: "", text: "Statistics" },
   { path: "emails", module: "emails", group: "Mail", text: "Emails" },
   { path: "emails/", module: "email" },
   { path: "outbox", module: "outbox", group: "Mail", text: "Outbox" },

@@ -12,7 +12,6 @@
 
 import { Problem, target } from "./api.js";
 import { combo } from "./combo.js";
-import { words as glossary } from "./words.js";
 
 // Elements.
 
@@ -188,20 +187,20 @@ export function secret(label, text) {
   );
 }
 
-// The lines of the glossary for some words.
-export const explained = (names) =>
+// Some words and what they mean, of words.js.
+export const explained = (glossary, names) =>
   el("dl.words", names.map((name) => [el("dt", name), el("dd", glossary[name])]));
 
 // A question mark that explains words of the glossary: help("held", "rejected"). What it shows is
 // made when it is asked for.
 export function help(...names) {
-  for (const name of names) if (!(name in glossary)) throw new Error(`${name} is not in the glossary`);
   const mark = el("button.help", { type: "button", "aria-label": `Explain: ${names.join(", ")}`, "aria-expanded": "false" }, "?");
-  mark.addEventListener("click", (event) => {
+  mark.addEventListener("click", async (event) => {
     event.preventDefault();
     event.stopPropagation();
+    const { words: glossary } = await import("./words.js");
     const box = el("div.help-box", { popover: "auto", role: "region", "aria-label": "Glossary", tabindex: 0 },
-      explained(names), el("p", el("a", { href: place("glossary"), onclick: () => box.hidePopover() }, "Glossary")));
+      explained(glossary, names), el("p", el("a", { href: place("glossary"), onclick: () => box.hidePopover() }, "Glossary")));
     box.addEventListener("toggle", ({ newState }) => {
       if (newState !== "closed") return;
       mark.setAttribute("aria-expanded", "false");

@@ -67,6 +67,7 @@ before(async () => {
   await told(ids.later, '"deferred"');
   places = [
     ["overview", ""],
+    ["statistics", "statistics"],
     ["emails", "emails"],
     ["email", `emails/${ids.ann}`],
     ["email-bounced", `emails/${ids.unknown}`],
@@ -208,6 +209,28 @@ describe("every page", () => {
     assert.equal(await dark(), true);
     await page.getByLabel("Theme").selectOption("");
     assert.equal(await dark(), false);
+    await visitor.leave();
+  });
+
+  it("of statistics keeps its time in the address, and compares it with the one before", async () => {
+    const visitor = await browser.visitor({ user: operator });
+    const { page } = visitor;
+    await visitor.go("statistics");
+    await page.getByLabel("Time", { exact: true }).selectOption("7d");
+    await page.waitForFunction(() => location.hash.includes("period=7d"));
+    await visitor.see(/^Half of [\d,]+ deliver(y|ies) took up to /);
+    const part = (name) => page.getByRole("region", { name, exact: true });
+    await part("Bounces by reason").getByRole("row", { name: /^No such mailbox/ }).waitFor();
+    await part("By provider").getByRole("row", { name: /^Others/ }).waitFor();
+    await part("What waited").getByRole("img", { name: /in the outbox/ }).waitFor();
+    await part("Mail").getByText("none before").first().waitFor();
+    await page.getByLabel("Time", { exact: true }).selectOption("dates");
+    await visitor.see("Choose the first and the last day.");
+    await page.getByLabel("From", { exact: true }).fill("2020-01-01");
+    await page.getByLabel("To", { exact: true }).fill("2020-01-31");
+    await visitor.see("Nothing bounced in this time");
+    await page.reload();
+    await visitor.see("Nothing bounced in this time");
     await visitor.leave();
   });
 

@@ -8,6 +8,6 @@ export const title = "Glossary";
 export function show(main) {
   main.append(
     header(title, { about: "What the words mean that these pages, the command and the log use." }),
-    explained(Object.keys(words)),
+    explained(words, Object.keys(words)),
   );
 }

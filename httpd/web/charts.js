@@ -1,0 +1,99 @@
+// Plots, by Chart.js: series over time, as bars upon each other or as lines.
+//
+//   const plot = plotOf({ unit: "emails" });
+//   plot.set(labels, [{ title: "Delivered", colour: "--good", values: [...] }]);
+//   main.append(plot.element);      plot.destroy() when the page is left
+//
+// A plot is a picture to those who do not see it: its label has the sums, or what `told` says.
+
+import { el, number } from "./ui.js";
+
+let library = null;
+const load = () => (library ??= import("/web/chart.js").then(() => globalThis.Chart));
+
+const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
+
+// kind: "bar" (stacked) or "line"; format makes the words of a value; logarithmic: for values
+// of very different size.
+export function plotOf({ title, kind = "bar", format = number, logarithmic = false, told } = {}) {
+  const canvas = el("canvas", { role: "img", "aria-label": title });
+  const element = el("div.chart", canvas);
+  let chart = null;
+  let last = null;
+
+  function datasets(series) {
+    return series.map(({ title, colour, values, line = kind === "line", dashed }) => ({
+      type: line ? "line" : "bar",
+      label: title,
+      data: values,
+      backgroundColor: colourOf(colour) + (line ? "" : "cc"),
+      borderColor: colourOf(colour),
+      borderWidth: line ? 1.5 : 0,
+      borderDash: dashed ? [5, 4] : [],
+      pointRadius: line && values.length < 3 ? 3 : 0,
+      pointHitRadius: 8,
+      spanGaps: false,
+      order: line ? -1 : 0,
+      stack: line ? title : "all",
+      barPercentage: 0.9,
+      categoryPercentage: 0.95,
+    }));
+  }
+
+  async function draw() {
+    const { labels, series } = last;
+    const Chart = await load().catch(() => null);
+    if (!Chart || !element.isConnected) return void (element.hidden = !Chart);
+    element.hidden = false;
+    const muted = colourOf("--muted");
+    chart ??= new Chart(canvas, {
+      type: "bar",
+      data: { labels: [], datasets: [] },
+      options: {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        interaction: { mode: "index", intersect: false },
+        plugins: {
+          legend: { position: "bottom", labels: { boxWidth: 10, boxHeight: 10 } },
+          tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4, callbacks: { label: ({ dataset, raw }) => ` ${dataset.label}: ${format(raw)}` } },
+        },
+        scales: {
+          x: { type: "category", stacked: kind === "bar", grid: { display: false }, ticks: { maxRotation: 0, autoSkipPadding: 24 } },
+          y: {
+            type: logarithmic ? "logarithmic" : "linear",
+            stacked: kind === "bar",
+            beginAtZero: !logarithmic,
+            border: { display: false },
+            ticks: { maxTicksLimit: 5, callback: (value) => (Number.isInteger(value) || logarithmic ? format(value) : "") },
+          },
+        },
+      },
+    });
+    chart.data.labels = labels;
+    chart.data.datasets = datasets(series);
+    for (const axis of Object.values(chart.options.scales)) axis.ticks.color = muted;
+    chart.options.plugins.legend.labels.color = muted;
+    chart.options.scales.y.grid = { color: colourOf("--line") };
+    chart.update();
+  }
+
+  const onThemeChange = () => last && draw();
+  addEventListener("themechange", onThemeChange);
+  return {
+    element,
+    async set(labels, series) {
+      last = { labels, series };
+      canvas.setAttribute("aria-label",
+        `${title}: ${told ?? series.map((one) => `${one.title} ${format(sum(one.values))}`).join(", ")}`);
+      await draw();
+    },
+    tell: (text) => (told = text),
+    destroy() {
+      removeEventListener("themechange", onThemeChange);
+      chart?.destroy();
+    },
+  };
+}

@@ -1,0 +1,296 @@
+// What became of emails in a time, beside the time before it: how many, why they bounced, at which
+// providers, how long deliveries took, how much waited. Each part stands for itself.
+
+import { get } from "../api.js";
+import { plotOf } from "../charts.js";
+import { subscribe } from "../live.js";
+import { companies } from "../tenant.js";
+import { count, el, empty, failure, filters, header, loading, number, section, table, two } from "../ui.js";
+
+export const title = "Statistics";
+
+const HOUR = 3600e3;
+const DAY = 24 * HOUR;
+const HOURS_UP_TO = 7 * DAY;
+const HOURS_KEPT = 34 * DAY;
+const REFRESH_MS = 30000;
+
+const periods = [
+  { value: "1d", text: "Last 24 hours", length: DAY },
+  { value: "7d", text: "Last 7 days", length: 7 * DAY },
+  { value: "30d", text: "Last 30 days", length: 30 * DAY },
+  { value: "90d", text: "Last 90 days", length: 90 * DAY },
+  { value: "365d", text: "Last 12 months", length: 365 * DAY },
+  { value: "dates", text: "From … to …" },
+];
+
+const kinds = [
+  { title: "Accepted", names: ["accepted"], colour: "--accent" },
+  { title: "Delivered", names: ["delivered"], colour: "--good" },
+  { title: "Deferrals", names: ["deferred"], colour: "--warn", isBad: true },
+  { title: "Bounced", names: ["bounced", "expired"], colour: "--bad", isBad: true },
+  { title: "Refused", names: ["refused"], colour: "--muted", isBad: true },
+];
+
+const reasons = {
+  no_mailbox: "No such mailbox",
+  no_domain: "No such domain",
+  disabled: "Mailbox disabled",
+  full: "Mailbox full",
+  too_large: "Message too large",
+  spam: "Seen as spam",
+  policy: "Refused by policy",
+  unreachable: "Server not reached",
+  other: "Other",
+};
+// Enough that differ, in both themes.
+const palette = ["--bad", "--warn", "--accent", "--good", "--muted", "--plot-1", "--plot-2", "--plot-3", "--strong-line"];
+
+const providers = {
+  google: "Google", microsoft: "Microsoft", yahoo: "Yahoo and AOL", apple: "Apple", gmx: "GMX and Web.de", ionos: "IONOS",
+  telekom: "Telekom", proton: "Proton", ovh: "OVH", other: "Others",
+};
+const providerOf = (name) => providers[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+
+const of = (counts, { names }) => names.reduce((all, name) => all + (counts[name] ?? 0), 0);
+const rate = (bad, good) => (bad + good ? `${((100 * bad) / (bad + good)).toFixed(1)} %` : "–");
+
+function duration(ms) {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60e3) return `${(ms / 1000).toFixed(ms < 10e3 ? 1 : 0)} s`;
+  if (ms < HOUR) return `${Math.round(ms / 60e3)} min`;
+  return ms < 2 * DAY ? `${(ms / HOUR).toFixed(1)} h` : `${(ms / DAY).toFixed(1)} d`;
+}
+
+// The time that the filters name, in whole steps of UTC, or what is wrong with it.
+function timeOf({ period = "30d", from, to }) {
+  let since;
+  let until = Date.now();
+  if (period === "dates") {
+    [since, until] = [Date.parse(from), Date.parse(to) + DAY];
+    if (Number.isNaN(since) || Number.isNaN(until)) return { problem: "Choose the first and the last day." };
+    if (until <= since) return { problem: "The last day is before the first." };
+    if (until - since > 1000 * DAY) return { problem: "That is longer than 1,000 days." };
+  } else {
+    since = until - (periods.find((one) => one.value === period) ?? periods[2]).length;
+  }
+  const step = until - since <= HOURS_UP_TO && Date.now() - since < HOURS_KEPT ? HOUR : DAY;
+  since = Math.floor(since / step) * step;
+  until = Math.ceil(until / step) * step;
+  return { since, until, step, name: step === HOUR ? "hour" : "day" };
+}
+
+const asked = ({ since, until, name }) => ({ since: new Date(since).toISOString(), until: new Date(until).toISOString(), step: name });
+
+// Every step, in order.
+const stepsOf = ({ since, until, step }) => Array.from({ length: Math.round((until - since) / step) }, (_, i) => since + i * step);
+
+// Days are those of UTC, as the server counts them.
+function labelOf(at, { since, until, step }) {
+  const date = new Date(at);
+  if (step === DAY) return date.toISOString().slice(until - since > 300 * DAY ? 2 : 5, 10);
+  const hour = `${two(date.getHours())}:00`;
+  return until - since > DAY + HOUR ? `${two(date.getMonth() + 1)}-${two(date.getDate())} ${hour}` : hour;
+}
+
+function change(now, before, isBad) {
+  if (before === 0) return el("span.muted", now === 0 ? "as before" : "none before");
+  const percent = Math.round((100 * (now - before)) / before);
+  if (percent === 0) return el("span.muted", "as before");
+  const tone = (percent > 0) === Boolean(isBad) ? "bad" : "good";
+  return el("span", { class: `change tone-${tone}`, title: `${number(before)} before` }, `${percent > 0 ? "+" : "−"}${number(Math.abs(percent))} %`);
+}
+
+const totals = (data) => {
+  const all = {};
+  for (const { counts } of data) for (const [name, n] of Object.entries(counts)) all[name] = (all[name] ?? 0) + n;
+  return all;
+};
+
+export async function show(main, { session, query }) {
+  const known = await companies(session);
+  const plots = {
+    mail: plotOf({ title: "What became of emails" }),
+    rate: plotOf({ title: "Deliveries a minute", kind: "line", format: (n) => (n >= 10 ? number(Math.round(n)) : String(Math.round(n * 100) / 100)) }),
+    delay: plotOf({ title: "Delivery time", kind: "line", format: duration, logarithmic: true }),
+    reasons: plotOf({ title: "Bounces by reason" }),
+    providers: plotOf({ title: "Bounces and deferrals by provider" }),
+    backlog: plotOf({ title: "Emails that wait", kind: "line" }),
+  };
+  const search = filters({
+    query,
+    fields: [
+      { name: "period", label: "Time", type: "select", options: periods, value: "30d" },
+      { name: "from", label: "From", type: "date" },
+      { name: "to", label: "To", type: "date" },
+      ...known.filter(),
+    ],
+    change: reload,
+  });
+  const dates = ["from", "to"].map((name) => search.element.querySelector(`[name=${name}]`).closest(".field"));
+
+  let visit = 0;
+  // A part of the page: draw(box) puts into it what it finds.
+  function part(heading, options, draw) {
+    const box = el("div", loading());
+    const element = section(heading, options, box);
+    return {
+      element,
+      async load(mine, ...given) {
+        try {
+          const found = await draw(...given);
+          if (mine === visit && main.isConnected !== false) box.replaceChildren(...[found].flat());
+          return found;
+        } catch (error) {
+          if (mine === visit) box.replaceChildren(failure(error, reload));
+        }
+      },
+    };
+  }
+  const seen = []; // plots to be drawn when they are in the page
+  const later = (plot, ...given) => (seen.push(() => plot.set(...given)), plot.element);
+
+  const mail = part("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused"] }, async (time, whose) => {
+    const before = { ...time, since: time.since - (time.until - time.since), until: time.since };
+    const [now, then] = await Promise.all([
+      get("/admin/stats", { ...asked(time), ...whose }),
+      get("/admin/stats", { ...asked(before), ...whose }),
+    ]);
+    const [all, past] = [totals(now.data), totals(then.data)];
+    const at = new Map(now.data.map((step) => [Date.parse(step.time), step.counts]));
+    const steps = stepsOf(time);
+    const was = new Map(then.data.map((step) => [Date.parse(step.time) + time.until - time.since, step.counts]));
+    const values = (map, one) => steps.map((step) => of(map.get(step) ?? {}, one));
+    const tiles = kinds.map((one) =>
+      el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(of(all, one))), change(of(all, one), of(past, one), one.isBad)));
+    const bounced = kinds[3];
+    tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(of(all, bounced), all.delivered ?? 0)),
+      el("span.muted", `${rate(of(past, bounced), past.delivered ?? 0)} before`)));
+    const labels = steps.map((step) => labelOf(step, time));
+    const minutes = time.step / 60e3;
+    return [
+      el("div.tiles", tiles),
+      later(plots.mail, labels, [
+        ...kinds.slice(1).map((one) => ({ ...one, values: values(at, one) })),
+        { ...kinds[0], line: true, values: values(at, kinds[0]) },
+        { title: "Accepted in the time before", colour: "--muted", line: true, dashed: true, values: values(was, kinds[0]) },
+      ]),
+      el("h3", "Throughput: deliveries a minute"),
+      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: values(at, kinds[1]).map((n) => n / minutes) }]),
+    ];
+  });
+
+  const delay = part("Delivery time", { about: "From when an email came in, or was scheduled for, until the recipient's mail server took it." }, async (time, whose) => {
+    const { all, data } = await get("/admin/stats/delays", { ...asked(time), ...whose });
+    if (!all) return empty("Nothing was delivered in this time", "What was delivered before these counts were kept is not in them.");
+    const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
+    const steps = stepsOf(time);
+    const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
+    const words = `Half of ${count(all.delivered, "delivery", "deliveries")} took up to ${duration(all.p50_ms)}, 95 % up to ${duration(all.p95_ms)}.`;
+    plots.delay.tell(words);
+    return [
+      el("p", words),
+      later(plots.delay, steps.map((step) => labelOf(step, time)), [
+        { title: "Half of them (p50)", colour: "--accent", values: values("p50_ms") },
+        { title: "95 % of them (p95)", colour: "--warn", values: values("p95_ms") },
+      ]),
+    ];
+  });
+
+  const why = part("Bounces by reason", { words: ["bounced", "expired"], about: "By the status code and the words of the other server." }, async (time, whose) => {
+    const { data } = await get("/admin/stats/reasons", { ...asked(time), ...whose });
+    if (!data.length) return empty("Nothing bounced in this time", "Bounces from before these counts were kept are not in them.");
+    const all = {};
+    for (const { reason, bounced, expired } of data) all[reason] = (all[reason] ?? 0) + bounced + expired;
+    const names = Object.keys(all).sort((a, b) => all[b] - all[a]);
+    const steps = stepsOf(time);
+    const at = new Map(data.map((row) => [`${Date.parse(row.begin_at)} ${row.reason}`, row.bounced + row.expired]));
+    const total = Object.values(all).reduce((a, b) => a + b, 0);
+    return [
+      later(plots.reasons, steps.map((step) => labelOf(step, time)), names.map((name) => ({
+        title: reasons[name] ?? name,
+        colour: palette[Object.keys(reasons).indexOf(name)] ?? "--muted",
+        values: steps.map((step) => at.get(`${step} ${name}`) ?? 0),
+      }))),
+      table({
+        caption: "Bounces by reason",
+        columns: [
+          { title: "Reason", kind: "main", cell: (name) => reasons[name] ?? name },
+          { title: "Recipients", kind: "number", cell: (name) => number(all[name]) },
+          { title: "Share", kind: "number", cell: (name) => `${Math.round((100 * all[name]) / total)} %` },
+        ],
+        rows: names,
+      }).element,
+    ];
+  });
+
+  const where = part("By provider", { words: ["bounce rate"], about: "Who runs the mail servers of the recipients, by the names of these." }, async (time, whose) => {
+    const { step, ...rest } = asked(time);
+    const { data } = await get("/admin/stats/providers", { ...rest, ...whose });
+    const bad = (row) => row.bounced + row.expired;
+    data.sort((a, b) => b.delivered + bad(b) - a.delivered - bad(a));
+    const grid = table({
+      caption: "By provider",
+      columns: [
+        { title: "Provider", kind: "main", cell: (row) => providerOf(row.provider) },
+        { title: "Delivered", kind: "number", cell: (row) => number(row.delivered) },
+        { title: "Deferrals", kind: "number", cell: (row) => number(row.deferred) },
+        { title: "Bounced", kind: "number", cell: (row) => number(bad(row)) },
+        { title: "Bounce rate", kind: "number", cell: (row) => rate(bad(row), row.delivered) },
+      ],
+      rows: data,
+      empty: empty("No delivery was tried in this time", "Attempts from before these counts were kept are not in them."),
+    }).element;
+    if (!data.length) return grid;
+    return [
+      later(plots.providers, data.map((row) => providerOf(row.provider)), [
+        { title: "Bounced", colour: "--bad", values: data.map(bad) },
+        { title: "Deferrals", colour: "--warn", values: data.map((row) => row.deferred) },
+      ]),
+      grid,
+    ];
+  });
+
+  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The most emails at once, of all companies. Looked at every five minutes." }, async (time) => {
+    const { data } = await get("/admin/stats/backlog", asked(time));
+    if (!data.length) return empty("Nothing is known of this time", "postern-httpd looks every five minutes while it runs.");
+    const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
+    const steps = stepsOf(time);
+    const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
+    const most = (name) => number(Math.max(...data.map((step) => step[name])));
+    plots.backlog.tell(`at most ${most("outbox")} in the outbox, ${most("queue")} in Postfix's queue`);
+    return later(plots.backlog, steps.map((step) => labelOf(step, time)), [
+      { title: "Outbox", colour: "--warn", values: values("outbox") },
+      { title: "Postfix's queue", colour: "--accent", values: values("queue") },
+    ]);
+  });
+
+  const parts = [mail, delay, why, where, ...(session.operator ? [waits] : [])];
+  const note = el("p.list-note.muted", { role: "status" });
+  const body = el("div", parts.map(({ element }) => element));
+
+  async function reload() {
+    const mine = ++visit;
+    const { period, company, ...given } = search.values();
+    for (const one of dates) one.hidden = period !== "dates";
+    const time = timeOf({ period, ...given });
+    body.hidden = Boolean(time.problem);
+    note.textContent = time.problem ?? "";
+    if (time.problem) return;
+    seen.length = 0;
+    await Promise.all(parts.map((one) => one.load(mine, time, { company_id: company })));
+    if (mine === visit) await Promise.all(seen.map((draw) => draw()));
+  }
+
+  main.append(header(title, { about: "A day is a day of UTC. Each number stands beside that of the time before, which is as long." }), search.element, note, body);
+  await reload();
+  // Drawn once more when the page is shown: a plot needs its size.
+  requestAnimationFrame(() => seen.forEach((draw) => draw()));
+  const leave = subscribe(["emails", "refusals"], reload, REFRESH_MS);
+  return () => {
+    visit++;
+    leave();
+    for (const plot of Object.values(plots)) plot.destroy();
+  };
+}
