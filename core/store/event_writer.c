@@ -82,12 +82,15 @@ void event_writer_reset(struct event_writer *writer)
 	*writer = (struct event_writer){.db = writer->db};
 }
 
-/* What the next event has to be above. */
-static int read_last(struct event_writer *writer, struct err *err)
+/* What the next event has to be above. The row is written before the first event, although its
+ * value comes last: so the writers of several hosts wait for each other here until they commit, and
+ * events become visible in the order of their numbers. Whoever has read up to one misses none. */
+static int lock_last(struct event_writer *writer, struct err *err)
 {
 	static const char sql_last[] =
-		"SELECT max(l.seq, coalesce((SELECT max(seq) FROM event), 0)), l.recorded_us"
-		" FROM event_last l";
+		"UPDATE event_last"
+		" SET seq = max(seq, coalesce((SELECT max(v.seq) FROM event v), 0))"
+		" RETURNING seq, recorded_us";
 	struct db_stmt *stmt;
 	int found;
 
@@ -126,7 +129,7 @@ static int insert_event(struct event_writer *writer, const struct event_owner *o
 	const char *address = report->address;
 	int added;
 
-	if (!writer->added && read_last(writer, err) < 0)
+	if (!writer->added && lock_last(writer, err) < 0)
 		return -1;
 	writer->added = true;
 	if (report->now_us > writer->recorded_us)

@@ -135,7 +135,7 @@ static int drop_old(struct db *db, const struct session *session, struct err *er
 		"   FROM admin_session"
 		"   WHERE user_id = $user AND kind = $kind"
 		"   ORDER BY created_us DESC, id DESC"
-		"   LIMIT -1 OFFSET $keep)";
+		"   LIMIT 9223372036854775807 OFFSET $keep)";
 
 	return session->kind == SESSION_TOKEN ||
 			       db_change(db, sql_drop,

@@ -853,7 +853,7 @@ CREATE FUNCTION open_count_add(what text, change bigint) RETURNS void
 	LANGUAGE sql SET search_path FROM CURRENT
 	AS $$
 	INSERT INTO open_count_part (last_event, part, count)
-		VALUES (what, pg_backend_pid() % 64, change)
+		VALUES (what, pg_backend_pid() % 1024, change)
 		ON CONFLICT (last_event, part)
 		DO UPDATE SET count = open_count_part.count + excluded.count
 	$$;

@@ -43,10 +43,16 @@ class PostgreSQL:
         self.run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
         shutil.rmtree(self.folder)
 
+    def env(self, database):
+        return {**os.environ, "PGHOST": str(self.folder), "PGUSER": USER, "PGDATABASE": database,
+                "PGCLIENTENCODING": "UTF8"}
+
+    def session(self, database):
+        return Session(self.env(database))
+
     def psql(self, script, database="postgres", stop=True):
         """What psql prints for a script, a row to a line; errors with it."""
-        env = {**os.environ, "PGHOST": str(self.folder), "PGUSER": USER, "PGDATABASE": database,
-               "PGCLIENTENCODING": "UTF8"}
+        env = self.env(database)
         options = ["-X", "-q", "-A", "-t", "-v", f"ON_ERROR_STOP={int(stop)}", "-f", "-"]
         run = subprocess.run([programs() / "psql", *options], input=script, env=env, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -57,3 +63,31 @@ class PostgreSQL:
         self.psql(f"CREATE DATABASE {database}")
         for file in files:
             self.psql(f"BEGIN;\n{Path(file).read_text()}\nCOMMIT;", database)
+
+
+class Session:
+    """A connection of its own, for transactions side by side."""
+
+    END = "@@"
+
+    def __init__(self, env):
+        self.psql = subprocess.Popen(
+            [programs() / "psql", "-X", "-q", "-A", "-t"], env=env, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def tell(self, sql):
+        self.psql.stdin.write(f"{sql}\n\\echo {self.END}\n")
+
+    def answer(self):
+        """What was answered, a row to a line."""
+        lines = iter(self.psql.stdout.readline, f"{self.END}\n")
+        return [line.rstrip("\n") for line in lines]
+
+    def ask(self, sql):
+        self.tell(sql)
+        return self.answer()
+
+    def close(self):
+        self.psql.stdin.close()
+        self.psql.stdout.close()
+        self.psql.wait()

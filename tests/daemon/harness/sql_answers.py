@@ -1,9 +1,11 @@
 """The same rows in both engines, and what each answers to the same parameters."""
 
+import hashlib
 import json
 import random
 import re
 import sqlite3
+import uuid
 
 from .rows import BIG, ITS_DOMAIN, add_company, grow
 
@@ -14,6 +16,8 @@ ALSO = {
     "$created": ["created_us"], "$what": ["name"], "$user": ["user_id"], "$word": ["login"],
     "$name": ["id", "message_id", "queue_id"], "$webhook": ["webhook_id"],
 }
+# What is new with a row.
+FRESH = {"$id", "$ticket", "$hash", "$key", "$login", "$name", "$folded", "$queue_id", "$address"}
 FIELD, ROW = "\x1c", "\x1d"
 NULL = "\x02"
 HOUR = 3600 * 1000000
@@ -97,6 +101,51 @@ def fits(value, kind):
     return isinstance(value, {"text": str, "bigint": int, "bytea": bytes}[kind])
 
 
+def digests(db, columns):
+    """By table what its rows are, in any order."""
+    found = {}
+    for table, names in columns.items():
+        rows = sorted(FIELD.join(map(shown, row)).encode() for row in db.execute(
+            f"SELECT {', '.join(names)} FROM {table}"))
+        found[table] = hashlib.md5(ROW.encode().join(rows)).hexdigest()
+    return found
+
+
+def digests_query(columns):
+    """The same, for PostgreSQL."""
+    def of(table, names):
+        cells = ", ".join(f"coalesce({name}::text, '{NULL}')" for name in names)
+        return (f"SELECT '{table}', md5(coalesce(string_agg(line, '{ROW}' ORDER BY line), '')) FROM"
+                f" (SELECT concat_ws('{FIELD}', {cells}) COLLATE \"C\" AS line FROM {table}) AS l")
+
+    return " UNION ALL ".join(of(table, names) for table, names in columns.items()) + ";"
+
+
+def changes(server, database, asked, columns):
+    """What each text did to the tables, all by itself: the error, or the tables' digests."""
+    script = [f"\\pset fieldsep '{FIELD}'", f"\\pset recordsep '{ROW}'",
+              "SET client_min_messages = error;"]
+    prepared = {}
+    for text, values in asked:
+        if text.sql not in prepared:
+            prepared[text.sql] = f"t{len(prepared)}"
+            types = ", ".join(text.params.values())
+            script.append(f"PREPARE {prepared[text.sql]} {f'({types})' if types else ''}"
+                          f" AS {text.for_postgresql()};")
+        given = ", ".join(literal(values[name], kind) for name, kind in text.params.items())
+        script += ["\\echo @@", "BEGIN;",
+                   f"EXECUTE {prepared[text.sql]} {f'({given})' if given else ''};",
+                   "\\echo @", digests_query(columns), "ROLLBACK;"]
+    parts = server.psql("\n".join(script), database, stop=False).split("@@\n")[1:]
+    assert len(parts) == len(asked)
+    for part in parts:
+        did, _, after = part.partition("@\n")
+        if "ERROR:" in did:
+            yield did
+        else:
+            yield dict(row.split(FIELD) for row in after.removesuffix("\n").split(ROW))
+
+
 class Values:
     """What parameters can be, by their names: mostly what columns of that name have."""
 
@@ -144,20 +193,28 @@ class Values:
 
     def some(self, text):
         """Values for all parameters of a text; half of them are of one row."""
-        tables = [t for t in re.findall(r"\b(?:FROM|JOIN) (\w+)", text.sql) if self.rows.get(t)]
+        tables = [table for table in re.findall(r"\b(?:FROM|JOIN|INTO|UPDATE) (\w+)", text.sql)
+                  if self.rows.get(table)]
         row = self.random.choice(self.rows[self.random.choice(tables)]) if tables else {}
         found = {}
         for name, kind in text.params.items():
             columns = [name[1:], name[1:] + "_id", *ALSO.get(name, ())]
             own = [row[c] for c in columns if fits(row.get(c), kind)]
             optional = kind == "text" and f"{name} IS NULL" in text.sql
-            if optional and self.random.random() < 0.8:
+            if "INSERT" in text.sql and name in FRESH and self.random.random() < 0.8:
+                found[name] = self.fresh(kind)
+            elif optional and self.random.random() < 0.8:
                 found[name] = None
             elif own and f"json_each({name})" not in text.sql and self.random.random() < 0.7:
                 found[name] = self.random.choice(own)
             else:
                 found[name] = self.any(text.sql, name, kind)
         return found
+
+    def fresh(self, kind):
+        if kind == "bytea":
+            return self.random.randbytes(32)
+        return str(uuid.UUID(int=self.random.getrandbits(128)))
 
     def any(self, sql, name, kind):
         name = name[1:]
@@ -175,17 +232,21 @@ class Values:
                 return ITS_DOMAIN
             there = [value for table in re.findall(r"\b(?:FROM|JOIN) (\w+)", sql)
                      for value in self.of_tables.get((table, name), ())]
-            return str(self.random.choice(there or self.texts.get(name) or self.columns[name]))
+            other = self.texts.get(name) or self.columns.get(name)
+            return str(self.random.choice(there or other or ["some text"]))
         if f"OFFSET ${name}" in sql:
             return self.random.randint(0, 3)
         if name == "max" and not in_order(sql):
             return 1000
+        if f"LIMIT ${name}" in sql:
+            return self.random.choice([0, 1, 2, 5, 20, 60])
         if kind == "bytea":
-            return self.random.choice([v for v in self.columns[name] if isinstance(v, bytes)])
+            there = [v for v in self.columns.get(name, ()) if isinstance(v, bytes)]
+            return self.random.choice(there or [self.random.randbytes(32)])
         return self.number(name)
 
     def number(self, name):
-        if name in ("limit", "max", "look", "keep", "rows"):
+        if name in ("max", "look", "keep", "rows"):
             return self.random.choice([0, 1, 2, 5, 20, 60])
         if name in ("since", "unused", "forgotten", "begin") and self.random.random() < 0.6:
             return 0
@@ -199,7 +260,8 @@ class Values:
             return self.random.choice([HOUR, 24 * HOUR])
         if name in ("seq", "email", "block", "mark", "behind_seq", "event", "upto"):
             return self.random.randint(0, 200)
-        if name in ("all", "veil", "local", "enveloped", "confirmed", "sending"):
+        if name in ("all", "veil", "local", "enveloped", "confirmed", "sending", "closed", "active",
+                    "pending", "settled", "enabled", "operator", "used", "answered", "joined", "through", "changed"):
             return self.random.randint(0, 1)
         if name in ("arrived", "lost", "open"):
             return {"arrived": 0, "lost": 1, "open": 2}[name]
