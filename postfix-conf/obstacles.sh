@@ -203,14 +203,19 @@ has_open() {
 	return 1
 }
 
+# Whether the process has the database open: has_store_open PID. Of one on a server that
+# is not known, and not denied.
+has_store_open() {
+	[ -n "$(setting_of store url)" ] || has_open "$1" "$(setting_of store database)"
+}
+
 # The program, as a process that has the database open: has_database_open NAME.
 # Starts no program for each process: a host may have thousands.
 has_database_open() {
-	database=$(setting_of store database)
 	for process in /proc/[0-9]*; do
 		{ read -r program <"$process/comm"; } 2>/dev/null || continue
 		[ "$program" = "$1" ] || continue
-		! has_open "${process#/proc/}" "$database" || return 0
+		! has_store_open "${process#/proc/}" || return 0
 	done
 	return 1
 }

@@ -82,6 +82,7 @@ find_returns_user() {
 	[ -x "$intake" ] || die "the program postern-intake is missing"
 	intake=$(readlink -f "$intake")
 	database=$(setting_of store database)
+	[ -z "$(setting_of store url)" ] || database=$(dirname "$database")
 	returns_user=$(stat -c %U "$database" 2>/dev/null) ||
 		die "$database is missing: postern db migrate"
 	[ "$returns_user" != root ] ||
