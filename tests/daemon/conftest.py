@@ -39,6 +39,9 @@ def pytest_configure(config):
         " set by itself",
     )
     config.addinivalue_line(
+        "markers", "store: what is asked of both engines that may have the store"
+    )
+    config.addinivalue_line(
         "markers",
         "plain: what a sanitizer changes: memory, and much at once",
     )

@@ -10,7 +10,7 @@ from harness import FormClient, wait_for
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 
-pytestmark = pytest.mark.submission
+pytestmark = [pytest.mark.submission, pytest.mark.store]
 
 INVALID = "validation_error"
 NAMED = "Invalid `[1].to` field."

@@ -5,6 +5,8 @@ from harness import wait_for
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
+pytestmark = pytest.mark.store
+
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 
 ITEM = set(

@@ -8,7 +8,7 @@ from harness.form import queued_id, urlencoded
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
-pytestmark = pytest.mark.submission
+pytestmark = [pytest.mark.submission, pytest.mark.store]
 
 OTHER = "invalid_idempotent_request"
 RUNNING = "concurrent_idempotent_requests"

@@ -7,6 +7,8 @@ from harness import FormClient, Sandbox, wait_for
 from harness.admin import operator
 from harness.deliveries import Deliveries, address
 
+pytestmark = pytest.mark.store
+
 ON = ("--set", "suppression.bounces=on")
 
 

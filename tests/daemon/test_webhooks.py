@@ -17,6 +17,8 @@ from harness.httpd import check_problem
 from harness.receiver import Receiver, Silent
 from harness.sandbox import TREE, unique
 
+pytestmark = pytest.mark.store
+
 TYPES = ["email.sent", "email.delivered", "email.delivery_delayed", "email.bounced"]
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 

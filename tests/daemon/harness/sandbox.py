@@ -24,6 +24,7 @@ TOOL = TREE / "tools" / "sandbox"
 
 # How httpd hands mail to Postfix, unless a test says otherwise.
 METHOD = os.environ.get("POSTERN_SUBMISSION", "sendmail")
+STORE = os.environ.get("POSTERN_STORE", "sqlite")
 
 BUILD = Path(os.environ.get("BUILD", "build")).name
 
@@ -89,6 +90,8 @@ class Sandbox:
     def __init__(self, *options, folder=None, parts=()):
         if "--submission" not in options:
             options = ("--submission", METHOD, *options)
+        if "--store" not in options:
+            options = ("--store", STORE, *options)
         if not any(str(o).startswith("submission.probe_interval=") for o in options):
             # What postern-httpd submits by itself is in nobody's way.
             options = ("--set", "submission.probe_interval=0", *options)
@@ -207,9 +210,12 @@ class Sandbox:
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     def query(self, sql):
-        """What sqlite3(1) prints for a statement on the store."""
+        """What sqlite3(1) or psql(1) prints for a statement on the store."""
+        command = ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql]
+        if self.env["POSTERN_STORE"] == "postgresql":
+            command = ["psql", "-XqAt", "-h", self.dir / "pg", "-U", "postern", "-c", sql]
         return subprocess.run(
-            ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql],
+            command,
             capture_output=True,
             text=True,
             check=True,
