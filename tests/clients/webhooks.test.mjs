@@ -121,6 +121,35 @@ describe("resend", () => {
     }
     data(await resend.webhooks.remove(made.id));
   });
+
+  it("reads what it was told, and has it sent again", async () => {
+    const made = data(
+      await resend.webhooks.create({ endpoint: `${base}/again`, events: ["email.delivered"] }),
+    );
+    const webhookId = made.id;
+    await send(resend);
+    const { headers, body } = await delivery("/again");
+    const eventId = headers["svix-id"];
+    let listed;
+    do {
+      listed = data(await resend.webhooks.events.list({ webhookId, limit: 1 }));
+    } while (listed.data[0]?.status !== "success");
+    assert.equal(listed.has_more, false);
+    assert.deepEqual(Object.keys(listed.data[0]).sort(), ["created_at", "id", "status", "type"]);
+    const event = data(await resend.webhooks.events.get({ webhookId, eventId }));
+    assert.deepEqual([event.object, event.id, event.next_attempt_at], ["webhook_event", eventId, null]);
+    assert.deepEqual(event.payload, JSON.parse(body));
+    const again = data(await resend.webhooks.events.replay({ webhookId, eventId }));
+    assert.deepEqual(again, { object: "webhook_event", id: eventId });
+    let attempts;
+    do {
+      attempts = data(await resend.webhooks.events.attempts.list({ webhookId, eventId }));
+    } while (attempts.data.length < 2);
+    assert.deepEqual(attempts.data.map((one) => [one.http_status_code, one.response]), Array(2).fill([200, "ok"]));
+    const sent = received.filter((one) => one.headers["svix-id"] === eventId);
+    assert.deepEqual(sent.map((one) => one.body), [body, body]);
+    data(await resend.webhooks.remove(webhookId));
+  });
 });
 
 describe("mailgun.js", () => {
