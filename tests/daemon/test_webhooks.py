@@ -258,11 +258,12 @@ def closed_port():
         return f"http://127.0.0.1:{server.getsockname()[1]}/"
 
 
-@pytest.mark.parametrize("how", ["refuses", "connects", "head", "body", "resets", "garbage", "tls"])
+@pytest.mark.parametrize("how", ["refuses", "connects", "head", "long head", "body", "resets", "garbage", "tls"])
 def test_no_answer(owner, receiver, how):
     """Each way not to answer is an attempt without a status, and delays no other endpoint."""
     httpd, domain, _ = owner
     says = {"head": b"HTTP/1.1 200 OK\r\nContent-", "garbage": b"220 mail ESMTP\r\n",
+            "long head": b"HTTP/1.1 200 OK\r\n" + b"X-Field: x\r\n" * 10000,
             "body": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx"}.get(how, b"")  # fmt: skip
     bad = None if how == "refuses" else Silent(says, how == "resets")
     url = bad.url if bad else closed_port()
