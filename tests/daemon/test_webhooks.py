@@ -332,13 +332,15 @@ def test_private_targets(own_box, receiver):
 
 @contextmanager
 def webhook_daemon(box, folder, resolver):
-    """postern-webhook in a mount namespace, where names are looked up at that address."""
+    """postern-webhook in a mount namespace, where names are looked up at that address and the only
+    trusted certificate is the one of the folder."""
     for name, text in {"resolv.conf": f"nameserver {resolver}\noptions attempts:1 timeout:5\n",
                        "nsswitch.conf": "hosts: dns\n"}.items():  # fmt: skip
         (folder / name).write_text(text)
     program = TREE / os.environ.get("BUILD", "build") / "postern-webhook"
     script = (f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf) &&"
               f" mount --bind {folder}/nsswitch.conf /etc/nsswitch.conf &&"
+              f" mount --bind {folder}/cert /etc/ssl/certs/ca-certificates.crt &&"
               f" exec {program} -c {box.config}")  # fmt: skip
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=log, stderr=log)
@@ -349,58 +351,74 @@ def webhook_daemon(box, folder, resolver):
         assert process.wait(60) == 0, (folder / "log").read_text()
 
 
-def test_names_that_lead_elsewhere(own_box, receiver, tmp_path):
-    """What counts is the address that is connected to, whatever a name led to before. A name
-    without an answer delays no other endpoint."""
+@pytest.fixture
+def tls(tmp_path):
+    """A context with a certificate of its own for named.test, whose file is `cert`."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "key",
+         "-out", tmp_path / "cert", "-days", "1", "-subj", "/CN=named.test",
+         "-addext", "subjectAltName=DNS:named.test"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    return context
+
+
+def test_names(own_box, receiver, tls, tmp_path):
+    """What counts is the address that is connected to, whatever a name led to before, and that the
+    certificate is for the name. A name without an answer delays no other endpoint."""
     inside, outside = "127.0.0.1", "127.0.0.2"
     box = own_box("--set", f"webhook.allowed={outside}", "--set", "webhook.timeout=3s")
     httpd = box.httpd()
     allowed = receiver(lambda delivery, request: 200, (outside, 0))
     hidden = receiver(lambda delivery, request: 200, (inside, allowed.port))
+    secure = receiver(lambda delivery, request: 200, (outside, 0), tls)
     records = {
         ("rebind.test", "A"): [outside],
         ("both.test", "A"): [inside, outside],
         ("mapped.test", "AAAA"): [f"::ffff:{inside}"],
+        ("named.test", "A"): [outside],
+        ("other.test", "A"): [outside],
     }
-    names = ["rebind.test", "both.test", "mapped.test", "silent.test"]
+    urls = {
+        name: f"{scheme}://{name}:{there.port}/{name}"
+        for scheme, there, names in (
+            ("http", allowed, ("rebind.test", "both.test", "mapped.test", "silent.test")),
+            ("https", secure, ("named.test", "other.test")),
+        )
+        for name in names
+    }
     where = f"127.{random.randrange(8, 250)}.{random.randrange(250)}.{random.randrange(1, 250)}"
 
     def said(hook, n=1):
         """Of the attempt to tell the nth event."""
         wait_for("the event", lambda: len(items(httpd, f"/webhooks/{hook['id']}/events")) == n)
-        return wait_attempts(httpd, hook)[0]["error"]
+        return wait_attempts(httpd, hook)[0].get("error")
 
     with DnsServer(records, (where, 53)) as dns:
         dns.silent.add("silent.test")
-        hooks = {
-            name: create(httpd, f"http://{name}:{allowed.port}/{name}", ["email.sent"])
-            for name in names
-        }
+        hooks = {name: create(httpd, url, ["email.sent"]) for name, url in urls.items()}
         httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
         with webhook_daemon(box, tmp_path, where):
-            told = allowed.wait_for(2)
-            assert {one.path for one in told} == {"/rebind.test", "/both.test"}
+            told = allowed.wait_for(2) + secure.wait_for(1)
+            assert sorted(one.path for one in told) == ["/both.test", "/named.test", "/rebind.test"]
             assert "not a public one" in said(hooks["mapped.test"])
+            assert "other.test" in said(hooks["other.test"])
             assert said(hooks["silent.test"])
         records[("rebind.test", "A")] = [inside]
-        httpd.request("DELETE", f"/webhooks/{hooks['both.test']['id']}")
+        for name in set(hooks) - {"rebind.test"}:
+            httpd.request("DELETE", f"/webhooks/{hooks[name]['id']}")
         httpd.send({"from": "hello@example.com", "to": "a@dst.test", "text": "Hi"})
         with webhook_daemon(box, tmp_path, where):
             assert "not a public one" in said(hooks["rebind.test"], 2)
     assert ("rebind.test", "A") in dns.asked
-    assert hidden.connections == 0 and len(allowed.deliveries) == 2
+    assert hidden.connections == 0
+    assert (len(allowed.deliveries), len(secure.deliveries)) == (2, 1)
 
 
-def test_certificate(owner, receiver, tmp_path):
-    """Nothing is sent to who cannot show that the name is theirs."""
+def test_unknown_certificate(owner, receiver, tls):
     httpd, domain, _ = owner
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "key",
-         "-out", tmp_path / "cert", "-days", "1", "-subj", "/CN=127.0.0.1"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(tmp_path / "cert", tmp_path / "key")
     there = receiver(lambda delivery, request: 200, ("127.0.0.1", 0), tls)
     hook = create(httpd, there.url, ["email.sent"])
     send(httpd, domain)
