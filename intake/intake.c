@@ -1,9 +1,9 @@
 /*
- * intake: finds the email, reads the message, and tells the store.
+ * intake: reads the message, finds its email by the token, and stores the events.
  *
- * A bounce of this host's own Postfix says what its log says, as an event that
- * postern-events stores. It counts only where the log has not told for OWN_WAIT_US, or
- * what became of the email is not known.
+ * A bounce of this host's own Postfix repeats what its log says, which postern-events stores. It
+ * counts only if it is older than OWN_WAIT_US and the log has said nothing, or if the status of the
+ * recipient is unknown.
  */
 #include "intake/intake.h"
 
@@ -38,7 +38,6 @@ const char *intake_result_name(enum intake_result result)
 	return results[result];
 }
 
-/* What is under way. */
 struct intake {
 	struct db *db;
 	const struct intake_message *message;
@@ -56,7 +55,7 @@ static int forward(struct intake *intake, const char *reason)
 	return 0;
 }
 
-/* Whether the token is that of an email that was sent, which is then known: 1, 0, -1. */
+/* Finds the email that was sent with the token: 1, 0, -1. */
 static int find_email(struct intake *intake, const struct return_token *token, struct err *err)
 {
 	int found = store_return_email(intake->db, token->id, &intake->email, err);
@@ -72,8 +71,8 @@ static int find_email(struct intake *intake, const struct return_token *token, s
 	return 1;
 }
 
-/* The token among the texts that counts: 1; 0 with *has_r when there is one that does
- * not; -1. */
+/* Finds the first valid token in the texts: 1, 0 there is none, -1. *has_r is set when there was a
+ * token, valid or not. */
 static int find_token(struct intake *intake, const struct strv *texts, struct return_token *token_r,
 	bool *has_r, struct err *err)
 {
@@ -88,7 +87,7 @@ static int find_token(struct intake *intake, const struct strv *texts, struct re
 	return found;
 }
 
-/* The recipient of the email that is meant: 1 and its number, 0, -1. */
+/* Finds the number of the recipient that is meant: 1, 0, -1. */
 static int find_recipient(struct intake *intake, const struct return_recipient *one,
 	const struct recipients *all, int64_t *n_r, struct err *err)
 {
@@ -99,7 +98,7 @@ static int find_recipient(struct intake *intake, const struct return_recipient *
 		if (addresses[i])
 			found = delivery_writer_find(
 				intake->writer, intake->email.seq, addresses[i], n_r, err);
-	/* It may have been forwarded from its only one. */
+	/* The only recipient may have forwarded it to that address. */
 	if (found == 0 && all->n == 1) {
 		*n_r = all->items[0].n;
 		found = 1;
@@ -115,7 +114,7 @@ static const struct recipient *recipient_of(const struct recipients *all, int64_
 	return NULL;
 }
 
-/* Adds an event of the recipient, once for each kind. */
+/* Adds an event for the recipient, unless it has one of the kind. 0 or -1. */
 static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
 	const struct return_recipient *one, const char *source, struct err *err)
 {
@@ -141,7 +140,8 @@ static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
 	return added < 0 ? -1 : 0;
 }
 
-/* Whether this host's Postfix reports, and its log may have told nothing yet: 1, 0, -1. */
+/* Whether it is from this host's Postfix, and so recent that the log may not be read yet: 1, 0, -1.
+ */
 static int is_early(struct intake *intake, struct err *err)
 {
 	int64_t age_us = intake->message->now_us - intake->said.date_us;
@@ -173,7 +173,7 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 			continue;
 		}
 		intake->outcome.recipients++;
-		/* Who is suppressed got nothing. */
+		/* A suppressed recipient was sent nothing. */
 		if (recipient->status == DELIVERY_BOUNCED ||
 			recipient->status == DELIVERY_EXPIRED ||
 			recipient->status == DELIVERY_SUPPRESSED)
@@ -190,8 +190,8 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 	return 0;
 }
 
-/* A complaint is of one recipient; where it is not told of which of several, a person may
- * find out. */
+/* A complaint comes from one recipient. If it does not say from which of several, it is for a
+ * person. */
 static int store_complaint(struct intake *intake, const struct recipients *all, struct err *err)
 {
 	struct return_recipient none = {0};
@@ -220,8 +220,7 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 	return 0;
 }
 
-/* A message to the address of List-Unsubscribe says it by its arrival. A report that comes there
- * says nothing. */
+/* Any message to the mailto address of List-Unsubscribe is an unsubscribe, except a bounce. */
 static int store_unsubscribe(struct intake *intake, struct err *err)
 {
 	int added;
@@ -271,7 +270,7 @@ static bool was_forwarded(const struct intake_message *message)
 	return false;
 }
 
-/* In a transaction. */
+/* Runs in a transaction. */
 static int decide(struct intake *intake, struct err *err)
 {
 	const struct intake_message *message = intake->message;
@@ -287,7 +286,7 @@ static int decide(struct intake *intake, struct err *err)
 		return -1;
 	if (found > 0)
 		return store_said(intake, err);
-	/* What came to no token is for whom it names, as postmaster@. */
+	/* An address without a token, like postmaster@, is a person's. */
 	if (!has_token)
 		return forward(intake, "it came to an address without a token");
 	intake->outcome.result = INTAKE_FORGED;

@@ -1,9 +1,8 @@
 /*
- * intake: what is done with a message that came to a return path.
+ * intake: handles one message that came to a return path, in one transaction.
  *
- * Only a token that was issued counts (return_path), and only for recipients of its own
- * email. What is known already changes nothing, so a message may come any number of
- * times. All of it is one transaction.
+ * Only a token that we issued counts (return_path), and only for the recipients of its email. What
+ * is known already changes nothing, so the same message may come any number of times.
  */
 #ifndef POSTERN_INTAKE_INTAKE_H
 #define POSTERN_INTAKE_INTAKE_H
@@ -20,36 +19,38 @@
 struct intake_message {
 	const char *sender; /* of the envelope; "" for <> */
 	struct strv recipients;
-	const char *data; /* its first bytes, INTAKE_READ_MAX at most */
+	const char *data; /* its first bytes, up to INTAKE_READ_MAX */
 	size_t len;
 	int64_t now_us;
-	struct suppression_terms suppression; /* whom it puts into the lists */
+	struct suppression_terms suppression; /* which recipients become suppressed */
 };
 enum { INTAKE_READ_MAX = 1024 * 1024 };
 
-/* Each message that is handed to a person has this field, and is not handed on again. */
+/* A message that is forwarded to a person gets this field. One that has it is not forwarded again.
+ */
 #define INTAKE_FIELD "X-Postern-Returned"
 
 enum intake_result {
 	INTAKE_STORED,  /* events were added */
-	INTAKE_KNOWN,   /* it tells nothing new */
-	INTAKE_IGNORED, /* it tells nothing that counts: a delay, an automatic answer */
-	INTAKE_FORGED,  /* it has a token that is none, or of an email that is gone */
-	INTAKE_LOOP,    /* it was handed to a person before */
+	INTAKE_KNOWN,   /* nothing in it is new */
+	INTAKE_IGNORED, /* a delay, an automatic reply */
+	INTAKE_FORGED,  /* the token was not issued, or its email is gone */
+	INTAKE_LOOP,    /* it was forwarded before */
 	INTAKE_FORWARD, /* it is for a person */
-	INTAKE_EARLY,   /* of this Postfix, whose log tells the same in a moment */
+	INTAKE_EARLY,   /* from this host's Postfix, whose log will say the same in a moment */
 };
 
 struct intake_outcome {
 	enum intake_result result;
-	const char *kind;       /* what it is, for the log */
+	const char *kind;       /* of message, for the log */
 	const char *reason;     /* why it is for a person; NULL */
 	char email_id[ID_SIZE]; /* "" for none */
-	int64_t recipients;     /* of whom it tells */
-	int64_t unlisted; /* of these, for whom the list of suppressed addresses had no room */
+	int64_t recipients;     /* that it reports on */
+	int64_t unlisted; /* of these, those for whom the list of suppressed addresses was full */
 };
 const char *intake_result_name(enum intake_result result);
 
+/* 0 or -1; nothing is stored then. */
 int intake_store(struct db *db, const struct intake_message *message,
 	struct intake_outcome *outcome_r, struct err *err);
 

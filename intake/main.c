@@ -1,9 +1,9 @@
 /*
  * postern-intake: takes one message that came to a return path, from pipe(8).
  *
- * Exits with 0 once all that it tells is durable, or Postfix has it for a person; with 75
- * for whatever fails, so that Postfix keeps the message and comes again. It is told who
- * sent it to whom, and reads it from standard input.
+ * The arguments are the envelope; the message is read from standard input. The exit status is 0
+ * once everything in it is durable, or Postfix has it in its queue for a person. It is 75 for any
+ * failure, so that Postfix keeps the message and tries again.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,16 +27,16 @@
 
 enum {
 	CHUNK = 64 * 1024,
-	WAIT_MS = 5000,  /* for the write lock; Postfix comes again */
-	EARLY_MS = 5000, /* for postern-events, which has to read the log, likewise */
+	WAIT_MS = 5000,  /* for the write lock; after that Postfix tries again */
+	EARLY_MS = 5000, /* for postern-events to read the log; likewise */
 	LOOK_MS = 250,
 };
 
 static const char help[] =
 	"usage: postern-intake [-c FILE] SENDER RECIPIENT... <MESSAGE\n"
 	"\n"
-	"Takes a message that came to a return path, as pipe(8) hands it over: an empty\n"
-	"SENDER stands for <>. Exits with 0 when it is done, 75 to be tried again.\n"
+	"Takes a message that came to a return path from pipe(8). An empty SENDER\n"
+	"stands for <>. Exits with 0 when it is done, with 75 to be tried again.\n"
 	"\n"
 	"  -c FILE    the settings (default: " CONF_DEFAULT_PATH
 	")\n"
@@ -49,7 +49,7 @@ struct program {
 	struct db *db;
 	struct intake_message message;
 	struct buf head; /* of the message */
-	int file;        /* all of it, behind the field of those that are handed on; in memory */
+	int file;        /* in memory: INTAKE_FIELD, then the whole message */
 };
 
 static int write_all(int file, const char *data, size_t len, struct err *err)
@@ -68,7 +68,7 @@ static int write_all(int file, const char *data, size_t len, struct err *err)
 	return 0;
 }
 
-/* How long it may be says Postfix (message_size_limit). */
+/* Postfix bounds its length (message_size_limit). */
 static int read_message(struct program *program, struct err *err)
 {
 	static char chunk[CHUNK];
@@ -104,7 +104,7 @@ static int read_message(struct program *program, struct err *err)
 	return 0;
 }
 
-static int hand_on(struct program *program, struct err *err)
+static int forward_message(struct program *program, struct err *err)
 {
 	struct postfix_queue *queue;
 	int result;
@@ -135,7 +135,7 @@ static int take_message(struct program *program, struct intake_outcome *outcome_
 			break;
 		usleep(LOOK_MS * 1000);
 	}
-	return outcome_r->result == INTAKE_FORWARD ? hand_on(program, err) : 0;
+	return outcome_r->result == INTAKE_FORWARD ? forward_message(program, err) : 0;
 }
 
 static int run_program(struct program *program)
@@ -146,7 +146,7 @@ static int run_program(struct program *program)
 	if (take_message(program, &outcome, &err) < 0) {
 		log_error(program->log, "intake_failed", "recipient",
 			program->message.recipients.items[0], "error", err.text);
-		/* pipe(8) writes it to Postfix's log. */
+		/* pipe(8) copies it to Postfix's log. */
 		printf("4.3.0 %s\n", err.text);
 		return EX_TEMPFAIL;
 	}
@@ -165,11 +165,11 @@ static int run_program(struct program *program)
 			LOG_INT(program->conf->limits.suppressions));
 	if (outcome.result != INTAKE_EARLY)
 		return EX_OK;
-	puts("4.3.0 Postfix's log has not told of it yet");
+	puts("4.3.0 postern-events has not read this bounce in Postfix's log yet");
 	return EX_TEMPFAIL;
 }
 
-/* What is left to do is in *status_r, when false. */
+/* False when the program is to end, with *status_r. */
 static bool read_arguments(struct program *program, int argc, char **argv, int *status_r)
 {
 	static const struct option options[] = {
@@ -198,7 +198,7 @@ static bool read_arguments(struct program *program, int argc, char **argv, int *
 		}
 	}
 	if (argc - optind < 2) {
-		/* Whatever is wrong in master.cf, Postfix keeps the message. */
+		/* Postfix keeps the message, whatever is wrong in master.cf. */
 		fputs(help, stderr);
 		*status_r = EX_TEMPFAIL;
 		return false;
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		printf("4.3.5 %s\n", err.text);
 		status = EX_TEMPFAIL;
 	} else {
-		/* What a program of pipe(8) says on standard error, nobody reads. */
+		/* Nobody reads the standard error of a program of pipe(8). */
 		program.log = log_new("postern-intake",
 			isatty(STDERR_FILENO) ? LOG_TARGET_STDERR : LOG_TARGET_SYSLOG,
 			(enum log_level)program.conf->log.level);

@@ -1,5 +1,5 @@
 /*
- * signature: how receivers know that a delivery is Postern's.
+ * signature: signs attempts.
  */
 #include "webhook/signature.h"
 
@@ -40,7 +40,7 @@ static void add_hex(const uint8_t *data, size_t len, struct buf *out)
 		buf_printf(out, "%02x", data[i]);
 }
 
-/* The key is a text, as clients are shown it; receivers want a token of 50 characters. */
+/* The key is the text that clients are shown. Receivers require a token of 50 characters. */
 void signature_form(
 	const struct webhook *webhook, const char *event, int64_t now_us, struct buf *out)
 {

@@ -1,10 +1,10 @@
 /*
- * target: which addresses postern-webhook connects to.
+ * target: which addresses postern-webhook may connect to.
  */
 #include "webhook/target.h"
 
-/* What is no public unicast address (RFC 6890 and its registries), and prefixes in which another
- * address is hidden: 6to4, Teredo, NAT64. IPv4 addresses in IPv6 count as IPv4. */
+/* Special-purpose addresses (RFC 6890 and its registries), and the prefixes that embed another
+ * address: 6to4, Teredo, NAT64. An IPv4-mapped IPv6 address counts as its IPv4 address. */
 static const char special[] =
 	"0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 "
 	"192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 "

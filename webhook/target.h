@@ -1,7 +1,7 @@
 /*
- * target: which addresses postern-webhook connects to. Companies choose their endpoints, so a name
- * may lead anywhere, and elsewhere a moment later: what counts is the address that is about to be
- * connected to.
+ * target: which addresses postern-webhook may connect to. Companies choose their endpoints, so a
+ * name may resolve to anything, and to something else a moment later. What is checked is the
+ * address of the connection that is about to be opened.
  */
 #ifndef POSTERN_WEBHOOK_TARGET_H
 #define POSTERN_WEBHOOK_TARGET_H
@@ -13,15 +13,15 @@
 #include "core/base/err.h"
 
 struct target_rules {
-	struct cidr_list special; /* no public addresses */
-	struct cidr_list allowed; /* of these, by webhook.allowed */
+	struct cidr_list special; /* addresses that are not public */
+	struct cidr_list allowed; /* those of them that webhook.allowed names */
 };
 
-/* Reads the setting. 0 or -1. The caller clears the rules. */
+/* Reads the setting: 0 or -1. The caller clears the rules, also after -1. */
 int target_rules_init(struct target_rules *rules, const char *allowed, struct err *err);
 void target_rules_clear(struct target_rules *rules);
 
-/* Whether it may be connected to: an IP address that is public, or allowed. */
+/* Whether it is an IP address that is public, or allowed. */
 bool target_is_allowed(const struct target_rules *rules, const struct sockaddr *address);
 
 #endif

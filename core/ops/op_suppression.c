@@ -1,8 +1,9 @@
 /*
- * op_suppression: whom a company sends nothing to.
+ * op_suppression: the suppressed addresses of a company.
  *
- * A key of one domain sees what holds for that domain. What it adds is for the domain alone;
- * of what is for all domains it may remove what mail has brought, not what an admin has put in.
+ * A key that is restricted to a domain sees the entries that apply to it, and adds entries of this
+ * domain only. Of the entries for all domains it may remove those that bounces and complaints made,
+ * not those that an admin added.
  */
 #include "core/ops/op_suppression.h"
 
@@ -66,7 +67,7 @@ static int read_reason(const struct op *op, const struct op_suppression *input,
 	return 0;
 }
 
-/* Whose list is meant, and which domain. The domain is a new string, NULL for all. */
+/* Which list is meant, and which domain: a new string, NULL for all. 0 or -1. */
 static int read_scope(const struct op *op, const struct op_suppression *input, bool required,
 	struct suppression_scope *scope_r, char **domain_r, struct err *err)
 {
@@ -113,7 +114,7 @@ static int read_address(const struct op *op, const char *given, char **address_r
 	return 0;
 }
 
-/* Who has changed whose list, by one entry in the audit log. */
+/* Adds one audit entry for the change of a list, of n addresses. 0 or -1. */
 static int write_down(const struct op *op, const char *action, const char *company_id,
 	const struct suppression *one, size_t n, struct err *err)
 {
@@ -165,7 +166,7 @@ static int add_one(struct op *op, const struct suppression_scope *scope,
 		if (!input->renews)
 			found = store_suppression_find(
 				op->db, &just, address, SUPPRESSION_REASONS, suppression_r, err);
-		/* One of another domain keeps nothing from this list. */
+		/* An entry of one domain does not stand for all of them. */
 		if (found > 0 && *suppression_r->domain &&
 			!(scope->domain && str_eq(scope->domain, suppression_r->domain))) {
 			store_suppression_clear(suppression_r);
@@ -276,7 +277,7 @@ static int get(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* Of a list that no index has in order: what is looked for, a page's look at a time. */
+/* A filter that no index serves: pages are read and filtered. */
 struct narrowed {
 	const char *domain;             /* NULL: any */
 	enum suppression_reason reason; /* SUPPRESSION_REASONS: any */
@@ -291,7 +292,7 @@ static bool is_narrowed(const void *item, const void *arg)
 	       (narrowed->reason == SUPPRESSION_REASONS || suppression->reason == narrowed->reason);
 }
 
-/* All entries of an address, of which those of a reason are kept. 0 or -1. */
+/* Gives all entries of an address, or those with the reason. 0 or -1. */
 static int list_entries(struct op *op, const struct suppression_scope *scope, const char *address,
 	enum suppression_reason reason, struct err *err)
 {
@@ -338,7 +339,7 @@ static int list_for_user(struct op *op, const struct op_suppression *input, stru
 		scope.domain = NULL;
 	} else if (input->reason) {
 		origin = narrowed.reason == SUPPRESSION_UNSUBSCRIBE ? "manual" : input->reason;
-		/* The index has these two as one. */
+		/* In the index both have the same origin. */
 		if (!str_eq(origin, "manual"))
 			narrowed.reason = SUPPRESSION_REASONS;
 	}
@@ -389,7 +390,8 @@ static int list(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* Of one that was found: 1, or -1. What was given by address goes with all that has it. */
+/* Removes the one that was found, and if it was given by its address all with that address. 1, or
+ * -1. */
 static int remove_found(struct op *op, const struct suppression_scope *scope,
 	const struct suppression *one, const char *what, enum suppression_reason reason,
 	struct err *err)
@@ -553,7 +555,7 @@ static int import(struct op *op, const void *arg, struct err *err)
 		       : 1;
 }
 
-/* Both are of a domain, which the route has checked. */
+/* The route has checked the domain. */
 static int allow(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg, *items = input->suppressions.items;

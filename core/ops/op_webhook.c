@@ -1,5 +1,5 @@
 /*
- * op_webhook: endpoints that are told what becomes of emails.
+ * op_webhook: webhooks, the events that they got, and the attempts to send them.
  */
 #include "core/ops/op_webhook.h"
 
@@ -54,7 +54,7 @@ static const struct op_field replay_fields[] = {
 static const char *const form_names[] = {"accepted", "delivered", "opened", "clicked",
 	"unsubscribed", "complained", "permanent_fail", "temporary_fail"};
 
-/* What clients of the JSON API can ask for: families, of which not all are ever told. */
+/* The families of events that clients of the JSON API know. Those that never occur are accepted. */
 static const char *const families[] = {
 	"email.", "contact.", "domain.", "suppression.", "topic.", "inbox."};
 
@@ -87,7 +87,7 @@ static int give(struct op *op, struct webhook *webhook, struct err *err)
 	return result < 0 ? -1 : 1;
 }
 
-/* As clients have it: of the form API a text, else whsec_ and base64. */
+/* In the form API the secret is its hex digits, else `whsec_` and base64. */
 static void give_secret(struct op *op, const struct webhook *webhook)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -103,7 +103,7 @@ static void give_secret(struct op *op, const struct webhook *webhook)
 	secret_wipe(text.data, text.len);
 }
 
-/* A URL that an attempt can be made with; where it leads is checked then. */
+/* Whether the URL can be used; postern-webhook checks the address when it connects. */
 static int check_endpoint(const struct op *op, const char *url, struct err *err)
 {
 	bool https = str_starts(url, "https://"), http = str_starts(url, "http://");
@@ -126,7 +126,7 @@ static int check_endpoint(const struct op *op, const char *url, struct err *err)
 	return 0;
 }
 
-/* The words as a JSON array, each once; a new string. 0 or -1. */
+/* The types as a JSON array, each once; a new string. 0 or -1. */
 static int read_events(const struct op *op, const char *text, char **events_r, struct err *err)
 {
 	_cleanup_strv_ struct strv words = STRV_INIT;
@@ -163,7 +163,7 @@ static int read_events(const struct op *op, const char *text, char **events_r, s
 	return result;
 }
 
-/* The name of a domain that the company has; a new string. 0 or -1. */
+/* The name of a domain of the company, a new string; NULL for all. 0 or -1. */
 static int read_domain(const struct op *op, const char *company_id, const char *given,
 	char **name_r, struct err *err)
 {
@@ -352,8 +352,7 @@ static int rotate(struct op *op, const void *arg, struct err *err)
 	return give(op, &webhook, err);
 }
 
-/* The body of a test, in the shape of the events that the webhook has asked for first; a new
- * string. */
+/* The body of a test, in the shape of the first type of the webhook; a new string. */
 static char *test_body(const struct op *op, const struct webhook *webhook, const char *type)
 {
 	const char *domain = webhook->domain ? webhook->domain : "example.com";
@@ -437,7 +436,7 @@ static int test(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* What it was told. */
+/* Events and attempts. */
 
 static int find_event(
 	const struct op *op, const char *id, struct webhook_event *event_r, struct err *err)

@@ -1,9 +1,8 @@
 /*
- * op_webhook: endpoints that are told what becomes of emails, what they were told, and the
- * attempts.
+ * op_webhook: webhooks, the events that they got, and the attempts to send them.
  *
- * A key that is restricted to a domain sees and makes only those of this domain. Types of events
- * are stored as they are given: clients stop at names that they did not send.
+ * A key that is restricted to a domain sees and makes only webhooks of this domain. Types of events
+ * are stored as they were given, since clients fail at names that they did not send.
  */
 #ifndef POSTERN_OPS_OP_WEBHOOK_H
 #define POSTERN_OPS_OP_WEBHOOK_H
@@ -18,37 +17,37 @@ enum {
 
 struct op_webhook {
 	const char *company_id;
-	const char *domain;   /* its events alone; NULL: all; when it is changed "" */
-	const char *endpoint; /* NULL: as it is */
-	const char *events;   /* words with commas between; NULL: as they are */
+	const char *domain;   /* only its events; NULL: of all domains; in an update: unchanged, and
+			       * "" stands for all */
+	const char *endpoint; /* NULL in an update: unchanged */
+	const char *events;   /* separated by commas; NULL in an update: unchanged */
 	enum op_flag enabled;
-	enum op_flag
-		in_trouble; /* of a list: those alone that fail, or that failing has disabled */
+	enum op_flag in_trouble; /* of a list: only those that fail, or were disabled for it */
 };
 
-/* Users see besides how much waits for each, as `waiting`. */
+/* Users also see how many events wait for each, as `waiting`. */
 
 /* Gives the webhook, with its `signing_secret`. */
 extern const struct operation op_webhook_add;
 /* Gives webhooks, the newest first. */
 extern const struct operation op_webhook_list;
-/* The same in pages that can be searched. */
+/* The same for the dashboard, in pages. */
 extern const struct operation op_webhook_search;
 /* Gives the webhook; keys and the command get its `signing_secret`. */
 extern const struct operation op_webhook_get;
-/* The same with the secret for users, too, which is written down. */
+/* The same, with the secret for users, too. An audit entry says that they saw it. */
 extern const struct operation op_webhook_secret;
 /* Sets what is given. Gives the webhook. */
 extern const struct operation op_webhook_update;
 extern const struct operation op_webhook_remove;
-/* A new secret; the one before counts for a day. Gives the webhook with its `signing_secret`. */
+/* Makes a new secret; the previous one also signs for a day. Gives the webhook with its
+ * `signing_secret`. */
 extern const struct operation op_webhook_rotate;
-/* Sends an event that tells of no email. Gives the event. */
+/* Sends an event that is about no email. Gives the event. */
 extern const struct operation op_webhook_test;
 
-/* Of what the webhook was told. */
 struct op_webhook_event {
-	const char *event_id; /* NULL: those of the time */
+	const char *event_id; /* NULL: all of the time span */
 	int64_t since;
 	int64_t until;
 };
@@ -56,24 +55,24 @@ struct op_webhook_event {
 extern const struct operation op_webhook_events;
 extern const struct operation op_webhook_event;
 extern const struct operation op_webhook_attempts;
-/* Sends one, or those of the time, once more, whatever became of it. Gives the event, or how many
- * they are as `events`. */
+/* Sends one event, or those of a time span, again, whatever their status. Gives the event, or how
+ * many they are as `events`. */
 extern const struct operation op_webhook_replay;
 
-/* The webhooks of the form API: the URLs of a name, of a domain. */
+/* A webhook of the form API: the URLs of a domain that get one type of event, the name. */
 struct op_webhook_urls {
 	const char *domain;
 	const char *name; /* NULL: all */
 	const char *const *urls;
 	size_t n;
 };
-/* Each gives `webhooks`, an object of names with their `urls`, as they are then, or were when they
- * are removed. 0 when the name has none. */
+/* Each gives `webhooks`, an object of names with their `urls`: as they are afterwards, or as they
+ * were before a removal. 0 when the name has none. */
 extern const struct operation op_webhook_urls_get;
 extern const struct operation op_webhook_urls_add;
 extern const struct operation op_webhook_urls_set;
 extern const struct operation op_webhook_urls_remove;
-/* Has a test sent to those of the name. */
+/* Sends a test to those of the name. */
 extern const struct operation op_webhook_urls_test;
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * suppression_csv: lists of suppressed addresses as files.
  *
- * What is written is read back as it was. A cell that a spreadsheet would take for a formula is
- * written as it is: it is data for programs.
+ * A file that is written here can be read back without loss. So a cell that a spreadsheet would
+ * take for a formula is written unchanged.
  */
 #include "core/ops/suppression_csv.h"
 
@@ -39,7 +39,7 @@ static void row_end(struct row *row)
 	row->n = 0;
 }
 
-/* Takes a line off; quoted cells may have line breaks. 0, or -1 for what is no line of CSV. */
+/* Reads one row; a quoted cell may have line breaks. 0, or -1 when it is not CSV. */
 static int cut_row(const char **at, const char *end, struct row *row)
 {
 	const char *p = *at;
@@ -84,7 +84,7 @@ static int cut_row(const char **at, const char *end, struct row *row)
 	}
 }
 
-/* Which cells the columns are: CELLS for another one. 0, or -1 when there is no address. */
+/* What each column is; CELLS for an unknown one. 0, or -1 when none is the address. */
 static int read_head(const struct row *row, bool domains, enum cell columns[static CELLS_MAX])
 {
 	bool found = false;

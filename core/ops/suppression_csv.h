@@ -15,20 +15,19 @@
 #include "core/store/store_suppression.h"
 
 struct suppression_csv {
-	struct op_suppression *items; /* the addresses, and what else there is; no reason unless
-				       * there is one */
+	struct op_suppression *items; /* members whose cell is missing or empty are NULL */
 	size_t n;
-	struct strv texts; /* that they point to */
+	struct strv texts; /* what the items point to */
 };
 
-/* Columns are address (or email), reason (or origin), domain, code, error (or text, message),
- * tags, created_at; others are passed over. domains: an address may be a domain, also in a
- * column domain. ERR_INVALID names the line that is wrong. The caller clears csv_r. */
+/* The columns are address (or email), reason (or origin), domain, code, error (or text, message),
+ * tags, created_at; others are ignored. domains: an address may be a domain, also in the column
+ * domain. ERR_INVALID names the line. The caller clears csv_r. */
 int suppression_csv_read(
 	const char *text, size_t len, bool domains, struct suppression_csv *csv_r, struct err *err);
 void suppression_csv_clear(struct suppression_csv *csv);
 
-/* Appends the line of column names, and that of an entry. */
+/* Append the line of column names, and the line of an entry. */
 void suppression_csv_head(struct buf *out);
 void suppression_csv_add(struct buf *out, const struct suppression *suppression);
 

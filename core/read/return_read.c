@@ -1,12 +1,11 @@
 /*
- * return_read: what a message says that came back.
+ * return_read: reads a message that came to a return path.
  *
- * A part message/delivery-status or message/feedback-report counts wherever it stands,
- * but not in a message that is attached. Without one, the text is read if it has words
- * that programs say when they give an email up (failures): each address in it, up to
- * the copy of the email, is taken for one that was not reached, with the lines behind
- * it. Whoever asks compares them with the recipients of an email, so an address too
- * many does no harm.
+ * A part message/delivery-status or message/feedback-report counts wherever it stands, except in an
+ * attached message. Without one, the text is read if it has the words of a program that gives an
+ * email up (failures). Each address in it, up to the copy of the email, is taken for one that
+ * failed, with the lines after it as the reason. The caller compares the addresses with the
+ * recipients of the email, so an address too many does no harm.
  */
 #include "core/read/return_read.h"
 
@@ -41,7 +40,7 @@ const char *return_kind_name(enum return_kind kind)
 	return kinds[kind];
 }
 
-/* What programs say when they give up, in lower case: Sendmail, qmail, Exim, Postfix,
+/* The words of programs that give an email up, in lower case: Sendmail, qmail, Exim, Postfix,
  * Exchange, Gmail, Yahoo, Domino, GroupWise, Courier, MDaemon, IMail and others. */
 static const char *const failures[] = {
 	"address failed",
@@ -76,7 +75,7 @@ static const char *const failures[] = {
 	"was not delivered",
 	"wasn't delivered",
 };
-/* And when they have not given up yet. */
+/* And of those that still try. */
 static const char *const delays[] = {
 	"delivery will be retried",
 	"do not need to resend",
@@ -95,7 +94,7 @@ static const char *const delays[] = {
 	"will keep trying",
 	"will retry for",
 };
-/* Lines behind which the email itself stands. */
+/* Lines after which the copy of the email begins. */
 static const char *const copies[] = {
 	"--- below this line is a copy",
 	"------ this is a copy",
@@ -128,7 +127,7 @@ static bool has_one_of(const char *lowered, const char *const *words, size_t n)
 }
 #define HAS_ONE_OF(lowered, words) has_one_of(lowered, words, ARRAY_SIZE(words))
 
-/* In one line, for people: no control characters, not too long. */
+/* One line without control characters, of bounded length; a new string. */
 static char *one_line(const char *text, size_t len)
 {
 	size_t kept;
@@ -150,7 +149,7 @@ static char *one_line(const char *text, size_t len)
 	return line;
 }
 
-/* NULL for an empty one. */
+/* The same; NULL when it is empty. */
 static char *said_line(const char *text, size_t len)
 {
 	char *line = one_line(text, len);
@@ -178,7 +177,7 @@ static void drop_recipients(struct return_message *message)
 	message->n = 0;
 }
 
-/* NULL when there are enough. */
+/* NULL when there are too many. */
 static struct return_recipient *add_recipient(struct return_message *message)
 {
 	if (message->n == RETURN_RECIPIENTS_MAX)
@@ -189,7 +188,8 @@ static struct return_recipient *add_recipient(struct return_message *message)
 	return &message->recipients[message->n++];
 }
 
-/* `d.d.d` or `ddd` of class 4 or 5, where it stands as a word; as RFC 3463 writes it. */
+/* The first `d.d.d` of class 4 or 5 that is a word of its own, else the first `ddd` as `d.0.0`; a
+ * new string, NULL for none. */
 static char *status_in(const char *text)
 {
 	const char *coarse = NULL;
@@ -215,7 +215,7 @@ static char *status_in(const char *text)
 	return coarse ? mem_printf("%c.0.0", *coarse) : NULL;
 }
 
-/* A status that says no more than failed gives way to the one in the text. */
+/* A status that has no detail gives way to the one in the text. */
 static void refine_status(struct return_recipient *recipient)
 {
 	char *better;
@@ -243,7 +243,7 @@ static char *value_of(const struct mime_scan_field *field)
 	return mime_scan_value(&bounded);
 }
 
-/* What stands behind `type;`, or all of it. */
+/* What follows `type;`, or all of it. */
 static const char *behind_type(const char *value)
 {
 	const char *end = strchr(value, ';');
@@ -254,7 +254,7 @@ static const char *behind_type(const char *value)
 	return end + 1 + strspn(end + 1, " \t");
 }
 
-/* An address without <> and comments, NULL for what is none. */
+/* The address without <> and comments, a new string; NULL for none. */
 static char *address_of(const char *value)
 {
 	const char *begin = strchr(value, '<');
@@ -313,7 +313,7 @@ static bool is_failed(const struct return_recipient *recipient, enum action acti
 	       (action == ACTION_NONE && recipient->status && recipient->status[0] == '5');
 }
 
-/* A block ends with an empty line, or where the next Final-Recipient comes without one. */
+/* A block ends with an empty line; some programs leave it out before the next Final-Recipient. */
 static void read_delivery_status(struct span text, struct return_message *message)
 {
 	struct return_recipient recipient = {0};
@@ -400,12 +400,12 @@ static void read_feedback(struct span text, struct return_message *message)
 	str_lower(message->feedback);
 	if (str_eq(message->feedback, "not-spam"))
 		message->kind = RETURN_NOTICE;
-	/* That a message of others was taken for ours, says nothing of a recipient. */
+	/* These report a failed check of somebody's message, not a complaint of a recipient. */
 	if (str_starts(message->feedback, "auth-failure") || str_starts(message->feedback, "dmarc"))
 		message->kind = RETURN_UNREAD;
 }
 
-/* The header of the email, in a part or at the end of a text, behind other lines. */
+/* Reads the header of the email, in a part of its own or after other lines of a text. */
 static void read_original(struct span text, struct return_message *message)
 {
 	struct mime_scan_field field;
@@ -450,7 +450,7 @@ static void read_parts(const struct mime_files *files, struct return_message *me
 		if (is_type(file, "message/feedback-report")) {
 			read_feedback(text, message);
 		} else if (strstr(file->type, "delivery-status")) {
-			/* That there is one is something: it may tell of delays alone. */
+			/* It may report delays only. */
 			if (message->kind == RETURN_UNREAD)
 				message->kind = RETURN_NOTICE;
 			read_delivery_status(text, message);
@@ -470,7 +470,7 @@ static bool in_address(char c)
 	       (c >= 'A' && c <= 'Z') || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~.", c));
 }
 
-/* The first address in the line from *at on, which moves behind it; NULL for none. */
+/* The first address in the line from *at on, which moves past it; a new string, NULL for none. */
 static char *next_address(const char *line, size_t *at)
 {
 	for (const char *sign; (sign = strchr(line + *at, '@')) != NULL;) {
@@ -510,7 +510,7 @@ static struct return_recipient *find_recipient(struct return_message *message, c
 	return NULL;
 }
 
-/* Gives what the lines behind their addresses say to these, from the first of them on. */
+/* The paragraph is the reason for the recipients from the first on that have none. */
 static void end_paragraph(struct return_message *message, size_t first, struct buf *said)
 {
 	for (size_t i = first; i < message->n; i++) {
@@ -523,7 +523,7 @@ static void end_paragraph(struct return_message *message, size_t first, struct b
 	buf_clear(said);
 }
 
-/* Lines that only say that the reason follows. */
+/* Whether the line only announces the reason. */
 static bool is_heading(const char *line)
 {
 	size_t len = strlen(line);
@@ -533,8 +533,8 @@ static bool is_heading(const char *line)
 	return len > 0 && line[len - 1] == ':';
 }
 
-/* The new addresses of a line, which its paragraph is about; what stands behind the last
- * of them. The text before them is about others. */
+/* Adds the new addresses of a line, which the following text is about. Returns the rest of the line
+ * after the last of them, or all of it when there are none. */
 static const char *add_addresses(struct return_message *message, const char *line, bool *added_r)
 {
 	size_t at = 0, behind = 0;
@@ -557,8 +557,7 @@ static const char *add_addresses(struct return_message *message, const char *lin
 	return *added_r ? line + behind + strspn(line + behind, ">:)]., \t") : line;
 }
 
-/* What stands behind an address is about it, up to the next one, or to an empty line where
- * there is something. */
+/* The text after an address is its reason, up to the next address or the end of the paragraph. */
 static void read_body(const char *text, struct return_message *message)
 {
 	struct span rest = {text, strlen(text)}, line;
@@ -603,7 +602,7 @@ static void read_body(const char *text, struct return_message *message)
 	}
 }
 
-/* Exim and Gmail name them in a field. */
+/* Exim and Gmail name the recipients in a header field. */
 static void read_failed_field(const struct mime_scan_field *field, struct return_message *message)
 {
 	_cleanup_free_ char *value = value_of(field);
@@ -622,10 +621,10 @@ static void read_failed_field(const struct mime_scan_field *field, struct return
 	}
 }
 
-/* What the header says. */
+/* What the header of the message says. */
 struct head {
-	bool is_program;   /* it comes from a program that delivers mail */
-	bool is_automatic; /* an answer that nobody has written */
+	bool is_program;   /* From names a mail system */
+	bool is_automatic; /* an automatic reply */
 	bool has_failed;   /* X-Failed-Recipients */
 	char *subject;
 };
@@ -680,7 +679,7 @@ static bool is_answer_subject(const char *subject)
 	return HAS_ONE_OF(subject, words);
 }
 
-/* Of recipients that are known the text may say more. */
+/* The text may say more about recipients that are known already. */
 static void add_texts(const char *text, struct return_message *message)
 {
 	struct return_message body = {0};
@@ -702,7 +701,7 @@ static void add_texts(const char *text, struct return_message *message)
 	return_message_clear(&body);
 }
 
-/* Without a part that says it in fields. */
+/* Decides from the words of a message that has no part with fields. */
 static void read_words(
 	const struct head *head, const char *text, bool has_sender, struct return_message *message)
 {

@@ -1,9 +1,8 @@
 /*
  * store_suppression: the rows of the tables suppression and suppression_allowed.
  *
- * Invariant: addresses are stored folded. Each list has an index in its order, for all that
- * a company has and for what holds for a domain: there the rows of the domain and those for
- * all domains are read apart, and merged.
+ * Invariant: addresses are stored folded. Each list has an index in its order. For the list of a
+ * domain, the rows of the domain and those for all domains are read by the index and then merged.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -27,7 +26,7 @@ static const char *const reasons[SUPPRESSION_REASONS] = {
 };
 const struct row_words store_suppression_reasons = {reasons, SUPPRESSION_REASONS, false};
 
-/* They are stored with events: what is changed here is not found in those of before. */
+/* They are stored with events. After a change here, those of older events are not recognised. */
 static const char *const words[SUPPRESSION_REASONS] = {
 	[SUPPRESSION_BOUNCE] = "Not delivering to previously bounced address",
 	[SUPPRESSION_COMPLAINT] = "Not delivering to a recipient who has complained",
@@ -66,7 +65,7 @@ const struct row_type store_suppression_allowed_type = ROW_TYPE(
 	" s.domain, s.address, s.reason, s.origin, coalesce(s.email_id, '') AS email_id,"          \
 	" s.code, s.text, s.tags, s.created_us"                                                    \
 	" FROM suppression s"
-/* What counts of several entries for an address. */
+/* Which of several entries of an address counts. */
 #define WORST_FIRST                                                                                \
 	" ORDER BY CASE s.reason WHEN 'complaint' THEN 1 WHEN 'bounce' THEN 2"                     \
 	"   WHEN 'unsubscribe' THEN 3 ELSE 4 END"                                                  \
@@ -248,7 +247,7 @@ int store_suppression_count(struct db *db, const char *address, struct err *err)
 
 #define OF_COMPANY "s.company_id = $company AND "
 #define OF_ORIGIN  OF_COMPANY "s.origin = $origin AND "
-/* Of the domain, and of all domains. */
+/* Entries of the domain, and those for all domains. */
 #define OF_DOMAIN(origin) OF_COMPANY "s.domain = $domain AND s.origin = " origin " AND "
 #define OF_ALL(origin)    OF_COMPANY "s.domain = '' AND s.origin = " origin " AND "
 #define TWO(side, origin) PART(side(OF_DOMAIN(origin))) " UNION ALL " PART(side(OF_ALL(origin)))
@@ -306,11 +305,11 @@ int store_suppression_page(struct db *db, const struct suppression_scope *scope,
 
 /* Lists by address. */
 
-/* A text behind which no address stands: the last letter of Unicode. */
+/* A text that sorts after all addresses: the last code point of Unicode. */
 #define LAST "\xf4\x8f\xbf\xbf"
 
-/* From where to where a walk goes: [from, to). Of an address the next text is the one with a
- * control character behind it, which no address has. */
+/* The range of a walk: [from, to). The address with a control character appended is the first text
+ * after it, since no address has one. */
 static void walk_range(const struct suppression_walk *walk, char **from_r, char **to_r)
 {
 	const char *prefix = walk->prefix ? walk->prefix : "";
@@ -495,9 +494,9 @@ int store_suppression_disallow(struct db *db, const char *company_id, const char
 		err);
 }
 
-/* What mail tells. */
+/* What bounces, complaints and unsubscribes add. */
 
-/* Whether a code is in the list, or begins with one of it: 5.4 is all of 5.4.x. */
+/* Whether the list has the code, or its beginning: 5.4 stands for all of 5.4.x. */
 static bool is_listed(const char *dsn, const char *codes)
 {
 	for (const char *at = codes; *(at += strspn(at, ", \t"));) {
@@ -520,7 +519,7 @@ bool suppression_is_hard(const char *dsn, const char *text, const char *more)
 	return is_listed(dsn, hard) || (more && is_listed(dsn, more));
 }
 
-/* There is room for no more: SUPPRESSION_FULL, 0 when the entry is there already, -1. */
+/* When the list is full: 0 if it has the entry already, else SUPPRESSION_FULL; -1. */
 static int find_full(
 	struct db *db, const struct suppression_note *note, const char *folded, struct err *err)
 {
@@ -588,7 +587,7 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 		err);
 }
 
-/* Recipients of an email. */
+/* Suppressed recipients of an email. */
 
 void store_suppressed_free(struct suppressed_list *list)
 {

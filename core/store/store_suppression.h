@@ -1,10 +1,10 @@
 /*
- * store_suppression: whom a company sends nothing to.
+ * store_suppression: the addresses to which a company sends nothing.
  *
- * An entry is an address with a reason, for all that the company sends or for what it sends
- * as one domain. The milter looks it up when an email is about to go out, so it holds for
- * scheduled emails, too, and whatever changes here holds for the next message. It is the
- * company's own: an entry stays when the email that it came from is removed, or the domain.
+ * An entry is an address with a reason. It applies to all emails of the company, or to those from
+ * one domain. The milter looks it up when an email goes out, so it also applies to scheduled
+ * emails, and a change takes effect with the next message. Entries stay when the email that caused
+ * them, or their domain, is removed.
  *
  * Addresses are compared folded, see addr_folded().
  */
@@ -23,26 +23,26 @@ enum suppression_reason {
 	SUPPRESSION_BOUNCE,
 	SUPPRESSION_COMPLAINT,
 	SUPPRESSION_UNSUBSCRIBE,
-	SUPPRESSION_MANUAL, /* somebody put it there by hand */
+	SUPPRESSION_MANUAL, /* added by hand */
 	SUPPRESSION_REASONS
 };
 extern const struct row_words store_suppression_reasons;
 const char *store_suppression_reason_name(enum suppression_reason reason);
-/* What the event of a suppressed recipient says, as its text; and the reason that such a
- * text stands for: SUPPRESSION_MANUAL for another one. */
+/* The text of the event of a suppressed recipient; and the reason of such a text:
+ * SUPPRESSION_MANUAL for an unknown one. */
 const char *store_suppression_words(enum suppression_reason reason);
 enum suppression_reason store_suppression_reason_of(const char *words);
 
 struct suppression {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
-	char *company_name; /* of lists */
-	char *domain;       /* "": all that the company sends */
+	char *company_name; /* in lists */
+	char *domain;       /* "": all domains of the company */
 	char *address;      /* folded */
 	enum suppression_reason reason;
 	char *origin;           /* bounce, complaint, manual, as the JSON API calls it */
-	char email_id[ID_SIZE]; /* "": none is known */
-	char *code;             /* what the remote said, NULL; an SMTP code, or as given */
+	char email_id[ID_SIZE]; /* that caused it; "": not known */
+	char *code;             /* the remote's SMTP code, or as given; NULL */
 	char *text;
 	char *tags; /* of an unsubscribe: a JSON array of tags; NULL: all */
 	int64_t created_us;
@@ -50,35 +50,34 @@ struct suppression {
 extern const struct row_type store_suppression_type;
 void store_suppression_clear(struct suppression *suppression);
 
-/* Puts it in. What is not given of it is: id (a new one is made), company_name, origin.
- * An entry that is there for the same address, domain and reason stays, with its id; renew:
- * but takes over what is new. The entry as it stands then is *suppression_r, unless that is
- * NULL. 1 when it was added, 0 when it was there, -1. */
+/* Adds an entry; id, company_name and origin are ignored, and it gets a new id. An existing entry
+ * with the same address, domain and reason keeps its id; with renew its other members are updated.
+ * *suppression_r is the resulting entry; it may be NULL. 1 when added, 0 when it existed, -1. */
 int store_suppression_put(struct db *db, const struct suppression *suppression, bool renew,
 	struct suppression *suppression_r, struct err *err);
 
-/* Of what the caller may see: all members may be left out. */
+/* What the caller may see; NULL stands for no restriction. */
 struct suppression_scope {
-	const char *company_id; /* NULL: of all companies */
-	const char *domain;     /* what holds for this domain: its own, and those for all */
+	const char *company_id;
+	const char *domain; /* entries that apply to it: its own, and those for all domains */
 };
-/* 1, 0, -1. By address: of several the first of complaint, bounce, unsubscribe, manual; all
- * that is asked for must fit, NULL and SUPPRESSION_REASONS fit all. */
+/* By id, or by address: of several entries the first of complaint, bounce, unsubscribe, manual.
+ * reason: SUPPRESSION_REASONS for any. 1, 0, -1. */
 int store_suppression_get(struct db *db, const struct suppression_scope *scope, const char *id,
 	struct suppression *suppression_r, struct err *err);
 int store_suppression_find(struct db *db, const struct suppression_scope *scope,
 	const char *address, enum suppression_reason reason, struct suppression *suppression_r,
 	struct err *err);
-/* All with the address, newest first, SUPPRESSION_ENTRIES_MAX at most. 0 or -1. */
+/* All with the address, newest first, up to SUPPRESSION_ENTRIES_MAX. 0 or -1. */
 enum { SUPPRESSION_ENTRIES_MAX = 1000 };
 struct suppression_list;
 int store_suppression_entries(struct db *db, const struct suppression_scope *scope,
 	const char *address, struct suppression_list *list_r, struct err *err);
-/* Which companies have max entries or more: how many they are, and the name of one, a new string,
- * NULL for none. company_id: whether this one has; NULL: any. 0 or -1. */
+/* How many companies have max entries or more, and the name of one of them, a new string; NULL for
+ * none. company_id: only this one; NULL: all. 0 or -1. */
 int store_suppression_full(struct db *db, const char *company_id, int64_t max, int64_t *n_r,
 	char **name_r, struct err *err);
-/* How many entries have the address, of any company: that number, -1. */
+/* The number of entries with the address, of all companies, or -1. */
 int store_suppression_count(struct db *db, const char *address, struct err *err);
 
 struct suppression_list {
@@ -92,31 +91,31 @@ int store_suppression_page(struct db *db, const struct suppression_scope *scope,
 	const struct page *page, struct suppression_list *list_r, struct page_end *end_r,
 	struct err *err);
 
-/* Those of a reason that hold for a domain, in the order of addresses, each address once. */
+/* Entries of a reason that apply to a domain, in the order of addresses, each address once. */
 struct suppression_walk {
 	const char *company_id;
 	const char *domain;
 	enum suppression_reason reason;
-	const char *address; /* behind, or in front of this one; NULL: from the end on */
-	bool back;           /* towards the first; the rows still ascend */
+	const char *address; /* after this one, or before it; NULL: from the first, or the last */
+	bool back;           /* before it; the rows ascend all the same */
 	const char *prefix;  /* of addresses; NULL: all */
 	int limit;
 };
 int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 	struct suppression_list *list_r, struct err *err);
 
-/* Removes entries with the address that the scope holds, of a reason or of all
- * (SUPPRESSION_REASONS); but_manual: but for what was put in by hand for all domains. How many, -1.
- * And one by its id. */
+/* Removes the entries of an address in the scope, with the reason, or with any
+ * (SUPPRESSION_REASONS). but_manual: except those that were added by hand for all domains. Returns
+ * how many, or -1. And one by its id. */
 int store_suppression_remove(struct db *db, const struct suppression_scope *scope,
 	const char *address, enum suppression_reason reason, bool but_manual, struct err *err);
 int store_suppression_remove_id(struct db *db, const char *id, struct err *err);
-/* Removes entries of a company, max at most; domain and reason as in a walk, domain NULL for
- * all of the company, of any reason, and then what it has allowed. How many, -1. */
+/* Removes up to max entries of a company; domain and reason as in a walk. domain NULL: all of any
+ * reason, and after them what the company allowed. Returns how many, or -1. */
 int store_suppression_clear_some(struct db *db, const char *company_id, const char *domain,
 	enum suppression_reason reason, int max, struct err *err);
 
-/* Addresses and domains for which no bounce is put in. */
+/* Addresses and domains that no bounce suppresses. */
 struct suppression_allowed {
 	char *value; /* an address, folded, or a domain */
 	char *reason;
@@ -128,7 +127,7 @@ struct suppression_allowed_list {
 	size_t n;
 };
 void store_suppression_allowed_list_free(struct suppression_allowed_list *list);
-/* Adds it, or renews its reason and time. 0, -1. */
+/* Adds it, or updates its reason and time. 0 or -1. */
 int store_suppression_allow(struct db *db, const char *company_id, const char *domain,
 	const struct suppression_allowed *allowed, struct err *err);
 /* Walks them in the order of values. */
@@ -136,26 +135,25 @@ int store_suppression_allowed_walk(struct db *db, const struct suppression_walk 
 	struct suppression_allowed_list *list_r, struct err *err);
 int store_suppression_allowed_get(struct db *db, const char *company_id, const char *domain,
 	const char *value, struct suppression_allowed *allowed_r, struct err *err);
-/* One, or for NULL of all max at most: how many, -1. */
+/* Removes one, or for NULL up to max of them. Returns how many, or -1. */
 int store_suppression_disallow(struct db *db, const char *company_id, const char *domain,
 	const char *value, int max, struct err *err);
 
-/* For what mail itself tells. */
+/* What bounces, complaints and unsubscribes add. */
 
-/* Whether a remote that answered so will never take mail for the recipient. The enhanced
- * status codes of RFC 3463 5.1.x but 5.1.7 and 5.1.8, which are about the sender, as is
- * what was said to MAIL; and 5.2.1; and those of more, a list of codes and of beginnings of
- * codes (`5.4.4 5.0`). Never 5.7.x and 5.2.2, which are about a policy or a full mailbox.
- * Pure. */
+/* Whether the answer means that the mailbox will never take mail, by its enhanced status code (RFC
+ * 3463): 5.1.x except 5.1.7 and 5.1.8, which are about the sender, as is the answer to MAIL; 5.2.1;
+ * and what `more` lists, codes or the beginning of codes (`5.4.4 5.0`). Never 5.7.x and 5.2.2,
+ * which are about a policy and a full mailbox. Pure. */
 bool suppression_is_hard(const char *dsn, const char *text, const char *more);
-/* What a recipient of an email brought: a hard bounce or a complaint, for all that the company
- * sends, or an unsubscribe, for what it sends as the domain. No bounce of what is allowed; and
- * nothing but an unsubscribe when the company has max entries already. 1 added, 0,
- * SUPPRESSION_FULL when there was no room for it, -1. */
+/* Adds an entry for the recipient of an email: for a hard bounce or a complaint one for all
+ * domains, for an unsubscribe one for the domain. A bounce of an allowed address adds none. When
+ * the company has max entries already, only an unsubscribe is added. 1 added, 0 not,
+ * SUPPRESSION_FULL when there was no room, -1. */
 enum { SUPPRESSION_FULL = 2 };
 struct suppression_note {
 	const char *company_id;
-	const char *domain; /* as which it was sent */
+	const char *domain; /* that it was sent from */
 	const char *address;
 	enum suppression_reason reason;
 	int64_t email; /* seq */
@@ -165,7 +163,7 @@ struct suppression_note {
 };
 int store_suppression_note(struct db *db, const struct suppression_note *note, struct err *err);
 
-/* Recipients of an email that is about to go out. */
+/* Suppressed recipients of an email that is about to go out. */
 struct suppressed {
 	int64_t n; /* of the recipient */
 	char *address;
@@ -176,11 +174,11 @@ struct suppressed_list {
 	size_t n;
 };
 void store_suppressed_free(struct suppressed_list *list);
-/* Those of the email with this seq that are suppressed now, by what its company has. 0 or -1. */
+/* Reads which recipients of the email with this seq are suppressed now. 0 or -1. */
 int store_suppressed_read(struct db *db, int64_t email, const char *company_id, const char *domain,
 	struct suppressed_list *list_r, struct err *err);
-/* In the transaction that has recorded the email of the ticket as sent: what becomes of
- * these, with an event for each. 0 or -1. */
+/* Records their status, with an event for each, in the transaction that records the email of the
+ * ticket as sent. 0 or -1. */
 int store_suppressed_record(struct db *db, const char *ticket, const struct suppressed_list *list,
 	int64_t now_us, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
- * store_webhook_event: what each endpoint is told, with the bytes that every attempt sends, and a
- * record of the attempts.
+ * store_webhook_event: the queue of each webhook: events, with the bytes that every attempt sends,
+ * and a record of the attempts.
  *
- * Rows are added with the cursor in one transaction, so an endpoint gets an event once, whatever
- * stops postern-webhook. They go with the event that they tell of.
+ * Rows are added in the transaction that moves the cursor, so each webhook has an event once,
+ * whenever postern-webhook is stopped. A row is removed with the event that it is about.
  */
 #ifndef POSTERN_STORE_STORE_WEBHOOK_EVENT_H
 #define POSTERN_STORE_STORE_WEBHOOK_EVENT_H
@@ -14,29 +14,29 @@
 
 enum webhook_status {
 	WEBHOOK_PENDING,    /* no attempt yet */
-	WEBHOOK_ATTEMPTING, /* those so far failed, more will come */
+	WEBHOOK_ATTEMPTING, /* all attempts so far failed; there will be more */
 	WEBHOOK_SUCCESS,
 	WEBHOOK_FAILED,
 	WEBHOOK_STATUSES
 };
 
 enum {
-	WEBHOOK_EVENT_ID_SIZE = 4 + 27 + 1, /* msg_ and letters and digits */
+	WEBHOOK_EVENT_ID_SIZE = 4 + 27 + 1, /* "msg_", then letters and digits */
 	WEBHOOK_RESPONSE_MAX = 1024,
-	WEBHOOK_REPLAY_DUE = 1, /* due_us of what is to be sent once more */
+	WEBHOOK_REPLAY_DUE = 1, /* due_us of what somebody wants to be sent again */
 	WEBHOOK_REPLAY_MAX = 10000,
 };
 
 struct webhook_event {
 	int64_t seq;
-	char id[ID_SIZE]; /* as WEBHOOK_EVENT_ID_SIZE has it */
+	char id[ID_SIZE]; /* of WEBHOOK_EVENT_ID_SIZE bytes */
 	char webhook_id[ID_SIZE];
-	char *type; /* as the endpoint's list has it */
+	char *type; /* one of the webhook's events */
 	char *body; /* JSON */
 	enum webhook_status status;
 	int64_t attempts;
 	int64_t due_us;  /* of the next attempt; 0: there is none */
-	int64_t then_us; /* after WEBHOOK_REPLAY_DUE */
+	int64_t then_us; /* due_us once a replay (WEBHOOK_REPLAY_DUE) has failed */
 	int64_t created_us;
 };
 extern const struct row_type store_webhook_event_type;
@@ -48,10 +48,10 @@ struct webhook_event_list {
 };
 
 struct webhook_attempt {
-	char id[ID_SIZE];    /* atmpt_ and letters and digits */
+	char id[ID_SIZE];    /* "atmpt_", then letters and digits */
 	int64_t http_status; /* 0: no answer */
 	char *response;      /* its first WEBHOOK_RESPONSE_MAX bytes */
-	char *error;         /* why there is none, or it does not count; NULL */
+	char *error;         /* why there is none; NULL */
 	int64_t sent_us;
 	int64_t took_us;
 };
@@ -62,10 +62,10 @@ struct webhook_attempt_list {
 	size_t n;
 };
 
-/* An id that nobody guesses. */
+/* Makes an id that cannot be guessed. */
 void store_webhook_event_id(char id[static ID_SIZE]);
 
-/* Adds what is due at once. event: seq of the event that it tells of, 0 for a test. 0 or -1. */
+/* Adds one that is due at once. event_seq: the event that it is about, 0 for a test. 0 or -1. */
 int store_webhook_event_add(
 	struct db *db, const struct webhook_event *event, int64_t event_seq, struct err *err);
 /* The one with the id: 1, 0, -1. */
@@ -76,8 +76,8 @@ int store_webhook_event_list(struct db *db, const char *webhook_id, const struct
 	struct webhook_event_list *list_r, struct page_end *end_r, struct err *err);
 int store_webhook_attempt_list(struct db *db, int64_t event, const struct page *page,
 	struct webhook_attempt_list *list_r, struct page_end *end_r, struct err *err);
-/* Has it sent once more, at once; id NULL: all of the time, WEBHOOK_REPLAY_MAX at most. How many,
- * -1. */
+/* Makes it due at once, whatever its status; id NULL: all of the time span, up to
+ * WEBHOOK_REPLAY_MAX. Returns how many, or -1. */
 int store_webhook_event_replay(struct db *db, const char *webhook_id, const char *id,
 	int64_t since_us, int64_t until_us, struct err *err);
 
@@ -90,14 +90,13 @@ int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_u
 /* One of them: 1, 0 when it is gone or no longer due, -1. */
 int store_webhook_event_get(
 	struct db *db, int64_t seq, struct webhook_event *event_r, struct err *err);
-/* Writes an attempt down, and what becomes of the event: status and due_us are the new ones; what
- * was due_us when it was read tells whether somebody wanted it sent once more meanwhile. 0 or -1.
- */
+/* Records an attempt, and the new status and due_us of the event. was_due_us is the value that was
+ * read before the attempt: if it has changed, a replay was requested meanwhile, and stays due. 0 or
+ * -1. */
 int store_webhook_event_settle(struct db *db, const struct webhook_event *event, int64_t was_due_us,
 	const struct webhook_attempt *attempt, struct err *err);
 
-/* What the events behind the cursor are for: those of enabled endpoints whose company and domain
- * fit, in the order of events. */
+/* An event behind the cursor, and an enabled webhook whose company and domain fit. */
 struct webhook_match {
 	int64_t event; /* its seq */
 	char webhook_id[ID_SIZE];
@@ -108,8 +107,8 @@ struct webhook_match_list {
 	struct webhook_match *items;
 	size_t n;
 };
-/* Of the next events, so many at most: up to upto_r, which is the cursor when there is none.
- * 0 or -1. */
+/* The matches of the next events, in the order of events; so many events at most. *upto_r: the last
+ * of them, or the cursor when there is none. 0 or -1. */
 int store_webhook_match(struct db *db, int events, struct webhook_match_list *list_r,
 	int64_t *cursor_r, int64_t *upto_r, struct err *err);
 void store_webhook_match_list_free(struct webhook_match_list *list);
@@ -117,14 +116,14 @@ void store_webhook_match_list_free(struct webhook_match_list *list);
 int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err);
 int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err);
 
-/* Removes what is older and not due any more, and what belonged to endpoints that are gone, max
- * rows at most. 1 when there may be more, 0, -1. */
+/* Removes rows that are older and not due any more, and those of removed webhooks, up to max rows
+ * of each. 1 when there may be more, 0, -1. */
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err);
-/* How many wait to be sent. 0 or -1. */
+/* Counts what waits to be sent, up to 100,000. 0 or -1. */
 int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err);
 
-/* Whether enabled webhooks are told nothing for WEBHOOK_STILL_S: 1 and why in words, 0, -1. runs:
- * whether postern-webhook does. What is kept back by pauses of endpoints that fail is no such. */
+/* Whether enabled webhooks have got nothing for WEBHOOK_STILL_S: 1 and the reason in words, 0, -1.
+ * runs: whether postern-webhook does. Pauses of failing endpoints do not count. */
 enum { WEBHOOK_STILL_S = 300 };
 int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
 	char words_r[static ERR_TEXT_MAX], struct err *err);

@@ -168,27 +168,26 @@ def beside_dead(bench, receiver, options):
     """A live endpoint, with and without so many queued for endpoints that refuse and hang."""
     count = max(50, int(EVENTS * options.scale))
     queued = max(50, int(QUEUED * options.scale))
-    mine = bench.create(receiver.url)
+    listener, url = silent()
     refusing = f"http://127.0.0.1:{free_port()}/"
+    # What is recorded meanwhile is not for the dead ones: only what waits is to be paid for.
+    dead = [bench.create(to, ["email.opened"]) for to in (url, refusing)]
+    mine = bench.create(receiver.url)
+    for one in dead:
+        bench.queue(one, queued)
 
-    def alone():
+    def deliver(status):
+        for one in dead:
+            bench.httpd.request("PATCH", f"/webhooks/{one}", json={"status": status})
         return bench.deliver(receiver, count)
 
-    def beside():
-        listener, url = silent()
-        # What is recorded meanwhile is not for them: only what waits is to be paid for.
-        dead = [bench.create(to, ["email.opened"]) for to in (url, refusing)]
-        for one in dead:
-            bench.queue(one, queued)
-        found = bench.deliver(receiver, count)
-        bench.remove(*dead)
-        listener.close()
-        return found
-
-    played = play({"alone": alone, "beside": beside}, options.rounds)
+    played = play({
+        "beside": lambda: deliver("enabled"), "alone": lambda: deliver("disabled"),
+    }, options.rounds)  # fmt: skip
     name = f"{queued:,} queued for each of two dead endpoints: over none"
     yield compare(played, Row(name, "rate", "beside", "alone", 0.95))
-    bench.remove(mine)
+    listener.close()
+    bench.remove(mine, *dead)
 
 
 def memory(bench, receiver, options):
