@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import threading
 from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 from harness import wait_for
@@ -123,13 +124,49 @@ def test_email_is_told(owner, receiver):
     assert [(one["http_status_code"], one["response"]) for one in made] == [(200, "ok")]
 
 
-def test_only_what_was_asked_for(owner, receiver):
+def test_only_what_was_asked_for(owner, receiver, hook_box):
+    """Of the types that it names, and of its domain if it has one."""
+    httpd, domain, company = owner
+    other = hook_box.domain(company)
+    all_, one, gone = receiver(), receiver(), receiver()
+    create(httpd, all_.url, ["email.delivered", "email.opened", "contact.created"])
+    create(httpd, one.url, ["email.delivered"], domain=other)
+    create(httpd, gone.url, ["email.suppressed"])
+    suppressed = unique("to") + "@dst.test"
+    answer = httpd.request("POST", "/suppressions", json={"email": suppressed})
+    assert answer.status_code == 201
+    first = send(httpd, domain)
+    send(httpd, domain, suppressed)
+    all_.wait_for(1)
+    second = send(httpd, other)
+    told = all_.wait_for(2)
+    assert [told.event["data"]["email_id"] for told in told] == [first, second]
+    assert {told.event["type"] for told in told} == {"email.delivered"}
+    assert [told.event["data"]["email_id"] for told in one.wait_for(1)] == [second]
+    (event,) = (told.event for told in gone.wait_for(1))
+    assert event["type"] == "email.suppressed" and event["data"]["to"] == [suppressed]
+    assert event["data"]["suppressed"]["type"] == "OnAccountSuppressionList"
+
+
+def test_pauses(owner, receiver, hook_box):
+    """It is tried for three days, with pauses that grow."""
     httpd, domain, _ = owner
-    there = receiver()
-    create(httpd, there.url, ["email.delivered", "email.opened", "contact.created"])
+    there = receiver(lambda delivery, request: 404)
+    hook = create(httpd, there.url, ["email.sent"])
     send(httpd, domain)
-    send(httpd, domain)
-    assert [one.event["type"] for one in there.wait_for(2)] == ["email.delivered"] * 2
+    pauses = []
+    for n in range(1, 11):
+        sent = wait_attempts(httpd, hook, n)[0]["sent_at"]
+        (event,) = items(httpd, f"/webhooks/{hook['id']}/events")
+        event = httpd.request("GET", f"/webhooks/{hook['id']}/events/{event['id']}").json()
+        if event["next_attempt_at"] is None:
+            break
+        begun, due = map(datetime.fromisoformat, (sent, event["next_attempt_at"]))
+        pauses.append(round((due - begun).total_seconds()))
+        hook_box.query(f"UPDATE webhook_event SET due_us = 2 WHERE id = '{event['id']}'")
+    hours = [pause / 3600 for pause in pauses[3:]]
+    assert pauses[:3] == [5, 300, 1800] and hours == [2, 5, 10, 10, 20, 24]
+    assert event["status"] == "failed" and len({one.body for one in there.deliveries}) == 1
 
 
 def test_bounce(owner, receiver, hook_box):
@@ -333,7 +370,7 @@ def test_private_targets(own_box, receiver):
 @contextmanager
 def webhook_daemon(box, folder, resolver):
     """postern-webhook in a mount namespace, where names are looked up at that address and the only
-    trusted certificate is the one of the folder."""
+    trusted certificate is the one of the folder. Its environment names a proxy that is not there."""
     for name, text in {"resolv.conf": f"nameserver {resolver}\noptions attempts:1 timeout:5\n",
                        "nsswitch.conf": "hosts: dns\n"}.items():  # fmt: skip
         (folder / name).write_text(text)
@@ -343,7 +380,11 @@ def webhook_daemon(box, folder, resolver):
               f" mount --bind {folder}/cert /etc/ssl/certs/ca-certificates.crt &&"
               f" exec {program} -c {box.config}")  # fmt: skip
     with open(folder / "log", "ab") as log:
-        process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=log, stderr=log)
+        process = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", script], stdout=log, stderr=log,
+            env={**os.environ, **dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"),
+                                               "http://127.0.0.1:1")},
+        )  # fmt: skip
     try:
         yield process
     finally:
