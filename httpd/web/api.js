@@ -76,7 +76,7 @@ async function request(method, where, body, quiet) {
       signal: AbortSignal.timeout(60000),
     });
   } catch {
-    throw new Problem("The server does not answer. Is postern-httpd running?");
+    throw new Problem("The server does not answer. Check that postern-httpd is running.");
   }
   if (!answer.ok) {
     const problem = await problemOf(answer);

@@ -97,7 +97,7 @@ function showNavigation(path) {
         el("li", el("button", { type: "button", onclick: showShortcuts, "aria-keyshortcuts": "?" }, "Shortcuts")),
         el("li", themeChoice()),
         el("li", el("a", { href: "#/", onclick: logOut }, "Log out"))),
-      el("p.live", { id: "live", title: "Whether this page hears of changes at once" }),
+      el("p.live", { id: "live", title: "Whether this page shows changes as they happen" }),
     ),
   );
   nav.hidden = menu.hidden = false;
@@ -116,7 +116,7 @@ let live = "off";
 function showLive() {
   const node = document.getElementById("live");
   if (node) {
-    node.textContent = { live: "Live", polling: "Looks every 15 s", lost: "No answer, trying again", off: "" }[live];
+    node.textContent = { live: "Live", polling: "Refreshed every 15 s", lost: "No connection, trying again", off: "" }[live];
     node.dataset.state = live;
   }
 }
@@ -144,7 +144,7 @@ async function logInAgain() {
   askingAgain = true;
   try {
     const { credentials } = await import("./pages/login.js");
-    const text = "Your session has ended. What was open is still there.";
+    const text = "Your session has ended. Log in, and go on where you were.";
     const isIn = await dialog({ title: "Log in again", text, covers: true, ...credentials() });
     if (isIn) await findSession();
     if (isIn && session.user_id === user_id) return;
@@ -202,7 +202,7 @@ async function moduleNamed(name) {
     return await import(`./pages/${name}.js`);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new Problem("The server does not answer. Is postern-httpd running?");
+    throw new Problem("The server does not answer. Check that postern-httpd is running.");
   }
 }
 
@@ -212,7 +212,7 @@ function broken(page, error) {
   return [
     el("h1", { tabindex: -1 }, isGone ? "Not found" : page?.title ?? "Postern"),
     isGone
-      ? el("p", "There is nothing at this address, or it was removed. ", el("a", { href: "#/" }, "To the overview"))
+      ? el("p", "Nothing exists at this address, or it was removed. ", el("a", { href: "#/" }, "Go to the overview"))
       : failure(error, open),
   ];
 }
@@ -274,8 +274,8 @@ async function open({ moved = false } = {}) {
     if (name === "overview") path = "";
     if (session) showNavigation(path);
     if (!name) {
-      box.append(el("h1", { tabindex: -1 }, "Not found"), el("p", "There is no such page, or it is not for you. ",
-        el("a", { href: "#/" }, "To the overview")));
+      box.append(el("h1", { tabindex: -1 }, "Not found"), el("p", "This page does not exist, or you may not open it. ",
+        el("a", { href: "#/" }, "Go to the overview")));
       main.replaceChildren(box);
     } else {
       const wait = setTimeout(() => mine === visit && !box.firstChild && main.replaceChildren(loading()), 150);

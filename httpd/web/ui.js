@@ -948,6 +948,54 @@ export const show = (title, ...children) =>
     el("div.form-buttons", el("button.btn.btn-sm.btn-primary", { type: "button", onclick: close }, "Done")),
   ]).closed;
 
+// Views that somebody has named: what the filters of a page were. The browser keeps them.
+const VIEWS = "postern.views";
+function keptViews() {
+  try {
+    return JSON.parse(localStorage.getItem(VIEWS)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+// The views of this page as links, and a button that keeps what the filters are now, if they narrow
+// anything.
+function viewsOf(isNarrowed) {
+  const page = location.hash.split("?")[0];
+  const line = el("div.views");
+  const keep = (change) => {
+    const all = keptViews();
+    all[page] = change(all[page] ?? []);
+    localStorage.setItem(VIEWS, JSON.stringify(all));
+    draw();
+  };
+  const add = () =>
+    dialog({
+      title: "Save this view",
+      text: "It keeps the filters as they are now, in this browser. To share a view, send its address.",
+      fields: [{ name: "name", label: "Name", required: true, maxlength: 60 }],
+      submit: "Save view",
+      run: ({ name }) => keep((views) => [...views.filter((one) => one.name !== name), { name, address: location.hash }]),
+    });
+  function draw() {
+    const views = keptViews()[page] ?? [];
+    line.replaceChildren(
+      ...views.map(({ name, address }) =>
+        el("span.view", { "aria-current": address === location.hash ? "true" : null }, el("a", { href: address }, name),
+          el("button.close", {
+            type: "button",
+            "aria-label": `Forget the view ${name}`,
+            onclick: () => keep((all) => all.filter((one) => one.name !== name)),
+          }, "×"))),
+      ...(isNarrowed() && !views.some(({ address }) => address === location.hash)
+        ? [el("button.as-link", { type: "button", onclick: add }, "Save view")]
+        : []),
+    );
+  }
+  draw();
+  return { line, draw };
+}
+
 // A line of fields that narrow a list. Their values stand in the address, so that
 // it can be kept and sent. change(values) is called when they change, and not at
 // first.
@@ -956,6 +1004,7 @@ export function filters({ fields, query, change }) {
   const given = () => Object.fromEntries(all.map((f) => [f.name, f.read()]));
   const sync = () => all.forEach((f) => f.sync?.(given()));
   sync();
+  const views = viewsOf(() => Object.values(given()).some(Boolean));
   let timer;
   function changed() {
     clearTimeout(timer);
@@ -963,6 +1012,7 @@ export function filters({ fields, query, change }) {
     if (!node.isConnected) return;
     sync();
     history.replaceState(history.state, "", target(location.hash.split("?")[0], given()));
+    views.draw();
     change(given());
   }
   const node = el(
@@ -979,6 +1029,7 @@ export function filters({ fields, query, change }) {
       },
     },
     all.map((f) => f.element),
+    views.line,
   );
   // The page that was left is still there until the next one has something.
   addEventListener("hashchange", () => clearTimeout(timer), { once: true });

@@ -157,7 +157,7 @@ describe("a server that does not answer", () => {
     await visitor.go("keys");
     await page.route("**/web/pages/domains.js", (route) => route.abort());
     await page.getByRole("link", { name: "Domains", exact: true }).click();
-    await visitor.see("The server does not answer. Is postern-httpd running?");
+    await visitor.see("The server does not answer. Check that postern-httpd is running.");
     await page.unroute("**/web/pages/domains.js");
     await page.getByRole("button", { name: "Try again" }).click();
     await visitor.title().getByText("Domains", { exact: true }).waitFor();
@@ -329,7 +329,7 @@ describe("addresses", () => {
       const search = visitor.page.getByRole("searchbox");
       assert.equal(await search.isVisible(), false);
       await visitor.go(`${place}?search=nothing`);
-      await visitor.see(/^No \w+ fits$/);
+      await visitor.see(/^No \w+ matches$/);
       await search.fill(one);
       await visitor.see(one);
       assert.equal(await search.isVisible(), true);
@@ -350,7 +350,7 @@ describe("addresses", () => {
       await visitor.go("account");
       await visitor.page.goto(`/#/${place}`);
       await visitor.title().getByText("Not found").waitFor();
-      await visitor.page.getByRole("link", { name: "To the overview" }).waitFor();
+      await visitor.page.getByRole("link", { name: "Go to the overview" }).waitFor();
     }
     await visitor.leave();
   });

@@ -39,7 +39,7 @@ async function invited() {
 
 async function setPassword({ page }, password, again = password) {
   await page.getByLabel("New password", { exact: true }).fill(password);
-  await page.getByLabel("Once more", { exact: true }).fill(again);
+  await page.getByLabel("New password again", { exact: true }).fill(again);
   await page.getByRole("button", { name: "Set the password", exact: true }).click();
 }
 
@@ -115,7 +115,7 @@ it("logs out elsewhere", async () => {
   await there.go("emails");
   await here.go("account");
   await here.page.getByRole("button", { name: "Log out all others" }).click();
-  await here.see("You are logged in here alone.");
+  await here.see("You are logged out everywhere else.");
   await there.follow("Keys");
   await there.see("Log in");
   await there.page.getByLabel("Password", { exact: true }).waitFor();

@@ -61,7 +61,7 @@ describe("the emails", () => {
     await row(page, "Nobody there").waitFor();
     await only(page, 1);
     await search.fill("nothing is like this");
-    await visitor.see("No email fits");
+    await visitor.see("No email matches");
     await page.getByRole("button", { name: "Show all emails" }).click();
     await only(page, 3);
     await visitor.leave();
@@ -158,7 +158,7 @@ describe("a search", () => {
     const { tenant, visitor, page } = await desk();
     await t.send(tenant, { to: "ann@remote.test", subject: "Of another domain" });
     await visitor.go("emails?domain=removed.example");
-    await visitor.see("No email fits");
+    await visitor.see("No email matches");
     assert.equal(await page.getByLabel("Domain", { exact: true }).inputValue(), "removed.example");
     await visitor.leave();
   });
@@ -201,7 +201,7 @@ describe("the overview", () => {
     await visitor.go("");
     await page.route("**/admin/stats?*", (route) => route.abort());
     await page.getByRole("button", { name: "7 days" }).click();
-    await visitor.see("The server does not answer. Is postern-httpd running?");
+    await visitor.see("The server does not answer. Check that postern-httpd is running.");
     // What the browser itself says of it is no fault of the page.
     visitor.faults = visitor.faults.filter((text) => !/net::ERR_FAILED/.test(text));
     await visitor.leave();

@@ -74,7 +74,7 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       await inRow(page, tenant.name).getByRole("button", { name: "Cancel all" }).click();
       await sure(page, "Cancel them");
       await visitor.see("1 email canceled.");
-      await visitor.see("Nothing waits");
+      await visitor.see("The outbox is empty");
       await visitor.go("emails?status=canceled");
       await inRow(page, "Other").waitFor();
       await visitor.go(`emails/${other}`);

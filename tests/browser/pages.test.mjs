@@ -212,6 +212,18 @@ describe("every page", () => {
     await visitor.leave();
   });
 
+  it("Settings says how each of them is changed", async () => {
+    const visitor = await browser.visitor({ user: operator });
+    const { page } = visitor;
+    await visitor.go("settings");
+    await page.getByRole("button", { name: "milter.refuse_local", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "milter.refuse_local" });
+    await dialog.getByText("[milter]\nrefuse_local = hold").waitFor();
+    await dialog.getByText("systemctl reload postern-milter").waitFor();
+    assert.deepEqual(await look(visitor, "setting-light-desktop"), []);
+    await visitor.leave();
+  });
+
   it("of statistics keeps its time in the address, and compares it with the one before", async () => {
     const visitor = await browser.visitor({ user: operator });
     const { page } = visitor;
@@ -231,6 +243,16 @@ describe("every page", () => {
     await visitor.see("Nothing bounced in this time");
     await page.reload();
     await visitor.see("Nothing bounced in this time");
+    // What is kept under a name is there again.
+    await page.getByRole("button", { name: "Save view", exact: true }).click();
+    await page.getByRole("dialog").getByLabel("Name", { exact: true }).fill("January 2020");
+    await page.getByRole("dialog").getByRole("button", { name: "Save view", exact: true }).click();
+    await page.getByLabel("Time", { exact: true }).selectOption("7d");
+    await visitor.see(/^Half of /);
+    await page.getByRole("link", { name: "January 2020", exact: true }).click();
+    await visitor.see("Nothing bounced in this time");
+    await page.getByRole("button", { name: "Forget the view January 2020" }).click();
+    await page.getByRole("link", { name: "January 2020", exact: true }).waitFor({ state: "detached" });
     await visitor.leave();
   });
 

@@ -146,12 +146,12 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       await visitor.go(`emails/${id}`);
       await visitor.see("suppressed: by hand");
       await look(visitor, `email-suppressed-${size}`);
-      await page.getByRole("link", { name: "In the list" }).click();
+      await page.getByRole("link", { name: "Show in the list" }).click();
       await page.waitForURL(/#\/suppressions\?/);
       await page.getByRole("row").filter({ hasText: ann }).waitFor();
       await page.goBack();
       await visitor.settled();
-      await press(page, "Send to it again");
+      await press(page, "Stop suppressing it");
       await press(dialog(page, `Send to ${ann} again?`), "Remove the entry");
       await visitor.see("The address is not suppressed any more");
       // Several at once.
@@ -159,7 +159,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       for (const who of [bob, eve]) await page.getByLabel(`Choose ${who}`).check();
       await press(page, "Remove 2");
       await press(dialog(page, "Remove 2 entries?"), "Remove them");
-      await visitor.see("Nobody is suppressed");
+      await visitor.see("No suppressed addresses");
       await visitor.leave();
     });
   });

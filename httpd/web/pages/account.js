@@ -158,7 +158,7 @@ export async function show(main, { session }) {
           ? [
               {
                 name: "password",
-                label: "Present password",
+                label: "Current password",
                 type: "password",
                 required: true,
                 autocomplete: "current-password",
@@ -174,7 +174,7 @@ export async function show(main, { session }) {
           autocomplete: "new-password",
           help: `At least ${SHORTEST} characters. A few words that do not belong together are good.`,
         },
-        { name: "again", label: "Once more", type: "password", required: true, autocomplete: "new-password" },
+        { name: "again", label: "New password again", type: "password", required: true, autocomplete: "new-password" },
       ],
       submit: account.password_at ? "Change the password" : "Set the password",
       run: async ({ password: present, code, new_password, again }) => {
@@ -200,7 +200,7 @@ export async function show(main, { session }) {
         "Password",
         account.password_at
           ? el("p.muted", "Set ", time(account.password_at), ".")
-          : remark("warn", "You came in by a link: there is no password yet."),
+          : remark("warn", "You logged in with a link. You have no password yet."),
         box,
       ),
     );
@@ -208,7 +208,7 @@ export async function show(main, { session }) {
     const left = account.recovery_codes;
     codes.replaceChildren(
       section(
-        "Codes of an authenticator app",
+        "Two-factor authentication",
         account.totp_at
           ? [
               definitions([
@@ -224,7 +224,7 @@ export async function show(main, { session }) {
           : [
               el(
                 "p",
-                "Without them, whoever learns the password is in. With them, a login also needs a code from your phone (TOTP, as Aegis, Google Authenticator or 1Password show it).",
+                "A login then also needs a code from an authenticator app on your phone (TOTP, such as Aegis, Google Authenticator or 1Password).",
               ),
               account.password_at
                 ? el(
@@ -244,7 +244,7 @@ export async function show(main, { session }) {
       {
         title: "From",
         kind: "main",
-        cell: (one) => el("span", el("code", one.origin), one.current && [" ", badge("this one", { tone: "good" })]),
+        cell: (one) => el("span", el("code", one.origin), one.current && [" ", badge("this browser", { tone: "good" })]),
       },
       { title: "Logged in", kind: "time", cell: (one) => time(one.created_at) },
       { title: "Last used", kind: "time", cell: (one) => time(one.last_used_at) },
@@ -264,7 +264,7 @@ export async function show(main, { session }) {
   });
   const others = button("Log out all others", async () => {
     await remove("/admin/sessions");
-    notice("You are logged in here alone.");
+    notice("You are logged out everywhere else.");
     await sessions.reload();
   });
 

@@ -191,7 +191,7 @@ export async function show(main, { session, query }) {
     ],
     empty: () =>
       Object.values(search.values()).some(Boolean)
-        ? empty("No change fits", "Names have to be whole: example.com, not example.")
+        ? empty("No change matches", "Names have to be whole: example.com, not example.")
         : empty("No change yet", "What you add or change shows up here."),
   });
   main.append(search.element, rows.element);

@@ -41,7 +41,7 @@ export async function show(main, { session, query }) {
     ],
     empty: (isNarrowed) =>
       isNarrowed
-        ? empty("No company fits", "Change the search.")
+        ? empty("No company matches", "Change the search.")
         : empty(
             "No company yet",
             "Domains and keys belong to a company. Add the first one.",

@@ -90,7 +90,7 @@ export async function show(main, { id, session }) {
   const emails = some({
     what: "Emails", noun: "email", from: "/admin/emails", asked: { company_id: id }, all: ["emails", ofIt],
     columns: emailColumns, href: emailPlace,
-    empty: el("p.muted", "No email was sent yet."),
+    empty: el("p.muted", "No emails yet."),
   });
   emails.element.firstChild.classList.add("compact");
 

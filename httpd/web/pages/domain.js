@@ -48,7 +48,7 @@ const states = {
   verified: ["good", "found"],
   missing: ["bad", "missing"],
   wrong: ["bad", "another one"],
-  unknown: ["none", "not known"],
+  unknown: ["none", "unknown"],
 };
 
 function records(rows, looked) {
@@ -133,14 +133,14 @@ export async function show(main, { id, session }) {
   const deactivate = () =>
     confirm(
       `Switch ${domain.name} off?`,
-      "Keys can no longer send as it, from now on. The policy stays: others cannot send as it either.",
+      "No key can send as it any more. The policy stays in force, so nobody else can either.",
       "Switch it off",
       () => change({ active: false }, isOff),
     );
   const removeIt = () =>
     confirm(
       `Remove ${domain.name}?`,
-      "Its exemptions and the keys that are restricted to it go with it. From then on the name is not protected: whoever may send through this host may use it.",
+      "This also removes its exemptions and the keys that are restricted to it. The name is then no longer protected: whoever may send through this host can use it.",
       "Remove the domain",
       async () => {
         await remove(path`/admin/domains/${id}`);
@@ -232,7 +232,7 @@ export async function show(main, { id, session }) {
         {
           actions: mayChange ? [button("Change", ask)] : [],
           about:
-            "For mail that claims this domain and comes without a key: from SMTP clients, and from programs on the host.",
+            "For mail that uses this domain without a key: from SMTP clients, and from programs on this host.",
         },
         now,
       ),
@@ -254,7 +254,7 @@ export async function show(main, { id, session }) {
       empty: learns
         ? empty(
             "Nothing would be stopped",
-            "No mail has come without a key that exclusive would stop. If some days of usual mail have passed, the domain can be exclusive.",
+            "No mail without a key came in that exclusive would stop. After some days of usual mail, change the policy to exclusive.",
             ...(mayChange
               ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, hasPolicy))]
               : []),
@@ -325,7 +325,7 @@ export async function show(main, { id, session }) {
       await post(path`/admin/domains/${id}/verify`);
       await reload();
       await showDns();
-      notice("The DNS was asked, or had been a minute ago.");
+      notice("The DNS records were checked.");
     };
     dns.replaceChildren(
       section(
@@ -334,7 +334,7 @@ export async function show(main, { id, session }) {
           actions: session.owner ? [button("Look now", look)] : [],
           about: looked
             ? el("span", "As they were found ", time(looked), ".")
-            : "What the DNS of the domain is to have. Nobody has looked yet.",
+            : "The records that the domain needs. They have not been checked yet.",
         },
         records(rows, looked),
       ),

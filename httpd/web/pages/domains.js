@@ -9,15 +9,15 @@ export const title = "Domains";
 
 export const stateOf = (domain) =>
   domain.pending
-    ? badge("pending", { text: "asked for", title: "The company asked for it; an operator has to activate it" })
+    ? badge("pending", { text: "requested", title: "Requested by the company. An operator has to activate it." })
     : domain.active
       ? badge("active")
-      : badge("off", { title: "Nobody can send as it; its name stays protected" });
+      : badge("off", { title: "Nobody can send as it. The name stays protected." });
 
 function askForDomain() {
   return dialog({
     title: "Ask for a domain",
-    text: "An operator of this server has to activate it before anybody can send as it.",
+    text: "An operator has to activate it before anybody can send as it.",
     fields: [{ name: "name", label: "Domain", required: true, placeholder: "example.com" }],
     submit: "Ask for it",
     run: (values) => post("/admin/domains", values),
@@ -51,7 +51,7 @@ export function addCompany() {
 
 export async function show(main, { session, query }) {
   const head = header(title, {
-    about: "Who may send as which name, and what is in force for mail that comes without a key.",
+    about: "Which names your emails come from, and what happens to mail that uses them without a key.",
   });
   main.append(head);
   const known = await companies(session);
@@ -70,8 +70,8 @@ export async function show(main, { session, query }) {
       : empty(
           "No domain yet",
           session.operator
-            ? "Add the domain that your programs send as; a subdomain of its own is best."
-            : "Ask for the domain that your programs send as.",
+            ? "Add the domain that your emails come from. A subdomain of its own works best."
+            : "Ask for the domain that your emails come from.",
           ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", () => add())] : []),
         );
 
@@ -102,7 +102,7 @@ export async function show(main, { session, query }) {
       ...known.columns,
       { title: "Added", kind: "time", sort: (domain) => domain.created_at, cell: (domain) => time(domain.created_at) },
     ],
-    empty: (isNarrowed) => (isNarrowed ? empty("No domain fits", "Change the search.") : nothing()),
+    empty: (isNarrowed) => (isNarrowed ? empty("No domain matches", "Change the search.") : nothing()),
   });
 
   if (session.owner) {

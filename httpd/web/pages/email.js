@@ -57,13 +57,13 @@ const FOLDED_TO = 5;
 // What happened before any of its recipients was tried.
 function beginning(email) {
   const lines = [moment(email.created_at, "none", `received over ${email.via.toUpperCase()}`)];
-  if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "its time"));
+  if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "scheduled"));
   else if (email.state === "canceled") lines.push(moment(email.decided_at, "none", "canceled before it was sent"));
   else if (email.state === "failed")
     lines.push(moment(email.decided_at, "bad", "not handed to Postfix", el("p.said", email.refusal)));
   else if (email.state === "refused")
     lines.push(moment(email.decided_at, "bad", "refused by the rules", el("p.said", email.refusal)));
-  else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test, which goes to nobody"));
+  else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test email that is not delivered"));
   else if (email.state === "sent")
     lines.push(moment(email.decided_at, "none", ["accepted by the rules, as ", el("span.id", email.queue_id), " in Postfix's queue"]));
   return lines;
@@ -80,7 +80,7 @@ function whySuppressed(recipient, mayChange, changed) {
   const entry = recipient.suppression;
   if (entry === undefined) return null;
   if (entry === null)
-    return moment(null, "next", "The address is not suppressed any more: send the email again, if it is still wanted.");
+    return moment(null, "next", "The address is no longer suppressed. Send the email again if it is still needed.");
   return el(
     "li.tone-bad",
     el("span.number.muted", "why"),
@@ -88,9 +88,9 @@ function whySuppressed(recipient, mayChange, changed) {
       "div",
       el("p", `suppressed: ${reasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, for ${entry.domain} alone`),
       entry.text && el("p.said", entry.text),
-      el("p.actions", link("In the list", "suppressions", { search: entry.address }),
-        entry.email_id && link("The email that it came from", "emails", entry.email_id),
-        mayChange && button("Send to it again", () => release(entry, changed))),
+      el("p.actions", link("Show in the list", "suppressions", { search: entry.address }),
+        entry.email_id && link("The email that caused it", "emails", entry.email_id),
+        mayChange && button("Stop suppressing it", () => release(entry, changed))),
     ),
   );
 }
@@ -143,14 +143,14 @@ function summary(email, key) {
       ["To", several("to")],
       ["Cc", several("cc")],
       ["Bcc", several("bcc")],
-      ["Came in", time(email.created_at, { exact: true })],
+      ["Received", time(email.created_at, { exact: true })],
       ["Scheduled for", email.scheduled_at && time(email.scheduled_at, { exact: true })],
       ["Tags", email.tags?.length ? email.tags.map((tag) => `${tag.name}: ${tag.value}`).join(", ") : null],
     ]),
     definitions([
       ["State", stateOf(email)],
       ["Domain", link(email.domain, "emails", { domain: email.domain })],
-      ["Key", link(key ? key.name || "without a name" : "a key that is gone", "emails", { key_id: email.key_id })],
+      ["Key", link(key ? key.name || "without a name" : "a removed key", "emails", { key_id: email.key_id })],
       ["Id", withCopy(email.id)],
       ["Queue id", withCopy(email.queue_id)],
       ["Message-ID", withCopy(email.message_id)],
@@ -164,17 +164,17 @@ function content(email) {
     views.push(["HTML", () =>
       el("div",
         el("iframe.mail-frame", { sandbox: "", src: path`/admin/emails/${email.id}/html`, title: "The email's HTML, without scripts and remote content" }),
-        el("p.muted", "Scripts, links and remote pictures are off. Attached pictures are not kept."))]);
+        el("p.muted", "Scripts, links and remote images are off. Attached images are not kept."))]);
   if (email.text || !email.html)
-    views.push(["Text", () => (email.text ? el("pre.mail-text", { tabindex: 0 }, email.text) : el("p.muted", "There is no text, or it is kept no longer."))]);
+    views.push(["Text", () => (email.text ? el("pre.mail-text", { tabindex: 0 }, email.text) : el("p.muted", "There is no text, or it is no longer kept."))]);
   views.push(["Header", () => definitions(email.header.map(({ name, value }) => [name, value]))]);
   views.push(["Message", async () => {
     const raw = await get(path`/admin/emails/${email.id}/raw`);
     const isRebuilt = /^Comments: rebuilt from what Postern/m.test(raw.split("\n\n")[0]);
     return el("div",
       el("p.muted", isRebuilt
-        ? "Built again from what Postern keeps, without attachments and header fields that the client chose. "
-        : "As it was handed to Postfix. ",
+        ? "Rebuilt from what Postern keeps: without attachments and header fields that the client added. "
+        : "Exactly as it was handed to Postfix. ",
         el("a", { href: path`/admin/emails/${email.id}/raw` + "?download=true", download: `${email.id}.eml` }, "Save as a file")),
       code(raw, { label: "message/rfc822" }));
   }]);
@@ -206,7 +206,7 @@ export async function show(main, { id, session }) {
       : (await get("/admin/keys", { valid: true, company_id: first.company_id })).data.filter(maySend);
     return dialog({
       title: "Send this email again?",
-      text: "A new email is made of its message, and goes out now, under the rules of now. Who has it already gets it twice.",
+      text: "A copy is sent now, as a new email under the present rules. Recipients who already have the email get it twice.",
       fields: [
         {
           name: "to",
@@ -219,13 +219,13 @@ export async function show(main, { id, session }) {
           label: "Key",
           type: "select",
           options: others.map((one) => ({ value: one.id, text: one.name || "without a name" })),
-          help: "In whose name it goes, since its own key may not send any more.",
+          help: "The key to send it with, since its own key may no longer send.",
         },
       ].filter(Boolean),
       submit: "Send again",
       run: (values) => post(path`/admin/emails/${id}/resend`, values),
       done: (made) => {
-        notice("A new email is on its way.");
+        notice("The copy is on its way.");
         go("emails", made.id);
       },
     });

@@ -12,8 +12,8 @@ export let listed = "#/emails";
 
 // "sent": Postfix has it, and is at it.
 const states = {
-  scheduled: { title: "Its time has not come" },
-  queued: { tone: "warn", title: "It waits here to be handed to Postfix" },
+  scheduled: { title: "Waits for the time that was asked for" },
+  queued: { tone: "warn", title: "Waits here to be handed to Postfix" },
   sent: { tone: "none", title: "In Postfix's queue" },
   canceled: { title: "Canceled before it was sent" },
   stopped: { title: "Postfix stopped it before the milter was asked" },
@@ -77,8 +77,8 @@ export async function sendTest() {
     const what = active.length ? "key that may send" : "domain that is active";
     return dialog({
       title: "Send a test email",
-      text: `That takes a ${what}, and there is none yet.`,
-      submit: active.length ? "To the keys" : "To the domains",
+      text: `You need a ${what} first.`,
+      submit: active.length ? "Go to the keys" : "Go to the domains",
       run: () => go(active.length ? "keys" : "domains"),
     });
   }
@@ -93,7 +93,7 @@ export async function sendTest() {
   };
   return dialog({
     title: "Send a test email",
-    text: "It takes the way of every email: through the rules, the milter and Postfix.",
+    text: "It is sent like any other email: through the rules, the milter and Postfix.",
     fields: [
       { ...keyPick, find: findKey, name: "key_id", label: "With the key", required: true, value: first?.id },
       {
@@ -111,12 +111,12 @@ export async function sendTest() {
       },
       { name: "to", label: "To", type: "email", required: true, placeholder: "you@example.com", autocomplete: "email" },
       { name: "subject", label: "Subject", value: "A test of Postern" },
-      { name: "text", label: "Text", type: "textarea", rows: 3, value: "This email was sent to try whether mail gets through." },
+      { name: "text", label: "Text", type: "textarea", rows: 3, value: "This is a test email from Postern." },
     ],
     submit: "Send",
     run: async ({ key_id, domain, to, subject, text }) => {
       const sent = await post("/admin/emails/test", { key_id, from: domain && `test@${domain}`, to, subject, text });
-      notice("Postfix has it. This page tells what becomes of it.");
+      notice("Postfix has the email. This page shows its delivery.");
       go("emails", sent.id);
     },
   });
@@ -125,7 +125,7 @@ export async function sendTest() {
 const foundBy = {
   id: "The email with this id.",
   message_id: "The email with this Message-ID.",
-  queue_id: "The email that Postfix had under this queue id.",
+  queue_id: "The email with this Postfix queue id.",
   to: "Emails to this address.",
   text: "Emails with all of these words in the subject, the sender, a recipient or the Message-ID.",
 };
@@ -148,16 +148,16 @@ const periods = [
 const stateOptions = [
   { value: "", text: "Any state" },
   { value: "scheduled", text: "Scheduled" },
-  { value: "queued", text: "Queued here" },
-  { value: "sent", text: "In Postfix's queue" },
+  { value: "queued", text: "Queued" },
+  { value: "sent", text: "Sent" },
   { value: "delivered", text: "Delivered" },
   { value: "delivery_delayed", text: "Delayed" },
   { value: "bounced", text: "Bounced" },
-  { value: "expired", text: "Given up" },
+  { value: "expired", text: "Expired" },
   { value: "failed", text: "Failed" },
   { value: "canceled", text: "Canceled" },
   { value: "refused", text: "Refused" },
-  { value: "stopped", text: "Stopped by Postfix" },
+  { value: "stopped", text: "Stopped" },
   { value: "complained", text: "Complained" },
   { value: "suppressed", text: "Suppressed" },
 ];
@@ -170,7 +170,7 @@ export async function show(main, { query, session }) {
   const narrow = filters({
     query,
     fields: [
-      { name: "q", label: "Search", type: "search", placeholder: "Words of the subject, an address, a name, an id" },
+      { name: "q", label: "Search", type: "search", placeholder: "Subject, address, name or id" },
       { name: "status", label: "State", type: "select", options: stateOptions },
       ...known.filter(),
       { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
@@ -228,14 +228,14 @@ export async function show(main, { query, session }) {
     href: emailPlace,
     empty: () =>
       isNarrowed() && isLooking
-        ? empty("Nothing found yet", "The search goes on.")
+        ? empty("Nothing found yet", "Still searching.")
         : isNarrowed()
-        ? empty("No email fits", "Fewer words, or parts of them, find more.", button("Show all emails", () => go("emails")))
+        ? empty("No email matches", "Try fewer words, or parts of words.", button("Show all emails", () => go("emails")))
         : empty(
             "No emails yet",
-            "Emails that programs send with a key show up here, with what becomes of them.",
+            "Emails that programs send appear here, with their delivery status.",
             session.owner && primary("Send a test email", sendTest),
-            link("Make a key", "keys"),
+            link("Create a key", "keys"),
           ),
   });
 

@@ -8,15 +8,15 @@ import { address, button, confirm, count, danger, dialog, el, empty, header, lin
 export const title = "Exemptions";
 
 const kinds = {
-  login: { text: "Login", help: "Whoever logs in to Postfix with this name (SASL).", example: "ann@example.com" },
+  login: { text: "Login", help: "Mail from this login of Postfix (SASL).", example: "ann@example.com" },
   client: {
     text: "Client",
-    help: "An SMTP client by its address, or a network of them.",
+    help: "Mail from an SMTP client at this IP address, or in this network.",
     example: "192.0.2.7 or 192.0.2.0/24",
   },
   sender: {
     text: "Sender",
-    help: "This address of the domain, whoever sends; messages that use no other one of it.",
+    help: "Mail from this address, whoever sends it. The message may use no other address of the domain.",
     example: "cron@example.com",
   },
 };
@@ -24,7 +24,7 @@ const kinds = {
 // Of exemptions, and of those that are suggested.
 const columns = [
   { title: "Who", kind: "main", sort: (row) => row.value, cell: (row) => address(row.value) },
-  { title: "Kind", sort: (row) => row.kind, cell: ({ kind, local }) => kinds[kind].text + (local ? ", on this host alone" : "") },
+  { title: "Kind", sort: (row) => row.kind, cell: ({ kind, local }) => kinds[kind].text + (local ? ", only from this host" : "") },
 ];
 const added = { title: "Added", kind: "time", sort: (row) => row.created_at, cell: (row) => time(row.created_at) };
 
@@ -72,14 +72,14 @@ export const exemptions = ({ domain, mayChange, changed }) =>
     noun: "exemption",
     load: (after, limit = 50) => get("/admin/exemptions", { domain, after, limit }),
     columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
-    empty: el("p.muted", "None: the policy is for everybody."),
+    empty: el("p.muted", "No exemptions: the policy holds for everybody."),
   });
 
 // Of one domain, or of one that is chosen.
 export function addExemption(changed, only) {
   return dialog({
     title: "Add an exemption",
-    text: "What fits it may send as the domain without a key.",
+    text: "Mail that matches may use the domain without a key.",
     fields: [
       ...(only ? [] : [{ ...domainPick, name: "domain", label: "Domain", required: true }]),
       {
@@ -95,10 +95,10 @@ export function addExemption(changed, only) {
       { name: "value", label: "Which one", required: true },
       {
         name: "local",
-        label: "On this host alone",
+        label: "Only from this host",
         type: "checkbox",
         value: true,
-        help: "Mail that is handed to sendmail(1), or comes from a loopback address.",
+        help: "From sendmail(1), or over a loopback address.",
         when: (now) => now.kind === "sender",
       },
     ],
@@ -126,7 +126,7 @@ export async function show(main, { session, query }) {
   const head = header(title, {
     words: ["exemption", "policy", "exclusive", "learn"],
     about:
-      "Logins, clients and addresses that may send as a domain without a key. They matter where the policy is exclusive.",
+      "Logins, clients and addresses that may send as a domain without a key, in spite of its policy.",
   });
   main.append(head);
   const [known, domains] = await Promise.all([companies(session), get("/admin/domains")]);
@@ -156,13 +156,13 @@ export async function show(main, { session, query }) {
     ],
     empty: (isNarrowed) =>
       isNarrowed
-        ? empty("No exemption fits", "Change the search.")
+        ? empty("No exemption matches", "Change the search.")
         : empty(
             "No exemptions",
             names.length
-              ? "A domain with the policy learn shows on its page what would need one."
-              : "They belong to a domain, and there is none yet.",
-            link("To the domains", "domains"),
+              ? "The page of a domain with the policy learn suggests the exemptions that it needs."
+              : "An exemption belongs to a domain. Add a domain first.",
+            link("Go to the domains", "domains"),
           ),
   });
   const add = () => addExemption(() => rows.reload());

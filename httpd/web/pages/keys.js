@@ -34,12 +34,12 @@ export const title = "Keys";
 const BATCH = 500; // revoked by one request
 
 const scopes = [
-  { value: "sending", text: "sending", help: "Sends emails. Enough for most programs." },
-  { value: "reading", text: "reading", help: "Reads what the company sent, and what became of it." },
+  { value: "sending", text: "sending", help: "Send emails. Enough for most programs." },
+  { value: "reading", text: "reading", help: "Read the company's emails and their delivery status." },
   {
     value: "managing",
     text: "managing",
-    help: "Asks for domains and removes them, makes and revokes keys. As good as all three: no program that only sends should have it.",
+    help: "Manage domains and keys. It can create keys with any scope, so give it only to programs that need it.",
   },
 ];
 
@@ -57,8 +57,8 @@ function firstEmail(key) {
     stop();
     line.classList.replace("tone-none", "tone-good");
     line.replaceChildren(
-      el("span", "The first email is there: ", el("strong", email.subject || "without a subject")),
-      link("See what became of it", "emails", email.id),
+      el("span", "The first email arrived: ", el("strong", email.subject || "without a subject")),
+      link("Show its delivery", "emails", email.id),
     );
   });
   return { line, stop };
@@ -76,7 +76,7 @@ async function create(known, { domain: given, company_id: company } = {}) {
         label: "Name",
         required: true,
         placeholder: "shop",
-        help: "What people call it: the program that will have it.",
+        help: "The program that will use it.",
       },
       ...known.fields({ required: true, value: company }),
       {
@@ -85,9 +85,9 @@ async function create(known, { domain: given, company_id: company } = {}) {
         label: "Domain",
         value: given,
         any: "Any active domain of the company",
-        help: "A key that is restricted to a domain ends with it.",
+        help: "A key for one domain is removed with the domain.",
       },
-      { name: "scopes", label: "It may be used for", type: "checks", options: scopes, value: ["sending", "reading"] },
+      { name: "scopes", label: "Scopes", type: "checks", options: scopes, value: ["sending", "reading"] },
     ],
     submit: "Create the key",
     run: async ({ name, company_id, domain, scopes: chosen }) => {
@@ -113,7 +113,7 @@ async function create(known, { domain: given, company_id: company } = {}) {
       ? null
       : remark(
           "warn",
-          "The company has no active domain yet: until it has one, sending with the key is refused. The examples have a name in the domain's place.",
+          "The company has no active domain yet. Until it has one, emails of this key are refused. The examples use a placeholder.",
         ),
     el(
       "p",
@@ -148,7 +148,7 @@ async function create(known, { domain: given, company_id: company } = {}) {
 }
 
 export async function show(main, { session, query }) {
-  const head = header(title, { words: ["key", "scope"], about: "A program with a key sends as the domains of its company, and as no others." });
+  const head = header(title, { words: ["key", "scope"], about: "A program needs a key to send. With it, it can send as the domains of its company, and no others." });
   main.append(head);
   const known = await companies(session);
   const make = (preset) => create(known, preset).then((key) => key && rows.reload());
@@ -233,16 +233,16 @@ export async function show(main, { session, query }) {
     ],
     empty: (isNarrowed) =>
       isNarrowed
-        ? empty("No key fits", "Change the search, or show revoked keys.")
+        ? empty("No key matches", "Change the search, or show revoked keys.")
         : session.operator && known.all.length === 0
           ? empty(
               "No company yet",
               "Keys belong to a company. Add one, and its domain, first.",
-              el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "To the domains"),
+              el("a.btn.btn-sm.btn-primary", { href: "#/domains" }, "Go to the domains"),
             )
           : empty(
               "No key yet",
-              "Create one for the first program that is to send.",
+              "Create one for the first program that sends emails.",
               ...(session.owner ? [primary("Create a key", () => make())] : []),
             ),
   });

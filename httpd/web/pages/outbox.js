@@ -22,13 +22,13 @@ const ofAll = (pick) => ({ ...pick, of: undefined, find: (words) => pick.find(wo
 function pause(known, changed) {
   return dialog({
     title: "Pause outgoing emails",
-    text: "Programs go on sending and lose nothing: their emails wait here until they are resumed.",
+    text: "Programs can go on sending. Their emails wait here until somebody resumes them; nothing is lost.",
     fields: [
-      { name: "kind", label: "Whose", type: "choice", options: Object.entries(kinds).map(([value, { text, help }]) => ({ value, text, help })) },
+      { name: "kind", label: "Of which", type: "choice", options: Object.entries(kinds).map(([value, { text, help }]) => ({ value, text, help })) },
       ...known.fields({ when: (now) => now.kind === "company" }),
       { ...ofAll(domainPick), name: "domain", label: "Domain", when: (now) => now.kind === "domain" },
       { ...ofAll(keyPick), name: "key_id", label: "Key", when: (now) => now.kind === "key" },
-      { name: "reason", label: "Why", help: "For the admins who see that it is paused." },
+      { name: "reason", label: "Why", help: "Shown to other admins." },
     ],
     submit: "Pause",
     run: async ({ reason, ...values }) => {
@@ -41,7 +41,7 @@ function pause(known, changed) {
 
 const cancel = (one, changed) =>
   confirm(
-    "Cancel what waits?",
+    "Cancel the waiting emails?",
     `All emails of ${named(one)} that wait here, are paused or scheduled will not be sent. That cannot be undone.`,
     "Cancel them",
     async () => {
@@ -59,7 +59,7 @@ const whatWaits = (some) =>
 // How fast it goes, or why it does not.
 function state({ breaker, rate_per_hour, ...all }) {
   if (breaker.state === "open")
-    return remark("bad", el("strong", "Nothing can be handed to Postfix now."), ` ${whatWaits(all)}, since `, time(breaker.since_at), ".",
+    return remark("bad", el("strong", "Postfix takes no emails at present."), ` ${whatWaits(all)}, since `, time(breaker.since_at), ".",
       breaker.words && el("p.said", breaker.words));
   const rate = rate_per_hour === null ? "" : ` ${count(rate_per_hour, "email")} an hour went out in the last five minutes.`;
   return remark(all.paused ? "warn" : "none", el("strong", `${whatWaits(all)}.`), rate);
@@ -73,12 +73,12 @@ export async function show(main, { session }) {
   const asCompany = (row) => ({ kind: "company", company_id: row.id, name: row.name });
   const number0 = (value) => (value ? number(value) : el("span.muted", "–"));
   const columns = [
-    { title: "Company", kind: "main", sort: (row) => row.name, cell: (row) => row.name ?? el("span.muted", "a company that is gone") },
+    { title: "Company", kind: "main", sort: (row) => row.name, cell: (row) => row.name ?? el("span.muted", "a removed company") },
     { title: "Waiting", kind: "number", sort: (row) => row.waiting, sum: (row) => row.waiting, cell: (row) => number0(row.waiting) },
     { title: "Paused", kind: "number", sort: (row) => row.paused, sum: (row) => row.paused, cell: (row) => number0(row.paused) },
     { title: "Scheduled", kind: "number", sort: (row) => row.scheduled, sum: (row) => row.scheduled, cell: (row) => number0(row.scheduled) },
     { title: "Since", kind: "time", sort: (row) => row.since_at, cell: (row) => time(row.since_at, { never: "–" }) },
-    ...(session.operator ? [{ title: "Gone by", kind: "time", sort: (row) => row.done_at, cell: (row) => time(row.done_at, { never: "not known", exact: true }) }] : []),
+    ...(session.operator ? [{ title: "Sent by", kind: "time", sort: (row) => row.done_at, cell: (row) => time(row.done_at, { never: "unknown", exact: true }) }] : []),
     { title: "Why", sort: (row) => row.why, cell: (row) => row.why },
     ...(where.owner ? [{ title: "", kind: "actions", cell: (row) => row.name && danger("Cancel all", () => cancel(asCompany(row), look)) }] : []),
   ];
@@ -113,13 +113,13 @@ export async function show(main, { session }) {
   const paused = table({ caption: "What is paused", noun: "pause", columns: pauses, key: (row) => row.id });
   const waits = table({
     caption: "What waits", noun: "company", nouns: "companies", columns, key: (row) => row.id,
-    empty: () => empty("Nothing waits", "Emails that Postfix cannot take at once wait here, and so do scheduled and paused ones.", link("All emails", "emails")),
+    empty: () => empty("The outbox is empty", "Emails wait here while Postfix cannot take them, and while they are scheduled or paused.", link("All emails", "emails")),
   });
   const broken = table({ caption: "Interruptions", noun: "interruption", columns: breaks, key: (row) => row.opened_at });
   const parts = [
     section("Paused", paused.element),
     section("What waits", waits.element),
-    section("When nothing could be handed to Postfix", broken.element),
+    section("Times when Postfix took nothing", broken.element),
   ];
   body.append(now, ...parts);
 

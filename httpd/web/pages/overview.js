@@ -153,12 +153,12 @@ function beginning({ companies, domains, keys, session }) {
   };
   return section(
     "First steps",
-    { about: "Programs send over HTTP with a key, as a domain of their company." },
+    { about: "Four steps until a program can send. A program sends with a key, as a domain of its company." },
     el("ol.steps",
-      session.operator && step(companies.length > 0, "A company", "whose domains and keys these are.", link("Make one", "domains")),
-      step(active, "A domain", "that it sends as.", link(session.operator ? "Register one" : "Ask for one", "domains")),
-      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends.", link("Make one", "keys", { create: 1 })),
-      step(false, "An email", "to see that it arrives.", session.owner && primary("Send a test email", sendTest))),
+      session.operator && step(companies.length > 0, "A company", "owns the domains and keys.", link("Add it", "domains")),
+      step(active, "A domain", "that its emails come from.", link(session.operator ? "Register one" : "Ask for one", "domains")),
+      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends emails.", link("Add it", "keys", { create: 1 })),
+      step(false, "An email", "to check that it arrives.", session.owner && primary("Send a test email", sendTest))),
   );
 }
 
@@ -264,7 +264,7 @@ export async function show(main, { session }) {
     load: async () => ({ ...(await get("/admin/emails", { limit: 10 })), has_more: false, next: null }),
     columns: emailColumns,
     href: emailPlace,
-    empty: el("p.muted", "No email was sent yet."),
+    empty: el("p.muted", "No emails yet."),
   });
   newest.element.classList.add("compact");
   const mail = el("div", { hidden: true },

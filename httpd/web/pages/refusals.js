@@ -27,7 +27,7 @@ function advice(domain, found, session, changed) {
     `Who else sends as ${domain}`,
     {
       about:
-        "The narrowest exemption for each that was stopped, or would be." +
+        "The narrowest exemption for each sender that was stopped, or would be." +
         (mayChange ? "" : " An operator can add them.") +
         (found.hopeless ? ` ${count(found.hopeless, "message")} no exemption would help.` : ""),
       actions: [link("All exemptions", "exemptions", { search: domain })],
@@ -50,7 +50,7 @@ export async function show(main, { query, session }) {
         type: "select",
         options: [
           { value: "", text: "Everything" },
-          { value: "true", text: "Let pass while learning" },
+          { value: "true", text: "Only what was let pass" },
         ],
       },
     ],
@@ -75,10 +75,10 @@ export async function show(main, { query, session }) {
     ],
     empty: () =>
       Object.values(narrow.values()).some(Boolean)
-        ? empty("Nothing like that was stopped", null, button("Show all", () => go("refusals")))
+        ? empty("No refusal matches", null, button("Show all", () => go("refusals")))
         : empty(
-            "Nothing was stopped yet",
-            "Mail that uses a registered domain without a key, and is not exempt, shows up here. So does what a domain in “learn” would stop.",
+            "No refusals yet",
+            "Mail that uses a registered domain without a key and without an exemption appears here. So does mail that a domain with the policy learn lets pass.",
             link("Domains and their policies", "domains"),
           ),
   });
@@ -100,7 +100,7 @@ export async function show(main, { query, session }) {
   main.append(
     header(title, {
       words: ["rejected", "held", "discarded", "let pass", "refused"],
-      about: ["Mail without a key that the rules stopped, or would have; equal messages are one line. Emails of keys that were refused are among the ",
+      about: ["Mail without a key that the rules stopped, or would have stopped. Similar messages share a row. Refused emails of keys are in the list of ",
         link("emails", "emails", { status: "refused" }), "."],
     }),
     narrow.element,

@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { matches } from "../tenant.js";
-import { badge, definitions, el, empty, filters, header, remark, section, table, time } from "../ui.js";
+import { badge, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time } from "../ui.js";
 
 export const title = "Settings";
 
@@ -12,9 +12,9 @@ const worst = Object.keys(looks);
 
 // What root's last run of `postern doctor` found, what is wrong first.
 function doctorOf({ looked_at: at, results }) {
-  const again = el("p", "To look again, on the server: ", el("code", "sudo postern doctor"));
+  const again = el("p", "To check again, on the server: ", el("code", "sudo postern doctor"));
   const title = "What postern doctor found";
-  if (!at) return section(title, empty("Nobody has looked yet", "It has to be root who runs it."), again);
+  if (!at) return section(title, empty("No checks yet", "Run postern doctor on the server, as root."), again);
   const count = (word) => results.filter(({ result }) => result === word).length;
   const rows = results
     .filter(({ result }) => result !== "good")
@@ -28,21 +28,44 @@ function doctorOf({ looked_at: at, results }) {
         kind: "main",
         cell: (one) => el("div", one.text, one.means && el("p.muted.about", one.means)),
       },
-      { title: "To mend it", kind: "extra", cell: (one) => one.mend && el("code.address", one.mend) },
+      { title: "Fix", kind: "extra", cell: (one) => one.mend && el("code.address", one.mend) },
     ],
     rows,
-    empty: empty("All is well", "No check found a fault."),
+    empty: empty("No problems", "All checks passed."),
   });
   const old = Date.now() - new Date(at) > DAY_MS;
   return section(
     title,
     el("p", { class: "muted" }, "Looked ", time(at), ": ",
       worst.map((word) => `${count(word)} ${word}`).join(", "), "."),
-    old && remark("warn", "This is more than a day old: does postern-doctor.timer run?"),
+    old && remark("warn", "This is more than a day old. Check that postern-doctor.timer is active."),
     grid.element,
     again,
   );
 }
+
+// The daemons that read a section, which are reloaded or restarted after a change.
+const readers = {
+  store: ["httpd", "milter", "events", "webhook", "auth"],
+  log: ["httpd", "milter", "events", "webhook", "auth"],
+  milter: ["milter"],
+  auth: ["auth"],
+  events: ["events"],
+  suppression: ["events"],
+  webhook: ["webhook"],
+};
+const unitsOf = ({ section }) => (readers[section] ?? ["httpd"]).map((name) => `postern-${name}`).join(" ");
+
+// The lines to write, and the command that puts them in force.
+const explain = (one) =>
+  showBox(
+    `${one.section}.${one.name}`,
+    el("p", "Settings are changed on the server, by root. In ", el("code", "postern.conf"), ", or in a file of ", el("code", "postern.conf.d"), ":"),
+    code(`[${one.section}]\n${one.name} = ${one.value || one.default}`, { label: "postern.conf" }),
+    el("p", one.reload ? "A reload is enough:" : "This setting needs a restart:"),
+    code(`sudo postern config >/dev/null && sudo systemctl ${one.reload ? "reload" : "restart"} ${unitsOf(one)}`, { label: "In a shell" }),
+    el("p.muted", "What it means: man postern.conf. Default: ", one.default === "" ? "empty" : el("code", one.default), "."),
+  );
 
 const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission", events: "postern-events" };
 
@@ -56,7 +79,7 @@ export async function show(main, { query }) {
   main.append(
     header(title, {
       about:
-        "As postern-httpd has them now. They are changed in postern.conf on the server; this page only shows them.",
+        "The settings in force. They are changed on the server, in postern.conf; press a setting to see how.",
     }),
     el(
       "div.two",
@@ -111,7 +134,10 @@ export async function show(main, { query }) {
     const grid = table({
       caption: "Settings",
       columns: [
-        { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
+        {
+          title: "Setting",
+          cell: (one) => el("button.as-link", { type: "button", onclick: () => explain(one) }, el("code", `${one.section}.${one.name}`)),
+        },
         {
           title: "Value",
           kind: "main",
@@ -132,7 +158,7 @@ export async function show(main, { query }) {
       ],
       rows,
       key: (one) => `${one.section}.${one.name}`,
-      empty: empty("No setting fits", "Change the search."),
+      empty: empty("No setting matches", "Change the search."),
     });
     box.replaceChildren(grid.element);
   }

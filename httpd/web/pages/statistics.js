@@ -140,7 +140,7 @@ export async function show(main, { session, query }) {
       async load(mine, ...given) {
         try {
           const found = await draw(...given);
-          if (mine === visit && main.isConnected !== false) box.replaceChildren(...[found].flat());
+          if (mine === visit) box.replaceChildren(...[found].flat());
           return found;
         } catch (error) {
           if (mine === visit) box.replaceChildren(failure(error, reload));

@@ -54,7 +54,7 @@ const wordsOf = (text) => [...new Set((text ?? "").split(/[\s,;]+/).filter(Boole
 async function add(known, address) {
   return dialog({
     title: "Suppress addresses",
-    text: "Emails to them are accepted and not sent. It holds from the next email on, also for those that are scheduled.",
+    text: "From now on emails to these addresses are accepted but not sent, scheduled ones included.",
     fields: [
       ...known.fields({ required: true }),
       {
@@ -65,7 +65,7 @@ async function add(known, address) {
         value: address,
         required: true,
         placeholder: "ann@example.net",
-        help: "One, or as many as you like: with blanks, commas or line ends between.",
+        help: "One or more, separated by blanks, commas or line breaks.",
       },
       {
         ...domainPick,
@@ -74,7 +74,7 @@ async function add(known, address) {
         help: "Only for what is sent as this domain.",
         any: "All domains of the company",
       },
-      { name: "text", label: "Why", help: "For people who wonder later." },
+      { name: "text", label: "Why", help: "A note for later." },
     ],
     submit: "Suppress them",
     run: async ({ addresses, company_id, domain, text }) => {
@@ -202,7 +202,7 @@ export async function show(main, { session, query }) {
       { title: "Domain", kind: "name", cell: (row) => row.domain || el("span.muted", "all domains") },
       ...known.columns,
       {
-        title: "What is known",
+        title: "Details",
         cell: (row) => row.text || row.email_id
           ? el("span", row.text && el("span.said-short", { title: row.text }, row.text), row.text && row.email_id && " ", row.email_id && link("The email", "emails", row.email_id))
           : null,
@@ -214,10 +214,10 @@ export async function show(main, { session, query }) {
     ],
     empty: () =>
       isNarrowed()
-        ? empty("No address fits", "Change what is looked for. Emails to an address that is not in the list are sent.")
+        ? empty("No address matches", "Change the search. Emails to addresses that are not listed are sent.")
         : empty(
-            "Nobody is suppressed",
-            "Addresses without a mailbox, and recipients who complain, get in here by themselves, and nothing is sent to them any more.",
+            "No suppressed addresses",
+            "Addresses that bounce and recipients who complain are added here automatically.",
           ),
   });
 
@@ -238,7 +238,7 @@ export async function show(main, { session, query }) {
   main.append(
     header(title, {
       words: ["suppressed", "complained"],
-      about: "A company's emails are not sent to these addresses: sending to those that are not there, or do not want it, has receivers take all of its mail for spam.",
+      about: "Emails are not sent to these addresses, because they bounced, or because the recipients complained or unsubscribed. Sending to them anyway makes providers treat all of your mail as spam.",
       actions: [save, ...(mayChange && known.all.length ? [primary("Suppress addresses", added)] : [])],
     }),
     search.element,

@@ -25,8 +25,8 @@ import {
 export const title = "Users";
 
 const roles = [
-  { value: "viewer", text: "viewer", help: "May look." },
-  { value: "owner", text: "owner", help: "May change all that they see." },
+  { value: "viewer", text: "viewer", help: "Can see everything of the company, and change nothing." },
+  { value: "owner", text: "owner", help: "Can see and change everything of the company." },
 ];
 
 const revoked = (made) =>
@@ -70,7 +70,7 @@ export async function show(main, { session, query }) {
           ? [
               {
                 name: "company_id",
-                label: "Sees",
+                label: "Access to",
                 ...(known.isMany
                   ? { ...companyPick, any: "All companies: an operator", value: preset }
                   : {
@@ -107,7 +107,7 @@ export async function show(main, { session, query }) {
   async function reset(user) {
     const made = await confirm(
       `Reset the login of ${user.login}?`,
-      "For who has lost the password or the phone: both are forgotten, their sessions end, and you get a link for them. Their tokens are revoked: programs that use them are refused from then on.",
+      "For a user who lost the password or the phone. This removes both, ends their sessions and revokes their tokens. You get a link for them to log in with.",
       "Reset",
       () => post(path`/admin/users/${user.id}/reset`),
     );
@@ -142,14 +142,14 @@ export async function show(main, { session, query }) {
       ...(session.operator
         ? [
             {
-              title: "Sees",
+              title: "Access to",
               sort: (user) => user.company_id && nameOf(user),
               cell: (user) => (user.company_id ? nameOf(user) : el("strong", "all companies")),
             },
           ]
         : []),
       {
-        title: "Comes in by",
+        title: "Logs in with",
         cell: (user) =>
           user.password_at ? (user.totp_at ? "password and code" : "password") : el("span.muted", "links and tokens"),
       },
@@ -168,23 +168,23 @@ export async function show(main, { session, query }) {
               ],
       },
     ],
-    empty: () => empty("No user fits", "Change the search."),
+    empty: () => empty("No user matches", "Change the search."),
   });
 
   async function createToken() {
     const account = await get("/admin/account");
     const made = await dialog({
       title: "Create a token",
-      text: "With it a program does over the admin interface what you may. It is not for sending mail: that is what keys are for.",
+      text: "A program with this token can do whatever you can, over the admin interface. To send mail, programs need a key instead.",
       fields: [
         { name: "name", label: "Name", required: true, placeholder: "backup" },
         {
           name: "days",
-          label: "Days that it lasts",
+          label: "Valid for (days)",
           type: "number",
           min: 1,
           max: 3650,
-          help: "Empty: until it is revoked.",
+          help: "Empty: until somebody revokes it.",
         },
         account.password_at && {
           name: "password",
@@ -221,7 +221,7 @@ export async function show(main, { session, query }) {
       { title: "Last used", kind: "time", cell: (token) => time(token.last_used_at) },
       { title: "", kind: "actions", cell: (token) => danger("Revoke", () => revoke(token)) },
     ],
-    empty: el("p.muted", "None. A token is for a program that manages Postern, as a deployment or a backup."),
+    empty: el("p.muted", "No tokens. A token is for a program that manages Postern, such as a deployment script."),
   });
 
   head.querySelector(".actions").append(primary("Add a user", () => add(query.get("company") ?? undefined)));

@@ -102,7 +102,7 @@ async function showEvent(id, event, mayReplay, changed) {
         cell: (one) => el("div", one.error && el("p", one.error), one.response ? el("p.said", one.response) : !one.error && el("span.muted", "empty")),
       },
     ],
-    empty: el("p.muted", "None yet. Is postern-webhook running? postern status tells."),
+    empty: el("p.muted", "No attempts yet. Check with postern status that postern-webhook is running."),
   });
   let timer;
   async function look() {
@@ -115,7 +115,7 @@ async function showEvent(id, event, mayReplay, changed) {
   const again = primary("Send again", async () => {
     now = await post(path`/admin/webhooks/${id}/replay`, { event_id: event.id });
     draw();
-    notice("It is sent again.");
+    notice("The event is being sent again.");
     follow(now.attempts);
   });
   // Until there is one attempt more than so many.
@@ -166,7 +166,7 @@ const utc = (local) => local && new Date(local).toISOString();
 const replaySome = (id, done) =>
   dialog({
     title: "Send a time span again",
-    text: "All events of a time, also those that the endpoint has taken: it tells repeats by their id. Its program was down, or has lost something? This is what brings it up to date.",
+    text: "Sends all events of that time again, delivered or not, as after an outage of the receiving program. It recognises repeats by their id.",
     fields: [
       { name: "span", label: "Of which time", type: "select", options: spans, value: "1d" },
       { name: "since", label: "From", type: "datetime-local", required: true, when: ({ span }) => span === "custom" },
@@ -277,7 +277,7 @@ export async function show(main, { id, session }) {
           ["Secret made", webhook.rotated_at && el("span", time(webhook.rotated_at), old && ". The one before still counts.")],
         ]),
         definitions([
-          ["Told of", webhook.events.join(", ")],
+          ["Events", webhook.events.join(", ")],
           ["Domain", webhook.domain ?? "all domains of the company"],
           ["Company", session.operator ? nameOf(webhook) : null],
           ["Made", time(webhook.created_at)],

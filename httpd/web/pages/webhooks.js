@@ -21,7 +21,7 @@ const types = {
 // Those that somebody asked for and that never happen here stay as they are.
 export const typesField = (chosen) => ({
   name: "events",
-  label: "Events that it is told of",
+  label: "Events to send",
   type: "checks",
   options: [...new Set([...Object.keys(types), ...chosen])].map((value) => ({ value, text: value, help: types[value] })),
   value: chosen,
@@ -33,7 +33,7 @@ export const endpointField = (value) => ({
   value,
   required: true,
   placeholder: "https://example.com/hooks/email",
-  help: "The URL that is told, by a POST for each event. It answers 2xx when it has the event.",
+  help: "Gets a POST request for each event, and answers 2xx when it has stored the event.",
 });
 
 // Of a company whose domains are known, or a field to type the name into.
@@ -95,7 +95,7 @@ async function create(known) {
   await showSecret(
     "The webhook is added",
     made,
-    el("p", "It is told of what happens from now on. Give its program this secret, then send a test event from the webhook's page."),
+    el("p", "It gets events from now on. Give this secret to the receiving program, then send a test event from the webhook's page."),
   );
   go("webhooks", made.id);
 }
@@ -103,7 +103,7 @@ async function create(known) {
 export async function show(main, { session, query }) {
   const head = header(title, {
     words: ["webhook", "event"],
-    about: "Programs that are told by HTTP what becomes of emails, as it happens. What an endpoint does not take is sent again for three days.",
+    about: "Postern sends events of emails to these addresses as they happen, and retries for three days.",
   });
   main.append(head);
   const known = await companies(session);
@@ -123,7 +123,7 @@ export async function show(main, { session, query }) {
     columns: [
       { title: "Endpoint", kind: "main", sort: (webhook) => webhook.endpoint, cell: (webhook) => el("span.address", webhook.endpoint) },
       { title: "State", kind: "state", sort: (webhook) => stateOf(webhook).textContent, cell: stateOf },
-      { title: "Told of", cell: toldOf },
+      { title: "Events", cell: toldOf },
       { title: "Domain", kind: "extra", cell: (webhook) => webhook.domain ?? el("span.muted", "all domains") },
       ...known.columns,
       { title: "Last success", kind: "time", sort: (webhook) => webhook.succeeded_at, cell: (webhook) => time(webhook.succeeded_at) },
@@ -132,10 +132,10 @@ export async function show(main, { session, query }) {
     ],
     empty: (isNarrowed) =>
       isNarrowed
-        ? empty("No webhook fits", "Change the search, or show those that work as well.")
+        ? empty("No webhook matches", "Change the search, or show the working ones too.")
         : empty(
             "No webhook yet",
-            "Add one, and your program is told when an email is delivered, bounces or is reported as spam, instead of having to ask.",
+            "With a webhook your program learns at once when an email is delivered, bounces or is reported as spam.",
             ...(mayAdd ? [primary("Add a webhook", add)] : []),
           ),
   });
