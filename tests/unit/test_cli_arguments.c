@@ -103,15 +103,15 @@ static void test_bad_lines(void **state)
 			"webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status; did you mean company?"},
 		{"company lsit",
-			"company has no \"lsit\", but add, list, remove; did you mean list?"},
+			"company has no \"lsit\", but add, list, show, remove; did you mean list?"},
 		{"company list --jsn", "there is no option --jsn; did you mean --json?"},
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, dkim, exempt, "
 			"suppression, key, webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
-		{"company", "company what? There are add, list, remove"},
-		{"company nonsense", "company has no \"nonsense\", but add, list, remove"},
+		{"company", "company what? There are add, list, show, remove"},
+		{"company nonsense", "company has no \"nonsense\", but add, list, show, remove"},
 		{"company add", "NAME is missing"},
 		{"company add a b", "\"b\" is one word too many"},
 		{"company list a", "\"a\" is one word too many"},
