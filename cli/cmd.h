@@ -173,6 +173,7 @@ extern const struct verb cmd_held_show;
 extern const struct verb cmd_held_release;
 extern const struct verb cmd_held_recheck;
 extern const struct verb cmd_held_drop;
+extern const struct verb cmd_held_serve;
 
 extern const struct verb cmd_probe_add;
 extern const struct verb cmd_probe_show;

@@ -8,6 +8,10 @@
  * it pass, it is released, which is one rename; else nothing has changed. So a
  * message is never in two places, whenever this process is killed. What waits
  * has to come in anew, see held_waiting.
+ *
+ * The dashboard's process may not read or change the queue. What admins decide there is written
+ * down in the store, and serve, which root runs, carries it out; it also writes down what the queue
+ * files say, for the dashboard to show.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +26,11 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
+#include "core/read/mime_read.h"
 #include "core/policy/verdict.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_email.h"
 #include "core/store/store_held.h"
 
@@ -296,6 +302,7 @@ struct target {
 	struct queue_item item; /* id alone while it is not found */
 	enum kind kind;
 	struct waiting waiting; /* with KIND_WAITING, while it is submitted */
+	const struct held *row; /* of serve: what is decided about it; else NULL */
 	const char *outcome;    /* as the report has it; NULL: none yet */
 	struct err why;
 };
@@ -305,6 +312,7 @@ struct targets {
 	struct target *items;
 	size_t n;
 	bool all_waiting; /* in the place of those that are named */
+	bool served;      /* decided on the dashboard, where the audit log has it from */
 };
 
 static void clear_targets(struct targets *targets)
@@ -405,6 +413,30 @@ static void report_targets(const struct targets *targets, struct report *report)
 	}
 }
 
+/* The message is not held any more. What somebody does at the command is written down as what is
+ * done on the dashboard. */
+static int forget(const struct targets *targets, const struct queue_item *item, const char *action,
+	struct err *err)
+{
+	struct db *db = targets->call->db;
+	_cleanup_free_ char *text = NULL;
+	json_t *after;
+
+	if (store_held_forget(db, item->id, err) < 0)
+		return -1;
+	if (targets->served)
+		return 0;
+	after = json_pack("{s:s, s:s}", "queue_id", item->id, "sender", item->sender);
+	text = json_dumps(after, JSON_COMPACT);
+	json_decref(after);
+	return store_audit_add(db,
+		&(struct audit_action){.action = action,
+			.object_id = item->id,
+			.object_name = item->id,
+			.after = text},
+		err);
+}
+
 /* Changes in Postfix's queue those targets whose outcome is still open and for
  * which want is true, all in one call; rows of what is gone go too. */
 static int change_queue(const struct postfix_queue *queue, enum queue_change change,
@@ -412,7 +444,6 @@ static int change_queue(const struct postfix_queue *queue, enum queue_change cha
 	struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, done = STRV_INIT;
-	struct db *db = targets->call->db;
 
 	for (size_t i = 0; i < targets->n; i++)
 		if (is_open(&targets->items[i]) && want(&targets->items[i]))
@@ -427,7 +458,8 @@ static int change_queue(const struct postfix_queue *queue, enum queue_change cha
 		if (target == NULL)
 			continue;
 		target->outcome = outcome;
-		if (store_held_forget(db, target->item.id, err) < 0)
+		if (forget(targets, &target->item,
+			    change == QUEUE_RELEASE ? "held.release" : "held.drop", err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < ids.n; i++) {
@@ -704,6 +736,157 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	return 0;
 }
 
+enum {
+	SERVED_MAX = 200,           /* rows at once */
+	SERVE_AGAIN_US = SECOND_US, /* after what was not found, or cannot be done now */
+	COMING_US = 60 * SECOND_US, /* so long after it was noted a message may still come */
+	HEADER_KEPT = 64 * 1024,
+};
+
+static enum held_decision decision_of(const struct target *target)
+{
+	return (enum held_decision)row_word(&held_decisions, target->row->decision);
+}
+
+static bool is_released(const struct target *target)
+{
+	return target->kind == KIND_HELD && target->row->decision &&
+	       decision_of(target) != HELD_DROP;
+}
+
+static bool is_dropped(const struct target *target)
+{
+	return target->kind == KIND_HELD && target->row->decision &&
+	       decision_of(target) == HELD_DROP;
+}
+
+/* Writes down what its queue file says, for the dashboard. */
+static int note_content(const struct call *call, const struct postfix_queue *queue,
+	struct target *target, int64_t now_us, struct err *err)
+{
+	_cleanup_buf_ struct buf header = BUF_INIT;
+	struct mime_summary summary;
+	struct held held = {
+		.queue_id = target->item.id,
+		.sender = target->item.sender,
+		.recipients = target->item.recipients,
+		.size = target->item.size,
+		.read_us = now_us,
+	};
+	int result;
+
+	if (read_header(queue, target->item.id, &header, &target->why) < 0)
+		return 0;
+	mime_read(header.data, header.len, &summary);
+	str_utf8_mend(header.data);
+	header.data[str_utf8_cut(header.data, HEADER_KEPT)] = '\0';
+	held.header = header.data;
+	held.subject = summary.subject;
+	result = store_held_set_read(call->db, &held, err);
+	mime_summary_clear(&summary);
+	return result;
+}
+
+/* What is not in the queue, or is not held any more, is done with, unless it is about to come.
+ * True when it may still come. */
+static bool may_come(const struct target *target, int64_t now_us)
+{
+	return target->item.queue == NULL && target->row->held_us + COMING_US > now_us;
+}
+
+/* Carries out what is decided about the open rows, and reads those that are new. *again_r:
+ * something is left to be tried again. */
+static int serve_rows(const struct call *call, struct held_list *rows, struct report *report,
+	struct buf *text, bool *again_r, struct err *err)
+{
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_targets_ struct targets targets = {.call = call, .served = true};
+	int64_t now_us = clock_now_us(&clock_system);
+
+	if (postfix_queue_open(call->conf, &queue, err) < 0)
+		return -1;
+	for (size_t i = 0; i < rows->n; i++)
+		add_target(&targets, rows->items[i].queue_id);
+	if (postfix_queue_each(queue, on_searched, &targets, err) < 0)
+		return -1;
+	for (size_t i = 0; i < targets.n; i++) {
+		struct target *target = &targets.items[i];
+
+		target->row = &rows->items[i];
+		if (target->item.queue && target->kind == KIND_HELD) {
+			if (target->row->read_us == 0 &&
+				note_content(call, queue, target, now_us, err) < 0)
+				return -1;
+			if (target->row->decision && decision_of(target) == HELD_RECHECK)
+				recheck(call, queue, target);
+			continue;
+		}
+		if (may_come(target, now_us)) {
+			*again_r = true;
+			target->outcome = "waits";
+			continue;
+		}
+		target->outcome = "gone";
+		if (store_held_forget(call->db, target->item.id, err) < 0)
+			return -1;
+	}
+	if (change_queue(queue, QUEUE_RELEASE, &targets, is_released, "released", err) < 0 ||
+		change_queue(queue, QUEUE_REMOVE, &targets, is_dropped, "dropped", err) < 0)
+		return -1;
+	for (size_t i = 0; i < targets.n; i++) {
+		struct target *target = &targets.items[i];
+		bool stays = target->kind == KIND_HELD && target->row->decision &&
+			     (target->outcome == NULL || str_eq(target->outcome, "held"));
+
+		if (stays &&
+			store_held_set_answer(call->db, target->item.id,
+				*target->why.text ? target->why.text : "it is still held", err) < 0)
+			return -1;
+		if (target->row->decision == NULL || (target->outcome && *target->outcome == 'w'))
+			continue;
+		buf_printf(text, "%s: %s%s%s\n", target->item.id,
+			target->outcome ? target->outcome : "failed", *target->why.text ? ": " : "",
+			target->why.text);
+		report_add_row(report);
+		report_text(report, DONE_ID, target->item.id);
+		report_text(report, DONE_OUTCOME, target->outcome ? target->outcome : "failed");
+		report_text(report, DONE_DETAIL, *target->why.text ? target->why.text : NULL);
+	}
+	return 0;
+}
+
+static int run_serve(const struct call *call, struct report *report, struct err *err)
+{
+	struct following *following = call->following;
+	struct held_list rows = {0};
+	struct buf text = BUF_INIT;
+	_cleanup_(conf) struct conf *conf = conf_copy(call->conf);
+	struct call asking = *call;
+	int64_t version, now_us = clock_monotonic_us();
+	bool again = false;
+	int result;
+
+	if (db_same(conf_store(call->conf), &following->identity, err) < 0 ||
+		db_version(call->db, &version, err) < 0)
+		return -1;
+	if (now_us < following->seq || (following->begun && version == following->version))
+		return 1;
+	if (store_held_open(call->db, SERVED_MAX, &rows, err) < 0)
+		return -1;
+	asking.conf = conf;
+	result = rows.n == 0 ? 0 : postconf_find_milter_socket(conf, err);
+	if (result == 0 && rows.n > 0)
+		result = serve_rows(&asking, &rows, report, &text, &again, err);
+	/* Its own changes have no new version for this handle. */
+	following->begun = !again && rows.n < SERVED_MAX;
+	following->version = version;
+	following->seq = again ? now_us + SERVE_AGAIN_US : 0;
+	store_held_list_free(&rows);
+	/* Lines for the journal. */
+	report->note = buf_take(&text);
+	return result < 0 ? -1 : 1;
+}
+
 const struct verb cmd_held_list = {
 	.noun = "held",
 	.name = "list",
@@ -776,4 +959,18 @@ const struct verb cmd_held_drop = {
 	.help = "Removes held or waiting mail for good, after asking.",
 	.prepare = prepare_drop,
 	.run = run_drop,
+};
+
+const struct verb cmd_held_serve = {
+	.noun = "held",
+	.name = "serve",
+	.access = VERB_STEPS,
+	.shape = VERB_FOLLOWS,
+	.columns = done_columns,
+	.help = "Carries out what admins decide on the dashboard about held mail, as recheck, "
+		"release and drop do, and reads the headers of held messages, which the "
+		"dashboard shows. It runs until it is ended; postern-held.service runs it as "
+		"root. Without it decisions wait, and nothing is lost.",
+	.prepare = prepare_root,
+	.run = run_serve,
 };

@@ -72,6 +72,7 @@ const struct verb *const verbs[] = {
 	&cmd_held_release,
 	&cmd_held_recheck,
 	&cmd_held_drop,
+	&cmd_held_serve,
 	&cmd_probe_add,
 	&cmd_probe_show,
 	&cmd_user_add,

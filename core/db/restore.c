@@ -78,7 +78,7 @@ static int require_unused(const struct restore *self, struct err *err)
 	}
 	return err_set(err, ERR_CONFIG,
 		"%s is in use by %s (process %d): stop postern-httpd, postern-milter, "
-		"postern-events, postern-webhook and postern-auth first",
+		"postern-events, postern-webhook, postern-held and postern-auth first",
 		self->database, *program ? program : "a program", pid);
 }
 

@@ -5,8 +5,9 @@
  */
 #include "core/store/store_held.h"
 
+#include <string.h>
+
 #include "core/base/clock.h"
-#include "core/store/row.h"
 
 enum {
 	PRUNE_EVERY = 16, /* new rows */
@@ -15,14 +16,37 @@ enum {
 	SLACK_US = 2 * SECOND_US,
 };
 
-static const struct row_field held_fields[] = {
-	ROW_FIELD(held, queue_id, ROW_TEXT),
-	ROW_FIELD(held, reason, ROW_TEXT),
-	ROW_FIELD(held, domain, ROW_TEXT),
-	ROW_FIELD_AS(held, from, ROW_TEXT, "header_from"),
-	ROW_FIELD(held, held_us, ROW_INT64),
+#define FIELDS                                                                                     \
+	ROW_FIELD(held, id, ROW_ID), ROW_FIELD(held, queue_id, ROW_TEXT),                          \
+		ROW_FIELD(held, reason, ROW_TEXT), ROW_FIELD(held, reason_text, ROW_TEXT),         \
+		ROW_FIELD(held, domain, ROW_TEXT),                                                 \
+		ROW_FIELD_AS(held, from, ROW_TEXT, "header_from"),                                 \
+		ROW_FIELD(held, held_us, ROW_TIME), ROW_FIELD(held, read_us, ROW_TIME),            \
+		ROW_FIELD(held, sender, ROW_TEXT), ROW_FIELD(held, recipients, ROW_LINES),         \
+		ROW_FIELD(held, subject, ROW_TEXT), ROW_FIELD(held, size, ROW_INT64),              \
+		ROW_FIELD(held, decision, ROW_TEXT), ROW_FIELD(held, decided_us, ROW_TIME),        \
+		ROW_FIELD(held, answer, ROW_TEXT)
+#define COLUMNS                                                                                    \
+	"id, queue_id, reason, domain, header_from, held_us, read_us, sender, recipients,"         \
+	" subject, size, decision, decided_us, answer"
+
+static const struct row_field held_fields[] = {FIELDS};
+static const struct row_field whole_fields[] = {FIELDS, ROW_FIELD(held, header, ROW_TEXT)};
+const struct row_type store_held_whole_type = ROW_TYPE(held, whole_fields);
+const struct row_type store_held_type = {
+	.name = "held",
+	.size = sizeof(struct held),
+	.fields = held_fields,
+	.n = ARRAY_SIZE(held_fields),
+	.whole = &store_held_whole_type,
 };
-static const struct row_type held_type = ROW_TYPE(held, held_fields);
+
+static const char *const decision_names[] = {
+	[HELD_RECHECK] = "recheck",
+	[HELD_RELEASE] = "release",
+	[HELD_DROP] = "drop",
+};
+const struct row_words held_decisions = {decision_names, ARRAY_SIZE(decision_names), true};
 
 static int prune(struct db *db, struct err *err)
 {
@@ -44,8 +68,8 @@ static int prune(struct db *db, struct err *err)
 int store_held_note(struct db *db, const struct held_note *note, struct err *err)
 {
 	static const char sql_note[] =
-		"INSERT INTO held (queue_id, held_us, reason, domain, header_from)"
-		" VALUES ($queue_id, $held_us, $reason, $domain, $header_from)"
+		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from)"
+		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from)"
 		" RETURNING seq";
 	struct held held = {
 		.queue_id = row_bounded(note->queue_id),
@@ -58,8 +82,10 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 	/* Postfix uses queue ids again. The new row is the newest: prune() goes by seq. */
 	int result = store_held_forget(db, held.queue_id, err);
 
+	id_new(held.id);
 	if (result == 0)
-		result = row_write_returning(db, sql_note, NULL, &held_type, &held, &seq, err);
+		result = row_write_returning(
+			db, sql_note, NULL, &store_held_type, &held, &seq, err);
 	store_held_clear(&held);
 	if (result == 0)
 		return err_set(err, ERR_INTERNAL, "no row was written");
@@ -71,20 +97,124 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struct held *held_r,
 	struct err *err)
 {
-	static const char sql_held[] =
-		"SELECT queue_id, reason, domain, header_from, held_us"
-		" FROM held"
-		" WHERE queue_id = $queue_id AND held_us >= $arrived";
+	static const char sql_held[] = "SELECT " COLUMNS
+				       " FROM held"
+				       " WHERE queue_id = $queue_id AND held_us >= $arrived";
 
 	return row_get(db, sql_held,
 		DB_PARAMS(DB_TEXT("$queue_id", queue_id),
 			DB_INT("$arrived", arrival_s * SECOND_US - SLACK_US)),
-		&held_type, held_r, err);
+		&store_held_type, held_r, err);
+}
+
+int store_held_find(struct db *db, const char *id, struct held *held_r, struct err *err)
+{
+	static const char sql_held[] = "SELECT " COLUMNS ", header FROM held WHERE id = $id";
+
+	return row_get(
+		db, sql_held, DB_PARAMS(DB_TEXT("$id", id)), &store_held_whole_type, held_r, err);
+}
+
+int store_held_page(struct db *db, const struct page *page, struct held_list *list_r,
+	struct page_end *end_r, struct err *err)
+{
+	static const char sql_cursor[] = "SELECT seq FROM held WHERE id = $id";
+	static const char sql_page[] = "SELECT " COLUMNS
+				       " FROM held"
+				       " WHERE seq < $seq"
+				       " ORDER BY seq DESC"
+				       " LIMIT $limit";
+	const char *cursor = page_cursor(page);
+	int64_t seq = INT64_MAX;
+	struct rows rows = {0};
+	int found = cursor ? row_number(
+				     db, sql_cursor, DB_PARAMS(DB_TEXT("$id", cursor)), &seq, err)
+			   : 1;
+
+	if (found <= 0)
+		return found;
+	if (row_page(db, sql_page, DB_PARAMS(DB_INT("$seq", seq)), &store_held_type, page, &rows,
+		    err) < 0)
+		return -1;
+	*list_r = (struct held_list){rows.items, rows.n};
+	*end_r = (struct page_end){.more = rows.more};
+	memcpy(end_r->next, rows.next, ID_SIZE);
+	return 1;
+}
+
+void store_held_list_free(struct held_list *list)
+{
+	row_list_free(&store_held_whole_type, list->items, list->n);
+	*list = (struct held_list){0};
+}
+
+int store_held_decide(
+	struct db *db, const char *id, enum held_decision decision, int64_t now_us, struct err *err)
+{
+	static const char sql_decide[] =
+		"UPDATE held"
+		" SET decision = $decision, decided_us = $now, answer = ''"
+		" WHERE id = $id";
+
+	return db_change(db, sql_decide,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$decision", decision_names[decision]),
+			DB_INT("$now", now_us)),
+		err);
+}
+
+int store_held_open(struct db *db, int max, struct held_list *list_r, struct err *err)
+{
+	static const char sql_open[] = "SELECT " COLUMNS
+				       " FROM held"
+				       " WHERE decision IS NOT NULL OR read_us = 0"
+				       " ORDER BY seq"
+				       " LIMIT $max";
+
+	return row_all(db, sql_open, DB_PARAMS(DB_INT("$max", max)), &store_held_type,
+		&list_r->items, &list_r->n, err);
+}
+
+int store_held_late(struct db *db, int64_t before_us, int64_t *count_r, struct err *err)
+{
+	static const char sql_late[] =
+		"SELECT count(*)"
+		" FROM held"
+		" WHERE (decision IS NOT NULL OR read_us = 0)"
+		"   AND decision IS NOT NULL AND decided_us < $before";
+
+	return row_number(db, sql_late, DB_PARAMS(DB_INT("$before", before_us)), count_r, err) < 0
+		       ? -1
+		       : 0;
+}
+
+int store_held_set_read(struct db *db, const struct held *held, struct err *err)
+{
+	static const char sql_read[] =
+		"UPDATE held"
+		" SET read_us = $read_us, sender = $sender, recipients = $recipients,"
+		"   subject = $subject, size = $size, header = $header"
+		" WHERE queue_id = $queue_id";
+
+	return row_write(db, sql_read, NULL, &store_held_whole_type, held, err) < 0 ? -1 : 0;
+}
+
+int store_held_set_answer(struct db *db, const char *queue_id, const char *answer, struct err *err)
+{
+	static const char sql_answer[] =
+		"UPDATE held"
+		" SET decision = NULL, answer = $answer"
+		" WHERE queue_id = $queue_id";
+
+	return db_change(db, sql_answer,
+		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_TEXT("$answer", answer)),
+		       err) < 0
+		       ? -1
+		       : 0;
 }
 
 void store_held_clear(struct held *held)
 {
-	row_clear(&held_type, held);
+	row_clear(&store_held_whole_type, held);
 }
 
 int store_held_count(struct db *db, int64_t *count_r, struct err *err)

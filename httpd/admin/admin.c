@@ -18,6 +18,7 @@
 #include "core/ops/op_domain.h"
 #include "core/ops/op_email.h"
 #include "core/ops/op_exemption.h"
+#include "core/ops/op_held.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_outbox.h"
 #include "core/ops/op_stats.h"
@@ -167,6 +168,12 @@ const struct route admin_routes[] = {
 	{"POST", "/admin/emails/{}/resend", .auth = AUTH_USER, .role = USER_OWNER,
 		.body = BODY_JSON_SMALL, .handle = admin_email_resend,
 		.operation = &op_email_resend, .status = 201},
+	{"GET", "/admin/held", .auth = AUTH_USER, .operators = true, .pooled = true,
+		.handle = admin_operate, .operation = &op_held_list},
+	{"GET", "/admin/held/{}", .auth = AUTH_USER, .operators = true, .handle = admin_operate,
+		.operation = &op_held_get},
+	{"POST", "/admin/held/decide", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
+		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_held_decide},
 	{"GET", "/admin/outbox", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
 		.operation = &op_outbox_list},
 	{"POST", "/admin/outbox/pause", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,

@@ -175,6 +175,7 @@ enum {
 	FORGOTTEN_DAYS = 180, /* a key that was used */
 	DISK_PERCENT = 5,
 };
+#define HELD_LATE_US        (60 * SECOND_US)
 #define WEBHOOK_PATIENCE_US (60 * 60 * SECOND_US)
 #define DISK_BYTES          (UINT64_C(256) * 1024 * 1024)
 
@@ -361,12 +362,14 @@ static int need_paused(struct attention *all, struct err *err)
 static int need_waiting(struct attention *all, struct err *err)
 {
 	struct email_waiting waiting;
-	int64_t held = 0;
+	int64_t held = 0, late = 0;
 
 	if (store_email_waiting(all->db, all->company_id, all->now_us - EMAIL_LATE_S * SECOND_US,
 		    all->now_us - DAY_US, &waiting, err) < 0)
 		return -1;
-	if (all->company_id == NULL && store_held_count(all->db, &held, err) < 0)
+	if (all->company_id == NULL &&
+		(store_held_count(all->db, &held, err) < 0 ||
+			store_held_late(all->db, all->now_us - HELD_LATE_US, &late, err) < 0))
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "queued", "emails?status=queued",
@@ -389,10 +392,14 @@ static int need_waiting(struct attention *all, struct err *err)
 			(long long)waiting.delayed, plural(waiting.delayed),
 			more(waiting.delayed, EMAIL_WAITING_MAX));
 	if (held)
-		need(all, "warning", "held", "refusals",
-			"The rules had Postfix hold %lld message%s: release or drop what is left "
-			"(postern held list).",
+		need(all, "warning", "held", "held",
+			"The rules had Postfix hold %lld message%s: release or drop what is left.",
 			(long long)held, plural(held));
+	if (late)
+		need(all, "problem", "held_late", "held",
+			"%lld decision%s about held mail %s not carried out. Effect: the messages "
+			"stay held. Cure: start postern-held: systemctl restart postern-held.",
+			(long long)late, plural(late), late == 1 ? "is" : "are");
 	return 0;
 }
 

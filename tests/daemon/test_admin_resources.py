@@ -54,6 +54,10 @@ def test_companies(admin, tenant, stranger):
     assert [c["id"] for c in data(tenant.owner, "/admin/companies")] == [tenant.id]
     ids = [c["id"] for c in data(admin, "/admin/companies")]
     assert {tenant.id, stranger.id} <= set(ids)
+    own = f"/admin/companies/{tenant.id}"
+    for who in (admin, tenant.owner):
+        assert who.ok("GET", own).items() >= {"name": tenant.name, "domains": 1}.items()
+    assert stranger.owner.status("GET", own) == 404
     again = {"name": tenant.name}
     assert admin.status("POST", "/admin/companies", json=again) == 409
     assert admin.status("POST", "/admin/companies", json={"name": " "}) == 422

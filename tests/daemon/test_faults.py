@@ -154,6 +154,34 @@ def test_disk_of_the_store(own_box, min_free, size):
 
 
 @pytest.mark.submission("smtp")
+def test_a_database_that_cannot_be_written(own_box):
+    """It is known from the last transaction, where nothing probes."""
+    box = own_box()
+    admin = operator(box)
+
+    def store():
+        return admin.ok("GET", "/admin/health")["parts"][0]
+
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    with SmallDisk(box.dir / "store", "20M") as disk:
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        assert store()["ok"] and store()["effect"] is None
+        disk.fill(leave=0)
+        assert box.httpd().post(new_email()).status_code == 503
+        told = store()
+        assert not told["ok"] and "could not be written" in told["text"]
+        assert "answered with 503" in told["effect"] and "make room on" in told["cure"]
+        assert needs(admin)["store"]["level"] == "problem"
+        disk.empty()
+        wait_for("room", lambda: box.httpd().post(new_email()).status_code == 200)
+        assert store()["ok"] and "store" not in needs(admin)
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
+
+
+@pytest.mark.submission("smtp")
 @pytest.mark.parametrize("how", ["full", "nearly full"])
 def test_what_is_told_of_a_disk(own_box, how):
     """The disk of the store is full, or nearly: clients get 503, and admins the reason;

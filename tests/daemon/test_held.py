@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from harness import Sandbox, wait_for
+from harness.admin import by_token, operator
 from harness.sandbox import TREE, unique
 from harness.submit import by_sendmail, plain
 
@@ -271,6 +272,61 @@ def test_many(own_box):
     assert sorted(r for d in box.sink.all() for r in d.recipients) == sorted(
         f"t{i}@dst.test" for i in range(1, n + 1))
     assert held(box, "list") == []
+
+
+def test_decided_on_the_dashboard(own_box, to):
+    """httpd may not touch the queue: what is decided waits for root, who says what came of it."""
+    box = own_box()
+    domain = box.domain(box.company())
+    admin = operator(box)
+    ids = [forge(box, domain, f"{n}{to}") for n in range(4)]
+
+    def rows():
+        return {row["queue_id"]: row for row in admin.ok("GET", "/admin/held")["data"]}
+
+    def decide(decision, *queue_ids):
+        messages = [{"id": rows()[one]["id"]} for one in queue_ids]
+        return admin.ok(
+            "POST", "/admin/held/decide", json={"decision": decision, "messages": messages})
+
+    # Nobody has read the queue yet, and what is decided waits.
+    assert set(rows()) == set(ids) and not any(row["read_at"] for row in rows().values())
+    assert decide("drop", ids[0]) == {"decided": 1, "gone": 0}
+    assert rows()[ids[0]]["decision"] == "drop" and queued(box, ids[0]) == "hold"
+    gone = admin.ok("GET", "/admin/held")["data"][0]["id"]
+    box.start("held")
+    wait_for("the drop", lambda: ids[0] not in rows() and queued(box, ids[0]) is None)
+    wait_for("the others to be read", lambda: all(row["read_at"] for row in rows().values()))
+    one = rows()[ids[1]]
+    assert one["sender"] == "a@other.test" and one["recipients"] == [f"1{to}"]
+    assert "header" not in one
+    assert f"boss@{domain}" in admin.ok("GET", f"/admin/held/{one['id']}")["header"]
+    # The rules are asked, and still refuse it; with an exemption they do not.
+    decide("recheck", ids[1])
+    wait_for("the answer", lambda: "still refuse" in rows()[ids[1]]["answer"])
+    assert rows()[ids[1]]["decision"] is None and queued(box, ids[1]) == "hold"
+    box.cli("exempt", "add", domain, "--sender", f"boss@{domain}")
+    decide("recheck", ids[1])
+    decide("release", ids[2], ids[3])
+    wait_for("nothing to be held", lambda: not rows())
+    for n in (1, 2, 3):
+        box.sink.find(to=f"{n}{to}")
+    assert admin.ok("POST", "/admin/held/decide", json={
+        "decision": "drop", "messages": [{"id": gone}]}) == {"decided": 0, "gone": 1}
+    # Who did it: one entry for each message, though root's process did the work.
+    entries = admin.ok("GET", "/admin/audit?action=held")["data"]
+    assert sorted(e["action"] for e in entries) == [
+        "held.drop", "held.recheck", "held.recheck", "held.release", "held.release"]
+    assert {e["actor_name"] for e in entries} == {box.env["POSTERN_ADMIN_LOGIN"]}
+    # At the command it is written down as well.
+    other = box.domain(box.company())
+    held(box, "drop", "--yes", forge(box, other, to))
+    assert admin.ok("GET", "/admin/audit?action=held")["data"][0]["actor"] == "command"
+    # Only operators who may change something decide.
+    for client, status in ((by_token(box, unique("viewer"), role="viewer"), 403),
+                           (by_token(box, unique("member"), box.company()), 403)):
+        assert client.status("POST", "/admin/held/decide", json={
+            "decision": "drop", "messages": [{"id": gone}]}) == status
 
 
 @pytest.mark.parametrize("verb", ["recheck", "release"])

@@ -14,7 +14,7 @@
 #
 # Postfix has a watcher of its own, its master.
 
-all_parts="httpd milter events webhook auth sink postfix postgresql"
+all_parts="httpd milter events webhook auth held sink postfix postgresql"
 sink_user=nobody
 
 # Sets $port to that of the part.
@@ -31,6 +31,7 @@ part_command() {
 	events) command=("$build/postern-events" -c "$dir/postern.conf") ;;
 	webhook) command=("$build/postern-webhook" -c "$dir/postern.conf") ;;
 	auth) command=("$build/postern-auth" -c "$dir/postern.conf") ;;
+	held) command=("$build/postern" -c "$dir/postern.conf" held serve) ;;
 	sink) port_of sink
 		command=(smtp-sink -u "$sink_user" -d "$dir/sink/mail."
 			"127.0.0.1:$port" 256) ;;
@@ -53,6 +54,7 @@ part_is_ready() {
 	case $1 in
 	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
 	sink) port_of sink && is_taken "$port" && listens_on "$pid" "$port" ;;
+	held) return 0 ;; # it serves nobody, and says nothing
 	*) has_started "$1" ;;
 	esac
 }
@@ -168,7 +170,7 @@ stop_postgresql() {
 
 sandbox_is_down() {
 	local part pid
-	for part in httpd milter events webhook auth sink; do
+	for part in httpd milter events webhook auth held sink; do
 		! pid_in "$dir/run/$part.watch" || return 1
 	done
 	[ ! -e "$dir/pg/data/postmaster.pid" ] && ! postfix_is_up

@@ -154,6 +154,7 @@ TABLES = {
         queue_id="'Q'",
     ),
     "held": dict(
+        id=ID.format("3"),
         queue_id="printf('H%09X', i)",
         held_us=TIME,
         reason="'no_ticket'",

@@ -84,7 +84,7 @@ def roomy_folder():
 
 
 class Sandbox:
-    """A running mail system; up when made, down at close(). Of webhook and auth it has
+    """A running mail system; up when made, down at close(). Of webhook, auth and held it has
     what is named in parts."""
 
     def __init__(self, *options, folder=None, parts=()):
@@ -98,7 +98,7 @@ class Sandbox:
         if not any(str(o).startswith("suppression.bounces=") for o in options):
             # Tests send to the same recipients again, who bounce every time.
             options = ("--set", "suppression.bounces=off", *options)
-        for part in {"webhook", "auth"} - set(parts):
+        for part in {"webhook", "auth", "held"} - set(parts):
             options = ("--without", part, *options)
         folder = folder or roomy_folder()
         self.dir = Path(tempfile.mkdtemp(prefix="postern.", dir=folder))
