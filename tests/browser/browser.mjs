@@ -39,6 +39,10 @@ export function run(program, words, input = "") {
   });
 }
 
+// Stops or starts a part of the sandbox.
+export const sandbox = (verb, part) =>
+  run("tools/sandbox", [verb, process.env.POSTERN_DIR, part]);
+
 export const postern = async (words, input) =>
   JSON.parse(
     (await run(

@@ -45,6 +45,9 @@ const verbs = {
   "suppression.clear": "emptied a list of suppressed addresses of",
   "suppression.import": "imported suppressed addresses for",
   "email.test": "sent a test email with the key",
+  "held.recheck": "had the rules asked again about the held message",
+  "held.release": "released the held message",
+  "held.drop": "dropped the held message",
 };
 
 const kindsOf = [
@@ -55,6 +58,7 @@ const kindsOf = [
   { value: "key", text: "Keys" },
   { value: "webhook", text: "Webhooks" },
   { value: "suppression", text: "Suppressed addresses" },
+  { value: "held", text: "Held mail" },
   { value: "user", text: "Users" },
   { value: "token", text: "Tokens" },
   { value: "link", text: "Login links" },
@@ -70,6 +74,7 @@ const silent = new Set([
   "login",
   "user_id",
   "origin",
+  "queue_id",
   "last_used_us",
   "last_login_us",
   "value",

@@ -114,7 +114,7 @@ const levels = {
 // What items are about, by their codes.
 const kinds = [
   { title: "Outgoing mail", codes: "queued lost left_without_rules expired_without_rules paused outbox_full outbox_crowded breaker late" },
-  { title: "Held mail", codes: "held" },
+  { title: "Held mail", codes: "held held_late" },
   { title: "Deliveries", codes: "delayed bounces suppressions_full" },
   { title: "Domains", codes: "pending learnt" },
   { title: "Keys", codes: "key_refused keys_unused keys_forgotten" },
