@@ -13,6 +13,8 @@ const PLACES = [
   ["overview", ""],
   ["emails", "emails"],
   ["refusals", "refusals"],
+  ["held", "held"],
+  ["companies", "companies"],
   ["domains", "domains"],
   ["keys", "keys"],
   ["webhooks", "webhooks"],

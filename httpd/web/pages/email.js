@@ -5,6 +5,7 @@ import { badge, button, code, confirm, copyButton, danger, definitions, dialog, 
 import { subscribe } from "../live.js";
 import { listed, stateOf, statusBadge, toneOfStatus } from "./emails.js";
 import { reasons, release } from "./suppressions.js";
+import { keyPick } from "../tenant.js";
 
 export const title = "Email";
 
@@ -201,9 +202,9 @@ export async function show(main, { id, session }) {
   const maySend = (one) =>
     one && !one.revoked_at && one.scopes.includes("sending") && (!one.domain || one.domain === first.domain);
   const again = button("Send again", async () => {
-    const others = maySend(key)
-      ? []
-      : (await get("/admin/keys", { valid: true, company_id: first.company_id })).data.filter(maySend);
+    const ofIts = { company_id: first.company_id };
+    const keys = maySend(key) ? { data: [] } : await get("/admin/keys", { valid: true, ...ofIts });
+    const others = keys.data.filter(maySend);
     return dialog({
       title: "Send this email again?",
       text: "A copy is sent now, as a new email under the present rules. Recipients who already have the email get it twice.",
@@ -217,8 +218,9 @@ export async function show(main, { id, session }) {
         others.length > 0 && {
           name: "key_id",
           label: "Key",
-          type: "select",
-          options: others.map((one) => ({ value: one.id, text: one.name || "without a name" })),
+          ...(keys.has_more
+            ? { ...keyPick, of: undefined, find: (words) => keyPick.find(words, ofIts) }
+            : { type: "select", options: others.map((one) => ({ value: one.id, text: one.name || "without a name" })) }),
           help: "The key to send it with, since its own key may no longer send.",
         },
       ].filter(Boolean),

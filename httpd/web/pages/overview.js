@@ -3,7 +3,9 @@
 
 import { get, Problem } from "../api.js";
 import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
+import { combo } from "../combo.js";
 import { subscribe } from "../live.js";
+import { matches } from "../tenant.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
 export const title = "Overview";
@@ -197,6 +199,7 @@ function bounceRate({ counts }) {
 const percent = ({ n, rate }) => (n ? `${(100 * rate).toFixed(1)} %` : "–");
 
 // The counts of all domains, however many pages they have.
+const FOUND = 20; // of domains to choose from
 const DOMAIN_PAGES = 20;
 async function statsByDomain(asked) {
   const data = [];
@@ -220,10 +223,19 @@ export async function show(main, { session }) {
   const tiles = el("div.tiles");
   const canvas = el("canvas", { role: "img" });
   const charted = el("div.chart", canvas);
-  const choice = el("select.form-select.form-select-sm", { "aria-label": "Domain", onchange: () => {
-    domain = choice.value;
+  let names = []; // of all that mail was counted of
+  const picked = combo(
+    { name: "domain", label: "Domain", any: "All domains", find: async (words) => {
+      const fit = names.filter((name) => matches(words, name));
+      return { options: fit.slice(0, FOUND).map((name) => ({ value: name, text: name })), isMore: fit.length > FOUND };
+    } },
+    { id: "overview-domain", name: "domain", "aria-label": "Domain", autocomplete: "off" },
+  );
+  const choice = picked.control;
+  choice.addEventListener("input", () => {
+    domain = picked.read() ?? "";
     choose();
-  } });
+  });
   const switches = el("div.switch", { role: "group", "aria-label": "Time" }, ranges.map((one) =>
     el("button", { type: "button", "aria-pressed": String(one === range), onclick: (event) => {
       range = one;
@@ -290,13 +302,10 @@ export async function show(main, { session }) {
         el("span.tile-number", number(sum(total, one))))));
     canvas.setAttribute("aria-label", `Of the last ${range.name}: ` +
       [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
+    names = domains.data.map((one) => one.domain).sort();
     byDomain.set(domains.data);
     cut.hidden = !domains.isCut;
     domainsPart.hidden = domains.data.length < 2;
-    const names = ["", ...domains.data.map((one) => one.domain)];
-    if (domain && !names.includes(domain)) names.push(domain);
-    if (names.join(" ") !== [...choice.options].map((one) => one.value).join(" "))
-      choice.replaceChildren(...names.map((name) => el("option", { value: name, selected: name === domain }, name || "All domains")));
     try {
       chart ??= await chartOf(canvas);
     } catch {

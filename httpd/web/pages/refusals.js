@@ -21,6 +21,9 @@ function who(refusal) {
   return "this host";
 }
 
+// Of so many domains that learn it is told at once who else sends as them.
+const ADVISED = 5;
+
 function advice(domain, found, session, changed) {
   const mayChange = session.operator && session.owner;
   return section(
@@ -87,12 +90,16 @@ export async function show(main, { query, session }) {
   async function advise() {
     const { domain } = narrow.values();
     const learning = domains.data.filter((one) => one.policy === "learn" && !one.pending).map((one) => one.name);
-    const wanted = domain ? [domain] : learning.slice(0, 5);
+    const wanted = domain ? [domain] : learning.slice(0, ADVISED);
+    const left = domain ? 0 : learning.length - wanted.length;
     const found = await Promise.all(
       wanted.map((name) => get("/admin/suggestions", { domain: name }).catch(() => ({ data: [] }))),
     );
     help.replaceChildren(
       ...wanted.flatMap((name, i) => (found[i].data.length ? [advice(name, found[i], session, changed)] : [])),
+      ...(left > 0
+        ? [el("p.muted", `${number(left)}${domains.has_more ? " or more" : ""} other domains learn: choose one above to see who else sends as it.`)]
+        : []),
     );
   }
   const changed = () => Promise.all([refusals.refresh(), advise()]);
