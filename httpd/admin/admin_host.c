@@ -135,13 +135,14 @@ static void tell_finding(struct admin_part *part, enum probe_finding finding, co
 	tell_fault(part, probe_finding_effect(finding), probe_finding_hint(finding), "%s", words);
 }
 
-/* Whether the database can be read, and written: its files are looked at, the last transaction, and
- * the last probe. */
+/* Whether the database can be read, and written: its file is looked at, where it is one, the last
+ * transaction, and the last probe. */
 static void look_at_store(const struct request *request, bool gone,
 	const struct probe_outcome *outcome, struct admin_part *part)
 {
 	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
-	const char *file = conf->store.database;
+	bool is_file = str_empty(conf->store.url);
+	const char *file = is_file ? conf->store.database : "PostgreSQL";
 	struct committer_stats stats = committer_stats(request->worker->shared->committer);
 	struct err err = ERR_INIT;
 
@@ -152,7 +153,7 @@ static void look_at_store(const struct request *request, bool gone,
 			"the database %s is gone, or another file than at the start", file);
 	else if (migrate_check(request->db, &err) < 0)
 		tell_finding(part, PROBE_STORE, err.text);
-	else if (access(file, W_OK) < 0)
+	else if (is_file && access(file, W_OK) < 0)
 		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
 			"the database %s cannot be written: %s", file, strerror(errno));
 	else if (*stats.failure)
