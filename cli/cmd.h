@@ -196,6 +196,7 @@ extern const struct verb cmd_db_migrate;
 extern const struct verb cmd_db_rehearse;
 extern const struct verb cmd_db_check;
 extern const struct verb cmd_db_backup;
+extern const struct verb cmd_db_copy;
 extern const struct verb cmd_db_restore;
 
 extern const struct verb cmd_config;

@@ -11,6 +11,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
+#include "core/db/db_copy.h"
 #include "core/db/migrate.h"
 #include "core/db/restore.h"
 
@@ -45,6 +46,16 @@ static const struct column restore_columns[] = {
 	[VERSION] = {"version", "VERSION", .type = COLUMN_INT},
 	[RESTORED_FROM] = {"backup", "BACKUP", .type = COLUMN_TEXT},
 	[KEPT] = {"kept", "KEPT", .type = COLUMN_TEXT},
+	{0},
+};
+
+enum { TABLES = DATABASE + 1, ROWS, MENDED };
+
+static const struct column copy_columns[] = {
+	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
+	[TABLES] = {"tables", "TABLES", .type = COLUMN_INT},
+	[ROWS] = {"rows", "ROWS", .type = COLUMN_INT},
+	[MENDED] = {"mended", "MENDED", .type = COLUMN_INT},
 	{0},
 };
 
@@ -268,6 +279,51 @@ static int run_backup(const struct call *call, struct report *report, struct err
 	return 0;
 }
 
+static void show_table(const char *table, int64_t rows)
+{
+	if (rows > 0)
+		fprintf(stderr, "%s: %lld\n", table, (long long)rows);
+}
+
+/* What would be written to the file meanwhile would be lost. */
+static int refuse_open_file(const char *path, struct err *err)
+{
+	int pid, open = db_is_open_elsewhere(path, &pid, err);
+
+	if (open <= 0)
+		return open;
+	return err_set(err, ERR_CONFIG,
+		"%s is open in process %d, whose writes would not be copied: stop the daemons "
+		"first",
+		path, pid);
+}
+
+static int run_copy(const struct call *call, struct report *report, struct err *err)
+{
+	const char *path = call_argument(call);
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	_cleanup_(db) struct db *from = NULL, *to = NULL;
+	struct db_copied copied;
+
+	if (str_empty(call->conf->store.url))
+		return err_set(err, ERR_CONFIG, "store.url names no database to copy to");
+	if (!call_option(call, OPTION_FORCE) && refuse_open_file(path, err) < 0)
+		return -1;
+	if (db_open(path, DB_READ, &from, err) < 0 || migrate_check(from, err) < 0)
+		return err_prefix(err, "%s", path);
+	if (db_open(call->conf->store.url, DB_CREATE, &to, err) < 0 || migrate_check(to, err) < 0 ||
+		db_copy_all(from, to, show_table, &texts, &copied, err) < 0)
+		return -1;
+	add_row(report, call);
+	report_number(report, TABLES, copied.tables);
+	report_number(report, ROWS, copied.rows);
+	report_number(report, MENDED, copied.mended);
+	report_note(report, "%lld rows of %d tables copied, as many as there were%s",
+		(long long)copied.rows, copied.tables,
+		copied.mended ? "; texts that were not UTF-8 were mended" : "");
+	return 0;
+}
+
 static int run_restore(const struct call *call, struct report *report, struct err *err)
 {
 	const char *path = call_argument(call);
@@ -355,6 +411,25 @@ const struct verb cmd_db_backup = {
 		"whatever the version of its schema. A file that exists is not "
 		"overwritten. A database on a server is backed up by the server's own programs.",
 	.run = run_backup,
+};
+
+const struct verb cmd_db_copy = {
+	.noun = "db",
+	.name = "copy",
+	.argument = "FILE",
+	.access = VERB_NO_DATABASE,
+	.shape = VERB_NOTE,
+	.columns = copy_columns,
+	.options = {{OPTION_FORCE, false,
+		"Also while programs have the file open. What they write from then on is not "
+		"copied."}},
+	.help = "Copies all of a SQLite database into the one on a server that store.url names, "
+		"which postern db migrate has made and which is empty: all or nothing, in one "
+		"transaction, with a line for each table. In the end each table has as many rows "
+		"as in the file. Both have to have the version of this program. Stop the daemons "
+		"first. Messages of over 32 KiB stay where they are, beside the file, and are "
+		"found there as long as store.database names it.",
+	.run = run_copy,
 };
 
 const struct verb cmd_db_restore = {

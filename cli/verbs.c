@@ -89,6 +89,7 @@ const struct verb *const verbs[] = {
 	&cmd_db_migrate,
 	&cmd_db_check,
 	&cmd_db_backup,
+	&cmd_db_copy,
 	&cmd_db_restore,
 	&cmd_db_rehearse,
 	&cmd_config,
