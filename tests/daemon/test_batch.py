@@ -293,7 +293,7 @@ def moody_box(tmp_path_factory):
         "--set",
         f"submission.sendmail={script}",
         "--set",
-        "submission.record_wait=2s",
+        "submission.record_wait=5s",
     ) as box:
         box.moods = Moody(box, folder / "well")
         yield box
