@@ -119,6 +119,7 @@ static const struct doctor_row table[] = {
 		MEND_BY_HAND},
 	{"log_names", "The delivery status of mail through this service is not updated.", NULL,
 		MEND_BY_HAND},
+	{"log_lines", "The delivery status of some emails is not updated.", NULL, MEND_BY_HAND},
 	{"log", "The delivery status of emails is not updated.", NULL, MEND_SAFE},
 	{"endpoints", "These programs do not learn the delivery status of their emails.",
 		"postern webhook list", MEND_BY_HAND},

@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -493,6 +494,35 @@ static void look_at_absence(struct doctor *doctor, const char *name, const char 
 		doctor_mend(doctor, "systemctl", "restart", name, NULL);
 }
 
+/* journald says how many lines of which unit its rate limit has dropped. */
+static void look_at_dropped_lines(struct doctor *doctor)
+{
+	static const char before[] = "Suppressed ", after[] = " messages from ";
+	_cleanup_free_ char *said = doctor_output(
+		"journalctl", "-q", "-o", "cat", "--since", "-1h", "-t", "systemd-journald", NULL);
+	_cleanup_free_ char *unit = NULL;
+	int64_t sum = 0;
+
+	for (const char *at = said; at && (at = strstr(at, before)) != NULL;) {
+		char *end;
+		long n = strtol(at += strlen(before), &end, 10);
+
+		if (!str_starts(end, after) || !str_starts(end + strlen(after), "postfix"))
+			continue;
+		sum += n;
+		free(unit);
+		end += strlen(after);
+		unit = mem_dup(end, strcspn(end, "\n"));
+	}
+	if (sum > 0)
+		doctor_say(doctor, "log_lines", DOCTOR_WARNING,
+			"journald dropped %" PRId64
+			" lines of Postfix's log in the last hour, "
+			"because of its rate limit: set LogRateLimitIntervalSec=0 in [Service] by "
+			"systemctl edit %s, and restart Postfix",
+			sum, unit);
+}
+
 void doctor_look_at_host(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
@@ -530,6 +560,8 @@ void doctor_look_at_host(struct doctor *doctor)
 	if (!doctor->briefly)
 		look_at_sync(doctor);
 	look_at_clock(doctor);
+	if (doctor->has_units && doctor->is_root && !doctor->briefly)
+		look_at_dropped_lines(doctor);
 	if (doctor->parameters[POSTFIX_QUEUE] == NULL)
 		return;
 	look_at_disk(doctor, doctor->parameters[POSTFIX_QUEUE], "Postfix's queue");

@@ -326,6 +326,16 @@ def test_a_person_mends_the_rest(machine):
                 "postern setup --yes")
 
 
+def test_lines_that_journald_drops(machine):
+    machine.run("systemd-run --quiet --wait --unit=postfix-flood -p LogRateLimitBurst=5 -p "
+                "LogRateLimitIntervalSec=1s bash -c "
+                "'for i in {1..50}; do echo $i; done; sleep 2; echo end'")
+    found = wait_for("the row", lambda: [
+        row for row in json.loads(machine.run("postern doctor --json", check=False).stdout)
+        if row["check"] == "log_lines"])
+    assert re.match(r"journald dropped \d+ lines", found[0]["text"])
+
+
 def test_behind_a_proxy(machine):
     """As doc/INSTALL.md has it; who is behind the proxy is known."""
     machine.run(
