@@ -47,7 +47,7 @@ it("sets a first password, and uses codes from then on", async () => {
   const { visitor, user } = await invited();
   const { page } = visitor;
   await visitor.follow("Account");
-  await visitor.see("there is no password yet");
+  await visitor.see("You have no password yet.");
   await setPassword(visitor, user.password, "another one, by mistake");
   await visitor.see("The two passwords are not the same.");
   await setPassword(visitor, user.password);

@@ -218,8 +218,8 @@ describe("every page", () => {
   it("Settings says how each of them is changed", async () => {
     const visitor = await browser.visitor({ user: operator });
     const { page } = visitor;
-    await visitor.go("settings");
-    await page.getByRole("button", { name: "milter.refuse_local", exact: true }).click();
+    await visitor.go("settings?search=refuse_local");
+    await page.getByRole("button", { name: "How to change", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "milter.refuse_local" });
     await dialog.getByText("[milter]\nrefuse_local = hold").waitFor();
     await dialog.getByText("systemctl reload postern-milter").waitFor();

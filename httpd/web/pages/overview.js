@@ -155,7 +155,7 @@ function beginning({ companies, domains, keys, session }) {
   };
   return section(
     "First steps",
-    { about: "Four steps until a program can send. A program sends with a key, as a domain of its company." },
+    { about: "What it takes until a program can send. A program sends with a key, as a domain of its company." },
     el("ol.steps",
       session.operator && step(companies.length > 0, "A company", "owns the domains and keys.", link("Add it", "domains")),
       step(active, "A domain", "that its emails come from.", link(session.operator ? "Register one" : "Ask for one", "domains")),

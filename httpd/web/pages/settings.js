@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { matches } from "../tenant.js";
-import { badge, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time } from "../ui.js";
+import { badge, button, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time } from "../ui.js";
 
 export const title = "Settings";
 
@@ -79,7 +79,7 @@ export async function show(main, { query }) {
   main.append(
     header(title, {
       about:
-        "The settings in force. They are changed on the server, in postern.conf; press a setting to see how.",
+        "The settings in force. They are changed on the server, in postern.conf. This page shows how.",
     }),
     el(
       "div.two",
@@ -134,10 +134,7 @@ export async function show(main, { query }) {
     const grid = table({
       caption: "Settings",
       columns: [
-        {
-          title: "Setting",
-          cell: (one) => el("button.as-link", { type: "button", onclick: () => explain(one) }, el("code", `${one.section}.${one.name}`)),
-        },
+        { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
         {
           title: "Value",
           kind: "main",
@@ -155,6 +152,7 @@ export async function show(main, { query }) {
             one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default),
         },
         { title: "Change needs", kind: "extra", cell: (one) => (one.reload ? "reload" : "restart") },
+        { title: "", kind: "actions", cell: (one) => button("How to change", () => explain(one)) },
       ],
       rows,
       key: (one) => `${one.section}.${one.name}`,

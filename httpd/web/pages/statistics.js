@@ -183,7 +183,7 @@ export async function show(main, { session, query }) {
 
   const delay = part("Delivery time", { about: "From when an email came in, or was scheduled for, until the recipient's mail server took it." }, async (time, whose) => {
     const { all, data } = await get("/admin/stats/delays", { ...asked(time), ...whose });
-    if (!all) return empty("Nothing was delivered in this time", "What was delivered before these counts were kept is not in them.");
+    if (!all) return empty("Nothing was delivered in this time", "These counts are kept since the upgrade to this version.");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
     const steps = stepsOf(time);
     const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
@@ -200,7 +200,7 @@ export async function show(main, { session, query }) {
 
   const why = part("Bounces by reason", { words: ["bounced", "expired"], about: "By the status code and the words of the other server." }, async (time, whose) => {
     const { data } = await get("/admin/stats/reasons", { ...asked(time), ...whose });
-    if (!data.length) return empty("Nothing bounced in this time", "Bounces from before these counts were kept are not in them.");
+    if (!data.length) return empty("Nothing bounced in this time", "These counts are kept since the upgrade to this version.");
     const all = {};
     for (const { reason, bounced, expired } of data) all[reason] = (all[reason] ?? 0) + bounced + expired;
     const names = Object.keys(all).sort((a, b) => all[b] - all[a]);
@@ -225,7 +225,7 @@ export async function show(main, { session, query }) {
     ];
   });
 
-  const where = part("By provider", { words: ["bounce rate"], about: "Who runs the mail servers of the recipients, by the names of these." }, async (time, whose) => {
+  const where = part("By provider", { words: ["bounce rate"], about: "Who runs the recipients' mail servers, by the names of the servers." }, async (time, whose) => {
     const { step, ...rest } = asked(time);
     const { data } = await get("/admin/stats/providers", { ...rest, ...whose });
     const bad = (row) => row.bounced + row.expired;
@@ -240,7 +240,7 @@ export async function show(main, { session, query }) {
         { title: "Bounce rate", kind: "number", cell: (row) => rate(bad(row), row.delivered) },
       ],
       rows: data,
-      empty: empty("No delivery was tried in this time", "Attempts from before these counts were kept are not in them."),
+      empty: empty("No deliveries in this time", "These counts are kept since the upgrade to this version."),
     }).element;
     if (!data.length) return grid;
     return [
@@ -252,9 +252,9 @@ export async function show(main, { session, query }) {
     ];
   });
 
-  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The most emails at once, of all companies. Looked at every five minutes." }, async (time) => {
+  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The highest numbers of each step, of all companies. Sampled every five minutes." }, async (time) => {
     const { data } = await get("/admin/stats/backlog", asked(time));
-    if (!data.length) return empty("Nothing is known of this time", "postern-httpd looks every five minutes while it runs.");
+    if (!data.length) return empty("No samples in this time", "postern-httpd takes one every five minutes while it runs.");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
     const steps = stepsOf(time);
     const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
@@ -283,7 +283,7 @@ export async function show(main, { session, query }) {
     if (mine === visit) await Promise.all(seen.map((draw) => draw()));
   }
 
-  main.append(header(title, { about: "A day is a day of UTC. Each number stands beside that of the time before, which is as long." }), search.element, note, body);
+  main.append(header(title, { about: "Each number is compared with the period before, which is as long. Days are in UTC." }), search.element, note, body);
   await reload();
   // Drawn once more when the page is shown: a plot needs its size.
   requestAnimationFrame(() => seen.forEach((draw) => draw()));
