@@ -153,7 +153,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
       await visitor.settled();
       await press(page, "Stop suppressing it");
       await press(dialog(page, `Send to ${ann} again?`), "Remove the entry");
-      await visitor.see("The address is not suppressed any more");
+      await visitor.see("The address is no longer suppressed.");
       // Several at once.
       await visitor.go("suppressions");
       for (const who of [bob, eve]) await page.getByLabel(`Choose ${who}`).check();
