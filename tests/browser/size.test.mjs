@@ -133,7 +133,7 @@ describe("held mail", () => {
     const row = (text) => rowsOf(page).filter({ hasText: text });
     await visitor.go("held");
     for (const n of [1, 2, 3]) await row(`Forged ${n}`).waitFor();
-    await row("Forged 1").getByRole("button", { name: "boss@d001.example" }).click();
+    await press(row("Forged 1"), "Show");
     const box = page.getByRole("dialog", { name: "Forged 1" });
     await box.getByText("From: Boss <boss@d001.example>").waitFor();
     await page.screenshot({ path: `${folder}/held-shown.png` });

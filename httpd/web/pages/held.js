@@ -97,8 +97,7 @@ export async function show(main, { session, query }) {
         sort: (row) => row.header_from,
         cell: (row) =>
           el("span.picked", mayDecide && chosen.box(row, `the message of ${row.header_from || row.queue_id}`),
-            el("button.as-link", { type: "button", onclick: () => look(row).catch(({ message }) => notice(message, "bad")) },
-              el("span.address", row.header_from || row.sender || "nobody"))),
+            el("span.address", row.header_from || row.sender || "nobody")),
       },
       {
         title: "Message",
@@ -111,7 +110,11 @@ export async function show(main, { session, query }) {
       { title: "To", kind: "name", sort: (row) => row.recipients[0], cell: toOf },
       { title: "State", kind: "state", sort: (row) => row.decision, cell: stateOf },
       { title: "Since", kind: "time", sort: (row) => row.held_at, cell: (row) => time(row.held_at) },
-      ...(mayDecide ? [{ title: "", kind: "actions", cell: (row) => (row.decision ? null : actions([row])) }] : []),
+      {
+        title: "",
+        kind: "actions",
+        cell: (row) => [button("Show", () => look(row)), ...(mayDecide && !row.decision ? actions([row]) : [])],
+      },
     ],
     empty: (isNarrowed) =>
       isNarrowed
