@@ -57,6 +57,9 @@ struct worker_thread {
 	int64_t drain_since_us; /* monotonic */
 };
 
+/* What is read in the loop: a server that does not answer holds up all of a worker's requests. */
+enum { STORE_WAIT_MS = 1000 };
+
 /* The look at the database's file. */
 enum { LOOK_US = 1000000 };
 
@@ -265,6 +268,7 @@ static int set_up(struct worker_thread *thread, struct err *err)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
 	if (db_open(shared->store, DB_READ, &worker->db, err) < 0)
 		return -1;
+	db_set_wait(worker->db, STORE_WAIT_MS);
 	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
 	worker->keys = key_use_new(shared->committer);
