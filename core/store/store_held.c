@@ -179,8 +179,8 @@ int store_held_late(struct db *db, int64_t before_us, int64_t *count_r, struct e
 	static const char sql_late[] =
 		"SELECT count(*)"
 		" FROM held"
-		" WHERE (decision IS NOT NULL OR read_us = 0)"
-		"   AND decision IS NOT NULL AND decided_us < $before";
+		" WHERE decision IS NOT NULL"
+		"   AND decided_us < $before";
 
 	return row_number(db, sql_late, DB_PARAMS(DB_INT("$before", before_us)), count_r, err) < 0
 		       ? -1

@@ -15,3 +15,4 @@ ALTER TABLE held ADD COLUMN decided_us bigint NOT NULL DEFAULT 0;
 -- what came of the last decision that left it where it is
 ALTER TABLE held ADD COLUMN answer text COLLATE "C" NOT NULL DEFAULT '';
 CREATE INDEX held_open ON held (seq) WHERE decision IS NOT NULL OR read_us = 0;
+CREATE INDEX held_decided ON held (decided_us) WHERE decision IS NOT NULL;

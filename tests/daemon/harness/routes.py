@@ -93,6 +93,12 @@ ASKS = {
     "POST /admin/keys/revoke": [
         {"json": lambda: {"keys": [{"id": row_id("a", next(numbers))} for _ in range(100)]}}
     ],
+    "GET /admin/held": [{}, {"params": {"search": "nobody"}}],
+    "POST /admin/held/decide": [
+        {"json": {"decision": "recheck", "messages": [
+            {"id": row_id("9", number)} for number in range(2, 402, 2)
+        ]}}
+    ],
     "POST /admin/exemptions": [
         {"json": lambda: {
             "domain": ITS_DOMAIN, "kind": "login", "value": unique("login")
