@@ -36,11 +36,12 @@ ALL_STEPS = 4_000_000
 # All on threads of the pool.
 WALKS = (
     "POST /admin/outbox/cancel", "DELETE /v3/{domain}/envelopes",
-    "GET /v3/domains ", "GET /v4/domains ", "GET /admin/emails {'q': 'nobody'}",
+    "GET /v3/domains ", "GET /v4/domains ", "GET /admin/outbox ", "GET /admin/emails {'q': 'nobody'}",
 )  # fmt: skip
 
-# One row more, and another page of an index, are no growth.
-SLACK = 1000
+# One row more, another page of an index, and what httpd does by itself meanwhile, are no growth.
+# What visits each of the 65,000 rows that are new takes far more.
+SLACK = 10_000
 
 
 class World:
