@@ -1,13 +1,13 @@
 /*
- * apply: the one place that changes a message and answers for it.
+ * apply: the only place that changes a message and answers Postfix.
  *
- * Order: the recipients of the email go in and its ticket comes out, the fields
- * and the sender change, then the record becomes durable, then the answer goes out; mail is
- * put on hold after its record. When the answer gets lost, Postfix presents the
- * message again and the same record is made again; never the other way round.
+ * Order: add the email's recipients and remove its ticket, change header fields and sender,
+ * make the record durable, answer. A message is put on hold after its record. If the answer is
+ * lost, Postfix presents the message again and the same record is made again. The reverse order
+ * could lose the record.
  *
- * A message that was for a ticket is accepted only with the recipients of its
- * email in place. Whatever fails before puts it off, with all changes undone.
+ * A message with a ticket is accepted only with the recipients of its email in place. If a step
+ * before that fails, the answer is tempfail and Postfix undoes all changes.
  *
  * Threads: any thread of libmilter.
  */
@@ -25,17 +25,16 @@
 #include "milter/key_email.h"
 #include "milter/session.h"
 
-/* What is written down about a message is one job for the committer, so that it
- * costs one commit at most, shared with those that end at the same time. The
- * job runs on the thread of libmilter that commits. */
+/* The record of a message is one job for the committer, so it costs at most one commit, shared
+ * with messages that end at the same time. The job runs on the libmilter thread that commits. */
 
 struct entry {
-	const char *ticket; /* NULL: the message is no email of ours */
+	const char *ticket; /* NULL: the message is not an email of ours */
 	const struct suppressed_list *suppressed;
 	const char *refusal;
-	bool noted; /* by what follows */
+	bool noted; /* the note below is stored */
 	struct refusal_note note;
-	bool held; /* in Postfix's hold queue; for `postern held` */
+	bool held; /* the message is in Postfix's hold queue; for `postern held` */
 	enum probe_change changed;
 };
 
@@ -67,7 +66,7 @@ static int note_held(struct db *db, const struct refusal_note *note, struct err 
 	return store_held_note(db, &held, err);
 }
 
-/* A ticket that is gone by now needs no refusal. */
+/* If the ticket is gone, nothing is left to refuse. */
 static int run_refused(struct db *db, void *arg, struct err *err)
 {
 	const struct entry *entry = arg;
@@ -103,8 +102,9 @@ static int run_probe(struct db *db, void *arg, struct err *err)
 		       : 0;
 }
 
-/* Whether a probe of this kind has the ticket, and was not seen yet: 1, 0, -1. A message
- * shows the tickets of the other kinds to users of this host. */
+/* Returns 1 if a probe that tests no particular way (EMAIL_WAY_ANY) has this ticket and was not
+ * seen yet, 0 if not, -1 on error. Other probes do not count: their messages show the ticket to
+ * users of this host. */
 static int is_new_probe(struct service *service, const char *ticket, struct err *err)
 {
 	struct probe probe;
@@ -142,7 +142,8 @@ void record_probe_sender(struct service *service, const struct milter_session *s
 		log_warn(service->log, "probe_not_noted", "error", err.text);
 }
 
-/* The mailbox of the one From field, or the text of the first; a new string. */
+/* Returns the mailbox if there is one readable From field, otherwise the text of the first.
+ * NULL if there is none. The caller frees the string. */
 static char *from_of(const struct session_message *message)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -186,7 +187,7 @@ int record_refused(struct service *service, const struct milter_session *session
 	return committer_run(service->committer, run_refused, &entry, err);
 }
 
-/* The use of a key is noted this coarsely. */
+/* A key's last use is stored at most once a minute. */
 enum { KEY_USE_US = 60 * 1000 * 1000 };
 
 struct key_entry {
@@ -194,11 +195,12 @@ struct key_entry {
 	const struct buf *message;
 	const struct facts *facts;
 	const char *queue_id;
-	int64_t used_us; /* when the key was used before */
+	int64_t used_us; /* when the key was last used */
 	struct suppressed_list *suppressed_r;
 };
 
-/* Of a repeat whose first message was lost it names the new email. */
+/* If the first message of a repeated request was lost, the Idempotency-Key now names the new
+ * email. */
 static int keep_idempotency(struct db *db, const struct key_entry *entry, struct err *err)
 {
 	const struct facts *facts = entry->facts;
@@ -215,7 +217,8 @@ static int keep_idempotency(struct db *db, const struct key_entry *entry, struct
 	return result < 0 ? -1 : 0;
 }
 
-/* The email, its recipients, that it is sent, and to whom it is not; its message. */
+/* Stores in one transaction: the email and its recipients, that it is sent, which recipients
+ * are suppressed, its message, its Idempotency-Key, and the use of its key. */
 static int run_key_sent(struct db *db, void *arg, struct err *err)
 {
 	static const struct email_scope everything = {0};
@@ -241,13 +244,13 @@ static int run_key_sent(struct db *db, void *arg, struct err *err)
 	return store_key_touch(db, email->key_id, email->created_us, err);
 }
 
-/* What there is to say to Postfix. */
+/* The answers to Postfix. */
 enum ending { END_ACCEPT, END_REJECT, END_HOLD, END_DISCARD, END_TEMPFAIL };
 
 struct answer {
 	const char *name; /* for the log */
 	sfsistat result;
-	char code[4];   /* RFC 5321 4.2; "": no reply of our own */
+	char code[4];   /* RFC 5321 4.2; "": Postfix's default reply */
 	char status[6]; /* RFC 3463 */
 };
 
@@ -269,18 +272,19 @@ static const enum log_level levels[] = {
 	[VERDICT_PROBE] = LOG_LEVEL_INFO,
 };
 
-/* What is to be done, and what came of it. */
+/* What is to be done, and the result. */
 struct outcome {
 	struct verdict verdict;
-	bool own; /* what is refused is the email of its ticket */
+	bool own; /* the refused message is the email of its ticket */
 	enum ending ending;
 	const char *reason; /* for the log */
 	const char *text;   /* for people */
-	struct err err;     /* what has failed on our side, if anything */
-	char id[ID_SIZE];   /* of the email of a login; else "" */
+	struct err err;     /* our own failure, if any */
+	char id[ID_SIZE];   /* the email made for a login, or the earlier email of a repeat;
+			     * else "" */
 };
 
-/* The end of a message: what the milter knows of it by then. */
+/* A message at its end, with the facts about it. */
 struct eom {
 	SMFICTX *ctx;
 	struct service *service;
@@ -288,7 +292,8 @@ struct eom {
 	const struct facts *facts;
 };
 
-/* From the last to the first: taking one off moves those behind it. */
+/* Removes the n fields of this name, last first, because removing a field renumbers those
+ * behind it. */
 static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 {
 	_cleanup_free_ char *name = mem_strdup(field);
@@ -317,8 +322,8 @@ static bool is_suppressed(const struct suppressed_list *list, const char *addres
 	return false;
 }
 
-/* Those of the email instead of the ticket, but for who is suppressed. Postfix takes an empty
- * address for the end of the list: none must get there. */
+/* Replaces the ticket by the recipients of the email, without suppressed ones. Refuses an empty
+ * address: Postfix would take it for the end of the list. */
 static int put_recipients(const struct eom *eom, struct err *err)
 {
 	const struct strv *recipients = &eom->facts->ticket.recipients;
@@ -338,7 +343,7 @@ static int put_recipients(const struct eom *eom, struct err *err)
 	return change_recipient(eom, smfi_delrcpt, ticket, err);
 }
 
-/* Notes that the milter was asked about the message of a probe. */
+/* Records that the milter was asked about the message of a probe. */
 static int record_probe(const struct eom *eom, struct err *err)
 {
 	const struct milter_session *session = eom->session;
@@ -353,8 +358,8 @@ static int record_probe(const struct eom *eom, struct err *err)
 	return committer_run(service->committer, run_probe, &entry, err);
 }
 
-/* Of an accepted message that has no recipient Postfix removes the file at
- * once: so the milters behind ours see the end of it, too. */
+/* With probe_through the message is accepted without recipients, so milters behind ours see its
+ * end too. Postfix then removes its queue file at once. */
 static int act_probe(const struct eom *eom, struct outcome *outcome)
 {
 	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
@@ -389,16 +394,16 @@ static int put_trace(const struct eom *eom, const char *email_id, struct err *er
 	return 0;
 }
 
-/* Where answers to an email go. */
+/* What a message needs for its bounces and unsubscribe requests. */
 struct answers_to {
 	const char *id, *nonce;  /* of the email */
-	const char *return_path; /* of its domain; NULL: to the senders */
-	bool unsubscribe;        /* its domain names a way to unsubscribe */
+	const char *return_path; /* of its domain; NULL: bounces go to the sender */
+	bool unsubscribe;        /* the domain adds a way to unsubscribe */
 	size_t recipients;
 };
 
-/* What comes back of the email comes to its return path, with the email's id. Copies of its
- * text are not asked for. */
+/* Sets the envelope sender to an address of the return path that names the email. RET=HDRS asks
+ * for reports without the body. */
 static int put_return_path(const struct eom *eom, const struct answers_to *to, struct err *err)
 {
 	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
@@ -423,9 +428,9 @@ static int add_field(const struct eom *eom, const char *field, const char *value
 		       : err_set(err, ERR_INTERNAL, "cannot add %s", field);
 }
 
-/* How the recipient unsubscribes (RFC 2369), by one click where programs may ask for it (RFC 8058:
- * by https). Of several recipients a field that all of them see cannot tell which one asks. What
- * the message says itself stays. */
+/* Adds List-Unsubscribe (RFC 2369), and List-Unsubscribe-Post for one click (RFC 8058) where
+ * the URL is https. A message to several recipients gets none: all of them see the same field,
+ * so it could not tell who unsubscribes. A field of the message itself stays. */
 static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, struct err *err)
 {
 	const char *url = eom->service->url;
@@ -453,7 +458,7 @@ static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, s
 		       : 0;
 }
 
-/* An email whose recipients are all suppressed is sent to nobody: Postfix drops it. */
+/* If all recipients are suppressed, the message is discarded. */
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
 	const struct facts *facts = eom->facts;
@@ -488,7 +493,7 @@ static int put_message_id(const struct eom *eom, const struct email *email, stru
 	return err_set(err, ERR_INTERNAL, "cannot add %s", name);
 }
 
-/* The fields that are for us come off. */
+/* Removes the fields that are addressed to us. */
 static int strip_own(const struct eom *eom, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
@@ -516,8 +521,8 @@ static int keep_key_email(const struct eom *eom, struct key_entry *entry, struct
 	return result;
 }
 
-/* As of an email with a ticket. A message without a sender wants no answers, and one that asks
- * for reports of its deliveries wants them to go to its own sender. */
+/* As for an email with a ticket, but keeps the envelope sender if it is null, or if the client
+ * asked for delivery reports (RFC 3461), which go to its own sender. */
 static int put_answers_to(const struct eom *eom, const struct email *email, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
@@ -536,8 +541,9 @@ static int put_answers_to(const struct eom *eom, const struct email *email, stru
 	return put_return_path(eom, &to, err);
 }
 
-/* The recipients are in the envelope; who is suppressed is taken off. Else the message goes out
- * as it came, but for the fields that are for us, and what its domain is set to add. */
+/* The envelope already has the recipients; suppressed ones are removed. Otherwise the message
+ * goes out as it came, without the fields that are addressed to us and with what its domain is
+ * set to add. */
 static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 {
 	struct service *service = eom->service;
@@ -653,7 +659,7 @@ static int act(const struct eom *eom, struct outcome *outcome)
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
 }
 
-/* Of two messages with one Idempotency-Key at a time one was first. */
+/* ERR_EXISTS: another message with the same Idempotency-Key was stored at the same moment. */
 static void fail_outcome(struct outcome *outcome)
 {
 	enum verdict_reason reason = outcome->err.code == ERR_EXISTS ? REASON_REPEAT_OPEN
@@ -669,8 +675,7 @@ static void fail_outcome(struct outcome *outcome)
 	}
 }
 
-/* Texts of reasons are ours; a domain is named when it has no character that
- * could mean something in a reply. */
+/* Appends the domain to the text only if it has no character with a meaning in an SMTP reply. */
 static char *reply_text(const char *text, const char *domain)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -680,7 +685,7 @@ static char *reply_text(const char *text, const char *domain)
 	return mem_printf("%s: %s", domain, text);
 }
 
-/* The words of the interface, with the domain in them. */
+/* The same sentences as over HTTP, with the name of the domain. */
 static char *login_text(const struct facts *facts, const struct outcome *outcome)
 {
 	if (outcome->ending == END_REJECT && facts->key_found && facts->verdict.from_one &&
@@ -707,7 +712,7 @@ static const char *known(const struct facts *facts, const char *value)
 	return facts->ticket_found ? value : NULL;
 }
 
-/* What a company may cause as often as it likes is no trouble of this host. */
+/* Outcomes that a company can cause as often as it likes are logged as info. */
 static enum log_level level_of(const struct verdict *verdict)
 {
 	switch (verdict->reason) {

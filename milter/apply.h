@@ -1,5 +1,5 @@
 /*
- * apply: carries a verdict out.
+ * apply: carries out a verdict.
  */
 #ifndef POSTERN_MILTER_APPLY_H
 #define POSTERN_MILTER_APPLY_H
@@ -13,13 +13,13 @@
 #include "milter/session.h"
 
 /*
- * record: what the milter writes down about a message, before it answers.
+ * record: what the milter stores about a message before it answers Postfix.
  */
 
-/* Each waits until it is durable: 0 or -1. */
+/* Each function returns when the record is durable: 0, or -1 on error. */
 
-/* The email of the ticket is sent, but to nobody who is suppressed: that is recorded of these.
- * ERR_NOT_FOUND when it is gone. */
+/* Records that the email of the ticket is sent, and that the suppressed recipients are left
+ * out. ERR_NOT_FOUND if the email was removed or refused. */
 int record_sent(struct service *service, const struct milter_session *session,
 	const struct suppressed_list *suppressed, struct err *err);
 
@@ -29,20 +29,21 @@ struct record_refusal {
 	bool own; /* the message is the email of its ticket */
 };
 
-/* The message is refused, or would be: so is the email of its ticket when it is
- * that email; any other message is noted, and leaves the email as it is. */
+/* Records that the message was refused, or would have been. If the message is the email of its
+ * ticket (own), that email becomes refused. Any other message becomes a refusal entry, and the
+ * email stays as it is. */
 int record_refused(struct service *service, const struct milter_session *session,
 	const struct facts *facts, const struct record_refusal *refusal, struct err *err);
 
-/* Where the ticket of a probe is the envelope sender, as postfix-conf/check has it on
- * port 25, on which Postfix takes no recipient of that domain: notes that the milter was
- * asked. Nothing else follows from it. Strangers' senders are not looked at. */
+/* Records that the milter was asked about a probe whose ticket is the envelope sender.
+ * postfix-conf/check sends such a probe to port 25, where Postfix accepts no recipient of the
+ * tickets' domain. Has no other effect. Senders from external clients are ignored. */
 void record_probe_sender(struct service *service, const struct milter_session *session);
 
-/* Decides about a message at its end: puts the recipients of its email in the
- * place of the ticket, records the decision, sets the reply, counts the message
- * and logs one line. The result is the answer to Postfix: accept only when all
- * of it has worked, so that what was accepted is recorded. */
+/* Decides about a message at its end: replaces the ticket by the recipients of its email,
+ * records the decision, sets the SMTP reply, counts the message and logs one line. Returns the
+ * answer for Postfix. It is accept only if every step has succeeded, so every accepted email is
+ * recorded. */
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milter_session *session,
 	const struct facts *facts);
 

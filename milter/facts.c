@@ -1,11 +1,11 @@
 /*
- * facts: what a verdict needs to know of a message.
+ * facts: everything a verdict depends on.
  *
- * Mail from elsewhere is not judged, so nothing is asked about it: it flows
- * also while the store is away. For all other mail the ticket is looked up,
- * and every domain that a receiver could take the message to come from.
+ * External mail is not judged, so it needs no query and flows even while the store is
+ * unavailable. For all other mail the ticket is looked up, and every domain that a receiver
+ * could take for the sender's.
  *
- * Threads: any; a reading handle is borrowed inside facts_read() only.
+ * Threads: any. A read handle is borrowed from the pool only inside facts_read().
  */
 #include "milter/facts.h"
 
@@ -25,7 +25,7 @@
 #include "milter/key_email.h"
 
 /*
- * sources: collects from the sender fields of a message what readers see.
+ * sources: collects the senders that readers can see in a message's fields.
  */
 
 static void add_domains(struct strv *domains, const struct strv *more)
@@ -38,7 +38,7 @@ static void add_domains(struct strv *domains, const struct strv *more)
 	}
 }
 
-/* Postfix may read an unusual address in another way than it looks. */
+/* addr_header_read() finds every reading of an unusual address, because Postfix may rewrite it. */
 static void add_envelope(struct sources *sources, const char *address)
 {
 	_cleanup_addr_header_ struct addr_header header;
@@ -60,8 +60,8 @@ static void add_froms(struct sources *sources, const struct strv *values)
 	}
 }
 
-/* Fields like Sender. One that names another mailbox than From leaves the message
- * without a clear sender. */
+/* Fields like Sender. One that names another mailbox than From leaves the message without a
+ * clear author. */
 static void add_others(struct sources *sources, const struct strv *values)
 {
 	for (size_t i = 0; i < values->n; i++) {
@@ -103,8 +103,7 @@ static const enum ticket_state ticket_states[] = {
 	[EMAIL_REFUSED] = TICKET_REFUSED,
 };
 
-/* Local parts are compared as they stand (RFC 5321 2.4), domains in any letter
- * case. */
+/* Local parts are compared exactly (RFC 5321 2.4), domains without regard to case. */
 static bool same_address(const char *a, const char *b)
 {
 	const char *a_at = strrchr(a, '@'), *b_at = strrchr(b, '@');
@@ -114,8 +113,8 @@ static bool same_address(const char *a, const char *b)
 	return memcmp(a, b, (size_t)(a_at - a)) == 0 && str_eq_nocase(a_at, b_at);
 }
 
-/* Whether the staged `Name <address>` or bare address is of this address. The
- * name may hold anything, so it is not parsed: what counts is the end. */
+/* True if the staged From, `Name <address>` or a bare address, has this address. The name may
+ * hold anything, so only the end of the string is compared. */
 static bool staged_from_is(const char *staged, const char *address)
 {
 	_cleanup_free_ char *end = mem_printf(" <%s>", address);
@@ -126,7 +125,8 @@ static bool staged_from_is(const char *staged, const char *address)
 	return staged_len > len && str_eq(staged + staged_len - len, end);
 }
 
-/* Display names are not compared: Postfix may encode them anew. */
+/* True if there is one From field with the staged address. Display names are not compared:
+ * Postfix may re-encode them. */
 static bool from_matches(const struct strv *froms, const char *staged)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -142,8 +142,8 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
-/* Whether the message has the nonce of the email. One that was staged before there
- * were any has none. */
+/* True if the message has the nonce of its email. Emails that were staged by versions without
+ * nonces have none. */
 static bool nonce_is(const char *nonce, const char *staged)
 {
 	return *staged == '\0' || str_eq(nonce, staged);
@@ -157,7 +157,7 @@ static bool is_other_way(const struct milter_session *session, enum email_way wa
 	       (way == EMAIL_WAY_SMTP && by_sendmail);
 }
 
-/* What is known of the email of a ticket, compared with its message. */
+/* Compares the message with the email of its ticket. */
 static void compare(const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
@@ -178,9 +178,9 @@ static void compare(const struct milter_session *session, struct facts *facts)
 	verdict->domain_active = ticket->domain_active;
 }
 
-/* Mail without a ticket that has the id of an email, as it goes out into the
- * world and may come back. While the email waits for its decision, nobody else
- * knows the id. */
+/* Finds a message without a ticket that carries the id of a staged email. Other messages with
+ * an id of ours are normal: emails go out with it and can come back. While the email is staged,
+ * nobody else knows its id. */
 static int read_lost(struct db *db, const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
@@ -199,8 +199,8 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 	return 0;
 }
 
-/* Settings of Postfix that change the domain of the host keep the local part. The
- * host's name may have no dot, and so be no domain that addr_parse() takes. */
+/* Only the local part of the probe's From is compared. Postfix settings that rewrite the host's
+ * domain keep it, and a host name without a dot is not a domain for addr_parse(). */
 static bool is_from_probe(const struct session_message *message)
 {
 	return message->froms.values.n == 1 &&
@@ -250,14 +250,15 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 	}
 	compare(session, facts);
 	facts->domain = mem_strdup(facts->ticket.domain);
-	/* Whom it has gone to once, it goes to again, should Postfix present it again. */
+	/* The list is read only for a staged email: if Postfix presents it again, it goes to
+	 * the same recipients as before. */
 	return facts->ticket.state == EMAIL_STAGED
 		       ? store_suppressed_read(db, facts->ticket.seq, facts->ticket.company_id,
 				 facts->domain, &facts->suppressed, &facts->err)
 		       : 0;
 }
 
-/* No exemption helps who could be taken for somebody else. */
+/* An exemption does not count while the sender is unclear. */
 static enum domain_claim rule_of(const struct claim *claim, bool unclear)
 {
 	static const enum domain_claim rules[POLICIES] = {
@@ -271,8 +272,8 @@ static enum domain_claim rule_of(const struct claim *claim, bool unclear)
 	return rules[claim->policy];
 }
 
-/* The strictest claim decides, and gives its name to a message without ticket
- * of ours. */
+/* The strictest claim decides. Without a ticket of ours its domain becomes the domain of the
+ * message. */
 static void note_claim(struct facts *facts, const struct claim *claim)
 {
 	struct verdict_facts *verdict = &facts->verdict;
@@ -290,8 +291,8 @@ static void note_claim(struct facts *facts, const struct claim *claim)
 	facts->domain = mem_strdup(claim->domain);
 }
 
-/* By sendmail(1), or from a client here. Of a client without an Internet
- * address nobody knows where it is. */
+/* True for mail from sendmail(1) and for clients on a loopback address. A client without an
+ * Internet address does not count: its location is unknown. */
 static bool is_local(const struct milter_session *session)
 {
 	return session->origin == ORIGIN_LOCAL ||
@@ -322,8 +323,8 @@ static int read_claims(struct db *db, const struct milter_session *session,
 	return 0;
 }
 
-/* May the key send as this domain? *own_r, if it is not NULL, is what the company has of the name:
- * the caller clears it, also after RULES_NOT_OWN. 0 or -1. */
+/* Decides if the key may send as this domain. *own_r, if not NULL, is the company's row of the
+ * domain; the caller clears it, also after RULES_NOT_OWN. Returns 0, or -1 on error. */
 static int decide_sender(struct db *db, const char *domain, struct domain *own_r,
 	enum send_decision *decision_r, struct facts *facts)
 {
@@ -348,8 +349,8 @@ static int decide_sender(struct db *db, const char *domain, struct domain *own_r
 	return 0;
 }
 
-/* The domain of From, or of a sender besides: notes the first as which the key may not send, and of
- * that of From what it is set to for its emails. 0 or -1. */
+/* Checks the domain of From or of another sender. Notes the first one that the key may not send
+ * as, and for From the settings of the domain. Returns 0, or -1 on error. */
 static int check_sender(struct db *db, const char *domain, bool is_from, struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
@@ -371,9 +372,10 @@ static int check_sender(struct db *db, const char *domain, bool is_from, struct 
 	return 0;
 }
 
-/* A domain that some reading of From sees beside its mailbox, as in a display name: nobody but who
- * may send as it may name a registered one, unless it is shared. As of an email with a ticket, but
- * that the key may be good for several domains. 0 or -1. */
+/* Checks a domain that some reading of From sees beside the mailbox, as in a display name. A
+ * registered domain that is not shared may be named only by a key that may send as it. An email
+ * with a ticket is checked in the same way, but against the one domain of the ticket. Returns
+ * 0, or -1 on error. */
 static int check_named(struct db *db, const char *domain, struct facts *facts)
 {
 	static const struct claim_sender nobody = {.sender = ""};
@@ -389,9 +391,9 @@ static int check_named(struct db *db, const char *domain, struct facts *facts)
 	return 0;
 }
 
-/* The one mailbox of the field: that which all readings see, or that of a field as clients may
- * write it over HTTP, which may have an address in its name. A new string; NULL: there is not one.
- */
+/* Returns the one mailbox of the field: the one that all readings agree on, or that of a field
+ * in the form that the HTTP API accepts, whose name may contain an address. The caller frees
+ * the string. NULL if there is no such mailbox. */
 static char *mailbox_of(const char *value)
 {
 	_cleanup_addr_header_ struct addr_header header;
@@ -407,7 +409,7 @@ static char *mailbox_of(const char *value)
 	return addr_spec(&addr);
 }
 
-/* The one mailbox of From, and its domain. */
+/* Sets the mailbox of From, its domain and from_one, if all readers agree. */
 static void read_from(
 	const struct session_message *message, const struct sources *sources, struct facts *facts)
 {
@@ -425,10 +427,11 @@ static void read_from(
 	facts->verdict.from_one = true;
 }
 
-/* Characters, as over HTTP. */
+/* In characters; the same limit as over HTTP. */
 enum { IDEMPOTENCY_KEY_MAX = 256 };
 
-/* The Idempotency-Key, under one of its names: 1, 0 none, -1 bad. */
+/* Reads the Idempotency-Key under either of its names. Returns 1 if there is one, 0 if none, -1
+ * if it is invalid. */
 static int read_idempotency_key(const struct session_message *message, struct facts *facts)
 {
 	_cleanup_free_ char *key = NULL;
@@ -459,7 +462,7 @@ static int read_idempotency_key(const struct session_message *message, struct fa
 	return 1;
 }
 
-/* The fields that are for us. 0, or -1 with field_err. */
+/* Reads the fields that are addressed to us. Returns 0, or -1 with field_err set. */
 static int read_own_fields(const struct session_message *message, struct facts *facts)
 {
 	const struct tag_fields fields = {message->own[OWN_TAG].values,
@@ -478,7 +481,7 @@ static int read_own_fields(const struct session_message *message, struct facts *
 	return tag_fields_read(&fields, &facts->tags, &facts->variables, &facts->field_err);
 }
 
-/* Whether the message came before. */
+/* Finds out if a message with this Idempotency-Key came before. */
 static int read_repeat(
 	struct db *db, const struct milter_session *session, int64_t now_us, struct facts *facts)
 {
@@ -508,7 +511,7 @@ static int read_repeat(
 	return found < 0 ? -1 : 0;
 }
 
-/* What is asked of a message that the rules let pass. */
+/* Checks the rest of a message that the sending rules allow. */
 static int read_key_message(struct db *db, const struct milter_session *session, const char *domain,
 	struct facts *facts)
 {
@@ -524,8 +527,8 @@ static int read_key_message(struct db *db, const struct milter_session *session,
 	return paused < 0 ? -1 : read_repeat(db, session, clock_now_us(&clock_system), facts);
 }
 
-/* A login of our service is the id of a key. As the key is now: it may have been revoked
- * since its client logged in. */
+/* The login of our SMTP service is the id of a key. Reads the key's current state: it may have
+ * been revoked after the login. */
 static int read_key_login(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -576,7 +579,7 @@ static int read_store(struct db_pool *pool, const struct milter_session *session
 	return result;
 }
 
-/* Those with the id of an email would have to be taken off. */
+/* Traces and nonces are counted only where they would have to be removed. */
 static bool has_too_many(const struct session_message *message, const struct sources *sources)
 {
 	return message->froms.overflow || message->others.overflow ||
@@ -596,7 +599,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 	verdict->origin = session_origin(session);
 	verdict->key_login = message->key_login && !message->for_ticket;
 	if (message->for_ticket) {
-		verdict->ticket = TICKET_UNKNOWN; /* until it is found */
+		verdict->ticket = TICKET_UNKNOWN; /* until the look-up finds it */
 		verdict->ticket_alone = !message->for_others;
 		verdict->ticket_submitted = session->submits && message->login == NULL;
 		if (!verdict->ticket_submitted)

@@ -1,6 +1,5 @@
 /*
- * facts: turns what a session has recorded into what a verdict needs, by
- * asking the store.
+ * facts: reads from the session and the store what verdict_decide() needs.
  */
 #ifndef POSTERN_MILTER_FACTS_H
 #define POSTERN_MILTER_FACTS_H
@@ -16,55 +15,58 @@
 #include "milter/session.h"
 
 /*
- * sources: whom a message could be said to come from, by its envelope and by
- * each reading of its header.
+ * sources: the domains that a message claims by its envelope and by each possible reading of
+ * its header.
  */
 
-/* A message that names more is not checked. */
+/* A message that claims more domains is refused unchecked. */
 enum { SOURCES_DOMAINS = ADDR_SENDER_DOMAINS };
 
 struct sources {
-	struct strv domains;  /* each once, and at most one more than that */
-	char *from;           /* the one author, `local@domain`; NULL when
-			       * fields or readings name several, or none */
-	bool unclear;         /* readings of the header can differ */
-	struct strv senders;  /* of the domains, those of the envelope and of fields like Sender */
-	bool senders_unclear; /* readings of such a field can differ */
+	struct strv domains;  /* without duplicates; at most SOURCES_DOMAINS + 1 */
+	char *from;           /* the only author, `local@domain`; NULL if there is none, or
+			       * fields or readings name several */
+	bool unclear;         /* readers can disagree about the header */
+	struct strv senders;  /* the domains of the envelope and of fields like Sender */
+	bool senders_unclear; /* readers can disagree about such a field */
 };
 
-/* The caller clears them. */
+/* The caller calls sources_clear(). */
 void sources_find(const struct session_message *message, struct sources *sources_r);
 void sources_clear(struct sources *sources);
 #define _cleanup_sources_ __attribute__((cleanup(sources_clear)))
 
 struct facts {
 	struct verdict_facts verdict;
-	bool probe_through; /* with TICKET_PROBE: see struct probe */
+	bool probe_through; /* with TICKET_PROBE: see probe.through */
 	enum probe_change probe_changed;
 	bool ticket_found;
-	struct email_ticket ticket;        /* when it was found */
-	struct suppressed_list suppressed; /* of its recipients, when it is staged: whom it does
-					    * not go to */
-	bool key_found;                    /* of a message with the login of a key: the valid key */
+	struct email_ticket ticket;        /* set if ticket_found */
+	struct suppressed_list suppressed; /* of a staged email: the recipients that it is not
+					    * sent to */
+	bool key_found;                    /* the message came with a key's login, and the key
+					    * is valid */
 	struct key key;
-	char *return_path; /* of the domain of its From, as the next one; see struct domain */
+	char *return_path; /* return_path and unsubscribe: settings of the From domain, see
+			    * struct domain */
 	bool unsubscribe;
-	char *tags;           /* of its fields, as struct email has them, see */
-	char *variables;      /* tag_fields_read() */
-	struct err field_err; /* with verdict.bad_field: in words for the client */
-	bool has_idempotency; /* it has an Idempotency-Key: */
+	char *tags;           /* tags and variables: from the message's fields, as in struct
+			       * email, */
+	char *variables;      /* see tag_fields_read() */
+	struct err field_err; /* with verdict.bad_field: the error for the client */
+	bool has_idempotency; /* the message has an Idempotency-Key */
 	struct idempotency_key idempotency;
 	uint8_t payload[SECRET_HASH_LEN];
-	char earlier[ID_SIZE]; /* the email that had it before; "": none */
-	bool earlier_lost;     /* ... and never arrived in Postfix */
-	char *mailbox;         /* `local@domain` of its one From; NULL when not clear */
-	char *domain;          /* the registered one that the message claims, by its
-				* ticket or without; NULL for none */
-	struct err err;        /* why, when verdict.store_failed */
+	char earlier[ID_SIZE]; /* the email that used this key before; "" if none */
+	bool earlier_lost;     /* that email never reached Postfix */
+	char *mailbox;         /* `local@domain` of the only From; NULL if unclear */
+	char *domain;          /* the registered domain that the message claims, by its ticket
+				* or its header; NULL if none */
+	struct err err;        /* the reason, if verdict.store_failed */
 };
 
-/* Fills the facts of the session's message; cannot fail, because a store that
- * fails is a fact. The caller clears them. */
+/* Fills the facts of the session's message. Cannot fail: a failing store is a fact
+ * (store_failed). The caller calls facts_clear(). */
 void facts_read(
 	struct db_pool *pool, const struct milter_session *session, struct facts *changes_r);
 void facts_clear(struct facts *facts);

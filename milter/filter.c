@@ -1,22 +1,22 @@
 /*
  * filter: the callbacks of libmilter.
  *
- * They store in the session what Postfix tells, and decide nothing; at the end
- * of a message the facts are read, judged and the verdict applied. Nothing is
- * answered earlier: mail from sendmail(1) that is put off before its end sticks
- * in the maildrop.
+ * Callbacks store in the session what Postfix sends and decide nothing. At the end of a message
+ * the facts are read, verdict_decide() judges them, and the verdict is applied. Nothing is
+ * answered earlier: mail from sendmail(1) that gets a tempfail before its end gets stuck in the
+ * maildrop.
  *
  *   negotiate ─> connect ─> (mail ─> rcpt... ─> header... ─> eom | abort)... ─> close
  *
- * Threads: libmilter calls from threads of its own, for one connection never
- * from two at once, and each time maybe from another. State hangs on the
- * context (smfi_setpriv); the service is a global, set before the first
- * callback, because libmilter has no place to hang it on.
+ * Threads: libmilter calls from its own threads, never from two at once for one connection, but
+ * possibly from another thread each time. Per-connection state is kept with smfi_setpriv(). The
+ * service is a global that is set before the first callback, because libmilter has no other
+ * place for it.
  *
- * libmilter is never told to stop: it would wait for up to five seconds and
- * finish nothing. Its threads serve until the process ends; once the service is
- * closed, they put messages off. A message whose answer does not reach Postfix
- * any more is presented again, and its record made again.
+ * libmilter is never told to stop: it would wait for up to five seconds and finish nothing. Its
+ * threads serve until the process ends. Once the service is closed, they answer tempfail. If an
+ * answer does not reach Postfix, Postfix presents the message again, and the same record is
+ * made again.
  */
 #include "milter/filter.h"
 
@@ -34,20 +34,20 @@
 #include "milter/facts.h"
 #include "milter/session.h"
 
-/* Clients of a Unix socket are refused, not kept waiting, once so many are in
- * its queue: Postfix puts off their mail. */
+/* The listen backlog of the Unix socket. Beyond it, connections are refused, and Postfix defers
+ * their mail. */
 enum { BACKLOG = SOMAXCONN };
 
-/* What is asked of Postfix, which has offered all of it since version 2.6. */
+/* What we negotiate with Postfix, which supports all of it since version 2.6. */
 enum {
-	/* Change the sender; add and delete recipients; change and add header fields; hold
-	 * messages; name the macros that are needed, so that those lists in
-	 * main.cf do not matter. */
+	/* Change the sender, add and delete recipients, change and add header fields, hold
+	 * messages, and name the macros we need, so that the macro lists in main.cf do not
+	 * matter. */
 	ACTIONS = SMFIF_ADDRCPT | SMFIF_DELRCPT | SMFIF_CHGHDRS | SMFIF_ADDHDRS | SMFIF_QUARANTINE |
 		  SMFIF_CHGFROM | SMFIF_SETSYMLIST,
-	/* Leave out what is not looked at; expect no answer where there is
-	 * never one but "go on". Of a body whose message is not kept the first piece comes,
-	 * and no other (SKIP): who the client is nobody knows when this is agreed. */
+	/* Skip the steps that we do not use, and send no answer where it would always be
+	 * "continue". SMFIP_SKIP: the body of a message that we do not copy is skipped after
+	 * its first chunk. At negotiation it is not known yet who the client is. */
 	STEPS = SMFIP_NOHELO | SMFIP_NODATA | SMFIP_NOEOH | SMFIP_NOUNKNOWN | SMFIP_NR_CONN |
 		SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR | SMFIP_SKIP,
 };
@@ -63,7 +63,7 @@ static const struct {
 static struct service *service;
 static _Atomic enum filter_state state = FILTER_SERVES;
 
-/* libmilter takes names as it gives them: not const. */
+/* libmilter takes macro names as char *, not const. */
 static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
@@ -175,7 +175,7 @@ static sfsistat on_body(SMFICTX *ctx, unsigned char *data, size_t len)
 	return session_body(smfi_getpriv(ctx), data, len) ? SMFIS_CONTINUE : SMFIS_SKIP;
 }
 
-/* Every message of a key that may go out counts, as a request does over HTTP. */
+/* Takes a token for a message that the rules let pass, as for a request over HTTP. */
 static void take_rate(struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
@@ -270,7 +270,7 @@ static void *serve(void *arg)
 	return arg;
 }
 
-/* libmilter's threads inherit the signal mask of this one. */
+/* libmilter's threads inherit the signal mask of this thread. */
 int filter_start(struct err *err)
 {
 	pthread_attr_t attributes;

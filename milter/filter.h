@@ -7,20 +7,19 @@
 #include "core/conf/conf.h"
 #include "milter/service.h"
 
-/* Tells libmilter all it needs to know and has it listen on the socket, which
- * must not be there yet; nobody but our own user may connect to it. From here
- * on connections wait until filter_start() has them served. service must last
- * until the process ends. */
+/* Registers the callbacks and listens on the socket, which must not exist yet and is for our
+ * own user only (mode 0600). Connections wait in the backlog until filter_start(). service must
+ * last until the process ends. */
 int filter_open(struct service *service, const struct conf *conf, struct err *err);
 
-/* Serves connections, in threads of libmilter, until the process ends. All
- * signals are blocked in these threads. */
+/* Serves connections in threads of libmilter until the process ends. These threads block all
+ * signals. */
 int filter_start(struct err *err);
 
 enum filter_state {
 	FILTER_SERVES,
-	FILTER_STOPPED, /* libmilter was given a signal and ended, as told */
-	FILTER_FAILED,  /* libmilter gave up */
+	FILTER_STOPPED, /* libmilter received a signal and ended */
+	FILTER_FAILED,  /* libmilter ended with an error */
 };
 enum filter_state filter_state(void);
 

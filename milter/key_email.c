@@ -1,9 +1,9 @@
 /*
- * key_email: what the sent folder has of a message, from what Postfix tells of
- * its envelope and header.
+ * key_email: fills the row of a sent email from what Postfix says about its envelope and
+ * header.
  *
- * Fields are read as leniently as mail programs read them: what cannot be read
- * is left out of the row, and never keeps a message from going out.
+ * Fields are read as leniently as mail programs read them. What cannot be read is left out of
+ * the row, and never stops a message.
  *
  * Threads: any.
  */
@@ -19,7 +19,7 @@
 #include "core/mime/mime_words.h"
 #include "core/read/mime_read.h"
 
-/* What a decoded value has of control characters are blanks. */
+/* Replaces control characters of the decoded text by blanks. */
 static char *decoded(const char *value)
 {
 	char *text = mime_words_decode(value);
@@ -30,12 +30,12 @@ static char *decoded(const char *value)
 	return text;
 }
 
-/* Field after field: the recipients of the envelope, and which of them were found. */
+/* The envelope's recipients, and which of them the fields read so far name. */
 struct reading {
 	const struct session_message *message;
 	struct recipients *recipients;
 	enum recipient_kind kind;
-	unsigned *folded; /* a hash of each address in any letter case */
+	unsigned *folded; /* hash of each address, without regard to case */
 	bool *found;
 };
 
@@ -114,7 +114,7 @@ static void read_recipients(const struct session_message *message, struct recipi
 	free(reading.found);
 }
 
-/* With its display name, where that is read strictly. */
+/* Returns From with its display name if it parses strictly, otherwise the mailbox alone. */
 static char *from_text(const struct session_message *message, const struct facts *facts)
 {
 	_cleanup_free_ char *line = str_unfolded(message->froms.values.items[0]);

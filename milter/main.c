@@ -1,11 +1,11 @@
 /*
  * postern-milter: tells Postfix which messages may pass, and records them.
  *
- * Starts from the inside out: settings, log, database, socket; ends the other
- * way round. The main thread waits for signals and is the janitor; libmilter
- * serves in others, until the process ends: it is never told to stop. It would
- * wait for up to five seconds and finish nothing. A message whose answer does
- * not reach Postfix any more is presented again, and its record made again.
+ * Starts settings, log, database and socket in this order, and stops in reverse. The main
+ * thread waits for signals and is the janitor. libmilter serves in its own threads until the
+ * process ends. It is never told to stop: it would wait for up to five seconds and finish
+ * nothing. If an answer does not reach Postfix, Postfix presents the message again, and the
+ * same record is made again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,10 +35,10 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 };
 
-/* How often the janitor looks around. */
+/* The janitor's interval. */
 enum { ROUND_MS = 2 * 1000 };
 
-/* All that run_daemon() holds. */
+/* Everything that run_daemon() owns. */
 struct daemon {
 	const char *conf_path;
 	struct conf *conf;
@@ -46,17 +46,17 @@ struct daemon {
 	struct service *service;
 	struct socket *socket;
 	struct metrics_file *metrics;
-	struct metrics_milter values; /* what it says */
+	struct metrics_milter values; /* the content of the metrics file */
 	bool metrics_failed;
 };
 
 /*
- * libmilter has a thread that waits for SIGHUP, SIGINT and SIGTERM by sigwait(),
- * and ends the service on each of them. Linux gives a signal that is sent to a
- * process to its main thread whenever that has not blocked it, so the main
- * thread never blocks them: its handler writes them into a pipe. While one is
- * handled, another one may come (SA_NODEFER). Only SIGINT or SIGTERM right
- * behind another signal can still reach libmilter, which then ends as it should.
+ * A thread of libmilter waits for SIGHUP, SIGINT and SIGTERM with sigwait() and ends the
+ * service on each of them. Linux delivers a signal for the process to its main thread if that
+ * has not blocked it. So the main thread never blocks these signals, and its handler writes
+ * them into a pipe. SA_NODEFER lets another signal arrive while one is handled. Only a SIGINT
+ * or SIGTERM directly behind another signal can still reach libmilter, which then ends, as it
+ * should.
  */
 static int signal_pipe[2] = {-1, -1};
 
@@ -66,7 +66,7 @@ static void on_signal(int number)
 	int saved = errno;
 	ssize_t written = write(signal_pipe[1], &byte, 1);
 
-	(void)written; /* a full pipe has all that is to be known */
+	(void)written; /* if the pipe is full, the signals in it are enough */
 	errno = saved;
 }
 
@@ -89,7 +89,7 @@ static int catch_signals(struct err *err)
 	return 0;
 }
 
-/* As daemon_wait_signal(). */
+/* Same contract as daemon_wait_signal(). */
 static int wait_signal(int wait_ms)
 {
 	struct pollfd ready = {.fd = signal_pipe[0], .events = POLLIN};
@@ -153,7 +153,7 @@ static void reload(struct daemon *daemon)
 		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
-/* For postern-httpd's /metrics; that they cannot be written is said once. */
+/* Writes the file for postern-httpd's /metrics. A failure is logged once until it is over. */
 static void write_metrics(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
@@ -166,9 +166,8 @@ static void write_metrics(struct daemon *daemon)
 	daemon->metrics_failed = failed;
 }
 
-/* EX_OK to go on, else why not. Whoever removes the file of the socket, or puts
- * another one in its place, cuts the milter off while it lives: it listens
- * where no name leads. */
+/* Returns EX_OK to go on, or the exit status. If somebody removes or replaces the socket's
+ * file, clients can no longer connect although the milter runs; then it ends. */
 static int look_after(struct daemon *daemon)
 {
 	if (filter_state() == FILTER_FAILED) {
@@ -184,7 +183,7 @@ static int look_after(struct daemon *daemon)
 	return EX_TEMPFAIL;
 }
 
-/* Serves until there is a reason to end: the exit status. */
+/* Serves until a signal or a failure. Returns the exit status. */
 static int serve(struct daemon *daemon)
 {
 	int number, status;

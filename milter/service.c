@@ -1,8 +1,8 @@
 /*
  * service: the store, the log and the settings that callbacks use.
  *
- * Start and end mirror each other: handles are opened before the socket is, and
- * closed after the last decision. Threads: any, but for open, close and free.
+ * Handles are opened before the socket and closed after the last decision. Threads: any, except
+ * for open, close and free.
  */
 #include "milter/service.h"
 
@@ -19,9 +19,9 @@
 #include "milter/session.h"
 
 /*
- * counts: a counter for each action.
+ * counts: one counter for each action.
  *
- * Invariant: counters only grow, so that their sum tells whether any changed.
+ * Invariant: counters only grow, so their sum shows if any has changed.
  */
 
 void counts_add(struct counts *counts, struct verdict verdict)
@@ -70,13 +70,13 @@ void counts_log_hourly(struct counts *counts, struct log *log, int64_t now_us)
 	counts->log_us = now_us + (int64_t)COUNTS_LOG_MS * 1000;
 }
 
-/* Reading a ticket takes microseconds: more handles would only wait for cores. */
+/* Reading a ticket takes microseconds, so more handles would only wait for CPU cores. */
 enum { READERS = 16 };
 
 enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
-/* Postfix hands a message over when it has all of it, so that a copy is there for
- * milliseconds, however slow its client is. */
+/* Postfix sends a message to the milter only when it has all of it, so a copy exists for
+ * milliseconds, however slow the client is. */
 enum { COPIES_MAX = 256 * 1024 * 1024 };
 
 static int read_rules(const struct conf *conf, struct service_rules *rules_r, struct err *err)
@@ -108,7 +108,7 @@ static void clear_rules(struct service_rules *rules)
 	free(rules->local_domains);
 }
 
-/* Nobody enters while service_close() waits. */
+/* Prefers writers, so that no decision starts while service_close() waits. */
 static void init_use(pthread_rwlock_t *use)
 {
 	pthread_rwlockattr_t attributes;
@@ -176,15 +176,15 @@ enum mail_origin service_origin(struct service *service, const struct sockaddr *
 	return origin;
 }
 
-/* Postfix takes such a local part for an address of its own: of `v%far.test@here`
- * it makes `v@far.test` where it serves `here`, and takes quotes off before
- * (allow_percent_hack, swap_bangpath, resolve_dequoted_address). */
+/* Postfix can resolve such a local part to another address: it turns `v%far.test@here` into
+ * `v@far.test` if it serves `here`, after removing quotes (allow_percent_hack, swap_bangpath,
+ * resolve_dequoted_address). */
 static bool may_lead_elsewhere(const char *sender, const char *at)
 {
 	return strcspn(sender, "@%!\\") < (size_t)(at - sender);
 }
 
-/* False also when the table of users cannot be read. */
+/* False also if the user table cannot be read. */
 static bool is_user(const char *sender, const char *at)
 {
 	_cleanup_free_ char *name = mem_dup(sender, (size_t)(at - sender));
@@ -207,7 +207,7 @@ bool service_has_mailbox(struct service *service, const char *sender)
 	return local && is_user(sender, at);
 }
 
-/* The lists in it are not for use: they may go any moment. */
+/* Do not use the pointers of the copy: a reload frees what they point to. */
 static struct service_rules rules_now(struct service *service)
 {
 	struct service_rules rules;
@@ -262,7 +262,7 @@ void service_leave(struct service *service)
 	pthread_rwlock_unlock(&service->use);
 }
 
-/* The lock is kept. */
+/* Keeps the write lock, so that service_enter() fails from now on. */
 void service_close(struct service *service)
 {
 	pthread_rwlock_wrlock(&service->use);

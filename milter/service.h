@@ -21,45 +21,44 @@
 #include "milter/session.h"
 
 /*
- * counts: how many messages the milter has decided in which way.
+ * counts: the number of messages for each action and reason.
  */
 
-/* All zero at the start. */
+/* Initialize with zeros. */
 struct counts {
-	atomic_uint_least64_t of[VERDICT_ACTIONS]; /* since the start */
-	/* Why messages did not pass, of those that did not. */
+	atomic_uint_least64_t of[VERDICT_ACTIONS]; /* since start */
+	/* The reasons of messages that were refused, put off or discarded. */
 	atomic_uint_least64_t reasons[REASONS];
-	uint64_t logged; /* how many there were at the last line */
-	int64_t log_us;  /* when the next line is due; 0: not known yet */
+	uint64_t logged; /* the sum at the last log line */
+	int64_t log_us;  /* when the next line is due; 0: not set yet */
 };
 
 enum { COUNTS_LOG_MS = 60 * 60 * 1000 };
 
-/* One more message. From any thread. */
+/* Counts one message. Thread-safe. */
 void counts_add(struct counts *counts, struct verdict verdict);
 
-/* Logs one line with all of them, each under the name of its action; false
- * when none has changed since the last line, which then was not made. From one
- * thread at a time. */
+/* Logs one line with all counters, each under the name of its action. False, and no line, if
+ * none has changed since the last line. Not thread-safe. */
 bool counts_log(struct counts *counts, struct log *log);
 
-/* The same, once an hour from the first call on. now_us is of a clock that
- * never goes back. */
+/* Calls counts_log() once an hour, the first time an hour after the first call. now_us is of a
+ * monotonic clock. */
 void counts_log_hourly(struct counts *counts, struct log *log, int64_t now_us);
 
-/* The same numbers for whoever asks. */
+/* Copies the counters into the metrics. */
 void counts_tell(const struct counts *counts, struct metrics_milter *metrics);
 
-/* What may change while running. */
+/* Settings that a reload can change. */
 struct service_rules {
 	struct cidr_list internal_hosts;
 	char *local_domains;
 	enum stop_way refuse_local;
 	int64_t refusals_kept;
 	bool trace_header;
-	int64_t rate_limit; /* messages a second, of a company by SMTP; 0: any */
+	int64_t rate_limit; /* messages per second and company by SMTP; 0: unlimited */
 	int64_t rate_burst;
-	int64_t min_free; /* of the store's disk */
+	int64_t min_free; /* bytes that must stay free on the store's disk */
 };
 
 struct service {
@@ -67,60 +66,57 @@ struct service {
 	const struct clock *clock;
 	struct db_pool *readers;
 	struct committer *committer;
-	pthread_rwlock_t use; /* read: a decision; written: closed */
+	pthread_rwlock_t use; /* read lock: a decision runs; write lock: closed */
 	bool by_tcp;          /* httpd submits by SMTP over TCP */
-	char *url;            /* of httpd, as recipients reach it; "": they do not */
+	char *url;            /* of httpd for recipients; "": they cannot reach it */
 	struct counts counts;
 	char *database;           /* path of the store */
-	struct session_room room; /* for copies of messages */
+	struct session_room room; /* for the copies of messages */
 	struct rate_table *rates; /* of companies */
-	pthread_rwlock_t lock;    /* for what follows */
+	pthread_rwlock_t lock;    /* protects rules */
 	struct service_rules rules;
 };
 
-/* Opens the database, which must have the schema of this program. The caller
- * closes the service; conf need not outlive the call. */
+/* Opens the database, which must have this program's schema. The caller calls service_close()
+ * and service_free(). conf need not outlive the call. */
 int service_open(
 	const struct conf *conf, struct log *log, struct service **service_r, struct err *err);
 
-/* Takes over what may change while running: the log level and the rules.
- * Connections that are there keep their origin. */
+/* Applies the settings that can change at run time: the log level and the rules. Open
+ * connections keep their origin. */
 int service_reload(struct service *service, const struct conf *conf, struct err *err);
 
-/* Where mail of this client comes from. */
+/* Returns the origin of mail from this client. */
 enum mail_origin service_origin(struct service *service, const struct sockaddr *peer);
 
-/* Whether the envelope sender (without <>) surely has a mailbox here: its
- * domain is one of milter.local_domains, and its local part the name of a user
- * of this host. Aliases and virtual mailboxes are not known, and the null
- * sender has none. */
+/* True if the envelope sender (without <>) certainly has a mailbox here: its domain is one of
+ * milter.local_domains, and its local part is a user of this host. Aliases and virtual
+ * mailboxes are not considered. The null sender has none. */
 bool service_has_mailbox(struct service *service, const char *sender);
 
-/* The settings milter.refuse_local, refusals_kept and trace_header as they are
- * now; a reload may change them before the next call. */
+/* The current values of milter.refuse_local, refusals_kept and trace_header. A reload can
+ * change them between two calls. */
 enum stop_way service_refuse_local(struct service *service);
 int64_t service_refusals_kept(struct service *service);
 bool service_trace_header(struct service *service);
 
-/* Whether the company may send one more message by SMTP now (http.rate_limit, counted apart
- * from its requests). Takes a token. */
+/* Takes a token. True if the company may send another message by SMTP now (http.rate_limit,
+ * counted apart from its HTTP requests). */
 bool service_take_rate(struct service *service, const char *company_id);
 
-/* Whether the disk of the store has room for a message of so many bytes (outbox.min_free). */
+/* True if the store's disk has room for a message of this size (outbox.min_free). */
 bool service_has_room(struct service *service, size_t size);
 
-/* A decision begins: the database and the log stay until service_leave().
- * False once the service closes; then there is nothing to leave. */
+/* Starts a decision: the database and the log stay open until service_leave(). False if the
+ * service is closed; then service_leave() must not be called. */
 bool service_enter(struct service *service);
 void service_leave(struct service *service);
 
-/* Lets nobody enter any more, waits until all have left, and closes the
- * database. What else the callbacks use stays, since the threads of libmilter
- * last until the process ends. */
+/* Lets no new decision start, waits for the running ones, and closes the database. The rest
+ * stays, because libmilter's threads use it until the process ends. */
 void service_close(struct service *service);
 
-/* After service_close() and in its thread, when no thread of libmilter was ever
- * started. */
+/* Call after service_close(), in the same thread, and only if no libmilter thread was started. */
 void service_free(struct service *service);
 
 #endif

@@ -18,15 +18,14 @@
 #include "core/compose/tag_fields.h"
 
 /*
- * Where the mail of a connection comes from.
+ * The origin of a connection.
  *
- * Mail that enters by sendmail(1) has no client. Postfix presents it as coming
- * from the address 127.0.0.1 and the port 0, which no TCP client has. That is
- * the protocol itself, not a macro: no setting of main.cf changes it.
+ * Postfix presents mail from sendmail(1) as coming from address 127.0.0.1 and port 0, which no
+ * TCP client has. This is part of the milter protocol and not a macro, so no setting of main.cf
+ * changes it.
  *
- * Clients without an Internet address (a Unix-domain socket, an address that
- * Postfix could not learn) count as internal: the rules hold where nothing
- * says that mail comes from elsewhere.
+ * Clients without an Internet address (a Unix-domain socket, an address that Postfix could not
+ * learn) count as internal: mail is judged unless it is known to come from elsewhere.
  */
 
 static const char *const names[] = {
@@ -83,9 +82,8 @@ const char *origin_name(enum mail_origin origin)
 	return names[origin];
 }
 
-/* The fields by which receivers tell whom a message is from, besides From: the
- * rest of RFC 4407 2. Reply-To is not among them: it says where answers go,
- * and is often of another domain. */
+/* The fields besides From by which receivers determine the sender (RFC 4407 2). Reply-To is not
+ * one of them: it says where replies go and often has another domain. */
 static const char *const other_fields[] = {"Sender", "Resent-From", "Resent-Sender"};
 
 const char *const session_own_names[OWN_FIELDS] = {
@@ -96,8 +94,8 @@ const char *const session_own_names[OWN_FIELDS] = {
 	[OWN_VARIABLES] = TAG_META_FIELD,
 };
 
-/* sendmail(1), or the service on a Unix-domain socket, whose clients have no
- * address. */
+/* httpd submits by sendmail(1), or to the service on a Unix-domain socket, whose clients have
+ * no address, or by TCP if it is set up so. */
 static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
 {
 	return origin == ORIGIN_LOCAL || (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
@@ -154,7 +152,7 @@ void session_reset(struct milter_session *session)
 	*message = (struct session_message){0};
 }
 
-/* Postfix gives the address bare when it came by sendmail(1). */
+/* Mail from sendmail(1) has the address without brackets. */
 static char *without_brackets(const char *address)
 {
 	size_t len = strlen(address);
@@ -194,7 +192,7 @@ void session_parameters(struct milter_session *session, char *const *parameters)
 				*parameters, asking[i]);
 }
 
-/* The ticket may be there twice: httpd says it so by SMTP. */
+/* The same ticket may come twice, as it does when httpd submits by SMTP. */
 void session_recipient(struct milter_session *session, const char *address)
 {
 	struct session_message *message = &session->message;
@@ -236,7 +234,7 @@ void session_queue_id(struct milter_session *session, const char *queue_id)
 	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
 }
 
-/* Names count in any letter case; RFC 5322 4.5 knows blanks behind them. */
+/* Compares field names without regard to case. RFC 5322 4.5 allows blanks behind a name. */
 static bool is_field(const char *name, const char *field)
 {
 	size_t len = strlen(field);
@@ -282,7 +280,7 @@ static void add_message_id(struct session_message *message, const char *value)
 	strv_take(&message->message_ids, str_trim(line, strlen(line)));
 }
 
-/* What the sent folder shows of a message besides. */
+/* Keeps the fields that the list of sent emails shows. */
 static void add_content(struct session_message *message, const char *name, const char *value)
 {
 	if (is_field(name, "To"))
@@ -296,7 +294,7 @@ static void add_content(struct session_message *message, const char *name, const
 		message->subject = mem_strdup(value);
 }
 
-/* What was added is counted; without room for it there is no copy. */
+/* Counts the memory that the copy has grown by, and drops the copy if the room is full. */
 static void hold_copy(struct milter_session *session)
 {
 	struct session_message *message = &session->message;
@@ -317,7 +315,7 @@ static bool is_private(const char *name)
 	return is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD);
 }
 
-/* One for us is kept apart. */
+/* Fields that are addressed to us are kept apart from the copy. */
 static void copy_field(struct milter_session *session, const char *name, const char *value)
 {
 	struct session_message *message = &session->message;

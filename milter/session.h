@@ -1,10 +1,9 @@
 /*
- * session: what Postfix has told of one connection and of the message that is
- * on its way in it.
+ * session: what Postfix has sent about one connection and its current message.
  *
- * Callbacks write it, facts reads it. Only what a decision needs is kept, and
- * of that only so much: beyond the limits below a message counts as having too
- * many fields, and no more is kept of it.
+ * Callbacks write it, facts.c reads it. Only what a decision needs is kept, up to the limits
+ * below. A message that exceeds them counts as having too many fields, and the rest is not
+ * kept.
  */
 #ifndef POSTERN_MILTER_SESSION_H
 #define POSTERN_MILTER_SESSION_H
@@ -25,40 +24,39 @@
 #include "core/policy/ticket.h"
 #include "core/policy/verdict.h"
 
-/* The origin of mail whose client has no login. peer is what the milter
- * protocol tells of the client, NULL when it has no Internet address. */
+/* Returns the origin of mail from a client without a login. peer is the client's address from
+ * the milter protocol; NULL if it has no Internet address. */
 enum mail_origin origin_of(const struct sockaddr *peer, const struct cidr_list *internal_hosts);
 
 enum { ORIGIN_CLIENT_SIZE = INET6_ADDRSTRLEN };
 
-/* The address of the client as text; false when there is none, as for
- * sendmail(1). */
+/* Writes the client's address as text. False if there is none, as for sendmail(1). */
 bool origin_client(const struct sockaddr *peer, char client[static ORIGIN_CLIENT_SIZE]);
 
-/* A word for logs. */
+/* The name for logs. */
 const char *origin_name(enum mail_origin origin);
 
-/* What the service with logins of ours has as milter_macro_daemon_name. A login that
- * came by another service is not looked at as a key. */
+/* The milter_macro_daemon_name of the SMTP service that accepts API keys as passwords. A login
+ * on any other service is not taken for a key. */
 #define SESSION_KEY_SERVICE "postern-smtp-auth"
 
 enum {
 	SESSION_SENDER_FIELDS = ADDR_SENDER_FIELDS,
-	/* Of all fields of a kind together. Postfix shows 60,000 bytes of each
-	 * and delivers more: what is longer could hide a sender. */
+	/* For all fields of a kind together. Postfix shows a milter 60,000 bytes of a field and
+	 * delivers more; the hidden rest could name another sender. */
 	SESSION_SENDER_BYTES = ADDR_SENDER_BYTES,
 	SESSION_TRACE_FIELDS = 100,
-	SESSION_MESSAGE_IDS = 8, /* and no longer than a line, RFC 5322 2.1.1 */
+	SESSION_MESSAGE_IDS = 8, /* each no longer than a line (RFC 5322 2.1.1) */
 	SESSION_MESSAGE_ID_BYTES = 998,
-	/* Of a message that came with the login of a key. */
+	/* For messages that came with a key's login. */
 	SESSION_RECIPIENTS = 1000,
-	SESSION_LIST_BYTES = 128 * 1024, /* of To and Cc, each */
+	SESSION_LIST_BYTES = 128 * 1024, /* of To and of Cc */
 	SESSION_SUBJECT_BYTES = 8 * 1024,
-	SESSION_OWN_FIELDS = 100, /* of each kind that is for us */
+	SESSION_OWN_FIELDS = 100, /* of each kind that is addressed to us */
 	SESSION_OWN_BYTES = 64 * 1024,
 };
 
-/* The fields that the client of a key says something by to us, and that do not go out. */
+/* Fields by which a key's client passes us options. They are removed from the message. */
 enum session_own {
 	OWN_IDEMPOTENCY,
 	OWN_RESEND_IDEMPOTENCY,
@@ -69,7 +67,8 @@ enum session_own {
 };
 extern const char *const session_own_names[OWN_FIELDS];
 
-/* What the copies of messages of all sessions take together. A message alone may take more. */
+/* Memory for the copies of messages, shared by all sessions. A single message may exceed it if
+ * no other copy is held. */
 struct session_room {
 	atomic_int_least64_t held;
 	int64_t max;
@@ -79,89 +78,91 @@ struct session_room {
 struct session_fields {
 	struct strv values;
 	size_t bytes;
-	bool overflow; /* there were more of them, or longer ones */
+	bool overflow; /* more or longer fields came than are kept */
 };
 
 struct session_message {
-	char *sender;                    /* envelope sender without <>, "" the null sender */
-	char *resolved;                  /* what Postfix makes of it; NULL when not known */
-	char *login;                     /* as which the client has logged in; NULL: not */
-	char *queue_id;                  /* Postfix's; NULL until its end */
-	bool for_ticket;                 /* a recipient is of the domain of tickets */
-	bool for_others;                 /* one is not the ticket */
-	char ticket[SECRET_TICKET_SIZE]; /* the first one; "" for none */
-	struct strv message_ids;         /* of a message with a ticket, trimmed */
+	char *sender;                    /* envelope sender without <>; "" is the null sender */
+	char *resolved;                  /* the sender as Postfix resolves it; NULL if unknown */
+	char *login;                     /* the SASL login name; NULL if none */
+	char *queue_id;                  /* NULL until the end of the message */
+	bool for_ticket;                 /* a recipient is in the domain of tickets */
+	bool for_others;                 /* a recipient is not the ticket */
+	char ticket[SECRET_TICKET_SIZE]; /* the first ticket; "" if none */
+	struct strv message_ids;         /* of a message with a ticket or a key's login,
+					  * trimmed */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
-	size_t traces;                /* how many fields with the id of an email there are, or
-				       * one too many */
-	char trace[ID_SIZE];          /* the first one's; "" when it has none */
-	size_t nonces;                /* the same of fields with a nonce */
+	size_t traces;                /* number of fields with an email id, at most
+				       * SESSION_TRACE_FIELDS + 1 */
+	char trace[ID_SIZE];          /* value of the first; "" if it has no id */
+	size_t nonces;                /* the same for fields with a nonce */
 	char nonce[SECRET_TICKET_SIZE];
-	bool key_login;               /* the login is the id of a key, which the client has */
-	struct strv recipients;       /* with key_login, as the next ones: of the envelope */
-	bool too_many_recipients;     /* there are more */
-	bool asks_for_reports;        /* of deliveries (RFC 3461), which go to its sender */
-	struct session_fields to, cc; /* what is over is left out */
+	bool key_login;               /* the login is the id of an API key; recipients, to,
+				       * cc, reply_to, subject, own and copy are kept only
+				       * with it */
+	struct strv recipients;       /* of the envelope */
+	bool too_many_recipients;     /* more came than are kept */
+	bool asks_for_reports;        /* RET, ENVID or NOTIFY was given (RFC 3461): reports go
+				       * to the message's sender */
+	struct session_fields to, cc; /* what exceeds the limits is left out */
 	struct session_fields reply_to;
-	char *subject;        /* NULL: none */
-	bool has_message_id;  /* also one that is not kept */
-	bool has_unsubscribe; /* a way of its own to unsubscribe */
+	char *subject;        /* NULL if none */
+	bool has_message_id;  /* also true for one that was too long to keep */
+	bool has_unsubscribe; /* the message has List-Unsubscribe itself */
 	struct session_fields own[OWN_FIELDS];
-	struct buf copy;    /* the message, without those fields and with LF for line ends */
-	int64_t copy_held;  /* of the room */
-	bool copy_has_body; /* its header has ended */
-	bool copy_ends_cr;  /* and the last byte was a CR, which is not in it yet */
-	bool no_room;       /* for the copy, which is not kept then */
+	struct buf copy;    /* the message without own fields, with LF line ends */
+	int64_t copy_held;  /* what it takes of the room */
+	bool copy_has_body; /* the header has ended */
+	bool copy_ends_cr;  /* the last byte received was a CR, which is not in the copy yet */
+	bool no_room;       /* there was no memory for the copy, so none is kept */
 };
 
 struct milter_session {
-	enum mail_origin origin;   /* of clients without login */
-	char *client;              /* its address as text; NULL without one */
-	bool submits;              /* httpd submits this way, unless there is a login */
-	struct session_room *room; /* not owned; NULL: without bounds */
+	enum mail_origin origin;   /* of mail without a login */
+	char *client;              /* its address as text; NULL if none */
+	bool submits;              /* httpd may submit this way; not with a login */
+	struct session_room *room; /* not owned; NULL: unlimited */
 	struct session_message message;
 };
 
-/* client is copied. by_tcp: httpd submits by SMTP over TCP. */
+/* Copies client. by_tcp: httpd submits by SMTP over TCP. */
 struct milter_session *session_new(enum mail_origin origin, const char *client, bool by_tcp);
 void session_free(struct milter_session *session);
 DEFINE_CLEANUP(milter_session, session_free)
 
-/* A new message begins; whatever was known of one before is forgotten. sender
- * is the argument of MAIL FROM, with or without <>; login NULL or "" when there
- * is none. */
+/* Starts a message and forgets the one before. sender is the argument of MAIL FROM, with or
+ * without <>. login is NULL or "" if there is none. */
 void session_begin(struct milter_session *session, const char *sender, const char *login);
 
-/* By which service the message came, its {daemon_name}: a login by that of ours is the
- * id of a key. NULL when not known. */
+/* Sets the service that the message came by, its {daemon_name}. On our own service the login is
+ * the id of a key. NULL if unknown. */
 void session_service(struct milter_session *session, const char *name);
 
-/* The envelope sender as Postfix understands it, NULL when it does not tell:
- * of an SMTP client's `a%example.com` it makes `a@example.com`, and of `a` an
- * address with its own domain. */
+/* Sets the envelope sender as Postfix resolves it; NULL if it does not say. Postfix turns an
+ * SMTP client's `a%example.com` into `a@example.com`, and appends its own domain to `a`. */
 void session_resolved(struct milter_session *session, const char *address);
 
-/* The parameters of MAIL or of RCPT (RFC 5321 4.1.1.11); NULL ends them. */
+/* The parameters of MAIL or RCPT (RFC 5321 4.1.1.11), ended by NULL. */
 void session_parameters(struct milter_session *session, char *const *parameters);
 
-/* One recipient of the envelope, with or without <>. */
+/* Adds a recipient of the envelope, with or without <>. */
 void session_recipient(struct milter_session *session, const char *address);
 
-/* One header field; its value may still be folded. */
+/* Adds a header field. The value may be folded. */
 void session_header(struct milter_session *session, const char *name, const char *value);
 
-/* More of the body; at its end, and when there is none, once with nothing. Of a message
- * without the login of a key nothing is kept: false, no more is needed. */
+/* Adds a chunk of the body. Called once more with len 0 at its end, also if there is no body.
+ * False if no more is needed, as for all messages without a key's login. */
 bool session_body(struct milter_session *session, const void *data, size_t len);
 
-/* The queue id, "" for NULL: early in a message Postfix may not have one. */
+/* Sets the queue id; NULL counts as "". Early in a message Postfix may not have one. */
 void session_queue_id(struct milter_session *session, const char *queue_id);
 
-/* Forgets the message. */
+/* Forgets the current message. */
 void session_reset(struct milter_session *session);
 
-/* Where the message comes from, with the login in mind. */
+/* The origin of the current message; ORIGIN_LOGIN if the client has logged in. */
 enum mail_origin session_origin(const struct milter_session *session);
 
 #endif
