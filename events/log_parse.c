@@ -12,15 +12,15 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* How far a clock is put back at the end of summer time, at most. */
+/* The most that clocks are put back at the end of summer time. */
 #define PUT_BACK_US (2 * HOUR_US)
-/* So much later than it is read a line may be dated: its clock may be hours off. */
+/* A line may be dated up to this much later than it is read: its clock may be hours off. */
 #define AHEAD_US DAY_US
 
-/* So many ends an address is tried for. */
+/* The number of brackets tried as the end of an address. */
 enum { ADDR_TRIES = 8 };
 
-/* What is still to be read. */
+/* The part of the line that is still to be read. */
 struct rest {
 	const char *at;
 	const char *end;
@@ -31,7 +31,7 @@ static size_t left(const struct rest *rest)
 	return (size_t)(rest->end - rest->at);
 }
 
-/* Whether the rest begins with the text, which is then behind it. */
+/* If the rest begins with the text, moves behind it. False if not. */
 static bool skip(struct rest *rest, const char *text)
 {
 	size_t len = strlen(text);
@@ -47,7 +47,7 @@ static const char *find_text(const struct rest *rest, const char *text)
 	return memmem(rest->at, left(rest), text, strlen(text));
 }
 
-/* What stands before the text; both are then behind the rest. */
+/* Reads up to the text and moves behind it. False if the text is missing. */
 static bool until(struct rest *rest, const char *text, struct span *span_r)
 {
 	const char *found = find_text(rest, text);
@@ -59,8 +59,8 @@ static bool until(struct rest *rest, const char *text, struct span *span_r)
 	return true;
 }
 
-/* The same of a value, which has no blank: one with a blank was cut, and the
- * next line is glued to it. */
+/* The same for a value, which has no blank. A value with a blank was cut, and another line is
+ * appended to it. */
 static bool until_value(struct rest *rest, struct span *span_r)
 {
 	return until(rest, ", ", span_r) && memchr(span_r->data, ' ', span_r->len) == NULL;
@@ -159,10 +159,10 @@ static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
 						       : read_local_stamp(rest, stamp_r);
 }
 
-/* The stamp in that year. Of an hour that comes twice, at the end of summer
- * time, the later one: a line that seems older than the record of its message
- * is nobody's. mktime() finds either, and takes long to find the one that is
- * asked for. false: there is no such day. */
+/* Converts the stamp in that year. In an hour that occurs twice, at the end of summer time,
+ * takes the later one: a line that seems older than the record of its message would match
+ * nothing. mktime() returns either one, and is slow when asked for a specific one. False if
+ * that year has no such day. */
 static bool local_time(const struct log_stamp *stamp, int year, time_t *time_r)
 {
 	struct tm tm = {.tm_year = year,
@@ -193,8 +193,8 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 	if (stamp->exact)
 		return stamp->time_us;
 	localtime_r(&anchor, &now);
-	/* From next year on: a line may be dated ahead. Eight years,
-	 * for the 29th of February. */
+	/* Starts with next year, because a line may be dated ahead. Goes back eight years, for
+	 * the 29th of February. */
 	for (int year = now.tm_year + 1; year >= now.tm_year - 8; year--) {
 		bool is_day = local_time(stamp, year, &time);
 
@@ -205,8 +205,8 @@ int64_t log_stamp_time(const struct log_stamp *stamp, int64_t anchor_us)
 	return time_us;
 }
 
-/* Short ids are a time and an inode in hexadecimal; long ones have the digits
- * and the letters without vowels (QUEUE_README, enable_long_queue_ids). */
+/* Reads a queue id. Short ids are a time and an inode number in hexadecimal; long ones use
+ * digits and letters without vowels (QUEUE_README, enable_long_queue_ids). */
 static bool read_id(struct rest *rest, struct span *id_r)
 {
 	static const char vowels[] = "AEIOUaeiou";
@@ -229,8 +229,7 @@ static bool read_id(struct rest *rest, struct span *id_r)
 	return true;
 }
 
-/* `<address>` up to the bracket and what follows it; a local part in quotes may
- * have anything in it. Without follow it ends at the last bracket. */
+/* Reads `<address>` up to what must follow it. A quoted local part may contain anything. */
 static bool read_addr(struct rest *rest, const char *follow, struct span *addr_r)
 {
 	struct rest at = *rest;
@@ -288,10 +287,10 @@ static bool is_dsn(struct span dsn)
 	return dsn.len >= 5 && dots == 2;
 }
 
-/* An address and what follows it, by read(). With info_log_address_format = internal
- * it is not quoted, and may have a bracket and a comma in it, or begin with a quote:
- * then it ends at the first bracket behind which the rest can be read. What has a colon
- * and a blank is a line that was cut, and another one. */
+/* Reads an address and, with read(), what follows it. With info_log_address_format = internal
+ * an address is not quoted: it may contain a bracket and a comma or begin with a quote. Then it
+ * ends at the first bracket behind which the rest parses. If it contains a colon and a blank,
+ * the line was cut and another one follows. */
 static bool read_addr_and(struct rest *rest, struct log_line *line, struct span *addr_r,
 	bool (*read)(struct rest *rest, struct log_line *line))
 {
@@ -349,14 +348,14 @@ static bool read_attempt(struct rest *rest, struct log_line *line)
 				      : read_outcome(rest, line);
 }
 
-/* Behind `to=`. */
+/* Reads the rest behind `to=`. */
 static void read_delivery(struct rest *rest, struct log_line *line)
 {
 	line->kind = read_addr_and(rest, line, &line->to, read_attempt) ? LOG_DELIVERY : LOG_BAD;
 }
 
-/* What matched a rule, `; from=<..> to=<..>` with the first recipient, and more.
- * A header field that matched may have the same in it: the last one counts. */
+/* Reads the matched text, `; from=<..> to=<..>` with the first recipient, and more. A matched
+ * header field may contain the same pattern, so the last match counts. */
 static void read_discarded(struct rest *rest, struct log_line *line)
 {
 	struct rest at = *rest;
@@ -368,7 +367,8 @@ static void read_discarded(struct rest *rest, struct log_line *line)
 		read_addr(&at, ">", &line->to);
 }
 
-/* The same, and at the end who gets it. Its recipients do not. */
+/* Like read_discarded(), with the address that gets the message at the end. Its recipients do
+ * not get it. */
 static void read_redirected(struct rest *rest, struct log_line *line)
 {
 	struct rest at = *rest;
@@ -414,13 +414,13 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 	}
 }
 
-/* The end of a line whose words are fixed: another one may be glued to it. */
+/* The end of a line whose text is fixed; another line may be appended to it. */
 static void read_end(const struct rest *rest, struct log_line *line)
 {
 	line->cut = left(rest) > 0 && *rest->at != ' ';
 }
 
-/* Behind `size=`; 0 where it is not said. */
+/* Reads nrcpt behind `size=`; 0 if it is missing. */
 static int read_recipients(struct rest *rest)
 {
 	struct span size;
@@ -470,8 +470,8 @@ static void read_smtpd(struct rest *rest, struct log_line *line)
 	line->text = (struct span){rest->at, n};
 }
 
-/* The id of before stands at the end, where no sender can put anything: a line
- * without one ends with the sender's bracket. */
+/* The previous id stands at the end, where a sender cannot write: a line without it ends with
+ * the sender's bracket. */
 static void read_pickup(struct rest *rest, struct log_line *line)
 {
 	static const char mark[] = "> orig_id=";
@@ -493,17 +493,17 @@ static void read_pickup(struct rest *rest, struct log_line *line)
 		line->other = (struct span){0};
 }
 
-/* The queue id that a path of a queue file ends with. */
+/* Reads the queue id at the end of a queue file's path. */
 static bool read_path_id(struct span path, struct span *id_r)
 {
 	const char *slash = memrchr(path.data, '/', path.len);
 	struct rest at = {slash ? slash + 1 : path.data, path.data + path.len};
 
-	/* postsuper(1) marks the names that it gives first. */
+	/* postsuper(1) first gives a name with this mark. */
 	return read_id(&at, id_r) && (left(&at) == 0 || *at.at == '#');
 }
 
-/* `renamed file PATH as PATH`: a queue file has the name of another inode. */
+/* `renamed file PATH as PATH`: postsuper(1) has given a queue file the name of its inode. */
 static bool read_renamed(struct rest *rest, struct log_line *line)
 {
 	struct rest at = *rest;
@@ -536,7 +536,7 @@ static void read_agent(struct rest *rest, struct log_line *line)
 		read_delivery(rest, line);
 }
 
-/* It speaks of no message. */
+/* Lines of master are about no message. */
 static void read_master(struct rest *rest, struct log_line *line)
 {
 	if (skip(rest, "reload -- version ") || skip(rest, "daemon started -- version "))
@@ -582,7 +582,7 @@ static void read_payload(struct span program, struct rest *rest, struct log_line
 	}
 }
 
-/* Whether the name is one of those in the list. */
+/* True if the name is in the list. */
 static bool is_instance(struct span name, const char *instances)
 {
 	for (const char *at = instances; *at;) {
@@ -596,7 +596,7 @@ static bool is_instance(struct span name, const char *instances)
 	return false;
 }
 
-/* The program of a tag of one of the instances. */
+/* Reads the program from a tag of one of the instances. */
 static bool read_tag(struct span tag, const char *instances, struct span *program_r)
 {
 	const char *slash = memchr(tag.data, '/', tag.len);
@@ -622,7 +622,7 @@ static void read_said(
 	}
 }
 
-/* Up to the payload; what is no line of Postfix has no tag. */
+/* Reads up to the payload. The tag is absent if the line is not like Postfix's. */
 static bool read_head(struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
 {
 	struct span host, pid;
@@ -668,7 +668,7 @@ void log_parse_payload(const char *tag, const char *payload, size_t len, const c
 
 size_t log_parse_glued(const char *line, size_t len, const char *instances)
 {
-	/* A quoted address may have anything in it. */
+	/* A quoted address may contain anything. */
 	if (len > LOG_WHOLE_MAX || memmem(line, len, "to=<\"", 5))
 		return 0;
 	for (size_t i = 1; i < len; i++) {
@@ -685,8 +685,8 @@ size_t log_parse_glued(const char *line, size_t len, const char *instances)
 	return 0;
 }
 
-/* Amavis and others put the answer of the next hop into their own, so the words
- * may stand anywhere; the id is the last thing said. */
+/* Amavis and others quote the reply of their next hop in their own, so the phrase may stand
+ * anywhere. The id must be the last word. */
 struct span log_queued_as(struct span text, bool *forwarded_r)
 {
 	static const char queued[] = "queued as ", forwarded[] = "forwarded as ";

@@ -1,9 +1,9 @@
 /*
- * postern-events: reads Postfix's log, and keeps what became of each recipient.
+ * postern-events: reads Postfix's log and stores what became of each recipient.
  *
- * One thread reads, stores and waits for signals. Where it reads is chosen
- * once, at the start (source). The exit status is one of sysexits.h; a
- * supervisor starts it again, and it goes on where it was.
+ * One thread reads, stores and waits for signals. The source of the log is chosen once at
+ * start. The exit status is one of sysexits.h. After a restart by the supervisor it continues
+ * at the stored position.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -26,16 +26,16 @@
 #include "events/source.h"
 
 enum {
-	/* Until the next look at the log, when all was read. Where there is
-	 * much the lines of an email come together, and are written once. */
+	/* Interval of reads at the end of the log. If there is much to read, a longer interval
+	 * lets the lines of an email come together and be stored at once. */
 	LOOK_MS = 200,
 	BUSY_MS = 500,
 	BUSY_LINES = 100,
-	PAUSE_MS = 1,     /* when it was not, for those who wait for the database */
+	PAUSE_MS = 1,     /* between batches, so that other writers get at the database */
 	CACHE_KIB = 4096, /* of the database */
-	FAILED_MS = 1000, /* after what may pass */
+	FAILED_MS = 1000, /* after an error that may pass */
 	COUNTS_MS = 60 * 60 * 1000,
-	REPAIR_MIN_MS = 60 * 1000, /* after a gap, or a look that failed */
+	REPAIR_MIN_MS = 60 * 1000, /* after a gap or a failed comparison */
 };
 
 static const struct daemon_about about = {
@@ -51,7 +51,7 @@ static const struct daemon_about about = {
 struct daemon {
 	const char *conf_path;
 	struct daemon_given given;
-	const char *once; /* the file of --once; NULL: goes on */
+	const char *once; /* the file of --once; NULL: follow the log */
 	struct conf *conf;
 	struct log *log;
 	struct db *db;
@@ -64,9 +64,9 @@ struct daemon {
 	int64_t repaired_us;
 	bool repair_failed;
 	struct metrics_file *metrics;
-	struct metrics_events values; /* what it says */
-	uint64_t unlisted_told;       /* of what the log was warned last, */
-	int64_t unlisted_us;          /* and when */
+	struct metrics_events values; /* the content of the metrics file */
+	uint64_t unlisted_told;       /* the count at the last warning, */
+	int64_t unlisted_us;          /* and its time */
 	int64_t written_us;
 	bool metrics_failed;
 };
@@ -98,7 +98,7 @@ static int open_queue(struct daemon *daemon, struct err *err)
 	return 0;
 }
 
-/* Says where it would read. */
+/* Prints where the log would be read. */
 static int check_settings(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
@@ -147,7 +147,7 @@ static void log_counts(const struct daemon *daemon)
 		"without_status", LOG_INT((int64_t)counts->open));
 }
 
-/* At most once an hour. */
+/* Warns at most once an hour. */
 static void warn_of_full_lists(struct daemon *daemon, uint64_t unlisted)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -162,7 +162,7 @@ static void warn_of_full_lists(struct daemon *daemon, uint64_t unlisted)
 	daemon->unlisted_us = now_us;
 }
 
-/* For postern-httpd's /metrics; that they cannot be written is said once. */
+/* Writes the file for postern-httpd's /metrics. A failure is logged once until it is over. */
 static void write_metrics(struct daemon *daemon)
 {
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
@@ -218,7 +218,7 @@ static void reload(struct daemon *daemon)
 		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
-/* What may pass is tried again, and said once. */
+/* Reads a batch. An error is logged once; the next call tries again. */
 static int read_on(struct daemon *daemon, bool *failed)
 {
 	struct err err = ERR_INIT;
@@ -232,9 +232,8 @@ static int read_on(struct daemon *daemon, bool *failed)
 	return n;
 }
 
-/* Compares with the queue, when it is time, or lines may be missing, or the
- * last look failed; and the log was read to its end. That it fails is said
- * once, and once that it works again. */
+/* Compares with the queue when it is due, when lines may be missing, or after a failure; only
+ * when the log is read to its end. A failure is logged once, and so is the recovery. */
 static void repair(struct daemon *daemon)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -256,7 +255,7 @@ static void repair(struct daemon *daemon)
 	daemon->repair_failed = failed;
 }
 
-/* After a round that returned that. */
+/* The pause after a round with this result. */
 static int pause_ms(const struct daemon *daemon, int result)
 {
 	if (result != 0)
@@ -326,7 +325,7 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 
 	daemon_block_signals();
-	/* Else libc looks for the file with each stamp of the log. */
+	/* Without TZ, libc checks /etc/localtime for every stamp of the log. */
 	setenv("TZ", ":/etc/localtime", 0);
 	daemon.conf_path = daemon_arguments(&about, argc, argv, &daemon.given, &status);
 	if (daemon.conf_path == NULL)

@@ -1,8 +1,8 @@
 /*
- * next_hops: who takes mail from this Postfix.
+ * next_hops: tells who takes over mail from this Postfix.
  *
- * A filter that an access table names (FILTER) stands in no setting: it counts
- * as a program or a server of this host. So does any server that listens on it.
+ * A filter that an access table names (FILTER) is in no setting. It counts as a program or a
+ * server of this host, like any server that listens here.
  */
 #include "events/next_hops.h"
 
@@ -17,20 +17,20 @@
 #include "core/base/strv.h"
 #include "core/postfix/postconf.h"
 
-/* What content_filter names: `transport:destination`. */
+/* A value of content_filter: `transport:destination`. */
 struct filter {
 	char *transport;
-	char *host; /* "" for none; a path of a socket */
+	char *host; /* "" for none; or the path of a socket */
 	char *port; /* "" for none */
 };
 
 struct next_hops {
 	char *config_dir;
 	char *instance;
-	char *instances; /* and those of services of their own */
+	char *instances; /* the instance, and the names of services with their own syslog_name */
 	struct stat files[2];
-	struct err why;   /* the last failure to read them */
-	int64_t retry_us; /* monotonic: when to try again; 0: it did not fail */
+	struct err why;   /* the last failure to read the settings */
+	int64_t retry_us; /* monotonic: time of the next try; 0: no failure */
 	struct filter *filters;
 	size_t n;
 	struct strv addresses; /* of this host */
@@ -75,7 +75,7 @@ void next_hops_free(struct next_hops *next_hops)
 	free(next_hops);
 }
 
-/* As `smtp-amavis:[127.0.0.1]:10024`, `lmtp:unix:/run/filter`, `filter:dummy`. */
+/* For example `smtp-amavis:[127.0.0.1]:10024`, `lmtp:unix:/run/filter`, `filter:dummy`. */
 static void add_filter(struct next_hops *next_hops, const char *text)
 {
 	const char *host = strchr(text, ':'), *close, *port;
@@ -132,8 +132,8 @@ static void read_addresses(struct next_hops *next_hops)
 	freeifaddrs(all);
 }
 
-/* Whether the files are as they were; then they are read, so that one which
- * changes meanwhile is read again. */
+/* True if the files have not changed. Updates the stored state before the settings are read, so
+ * that a change during reading is noticed next time. */
 static bool is_unchanged(struct next_hops *next_hops)
 {
 	bool same = true;
@@ -193,7 +193,7 @@ const char *next_hops_instances(const struct next_hops *next_hops)
 	return next_hops->instances;
 }
 
-/* `host[address]:port`, or `host[path]` of a socket. */
+/* `host[address]:port`, or `host[path]` for a socket. */
 struct server {
 	char host[256];
 	char address[256];
@@ -215,7 +215,7 @@ static bool read_server(const char *relay, struct server *server_r)
 	return true;
 }
 
-/* Or the path of a socket. Its peer's name may look like one, too. */
+/* True for an IP address or a socket's path. The name of a peer could look like an address too. */
 static bool is_address(const char *host)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];

@@ -1,6 +1,6 @@
 /*
- * probe_notes: a probe is known by its Message-ID, which has its ticket; the
- * queue manager names the queue id alone, which the newest probes keep here.
+ * probe_notes: a probe is recognized by its Message-ID, which contains its ticket. The queue
+ * manager logs only the queue id, so the queue ids of the newest probes are kept here.
  */
 #include "events/probe_notes.h"
 
@@ -14,7 +14,7 @@
 #include "core/store/store_probe.h"
 
 enum {
-	IDS = 32, /* of the newest probes */
+	IDS = 32, /* newest probes */
 	ID_MAX = 40,
 };
 
@@ -26,8 +26,8 @@ struct probe_notes {
 	} ids[IDS];
 	size_t next;
 	struct postfix_notes news;
-	int64_t stored_us; /* when they were */
-	bool fresh;        /* there are some since */
+	int64_t stored_us; /* when news were last stored */
+	bool fresh;        /* news changed since then */
 };
 
 struct probe_notes *probe_notes_new(struct db *db)
@@ -44,7 +44,7 @@ void probe_notes_free(struct probe_notes *notes)
 	free(notes);
 }
 
-/* A ticket's address; most lines have none, and cost nothing. */
+/* Reads a ticket's address. Most lines fail the length check, which is cheap. */
 static bool read_ticket(struct span text, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	char address[SECRET_TICKET_SIZE + sizeof(TICKET_DOMAIN) + 2];
@@ -90,7 +90,7 @@ static int on_stopped(struct probe_notes *notes, const struct log_line *line, st
 		return 0;
 	text = mem_printf("%s%.*s", line->kind == LOG_DISCARDED ? "discard: " : "",
 		(int)line->text.len, line->text.data);
-	/* Behind this the line names the ticket, but for the code of a rule. */
+	/* Removes the rest, which names the ticket, but keeps the code of a rule. */
 	end = strstr(text, "; from=<");
 	if (end) {
 		char *code = strstr(end, ">: ");

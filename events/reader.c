@@ -1,13 +1,13 @@
 /*
- * reader: reads a source, and stores what its lines say.
+ * reader: reads a source and stores what its lines say.
  *
- * A batch of lines is read and parsed before the write lock is taken, for which
- * those wait who send mail. Lines that are no news of any message take none.
+ * A batch is read and parsed before the write lock is taken, because programs that send mail
+ * wait for that lock. Lines without news of any message do not take it.
  *
- * The position that is stored is not that of the last line but of the oldest
- * one that the tracker keeps in memory: what is read again changes nothing. So
- * after each batch the position behind it is noted, with the number of lines so
- * far, until the tracker needs no line before it.
+ * The stored position is not that of the last line but of the oldest line that the tracker
+ * keeps in memory, because reading a line again changes nothing. So each batch adds a mark, the
+ * position behind it with its line number, which is kept until the tracker needs no line before
+ * it.
  */
 #include "events/reader.h"
 
@@ -22,21 +22,22 @@
 enum {
 	BATCH_LINES = 1000,
 	BATCH_BYTES = 1024 * 1024,
-	HELD_MAX = 4000, /* recipients that one transaction changes */
+	HELD_MAX = 4000, /* recipients per transaction */
 	MARKS_MAX = 4096,
-	CURSOR_US = 5000000,                /* without news the position is stored so often */
-	END_US = STORE_LOG_END_S * 1000000, /* and that nothing is left to read */
+	CURSOR_US = 5000000,                /* how often the position is stored without news */
+	END_US = STORE_LOG_END_S * 1000000, /* how often it is stored that nothing is left to
+					     * read */
 };
 
 struct mark {
-	uint64_t number; /* of the first line behind the position */
+	uint64_t number; /* number of the first line behind the position */
 	char *position;
 };
 
-/* A line of the batch, in bytes. */
+/* A line of the batch; its text is in bytes. */
 struct held_line {
 	struct source_line from;
-	size_t text, tag; /* where they begin */
+	size_t text, tag; /* their offsets in bytes */
 	struct log_line line;
 };
 
@@ -44,24 +45,24 @@ struct reader {
 	struct reader_setup setup;
 	struct source *source;
 	struct next_hops *next_hops;
-	bool next_hops_failed; /* Postfix could not be asked */
+	bool next_hops_failed; /* reading Postfix's settings failed */
 	struct tracker *tracker;
 	struct probe_notes *probes;
 	struct held_line *lines; /* the batch */
 	size_t n;
 	struct buf bytes;
-	int64_t now_us;         /* when it was read */
-	int64_t order_us;       /* of the line before, see struct line_position */
-	struct log_stamp stamp; /* of the line before, by which anchor, and its time */
+	int64_t now_us;         /* when the batch was read */
+	int64_t order_us;       /* of the previous line, see struct line_position */
+	struct log_stamp stamp; /* of the previous line: its stamp, anchor and resulting time */
 	int64_t anchor_us;
 	int64_t stamp_us;
-	bool news;          /* it says something of a message */
+	bool news;          /* a line of the batch says something about a message */
 	uint64_t number;    /* of the next line */
-	struct mark *marks; /* the oldest first; [0] is what is stored */
+	struct mark *marks; /* oldest first; [0] is the stored position */
 	size_t marks_n;
-	int64_t cursor_us; /* when it was */
-	int64_t end_us;    /* when it was, with nothing left to read */
-	bool synced;       /* all that was stored is durable */
+	int64_t cursor_us; /* when the position was stored */
+	int64_t end_us;    /* when it was last stored that nothing is left to read */
+	bool synced;       /* everything stored is durable */
 	bool gap;
 };
 
@@ -72,7 +73,7 @@ static void clear_marks(struct reader *reader)
 	reader->marks_n = 0;
 }
 
-/* Where nothing is needed of the lines before the first one that will be read. */
+/* Adds the first mark: no line before it is needed. */
 static void mark_begin(struct reader *reader, char *position)
 {
 	struct buf begin = BUF_INIT;
@@ -161,9 +162,9 @@ static int note_gap(struct reader *reader, const char *why, int64_t time_us, str
 		reader->setup.db, reader->setup.location->name, why, time_us, time_us, err);
 }
 
-/* How much later than a line its message may have been recorded: one that has
- * just come is of now, whatever its time says; of a file that is read once, the
- * clock may have been hours off. */
+/* How much later than the line its message may have been recorded. A line that has just come is
+ * current, whatever its time stamp says. In a file that is read once, the clock may have been
+ * hours off. */
 static int64_t ahead_of(const struct reader *reader, const struct source_line *from)
 {
 	if (from->live)
@@ -171,8 +172,8 @@ static int64_t ahead_of(const struct reader *reader, const struct source_line *f
 	return reader->setup.location->once ? DAY_US : 0;
 }
 
-/* When the line was written: by our clock for one that has just come, whose own
- * may be local time, without a year, in whole seconds. */
+/* The time of the line. For a line that has just come it is our clock, if the stamp is local
+ * time without a year in whole seconds. */
 static int64_t time_of(
 	struct reader *reader, const struct source_line *from, const struct log_line *line)
 {
@@ -182,7 +183,7 @@ static int64_t time_of(
 		return from->time_us;
 	if (from->live && !stamp->exact)
 		return reader->now_us;
-	/* Most stamps are that of the line before. */
+	/* Most stamps equal that of the previous line. */
 	if (stamp->exact || stamp->second != last->second || stamp->minute != last->minute ||
 		stamp->hour != last->hour || stamp->day != last->day ||
 		stamp->month != last->month || from->anchor_us != reader->anchor_us) {
@@ -193,8 +194,8 @@ static int64_t time_of(
 	return reader->stamp_us < reader->now_us ? reader->stamp_us : reader->now_us;
 }
 
-/* Stamps are in whole seconds: of several in one, those behind come later. Where
- * the clock was put back they go on from there. */
+/* Stamps have whole seconds, so lines of the same second are ordered by adding microseconds.
+ * After a clock was put back, order continues from the new time. */
 static struct line_position position_of(
 	struct reader *reader, const struct source_line *from, const struct log_line *line)
 {
@@ -216,8 +217,8 @@ static void parse(const struct source_line *from, const char *text, size_t len,
 		log_parse(text, len, instances, line_r);
 }
 
-/* Reads a batch: 1 and there may be more, 0 there is none yet, -1. What was
- * read before the source failed is a batch all the same. */
+/* Reads a batch. Returns 1 if there may be more, 0 if there is none yet, -1 on error. Lines
+ * that were read before an error count as a batch. */
 static int read_batch(struct reader *reader, struct err *err)
 {
 	const char *instances = next_hops_instances(reader->next_hops);
@@ -278,8 +279,8 @@ static int store_line(struct reader *reader, const struct source_line *from,
 	}
 	if (from->tag || !(line->kind == LOG_BAD || line->cut))
 		return 0;
-	/* Another line may be glued to what somebody has said, but it may be
-	 * that they said it. */
+	/* The text of a reply may have another line appended to it, but the remote server may
+	 * as well have written that text itself. */
 	if (line->kind == LOG_DELIVERY)
 		return len > LOG_WHOLE_MAX ? 0 : note_gap(reader, "unreadable_line", now_us, err);
 	glued = log_parse_glued(text, len, instances);
@@ -289,7 +290,8 @@ static int store_line(struct reader *reader, const struct source_line *from,
 	return store_line(reader, from, &next, text + glued, len - glued, err);
 }
 
-/* Drops the marks before the last one that is not behind what is needed. */
+/* Adds a mark, and drops all marks before the last one that the tracker still needs. Returns
+ * the position to store. */
 static const char *advance(struct reader *reader)
 {
 	uint64_t oldest = tracker_oldest(reader->tracker);
@@ -298,7 +300,7 @@ static const char *advance(struct reader *reader)
 
 	reader->source->ops->position(reader->source, &position);
 	if (reader->marks_n == MARKS_MAX) {
-		/* Every second one is enough. */
+		/* Keeps every second mark. */
 		for (size_t i = 2; i < MARKS_MAX; i += 2) {
 			free(reader->marks[i - 1].position);
 			reader->marks[i / 2] = reader->marks[i];
@@ -313,11 +315,11 @@ static const char *advance(struct reader *reader)
 		free(reader->marks[i].position);
 	memmove(reader->marks, reader->marks + n, (reader->marks_n - n) * sizeof(*reader->marks));
 	reader->marks_n -= n;
-	/* A line before the first mark: what is stored has to stay. */
+	/* If the tracker needs a line before the first mark, the stored position stays. */
 	return reader->marks[0].number <= oldest ? reader->marks[0].position : NULL;
 }
 
-/* In a transaction; a new one where this one gets long. */
+/* Stores the batch inside a transaction, and starts a new one when it gets long. */
 static int store_lines(struct reader *reader, struct err *err)
 {
 	struct db *db = reader->setup.db;
@@ -347,15 +349,15 @@ static int store_lines(struct reader *reader, struct err *err)
 		       : probe_notes_settle(reader->probes, reader->now_us, err);
 }
 
-/* Whether it was so long ago, also when the clock was put back. */
+/* True if at_us is that long ago, or in the future because the clock was put back. */
 static bool is_past(int64_t at_us, int64_t after_us, const struct reader *reader)
 {
 	return reader->now_us - at_us >= after_us || reader->now_us < at_us;
 }
 
-/* Stores the batch. What a loss of power takes is read again, since the
- * position goes with it: so only the last batch has to be durable, in order
- * that nobody is shown for long what may go. */
+/* Stores the batch. After a power failure lost lines are read again, because the position is
+ * lost with them. So only the last batch is committed durably, to limit how long users see data
+ * that could be lost. */
 static int store_batch(struct reader *reader, bool more, struct err *err)
 {
 	struct db *db = reader->setup.db;
@@ -392,7 +394,7 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 	return 0;
 }
 
-/* What was known of Postfix's settings holds until it can be asked. */
+/* If Postfix cannot be asked, the previous settings stay in use. */
 static void refresh_next_hops(struct reader *reader)
 {
 	struct err err = ERR_INIT;
@@ -412,7 +414,7 @@ int reader_round(struct reader *reader, struct err *err)
 		more = read_batch(reader, err);
 	if (more >= 0 && store_batch(reader, more, err) == 0)
 		return more;
-	/* All that memory has may be of what was undone. */
+	/* The tracker may hold state that was rolled back. */
 	db_rollback(reader->setup.db);
 	tracker_reset(reader->tracker);
 	clear_marks(reader);

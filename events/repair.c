@@ -1,8 +1,8 @@
 /*
- * repair: finds in Postfix's queue what the log did not tell.
+ * repair: finds in Postfix's queue what the log did not say.
  *
- * Owns the recipients that were missed so far, from one look to the next; a new
- * process begins anew with that.
+ * Owns the list of missed recipients between two comparisons. It is not stored: a new process
+ * starts with an empty list.
  */
 #include "events/repair.h"
 
@@ -19,7 +19,7 @@
 
 enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000, HELD_ROWS = 10000 };
 
-/* A recipient of an email; n is EVENT_ANY_RECIPIENT for each of it. */
+/* A recipient of an email. n is EVENT_ANY_RECIPIENT for all of them. */
 struct who {
 	int64_t email;
 	int64_t n;
@@ -31,12 +31,12 @@ struct missed {
 	int looks;
 };
 
-/* What the queue says of one. */
+/* The state of a recipient in the queue. */
 struct waiting {
 	struct who who;
 	int64_t since_us;
 	char *queue_id;
-	char *reason; /* "" for none */
+	char *reason; /* "" if none */
 };
 
 struct repair {
@@ -45,20 +45,20 @@ struct repair {
 	struct log *log;
 	repair_each *each;
 	void *queue;
-	struct missed *missed; /* in order */
+	struct missed *missed; /* sorted by who */
 	size_t missed_n;
 	bool mute;
 	uint64_t events[EVENT_KINDS];
 };
 
-/* One look. */
+/* One comparison. */
 struct look {
 	struct repair *repair;
 	int64_t now_us;
 	struct waiting *waiting;
 	size_t n;
-	struct strv held;             /* ids of what is on hold */
-	uint64_t events[EVENT_KINDS]; /* that it has added */
+	struct strv held;             /* queue ids in the hold queue */
+	uint64_t events[EVENT_KINDS]; /* events added */
 };
 
 const uint64_t *repair_events(const struct repair *repair)
@@ -104,8 +104,8 @@ static void add_waiting(
 		mem_strdup(message->queue_id), mem_strdup(reason)};
 }
 
-/* The message of an email that the milter has not seen; what waits under an
- * older ticket is thrown away when it comes. */
+/* Handles a message that the milter has not seen. A message with a superseded ticket does not
+ * count: the milter will discard it. */
 static int on_ticket(struct look *look, const char *ticket, struct err *err)
 {
 	struct email_ticket email;
@@ -120,9 +120,9 @@ static int on_ticket(struct look *look, const char *ticket, struct err *err)
 	return 0;
 }
 
-/* A message of the queue; one that came later has its id from ours. An address
- * that none of the recipients has is one that an alias led to: the whole email
- * counts as being there. */
+/* Handles a message of the queue. A message that arrived after ours may reuse its queue id. An
+ * address that is none of the email's recipients comes from an alias; then the whole email
+ * counts as being in the queue. */
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct look *look = arg;
@@ -162,7 +162,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
-/* What the queue says of the recipient; NULL: it is not there. */
+/* Returns the state in the queue, or NULL if the recipient is not there. */
 static const struct waiting *find_waiting(const struct look *look, const struct who *who)
 {
 	const struct who any = {who->email, EVENT_ANY_RECIPIENT};
@@ -205,7 +205,7 @@ static int report_end(struct look *look, const struct open_recipient *one, enum 
 	return delivery_writer_held(writer) > HELD_MAX ? delivery_writer_flush(writer, err) : 0;
 }
 
-/* The time since when it is missed, and how often it was looked for. */
+/* Returns the recipient's entry with this comparison counted. */
 static struct missed miss_again(
 	const struct repair *repair, const struct open_recipient *one, int64_t now_us)
 {
@@ -219,8 +219,8 @@ static struct missed miss_again(
 		who, before ? before->since_us : now_us, before ? before->looks + 1 : 1};
 }
 
-/* In a transaction; adds to missed. *silent_r: how many there are of which the
- * log has told nothing at all; NULL: they are staged. */
+/* Compares inside a transaction and appends to missed. *silent_r gets the number of recipients
+ * that the log has never mentioned; NULL for staged emails. */
 static int compare(struct look *look, const struct open_recipients *open, struct missed *missed,
 	size_t *missed_n, size_t *silent_r, struct err *err)
 {
@@ -243,7 +243,7 @@ static int compare(struct look *look, const struct open_recipients *open, struct
 			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
 			if (report_end(look, one, EVENT_LOST, NULL, err) < 0)
 				return -1;
-			/* The id of one that is staged is its ticket. */
+			/* Do not log the queue id of a staged email: it is the ticket. */
 			log_warn(look->repair->log,
 				silent_r ? "status_unknown" : "email_never_came", "queue_id",
 				silent_r ? one->queue_id : NULL, "email", LOG_INT(one->email));
@@ -262,7 +262,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the rules had Postfix hold, and somebody removed or released without
+/* Forgets messages that the milter put on hold and that somebody removed or released without
  * telling the store. */
 static int forget_released(struct look *look, struct err *err)
 {
@@ -284,7 +284,7 @@ static int forget_released(struct look *look, struct err *err)
 	return 0;
 }
 
-/* The log is said to be mute once, and again when it was not meanwhile. */
+/* Logs once that the log is mute, and again after it was not. */
 static int tell_mute(struct look *look, size_t silent, struct err *err)
 {
 	struct repair *repair = look->repair;
@@ -336,8 +336,8 @@ int repair_round(struct repair *repair, int64_t now_us, struct err *err)
 	struct open_recipients open = {0}, staged = {0};
 	int result;
 
-	/* First who is open, then what is in the queue: who is added between is
-	 * not missed. */
+	/* Reads open recipients first and the queue second, so that a recipient added in
+	 * between is not missed. */
 	result = store_open_recipients(
 		repair->db, 0, now_us - REPAIR_AFTER_S * SECOND_US, OPEN_MAX_ROWS, &open, err);
 	if (result == 0)

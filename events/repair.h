@@ -1,11 +1,11 @@
 /*
- * repair: finds in Postfix's queue what the log did not tell.
+ * repair: finds in Postfix's queue what the log did not say.
  *
- * A recipient for whom the queue holds the message is deferred, with the reason
- * that stands there. One that is neither in the queue nor told of, in two looks
- * and for ten minutes, is `unknown`: that it was delivered is never concluded.
- * So is one of an email that the milter never saw, whose message is nowhere in
- * the queue. What is on hold no more is forgotten (store_held).
+ * A recipient whose message is in the queue becomes deferred, with the reason from the queue. A
+ * recipient that is neither in the queue nor mentioned in the log, for at least two checks and
+ * ten minutes, becomes `unknown`; it is never assumed delivered. The same goes for an email
+ * that the milter never saw and whose message is not in the queue. Held messages that are no
+ * longer on hold are forgotten (store_held).
  *
  * Threads: one.
  */
@@ -19,15 +19,15 @@
 #include "core/store/delivery_status.h"
 
 enum {
-	/* How long after an email was sent it is looked for. */
+	/* Emails are looked for this long after they were sent. */
 	REPAIR_AFTER_S = 60,
-	/* How long one has to be missed. */
+	/* How long a recipient must be missing. */
 	REPAIR_MISSED_S = 600,
 };
 
 struct repair;
 
-/* The seam to the queue: as postfix_queue_each(). */
+/* The interface to the queue; see postfix_queue_each(). */
 typedef int repair_each(void *queue,
 	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
 	struct err *err);
@@ -36,11 +36,11 @@ struct repair *repair_new(struct db *db, struct log *log, repair_each *each, voi
 void repair_free(struct repair *repair);
 DEFINE_CLEANUP(repair, repair_free)
 
-/* What it has stored since the start, by kind: EVENT_KINDS numbers. */
+/* The number of events stored since the start, by kind: EVENT_KINDS numbers. */
 const uint64_t *repair_events(const struct repair *repair);
 
-/* Compares, when the log was read to its end. 0, or -1: the queue cannot be
- * read, or nothing can be stored. */
+/* Compares the store with the queue. Call it when the log is read to its end. Returns 0, or -1
+ * if the queue cannot be read or the result cannot be stored. */
 int repair_round(struct repair *repair, int64_t now_us, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * source: chooses where the log of this host's Postfix is read, and opens it.
+ * source: chooses where this host's Postfix log is read, and opens it.
  */
 #include "events/source.h"
 
@@ -50,8 +50,8 @@ int source_check(const struct source_location *location, struct err *err)
 	return err_set(err, ERR_NOT_FOUND, "the journal has no line of Postfix");
 }
 
-/* An old log may be read where there is no Postfix. maillog_file: "" when it
- * logs to syslog. */
+/* An old log may be read on a host without Postfix. maillog_file is "" if Postfix logs to
+ * syslog. */
 static int ask_postfix(const struct conf *conf, struct source_location *location,
 	char **maillog_file_r, struct err *err)
 {
@@ -73,7 +73,7 @@ static int ask_postfix(const struct conf *conf, struct source_location *location
 	return 0;
 }
 
-/* Whether the group exists and this process is not in it. */
+/* True if the group exists and this process is not in it. */
 static bool lacks_group(const char *name)
 {
 	const struct group *group = getgrnam(name);
@@ -88,7 +88,7 @@ static bool lacks_group(const char *name)
 	return true;
 }
 
-/* Says what to do about a log that this user may not read. */
+/* Sets an error that says how to get access to a log. */
 static int cannot_read(const char *what, const char *group, struct err *err)
 {
 	const struct passwd *user = getpwuid(geteuid());
@@ -100,7 +100,7 @@ static int cannot_read(const char *what, const char *group, struct err *err)
 		what, name, group, group, name);
 }
 
-/* The file need not be there yet. */
+/* The file need not exist yet. */
 static int check_file(const char *path, struct err *err)
 {
 	const struct group *group = NULL;
@@ -118,10 +118,10 @@ static int check_file(const char *path, struct err *err)
 		path);
 }
 
-/* Whose file it is that would be read. */
+/* Who configured the file. */
 enum file_owner { OF_SETTINGS, OF_POSTFIX, OF_SYSLOG };
 
-/* The file that the settings name, or Postfix's, or syslog's; NULL for none. */
+/* Returns the file named by our settings, by Postfix, or a usual file of syslog; NULL if none. */
 static const char *find_file(
 	const struct conf *conf, const char *maillog_file, enum file_owner *owner_r)
 {

@@ -1,6 +1,6 @@
 /*
- * source: where the lines of Postfix's log come from. The seam between the
- * reader and the files and the journal.
+ * source: where the lines of Postfix's log come from: a file or the journal. The reader does
+ * not know which.
  */
 #ifndef POSTERN_EVENTS_SOURCE_H
 #define POSTERN_EVENTS_SOURCE_H
@@ -13,17 +13,17 @@
 #include "core/base/err.h"
 #include "core/base/mem.h"
 
-/* Lives until the next call. */
+/* Valid until the next call. */
 struct source_line {
-	const char *text; /* no NUL behind it */
+	const char *text; /* not NUL-terminated */
 	size_t len;
-	const char *tag;   /* `postfix/smtp`, where the text is the payload alone;
-			    * NULL: it is a whole line */
-	int64_t time_us;   /* when it was written, if the source knows, or 0 */
-	int64_t anchor_us; /* it was written at or before this */
-	bool live;         /* it was written since the last look */
-	const char *gap;   /* instead of a line: why some may be missing here, as
-			    * one word */
+	const char *tag;   /* `postfix/smtp`, if text is the payload alone; NULL: text is a
+			    * whole line */
+	int64_t time_us;   /* when it was written; 0 if the source does not know */
+	int64_t anchor_us; /* it was written at or before this time */
+	bool live;         /* it came after everything before it had been read once */
+	const char *gap;   /* not a line but a gap: one word that says why lines may be
+			    * missing here */
 };
 
 struct source {
@@ -31,10 +31,10 @@ struct source {
 };
 
 struct source_ops {
-	/* The next line: 1, 0 there is none yet, -1: it cannot be read now, or,
-	 * with ERR_CONFIG, as long as nobody changes something. */
+	/* The next line. Returns 1 if there is one, 0 if none yet, -1 on error. ERR_CONFIG: an
+	 * error that lasts until an admin changes something. */
 	int (*next)(struct source *source, struct source_line *line_r, struct err *err);
-	/* Where to go on behind the last line; appended. */
+	/* Appends the position behind the last line. */
 	void (*position)(struct source *source, struct buf *position);
 	void (*free)(struct source *source);
 };
@@ -53,43 +53,43 @@ DEFINE_CLEANUP(source, source_free)
 
 struct conf;
 
-/* Where the log of this host's Postfix is read. */
+/* Where this host's Postfix log is read from. */
 struct source_location {
 	char *file; /* NULL: the journal */
-	bool once;  /* to its end, and no further */
+	bool once;  /* read to the end, then stop */
 	const char *why;
-	char *name;     /* under which the position is stored */
-	char *journal;  /* its folder; "": the system's own */
-	char *instance; /* the first part of Postfix's tags */
-	char *owner;    /* the user as whom Postfix runs */
+	char *name;     /* the key of the stored position */
+	char *journal;  /* directory of the journal; "": the system journal */
+	char *instance; /* the first part of Postfix's syslog tags */
+	char *owner;    /* the user that Postfix runs as */
 };
-/* As the settings have it, or where Postfix logs to; once: NULL, or a file that
- * is read instead. ERR_CONFIG, with what to do about it: there is none, or this
- * user may not read it. A file need not be there yet. */
+/* Chooses the location from the settings, or where Postfix logs to. once: a file to read
+ * instead, or NULL. ERR_CONFIG, with advice, if there is no log or this user may not read it. A
+ * file need not exist yet. */
 int source_choose(const struct conf *conf, const char *once, struct source_location *place_r,
 	struct err *err);
 void source_location_clear(struct source_location *location);
-/* Whether the journal, if that is the location, has something of Postfix: 0, -1. */
+/* Checks that the journal, if that is the location, has lines of Postfix. Returns 0, or -1 on
+ * error. */
 int source_check(const struct source_location *location, struct err *err);
-/* position: where to go on; NULL for the beginning. */
+/* position: where to continue; NULL for the beginning. */
 int source_open(const struct source_location *location, const char *position,
 	struct source **source_r, struct err *err);
 
-/* Follows a log file through its rotations: renamed, packed with gzip, or copied
- * and truncated; the rotated files lie in its folder, and their names begin
- * with its own. position: where to go on, NULL for the beginning of the file. */
+/* Follows a log file through rotation by renaming, gzip, or copy and truncate. Rotated files
+ * are expected in the same directory, with names that begin with the file's name. position:
+ * where to continue, NULL for the beginning of the file. */
 int source_file_open(
 	const char *path, const char *position, struct source **source_r, struct err *err);
 
-/* Reads one file, packed or not, to its end, and no further. */
+/* Reads one file to its end, gzipped or not. */
 int source_file_once(const char *path, struct source **source_r, struct err *err);
 
-/* The journal of systemd: what processes of these users have said under the
- * tags of Postfix. folder: "" for the system's own. position: NULL for the
- * beginning of the present boot. */
+/* The systemd journal: messages of these users with Postfix's tags. folder: "" for the system
+ * journal. position: NULL for the beginning of the current boot. */
 struct journal_match {
 	const char *folder;
-	int64_t uid;           /* that Postfix runs as */
+	int64_t uid;           /* the user that Postfix runs as */
 	const char *instances; /* as in log_parse() */
 };
 int source_journal_open(const struct journal_match *match, const char *position,

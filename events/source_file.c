@@ -1,14 +1,14 @@
 /*
- * source_file: a log file, through its rotations.
+ * source_file: follows a log file through its rotations.
  *
- * A file is known by its first bytes, not by its name or inode: a position is
- * `OFFSET LENGTH HASH`, the offset of a line in the file whose first LENGTH
- * bytes have this hash, packed or not. So it is found again after it was
- * renamed, copied or packed, also when that happened while nobody looked. What
- * was rotated since is read in the order in which it was last written to.
+ * A file is identified by its first bytes, not by name or inode. A position is `OFFSET LENGTH
+ * HASH`: the offset of a line in the file whose first LENGTH bytes have this hash, gzipped or
+ * not. So the file is found again after it was renamed, copied or compressed, even while the
+ * reader was not running. Files rotated since then are read in the order of their modification
+ * times.
  *
- * The writer goes on with a renamed file until it is told; so the old file is
- * read until the new one has something in it.
+ * The writer continues in a renamed file until it reopens its log, so the old file is read
+ * until the new one has content.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,10 +29,10 @@
 enum {
 	PRINT_MAX = 200,
 	READ_SIZE = 65536,
-	LINE_MAX_BYTES = 65536, /* longer ones are no lines of Postfix */
+	LINE_MAX_BYTES = 65536, /* longer lines are not Postfix's */
 };
 
-/* The first bytes of a file. */
+/* Identifies a file by its first bytes. */
 struct print {
 	unsigned len;
 	uint8_t hash[SECRET_HASH_LEN];
@@ -42,19 +42,19 @@ struct source_file {
 	struct source base;
 	char *path;
 	bool once;
-	struct strv rotated;   /* to be read before the file itself */
-	size_t rotated_n;      /* how many of them were begun */
-	struct gzip_file *old; /* the one that is being read, */
-	int64_t old_time_us;   /* last written to then; */
-	int fd;                /* or the file itself; -1 */
-	struct stat opened;    /* what fd was when it was looked at */
-	struct print print;    /* of what is being read */
-	char first[PRINT_MAX]; /* the bytes themselves */
+	struct strv rotated;   /* rotated files to read before the current one */
+	size_t rotated_n;      /* how many of them were opened */
+	struct gzip_file *old; /* the rotated file that is being read, */
+	int64_t old_time_us;   /* and its modification time; */
+	int fd;                /* or the current file; -1 if none */
+	struct stat opened;    /* state of fd when it was opened */
+	struct print print;    /* of the file that is being read */
+	char first[PRINT_MAX]; /* the bytes of print */
 	int64_t offset;        /* of the next line */
-	struct buf data;       /* read, from the next line on */
-	size_t used;           /* of data, by the lines that were given */
-	bool at_end;           /* all that is there was read once */
-	const char *gap;       /* to be told */
+	struct buf data;       /* bytes read; the next line begins at used */
+	size_t used;           /* bytes of data already returned as lines */
+	bool at_end;           /* the current file was read to its end once */
+	const char *gap;       /* to be returned next */
 };
 
 static struct source_file *of(struct source *source)
@@ -73,14 +73,14 @@ static bool has_print(const char *bytes, unsigned n, const struct print *print)
 	struct print other;
 
 	if (print->len == 0)
-		return true; /* nothing is known */
+		return true; /* nothing is known, so every file matches */
 	if (n < print->len)
 		return false;
 	make_print(bytes, print->len, &other);
 	return memcmp(other.hash, print->hash, sizeof(other.hash)) == 0;
 }
 
-/* The first bytes of a file that may be packed: how many, or -1. */
+/* Reads the first bytes of a file that may be gzipped. Returns their number, or -1 on error. */
 static long first_bytes(const char *path, char bytes[static PRINT_MAX], bool *gone)
 {
 	_cleanup_(gzip_file) struct gzip_file *file = NULL;
@@ -95,8 +95,8 @@ static long first_bytes(const char *path, char bytes[static PRINT_MAX], bool *go
 
 struct candidate {
 	char *path;
-	int64_t time_us; /* last written to */
-	bool same;       /* has the print that was looked for */
+	int64_t time_us; /* modification time */
+	bool same;       /* it has the print that was looked for */
 };
 
 static int by_time(const void *a, const void *b)
@@ -118,8 +118,7 @@ static void free_candidates(struct candidate *all, size_t n)
 	free(all);
 }
 
-/* The rotated files. gone: one of them has another name meanwhile, or is packed
- * by now. */
+/* Lists the rotated files. Sets *gone if one of them was renamed or compressed meanwhile. */
 static size_t look_into_folder(const struct source_file *file, const struct print *print,
 	struct candidate **all_r, bool *gone)
 {
@@ -156,8 +155,7 @@ static size_t look_into_folder(const struct source_file *file, const struct prin
 	return n;
 }
 
-/* The same, the oldest first, at a moment when all keep their names; the caller
- * frees them. */
+/* The same, oldest first, repeated until no file changes its name. The caller frees the list. */
 static size_t list_rotated(
 	const struct source_file *file, const struct print *print, struct candidate **all_r)
 {
@@ -190,7 +188,7 @@ static void close_all(struct source_file *file)
 	buf_clear(&file->data);
 }
 
-/* Begins with a rotated file, at the offset: 1, 0 when it is shorter, -1. */
+/* Opens a rotated file at the offset. Returns 1, 0 if the file is shorter, -1 on error. */
 static int open_rotated(struct source_file *file, const char *path, int64_t offset, struct err *err)
 {
 	struct stat st;
@@ -211,8 +209,8 @@ static int open_rotated(struct source_file *file, const char *path, int64_t offs
 	return found;
 }
 
-/* More of the first bytes, of which there were few; not those of a file that
- * was truncated and has others by now. */
+/* Extends the print of a short file that has grown. Not if the file was truncated and begins
+ * with other bytes now. */
 static void widen_print(struct source_file *file)
 {
 	char bytes[PRINT_MAX];
@@ -227,7 +225,7 @@ static void widen_print(struct source_file *file)
 	make_print(bytes, (unsigned)n, &file->print);
 }
 
-/* Begins with the file itself: 1, 0 when there is none, -1. */
+/* Opens the current file. Returns 1, 0 if there is none, -1 on error. */
 static int open_current(struct source_file *file, int64_t offset, struct err *err)
 {
 	close_all(file);
@@ -249,8 +247,8 @@ static bool is_packed(const char *path)
 	return len > 3 && str_eq(path + len - 3, ".gz");
 }
 
-/* Goes on behind what was read of the file with the print. While that is packed
- * it is there twice, and the packed one is not complete. */
+/* Continues in the file with this print. While a file is being compressed it exists twice, and
+ * the compressed one is incomplete, so the other is preferred. */
 static int locate(struct source_file *file, const struct print *print, int64_t offset,
 	const char *gap, struct err *err)
 {
@@ -305,7 +303,7 @@ static int read_position(const char *position, struct print *print_r, int64_t *o
 	return 0;
 }
 
-/* Whether the file that is open is the one with the print, up to the offset. */
+/* True if the open file has this print and reaches the offset. */
 static bool is_same(const struct source_file *file, const struct print *print, int64_t offset)
 {
 	return file->fd >= 0 && file->opened.st_size >= offset &&
@@ -333,7 +331,7 @@ static int open_at(struct source_file *file, const char *position, struct err *e
 	return locate(file, &print, offset, "cursor_lost", err);
 }
 
-/* Bytes behind what was read: how many, 0 at the end, -1. */
+/* Reads more bytes. Returns their number, 0 at the end, -1 on error. */
 static long read_more(struct source_file *file, struct err *err)
 {
 	char *room = buf_reserve(&file->data, READ_SIZE);
@@ -354,7 +352,7 @@ static long read_more(struct source_file *file, struct err *err)
 	return n;
 }
 
-/* The next line of what was read; with all, also one that has no end. */
+/* Takes the next line from data; with all, also one without a newline. */
 static bool take_line(struct source_file *file, bool all, struct source_line *line_r)
 {
 	char *from = file->data.data + file->used, *end;
@@ -366,8 +364,8 @@ static bool take_line(struct source_file *file, bool all, struct source_line *li
 	len = end ? (size_t)(end - from) : left;
 	file->used += len + (end != NULL);
 	file->offset += (int64_t)(len + (end != NULL));
-	/* A writer that did not notice that its file was truncated leaves a
-	 * hole of zeros. */
+	/* A writer that does not notice that its file was truncated leaves a hole of zero
+	 * bytes. */
 	while (len && *from == '\0')
 		from++, len--;
 	*line_r = (struct source_line){
@@ -379,7 +377,7 @@ static bool take_line(struct source_file *file, bool all, struct source_line *li
 	return true;
 }
 
-/* What was given is dropped, once there is much of it or nothing else. */
+/* Frees the used part of data if it is large or there is nothing else. */
 static void drop_used(struct source_file *file)
 {
 	size_t left = file->data.len - file->used;
@@ -392,8 +390,7 @@ static void drop_used(struct source_file *file)
 	file->used = 0;
 }
 
-/* Those that were rotated after the one that is being read, which was last
- * written to then, are to be read before the file itself. */
+/* Lists the files that were rotated after the given time, to be read before the current file. */
 static void list_following(struct source_file *file, int64_t written_us)
 {
 	struct candidate *all = NULL;
@@ -407,9 +404,9 @@ static void list_following(struct source_file *file, int64_t written_us)
 	free_candidates(all, n);
 }
 
-/* The next rotated file, or the file itself: 1, 0 there is none, -1. While that
- * has nothing in it, the location is behind the rotated one: it may be rotated
- * again before anybody looks. */
+/* Opens the next rotated file, or the current one. Returns 1, 0 if there is none, -1 on error.
+ * While the current file is empty, the position stays behind the rotated one, because the
+ * current file may be rotated again before it is read. */
 static int open_following(struct source_file *file, struct err *err)
 {
 	struct stat st;
@@ -434,8 +431,8 @@ static int open_following(struct source_file *file, struct err *err)
 	return open_current(file, 0, err);
 }
 
-/* At the end of the file itself: whether the writer has another one by now: 1
- * there is more to read, 0 not yet, -1. */
+/* At the end of the current file, finds out if the writer uses another file now. Returns 1 if
+ * there is more to read, 2 if the file was renamed, 0 if there is nothing yet, -1 on error. */
 static int look_around(struct source_file *file, struct err *err)
 {
 	char bytes[PRINT_MAX];
@@ -456,11 +453,11 @@ static int look_around(struct source_file *file, struct err *err)
 		return 0;
 	if (now.st_size == 0)
 		return 0;
-	/* The old one is complete now: what follows is read once more. */
+	/* The renamed file is complete now. Its end is read once more. */
 	return 2;
 }
 
-/* The renamed file is read to its end: on with those behind it. */
+/* The renamed file is read to its end: continues with the files after it. */
 static int leave_renamed(struct source_file *file, struct err *err)
 {
 	struct stat st;
@@ -494,7 +491,7 @@ static int file_next(struct source *source, struct source_line *line_r, struct e
 		if (n < 0)
 			file->gap = "unreadable";
 		if (file->old || complete) {
-			/* Nobody writes to it any more. */
+			/* Nobody writes to this file any more. */
 			if (take_line(file, true, line_r))
 				return 1;
 		}

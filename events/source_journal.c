@@ -1,10 +1,9 @@
 /*
- * source_journal: the journal of systemd.
+ * source_journal: reads the systemd journal.
  *
- * What a process said is matched by the user that the kernel saw it run as, not
- * by its unit or tag: anybody can write a line with a tag of Postfix, under a
- * user of their own. Postfix runs as one user, but for postsuper(1) and those
- * deliveries that become others, which begin as root.
+ * Entries are matched by the user id that the kernel reports, not by unit or tag, because any
+ * user can write an entry with a tag of Postfix. Postfix runs as one user, except for
+ * postsuper(1) and delivery agents that change to other users, which start as root.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,11 +17,11 @@
 struct source_journal {
 	struct source base;
 	sd_journal *journal;
-	char *tag;      /* of the present entry */
-	char *position; /* of the entry that was given last; NULL: none yet */
+	char *tag;      /* of the current entry */
+	char *position; /* of the entry returned last; NULL if none */
 	const char *gap;
-	bool at_entry; /* the present entry was not given yet */
-	bool at_end;   /* all that was there was read once */
+	bool at_entry; /* the current entry was not returned yet */
+	bool at_end;   /* everything there was read once */
 };
 
 static struct source_journal *of(struct source *source)
@@ -36,7 +35,7 @@ static int fail_with_errno(int number, const char *what, struct err *err)
 		what, strerror(-number));
 }
 
-/* The field of the present entry; its name is left out. */
+/* Returns the field of the current entry without its name. */
 static bool get_field(
 	struct source_journal *source, const char *name, const char **data_r, size_t *len_r)
 {
@@ -66,7 +65,7 @@ static int journal_next(struct source *base, struct source_line *line_r, struct 
 	}
 	if (!source->at_entry) {
 		found = sd_journal_next(source->journal);
-		/* Others may have come, also in files that are new. */
+		/* More entries may have come, also in new files. */
 		if (found == 0 && sd_journal_wait(source->journal, 0) > 0)
 			found = sd_journal_next(source->journal);
 	}
@@ -120,10 +119,10 @@ static int match_field(sd_journal *journal, const char *name, const char *value)
 	return sd_journal_add_match(journal, match, 0);
 }
 
-/* _UID=postfix, or _UID=0 and a tag of those that run as root, or their name as
- * the kernel has it: a service in master.cf may have a tag of its own, which
- * the journal cannot match by its end. postsuper(1) has the tag of main.cf, and
- * may have ended before journald asks for its name. */
+/* Matches _UID=postfix, or _UID=0 with a tag or a process name of a program that runs as root.
+ * The process name is needed because a service in master.cf may have its own tag, and the
+ * journal cannot match the end of a tag. The tag is needed for postsuper(1), which may have
+ * ended before journald looks up its process name. */
 static int add_matches(struct source_journal *source, const struct journal_match *match)
 {
 	static const char *const as_root[] = {"local", "virtual", "pipe", "lmtp", "postsuper"};
@@ -171,7 +170,7 @@ static int seek(struct source_journal *source, const char *position)
 		source->position = mem_strdup(position);
 		return 0;
 	}
-	/* Another one is there in its location, or none. */
+	/* The entry at this position is gone. */
 	source->gap = "cursor_lost";
 	source->at_entry = result > 0;
 	return result;

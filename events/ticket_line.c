@@ -1,16 +1,16 @@
 /*
- * ticket_line: what the log says of an email whose message stands in the queue
- * under its ticket, since the milter was not asked about it:
+ * ticket_line: handles log lines of an email whose message is in the queue under its ticket,
+ * because the milter was not asked about it:
  *
  *	deferred    it waits, for `postern held release --waiting`
  *	bounced     a rule of Postfix refused it
  *	discarded   a rule of Postfix dropped it
- *	sent        it left as it was: nobody asked the milter
- *	expired     nobody asked it for as long as a message may wait
+ *	sent        it left unchanged: nobody asked the milter
+ *	expired     nobody asked the milter for the whole queue lifetime
  *
- * The recipients are told of its end. The email stays staged, since nothing was
- * decided: should its message come all the same, or again, it is sent. That
- * cleanup has the message, and so the ticket was used, is known here.
+ * These ends are stored for the recipients. The email stays staged, since nothing was decided:
+ * if its message does come to the milter, or comes again, it is sent. These lines also show
+ * that cleanup has the message, so the ticket was used.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +23,10 @@
 static const char expired_text[] =
 	"expired, returned to sender: Postfix did not ask postern-milter about the message";
 
-/* Whether the message is that of the email: 1, 0, -1. Whoever has seen the
- * ticket in the queue may send another one to it, but does not know the
- * Message-ID. A rule that discards a message may do so before cleanup has told
- * that: then it counts, and where it was another's, what is told of the
- * recipients stays wrong. */
+/* Returns 1 if the message is that of the email, 0 if not, -1 on error. Anyone who has seen the
+ * ticket in the queue can send another message to it, but does not know the Message-ID. A rule
+ * may discard a message before cleanup logs the Message-ID. Such a line counts. If the message
+ * was a foreign one, the recipients keep a wrong status. */
 static int is_its_message(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct untracked *untracked = untracked_find(context->untracked, context->line->id);
@@ -42,11 +41,11 @@ static int is_its_message(const struct line_context *context, const struct email
 		context->db, id, context->position.time_us, &ticket, context->err);
 }
 
-/* In whose words the message ended; a new text. */
+/* Returns the text for the end of the message. The caller frees it. */
 static char *text_of_end(const struct log_line *line)
 {
 	_cleanup_free_ char *text = line_text(line->text);
-	/* Behind this the line names the ticket. */
+	/* The rest of the line names the ticket. */
 	char *end = line->kind == LOG_DISCARDED && text ? strstr(text, "; from=<") : NULL;
 
 	if (line->kind == LOG_EXPIRED)
@@ -96,8 +95,8 @@ static int report_end(const struct line_context *context, const struct email_tic
 	return 0;
 }
 
-/* Whether a rule of Postfix has sent it to somebody else, as its recipients know:
- * 1, 0, -1. Then what becomes of it there is no news of theirs. */
+/* Returns 1 if a rule of Postfix has redirected the message to another address, 0 if not, -1 on
+ * error. Then what happens there is no news for the recipients. */
 static int was_redirected(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct recipients *all;
@@ -108,7 +107,8 @@ static int was_redirected(const struct line_context *context, const struct email
 	       str_starts(all->items[0].text, DELIVERY_REDIRECTED);
 }
 
-/* What the line says of the message of the email: 1, 0 nothing yet, -1. */
+/* Stores what the line says about the email's message. Returns 1, 0 if that is nothing yet, -1
+ * on error. */
 static int store_line(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct log_line *line = context->line;
@@ -141,8 +141,8 @@ static int store_line(const struct line_context *context, const struct email_tic
 		       : 1;
 }
 
-/* The ticket that the line names as its recipient, or that stands for the
- * message, where all of it expired: 1, 0, -1. */
+/* Finds the ticket that the line names as its recipient, or, if the whole message expired, the
+ * stored one. Returns 1, 0 if there is none, -1 on error. */
 static int find_ticket(const struct line_context *context, char ticket_r[static SECRET_TICKET_SIZE])
 {
 	const struct log_line *line = context->line;
@@ -159,10 +159,10 @@ static int find_ticket(const struct line_context *context, char ticket_r[static 
 			snprintf(ticket_r, SECRET_TICKET_SIZE, "%s", text);
 		return found;
 	}
-	/* A table of Postfix may have put another address in its place. */
+	/* A table of Postfix may have replaced the ticket. */
 	if (line->orig_to.len)
 		to = line->orig_to;
-	/* Its @ takes the place of the NUL that SECRET_TICKET_SIZE has. */
+	/* SECRET_TICKET_SIZE counts the NUL; here that byte is the @. */
 	if (to.len != SECRET_TICKET_SIZE + strlen(TICKET_DOMAIN))
 		return 0;
 	text = line_text(to);

@@ -1,13 +1,13 @@
 /*
  * tracker: follows the queue messages that carry our emails, line by line.
  *
- * A line is about a queue message, which is one of three:
+ * Each line is about a queue message, which is in one of three states:
  *
  *   tracked    the milter recorded it, or it came from a tracked one
  *   untracked  nothing is known of it yet; its lines are kept
  *   foreign    its Message-ID is that of no email; nothing is kept
  *
- * What the log may say of each, and what follows:
+ * What a log line means for each:
  *
  *                   tracked                      untracked
  *   -------------   --------------------------   -----------------------------
@@ -23,8 +23,8 @@
  *   removed         it has left the queue        the line is kept
  *   discarded       the end of what is open      the line is kept
  *
- * An untracked message becomes tracked, and its lines are read again, when one
- * of these is found of it, in whatever order the lines come:
+ * An untracked message becomes tracked, and its lines are processed again, as soon as one of
+ * these is known about it, in whatever order the lines come:
  *
  *   - local(8) says `forwarded as` and its id;
  *   - pickup or postsuper(1) say that it has the content of a tracked one;
@@ -35,11 +35,10 @@
  *     sent it, and no other email has that Message-ID. Who knows the Message-ID
  *     of an email may send another message with it from elsewhere.
  *
- * What is said of an email whose message the milter was not asked about is in
- * ticket_line.c. What becomes of a recipient by all this, delivery_tree.c.
+ * Lines about emails that the milter was not asked about are handled in ticket_line.c.
+ * delivery_tree.c decides what all this means for a recipient.
  *
- * Owns the untracked messages; and, until the transaction ends, the messages
- * that were looked up in it.
+ * Owns the untracked messages and, until the transaction ends, the messages looked up in it.
  */
 #include "events/tracker.h"
 
@@ -59,17 +58,17 @@
 enum {
 	LOOKUP_BUCKETS = 512, /* a power of two */
 };
-/* Within it a queue id means the same message: stamps are in whole seconds. */
+/* Within this time a queue id means the same message, because stamps have whole seconds. */
 #define SAME_US SECOND_US
 
-/* What the store says of a queue id. */
+/* The store's row for a queue id. */
 struct lookup {
 	char *id;
-	int64_t time_us; /* at this time; INT64_MIN: not any more */
+	int64_t time_us; /* it was looked up for this time; INT64_MIN: outdated */
 	bool found;
 	struct queue_message message;
 	struct lookup *in_bucket;
-	struct lookup *before; /* this one was looked up */
+	struct lookup *before; /* the look-up made before this one */
 };
 
 struct tracker {
@@ -80,11 +79,11 @@ struct tracker {
 	struct lookup *lookups[LOOKUP_BUCKETS];
 	struct lookup *last_lookup;
 	struct tracker_counts counts;
-	struct tracker_counts kept;  /* as they were at the last commit */
-	struct delivery_counts seen; /* of the writer's counts */
+	struct tracker_counts kept;  /* the counts at the last commit */
+	struct delivery_counts seen; /* the part of the writer's counts that is included */
 };
 
-/* The line in work. */
+/* The line that is being processed. */
 struct work {
 	struct tracker *tracker;
 	struct line_context context;
@@ -92,7 +91,7 @@ struct work {
 
 static int read_line(struct work *work);
 
-/* Who took the email, of a recipient of which only the row is known. */
+/* Derives who took the email, for a recipient of which only the database row is known. */
 static void classify(const void *arg, const struct recipient *recipient, struct delivery *delivery)
 {
 	bool forwarded;
@@ -195,7 +194,7 @@ int tracker_settle(struct tracker *tracker, struct err *err)
 }
 
 /*
- * The texts of a line, as they can be stored.
+ * The texts of a line, in a form that can be stored.
  */
 
 char *line_text(struct span span)
@@ -211,13 +210,13 @@ char *line_text(struct span span)
 	return text;
 }
 
-/* Those of a delivery, in one copy. NULL: not in the line. */
+/* The texts of a delivery, in one copy. NULL if not in the line. */
 struct texts {
 	char *copy;
 	char *to, *orig_to, *relay, *delays, *dsn, *text;
 };
 
-/* Something stands behind each span but the last: there its text ends. */
+/* A span can be terminated in place: at least one byte stands between two spans. */
 static char *text_in(char *copy, const char *from, struct span span)
 {
 	char *text = span.data ? copy + (span.data - from) : NULL;
@@ -254,7 +253,7 @@ static void read_texts(const struct log_line *line, struct texts *texts_r)
 }
 
 /*
- * Whether a line is about a tracked message.
+ * Is a line about a tracked message?
  */
 
 static struct lookup *find_lookup(struct tracker *tracker, struct span id)
@@ -267,7 +266,7 @@ static struct lookup *find_lookup(struct tracker *tracker, struct span id)
 	return lookup;
 }
 
-/* Whether the look-up holds for a line of that time. */
+/* True if the look-up is valid for a line of that time. */
 static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 {
 	if (lookup->time_us == INT64_MIN || time_us < lookup->time_us - SAME_US ||
@@ -277,8 +276,8 @@ static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 	       time_us <= lookup->message.closed_us;
 }
 
-/* What the store says of the id at the time of the line; -1 or 0. Others of the
- * same id stay: somebody may work on them. */
+/* Looks up the id at the time of the line. Returns 0, or -1 on error. Earlier look-ups of the
+ * same id stay, because a caller may be using them. */
 static int find_message(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
@@ -303,7 +302,7 @@ static int find_message(struct work *work, struct span id, struct lookup **looku
 	return 0;
 }
 
-/* Postfix has the email: its milter recorded the message. */
+/* Postfix has the email: the milter recorded its message. */
 static int report_accepted(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
@@ -332,8 +331,8 @@ static int report_accepted(struct work *work, const struct queue_message *messag
 	return 0;
 }
 
-/* The tracked message of the id at the time of the line: 1, 0, -1; the
- * tracker's. */
+/* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
+ * error. The tracker owns the result. */
 static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct lookup *lookup = find_lookup(work->tracker, id);
@@ -348,9 +347,9 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 	return report_accepted(work, &lookup->message) < 0 ? -1 : 1;
 }
 
-/* The message with the id is tracked from now on, as one that carries the email
- * of the parent; what was kept of it is read. n: of the one recipient that it is
- * for. 1; 0 when it carries another email, -1. */
+/* Tracks the message with the id as one that carries the parent's email, and processes the
+ * lines kept for it. n: its recipient, if it is for one only. Returns 1, 0 if it carries
+ * another email, -1 on error. */
 static int track(struct work *work, struct span id, const struct queue_message *parent,
 	enum message_how how, int64_t n)
 {
@@ -394,11 +393,11 @@ static int track(struct work *work, struct span id, const struct queue_message *
 }
 
 /*
- * What is said of a tracked message.
+ * Lines of a tracked message.
  */
 
-/* When the attempt began that the line tells of: its delays are a/b/c/d, of
- * which the last two are connecting and sending. */
+/* Returns the start of the attempt that the line is about. delays is a/b/c/d; c and d are the
+ * times of connecting and sending. */
 static int64_t attempt_begin(const char *delays, int64_t time_us)
 {
 	enum { LONGEST_S = 1000000 };
@@ -416,8 +415,8 @@ static int64_t attempt_begin(const char *delays, int64_t time_us)
 	return time_us - (int64_t)((connecting + sending) * 1e6);
 }
 
-/* The untracked messages that the delivery led to, as far as their lines were
- * read; others follow by track_by_message_id(). 0 or -1. */
+/* Finds the untracked messages that result from the delivery, as far as their lines were read.
+ * Others are found later by track_by_message_id(). Returns 0, or -1 on error. */
 static int find_children(
 	struct work *work, int64_t email, const struct delivery *delivery, struct strv *children_r)
 {
@@ -447,7 +446,7 @@ static int find_children(
 				context->err);
 		if (sharers < 0)
 			return -1;
-		/* It may be another one's: see track_by_message_id(). */
+		/* The message may belong to another email; see track_by_message_id(). */
 		if (sharers > 1)
 			break;
 		strv_add(children_r, one->queue_id);
@@ -455,8 +454,8 @@ static int find_children(
 	return 0;
 }
 
-/* The one recipient that a message of an alias is for, who is known by the
- * address that aliases made something else of. 0 or -1. */
+/* Finds the one recipient that an alias's message is for, by the address before alias
+ * expansion. Returns 0, or -1 on error. */
 static int find_recipient(struct work *work, const struct queue_message *message,
 	const struct texts *texts, int64_t *n_r)
 {
@@ -475,7 +474,7 @@ static int find_recipient(struct work *work, const struct queue_message *message
 	return found < 0 ? -1 : 0;
 }
 
-/* local(8) has made a message for an alias, and names it. */
+/* local(8) has made a message for an alias and logs its id. */
 static int on_forwarded(struct work *work, const struct queue_message *message, struct span child,
 	const struct texts *texts, struct delivery_attempt *attempt, struct event_report *report)
 {
@@ -492,9 +491,9 @@ static int on_forwarded(struct work *work, const struct queue_message *message, 
 	return track(work, child, message, MESSAGE_FORWARDED, n) < 0 ? -1 : 0;
 }
 
-/* The message was taken. By a hop that is this host or a content filter it may
- * have come back; but what a filter has given back to a program of this host is
- * the filter's to follow, unless that program names another message. */
+/* The message was accepted. If the hop is this host or a content filter, the message may come
+ * back. A message that a filter has given back and that goes to a program of this host is not
+ * followed further, unless that program names a new queue id. */
 static int on_sent(struct work *work, const struct queue_message *message,
 	const struct texts *texts, struct delivery_attempt *attempt, struct event_report *report)
 {
@@ -579,7 +578,7 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 	return result;
 }
 
-/* All that the message still had to deliver came to the same end. */
+/* All recipients that the message still had ended in the same way. */
 static int on_end(struct work *work, struct queue_message *message, enum event_kind kind)
 {
 	const struct event_report report = {.email = message->email,
@@ -621,8 +620,8 @@ static int report_refused(
 	return 0;
 }
 
-/* A milter behind ours refuses what is recorded. Of an email of ours httpd is told so, or it
- * bounces; of one that its client has submitted itself the log tells alone. */
+/* A milter behind ours has refused a recorded message. For an email of ours httpd gets the
+ * reply, or it bounces. For one that its client submitted itself, only the log says it. */
 static int on_refused(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -638,7 +637,7 @@ static int on_refused(struct work *work)
 		return found;
 	if (end)
 		*end = '\0';
-	/* After a 4xx it comes again. */
+	/* After a 4xx reply the message comes again. */
 	if (strstr(text, "]: 4.") == NULL &&
 		store_later_refusal_add(context->db, lookup->message.queue_id, text,
 			context->position.time_us, context->err) < 0)
@@ -663,15 +662,15 @@ static int on_removed(struct work *work, struct queue_message *message)
 		work->context.writer, message, time_us, message->has_end, work->context.err);
 }
 
-/* The queue manager says how many addresses it has still to deliver to; the first
- * time these are all. Most messages have those of the email's recipients. */
+/* The queue manager logs the number of addresses left to deliver; the first time it is all of
+ * them. Usually it equals the number of the email's recipients. */
 static int on_active(struct work *work, struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	int64_t n = context->line->recipients;
 	const struct recipients *all;
 
-	/* The ticket counts, which the milter has taken out. */
+	/* nrcpt includes the ticket, which the milter has removed. */
 	n -= message->how == MESSAGE_RECORDED;
 	if (message->recipients || n <= 0)
 		return 0;
@@ -698,7 +697,7 @@ static int on_tracked(struct work *work, struct lookup *lookup)
 	case LOG_REMOVED:
 		return on_removed(work, &lookup->message);
 	case LOG_ACTIVE:
-		/* What was noted of it is not wanted any more. */
+		/* The note about it is no longer needed. */
 		untracked = untracked_find(list, work->context.line->id);
 		if (untracked && untracked->n == 0)
 			untracked_free(untracked_remove(list, work->context.line->id));
@@ -708,7 +707,7 @@ static int on_tracked(struct work *work, struct lookup *lookup)
 	}
 }
 
-/* The content of a message of before goes on under another id. */
+/* The content of an earlier message continues under another id. */
 static int on_requeued(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -727,15 +726,15 @@ static int on_requeued(struct work *work)
 }
 
 /*
- * What is said of others.
+ * Lines of other messages.
  */
 
-/* All is known of an untracked message but whether it came from an email with
- * its Message-ID.
+/* Everything is known about an untracked message, except if it comes from an email with the
+ * same Message-ID.
  *
- * Who sends chooses the Message-ID, and may choose that of another company's
- * email: of several emails only one that was given the queue id counts. By the
- * time alone one would be told what became of another. */
+ * The Message-ID is chosen by the sender, who can choose that of another company's email. If
+ * several emails have it, only an email whose delivery named the queue id matches. Matching by
+ * time alone could show one company what became of another's email. */
 static int track_by_message_id(struct work *work, struct untracked *untracked)
 {
 	struct line_context *context = &work->context;
@@ -766,7 +765,7 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	return 0;
 }
 
-/* Who sent it, or which Message-ID it has. */
+/* Notes who sent the message, or its Message-ID. */
 static int on_head(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -784,9 +783,9 @@ static int on_head(struct work *work)
 		       : 0;
 }
 
-/* The milter has recorded a message before the queue manager begins with it, so
- * one that is not found from then on is none of those. But cleanup discards
- * before the milter has its say. */
+/* The milter records a message before the queue manager starts on it, so a message that is not
+ * found from then on was not recorded. But cleanup can discard a message before the milter is
+ * asked. */
 static int on_untracked(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -816,7 +815,7 @@ static int on_message(struct work *work)
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	/* An id may come again. */
+	/* A queue id may be used again. */
 	if (untracked && untracked->is_recorded && line->kind != LOG_ACTIVE)
 		return on_untracked(work);
 	found = find_tracked(work, line->id, &lookup);

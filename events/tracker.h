@@ -1,15 +1,14 @@
 /*
- * tracker: follows the messages that carry our emails through Postfix's queue,
- * by what the log says of them, and stores what becomes of each recipient.
+ * tracker: follows the messages that carry our emails through Postfix's queue by their log
+ * lines, and stores the events of each recipient.
  *
- * A message belongs to an email because the milter recorded its queue id, or
- * because it came from such a message: by an alias (forwarded as), a content
- * filter (queued as, or the same Message-ID) or a requeue (orig_id). Lines of
- * other messages are kept for a while, for the line that connects them may come
- * later.
+ * A message belongs to an email if the milter recorded its queue id, or if it comes from such a
+ * message: by an alias (forwarded as), a content filter (queued as, or the same Message-ID) or
+ * a requeue (orig_id). Lines of other messages are kept for a while, because the line that
+ * connects them may come later.
  *
- * Reading lines again changes nothing: go on wherever no line is missed, and at
- * the latest at tracker_oldest().
+ * Reading a line again changes nothing. So a reader may continue anywhere before the first
+ * unread line, but not behind tracker_oldest().
  *
  * Threads: one.
  */
@@ -26,38 +25,40 @@
 struct tracker;
 
 struct tracker *tracker_new(struct db *db, const struct next_hops *next_hops);
-/* Which bounces are put into the lists of suppressed addresses; without it none are. */
+/* Sets which bounces add a suppression. Without this call none do. */
 void tracker_set_suppression(struct tracker *tracker, const struct suppression_terms *terms);
 void tracker_free(struct tracker *tracker);
 DEFINE_CLEANUP(tracker, tracker_free)
-/* Forgets what it keeps, and what it has counted since tracker_kept(): when a
- * transaction was undone. */
+/* Call after a rollback: forgets the kept lines, and the counts since tracker_kept(). */
 void tracker_reset(struct tracker *tracker);
-/* The transaction was committed. */
+/* Call after a commit. */
 void tracker_kept(struct tracker *tracker);
 
-/* Stores what the line says, in the caller's transaction, which has to be
- * undone when this fails; tracker_settle() ends it. */
+/* Stores what the line says, in the caller's transaction. On error the caller must roll back.
+ * Call tracker_settle() before the commit. */
 int tracker_line(struct tracker *tracker, const struct log_line *line,
 	const struct line_position *position, int64_t now_us, struct err *err);
-/* Brings recipients and emails up to date of which something was said. */
+/* Updates the recipients and emails that have new events. */
 int tracker_settle(struct tracker *tracker, struct err *err);
-/* How many recipients wait for that. */
+/* The number of recipients that tracker_settle() will update. */
 size_t tracker_held(const struct tracker *tracker);
 
-/* The number of the first line that is kept, or UINT64_MAX. */
+/* The number of the oldest kept line, or UINT64_MAX. */
 uint64_t tracker_oldest(const struct tracker *tracker);
 
 struct tracker_counts {
-	uint64_t lines;               /* that say something of a message */
-	uint64_t bad;                 /* that could not be read */
-	uint64_t added;               /* events that were new */
-	uint64_t events[EVENT_KINDS]; /* the same by kind */
-	uint64_t open;                /* messages that left with nothing said of a recipient */
-	uint64_t left;                /* messages that left without the rules */
-	uint64_t unlisted; /* addresses that found their company's list of suppressed ones full */
+	uint64_t lines;               /* lines about a message */
+	uint64_t bad;                 /* lines that could not be parsed */
+	uint64_t added;               /* new events */
+	uint64_t events[EVENT_KINDS]; /* new events by kind */
+	uint64_t open;                /* messages that left the queue without a line about
+				       * some recipient */
+	uint64_t left;                /* messages that left the queue without passing the
+				       * milter */
+	uint64_t unlisted; /* bounced addresses that were not added, because the company's
+			    * suppression list is full */
 };
-/* Of what was committed. */
+/* Counts of committed transactions. */
 const struct tracker_counts *tracker_counts(const struct tracker *tracker);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * tracker_private: what the files of the tracker share.
+ * tracker_private: shared by the files of the tracker.
  */
 #ifndef POSTERN_EVENTS_TRACKER_PRIVATE_H
 #define POSTERN_EVENTS_TRACKER_PRIVATE_H
@@ -8,7 +8,7 @@
 #include "events/tracker.h"
 #include "events/untracked.h"
 
-/* A line, and what it is read with. */
+/* A line, and what is needed to process it. */
 struct line_context {
 	struct db *db;
 	const struct next_hops *next_hops;
@@ -21,12 +21,12 @@ struct line_context {
 	struct err *err;
 };
 
-/* The span as a text that can be stored, which the caller frees; NULL for none. */
+/* Copies the span into a string without invalid bytes, which the caller frees. NULL if the span
+ * is absent. */
 char *line_text(struct span span);
 
-/* A message that stands under its ticket, because the milter was not asked
- * (ticket_line.c). Stores what the line says of it: 1; 0 where that is nothing,
- * -1. */
+/* Processes a line of a message whose recipient is still its ticket, because the milter was not
+ * asked (ticket_line.c). Returns 1 if the line says something about it, 0 if not, -1 on error. */
 int ticket_line(const struct line_context *context);
 
 #endif

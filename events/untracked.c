@@ -1,8 +1,7 @@
 /*
- * untracked: queue messages of which it is not known yet whether they carry an
- * email.
+ * untracked: queue messages that may turn out to carry an email.
  *
- * Owns them, by queue id and in the order in which the ids came up.
+ * Owns them, indexed by queue id and ordered by when the ids came up.
  */
 #include "events/untracked.h"
 
@@ -13,14 +12,14 @@
 enum {
 	BUCKETS = 4096, /* a power of two */
 	BYTES_MAX = 4 * 1024 * 1024,
-	COST = 200, /* of a message without a line */
+	COST = 200, /* memory of a message without lines, estimated */
 };
 #define KEPT_US (600 * SECOND_US)
 
 struct untracked_list {
 	struct untracked *buckets[BUCKETS];
 	struct untracked *oldest, *newest;
-	size_t ours; /* how many of them are */
+	size_t ours; /* number of those with is_ours */
 	size_t bytes;
 };
 
@@ -135,7 +134,8 @@ static void rebase(struct span *span, const char *from, char *to)
 		span->data = to + (span->data - from);
 }
 
-/* All of it stands between the queue id and the end of the text. */
+/* All spans of the line are between the queue id and the end of the text, so one copy holds
+ * them. */
 void untracked_add_line(struct untracked_list *list, struct untracked *untracked,
 	const struct log_line *line, const struct line_position *position)
 {
