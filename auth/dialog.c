@@ -1,8 +1,8 @@
 /*
- * dialog: what smtpd says, and what it is answered.
+ * dialog: parses smtpd's lines and answers them.
  *
- * Secrets are wiped where they were: in the line, in what it decodes to. A line
- * that is not known is skipped, as the protocol asks for.
+ * Secrets are wiped wherever they are stored: in the line and in its decoded form. Unknown
+ * lines are skipped, as the protocol requires.
  */
 #include "auth/dialog.h"
 
@@ -17,19 +17,19 @@
 #include "core/base/str.h"
 
 enum {
-	NUMBER_MAX = 10, /* digits of the id of a request: 32 bits */
-	CLIENT_MAX = 64, /* bytes of an address */
+	NUMBER_MAX = 10, /* digits of a request id (32 bits) */
+	CLIENT_MAX = 64, /* bytes of a client address */
 };
 
 enum step {
-	STEP_PLAIN,    /* PLAIN came without a response */
-	STEP_LOGIN,    /* LOGIN: the user name is next */
-	STEP_PASSWORD, /* LOGIN: the password is next */
+	STEP_PLAIN,    /* PLAIN without an initial response */
+	STEP_LOGIN,    /* LOGIN: waits for the user name */
+	STEP_PASSWORD, /* LOGIN: waits for the password */
 };
 
-/* A login that waits for more. */
+/* A login that waits for a response. */
 struct open_login {
-	char number[NUMBER_MAX + 1]; /* "": free */
+	char number[NUMBER_MAX + 1]; /* its request id; "": free */
 	char client[CLIENT_MAX + 1];
 	enum step step;
 };
@@ -37,11 +37,11 @@ struct open_login {
 struct dialog {
 	auth_check *check;
 	void *arg;
-	bool versioned; /* smtpd has said its version */
-	bool undecided; /* of a login nobody can tell now */
+	bool versioned; /* smtpd has sent its VERSION */
+	bool undecided; /* a login could not be decided */
 	struct open_login logins[DIALOG_OPEN_MAX];
-	size_t next;     /* the one that gives way when all are open */
-	struct buf line; /* what has come of one */
+	size_t next;     /* the one to replace if all are in use */
+	struct buf line; /* the part of a line received so far */
 };
 
 struct dialog *dialog_new(auth_check *check, void *arg, unsigned number, struct buf *out)
@@ -59,7 +59,7 @@ struct dialog *dialog_new(auth_check *check, void *arg, unsigned number, struct 
 	return dialog;
 }
 
-/* The memory that a buffer has, also what was in it before. */
+/* Wipes the whole capacity of the buffer, including earlier content. */
 static void wipe(struct buf *buf)
 {
 	if (buf->data)
@@ -132,7 +132,7 @@ static void answer_login(struct dialog *dialog, const char *number, const char *
 	buf_printf(out, "FAIL\t%s\treason=this is no API key that may send\n", number);
 }
 
-/* RFC 4616 2: [authzid] NUL authcid NUL passwd. */
+/* Finds the password in RFC 4616 2: [authzid] NUL authcid NUL passwd. */
 static bool plain_password(const struct buf *message, size_t *start_r)
 {
 	const char *data = buf_str(message);
@@ -148,8 +148,8 @@ static bool plain_password(const struct buf *message, size_t *start_r)
 	return true;
 }
 
-/* The login sends what it was asked for. number and client may be of the open
- * login itself, so they are copied. */
+/* Handles the response of a login. number and client may point into the open login that is
+ * closed here, so they are copied. */
 static void on_response(struct dialog *dialog, const char *number, const char *client,
 	enum step step, struct span response, struct buf *out)
 {
@@ -186,7 +186,7 @@ static bool read_number(struct span word, char number[static NUMBER_MAX + 1])
 	return true;
 }
 
-/* The value of `name=VALUE`. */
+/* Returns the value of `name=VALUE`. */
 static bool value_of(struct span word, const char *name, struct span *value_r)
 {
 	size_t len = strlen(name);
@@ -213,7 +213,7 @@ static void copy_client(struct span value, char client[static CLIENT_MAX + 1])
 	client[value.len] = '\0';
 }
 
-/* What stands behind AUTH. */
+/* Handles the fields behind AUTH. */
 static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
 {
 	struct span mechanism, word, value, response = {NULL, 0};
@@ -230,7 +230,7 @@ static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
 		return 0;
 	}
 	step = span_is_nocase(mechanism, "PLAIN") ? STEP_PLAIN : STEP_LOGIN;
-	/* The response is last, and has no tabs. */
+	/* The response comes last and has no tabs. */
 	while (rest.len > 0) {
 		word = span_cut(&rest, '\t');
 		if (value_of(word, "rip=", &value))
@@ -288,7 +288,7 @@ int dialog_input(struct dialog *dialog, const char *data, size_t len, struct buf
 {
 	struct buf *line = &dialog->line;
 
-	/* So that it never moves, and leaves nothing behind. */
+	/* Reserved once, so that the buffer never moves and leaves no copy of a password. */
 	if (line->data == NULL)
 		buf_reserve(line, DIALOG_LINE_MAX);
 	for (size_t i = 0; i < len; i++) {

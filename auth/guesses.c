@@ -1,7 +1,7 @@
 /*
- * guesses: a table of fixed size, one slot for each hash of an address. Two
- * addresses of one slot take turns: then neither reaches its limit, and no other
- * is held up. The hash is keyed, so nobody can choose addresses of one slot.
+ * guesses: a table of fixed size with one slot for each hash of an address. Two addresses with
+ * the same slot evict each other: neither reaches its limit, and no other client suffers. The
+ * hash is keyed, so nobody can choose addresses that share a slot.
  */
 #include "auth/guesses.h"
 
@@ -36,7 +36,8 @@ void guesses_free(struct guesses *guesses)
 	free(guesses);
 }
 
-/* False for loopback, and for what is no address. */
+/* Reads an IPv4 address or an IPv6 /64 network. False for loopback, and if it is not an
+ * address. */
 static bool read_address(const char *client, uint8_t address[static ADDRESS_LEN])
 {
 	struct in6_addr in6;

@@ -1,6 +1,6 @@
 /*
- * guesses: logins that fail, by the address of the client, so that a flood of
- * them is limited and does not fill the log.
+ * guesses: counts failed logins by client address, to limit a flood of them and keep it out of
+ * the log.
  */
 #ifndef POSTERN_AUTH_GUESSES_H
 #define POSTERN_AUTH_GUESSES_H
@@ -12,15 +12,15 @@
 
 enum {
 	GUESSES_WINDOW_S = 60,
-	GUESSES_MAX = 100,  /* that may fail in a window; then all of the address wait */
-	GUESSES_LOGGED = 5, /* that are logged, one by one */
+	GUESSES_MAX = 100,  /* failures per window; then all logins of the address are put off */
+	GUESSES_LOGGED = 5, /* failures per window that are logged */
 };
 
 enum guess {
 	GUESS_LOGGED, /* log it */
-	GUESS_LAST,   /* the last one that is logged in this window */
+	GUESS_LAST,   /* log it, as the last of this window */
 	GUESS_SILENT,
-	GUESS_LIMITED, /* as silent; the limit is reached with it: log that */
+	GUESS_LIMITED, /* the limit is reached: log that; the failure itself is not logged */
 };
 
 struct guesses;
@@ -29,12 +29,11 @@ struct guesses *guesses_new(void);
 void guesses_free(struct guesses *guesses);
 DEFINE_CLEANUP(guesses, guesses_free)
 
-/* Whether the limit of the address is reached. Of loopback there is none: local
- * programs share it. Of IPv6 an address is a network of 64 bits. now_us is of a
- * clock that never goes back. */
+/* True if the address has reached its limit. Loopback addresses have no limit, because local
+ * programs share them. IPv6 is counted by /64 network. now_us is of a monotonic clock. */
 bool guesses_limited(struct guesses *guesses, const char *client, int64_t now_us);
 
-/* One more has failed. */
+/* Counts a failed login. */
 enum guess guesses_add(struct guesses *guesses, const char *client, int64_t now_us);
 
 #endif

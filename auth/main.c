@@ -1,11 +1,11 @@
 /*
- * postern-auth: tells Postfix whether the password of an SMTP login is an API
- * key that may send, and which.
+ * postern-auth: tells Postfix if the password of an SMTP login is an API key that may send, and
+ * which key it is.
  *
- * smtpd(8) asks over a Unix-domain socket, in Dovecot's authentication protocol
- * (dialog). One thread answers all: a look-up takes microseconds, and an
- * smtpd waits for one answer at a time. It only reads the store. What a key may
- * send, postern-milter decides at the end of each message.
+ * smtpd(8) asks over a Unix-domain socket in Dovecot's authentication protocol (dialog). One
+ * thread answers all: a look-up takes microseconds, and an smtpd waits for one answer at a
+ * time. The store is only read. What the key may send as is decided by postern-milter at the
+ * end of each message.
  */
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +38,8 @@ enum {
 	ROUND_MS = 1000,
 	EVENTS_AT_ONCE = 64,
 	READ_SIZE = 16 * 1024,
-	OUT_MAX = 64 * 1024, /* a peer that does not read */
+	OUT_MAX = 64 * 1024, /* unsent replies, beyond which a peer that does not read is
+			      * dropped */
 };
 
 static const struct daemon_about about = {
@@ -47,10 +48,10 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 };
 
-/* A process of smtpd. */
+/* A connection of an smtpd process. */
 struct peer {
 	int fd;
-	bool waits; /* for room to write */
+	bool waits; /* waits for EPOLLOUT */
 	struct dialog *dialog;
 	struct buf out;
 	struct peer *prev, *next;
@@ -60,14 +61,14 @@ struct daemon {
 	const char *conf_path;
 	struct conf *conf;
 	struct log *log;
-	struct db *db; /* NULL: could not be opened */
+	struct db *db; /* NULL if it could not be opened */
 	struct db_identity identity;
 	struct guesses *guesses;
 	struct socket *socket;
 	int listen_fd, poll_fd, signal_fd;
 	struct peer *peers;
-	unsigned connections; /* since the start */
-	bool failing;         /* the store cannot be asked, which was said */
+	unsigned connections; /* since start */
+	bool failing;         /* the store fails, and that was logged */
 };
 
 static enum auth_answer refuse_login(struct daemon *daemon, const char *client, const char *reason)
@@ -90,7 +91,7 @@ static enum auth_answer refuse_login(struct daemon *daemon, const char *client, 
 	return AUTH_FAIL;
 }
 
-/* Said once, and once when it works again. */
+/* Logs a failure once, and once that the store works again. */
 static void note_store(struct daemon *daemon, const struct err *err)
 {
 	if (err && !daemon->failing)
@@ -144,7 +145,7 @@ static void forget_peer(struct daemon *daemon, struct peer *peer)
 	free(peer);
 }
 
-/* Writes what there is: 0, or -1 when the peer is gone or does not read. */
+/* Sends what it can. Returns 0, or -1 if the peer is gone or does not read. */
 static int write_out(struct daemon *daemon, struct peer *peer)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
@@ -287,7 +288,7 @@ static void reload(struct daemon *daemon)
 		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
 }
 
-/* The signal to end by, 0 for none. */
+/* Returns the signal to stop by, or 0. */
 static int on_signals(struct daemon *daemon)
 {
 	struct signalfd_siginfo info;
@@ -302,7 +303,7 @@ static int on_signals(struct daemon *daemon)
 	return number;
 }
 
-/* EX_OK to go on, else why not. */
+/* Returns EX_OK to go on, or the exit status. */
 static int look_after(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
@@ -326,7 +327,8 @@ static int serve(struct daemon *daemon)
 	for (;;) {
 		int n = epoll_wait(daemon->poll_fd, events, EVENTS_AT_ONCE, ROUND_MS);
 
-		/* A peer has one event at most, so none is gone before its turn. */
+		/* Each peer has at most one event, so none is freed before its event is
+		 * handled. */
 		for (int i = 0; i < n; i++) {
 			void *what = events[i].data.ptr;
 			int number;
