@@ -1,11 +1,11 @@
 /*
- * rate: a token bucket, and the buckets of all companies.
+ * rate: a token bucket, and a table with the buckets of all companies.
  *
- * A company can stand in one set of a few places of the table only, which its
- * id chooses.
+ * The table is set-associative: a company's id selects a set of a few entries, and its bucket
+ * can be in any of them.
  *
- * Threads: a bucket one at a time, the table any; a mutex is held while one set
- * is looked through.
+ * Threads: a bucket is for one thread at a time. The table is thread-safe; its mutex is held
+ * while one set is searched.
  */
 #include "core/policy/rate.h"
 
@@ -28,12 +28,12 @@ bool rate_take(struct rate_bucket *bucket, const struct rate_limit *limit, int64
 	struct rate_state *state_r)
 {
 	int64_t now = now_us * NS_PER_US;
-	int64_t token = ns_per_s / limit->per_s; /* time for one to come */
+	int64_t token = ns_per_s / limit->per_s; /* time for one token */
 	int64_t room = token * limit->burst;
 	int64_t debt = bucket->full_ns > now ? bucket->full_ns - now : 0;
 	bool taken;
 
-	if (debt > room) /* the limit was another one before */
+	if (debt > room) /* the limit was larger before */
 		debt = room;
 	taken = debt + token <= room;
 	if (taken)
@@ -75,7 +75,8 @@ void rate_table_free(struct rate_table *table)
 	free(table);
 }
 
-/* The company's entry in the set, or the one that it gets. */
+/* Returns the company's entry in the set; if it has none, replaces the bucket that will be full
+ * first. */
 static struct entry *find_entry(struct entry *set, const char *company_id)
 {
 	struct entry *next_full = set;

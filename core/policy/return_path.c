@@ -1,5 +1,5 @@
 /*
- * return_path: makes tokens and finds them.
+ * return_path: makes, finds and verifies tokens.
  */
 #include "core/policy/return_path.h"
 
@@ -15,7 +15,7 @@ enum {
 	ID_LEN = 16,
 	PROOF_LEN = 16,
 	RAW_LEN = ID_LEN + PROOF_LEN,
-	NONCE_LEN = SECRET_HASH_LEN, /* characters, which are the key */
+	NONCE_LEN = SECRET_HASH_LEN, /* characters; the nonce is used as the hash key */
 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -33,7 +33,7 @@ static void encode(const uint8_t raw[static RAW_LEN], char token_r[static RETURN
 	token_r[TOKEN_LEN] = '\0';
 }
 
-/* The value of a letter in any case, or -1. */
+/* Returns the value of a base32 letter of either case, or -1. */
 static int letter_value(char c)
 {
 	const char *at;

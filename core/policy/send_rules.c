@@ -13,8 +13,8 @@ static bool own(enum domain_status status)
 	return status == DOMAIN_INACTIVE || status == DOMAIN_ACTIVE;
 }
 
-/* Domains are compared in the one form in which they are stored: A-labels,
- * lower case. */
+/* Both domains are in their stored form (A-labels, lower case), so they can be compared as
+ * strings. */
 static bool restricted(const struct send_facts *facts)
 {
 	return facts->key_domain != NULL && !str_eq(facts->key_domain, facts->from_domain);

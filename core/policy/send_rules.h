@@ -6,16 +6,16 @@
 
 #include <stdbool.h>
 
-/* How the domain of the header From stands to the company of the key. */
+/* The state of the From domain, seen from the key's company. */
 enum domain_status {
-	DOMAIN_NOT_OWN,  /* the company has none of the name */
-	DOMAIN_INACTIVE, /* or only asked for */
+	DOMAIN_NOT_OWN,  /* the company does not have this domain */
+	DOMAIN_INACTIVE, /* inactive, or requested and not given yet */
 	DOMAIN_ACTIVE,
 };
 
 struct send_facts {
-	bool key_may_send;      /* the scope sending */
-	const char *key_domain; /* restricted to it; NULL: to none */
+	bool key_may_send;      /* the key has the sending scope */
+	const char *key_domain; /* the key may only use this domain; NULL: any */
 	const char *from_domain;
 	enum domain_status status;
 };
@@ -28,12 +28,12 @@ enum send_decision {
 	RULES_KEY_RESTRICTED,
 };
 
-/* The rules of the interface, in this order: the domain is the company's, the
- * key may send, it is not bound to another domain, the domain is active. */
+/* Applies the sending rules in this order: the domain belongs to the company, the key may send,
+ * the key is not restricted to another domain, the domain is active. */
 enum send_decision send_rules_check(const struct send_facts *facts);
 
-/* Why an email from the domain is refused, in the words of all ways to send; a new
- * string. Not for RULES_ALLOWED. */
+/* The text for a refused email, the same for all ways to send. The caller frees it. Not for
+ * RULES_ALLOWED. */
 char *send_rules_text(enum send_decision decision, const char *domain);
 
 #endif

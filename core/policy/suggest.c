@@ -1,5 +1,5 @@
 /*
- * suggest: from recorded mail to exemptions.
+ * suggest: derives exemptions from recorded mail.
  */
 #include "core/policy/suggest.h"
 
@@ -24,20 +24,20 @@ static const struct row_field fields[] = {
 };
 const struct row_type suggestion_type = ROW_TYPE(suggestion, fields);
 
-/* What an exemption is for; other faults are faults whoever sends. */
+/* True if an exemption would help. Other reasons apply to all senders. */
 static bool is_curable(const struct refusal *refusal)
 {
 	return str_eq(refusal->reason, "no_ticket") || str_eq(refusal->reason, "ticket_unknown");
 }
 
-/* As the milter decides that it was submitted here. */
+/* True if the mail was submitted on this host, by the milter's rule. */
 static bool is_local(const struct refusal *refusal)
 {
 	return str_eq(refusal->origin, "local") || cidr_is_loopback(refusal->client);
 }
 
-/* The address as exemptions have it, if it is the domain's; a new string, or
- * NULL. */
+/* Returns the address in the form of an exemption if it is of the domain, otherwise NULL. The
+ * caller frees it. */
 static char *address_of(const struct domain *domain, const char *text)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -142,15 +142,15 @@ static int by_count(const void *a, const void *b)
 	return by_what(a, b);
 }
 
-/* Whoever submits mail here chooses how many there are: they are sorted, since
- * to search for each among all would take as long as there are squared. */
+/* Local users determine the number of items, so they are sorted and merged: a linear search for
+ * each would take quadratic time. */
 static void sort(struct suggestion *items, size_t n, int (*compare)(const void *a, const void *b))
 {
 	if (n > 0)
 		qsort(items, n, sizeof(*items), compare);
 }
 
-/* Makes one of those that say the same. */
+/* Merges equal suggestions. */
 static void merge(struct suggest_list *list)
 {
 	size_t n = 0;
@@ -175,7 +175,7 @@ static void merge(struct suggest_list *list)
 int suggest_read(
 	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err)
 {
-	/* Not what was noted of a company that had the domain before. */
+	/* Leaves out the mail recorded while another company owned the domain. */
 	const struct refusal_scope scope = {
 		.domain = domain->name, .company_id = domain->company_id};
 	struct suggest_list list = {0};
@@ -183,7 +183,7 @@ int suggest_read(
 	struct exemption_list exemptions;
 	struct refusal_list notes;
 
-	/* The newest: one that is not among them is suggested once more. */
+	/* The newest exemptions. What an older one covers may be suggested again. */
 	if (store_exemption_list(db, NULL, domain->name, &page, &exemptions, NULL, err) < 0)
 		return -1;
 	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {

@@ -1,11 +1,10 @@
 /*
- * suggest: which exemptions the mail would need that a domain refused, or would
- * have under another policy.
+ * suggest: finds the exemptions that would let pass the mail that a domain refused, or would
+ * refuse under another policy.
  *
- * The narrowest exemption that fits: the login, where there is one; the client,
- * where it is another host; else the addresses that were used, because a client
- * on this host is anybody here, and these for this host alone. What is exempt
- * by now is left out.
+ * It suggests the narrowest exemption: the login if there is one; the client if it is another
+ * host; otherwise the addresses used, for this host only, because any local program can be the
+ * client. What is already exempt is left out.
  */
 #ifndef POSTERN_POLICY_SUGGEST_H
 #define POSTERN_POLICY_SUGGEST_H
@@ -21,21 +20,21 @@ struct suggestion {
 	char *domain;
 	enum exemption_kind kind;
 	char *value;
-	bool local;    /* for this host alone */
-	int64_t count; /* of messages */
+	bool local;    /* for this host only */
+	int64_t count; /* number of messages */
 	int64_t last_us;
 };
 
 extern const struct row_type suggestion_type;
 
 struct suggest_list {
-	struct suggestion *items; /* the most frequent first */
+	struct suggestion *items; /* most frequent first */
 	size_t n;
-	int64_t hopeless; /* messages that no exemption helps */
+	int64_t hopeless; /* number of messages that no exemption would let pass */
 };
 
-/* From what is recorded of the registered domain; the caller frees the items. 0
- * or -1. */
+/* Reads the recorded mail of a registered domain. Returns 0, or -1 on error. The caller frees
+ * the items. */
 int suggest_read(
 	struct db *db, const struct domain *domain, struct suggest_list *list_r, struct err *err);
 

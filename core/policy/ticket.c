@@ -1,10 +1,9 @@
 /*
  * ticket: the address that stands for an email between httpd and the milter.
  *
- * A ticket is spelled as ticket_address() does, so that Postfix finds the
- * recipient that the milter has it delete. In all other spellings that Postfix
- * takes for the same domain, in any letter case or with a dot behind, it is
- * malformed.
+ * Only the spelling of ticket_address() is valid, because Postfix must find the recipient that
+ * the milter deletes. Other spellings of the same domain, with capitals or a dot at the end,
+ * are malformed.
  */
 #include "core/policy/ticket.h"
 

@@ -1,10 +1,9 @@
 /*
  * ticket: the address that stands for an email between httpd and the milter.
  *
- * httpd submits each email to TICKET@postern.invalid alone; the milter puts the
- * recipients of the email in its place. No mail ever reaches an address of this
- * domain (RFC 6761 6.4), so a Postfix that does not ask the milter delivers to
- * nobody.
+ * httpd submits each email to the single recipient TICKET@postern.invalid, and the milter
+ * replaces it by the email's recipients. No address of this domain can receive mail (RFC 6761
+ * 6.4), so if Postfix does not ask the milter, the message is delivered to nobody.
  */
 #ifndef POSTERN_POLICY_TICKET_H
 #define POSTERN_POLICY_TICKET_H
@@ -15,38 +14,36 @@
 
 #define TICKET_DOMAIN "postern.invalid"
 
-/* Each message has the id of its email in this field, in front of all others: a
- * message in which that email waits for its decision is the email, whatever
- * Postfix has made of its recipients. The id is known to nobody by then. The
- * milter takes the field off, or leaves it on for the world (trace_header). */
+/* The first field of each submitted message: the id of its email. Until the email is decided
+ * nobody else knows the id, so a message with it is that email, whatever Postfix has done to
+ * its recipients. The milter removes the field, or keeps it for the recipients (trace_header). */
 #define TICKET_TRACE_FIELD "X-Postern-Email-Id"
 
-/* And a random number in this one, which stands in the email's row alone: `mailq` tells
- * tickets, recipients and backups tell ids and Message-IDs, but who has not read the
- * message on its way does not know this. The milter takes it off. */
+/* The second field: a random number that is stored only in the email's row. `mailq` shows
+ * tickets, and recipients and backups show ids and Message-IDs, but only somebody who has read
+ * the message on its way knows this number. The milter removes the field. */
 #define TICKET_NONCE_FIELD "Postern-Nonce"
 
-/* The length of the two fields where a message as it was submitted begins with them. */
+/* The length of these two fields, if a submitted message begins with them. */
 size_t ticket_fields_len(const char *message, size_t len);
 
-/* The address of a ticket, without <>; a new string. */
+/* Returns the address of a ticket, without <>. The caller frees it. */
 char *ticket_address(const char *ticket);
 
-/* The Message-ID of a probe's message, by which the log and the milter know it;
- * a new string. */
+/* Returns the Message-ID of a probe, by which the log and the milter recognize it. The caller
+ * frees it. */
 char *ticket_message_id(const char *ticket);
 
-/* The local part of a probe's From. Its domain is that of the host. */
+/* The local part of a probe's From. Its domain is the host's. */
 #define TICKET_PROBE_FROM "postern-probe"
 
 enum ticket_reading {
-	TICKET_ELSEWHERE, /* the address is of another domain, or of none */
-	TICKET_MALFORMED, /* of this one, but it is no ticket's */
+	TICKET_ELSEWHERE, /* another domain, or no address */
+	TICKET_MALFORMED, /* the tickets' domain, but not a valid ticket */
 	TICKET_READ,
 };
 
-/* What an address of the envelope, with or without <>, is to us; the ticket is
- * filled with TICKET_READ alone. */
+/* Classifies an envelope address, with or without <>. ticket_r is set only for TICKET_READ. */
 enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE]);
 
 #endif

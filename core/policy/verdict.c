@@ -1,7 +1,7 @@
 /*
- * verdict: what the milter does with a message.
+ * verdict: decides what the milter does with a message.
  *
- * The rows are tried from the top, the first that fits decides:
+ * Rows are tried from the top. The first that matches decides:
  *
  * store  origin   ticket     besides             action   reason
  * ------ -------- ---------- ------------------- -------- -------------------
@@ -47,41 +47,37 @@
  * ok     here     ours       domain not active   refuse   domain_inactive
  * ok     here     ours       all well            record   ticket_valid
  *
- * A ticket is a recipient of the domain that is for tickets alone, so mail with
- * one is never anything else: a wrong ticket is refused whatever the message
- * claims, for there is nobody whom it could be delivered to. Tickets come the
- * ways by which httpd submits; any other mail that carries one is refused
- * before the store is asked.
+ * The tickets' domain has no other addresses, so a wrong ticket is refused whatever the message
+ * claims: there is nobody to deliver it to. Tickets come only by the ways that httpd submits
+ * by. Other mail that carries one is refused without asking the store.
  *
- * External mail without one passes whatever it claims: a company's other servers
- * may send as its domain to a user here. Its facts need no store, so a store
- * that is away does not stop it unless somebody asked the store all the same.
+ * External mail without a ticket passes whatever it claims: a company's other servers may send
+ * as its domain to a user here. Its facts need no query, so it passes even while the store is
+ * unavailable.
  *
- * A message whose client has logged in with an API key is judged by the rules of the
- * interface alone, with its words: From, the envelope and fields like Sender have to be of
- * domains that the key may send as, whatever their policy. What a display name claims besides may
- * be no other registered domain, as of a message with a ticket.
+ * A message whose client has logged in with an API key is judged by the rules of the HTTP API,
+ * with the same texts: From, the envelope and fields like Sender must use domains that the key
+ * may send as, whatever their policy. A display name may not claim another registered domain,
+ * as with a ticket.
  *
- * Too many fields is a message that nobody needs: checking it would cost more
- * than it is worth.
+ * No honest message has too many fields. Checking one would cost more than it is worth.
  *
- * A ticket that is ours decides alone, whatever the policy of its domain: the
- * message claims the staged domain by it, also when that domain was removed
- * meanwhile and there is no claim any more.
- * Staged and sent count the same: Postfix presents a message again whose answer
- * was lost. What was refused stays refused: whoever waited for it was told so.
+ * A ticket of ours decides alone, whatever the policy of its domain: by the ticket the message
+ * claims the staged domain, even if that domain was removed since. Staged and sent are treated
+ * alike, because Postfix presents a message again if the answer was lost. A refused message
+ * stays refused, because the waiting client was told so.
  *
- * A superseded ticket is that of an email that was submitted again, because
- * nobody knew whether its first message had reached Postfix. It did, and
- * another one takes its place: it must neither be delivered nor bounce.
+ * A ticket is superseded if its email was submitted again because it was unknown if the first
+ * message had reached Postfix. If that message arrives after all, it must neither be delivered
+ * nor bounce, because the second one replaces it.
  *
- * A spent ticket is that of a message that Postfix has for certain: a second one
- * is delivered to nobody, whoever hands it in. A ticket that was only recorded is
- * still good, since cleanup(8) may have died behind the record.
+ * A ticket is spent if Postfix certainly has its message. A second message with it is delivered
+ * to nobody, whoever submits it. A ticket that was only recorded remains valid, because
+ * cleanup(8) may have died after the record.
  *
- * A lost ticket is one that Postfix has put another recipient in the place of, by
- * a table or a filter that takes all addresses. The message is known by the id of
- * its email, and refused whatever the policy of its domain.
+ * A ticket is lost if Postfix has replaced it by another recipient, with a table or a filter
+ * that matches all addresses. The message is recognized by the id of its email, and refused
+ * whatever the policy of its domain.
  *
  * Pure: no state, no I/O. Threads: any.
  */
@@ -173,7 +169,7 @@ static const char *const actions[VERDICT_ACTIONS] = {
 	[VERDICT_PROBE] = "probe",
 };
 
-/* Postfix shows a message as it has rewritten it. */
+/* What did not match. Postfix shows a milter the message as it has rewritten it. */
 enum mismatch { MISMATCH_RECIPIENTS, MISMATCH_SENDER, MISMATCH_FROM, MISMATCH_ID, MISMATCHES };
 static const char *const mismatches[MISMATCHES] = {
 	[MISMATCH_RECIPIENTS] =
@@ -333,7 +329,7 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 			return refuse(REASON_TICKET_OTHER_WAY);
 		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
-	/* Not reached; if it were, mail must wait rather than slip through. */
+	/* Not reached. If it were, mail must wait rather than pass unchecked. */
 	return (struct verdict){VERDICT_TEMPFAIL, REASON_NONE};
 }
 
@@ -382,14 +378,12 @@ const char *verdict_action_name(enum verdict_action action)
  *   local        wanted: reject, no mailbox      hold
  *   local        else                            as wanted
  *
- * An SMTP client is told in the reply, and what becomes of the message is its
- * matter. Mail from sendmail(1) has nobody waiting: Postfix bounces what is
- * rejected to the envelope sender. That may be forged, or be no mailbox, as
- * noreply@ often is: such a bounce would go to a stranger, or to nobody, and
- * the message would be lost. So it is held, where an admin finds it. Our own
- * email has a client of httpd waiting for it, who gets the answer; but not one
- * that is on record as sent, which must not vanish when Postfix presents it
- * again and the rules have changed meanwhile.
+ * An SMTP client gets a reply and keeps the message. With sendmail(1) nobody waits: Postfix
+ * bounces a rejected message to the envelope sender. That address may be forged, or have no
+ * mailbox, like many noreply@ addresses. The bounce would reach a stranger or nobody, and the
+ * message would be lost. So it is held, where an admin finds it. Our own email is discarded,
+ * because a client of httpd waits and gets the answer. This excludes an email recorded as sent:
+ * it must not vanish if Postfix presents it again after the rules have changed.
  */
 
 enum stop_way stop_decide(const struct stop_facts *facts)
@@ -404,12 +398,11 @@ enum stop_way stop_decide(const struct stop_facts *facts)
 }
 
 /*
- * Whoever hands in the ticket and the id of an email that waits for its
- * decision is httpd, Postfix or root: both are random, nobody else is told of
- * them before that, and the ticket counts on one way only. So what was changed
- * on its way is the email all the same, and it is refused. A ticket alone does
- * not tell: `mailq` shows that of an email that waits to all users of the host,
- * who must not be able to have it refused.
+ * Only httpd, Postfix or root can submit the ticket together with the id and nonce of an email
+ * that waits for its decision: all are random, nobody else learns them before the decision, and
+ * the ticket is valid on one way only. So even if the message was changed on its way, it is the
+ * email, and the email is refused. A ticket alone is not enough: `mailq` shows the tickets of
+ * waiting emails to all users of the host, who must not be able to have an email refused.
  */
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 {
