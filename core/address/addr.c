@@ -1,13 +1,11 @@
 /*
- * addr: mailboxes, strictly read, and domain names.
+ * addr: strict parser for mailboxes and domain names.
  *
- * The grammar is RFC 5322 3.4 without groups, comments in the address, folding
- * and everything obsolete, with the lengths of RFC 5321 4.5.3.1 and the UTF-8
- * of RFC 6531 3.3.
+ * The grammar is RFC 5322 3.4 without groups, comments, folding and obsolete forms, with the
+ * lengths of RFC 5321 4.5.3.1 and the UTF-8 of RFC 6531 3.3.
  *
- * libidn2 turns U-labels into A-labels (UTS 46, non-transitional, as browsers
- * do). What is ASCII already does not pass through it: it refuses names that
- * DNS knows, such as `r3---x.example.com`.
+ * libidn2 converts U-labels to A-labels (UTS 46, non-transitional, as browsers do). ASCII names
+ * bypass it, because it refuses names that exist in DNS, such as `r3---x.example.com`.
  */
 #include "core/address/addr.h"
 
@@ -22,14 +20,14 @@
 #include "core/mime/mime_words.h"
 
 enum {
-	TEXT_MAX = 1024, /* bytes of a domain before it is converted */
+	TEXT_MAX = 1024, /* bytes of a domain before conversion */
 	DOMAIN_MAX = 253,
 	LABEL_MAX = 63,
 	LOCAL_MAX = 64,  /* octets */
-	QUOTED_MAX = 100 /* bytes of an address or a domain in an error text */
+	QUOTED_MAX = 100 /* bytes of an address or a domain shown in an error */
 };
 
-/* Whether libidn2 must look at the name. */
+/* True if the name needs libidn2. */
 static bool needs_idn(const char *text)
 {
 	if (!str_is_ascii(text))
@@ -42,7 +40,8 @@ static bool needs_idn(const char *text)
 	return false;
 }
 
-/* A new string; NULL when it is no name that this version of IDNA allows. */
+/* Returns the A-label form, or NULL if this version of IDNA does not allow the name. The caller
+ * frees it. */
 static char *to_ascii(const char *text, int version)
 {
 	const int flags = version | IDN2_NFC_INPUT;
@@ -73,7 +72,7 @@ static const char *label_fault(const char *label, size_t len)
 	return NULL;
 }
 
-/* What is wrong with a name in ASCII and lower case (RFC 1123 2.1). */
+/* Returns what is wrong with a lower-case ASCII name (RFC 1123 2.1), or NULL. */
 static const char *name_fault(const char *name)
 {
 	size_t labels = 0;
@@ -95,7 +94,7 @@ static const char *name_fault(const char *name)
 	}
 	if (labels == 0)
 		return "it has no dot";
-	/* No top-level domain is a number: this is an IPv4 address. */
+	/* No top-level domain is numeric: this is an IPv4 address. */
 	if (label[strspn(label, "0123456789")] == '\0')
 		return "its last part is a number";
 	return NULL;
@@ -136,14 +135,14 @@ int addr_domain_transitional(const char *text, char **domain_r)
 {
 	_cleanup_free_ char *old = NULL;
 
-	/* Of what comes out, only a name that could be registered matters. */
+	/* The result only matters if it is a name that could be registered. */
 	if (!needs_idn(text) || normalize(text, IDN2_TRANSITIONAL, &old))
 		return -1;
 	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
 }
 
-/* Takes the quotes of quoted strings off (RFC 5322 3.2.4). Returns whether the
- * rest looks like several addresses: a separator and an @ outside quotes. */
+/* Removes the quotes of quoted strings (RFC 5322 3.2.4). Returns true if the text looks like
+ * several addresses: it has a separator and an @ outside quotes. */
 static bool unquote(const char *text, size_t len, struct buf *out)
 {
 	bool quoted = false, separator = false, at = false;
@@ -162,8 +161,8 @@ static bool unquote(const char *text, size_t len, struct buf *out)
 	return separator && at;
 }
 
-/* A decoded name that would decode once more could hide anything from whoever
- * looks at it next. */
+/* True if decoding the name again changes nothing. A name that decodes twice could hide
+ * anything from the next reader. */
 static bool is_decoded(const char *name)
 {
 	_cleanup_free_ char *again = mime_words_decode(name);
@@ -171,7 +170,7 @@ static bool is_decoded(const char *name)
 	return str_eq(name, again);
 }
 
-/* Makes each run of blanks one, and none at the ends, in place. */
+/* Reduces each run of blanks to one, and removes blanks at the ends, in place. */
 static void squeeze(char *text)
 {
 	char *to = text;
@@ -189,9 +188,9 @@ static void squeeze(char *text)
 	*to = '\0';
 }
 
-/* The display name in len bytes of text, which stand before the `<`: quoted
- * strings unquoted, encoded words (RFC 2047) decoded, runs of blanks made one;
- * a new string. The text is a valid header value. */
+/* Reads the display name in the len bytes before the `<`: unquotes quoted strings, decodes
+ * encoded words (RFC 2047), reduces runs of blanks. The text is a valid header value. The
+ * caller frees the name. */
 static int read_name(const char *text, size_t len, char **name_r, struct err *err)
 {
 	_cleanup_buf_ struct buf raw = BUF_INIT;
@@ -210,8 +209,8 @@ static int read_name(const char *text, size_t len, char **name_r, struct err *er
 	return 0;
 }
 
-/* The name so that read_name() gives it back: as it is, but in quotes
- * where it would be taken for something else; a new string. */
+/* Writes the name so that read_name() reads it back: unchanged, or quoted where it would be
+ * misread. The caller frees it. */
 static char *write_name(const char *name)
 {
 	struct buf out = BUF_INIT;
@@ -231,8 +230,7 @@ static bool is_atext(char c)
 	return c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL;
 }
 
-/* The length of the quoted string at text, with its quotes; 0 when it does not
- * end. */
+/* Returns the length of the quoted string at text, including its quotes; 0 if it is not closed. */
 static size_t quoted_len(const char *text)
 {
 	for (size_t i = 1; text[i] != '\0'; i++) {
@@ -253,7 +251,7 @@ static size_t dot_atom_len(const char *text)
 	return len;
 }
 
-/* What is wrong with a dot-atom of len bytes. */
+/* Returns what is wrong with a dot-atom of len bytes, or NULL. */
 static const char *dot_atom_fault(const char *text, size_t len)
 {
 	if (len == 0)
@@ -265,23 +263,21 @@ static const char *dot_atom_fault(const char *text, size_t len)
 	return NULL;
 }
 
-/* What is wrong with the content of a quoted string. */
+/* Returns what is wrong with the content of a quoted string, or NULL. */
 static const char *content_fault(const char *content)
 {
 	if (*content == '\0')
 		return "nothing stands before the @";
 	if (strchr(content, '\t'))
 		return "it has a tab";
-	/* Also inside quotes Postfix takes `@a:b` for a source route, and
-	 * makes it b. */
+	/* Postfix takes `@a:b` for a source route even inside quotes, and changes it to b. */
 	if (*content == '@')
 		return "the part before the @ begins with another @";
 	return NULL;
 }
 
-/* Writes the local part that a quoted string means as Postfix does: quotes
- * only around what needs them, a backslash only before `"` and `\`. So what is
- * staged is what the milter sees. */
+/* Writes a quoted local part as Postfix does: quotes only where needed, a backslash only before
+ * `"` and `\`. So the staged address equals the one that the milter sees. */
 static const char *read_quoted(const char *text, size_t len, char **local_r)
 {
 	_cleanup_buf_ struct buf content = BUF_INIT, quoted = BUF_INIT;
@@ -305,8 +301,7 @@ static const char *read_quoted(const char *text, size_t len, char **local_r)
 	return NULL;
 }
 
-/* Reads the local part at text, which an @ must follow; says what is wrong
- * with it. */
+/* Reads the local part at text, up to the @. Returns what is wrong with it, or NULL. */
 static const char *read_local(const char *text, char **local_r, size_t *len_r)
 {
 	bool quoted = text[0] == '"';
@@ -346,7 +341,7 @@ static int read_spec(const char *spec, struct addr *addr, struct err *err)
 	return addr_domain_normalize(domain, &addr->domain, err);
 }
 
-/* The `<` that opens the address, NULL when there is none outside quotes. */
+/* Returns the `<` that opens the address, or NULL if there is none outside quotes. */
 static const char *find_angle(const char *text)
 {
 	for (; *text; text++) {
@@ -438,7 +433,7 @@ void addr_clear(struct addr *addr)
 	*addr = (struct addr){0};
 }
 
-/* The length of the first item: up to a comma outside quotes and <>. */
+/* Returns the length of the first item, which ends at a comma outside quotes and <>. */
 static size_t item_len(const char *text)
 {
 	bool quoted = false, angle = false;

@@ -1,10 +1,9 @@
 /*
- * addr_field: the words of the field, and the addresses that they make.
+ * addr_field: splits a field into tokens and groups them into addresses.
  *
- * The value is cut into tokens from the left and grouped from the right, as
- * Postfix does it: the end of an address is known before what stands in front
- * of it, which is a display name where there are brackets, and else more
- * addresses. Threads: any.
+ * Like Postfix, it reads tokens from the left and groups them from the right: the end of an
+ * address is known before the text in front of it. That text is a display name if the address
+ * is in brackets, otherwise it belongs to other addresses. Threads: any.
  */
 #include "core/address/addr_field.h"
 
@@ -18,20 +17,20 @@
 #include "core/base/str.h"
 #include "core/mime/mime_header.h"
 
-/* A token: a word of one of these kinds, or one of the separators. */
+/* The kind of a token: a word of one of these kinds, or a separator character. */
 enum { ATOM = 'a', QUOTED = '"', LITERAL = '[', COMMENT = '(' };
 
 struct token {
 	char kind;
-	struct span text; /* of the value, as it stands there */
+	struct span text; /* the token as it stands in the value */
 };
 
 struct field {
 	struct token *tokens;
 	size_t n;
 	struct span value;
-	/* The first address that is none, tokens from first up to end, and why;
-	 * why is NULL while there is none. */
+	/* The first invalid address: the tokens from first up to end, and what is wrong. why is
+	 * NULL if there is none. */
 	size_t first, end;
 	const char *why;
 };
@@ -49,7 +48,7 @@ bool addr_field_is(const char *name)
 	return false;
 }
 
-/* The token at the text, which is no blank. */
+/* Reads the token at text, which does not begin with a blank. */
 static struct token read_token(struct span text)
 {
 	static const char separators[] = "|%!()<>@,;:\\\".[]";
@@ -83,12 +82,12 @@ static struct token read_token(struct span text)
 	return token;
 }
 
-/* False when there are more than Postfix reads. */
+/* Splits the value into tokens. False if there are more than Postfix reads. */
 static bool read_tokens(struct field *field)
 {
 	struct span rest = field->value;
 
-	/* Each has a byte at least. */
+	/* Each token has at least one byte. */
 	field->tokens = mem_alloc(
 		rest.len < ADDR_FIELD_TOKENS_MAX ? rest.len + 1 : ADDR_FIELD_TOKENS_MAX,
 		sizeof(*field->tokens));
@@ -107,8 +106,8 @@ static bool read_tokens(struct field *field)
 	return true;
 }
 
-/* What is wrong with the domain, whose tokens these are. Postfix leaves it
- * alone where it has dots but at its ends. */
+/* Returns what is wrong with the domain made of these tokens, or NULL. Postfix does not change
+ * a domain that has dots, but none at its ends. */
 static const char *domain_fault(const struct token *tokens, size_t n)
 {
 	static const char wrong[] = "its domain is none";
@@ -130,8 +129,7 @@ static const char *domain_fault(const struct token *tokens, size_t n)
 	return dot ? NULL : "its domain has no dot";
 }
 
-/* Quotes and backslashes that a local part does not need Postfix takes off, as
- * addr_parse() does. */
+/* Unneeded quotes and backslashes are accepted: Postfix removes them as addr_parse() does. */
 static const char *quoted_fault(struct span quoted)
 {
 	_cleanup_free_ char *spec = mem_printf("%.*s@example.com", (int)quoted.len, quoted.data);
@@ -140,7 +138,7 @@ static const char *quoted_fault(struct span quoted)
 	return addr_parse(spec, &addr, NULL) < 0 ? "the part before the @ is none" : NULL;
 }
 
-/* Dots separate words, and `|`, `%` and `!` stand among them like letters. */
+/* Dots separate words. `|`, `%` and `!` count as letters. */
 static const char *local_fault(const struct token *tokens, size_t n)
 {
 	static const char wrong[] = "the part before the @ needs quotes";
@@ -162,8 +160,8 @@ static const char *local_fault(const struct token *tokens, size_t n)
 	return word ? NULL : wrong;
 }
 
-/* An address that Postfix sees: the tokens from first up to end. Whoever calls
- * goes from right to left, so the last fault that is noted is the first. */
+/* Checks an address that Postfix sees, the tokens from first up to end. Callers go from right
+ * to left, so the last fault noted is the leftmost. */
 static void add_address(struct field *field, size_t first, size_t end)
 {
 	struct token *tokens = mem_alloc(end - first + 1, sizeof(*tokens));
@@ -189,8 +187,8 @@ static void add_address(struct field *field, size_t first, size_t end)
 	free(tokens);
 }
 
-/* The place behind the last token before end that is of one of these kinds; 0
- * when there is none. */
+/* Returns the index behind the last token before end that is of one of these kinds; 0 if there
+ * is none. */
 static size_t behind_last(const struct field *field, size_t end, const char *kinds)
 {
 	while (end > 0 && !strchr(kinds, field->tokens[end - 1].kind))
@@ -198,9 +196,9 @@ static size_t behind_last(const struct field *field, size_t end, const char *kin
 	return end;
 }
 
-/* Groups the tokens. Two words without a separator are of two addresses. What
- * stands before `<` is a name, up to the separator of addresses. A colon begins
- * a group when a semicolon was there to end one. */
+/* Groups tokens into addresses. Two words without a separator belong to two addresses. Text
+ * before `<`, back to the previous separator, is a name. A colon starts a group if a semicolon
+ * ends one. */
 static void find_addresses(struct field *field)
 {
 	size_t i = field->n, end = field->n;
@@ -253,7 +251,7 @@ static void find_addresses(struct field *field)
 	add_address(field, 0, end);
 }
 
-/* The bytes from one token up to another one, on one line. */
+/* Returns the text from one token up to another, unfolded. The caller frees it. */
 static char *text_of(const struct field *field, size_t first, size_t end)
 {
 	const struct token *last = &field->tokens[end - 1];
@@ -266,8 +264,8 @@ static char *text_of(const struct field *field, size_t first, size_t end)
 	return line;
 }
 
-/* The mailbox that is meant when a name lacks its quotes, with them; NULL when
- * it is none. */
+/* Returns the mailbox that was probably meant, with quotes around its name; NULL if it cannot
+ * be guessed. The caller frees it. */
 static char *with_quotes(const struct field *field)
 {
 	size_t open = field->first, close;
@@ -290,7 +288,7 @@ static char *with_quotes(const struct field *field)
 	return buf_take(&out);
 }
 
-/* Bytes of the field in a text about it. */
+/* Bytes of the field that an error shows. */
 enum { SHOWN_MAX = 120 };
 
 static int refuse(const struct field *field, struct err *err)

@@ -1,10 +1,10 @@
 /*
- * addr_field: a header field with addresses as Postfix reads it.
+ * addr_field: checks if Postfix would change a header field with addresses.
  *
- * cleanup(8) takes such a field apart (tok822(3)), completes and rewrites its
- * addresses, and writes it anew where that changed one. It never refuses: of
- * `Doe, John <a@example.com>` it makes three addresses, of which two are of this
- * host. So what it would read otherwise, or change, must not be handed to it.
+ * cleanup(8) parses such a field (tok822(3)), completes and rewrites its addresses, and writes
+ * the field anew if that changed one. It never refuses: it reads `Doe, John <a@example.com>` as
+ * three addresses and appends this host's domain to two of them. So a field that it would
+ * misread or change must not be submitted.
  */
 #ifndef POSTERN_ADDRESS_ADDR_FIELD_H
 #define POSTERN_ADDRESS_ADDR_FIELD_H
@@ -14,19 +14,18 @@
 #include "core/base/err.h"
 #include "core/base/span.h"
 
-/* Words and separators of a field, comments among them: what is behind so many
- * cleanup(8) drops, without a word (header_address_token_limit). */
+/* The number of tokens of a field (words, separators and comments) that cleanup(8) reads. It
+ * silently drops the rest (header_address_token_limit). */
 enum { ADDR_FIELD_TOKENS_MAX = 10240 };
 
-/* Whether cleanup(8) rewrites addresses in the field of this name. */
+/* True if cleanup(8) rewrites the addresses in fields of this name. */
 bool addr_field_is(const char *name);
 
-/* Whether it leaves the value of such a field as it is: each address is
- * `local@domain`, with a dot in the domain or in brackets, and nothing else
- * passes for one. Comments, groups and a field without any address are fine, and
- * so are quotes that a local part does not need, which it takes off.
- * ERR_INVALID names what is wrong, and where quotes are missing shows them. The
- * value may be folded. */
+/* Checks that cleanup(8) leaves the value unchanged: each address is `local@domain`, with a
+ * domain that has a dot or is in brackets, and nothing else can be taken for an address.
+ * Comments, groups and fields without addresses are accepted, and so are unneeded quotes of a
+ * local part, which cleanup(8) removes. The value may be folded. Returns 0, or -1 with
+ * ERR_INVALID that says what is wrong, and how to quote it if quotes are missing. */
 int addr_field_check(struct span value, struct err *err);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * addr_header: what readers see in a field that names a sender.
+ * addr_header: collects the domains that readers see in a field that names a sender.
  *
- * The value comes from anyone. First it is held against the one form in which
- * all readers see the same: a strict mailbox, with no other @ where an address
- * could stand. Anything else is unclear, and then several readers look at it:
- * GMime as a mail program, and scans of the text as it is, decoded, without
- * comments, and without what does not show.
+ * The value is untrusted. First it is compared with the one form that all readers understand
+ * alike: a strict mailbox, with no other @ where an address could stand. Anything else is
+ * unclear and is read in several ways: by GMime, as a mail program would, and by scanning the
+ * text as it is, decoded, without comments, and without invisible characters.
  *
- * Where a domain ends is read in several ways, and what is not ASCII is
- * normalized after both versions of IDNA, which differ in a few letters. Of a
- * name that is none, the part behind a dot may be a domain with subdomains.
+ * The end of a domain is determined in several ways, and non-ASCII names are normalized by both
+ * versions of IDNA, which differ in a few letters. If a name is invalid, the part behind one of
+ * its dots may still be a domain with subdomains.
  *
  * Time is linear in the length of the text.
  */
@@ -31,10 +30,10 @@
 
 enum { PARENTS_MAX = 1024 }; /* bytes, more than any name has */
 
-/* Appends the domains that it finds to the list, each once; what the list
- * already has counts as found. */
+/* Appends domains to a list without duplicates. Domains that are already in the list count as
+ * found. */
 struct scan {
-	GHashTable *seen; /* the strings of list */
+	GHashTable *seen; /* the strings of list, not owned */
 	struct strv *list;
 };
 
@@ -53,7 +52,7 @@ static void scan_end(struct scan *scan)
 }
 #define _cleanup_scan_ __attribute__((cleanup(scan_end)))
 
-/* Takes the domain over. */
+/* Adds the domain and takes ownership. */
 static void add_domain(struct scan *scan, char *domain)
 {
 	if (!g_hash_table_contains(scan->seen, domain)) {
@@ -75,7 +74,7 @@ static bool add_name(struct scan *scan, const char *name)
 	return valid;
 }
 
-/* The text with the other forms of the dot made dots. */
+/* Replaces other forms of the dot by dots. The caller frees the result. */
 static char *with_dots(const char *text, size_t len)
 {
 	static const char *const forms[] = {
@@ -90,8 +89,9 @@ static char *with_dots(const char *text, size_t len)
 	return name;
 }
 
-/* Adds the longest name behind a dot of what is none itself: some domain
- * below it is meant. What a label makes invalid stays so with more before. */
+/* Adds the longest valid name behind a dot of an invalid name: some domain below it is meant. A
+ * name stays invalid if labels are added in front, so the search stops at the first invalid
+ * one. */
 static void add_parents(struct scan *scan, const char *text, size_t len)
 {
 	size_t skip = len > PARENTS_MAX ? len - PARENTS_MAX : 0;
@@ -109,7 +109,7 @@ static void add_parents(struct scan *scan, const char *text, size_t len)
 		add_domain(scan, TAKE_PTR(longest));
 }
 
-/* Adds len bytes of text, when they are a domain or below one. */
+/* Adds len bytes of text if they are a domain or below one. */
 static void add_text(struct scan *scan, const char *text, size_t len)
 {
 	_cleanup_free_ char *copy = NULL;
@@ -135,7 +135,7 @@ static bool is_part(char c)
 	return is_ascii_part(c) || (unsigned char)c >= 0x80;
 }
 
-/* The length of the letters, digits and dots of any script at text. */
+/* Returns the length of the letters, digits and dots at text, in any script. */
 static size_t letters_len(const char *text)
 {
 	static const gunichar dots[] = {0x3002, 0xff0e, 0xff61};
@@ -154,8 +154,8 @@ static size_t letters_len(const char *text)
 	}
 }
 
-/* Adds what may be the domain at text: up to the first character that is not
- * ASCII, that is not a letter, that ends the word. */
+/* Adds what may be the domain at text: up to the first non-ASCII character, up to the first
+ * non-letter, and up to the end of the word. Returns the length of the word. */
 static size_t add_word(struct scan *scan, const char *text)
 {
 	size_t ascii = 0, letters = letters_len(text), len = 0;
@@ -172,8 +172,7 @@ static size_t add_word(struct scan *scan, const char *text)
 	return len;
 }
 
-/* Collects the domain at text as the obsolete syntax has it, with blanks
- * around dots (RFC 5322 4.4). */
+/* Collects the domain at text in the obsolete syntax, with blanks around dots (RFC 5322 4.4). */
 static void collect_spaced(const char *text, struct buf *out)
 {
 	for (;;) {
@@ -200,8 +199,7 @@ static void add_words(struct scan *scan, const char *text, const char *end)
 	}
 }
 
-/* Behind an @, what no domain has does not end one for all readers, nor for
- * people. */
+/* Adds the domain behind an @. Characters that no domain has do not end it for all readers. */
 static void add_at(struct scan *scan, const char *text)
 {
 	_cleanup_buf_ struct buf spaced = BUF_INIT;
@@ -218,7 +216,7 @@ static void add_at(struct scan *scan, const char *text)
 	}
 }
 
-/* Adds what follows each @. */
+/* Adds the domain behind each @. */
 static void scan_ats(struct scan *scan, const char *text)
 {
 	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
@@ -240,7 +238,7 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 		add_text(user, at + 1, strlen(at + 1));
 }
 
-/* Whether the text shows a letter or a digit. */
+/* True if the text shows a letter or a digit. */
 static bool says_something(const char *text)
 {
 	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
@@ -251,8 +249,8 @@ static bool says_something(const char *text)
 	return false;
 }
 
-/* Whether it is an address and nothing else, maybe in quotes: more would push
- * what follows out of sight. */
+/* True if the text is an address and nothing else, quoted or not. More text would push out of
+ * sight what follows. */
 static bool is_address(const char *text, size_t len)
 {
 	_cleanup_free_ char *word = NULL;
@@ -264,8 +262,7 @@ static bool is_address(const char *text, size_t len)
 	return addr_parse(word, &addr, NULL) == 0;
 }
 
-/* Behind the address of `ann@example.com via List`; the name itself without
- * one. */
+/* Returns the text behind the address of `ann@example.com via List`; otherwise the name itself. */
 static const char *skip_via(const char *name)
 {
 	const char *start = name + strspn(name, " '\"");
@@ -278,10 +275,9 @@ static const char *skip_via(const char *name)
 	return name;
 }
 
-/* Adds the domains of the addresses that people see: in a display name beside
- * the address spec, but for `ann@example.com via List`; or, with spec NULL, in
- * a whole field with comments. Returns whether they see another address than
- * that of the field. The text is UTF-8. */
+/* Adds the domains of visible addresses: in a display name beside the address spec, but not
+ * that of `ann@example.com via List`; or, with spec NULL, in a whole field with comments.
+ * Returns true if people see another address than that of the field. The text is UTF-8. */
 static bool scan_visible(struct scan *scan, const char *text, const char *spec)
 {
 	const char *rest = spec ? skip_via(text) : text, *at;
@@ -305,8 +301,8 @@ static void scan_both_ways(struct scan *scan, const char *text)
 	scan_words(scan, reversed);
 }
 
-/* Adds all that could be a domain when controls of the writing direction
- * reverse parts of the text; nothing when it has none. The text is UTF-8. */
+/* If bidirectional control characters reverse parts of the text, adds everything that could be
+ * a domain. The text is UTF-8. */
 static void scan_directed(struct scan *scan, const char *text)
 {
 	_cleanup_free_ char *directed = addr_reading_directed(text);
@@ -317,7 +313,7 @@ static void scan_directed(struct scan *scan, const char *text)
 	scan_both_ways(scan, directed);
 }
 
-/* scan_visible() for all that some program could make of the text. */
+/* Calls scan_visible() for every text that some program could make of this one. */
 static bool scan_decoded(struct scan *scan, const char *text, const char *spec)
 {
 	_cleanup_strv_ struct strv texts = STRV_INIT;
@@ -338,23 +334,23 @@ static bool has_one_at(const char *text)
 	return at && strchr(at + 1, '@') == NULL;
 }
 
-/* Whether the strict reading of the text, without comments, is that of all
- * readers. */
+/* True if all readers agree with the strict reading of the text, which has no comments. */
 static bool all_see(const char *bare, const struct addr *addr)
 {
 	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
 	_cleanup_strv_ struct strv seen = STRV_INIT;
 	_cleanup_scan_ struct scan scan = scan_begin(&seen);
 
-	/* Some decode words (RFC 2047) where none may stand. */
+	/* Some programs decode encoded words (RFC 2047) where none are allowed. */
 	if (!has_one_at(outside) || strstr(addr->local, "=?"))
 		return false;
 	scan_ats(&scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-/* The line is what addr was read from, but for comments and wrong bytes; bare
- * is the line without comments. What not all see makes it unclear. */
+/* Fills the result for a mailbox that was parsed strictly. line is the field with comments and
+ * undecoded bytes, bare is the line without comments. A domain that not all readers see makes
+ * it unclear. */
 static void fill_clear(const struct addr *addr, const char *line, const char *bare,
 	bool has_comments, struct addr_header *header)
 {
@@ -388,8 +384,7 @@ static bool read_clear(const char *line, struct addr_header *header)
 	_cleanup_addr_ struct addr addr = {0};
 	_cleanup_free_ char *mended = mem_strdup(bare);
 
-	/* Names in an unknown charset are common, and make no difference to
-	 * the address. */
+	/* Names in an unknown charset are common and do not affect the address. */
 	str_utf8_mend(mended);
 	if (addr_parse(mended, &addr, NULL) < 0 || !all_see(mended, &addr))
 		return false;

@@ -1,23 +1,21 @@
 /*
- * addr_header: who a header field says that a message is from, as receivers
- * could read it: mail servers, mail programs and people.
+ * addr_header: finds whom a header field names as the sender, in every way that receivers could
+ * read it: mail servers, mail programs and people.
  *
- * Programs read malformed fields differently, and a forger picks the reading
- * that a checker overlooks. So the question is not what a field means but
- * whether there is any doubt. In doubt all that looks like a domain counts;
- * whoever is honest can write a field that is clear.
+ * Programs read malformed fields differently, and an attacker picks the reading that a checker
+ * overlooks. So the question is not what a field means but if it can be misread. In doubt,
+ * everything that looks like a domain counts. An honest sender can write a field that is clear.
  *
- * An address in a display name claims its domain: many programs show nothing
- * but the name. That refuses honest mail of ticket systems, which can leave the
- * address out or be exempt. Mailing lists cannot, so a name that says itself
- * that it is not Ann, `"ann@example.com via List" <list@other.test>`, passes:
- * with a bare address before `via`, and something readable behind it. Names
- * without an address, and domains that look alike, are not looked at.
+ * An address in a display name claims its domain, because many programs show only the name.
+ * That refuses honest mail of ticket systems, which can leave the address out or get an
+ * exemption. Mailing lists cannot, so a name that itself says that it is not Ann,
+ * `"ann@example.com via List" <list@other.test>`, passes: a bare address before `via` and
+ * something readable behind it. Names without an address and look-alike domains are not
+ * checked.
  *
- * Two honest forms of RFC 5322 are unclear by this caution:
- * `a@other.test, "B at example.com" <b@other.test>` and
- * `example.com newsletter, x@other.test`: with more than one mailbox, or with
- * something that is none, all text counts.
+ * Two honest forms of RFC 5322 count as unclear: `a@other.test, "B at example.com"
+ * <b@other.test>` and `example.com newsletter, x@other.test`. If there is more than one
+ * mailbox, or a part that is none, all text counts.
  */
 #ifndef POSTERN_ADDRESS_ADDR_HEADER_H
 #define POSTERN_ADDRESS_ADDR_HEADER_H
@@ -26,9 +24,8 @@
 
 #include "core/base/strv.h"
 
-/* How many fields that name a sender a message may have besides From, how long
- * those of a kind may be together, and how many domains all of them may name:
- * what has more is not checked but refused. */
+/* The limits of a message: fields that name a sender besides From, bytes of all fields of one
+ * kind together, and domains that they name. A message that exceeds one is refused unchecked. */
 enum {
 	ADDR_SENDER_FIELDS = 16,
 	ADDR_SENDER_BYTES = 32 * 1024,
@@ -36,22 +33,21 @@ enum {
 };
 
 struct addr_header {
-	struct strv domains; /* every one that some reading sees, normalized,
-			      * each once */
+	struct strv domains; /* every domain that some reading sees, normalized, without
+			      * duplicates */
 	bool unclear;        /* readings can differ in the mailbox */
-	char *mailbox;       /* `local@domain`, when all see this one address
-			      * and no other; else NULL */
+	char *mailbox;       /* `local@domain` if all readings see this one address and no
+			      * other; otherwise NULL */
 };
 
-/* Reads the value of a From field or of another one that names a sender,
- * folded or not, however malformed. It is clear when it is one mailbox after
- * RFC 5322 3.4, comments included, whose domain no reader can mistake. Then
- * an address in its display name still adds a domain, because people take it
- * for the sender, but for `ann@example.com via List`, as mailing lists name
- * themselves. One that only some readers see there, by the way they decode or
- * order the text, makes it unclear. Of an unclear value, all that looks like a
- * domain counts; one without @ and domains is clear, but has no mailbox. The
- * caller clears it. */
+/* Reads the value of a From field, or of another field that names a sender, folded or not,
+ * however malformed. It is clear if it is one mailbox by RFC 5322 3.4, comments included, whose
+ * domain no reader can mistake. An address in its display name still adds a domain, because
+ * people take it for the sender; `ann@example.com via List`, as mailing lists write it, does
+ * not. An address that only some readers see there, because of how they decode or order the
+ * text, makes the value unclear. Of an unclear value everything that looks like a domain
+ * counts. A value without @ and domains is clear, but has no mailbox. The caller calls
+ * addr_header_clear(). */
 void addr_header_read(const char *value, struct addr_header *header_r);
 void addr_header_clear(struct addr_header *header);
 #define _cleanup_addr_header_ __attribute__((cleanup(addr_header_clear)))

@@ -1,5 +1,5 @@
 /*
- * addr_logged: addresses as Postfix's log writes them.
+ * addr_logged: compares addresses byte by byte, without the quoting of their local parts.
  *
  * Threads: any.
  */
@@ -10,10 +10,10 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* The address without the quotes and backslashes of its local part. */
+/* Iterates over an address without the quotes and backslashes of its local part. */
 struct plain {
 	const char *at;
-	const char *close; /* the quote that ends the local part, or NULL */
+	const char *close; /* the closing quote of the local part, or NULL */
 };
 
 static struct plain plain_of(const char *address)
@@ -25,7 +25,7 @@ static struct plain plain_of(const char *address)
 	return (struct plain){address, NULL};
 }
 
-/* 0 at the end. */
+/* Returns the next byte, 0 at the end. */
 static unsigned char next_byte(struct plain *plain)
 {
 	if (plain->at == plain->close) {
@@ -37,7 +37,7 @@ static unsigned char next_byte(struct plain *plain)
 	return *plain->at ? (unsigned char)*plain->at++ : 0;
 }
 
-/* As all ways to write it have it in common. */
+/* Maps a byte to the value that all spellings share. */
 static unsigned char common(unsigned char byte)
 {
 	if (byte >= 0x80)

@@ -1,17 +1,17 @@
 /*
- * addr_logged: addresses as Postfix's log writes them.
+ * addr_logged: compares addresses with those in Postfix's log.
  *
- * With info_log_address_format = internal the local part has no quotes, and
- * with smtputf8_enable = no each byte that is not ASCII is a `?`.
+ * With info_log_address_format = internal the log leaves out the quotes of the local part, and
+ * with smtputf8_enable = no it replaces each non-ASCII byte by `?`.
  */
 #ifndef POSTERN_ADDRESS_ADDR_LOGGED_H
 #define POSTERN_ADDRESS_ADDR_LOGGED_H
 
 #include <stdbool.h>
 
-/* Whether both may be the same address, in any letter case. */
+/* True if both may be the same address. Case is ignored. */
 bool addr_logged_eq(const char *a, const char *b);
-/* The same for all that are. */
+/* A hash that is equal for all addresses that may be the same. */
 unsigned addr_logged_hash(const char *address);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * addr_reading: the texts that readers of an address make of it.
+ * addr_reading: the texts that different programs make of an address field.
  *
- * Time is linear in the text. Programs differ in where an encoded word ends and
- * in what joins it to others, in what wrong base64 means, whether they take the
- * quotes off before or after, and in the charsets that they know; some decode
- * twice. All of that is tried. The charsets that are tried stay loaded.
+ * Time is linear in the text. Programs differ in where an encoded word ends, how adjacent words
+ * join, what invalid base64 means, if quotes are removed before or after decoding, and which
+ * charsets they know. Some decode twice. All of this is tried. The charsets that are tried stay
+ * loaded.
  */
 #include "core/address/addr_reading.h"
 
@@ -43,7 +43,7 @@ char *addr_reading_without_comments(const char *text)
 	return buf_take(&out);
 }
 
-/* The length of the quoted string at text; all of it when it does not end. */
+/* Returns the length of the quoted string at text, or of all the text if it is not closed. */
 static size_t quoted_len(const char *text)
 {
 	size_t i = 1;
@@ -67,9 +67,8 @@ char *addr_reading_outside_quotes(const char *text)
 	return buf_take(&out);
 }
 
-/* What shows nothing though it may be a letter or a mark: the property
- * Default_Ignorable_Code_Point, a blank of Braille, and what stands for
- * bytes that mean nothing. */
+/* Invisible characters that may be letters or marks: the property Default_Ignorable_Code_Point,
+ * the blank of Braille, and the replacement characters for invalid bytes. */
 static const struct {
 	gunichar first, last;
 } ignorable[] = {
@@ -112,17 +111,17 @@ static bool does_not_show(gunichar c)
 	}
 }
 
-/* The character of an address that this one looks like; itself for most. */
+/* Returns the address character that this one looks like; itself for most. */
 static gunichar plain_form(gunichar c)
 {
 	static const struct {
 		gunichar form;
 		char plain;
 	} forms[] = {
-		{0xff20, '@'}, /* full width */
-		{0xfe6b, '@'}, /* small */
+		{0xff20, '@'}, /* fullwidth */
+		{0xfe6b, '@'}, /* small form */
 		{0x2024, '.'}, /* one dot leader */
-		{0xfe52, '.'}, /* small */
+		{0xfe52, '.'}, /* small form */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
@@ -148,7 +147,7 @@ char *addr_reading_squeeze(const char *text)
 	return buf_take(&out);
 }
 
-/* Marks, embeddings, overrides and isolates. */
+/* Bidirectional marks, embeddings, overrides and isolates. */
 static bool is_direction(gunichar c)
 {
 	return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
@@ -196,12 +195,12 @@ char *addr_reading_reverse(const char *text)
 	return buf_take(&out);
 }
 
-/* The ways of reading, in all combinations. */
+/* Ways of decoding; all combinations are tried. */
 enum { JOINED = 1, WIDE = 2, APART = 4 };
 
-/* What a charset that is in doubt may be: none (then ASCII shows through, in
- * UTF-16 and UTF-32 as well), one that has ASCII in other bytes, or one in
- * which programs of some countries read what has no charset. */
+/* What an unknown charset may be: none (then ASCII is visible, in UTF-16 and UTF-32 as well),
+ * one that encodes ASCII in other bytes, or one that programs of some countries assume for text
+ * without a charset. */
 static const struct {
 	const char *charset;
 	bool everywhere;
@@ -226,7 +225,7 @@ static void keep(void)
 		kept[i] = mime_charset_keep(guesses[i].charset);
 }
 
-/* Without quotes, and without the backslashes that quote a character. */
+/* Removes quotes, and the backslashes that quote a character. The caller frees it. */
 static char *without_quoting(const char *text)
 {
 	struct buf out = BUF_INIT;
