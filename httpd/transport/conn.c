@@ -1,18 +1,20 @@
 /*
- * conn: the bytes of one connection, looked at before evhttp parses them.
+ * conn: the bytes of one connection, checked before evhttp parses them.
  *
- * A callback on the input buffer sees what the socket gave; evhttp's own read
- * callback runs after it. A conn starts with its bufferevent, learns evhttp's
- * connection before any byte can arrive, and ends in evhttp's close callback.
+ * A callback on the input buffer sees what the socket delivered; evhttp's own
+ * read callback runs after it. A conn is made with its bufferevent, learns
+ * evhttp's connection before any byte can arrive, and is freed in evhttp's
+ * close callback.
  *
- * evhttp drops a connection when it hears of the end of the input, with every
- * request that it has not looked at, and every answer that is not written yet.
- * So the input is read only while a request is still to come: not from the end
- * of a request to the end of its answer, and not while the next one lies in the
- * input already. Where a request is cut off by the end, it is refused.
+ * When evhttp sees the end of the input (EOF), it drops the connection, with
+ * every request that it has not parsed and every answer that is not written. So
+ * the input is read only while a request is still to come: not between the end
+ * of a request and the end of its answer, and not while the next request is
+ * already in the input. A request that EOF cuts off is refused.
  *
- * From a refusal on evhttp's read and write callbacks are off the bufferevent:
- * its state machine stays where it is until evhttp_connection_free().
+ * After a refusal evhttp's read and write callbacks are no longer set on the
+ * bufferevent: its state machine stays where it is until
+ * evhttp_connection_free().
  *
  * Threads: the worker's.
  */
@@ -49,16 +51,16 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* The slowest client that is waited for, to send a body or to read an answer,
- * once the request timeout is over. */
+/* The minimum transfer rate, for sending a body and for reading an answer, once
+ * the request timeout is over. */
 enum { BYTES_PER_MS = 16 };
 
-/* While draining, an idle client may have a request on its way: it gets this
- * long to arrive. */
+/* While the worker drains, an idle client may have a request on its way. It has
+ * this long to arrive. */
 enum { DRAIN_GRACE_MS = 300 };
 
-/* How long a refused client may go on sending without reading the answer, and
- * in all. */
+/* Lingering close after a refusal: how long the client may be silent, and how
+ * long it takes in all. */
 enum { LINGER_S = 2, REFUSED_MS = 5000 };
 
 /* A refused request whose body is at most this long is read to its end and
@@ -75,13 +77,13 @@ enum { UNCOUNTED_ANSWER_MAX = 16 * 1024 };
  */
 enum conn_phase {
 	CONN_IDLE,     /* between requests */
-	CONN_HEAD,     /* some bytes of a head are there */
-	CONN_BODY,     /* the head is good; the body is coming */
-	CONN_WHOLE,    /* all is there; evhttp is about to say so */
+	CONN_HEAD,     /* a part of a head has arrived */
+	CONN_BODY,     /* the head is accepted; the body is coming */
+	CONN_WHOLE,    /* all has arrived; evhttp is about to report it */
 	CONN_BUSY,     /* the request is being handled */
-	CONN_STREAM,   /* an answer goes on until it is ended */
+	CONN_STREAM,   /* a streamed answer is being sent */
 	CONN_ANSWERED, /* the answer is being written */
-	CONN_REFUSED,  /* answered; what still comes is thrown away */
+	CONN_REFUSED,  /* answered; further input is discarded */
 };
 
 struct conn {
@@ -90,33 +92,34 @@ struct conn {
 	struct evhttp_connection *evcon; /* NULL until adopted */
 	int fd;                          /* once adopted */
 	LIST_ENTRY(conn) link;           /* in the table */
-	struct event *resume;            /* after evhttp has set itself up */
-	bufferevent_data_cb on_read;     /* evhttp's */
+	struct event *resume;            /* runs on_conn_resume() */
+	bufferevent_data_cb on_read;     /* evhttp's callback, behind ours */
 	bufferevent_event_cb on_event;
 	enum conn_phase phase;
-	int64_t since_us;          /* monotonic, when the phase began */
-	size_t unread;             /* of answers, as last measured */
-	size_t unread_most;        /* the most since this one began */
+	int64_t since_us;   /* monotonic, when the phase began */
+	size_t unread;      /* bytes of the answer not read by the client, as last measured */
+	size_t unread_most; /* the maximum since this answer began */
 	struct budget_share share; /* of the answer, if it is large */
 	struct buf head;
-	size_t scanned; /* of head, without an end */
+	size_t scanned; /* bytes of head that were searched for its end */
 	enum http_framing framing;
 	uint64_t body_left; /* with HTTP_LENGTH */
 	uint64_t body_seen; /* bytes that have come, framing included */
 	struct http_chunks chunks;
 	struct admission admission;
-	char peer[REQUEST_CLIENT_SIZE];   /* who has connected */
-	char client[REQUEST_CLIENT_SIZE]; /* that this request comes from */
+	char peer[REQUEST_CLIENT_SIZE];   /* the address of the connected peer */
+	char client[REQUEST_CLIENT_SIZE]; /* of this request: the peer, or as a proxy says */
 	bool is_head_method;
 };
 
 struct conn_table {
 	LIST_HEAD(, conn) conns;
-	struct conn **by_fd; /* those that are adopted */
+	struct conn **by_fd; /* adopted connections, by their descriptor */
 	size_t by_fd_n;
 };
 
-/* That of this thread: the argument of a bufferevent's callbacks is evhttp's. */
+/* The table of this thread. Thread-local because the argument of a
+ * bufferevent's callbacks belongs to evhttp. */
 static _Thread_local struct conn_table *of_thread;
 
 struct conn_table *conn_table_new(void)
@@ -167,7 +170,7 @@ static void enter(struct conn *conn, enum conn_phase phase)
 	conn->since_us = clock_monotonic_us();
 }
 
-/* Wipes it: it has the key. */
+/* Wipes the head, which contains the API key. */
 static void forget_head(struct conn *conn)
 {
 	if (conn->head.data)
@@ -208,8 +211,8 @@ static void on_refusal_event(struct bufferevent *bev, short what, void *arg)
 	evhttp_connection_free(conn->evcon);
 }
 
-/* Writes a whole answer that closes the connection, with what the admission
- * knows of the request; without its body when the method was HEAD. */
+/* Writes a complete answer with `Connection: close` and counts and logs it.
+ * Omits the body when the method was HEAD. */
 static void write_refusal(const struct conn *conn, const struct problem *problem)
 {
 	struct evbuffer *output = bufferevent_get_output(conn->bev);
@@ -244,9 +247,10 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 		});
 }
 
-/* Takes the connection from evhttp, answers with the problem, shuts down
- * writing, and reads on until the client closes or a bound is reached: closing
- * at once would make most clients see a reset instead of the answer. -1. */
+/* Takes the connection away from evhttp, answers with the problem, shuts down
+ * writing, and reads on until the client closes or a bound is reached
+ * (lingering close): with an immediate close most clients would see a reset
+ * instead of the answer. Returns -1. */
 static int refuse(struct conn *conn, const struct problem *problem)
 {
 	const struct timeval linger = {.tv_sec = LINGER_S};
@@ -274,7 +278,7 @@ static int refuse_fault(struct conn *conn, const struct http_fault *fault)
 	return refuse(conn, &problem);
 }
 
-/* How long the connection may stay in its phase; -1: as long as it likes. */
+/* How long the connection may stay in its phase; -1 means without limit. */
 static int64_t allowed_ms(const struct conn *conn)
 {
 	const struct worker *worker = conn->worker;
@@ -314,8 +318,8 @@ static void expire(struct conn *conn)
 	refuse(conn, &problem);
 }
 
-/* What the kernel has counts, too: it holds megabytes, and takes more only when
- * a third of that is read. */
+/* Includes what is in the kernel's send buffer: that holds megabytes, and takes
+ * more only when a third of them is read. */
 static void measure_unread(struct conn *conn)
 {
 	size_t unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
@@ -346,9 +350,9 @@ void conn_table_expire(struct conn_table *table)
 	}
 }
 
-/* Bytes as they come. */
+/* Input, as it arrives. */
 
-/* Whether evhttp knows the method, and reads a body with it. */
+/* True if evhttp knows the method and reads a body with it. */
 static bool is_common_method(struct span method)
 {
 	static const char *const common[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
@@ -359,7 +363,7 @@ static bool is_common_method(struct span method)
 	return false;
 }
 
-/* Whether a problem can wait until the body is there, and evhttp may see the
+/* True if a problem can wait until the body is read, and evhttp may see the
  * request. */
 static bool can_wait(const struct http_head *head)
 {
@@ -373,7 +377,7 @@ static bool can_wait(const struct http_head *head)
 		       !head->expects_continue);
 }
 
-/* Instead of evhttp's, which has the same argument. */
+/* Replaces evhttp's event callback; the argument stays evhttp's. */
 static void on_conn_event(struct bufferevent *bev, short what, void *evcon)
 {
 	struct conn *conn = of_bufferevent(bev);
@@ -385,8 +389,8 @@ static void on_conn_event(struct bufferevent *bev, short what, void *evcon)
 		conn->on_event(bev, what, evcon);
 }
 
-/* Puts our callbacks before evhttp's, which sets them anew for each request and
- * must not see a head before it is known to be good. */
+/* Sets our callbacks in front of evhttp's. evhttp sets its own again for each
+ * request, and must not see a head before it is accepted. */
 static void intercept(struct conn *conn)
 {
 	bool in_head = conn->phase == CONN_IDLE || conn->phase == CONN_HEAD;
@@ -403,8 +407,7 @@ static void intercept(struct conn *conn)
 		conn->bev, in_head ? NULL : conn->on_read, on_write, on_conn_event, evcon);
 }
 
-/* Who has connected. Programs on the other side of a Unix-domain socket have no
- * address. */
+/* Sets conn->peer. The peer of a Unix-domain socket has no address. */
 static void find_peer(struct conn *conn)
 {
 	struct sockaddr_storage own = {0};
@@ -429,7 +432,7 @@ static void find_client(struct conn *conn, const struct http_head *head)
 		forwarded_client(head, proxies, conn->peer, conn->client);
 }
 
-/* The head is complete. 0, or -1 when it is refused. */
+/* Handles a complete head. Returns 0, or -1 when it is refused. */
 static int on_head_complete(struct conn *conn, size_t len)
 {
 	struct http_head head;
@@ -455,8 +458,8 @@ static int on_head_complete(struct conn *conn, size_t len)
 	return 0;
 }
 
-/* These take bytes of a request: they return how many belong to it, -1 when it
- * is refused. */
+/* The feed_ functions consume bytes of a request. They return how many belong
+ * to it, or -1 when the request is refused. */
 static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 {
 	struct http_fault fault = {0, NULL};
@@ -514,8 +517,8 @@ static ssize_t feed_length(struct conn *conn, size_t len)
 	return (ssize_t)n;
 }
 
-/* Takes new bytes, as far as they belong to the request that is coming. False
- * when the rest is not to be looked at now. */
+/* Consumes new bytes, as far as they belong to the current request. False when
+ * the remaining bytes must not be looked at now. */
 static bool feed(struct conn *conn, char *data, size_t len)
 {
 	while (len > 0) {
@@ -568,12 +571,11 @@ static void on_conn_input(struct evbuffer *input, const struct evbuffer_cb_info 
 		return;
 	if (conn->phase == CONN_REFUSED)
 		evbuffer_drain(input, evbuffer_get_length(input));
-	/* Within a body of known length no byte matters, and to find the new
-	 * ones would cost more the longer it is. */
+	/* In a body of known length the bytes do not matter, and finding the
+	 * new ones in the buffer costs more the longer it is. */
 	else if (conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH && n <= conn->body_left)
 		feed_length(conn, n);
-	/* Between requests nothing that is there was looked at before: a client
-	 * may have sent ahead. */
+	/* Between requests all of the input is new: the client may pipeline. */
 	else if (conn->phase == CONN_IDLE)
 		feed_input(conn, input, evbuffer_get_length(input));
 	else
@@ -591,8 +593,8 @@ static void on_conn_close(struct evhttp_connection *evcon, void *arg)
 	conn_free(conn);
 }
 
-/* evhttp has made its connection around the bufferevent by now, and stands
- * behind the bufferevent's callbacks. */
+/* By now evhttp has made its connection around the bufferevent and is the
+ * argument of its callbacks. */
 static void adopt(struct conn *conn)
 {
 	void *evcon = NULL;
@@ -606,9 +608,10 @@ static void adopt(struct conn *conn)
 	find_client(conn, NULL);
 }
 
-/* Just accepted; or a request is answered, and what the client sent ahead is
- * the next one; or evhttp has told the client to go on. evhttp gets to what was
- * sent ahead later, and to new bytes not before the next round. */
+/* Runs when the connection was just accepted; when a request was answered, as
+ * pipelined bytes may hold the next one; and when evhttp has sent 100 Continue.
+ * evhttp parses pipelined bytes later than this, and new bytes in the next
+ * iteration of the loop at the earliest. */
 static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *conn = arg;
@@ -643,8 +646,8 @@ struct bufferevent *conn_on_accept(struct event_base *base, void *arg)
 	return conn->bev;
 }
 
-/* evhttp is about to read again. What the client sent ahead is looked at first:
- * until then the input is as full as it may be. */
+/* evhttp is about to read again. Pipelined bytes are checked first: until then
+ * the high watermark keeps the bufferevent from reading more. */
 static void on_request_complete(struct evhttp_request *evreq, void *arg)
 {
 	struct conn *conn = arg;
@@ -677,7 +680,8 @@ void conn_on_request(struct evhttp_request *evreq, void *arg)
 	request->admission = TAKE(conn->admission);
 	memcpy(request->client, conn->client, sizeof(request->client));
 	worker->requests++;
-	/* Not reached; if evhttp saw a request that conn did not, it ends. */
+	/* Never reached. If evhttp saw a request that conn did not check, it is
+	 * refused here. */
 	if (request->admission.route == NULL && problem->kind == PROBLEM_NONE)
 		problem_fixed(problem, PROBLEM_INTERNAL);
 	if (problem->kind != PROBLEM_NONE)
@@ -705,8 +709,8 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int s
 		conn->share = TAKE(*share);
 	}
 	evhttp_send_reply(evreq, status, NULL, body);
-	/* evhttp reads from here on, to hear of the end of the input: but who
-	 * has stopped sending may still be reading. */
+	/* evhttp now reads, to notice EOF. But a client that has stopped
+	 * sending may still be reading. */
 	bufferevent_disable(conn->bev, EV_READ);
 }
 
@@ -716,7 +720,7 @@ void conn_start_stream(struct worker *worker, struct evhttp_request *evreq, int 
 		struct conn *conn = of_request(worker, evreq);
 
 		enter(conn, CONN_STREAM);
-		/* evhttp reads, to hear of the end of the input. */
+		/* evhttp reads, to notice EOF. */
 		bufferevent_setwatermark(conn->bev, EV_READ, 0, 1);
 	}
 	evhttp_send_reply_start(evreq, status, NULL);
@@ -742,5 +746,5 @@ void conn_end_stream(struct worker *worker, struct evhttp_request *evreq)
 		conn->unread = 0;
 		conn->unread_most = 0;
 	}
-	evhttp_send_reply_end(evreq); /* the connection may be gone behind it */
+	evhttp_send_reply_end(evreq); /* this may free the connection */
 }

@@ -1,11 +1,12 @@
 /*
- * listener: the socket that all workers accept from, and which of them does.
+ * listener: the listening socket that all workers share, and which of them
+ * accepts.
  *
- * Owns the worker's evconnlistener and the count of its connections; evhttp
- * makes connections of what is accepted.
+ * Owns the worker's evconnlistener and the count of its connections. evhttp
+ * makes its connections from what is accepted.
  *
- * Threads: listener_bind() from any. A listener is made and freed on the main
- * thread, else used on the worker's.
+ * Threads: listener_bind() and listener_bind_path() from any. A listener is
+ * made and freed on the main thread, and otherwise used on the worker's.
  */
 #include "httpd/transport/listener.h"
 
@@ -33,28 +34,29 @@
 
 enum { BACKLOG = 1024 };
 
-/* So many connections more than its share a worker takes. */
+/* How many connections above its share a worker takes. */
 enum { SHARE_AHEAD_MAX = 4 };
 
-/* Between two lines about clients that cannot be accepted. */
+/* The minimum interval between two log lines about failures of accept(). */
 enum { ERROR_LOG_US = 10 * 1000000 };
 
 struct listener {
 	struct worker *worker;
-	struct evhttp_bound_socket *socket; /* NULL once it accepts no more */
+	struct evhttp_bound_socket *socket; /* NULL once stopped */
 	size_t connections;
 	bool accepting;
-	bool accepted_one;   /* in this round of the loop */
-	struct event *round; /* ends it */
+	bool accepted_one;   /* in this iteration of the loop */
+	struct event *round; /* runs on_round_end() */
 	int64_t error_us;    /* monotonic, when one was last logged */
 };
 
-/* That of this thread: the argument of a listener's callback is evhttp's. */
+/* The listener of this thread. Thread-local because the argument of a
+ * listener's callbacks belongs to evhttp. */
 static _Thread_local struct listener *of_thread;
 
-/* Connections inherit its options. TCP_NODELAY: an answer goes out in several
- * writes, and by Nagle's algorithm (RFC 9293 3.7.4) the last would wait for the
- * client's delayed ACK of the first, 40 ms. */
+/* Accepted connections inherit the socket's options. TCP_NODELAY: an answer
+ * goes out in several writes. With Nagle's algorithm (RFC 9293 3.7.4) the last
+ * one would wait for the client's delayed ACK of the first, up to 40 ms. */
 static int open_bound(const struct sockaddr *address, socklen_t len)
 {
 	const int on = 1;
@@ -119,7 +121,8 @@ static struct addrinfo *parse(const char *address)
 	return parsed;
 }
 
-/* Why nobody can listen there: whether that may pass. */
+/* The code for an errno of bind() or listen(): temporary if a later try may
+ * succeed. */
 static enum err_code code_of(int fault)
 {
 	return fault == EADDRINUSE || fault == EMFILE || fault == ENFILE ? ERR_TEMPORARY
@@ -145,7 +148,7 @@ int listener_bind(
 	return 0;
 }
 
-/* Linux gives the file the mode that the socket has when it is bound. */
+/* bind() on Linux creates the file with the mode that fchmod() gave the socket. */
 int listener_bind_path(const char *path, int *fd_r, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -191,8 +194,8 @@ void listener_check(struct listener *listener)
 	const struct worker_shared *shared = worker->shared;
 	struct evconnlistener *events;
 	bool at_limit = listener->connections >= (size_t)worker->conf->http.max_connections;
-	/* The worker with the fewest connections is never ahead, so somebody
-	 * always accepts. */
+	/* The worker with the fewest connections is never ahead, so at least
+	 * one worker accepts. */
 	bool ahead = listener->connections >
 		     *shared->connections / shared->workers + SHARE_AHEAD_MAX;
 	bool accept = !listener->accepted_one && !ahead && !at_limit;
@@ -207,7 +210,8 @@ void listener_check(struct listener *listener)
 	listener->accepting = accept;
 }
 
-/* The next connection of this round is for the worker that comes first. */
+/* The worker accepts no more in this iteration: the next connection goes to
+ * whichever worker wakes first. */
 void listener_opened(struct listener *listener)
 {
 	listener->connections++;
@@ -239,8 +243,8 @@ size_t listener_connections(const struct listener *listener)
 	return listener->connections;
 }
 
-/* No descriptor is left, most likely: pause until the next check, and say so
- * now and then. */
+/* Most likely there are no free descriptors. Pauses until the next
+ * listener_check(), and logs at most one line per interval. */
 static void on_accept_error(struct evconnlistener *events, void *arg)
 {
 	struct listener *listener = of_thread;
@@ -256,7 +260,8 @@ static void on_accept_error(struct evconnlistener *events, void *arg)
 	log_error(listener->worker->log, "accept_failed", "error", strerror(error));
 }
 
-/* Accepts on the descriptor, which is closed with the listener. */
+/* Accepts on the descriptor, and takes it, also on failure. On success the
+ * former socket is closed. */
 static int accept_on(struct listener *listener, int fd, struct err *err)
 {
 	struct evhttp_bound_socket *socket = NULL;

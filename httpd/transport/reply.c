@@ -1,8 +1,8 @@
 /*
- * reply: the answer to a request, and what is handled in the pool.
+ * reply: the answer to a request, and handlers that run in the pool.
  *
- * Threads: the worker's, but for handle_in_pool(). A reply that is made there
- * is kept for the worker.
+ * Threads: the worker's, except for handle_in_pool(), which runs on a thread of
+ * the pool. A reply made there is kept until the worker sends it.
  */
 #include "httpd/transport/reply.h"
 
@@ -25,7 +25,8 @@
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
-/* Without the query, where secrets are pasted by mistake. */
+/* The path for the log. It leaves out the query, into which people paste
+ * secrets by mistake. */
 static const char *path_of(const struct request *request)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
@@ -33,7 +34,7 @@ static const char *path_of(const struct request *request)
 	return uri ? evhttp_uri_get_path(uri) : NULL;
 }
 
-/* problem is NULL when all is well. */
+/* problem is NULL when there is none. */
 static void log_reply(const struct request *request, int status, const struct problem *problem)
 {
 	const struct admission *admission = &request->admission;
@@ -50,7 +51,7 @@ static void log_reply(const struct request *request, int status, const struct pr
 		});
 }
 
-/* An answer may have the token of a new key in it. */
+/* Wipes the text, which may contain the token of a new key. */
 static void free_text(const void *data, size_t len, void *arg)
 {
 	(void)data;
@@ -58,7 +59,7 @@ static void free_text(const void *data, size_t len, void *arg)
 	free(arg);
 }
 
-/* Sends the body and ends the request. type is NULL for an answer that has no
+/* Sends the body and ends the request. A NULL type means that the answer has no
  * content, not even an empty one. */
 static void send_body(struct request *request, int status, const char *type, struct evbuffer *body)
 {
@@ -78,7 +79,7 @@ static void send_body(struct request *request, int status, const char *type, str
 	request_free(request);
 }
 
-/* The data is given away. */
+/* Takes ownership of data. */
 static void send_data(struct request *request, int status, const char *type, char *data, size_t len)
 {
 	struct evbuffer *body = evbuffer_new();
@@ -164,8 +165,8 @@ void reply_stream_end(struct request *request)
 	request_free(request);
 }
 
-/* A request that is handled in the pool, and its reply: the problem, or else
- * the text. */
+/* A request that is handled in the pool, and its reply: the problem, or the
+ * text if there is none. */
 struct pooled_reply {
 	struct work work;
 	struct request *request;
@@ -224,7 +225,7 @@ void reply_from_pool(struct request *request, void (*handle)(struct request *req
 		.run = handle_in_pool,
 	};
 	request->pooled = reply;
-	/* The worker changes its own meanwhile, when they are reloaded. */
+	/* A copy: the worker may reload its own meanwhile. */
 	if (request->admission.is_admin || request->admission.route->reads_conf)
 		request->conf = conf_copy(request->worker->conf);
 	work_pool_submit(request->worker->shared->pool, &reply->work);
@@ -269,8 +270,8 @@ void reply_printed(struct request *request, int status, char *text)
 		log_error(request->worker->log, "answer_unprintable", "request", request->id);
 		problem_fixed(&problem, PROBLEM_INTERNAL);
 	} else if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_GET) {
-		/* Answers to requests that changed something are small, and
-		 * must not be lost to this. */
+		/* Only for GET. The answer to a change is small, and must not
+		 * be lost for lack of memory. */
 		admission_reserve_answer(
 			request->worker, &request->admission, strlen(text), &problem);
 	}

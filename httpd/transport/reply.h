@@ -12,61 +12,65 @@
 
 struct request;
 
-/* Has handle run on a thread of the pool, for what may take long to be read or
- * printed: it reads from request->db and replies, and changes nothing else. The
- * worker sends the reply. Of an admin's request it may read request->conf. */
+/* Runs handle on a thread of the pool, for what may take long to read or print.
+ * It reads from request->db and replies; it must not change anything else. The
+ * worker sends the reply. When request->conf is set, handle may read it. */
 void reply_from_pool(struct request *request, void (*handle)(struct request *request));
 
-/* Sends the object, which is given away. */
+/* Sends the object. Takes ownership of it. */
 void reply_json(struct request *request, int status, json_t *object);
-/* The same of an object as text; NULL when it could not be printed. */
+/* Sends JSON text. Takes ownership of it. NULL means that it could not be
+ * printed, and is answered with 500. */
 void reply_printed(struct request *request, int status, char *text);
 
-/* Adds a header field to the answer that will be sent. It replaces the field of
- * that name that all answers to admins have. */
+/* Adds a header field to the answer. On the admin listener it replaces the
+ * default field of that name. */
 void reply_field(struct request *request, const char *name, const char *value);
-/* Has the answer set the cookie of a session; "" and 0 delete it. */
+/* Adds Set-Cookie for the session's cookie. "" and 0 delete the cookie. */
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s);
-/* Sends the browser to another path of ours. */
+/* Answers 303 with a path on this server as Location. */
 void reply_redirect(struct request *request, const char *path);
-/* Sends bytes that outlive the answer; a NULL type goes with none. */
+/* Sends bytes that must outlive the answer. A NULL type sends neither
+ * Content-Type nor Content-Length. */
 void reply_bytes(struct request *request, int status, const char *type, struct span bytes);
-/* Sends plain text, which is given away. */
+/* Sends plain text. Takes ownership of it. */
 void reply_text(struct request *request, int status, char *text);
 
-/* What a browser is told of an answer that is no JSON; static. */
+/* The type and header fields of an answer that is not JSON; static. */
 struct reply_kind {
 	const char *type;
-	/* Header fields besides, or in place of those that all answers have;
-	 * their end has no name. */
+	/* Header fields that are added to, or replace, the default ones of all
+	 * answers. An entry without a name ends them. */
 	struct {
 		const char *name;
 		const char *value;
 	} fields[6];
 };
-/* Sends text of a kind, which is given away, to a GET. */
+/* Sends text of a kind, with status 200, as the answer to a GET. Takes
+ * ownership of it. */
 void reply_document(struct request *request, const struct reply_kind *kind, char *text);
-/* The same of bytes, which end with a NUL that is not sent. */
+/* The same for bytes. They end with a NUL that is not sent. */
 void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len);
 
-/* Begins an answer that goes on, of any length, until it is ended; that ends
- * the request. It does not count among what requests hold: who begins one
- * bounds how many there are, and sends no more while much is unsent: how many
- * bytes are, or -1 when the client is gone. */
+/* A streamed answer of any length. reply_stream_end() ends it, and with it the
+ * request. What is unsent is not charged to the memory quota. So the caller
+ * bounds the number of streams, and sends no more while reply_stream_unsent()
+ * is large. That is in bytes, or -1 when the client is gone. */
 void reply_stream(struct request *request, const char *type);
 ssize_t reply_stream_unsent(const struct request *request);
 void reply_stream_send(struct request *request, const char *text);
 void reply_stream_end(struct request *request);
 
-/* Sends what is wrong, as the dialect has it. */
+/* Sends the problem, in the words of the route's dialect. */
 void reply_problem(struct request *request, const struct problem *problem);
 
-/* The problem, unless its kind is PROBLEM_NONE; else the object. That is given
- * away in any case, and may be NULL when there is a problem. */
+/* Sends the problem, unless its kind is PROBLEM_NONE; else the object. Takes
+ * ownership of the object in both cases; it may be NULL when there is a
+ * problem. */
 void reply_either(
 	struct request *request, const struct problem *problem, int status, json_t *object);
 
-/* The same of a change, with the status that its route has for it. */
+/* The same for a change, with the status of its route (200 if it has none). */
 void reply_changed(struct request *request, const struct problem *problem, json_t *object);
 
 #endif
