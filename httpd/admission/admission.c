@@ -1,8 +1,8 @@
 /*
- * admission: reads the columns of the route table against the head.
+ * admission: checks the head of a request against the columns of its route.
  *
- * A check returns 0, or -1 with the admission's problem. admission_decide(), at
- * the end, tells their order.
+ * Each check returns 0, or -1 with the admission's problem. Their order is in
+ * admission_decide(), at the end.
  */
 #include "httpd/admission/admission.h"
 
@@ -40,11 +40,11 @@ const char *admission_whose(const struct admission *admission)
 	return *session->company_id ? session->company_id : session->user_id;
 }
 
-/* A body that is thrown away, or of which little is wanted, may be this long:
- * the worker's loop reads it. */
+/* The maximum size of a body that is ignored or small: the worker's loop reads
+ * it. */
 enum { READ_ON_LOOP_MAX = 64 * 1024 };
 
-/* Whether the text may stand in a page and a log as it is. */
+/* True if the text can be put into a page and a log unescaped. */
 static bool is_plain(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -53,8 +53,8 @@ static bool is_plain(struct span text)
 	return text.len > 0 && text.len < 256;
 }
 
-/* The admin listener answers to its own names alone. An admin behind a new
- * proxy sees this first: in a browser, as a page. */
+/* The admin listener answers only to its own names. This is the first thing
+ * that an admin behind a new proxy sees, so a browser gets it as a page. */
 static int check_host(
 	const struct worker *worker, const struct http_head *head, struct admission *admission)
 {
@@ -131,8 +131,8 @@ static int find_key(
 	return result;
 }
 
-/* A token counts in the field Authorization, a browser session in the cookie:
- * there is no way to make a browser send the other's. */
+/* A token is accepted only in the Authorization field, a browser session only
+ * in the cookie, so neither can be used in place of the other. */
 static int find_session(
 	struct worker *worker, const struct http_head *head, struct admission *admission)
 {
@@ -163,8 +163,8 @@ static int find_session(
 	}
 	if (found == 0)
 		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
-	/* What a page asks by itself while nobody is there is no use: a login
-	 * that nobody uses ends, also where a browser was left open. */
+	/* Polling by a page that nobody looks at is not a use of the session:
+	 * an unused login ends, even if its browser was left open. */
 	if (!admission->route->unattended && http_head_field(head, "Postern-Unattended") == NULL)
 		key_use_note_session(worker->keys, session, now_us);
 	return 0;
@@ -175,8 +175,8 @@ static bool changes_something(const struct http_head *head)
 	return !span_is(head->method, "GET") && !span_is(head->method, "HEAD");
 }
 
-/* A browser sends the cookie by itself: what changes something must come from
- * a page of ours. */
+/* A browser sends the cookie by itself (CSRF), so a request that changes
+ * something must come from one of our pages. */
 static int check_origin(
 	struct worker *worker, const struct http_head *head, struct admission *admission)
 {
@@ -210,8 +210,8 @@ static int check_user(
 	return 0;
 }
 
-/* Whether the route is open to whoever reaches this listener: who does is on
- * this host, and no page of another site. */
+/* True if the route needs no login here: only clients on this host can reach
+ * the listener, and the request is not from a page of another site. */
 static bool is_open(const struct worker *worker, const struct http_head *head,
 	const struct admission *admission)
 {
@@ -276,7 +276,8 @@ static int no_domain(struct admission *admission)
 		&admission->problem, PROBLEM_NOT_FOUND, "Domain not found: %s", admission->param);
 }
 
-/* What a route reads of a domain; another one than the key's is not there. */
+/* For routes that read a domain. A key that is bound to another domain gets
+ * 404. */
 static int check_own_domain(struct worker *worker, struct admission *admission)
 {
 	const struct key *key = &admission->key;
@@ -318,10 +319,10 @@ static int check_domain(struct worker *worker, struct admission *admission)
 	return 0;
 }
 
-/* So much of a media type an answer quotes, in bytes. */
+/* The maximum length of a media type quoted in an answer, in bytes. */
 enum { TYPE_QUOTED_MAX = 100 };
 
-/* `application/json`, with any parameters. */
+/* True for `application/json`, with any parameters. */
 static bool is_json(const struct http_head *head)
 {
 	static const char json[] = "application/json";
@@ -332,8 +333,8 @@ static bool is_json(const struct http_head *head)
 	       (type->len == len || strchr("; \t", type->data[len]));
 }
 
-/* JSON escapes what it must, and forms do the same; so a body may be twice as
- * long as the message that it becomes, but never more than fits the budget. */
+/* JSON and forms escape some bytes, so a body may be twice as long as its
+ * message, but never larger than the memory quota allows. */
 static uint64_t body_limit(const struct admission_limits *limits, const struct route *route)
 {
 	uint64_t limit = (uint64_t)limits->message * 2;
@@ -382,7 +383,8 @@ int admission_too_large(const struct admission *admission, struct problem *probl
 		limit < MIB ? limit / 1024 : limit / MIB, limit < MIB ? "KiB" : "MiB", limit);
 }
 
-/* 0, or -1 with the problem. Strangers have no company. */
+/* Logs what does not fit. Returns 0, or -1 with the problem. A caller without a
+ * key or login has no company. */
 static int tell_of_memory(const struct worker *worker, const struct admission *admission,
 	enum budget_result result, uint64_t bytes, struct problem *problem)
 {
@@ -504,7 +506,8 @@ static int read_idempotency_key(const struct http_head *head, struct admission *
 	return 0;
 }
 
-/* In bytes: what the settings and Postfix both take. */
+/* The maximum size of a message, in bytes, that both the settings and Postfix
+ * accept. */
 static int64_t message_limit(const struct worker *worker)
 {
 	int64_t limit = worker->conf->http.max_message_bytes;
@@ -532,7 +535,7 @@ void admission_decide(struct worker *worker, const struct http_head *head, bool 
 		read_idempotency_key(head, admission_r) == 0 &&
 		check_body(worker, head, admission_r) == 0)
 		return;
-	/* Its answer may take a while to be read. */
+	/* The client may take a while to read the refusal. */
 	budget_give_back(&admission_r->share);
 }
 

@@ -1,5 +1,5 @@
 /*
- * answer: what every answer has.
+ * answer: what all answers have in common.
  *
  * Threads: the worker's.
  */
@@ -23,8 +23,8 @@ void answer_fields_number(struct evkeyvalq *fields, const char *name, int64_t nu
 	evhttp_add_header(fields, name, text);
 }
 
-/* What a browser must not do with an answer to an admin, unless the answer says
- * otherwise. */
+/* Security fields of answers on the admin listener. A field that the answer has
+ * already is kept. */
 static const struct {
 	const char *name;
 	const char *value;

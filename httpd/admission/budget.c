@@ -1,8 +1,9 @@
 /*
- * budget: how many requests may be under way, and how much memory
- * they may hold.
+ * budget: how many requests may be under way, and how much memory they may
+ * hold.
  *
- * Invariant: the counters are the sums of the shares, and for moments more.
+ * Invariant: each counter is at least the sum of its shares; it is more only
+ * while a share is being changed.
  *
  * Threads: a budget any; a share one at a time.
  */
@@ -12,7 +13,8 @@
 
 #include "core/base/id.h"
 
-/* How many slots more the company gets, one by one. */
+/* How many slots the company could take one at a time, each while it has fewer
+ * than are left. */
 static int64_t slots_for(int64_t left, int64_t of_company)
 {
 	return (left - of_company + 1) / 2;
@@ -31,7 +33,8 @@ enum slots_result slots_take(struct slots *slots, int64_t limit, const char *com
 	more = n - share->n;
 	if (more <= 0)
 		return SLOTS_TAKEN;
-	/* Others may have come in between. */
+	/* Other threads may have taken slots meanwhile: count first, check
+	 * again. */
 	left = limit - (atomic_fetch_add(&slots->taken, more) - share->n);
 	of_company = atomic_fetch_add(company, more) - share->n;
 	if (of_company < left) {
@@ -64,13 +67,14 @@ static void add(
 	atomic_fetch_add(&company[kind], bytes);
 }
 
-/* What is held of each kind, and by the company of the kind that it asks for. */
+/* Bytes held in all, of each kind; and by the company, of the kind that it asks
+ * for. */
 struct held {
 	int64_t of[BUDGET_KINDS];
 	int64_t own;
 };
 
-/* Whether the company's request may have so many bytes, which are counted already. */
+/* True if the request may have these bytes. held includes them. */
 static bool fits(int64_t limit, enum budget_kind kind, const struct held *held, int64_t bytes)
 {
 	int64_t large = held->of[BUDGET_LARGE], small = held->of[BUDGET_SMALL];
@@ -82,14 +86,14 @@ static bool fits(int64_t limit, enum budget_kind kind, const struct held *held, 
 		return left >= 0 && (left >= reserve || held->own <= left || alone);
 	}
 	left = limit + besides - large - small;
-	/* A small one leaves others their reserve for large ones, and half of that
-	 * for small ones; of the rest it may be the last. */
+	/* A small request leaves the reserve for large ones alone, and half of
+	 * the one for small ones. It may take the last of the rest. */
 	reserve += besides / 2;
 	return left >= 0 && (left >= reserve || held->own - bytes < left + bytes || alone);
 }
 
-/* Whether the company's request, which is counted already, may have so many bytes
- * instead of those it had. */
+/* Decides whether the request may have bytes in place of had. Both are counted
+ * already. */
 static enum budget_result may_have(const struct budget *budget, int64_t limit,
 	const _Atomic int64_t *company, int64_t had, int64_t bytes)
 {
@@ -98,7 +102,7 @@ static enum budget_result may_have(const struct budget *budget, int64_t limit,
 
 	for (size_t i = 0; i < BUDGET_KINDS; i++)
 		held.of[i] = atomic_load(&budget->used[i]);
-	/* It is counted as it was, too. */
+	/* Leave out what the request had before. */
 	held.of[before] -= had;
 	if (before == kind)
 		held.own -= had;
@@ -120,7 +124,7 @@ static enum budget_result charge(struct budget *budget, int64_t limit, const cha
 		return BUDGET_TAKEN;
 	if (company == NULL)
 		company = budget->of_company[id_hash(company_id) % BUDGET_COMPANIES];
-	/* Others may come in between: it is counted first. */
+	/* Count first, then check: other threads charge at the same time. */
 	add(budget, company, kind_of(wanted), wanted);
 	result = may_have(budget, limit, company, had, wanted);
 	if (result != BUDGET_TAKEN) {

@@ -1,5 +1,5 @@
 /*
- * counts: what a worker has counted since the start.
+ * counts: the counters of a worker since its start.
  *
  * Threads: counts_reply() is the worker's.
  */

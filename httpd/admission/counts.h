@@ -1,9 +1,9 @@
 /*
- * counts: what a worker has counted since the start.
+ * counts: the counters of a worker since its start.
  *
- * Each worker has its own, and its thread alone adds; any thread reads at any
- * time. So adding is a load and a store, without a lock and without a cache
- * line that goes to and fro.
+ * Each worker has its own. Only its thread adds; any thread may read at any
+ * time. So adding is a load and a store, without a lock and without cache lines
+ * that bounce between cores.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_COUNTS_H
 #define POSTERN_HTTPD_ADMISSION_COUNTS_H
@@ -15,34 +15,35 @@
 struct route;
 
 enum {
-	COUNTS_STATUSES = 32, /* that are told apart, with a place for others */
-	COUNTS_BOUNDS = 14,   /* of the histograms, besides infinity */
+	COUNTS_STATUSES = 32, /* counted separately; the last is for all others */
+	COUNTS_BOUNDS = 14,   /* buckets of a histogram, without infinity */
 	COUNTS_SUBMISSIONS = 4,
 	COUNTS_EMAILS = 8,
 };
 
-/* The statuses, of which the last is 0 for any other; the upper bounds. */
+/* The statuses, the last being 0 for all others, and the upper bounds of the
+ * histograms. */
 extern const int counts_statuses[COUNTS_STATUSES];
 extern const int64_t counts_bounds_us[COUNTS_BOUNDS];
 
 /* Requests of a route. */
 struct route_counts {
 	atomic_uint_least64_t statuses[COUNTS_STATUSES];
-	/* Those that were handled, by the time that it took; one that was
-	 * refused by its head alone is not among them. */
+	/* Histogram of the time to handle a request. Requests refused by their
+	 * head alone are not in it. */
 	atomic_uint_least64_t took[COUNTS_BOUNDS + 1];
 	atomic_uint_least64_t took_us;
 };
 
 struct worker_counts {
-	const struct route *routes; /* as of the worker */
+	const struct route *routes; /* the worker's table */
 	size_t routes_n;
-	/* Of enum inject_result and enum send_end, of which this knows
-	 * nothing. */
+	/* Indexed by enum inject_result and enum send_end, which are not known
+	 * here. */
 	atomic_uint_least64_t submissions[COUNTS_SUBMISSIONS];
 	atomic_uint_least64_t emails[COUNTS_EMAILS];
-	atomic_uint_least64_t tests; /* emails that were to go to nobody */
-	struct route_counts of[];    /* the last is of requests without a route */
+	atomic_uint_least64_t tests; /* emails in test mode, delivered to nobody */
+	struct route_counts of[];    /* one for each route; the last is for requests without one */
 };
 
 struct worker_counts *counts_new(const struct route *routes);
@@ -58,8 +59,8 @@ static inline uint64_t count_get(const atomic_uint_least64_t *count)
 	return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-/* A request was answered. route: NULL when it has none; took_us: -1 when it was
- * refused by its head. */
+/* Counts an answer. route is NULL for a request without one. took_us is -1 for
+ * a request refused by its head. */
 void counts_reply(
 	struct worker_counts *counts, const struct route *route, int status, int64_t took_us);
 

@@ -1,5 +1,5 @@
 /*
- * credentials: what the head of a request says about who makes it.
+ * credentials: reads from a head who makes the request, and from where.
  */
 #include "httpd/admission/credentials.h"
 
@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* What stands behind the scheme in the Authorization field. */
+/* Finds what follows the scheme in the Authorization field. */
 static bool find_credentials(const struct http_head *head, const char *scheme, struct span *found)
 {
 	const struct span *field = http_head_field(head, "Authorization");
@@ -83,7 +83,7 @@ bool credentials_cookie(const struct http_head *head, struct buf *token)
 	return false;
 }
 
-/* Whether an origin as `http://host:8588` is ours. */
+/* True if an origin such as `http://host:8588` is ours. */
 static bool is_own_origin(struct span origin, const struct span *host, const char *url)
 {
 	static const char scheme[] = "http://";
@@ -108,8 +108,8 @@ enum page_origin page_origin_of(const struct http_head *head, const char *url)
 	return site || origin ? PAGE_OWN : PAGE_NONE;
 }
 
-/* The name or address of `host:port`, in lower case, without the dot that may
- * end a name and without the brackets of an address; NULL when it is none. */
+/* The name or address of `host:port`, in lower case, without a name's final dot
+ * and an address's brackets. NULL if it is neither. */
 static char *host_name(const char *text, size_t len)
 {
 	_cleanup_free_ char *host = mem_dup(text, len);
@@ -130,7 +130,8 @@ static char *host_name(const char *text, size_t len)
 	return *host ? TAKE_PTR(host) : NULL;
 }
 
-/* 1 the head names its host, 0 it does not, -1 what it says is no name. */
+/* Returns 1 if the head names its host, 0 if it does not, -1 if that is not a
+ * valid name. */
 static int find_host(const struct http_head *head, char **name_r)
 {
 	const struct span *field = http_head_field(head, "Host");

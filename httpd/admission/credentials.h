@@ -1,6 +1,6 @@
 /*
- * credentials: what the head of a request says about who makes it, and as which
- * request it is to be known. Nothing is decided here, see admission.
+ * credentials: reads from a head who makes the request and from where, and its
+ * Idempotency-Key. The admission decides what follows.
  *
  * Threads: any.
  */
@@ -14,34 +14,35 @@
 #include "core/base/secret.h"
 #include "httpd/http/http1.h"
 
-/* The API key of `Bearer KEY` (RFC 6750 2.1) or `Basic BASE64(api:KEY)` (RFC
- * 7617), appended. False when there is none, or the user is not `api`. */
+/* Append the API key of `Bearer KEY` (RFC 6750 2.1) or `Basic BASE64(api:KEY)`
+ * (RFC 7617). False if there is none, or the user is not `api`. */
 bool credentials_bearer(const struct http_head *head, struct buf *key);
 bool credentials_basic(const struct http_head *head, struct buf *key);
 
-/* The value of the session's cookie, appended; false when there is none. */
+/* Appends the value of the session's cookie. False if there is none. */
 #define SESSION_COOKIE "postern_session"
 bool credentials_cookie(const struct http_head *head, struct buf *token);
 
-/* Whether the head is of a page of our own (Origin, RFC 6454; Sec-Fetch-Site,
- * W3C Fetch Metadata), or of no browser. url: scheme and host of ours, "": as
- * the field Host has it. */
+/* Where the request comes from, by Origin (RFC 6454) and Sec-Fetch-Site (W3C
+ * Fetch Metadata): a page of this server, no browser page, or a page of another
+ * site. url is our scheme and host; "" takes the host from the Host field, with
+ * http. */
 enum page_origin { PAGE_OWN, PAGE_NONE, PAGE_FOREIGN };
 enum page_origin page_origin_of(const struct http_head *head, const char *url);
 
 enum { IDEMPOTENCY_KEY_MAX = 256 }; /* characters */
 
-/* Whether the head names its host by an address or as localhost, or not at all,
- * as HTTP/1.0 may, which no browser speaks. Any other name may be one that
- * another site has made to mean this host (DNS rebinding): to the browser its
- * pages are then of one origin with ours. */
+/* True if the Host field is an address or localhost, or missing, which only
+ * HTTP/1.0 allows and no browser does. Another site may point any other name at
+ * this host (DNS rebinding): to the browser its pages then have our origin. */
 bool host_is_address(const struct http_head *head);
-/* The same, or it is the host of the URL, or one of the names: with any port,
- * in any letter case, with a dot at the end or not. */
+/* True also for the host of the URL and for each of the names (separated by
+ * commas or blanks): with any port, in any case, with or without a final dot. */
 bool host_is_own(const struct http_head *head, const char *url, const char *names);
 
-/* The hash of the Idempotency-Key: 1 there is one; 0 there is none; -1 it has
- * not 1 to 256 characters. A head with several never gets here. */
+/* Hashes the Idempotency-Key. Returns 1 if there is one, 0 if there is none, -1
+ * if it does not have 1 to 256 characters. http_head_parse() refuses a head
+ * with several. */
 int idempotency_key_read(const struct http_head *head, uint8_t hash_r[static SECRET_HASH_LEN]);
 
 #endif

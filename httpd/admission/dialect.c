@@ -1,8 +1,8 @@
 /*
- * dialect: how each of the two interfaces words an answer that is a problem.
+ * dialect: how the JSON and the form dialect answer with a problem.
  *
- * The form dialect has 400 for all that is wrong with the input, the message
- * alone in its JSON, and one word of text for all that is wrong with a key.
+ * The form dialect answers 400 to all invalid input, with just the message in
+ * its JSON, and to a missing or wrong key with one word of plain text.
  */
 #include "httpd/admission/dialect.h"
 
@@ -46,7 +46,7 @@ static void word_form(const struct problem *problem, struct dialect_answer *answ
 }
 
 static const struct dialect {
-	int invalid; /* its status for what is 422 in the table of problems */
+	int invalid; /* used in place of 422 of the problem table */
 	void (*word)(const struct problem *problem, struct dialect_answer *answer);
 } dialects[] = {
 	[DIALECT_JSON] = {422, word_json},

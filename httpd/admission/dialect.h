@@ -1,5 +1,5 @@
 /*
- * dialect: how each of the two interfaces words an answer that is a problem.
+ * dialect: how the JSON and the form dialect answer with a problem.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_DIALECT_H
 #define POSTERN_HTTPD_ADMISSION_DIALECT_H
@@ -10,14 +10,14 @@
 struct dialect_answer {
 	int status;
 	const char *content_type;
-	char *body;               /* the caller frees it */
-	const char *authenticate; /* for WWW-Authenticate; NULL: none */
+	char *body;               /* allocated; the caller frees it */
+	const char *authenticate; /* the value of WWW-Authenticate, or NULL */
 };
 
-/* The status that the route's dialect has for one of the problem table. */
+/* Maps a status of the problem table to the one that the route's dialect uses. */
 int dialect_status(const struct route *route, int status);
 
-/* route is NULL for a request that has none: that is answered in JSON. */
+/* route is NULL for a request without one, which is answered in JSON. */
 void dialect_problem(
 	const struct route *route, const struct problem *problem, struct dialect_answer *answer_r);
 

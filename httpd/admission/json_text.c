@@ -1,5 +1,5 @@
 /*
- * json_text: JSON as text, before it is parsed.
+ * json_text: looks at JSON as text, before it is parsed.
  */
 #include "httpd/admission/json_text.h"
 
@@ -7,9 +7,9 @@
 
 #include "httpd/admission/budget.h"
 
-/* What jansson takes for a value with its place in an array or object, told
- * from the sign in front of it, and for what more there is to some. Files come
- * as arrays of numbers, so these are told apart. */
+/* Bytes that jansson allocates for a value with its place in an array or
+ * object, and what strings, arrays, objects and keys take in addition. Numbers
+ * are separate because files come as arrays of numbers. */
 enum {
 	VALUE_BYTES = 64,
 	NUMBER_BYTES = 48,
@@ -33,7 +33,7 @@ size_t json_text_end(const char *text, size_t len, size_t at)
 	return len;
 }
 
-/* What the comma in front of it says of a value. */
+/* The bytes of the value that follows a comma. */
 static uint64_t item_bytes(const char *next, const char *end)
 {
 	while (next < end && *next == ' ')
@@ -41,7 +41,7 @@ static uint64_t item_bytes(const char *next, const char *end)
 	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES : VALUE_BYTES;
 }
 
-/* What the sign at this place stands for. */
+/* The bytes that the character at this place stands for. */
 static uint64_t sign_bytes(const char *at, const char *end)
 {
 	switch (*at) {

@@ -1,6 +1,6 @@
 /*
- * json_text: JSON as text, before it is parsed. Bodies of one dialect are JSON,
- * and a field of the other.
+ * json_text: looks at JSON as text, before it is parsed: bodies of the JSON
+ * dialect, and a field of the form dialect.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_JSON_TEXT_H
 #define POSTERN_HTTPD_ADMISSION_JSON_TEXT_H
@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the string ends whose opening quote stands before at: the place of its
- * closing quote, or len. */
+/* The index of the closing quote of the string whose opening quote is just
+ * before at; len if there is none. */
 size_t json_text_end(const char *text, size_t len, size_t at);
 
-/* How large a body that is not JSON would be that takes as much memory, for the
- * budget; told from the punctuation. */
+/* Estimates the memory that the parsed JSON takes, from its punctuation.
+ * Returns it as the size of a body to reserve from the budget (which reserves
+ * BUDGET_FACTOR times as much). */
 uint64_t json_text_cost(const char *text, size_t len);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * key_use: hands the use of a key or session to the committer when what is stored is old.
+ * key_use: has the committer write the use of a key or session when the stored
+ * time is old.
  *
- * Nothing waits for the result and nothing is lost when it fails: the next use
- * tries again. Several workers may write the same key once each.
+ * Nothing waits for the result. If the write fails, the next use tries again.
+ * Several workers may each write the same key.
  *
- * Threads: the worker's; done() frees the job on the committer's.
+ * Threads: the worker's; touch_done() frees the job on the committer's.
  */
 #include "httpd/admission/key_use.h"
 
@@ -13,8 +14,8 @@
 
 #include "core/db/committer.h"
 
-/* Keys are noted here until their row shows it; a small ring is enough to
- * keep a busy key from being written again and again meanwhile. */
+/* The uses last submitted. A small ring keeps a busy key from being written
+ * again before its row shows the new time. */
 enum { RECENT = 16 };
 
 struct key_use {

@@ -80,8 +80,8 @@ static void on_change_committed(void *arg, int result, const struct err *err)
 	task_queue_post(change->request->worker->tasks, &change->task);
 }
 
-/* The caller was admitted by the head of the request; the body may have come
- * much later. A session that was idle meanwhile is in use: by this request. */
+/* The caller was admitted when the head arrived; the body may have come much
+ * later. The idle timeout is not checked: this request uses the session. */
 static int check_session(struct db *db, const struct admission *admission, int64_t now_us,
 	struct problem *problem, struct err *err)
 {
@@ -117,7 +117,7 @@ static int run_change(struct db *db, void *arg, struct err *err)
 	const struct admission *admission = &change->request->admission;
 	int result = 0;
 
-	/* The key that began may have been among what is removed. */
+	/* The removal may already have removed the caller's key. */
 	if (change->begun)
 		return change->run(db, change, err);
 	if (admission->session.login)

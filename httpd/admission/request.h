@@ -1,8 +1,9 @@
 /*
  * request: one HTTP request while it is handled.
  *
- * Owned by the worker from conn_on_request() until its one reply, which frees
- * it. A handler may return before it replies; the client may be gone by then.
+ * The worker owns it from conn_on_request() until its one reply, which frees
+ * it. A handler may return before it replies; the client may have disconnected
+ * by then.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_REQUEST_H
 #define POSTERN_HTTPD_ADMISSION_REQUEST_H
@@ -26,70 +27,71 @@ enum { REQUEST_CLIENT_SIZE = CIDR_TEXT_SIZE }; /* of an address */
 struct request {
 	struct worker *worker;
 	struct evhttp_request *evreq;
-	/* The client's address, of a trusted proxy the one that it names; "":
-	 * not known. */
+	/* The client's address: behind a trusted proxy, the one that the proxy
+	 * names. "" if it is not known. */
 	char client[REQUEST_CLIENT_SIZE];
-	struct db *db;               /* to be read from: the worker's, or the pool's */
-	struct pooled_reply *pooled; /* while it is handled in the pool */
-	struct conf *conf;           /* of one that was there with settings: a copy; else NULL */
-	char id[ID_SIZE];            /* in the answer and in every log line about it */
+	struct db *db; /* for reading only: the worker's, or in the pool one of the readers */
+	struct pooled_reply *pooled; /* set while the pool handles it, else NULL */
+	struct conf *conf; /* a copy for a handler in the pool that reads settings; else NULL */
+	char id[ID_SIZE];  /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */
-	char email_id[ID_SIZE]; /* of the one that it sent, for the log; or "" */
-	char *answer_id;        /* of the form dialect: the id that the client chose */
+	char email_id[ID_SIZE]; /* of the email that it sent, for the log; or "" */
+	char *answer_id;        /* form dialect: the id that the client chose, or NULL */
 };
 
-/* What stands behind the ? of the target, without it; owned by the request. */
+/* The query of the target, without the `?`; "" if there is none. Owned by the
+ * request. */
 const char *request_query(const struct request *request);
 
-/* The value of a header field; NULL when there is none. */
+/* The value of a header field, or NULL if there is none. */
 const char *request_header(const struct request *request, const char *name);
 
-/* The problem of what failed within the request, which is logged as the event.
- * -1. */
+/* Logs err as the event and sets its problem. Returns -1. */
 int request_failed(const struct request *request, const char *event, const struct err *err,
 	struct problem *problem);
 
-/* The whole body, in one piece; owned by the request. */
+/* The whole body, contiguous; owned by the request. It does not end with a NUL. */
 const char *request_body(struct request *request, size_t *len_r);
 
-/* Hands the body over to the caller, who frees it; takes no time however long
- * it is. The request has none any more. */
+/* Moves the body to the caller, who frees it, in constant time. The request's
+ * body is empty afterwards. */
 struct evbuffer *request_take_body(struct request *request);
 
-/* For the reply only. */
+/* Only the reply calls this. */
 void request_free(struct request *request);
 
-/* One write that a request makes, other than sending, in the name of its key or
- * user, if that may still make it: what was revoked since the request began
- * makes none. Embed it first in what the write needs. It goes to the committer
- * and comes back on the worker's thread when it is durable, or has failed;
- * until then it belongs to the committer, and the request waits. */
+/* One write that a request makes, other than sending, on behalf of its key or
+ * user. A key, session or role that was revoked since the request began makes
+ * no write. Embed it as the first member of what the write needs. The committer
+ * owns it until the write is durable or has failed; then it comes back on the
+ * worker's thread. The request waits meanwhile. */
 struct change {
 	struct task task; /* from the committer to the worker */
 	struct commit_job job;
-	struct db_actor actor; /* of whom the audit log tells */
+	struct db_actor actor; /* the actor in the audit log */
 	struct request *request;
 	int64_t now_us;
 	int (*run)(struct db *db, void *arg, struct err *err);
-	void (*done)(struct change *change); /* owns it from then on */
-	int result;                          /* what run gave once it is durable, or -1 and err */
-	bool begun; /* run gave STORE_MORE: what it began may be finished */
+	void (*done)(struct change *change); /* takes ownership */
+	int result;                          /* what run returned, once durable, or -1 and err */
+	bool begun; /* run returned STORE_MORE: it may finish, even if the key is revoked */
 	struct err err;
-	/* For change_failed(): why run was not called; or by run, which then
-	 * gives -1 without err, why it changes nothing. */
+	/* For change_failed(): the reason why run was not called. run may set
+	 * it too, to say why it changes nothing; it then returns -1 without
+	 * err. */
 	struct problem refused;
 };
 
-/* Has run called on the committer's thread, with the change as its arg, then
- * done on the worker's. While run gives STORE_MORE (store_audit.h) it is called
- * again, each time in a transaction of its own, so that others write in
+/* Calls run on the committer's thread, with the change as its arg, then done on
+ * the worker's. While run returns STORE_MORE (store_audit.h) it is called
+ * again, each time in a transaction of its own, so that others can write in
  * between. */
 void change_submit(struct request *request, struct change *change,
 	int (*run)(struct db *db, void *arg, struct err *err), void (*done)(struct change *change));
 
-/* The problem of a change that has failed, which is logged as the event, or was
- * refused. -1. */
+/* Sets the problem of a change that was refused, or that failed, which is
+ * logged as the event. Returns -1. */
 int change_failed(const struct change *change, const char *event, struct problem *problem);
 
 #endif

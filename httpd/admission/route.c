@@ -1,5 +1,5 @@
 /*
- * route: the search in a table of routes.
+ * route: finds the row of a request in a table of routes.
  */
 #include "httpd/admission/route.h"
 
@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "httpd/http/uri.h"
 
-/* The segment that the path begins with, which is cut off. */
+/* Cuts off the first segment of the path and returns it. */
 static struct span cut_segment(struct span *path)
 {
 	const char *end = memchr(path->data, '/', path->len);

@@ -1,4 +1,4 @@
-/* sender: may a key send as a domain? */
+/* sender: decides whether a key may send as a domain. */
 #include "httpd/admission/sender.h"
 
 #include "core/base/log.h"
@@ -6,8 +6,8 @@
 #include "core/store/store_domain.h"
 #include "httpd/worker/worker.h"
 
-/* Of the domain of a path, which stands between the two texts; those about emails are
- * send_rules_text()'s. */
+/* The text for a domain in a path is before, the domain, after. For an email it
+ * is send_rules_text(). */
 struct refusal {
 	enum problem_kind kinds[SENDER_FIELDS];
 	const char *before, *after;

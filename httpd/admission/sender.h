@@ -1,5 +1,5 @@
 /*
- * sender: may a key send as a domain, by what the store says now?
+ * sender: decides whether a key may send as a domain, from the store.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_SENDER_H
 #define POSTERN_HTTPD_ADMISSION_SENDER_H
@@ -9,16 +9,16 @@
 
 struct worker;
 
-/* Where the request names the domain: its interface words the problem. */
+/* Where the request names the domain. The words of the problem depend on it. */
 enum sender_field {
-	SENDER_OF_PATH,  /* of the form dialect */
-	SENDER_OF_EMAIL, /* the From of either dialect */
+	SENDER_OF_PATH,  /* the path of a route of the form dialect */
+	SENDER_OF_EMAIL, /* From, in either dialect */
 	SENDER_FIELDS,
 };
 
-/* The domain is in the form that addr_domain_normalize() makes. 0, or -1 with
- * the problem: the key may not, or the store cannot tell. request_id is for the
- * log; NULL: none yet. On the worker's thread. */
+/* The domain is normalized by addr_domain_normalize(). Returns 0, or -1 with
+ * the problem: the key may not send as it, or the store failed. request_id is
+ * for the log; NULL if there is none yet. On the worker's thread. */
 int sender_check(struct worker *worker, const struct key *key, const char *domain,
 	enum sender_field field, const char *request_id, struct problem *problem);
 
