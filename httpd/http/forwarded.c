@@ -22,7 +22,7 @@ static void cut_port(char *address)
 		*colon = '\0';
 }
 
-/* The last address of the list, which is cut off it: whether it is one. */
+/* Cuts the last entry off the list. Returns true if it is an address. */
 static bool take_last(struct span *list, char address_r[static CIDR_TEXT_SIZE])
 {
 	const char *comma = memrchr(list->data, ',', list->len);

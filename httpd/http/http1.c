@@ -1,11 +1,12 @@
 /*
- * http1: the head of an HTTP/1.x request, and the framing of its body, read
+ * http1: the head of an HTTP/1.x request, and the framing of its body, parsed
  * strictly.
  *
- * Refused here although lenient servers take it, because two readers of one
- * connection could disagree about where a request ends: a bare LF or CR, a
- * folded line, a blank before the colon, several Host or Content-Length
- * fields, Content-Length beside Transfer-Encoding, any coding but chunked.
+ * Some things that lenient servers accept are refused, because two parsers of
+ * one connection could disagree about where a request ends (request smuggling):
+ * a bare LF or CR, a folded line, a blank before the colon, several Host or
+ * Content-Length fields, Content-Length beside Transfer-Encoding, any transfer
+ * coding but chunked.
  */
 #include "httpd/http/http1.h"
 
@@ -65,7 +66,8 @@ size_t http_head_end(const char *data, size_t len, size_t scanned, struct http_f
 	return 0;
 }
 
-/* Whether a field's name may have it, and its value (RFC 9110 5.5, 5.6.2). */
+/* True if the character may be in a field's name (RFC 9110 5.6.2) or value
+ * (5.5). */
 static bool is_token_char(unsigned char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
@@ -96,7 +98,7 @@ static struct span trim(struct span text)
 	return text;
 }
 
-/* As span_cut(); whether there was such a character. */
+/* Like span_cut(). Returns true if the character was found. */
 static bool cut(struct span text, char at, struct span *head, struct span *rest)
 {
 	*rest = text;
@@ -205,8 +207,8 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 	return 0;
 }
 
-/* Of two, one would have to be chosen, and a proxy in front may choose the
- * other. Host and Content-Length have rules of their own. */
+/* True if a field that must be unique is repeated: a proxy in front might use
+ * the other one. Host and Content-Length have checks of their own. */
 static bool repeats_single_field(const struct http_head *head)
 {
 	static const char *const single[] = {
@@ -242,7 +244,7 @@ int http_head_parse(
 	head_r->length = 0;
 	if (!cut(rest, '\n', &line, &rest))
 		return fail_head(fault, &fault_line);
-	line.len--; /* the CR, which http_head_end() has seen */
+	line.len--; /* the CR: http_head_end() requires it */
 	if (parse_request_line(line, head_r, fault) < 0)
 		return -1;
 	while (cut(rest, '\n', &line, &rest) && --line.len > 0)
@@ -350,7 +352,7 @@ static int read_chunk_char(struct http_chunks *chunks, char c)
 	}
 }
 
-/* What evhttp shall see of a byte after which the state is this. */
+/* What evhttp sees in place of a byte that led from one state to the other. */
 static char masked(int before, int after, char c)
 {
 	if (after == EXTENSION)

@@ -1,10 +1,10 @@
 /*
- * http1: the head of an HTTP/1.x request, and the framing of its body, read
+ * http1: the head of an HTTP/1.x request, and the framing of its body, parsed
  * strictly (RFC 9112).
  *
- * evhttp reads heads leniently, and answers by itself, in HTML, what it cannot
- * read. So each head is read here first: what passes is what evhttp
- * understands the same way, and what does not gets our own answer.
+ * evhttp parses heads leniently, and answers malformed ones itself, in HTML. So
+ * each head is parsed here first: evhttp understands what passes in the same
+ * way, and what does not gets our own answer.
  */
 #ifndef POSTERN_HTTPD_HTTP_HTTP1_H
 #define POSTERN_HTTPD_HTTP_HTTP1_H
@@ -25,13 +25,13 @@ struct http_field {
 	struct span value; /* without the blanks around it */
 };
 
-/* How the end of the body is known. */
+/* What determines the end of the body. */
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_head {
 	struct span method;
 	struct span path;  /* of the target, without the query */
-	struct span query; /* without the ?; len 0 when there is none */
+	struct span query; /* without the ?; len 0 if there is none */
 	int minor_version; /* of HTTP/1.x */
 	struct http_field fields[HTTP_FIELDS_MAX];
 	size_t fields_n;
@@ -40,30 +40,31 @@ struct http_head {
 	bool expects_continue;
 };
 
-/* What is wrong with a head: an HTTP status and a sentence. */
+/* Why a head is refused: an HTTP status and a sentence; static. */
 struct http_fault {
 	int status;
 	const char *text;
 };
 
-/* Finds the end of the head in the bytes so far: its length with the empty
- * line, or 0 when it is not complete. The first scanned bytes are known to
- * hold no end. A fault (a bare LF, or too long) is told as soon as it is
- * seen. */
+/* Finds the end of the head in the bytes so far. Returns its length with the
+ * empty line, or 0 when it is incomplete. The first scanned bytes are known not
+ * to contain the end. A fault (a bare LF, or too long) is set as soon as it is
+ * seen, with 0. */
 size_t http_head_end(const char *data, size_t len, size_t scanned, struct http_fault *fault);
 
-/* Reads a complete head. The texts point into data. 0, or -1 and fault. */
+/* Parses a complete head. The spans point into data. Returns 0, or -1 and
+ * fault. */
 int http_head_parse(
 	const char *data, size_t len, struct http_head *head_r, struct http_fault *fault);
 
-/* The value of the field, any letter case; NULL when it is missing. */
+/* The value of a field, or NULL if it is missing. The name matches in any case. */
 const struct span *http_head_field(const struct http_head *head, const char *name);
 
-/* Where a chunked body ends (RFC 9112 7.1), and how large it is. */
+/* Finds the end of a chunked body (RFC 9112 7.1), and counts its content. */
 
 enum { HTTP_TRAILER_MAX = 8 * 1024 }; /* bytes of trailer fields */
 
-/* Where the scan is; starts zeroed. */
+/* The state of a scan. Starts zeroed. */
 struct http_chunks {
 	int state;
 	uint64_t left;  /* of the chunk */
@@ -74,11 +75,12 @@ struct http_chunks {
 
 enum http_chunks_result { CHUNKS_MORE, CHUNKS_END, CHUNKS_BAD };
 
-/* Takes the next bytes. Chunk extensions and trailer fields mean nothing to us
- * (7.1.1, RFC 9110 6.5.1). The former are overwritten with blanks, because
- * evhttp cannot read them, the latter, names and values, with x, because it
- * would take them for fields of the head. *used_r says how
- * many belong to the body (all of them unless the end is among them). */
+/* Scans the next bytes. Chunk extensions and trailer fields are ignored (RFC
+ * 9112 7.1.1, RFC 9110 6.5.1), and overwritten: extensions with blanks, because
+ * evhttp cannot parse them; names and values of trailer fields with x, because
+ * evhttp would add them to the fields of the head. *used_r is how many bytes
+ * belong to the body: all, unless they contain its end. It is not set with
+ * CHUNKS_BAD. */
 enum http_chunks_result http_chunks_scan(
 	struct http_chunks *chunks, char *data, size_t len, size_t *used_r);
 

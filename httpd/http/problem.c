@@ -1,5 +1,5 @@
 /*
- * problem: the one table of what can go wrong with a request.
+ * problem: the table of problems.
  */
 #include "httpd/http/problem.h"
 
@@ -15,7 +15,7 @@ enum { RETRY_AFTER_S = 5 };
 static const struct {
 	int status;
 	const char *name;
-	const char *text; /* the fixed one, where there is one */
+	const char *text; /* for problem_fixed(); NULL if it has no fixed text */
 	int retry_after_s;
 } kinds[PROBLEM_KINDS] = {
 	[PROBLEM_BAD_REQUEST] = {.status = 400, .name = "validation_error"},
@@ -142,7 +142,7 @@ __attribute__((format(printf, 3, 0))) static void set(
 	problem->names_field = false;
 	problem->as_page = false;
 	vsnprintf(problem->text, sizeof(problem->text), format, args);
-	/* What a client sent may be cut in the middle of a character. */
+	/* Truncation may have cut a client's text within a UTF-8 character. */
 	str_utf8_mend(problem->text);
 }
 

@@ -1,8 +1,8 @@
 /*
- * problem: why a request is not done, and how that is told to the client.
+ * problem: why a request is refused or has failed, as the client is told.
  *
- * Kinds, statuses and names stand in one table. The JSON dialect shows name
- * and text, the form dialect the text.
+ * One table (problem.c) has the status and name of each kind. The JSON dialect
+ * shows name and text, the form dialect only the text.
  */
 #ifndef POSTERN_HTTPD_HTTP_PROBLEM_H
 #define POSTERN_HTTPD_HTTP_PROBLEM_H
@@ -13,7 +13,7 @@
 
 enum problem_kind {
 	PROBLEM_NONE,
-	PROBLEM_BAD_REQUEST, /* HTTP or JSON that cannot be read */
+	PROBLEM_BAD_REQUEST, /* malformed HTTP or JSON */
 	PROBLEM_IDEMPOTENCY_KEY,
 	PROBLEM_MISSING_KEY,
 	PROBLEM_INVALID_KEY,
@@ -22,29 +22,29 @@ enum problem_kind {
 	PROBLEM_MISSING_FIELD,
 	PROBLEM_VALIDATION,
 	PROBLEM_ATTACHMENT,
-	PROBLEM_SCHEDULED_BEFORE, /* for a time that is over */
+	PROBLEM_SCHEDULED_BEFORE, /* scheduled for a time in the past */
 	PROBLEM_PARAMETER,
 	PROBLEM_REGION,
 	PROBLEM_NOT_FOUND,
 	PROBLEM_METHOD,
 	PROBLEM_TIMEOUT,
-	PROBLEM_OTHER_PAYLOAD, /* the Idempotency-Key is that of another request */
-	PROBLEM_CONCURRENT,    /* ... of the same one, which is under way */
+	PROBLEM_OTHER_PAYLOAD, /* the Idempotency-Key was used for another payload */
+	PROBLEM_CONCURRENT,    /* a request with that Idempotency-Key is under way */
 	PROBLEM_TOO_LARGE,
 	PROBLEM_MEDIA_TYPE,
 	PROBLEM_EXPECTATION,
-	PROBLEM_RATE, /* too many requests of the company */
+	PROBLEM_RATE, /* the company's rate limit is exceeded */
 	PROBLEM_HEAD_TOO_LARGE,
 	PROBLEM_NOT_IMPLEMENTED,
 	PROBLEM_VERSION,
-	PROBLEM_UNAVAILABLE, /* Postfix or the store cannot take it now */
+	PROBLEM_UNAVAILABLE, /* temporary: Postfix, the store or memory */
 	PROBLEM_INTERNAL,
-	/* On the admin listener alone: */
-	PROBLEM_LOGIN,     /* nobody is logged in, or the login is wrong */
-	PROBLEM_CODE,      /* the password is right, a code is needed too */
-	PROBLEM_FORBIDDEN, /* the user may not */
+	/* On the admin listener only: */
+	PROBLEM_LOGIN,     /* not logged in, or wrong credentials */
+	PROBLEM_CODE,      /* the password is right; a second factor is needed */
+	PROBLEM_FORBIDDEN, /* the user's role does not allow it */
 	PROBLEM_EXISTS,
-	PROBLEM_MISDIRECTED, /* Host is no name of this server */
+	PROBLEM_MISDIRECTED, /* Host is not a name of this server */
 	PROBLEM_KINDS
 };
 
@@ -52,40 +52,41 @@ enum { PROBLEM_ALLOW_MAX = 64, PROBLEM_PREFIX_MAX = 24 };
 
 struct problem {
 	enum problem_kind kind;
-	int retry_after_s;             /* for Retry-After; 0: no such field */
+	int retry_after_s;             /* for Retry-After; 0 for none */
 	char allow[PROBLEM_ALLOW_MAX]; /* methods, for the Allow field of a 405 */
-	/* What stands before the names of fields, as `[3].` in a batch; whoever
-	 * reads the request sets it before, and it stays. */
+	/* The prefix of field names, such as `[3].` in a batch. The parser of
+	 * the request sets it first; setting a problem keeps it. */
 	char prefix[PROBLEM_PREFIX_MAX];
-	bool as_page;     /* people read it in a browser; the text is plain */
-	bool names_field; /* the text does, with the place */
+	bool as_page;     /* answer with an HTML page; text needs no escaping */
+	bool names_field; /* text names a field, with the prefix */
 	char text[ERR_TEXT_MAX];
 };
 
 #define PROBLEM_INIT ((struct problem){.kind = PROBLEM_NONE})
 
-/* Fills the problem, also with its kind's usual retry_after_s, and returns -1.
- * Its place stays. */
+/* Sets the problem, with its kind's default retry_after_s. Keeps the prefix.
+ * Returns -1. */
 int problem_set(struct problem *problem, enum problem_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for a text that names fields of the body. The format has a %s before
- * each, for problem->prefix: "Missing `%s%s` field.". */
+/* The same for a text that names fields of the body. Before each name the
+ * format has a %s, for problem->prefix: "Missing `%s%s` field.". */
 int problem_field(struct problem *problem, enum problem_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A problem with one of the fixed texts of the interface. */
+/* The same, with the fixed text of the kind, which must have one. */
 int problem_fixed(struct problem *problem, enum problem_kind kind);
 
-/* What an error of the core means to a client: what may pass is
- * PROBLEM_UNAVAILABLE, our own faults are PROBLEM_INTERNAL without detail. */
+/* Sets the problem for an error of the core: temporary errors become
+ * PROBLEM_UNAVAILABLE, our own faults PROBLEM_INTERNAL without details. Returns
+ * -1. */
 int problem_from_err(struct problem *problem, const struct err *err);
 
-/* The kind that answers with this HTTP status. */
+/* The first kind with this HTTP status; PROBLEM_BAD_REQUEST if there is none. */
 enum problem_kind problem_kind_of_status(int status);
 
 int problem_status(const struct problem *problem);
-/* One of the names that client libraries know. */
+/* The error name, as client libraries know it. */
 const char *problem_name(const struct problem *problem);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * uri: percent-encoding and queries, read strictly.
+ * uri: percent-encoding and query strings, decoded strictly.
  */
 #include "httpd/http/uri.h"
 
@@ -23,7 +23,8 @@ bool percent_decode(struct span text, char *out, size_t size)
 	return true;
 }
 
-/* A name that is merely too long is another one. */
+/* Returns 1 if the encoded name is this one, 0 if not, -1 if it cannot be
+ * decoded. */
 static int is_named(struct span text, const char *name)
 {
 	char decoded[QUERY_VALUE_MAX];
@@ -35,7 +36,8 @@ static int is_named(struct span text, const char *name)
 	return str_eq(decoded, name);
 }
 
-/* Where the value is, not decoded: 1, 0, or -1 with the problem. */
+/* Finds the encoded value. Returns 1, 0 if there is none, or -1 with the
+ * problem. */
 static int find_value(
 	const char *query, const char *name, struct span *value_r, struct problem *problem)
 {
