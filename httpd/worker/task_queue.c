@@ -45,7 +45,7 @@ static void on_queue_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (read(fd, &count, sizeof(count)) < 0) {
-		/* Woken for nothing; the queue tells what there is. */
+		/* A spurious wakeup; run_all() looks at the list. */
 	}
 	run_all(arg);
 }
@@ -85,14 +85,14 @@ void task_queue_post(struct task_queue *queue, struct task *task)
 
 	task->next = NULL;
 	pthread_mutex_lock(&queue->lock);
-	/* Who posted the others has woken the reader, which has not taken them yet. */
+	/* If tasks are waiting, the reader was already woken for them. */
 	first = queue->first == NULL;
 	*queue->end = task;
 	queue->end = &task->next;
-	/* Within the lock: the reader may free the queue once it has the
-	 * task that it waits for. */
+	/* Within the lock, because the reader may free the queue as soon as it
+	 * has the task that it waits for. */
 	if (first && write(queue->fd, &one, sizeof(one)) < 0) {
-		/* The counter is full: the reader is woken anyway. */
+		/* The eventfd's counter is full, so the reader wakes anyway. */
 	}
 	pthread_mutex_unlock(&queue->lock);
 }

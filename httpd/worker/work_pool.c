@@ -1,9 +1,9 @@
 /*
- * work_pool: threads for work that would keep a worker's loop too long.
+ * work_pool: threads for work that would block a worker's loop too long.
  *
- * Invariant: a company has a queue while work of it waits or runs; the list
- * is in the order of turns, and a queue goes to its end when it is new and when
- * a piece of its work begins.
+ * Invariant: a company has a queue while any of its work waits or runs. The
+ * list of queues is in the order of turns: a queue goes to the end when it is
+ * new and when a piece of its work starts.
  */
 #include "httpd/worker/work_pool.h"
 
@@ -47,7 +47,8 @@ static struct queue *queue_of(struct work_pool *pool, const char *company_id)
 	return queue;
 }
 
-/* The one to be served now; NULL when nothing may run. */
+/* The queue to serve next, moved to the end of the list. NULL if nothing may
+ * run. */
 static struct queue *next_queue(struct work_pool *pool)
 {
 	struct queue *queue;
@@ -62,7 +63,8 @@ static struct queue *next_queue(struct work_pool *pool)
 	return queue;
 }
 
-/* A piece of the queue's first work; the lock is held before and after. */
+/* Runs a piece of the queue's first work. Called with the lock held; releases
+ * it meanwhile. */
 static void run_one(struct work_pool *pool, struct queue *queue)
 {
 	struct work *work = STAILQ_FIRST(&queue->waiting);

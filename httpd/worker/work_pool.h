@@ -1,11 +1,11 @@
 /*
- * work_pool: threads for work that would keep a worker's loop too long.
+ * work_pool: threads for work that would block a worker's loop too long.
  *
- * A worker hands work over with what it needs and gets it back through its
- * task queue. Companies take turns, work of one company starts in order, and no
- * company occupies all threads: another one's work waits for a piece of
- * somebody's work at most, which is why long work is done in pieces. After a
- * piece the rest waits behind the company's other work.
+ * A worker submits work with all that it needs, and gets it back through its
+ * task queue. Companies take turns; the work of one company starts in order. No
+ * company occupies all threads, so the work of another waits for one piece of
+ * work at most. For that reason long work runs in pieces. After a piece the
+ * rest goes behind the company's other work.
  *
  * Threads: work_pool_submit() from any.
  */
@@ -20,21 +20,21 @@
 
 struct work_pool;
 
-/* Embed it in what the work is about. Until done is run, what it is about
- * belongs to the pool. */
+/* Embed it in the object that it is about. The pool owns that object until done
+ * runs. */
 struct work {
-	struct task done;         /* first; run by the worker when all is done */
-	struct task_queue *tasks; /* of the worker that gets it back */
-	const char *company_id;   /* in whose queue it waits */
-	/* A piece of the work, on a thread of the pool: true when all is done,
-	 * false when there is more, which waits behind the others again. */
+	struct task done;         /* first; run on the worker's thread when the work is done */
+	struct task_queue *tasks; /* of the worker that submitted it */
+	const char *company_id;   /* the company whose turn it uses */
+	/* Does a piece of the work, on a thread of the pool. Returns true when
+	 * all is done, false when there is more: the rest then queues again. */
 	bool (*run)(struct work *work);
 	STAILQ_ENTRY(work) link; /* the pool's */
 };
 
-/* With so many threads, two at least. */
+/* Starts the threads, two at least. NULL on failure. */
 struct work_pool *work_pool_new(size_t threads);
-/* No work may be left. NULL is fine. */
+/* No work may wait or run any more. NULL is fine. */
 void work_pool_free(struct work_pool *pool);
 
 void work_pool_submit(struct work_pool *pool, struct work *work);

@@ -1,9 +1,10 @@
 /*
- * worker: what a worker has, as all that runs on its thread sees it.
+ * worker: the parts of a worker, for everything that runs on its thread.
  *
- * Each worker has an event base, an evhttp on the listening socket that all
- * share, a read handle on the store, and an injector for the prober, of its
- * own. What is declared here is used on the worker's thread.
+ * Each worker has an event base, an evhttp on the shared listening socket, a
+ * read handle on the store, and an injector, which the prober uses. Only the
+ * worker's thread uses what is declared here, except where a comment says
+ * otherwise.
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
 #define POSTERN_HTTPD_WORKER_WORKER_H
@@ -44,73 +45,73 @@ struct web;
 struct work_pool;
 struct worker_counts;
 
-/* What all workers share. The server (server.c) owns it all, and frees it when
- * the workers are gone. */
+/* What all workers share. The server (server.c) owns it all, and frees it after
+ * the workers. */
 struct worker_shared {
 	int listen_fd;
-	const char *database_path;     /* of what lies beside the database */
-	const char *store;             /* for db_open() */
-	const struct clock *clock;     /* for what is written down */
-	const struct route *routes;    /* what is served */
-	bool on_loopback;              /* only programs of this host reach it */
-	bool is_admin;                 /* the one that serves admins */
-	struct login_throttle *logins; /* of that one alone */
-	struct web *web;               /* the same */
+	const char
+		*database_path; /* files beside it: large messages, counts of the other programs */
+	const char *store;      /* for db_open() */
+	const struct clock *clock;     /* wall clock, for stored times */
+	const struct route *routes;    /* the table of routes */
+	bool on_loopback;              /* see listener_is_on_loopback() */
+	bool is_admin;                 /* of the admin listener */
+	struct login_throttle *logins; /* of the admin listener only */
+	struct web *web;               /* of the admin listener only */
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;
-	atomic_size_t *connections; /* of all workers */
+	atomic_size_t *connections; /* open connections of all workers */
 	size_t workers;
 	struct rate_table *rates;
 	struct running *running;
 	struct postfix_run *run;
-	struct work_pool *pool;  /* for what takes long */
-	struct db_pool *readers; /* handles for that */
-	struct work_pool *dns;   /* for what waits for the DNS: a slow one keeps nothing else */
+	struct work_pool *pool;  /* for work that takes long */
+	struct db_pool *readers; /* store handles for the pool */
+	struct work_pool *dns;   /* for DNS queries: a slow DNS holds up nothing else */
 	struct outbox *outbox;
-	/* By which links to attachments are signed: they end with this process. */
+	/* Signs links to attachments, which are valid until this process ends. */
 	uint8_t link_key[SECRET_HASH_LEN];
-	struct probe_report *probe; /* whether emails go out */
-	/* For the admin worker, of which the last ones are: what every worker
-	 * counts, and when all that began. */
+	struct probe_report *probe; /* the outcome of the prober */
+	/* Set for the admin worker only: what the other workers share, the
+	 * counters of all workers and of the outbox, and the time of the start. */
 	const struct worker_shared *api;
 	const struct worker_counts *const *counts;
 	size_t counts_n;
 	int64_t started_us;
-	/* Postfix takes an address that begins with a hyphen
-	 * (allow_min_user). */
+	/* Postfix accepts addresses that begin with a hyphen (allow_min_user). */
 	const atomic_bool *takes_hyphen;
 };
 
 /*
- * database_watch: whether the file that a worker reads from is still the
- * database.
+ * database_watch: notices when the database file that a worker reads is
+ * replaced or removed.
  *
- * Of one that was replaced or removed reads still come back, and are of the
- * past: a key that was revoked since would be valid. It is not opened anew: the
- * log of the old one lies beside the new one until all that use it have ended,
- * and SQLite would mix them.
+ * Reads of such a file still succeed, but are stale: a key that was revoked
+ * since would be valid. The worker does not open the new file: the old WAL lies
+ * beside it until all users of the old file have closed it, and SQLite would
+ * mix them.
  */
 struct database_watch {
 	const char *path;
 	struct log *log;
 	struct db_identity identity;
-	int64_t next_us; /* monotonic: no look before */
-	bool gone;       /* nothing that is read means anything */
+	int64_t next_us; /* monotonic: no check before */
+	bool gone;       /* what is read is stale */
 };
 
-/* Learns which file it is; to be called when it was just opened. path and log
- * must live as long. */
+/* Remembers which file was opened; call it right after that. path and log must
+ * live as long as the watch. */
 void database_watch_begin(struct database_watch *watch, const char *path, struct log *log);
 
-/* Looks, at most once a second, and logs what has changed. */
+/* Checks at most once a second, and logs a change. */
 void database_watch_look(struct database_watch *watch, int64_t now_us);
 
-/* Its worker_thread owns all of it but what is shared. */
+/* Its worker_thread owns all of it except shared and log. */
 struct worker {
 	const struct worker_shared *shared;
 	struct log *log;
-	struct conf *conf;        /* its own copy, changed when settings are reloaded */
+	struct conf *conf;        /* its own copy, replaced by a reload */
 	struct cidr_list proxies; /* http.trusted_proxies of it */
 	struct event_base *base;
 	struct evhttp *evhttp;
@@ -122,13 +123,13 @@ struct worker {
 	struct key_use *keys;
 	struct conn_table *conns;
 	struct worker_counts *counts;
-	struct live *live;     /* of the admin worker; NULL: another */
-	struct prober *prober; /* of the first worker; NULL: another */
-	int64_t postfix_limit; /* message_size_limit in bytes; 0: none */
+	struct live *live;     /* of the admin worker; NULL in others */
+	struct prober *prober; /* of the first worker; NULL in others */
+	int64_t postfix_limit; /* Postfix's message_size_limit in bytes; 0 for none */
 	size_t requests;       /* in progress */
 	bool draining;
-	/* The drain timeout is over: what the pool still does for this worker
-	 * is to end early. */
+	/* The drain timeout is over: work in the pool for this worker must end
+	 * early. */
 	atomic_bool cut_short;
 };
 
