@@ -1,8 +1,8 @@
 /*
- * child: a program that is spoken with over its standard input and output.
+ * child: a program that httpd talks to over its standard input and output.
  *
- * Its standard error is a file in memory: unlike a pipe it never fills up, so
- * that who complains with every message is not stopped by it.
+ * Its standard error is a memfd: unlike a pipe it never fills up, so a program
+ * that complains about every message does not block.
  *
  * Threads: the worker's.
  */
@@ -61,7 +61,7 @@ static int spawn(char *const *argv, int io, int errors, pid_t *pid_r)
 	return failed;
 }
 
-/* Two ends, of which ours does not block. */
+/* A socket pair. Our end, the first, is non-blocking. */
 static int make_sockets(int fds[2])
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
@@ -69,7 +69,7 @@ static int make_sockets(int fds[2])
 	return fcntl(fds[0], F_SETFL, O_NONBLOCK);
 }
 
-/* What several processes write must not lie on top of each other. */
+/* O_APPEND, so that several processes do not overwrite each other's output. */
 static int make_errors(void)
 {
 	int fd = memfd_create("errors", MFD_CLOEXEC);

@@ -1,12 +1,12 @@
 /*
- * inject: the choice of the injector, its settings, and what all injectors
+ * inject: chooses the injector, checks its settings, and has what all injectors
  * need: the answer, and the queue with deadlines.
  *
- * The queue holds what waits twice: by deadline, for its one timer, and by
- * company. A company has a turn while anything of it waits; the one that was
- * served last is the last.
+ * Each waiting submission is in two lists: by deadline, for the one timer, and
+ * in that of its company. A company is in the list of turns while any of its
+ * submissions waits. After it was served it goes to the end.
  *
- * Threads: the worker's.
+ * Threads: those of the event base.
  */
 #include "httpd/inject/inject.h"
 
@@ -71,7 +71,7 @@ int64_t inject_left_ms(const struct submission *submission)
 
 TAILQ_HEAD(submissions, submission);
 
-/* What waits of one company. */
+/* The waiting submissions of one company. */
 struct turn {
 	char company_id[ID_SIZE];
 	struct submissions waiting;
@@ -84,7 +84,7 @@ struct inject_queue {
 	struct inject *inject;
 	void (*serve)(struct inject *inject);
 	struct event *wake;
-	struct event *late; /* for the first deadline */
+	struct event *late; /* timer of the first deadline */
 	struct err cause;   /* see inject_queue_set_cause() */
 	bool stopped;
 };
@@ -119,7 +119,7 @@ static struct turn *turn_of(struct inject_queue *queue, const char *company_id)
 	return turn;
 }
 
-/* The company's next one waits for the others' turns. */
+/* Removes a submission. Its company goes to the end of the turns. */
 static void leave(struct inject_queue *queue, struct submission *submission, struct turn *turn)
 {
 	TAILQ_REMOVE(&queue->waiting, submission, by_deadline);
@@ -131,8 +131,8 @@ static void leave(struct inject_queue *queue, struct submission *submission, str
 		TAILQ_INSERT_TAIL(&queue->turns, turn, link);
 }
 
-/* Most have the latest deadline; not those that come back, or were added before
- * the setting was changed. */
+/* Searches from the end: most submissions have the latest deadline, but not
+ * those that come back or were added before timeout_ms was changed. */
 static void add_by_deadline(struct inject_queue *queue, struct submission *submission)
 {
 	struct submission *before = TAILQ_LAST(&queue->waiting, submissions);

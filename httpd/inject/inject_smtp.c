@@ -1,35 +1,35 @@
 /*
  * inject_smtp: submission in sessions with smtpd, by SMTP or by sendmail(1).
  *
- * A pool of sessions, grown on demand. The one used last is used next, so that
- * those that are not needed grow old and end. A session opens with a message in
- * hand; it closes by itself.
+ * A pool of sessions that grows on demand. The session used last is used next
+ * (LIFO), so surplus ones become idle and close. A session is opened for a
+ * message, and closes itself.
  *
- *               smtpd is reached by           its 250 says
+ *               smtpd is reached by           its 250 means
  *   SMTP        a connection to its service   the milter has let the message
  *                                             pass, and it is in the queue
  *   sendmail    sendmail(1) -bs, which is an  it is in the maildrop, where
  *               smtpd of this user; a         pickup(8) finds it; the milter is
  *               process for each session      asked then
  *
- * Neither shows a ticket to other users: it is in no argument of a process.
+ * Neither shows a ticket to other users: it is never an argument of a process.
  *
- * A message that surely did not reach Postfix comes back to the head of the queue
- * and goes out again by a new session, with its ticket, which is still good:
+ * A message that surely did not reach Postfix returns to the head of the queue.
+ * It goes out again in a new session with its ticket, which is still valid:
  *
- *   the session            how often        and the others
- *   was not opened         in its time      wait, see below
+ *   the session            retries          meanwhile other messages
+ *   was not opened         until timeout    wait, see below
  *   was lost               LOST_MAX         go on
  *   had carried others,    once             go on
  *   4xx by policy
  *
- * (By sendmail(1) only the last: a process that ends will not do better later.)
+ * (With sendmail(1) only the last: starting the process again does not help.)
  * When a session cannot be opened Postfix is away: one message probes after a
- * pause, which doubles each time, and the others wait in the queue. With an answer
- * to a probe all go on. A submission that is prompt does not wait there: its submitter
- * does.
+ * pause, which doubles each time (exponential backoff), and the others wait in
+ * the queue. The first answer to a probe lets all go on. A prompt submission is
+ * answered instead of waiting there.
  *
- * Threads: the worker's.
+ * Threads: those of the event base.
  */
 #include <assert.h>
 #include <event2/event.h>
@@ -47,7 +47,7 @@
 struct pooled {
 	struct inject_smtp *inject;
 	struct smtp_session *session;
-	struct child *child;           /* NULL: it is a connection */
+	struct child *child;           /* NULL with SMTP */
 	struct submission *submission; /* NULL while idle */
 	LIST_ENTRY(pooled) link;
 };
@@ -65,11 +65,11 @@ struct inject_smtp {
 	struct event_base *base;
 	const struct conf *conf;
 	struct inject_queue *queue;
-	struct pool busy; /* with a message, or taking leave */
+	struct pool busy; /* with a message, or sending QUIT */
 	struct pool idle; /* the one used last is first */
 	int64_t sessions_n;
-	int64_t pause_ms; /* before the last probe; 0: Postfix is there */
-	bool may_probe;   /* a pause is over */
+	int64_t pause_ms; /* before the last probe; 0 while Postfix is reachable */
+	bool may_probe;   /* the pause is over */
 	struct event *pause;
 };
 
@@ -83,8 +83,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 	inject_queue_wake(self->queue);
 }
 
-/* A session could not be opened. That of several which were opened at once
- * counts once. */
+/* A session could not be opened. Several that fail together count once. */
 static void pause_pool(struct inject_smtp *self, const struct err *err)
 {
 	struct timeval in = {0};
@@ -120,7 +119,7 @@ static void pooled_free(struct pooled *pooled)
 	free(pooled);
 }
 
-/* What sendmail(1) has to say of an error is not in its replies. */
+/* sendmail(1) explains errors on standard error, not in its SMTP replies. */
 static void add_said(struct child *child, struct err *err)
 {
 	_cleanup_free_ char *said = child ? child_said(child) : NULL;
@@ -276,7 +275,8 @@ static void use_session(struct pooled *pooled, struct submission *submission)
 	smtp_session_send(pooled->session, submission);
 }
 
-/* Whether so many sessions have a message that one that ends has to serve the next. */
+/* True if busy_max sessions have a message: the next one waits until one of
+ * them is free. */
 static bool is_busy(const struct inject_smtp *self)
 {
 	const struct pooled *pooled;
@@ -289,7 +289,7 @@ static bool is_busy(const struct inject_smtp *self)
 	return n >= self->inject.busy_max;
 }
 
-/* Starts the next of the queue; false when there is no room for it now. */
+/* Starts the next submission of the queue. False if none can start now. */
 static bool start_next(struct inject_smtp *self)
 {
 	const struct submission *next = inject_queue_next(self->queue);

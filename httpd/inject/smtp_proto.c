@@ -1,5 +1,5 @@
 /*
- * smtp_proto: SMTP as its client reads and writes it, without I/O.
+ * smtp_proto: the client side of SMTP, without I/O.
  */
 #include "httpd/inject/smtp_proto.h"
 
@@ -11,13 +11,13 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* Replies. All lines of one have the same code; the last one has a blank, or
- * nothing, behind it. A bare LF ends a line too. */
+/* Replies. All lines of a reply have the same code. The last line has a blank,
+ * or nothing, after it. A bare LF ends a line too. */
 
 enum { CODE_LEN = 3 };
 
 struct line {
-	const char *text; /* behind the code */
+	const char *text; /* after the code */
 	size_t len;
 	int code;
 	bool last;
@@ -43,7 +43,7 @@ static int read_line(const char *data, size_t len, struct line *line)
 	return 0;
 }
 
-/* The digits of one part of a status, at most three: how many. */
+/* The number of digits of one part of a status, at most three. */
 static size_t digits(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -53,8 +53,8 @@ static size_t digits(const char *text, size_t len)
 	return n;
 }
 
-/* How many bytes the text's status has, 0 without. RFC 3463 2: class "."
- * subject "." detail; the class is that of the code. */
+/* The length of the enhanced status code that the text begins with, or 0. RFC
+ * 3463 2: class "." subject "." detail; the class is that of the reply code. */
 static size_t status_len(const struct line *line)
 {
 	const char *text = line->text;
@@ -143,7 +143,7 @@ static const struct {
 	{"CHUNKING", offsetof(struct smtp_extensions, chunking)},
 };
 
-/* Whether the line's first word is the keyword, in any case. */
+/* True if the line's first word is the keyword, in any case. */
 static bool names(const char *line, const char *keyword)
 {
 	size_t len = strlen(keyword);
@@ -165,11 +165,11 @@ struct smtp_extensions smtp_ehlo_read(const char *text)
 	return found;
 }
 
-/* What MAIL says about a message. */
+/* What the parameters of MAIL say about a message. */
 struct shape {
 	size_t size;      /* with CRLF, as RFC 1870 counts */
 	bool eight_bit;   /* has bytes above 127 */
-	bool utf8_header; /* has them in its header */
+	bool utf8_header; /* has such bytes in its header */
 };
 
 static bool has_eight_bit(const char *data, size_t len)
@@ -181,7 +181,7 @@ static bool has_eight_bit(const char *data, size_t len)
 	return seen & 0x80;
 }
 
-/* How long the header is: up to the first empty line. */
+/* The length of the header, up to the first empty line. */
 static size_t header_len(const struct buf *message)
 {
 	const char *end;
@@ -201,7 +201,7 @@ static size_t count_lines(const struct buf *message)
 	return n;
 }
 
-/* Looks through the whole message, whose lines end in LF. */
+/* Scans the whole message, whose lines end in LF. */
 static void read_shape(const struct buf *message, struct shape *shape_r)
 {
 	size_t header;
@@ -215,8 +215,8 @@ static void read_shape(const struct buf *message, struct shape *shape_r)
 	shape_r->eight_bit = has_eight_bit(message->data, message->len);
 }
 
-/* SMTPUTF8 is asked for where it is needed only: a message with it cannot go to
- * servers that lack it. */
+/* SMTPUTF8 is requested only if needed: a message with it cannot go to servers
+ * without it. */
 static void add_mail(const struct submission *submission, const struct smtp_extensions *extensions,
 	struct buf *out)
 {
@@ -239,7 +239,7 @@ bool smtp_is_chunked(const struct smtp_extensions *extensions)
 	return extensions->pipelining && extensions->chunking;
 }
 
-/* The end of an unfinished last line is added. */
+/* Counts the CRLF that is added to an unfinished last line. */
 static size_t chunk_size(const struct buf *message)
 {
 	bool unfinished = message->len > 0 && message->data[message->len - 1] != '\n';
@@ -272,8 +272,8 @@ bool smtp_command_is_email(enum smtp_command command)
 	return command == SMTP_MAIL || command == SMTP_CONTENT;
 }
 
-/* The message. A line is copied in as few pieces as there is room for. Only LF
- * ends a line, for us as for Postfix: a CR in the middle stays what it is. */
+/* The message. A line is copied in as few pieces as fit. Only LF ends a line,
+ * here as in Postfix: a CR in the middle stays. */
 
 static const char final_dot[] = ".\r\n";
 
@@ -286,15 +286,15 @@ void smtp_data_init(struct smtp_data *data, const struct buf *message, bool chun
 	};
 }
 
-/* What stands at out: of the message or the end of a line. */
+/* Copies bytes to out and returns their number. */
 static size_t put(char *out, const void *bytes, size_t len)
 {
 	memcpy(out, bytes, len);
 	return len;
 }
 
-/* The rest of a line, or as much as there is room for; one byte of room is left
- * when the line ends here, for its CR. */
+/* Copies the rest of a line, or as much as fits. If the line ends here but not
+ * both bytes of CRLF fit, the next piece starts with the CRLF. */
 static size_t put_line(struct smtp_data *data, char *out, size_t size)
 {
 	size_t left = (size_t)(data->end - data->at), n = 0, text;
@@ -315,7 +315,8 @@ static size_t put_line(struct smtp_data *data, char *out, size_t size)
 	return n + put(out + n, "\r\n", 2);
 }
 
-/* The end of an unfinished last line, and of what is no chunk. */
+/* Writes the CRLF of an unfinished last line and, without chunking, the final
+ * dot. */
 static size_t put_end(struct smtp_data *data, char *out)
 {
 	size_t n = data->in_line ? put(out, "\r\n", 2) : 0;
@@ -338,8 +339,8 @@ size_t smtp_data_next(struct smtp_data *data, char *out, size_t size)
 	return n;
 }
 
-/* A 5xx is about the email, whatever its digits: access tables, policy services
- * and other milters choose them freely. */
+/* A 5xx is about the email, whatever its other digits: access tables, policy
+ * services and other milters choose them freely. */
 static enum err_code fault_of(int code)
 {
 	if (code < 500)

@@ -21,7 +21,7 @@
 #include "core/base/str.h"
 #include "core/postfix/postfix_run.h"
 
-/* bufsize of an address of any family that is used here. */
+/* An address of any family that is used here. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_un un;
@@ -79,7 +79,7 @@ static int start_connecting(int fd, const union address *address, socklen_t len)
 {
 	const int one = 1;
 
-	/* Half-filled segments must not wait for an acknowledgement. */
+	/* Without Nagle's algorithm: a small segment must not wait for an ACK. */
 	if (address->any.sa_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(fd, &address->any, len) < 0 && errno != EINPROGRESS)
@@ -112,7 +112,7 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 	return -1;
 }
 
-/* The error that connecting ends with; 0: it is connected. */
+/* Waits for the connection. Returns its errno, or 0 when connected. */
 static int await_connection(int fd, int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
@@ -142,7 +142,7 @@ int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 }
 
 /*
- * smtp_watch: looks for smtpd until it is there.
+ * smtp_watch: checks for smtpd until it can be reached.
  *
  * Threads: a watch is used by one thread at a time.
  */

@@ -1,15 +1,15 @@
 /*
  * smtp_session: the states of an SMTP session.
  *
- * A message is safe to send again as long as not all of its content has been
- * handed to the socket, or smtpd has not read all of it, or has refused the
- * sender or each RCPT: it forgets it. Otherwise only the reply tells, and
- * without one nobody knows.
+ * A message can be sent again safely in three cases: not all of its content was
+ * handed to the socket; smtpd did not read all of it; or smtpd refused the
+ * sender or both RCPTs, and discards the content. Otherwise only the reply
+ * tells, and without one the outcome is unknown.
  *
- * Each handler of a reply returns false when the session is over: then the
- * owner has freed it.
+ * A handler of a reply returns false when the session is over: the owner has
+ * then freed it.
  *
- * Threads: the worker's.
+ * Threads: those of the event base.
  */
 #include "httpd/inject/smtp_session.h"
 
@@ -30,36 +30,36 @@
 #include "httpd/inject/smtp_proto.h"
 
 enum {
-	/* Below the 10 s that smtpd waits for a client under stress. */
+	/* Less than smtpd's timeout under stress, 10 s. */
 	IDLE_MS = 8 * 1000,
-	/* `postfix reload` reaches sessions that are opened after it. */
+	/* `postfix reload` only affects sessions opened after it. */
 	AGE_MS = 60 * 1000,
 	LEAVE_MS = 2 * 1000,
-	PIECE = 32 * 1024, /* of the content, made at once */
+	PIECE = 32 * 1024, /* bytes of content encoded at a time */
 };
 
 enum step { GREETING, HELLO, READY, ENVELOPE, CONTENT, LEAVING };
 
 struct smtp_session {
-	struct smtp_session_spec spec; /* name is a copy of its own */
+	struct smtp_session_spec spec; /* name is the session's own copy */
 	struct event *readable, *timer;
-	struct event *writable; /* added while something waits */
+	struct event *writable; /* added while out waits for the socket */
 	struct buf out;
-	size_t sent; /* of out */
-	bool unread; /* the server has left without reading all of it */
+	size_t sent; /* bytes of out */
+	bool unread; /* the server closed without reading all of it */
 	enum step step;
 	struct smtp_extensions extensions;
 	int64_t opened_us;
-	size_t messages; /* begun */
+	size_t messages; /* messages begun */
 	bool fresh;      /* for one message alone */
-	bool by_policy;  /* the last refusal was */
-	bool lost;       /* the server has left, or is about to */
+	bool by_policy;  /* the last reply to content was 4.7.x */
+	bool lost;       /* the server has closed, or is about to */
 	struct submission *submission;
-	size_t written;   /* of its commands */
-	size_t answered;  /* of them */
-	bool rcpt_taken;  /* one at least */
-	bool not_taken;   /* surely Postfix does not have it */
-	bool has_content; /* data is on its way */
+	size_t written;   /* commands written */
+	size_t answered;  /* commands answered */
+	bool rcpt_taken;  /* at least one RCPT was accepted */
+	bool not_taken;   /* Postfix surely does not have it */
+	bool has_content; /* the content is being sent; data is set */
 	struct smtp_data data;
 	size_t in_len;
 	char in[SMTP_REPLY_MAX];
@@ -70,8 +70,8 @@ static bool must_wait(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOTCONN;
 }
 
-/* 1: all has gone out, and out is empty; 0: on_session_writable() goes on; -1:
- * the connection is dead. */
+/* Returns 1 if all was written and out is empty, 0 if on_session_writable()
+ * goes on, -1 if the connection is dead. */
 static int write_out(struct smtp_session *session, struct err *err)
 {
 	while (session->sent < session->out.len) {
@@ -101,8 +101,8 @@ static bool is_unix(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
-/* How many bytes were read; 0: there is nothing now; -1: the connection is dead
- * or closed. */
+/* Returns the number of bytes read, 0 if there is nothing now, -1 if the
+ * connection is dead or closed. */
 static ssize_t read_in(struct smtp_session *session, struct err *err)
 {
 	ssize_t n = recv(session->spec.fd, session->in + session->in_len,
@@ -113,7 +113,8 @@ static ssize_t read_in(struct smtp_session *session, struct err *err)
 	if (n < 0 && must_wait())
 		return 0;
 	session->lost = true;
-	/* Only of a Unix socket the kernel says it for this reason alone. */
+	/* On a Unix-domain socket ECONNRESET means exactly that: the peer
+	 * closed with unread data. On TCP it has other causes too. */
 	session->unread = n < 0 && errno == ECONNRESET && is_unix(session->spec.fd);
 	return err_set(err, ERR_TEMPORARY, "%s: %s", session->spec.name,
 		n == 0 ? "the connection was closed" : strerror(errno));
@@ -151,7 +152,7 @@ static void set_timer(struct smtp_session *session, int64_t ms)
 	event_add(session->timer, &in);
 }
 
-/* Lets go of the message. */
+/* Reports the result. The session no longer uses the message. */
 static void end_message(
 	struct smtp_session *session, enum inject_result result, const struct err *err)
 {
@@ -159,7 +160,8 @@ static void end_message(
 	session->spec.ended(session->spec.arg, result, err);
 }
 
-/* The end of the session, with that of its message; false, for the caller. */
+/* Ends the message, if there is one, and the session. Returns false, for the
+ * caller. */
 static bool end_session(struct smtp_session *session, const struct err *err)
 {
 	if (session->submission)
@@ -191,7 +193,7 @@ static void add_piece(struct smtp_session *session)
 	buf_wrote(out, smtp_data_next(&session->data, buf_reserve(out, PIECE), PIECE));
 }
 
-/* As much of the content as the socket takes. */
+/* Writes as much of the content as the socket takes. */
 static bool write_content(struct smtp_session *session)
 {
 	struct err err = ERR_INIT;
@@ -210,8 +212,8 @@ static void begin_content(struct smtp_session *session)
 	add_piece(session);
 }
 
-/* All commands at once, with the content where it may go along; or the next
- * one. */
+/* Writes all commands at once, with the content if it is chunked; without
+ * PIPELINING only the next command. */
 static bool write_envelope(struct smtp_session *session)
 {
 	const struct submission *submission = session->submission;
@@ -236,7 +238,7 @@ static bool begin_message(struct smtp_session *session)
 	session->rcpt_taken = session->not_taken = session->has_content = false;
 	if (session->in_len == 0)
 		return write_envelope(session);
-	/* It must not pass for the answer. */
+	/* Unsolicited data must not pass for the reply. */
 	err_set(&err, ERR_TEMPORARY, "%s says more than it was asked", session->spec.name);
 	return end_session(session, &err);
 }
@@ -259,7 +261,7 @@ static bool unexpected(
 	struct err err = ERR_INIT;
 
 	smtp_refusal(reply, about, &err);
-	if (err.code != ERR_TEMPORARY) /* it is about the session */
+	if (err.code != ERR_TEMPORARY) /* a 5xx is about the session here, not the email */
 		err_set(&err, ERR_TEMPORARY, "%s: %d %s", about, reply->code, reply->text);
 	return end_session(session, &err);
 }
@@ -283,14 +285,14 @@ static bool on_hello(struct smtp_session *session, const struct smtp_reply *repl
 	return become_ready(session);
 }
 
-/* smtpd has a reason to end the session. */
+/* Any reply while idle announces that smtpd closes the session. */
 static bool on_ready(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	return unexpected(session, reply, "to wait");
 }
 
-/* The rest of the replies is not waited for: a DATA among them that succeeds
- * would have to be ended with a message. */
+/* Does not wait for the other replies: if the pipelined DATA succeeded, a
+ * message would have to follow. */
 static bool refuse_envelope(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	enum smtp_command command = (enum smtp_command)session->answered;
@@ -324,8 +326,8 @@ static bool on_content(struct smtp_session *session, const struct smtp_reply *re
 	return become_ready(session);
 }
 
-/* Without the sender, or without any recipient, the chunk behind them is thrown
- * away; otherwise the answer to the chunk decides. */
+/* If smtpd refused the sender or all recipients, it discards the chunk that
+ * follows. Otherwise the reply to the chunk decides. */
 static bool on_envelope_of_chunk(struct smtp_session *session, const struct smtp_reply *reply)
 {
 	bool taken = reply->code / 100 == 2;
@@ -361,7 +363,8 @@ static bool on_envelope(struct smtp_session *session, const struct smtp_reply *r
 	if (!is_data)
 		return write_envelope(session);
 	session->step = CONTENT;
-	/* More than was asked for is there: it must not pass for the answer. */
+	/* Unsolicited data must not pass for the reply: handle_replies() reads
+	 * it first. */
 	if (session->in_len > 0)
 		return true;
 	begin_content(session);
@@ -385,7 +388,7 @@ static bool (*const handlers[])(struct smtp_session *session, const struct smtp_
 	[LEAVING] = on_leaving,
 };
 
-/* All replies that are completely there. */
+/* Handles all complete replies. */
 static void handle_replies(struct smtp_session *session)
 {
 	struct err err = ERR_INIT;

@@ -1,21 +1,21 @@
 /*
- * smtp_session: a session with Postfix's smtpd, one message after another.
+ * smtp_session: a session with Postfix's smtpd, for one message after another.
  *
  *   greeting ─> hello ─> ready ─> envelope ─> content ─┐ ─> leaving
  *                          └──────────────────────────<┘
  *
- * MAIL, RCPT twice, and the content as one chunk go out together (RFC 2920,
- * 3030): the answer to the chunk decides. To a server without chunks DATA goes
- * out instead; when one of the commands is refused, the session is dropped
+ * MAIL, RCPT twice, and the content as one BDAT chunk are pipelined (RFC 2920,
+ * 3030), and the reply to the chunk decides. A server without CHUNKING gets
+ * DATA instead; if it refuses one of the commands, the session is dropped
  * before the content.
  *
- * A session that was answered in any way but the expected one is not used
- * again, except after a refusal of the content, which is an answer like others.
+ * A session with an unexpected reply is not used again, except after a
+ * permanent refusal (5xx) of the content, which is an ordinary reply.
  *
- * A stand-alone smtpd is sendmail(1) -bs. It runs postdrop(1) when the first
- * recipient comes, and is gone without a word where it cannot. So its session
- * has DATA: while no content was asked for, nothing was taken. And it is not
- * used again after any refusal, since main.cf may have it wait then.
+ * A stand-alone smtpd is sendmail(1) -bs. It runs postdrop(1) at the first
+ * recipient, and exits silently if it cannot. So its session uses DATA: until
+ * it asks for the content, it has accepted nothing. It is not used again after
+ * any refusal, because main.cf may make it delay further replies then.
  */
 #ifndef POSTERN_HTTPD_INJECT_SMTP_SESSION_H
 #define POSTERN_HTTPD_INJECT_SMTP_SESSION_H
@@ -30,46 +30,46 @@ struct smtp_session;
 struct smtp_session_spec {
 	struct event_base *base;
 	int fd;           /* connected, or connecting; the session closes it */
-	const char *name; /* of the other side, for errors */
+	const char *name; /* of the server, for errors */
 	bool stand_alone; /* it is sendmail(1) -bs */
-	/* The message has ended so; the session lets go of the submission.
-	 * Calls neither send nor free. */
+	/* The message is done, with this result; the session no longer uses the
+	 * submission. The callback must neither send nor free. */
 	void (*ended)(void *arg, enum inject_result result, const struct err *err);
-	/* It can take another message. */
+	/* The session can take another message. */
 	void (*ready)(void *arg);
-	/* It will take none any more. */
+	/* The session takes no more messages. */
 	void (*leaving)(void *arg);
-	/* It is over; the owner frees it. Nothing else is called any more. */
+	/* The session is over, and the owner frees it. No callback follows. */
 	void (*closed)(void *arg);
 	void *arg;
 };
 
-/* The owner gives it a message at once. */
+/* The owner must send a message at once. */
 struct smtp_session *smtp_session_new(const struct smtp_session_spec *spec);
-/* Closes it at any time; nothing is called. */
+/* Closes the session at any time, without callbacks. */
 void smtp_session_free(struct smtp_session *session);
 
-/* Sends the message when the session is ready, until submission->deadline_us.
- * Only when it is new, or after ready. */
+/* Sends the message when the session is ready, with submission->deadline_us as
+ * its deadline. Allowed only on a new session, or after ready. */
 void smtp_session_send(struct smtp_session *session, struct submission *submission);
 
-/* What is to be said of the message under way if the session ended now. */
+/* The result of the message under way if the session ended now. */
 enum inject_result smtp_session_outcome(const struct smtp_session *session);
 
-/* How a message has failed for now, when the session has just ended. */
+/* How a message failed temporarily, when the session has just ended. */
 enum smtp_failure {
-	/* It was answered, or may be in the queue. */
+	/* It got a reply, or may be in the queue. */
 	SMTP_ANSWERED,
-	/* The session was not opened: nothing was said about the message. */
+	/* The session was not opened, which says nothing about the message. */
 	SMTP_NOT_OPENED,
-	/* The session was lost, or its server is stopping (421): Postfix surely
-	 * has not got the message, and another session may have better luck. */
+	/* The session was lost, or the server closes it (421). Postfix surely
+	 * does not have the message, and a new session may succeed. */
 	SMTP_LOST,
-	/* The answer may be about the session, which had carried other messages
-	 * and may have lost its milter since. Once Postfix has had all of the
-	 * content only a refusal by policy (RFC 3463, 4.7) tells that it did
-	 * not keep it: when its cleanup dies behind a queued message it answers
-	 * 4xx as well. */
+	/* The reply may be about the session, which carried other messages
+	 * before and may have lost its milter. Once Postfix has all of the
+	 * content, only a refusal by policy (RFC 3463, 4.7.x) proves that it
+	 * did not keep the message: it also answers 4xx when cleanup(8) dies
+	 * after the message was queued. */
 	SMTP_STALE,
 };
 
