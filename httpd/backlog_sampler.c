@@ -1,9 +1,11 @@
 /*
- * backlog_sampler: notes how many emails wait.
+ * backlog_sampler: stores how many emails wait.
  *
- * Invariant: one job, which is the committer's while busy is set; so is failing.
+ * Invariant: there is one job. While busy is set, the committer owns it, and
+ * failing.
  *
- * Threads: one asks for rounds; sampler_run() and on_sampler_done() are the committer's.
+ * Threads: one thread calls backlog_sampler_round(); sampler_run() and
+ * on_sampler_done() run on the committer's.
  */
 #include "httpd/backlog_sampler.h"
 
@@ -20,7 +22,7 @@ struct backlog_sampler {
 	struct outbox *outbox;
 	const struct clock *clock;
 	struct log *log;
-	int64_t next_us; /* no sample before */
+	int64_t next_us; /* monotonic: no sample before */
 	atomic_bool busy;
 	bool failing;
 };

@@ -1,7 +1,7 @@
 /*
- * backlog_sampler: notes once in five minutes how many emails wait here and in Postfix's queue
- * (store_backlog_sample), so that people can see how that went. Once in an hour it removes the
- * counts by the hour that are too old (store_outcome_clean).
+ * backlog_sampler: every five minutes stores how many emails wait here and in
+ * Postfix's queue (store_backlog_sample), for the history that people see. Once
+ * an hour it removes hourly counts that are too old (store_outcome_clean).
  */
 #ifndef POSTERN_HTTPD_BACKLOG_SAMPLER_H
 #define POSTERN_HTTPD_BACKLOG_SAMPLER_H
@@ -13,13 +13,14 @@
 struct log;
 struct backlog_sampler;
 
-/* All that is given stays the caller's; the committer must be gone before the sampler is freed. */
+/* The caller keeps ownership of the arguments. Free the committer before the
+ * sampler. */
 struct backlog_sampler *backlog_sampler_new(struct committer *committer, struct outbox *outbox,
 	const struct clock *clock, struct log *log);
 void backlog_sampler_free(struct backlog_sampler *sampler);
 
-/* Hands a sample to the committer, if one is due and none is under way. now_us is of a clock that
- * never goes back. */
+/* Submits a sample to the committer, if one is due and none is under way.
+ * now_us is of a monotonic clock. */
 void backlog_sampler_round(struct backlog_sampler *sampler, int64_t now_us);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * cleaner: has what is too old removed from the store.
+ * cleaner: removes what is too old from the store.
  *
- * Invariant: one job, which is the committer's while busy is set; so is all
- * else that on_clean_done() writes.
+ * Invariant: there is one job. While busy is set, the committer owns it, and
+ * all else that on_clean_done() writes.
  *
- * Threads: one asks for rounds; clean_run() and on_clean_done() are the
- * committer's.
+ * Threads: one thread calls cleaner_round() and cleaner_set(); clean_run() and
+ * on_clean_done() run on the committer's.
  */
 #include "httpd/cleaner.h"
 
@@ -24,21 +24,22 @@ struct cleaner {
 	struct committer *committer;
 	const struct clock *clock;
 	struct log *log;
-	int64_t next_us; /* no round before, unless there is more */
+	int64_t next_us; /* monotonic: no round before, unless there is more */
 	atomic_bool busy;
 	bool more;
 	bool failing;
-	/* How long each kind is kept; 0: for ever. */
+	/* How long each kind is kept; 0 means for ever. */
 	_Atomic int64_t keep_ms[PURGE_KINDS];
 	_Atomic int64_t keep_messages_ms;
-	_Atomic int64_t messages_max_bytes; /* 0: no bound */
+	_Atomic int64_t messages_max_bytes; /* 0 means no bound */
 	_Atomic(char *) database;
-	struct message_bound bound; /* the committer's, like what follows */
+	struct message_bound bound; /* used on the committer's thread, like what follows */
 	struct purge purges[PURGE_KINDS];
 };
 
-/* A walk goes on where the last round was, and begins anew when it is over: what
- * waited then may be over too. Content is left by nobody, so it goes on. */
+/* A walk continues where the last round stopped. When it has ended, the next
+ * one starts at the beginning, because emails that waited may be done by then.
+ * A walk for content skips no row, so it never starts again. */
 static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind, int64_t now_us,
 	struct err *err)
 {
@@ -70,8 +71,8 @@ static int purge_messages(struct cleaner *cleaner, struct db *db, int64_t now_us
 	return removed < 0 ? -1 : removed == CLEANER_ROWS;
 }
 
-/* First it is found out where there are too many; then those go. The next walk begins with
- * the next round. */
+/* Finds out where there are too many messages; then, in the next rounds,
+ * removes those. The next walk begins with the round after that. */
 static int bound_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
 {
 	struct message_bound *bound = &cleaner->bound;
@@ -138,7 +139,7 @@ static void on_clean_done(void *arg, int result, const struct err *err)
 	if (result < 0 && !cleaner->failing)
 		log_warn(cleaner->log, "clean_failed", "error", err->text);
 	cleaner->failing = result < 0;
-	if (result < 0) { /* what was removed is back */
+	if (result < 0) { /* the transaction was rolled back */
 		memset(cleaner->purges, 0, sizeof(cleaner->purges));
 		cleaner->bound = (struct message_bound){0};
 	} else if (result == 0)
@@ -175,7 +176,7 @@ void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
 	atomic_store(&cleaner->keep_messages_ms, conf->retention.messages_ms);
 	atomic_store(&cleaner->messages_max_bytes, conf->retention.messages_max_bytes);
-	/* Of no other one while this process runs. */
+	/* The database does not change while this process runs. */
 	if (atomic_load(&cleaner->database) == NULL)
 		atomic_store(&cleaner->database, mem_strdup(conf->store.database));
 	cleaner->next_us = 0;

@@ -1,10 +1,10 @@
 /*
- * cleaner: has what is too old removed from the store, see store_clean(), and
- * store_purge for what the settings keep for a time only.
+ * cleaner: removes what is too old from the store: see store_clean(), and
+ * store_purge for what the settings keep for a limited time.
  *
  * A round removes few rows, in a lazy job, so that no write of a request waits
- * long behind it. There is one a minute; while there is more to remove, one
- * whenever it is asked, which should be every CLEANER_STEP_MS.
+ * long for it. There is one round a minute. While there is more to remove, each
+ * call of cleaner_round() starts one; call it every CLEANER_STEP_MS then.
  */
 #ifndef POSTERN_HTTPD_CLEANER_H
 #define POSTERN_HTTPD_CLEANER_H
@@ -21,24 +21,24 @@ enum {
 	CLEANER_EVERY_MS = 60 * 1000,
 	CLEANER_STEP_MS = 50,
 	CLEANER_ROWS = 100,        /* of each kind, in a round */
-	CLEANER_BOUND_ROWS = 5000, /* that are counted, in a round */
-	CLEANER_BUDGET_US = 2000,  /* for each kind that the settings name */
+	CLEANER_BOUND_ROWS = 5000, /* rows that are counted, in a round */
+	CLEANER_BUDGET_US = 2000,  /* for each kind that the settings limit */
 };
 
 struct cleaner;
 
-/* clock says what is old. All that is given stays the caller's; the committer
- * must be gone before the cleaner is freed. */
+/* clock is the time by which rows are old. The caller keeps ownership of the
+ * arguments. Free the committer before the cleaner. */
 struct cleaner *cleaner_new(
 	struct committer *committer, const struct clock *clock, struct log *log);
 void cleaner_free(struct cleaner *cleaner);
 
-/* Takes over how long what is kept ([retention]); before, all is. The next
- * round is due at once. */
+/* Sets the retention periods ([retention]). Before the first call everything is
+ * kept. The next round is due at once. */
 void cleaner_set(struct cleaner *cleaner, const struct conf *conf);
 
-/* Hands a round to the committer, if one is due and none is under way. now_us
- * is of a clock that never goes back. Whether one is under way now. */
+/* Submits a round to the committer, if one is due and none is under way. now_us
+ * is of a monotonic clock. Returns true if a round is under way now. */
 bool cleaner_round(struct cleaner *cleaner, int64_t now_us);
 
 #endif

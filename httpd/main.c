@@ -2,8 +2,8 @@
  * postern-httpd: takes emails over HTTP and submits them to Postfix.
  *
  * The main thread starts the server and then waits for signals: SIGHUP reads
- * the settings again, SIGTERM and SIGINT finish what has begun and end. Between
- * them it makes the server's rounds.
+ * the settings again; SIGTERM and SIGINT finish the requests under way and end
+ * the program. In between it calls server_round().
  */
 #include <event2/event.h>
 #include <event2/thread.h>
@@ -27,8 +27,8 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 };
 
-/* Where libevent's own messages go: its callbacks take no argument. Set before
- * there are threads. */
+/* The log for libevent's messages, whose callback has no argument. Set before
+ * any thread starts. */
 static struct log *event_log;
 
 static void on_libevent_message(int severity, const char *text)
@@ -43,8 +43,8 @@ static void on_libevent_message(int severity, const char *text)
 	log_event(event_log, levels[severity], "libevent", "text", text, NULL);
 }
 
-/* It cannot go on, as when descriptors run out while a loop is made, and has
- * said why. A supervisor may try again. */
+/* libevent cannot go on, for example without descriptors for a new loop, and
+ * has logged why. A supervisor may restart the program. */
 static void on_libevent_fatal(int status)
 {
 	(void)status;
@@ -96,11 +96,11 @@ int main(int argc, char **argv)
 	int status = EX_OK;
 	const char *path;
 
-	/* Each arena keeps what its threads have freed; the account of memory
-	 * knows nothing of that. */
+	/* Every malloc arena keeps memory that its threads freed, which the
+	 * memory quota does not count. So there are few arenas. */
 	mallopt(M_ARENA_MAX, 2);
 	daemon_block_signals();
-	signal(SIGCHLD, SIG_DFL); /* else no child can be waited for */
+	signal(SIGCHLD, SIG_DFL); /* if ignored, children cannot be waited for */
 	path = daemon_arguments(&about, argc, argv, NULL, &status);
 	if (path == NULL)
 		return status;

@@ -1,6 +1,5 @@
 /*
- * routes: the table of all that httpd serves, and the document that describes
- * it.
+ * routes: the table of routes of the API, and the document that describes them.
  *
  * Threads: any; both are constant.
  */
@@ -27,7 +26,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* The file goes into the program as it is. */
+/* Embeds the file unchanged. */
 __asm__(".pushsection .rodata\n"
 	".globl routes_openapi\n"
 	"routes_openapi:\n"
@@ -45,9 +44,9 @@ static void get_livez(struct request *request)
 	reply_text(request, 200, mem_strdup("ok\n"));
 }
 
-/* Whether an email of a client that is sent now goes out: for load balancers,
- * which are strangers, so nothing is said of why not. What Postfix does with
- * the mail of others is no reason to send clients elsewhere. */
+/* True if an email that a client sends now goes out. Load balancers ask this
+ * without a key, so the answer gives no reason. Trouble with the mail of others
+ * is no reason to send clients elsewhere. */
 static bool is_ready(const struct worker *worker)
 {
 	const struct worker_shared *shared = worker->shared;
@@ -74,7 +73,7 @@ static void get_readyz(struct request *request)
 	reply_text(request, ready ? 200 : 503, mem_strdup(ready ? "ready\n" : "not ready\n"));
 }
 
-/* Who may send with a domain may say to whom it does not. */
+/* A key with the scope sending may manage the lists of suppressed addresses. */
 #define FORM_LIST(method_, path, scopes_, handle_, ...)                                            \
 	{                                                                                          \
 		method_, "/v3/{}/" path, .dialect = DIALECT_FORM, .auth = AUTH_BASIC,              \

@@ -1,6 +1,5 @@
 /*
- * routes: the table of all that httpd serves, and the document that describes
- * it.
+ * routes: the table of routes of the API, and the document that describes them.
  */
 #ifndef POSTERN_HTTPD_ROUTES_H
 #define POSTERN_HTTPD_ROUTES_H
@@ -9,8 +8,8 @@
 
 extern const struct route routes[];
 
-/* httpd/openapi.json: what the routes take and answer. It is kept by hand, and
- * tests hold it against the table and the answers. */
+/* httpd/openapi.json: what the routes take and answer. It is maintained by
+ * hand; tests compare it with the table and the answers. */
 extern const char routes_openapi[];
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * server: the listening socket, the workers, and the committer they share.
+ * server: the listening sockets, the workers, and what they share.
  *
- * It owns what the workers share. Start and stop mirror each other, but that
- * workers end in two steps: their threads first, and they themselves after the
- * pool and the committer, whose last tasks they run.
+ * It owns what the workers share. Start and stop mirror each other, with one
+ * exception: workers end in two steps. First their threads end. They are freed
+ * after the pool and the committer, whose last tasks they run.
  *
  * Threads: the main one.
  */
@@ -47,7 +47,7 @@
 
 enum { ROUND_MS = 1000 };
 
-/* A company occupies one of them at most, see work_pool.h. */
+/* A company occupies at most one of them, see work_pool.h. */
 enum { DNS_THREADS = 2 };
 
 struct server {
@@ -56,32 +56,33 @@ struct server {
 	char *database;    /* see conf.h */
 	char *store;       /* see conf_store() */
 	int64_t started_us;
-	int64_t postfix_limit; /* message_size_limit; 0: none, or not known */
-	char *own_domains;     /* of Postfix; NULL: not known, or not needed */
+	int64_t postfix_limit; /* message_size_limit in bytes; 0 for none or unknown */
+	char *own_domains; /* domains that Postfix delivers here; NULL if unknown or not needed */
 	struct log *log;
 	struct cleaner *cleaner;
 	struct text_filler *text_filler;
 	struct backlog_sampler *backlog_sampler;
-	struct smtp_watch smtp; /* of the server in conf */
+	struct smtp_watch smtp; /* for submission.smtp_server */
 	struct budget budget;
 	atomic_size_t connections;
 	atomic_bool takes_hyphen;    /* see struct worker_shared */
-	struct worker_shared shared; /* what it points to is the server's */
-	/* What the thread for admins has instead; the rest is as in shared. */
+	struct worker_shared shared; /* the server owns what it points to */
+	/* For the admin worker. What follows is its own; the rest is the same
+	 * as in shared. */
 	struct worker_shared admin_shared;
 	struct budget admin_budget;
 	atomic_size_t admin_connections;
 	struct login_throttle *logins;
-	struct socket *socket, *admin_socket; /* files; NULL: listens on none */
-	bool socket_lost, admin_socket_lost;  /* and it was logged */
+	struct socket *socket, *admin_socket; /* Unix-domain sockets; NULL if not used */
+	bool socket_lost, admin_socket_lost;  /* could not be made again, which was logged */
 	struct web *web;
-	struct worker_thread **workers;      /* the one for admins is the last */
+	struct worker_thread **workers;      /* the admin worker is the last */
 	const struct worker_counts **counts; /* of each */
-	int workers_n;                       /* without that one */
-	int threads_n;                       /* with it, if there is one */
+	int workers_n;                       /* without the admin worker */
+	int threads_n;                       /* with the admin worker, if there is one */
 };
 
-/* Postfix's message_size_limit in bytes; 0: none, or not known. */
+/* Parses Postfix's message_size_limit, in bytes. Returns 0 for none or unknown. */
 static int64_t read_limit(const struct server *server, const struct conf *conf, const char *value)
 {
 	int64_t limit;
@@ -97,10 +98,10 @@ static int64_t read_limit(const struct server *server, const struct conf *conf, 
 	return limit;
 }
 
-/* What Postfix would refuse, or bounce when it came by sendmail(1), is refused
- * before. When nothing can be learned, sending still works, and Postfix refuses
- * by itself; but where smtpd listens has to be known if the settings leave that
- * to Postfix. */
+/* Reads settings of Postfix, so that a request is refused for what Postfix
+ * would refuse, or bounce after sendmail(1). If they cannot be read, sending
+ * still works, and Postfix itself refuses. Only submission by SMTP without
+ * submission.smtp_server needs the queue directory. */
 static int learn_postfix(struct server *server, struct conf *conf, struct err *err)
 {
 	enum { LIMIT, MIN_USER, QUEUE, N };
@@ -135,7 +136,8 @@ static int learn_postfix(struct server *server, struct conf *conf, struct err *e
 	return 0;
 }
 
-/* It is looked at, to tell why mail waits; sending works without. */
+/* The milter's socket is checked to tell why mail waits. Sending works without
+ * it. */
 static void find_milter_socket(struct server *server, struct conf *conf)
 {
 	struct err why = ERR_INIT;
@@ -144,7 +146,7 @@ static void find_milter_socket(struct server *server, struct conf *conf)
 		log_warn(server->log, "milter_socket_unknown", "error", why.text);
 }
 
-/* Needed where companies activate domains themselves. */
+/* Reads Postfix's own domains, if companies may activate domains themselves. */
 static void learn_domains(struct server *server)
 {
 	_cleanup_(postconf_domains) struct postconf_domains *domains = NULL;
@@ -168,7 +170,8 @@ static void watch_smtp(struct server *server)
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 }
 
-/* No company may activate what is local. */
+/* Adds Postfix's own domains to the local ones, which no company may activate.
+ * If they are unknown, only operators activate. */
 static void apply_domains(const struct server *server, struct conf *conf)
 {
 	char *listed = conf->milter.local_domains;
@@ -181,8 +184,9 @@ static void apply_domains(const struct server *server, struct conf *conf)
 	free(listed);
 }
 
-/* Settings of one worker's own: its share of what is for all, and Postfix's
- * domains among the local ones. The one for admins has them as they are. */
+/* The settings for one worker: its share of limits that apply to all workers,
+ * with Postfix's domains among the local ones. The admin worker gets them
+ * unchanged. */
 static struct conf *share_of(const struct server *server, int worker)
 {
 	struct conf *share = conf_copy(server->conf);
@@ -196,8 +200,8 @@ static struct conf *share_of(const struct server *server, int worker)
 	return share;
 }
 
-/* Admins have a thread, memory and connections of their own, so that they and
- * the clients of the API do not slow each other down. */
+/* The admin worker has a thread, memory and connections of its own, so that
+ * admins and clients of the API do not slow each other down. */
 static void prepare_admin(struct server *server)
 {
 	int listen_fd = server->admin_shared.listen_fd;
@@ -219,7 +223,7 @@ static void prepare_admin(struct server *server)
 	server->admin_shared.started_us = server->started_us;
 }
 
-/* Where to listen, as the settings of one listener have it. */
+/* Where a listener listens, from its settings. */
 struct endpoint {
 	const char *setting;
 	const char *address;
@@ -311,14 +315,14 @@ static int start_workers(struct server *server, const struct conf *conf, struct 
 		if (i == 0)
 			worker_thread_probe(server->workers[i]);
 		server->counts[i] = worker_thread_counts(server->workers[i]);
-		/* The last one reads them all. */
+		/* The admin worker, started last, reads the counts of all. */
 		if (worker_thread_start(server->workers[i], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The processes of sendmail(1) are those of all workers. */
+/* The outbox has the processes of sendmail(1) of all workers. */
 static struct conf *outbox_share(const struct server *server)
 {
 	struct conf *share = conf_copy(server->conf);
@@ -404,8 +408,8 @@ static int reload(struct server *server, struct err *err)
 	if (conf_load(server->conf_path, &fresh, err) < 0)
 		return -1;
 	find_milter_socket(server, fresh);
-	/* What needs a restart stays: the rest is checked and learned for what
-	 * will be in use, not for what the file says. */
+	/* Settings that need a restart keep their value. So checks use what
+	 * will be in effect, not what the file says. */
 	conf_reload(next, fresh, &restart);
 	if (inject_settings_check(next, err) < 0 || learn_postfix(server, next, err) < 0)
 		return -1;
@@ -432,7 +436,8 @@ int server_reload(struct server *server, struct err *err)
 	return result;
 }
 
-/* Nobody new connects, and another postern-httpd may listen there. */
+/* Removes the file: there are no new clients, and another postern-httpd may
+ * listen there. */
 static void remove_socket(struct socket **socket)
 {
 	if (*socket)
@@ -445,11 +450,11 @@ struct door {
 	struct endpoint endpoint;
 	struct socket **socket;
 	int *listen_fd;
-	int first, end; /* of the threads */
-	bool *lost;     /* and it was logged */
+	int first, end; /* of the workers */
+	bool *lost;     /* could not be made again, which was logged */
 };
 
-/* Makes the socket anew, where nothing is in the way. */
+/* Makes the socket again, if no other file is in its place. */
 static int move_socket(struct server *server, const struct door *door, struct err *err)
 {
 	struct socket **socket = door->socket;
@@ -474,8 +479,8 @@ static int move_socket(struct server *server, const struct door *door, struct er
 	return 0;
 }
 
-/* Without its file nobody new can connect: somebody has emptied the folder, or
- * has put something else there. What is in the way stays, and the next look
+/* Notices when the socket's file is gone or replaced, so that new clients
+ * cannot connect. A foreign file in its place is left alone, and the next round
  * tries again. */
 static void watch_socket(struct server *server, const struct door *door)
 {
@@ -522,8 +527,9 @@ static void stop_workers(struct server *server)
 			worker_thread_drain(server->workers[i]);
 	remove_socket(&server->socket);
 	remove_socket(&server->admin_socket);
-	/* The workers' own descriptors hold the socket until they drain; then
-	 * new clients are refused at once instead of waiting in the queue. */
+	/* The workers' own descriptors keep the socket open until they drain.
+	 * Then new clients are refused at once instead of waiting in the
+	 * backlog. */
 	if (server->shared.listen_fd >= 0)
 		close(server->shared.listen_fd);
 	server->shared.listen_fd = -1;
@@ -542,8 +548,8 @@ void server_stop(struct server *server)
 	work_pool_free(server->shared.pool);
 	work_pool_free(server->shared.dns);
 	db_pool_free(server->shared.readers);
-	/* Runs the last jobs; that of the cleaner may be among them, and what
-	 * they post to the workers is run when those are freed. */
+	/* Runs the last jobs, perhaps that of the cleaner. What they post to
+	 * the workers runs when those are freed. */
 	committer_free(server->shared.committer);
 	server->shared.committer = server->admin_shared.committer = NULL;
 	outbox_free(server->shared.outbox);

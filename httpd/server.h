@@ -1,5 +1,5 @@
 /*
- * server: the listening socket, the workers, and the committer they share.
+ * server: the listening sockets, the workers, and what they share.
  */
 #ifndef POSTERN_HTTPD_SERVER_H
 #define POSTERN_HTTPD_SERVER_H
@@ -10,19 +10,20 @@ struct conf;
 struct log;
 struct server;
 
-/* Opens the database, binds the address and starts the workers. conf_path is
- * read again by server_reload(); conf stays the caller's, lives as long as the
- * server, and is kept up to date. */
+/* Opens the database, binds the addresses and starts the workers.
+ * server_reload() reads conf_path again. The caller owns conf, which must
+ * outlive the server; the server updates it on reload. */
 int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	struct server **server_r, struct err *err);
 
-/* Reads the settings again. On an error the old ones stay. */
+/* Reads the settings again. On an error the old ones stay in use. */
 int server_reload(struct server *server, struct err *err);
 
-/* What is to be done now and then: after how many milliseconds again. */
+/* Does the periodic work of the main thread. Returns after how many
+ * milliseconds to call it again. */
 int server_round(struct server *server);
 
-/* Finishes what has begun, ends the workers and frees the server. */
+/* Finishes the requests under way, stops the workers and frees the server. */
 void server_stop(struct server *server);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * text_filler: keeps the texts that emails are searched by behind the emails.
+ * text_filler: keeps the text index of emails up to date.
  *
- * Invariant: one job, which is the committer's while busy is set; so is all else that
- * on_filler_done() writes.
+ * Invariant: there is one job. While busy is set, the committer owns it, and
+ * all else that on_filler_done() writes.
  *
- * Threads: one asks for rounds; filler_run() and on_filler_done() are the committer's.
+ * Threads: one thread calls text_filler_round(); filler_run() and
+ * on_filler_done() run on the committer's.
  */
 #include "httpd/text_filler.h"
 
@@ -19,7 +20,7 @@ struct text_filler {
 	struct commit_job job;
 	struct committer *committer;
 	struct log *log;
-	int64_t next_us; /* no round before, unless there is more */
+	int64_t next_us; /* monotonic: no round before, unless there is more */
 	atomic_bool busy;
 	bool more;
 	bool failing;

@@ -1,10 +1,11 @@
 /*
- * text_filler: keeps the texts that emails are searched by behind the emails, see
+ * text_filler: keeps the text index of emails up to date, see
  * store_text_index_fill().
  *
- * A round takes a few milliseconds, in a lazy job, so that no write of a request waits long behind
- * it. There is one every two seconds; while there is more to do, one whenever it is asked, which
- * should be every TEXT_FILLER_STEP_MS.
+ * A round takes a few milliseconds, in a lazy job, so that no write of a
+ * request waits long for it. There is one every two seconds. While there is
+ * more to do, each call of text_filler_round() starts one; call it every
+ * TEXT_FILLER_STEP_MS then.
  */
 #ifndef POSTERN_HTTPD_TEXT_FILLER_H
 #define POSTERN_HTTPD_TEXT_FILLER_H
@@ -24,12 +25,13 @@ enum {
 
 struct text_filler;
 
-/* The committer stays the caller's, and must be gone before the filler is freed. */
+/* The caller keeps ownership of the committer and log. Free the committer
+ * before the filler. */
 struct text_filler *text_filler_new(struct committer *committer, struct log *log);
 void text_filler_free(struct text_filler *filler);
 
-/* Hands a round to the committer, if one is due and none is under way. now_us is of a clock that
- * never goes back. Whether there is more to do now. */
+/* Submits a round to the committer, if one is due and none is under way. now_us
+ * is of a monotonic clock. Returns true if a round is under way now. */
 bool text_filler_round(struct text_filler *filler, int64_t now_us);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * worker_thread: a worker with its thread, from start to drain.
+ * worker_thread: a worker and its thread, from start to drain.
  *
- * Owns all that struct worker has but what is shared. It is made and freed on
+ * Owns all parts of struct worker that are not shared. It is made and freed on
  * the main thread, and used on its own; in between other threads reach it
- * through its task queue only. Draining ends the loop when the last connection
- * and the last request are gone, or when the time is up.
+ * through its task queue only. Draining ends the loop after the last connection
+ * and request, or when the drain timeout is over.
  */
 #include "httpd/worker_thread.h"
 
@@ -32,20 +32,21 @@
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/worker.h"
 
-/* How often deadlines are looked at. */
+/* How often deadlines are checked. */
 enum { JANITOR_MS = 100 };
 
-/* Above all that can be set: the deadlines are the janitor's, who also answers
- * where evhttp would just close. */
+/* Longer than any timeout that can be set: the janitor enforces those, and
+ * answers where evhttp would just close. */
 enum { EVHTTP_TIMEOUT_S = 2 * 60 * 60 };
 
-/* No body is ever longer, whatever the settings say. */
+/* The maximum size of a body, whatever the settings say. */
 enum { BODY_MAX = INT_MAX };
 
-/* While draining: how long clients already in the kernel's queue have. */
+/* While draining, clients already in the kernel's backlog are accepted for this
+ * long. */
 enum { DRAIN_ACCEPT_MS = 50 };
 
-/* After the drain timeout: how long the last answers have to get out. */
+/* After the drain timeout, the last answers have this long to be written. */
 enum { LAST_ANSWERS_MS = 500 };
 
 struct worker_thread {
@@ -57,10 +58,11 @@ struct worker_thread {
 	int64_t drain_since_us; /* monotonic */
 };
 
-/* What is read in the loop: a server that does not answer holds up all of a worker's requests. */
+/* Store reads of the event loop wait at most this long: a database server that
+ * does not respond would block all requests of the worker. */
 enum { STORE_WAIT_MS = 1000 };
 
-/* The look at the database's file. */
+/* How often the database file is checked. */
 enum { LOOK_US = 1000000 };
 
 void database_watch_begin(struct database_watch *watch, const char *path, struct log *log)
@@ -88,8 +90,8 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 	watch->gone = gone;
 }
 
-/* The time is up: what has begun ends now, each request with an answer. Jobs of
- * the committer still come back, so that the end is never far. */
+/* The drain timeout is over: everything under way ends now, each request with
+ * an answer. The committer's jobs still come back, which takes little time. */
 static void cut_short(struct worker *worker)
 {
 	log_warn(worker->log, "drain_timeout", "connections",
@@ -154,7 +156,7 @@ void worker_thread_drain(struct worker_thread *thread)
 	task_queue_post(thread->worker.tasks, &thread->drain);
 }
 
-/* The settings have been checked. */
+/* The setting was checked when it was loaded. */
 static void read_proxies(struct worker *worker)
 {
 	cidr_list_clear(&worker->proxies);
@@ -231,8 +233,8 @@ static struct evhttp *new_evhttp(struct worker *worker)
 	evhttp_set_allowed_methods(evhttp, all);
 	evhttp_set_default_content_type(evhttp, NULL);
 	evhttp_set_timeout(evhttp, EVHTTP_TIMEOUT_S);
-	/* A second wall behind conn, which refuses before these are reached.
-	 * evhttp counts the trailer with the head. */
+	/* A second line of defence: conn refuses before these limits are
+	 * reached. evhttp counts the trailer with the head. */
 	evhttp_set_max_headers_size(evhttp, HTTP_HEAD_MAX + HTTP_TRAILER_MAX);
 	evhttp_set_max_body_size(evhttp, BODY_MAX);
 	evhttp_set_bevcb(evhttp, conn_on_accept, worker);
@@ -245,17 +247,16 @@ static struct event_base *new_base(void)
 	struct event_config *config = event_config_new();
 	struct event_base *base;
 
-	/* evhttp turns events off and on again for each request: with the
-	 * changelist the kernel hears of what is left of that when the loop
-	 * waits. */
+	/* evhttp deletes and adds events for each request. With the changelist
+	 * only the net change reaches the kernel, when the loop waits. */
 	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 	base = event_base_new_with_config(config);
 	event_config_free(config);
 	return base;
 }
 
-/* What a worker has, in the order in which each part needs those before it;
- * worker_thread_free() goes back. */
+/* Makes the parts of a worker. Each needs those before it; worker_thread_free()
+ * goes in reverse. */
 static int set_up(struct worker_thread *thread, struct err *err)
 {
 	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
@@ -311,14 +312,14 @@ void worker_thread_free(struct worker_thread *thread)
 		return;
 	worker = &thread->worker;
 	listener_stop(worker->listener);
-	/* Runs what the committer has posted last: requests may end here. */
+	/* Runs the last tasks that the committer posted: requests may end here. */
 	task_queue_free(worker->tasks);
 	prober_free(worker->prober);
 	inject_free(worker->inject);
 	live_free(worker->live);
 	if (worker->evhttp)
 		evhttp_free(worker->evhttp);
-	/* The listener has counted the connections until now. */
+	/* Closing connections above still used the listener's count. */
 	listener_free(worker->listener);
 	conn_table_free(worker->conns);
 	key_use_free(worker->keys);
