@@ -1,9 +1,10 @@
 /*
- * api_attachment: the attachments of emails that were sent, read out of their messages for
- * as long as these are kept (retention.messages).
+ * api_attachment: the attachments of sent emails, read from their messages
+ * while these are kept (retention.messages).
  *
- * A link to a file names the email, the number of the file and when it ends, and is signed
- * by a key of this process: who has it needs no API key, as clients expect.
+ * A download link has the id of the email, the number of the file and its
+ * expiry time, and is signed with a key of this process. It works without an
+ * API key, as clients expect.
  *
  * Threads: the pool's.
  */
@@ -44,7 +45,8 @@ static void kept_clear(struct kept *kept)
 }
 #define _cleanup_kept_ __attribute__((cleanup(kept_clear)))
 
-/* 0, or -1 with the problem. The message is counted before it is read. */
+/* Reads the message and its files. Returns 0, or -1 with the problem. The
+ * memory is charged before the message is read. */
 static int read_files(struct request *request, struct kept *kept, struct problem *problem)
 {
 	struct err err = ERR_INIT;
@@ -66,7 +68,7 @@ static int read_files(struct request *request, struct kept *kept, struct problem
 	return 0;
 }
 
-/* Of the email of the path, which is the caller's. */
+/* Reads the files of the email of the path, which must be the caller's. */
 static int find_kept(struct request *request, struct kept *kept, struct problem *problem)
 {
 	const struct key *key = &request->admission.key;
@@ -90,7 +92,8 @@ static int find_kept(struct request *request, struct kept *kept, struct problem 
 	return read_files(request, kept, problem);
 }
 
-/* The id of the n-th file: a UUID that follows from that of the email. */
+/* The id of the n-th file: a UUID derived from the email's id (version 8, RFC
+ * 9562). */
 static void file_id(const char *email_id, size_t n, char id[static ID_SIZE])
 {
 	_cleanup_free_ char *text = mem_printf("%s %zu", email_id, n);
@@ -103,7 +106,7 @@ static void file_id(const char *email_id, size_t n, char id[static ID_SIZE])
 		h[13], h[14], h[15]);
 }
 
-/* `EMAIL.N.END.SIGNATURE`; a new string. */
+/* `EMAIL.N.EXPIRES.SIGNATURE`; a new string. */
 static char *make_link(
 	const struct worker_shared *shared, const char *email_id, size_t n, int64_t end_us)
 {
@@ -119,7 +122,7 @@ static char *make_link(
 	return buf_take(&out);
 }
 
-/* What the client calls this server. */
+/* The URL of a link, with the host and scheme that the client used. */
 static char *url_of(struct request *request, const char *link)
 {
 	static const char allowed[] =
@@ -154,7 +157,7 @@ static json_t *render(struct request *request, const struct kept *kept, size_t n
 		file->content_id, "download_url", url, "expires_at", json_field_time(end_us));
 }
 
-/* GET /emails/{id}/attachments: in pages, as other lists have them. */
+/* GET /emails/{id}/attachments: in pages, like other lists. */
 void api_attachment_list(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", "before", NULL};
@@ -178,7 +181,7 @@ void api_attachment_list(struct request *request)
 			file_id(kept.id, n, id);
 			found = strcmp(id, cursor) == 0;
 		}
-		/* n is behind the cursor. */
+		/* n is the index after the cursor. */
 		first = page_backwards(&page) ? (n > limit + 1 ? n - 1 - limit : 0) : n;
 		end = page_backwards(&page) && n > 0 ? n - 1 : kept.files.n;
 		if (end > first + limit)
@@ -220,7 +223,8 @@ void api_attachment_get(struct request *request)
 	reply_either(request, &problem, 200, object);
 }
 
-/* Whether it is one of ours that has not ended: the email and the number. */
+/* True if this process signed the link and it has not expired. Returns the
+ * email and the number. */
 static bool read_link(struct request *request, char id_r[static ID_SIZE], size_t *n_r)
 {
 	const struct worker_shared *shared = request->worker->shared;
@@ -239,7 +243,8 @@ static bool read_link(struct request *request, char id_r[static ID_SIZE], size_t
 	       end_us > clock_now_us(shared->clock);
 }
 
-/* GET /attachments/{link}. No browser is to show it as of this server. */
+/* GET /attachments/{link}. A browser must save it, not show it as a page of
+ * this server. */
 void api_attachment_download(struct request *request)
 {
 	static const struct reply_kind kind = {.type = "application/octet-stream",

@@ -1,7 +1,7 @@
 /*
  * api_batch: POST /emails/batch.
  *
- * Threads: the worker's, but for the functions that parse.
+ * Threads: the worker's; parsing may run in the pool.
  */
 #include "httpd/json/api_json.h"
 
@@ -115,8 +115,8 @@ static int read_mode(struct request *request, bool *permissive_r, struct problem
 		"The `x-batch-validation` header must be `strict` or `permissive`.");
 }
 
-/* The first problem that may pass or is our own, else the first of any kind. No
- * email was sent, so there is one. */
+/* The first problem with a status of 500 or above (temporary, or our own
+ * fault), else the first of any kind. No email was sent, so there is one. */
 static size_t find_worst(const struct send_outcome *outcome)
 {
 	size_t first = outcome->n;
@@ -143,7 +143,7 @@ static void reply_named(struct request *request, size_t index, const struct prob
 	reply_problem(request, &named);
 }
 
-/* What the server cannot do now is wrong with none of the emails. */
+/* A temporary failure of the server is not about one email, so it names none. */
 static void reply_worst(struct request *request, const struct send_outcome *outcome)
 {
 	size_t worst = find_worst(outcome);
@@ -155,8 +155,8 @@ static void reply_worst(struct request *request, const struct send_outcome *outc
 		reply_named(request, worst, problem);
 }
 
-/* An error must not have a client send again what was sent: once an email is
- * out, the answer says which ones are not. */
+/* An error must not make a client send again what was sent: once one email was
+ * accepted, the answer is 200 and lists those that were not. */
 static void on_strict_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)
@@ -174,7 +174,8 @@ static bool has_passing(const struct send_outcome *outcome)
 	return problem_status(&worst->problem) >= 500;
 }
 
-/* Here it is no error that none could be sent, unless that may pass. */
+/* In permissive mode it is no error that none could be sent, unless a status is
+ * 500 or above. */
 static void on_permissive_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)

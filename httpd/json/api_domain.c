@@ -1,10 +1,9 @@
 /*
- * api_domain: the routes /domains: what a client asks for, and what it is
- * answered.
+ * api_domain: the routes /domains: parses the bodies and renders the answers.
  *
- * Clients know settings of a domain that have no meaning here. What they ask
- * for is accepted when it is so anyway, and else refused: a client that wants
- * TLS enforced must not believe that it is.
+ * Clients send settings of a domain that do not exist here. A setting that asks
+ * for what is the case anyway is accepted, any other is refused: a client that
+ * wants to enforce TLS must not believe that it does.
  */
 #include "httpd/json/api_json.h"
 
@@ -17,16 +16,16 @@
 #include "httpd/json/api_manage.h"
 #include "httpd/json/json_field.h"
 
-/* Where the mail goes out is where Postfix runs; clients that check the region
- * know these only. */
+/* Mail is sent from where Postfix runs. Clients that validate the region know
+ * only these. */
 static const char *const regions[] = {"us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"};
 
-/* Settings and the only value that they can have. */
+/* Settings and the only value that they accept. */
 static const struct {
-	const char *path;   /* as problems name it */
-	const char *object; /* it is in there; NULL: in the body itself */
+	const char *path;   /* the name in problems */
+	const char *object; /* the object that contains it; NULL for the body itself */
 	const char *name;
-	const char *value; /* NULL: false */
+	const char *value; /* NULL means false */
 } fixed[] = {
 	{"open_tracking", NULL, "open_tracking", NULL},
 	{"click_tracking", NULL, "click_tracking", NULL},
@@ -42,7 +41,7 @@ static bool is_fixed(const json_t *value, const char *wanted)
 	return json_is_string(value) && str_eq(json_string_value(value), wanted);
 }
 
-/* An object, or not given. */
+/* It must be an object, if given. */
 static int check_capabilities(const json_t *body, struct problem *problem)
 {
 	const json_t *value = json_field_get(body, "capabilities");
@@ -53,8 +52,7 @@ static int check_capabilities(const json_t *body, struct problem *problem)
 		problem, PROBLEM_VALIDATION, "The `capabilities` field must be an object.");
 }
 
-/* Checks the body of PATCH /domains/{id}: it may ask only for what is so
- * anyway. */
+/* Checks the settings of a body: they may only ask for what is the case anyway. */
 static int check_settings(const json_t *body, struct problem *problem)
 {
 	if (check_capabilities(body, problem) < 0)
@@ -96,7 +94,7 @@ static int check_region(const json_t *body, struct problem *problem)
 		"The `region` field must be one of %s. It has no meaning here.", buf_str(&known));
 }
 
-/* A name that is one stays as it is given. */
+/* Checks the name, and keeps it as it was given. */
 static int read_name(const json_t *body, const char **name_r, struct problem *problem)
 {
 	_cleanup_free_ char *normal = NULL;
@@ -127,7 +125,7 @@ static int parse_settings(const json_t *body, void *input, struct problem *probl
 	return check_settings(body, problem);
 }
 
-/* What an operator has taken from the company looks as if it never began. */
+/* A domain that an operator deactivated is shown as not_started. */
 static const char *status(const struct domain *domain)
 {
 	if (domain->active)
@@ -144,8 +142,9 @@ json_t *domain_json_render_item(const struct domain *domain)
 		"receiving", "disabled");
 }
 
-/* Clients know a few kinds of records and states of them, and some stop at others. What is no key
- * belongs to the envelope sender, as SPF does; the members that they do not know say more. */
+/* Clients know a few kinds and states of records, and some fail on others. All
+ * records but DKIM keys are shown as SPF, since they concern the envelope
+ * sender. Members that clients do not know (purpose, text) say more. */
 static json_t *render_record(const json_t *record, bool looked)
 {
 	static const char *const states[][2] = {

@@ -1,8 +1,8 @@
 /*
- * api_email: the routes /emails, but for batches.
+ * api_email: the routes /emails, except for batches.
  *
- * Threads: the worker's, but for parse(), get_email() and those that list,
- * which may run in the pool.
+ * Threads: the worker's. parse(), get_email() and the lists may run in the
+ * pool.
  */
 #include "httpd/json/api_json.h"
 
@@ -63,7 +63,7 @@ void api_email_send(struct request *request)
 	send_request(request, &dialect);
 }
 
-/* With what became of emails comes as of when that is known. */
+/* Adds the time up to which delivery statuses are known. */
 static json_t *add_as_of(const struct request *request, json_t *answer)
 {
 	json_object_set_new(
@@ -73,8 +73,8 @@ static json_t *add_as_of(const struct request *request, json_t *answer)
 
 /* GET /emails/{id} */
 
-/* Whether the query asks for emails that are not in the sent folder: 1, 0, or
- * -1 with the problem. Keys that may only send are told of none. */
+/* Returns 1 if the query asks for emails in any state, 0 if not, or -1 with the
+ * problem. A key that may only send never sees unsent emails. */
 static int read_state(const struct request *request, struct problem *problem)
 {
 	char state[QUERY_VALUE_MAX];
@@ -88,8 +88,8 @@ static int read_state(const struct request *request, struct problem *problem)
 	return given;
 }
 
-/* The email of the path, which is the caller's, or its seq alone: 0, or -1 with
- * the problem. */
+/* Finds the email of the path, which must be the caller's, or only its seq.
+ * Returns 0, or -1 with the problem. */
 static int find_email(struct request *request, bool any_state, struct email *email_r,
 	int64_t *seq_r, struct problem *problem)
 {
@@ -118,13 +118,14 @@ static int find_email(struct request *request, bool any_state, struct email *ema
 	return 0;
 }
 
-/* An email of more content is printed in the pool. */
+/* Emails with more content are printed in the pool. */
 enum { PRINT_ON_LOOP_MAX = 64 * 1024 };
 
 static void get_email_in_pool(struct request *request);
 
-/* To read an email takes little time, however large it is, to print it ten
- * times as long. To ask for its size first would make each small one dearer. */
+/* Reading an email is fast whatever its size; printing takes ten times as long.
+ * So the email is read here, and again in the pool if it is large. Asking for
+ * its size first would slow down the small ones. */
 static void get_email(struct request *request, bool in_pool)
 {
 	struct problem problem = PROBLEM_INIT;
@@ -210,8 +211,7 @@ static int find_events(struct request *request, const struct page *page, json_t 
 	return 0;
 }
 
-/* The time line: oldest first, so there is nothing before a page that a client
- * has not had. */
+/* Oldest first, so a client never needs `before`. */
 void api_email_events(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", NULL};
@@ -241,7 +241,7 @@ static int read_text(
 	return 0;
 }
 
-/* As it is stored; the caller frees it. */
+/* Parses an address into the form in which it is stored; the caller frees it. */
 static int read_address(
 	const struct json_query *query, const char *name, char **value_r, struct problem *problem)
 {
@@ -257,7 +257,7 @@ static int read_address(
 	return 0;
 }
 
-/* A search; the addresses are its own. */
+/* A search. It owns to and from. */
 struct search {
 	struct json_query query;
 	struct email_filter filter;
@@ -266,7 +266,7 @@ struct search {
 	char *from;
 };
 
-/* 0, or -1 with a problem that names the parameter. */
+/* Returns 0, or -1 with a problem that names the parameter. */
 static int read_search(
 	const struct request *request, struct search *search, struct problem *problem)
 {
@@ -317,7 +317,8 @@ static int find_page(struct request *request, const struct email_filter *filter,
 	return list_json_check(request, found, page, "email_list_failed", &err, problem);
 }
 
-/* A page may have 100,000 recipients, and a search looks at many emails. */
+/* Runs in the pool: a page may have 100,000 recipients, and a search reads many
+ * emails. */
 void api_email_list(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;

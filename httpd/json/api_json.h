@@ -1,6 +1,6 @@
 /*
- * api_json: the routes of the JSON dialect. Handlers are called by the table in
- * routes.c; what they parse and render is declared for their tests.
+ * api_json: the routes of the JSON dialect. The table in routes.c calls the
+ * handlers; parsers and renderers are declared for tests.
  */
 #ifndef POSTERN_HTTPD_JSON_API_JSON_H
 #define POSTERN_HTTPD_JSON_API_JSON_H
@@ -19,102 +19,104 @@
 struct manage;
 struct request;
 
-/* /emails: see email_json.h for bodies and answers. */
+/* /emails. Bodies and answers are in email_json.h. */
 
 /* POST /emails: {"id"}. */
 void api_email_send(struct request *request);
 
-/* GET /emails/{id}: one email of the sent folder that the key may see; with
- * ?state=any also one that waits or was refused. */
+/* GET /emails/{id}: a sent email that the key may see. With ?state=any also one
+ * that waits or was refused. */
 void api_email_get(struct request *request);
 
-/* GET /emails/{id}/events: what became of it, in the order in which it was
+/* GET /emails/{id}/events: its events, in the order in which they were
  * recorded. */
 void api_email_events(struct request *request);
-/* api_attachment.c: what emails had with them, while their messages are kept. */
+/* api_attachment.c: the attachments of emails whose messages are kept. */
 void api_attachment_list(struct request *request);
 void api_attachment_get(struct request *request);
 void api_attachment_download(struct request *request);
 
-/* api_unsubscribe.c: for recipients. */
+/* api_unsubscribe.c: the unsubscribe link, for recipients. */
 void api_unsubscribe_ask(struct request *request);
 void api_unsubscribe(struct request *request);
 
-/* PATCH /emails/{id}: another time for one that is scheduled. */
+/* PATCH /emails/{id}: reschedules an email that is scheduled. */
 extern const struct manage api_email_update;
 
-/* POST /emails/{id}/cancel: one that waits will not be sent. */
+/* POST /emails/{id}/cancel: cancels an email that waits. */
 extern const struct manage api_email_cancel;
 
-/* GET /emails: the sent folder in pages, as far as the key may see it, and what
- * a filter picks of it. */
+/* GET /emails: the sent emails that the key may see, filtered, in pages. */
 void api_email_list(struct request *request);
 
-/* POST /emails/batch: {"data":[{"id"}...]} of those that are sent, in their
+/* POST /emails/batch: {"data":[{"id"}...]} of the accepted emails, in their
  * order, and "errors":[{"index","message"}...] of the others, if any. */
 void api_batch_send(struct request *request);
 
 enum { BATCH_MAX = 100 }; /* emails */
 
-/* Both have n elements. An email that cannot be read has a problem, and is not
- * to be looked at. Starts zeroed but for the first member. */
+/* emails and problems have n elements. An email with a problem must not be
+ * used. Starts zeroed, except for permissive. */
 struct batch {
-	bool permissive; /* each problem is told beside the index of its email;
-			  * else its fields are named as `[3].to` */
+	bool permissive; /* problems are shown with the index of their email; otherwise their fields
+			    are named like `[3].to` */
 	struct draft *emails;
 	struct problem *problems;
 	size_t n;
 };
 
-/* Reads the body of POST /emails/batch. 0, or -1 with a problem of the whole. */
+/* Parses the body of POST /emails/batch. Returns 0, or -1 with a problem of the
+ * whole. */
 int batch_json_parse(const char *body, size_t len, int64_t max_recipients, struct batch *batch_r,
 	struct problem *problem);
 void batch_json_clear(struct batch *batch);
 #define _cleanup_batch_ __attribute__((cleanup(batch_json_clear)))
 
 /* Copies the problem of the email at the index, for an answer about the whole
- * batch: one that does not name a field then names the email. */
+ * batch. If it names no field, it names the email instead. */
 void batch_json_name(size_t index, const struct problem *problem, struct problem *named_r);
 
-/* What was sent, and why the others were not; a new reference. */
+/* The answer: the ids of accepted emails, and why the others were not; a new
+ * reference. */
 json_t *batch_json_render(const struct send_outcome *outcome);
 
 /*
- * /domains: a company sees and changes its own domains only, a key that is
- * restricted to a domain only that one; anything else is not there.
+ * /domains: a company sees and changes only its own domains, and a key that is
+ * bound to a domain only that one. All others do not exist for it.
  */
 
-/* GET and POST /domains; a company asks for one. */
+/* GET and POST /domains. POST asks for a domain. */
 extern const struct manage api_domain_list, api_domain_create;
 /* GET, PATCH, DELETE /domains/{id}, and POST /domains/{id}/verify. PATCH checks
- * what it asks for, and changes nothing. */
+ * its body and changes nothing. */
 extern const struct manage api_domain_get, api_domain_update, api_domain_remove, api_domain_verify;
 
-/* Reads the body of POST /domains into a struct op_domain. 0, or -1 with a
- * problem that names the field. */
+/* Parses the body of POST /domains into a struct op_domain. Returns 0, or -1
+ * with a problem that names the field. */
 int domain_json_parse_new(const json_t *body, void *input, struct problem *problem);
 
-/* The domain as GET /domains/{id} shows it, as an item of GET /domains, and in
- * an answer that only names it; new references. */
+/* The domain as shown by GET /domains/{id}, with its records from more, and as
+ * an item of GET /domains; new references. */
 json_t *domain_json_render(const struct domain *domain, const json_t *more);
 json_t *domain_json_render_item(const struct domain *domain);
 
 /*
- * /api-keys: a company manages its own keys only. A key that is restricted to a
- * domain manages only those that are restricted to it as well, so that it
- * cannot get itself more than it has.
+ * /api-keys: a company manages only its own keys. A key that is bound to a
+ * domain manages only keys bound to the same one, so that it cannot get more
+ * rights than it has.
  */
 
-/* GET and POST /api-keys: the valid ones; and the only answer that shows a token. */
+/* GET and POST /api-keys. GET lists the valid keys; only the answer to POST
+ * shows a token. */
 extern const struct manage api_key_list, api_key_create;
-/* PATCH and DELETE /api-keys/{id}: rename it, and revoke it; the key of the
- * request, too. */
+/* PATCH and DELETE /api-keys/{id} rename and revoke a key, also the one that
+ * makes the request. */
 extern const struct manage api_key_update, api_key_remove;
 
 enum { KEY_NAME_MAX = 50 }; /* characters */
 
-/* Reads the body of POST /api-keys, or of PATCH /api-keys/{id}, which has the
- * new name, into a struct op_key. 0, or -1 with a problem that names the field. */
+/* Parse the bodies of POST /api-keys and of PATCH /api-keys/{id} (the new name)
+ * into a struct op_key. Return 0, or -1 with a problem that names the field. */
 int key_json_parse(const json_t *body, void *input, struct problem *problem);
 int key_json_parse_name(const json_t *body, void *input, struct problem *problem);
 
@@ -122,8 +124,8 @@ int key_json_parse_name(const json_t *body, void *input, struct problem *problem
 json_t *key_json_render(const struct key *key);
 
 /*
- * /webhooks: a company sees its own only, a key that is restricted to a domain those of this
- * domain. Those of the form API are not among them.
+ * /webhooks: a company sees only its own webhooks, and a key that is bound to a
+ * domain only those of that domain. Webhooks of the form API are not included.
  */
 
 /* POST, GET, PATCH and DELETE, and POST /webhooks/{id}/signing-secret/rotate. */
@@ -139,12 +141,13 @@ void api_webhook_show_event(struct request *request);
 extern const struct manage api_webhook_replay;
 void api_webhook_send_again(struct request *request);
 
-/* Reads the body of POST /webhooks into a struct op_webhook. 0, or -1 with a problem that names
- * the field. */
+/* Parses the body of POST /webhooks into a struct op_webhook. Returns 0, or -1
+ * with a problem that names the field. */
 int webhook_json_parse(const json_t *body, void *input, struct problem *problem);
 
 /*
- * /suppressions: whom the company sends nothing to. What the path names is an id or an address.
+ * /suppressions: the addresses to which the company's emails are not sent. The
+ * path has an id or an address.
  */
 
 /* GET /suppressions; POST; GET and DELETE /suppressions/{id}; POST /suppressions/batch/add and

@@ -1,6 +1,5 @@
 /*
- * api_key: the routes /api-keys: what a client asks for, and what it is
- * answered.
+ * api_key: the routes /api-keys: parses the bodies and renders the answers.
  */
 #include "httpd/json/api_json.h"
 
@@ -79,7 +78,7 @@ int key_json_parse_name(const json_t *body, void *input, struct problem *problem
 
 	if (given == NULL || json_is_null(given))
 		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `name` field.");
-	/* Else {} and [] would be taken for "": a name would be lost. */
+	/* Otherwise {} and [] would count as "" and erase the name. */
 	return json_field_check_line(given, "name", problem) < 0
 		       ? -1
 		       : read_name(body, &key->name, problem);
@@ -103,7 +102,7 @@ static json_t *render_new(const struct op *op)
 
 	json_t *answer = json_pack("{s:s}", "id", key->id);
 
-	/* The token, and where programs log in with it. */
+	/* The token, and the settings for SMTP clients. */
 	json_object_update(answer, op->result.more);
 	return answer;
 }

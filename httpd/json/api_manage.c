@@ -15,7 +15,7 @@
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-/* Reads path and body. 0, or -1 with the problem. */
+/* Parses path and body. Returns 0, or -1 with the problem. */
 static int parse(struct request *request, void *input, json_t **body_r, struct problem *problem)
 {
 	const struct manage *manage = request->admission.route->manage;
@@ -31,7 +31,8 @@ static int parse(struct request *request, void *input, json_t **body_r, struct p
 		       : manage->parse(*body_r, input, problem);
 }
 
-/* In the words of this dialect, in which a text is a sentence. */
+/* Sets the problem of a failed operation. In this dialect its text is a
+ * sentence. */
 static void explain(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {

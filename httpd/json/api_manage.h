@@ -1,6 +1,7 @@
 /*
- * api_manage: what the managing routes of the JSON dialect share: an operation, with the words of
- * this dialect for what it takes and gives.
+ * api_manage: what the managing routes of the JSON dialect share: each runs an
+ * operation, and a struct manage says how this dialect reads its input and
+ * shows its result.
  */
 #ifndef POSTERN_HTTPD_JSON_API_MANAGE_H
 #define POSTERN_HTTPD_JSON_API_MANAGE_H
@@ -13,17 +14,18 @@
 struct request;
 
 struct manage {
-	/* What a body asks for, in the input, whose strings stay the body's; NULL: there is none.
-	 * 0, or -1 with the problem. */
+	/* Parses the body into the input, whose strings the body owns. NULL if
+	 * the route has no body. Returns 0, or -1 with the problem. */
 	int (*parse)(const json_t *body, void *input, struct problem *problem);
-	json_t *(*render)(const struct op *op); /* of what the operation gives, */
-	json_t *(*item)(const void *item);      /* or of each of a list */
-	const char *missing;                    /* to who names what is not there */
-	enum problem_kind denied;               /* to who may not */
+	json_t *(*render)(const struct op *op); /* the answer from the operation's result, */
+	json_t *(*item)(const void *item);      /* or each item of a list */
+	const char *missing;                    /* text of the 404 */
+	enum problem_kind denied;               /* the problem for ERR_DENIED */
 };
 
-/* Handlers: run the operation of the route, and answer in the words of its column `manage`: one
- * that changes something, that reads one thing, or a list. What the path names is an id. */
+/* Handlers that run the operation of the route and answer by its column
+ * `manage`: a change, a read of one object, a list. The path has an id (or an
+ * address, with operation->by_address). */
 void manage_change(struct request *request);
 void manage_read(struct request *request);
 void manage_list(struct request *request);

@@ -1,8 +1,9 @@
 /*
- * api_suppression: the routes /suppressions: what a client asks for, and what it is answered.
+ * api_suppression: the routes /suppressions: parses the bodies and renders the
+ * answers.
  *
- * Clients know three origins and stop at a fourth: what recipients have unsubscribed from is
- * `manual` here.
+ * Clients know three origins and fail on a fourth, so an unsubscription is
+ * shown as `manual`.
  *
  * Threads: the worker's or the pool's.
  */
@@ -47,7 +48,8 @@ static int parse_new(const json_t *body, void *input, struct problem *problem)
 	return 0;
 }
 
-/* The texts of an array, as inputs; *given_r says whether there is one. */
+/* Parses an array of addresses or ids into inputs. *given_r is true if the body
+ * has it. */
 static int parse_texts(const json_t *body, const char *name, bool *given_r,
 	struct op_suppression *input, struct problem *problem)
 {
@@ -172,7 +174,7 @@ static json_t *render_all_removed(const struct op *op)
 	return render_all(op, true);
 }
 
-/* With `origin`, which other lists have not. */
+/* Has `origin`, unlike other lists. */
 void api_suppression_list(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", "before", "origin", NULL};

@@ -1,8 +1,8 @@
 /*
  * api_unsubscribe: the link by which a recipient unsubscribes (RFC 8058).
  *
- * Programs that look at links ask with GET: that changes nothing, and shows a page with a button.
- * A POST is the recipient's wish, whatever its body says.
+ * Link scanners send GET, which changes nothing and shows a page with a button.
+ * A POST unsubscribes, whatever its body is.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const struct reply_kind page = {.type = "text/html; charset=utf-8",
 		{"Referrer-Policy", "no-referrer"}, {"X-Content-Type-Options", "nosniff"},
 		{"X-Robots-Tag", "noindex"}, {"Cache-Control", "private, no-store"}}};
 
-/* The texts have nothing that means something in HTML: a domain is in A-labels. */
+/* None of the texts needs escaping in HTML: a domain is in A-labels. */
 static char *make_page(const char *title, const char *domain, const char *text, const char *rest)
 {
 	return mem_printf(
@@ -30,7 +30,7 @@ static char *make_page(const char *title, const char *domain, const char *text, 
 		title, title, text, domain, rest);
 }
 
-/* Whose token it is: 0 or -1 with the problem. */
+/* Finds the email of the token. Returns 0, or -1 with the problem. */
 static int find_email(
 	struct request *request, struct return_email *email_r, struct problem *problem)
 {
@@ -113,7 +113,8 @@ void api_unsubscribe(struct request *request)
 	struct unsubscribe *unsubscribe;
 	struct return_email email;
 
-	/* Who has no token does not get to the writer. */
+	/* Checked first, so that requests without a valid token never reach the
+	 * committer. */
 	if (find_email(request, &email, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;

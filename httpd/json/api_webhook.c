@@ -1,7 +1,8 @@
 /*
- * api_webhook: the routes /webhooks: what a client asks for, and what it is answered.
+ * api_webhook: the routes /webhooks: parses the bodies and renders the answers.
  *
- * Clients stop at names of events that they did not send, so these are given back as they came.
+ * Some clients fail on event names that they did not send, so the names are
+ * returned as they were given.
  */
 #include "httpd/json/api_json.h"
 
@@ -29,7 +30,8 @@ static int read_endpoint(const json_t *body, struct op_webhook *webhook, struct 
 	return json_field_line(body, "domain", "domain", &webhook->domain, problem);
 }
 
-/* An array of names, as the words of the operation. The text stays with the body. */
+/* Converts an array of names to the comma-separated text of the operation. The
+ * body owns the text. */
 static int read_events(const json_t *body, struct op_webhook *webhook, struct problem *problem)
 {
 	const json_t *events = json_object_get(body, "events"), *event;
@@ -208,7 +210,8 @@ const struct manage api_webhook_event = {
 const struct manage api_webhook_replay = {
 	NULL, render_event_id, NULL, "Webhook event not found", DENIED};
 
-/* The ids of the path: the webhook's, and that of its event, "" where it names none. */
+/* Reads the ids of the path: that of the webhook is checked; that of the event
+ * is "" if there is none. */
 static int read_path(
 	const struct request *request, char event_id[static ID_SIZE], struct problem *problem)
 {
@@ -232,8 +235,8 @@ static int read_path(
 	return 0;
 }
 
-/* Of those that the reference has, whose ids are no UUIDs; without a limit a list of webhooks is
- * all of them. */
+/* Reads `limit`, `after` and `before`. Cursors of events and attempts are not
+ * UUIDs. Without a limit a list of webhooks has up to 1,000. */
 static int read_page(const struct request *request, struct page *page_r, struct problem *problem)
 {
 	static const char *const names[] = {"limit", "after", "before", NULL};
@@ -325,7 +328,7 @@ void api_webhook_show_event(struct request *request)
 	reply_either(request, &problem, 200, answer);
 }
 
-/* One that is sent once more, with the id of the path. */
+/* A webhook event to send again, with its id from the path. */
 struct replay {
 	struct operate operate; /* first */
 	char event_id[ID_SIZE];

@@ -1,5 +1,5 @@
 /*
- * email_json: emails in the JSON dialect, in and out.
+ * email_json: parses and renders emails in the JSON dialect.
  *
  * Threads: any.
  */
@@ -22,7 +22,8 @@
 #include "httpd/json/json_query.h"
 #include "httpd/json/json_long.h"
 
-/* Bounds of the interface; that of `to` holds whatever the setting. */
+/* Limits of the interface. That of `to` applies whatever http.max_recipients
+ * is. */
 enum { TO_MAX = 50, TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
 
 static int check_characters(const char *text, const char *path, struct problem *problem)
@@ -83,8 +84,8 @@ static int read_tags(const json_t *array, json_t *tags, struct problem *problem)
 	return 0;
 }
 
-/* Reads the tags of the email into the JSON that the store keeps, NULL when
- * there are none; the caller frees it. A name may stand several times: all are
+/* Parses the tags of the email into the JSON that the store keeps, or NULL if
+ * there are none; the caller frees it. A name may occur several times: all are
  * kept, in their order. */
 static int parse_tags(const json_t *email, char **tags_r, struct problem *problem)
 {
@@ -133,8 +134,8 @@ static int read_bytes(
 	return 0;
 }
 
-/* Content comes as a base64 string, as an array of integers, or as what
- * JSON.stringify() makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
+/* Content is a base64 string, an array of integers, or what JSON.stringify()
+ * makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
 static int read_content(
 	const json_t *value, const char *path, struct buf *content, struct problem *problem)
 {
@@ -150,7 +151,7 @@ static int read_content(
 	return 0;
 }
 
-/* The first of the names that is given; NULL copies NULL. */
+/* Copies the first of the fields that is given, or NULL. */
 static int read_line(const json_t *item, const char *const *names, const char *path, char **value_r,
 	struct problem *problem)
 {
@@ -184,7 +185,7 @@ static int check_given(const json_t *item, const char *path, struct problem *pro
 	return 0;
 }
 
-/* Some clients send a content id as it stands in the header: `<id>`. */
+/* Some clients send a content id in the form of the header: `<id>`. */
 static void strip_angles(char *id)
 {
 	size_t len = id ? strlen(id) : 0;
@@ -214,7 +215,7 @@ static int read_attachment(const json_t *item, const char *path, struct attachme
 	return read_content(json_object_get(item, "content"), path, &attachment->content, problem);
 }
 
-/* Reads the attachments of the email into message. */
+/* Parses the attachments of the email into message. */
 static int parse_attachments(
 	const json_t *email, struct mime_message *message, struct problem *problem)
 {
@@ -267,8 +268,8 @@ static int missing(const char *field, struct problem *problem)
 		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->prefix, field);
 }
 
-/* Fields whose meaning would change what happens to the email: better refused
- * than sent early or empty. */
+/* Fields that change what is sent. Refusing them is better than sending a wrong
+ * or empty email. */
 static int check_unsupported(const json_t *email, struct problem *problem)
 {
 	static const char *const fields[] = {"template", "topic_id"};
@@ -280,7 +281,7 @@ static int check_unsupported(const json_t *email, struct problem *problem)
 	return 0;
 }
 
-/* `in 10 minutes`, and the like. */
+/* Parses spans such as `in 10 minutes`. */
 static bool read_span(const char *text, int64_t *us_r)
 {
 	static const struct {
@@ -467,7 +468,7 @@ int email_json_parse(const char *body, size_t len, int64_t max_recipients, struc
 
 /* Answers. */
 
-/* The interface wants the addresses; their names are in the message. */
+/* The interface has addresses without display names; those are in the message. */
 static json_t *addresses(const struct email *email, enum recipient_kind kind)
 {
 	const struct recipients *recipients = &email->recipients;
@@ -479,7 +480,7 @@ static json_t *addresses(const struct email *email, enum recipient_kind kind)
 	return array;
 }
 
-/* Null when there is none. */
+/* null if the list is empty. */
 static json_t *mailboxes_or_null(const struct strv *list)
 {
 	json_t *array;
@@ -492,7 +493,7 @@ static json_t *mailboxes_or_null(const struct strv *list)
 	return array;
 }
 
-/* Kept as JSON; what cannot be read shows as none. */
+/* The stored JSON; an empty array if it cannot be parsed. */
 static json_t *tags(const char *text)
 {
 	json_t *array = text ? json_loads(text, 0, NULL) : NULL;
@@ -521,7 +522,8 @@ json_t *email_json_render_item(const struct email *email)
 		json_field_time(email->scheduled_us));
 }
 
-/* What happens to it inside of the host is not told apart. */
+/* The name of a delivery status. This dialect has none for mail that was handed
+ * on within this host. */
 static const char *state_of(const struct email *email, enum delivery_status status)
 {
 	static const char *const states[DELIVERY_STATUSES] = {

@@ -1,5 +1,5 @@
 /*
- * json_field: fields of a JSON request, read with their types checked.
+ * json_field: reads typed fields of a JSON request.
  *
  * Threads: json_field_parse_request() is the worker's, the rest any.
  */
@@ -14,7 +14,7 @@
 #include "httpd/admission/request.h"
 #include "httpd/json/json_long.h"
 
-/* Reads a whole body, which is to be an object or an array. */
+/* Parses a whole body, which must be of the type: an object or an array. */
 static int parse(
 	const char *body, size_t len, json_type type, json_t **root_r, struct problem *problem)
 {

@@ -1,10 +1,10 @@
 /*
- * json_long: JSON with long strings, read and written fast.
+ * json_long: fast parsing and printing of JSON with long strings.
  *
- * To be read, long strings are taken out of the text, each replaced by a short
- * one that nobody can guess, and put into the tree that jansson makes of the
- * rest. Only strings that are surely well-formed are taken out; all others, and
- * a text that is not JSON, are left to jansson.
+ * Parsing replaces each long string of the text by a short mark that nobody can
+ * guess, lets jansson parse the rest, and puts the strings into its tree. Only
+ * strings that are surely well-formed are replaced. All others, and a text that
+ * is not JSON, are left to jansson.
  *
  * Threads: any.
  */
@@ -33,8 +33,8 @@ static const struct {
 	{'f', '\f'},
 };
 
-/* Control characters are to be escaped. A byte, and no bool, tells so: the
- * compiler then makes one step of many. */
+/* Control characters must be escaped in JSON. The result is accumulated in a
+ * byte instead of a bool, so that the compiler vectorizes the loop. */
 static bool has_control(const char *text, size_t len)
 {
 	unsigned char found = 0;
@@ -77,7 +77,8 @@ static void add_utf8(struct buf *out, uint32_t code)
 		buf_add_char(out, (char)(0x80 | (code >> 6 * more & 0x3f)));
 }
 
-/* What follows \u, a pair of surrogates included; how long it is, or 0. */
+/* Decodes what follows \u, with a surrogate pair. Returns its length, or 0 on
+ * error. */
 static size_t add_unicode(struct buf *out, const char *text, size_t len)
 {
 	int32_t high = hex4(text, len), low;
@@ -97,7 +98,7 @@ static size_t add_unicode(struct buf *out, const char *text, size_t len)
 	return 10;
 }
 
-/* What follows a backslash; how long it is, or 0. */
+/* Decodes what follows a backslash. Returns its length, or 0 on error. */
 static size_t add_escape(struct buf *out, const char *text, size_t len)
 {
 	size_t unicode;
@@ -148,8 +149,8 @@ static void add_escaped(struct buf *out, char c)
 	buf_printf(out, "\\u%04X", (unsigned char)c);
 }
 
-/* Appends the text as it stands between the quotes: 0. -1 when it is not UTF-8,
- * and then nothing is appended. */
+/* Appends the text, escaped, without quotes. Returns 0, or -1 if it is not
+ * UTF-8; then nothing is appended. */
 static int json_string_encode(const char *text, size_t len, struct buf *out)
 {
 	if (!str_utf8_valid(text, len))
@@ -169,7 +170,7 @@ static int json_string_encode(const char *text, size_t len, struct buf *out)
 	return 0;
 }
 
-/* What stands for a string that was taken out: the nonce and its number. */
+/* The mark in place of a string: the nonce and the string's number. */
 enum { NUMBER_LEN = 8, MARK_LEN = SECRET_TICKET_SIZE - 1 + NUMBER_LEN };
 
 struct taken {
@@ -185,7 +186,7 @@ static void free_taken(struct taken *taken)
 	free(taken->strings);
 }
 
-/* Whether the string that begins with this quote follows a colon. */
+/* True if a colon precedes the string that begins with this quote. */
 static bool is_member(const char *text, const char *quote)
 {
 	while (quote > text && strchr(" \t\r\n", quote[-1]) && quote[-1] != '\0')
@@ -193,7 +194,8 @@ static bool is_member(const char *text, const char *quote)
 	return quote > text && quote[-1] == ':';
 }
 
-/* Puts the mark of a string into rest, and its bytes aside. */
+/* Decodes a string, keeps its bytes, and appends its mark to rest. False if it
+ * is malformed. */
 static bool take_string(struct taken *taken, const char *raw, size_t len, struct buf *rest)
 {
 	struct buf string = BUF_INIT;
@@ -210,7 +212,8 @@ static bool take_string(struct taken *taken, const char *raw, size_t len, struct
 	return true;
 }
 
-/* What is left of the text. */
+/* Appends the text to rest, with marks in place of long strings. rest stays
+ * empty if there are none. */
 static void take_out(
 	const char *text, size_t len, size_t min, struct taken *taken, struct buf *rest)
 {
@@ -278,7 +281,7 @@ json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags, j
 	return root ? root : json_loadb(text, len, flags, error);
 }
 
-/* 0, or -1 when it cannot be printed. */
+/* Returns 0, or -1 if it cannot be printed. */
 static int add_member(const struct json_long_member *member, struct buf *out)
 {
 	buf_printf(out, ",\"%s\":", member->name);

@@ -1,6 +1,6 @@
 /*
- * json_query: the parameters of a query of the JSON dialect, with the checks
- * and the words that its routes share.
+ * json_query: the query parameters of the JSON dialect, with the checks and
+ * problem texts that its routes share.
  *
  * Threads: the worker's or the pool's.
  */
@@ -57,7 +57,7 @@ const char *json_query_words(struct json_query *query, const char *name)
 	char *value = (char *)json_query_get(query, name);
 	struct problem problem;
 
-	/* It has been decoded, so this finds nothing wrong. */
+	/* The query was decoded before, so this cannot fail. */
 	if (value)
 		query_get_words(query->text, name, value, &problem);
 	return value;
@@ -104,7 +104,7 @@ int json_query_flag(
 		problem, PROBLEM_PARAMETER, "The `%s` parameter must be `true` or `false`.", name);
 }
 
-/* What a webhook was told has ids of its own: a prefix, _, letters and digits. */
+/* Ids of webhook events: a prefix, _, letters and digits. */
 static bool is_tagged_id(const char *text)
 {
 	size_t prefix = strspn(text, "abcdefghijklmnopqrstuvwxyz");

@@ -1,5 +1,5 @@
 /*
- * list_json: lists of the JSON dialect, in pages.
+ * list_json: paged lists of the JSON dialect.
  *
  * Threads: the worker's or the pool's.
  */

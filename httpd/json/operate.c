@@ -57,14 +57,14 @@ static int read_items(const struct op *op, json_t *array, const struct op_field 
 	return 0;
 }
 
-/* Without a NUL. */
+/* True for a string without NUL. */
 static bool is_text(const json_t *value)
 {
 	return json_is_string(value) &&
 	       strlen(json_string_value(value)) == json_string_length(value);
 }
 
-/* Makes one text of the array, which has it then. */
+/* Joins the strings of the array into one, which becomes its only item. */
 static bool join_list(json_t *array)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -235,7 +235,7 @@ int operate_read_query(const struct request *request, const struct operation *op
 	return 0;
 }
 
-/* What changes something. */
+/* Operations that change something. */
 
 void operate_begin(
 	struct request *request, struct operate *operate, const struct operation *operation)
@@ -284,7 +284,7 @@ static bool check_operation(struct work *work)
 	change->result = operate->operation->check(&operate->op, operate->input, &change->err);
 	db_pool_give(
 		readers, operate->op.db, change->result == 0 || change->err.code < ERR_TEMPORARY);
-	/* What cannot be told without an answer in the request is its fault. */
+	/* A value of the request that cannot be used is the client's error. */
 	if (change->result < 0 && change->err.code == ERR_CONFIG)
 		change->err.code = ERR_INVALID;
 	return true;
