@@ -1,9 +1,9 @@
 /*
- * api_form: POST /v3/{domain}/messages and messages.mime: the body is unpacked,
- * taken apart, and read as an email; forms of other routes are read here, too.
+ * api_form: POST /v3/{domain}/messages and messages.mime: decompresses the
+ * body, parses the form, and reads it as an email. Forms of other routes are
+ * read here, too.
  *
- * Threads: the worker's, but for the functions that read and parse: those may
- * run in the pool.
+ * Threads: the worker's; functions that read and parse may run in the pool.
  */
 #include "httpd/form/api_form.h"
 
@@ -23,17 +23,17 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* What is unpacked at the first attempt. */
+/* The size limit of the first attempt to decompress. */
 enum { FIRST_BYTES = 64 * 1024 };
 
-/* What a field takes besides its bytes. */
+/* What a field takes in addition to its bytes. */
 enum { FIELD_BYTES = 512 };
 
 static const char multipart[] = "multipart/form-data";
 static const char urlencoded[] = "application/x-www-form-urlencoded";
 
-/* A little is tried first, then twice as much each time: the memory is taken
- * from the budget before, and what was not needed is given back. */
+/* Decompresses with a small limit first, and doubles it each time. The memory
+ * is reserved before each attempt, and what was not needed is given back. */
 static int unpack(struct send_body *body, struct buf *unpacked, struct problem *problem)
 {
 	struct admission *admission = body->admission;
@@ -59,7 +59,8 @@ static int unpack(struct send_body *body, struct buf *unpacked, struct problem *
 	return 0;
 }
 
-/* The fields have as many bytes as the body, and what each takes besides. */
+/* Parses the form. The fields take as many bytes as the body, and FIELD_BYTES
+ * each. */
 static int read_form(struct send_body *body, struct form *form_r, struct problem *problem)
 {
 	struct admission *admission = body->admission;
@@ -82,7 +83,8 @@ static int read_form(struct send_body *body, struct form *form_r, struct problem
 	return 0;
 }
 
-/* A request with nothing in it lacks the first field, whatever it is. */
+/* Checks the media type. An empty request without one passes; it lacks the
+ * first field. */
 static int check_type(const char *type, size_t len, bool multipart_only, struct problem *problem)
 {
 	bool any = !multipart_only;
@@ -95,9 +97,9 @@ static int check_type(const char *type, size_t len, bool multipart_only, struct 
 		any ? " or '" : "", any ? urlencoded : "", any ? "'" : "", type);
 }
 
-/* Reads the body by its Content-Type, after Content-Encoding gzip; both kinds
- * of form, or multipart alone. Other media types are refused; no type and no
- * body is a form without fields. Drops the body. */
+/* Parses the body by its Content-Type, after decompressing it (gzip): both
+ * kinds of form, or only multipart. Other media types are refused; without a
+ * type and a body it is a form without fields. Frees the body. */
 static int read_body(
 	struct send_body *body, bool multipart_only, struct form *form_r, struct problem *problem)
 {
@@ -134,7 +136,7 @@ int api_form_read(struct request *request, struct form *form_r, struct problem *
 	return read_body(&body, false, form_r, problem);
 }
 
-/* The emails of the form that ended so, each with its recipient. */
+/* The emails of the form that were not accepted, with their recipients. */
 static json_t *list_results(const struct send_outcome *outcome)
 {
 	json_t *list = json_array();
@@ -149,7 +151,7 @@ static json_t *list_results(const struct send_outcome *outcome)
 	return list;
 }
 
-/* A part of the emails goes out: an error would have the client send all of them
+/* Some of the emails go out: an error would make the client send all of them
  * again. */
 static void reply_part(struct request *request, const struct send_outcome *outcome)
 {
@@ -195,8 +197,8 @@ static int parse_email(const struct send_body *body, struct form *form, bool is_
 		       : form_email_parse(form, &rules, email, problem);
 }
 
-/* Individual messages are counted, but not made here: they can take many times
- * as much memory as the form. */
+/* Individual messages are counted, but not made here: they may take many times
+ * the memory of the form. */
 static int expand(struct send_body *body, const struct form *form, struct send_parsed *parsed,
 	struct problem *problem)
 {

@@ -1,11 +1,10 @@
 /*
- * form: the fields of a form, whatever its encoding was.
+ * form: the fields of a form, in either encoding.
  *
- * Every part of a multipart body must say which field it is: what is not
- * understood is refused, not left out. Urlencoded bodies are read after the URL
- * Standard 5.1, but for escapes that are none, which are refused. Time is
- * linear in the length of the body; the number of fields and the size of a
- * part's header are bounded.
+ * A part of a multipart body that cannot be parsed is refused, not skipped.
+ * Urlencoded bodies are parsed by the URL Standard 5.1, but malformed escapes
+ * are refused. Time is linear in the length of the body. The number of fields
+ * and the size of a part's header are bounded.
  */
 #include "httpd/form/form.h"
 
@@ -20,8 +19,8 @@
 #include "core/mime/mime_scan.h"
 #include "core/mime/mime_content.h"
 
-/* The length of the name without one `[...]` at its end, unless there is
- * nothing before it. */
+/* The length of the name without one `[...]` at its end, unless that is all of
+ * it. */
 static size_t bare_len(const char *name)
 {
 	size_t len = strlen(name);
@@ -32,8 +31,8 @@ static size_t bare_len(const char *name)
 	return len;
 }
 
-/* A new field at the end, of this name without its trailing `[...]`; good until
- * the form grows again. NULL and ERR_INVALID when the form is full. */
+/* Appends a field with the name, without its trailing `[...]`. The pointer is
+ * valid until the form grows again. NULL and ERR_INVALID if the form is full. */
 static struct form_field *form_add(struct form *form, const char *name, struct err *err)
 {
 	struct form_field *field;
@@ -90,7 +89,7 @@ static int invalid_escape(struct err *err)
 	return err_set(err, ERR_INVALID, "unable to parse request: invalid URL escape");
 }
 
-/* Appends the decoded text, in which a + is a blank. */
+/* Appends the decoded text. A + is a blank. */
 static int decode(struct span text, struct buf *out, struct err *err)
 {
 	buf_reserve(out, text.len);
@@ -139,7 +138,7 @@ int form_parse_urlencoded(const char *body, size_t len, struct form *form_r, str
 	return 0;
 }
 
-/* What the header of a part says; each NULL when it does not. */
+/* The header of a part. A member is NULL if the header lacks it. */
 struct part {
 	char *disposition;
 	char *type;
@@ -163,7 +162,7 @@ static int malformed(struct err *err)
 	return err_set(err, ERR_INVALID, "malformed multipart/form-data request");
 }
 
-/* Keeps the value of a field that matters; the first one counts. */
+/* Keeps the value of a relevant field; the first one counts. */
 static void keep_field(struct part *part, const struct mime_scan_field *field)
 {
 	const struct {
@@ -180,7 +179,7 @@ static void keep_field(struct part *part, const struct mime_scan_field *field)
 			*fields[i].value = mime_scan_value(field);
 }
 
-/* Takes the header off the text, of which the content is left. */
+/* Parses the header of the text. What follows becomes part->content. */
 static int read_header(struct span text, struct part *part, struct err *err)
 {
 	struct span rest = text;
@@ -192,15 +191,14 @@ static int read_header(struct span text, struct part *part, struct err *err)
 			return malformed(err);
 		keep_field(part, &field);
 	}
-	/* The empty line of an empty content may have gone with the
-	 * delimiter. */
+	/* The empty line before an empty content may be part of the delimiter. */
 	if (rest.len > 0 && !mime_scan_empty_line(&rest))
 		return malformed(err);
 	part->content = rest;
 	return 0;
 }
 
-/* What stands behind the last slash or backslash, in place of the path. */
+/* Replaces a path by what follows its last slash or backslash. */
 static void keep_base_name(char **path)
 {
 	const char *base = *path;
@@ -214,8 +212,8 @@ static void keep_base_name(char **path)
 	*path = name;
 }
 
-/* Reads the names out of Content-Disposition; `outer` is the name that the part
- * has if it stands in a multipart/mixed. */
+/* Reads the names from Content-Disposition. `outer` is the name of the
+ * enclosing multipart/mixed, or NULL. */
 static int read_names(struct part *part, const char *outer, struct err *err)
 {
 	const char *disposition = part->disposition;
@@ -239,7 +237,7 @@ static int read_names(struct part *part, const char *outer, struct err *err)
 	return 0;
 }
 
-/* Makes a text that its type has in another charset UTF-8. */
+/* Converts text to UTF-8 if its Content-Type names another charset. */
 static void recode(struct form_field *field)
 {
 	struct buf text = BUF_INIT;
@@ -277,14 +275,14 @@ static int read_part(struct form *form, struct span text, const char *outer, str
 
 	if (read_header(text, &part, err) < 0 || read_names(&part, outer, err) < 0)
 		return -1;
-	/* Several files of one field, as RFC 2388 4.2 had them. */
+	/* Several files of one field, as in RFC 2388 4.2. */
 	if (outer == NULL && part.filename == NULL && part.type &&
 		param_read_is(part.type, "multipart/mixed"))
 		return read_parts(form, part.type, part.content, part.name, err);
 	return add_field(form, &part, err);
 }
 
-/* Calls itself once at most: there is an outer name then. */
+/* Recurses at most once: then outer is set. */
 static int read_parts(
 	struct form *form, const char *type, struct span body, const char *outer, struct err *err)
 {
@@ -386,7 +384,7 @@ int form_text_message_id(char **id, struct problem *problem)
 		       : bad_part(problem, "h:Message-Id", "is not a valid message id");
 }
 
-/* The list without the blanks and commas that clients leave at its ends. */
+/* A copy without the blanks and commas that clients leave at the ends. */
 static char *trim_list(const char *value)
 {
 	static const char skip[] = " \t\r\n,";
@@ -408,7 +406,8 @@ int form_text_split(
 	if (*trimmed && addr_list_parse(trimmed, &given, NULL) < 0)
 		return bad_part(
 			problem, name, "is not a valid address. please check documentation");
-	/* No need to look for each among them all when it is too many. */
+	/* Stops when there are too many, so the search for duplicates stays
+	 * bounded. */
 	for (size_t i = 0; i < given.n && list->n <= FORM_TEXT_ADDRS_MAX; i++)
 		if (!addr_list_has(list, &given.items[i]))
 			*addr_list_add(list) = TAKE(given.items[i]);

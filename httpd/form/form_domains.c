@@ -1,12 +1,13 @@
 /*
- * form_domains: /v3/domains and /v4/domains: the domains of a company, and what the DNS of each is
- * to have.
+ * form_domains: /v3/domains and /v4/domains: the domains of a company, and the
+ * DNS records that each needs.
  *
- * Clients know settings of a domain that have no meaning here. A form may ask only for what is so
- * anyway: a client that wants TLS enforced must not believe that it is.
+ * Clients send settings of a domain that do not exist here. A setting that asks
+ * for what is the case anyway is accepted, any other is refused: a client that
+ * wants to enforce TLS must not believe that it does.
  *
- * Threads: what reads is the pool's, what changes something the worker's; render functions of
- * changes are called on the committer's.
+ * Threads: reads run in the pool, changes start on the worker's; render
+ * functions of changes run on the committer's.
  */
 #include "httpd/form/api_form.h"
 
@@ -25,7 +26,7 @@
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-/* `valid` is what clients look at. */
+/* Clients read `valid`. */
 static json_t *render_record(const json_t *record)
 {
 	const char *status = row_json_text(record, "status");
@@ -39,7 +40,7 @@ static json_t *render_record(const json_t *record)
 		str_eq(status, "verified"), "purpose", row_json_text(record, "record"));
 }
 
-/* Of an MX: its name stands apart from the priority. */
+/* An MX has its priority apart from its value, and no name. */
 static json_t *render_mx(const json_t *record)
 {
 	json_t *object = render_record(record);
@@ -53,7 +54,8 @@ static json_t *render_mx(const json_t *record)
 	return object;
 }
 
-/* As /domains of the other dialect has it: what an operator took away is `disabled`. */
+/* A domain that an operator deactivated is shown as `disabled`, like
+ * not_started in the JSON dialect. */
 static const char *state_of(const struct domain *domain)
 {
 	if (domain->active)
@@ -70,7 +72,7 @@ static json_t *render_item(const struct domain *domain)
 		!domain->active && !domain->pending);
 }
 
-/* The domain that the operation gave, with its records; a message of NULL is left out. */
+/* The domain with the records of the operation; message may be NULL. */
 static json_t *render_whole(const struct domain *domain, const struct op *op, const char *message)
 {
 	json_t *sending = json_array(), *receiving = json_array(), *answer;
@@ -90,8 +92,8 @@ static json_t *render_whole(const struct domain *domain, const struct op *op, co
 	return answer;
 }
 
-/* The domain that the path names; another one than the key's is not there. 0, or -1 with the
- * problem. */
+/* Finds the domain of the path. A domain that the key may not see does not
+ * exist. Returns 0, or -1 with the problem. */
 static int find_named_domain(
 	struct request *request, struct domain *domain_r, struct problem *problem)
 {
@@ -137,8 +139,8 @@ enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };
 
 struct list_ask {
 	int64_t limit, skip;
-	char state[QUERY_VALUE_MAX];  /* "": any */
-	char search[QUERY_VALUE_MAX]; /* a part of the name; "": any */
+	char state[QUERY_VALUE_MAX];  /* "" for any */
+	char search[QUERY_VALUE_MAX]; /* a part of the name; "" for any */
 };
 
 static int query_number(const char *query, const char *name, int64_t min, int64_t max,
@@ -170,8 +172,8 @@ static bool is_asked_for(const struct list_ask *ask, const struct domain *domain
 	       strstr(domain->name, ask->search) != NULL;
 }
 
-/* Walks along all that the key sees, which limits.domains bounds: clients want to know how many
- * there are. NULL with err. */
+/* Reads all domains that the key may see, since clients want their total
+ * number; limits.domains bounds it. NULL with err. */
 static json_t *list_domains(struct request *request, const struct list_ask *ask, struct err *err)
 {
 	const struct domain_scope scope = {
@@ -223,7 +225,7 @@ void api_form_domain_list(struct request *request)
 
 struct domain_change {
 	struct operate operate; /* first */
-	struct form form;       /* has the strings */
+	struct form form;       /* owns the strings of the input */
 	char id[ID_SIZE];       /* of the domain that the path names */
 };
 
@@ -234,7 +236,7 @@ static void end_change(struct domain_change *change)
 	free(change);
 }
 
-/* Why it did not happen; nothing when it did. */
+/* Sets the problem of a change that failed. */
 static void explain(const struct change *done, struct problem *problem)
 {
 	const struct err *err = &done->err;
@@ -272,7 +274,7 @@ static struct domain_change *begin_change(struct request *request,
 	return change;
 }
 
-/* One of the domain that the path names. */
+/* Runs an operation on the domain of the path. */
 static void change_named(struct request *request, const struct operation *operation,
 	json_t *(*render)(const struct op *op))
 {
@@ -291,8 +293,8 @@ static void change_named(struct request *request, const struct operation *operat
 	operate_submit(&change->operate, on_domain_changed);
 }
 
-/* What a form may say besides the name. What is about mail that is received, about links, or about
- * who else may log in, is not looked at. */
+/* Checks the settings of a form. Those about received mail, links and other
+ * logins are ignored. */
 static int check_settings(const struct form *form, struct problem *problem)
 {
 	static const char *const fixed[][2] = {

@@ -1,5 +1,5 @@
 /*
- * form_email: the email of a form, with its files.
+ * form_email: parses the email of a form, with its files.
  */
 #include "httpd/form/form_email.h"
 
@@ -15,9 +15,9 @@
 #include "httpd/form/form_options.h"
 #include "httpd/http/uri.h"
 
-/* Content ids that cannot stand in a header field. */
+/* File names that cannot be a Content-ID. */
 
-/* No longer name is looked for in the html. */
+/* Longer names are not searched for in the html. */
 enum { NAME_MAX_LEN = 1000 };
 
 static const char scheme[] = "cid:";
@@ -76,7 +76,7 @@ static const struct file *find_file(const struct files *files, const char *name)
 	return bsearch(&wanted, files->items, files->n, sizeof(wanted), by_name);
 }
 
-/* The file of the text as it stands, or as it reads decoded. */
+/* Finds the file with this name, either literal or percent-decoded. */
 static const struct file *find_text(const struct files *files, const char *text, size_t len)
 {
 	char name[NAME_MAX_LEN + 1];
@@ -92,7 +92,7 @@ static const struct file *find_text(const struct files *files, const char *text,
 	return file;
 }
 
-/* How long the name at the address is, by what stands before `cid:`. */
+/* The length of the name at at. Its end depends on the character before `cid:`. */
 static size_t name_length(char before, const char *at)
 {
 	switch (before) {
@@ -107,7 +107,7 @@ static size_t name_length(char before, const char *at)
 	}
 }
 
-/* Adds the html up to the next name, and that; where the rest begins. */
+/* Copies `cid:` and the id or the name. Returns where the rest begins. */
 static const char *rewrite_one(const struct files *files, const char *at, struct buf *out)
 {
 	const char *name = at + strlen(scheme);
@@ -247,8 +247,8 @@ static int parse_body(
 	return 0;
 }
 
-/* The name that a file goes by: controls become blanks, and one without a name
- * gets one. */
+/* The name of a file: control characters become blanks; without a name it gets
+ * that of its field. */
 static char *file_name(const struct form_field *field)
 {
 	char *name = mem_strdup(str_empty(field->filename) ? field->name : field->filename);
@@ -259,7 +259,7 @@ static char *file_name(const struct form_field *field)
 	return name;
 }
 
-/* Moves their contents into the message. */
+/* Moves the contents of the files into the message. */
 static void take_files(
 	struct form *form, const char *name, bool is_inline, struct mime_message *message)
 {
@@ -294,8 +294,8 @@ int form_email_parse(struct form *form, const struct form_email_rules *rules, st
 }
 
 /* POST /v3/{domain}/messages.mime: the message goes out as its client made it.
- * Its From field says who sends, and is read as strictly as the milter will
- * read it: one field, one mailbox. */
+ * Its From field names the sender, and is parsed as strictly as by the milter:
+ * one field, one mailbox. */
 
 static int bad_email(struct problem *problem, const char *text)
 {
@@ -313,7 +313,7 @@ static int parse_mime_from(
 	return form_email_check_domain(from, domain, problem);
 }
 
-/* What the message says goes into the record. */
+/* Moves what the message contains into the record of the email. */
 static void describe(struct mime_summary *summary, struct mime_message *message)
 {
 	message->to = TAKE(summary->to);
@@ -325,7 +325,7 @@ static void describe(struct mime_summary *summary, struct mime_message *message)
 	message->message_id = TAKE_PTR(summary->message_id);
 }
 
-/* Who gets the message without being named in it is a blind copy. */
+/* Recipients that To and Cc do not name get a blind copy. */
 static void add_blind(struct draft *draft)
 {
 	const struct mime_message *message = &draft->message;

@@ -1,17 +1,18 @@
 /*
- * form_events: GET /v3/{domain}/events, in the shape that clients of Mailgun read.
+ * form_events: GET /v3/{domain}/events, in the format that clients of Mailgun
+ * expect.
  *
- * A page is told by a token that has the filters and the number of the event
- * where it begins. Numbers and timestamps only rise, in the order of being
- * committed: an event that is told late comes behind all that were read, also
- * when it happened before. So who follows `next`, or asks again from the last
- * timestamp on, misses none.
+ * The URL of a page has a token with the filters and the event where it begins.
+ * Numbers and timestamps of events only rise, in the order of commits: an event
+ * that is reported late comes after all that were read, even if it happened
+ * before. So a client that follows `next`, or asks again from the last
+ * timestamp, misses none.
  *
- * A page is read and printed in the pool, in pieces where it has to pass over
- * many events, between which others have their turn: it must not end before it
- * is full, since clients take an empty one for the end.
+ * A page is read and printed in the pool. If it has to skip many events it is
+ * read in pieces, between which others have their turn. It must not end before
+ * it is full, because clients take an empty page for the end.
  *
- * Threads: the worker's, but for read_piece(), which runs in the pool.
+ * Threads: the worker's, except for read_piece(), which runs in the pool.
  */
 #include "httpd/form/api_form.h"
 
@@ -37,7 +38,7 @@
 
 enum { LIMIT_MAX = 300, LIMIT_DEFAULT = 100 };
 
-/* What is asked for */
+/* The request */
 
 enum filter {
 	FILTER_EVENT,
@@ -51,20 +52,19 @@ enum filter {
 	FILTER_LIST,
 	FILTERS
 };
-/* In queries, and in tokens. */
+/* The names in queries and tokens. */
 static const char *const filter_names[FILTERS] = {
 	"event", "severity", "recipient", "from", "to", "subject", "tags", "message-id", "list"};
 
 struct ask {
-	char *filters[FILTERS]; /* as given; NULL: not */
-	int64_t begin_us;       /* the earlier one; 0: not given */
+	char *filters[FILTERS]; /* as given, or NULL */
+	int64_t begin_us;       /* the earlier time; 0 if not given */
 	int64_t end_us;
 	bool ascending;
 	int64_t limit;
-	struct event_cursor cursor; /* the page begins behind this event, "": with
-				     * the first */
-	int64_t shift;              /* or this many behind: 1 or -1 has the event, too */
-	bool back;                  /* it ends in front of it; "": with the last */
+	struct event_cursor cursor; /* the page begins after this event; "" for the first */
+	int64_t shift;              /* added to its number: 1 or -1 includes the event itself */
+	bool back;                  /* the page ends before the cursor; "" for the last page */
 };
 
 static void ask_clear(struct ask *ask)
@@ -73,7 +73,7 @@ static void ask_clear(struct ask *ask)
 		free(ask->filters[i]);
 }
 
-/* Seconds since 1970, or a date as RFC 5322 or RFC 3339 has it. */
+/* Parses seconds since 1970, or a date in the format of RFC 5322 or RFC 3339. */
 static bool read_time(const char *text, int64_t *time_us_r)
 {
 	size_t len = strspn(text, "0123456789");
@@ -92,7 +92,7 @@ static bool read_time(const char *text, int64_t *time_us_r)
 		*time_us_r = seconds * 1000000 + us;
 		return true;
 	}
-	/* What has no - would be a span before now. */
+	/* clock_parse() takes a text without - for a span before now. */
 	return (strchr(text, '-') && clock_parse(text, 0, time_us_r)) ||
 	       mime_date_parse(text, time_us_r) == 0;
 }
@@ -128,7 +128,7 @@ static int query_filters(const char *query, struct ask *ask, struct problem *pro
 	return 0;
 }
 
-/* A time range goes from begin to end, which says the direction too. */
+/* A range goes from begin to end. Their order also gives the direction. */
 static int query_range(const char *query, struct ask *ask, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
@@ -176,9 +176,9 @@ static int read_query(const char *query, struct ask *ask, struct problem *proble
 	return query_limit(query, LIMIT_MAX, &ask->limit, problem);
 }
 
-/* Tokens: JSON in base64 for URLs (RFC 4648 5). They give nobody anything that
- * the query would not: company and domain are those of the request, and events
- * are named as the page names them. */
+/* Tokens: JSON in base64url (RFC 4648 5). A token grants nothing that the query
+ * would not: company and domain are those of the request, and it names events
+ * as the page does. */
 
 static char *make_token(
 	const struct ask *ask, bool back, const struct event_cursor *cursor, int64_t shift)
@@ -249,7 +249,7 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 		    : problem_set(problem, PROBLEM_PARAMETER, "the page is not one of this list");
 }
 
-/* As the store wants it */
+/* The filter for the store */
 
 #define FAILED_FOR_GOOD                                                                            \
 	(1u << EVENT_BOUNCED | 1u << EVENT_EXPIRED | 1u << EVENT_DISCARDED | 1u << EVENT_REMOVED | \
@@ -259,7 +259,7 @@ static int read_token(const char *token, struct ask *ask, struct problem *proble
 	(1u << EVENT_ACCEPTED | 1u << EVENT_DELIVERED | 1u << EVENT_COMPLAINED |                   \
 		1u << EVENT_CANCELED | 1u << EVENT_UNSUBSCRIBED | FAILED)
 
-/* Of other events there are none. */
+/* Other events do not occur. */
 static const unsigned kinds_of[FORM_EVENTS] = {
 	[FORM_ACCEPTED] = 1u << EVENT_ACCEPTED,
 	[FORM_DELIVERED] = 1u << EVENT_DELIVERED,
@@ -281,7 +281,7 @@ int form_event_find(const char *name, struct problem *problem)
 		problem, PROBLEM_PARAMETER, "'event' parameter: there is no event '%.100s'", name);
 }
 
-/* Where an operator stands, or the end. */
+/* Where the next operator begins, or the end. */
 static char *find_operator(char *text)
 {
 	char *either = strstr(text, " OR "), *both = strstr(text, " AND ");
@@ -291,8 +291,8 @@ static char *find_operator(char *text)
 	return either ? either : text + strlen(text);
 }
 
-/* The end of what stands in quotes or angle brackets at the beginning, if it is
- * all that stands before an operator. */
+/* Where the quotes or angle brackets at the beginning close, if nothing but
+ * blanks follows before an operator; else NULL. */
 static char *find_quote(char *text)
 {
 	char *end = strchr("\"'<", *text) && *text ? strchr(text + 1, *text == '<' ? '>' : *text)
@@ -302,7 +302,7 @@ static char *find_quote(char *text)
 	return end && end + 1 + blanks >= find_operator(end + 1) ? end : NULL;
 }
 
-/* The texts between OR, without quotes and parentheses: a JSON array. */
+/* Splits the text at OR into a JSON array, without quotes and parentheses. */
 static int read_texts(const char *name, const char *text, json_t **texts_r, struct problem *problem)
 {
 	_cleanup_free_ char *copy = str_trim(text, strlen(text));
@@ -333,7 +333,8 @@ static int read_texts(const char *name, const char *text, json_t **texts_r, stru
 	return 0;
 }
 
-/* Of `delivered OR failed`. */
+/* Converts a filter such as `delivered OR failed`, and the severity, to kinds
+ * of events. */
 static int read_kinds(const struct ask *ask, unsigned *kinds_r, struct problem *problem)
 {
 	const char *event = ask->filters[FILTER_EVENT];
@@ -375,10 +376,10 @@ struct page_job {
 	struct problem problem;
 	struct ask ask;
 	struct event_filter filter;
-	bool placed;          /* the filter has the cursor of the ask */
+	bool placed;          /* the filter has the position of the cursor */
 	char *texts[FILTERS]; /* what the filter points to */
 	struct event_list found;
-	char *answer; /* the found ones, printed */
+	char *answer; /* the answer, as JSON text */
 };
 
 static void job_free(struct page_job *job)
@@ -390,7 +391,8 @@ static void job_free(struct page_job *job)
 	free(job);
 }
 
-/* Not everybody encodes the + of an address, which has no blanks. */
+/* Some clients do not encode the + of an address. An address has no blanks, so
+ * each one was a +. */
 static void mend_addresses(const json_t *texts)
 {
 	json_t *text;
@@ -405,7 +407,7 @@ static void mend_addresses(const json_t *texts)
 	}
 }
 
-/* 1; 0 when nothing can fit; -1 with the problem. */
+/* Returns 1, 0 if no event can match, or -1 with the problem. */
 static int make_filter(struct page_job *job, struct problem *problem)
 {
 	const struct admission *admission = &job->request->admission;
@@ -487,7 +489,7 @@ static struct event_cursor cursor_of(const struct email_event *event)
 	return cursor;
 }
 
-/* Of an empty page the neighbours are told by where it was looked for. */
+/* The neighbours of an empty page follow from where it was searched for. */
 static json_t *render_paging(const struct page_job *job)
 {
 	const struct event_list *list = &job->found;

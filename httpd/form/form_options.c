@@ -1,5 +1,5 @@
 /*
- * form_options: the tables of prefixes and of options, and what each does.
+ * form_options: the tables of prefixes and options.
  */
 #include "httpd/form/form_options.h"
 
@@ -14,7 +14,7 @@
 #include "core/mime/mime_header.h"
 #include "httpd/form/form.h"
 
-/* What is gathered on the way. */
+/* The results while a form is parsed. */
 struct options {
 	struct draft *draft;
 	int64_t now_us;
@@ -46,10 +46,10 @@ static int take_testmode(struct options *options, const char *value)
 	return 0;
 }
 
-/* So far ahead. */
+/* The maximum for o:deliverytime. */
 enum { SCHEDULE_MAX_DAYS = 30 };
 
-/* A time that is over means now. */
+/* A time in the past means now. */
 static int take_deliverytime(struct options *options, const char *value)
 {
 	int64_t time_us;
@@ -77,8 +77,9 @@ static int refuse_any(struct options *options, const char *value)
 	return -1;
 }
 
-/* All other options are about what Mailgun does around an email (tracking,
- * signing, choosing an address to send from): they are accepted. */
+/* All other options concern what Mailgun does around an email (tracking,
+ * signing, choosing the IP address to send from). They are accepted and
+ * ignored. */
 static const struct {
 	const char *name;
 	int (*take)(struct options *options, const char *value);
@@ -105,7 +106,7 @@ static int take_option(struct options *options, const struct form_field *field, 
 
 /* h: */
 
-/* Fields that are made here, or would lie about the way of the message. */
+/* Fields that Postern generates, or that would forge the trace of the message. */
 static bool is_structural(const char *name)
 {
 	static const char *const names[] = {
@@ -117,7 +118,7 @@ static bool is_structural(const char *name)
 	return str_starts_nocase(name, "content-") || mime_header_reserved(name);
 }
 
-/* With a variable in it, it is checked when that is put in. A finished message
+/* An id with a variable is checked after that is replaced. A finished message
  * keeps its own. */
 static int take_message_id(struct options *options, const char *value, struct problem *problem)
 {
@@ -171,7 +172,7 @@ static int take_header(struct options *options, const struct form_field *field, 
 			problem, field->name, "contains line breaks or other control characters");
 	if (str_eq_nocase(name, "message-id"))
 		return take_message_id(options, value, problem);
-	/* Read when all of them are there. */
+	/* Reply-To is parsed later, when all of them are known. */
 	if (!is_structural(name) || str_eq_nocase(name, "reply-to"))
 		add_header(options, name, value);
 	return 0;
@@ -197,7 +198,7 @@ static int refuse_template(struct options *options, const struct form_field *fie
 
 static const struct {
 	const char *prefix;
-	bool counts; /* to the limit of FORM_OPTIONS_MAX */
+	bool counts; /* towards FORM_OPTIONS_MAX */
 	int (*take)(struct options *options, const struct form_field *field, const char *name,
 		struct problem *problem);
 } prefixes[] = {
@@ -286,7 +287,8 @@ int form_options_read_reply_to(struct mime_message *message, struct problem *pro
 	return 0;
 }
 
-/* Whether one may hold a variable: they are read when that is put in. */
+/* True if a Reply-To may contain a variable: it is parsed after that is
+ * replaced. */
 static bool reply_to_varies(const struct mime_message *message)
 {
 	for (size_t i = 0; i < message->headers.n; i++) {

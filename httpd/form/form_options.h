@@ -1,8 +1,9 @@
 /*
- * form_options: parameters of the form dialect that begin with h:, o:, v: or
- * t:, and the few others that change what happens.
+ * form_options: the parameters of the form dialect that begin with h:, o:, v:
+ * or t:, and a few others that change what is sent.
  *
- * What changes what happens is done or refused, never swallowed.
+ * A parameter that changes what is sent is honoured or refused, never ignored
+ * silently.
  */
 #ifndef POSTERN_HTTPD_FORM_FORM_OPTIONS_H
 #define POSTERN_HTTPD_FORM_FORM_OPTIONS_H
@@ -13,22 +14,22 @@
 #include "httpd/send/draft.h"
 #include "httpd/http/problem.h"
 
-/* Bytes of all names and values that begin with o:, h: or v:. */
+/* The maximum of bytes of all o:, h: and v: names and values together. */
 enum { FORM_OPTIONS_MAX = 16 * 1024 };
 
-/* Adds headers, message id, tags and variables to the email. What a message
- * that its client finished has itself comes before them. */
+/* Adds headers, Message-ID, tags and variables to the email. A finished
+ * message's own fields take precedence. Returns 0, or -1 with the problem. */
 int form_options_parse(
 	const struct form *form, int64_t now_us, struct draft *draft, struct problem *problem);
 
-/* Reads h:Reply-To, which stands among the headers as text, into reply_to, unless
- * a finished message says so itself.
- * form_options_parse() does it, unless one has a `%` and may hold a variable:
- * reply_to is empty until that is put in. */
+/* Moves h:Reply-To from the headers, where it is text, into reply_to, unless a
+ * finished message has its own. form_options_parse() calls it, unless a
+ * Reply-To has a `%` and so may contain a variable: reply_to then stays empty
+ * until the variable is replaced. */
 int form_options_read_reply_to(struct mime_message *message, struct problem *problem);
 
-/* Refuses a form with one of the fields that would make its text, `template`
- * and the like: they are not supported. */
+/* Refuses a form with `template` or a similar field, which would generate its
+ * text: they are not supported. */
 int form_options_check_template(const struct form *form, struct problem *problem);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * form_outbox: DELETE /v3/{domain}/envelopes: what waits to be sent of a domain is canceled.
+ * form_outbox: DELETE /v3/{domain}/envelopes: cancels the emails of a domain
+ * that wait to be sent.
  *
  * Threads: the worker's; render_done() is called on the committer's.
  */

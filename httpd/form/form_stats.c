@@ -1,6 +1,6 @@
 /*
- * form_stats: GET /v3/stats/total and /v3/{domain}/stats/total: how many events
- * of each kind occurred in each hour or day.
+ * form_stats: GET /v3/stats/total and /v3/{domain}/stats/total: the number of
+ * events of each kind in each hour or day.
  *
  * Threads: the pool's.
  */
@@ -29,7 +29,7 @@ struct stats_ask {
 	int64_t step_us;
 };
 
-/* `event` may come several times. */
+/* `event` may be repeated. */
 static int query_events(const char *query, unsigned *events_r, struct problem *problem)
 {
 	struct span rest = {query, strlen(query)};
@@ -55,7 +55,8 @@ static int query_events(const char *query, unsigned *events_r, struct problem *p
 	return 0;
 }
 
-/* `12h`, `7d` or `1m`, which is 30 days. 1, 0, -1. */
+/* Parses `12h`, `7d` or `1m` (30 days). Returns 1, 0 if it is not given, or -1
+ * with the problem. */
 static int query_duration(const char *query, int64_t *duration_us_r, struct problem *problem)
 {
 	char text[QUERY_VALUE_MAX];
@@ -127,7 +128,7 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 		return json_pack("{s:I, s:i, s:I}", "smtp", n[EVENT_DELIVERED], "http", 0, "total",
 			n[EVENT_DELIVERED]);
 	if (event == FORM_FAILED)
-		/* Why is not counted. */
+		/* The reasons are not counted. */
 		return json_pack("{s:{s:i, s:I}, s:{s:I, s:I, s:I, s:i, s:i, s:I}}", "temporary",
 			"espblock", 0, "total", n[EVENT_DEFERRED], "permanent", "bounce",
 			n[EVENT_BOUNCED] + dropped, "delayed-bounce", n[EVENT_EXPIRED],
@@ -172,7 +173,7 @@ static json_t *render_stats(const struct stats_ask *ask, const struct event_coun
 		probe_report_as_of(probe));
 }
 
-/* A thousand steps of all events take a while to print. */
+/* Runs in the pool: a thousand steps of all events take a while to print. */
 void api_form_stats(struct request *request)
 {
 	const struct admission *admission = &request->admission;

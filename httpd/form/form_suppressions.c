@@ -1,13 +1,14 @@
 /*
- * form_suppressions: /v3/{domain}/bounces, complaints, unsubscribes and whitelists: the lists of
- * suppressed addresses, as clients of Mailgun read and change them.
+ * form_suppressions: /v3/{domain}/bounces, complaints, unsubscribes and
+ * whitelists: the lists of suppressed addresses, as clients of Mailgun read and
+ * change them.
  *
- * Each list has what holds for the domain: its own entries, and those for all domains of the
- * company, as which bounces and complaints are stored that mail has brought. What a client adds
- * is for the domain alone; what it removes, it removes from both. What an admin has put in by
- * hand is on none of the lists.
+ * A list has what applies to the domain: its own entries, and those for all
+ * domains of the company, as incoming bounces and complaints are stored. A
+ * client adds entries for the domain only, and removes them from both. Entries
+ * that an admin added by hand are on none of the lists.
  *
- * Threads: the worker's; what reads is the pool's, what changes something the committer's.
+ * Threads: the worker's. Reads run in the pool, changes on the committer's.
  */
 #include "httpd/form/api_form.h"
 
@@ -36,13 +37,13 @@ enum {
 	LIMIT_MAX = 1000,
 	LIMIT_DEFAULT = 100,
 	AT_ONCE_MAX = 999,
-	JSON_MAX = 4 * 1024 * 1024, /* of so many, with all that they may have */
+	JSON_MAX = 4 * 1024 * 1024, /* body with AT_ONCE_MAX entries of maximum size */
 	ROW_COST = 512,             /* bytes of memory of a line of CSV */
 };
 
 static const struct list {
 	const char *name;
-	enum suppression_reason reason; /* SUPPRESSION_REASONS: what is allowed */
+	enum suppression_reason reason; /* SUPPRESSION_REASONS for the allow list */
 	const char *many;
 	const char *removed;
 	const char *cleared;
@@ -68,8 +69,8 @@ static const struct list {
 		"Address/Domain not found in allowlist table"},
 };
 
-/* The segments of the path behind /v3/{domain}/: which list, and which address, decoded; ""
- * when there is none. */
+/* Reads the segments of the path after /v3/{domain}/: the list, and the decoded
+ * address, "" if there is none. */
 static const struct list *find_list(
 	const struct request *request, char address[static ROUTE_PARAM_MAX])
 {
@@ -89,7 +90,8 @@ static const struct list *find_list(
 	return &lists[0];
 }
 
-/* The first of several: clients put their own limit behind that of the page's URL. */
+/* Returns the first of repeated parameters: clients append their own limit to
+ * the URL of a page. */
 static bool first_param(const char *query, const char *name, char value[static QUERY_VALUE_MAX])
 {
 	struct span rest = {query, strlen(query)};
@@ -105,9 +107,9 @@ static bool first_param(const char *query, const char *name, char value[static Q
 	return false;
 }
 
-/* What is rendered. */
+/* Rendering. */
 
-/* Two digits for the day, and the zone by its name, else the client for Java stops. */
+/* Two digits for the day, and UTC as the zone; otherwise the Java client fails. */
 static json_t *render_time(int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -160,7 +162,7 @@ static void add_url(const struct request *request, const struct page_ask *ask, j
 			page ? "&" : "", ask->walk.limit, term));
 }
 
-/* Without items all go back to the first page. */
+/* For a page without items, all URLs lead back to the first page. */
 static json_t *render_paging(const struct request *request, const struct page_ask *ask,
 	const char *first, const char *last)
 {
@@ -275,7 +277,7 @@ void api_form_suppression_get(struct request *request)
 	reply_either(request, &problem, 200, answer);
 }
 
-/* What changes something. */
+/* Changes. */
 
 struct list_change {
 	struct operate operate; /* first */
@@ -285,7 +287,7 @@ struct list_change {
 	struct form form;
 	struct suppression_csv csv;
 	json_t *body;
-	struct strv texts; /* that inputs point to */
+	struct strv texts; /* strings that inputs point to */
 	json_t *(*answer)(const struct list_change *change);
 };
 
@@ -412,7 +414,7 @@ static const char *keep(struct list_change *change, char *text)
 	return change->texts.items[change->texts.n - 1];
 }
 
-/* Of what clients did not set they give a time in the year 1. */
+/* Some clients send a time in the year 1 for one that is not set. */
 static int64_t read_created(const char *text)
 {
 	int64_t time_us = 0;
@@ -429,7 +431,7 @@ static void read_json_item(
 	bool all;
 	size_t i;
 
-	/* One as a text is a list of one; what is neither counts as not given. */
+	/* A string is a list of one; other types count as not given. */
 	tags = listed ? listed : json_is_array(tags) ? tags : NULL;
 	all = tags == NULL && (tag == NULL || str_eq(tag, "*"));
 
@@ -451,7 +453,7 @@ static void read_json_item(
 	json_decref(listed);
 }
 
-/* An array of entries. */
+/* Parses a JSON array of entries, or one object. */
 static int read_json(struct list_change *change, struct problem *problem)
 {
 	struct op_suppression *input = change->operate.input, *items;

@@ -1,9 +1,9 @@
 /*
  * form_variables: recipient variables, and the macros that they replace.
  *
- * What they make of the email for a recipient is counted before it is made: the
- * caller finds the memory in between. One scanner serves counting and
- * replacing, since a text of a few bytes can stand for gigabytes.
+ * The size of a recipient's email is computed before the email is made, so that
+ * the caller can reserve the memory in between. One scanner serves counting and
+ * replacing, since a text of a few bytes can expand to gigabytes.
  */
 #include "httpd/form/form_variables.h"
 
@@ -22,7 +22,7 @@
 static const char *const removed[] = {"%unsubscribe_url%", "%tag_unsubscribe_email%",
 	"%tag_unsubscribe_url%", "%mailing_list_unsubscribe_url%", "%unsubscribe_email%"};
 
-/* A piece of the text, and what comes in its place. */
+/* A piece of the text, and its replacement. */
 struct piece {
 	size_t len;
 	const char *value;
@@ -45,7 +45,7 @@ bool form_macros_removed_in(const char *text)
 	return false;
 }
 
-/* Whether a variable that has a value begins here. */
+/* True if a variable with a value begins here. */
 static bool read_variable(
 	const struct form_recipient *recipient, const char *at, struct piece *piece)
 {
@@ -69,7 +69,7 @@ static bool read_variable(
 	return true;
 }
 
-/* The piece at the start of the text, which is not empty. */
+/* The piece at the beginning of the text, which must not be empty. */
 static struct piece next_piece(const struct form_recipient *recipient, const char *at)
 {
 	struct piece piece;
@@ -119,10 +119,10 @@ void form_macros_apply(const struct form_recipient *recipient, char **text)
 
 #define FIELD "recipient-variables"
 
-/* What a header takes besides its texts. */
+/* What a header takes in addition to its texts. */
 enum { HEADER_BYTES = 64 };
 
-/* List-Unsubscribe (RFC 2369) without the entries that hold a macro. */
+/* Removes the entries of List-Unsubscribe (RFC 2369) that contain a macro. */
 static void clean_unsubscribe(char **value)
 {
 	_cleanup_strv_ struct strv entries = STRV_INIT, kept = STRV_INIT;
@@ -136,7 +136,7 @@ static void clean_unsubscribe(char **value)
 	*value = strv_join(&kept, ", ");
 }
 
-/* Takes header i out of the list. */
+/* Removes header i from the list. */
 static void drop_header(struct mime_message *message, size_t i)
 {
 	free(message->headers.items[i].name);
@@ -198,8 +198,8 @@ static int personalize(
 	return form_options_read_reply_to(message, problem);
 }
 
-/* By what an address is known among the variables; a new string. Clients write
- * one in ways that addr_parse() makes the same. */
+/* The key of an address among the variables; a new string. Different spellings
+ * of an address give the same key. */
 static char *key_of(const char *address)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -231,7 +231,8 @@ static struct form_recipient recipient_at(const struct send_personal *personal, 
 	return recipient_of((const struct form_variables *)personal, address);
 }
 
-/* While a text is replaced, both are there. */
+/* Includes the longest text once more: during replacement the old and the new
+ * one exist. */
 static uint64_t personal_size(
 	const struct send_personal *personal, const struct draft *base, size_t i)
 {
@@ -255,7 +256,7 @@ static uint64_t personal_size(
 	return bytes + longest;
 }
 
-/* Without a recipient's macro: those that are removed are so for all. */
+/* True if the html has no macro at all, so that all recipients get the same. */
 static bool personal_same_html(const struct send_personal *personal, const struct draft *base)
 {
 	(void)personal;
@@ -287,7 +288,7 @@ static void personal_free(struct send_personal *personal)
 	form_variables_free((struct form_variables *)personal);
 }
 
-/* Values are put in as text: what is none becomes its JSON. */
+/* Values are inserted as text. Other types are converted to JSON text. */
 static void make_texts(json_t *values)
 {
 	const char *key;
@@ -304,7 +305,8 @@ static void make_texts(json_t *values)
 	}
 }
 
-/* By address; of those that are written in different ways the first. */
+/* Indexes the values by address. Of several spellings of an address the first
+ * one counts. */
 static json_t *index_people(json_t *all)
 {
 	json_t *people = json_object();

@@ -1,5 +1,5 @@
 /*
- * form_variables: `recipient-variables`, one individual message for each
+ * form_variables: `recipient-variables`: an individual message for each
  * recipient.
  */
 #ifndef POSTERN_HTTPD_FORM_FORM_VARIABLES_H
@@ -18,38 +18,38 @@ struct form_variables {
 	json_t *of;                    /* by address */
 };
 
-/* How large a body would be that takes as much memory as they do; 0 without
- * any. */
+/* The memory that the parsed variables take, as the size of a body to reserve;
+ * 0 if there are none. */
 uint64_t form_variables_cost(const struct form *form);
 
-/* Reads them; NULL when the form has none. Free the result with
- * form_variables_free(). */
+/* Parses them; NULL if the form has none. Returns 0, or -1 with the problem.
+ * Free the result with form_variables_free(). */
 int form_variables_read(
 	const struct form *form, struct form_variables **variables_r, struct problem *problem);
 void form_variables_free(struct form_variables *variables);
 
-/* What is done to an email without them: macros that stand for nothing go. */
+/* For an email without them: removes macros that have no meaning here. */
 int form_variables_none(struct draft *email, struct problem *problem);
 
-/* What is put into the texts of an email for its recipient: `%recipient.KEY%`
- * stands for the recipient's value of KEY, `%recipient%` for the address. What
- * names no known value stays as it is. The macros of list management have
- * nothing behind them here and are removed always.
+/* The values for one recipient of an email. `%recipient.KEY%` stands for the
+ * recipient's value of KEY, `%recipient%` for the address. An unknown KEY stays
+ * as it is. The macros of list management have no meaning here and are always
+ * removed.
  *
- * Borrowed. All NULL: macros are removed and nothing is put in. */
+ * Borrowed. If all are NULL, those macros are removed and nothing is replaced. */
 struct form_recipient {
 	const char *address;
-	/* An object whose values are strings or null; NULL: none. */
+	/* An object whose values are strings or null; NULL for none. */
 	const json_t *variables;
 };
 
-/* How long the text will be; 0 for NULL. */
+/* The length of the text after replacement; 0 for NULL. */
 uint64_t form_macros_size(const struct form_recipient *recipient, const char *text);
 
-/* Replaces the text, which may be NULL, by one with everything put in. */
+/* Replaces the macros of the text, which may be NULL. */
 void form_macros_apply(const struct form_recipient *recipient, char **text);
 
-/* Whether a macro that is removed stands in the text. */
+/* True if the text has a macro that is removed. */
 bool form_macros_removed_in(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * form_webhooks: /v3/domains/{domain}/webhooks: for each name of events the URLs that are told of
- * them. Some clients compare the messages word for word.
+ * form_webhooks: /v3/domains/{domain}/webhooks: for each name of event, the
+ * URLs that are notified. Some clients compare the messages word for word.
  *
- * Threads: the worker's; render() is called on the committer's.
+ * Threads: the worker's; for changes render() runs on the committer's.
  */
 #include "httpd/form/api_form.h"
 
@@ -25,7 +25,7 @@ enum { NAME_SIZE = 40, URLS_READ_MAX = OP_WEBHOOK_URLS_MAX + 1 };
 struct webhook_change {
 	struct change change; /* first */
 	struct op op;
-	struct op_webhook_urls input; /* its strings are those of the form and the name */
+	struct op_webhook_urls input; /* form and name own its strings */
 	char name[NAME_SIZE];
 	const char *urls[URLS_READ_MAX];
 	struct form form;
@@ -33,7 +33,7 @@ struct webhook_change {
 	json_t *answer;
 };
 
-/* The name in the path, behind `/webhooks/`; "" where there is none. */
+/* Reads the name in the path, after `/webhooks/`; "" if there is none. */
 static void read_name(const struct request *request, char name[static NAME_SIZE])
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
@@ -70,7 +70,7 @@ static void explain(
 		request_failed(request, "operation_failed", err, problem);
 }
 
-/* Those of the name as clients read one webhook; of no name all. */
+/* Renders the URLs of one name as a webhook, or all without a name. */
 static json_t *render(const struct op *op, const char *name, const char *message)
 {
 	json_t *all = json_object_get(op->result.more, "webhooks");
