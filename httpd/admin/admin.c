@@ -1,9 +1,10 @@
 /*
- * admin: the table of what the admin listener serves, and what its handlers
+ * admin: the table of routes of the admin listener, and what its handlers
  * share.
  *
- * Threads: the worker's; what reads, where its row says so, the pool's; check_code() and
- * check_verified(), and what renders a change, the committer's.
+ * Threads: the worker's. Reads run in the pool where their row says so;
+ * check_code(), check_verified() and the rendering of a change run on the
+ * committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -34,7 +35,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* The file goes into the program as it is. */
+/* Embeds the file unchanged. */
 __asm__(".pushsection .rodata\n"
 	".globl admin_openapi\n"
 	"admin_openapi:\n"
@@ -263,7 +264,7 @@ void admin_body_free(json_t *body)
 {
 	static const char *const secrets[] = {"password", "new_password", "code"};
 
-	/* The texts are the request's alone. */
+	/* Nothing else refers to these strings. */
 	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
 		json_t *text = json_object_get(body, secrets[i]);
 
@@ -280,8 +281,9 @@ void admin_verified_free(struct admin_verified *verified)
 	free(verified);
 }
 
-/* Who has codes gives one for what would do without them from then on: whoever
- * has found a browser logged in, and knows the password, has no phone. */
+/* A user with two-factor codes gives one for a change that would bypass them
+ * later: somebody who found a logged-in browser and knows the password does not
+ * have the phone. */
 static int check_code(
 	struct db *db, struct admin_job *job, const struct user *user, struct err *err)
 {
@@ -299,8 +301,8 @@ static int check_code(
 	return 0;
 }
 
-/* Whether what was verified is still the caller's password: it may have been
- * changed or taken away by who keeps somebody out. */
+/* Checks that the verified password is still the caller's: it may have been
+ * changed or removed to lock somebody out. */
 static int check_verified(struct db *db, struct admin_job *job, struct err *err)
 {
 	const struct session *session = job->operate.op.session;
@@ -328,9 +330,9 @@ int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 	return job->verified ? check_verified(db, job, err) : 0;
 }
 
-/* What an operation gave. */
+/* Results of operations. */
 
-/* Operators see whose it is. */
+/* Adds the company's name for operators. */
 static json_t *name_company(const struct op *op, json_t *item)
 {
 	const char *id = json_string_value(json_object_get(item, "company_id"));
@@ -367,7 +369,8 @@ static json_t *render_changes(const struct op *op)
 	return render_list(op, false);
 }
 
-/* What whoever asked is to be told of an error; others are logged. */
+/* Sets the problem of an operation. Errors that the caller may not see are
+ * logged. */
 static void explain(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
@@ -414,7 +417,7 @@ static void operate_read(struct request *request)
 	reply_either(request, &problem, 200, answer);
 }
 
-/* What an operation changes. */
+/* Changes. */
 
 static void on_change_made(struct change *change)
 {
@@ -483,7 +486,7 @@ void admin_operate(struct request *request)
 	admin_job_submit(job);
 }
 
-/* GET /admin/suppressions/csv: a page of the list of a company, as lines. */
+/* GET /admin/suppressions/csv: a page of a company's list, as CSV. */
 void admin_suppression_csv(struct request *request)
 {
 	enum { LINES = 2000 };

@@ -1,6 +1,6 @@
 /*
- * admin_host: this host: what programs and DNS records have to know of it, the
- * settings in force, and how the parts of Postern are.
+ * admin_host: what programs and DNS records need to know about this host, the
+ * settings in use, and the health of the parts.
  *
  * Threads: the pool's for the host and its health, the worker's for the rest.
  */
@@ -34,7 +34,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* Programs of Postfix tell. */
+/* Runs in the pool, because it runs programs of Postfix. */
 void admin_host_get(struct request *request)
 {
 	static const char *const known[] = {"domain", NULL};
@@ -50,7 +50,7 @@ void admin_host_get(struct request *request)
 	_cleanup_free_ char *plain = mem_printf(
 		"http://%s", has_socket ? "localhost" : conf->http.listen);
 	const char *name, *receives_by = NULL;
-	char *values[VALUES] = {NULL}; /* as they stay without Postfix */
+	char *values[VALUES] = {NULL}; /* stay NULL without Postfix */
 	struct problem problem = PROBLEM_INIT;
 	struct domain domain = {0};
 	struct json_query query;
@@ -61,7 +61,7 @@ void admin_host_get(struct request *request)
 	}
 	name = json_query_get(&query, "domain");
 	(void)postconf_read(config, names, VALUES, values, NULL);
-	/* Where the mail of others goes is told to nobody. */
+	/* How a domain receives mail is shown to its own company only. */
 	if (name &&
 		store_domain_find_of(request->db, admission_company(&request->admission), name,
 			&domain, NULL) > 0 &&
@@ -82,7 +82,7 @@ void admin_host_get(struct request *request)
 		free(values[i]);
 }
 
-/* The settings in force. */
+/* The settings in use. */
 void admin_setting_list(struct request *request)
 {
 	const struct conf *conf = request->worker->conf;
@@ -103,7 +103,7 @@ void admin_setting_list(struct request *request)
 	reply_json(request, 200, list_json_render(data, false));
 }
 
-/* How the parts are. */
+/* The health of the parts. */
 
 __attribute__((format(printf, 2, 3))) static void tell_well(
 	struct admin_part *part, const char *format, ...)
@@ -116,7 +116,7 @@ __attribute__((format(printf, 2, 3))) static void tell_well(
 	va_end(args);
 }
 
-/* What is wrong, what that means for mail, and what to do. */
+/* Sets what is wrong, its effect on mail, and what to do. */
 __attribute__((format(printf, 4, 5))) static void tell_fault(
 	struct admin_part *part, const char *effect, const char *cure, const char *format, ...)
 {
@@ -135,8 +135,8 @@ static void tell_finding(struct admin_part *part, enum probe_finding finding, co
 	tell_fault(part, probe_finding_effect(finding), probe_finding_hint(finding), "%s", words);
 }
 
-/* Whether the database can be read, and written: its file is looked at, where it is one, the last
- * transaction, and the last probe. */
+/* Checks that the database can be read and written: by its file, if it is
+ * SQLite, the last transaction, and the last probe. */
 static void look_at_store(const struct request *request, bool gone,
 	const struct probe_outcome *outcome, struct admin_part *part)
 {
@@ -232,8 +232,8 @@ static void look_at_events(
 			end + 11);
 }
 
-/* The faults from first to last. The overview tells each by itself, as effect and cure are those of
- * the first. */
+/* Shows the faults from first to last as one part. Effect and cure are those of
+ * the first; the overview shows each separately. */
 static void look_at_faults(const struct worker_shared *shared, enum service_fault first,
 	enum service_fault last, const char *well, struct admin_part *part)
 {
@@ -257,7 +257,7 @@ static void look_at_faults(const struct worker_shared *shared, enum service_faul
 	}
 }
 
-/* What the last probe found. Of what another part tells nothing is told twice. */
+/* Shows what the last probe found, unless another part shows it already. */
 static void look_at_submission(
 	const struct worker_shared *shared, struct admin_part parts[static PARTS])
 {
@@ -280,7 +280,8 @@ static void look_at_submission(
 		     (outcome.finding == PROBE_MILTER && !parts[PART_MILTER].ok);
 }
 
-/* The first n; gone: the database is another file than at the start. */
+/* Checks the first n parts. gone: the database file was replaced or removed
+ * since the start. */
 static void read_parts(
 	const struct request *request, bool gone, struct admin_part parts[static PARTS], size_t n)
 {
@@ -334,7 +335,7 @@ void admin_health_get(struct request *request)
 	struct admin_part parts[PARTS];
 	bool ok = true;
 
-	read_parts(request, false, parts, PARTS); /* a gone one lets nobody in */
+	read_parts(request, false, parts, PARTS); /* without the database nobody is admitted here */
 	for (size_t i = 0; i < PARTS; i++)
 		ok &= parts[i].ok;
 	reply_json(request, 200,
@@ -342,7 +343,8 @@ void admin_health_get(struct request *request)
 			render_parts(parts)));
 }
 
-/* What root found: this process never is root, and would see less. */
+/* What `postern doctor` found as root: this process never is root, and would
+ * see less. */
 void admin_doctor_get(struct request *request)
 {
 	json_t *found = doctor_results_read(request->conf->store.database);
@@ -357,14 +359,14 @@ void admin_parts_look(
 	read_parts(request, gone, parts, PARTS);
 }
 
-/* The program answers. */
+/* The process is alive. */
 void admin_healthz(struct request *request)
 {
 	reply_text(request, 200, mem_strdup("ok\n"));
 }
 
-/* Whether all works, for monitoring: an email that is sent now goes out, by the
- * rules, and what becomes of it gets known. Paths are for admins. */
+/* For monitoring: 200 if an email that is sent now goes out by the rules, and
+ * its delivery status gets known. File names are for admins only. */
 void admin_readyz(struct request *request)
 {
 	static const char *const faults[] = {

@@ -1,11 +1,10 @@
 /*
- * admin_live: tells those who listen that something has changed, by server-sent
- * events (WHATWG HTML, 9.2).
+ * admin_live: tells the pages that something has changed, by server-sent events
+ * (WHATWG HTML, 9.2).
  *
- * A stream says of which topic there is something new, and the page asks the
- * other routes: so there is one way to data, and nothing is missed for good
- * when a stream ends. The store is looked at once a second, and only when
- * somebody has committed.
+ * An event names only the topic that changed; the page then reads the other
+ * routes. So there is one way to data, and a broken stream loses nothing. The
+ * store is checked once a second, and read only after a commit.
  *
  * A stream ends with its session, when the client is gone or does not read, and
  * at once when the server stops.
@@ -27,45 +26,47 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* How many there may be: of one user, of the members of one company, of all
- * members, so that operators always find a place, and of all. */
+/* The maximum number of streams: of one user, of the members of one company, of
+ * all members (so that operators always find a place), and in all. */
 enum { STREAMS_OF_USER = 8, STREAMS_OF_COMPANY = 16, STREAMS_OF_MEMBERS = 48 };
 enum { STREAMS_MAX = 64 };
 
 enum {
 	LOOK_US = 1000 * 1000,
-	/* Without a change in the store a session may expire. */
+	/* How often sessions are checked without a change in the store: they
+	 * may expire. */
 	SESSION_US = 10 * LOOK_US,
-	/* Says that the stream is there to all between server and browser. */
+	/* After this long without an event a comment keeps the connection
+	 * alive, for proxies. */
 	COMMENT_US = 15 * LOOK_US,
-	/* Who has not read what came before for so long reads no more. */
+	/* A client that has not read earlier events for this long is dropped. */
 	UNREAD_US = 60 * LOOK_US,
 	RETRY_S = 30,
 };
 
 struct stream {
 	LIST_ENTRY(stream) link;
-	struct request *request; /* the stream's until it ends */
+	struct request *request; /* owned by the stream */
 	struct view *view;
-	unsigned changed; /* topics that are yet to be told */
-	int64_t said_us;  /* monotonic: the last time that all was sent */
+	unsigned changed; /* topics of which the client was not told yet */
+	int64_t said_us;  /* monotonic: when all was last sent */
 };
 
-/* What members of one company see, or operators: it is looked at once for all
+/* What the members of one company see, or the operators. One check serves all
  * their streams, of which there is at least one. */
 struct view {
 	LIST_ENTRY(view) link;
 	LIST_HEAD(, stream) streams;
-	char company_id[ID_SIZE]; /* "": of operators */
+	char company_id[ID_SIZE]; /* "" for operators */
 	struct store_watch watch;
 };
 
 struct live {
 	LIST_HEAD(, view) views;
 	size_t n;        /* streams */
-	int64_t look_us; /* monotonic: no look before */
+	int64_t look_us; /* monotonic: no check before */
 	int64_t sessions_us;
-	int64_t version; /* of the store, as of the last look */
+	int64_t version; /* of the store, at the last check */
 };
 
 struct live *live_new(void)
@@ -119,7 +120,7 @@ static bool session_is_over(struct worker *worker, const struct stream *stream)
 	return good <= 0;
 }
 
-/* 0, or -1: what has changed cannot be told. */
+/* Reads what has changed for a view. Returns 0, or -1 on error. */
 static int read_view(struct worker *worker, struct view *view)
 {
 	const char *company_id = *view->company_id ? view->company_id : NULL;
@@ -137,7 +138,7 @@ static int read_view(struct worker *worker, struct view *view)
 	return 0;
 }
 
-/* Sends what is to be told; false when nobody is there to read it. */
+/* Sends the changed topics. False if the client is gone or does not read. */
 static bool send_event(struct stream *stream, int64_t now_us)
 {
 	ssize_t unsent = reply_stream_unsent(stream->request);
@@ -179,7 +180,7 @@ void live_look(struct worker *worker, int64_t now_us)
 	for (view = LIST_FIRST(&live->views); view; view = next_view) {
 		next_view = LIST_NEXT(view, link);
 		failed = committed && read_view(worker, view) < 0;
-		/* The view goes with its last stream. */
+		/* The view is freed with its last stream. */
 		for (stream = LIST_FIRST(&view->streams); stream; stream = next) {
 			next = LIST_NEXT(stream, link);
 			if ((checks && session_is_over(worker, stream)) || failed ||
@@ -237,12 +238,12 @@ void admin_live(struct request *request)
 	stream->request = request;
 	stream->said_us = clock_monotonic_us();
 	stream->view = view_of(worker->live, request->admission.session.company_id);
-	/* The others are told what has changed until now; this one begins. */
+	/* What has changed until now is for the other streams. */
 	seen = read_view(worker, stream->view);
 	LIST_INSERT_HEAD(&stream->view->streams, stream, link);
 	worker->live->n++;
 	reply_stream(request, "text/event-stream");
-	/* Whoever comes again after the end of a stream does so in 3 seconds. */
+	/* Browsers reconnect 3 seconds after the end of a stream. */
 	reply_stream_send(request, "retry: 3000\n\n");
 	if (seen < 0)
 		end(worker->live, stream);

@@ -1,13 +1,13 @@
 /*
- * admin_mail: emails and what became of them, what the rules stopped, and the
- * email that an admin sends to try it.
+ * admin_mail: emails and their delivery, what the rules stopped, and an admin's
+ * test email.
  *
- * An email's HTML is a document of its own, which may load nothing, run
- * nothing and stands in a frame of our pages alone: what is in it a stranger
- * may have written.
+ * An email's HTML is served as a document of its own, which may load and run
+ * nothing and be shown only in a frame of our pages: a stranger may have
+ * written it.
  *
- * Threads: the pool's for what is read, the worker's for the rest; note_test()
- * is the committer's.
+ * Threads: the pool's for reads, the worker's for the rest; note_test() is the
+ * committer's.
  */
 #include "httpd/admin/admin.h"
 
@@ -39,7 +39,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* What an admin sees of an email beside what its company does. */
+/* Adds what an admin sees of an email, in addition to what its company sees. */
 static void add_admin_fields(json_t *object, const struct email *email)
 {
 	json_object_set_new(object, "company_id", json_string(email->company_id));
@@ -56,7 +56,8 @@ static void add_admin_fields(json_t *object, const struct email *email)
 
 /* GET /admin/emails */
 
-/* 0, or -1 with the problem; NULL when it is not given. */
+/* Reads `recipient_status`; NULL if it is not given. Returns 0, or -1 with the
+ * problem. */
 static int read_recipient(const struct json_query *query, const enum delivery_status **status_r,
 	struct problem *problem)
 {
@@ -76,8 +77,9 @@ static int read_recipient(const struct json_query *query, const enum delivery_st
 	return 0;
 }
 
-/* The recipients that a search was for: rows of their own, since what became of the email for
- * one says nothing of the others. null when it was for none. */
+/* The recipients that the search matched, each with its own status, since that
+ * of the email says nothing of one recipient. null if the search was not for
+ * recipients. */
 static json_t *render_matched(
 	const struct email *email, const struct email_filter *filter, const char *to)
 {
@@ -100,7 +102,7 @@ static json_t *render_matched(
 	return array;
 }
 
-/* 0, or -1 with the problem. */
+/* Returns 0, or -1 with the problem. */
 static int read_filter(const struct request *request, struct json_query *query,
 	struct email_filter *filter_r, struct problem *problem)
 {
@@ -119,10 +121,11 @@ static int read_filter(const struct request *request, struct json_query *query,
 	return json_query_time(request, query, "until", &filter_r->until_us, problem);
 }
 
-/* What was typed in one field: the name of an email, of which there is hardly
- * ever more than a page; the address of a recipient, which an index finds
- * however old the email is, and that the caller frees; or words. found_by_r says which. 1,
- * 0 when the cursor is none, -1. */
+/* Searches for what was typed into the one search field: an id, Message-ID or
+ * queue id, which hardly ever matches more than a page; the address of a
+ * recipient, which an index finds however old the email is; or words.
+ * found_by_r says which. The caller frees *to_r. Returns 1, 0 if the cursor is
+ * invalid, or -1. */
 static int find_words(struct db *db, const struct email_scope *scope, const char *words,
 	struct email_filter *filter, const struct page *page, struct email_found *found_r,
 	const char **found_by_r, char **to_r, struct err *err)
@@ -211,8 +214,8 @@ void admin_email_list(struct request *request)
 
 /* GET /admin/emails/{id} */
 
-/* The email of the path, with its content, and room for what is made of it. 0,
- * or -1 with the problem. */
+/* Finds the email of the path, with its content, and charges the memory for the
+ * answer. Returns 0, or -1 with the problem. */
 static int find_email(struct request *request, struct email *email_r, struct problem *problem)
 {
 	const struct email_scope scope = {.company_id = admission_company(&request->admission)};
@@ -253,7 +256,7 @@ static void add_mailboxes(
 	add_field(fields, name, text);
 }
 
-/* The header as far as it is kept, decoded. Bcc stands in no message. */
+/* The header fields that are kept, decoded, and Bcc, which no message has. */
 static json_t *render_header(const struct email *email)
 {
 	_cleanup_free_ char *reply_to = strv_join(&email->reply_to, ", ");
@@ -272,7 +275,7 @@ static json_t *render_header(const struct email *email)
 	return fields;
 }
 
-/* What is known of a recipient besides what its company is told. */
+/* What an admin sees of a recipient, in addition to what its company sees. */
 static json_t *render_status(const struct delivery_report *report, size_t i)
 {
 	enum delivery_status status = report->recipients.items[i].status;
@@ -286,7 +289,7 @@ static json_t *render_status(const struct delivery_report *report, size_t i)
 		"gives_up_at", json_field_time(end_us));
 }
 
-/* Why the recipient is suppressed, and since when; null when they are no longer. */
+/* Why and since when the recipient is suppressed; null if it no longer is. */
 static json_t *find_suppression(
 	struct db *db, const struct email *email, const struct recipient *recipient)
 {
@@ -302,8 +305,8 @@ static json_t *find_suppression(
 	return object;
 }
 
-/* The report was read after the email: who was forgotten meanwhile is not in
- * it. */
+/* The report was read after the email, so recipients that were purged in
+ * between are missing in it. */
 static void add_statuses(struct db *db, json_t *object, const struct email *email,
 	const struct delivery_report *report)
 {
@@ -361,8 +364,8 @@ static json_t *render_queue_messages(const struct delivery_report *report)
 	return array;
 }
 
-/* All of it: each recipient as it stands and what happens next, and what was
- * said, in order. kept is the size of its message, 0 when that is not kept. */
+/* The whole report: each recipient's status and what happens next, and the
+ * events in order. kept is the size of the message, 0 if it is not kept. */
 static json_t *render_email(struct db *db, const struct email *email,
 	const struct delivery_report *report, int64_t kept)
 {
@@ -405,8 +408,9 @@ void admin_email_get(struct request *request)
 
 /* GET /admin/emails/{id}/html */
 
-/* A browser connects to what <link rel=preconnect> names, whatever the policy
- * says, and to no other element is that open: none is left one. */
+/* Disables all <link> elements: a browser connects to what <link
+ * rel=preconnect> names, whatever the Content-Security-Policy says. No other
+ * element can do that. */
 static void disarm_links(char *html)
 {
 	static const char link[] = "<link";
@@ -448,8 +452,8 @@ void admin_email_html(struct request *request)
 
 /* GET /admin/emails/{id}/raw */
 
-/* The message made again of what is kept. Its files and the fields that the
- * client chose are not, and a field of its own says so. */
+/* Rebuilds the message from what is kept. Attachments and fields that the
+ * client chose are missing, and a field says so. */
 static int rebuild(const struct email *email, struct buf *out, struct err *err)
 {
 	_cleanup_mime_message_ struct mime_message message = {0};
@@ -482,8 +486,8 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 	return mime_build(&message, out, err);
 }
 
-/* As it was handed to Postfix, but for the fields that tell the milter which email it is,
- * while it is kept: 1, 0 when it is not, -1 with the problem. */
+/* Reads the message as it was submitted to Postfix, without the fields for the
+ * milter. Returns 1, 0 if it is not kept, or -1 with the problem. */
 static int read_message(struct request *request, const struct email *email, struct buf *out,
 	struct problem *problem)
 {
@@ -542,8 +546,8 @@ void admin_email_raw(struct request *request)
 	reply_file(request, download ? &saved : &shown, buf_take(&message), len);
 }
 
-/* POST /admin/emails/{id}/resend: the operation reads the message into memory, edits it, and
- * keeps it until it is staged. */
+/* POST /admin/emails/{id}/resend. Charges memory, because the operation reads
+ * the message, edits it, and keeps it until it is staged. */
 void admin_email_resend(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
@@ -582,8 +586,8 @@ static json_t *render_refusal(const struct refusal *refusal)
 		json_field_time(refusal->first_us), "last_at", json_field_time(refusal->last_us));
 }
 
-/* Where the next page begins: one that is counted again meanwhile moves to the
- * front, and shifts no other. */
+/* The cursor of the next page. A refusal that is counted again meanwhile moves
+ * to the front and shifts no other. */
 static char *print_cursor(const struct refusal *last)
 {
 	return mem_printf("%lld.%lld", (long long)last->last_us, (long long)last->seq);
@@ -605,7 +609,7 @@ static int read_cursor(
 		"The `after` parameter must be the `next` of a page of this list.");
 }
 
-/* Of mail without a ticket; refused emails are among the emails. */
+/* Refused mail without a ticket. Refused emails are listed with the emails. */
 void admin_refusal_list(struct request *request)
 {
 	static const char *const names[] = {
@@ -649,16 +653,16 @@ void admin_refusal_list(struct request *request)
 /*
  * POST /admin/emails/test
  *
- * The email takes the way of POST /emails, with a key of the company that its
- * owner has chosen: what the rules and the milter say of that key holds. Who
- * did so is in the audit log before the email goes.
+ * The test email takes the path of POST /emails, with a key of the company that
+ * its owner chose, so the rules and the milter judge that key. The audit log
+ * records who sent it before it goes out.
  */
 
 struct test_email {
 	struct change change; /* first */
 	struct key key;
 	struct draft draft;
-	char *note; /* JSON, for the audit log */
+	char *note; /* JSON for the audit log */
 };
 
 static void on_test_sent(struct request *request, const struct send_outcome *outcome)
@@ -711,7 +715,8 @@ static void on_test_noted(struct change *change)
 	free_test(test);
 }
 
-/* An owner could make a key and send with it, so this bounds accidents. */
+/* An owner could make a key and send with it anyway: this only bounds
+ * accidents. */
 static int take_token(struct request *request, const char *company_id, struct problem *problem)
 {
 	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
@@ -738,8 +743,8 @@ static int find_test_key(
 	return 0;
 }
 
-/* The body as that of POST /emails, with a subject and a text if it has none;
- * its key_id is taken out. 0, or -1 with the problem. */
+/* Turns the body into one of POST /emails: adds a subject and a text if there
+ * are none, and takes out key_id. Returns 0, or -1 with the problem. */
 static int read_test(json_t *body, const char **key_id_r, struct problem *problem)
 {
 	static const char *const known[] = {"key_id", "from", "to", "subject", "text"};
@@ -766,7 +771,7 @@ static int read_test(json_t *body, const char **key_id_r, struct problem *proble
 	return 0;
 }
 
-/* What the audit log keeps: who wrote to whom. */
+/* The note for the audit log: sender, recipients and subject. */
 static char *print_note(const json_t *body)
 {
 	json_t *note = json_pack("{s:O, s:O, s:O}", "from", json_object_get(body, "from"), "to",

@@ -1,14 +1,14 @@
 /*
- * admin_metrics: what the programs have counted, and how much of what there is
- * now, in the text format of Prometheus (0.0.4).
+ * admin_metrics: the counters of all programs and gauges of the current state,
+ * in the text format of Prometheus (0.0.4).
  *
- * Names follow its conventions: base units, `_total` of what only grows. Labels
- * have few values, and none that a client chooses: of a request the pattern of
- * its route, never its path. A route, a status or a reason appears with the
- * first request or message of it.
+ * Names follow its conventions: base units, `_total` for counters. Labels have
+ * few values, and none that a client chooses: a request has the pattern of its
+ * route, never its path. A route, status or reason appears with its first
+ * request or message.
  *
- * Threads: the pool's, which counts waiting emails, or the admin worker's; what
- * others count is read as it is at the moment.
+ * Threads: the pool's, which counts waiting emails, or the admin worker's.
+ * Counters of other threads are read as they are at the moment.
  */
 #include "httpd/admin/admin.h"
 
@@ -40,7 +40,7 @@
 
 enum kind { COUNTER, GAUGE, HISTOGRAM, SUMMARY };
 
-/* Begins a metric; its samples follow. */
+/* Writes the head of a metric; its samples follow. */
 static void metric(struct buf *out, const char *name, enum kind kind, const char *help)
 {
 	static const char *const kinds[] = {
@@ -53,7 +53,7 @@ static void metric(struct buf *out, const char *name, enum kind kind, const char
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kinds[kind]);
 }
 
-/* The name and labels of a sample; its value follows. */
+/* Writes the name and labels of a sample; its value follows. */
 __attribute__((format(printf, 2, 0))) static void begin_sample(
 	struct buf *out, const char *format, va_list args)
 {
@@ -74,7 +74,7 @@ __attribute__((format(printf, 3, 4))) static void sample(
 	buf_printf(out, "%" PRId64 "\n", value);
 }
 
-/* The same of microseconds, in seconds. */
+/* The same for microseconds, written in seconds. */
 __attribute__((format(printf, 3, 4))) static void sample_us(
 	struct buf *out, int64_t us, const char *format, ...)
 {
@@ -86,7 +86,7 @@ __attribute__((format(printf, 3, 4))) static void sample_us(
 	buf_printf(out, "%" PRId64 ".%06" PRId64 "\n", us / 1000000, us % 1000000);
 }
 
-/* A metric that has no labels. */
+/* A metric without labels. */
 static void single(
 	struct buf *out, const char *name, enum kind kind, const char *help, int64_t value)
 {
@@ -98,7 +98,7 @@ static void single(
 struct program {
 	const char *name;
 	bool up;
-	bool told; /* there are numbers, if only its last ones */
+	bool told; /* there are counts, perhaps from before it ended */
 	struct metrics_process process;
 	struct db_counts store;
 };
@@ -213,7 +213,7 @@ static const char *listener_of(const struct metrics *metrics, const struct route
 	return routes == metrics->shared->api->routes ? "api" : "admin";
 }
 
-/* Adds what all workers with the same routes have counted of one of these. */
+/* Sums the counts of one route over all workers with the same table. */
 static void add_route(const struct metrics *metrics, const struct route *routes, size_t n,
 	struct route_counts *sum_r)
 {
@@ -233,7 +233,7 @@ static void add_route(const struct metrics *metrics, const struct route *routes,
 	}
 }
 
-/* The labels of a route; the last one stands for requests without. */
+/* The labels of a route; the last row stands for requests without one. */
 struct labels {
 	char text[160];
 };
@@ -308,7 +308,7 @@ static void each_route(struct metrics *metrics,
 	}
 }
 
-/* What both listeners have of something that has a limit. */
+/* A gauge for both listeners. */
 static void tell_both(
 	struct metrics *metrics, const char *name, const char *help, int64_t api, int64_t admin)
 {
@@ -363,7 +363,7 @@ static int64_t of_all_workers(const struct metrics *metrics, size_t offset)
 	return (int64_t)sum;
 }
 
-/* What was not tried yet has no value. */
+/* Before the first probe the metric has no sample. */
 static void tell_probe(struct metrics *metrics)
 {
 	struct probe_outcome outcome;
@@ -441,7 +441,7 @@ static void tell_submissions(struct metrics *metrics)
 }
 
 /*
- * What the other programs tell.
+ * The other programs.
  */
 
 static void tell_verdicts(struct metrics *metrics)
@@ -571,7 +571,7 @@ static void tell_files(struct metrics *metrics)
 		(int64_t)volume.f_blocks * (int64_t)volume.f_frsize);
 }
 
-/* What admins have paused, and how late the outbox is. */
+/* Pauses, and how late the outbox is. */
 static int tell_pauses(struct metrics *metrics, struct db *db, struct err *err)
 {
 	int64_t now_us = clock_now_us(metrics->shared->clock), due_us = 0, emails = 0;
@@ -594,7 +594,7 @@ static int tell_pauses(struct metrics *metrics, struct db *db, struct err *err)
 	return 0;
 }
 
-/* What only the database tells; nothing of it when it cannot be read. */
+/* Metrics that are read from the database; none if it cannot be read. */
 static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 {
 	struct buf *out = &metrics->out;
@@ -653,8 +653,8 @@ static void tell_in_pool(struct request *request)
 	tell_all(request, request->conf, false);
 }
 
-/* Of a database that is gone the worker still has a handle, and the pool gets
- * none: the numbers must not end with it. */
+/* If the database file is gone, the pool gets no handle, but the worker still
+ * has one. The other metrics must not fail with it. */
 void admin_metrics_get(struct request *request)
 {
 	const struct worker *worker = request->worker;

@@ -1,6 +1,5 @@
 /*
- * admin_overview: what an admin looks at first: statistics, what needs
- * attention, and who changed what.
+ * admin_overview: the start page: statistics, and what needs attention.
  *
  * Threads: the pool's.
  */
@@ -40,15 +39,15 @@
 #include "httpd/worker/worker.h"
 
 /*
- * Statistics: how many events of each kind there were, and how many emails the
- * milter refused, for each step in which something happened, or for each
- * domain.
+ * Statistics: the number of events of each kind, and of emails that the milter
+ * refused, for each step with any, or for each domain.
  */
 
 enum {
 	STEPS_MAX = 1000,
-	DOMAINS_MAX = 1000,       /* in a page */
-	DOMAIN_STEPS_MAX = 60000, /* of all of these, but of DOMAINS_MIN */
+	DOMAINS_MAX = 1000, /* in a page */
+	DOMAIN_STEPS_MAX =
+		60000, /* days of all domains of a page, except for DOMAINS_MIN domains */
 	DOMAINS_MIN = 50,
 };
 
@@ -76,7 +75,7 @@ static json_t *render_counts(const struct event_counts *events)
 	return data;
 }
 
-/* How many domains a page has: `limit`, and the fewer the longer the time. */
+/* Reads the size of a page: `limit` domains, fewer for a longer time. */
 static int read_page(
 	struct json_query *query, struct event_count_filter *filter, struct problem *problem)
 {
@@ -92,7 +91,7 @@ static int read_page(
 	return 0;
 }
 
-/* 0, or -1 with the problem. */
+/* Returns 0, or -1 with the problem. */
 static int read_range(const struct request *request, struct json_query *query,
 	struct event_count_filter *filter, struct problem *problem)
 {
@@ -117,7 +116,7 @@ static int read_range(const struct request *request, struct json_query *query,
 		filter->end_us = now_us + HOUR_US;
 	if (filter->begin_us == 0)
 		filter->begin_us = now_us - 30 * DAY_US;
-	/* Steps are whole. */
+	/* Begins with a whole step. */
 	filter->begin_us -= filter->begin_us % filter->step_us;
 	if ((filter->end_us - filter->begin_us) / (filter->by_domain ? DAY_US : filter->step_us) >
 		STEPS_MAX)
@@ -158,19 +157,19 @@ void admin_stats_get(struct request *request)
 }
 
 /*
- * What needs attention, in words, with the page of the dashboard that has more.
- * Each look is at an index or at a bounded number of rows.
+ * What needs attention, as text, with the page of the dashboard that shows
+ * more. Each check reads an index or a bounded number of rows.
  */
 
 enum {
 	PENDING_MAX = 1000,
 	LEARN_DOMAINS_MAX = 100,
 	LEARN_NOTES_MAX = 200,
-	EXAMPLES_MAX = 3, /* of a kind of which there are several */
+	EXAMPLES_MAX = 3, /* examples of a kind with several */
 	REFUSED_MAX = 500,
 	BOUNCES_LOOK = 1000,  /* domains and days */
-	BOUNCES_MIN = 10,     /* of a domain in a day, to be many; */
-	BOUNCES_PERCENT = 5,  /* and so many of what was tried */
+	BOUNCES_MIN = 10,     /* bounces of a domain in a day that need attention, */
+	BOUNCES_PERCENT = 5,  /* if they are at least this part of the attempts */
 	UNUSED_DAYS = 30,     /* a new key */
 	FORGOTTEN_DAYS = 180, /* a key that was used */
 	DISK_PERCENT = 5,
@@ -183,12 +182,13 @@ struct attention {
 	const struct request *request;
 	struct db *db;
 	const struct conf *conf;
-	const char *company_id; /* of this company alone; NULL: of all */
+	const char *company_id; /* of this company only; NULL for all */
 	int64_t now_us;
 	json_t *data;
 };
 
-/* level: problem, mail is stopped or unseen; warning: see to it; hint. */
+/* Adds an item. level: `problem` means that mail is stopped or unchecked;
+ * `warning`, that somebody should act; `hint`, neither. */
 __attribute__((format(printf, 5, 6))) static void need(struct attention *all, const char *level,
 	const char *code, const char *page, const char *format, ...)
 {
@@ -203,11 +203,11 @@ __attribute__((format(printf, 5, 6))) static void need(struct attention *all, co
 				   level, "code", code, "text", text, "page", page));
 }
 
-/* What there may be many of in one kind. The item for several of them counts
- * them and names a few, each with its page; the one for a single one has words of its own. */
+/* Several findings of one kind. Their item has the number and a few examples,
+ * each with its page; a single one has a text of its own. */
 struct group {
 	json_t *examples;
-	struct buf names; /* the same as text */
+	struct buf names; /* the examples as text */
 	int64_t n;
 };
 
@@ -230,7 +230,7 @@ __attribute__((format(printf, 3, 4))) static void group_add(
 	buf_printf(&group->names, "%s%s", group->n > 1 ? ", " : "", name);
 }
 
-/* Adds to the item that was made last what the group counted. */
+/* Adds the number and the examples of the group to the last item. */
 static void group_end(struct attention *all, struct group *group)
 {
 	json_t *item = json_array_get(all->data, json_array_size(all->data) - 1);
@@ -251,7 +251,7 @@ static const char *group_names(struct group *group)
 	return buf_str(&group->names);
 }
 
-/* `1000 or more` where that is all that was counted. */
+/* " or more" if counting stopped at max. */
 static const char *more(int64_t n, int64_t max)
 {
 	return n >= max ? " or more" : "";
@@ -262,7 +262,7 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* What no probe finds. Of emails that wait need_waiting() tells. */
+/* Faults that no probe finds. need_waiting() has those about waiting emails. */
 static void need_setup(struct attention *all, const struct worker_shared *shared)
 {
 	static const struct {
@@ -403,7 +403,7 @@ static int need_waiting(struct attention *all, struct err *err)
 	return 0;
 }
 
-/* What operators have set for messages that are kept is too little for a time. */
+/* retention.messages_max_bytes does not suffice for retention.messages. */
 static int need_messages(struct attention *all, struct err *err)
 {
 	struct message_cut cut;
@@ -418,7 +418,7 @@ static int need_messages(struct attention *all, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
-/* Emails that Postfix did not ask the milter about, and has no more. */
+/* Emails that left Postfix's queue without the milter being asked. */
 static int need_left(struct attention *all, struct err *err)
 {
 	struct ticket_ends ends;
@@ -469,8 +469,8 @@ static int need_pending(struct attention *all, struct err *err)
 	return 0;
 }
 
-/* How many messages of the domain were let pass that its rules would stop;
- * those of LEARN_NOTES_MAX notes. -1: cannot tell. */
+/* The number of messages of the domain that passed although its rules would
+ * stop them, from at most LEARN_NOTES_MAX notes. -1 on error. */
 static int64_t count_learnt(
 	struct db *db, const struct domain *domain, bool *or_more_r, struct err *err)
 {
@@ -536,7 +536,7 @@ static int need_learning(struct attention *all, struct err *err)
 	return 0;
 }
 
-/* Whether an email before this one of the list is of the same key. */
+/* True if an earlier email of the list has the same key. */
 static bool is_counted(const struct email_list *list, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -555,7 +555,7 @@ static void note_failing(struct attention *all, struct group *group, const char 
 		group_add(group, "one that was removed", "emails?status=refused&key_id=%s", key_id);
 		return;
 	}
-	/* Operators have many keys of one name. */
+	/* Operators see keys of many companies, which may have the same name. */
 	if (all->company_id == NULL &&
 		store_company_get(all->db, key.company_id, &company, NULL) > 0)
 		whose = mem_printf(
@@ -569,7 +569,7 @@ static void note_failing(struct attention *all, struct group *group, const char 
 	store_key_clear(&key);
 }
 
-/* Keys of which the milter refuses emails, by the newest refused ones. */
+/* Keys whose emails the milter refused, from the latest refused emails. */
 static int need_failing_keys(struct attention *all, struct err *err)
 {
 	const struct email_scope scope = {.company_id = all->company_id};
@@ -580,7 +580,7 @@ static int need_failing_keys(struct attention *all, struct err *err)
 
 	if (store_email_list_refused(all->db, &scope, REFUSED_MAX, &list, err) < 0)
 		return -1;
-	/* Newest first. */
+	/* The list has the newest first. */
 	while (n < list.n && list.items[n].decided_us >= all->now_us - DAY_US)
 		n++;
 	for (size_t i = 0; i < n; i++)
@@ -674,7 +674,7 @@ static int need_bounces(struct attention *all, struct err *err)
 	return 0;
 }
 
-/* Endpoints that fail, and those that failing has disabled. */
+/* Endpoints that fail, and those that were disabled for it. */
 static int need_webhooks(struct attention *all, struct err *err)
 {
 	struct webhook_trouble trouble;
@@ -708,7 +708,7 @@ static int need_webhooks(struct attention *all, struct err *err)
 	return 0;
 }
 
-/* Whether webhooks are told anything, for operators. */
+/* For operators: webhook events are not sent. */
 static int need_deliveries(struct attention *all, struct err *err)
 {
 	char words[ERR_TEXT_MAX];
@@ -724,7 +724,7 @@ static int need_deliveries(struct attention *all, struct err *err)
 	return still < 0 ? -1 : 0;
 }
 
-/* Lists that take no bounce and no complaint any more. */
+/* Suppression lists that are full, so bounces and complaints are not added. */
 static int need_room(struct attention *all, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
@@ -743,7 +743,7 @@ static int need_room(struct attention *all, struct err *err)
 
 static const struct {
 	int (*look)(struct attention *all, struct err *err);
-	bool operators; /* alone */
+	bool operators; /* for operators only */
 	const char *what;
 } needs[] = {
 	{need_left, false, "whether mail leaves without the rules"},
@@ -760,7 +760,7 @@ static const struct {
 	{need_keys, false, "which keys nobody uses"},
 };
 
-/* Each by itself: what one of them cannot tell is an item, too. */
+/* Each check stands alone: the failure of one is also an item. */
 void admin_attention_list(struct request *request)
 {
 	static const char *const names[] = {"company_id", NULL};

@@ -1,13 +1,14 @@
 /*
- * admin_session: who is there: login and logout, links, and the password that
- * some changes ask for.
+ * admin_session: login and logout, login links, and the password that some
+ * changes require.
  *
- * Invariants: a login makes a new session, whatever cookie came with it; an
- * unknown login takes as long to be refused as a wrong password, and whether a
- * login needs a code is told only to who has the password; a password is
- * verified in the pool and wiped with the request.
+ * Invariants: a login makes a new session, whatever cookie came with it. An
+ * unknown login takes as long to be refused as a wrong password, and only a
+ * client with the right password learns whether the login needs a code. A
+ * password is verified in the pool and wiped with the request.
  *
- * Threads: the worker's; run_session() is the committer's, verify() is the pool's.
+ * Threads: the worker's; run_session() is the committer's, verify() is the
+ * pool's.
  */
 #include "httpd/admin/admin.h"
 
@@ -28,7 +29,7 @@
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
-/* Answers about a session. */
+/* Answers with a session. */
 
 static json_t *render_session(const struct session *session)
 {
@@ -44,12 +45,12 @@ void admin_session_get(struct request *request)
 	reply_json(request, 200, render_session(&request->admission.session));
 }
 
-/* A new browser session, after a login or by a link. */
+/* A new browser session, from a login or a link. */
 struct session_change {
 	struct change change; /* first */
-	char *login;          /* with its password, as it was verified; or NULL */
+	char *login;          /* with the stored hash that was verified; NULL for a link */
 	char *stored;
-	char *code; /* of the app, or to recover; NULL: none is given */
+	char *code; /* of the app, or a recovery code; NULL if none is given */
 	enum user_code code_is;
 	uint8_t link[SECRET_HASH_LEN];
 	int64_t now_us;
@@ -68,7 +69,8 @@ static void session_change_free(struct session_change *job)
 	free(job);
 }
 
-/* Within the commit of the session: of two logins with one code one is made. */
+/* In the same commit as the session, so that of two logins with one code only
+ * one succeeds. */
 static int use_code(
 	struct db *db, struct session_change *job, const struct user *user, struct err *err)
 {
@@ -83,8 +85,8 @@ static int use_code(
 	return result;
 }
 
-/* 1; 0 when the user is gone, or has another password by now, or the code is
- * not good. */
+/* Returns 1, 0 if the user was removed, has another password by now, or gave no
+ * valid code, or -1. */
 static int make_of_login(struct db *db, struct session_change *job, const struct session_spec *spec,
 	const uint8_t *hash, struct err *err)
 {
@@ -123,7 +125,7 @@ static int run_session(struct db *db, void *arg, struct err *err)
 	return store_session_redeem(db, job->link, &spec, hash, job->now_us, &job->session, err);
 }
 
-/* The password was good. */
+/* Tells the throttle the result, after the right password. */
 static void tell_throttle(const struct session_change *job, bool made)
 {
 	struct request *request = job->change.request;
@@ -139,7 +141,7 @@ static void tell_throttle(const struct session_change *job, bool made)
 			logins, request->client, job->login, clock_monotonic_us());
 }
 
-/* A link is opened in a browser, by people. */
+/* True if a browser asks for a page: people open links. */
 static bool wants_page(const struct request *request)
 {
 	const char *types = request_header(request, "Accept");
@@ -208,9 +210,8 @@ static struct session_change *session_change_new(struct request *request)
 	return job;
 }
 
-/* Whether a link is loaded ahead, by a browser that guesses what is opened
- * next, or into a part of a page: the frame of an email may name a link of its
- * sender's. */
+/* True if a browser prefetches the link, or loads it into a part of a page: an
+ * email shown in a frame may contain a login link of its sender. */
 static bool is_not_opened(const struct request *request)
 {
 	static const char *const ahead[] = {"Sec-Purpose", "Purpose", "X-Moz"};
@@ -225,8 +226,8 @@ static bool is_not_opened(const struct request *request)
 	return dest && !str_eq(dest, "document");
 }
 
-/* GET /login?token=...: the browser has followed the link from elsewhere, so
- * that its cookie does not come along, and gets one here. */
+/* GET /login?token=...: the browser followed a link from another site, so it
+ * sends no SameSite=Strict cookie, and gets one here. */
 void admin_session_link(struct request *request)
 {
 	char text[QUERY_VALUE_MAX];
@@ -252,7 +253,7 @@ void admin_session_link(struct request *request)
 	job = session_change_new(request);
 	secret_hash(text, strlen(text), job->link);
 	secret_wipe(text, sizeof(text));
-	/* Who makes links up writes nothing. */
+	/* Checked first, so that made-up links never reach the committer. */
 	found = store_session_find_link(request->worker->db, job->link, job->now_us, &err);
 	if (found > 0) {
 		change_submit(request, &job->change, run_session, on_session_made);
@@ -267,26 +268,26 @@ void admin_session_link(struct request *request)
 	session_change_free(job);
 }
 
-/* What a password is verified for: a login, or a change of who is logged in. */
+/* Why a password is verified: a login, or a change by a logged-in user. */
 enum purpose {
 	FOR_LOGIN,
-	FOR_NEW_PASSWORD, /* who has none, and has just come in, sets one */
+	FOR_NEW_PASSWORD, /* also sets the first one, right after a link */
 	FOR_CODES,
-	FOR_TOKEN, /* so do they make one without, and programs */
+	FOR_TOKEN, /* also without a password: right after a link, or with a token */
 };
 
-/* A password, to be verified; and a new one, to be hashed. */
+/* A password to verify, and a new one to hash. */
 struct verifying {
 	struct work work; /* first */
 	struct request *request;
 	enum purpose purpose;
-	json_t *body; /* has the passwords and the code */
+	json_t *body; /* owns the passwords and the code */
 	const char *login;
-	const char *password;     /* NULL: none is needed */
-	const char *new_password; /* NULL: none is set */
-	const char *code;         /* NULL: none is given */
+	const char *password;     /* NULL if none is given */
+	const char *new_password; /* NULL if none is set */
+	const char *code;         /* NULL if none is given */
 	struct admin_verified *verified;
-	bool known; /* there is such a user */
+	bool known; /* the user exists */
 	bool good;
 	bool hashed;
 };
@@ -311,7 +312,7 @@ static bool verify(struct work *work)
 	return true;
 }
 
-/* A text that the body may have; n counts those that it has. */
+/* An optional string of the body; n counts those that are given. */
 static const char *text_of(const json_t *body, const char *name, size_t *n)
 {
 	const char *text = json_string_value(json_object_get(body, name));
@@ -320,7 +321,8 @@ static const char *text_of(const json_t *body, const char *name, size_t *n)
 	return text;
 }
 
-/* Reads the body: 0 or -1. What else it has is for the change. */
+/* Reads the body. Returns 0, or -1 with the problem. Other members are for the
+ * change. */
 static int read_passwords(struct verifying *verifying, struct problem *problem)
 {
 	const enum purpose purpose = verifying->purpose;
@@ -356,8 +358,8 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 	return 0;
 }
 
-/* Whoever has no password has come in by a link, which stands for it for a
- * while: a session that is stolen later makes nothing that outlasts it. */
+/* A user without a password came by a link, which stands in for it this long.
+ * So a session that is stolen later cannot make anything that outlasts it. */
 enum { LINK_STANDS_S = 900 };
 
 static int check_password_given(const struct verifying *verifying, struct problem *problem)
@@ -393,16 +395,16 @@ static int check_throttle(struct request *request, const char *login, struct pro
 	return -1;
 }
 
-/* The answer to a wrong password. */
+/* Answers a wrong password. */
 static void refuse(const struct verifying *verifying)
 {
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 
-	/* An unknown login may be a password in the wrong field. */
+	/* Not logged if unknown: it may be a password in the wrong field. */
 	log_warn(request->worker->log, "login_refused", "request", request->id, "user",
 		verifying->known ? verifying->login : NULL, "client", request->client);
-	/* Who is logged in stays so. */
+	/* 401 would end the session of a logged-in user. */
 	if (verifying->purpose == FOR_LOGIN)
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	else
@@ -421,7 +423,7 @@ static void submit_login(struct verifying *verifying)
 	change_submit(request, &job->change, run_session, on_session_made);
 }
 
-/* The password was good; of the code the change has told. */
+/* The password was right; the change has checked the code. */
 static void on_password_settled(const struct admin_job *job)
 {
 	const struct request *request = job->operate.change.request;
@@ -473,8 +475,8 @@ static void on_verified(struct task *task)
 	verifying_free(verifying);
 }
 
-/* Reads the body and the stored password of the login, within what the throttle
- * allows, has them compared, and then has the login or change made. */
+/* Reads the body and the stored password of the login, within the limits of the
+ * throttle, has them compared in the pool, and then makes the login or change. */
 static void verify_password(struct request *request, enum purpose purpose)
 {
 	struct worker *worker = request->worker;
@@ -489,7 +491,7 @@ static void verify_password(struct request *request, enum purpose purpose)
 	verifying->verified = mem_new(struct admin_verified);
 	if (purpose != FOR_LOGIN)
 		verifying->login = request->admission.session.login;
-	/* Who is logged in has a place already. */
+	/* A logged-in user already has a slot. */
 	if (read_passwords(verifying, &problem) == 0 && purpose == FOR_LOGIN)
 		admission_take_slots(worker, &request->admission, 1, &problem);
 	if (problem.kind == PROBLEM_NONE && verifying->password)
@@ -561,7 +563,7 @@ void admin_session_confirm_codes(struct request *request)
 		reply_problem(request, &problem);
 		return;
 	}
-	/* What is none is no guess. */
+	/* A body without a code does not count as an attempt. */
 	text_of(body, "code", &n);
 	if (n != 1 || json_object_size(body) != 1)
 		problem_set(

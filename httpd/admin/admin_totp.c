@@ -1,5 +1,5 @@
 /*
- * admin_totp: the secret for an authenticator app, as an image that a phone reads.
+ * admin_totp: the secret for an authenticator app as a QR code.
  *
  * Threads: the committer's.
  */
@@ -10,8 +10,8 @@
 #include "core/base/secret.h"
 #include "httpd/admin/admin.h"
 
-/* An image of the text (ISO/IEC 18004), black on white whatever the page's
- * colours are, as phones want it. */
+/* A QR code of the text (ISO/IEC 18004) as SVG. Black on white in any colour
+ * scheme of the page, because phones need that. */
 static char *qr_svg(const char *text)
 {
 	enum { QUIET = 4 }; /* modules around it */

@@ -1,11 +1,11 @@
 /*
  * admin_web: the files of the dashboard.
  *
- * Those of httpd/web are in the program, so that pages and routes are always of
- * one version. Bootstrap's and Chart.js's are read at the start from where
- * Debian's packages put them; without these the pages are plain. All stay in
- * memory, each packed when it is first asked for so: what a request names is
- * looked up among them, and no file is opened.
+ * Those of httpd/web are in the program, so that pages and routes always have
+ * the same version. Bootstrap and Chart.js are read at the start from where
+ * Debian's packages install them; without them the pages are plain. All files
+ * stay in memory, compressed when a client first accepts that. A name in a
+ * request is looked up among them, and no file is opened.
  *
  * Threads: the one worker of the listener for admins.
  */
@@ -21,7 +21,7 @@
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
 
-/* What the Makefile found in httpd/web: WEB_FILE(symbol, name). */
+/* The files that the Makefile found in httpd/web: WEB_FILE(symbol, name). */
 #define WEB_FILE(symbol, name)                                                                     \
 	__asm__(".pushsection .rodata\n"                                                           \
 		"web_" #symbol                                                                     \
@@ -47,7 +47,7 @@ static const struct {
 
 static const struct {
 	const char *name;
-	const char *path; /* below the folder of all such packages */
+	const char *path; /* below WEB_PACKAGED */
 	const char *package;
 } packaged[] = {
 	{"bootstrap.css", "bootstrap5/css/bootstrap.min.css", "libjs-bootstrap5"},
@@ -64,8 +64,8 @@ static const struct {
 	{".svg", "image/svg+xml"},
 };
 
-/* What the page may do: nothing that is not here is fetched or run. The frame
- * is for an email's HTML, which is a document of its own. */
+/* The Content-Security-Policy of the pages: nothing from elsewhere is loaded or
+ * run. The frame is for an email's HTML, a document of its own. */
 static const char page_policy[] =
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
 	"connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -77,8 +77,8 @@ struct web_file {
 	const char *name;
 	const char *type;
 	struct span plain;
-	struct buf read;    /* what plain is of, unless it is in the program */
-	struct buf packed;  /* empty until the first client takes it */
+	struct buf read;    /* owns plain, unless it is embedded in the program */
+	struct buf packed;  /* gzip; empty until the first client accepts it */
 	char tag[TAG_SIZE]; /* for ETag */
 	char packed_tag[TAG_SIZE];
 };
@@ -88,7 +88,7 @@ struct web {
 	size_t n;
 };
 
-/* The rest of the file, whose name and content are there. */
+/* Sets the type and the tags of a file from its name and content. */
 static void complete(struct web_file *file)
 {
 	const char *suffix = strrchr(file->name, '.');
@@ -185,8 +185,8 @@ static const char *field_of(const struct request *request, const char *name)
 	return value ? value : "";
 }
 
-/* RFC 9110 12.5.3, as far as there is a choice: `gzip` or `*`, unless its
- * weight is 0. */
+/* True if Accept-Encoding (RFC 9110 12.5.3) allows gzip: `gzip` or `*`, unless
+ * its weight is 0. */
 static bool accepts_gzip(const char *field)
 {
 	struct span rest = {field, strlen(field)};
@@ -203,7 +203,8 @@ static bool accepts_gzip(const char *field)
 	return false;
 }
 
-/* RFC 9110 13.1.2. Tags of ours have no commas or quotes in them. */
+/* True if If-None-Match (RFC 9110 13.1.2) has the tag. Our tags have no commas
+ * or inner quotes. */
 static bool has_tag(const char *field, const char *tag)
 {
 	return str_eq(field, "*") || strstr(field, tag) != NULL;

@@ -1,17 +1,17 @@
 /*
- * login_throttle: tables of fixed size that count tries, one for each kind.
+ * login_throttle: tables of fixed size that count attempts, one for each kind.
  *
- * A table is made of sets, and who is counted belongs to one set by a hash with
- * a key of this process: nobody outside can tell who shares a set with whom.
+ * A table consists of sets. A hash with a key of this process chooses the set,
+ * so nobody outside can tell who shares a set with whom.
  *
- * Invariant: a count is given up only when it is an hour old. Who finds no free
- * slot in the set is counted together with all others that found none, so a
- * flood of logins or addresses makes strangers wait, and forgets nothing. Each
- * login that somebody came in with has a record of its known clients, in which
- * the one that came in longest ago gives way: however many logins others have
- * and use, they take nothing from it. When there are KNOWN_LOGINS_MAX records,
- * the oldest of the company that has most of them gives way to a further one: a
- * company that makes users and removes them again takes its own.
+ * Invariant: a count is dropped only when it is an hour old. Whoever finds no
+ * free slot in the set is counted together with all others who found none. So a
+ * flood of logins or addresses makes unknown clients wait, but drops no count.
+ * Each login that somebody logged in with has a record of its known clients,
+ * which drops the least recently used one (LRU), however many other logins
+ * there are. When there are KNOWN_LOGINS_MAX records, a new one replaces the
+ * oldest of the company that has most: a company that makes and removes users
+ * takes only its own.
  */
 #include "httpd/admin/login_throttle.h"
 
@@ -25,7 +25,7 @@
 #include "core/base/str.h"
 
 enum { SETS = 256, SLOTS = 8, FREE_TRIES = 5, FORGET_S = 3600, KNOWN_LOGINS_MAX = 16 * 1024 };
-enum { KNOWN_COMPANIES = 4096 }; /* those whose ids fall together count as one */
+enum { KNOWN_COMPANIES = 4096 }; /* companies whose ids hash to the same index count as one */
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
@@ -37,17 +37,17 @@ struct tries {
 
 struct set {
 	struct tries slots[SLOTS];
-	struct tries others; /* of all who found no slot */
+	struct tries others; /* shared by all who found no slot */
 };
 
 enum tries_of_what { OF_CLIENT, OF_LOGIN, OF_CODES, TRIES_KINDS };
 
-/* The clients from which somebody came in with a login. */
+/* The clients from which somebody logged in with a login. */
 struct known_login {
 	uint8_t login[SECRET_HASH_LEN];
 	unsigned company;   /* below KNOWN_COMPANIES */
-	int64_t good_us;    /* the last time */
-	struct set clients; /* by pairs */
+	int64_t good_us;    /* the last successful login */
+	struct set clients; /* hashes of client and login */
 };
 
 struct known_logins {
@@ -63,7 +63,7 @@ struct login_throttle {
 	size_t known_of[KNOWN_COMPANIES];
 };
 
-/* Who tries, in the tables. */
+/* The keys of an attempt in the tables. */
 struct caller {
 	uint8_t client[SECRET_HASH_LEN];
 	uint8_t login[SECRET_HASH_LEN];
@@ -87,8 +87,8 @@ void login_throttle_free(struct login_throttle *throttle)
 	free(throttle);
 }
 
-/* Who may come from many addresses counts as one: of IPv6 a network, of IPv4,
- * also where IPv6 stands for it (RFC 4291 2.5.5.2), this host. */
+/* Addresses that one client can vary count as one: an IPv6 /64, and
+ * 127.0.0.0/8, also as IPv4-mapped IPv6 (RFC 4291 2.5.5.2). */
 static void client_name(const char *client, char name_r[static INET6_ADDRSTRLEN])
 {
 	struct in6_addr in6;
@@ -141,7 +141,7 @@ static struct tries *find_tries(struct set *set, const uint8_t *who)
 	return NULL;
 }
 
-/* The slot of who, a new one if there is room, or that of all others. */
+/* The slot of who: its own, a new one if there is room, or the shared one. */
 static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us)
 {
 	struct tries *found = find_tries(set, who);
@@ -172,7 +172,7 @@ static struct tries *find_known(struct login_throttle *throttle, const struct ca
 	return record ? find_tries(&record->clients, caller->pair) : NULL;
 }
 
-/* The oldest record of the company that has most. */
+/* Drops the oldest record of the company that has most. */
 static void forget_a_record(struct login_throttle *throttle)
 {
 	struct known_login *oldest = NULL;
@@ -233,7 +233,7 @@ static void make_known(struct login_throttle *throttle, const struct caller *cal
 	memcpy(slot->who, caller->pair, SECRET_HASH_LEN);
 }
 
-/* Of wrong codes: a known client's own, or those of all others. */
+/* The count of wrong codes: a known client has its own, all others share one. */
 static struct tries *tries_of_codes(
 	struct login_throttle *throttle, const struct caller *caller, bool known, int64_t now_us)
 {
@@ -281,14 +281,15 @@ int login_throttle_try(
 	if (free_us > now_us)
 		return (int)((free_us - now_us + 999999) / 1000000);
 	count_try(by_login, now_us, LOGIN_WAIT_S);
-	/* Strangers who share a slot do not make each other wait for long. */
+	/* Unknown clients that share a slot must not make each other wait long. */
 	if (!known)
 		count_try(by_client, now_us,
 			by_client == &clients->others ? LOGIN_WAIT_S : CLIENT_WAIT_S);
 	return 0;
 }
 
-/* Whoever has one login may not go on guessing others from the same address. */
+/* Keeps the count of the client: a user must not use their own login to guess
+ * others from the same address. */
 void login_throttle_good(struct login_throttle *throttle, const char *client, const char *login,
 	const char *company_id, int64_t now_us)
 {
