@@ -27,11 +27,11 @@ struct draft {
 	bool text_made;     /* text was made from html */
 	bool reply_to_made; /* reply_to was read after variables were filled in */
 	bool test;          /* it is recorded, and delivered to nobody */
-	/* When it is sent; 0: at once. A time that is over is refused, except in a repeat. */
+	/* When it is sent; 0 for at once. A time in the past is refused, except in a repeat. */
 	int64_t scheduled_us;
 };
 
-/* About how much memory it holds: attachments or the finished message, and all the rest. */
+/* Estimates of the memory that it holds: attachments or the finished message, and all the rest. */
 uint64_t draft_files_size(const struct draft *draft);
 uint64_t draft_text_size(const struct draft *draft);
 
@@ -41,9 +41,9 @@ void draft_clear(struct draft *draft);
 /* Makes several emails of one draft (`base`), each for one of its `to`. Each is made when it is
  * needed, on any thread: all at once would take too much memory. */
 struct send_personal {
-	/* About how much memory email i needs besides base. */
+	/* Estimates the memory that email i needs in addition to base. */
 	uint64_t (*size)(const struct send_personal *personal, const struct draft *base, size_t i);
-	/* Whether html is the same for all emails. Then the text made from it is, too, and make()
+	/* True if html is the same for all emails. Then so is the text made from it, and make()
 	 * takes it from base. */
 	bool (*same_html)(const struct send_personal *personal, const struct draft *base);
 	/* Makes email i, which shares with base what is the same for all. clear() ends it, also

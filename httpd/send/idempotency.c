@@ -104,7 +104,7 @@ void idempotency_hash(
 	secret_hash((const char *)parts, sizeof(parts), hash);
 }
 
-/* What the store has of the key. */
+/* Looks up the key in the store. */
 static int find_stored(const struct worker *worker, const char *request_id,
 	struct idempotency_lock *lock, struct problem *problem)
 {

@@ -37,7 +37,7 @@ enum running_result {
 };
 
 struct running *running_new(void);
-/* Nothing is in it any more. */
+/* It must be empty. */
 void running_free(struct running *running);
 
 /* Any thread. The caller owns the entry; if it entered, it has to leave. */

@@ -17,13 +17,13 @@
 #include "core/base/str.h"
 #include "core/store/row.h"
 
-/* How often an interval fits into the longest pause. */
+/* The longest pause, in intervals. */
 enum { SLOWEST = 4 };
 
 #define PATIENCE_MIN_US (5 * SECOND_US)
 #define PATIENCE_MAX_US (20 * SECOND_US)
 
-/* For people, in words that hold for each cause of the finding. */
+/* Texts for people. They must be true for every cause of the finding. */
 static const struct {
 	bool good;
 	bool serves;
@@ -124,7 +124,7 @@ enum probe_finding probe_judge(const struct probe_facts *facts)
 		return PROBE_CHANGED;
 	if (facts->stuck)
 		return PROBE_STUCK;
-	/* What the log alone had shown is over when the log says so. */
+	/* A fault that only the log has shown ends only when the log says so. */
 	if (facts->wait_for_log && !facts->taken)
 		return PROBE_NONE;
 	if (facts->unchecked)
@@ -161,7 +161,7 @@ enum probe_log_finding probe_log_judge(const struct probe_log *log, int64_t pati
 		return PROBE_LOG_WAIT;
 	if (log->logged_us == 0)
 		return PROBE_LOG_MUTE;
-	/* One that is busy takes others first. */
+	/* A busy queue manager picks up other messages first. */
 	return log->others_us >= log->seen_us ? PROBE_LOG_WAIT : PROBE_LOG_STUCK;
 }
 
@@ -191,7 +191,7 @@ const char *probe_finding_hint(enum probe_finding finding)
 }
 
 /*
- * Who reads the log.
+ * The reader of the log.
  */
 
 static const struct {
@@ -242,12 +242,12 @@ const char *reader_fault_hint(enum reader_fault fault)
 }
 
 /*
- * What is wrong besides.
+ * Other faults.
  */
 
 static const struct {
 	bool serves;
-	bool logged; /* by who found it */
+	bool logged; /* by the code that found it */
 	const char *words;
 	const char *effect;
 	const char *hint;

@@ -1,8 +1,8 @@
 /*
- * prober: tries by itself whether emails go out.
+ * prober: tests by itself whether emails go out.
  *
- * Threads: the worker's. What blocks is done in the pool (look_run), the ticket
- * is added by the committer; both come back as tasks.
+ * Threads: the worker's. What blocks runs in the pool (look_run), and the
+ * committer adds the ticket; both come back as tasks.
  */
 #include "httpd/send/prober.h"
 
@@ -41,70 +41,71 @@ enum {
 	READER_GRACE_US = 5000 * 1000,
 	STAMP_SIZE = 320,
 };
-/* A clock that is set right may move by some seconds. */
+/* A clock that is corrected may move by some seconds. */
 #define CLOCK_BEHIND_US (120 * SECOND_US)
 
 enum step { IDLE, LOOKING, ADDING, SUBMITTING, WATCHING };
 
-/* What the pool finds out; its thread's from submit to done. */
+/* What the pool finds out. It belongs to the pool from submit to done. */
 struct look {
 	struct work work; /* first */
 	struct prober *prober;
 	char *socket; /* of the milter */
-	char *config; /* of Postfix; NULL: main.cf is not to be read */
+	char *config; /* of Postfix; NULL to skip reading main.cf */
 	char *internal_hosts;
 	int milter; /* 0, or an errno */
-	bool known; /* the setup is, unless Postfix could not be asked */
+	bool known; /* setup was read; false if Postfix could not be asked */
 	struct postfix_setup setup;
-	struct email_waiting waiting; /* zeroed when it could not be asked */
+	struct email_waiting waiting; /* zeroed if it could not be read */
 };
 
 struct prober {
 	struct worker *worker;
 	enum step step;
-	int64_t next_us;     /* monotonic, as all here: no probe before */
-	int64_t looked_us;   /* while idle */
+	int64_t next_us;     /* no probe before; all times here are monotonic */
+	int64_t looked_us;   /* the last check while idle */
 	int64_t began_us;    /* the probe that is under way, or the last one */
-	int64_t deadline_us; /* of its answer */
-	int64_t unasked_us;  /* the last one that the milter was not asked about */
+	int64_t deadline_us; /* for its result */
+	int64_t unasked_us;  /* the last probe about which the milter was not asked */
 	char stamp[STAMP_SIZE];
 	int64_t reloaded_us; /* of struct postfix_notes */
 
 	/* What the last probes found. */
 	enum probe_finding found;
 	unsigned in_row;
-	bool told; /* of the present one */
+	bool told; /* the result of this probe was reported */
 
 	/* What main.cf says. */
-	bool stale; /* it is to be read again */
+	bool stale; /* it must be read again */
 	bool learnt;
 	struct postfix_setup setup;
 
-	/* What the log tells, and who reads it. */
+	/* What the log says, and its reader (postern-events). */
 	struct metrics_events reader;
 	bool reader_lives;
 	int64_t reader_looked_us;
 	int64_t reader_well_us;
-	int64_t mute_us; /* the log tells nothing since then; 0: it does */
-	bool by_log;     /* it alone has shown what is wrong */
+	int64_t mute_us; /* since when the log says nothing; 0 if it does */
+	bool by_log;     /* only the log has shown the fault */
 	bool stuck;
-	char unconfirmed[SECRET_TICKET_SIZE]; /* the oldest that it has not confirmed; "" */
+	char unconfirmed[SECRET_TICKET_SIZE]; /* ticket of the oldest probe that the log has not
+						 confirmed, or "" */
 
 	struct look look;
 	struct commit_job job;
 	struct task added;
 	bool through;                    /* as in struct probe */
-	char ticket[SECRET_TICKET_SIZE]; /* the committer's until it is added */
+	char ticket[SECRET_TICKET_SIZE]; /* belongs to the committer until it is added */
 	int add_result;
 	struct err add_err;
 
-	/* The present probe, or the last one. */
+	/* The current probe, or the last one. */
 	struct probe_facts facts;
-	char last[SECRET_TICKET_SIZE]; /* its ticket; "": none was sent */
+	char last[SECRET_TICKET_SIZE]; /* its ticket; "" if no message was sent */
 	char *refusal;
 	char *cause;
 	int64_t changed;   /* enum probe_change */
-	int64_t behind_us; /* the clock */
+	int64_t behind_us; /* how far the clock is behind */
 	char *recipient;
 	struct buf message;
 	struct submission submission;
@@ -120,7 +121,7 @@ static int64_t interval_us(const struct prober *prober)
 	return prober->worker->conf->submission.probe_ms * 1000;
 }
 
-/* An email was recorded since: so the milter is asked. */
+/* True if the milter has recorded an email since, which shows that it is asked. */
 static bool others_since(const struct prober *prober, int64_t since_us)
 {
 	return probe_report_recorded_us(prober->worker->shared->probe) > since_us;
@@ -134,7 +135,7 @@ static bool lacks_own_list(const struct prober *prober)
 }
 
 /*
- * What is told.
+ * Reporting.
  */
 
 static char *cause_unasked(const struct prober *prober)
@@ -154,7 +155,7 @@ static char *cause_unasked(const struct prober *prober)
 			  "pickup does not run");
 }
 
-/* Why, in words; a new string. */
+/* The cause of a finding, for people; a new string. */
 static char *cause_of(const struct prober *prober, enum probe_finding finding)
 {
 	switch (finding) {
@@ -199,14 +200,14 @@ static char *cause_of(const struct prober *prober, enum probe_finding finding)
 	}
 }
 
-/* In words, for those findings that only a step knows. */
+/* Sets the cause of findings that only their step knows. Takes ownership of it. */
 static void set_cause(struct prober *prober, char *cause)
 {
 	free(prober->cause);
 	prober->cause = cause;
 }
 
-/* Tells what is known of the probe, if it is. */
+/* Reports the finding, if the facts suffice for one. Returns true if they do. */
 static bool conclude(struct prober *prober)
 {
 	struct probe_facts *facts = &prober->facts;
@@ -234,7 +235,7 @@ static bool conclude(struct prober *prober)
 	return true;
 }
 
-/* The end of a probe: of what the log tells of it more may follow. */
+/* Ends a probe. The log may still say more about it. */
 static void rest(struct prober *prober)
 {
 	prober->step = IDLE;
@@ -245,7 +246,7 @@ static void rest(struct prober *prober)
 }
 
 /*
- * What is read of it.
+ * Reading.
  */
 
 static void add_time(struct buf *stamp, const char *path)
@@ -257,8 +258,8 @@ static void add_time(struct buf *stamp, const char *path)
 			(long long)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
 }
 
-/* Which run of Postfix it is, with which settings, and which socket of the
- * milter: whether that has changed. */
+/* True if Postfix was restarted or reloaded, its settings changed, or the
+ * milter's socket was made anew. */
 static bool has_changed(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
@@ -288,7 +289,8 @@ static bool has_changed(struct prober *prober)
 	return changed;
 }
 
-/* One that is restarted is away for a moment. */
+/* Checks postern-events. A restart makes it unavailable for a moment, which is
+ * no fault. */
 static void look_at_reader(struct prober *prober, int64_t now_us)
 {
 	const struct worker_shared *shared = prober->worker->shared;
@@ -300,7 +302,7 @@ static void look_at_reader(struct prober *prober, int64_t now_us)
 		prober->mute_us = 0;
 	fault = reader_judge(found, &prober->reader, prober->mute_us > 0, wall_us(prober));
 	prober->reader_lives = found == METRICS_LIVE;
-	/* One that has just started has not been there yet. */
+	/* A reader that has just started has not reached the end of the log. */
 	if (prober->mute_us || prober->reader.read_to_end_us)
 		probe_report_set_read(shared->probe,
 			prober->mute_us ? prober->mute_us : prober->reader.read_to_end_us);
@@ -329,7 +331,7 @@ static void look_at_outbox(const struct prober *prober)
 			: "");
 }
 
-/* What the log has told of the probe. */
+/* What the log says about the probe. */
 static enum probe_log_finding ask_log(struct prober *prober, const struct probe *probe)
 {
 	struct postfix_notes news = {0};
@@ -342,7 +344,8 @@ static enum probe_log_finding ask_log(struct prober *prober, const struct probe 
 		probe_patience_us(interval_us(prober)));
 }
 
-/* The last probe, and before it the oldest that the log has not confirmed. */
+/* Checks the log for the last probe, and for the oldest one that the log has
+ * not confirmed. */
 static void look_at_log(struct prober *prober, const struct probe *last)
 {
 	enum probe_log_finding finding = ask_log(prober, last);
@@ -372,7 +375,7 @@ static void look_at_log(struct prober *prober, const struct probe *last)
 		prober->by_log = prober->stuck = true;
 }
 
-/* Reads what the milter and the log have said of the last probe. */
+/* Reads what the milter and the log say about the last probe. */
 static void refresh(struct prober *prober)
 {
 	struct probe probe;
@@ -419,7 +422,7 @@ static void on_probe_injected(struct submission *submission, const struct inject
 		rest(prober);
 		return;
 	}
-	/* By SMTP the milter has spoken by now, but perhaps the log tells more. */
+	/* With SMTP the milter has decided by now, but the log may say more. */
 	prober->facts.overdue |= answer->verdict_first && !prober->by_log;
 	prober->facts.message = answer->result == INJECT_QUEUED ? PROBE_TAKEN : PROBE_NOT_TAKEN;
 	if (answer->result != INJECT_QUEUED)
@@ -503,7 +506,7 @@ static void add_done(void *arg, int result, const struct err *err)
 	task_queue_post(prober->worker->tasks, &prober->added);
 }
 
-/* Emails that should have gone out by now. */
+/* Counts emails that should have gone out by now. */
 static void count_waiting(struct look *look)
 {
 	const struct worker_shared *shared = look->prober->worker->shared;
@@ -540,15 +543,15 @@ static void learn(struct prober *prober, struct look *look)
 	postfix_setup_clear(&prober->setup);
 	prober->setup = look->setup;
 	postfix_run_watch(prober->worker->shared->run, prober->setup.queue);
-	if (!prober->learnt) /* which files it is about is known now */
+	if (!prober->learnt) /* now it is known which files to watch */
 		has_changed(prober);
 	prober->learnt = true;
 	prober->stale = false;
 }
 
-/* What no message shows: the clock, the order of milters, whether Postfix takes
- * messages as large as clients are told; and whether the newest emails can be
- * read, beside which the next one goes. */
+/* Checks what no message shows: the clock, the order of milters, whether
+ * Postfix accepts messages as large as clients are told, and whether the newest
+ * emails can be read. */
 static void look_around(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
@@ -579,8 +582,8 @@ static void look_around(struct prober *prober)
 		set_cause(prober, mem_printf("emails cannot be read: %s", err.text));
 }
 
-/* Why the milter does not answer; a new string. The daemons have one user, whose the
- * folder of the socket has to be. */
+/* Why the milter does not answer; a new string. The daemons run as one user,
+ * who must own the folder of the socket. */
 static char *cause_silent(const char *socket, int milter)
 {
 	const char *slash = strrchr(socket, '/');
@@ -610,7 +613,8 @@ static void tell_waiting(const struct prober *prober, const struct look *look)
 	probe_report_set_fault(prober->worker->shared->probe, FAULT_LATE, cause);
 }
 
-/* A socket that this user may not open may be open to Postfix. */
+/* EACCES is no fault: Postfix may be allowed to open a socket that this user
+ * may not. */
 static void on_looked(struct task *task)
 {
 	struct look *look = CONTAINER_OF(task, struct look, work.done);
@@ -639,7 +643,8 @@ static void on_looked(struct task *task)
 		rest(prober);
 		return;
 	}
-	/* What a rule adds a recipient to, or holds, would stay. */
+	/* With a rule that adds recipients or holds messages, a probe that
+	 * passes would stay in the queue. */
 	prober->through = prober->learnt && !prober->setup.changes;
 	prober->step = ADDING;
 	prober->deadline_us = clock_monotonic_us() + probe_patience_us(interval_us(prober));
@@ -686,7 +691,7 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 	prober->looked_us = now_us;
 	if (worker->conf->submission.probe_ms == 0)
 		return;
-	/* The milter may be asked late, and the log comes behind. */
+	/* The milter may be asked late, and the log is behind. */
 	refresh(prober);
 	if (prober->last[0])
 		conclude(prober);
@@ -713,7 +718,7 @@ void prober_look(struct prober *prober)
 	case IDLE:
 		look_while_idle(prober, now_us);
 		break;
-	case LOOKING: /* has times of its own */
+	case LOOKING: /* has its own timeouts */
 		break;
 	case ADDING:
 		prober->facts.store_failed = late;

@@ -1,23 +1,23 @@
 /*
- * prober: tries by itself whether emails go out.
+ * prober: tests by itself whether emails go out.
  *
- * Now and then (submission.probe_interval) a message goes into Postfix by the
- * way that emails go, to a ticket of no email (store_probe). The milter notes
+ * At intervals (submission.probe_interval) it submits a message to Postfix as
+ * emails are submitted, to a ticket of no email (store_probe). The milter notes
  * that it was asked, and nobody gets the message. So a fault that stops emails,
- * or takes the rules out of force, is known before a client meets it. A probe
- * is sent at once when Postfix was started or reloaded, main.cf or master.cf
- * were changed, or the milter's socket was made anew.
+ * or bypasses the rules, is noticed before a client meets it. A probe starts at
+ * once when Postfix was started or reloaded, main.cf or master.cf were changed,
+ * or the milter's socket was made anew.
  *
  *	look (pool)       does Postfix run, does the milter answer, what does
- *	                  main.cf say? Where that says enough nothing is
- *	                  submitted, so that nothing waits in the maildrop
+ *	                  main.cf say? If that shows the fault already, nothing
+ *	                  is submitted, so that nothing waits in the maildrop
  *	add (committer)   the ticket
  *	submit            the message
- *	watch             until the milter was asked, or the time is up
+ *	watch             until the milter was asked, or the deadline
  *	log, meanwhile    what postern-events has read of the message: that the
  *	                  queue manager has it, or how it was stopped
  *
- * One probe is under way at a time. What it means is in probe_report.h.
+ * One probe is under way at a time. probe_report.h says what the results mean.
  */
 #ifndef POSTERN_HTTPD_SEND_PROBER_H
 #define POSTERN_HTTPD_SEND_PROBER_H
@@ -27,14 +27,16 @@
 struct prober;
 struct worker;
 
-/* Of one worker, by whose injector it submits; on its thread. */
+/* Makes the prober of one worker. It runs on that worker's thread and submits
+ * by its injector. */
 struct prober *prober_new(struct worker *worker);
-/* It is idle. NULL is fine. */
+/* It must be idle. NULL is fine. */
 void prober_free(struct prober *prober);
 
-/* To be called often: begins what is due, and looks at what is under way. */
+/* Call it often: starts a probe that is due, and follows the one under way. */
 void prober_look(struct prober *prober);
-/* Nothing is under way, nor will be begun once the worker drains. NULL is. */
+/* True if no probe is under way; none starts while the worker drains. True for
+ * NULL. */
 bool prober_is_idle(const struct prober *prober);
 
 #endif

@@ -92,7 +92,7 @@ static void group_free(struct send_group *group)
 	free(group);
 }
 
-/* Tells the outcome and frees the group. */
+/* Reports the outcome and frees the group. */
 static void group_end(struct send_group *group)
 {
 	bool refused = group->problem.kind != PROBLEM_NONE;
@@ -187,8 +187,8 @@ static void on_batch_done(struct outbox_batch *batch)
 	outbox_batch_release(batch);
 }
 
-/* What is stored under the Idempotency-Key: for each email its id, or why it is not sent. A repeat
- * changes none of the results of the first request. */
+/* Fills in what is stored under the Idempotency-Key: for each email its id, or why it is not sent.
+ * A repeat does not change the results of the first request. */
 static void fill_key(const struct send_group *group, struct outbox_batch *batch)
 {
 	struct idempotency *entry = &batch->idempotency;
@@ -304,8 +304,8 @@ static int check_list(const struct addr_list *list, bool takes_hyphen, struct pr
 	return 0;
 }
 
-/* Whether Postfix, as it is configured, takes the sender and the recipients. The problem names
- * the address. */
+/* Checks that Postfix, as it is configured, accepts the sender and the recipients. The problem
+ * names the address. */
 static int check_addresses(
 	const struct worker *worker, const struct draft *draft, struct problem *problem)
 {
@@ -313,7 +313,7 @@ static int check_addresses(
 	struct addr from = draft->message.from;
 	const struct addr_list *lists[] = {&(struct addr_list){&from, 1}, &draft->envelope,
 		&draft->bcc, &draft->message.to, &draft->message.cc};
-	/* The To and Cc of a finished message are not where it goes. */
+	/* To and Cc of a finished message are not its recipients. */
 	size_t n = ARRAY_SIZE(lists) - (draft->finished.len > 0 ? 2 : 0);
 
 	for (size_t i = 0; i < n; i++)
@@ -322,9 +322,9 @@ static int check_addresses(
 	return 0;
 }
 
-/* Gives each email its id, and those that may not be sent their problem. A repeat is decided like
- * a first request, before it is told anything of that. For emails in a row that have the same
- * domain the rules are asked once. */
+/* Sets the id of each email, and the problem of those that may not be sent. A repeat is decided
+ * like a first request, before it learns anything about that. Consecutive emails of the same domain
+ * are decided once. */
 static void decide_all(struct send_group *group, const struct send_spec *spec)
 {
 	struct problem decision = PROBLEM_INIT;

@@ -23,7 +23,7 @@
 struct admission;
 struct worker;
 
-/* What became of one email. */
+/* The outcome of one email. */
 struct send_result {
 	char id[ID_SIZE];
 	const char *message_id; /* with <>; NULL if this request did not compose it */
@@ -31,12 +31,12 @@ struct send_result {
 	struct problem problem; /* of the kind PROBLEM_NONE if it was taken */
 };
 
-/* What became of all n emails, in their order; lives for the call of done. */
+/* The outcomes of all n emails, in their order; valid during the call of done. */
 struct send_outcome {
 	const struct problem *problem; /* of the whole request; NULL: see the results */
 	const struct send_result *results;
 	size_t n;
-	size_t sent; /* so many are with Postfix or in the outbox; the others are not */
+	size_t sent; /* the number of emails that Postfix or the outbox has */
 };
 
 typedef void send_done(void *arg, const struct send_outcome *outcome);
@@ -47,7 +47,7 @@ const struct problem *send_first_problem(const struct send_outcome *outcome);
 /* The emails of one request. */
 struct send_spec {
 	struct worker *worker;
-	/* Who sends, and whose account the memory is in. Lives until done. */
+	/* Who sends, and whose account is charged. Must stay valid until done. */
 	struct admission *admission;
 	const char *request_id; /* for the log */
 	/* n drafts, or one with personal; their content is taken over. */

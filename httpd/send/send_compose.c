@@ -29,7 +29,7 @@ enum { COMPOSE_ON_LOOP_EMAILS = 16, COMPOSE_ON_LOOP_BYTES = 16 * 1024 };
 /* How long a thread of the pool composes before other work has its turn. */
 enum { TURN_US = 20 * 1000 };
 
-/* What a message takes besides its parts, and so does each part. */
+/* The overhead of a message, and of each of its parts. */
 enum { MESSAGE_EXTRA = 4096 };
 
 /* Keeps the display name, if there is one. If the client made the message itself, only those of
@@ -134,8 +134,8 @@ static uint64_t body_size(const struct draft *draft)
 	return (html ? strlen(html) : 0) + (text ? strlen(text) : 0);
 }
 
-/* The most that message and row take. The body moves from the draft into the row; everything else
- * is in both; and a transfer encoding makes four bytes of three, plus line breaks. */
+/* The maximum that message and row take. The body moves from the draft into the row; everything
+ * else is in both; and a transfer encoding makes four bytes of three, plus line breaks. */
 static uint64_t composed_size_max(const struct draft *draft)
 {
 	uint64_t files = draft_files_size(draft);

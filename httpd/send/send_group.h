@@ -24,7 +24,7 @@
 #include "httpd/send/send.h"
 #include "httpd/worker/work_pool.h"
 
-/* What goes to the store and to Postfix. Starts zeroed. */
+/* A message and its row, for the store and Postfix. Starts zeroed. */
 struct composed {
 	struct email row;
 	struct buf message;
@@ -38,8 +38,8 @@ enum send_end {
 	SEND_QUEUED,      /* in the outbox */
 	SEND_REJECTED,    /* by Postfix, for good */
 	SEND_REFUSED,     /* by the milter */
-	SEND_NOT_ALLOWED, /* an earlier request stored it, but the key of this one may not send
-			   * it: the client is told no more than that */
+	SEND_NOT_ALLOWED, /* an earlier request stored it, but the key of this one may not send it:
+			     the client learns no more than that */
 };
 
 struct send_email {
@@ -89,13 +89,12 @@ static inline size_t send_group_count(const struct send_group *group, enum send_
 	return n;
 }
 
-/* Composes the open emails: many or large ones on a thread of the pool. Then done runs on the
- * worker, perhaps before this returns. The group has a problem if they take more memory than
- * there is. */
+/* Composes the open emails, many or large ones on a thread of the pool. Then done runs on the
+ * worker, perhaps before this returns. The group has a problem if there is not enough memory. */
 void send_compose_group(struct send_group *group, void (*done)(struct task *task));
 
-/* The request is a repeat: gives each email the end that it has by now. Those that stay open are
- * in the outbox, and are to be waited for. */
+/* For a repeat: sets the current end of each email. Those that stay open are in the outbox, and
+ * have to be waited for. */
 void send_repeat_read(struct send_group *group);
 
 #endif

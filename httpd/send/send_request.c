@@ -52,8 +52,8 @@ void send_request_emails(struct request *request, const struct send_spec *spec,
 	send_emails(&own);
 }
 
-/* A body that is parsed on the worker's loop. So few bytes never take a millisecond, and to give
- * them to another thread would take as long. */
+/* Larger bodies are parsed in the pool. So few bytes never take a millisecond, and handing them to
+ * another thread would take as long. */
 enum { PARSE_ON_LOOP_MAX = 8 * 1024 };
 
 struct reading {

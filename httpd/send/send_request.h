@@ -37,7 +37,7 @@ struct send_parsed {
 	char *answer_id; /* see struct request */
 };
 
-/* How a request that sends is read. */
+/* How a dialect reads and answers a request that sends. */
 struct send_dialect {
 	const char *action; /* for Idempotency-Keys; NULL: it takes none */
 	bool permissive;    /* see struct send_spec */
@@ -49,7 +49,8 @@ struct send_dialect {
 /* Parses the body, sends the emails, and answers: by done, or with a problem. */
 void send_request(struct request *request, const struct send_dialect *dialect);
 
-/* The same for emails that were parsed already. What spec says of the request is filled in. */
+/* The same for emails that were parsed before. Fills in the members of spec that describe the
+ * request. */
 void send_request_emails(struct request *request, const struct send_spec *spec,
 	void (*done)(struct request *request, const struct send_outcome *outcome));
 
