@@ -81,7 +81,7 @@ static bool has_file(const struct outbox_mail *mail)
 	return is_new(mail) && mail->message.len > MESSAGE_FILE_BYTES;
 }
 
-/* What identifies the email for the journal and the dispatcher. */
+/* The row that identifies the email to the journal and the dispatcher. */
 static struct outbox_row row_of(const struct outbox_mail *mail)
 {
 	struct outbox_row row = {.size = (int64_t)mail->message.len};
@@ -144,8 +144,8 @@ static const char *reason_of(const struct outbox_mail *mail)
 	}
 }
 
-/* The results that a repeat of the request is told. A request of which nothing was sent may come
- * again: its key goes. */
+/* Stores the results for a repeat of the request. If nothing was sent, the key is removed, so the
+ * request can be made again. */
 static int settle_key(struct db *db, const struct outbox_batch *batch, struct err *err)
 {
 	struct idempotency settled = {.settled = true};
@@ -293,7 +293,7 @@ static void on_wait_over(evutil_socket_t fd, short what, void *arg)
 	outbox_end_wait(arg);
 }
 
-/* The dispatcher tells how the attempt ended. */
+/* The dispatcher reports how the attempt ended. */
 static bool on_attempt_told(void *arg, const struct attempt_outcome *outcome)
 {
 	struct outbox_mail *mail = arg;
@@ -362,7 +362,7 @@ static void watch_stored(struct outbox_mail *mail)
 	record_watch_add(outbox->watch, &mail->watched);
 }
 
-/* Whether there is more to do for it than to wait for its time, or for an admin. */
+/* True if it must be submitted now: it waits neither for its time nor for an admin. */
 static bool is_due(const struct outbox_mail *mail)
 {
 	return !mail->test && !mail->paused && !is_scheduled(mail);

@@ -40,7 +40,7 @@ const char *breaker_one_company(const struct breaker *breaker)
 	return breaker->state.one_company ? breaker->state.company_id : NULL;
 }
 
-/* Whether it is open because of the emails of another company alone. */
+/* True if it is open only because of another company's emails. */
 static bool is_of_another(const struct breaker *breaker, const char *company_id)
 {
 	const char *failing = breaker->state.company_id;

@@ -44,7 +44,7 @@ enum breaker_cause {
 
 const char *breaker_cause_name(enum breaker_cause cause);
 
-/* What others may know of it. */
+/* The part of the state that other threads may read. */
 struct breaker_state {
 	enum breaker_cause cause;
 	int64_t since_us;          /* monotonic */
@@ -52,7 +52,7 @@ struct breaker_state {
 	uint64_t trips;            /* how often it has opened */
 	/* The company whose emails alone have failed; "" if several have. */
 	char company_id[ID_SIZE];
-	bool one_company; /* emails of others go through: it is open for that company alone */
+	bool one_company; /* emails of others go through: it is open for that company only */
 };
 
 struct breaker {
@@ -68,35 +68,36 @@ struct breaker {
 void breaker_init(struct breaker *breaker);
 void breaker_destroy(struct breaker *breaker);
 
-/* Whether an email of the company may go now. If *probes_r is set, breaker_trip(),
- * breaker_close() or breaker_forget() has to follow. */
+/* True if an email of the company may go now. If *probes_r is set, breaker_trip(), breaker_close()
+ * or breaker_forget() has to follow. */
 bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r);
-/* The probe came to nothing: the next email may probe. */
+/* The probe had no result: the next email may probe. */
 void breaker_forget(struct breaker *breaker);
-/* When the pause ends; 0: it is closed. */
+/* When the pause ends; 0 if the breaker is closed. */
 int64_t breaker_until_us(const struct breaker *breaker);
-/* Whether it is open; and for which company alone (NULL: for all, or closed). */
+/* True if it is open; and the only company it is open for (NULL: for all, or closed). */
 bool breaker_is_open(const struct breaker *breaker);
 const char *breaker_one_company(const struct breaker *breaker);
 
-/* An email failed in a way that concerns all (company_id NULL); or enough did in a row, the last
- * one being the company's. Whether the breaker opened just now. */
+/* Opens the breaker: an email failed in a way that concerns all (company_id is NULL), or enough
+ * failed in a row, the last of which was the company's. Returns true if the breaker opened just
+ * now. */
 bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *reason,
 	const char *company_id, int64_t now_us);
-/* Postfix took a message that was not recorded in time. Whether to trip the breaker: there were
- * enough of them in a row, or this one was a probe. */
+/* Counts a message that Postfix accepted and the milter did not record in time. Returns true if the
+ * breaker must trip: there were enough in a row, or this one was a probe. */
 bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes);
-/* Postfix answered 4xx: the same. */
+/* The same for a 4xx of Postfix. */
 bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes);
 
 enum breaker_change {
 	BREAKER_NO_NEWS,
-	BREAKER_WAS_OPEN,    /* it was open for all, and is closed now */
-	BREAKER_FOR_ONE,     /* it is open for one company alone from now on */
-	BREAKER_ONE_IS_BACK, /* it was open for one company, and is closed now */
+	BREAKER_WAS_OPEN,    /* was open for all, is closed now */
+	BREAKER_FOR_ONE,     /* is now open for one company only */
+	BREAKER_ONE_IS_BACK, /* was open for one company, is closed now */
 };
-/* An email went through: Postfix took it, or (recorded) the milter recorded it as well.
- * *open_us_r: for how long the breaker was open. */
+/* An email went through: Postfix accepted it, or (recorded) the milter recorded it as well.
+ * *open_us_r is how long the breaker was open. */
 enum breaker_change breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
 	bool probes, int64_t now_us, int64_t *open_us_r);
 

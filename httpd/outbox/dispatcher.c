@@ -44,14 +44,15 @@
 #include "httpd/worker/worker.h"
 
 enum {
-	/* Until an email that was recorded is looked for; store_outbox_take() may wait longer. */
+	/* The time until an email that was recorded is looked for; store_outbox_take() may wait
+	 * longer. */
 	LOOK_US = 1000 * 1000,
 	/* The pause after a failed attempt, doubled by each further one. */
 	PAUSE_FIRST_US = 1000 * 1000,
 	PAUSE_MOST_US = 600 * 1000 * 1000,
 	/* The same when the maildrop has the message: pickup(8) tries it once a minute. */
 	LATE_FIRST_US = 90 * 1000 * 1000,
-	/* How long the record is watched for where requests do not wait. */
+	/* How long to watch for the record if no request waits. */
 	RECORD_WAIT_MS = 5000,
 };
 
@@ -88,13 +89,13 @@ static void attempt_free(struct attempt *attempt)
 	free(attempt);
 }
 
-/* Whether a request waited for it. */
+/* Reports the outcome. Returns true if a request waited for it. */
 static bool tell(struct attempt *attempt, const struct attempt_outcome *outcome)
 {
 	return attempt->told && attempt->told(attempt->arg, outcome);
 }
 
-/* The message went through, or got an answer for good: what the breaker makes of that. */
+/* Tells the breaker that the message went through or got a permanent answer. */
 static void close_breaker(struct attempt *attempt, bool recorded)
 {
 	struct outbox *outbox = attempt->outbox;
@@ -191,7 +192,7 @@ static void put_off(struct attempt *attempt, int64_t us, struct outbox_delay *de
 {
 	struct outbox *outbox = attempt->outbox;
 
-	/* At once means at once, whatever becomes of the clock. */
+	/* A time of 1 is due at once, even if the clock is put back. */
 	delay->due_us = us > 0 ? clock_now_us(outbox->shared->clock) + us : 1;
 	journal_put_off(outbox->journal, &attempt->row, delay);
 	tell(attempt, &(const struct attempt_outcome){.outcome = OUTBOX_ACCEPTED});

@@ -32,18 +32,18 @@ enum {
 	ROWS = 64,
 	ROWS_OF_COMPANY = 16,
 	BYTES = 16 * 1024 * 1024,
-	/* The store is asked so often, since other programs change it, too. */
+	/* How often the store is asked, since other programs change it, too. */
 	LOOK_US = 1000 * 1000,
 	/* A clock that was put back by more was set, not adjusted. */
 	CLOCK_STEP_US = 2 * 1000 * 1000,
-	/* Until another try, if the store or Postfix's queue cannot be read. */
+	/* The pause before another try, if the store or Postfix's queue cannot be read. */
 	UNKNOWN_US = 5 * 1000 * 1000,
 	/* Files without a row are removed when they are older; a file that is being written has no
 	 * row yet. Also how often that happens. */
 	SWEEP_EVERY_S = 3600,
 };
 
-/* Whether Postfix's queue has the message. */
+/* The result of searching Postfix's queue for the message. */
 enum look { NOT_ASKED, FOUND, NOT_FOUND };
 
 struct feeder {
@@ -52,7 +52,7 @@ struct feeder {
 	bool busy;
 	bool failing;        /* and the log says so */
 	int64_t due_us;      /* when the first email is due, as far as known; 0: none is */
-	int64_t look_us;     /* monotonic: when the store is asked for that again */
+	int64_t look_us;     /* monotonic: when to ask the store for that again */
 	int64_t offset_us;   /* clock minus monotonic clock, at the last look */
 	int64_t sweep_us;    /* monotonic: when files without a row are removed again */
 	bool room_made;      /* an email has left the hand since the last look */
@@ -313,7 +313,7 @@ static void on_fed(struct task *task)
 	clear(feeder);
 }
 
-/* Whether something is due. Asks the store once a second at most. */
+/* True if something is due. Asks the store once a second at most. */
 static bool is_due(struct feeder *feeder, int64_t now_us)
 {
 	if (clock_monotonic_us() >= feeder->look_us) {
@@ -343,7 +343,7 @@ void feeder_look(struct feeder *feeder)
 	struct outbox *outbox = feeder->outbox;
 	int64_t now_us = clock_now_us(outbox->shared->clock);
 	const struct breaker *breaker = &outbox->breaker;
-	const char *one = breaker_one_company(breaker); /* that is put off alone */
+	const char *one = breaker_one_company(breaker); /* the only company that is put off */
 	bool open = breaker_is_open(breaker) && one == NULL;
 	bool pauses = breaker->probing || clock_monotonic_us() < breaker_until_us(breaker);
 	int64_t room = IN_HAND_FROM_STORE - outbox->in_hand.all.from_store;

@@ -41,12 +41,12 @@ struct in_hand {
 
 void in_hand_clear(struct in_hand *in_hand);
 
-/* Adds an email; most: how many there may be of all companies. False: it has to wait. */
+/* Adds an email. most is the maximum of all companies. False if the email has to wait. */
 bool in_hand_enter(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store,
 	int64_t most);
 void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store);
 
-/* Whether a company that has no email in hand may have one. */
+/* True if a company that has no email in hand may have one. */
 bool in_hand_has_room(const struct in_hand *in_hand, int64_t most);
 
 /* Appends the ids of the companies of which the feeder must not take emails now. */

@@ -28,12 +28,12 @@ enum {
 	JANITOR_MS = 20,
 	DISK_LOOK_US = 100 * 1000,
 	CPU_LOOK_US = 100 * 1000,
-	/* So many sessions of each core, and so many in total, keep the cores busy. */
+	/* Sessions that keep the cores busy: for each core, and at least in total. */
 	SESSIONS_OF_CORE = 2,
 	SESSIONS_LEAST = 4,
 	REFUSED_TOLD_US = 30 * 1000 * 1000,
 	FULL_PART = 20, /* the outbox counts as full if less than one in so many bytes is free */
-	/* How long attempts have after the last worker has ended. */
+	/* The time for attempts to end after the last worker has ended. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
 
@@ -87,7 +87,7 @@ int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t 
 		break;
 	}
 	account_add(outbox, company_id, bytes, emails);
-	/* An estimate until the next look at the disk. */
+	/* An estimate until the disk is checked again. */
 	atomic_fetch_sub(&outbox->disk_room, OUTBOX_DISK_FACTOR * bytes);
 	return 0;
 }

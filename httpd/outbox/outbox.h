@@ -37,14 +37,14 @@ struct probe_report;
 struct worker_counts;
 struct worker_shared;
 
-/* What is known of an email when its request is answered. */
+/* The outcome of an email when its request is answered. */
 enum outbox_outcome {
 	OUTBOX_PENDING,
 	OUTBOX_SENT,     /* the milter has recorded it, and Postfix has it */
 	OUTBOX_REFUSED,  /* by the milter */
 	OUTBOX_REJECTED, /* by Postfix, for good: its row is gone */
 	OUTBOX_ACCEPTED, /* it is durable, and the outbox goes on with it */
-	OUTBOX_UNKEPT,   /* the store could not make it durable: nothing is promised */
+	OUTBOX_UNKEPT,   /* the store could not make it durable: it is not accepted */
 };
 
 /* An email of a batch. */
@@ -80,8 +80,8 @@ struct outbox_batch {
 	bool is_repeat;
 	struct idempotency_key key;
 	struct idempotency idempotency; /* what is known of all emails of the request */
-	/* How long outcomes are waited for; 0: not at all. More than OUTBOX_WAITED_MAX emails
-	 * are never waited for. */
+	/* The maximum wait for outcomes; 0 for none. Without effect for more than OUTBOX_WAITED_MAX
+	 * emails, which are never waited for. */
 	int64_t wait_ms;
 	struct task_queue *tasks; /* of the maker's worker */
 	/* Called once, on its thread. */
@@ -112,7 +112,7 @@ struct outbox_batch {
 	TAILQ_ENTRY(outbox_batch) link;
 };
 
-/* A request waits for the outcomes of at most so many emails. */
+/* The maximum number of emails whose outcomes a request waits for. */
 enum { OUTBOX_WAITED_MAX = 50 };
 
 struct outbox_batch *outbox_batch_new(size_t n);
@@ -123,29 +123,30 @@ void outbox_batch_release(struct outbox_batch *batch);
  * the latest. */
 void outbox_send(struct outbox *outbox, struct outbox_batch *batch);
 
-/* Before there is any worker. What shared has by then is used; conf is taken over. recorded is
- * called for each email about which the milter has decided. outbox_start() starts the thread. */
+/* Makes the outbox, before there is any worker. Uses what shared has by then, and takes ownership
+ * of conf. recorded is called for each email that the milter has decided about. outbox_start()
+ * starts the thread. */
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	void (*recorded)(struct probe_report *report), struct outbox **outbox_r, struct err *err);
 int outbox_start(struct outbox *outbox, struct err *err);
-/* The server stops, and its time is up: no request waits any more. Any thread. */
+/* The server stops and the drain timeout is over: ends the wait of all requests. Any thread. */
 void outbox_cut_short(struct outbox *outbox);
-/* Ends the thread. When no worker runs any more; the committer and the pool still do. */
+/* Ends the thread. Call it when no worker runs, while the committer and the pool still do. */
 void outbox_stop(struct outbox *outbox);
-/* When the committer has ended. NULL is fine. */
+/* Call it after the committer has ended. NULL is fine. */
 void outbox_free(struct outbox *outbox);
 
-/* New settings, which are taken over. For the server. */
+/* Applies new settings, and takes ownership of conf. For the server. */
 void outbox_reload(struct outbox *outbox, struct conf *conf);
 
-/* What the outbox has counted, like a worker. Any thread. */
+/* The outbox's counters, like those of a worker. Any thread. */
 const struct worker_counts *outbox_counts(const struct outbox *outbox);
 
-/* How many bytes of messages the outbox (an opaque pointer, for op.outbox_bytes) holds, and how
+/* The bytes of messages that the outbox (an opaque pointer, for op.outbox_bytes) holds, and how
  * many of them are the company's, or of companies that share a count with it. Any thread. */
 void outbox_bytes_get(void *outbox, const char *company_id, int64_t *all_r, int64_t *own_r);
 
-/* What is in the outbox. */
+/* The state of the outbox. */
 struct outbox_state {
 	int64_t emails, bytes;
 	int64_t in_hand; /* of the emails: they are being submitted */

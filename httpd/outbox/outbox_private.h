@@ -34,8 +34,8 @@ struct journal;
 struct log;
 struct probe_report;
 
-/* How many bytes of messages the outbox holds, in total and by company. Companies whose ids hash
- * to the same slot share a count. Any thread. */
+/* The bytes of messages in the outbox, in total and by company. Companies whose ids hash to the
+ * same slot share a count. Any thread. */
 enum { OUTBOX_COMPANIES = 4096 };
 struct outbox_account {
 	_Atomic int64_t bytes, emails;
@@ -51,9 +51,9 @@ struct outbox {
 	int64_t disk_look_us;       /* monotonic: when the disk is checked again */
 	_Atomic int64_t refused_us; /* monotonic: when an email last found no room; 0: never */
 	atomic_bool disk_full;      /* and the log says so */
-	/* Whether the outbox's thread waits for the CPU longer than it runs. */
+	/* Detects that the outbox's thread waits for the CPU longer than it runs. */
 	struct {
-		int fd; /* of its schedstat; -1: there is none */
+		int fd; /* of its schedstat; -1 for none */
 		int64_t look_us;
 		int64_t ran_ns, waited_ns; /* until the last look */
 		bool crowded;
@@ -97,11 +97,11 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 /* Sets how many sessions with Postfix may carry a message now. */
 void outbox_set_sessions(struct outbox *outbox);
 
-/* One email more that somebody else added; one email less. Any thread. */
+/* Count an email that another program added, and one that has left. Any thread. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes);
-/* The emails of a request are counted from now on. ERR_TEMPORARY or ERR_SHARE: there is no room
- * for them. Any thread. */
+/* Counts the emails of a request. ERR_TEMPORARY or ERR_SHARE if there is no room for them. Any
+ * thread. */
 int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t bytes,
 	int64_t emails, struct err *err);
 
@@ -112,7 +112,7 @@ void outbox_end_wait(struct outbox_batch *batch);
 
 /* dispatcher.c */
 
-/* What an attempt came to. The strings live for the call. */
+/* The result of an attempt. The strings are valid during the call. */
 struct attempt_outcome {
 	enum outbox_outcome outcome; /* SENT, REFUSED, REJECTED; ACCEPTED: it is tried again */
 	const char *refusal;         /* with OUTBOX_REFUSED */
@@ -120,15 +120,15 @@ struct attempt_outcome {
 };
 
 /* One attempt to hand an email to Postfix. Whoever has the email in hand makes it zeroed, fills in
- * the first part, and gives it away with dispatcher_start(). */
+ * the first part, and transfers ownership with dispatcher_start(). */
 struct attempt {
 	struct outbox *outbox;
 	struct outbox_row row; /* the attempt owns its strings */
 	bool from_store;       /* the feeder took it, see in_hand.h */
-	struct buf own;        /* the message, unless it is somebody else's: */
+	struct buf own;        /* the message, unless another part owns it */
 	const struct buf *message;
-	/* Called once. Whether a request waits for the outcome; then that takes care of the row
-	 * with OUTBOX_REJECTED. NULL: nobody waits. */
+	/* Called once, unless NULL (nobody waits). Returns true if a request waits for the outcome;
+	 * with OUTBOX_REJECTED that request then takes care of the row. */
 	bool (*told)(void *arg, const struct attempt_outcome *outcome);
 	/* Called once, last of all: the message is not needed any more. NULL is fine. */
 	void (*released)(void *arg);
@@ -143,19 +143,19 @@ struct attempt {
 	struct watched watched;
 };
 
-/* Makes the attempt now, or returns the email to the store if the breaker is open or too much is
- * in hand. Either way told is called, perhaps before this returns. */
+/* Makes the attempt now, or returns the email to the store if the breaker is open or too much is in
+ * hand. In both cases told is called, perhaps before this returns. */
 void dispatcher_start(struct attempt *attempt);
 
 /* feeder.c */
 
 struct feeder *feeder_new(struct outbox *outbox);
 void feeder_free(struct feeder *feeder);
-/* An email is out of hand: there may be room for others. */
+/* An email is no longer in hand: there may be room for others. */
 void feeder_make_room(struct feeder *feeder);
 /* An email is due at this time of the store's clock. */
 void feeder_hint(struct feeder *feeder, int64_t due_us);
-/* To be called often: takes what is due if there is room. */
+/* Call it often: takes what is due if there is room. */
 void feeder_look(struct feeder *feeder);
 bool feeder_is_idle(const struct feeder *feeder);
 
@@ -166,7 +166,7 @@ struct journal *journal_new(struct outbox *outbox);
 void journal_free(struct journal *journal);
 /* The email leaves the outbox: Postfix has it, or the milter has refused it. */
 void journal_remove(struct journal *journal, const struct outbox_row *row);
-/* The attempt came to nothing: the email is due again later. */
+/* The attempt failed for now: the email is due again later. */
 void journal_put_off(
 	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay);
 /* No attempt was made, and perhaps the row is not in hand at all: if it is, it is due again in us
@@ -181,7 +181,7 @@ void journal_looked(struct journal *journal, const struct outbox_row *row, bool 
 void journal_hurry(struct journal *journal);
 void journal_breaker_opened(struct journal *journal, enum breaker_cause cause, const char *reason);
 void journal_breaker_closed(struct journal *journal);
-/* To be called often. */
+/* Call it often. */
 void journal_look(struct journal *journal);
 bool journal_is_empty(const struct journal *journal);
 

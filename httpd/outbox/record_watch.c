@@ -1,5 +1,5 @@
 /*
- * record_watch: a timer that looks at the store while somebody waits for the milter's decision.
+ * record_watch: a timer that checks the store while somebody waits for the milter's decision.
  *
  *   record_watch_add ─> on_watch_timer, every LOOK_US ─> watched->done
  *
@@ -19,7 +19,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_run.h"
 
-/* How often to look. A commit is found half of this late on average. */
+/* The interval of the checks. On average a commit is noticed half of this late. */
 enum { LOOK_US = 2000 };
 
 struct record_watch {

@@ -19,7 +19,7 @@ struct log;
 struct postfix_run;
 struct record_watch;
 
-/* Owned by whoever waits, who leaves it alone until done. */
+/* Whoever waits owns it, and must not change it until done. */
 struct watched {
 	const char *email_id;
 	int64_t wait_ms;
@@ -34,13 +34,13 @@ struct watched {
 struct record_watch *record_watch_new(struct event_base *base, struct db *db, struct log *log);
 /* The time of everything that is watched, or added from now on, is up. */
 void record_watch_stop(struct record_watch *watch);
-/* When nothing is watched any more. NULL is fine. */
+/* Nothing may be watched any more. NULL is fine. */
 void record_watch_free(struct record_watch *watch);
 
 /* done is never called from inside this call. */
 void record_watch_add(struct record_watch *watch, struct watched *watched);
 
-/* Why nothing is recorded, as far as httpd can tell. Blocks only while it looks at a socket. */
+/* Why nothing is recorded, as far as httpd knows. Blocks only while it checks a socket. */
 const char *record_watch_cause(struct postfix_run *run, const struct conf *conf);
 
 #endif
