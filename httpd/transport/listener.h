@@ -56,8 +56,8 @@ void listener_opened(struct listener *listener);
 void listener_closed(struct listener *listener);
 size_t listener_connections(const struct listener *listener);
 
-/* Decides anew whether to accept: the limit or the connections of other workers
- * may have changed. */
+/* Starts or pauses accepting: the limit or the connections of other workers may
+ * have changed. */
 void listener_check(struct listener *listener);
 
 /* Stops accepting, for good. NULL is fine. */
