@@ -366,7 +366,7 @@ void admin_healthz(struct request *request)
 }
 
 /* For monitoring: 200 if an email that is sent now goes out by the rules, and
- * its delivery status gets known. File names are for admins only. */
+ * its events are read from the log. File names are for admins only. */
 void admin_readyz(struct request *request)
 {
 	static const char *const faults[] = {

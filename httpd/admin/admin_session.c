@@ -404,7 +404,7 @@ static void refuse(const struct verifying *verifying)
 	/* Not logged if unknown: it may be a password in the wrong field. */
 	log_warn(request->worker->log, "login_refused", "request", request->id, "user",
 		verifying->known ? verifying->login : NULL, "client", request->client);
-	/* 401 would end the session of a logged-in user. */
+	/* With 401 the dashboard would take the user for logged out. */
 	if (verifying->purpose == FOR_LOGIN)
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	else

@@ -79,7 +79,7 @@ enum http_chunks_result { CHUNKS_MORE, CHUNKS_END, CHUNKS_BAD };
  * 9112 7.1.1, RFC 9110 6.5.1), and overwritten: extensions with blanks, because
  * evhttp cannot parse them; names and values of trailer fields with x, because
  * evhttp would add them to the fields of the head. *used_r is how many bytes
- * belong to the body: all, unless they contain its end. It is not set with
+ * belong to the body: all, unless they contain its end. It means nothing with
  * CHUNKS_BAD. */
 enum http_chunks_result http_chunks_scan(
 	struct http_chunks *chunks, char *data, size_t len, size_t *used_r);

@@ -164,7 +164,7 @@ void outbox_reload(struct outbox *outbox, struct conf *conf)
 {
 	struct conf *before = atomic_exchange(&outbox->fresh, conf);
 
-	/* If older settings were not taken over yet, the task for that is posted already. */
+	/* If older settings were not applied yet, the task for that is posted already. */
 	if (before)
 		conf_free(before);
 	else

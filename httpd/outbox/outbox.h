@@ -44,7 +44,7 @@ enum outbox_outcome {
 	OUTBOX_REFUSED,  /* by the milter */
 	OUTBOX_REJECTED, /* by Postfix, for good: its row is gone */
 	OUTBOX_ACCEPTED, /* it is durable, and the outbox goes on with it */
-	OUTBOX_UNKEPT,   /* the store could not make it durable: it is not accepted */
+	OUTBOX_UNKEPT,   /* the store could not make it durable: its acceptance is not confirmed */
 };
 
 /* An email of a batch. */

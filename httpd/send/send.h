@@ -50,9 +50,9 @@ struct send_spec {
 	/* Who sends, and whose account is charged. Must stay valid until done. */
 	struct admission *admission;
 	const char *request_id; /* for the log */
-	/* n drafts, or one with personal; their content is taken over. */
+	/* n drafts, or one with personal. Their content is moved away. */
 	struct draft *draft;
-	struct send_personal *personal; /* taken over; NULL: none */
+	struct send_personal *personal; /* send_emails() takes ownership; NULL for none */
 	/* n problems, or NULL. An email that has one is not looked at any further. */
 	const struct problem *problems;
 	size_t n;

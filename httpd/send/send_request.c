@@ -129,7 +129,7 @@ static void on_body_read(struct task *task)
 				.payload = reading->has_key ? reading->payload : NULL,
 			},
 			reading->dialect->done);
-		/* The drafts were taken over, or cleared. */
+		/* The drafts were moved away or cleared. */
 		parsed->n = 0;
 	}
 	clear_parsed(parsed);
