@@ -67,8 +67,9 @@ enum { LINGER_S = 2, REFUSED_MS = 5000 };
  * answered on a connection that stays open. */
 enum { REFUSED_BODY_MAX = 16 * 1024 };
 
-/* An answer of at most this size is not charged to the memory quota: one write
- * hands it to the kernel, if the client reads at all. */
+/* An answer of at most this size does not stay charged to the memory quota
+ * until the client has read it: one write hands it to the kernel, if the client
+ * reads at all. */
 enum { UNCOUNTED_ANSWER_MAX = 16 * 1024 };
 
 /*
@@ -262,8 +263,8 @@ static int refuse(struct conn *conn, const struct problem *problem)
 	evbuffer_drain(input, evbuffer_get_length(input));
 	forget_head(conn);
 	write_refusal(conn, problem);
-	/* Nothing is read until the answer is written, so that the end of the
-	 * input does not end the connection before. */
+	/* Reads nothing until the answer is written, so that EOF does not end
+	 * the connection before. */
 	bufferevent_disable(conn->bev, EV_READ);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 	bufferevent_enable(conn->bev, EV_WRITE);
