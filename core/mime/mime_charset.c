@@ -1,8 +1,8 @@
 /*
- * mime_charset: text in any charset made UTF-8, by iconv(3).
+ * mime_charset: converts text to UTF-8 with iconv(3).
  *
- * Not by GMime's way to iconv(3), which remembers every name of a charset that
- * it is asked for. Threads: any.
+ * GMime's iconv(3) wrapper is not used, because it caches every charset name that it is asked
+ * for. Threads: any.
  */
 #include "core/mime/mime_charset.h"
 
@@ -18,7 +18,7 @@
 
 enum { CHARSET_MAX = 40 };
 
-/* iconv() would take more behind a slash, as //IGNORE. */
+/* Rejects names with a slash: iconv() would take what follows for options, such as //IGNORE. */
 static bool is_name(const char *charset)
 {
 	static const char allowed[] =
@@ -68,7 +68,7 @@ bool mime_charset_common(const char *charset)
 	return false;
 }
 
-/* Appends valid UTF-8, without NUL. */
+/* Appends the text as valid UTF-8 without NUL. */
 static void add_clean(struct buf *out, const char *text, size_t len)
 {
 	char *clean;
@@ -82,7 +82,7 @@ static void add_clean(struct buf *out, const char *text, size_t len)
 	g_free(clean);
 }
 
-/* Appends what the converter makes of the text; NULL: what it keeps back. */
+/* Converts as much as fits. With text NULL, flushes the converter's state. */
 static bool convert_some(struct buf *out, char **text, size_t *len, iconv_t converter)
 {
 	enum { ROOM = 4096 };
@@ -96,13 +96,13 @@ static bool convert_some(struct buf *out, char **text, size_t *len, iconv_t conv
 
 static void convert(struct buf *out, const char *text, size_t len, iconv_t converter)
 {
-	char *from = (char *)text; /* iconv() does not write there */
+	char *from = (char *)text; /* iconv() does not write to it */
 
 	while (len > 0 && !convert_some(out, &from, &len, converter)) {
 		if (errno == E2BIG)
 			continue;
 		buf_add_str(out, REPLACEMENT);
-		if (errno == EINVAL) /* it ends inside a character */
+		if (errno == EINVAL) /* the text ends inside a character */
 			break;
 		from++;
 		len--;

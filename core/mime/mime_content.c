@@ -1,5 +1,5 @@
 /*
- * mime_content: contents in their transfer encoding, written and read.
+ * mime_content: encodes and decodes contents.
  */
 #include "core/mime/mime_content.h"
 
@@ -24,8 +24,8 @@ void mime_content_add_lf(struct buf *out, const char *text, size_t len)
 	buf_wrote(out, n);
 }
 
-/* What mail programs change in lines: "From " gets a `>` in a mailbox file,
- * and a dot alone ends a message. */
+/* True if no mail program changes the line: "From " gets a `>` in mbox files, and a single dot
+ * ends an SMTP message. */
 static bool is_line_safe(const char *line, size_t len)
 {
 	if (len > MIME_FOLD_MAX || (len == 1 && line[0] == '.'))
@@ -60,7 +60,7 @@ static bool is_plain(char c)
 	return ascii_is_blank(c) || (c > ' ' && c <= '~' && c != '=');
 }
 
-/* Whether the character at the start of a line must not stand there. */
+/* True if the character must be encoded at the start of a line. */
 static bool is_bad_start(const char *text, size_t len)
 {
 	return *text == '.' || (len >= 5 && memcmp(text, "From ", 5) == 0);
@@ -74,7 +74,7 @@ static void add_hex(struct buf *out, char c)
 	buf_add(out, (char[]){'=', digits[byte >> 4], digits[byte & 15]}, 3);
 }
 
-/* Appends a line of the text, without its LF. */
+/* Appends a line in quoted-printable. The line is without its LF. */
 static void add_line(struct buf *out, const char *text, size_t len)
 {
 	size_t column = 0;
@@ -115,7 +115,7 @@ static void add_quoted(struct buf *out, const char *text, size_t len)
 	}
 }
 
-/* About the length of that. */
+/* Returns the approximate length of text in quoted-printable. */
 static size_t quoted_len(const char *text, size_t len)
 {
 	size_t n = len;
@@ -131,7 +131,7 @@ static void add_encoding(struct buf *out, const char *encoding)
 	buf_printf(out, "Content-Transfer-Encoding: %s\n\n", encoding);
 }
 
-/* Text in base64 has its line breaks as CRLF (RFC 2045 6.8). */
+/* Appends text in base64, with CRLF line breaks (RFC 2045 6.8). */
 static void add_text_base64(struct buf *out, const struct buf *text)
 {
 	_cleanup_buf_ struct buf crlf = BUF_INIT;
@@ -178,8 +178,8 @@ void mime_content_bytes(struct buf *out, const char *data, size_t len)
 	base64_encode(data, len, LINE_MAX_LEN, out);
 }
 
-/* Appends what quoted-printable means. An escape that is none stands for
- * itself; one that is cut off at the end is left out. */
+/* Appends decoded quoted-printable. Invalid escapes are kept; an escape that is cut off at the
+ * end is dropped. */
 static void decode_quoted(struct span text, struct buf *out)
 {
 	char *to = buf_reserve(out, text.len);

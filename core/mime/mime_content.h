@@ -1,11 +1,9 @@
 /*
- * mime_content: contents in their transfer encoding (RFC 2045 6), written and
- * read.
+ * mime_content: encodes and decodes contents (RFC 2045 6).
  *
- * The first three functions append the field Content-Transfer-Encoding, which
- * thus is the last of the part's header, the empty line, and the content. The
- * line break that ends the content belongs to the boundary line behind it and
- * is not written.
+ * The first three functions append the field Content-Transfer-Encoding as the last of the
+ * part's header, the empty line, and the content. The line break before a boundary line belongs
+ * to the boundary and is not written.
  */
 #ifndef POSTERN_MIME_MIME_CONTENT_H
 #define POSTERN_MIME_MIME_CONTENT_H
@@ -16,31 +14,30 @@
 #include "core/base/buf.h"
 #include "core/base/span.h"
 
-/* Text: CRLF and a lone CR become line breaks as LF, and a text whose last
- * line has no line break gets one. 7bit where it survives mail programs,
- * otherwise quoted-printable or base64, whichever is shorter. */
+/* Appends text. CRLF and lone CR become LF, and a missing line break at the end is added. The
+ * encoding is 7bit if mail programs do not change the text, otherwise quoted-printable or
+ * base64, whichever is shorter. */
 void mime_content_text(struct buf *out, const char *text);
 
-/* Bytes, in base64: they arrive as they are. */
+/* Appends bytes in base64, so that they arrive unchanged. */
 void mime_content_bytes(struct buf *out, const char *data, size_t len);
 
-/* Text for which mime_content_is_7bit() holds. */
+/* Appends text for which mime_content_is_7bit() is true. */
 void mime_content_7bit(struct buf *out, const char *text, size_t len);
 
-/* Whether text with line breaks as LF can stand in a message as it is: ASCII
- * without control characters, in lines that are not too long and that no
- * program takes for something else. */
+/* True if text with LF line breaks can be sent unencoded: ASCII without control characters, in
+ * lines that are not too long and that no mail program changes. */
 bool mime_content_is_7bit(const char *text, size_t len);
 
-/* Appends text with CRLF and lone CR made LF. */
+/* Appends text, with CRLF and lone CR replaced by LF. */
 void mime_content_add_lf(struct buf *out, const char *text, size_t len);
 
-/* Appends what the content means. encoding is the value of the field
- * Content-Transfer-Encoding (NULL: none). Never strict: what is damaged gives
- * damaged text. -1, with nothing appended, for an encoding that is not known. */
+/* Appends the decoded content. encoding is the value of Content-Transfer-Encoding; NULL if
+ * there is none. Lenient: damaged content gives damaged text. Returns 0, or -1 with nothing
+ * appended if the encoding is unknown. */
 int mime_content_decode(const char *encoding, struct span content, struct buf *out);
 
-/* The same, but -1 also for base64 that is damaged. */
+/* The same, but damaged base64 is an error too. */
 int mime_content_decode_strictly(const char *encoding, struct span content, struct buf *out);
 
 #endif

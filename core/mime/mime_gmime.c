@@ -10,12 +10,11 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 
-/* GMime's parser calls itself for each group in a group: a colon may begin
- * one. */
+/* A colon may start a group, and GMime's parser recurses for each nested group. */
 enum { COLONS_MAX = 100 };
 
-/* Makes the classes that several threads read here, where pthread_once() orders
- * it before every use: ThreadSanitizer does not see the locks of GLib. */
+/* Creates the classes that threads use, inside pthread_once(), which orders it before every
+ * use: ThreadSanitizer does not see GLib's locks. */
 static void init(void)
 {
 	g_mime_init();
@@ -43,12 +42,11 @@ int mime_date_parse(const char *text, int64_t *time_us_r)
 	return 0;
 }
 
-/* Stands for "=?" while GMime reads, so that it decodes no encoded words: it
- * remembers the name of every charset for ever. No text has this code point
- * (Unicode 23.7). */
+/* Replaces "=?" while GMime parses, so that it decodes no encoded words: it caches every
+ * charset name forever. This code point is a noncharacter that no text has (Unicode 23.7). */
 #define HIDDEN "\xef\xbf\xbf"
 
-/* The text with each `from` made `to`; a new string. */
+/* Returns the text with each `from` replaced by `to`. The caller frees it. */
 static char *replace(const char *text, const char *from, const char *to)
 {
 	struct buf out = BUF_INIT;
@@ -68,7 +66,7 @@ struct walk {
 	void *user;
 };
 
-/* Calls itself for groups in groups, which COLONS_MAX bounds. */
+/* Recurses for nested groups, whose depth COLONS_MAX limits. */
 static void visit(const struct walk *walk, InternetAddressList *list)
 {
 	int n = list ? internet_address_list_length(list) : 0;

@@ -1,5 +1,5 @@
 /*
- * mime_header: what may stand in a header field, and how it is written.
+ * mime_header: validates and writes header fields.
  */
 #include "core/mime/mime_header.h"
 
@@ -8,10 +8,10 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* The name, a colon and a blank leave room for a word on a line of 78. */
+/* Leaves room for a colon and a blank within 78 characters. */
 enum { NAME_MAX_LEN = 76 };
 
-/* A line has 998 characters (RFC 5322 2.1.1), the name with them. */
+/* The field's line, with its name, has at most 998 characters (RFC 5322 2.1.1). */
 enum { MSG_ID_MAX = 998 - (int)sizeof("Message-ID: ") + 1 };
 
 bool mime_header_name_valid(const char *name)
@@ -26,7 +26,7 @@ bool mime_header_name_valid(const char *name)
 	return true;
 }
 
-/* Of valid UTF-8: C0 but for the tab, DEL, and C1 (U+0080 to U+009F). */
+/* True for control characters in valid UTF-8: C0 except tab, DEL, and C1 (U+0080 to U+009F). */
 static bool is_control(const char *text)
 {
 	unsigned char c = (unsigned char)text[0];
@@ -46,7 +46,7 @@ bool mime_header_value_valid(const char *value)
 	return true;
 }
 
-/* The length of the dot-atom-text (RFC 5322 3.2.3) at text; 0 for none. */
+/* Returns the length of the dot-atom-text (RFC 5322 3.2.3) at text; 0 if none. */
 static size_t dot_atom_len(const char *text)
 {
 	size_t len = 0;
@@ -64,7 +64,7 @@ static size_t dot_atom_len(const char *text)
 	}
 }
 
-/* The same of a no-fold-literal. */
+/* Returns the length of the no-fold-literal at text; 0 if none. */
 static size_t literal_len(const char *text)
 {
 	size_t len = 1;
@@ -123,7 +123,7 @@ void mime_fold_add(struct mime_fold *fold, const char *text, size_t blanks, size
 {
 	size_t limit = fold->first ? MIME_FOLD_MAX : MIME_FOLD_WANTED;
 
-	/* Blanks alone must not become a line. */
+	/* A line must not consist of blanks only. */
 	if (blanks > 0 && len > blanks && fold->column + len > limit)
 		mime_fold_break(fold);
 	buf_add(fold->out, text, len);

@@ -1,12 +1,11 @@
 /*
  * mime_param: parameters of Content-Type and Content-Disposition.
  *
- * Neither RFC 2045 nor RFC 9110 is what HTTP clients follow in quotes: some
- * escape a quote as `\"`, some as %22, some not at all, and a backslash may be
- * part of a Windows path. So a quote ends the value if nothing follows it but
- * the end or the next parameter.
+ * HTTP clients follow neither RFC 2045 nor RFC 9110 inside quotes: some escape a quote as `\"`,
+ * some as %22, some not at all, and a backslash may be part of a Windows path. So a quote ends
+ * the value only if the end of the header or the next parameter follows.
  *
- * Takes time linear in the length of the header for each parameter asked for.
+ * Each look-up takes time linear in the length of the header.
  */
 #include "core/mime/mime_param.h"
 
@@ -24,7 +23,7 @@
 struct param {
 	struct span name;
 	struct span value;
-	bool quoted; /* value is what stands between the quotes */
+	bool quoted; /* value is the text between quotes */
 };
 
 static const char *skip_blanks(const char *p)
@@ -32,7 +31,7 @@ static const char *skip_blanks(const char *p)
 	return p + strspn(p, " \t");
 }
 
-/* The text from p on, without the blanks at its end. */
+/* The first len bytes at p without trailing blanks. */
 static struct span trimmed(const char *p, size_t len)
 {
 	while (len > 0 && (p[len - 1] == ' ' || p[len - 1] == '\t'))
@@ -40,7 +39,7 @@ static struct span trimmed(const char *p, size_t len)
 	return (struct span){p, len};
 }
 
-/* Whether nothing but the next parameter or the end follows the quote. */
+/* True if the end or the next parameter follows the quote. */
 static bool is_closing(const char *quote)
 {
 	const char *p = skip_blanks(quote + 1);
@@ -53,7 +52,7 @@ static bool is_closing(const char *quote)
 	return *p == '\0' || (name > 0 && *skip_blanks(p + name) == '=');
 }
 
-/* The quote that ends the value beginning at text, NULL if there is none. */
+/* Returns the quote that ends the value beginning at text; NULL if there is none. */
 static const char *closing_quote(const char *text)
 {
 	const char *p = text;
@@ -63,11 +62,11 @@ static const char *closing_quote(const char *text)
 			return p;
 		p += *p == '\\' && (p[1] == '"' || p[1] == '\\') ? 2 : 1;
 	}
-	/* A path that ends in a backslash has made the quote look escaped. */
+	/* A path that ends in a backslash makes the closing quote look escaped. */
 	return strrchr(text, '"');
 }
 
-/* Reads the value at *at and goes behind it. False when a quote is missing. */
+/* Reads the value at *at and moves behind it. False if the closing quote is missing. */
 static bool read_value(const char **at, struct param *param)
 {
 	const char *p = skip_blanks(*at), *end;
@@ -86,7 +85,8 @@ static bool read_value(const char **at, struct param *param)
 	return true;
 }
 
-/* Reads the parameter at *at and goes behind it: 1, 0 at the end, -1. */
+/* Reads the parameter at *at and moves behind it. Returns 1, 0 at the end, -1 if it is
+ * malformed. */
 static int next_param(const char **at, struct param *param)
 {
 	const char *p = *at;
@@ -118,13 +118,14 @@ static int find_param(const char *header, const char *name, struct param *param)
 	return found;
 }
 
-/* Whether the escape, as %22, stands at text. */
+/* True if text begins with the escape, such as %22. */
 static bool is_escape(struct span text, const char *escape)
 {
 	return text.len >= 3 && strncasecmp(text.data, escape, 3) == 0;
 }
 
-/* Takes the first character off text; with as_html three escapes are one. */
+/* Removes the first character from text and returns it. With as_html the three escapes are
+ * decoded. */
 static char next_char(struct span *text, bool quoted, bool as_html)
 {
 	static const char escapes[][5] = {"%22\"", "%0D\r", "%0A\n"};
@@ -173,8 +174,8 @@ int param_read(const char *header, const char *name, char **value_r)
 	return found;
 }
 
-/* Reads `charset'language'text` (RFC 8187 3.2.1); NULL when it is not of that
- * form, or has a NUL. */
+/* Decodes `charset'language'text` (RFC 8187 3.2.1). NULL if it has another form, an unknown
+ * charset or a NUL. */
 static char *decode_extended(const char *value)
 {
 	const char *language = strchr(value, '\'');
@@ -219,7 +220,7 @@ int param_read_name(const char *header, const char *name, char **value_r)
 
 enum { PLAIN_MAX = 60, PIECE_MAX = 54 };
 
-/* Short printable ASCII, and nothing that a reader would decode. */
+/* True for short printable ASCII without anything that a reader would decode. */
 static bool is_plain(const char *value)
 {
 	for (const char *p = value; *p; p++)
@@ -238,13 +239,13 @@ static void add_quoted(struct mime_fold *fold, const char *name, const char *val
 	buf_free(&word);
 }
 
-/* attribute-char of RFC 2231 7. */
+/* True for attribute-char of RFC 2231 7. */
 static bool is_attribute_char(char c)
 {
 	return g_ascii_isalnum(c) || (c != '\0' && strchr("!#$&+-.^_`{|}~", c));
 }
 
-/* Takes the start of the value, percent-encoded, until a piece is full. */
+/* Percent-encodes the start of the value until the piece is full. Returns the rest. */
 static const char *add_piece(struct buf *piece, const char *value)
 {
 	size_t end = piece->len + PIECE_MAX;

@@ -1,8 +1,7 @@
 /*
- * mime_scan: walks over the bytes of a message or a form.
+ * mime_scan: iterates over the bytes of a message or a form.
  *
- * A span's data is never dereferenced beyond its len; all results point into
- * the bytes given. Threads: any.
+ * A span is never read beyond its len. Results point into the given bytes. Threads: any.
  */
 #include "core/mime/mime_scan.h"
 
@@ -40,8 +39,8 @@ bool mime_scan_line(struct span *rest, struct span *line_r, struct span *raw_r)
 	return true;
 }
 
-/* The length of the name that the line begins with, 0 if it is no field; and
- * where its value begins. */
+/* Returns the length of the field name at the start of the line, 0 if it is not a field, and
+ * the offset of the value. */
 static size_t name_len(struct span line, size_t *value_r)
 {
 	size_t len = 0, at;
@@ -110,7 +109,7 @@ char *mime_scan_value(const struct mime_scan_field *field)
 	while (mime_scan_line(&rest, &line, NULL))
 		buf_add(&value, line.data, line.len);
 	for (size_t i = 0; i < value.len; i++)
-		if (strchr("\r\n", value.data[i])) /* NUL too */
+		if (strchr("\r\n", value.data[i])) /* matches NUL too */
 			value.data[i] = ' ';
 	while (value.len > 0 && ascii_is_blank(value.data[value.len - 1]))
 		value.data[--value.len] = '\0';
@@ -121,8 +120,8 @@ char *mime_scan_value(const struct mime_scan_field *field)
 	return buf_take(&value);
 }
 
-/* Drops the rest of a line that has only blanks left. Whether there was one;
- * the end of all text ends a line too if end_counts. */
+/* If only blanks are left on the line, removes them with the line end. False if not. With
+ * end_counts the end of the text counts as a line end. */
 static bool drop_blank_line(struct span *text, bool end_counts)
 {
 	size_t n = 0;
@@ -140,12 +139,12 @@ static bool drop_blank_line(struct span *text, bool end_counts)
 }
 
 struct delimiter {
-	size_t at;   /* where its line begins */
-	size_t next; /* where the text behind the line begins */
+	size_t at;   /* offset of its line */
+	size_t next; /* offset behind its line */
 	bool closing;
 };
 
-/* Whether the text at `at` is a delimiter line; it begins with `--boundary`. */
+/* True if the text at `at`, which begins with `--boundary`, is a delimiter line. */
 static bool read_delimiter(struct span text, size_t at, size_t len, struct delimiter *delimiter_r)
 {
 	struct span behind = {text.data + at + len, text.len - at - len};
@@ -179,13 +178,13 @@ static bool find_delimiter(const struct mime_scan_parts *parts, struct delimiter
 	}
 }
 
-/* Takes what stands before the delimiter, and it, off rest. */
+/* Removes the text before the delimiter, and the delimiter, from rest. Returns that text. */
 static struct span take_part(struct mime_scan_parts *parts, const struct delimiter *delimiter)
 {
 	struct span part = {parts->rest.data, delimiter->at};
 
 	if (part.len > 0)
-		part.len--; /* the LF */
+		part.len--; /* the LF belongs to the delimiter */
 	if (part.len > 0 && part.data[part.len - 1] == '\r')
 		part.len--;
 	drop(&parts->rest, delimiter->next);

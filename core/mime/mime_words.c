@@ -1,13 +1,13 @@
 /*
- * mime_words: encoded words (RFC 2047), read and written.
+ * mime_words: reads and writes encoded words (RFC 2047).
  *
- * They are read leniently: blanks inside a word and words right beside other
- * text are common. Time is linear in the length of the value.
+ * Reading is lenient: blanks inside a word and words next to other text are common. Time is
+ * linear in the length of the value.
  *
- * Those that are written are at most 75 characters long, as is their line but
- * for one, and none ends inside a character. Only the last word of a text in
- * the B encoding is padded, because some programs read the base64 of all words
- * as one: a word that cannot be cut so is in the Q encoding.
+ * Written words have at most 75 characters, their lines at most 76, except for a word that is
+ * attached. No word ends inside a character. Only the last base64 word of a text is padded,
+ * because some programs decode the base64 of all words as one. If a text cannot be cut that
+ * way, the word uses the Q encoding.
  */
 #include "core/mime/mime_words.h"
 
@@ -27,16 +27,15 @@
 
 /* Reading. */
 
-/* What programs make of base64 that is wrong. */
+/* Ways of programs to decode invalid base64. */
 enum base64_way {
 	BASE64_USUAL,
-	BASE64_PARTS, /* what is no base64 is skipped; some end at
-		       * padding inside, others go on: a blank stands
-		       * there */
+	BASE64_PARTS, /* invalid characters are skipped; programs end or go on at padding
+		       * inside, so a blank is put there */
 	BASE64_WHOLE, /* padding inside is skipped too */
 };
 
-/* Appends the bytes of text in the Q encoding. */
+/* Appends the decoded bytes of text in the Q encoding. */
 static void decode_payload_q(struct span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -82,7 +81,7 @@ static void decode_leniently(struct span text, bool skip_padding, struct buf *ou
 	}
 }
 
-/* The same of the B encoding. */
+/* Appends the decoded bytes of text in the B encoding. */
 static void decode_payload_b(struct span text, enum base64_way way, struct buf *out)
 {
 	if (way != BASE64_USUAL)
@@ -95,19 +94,19 @@ enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
 
 struct word {
 	char charset[CHARSET_MAX + 1];
-	char encoding; /* of bBqQ */
+	char encoding; /* one of bBqQ */
 	struct span payload;
 	const char *end;
 };
 
-/* Words in a row with the same charset are converted together: some programs
- * cut between the bytes of a character. */
+/* Adjacent words with the same charset are converted together, because some programs split a
+ * character between two words. */
 struct decoder {
-	const struct mime_words_reading *reading; /* NULL: strict */
-	const char *last;                         /* the last ?= of the value; NULL without */
+	const struct mime_words_reading *reading; /* NULL: as mime_words_decode() */
+	const char *last;                         /* the last ?= of the value; NULL if none */
 	struct buf out;
 	struct buf payload; /* not decoded yet */
-	struct buf bytes;   /* decoded, but not converted */
+	struct buf bytes;   /* decoded but not converted */
 	char encoding;
 	char charset[CHARSET_MAX + 1];
 };
@@ -136,7 +135,7 @@ static size_t payload_len(const struct decoder *decoder, const char *payload)
 	return strlen(payload);
 }
 
-/* Reads `=?charset*language?encoding?`; where the payload begins, or NULL. */
+/* Reads `=?charset*language?encoding?`. Returns where the payload begins, or NULL. */
 static const char *read_head(const char *p, struct word *word)
 {
 	size_t len;
@@ -145,18 +144,18 @@ static const char *read_head(const char *p, struct word *word)
 		return NULL;
 	p += 2;
 	len = strcspn(p, "?*");
-	if (len > CHARSET_MAX) /* no charset that is known has such a name */
+	if (len > CHARSET_MAX) /* no known charset has such a long name */
 		len = CHARSET_MAX;
 	memcpy(word->charset, p, len);
 	word->charset[len] = '\0';
-	p += strcspn(p, "?"); /* over the language, RFC 2231 5 */
+	p += strcspn(p, "?"); /* skips the language (RFC 2231 5) */
 	if (p[0] == '\0' || p[1] == '\0' || !strchr("bBqQ", p[1]) || p[2] != '?')
 		return NULL;
 	word->encoding = p[1];
 	return p + 3;
 }
 
-/* Reads a word, which ?= ends; a wide one may lack that. */
+/* Reads a word that ends with ?=. With `wide`, ?= may be missing. */
 static bool read_word(const struct decoder *decoder, const char *p, struct word *word)
 {
 	bool ended;
@@ -171,7 +170,7 @@ static bool read_word(const struct decoder *decoder, const char *p, struct word 
 	return ended || is_wide(decoder);
 }
 
-/* Whether the text is not in UTF-8 for all. */
+/* True if not all programs read the text as UTF-8. */
 static bool is_doubtful(const char *text, size_t len)
 {
 	return memchr(text, ESCAPE, len) || !str_utf8_valid(text, len);
@@ -218,7 +217,7 @@ static void add_payload(struct decoder *decoder, const struct word *word)
 	buf_add(&decoder->payload, word->payload.data, word->payload.len);
 }
 
-/* Text in UTF-8, as it should be. */
+/* Appends text that should be UTF-8. */
 static void add_utf8(struct decoder *decoder, const char *text, size_t len)
 {
 	if (decoder->reading == NULL)
@@ -227,7 +226,7 @@ static void add_utf8(struct decoder *decoder, const char *text, size_t len)
 		mime_charset_add_guessed(&decoder->out, text, len);
 }
 
-/* Text that is in no word. */
+/* Appends text outside of words. */
 static void add_plain(struct decoder *decoder, const char *text, size_t len)
 {
 	const struct mime_words_reading *reading = decoder->reading;
@@ -261,7 +260,7 @@ static bool is_same_charset(const struct decoder *decoder, const struct word *wo
 	return str_eq_nocase(word->charset, decoder->charset);
 }
 
-/* Gives the word the charset that a guess takes a has_question one for. */
+/* Replaces the charset of a word by that of the reading, if not all programs know it. */
 static void take_for(const struct decoder *decoder, struct word *word)
 {
 	const struct mime_words_reading *reading = decoder->reading;
@@ -270,8 +269,7 @@ static void take_for(const struct decoder *decoder, struct word *word)
 		snprintf(word->charset, sizeof(word->charset), "%s", reading->charset);
 }
 
-/* Divides a word from the text beside it: from its last character, and from the
- * next one. */
+/* With `apart`, adds a blank between a word and adjacent text. */
 static void add_gap(struct decoder *decoder, char next)
 {
 	const struct buf *out = &decoder->out;
@@ -281,8 +279,8 @@ static void add_gap(struct decoder *decoder, char next)
 		buf_add_char(&decoder->out, ' ');
 }
 
-/* Decodes the words in a row that p begins with; where they end, or NULL when
- * there is none. Blanks between them go (RFC 2047 6.2). */
+/* Decodes the adjacent words at p and drops the blanks between them (RFC 2047 6.2). Returns
+ * where they end, or NULL if there is no word. */
 static const char *decode_row(struct decoder *decoder, const char *p)
 {
 	struct word word;
@@ -354,11 +352,11 @@ bool mime_words_doubtful(const char *value)
 
 enum {
 	WORD_MAX = 75,
-	FRAME = 12,  /* of =?UTF-8?Q? and ?= */
+	FRAME = 12,  /* length of =?UTF-8?Q? and ?= */
 	USEFUL = 12, /* room for one character of 4 bytes */
 };
 
-/* What stands for itself in the Q encoding of a phrase (RFC 2047 5). */
+/* True for characters that the Q encoding leaves as they are in a phrase (RFC 2047 5). */
 static bool is_plain(char c)
 {
 	return g_ascii_isalnum(c) || (c != '\0' && strchr("!*+-/", c));
@@ -369,7 +367,7 @@ static size_t q_len(char c)
 	return is_plain(c) || c == ' ' ? 1 : 3;
 }
 
-/* Q can be read without a program, and is taken unless it gets long. */
+/* The Q encoding is readable without decoding, so it is used unless it gets long. */
 static bool is_q_suitable(const char *text, size_t len)
 {
 	size_t q = 0;
@@ -384,7 +382,7 @@ static bool is_char_end(const char *text, size_t len, size_t n)
 	return n == len || ((unsigned char)text[n] & 0xc0) != 0x80;
 }
 
-/* How many bytes of text, whole characters, fit into room characters. */
+/* Returns how many bytes of text, in whole characters, fit into `room` characters of Q. */
 static size_t fitting_q(const char *text, size_t len, size_t room)
 {
 	size_t used = 0, good = 0;
@@ -399,7 +397,7 @@ static size_t fitting_q(const char *text, size_t len, size_t room)
 	return good;
 }
 
-/* The same for B; 0 when the word would have to be padded. */
+/* The same for B; 0 if the word would need padding. */
 static size_t fitting_b(const char *text, size_t len, size_t room)
 {
 	size_t n = room / 4 * 3;
@@ -428,8 +426,7 @@ static void add_b(struct buf *word, const char *text, size_t len)
 	base64_encode(text, len, 0, word);
 }
 
-/* The room for the payload of a word that starts after `blanks` more
- * characters on the line. */
+/* Returns the room for the payload of a word that begins `blanks` characters further on. */
 static size_t room_for(const struct mime_fold *fold, size_t blanks)
 {
 	size_t at = fold->column + blanks + FRAME;
@@ -438,8 +435,8 @@ static size_t room_for(const struct mime_fold *fold, size_t blanks)
 	return room < WORD_MAX - FRAME ? room : WORD_MAX - FRAME;
 }
 
-/* Adds one word, in Q or, where it can be, in B; returns how many bytes of the
- * text it took. */
+/* Adds one word, in B if that is wanted and fits, otherwise in Q. Returns the number of bytes
+ * of the text that it encodes. */
 static size_t add_word(struct mime_fold *fold, const char *text, size_t len, bool q, bool attached)
 {
 	_cleanup_buf_ struct buf word = BUF_INIT;

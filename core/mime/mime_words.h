@@ -1,9 +1,10 @@
 /*
- * mime_words: encoded words (RFC 2047), the way of non-ASCII text in a header.
+ * mime_words: reads and writes encoded words (RFC 2047), which encode non-ASCII text in header
+ * fields.
  *
- * GMime is not used for them: it remembers the name of every charset for ever,
- * so that anyone could fill the memory, and of adjacent words in base64 it
- * loses what follows the first one with padding.
+ * GMime is not used for them: it caches every charset name forever, so that anyone could
+ * exhaust the memory, and of adjacent base64 words it loses what follows the first one with
+ * padding.
  */
 #ifndef POSTERN_MIME_MIME_WORDS_H
 #define POSTERN_MIME_MIME_WORDS_H
@@ -13,40 +14,38 @@
 
 #include "core/mime/mime_header.h"
 
-/* The value of a header field with its encoded words decoded, wherever they
- * stand; a new string, valid UTF-8 without NUL, possibly with line breaks.
- * What is malformed or of an unknown charset stays as it is. */
+/* Decodes the encoded words of a header field's value, wherever they are. The result is valid
+ * UTF-8 without NUL and may contain line breaks. Malformed words, and words in an unknown
+ * charset, are kept. The caller frees it. */
 char *mime_words_decode(const char *value);
 
-/* How those decode who rather show something. All of them take an unknown
- * charset, and bytes that are wrong in UTF-8, for Latin-1. */
+/* Variants of lenient decoding. All of them take an unknown charset, and invalid UTF-8, for
+ * Latin-1. */
 struct mime_words_reading {
-	bool joined;         /* adjacent words of one charset and encoding are
-			      * put together first, padding within goes */
-	bool wide;           /* a word ends at ?= or not at all, and
-			      * may have a ? */
-	bool apart;          /* a blank divides a word from what stands
-			      * right beside it, and from other words
-			      * unless they are joined */
-	const char *charset; /* of what is has_question, see below: all words whose
-			      * charset is; "" Latin-1; NULL their own */
-	bool everywhere;     /* and of text outside of words that is */
+	bool joined;         /* adjacent words of one charset and encoding are joined before
+			      * decoding; padding inside is skipped */
+	bool wide;           /* a word ends only at ?= or at the end of the value, and may
+			      * contain a ? */
+	bool apart;          /* a blank separates a word from adjacent text, and from other
+			      * words unless they are joined */
+	const char *charset; /* the charset for words in a charset that not all programs know:
+			      * "" for Latin-1; NULL: the word's own */
+	bool everywhere;     /* use charset for text outside of words too, if
+			      * mime_words_doubtful() */
 };
 
-/* The value as such a reader decodes it; else as mime_words_decode(). */
+/* Decodes the value in this variant; with NULL as mime_words_decode(). The caller frees it. */
 char *mime_words_read(const char *value, const struct mime_words_reading *reading);
 
-/* Whether programs may take the value for different text: it has words in a
- * charset that not all know, escapes (ISO 2022), or bytes that are not
- * UTF-8. */
+/* True if programs can decode the value differently: it has words in a charset that not all
+ * programs know, ISO 2022 escapes, or bytes that are not UTF-8. */
 bool mime_words_doubtful(const char *value);
 
-/* Adds len bytes of UTF-8 text as encoded words, each after a blank. What they
- * decode to is the text, byte for byte. They may stand for text and for words
- * of a phrase. */
+/* Adds len bytes of UTF-8 text as encoded words, each after a blank. They decode to exactly
+ * this text, and are valid both in text and in a phrase. */
 void mime_words_add(struct mime_fold *fold, const char *text, size_t len);
 
-/* The same, with the first word not after a blank but where the line is. */
+/* The same, but the first word is attached without a blank. */
 void mime_words_attach(struct mime_fold *fold, const char *text, size_t len);
 
 #endif
