@@ -1,9 +1,8 @@
 /*
- * mime_build: makes the message out of its parts, the body layer by layer.
+ * mime_build: composes a message, with nested bodies.
  *
- * All is written once, straight into the caller's buffer. A part is header,
- * empty line and content; the line break behind its content belongs to the
- * boundary that follows.
+ * Everything is written once, directly into the caller's buffer. A part is header, empty line
+ * and content. The line break after the content belongs to the following boundary.
  */
 #include "core/compose/mime_build.h"
 
@@ -23,7 +22,7 @@
 /* A media type. */
 struct mime_type {
 	char *name;         /* `type/subtype`, lower case */
-	struct strv params; /* each `name=value`, as it goes into a header */
+	struct strv params; /* each `name=value` as written in the header */
 };
 
 static void mime_type_clear(struct mime_type *type)
@@ -35,11 +34,11 @@ static void mime_type_clear(struct mime_type *type)
 #define _cleanup_mime_type_ __attribute__((cleanup(mime_type_clear)))
 
 enum {
-	NAME_MAX_LEN = 127, /* of type and of subtype: RFC 6838 4.2 */
+	NAME_MAX_LEN = 127, /* of type and of subtype (RFC 6838 4.2) */
 	PARAM_MAX = 900     /* must fit on a line */
 };
 
-/* token of RFC 2045 5.1 */
+/* Returns the length of the token at text (RFC 2045 5.1). */
 static size_t token_len(const char *text)
 {
 	size_t len = 0;
@@ -66,7 +65,7 @@ static const char *skip_blanks(const char *text)
 	return text + strspn(text, " \t");
 }
 
-/* The length of `type/subtype` at text; 0 when there is none. */
+/* Returns the length of `type/subtype` at text; 0 if none. */
 static size_t name_len(const char *text)
 {
 	size_t type = token_len(text), subtype;
@@ -79,7 +78,7 @@ static size_t name_len(const char *text)
 	return type + 1 + subtype;
 }
 
-/* Reads one parameter; returns what is behind it, NULL when it is none. */
+/* Reads one parameter. Returns the text behind it, or NULL if it is invalid. */
 static const char *read_param(const char *text, struct strv *params)
 {
 	size_t name = token_len(text), value;
@@ -94,7 +93,7 @@ static const char *read_param(const char *text, struct strv *params)
 	return skip_blanks(text + value);
 }
 
-/* Reads `; a=b; c=d`, a last semicolon allowed: many send it. */
+/* Reads `; a=b; c=d`. Accepts a trailing semicolon, which many clients send. */
 static bool read_params(const char *text, struct strv *params)
 {
 	while (*text == ';') {
@@ -108,8 +107,8 @@ static bool read_params(const char *text, struct strv *params)
 	return *text == '\0';
 }
 
-/* Reads `type/subtype` with or without parameters. ERR_INVALID for all that
- * RFC 2045 does not have, comments too. The caller clears. */
+/* Parses `type/subtype` with optional parameters. ERR_INVALID for everything that RFC 2045 does
+ * not allow, and for comments. The caller calls mime_type_clear(). */
 static int mime_type_parse(const char *text, struct mime_type *type_r, struct err *err)
 {
 	struct strv params = STRV_INIT;
@@ -196,8 +195,8 @@ static const struct {
 	{"zip", "application/zip"},
 };
 
-/* The type for a file of this name by its ending; application/octet-stream
- * when it is not known. A constant. */
+/* Returns the media type for the filename's extension, a constant; application/octet-stream if
+ * unknown. */
 static const char *mime_type_guess(const char *filename)
 {
 	const char *dot = strrchr(filename, '.');
@@ -208,23 +207,23 @@ static const char *mime_type_guess(const char *filename)
 	return "application/octet-stream";
 }
 
-/* Written with blanks and the name, the type is a field within MIME_FIELDS_MAX. */
+/* With blanks and the name added, the Content-Type field stays within MIME_FIELDS_MAX. */
 enum { FILENAME_MAX_LEN = 1000, CONTENT_ID_MAX = 900, CONTENT_TYPE_MAX = 40000 };
 
-/* Appends a text of the subtype (plain, html) in UTF-8. */
+/* Appends a text part in UTF-8. subtype is plain or html. */
 static void add_text_part(struct buf *out, const char *subtype, const char *text)
 {
 	buf_printf(out, "Content-Type: text/%s; charset=utf-8\n", subtype);
 	mime_content_text(out, text);
 }
 
-/* Whether the parameter is `name`, in the way of RFC 2231 too. */
+/* True if the parameter is `name`, also in the form of RFC 2231. */
 static bool is_name(const char *param)
 {
 	return str_starts_nocase(param, "name=") || str_starts_nocase(param, "name*");
 }
 
-/* `type`, less what this part says itself. */
+/* Writes Content-Type with the given parameters, except `name`, which is set from the filename. */
 static void add_type(struct buf *out, const struct mime_type *type, const char *filename)
 {
 	struct mime_fold fold;
@@ -253,8 +252,8 @@ static void add_disposition(struct buf *out, const char *disposition, const char
 	mime_fold_end(&fold);
 }
 
-/* Whether a header field of the message, or of one inside it, may be longer
- * than Postfix passes on: what would be one, wherever it stands. */
+/* True if a header field of the attached message, or of a message inside it, may be longer than
+ * Postfix passes on. Every line that looks like a field counts. */
 static bool has_long_field(const struct buf *text)
 {
 	struct span rest = {buf_str(text), text->len}, line;
@@ -268,8 +267,8 @@ static bool has_long_field(const struct buf *text)
 	return false;
 }
 
-/* Whether content can be embedded as it is: what CRLF there is, is everywhere,
- * and Postfix cuts nothing, so that the reader gets the very message. */
+/* True if the content can be embedded unencoded and arrives unchanged: its line ends are all LF
+ * or all CRLF, and Postfix cuts nothing. */
 static bool is_embeddable(const struct buf *content, struct buf *lf)
 {
 	size_t crs = 0, lfs = 0;
@@ -333,12 +332,11 @@ static void add_leaf(struct buf *out, const struct attachment *attachment, bool 
 	add_disposition(out, as_inline ? "inline" : "attachment", attachment->filename);
 }
 
-/* Appends an attachment; as_inline is for one that the html shows. It travels in
- * base64, whatever its type. A composite type must not (RFC 2045 6.4):
- * message/rfc822 goes as it is when nothing but its line ends is changed, and
- * otherwise, as every other message/ and multipart/ type does, it goes as
- * application/octet-stream. The error names what is wrong with the attachment,
- * but not which one it is. */
+/* Appends an attachment; as_inline is for one that the HTML shows. It is encoded in base64,
+ * whatever its type. Composite types must not be encoded (RFC 2045 6.4): message/rfc822 is
+ * embedded as it is if only its line ends change. Otherwise it is sent as
+ * application/octet-stream, like all other message/ and multipart/ types. The error says what
+ * is wrong with the attachment, but not which one it is. */
 static int add_attachment(
 	struct buf *out, const struct attachment *attachment, bool as_inline, struct err *err)
 {
@@ -365,9 +363,9 @@ static int add_attachment(
 	return 0;
 }
 
-/* A part made of parts (RFC 2046 5.1): begin, then next before each part, then
- * end. Boundaries begin with "=_", which neither base64 nor quoted-printable
- * can produce, and are random for the sake of content in 7bit. */
+/* A multipart (RFC 2046 5.1): begin, then next before each part, then end. Boundaries begin
+ * with "=_", which neither base64 nor quoted-printable produces, and are random because of 7bit
+ * content. */
 struct multipart {
 	struct buf *out;
 	char boundary[2 + ID_SIZE];
@@ -416,7 +414,7 @@ static void add_text(struct buf *out, const struct mime_message *message)
 	multipart_end(&multipart);
 }
 
-/* Whether the html of the message may show the attachment. */
+/* True if the HTML of the message can show the attachment. */
 static bool is_inline(const struct mime_message *message, size_t i)
 {
 	return !str_empty(message->html) && !str_empty(message->attachments.items[i].content_id);
@@ -431,7 +429,7 @@ static size_t count_inline(const struct mime_message *message)
 	return n;
 }
 
-/* Adds the attachments that are, or are not, inline. */
+/* Adds either the inline attachments or the others. */
 static int add_attachments(struct multipart *multipart, const struct mime_message *message,
 	bool inlines, struct err *err)
 {
@@ -454,7 +452,7 @@ static int add_related(struct buf *out, const struct mime_message *message, stru
 		add_text(out, message);
 		return 0;
 	}
-	/* The type of the root is required: RFC 2387 3.1. */
+	/* RFC 2387 3.1 requires the type of the root. */
 	multipart_begin(&multipart, out, "related",
 		str_empty(message->text) ? "; type=\"text/html\""
 					 : ";\n type=\"multipart/alternative\"");
@@ -488,7 +486,7 @@ static int check_text(const char *name, const char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "the %s is not UTF-8", name);
 }
 
-/* About what the message takes, so that out grows once. */
+/* The approximate size of the message, to allocate once. */
 static size_t estimate(const struct mime_message *message)
 {
 	size_t size = 4096;

@@ -1,9 +1,8 @@
 /*
- * mime_edit: the few changes to a message that a client has finished.
+ * mime_edit: changes as little as possible in a message that a client has finished.
  *
- * Works on lines of bytes and decodes nothing. The header is walked twice:
- * first to check it and to see what is missing, then to copy it. Those of parts
- * are checked.
+ * Works on lines of bytes and decodes nothing. Two passes over the header: the first checks it
+ * and finds what is missing, the second copies it. The headers of parts are only checked.
  */
 #include "core/compose/mime_edit.h"
 
@@ -18,7 +17,7 @@
 #include "core/mime/mime_param.h"
 #include "core/mime/mime_scan.h"
 
-/* About what stands in front. */
+/* Room for the fields put in front, roughly. */
 enum { FRONT = 1024 };
 
 bool mime_edit_is_private(const char *name)
@@ -28,7 +27,7 @@ bool mime_edit_is_private(const char *name)
 	       str_eq_nocase(name, "Postern-Nonce");
 }
 
-/* Whether the field is this one and says something. */
+/* True if the field has this name and a value that is not blank. */
 static bool has_value(const struct mime_scan_field *field, const char *name)
 {
 	_cleanup_free_ char *value = NULL;
@@ -39,7 +38,8 @@ static bool has_value(const struct mime_scan_field *field, const char *name)
 	return *value != '\0';
 }
 
-/* Written plainly: a reader may not look beyond a line of it (RFC 5322 2.1.1). */
+/* True if the field is the email's Message-ID, without a blank before the colon, and short
+ * enough for every reader (RFC 5322 2.1.1). */
 static bool is_own_id(const struct mime_edit *edit, const struct mime_scan_field *field)
 {
 	_cleanup_free_ char *value = mime_scan_value(field);
@@ -57,8 +57,8 @@ static bool is_date(const struct mime_scan_field *field, int64_t time_us)
 	return mime_scan_is(field, "Date") && str_eq(value, date);
 }
 
-/* Whether the field goes: as the predicate says, an id that is not the email's,
- * or a date that is blank or old. */
+/* True if the field is removed: the predicate says so, it is another Message-ID, or it is a
+ * blank or old Date. */
 static bool goes(const struct mime_edit *edit, const struct mime_scan_field *field)
 {
 	_cleanup_free_ char *name = mem_dup(field->name.data, field->name.len);
@@ -72,7 +72,7 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 		       (edit->old_date_us && is_date(field, edit->old_date_us)));
 }
 
-/* How many bytes it has with LF as its line ends. */
+/* The size of the field with LF line ends. */
 static size_t size_of(const struct mime_scan_field *field)
 {
 	struct span rest = field->raw, line;
@@ -118,10 +118,10 @@ static int check_field(
 	return 0;
 }
 
-/* How deep in the message, and in how many of its parts, fields are looked at. */
+/* The limits of the search for headers of parts. */
 enum { DEPTH_MAX = 10, PARTS_MAX = 1000 };
 
-/* The first value of the field in the header; a new string. */
+/* Returns the first value of the field in the header, "" if none. The caller frees it. */
 static char *value_of(struct span header, const char *name)
 {
 	struct mime_scan_field field;
@@ -132,9 +132,9 @@ static char *value_of(struct span header, const char *name)
 	return mem_strdup("");
 }
 
-/* Checks the headers inside of what begins with a header: Postfix cuts long
- * fields of these, too, of whatever encoding what has them says it is. Without
- * a type it has that of its place. Calls itself for what is in a part. */
+/* Checks the headers inside a text that begins with a header. Postfix cuts long fields there
+ * too, whatever the encoding of the enclosing part. type_there is the type if the text has
+ * none. Recurses into parts. */
 static int check_inside(
 	struct span text, const char *type_there, int depth, int *parts_n, struct err *err)
 {
@@ -173,7 +173,7 @@ static int check_inside(
 	return 0;
 }
 
-/* What need not be put in front. */
+/* The fields that need not be put in front. */
 struct present {
 	bool message_id;
 	bool date;
@@ -223,7 +223,7 @@ static void add_front(const struct mime_edit *edit, const struct present *presen
 	}
 }
 
-/* Appends the lines, ended by LF; also the last one when it must_end. */
+/* Appends the lines with LF. The last line gets one if it had one, or with must_end. */
 static void add_lines(struct span lines, bool must_end, struct buf *out)
 {
 	struct span line, raw;

@@ -1,5 +1,5 @@
 /*
- * mime_fields: the header of a message.
+ * mime_fields: writes the header of a message.
  */
 #include "core/compose/mime_fields.h"
 
@@ -21,11 +21,11 @@
 #include "core/mime/mime_words.h"
 
 enum {
-	/* A word of text this long is encoded, so that lines can be broken. */
+	/* Longer words of text are encoded, so that lines can break. */
 	TEXT_WORD_MAX = 200,
-	/* Three of these are within the 32 KiB of the milter. */
+	/* Three such fields fit into the milter's 32 KiB. */
 	SENDER_MAX = 10000,
-	/* A name longer than this is not put in quotes. */
+	/* Longer names are encoded instead of quoted. */
 	QUOTED_MAX = 60,
 };
 
@@ -41,7 +41,7 @@ static bool is_ascii(const char *text, size_t len)
 
 struct text_rules {
 	size_t word_max; /* longer words are encoded */
-	bool literal;    /* what looks like an encoded word is encoded */
+	bool literal;    /* words that look like encoded words are encoded */
 };
 
 static bool must_encode(const struct text_rules *rules, const char *word, size_t len)
@@ -60,8 +60,8 @@ static size_t word_at(const char *text)
 	return strcspn(text, " \t");
 }
 
-/* The length of the run of words at text that must all be encoded: one encoded
- * word takes in the blanks between them, which would else be lost. */
+/* Returns the length of the run of words at text that must be encoded. They go into one encoded
+ * word with the blanks between them, which would be lost otherwise. */
 static size_t run_at(const struct text_rules *rules, const char *text)
 {
 	size_t end = 0, next = 0;
@@ -76,8 +76,8 @@ static size_t run_at(const struct text_rules *rules, const char *text)
 	}
 }
 
-/* Adds the value, which begins with a blank. Of several blanks before a run all
- * but one go into it: decoders keep what is inside. */
+/* Adds the value, which begins with a blank. If several blanks precede a run, all but one go
+ * into it, because decoders keep blanks inside. */
 static void add_field_text(
 	struct mime_fold *fold, const char *value, const struct text_rules *rules)
 {
@@ -95,9 +95,8 @@ static void add_field_text(
 	}
 }
 
-/* Appends a field. word_max: TEXT_WORD_MAX for a value that is text for people;
- * SIZE_MAX for one that may have a grammar that we do not know: words in ASCII
- * stay as they are, however long, and only others are encoded. */
+/* Appends a field. word_max: TEXT_WORD_MAX for text for people; SIZE_MAX for values with an
+ * unknown grammar, whose ASCII words are never encoded for their length. */
 static void add_field(struct buf *out, const char *name, const char *value, size_t word_max)
 {
 	const struct text_rules rules = {
@@ -112,7 +111,7 @@ static void add_field(struct buf *out, const char *name, const char *value, size
 	mime_fold_end(&fold);
 }
 
-/* Whether the name is made of atoms (RFC 5322 3.2.3). */
+/* True if the name consists of atoms (RFC 5322 3.2.3). */
 static bool is_atoms(const char *name)
 {
 	return name[strspn(name,
@@ -121,9 +120,9 @@ static bool is_atoms(const char *name)
 	       '\0';
 }
 
-/* A name that is atoms goes as words, a short one in ASCII in quotes, on one
- * line: not all programs unfold what is inside. Nor do all leave alone what
- * looks like an encoded word there. Every other name is encoded. */
+/* Adds a display name. Atoms are written as words. A short ASCII name is quoted, on one line,
+ * because not all programs unfold quoted strings. Other names are encoded, and so is a name
+ * that looks like an encoded word, which some programs decode even inside quotes. */
 static void add_name(struct mime_fold *fold, const char *name)
 {
 	const struct text_rules rules = {.word_max = TEXT_WORD_MAX};
@@ -156,7 +155,7 @@ static void add_mailbox(struct mime_fold *fold, const struct addr *addr, bool na
 	mime_fold_word(fold, word);
 }
 
-/* Adds the field, with or without all display names. */
+/* Adds the field with or without display names. */
 static void add_mailboxes(
 	struct buf *out, const char *name, const struct addr_list *list, bool names)
 {
@@ -171,15 +170,15 @@ static void add_mailboxes(
 	mime_fold_end(&fold);
 }
 
-/* The value of the field that starts at byte `start` of out. */
+/* Returns the value of the field that starts at byte `start` of out. */
 static struct span value_at(const struct buf *out, size_t start, const char *name)
 {
 	start += strlen(name) + 1;
 	return (struct span){out->data + start, out->len - start};
 }
 
-/* Appends a field of mailboxes; nothing for none. Of several, the display names
- * are left out when the field would be too long with them: addresses matter
+/* Appends a field of mailboxes, or nothing if the list is empty. If a field with several
+ * mailboxes gets too long, it is written without display names, because the addresses matter
  * more. */
 static void add_addrs_field(struct buf *out, const char *name, const struct addr_list *list)
 {
@@ -210,7 +209,7 @@ size_t mime_fields_max(const char *name)
 	return names_sender((struct span){name, strlen(name)}) ? SENDER_MAX : MIME_FIELDS_MAX;
 }
 
-/* Bytes of senders that cannot name too many domains. */
+/* Senders of up to this many bytes cannot name too many domains. */
 enum { SENDERS_FEW = 128 };
 
 static void add_domains(const struct mime_scan_field *field, struct strv *domains)
@@ -253,7 +252,7 @@ int mime_fields_check_all(struct span header, struct err *err)
 	while (mime_scan_field(&header, &field))
 		if (names_sender(field.name))
 			add_domains(&field, &domains);
-	/* Those of the envelope come to them. */
+	/* The envelope can add two more. */
 	if (domains.n + 2 > ADDR_SENDER_DOMAINS)
 		return err_set(err, ERR_INVALID,
 			"the header fields that name a sender name %d domains or more",
@@ -261,9 +260,8 @@ int mime_fields_check_all(struct span header, struct err *err)
 	return 0;
 }
 
-/* Checks the field that starts at byte `start` of out: no line over
- * MIME_FOLD_MAX, and not more in all than Postfix passes on uncut. It may not
- * be there: then start is the end of out. ERR_INVALID names the field. */
+/* Checks the field at byte `start` of out, if there is one: its lines are within MIME_FOLD_MAX,
+ * and Postfix neither cuts it nor changes its addresses. ERR_INVALID names the field. */
 static int check_field(const struct buf *out, size_t start, const char *name, struct err *err)
 {
 	size_t max = mime_fields_max(name);
@@ -319,7 +317,7 @@ static int add_text(struct buf *out, const char *field, const char *text, struct
 	return check_field(out, start, field, err);
 }
 
-/* The fields that the table of the message names. */
+/* Adds the fields that the message's table names. */
 static int add_members(struct buf *out, const struct mime_message *message, struct err *err)
 {
 	for (size_t i = 0; i < MIME_MESSAGE_N; i++) {
@@ -352,7 +350,7 @@ static int add_members(struct buf *out, const struct mime_message *message, stru
 	return 0;
 }
 
-/* The index of the first custom field of this name, headers.n for none. */
+/* Returns the index of the first custom field of this name, or headers.n. */
 static size_t find_custom(const struct mime_message *message, const char *name)
 {
 	size_t i = 0;
@@ -362,7 +360,7 @@ static size_t find_custom(const struct mime_message *message, const char *name)
 	return i;
 }
 
-/* Fields that may stand once (RFC 5322 3.6) and that a caller may set. */
+/* True for fields that may occur once (RFC 5322 3.6) and that a caller may set. */
 static bool is_single(const char *name)
 {
 	static const char *const names[] = {"date", "sender", "in-reply-to", "references"};
@@ -391,8 +389,7 @@ static int check_custom(const struct mime_message *message, size_t i, struct err
 	return 0;
 }
 
-/* The names of fields in their order, in any letter case, and which of them a
- * header has. */
+/* Field names in sorted order, ignoring case, and which of them a header has. */
 struct presence {
 	struct named {
 		const char *name;
@@ -413,7 +410,8 @@ static struct named *find_named(const struct presence *presence, const char *nam
 	return bsearch(&wanted, presence->items, presence->n, sizeof(wanted), by_name);
 }
 
-/* Of Reply-To and the message's custom fields. The caller frees the items. */
+/* Finds which of Reply-To and the message's custom fields the header has. The caller frees the
+ * items. */
 static struct presence find_present(const struct mime_message *message, struct span header)
 {
 	struct presence presence = {.n = message->headers.n + 1};
@@ -434,7 +432,7 @@ static struct presence find_present(const struct mime_message *message, struct s
 	return presence;
 }
 
-/* Those that are not present; all without a presence. */
+/* Adds the custom fields that are not present; with presence NULL, all. */
 static int add_custom(struct buf *out, const struct mime_message *message,
 	const struct presence *presence, struct err *err)
 {
@@ -468,7 +466,7 @@ int mime_fields_add_missing(
 	return result;
 }
 
-/* A caller's own Date stands in place of ours. */
+/* Adds Date, unless the caller has set one. */
 static void add_date(struct buf *out, const struct mime_message *message)
 {
 	char date[CLOCK_TEXT_SIZE];

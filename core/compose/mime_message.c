@@ -1,7 +1,7 @@
 /*
- * mime_message: the parts of an email, before it is a message.
+ * mime_message: the parts of an email before it is composed.
  *
- * Threads: any; one message belongs to one thread at a time.
+ * Threads: any; a message is used by one thread at a time.
  */
 #include "core/compose/mime_message.h"
 
@@ -9,7 +9,7 @@
 
 #include "core/base/mem.h"
 
-/* What the allocator needs for a block besides, and rounds up. */
+/* The allocator's overhead per block. */
 enum { BLOCK = 32 };
 
 #define MEMBER(type_, member_, field_) MIME_MEMBER(mime_message, type_, member_, field_),

@@ -1,8 +1,7 @@
 /*
- * mime_message: the parts of an email, before it is a message.
+ * mime_message: the parts of an email before it is composed.
  *
- * Plain data; who fills it owns it and frees it with mime_message_clear().
- * Starts zeroed.
+ * Plain data, initialized with zeros. The owner frees it with mime_message_clear().
  */
 #ifndef POSTERN_COMPOSE_MIME_MESSAGE_H
 #define POSTERN_COMPOSE_MIME_MESSAGE_H
@@ -25,7 +24,7 @@ struct header_list {
 struct attachment {
 	char *filename;     /* UTF-8, never NULL */
 	char *content_type; /* `type/subtype`; NULL: guessed from filename */
-	char *content_id;   /* without <>; makes it inline when there is html */
+	char *content_id;   /* without <>; makes the attachment inline if there is HTML */
 	struct buf content;
 };
 
@@ -34,14 +33,12 @@ struct attachment_list {
 	size_t n;
 };
 
-/* All that a message owns: type, member, and the header field that it makes
- * (NULL: none, or one that mime_fields writes in its own way), in the order of
- * the header. By this table the members are declared, written, counted, copied
- * and freed.
+/* The members of a message: type, name, and the header field written from it (NULL: none, or
+ * one that mime_fields writes specially), in header order. The members are declared, written,
+ * counted, copied and freed by this table.
  *
- * To comes last of the addresses: cleanup(8) remembers the address that it has
- * rewritten last, and the milter adds the recipients next. A text is UTF-8, and
- * NULL or "" when there is none. */
+ * To is last of the addresses, because cleanup(8) remembers the address that it rewrote last,
+ * and the milter adds the recipients next. A text is UTF-8; NULL or "" means none. */
 #define MIME_MESSAGE_MEMBERS(MEMBER)                                                               \
 	MEMBER(struct addr, from, "From")                                                          \
 	MEMBER(struct addr_list, reply_to, "Reply-To")                                             \
@@ -60,7 +57,7 @@ struct mime_message {
 	int64_t date_us;
 };
 
-/* How such tables are read, also those of structs that hold a message. */
+/* Table rows, also used for structs that contain a message. */
 enum mime_kind { MIME_ADDR, MIME_ADDRS, MIME_TEXT, MIME_HEADERS, MIME_ATTACHMENTS, MIME_BYTES };
 
 struct mime_member {
@@ -69,7 +66,7 @@ struct mime_member {
 	enum mime_kind kind;
 	size_t offset;
 };
-/* A row, for a type of the kinds alone: of another it does not compile. */
+/* A table row. Other types than those listed do not compile. */
 #define MIME_MEMBER(struct_, type_, member_, field_)                                               \
 	{                                                                                          \
 		.name = #member_, .field = (field_),                           \
@@ -85,26 +82,25 @@ struct mime_member {
 enum { MIME_MESSAGE_N = 0 MIME_MESSAGE_MEMBERS(MIME_COUNT) };
 extern const struct mime_member mime_message_members[MIME_MESSAGE_N];
 
-/* The bytes that a member of the object holds, about; and frees and zeroes it. */
+/* mime_member_size() returns the approximate memory of a member in bytes; mime_member_clear()
+ * frees and zeroes it. */
 uint64_t mime_member_size(const struct mime_member *member, const void *object);
 void mime_member_clear(const struct mime_member *member, void *object);
 
-/* Each grows a list by one zeroed element and returns it; the pointer is good
- * until the list grows again. */
+/* Append a zeroed element and return it. The pointer is valid until the list grows again. */
 struct header *mime_message_add_header(struct mime_message *message);
 struct attachment *mime_message_add_attachment(struct mime_message *message);
 
-/* The text that is member i of the table, NULL when that is of another kind. As
- * with strchr(), const is lost. */
+/* Returns the text that is member i of the table; NULL if it has another type. Like strchr(),
+ * it drops const. */
 char **mime_message_text(const struct mime_message *message, size_t i);
 
-/* Makes *to_r a message with texts and headers of its own, which shares
- * mailboxes and attachments with `from`. It is ended with
- * mime_message_clear_texts(), before `from` is. */
+/* Makes *to_r a copy with its own texts and headers that shares mailboxes and attachments with
+ * `from`. Free it with mime_message_clear_texts() before `from`. */
 void mime_message_copy_texts(const struct mime_message *from, struct mime_message *to_r);
 void mime_message_clear_texts(struct mime_message *message);
 
-/* Frees all that the message holds and zeroes it. */
+/* Frees everything that the message owns and zeroes it. */
 void mime_message_clear(struct mime_message *message);
 #define _cleanup_mime_message_ __attribute__((cleanup(mime_message_clear)))
 

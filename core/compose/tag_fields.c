@@ -1,7 +1,7 @@
 /*
- * tag_fields: tags and metadata in header fields.
+ * tag_fields: reads tags and metadata from header fields.
  *
- * The bounds are those of the JSON API, but what a tag of the form API may have: any text.
+ * The limits are those of the JSON API, except that a tag of the form API may be any text.
  *
  * Threads: any.
  */
@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/mime/mime_words.h"
 
-/* Unfolded, decoded, without blanks around it; a new string. */
+/* Returns the value unfolded, decoded and trimmed. The caller frees it. */
 static char *field_text(const char *value)
 {
 	_cleanup_free_ char *line = str_unfolded(value);
