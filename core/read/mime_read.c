@@ -1,10 +1,9 @@
 /*
- * mime_read: what a finished message says.
+ * mime_read: reads what a finished message says.
  *
- * Fields are found by mime_scan, as Postfix finds them, and addresses by GMime;
- * each must then be good for addr too. The search for the texts goes through
- * the parts in their order and into multiparts, not into messages that are
- * attached, and stops when both are found.
+ * Fields are found by mime_scan, as Postfix finds them, and addresses by GMime; an address must
+ * also be valid for addr_parse(). The search for the texts visits the parts in order and
+ * recurses into multiparts, but not into attached messages. It stops when both are found.
  */
 #include "core/read/mime_read.h"
 
@@ -21,17 +20,17 @@
 #include "core/mime/mime_words.h"
 
 enum {
-	VALUE_MAX = 100 * 1024, /* about where Postfix cuts a field */
+	VALUE_MAX = 100 * 1024, /* about the length at which Postfix cuts a field */
 	ADDRS_MAX = 2000,
-	SUBJECT_MAX = 16 * 1024, /* what is longer is cut */
+	SUBJECT_MAX = 16 * 1024, /* longer ones are cut */
 	MESSAGE_ID_MAX = 998,
 	DEPTH_MAX = 10,
 	PARTS_MAX = 1000,
-	PARAM_VALUE_MAX = 8 * 1024, /* of a field; what is longer is cut */
+	PARAM_VALUE_MAX = 8 * 1024, /* of a field; longer ones are cut */
 };
 
-/* A mailbox whose name would not be read back has none. -1 when it is
- * malformed. */
+/* Reads a mailbox. A name that addr_parse() would not read back is left out. Returns 0, or -1
+ * if the address is malformed. */
 static int read_mailbox(const char *spec, const char *raw_name, struct addr *addr_r)
 {
 	_cleanup_addr_ struct addr again = {0};
@@ -59,7 +58,7 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 		*addr_list_add(list) = addr;
 }
 
-/* Appends each mailbox of a field like To, also those in groups. */
+/* Appends the mailboxes of a field like To, also those inside groups. */
 static void read_mailboxes(const struct mime_scan_field *field, struct addr_list *list)
 {
 	_cleanup_free_ char *value = NULL;
@@ -72,11 +71,11 @@ static void read_mailboxes(const struct mime_scan_field *field, struct addr_list
 
 struct walk {
 	struct mime_summary *summary;
-	struct mime_files *files; /* NULL: texts are looked for */
+	struct mime_files *files; /* NULL: look for the texts */
 	int parts;
 };
 
-/* A message or a part of one; a field that is missing is NULL. */
+/* A message or a part of one. Missing fields are NULL. */
 struct entity {
 	char *type;
 	char *disposition;
@@ -139,7 +138,7 @@ static bool is_attachment(const struct entity *entity)
 	       has_param(entity->type, "name*");
 }
 
-/* Where a part of this type goes, NULL if nowhere. */
+/* Returns the member that a part of this type goes to, NULL if none. */
 static char **place_of(const struct entity *entity, struct mime_summary *summary)
 {
 	char **place = NULL;
@@ -152,18 +151,18 @@ static char **place_of(const struct entity *entity, struct mime_summary *summary
 	return place && *place == NULL && !is_attachment(entity) ? place : NULL;
 }
 
-/* The charset of a text, NULL when it is not given; a new string. */
+/* Returns the charset of a text, NULL if it has none. The caller frees it. */
 static char *charset_of(const struct entity *entity)
 {
 	char *charset = NULL;
 
 	if (entity->type == NULL || param_read(entity->type, "charset", &charset) <= 0)
 		return NULL;
-	charset[strcspn(charset, " \t(")] = '\0'; /* a comment */
+	charset[strcspn(charset, " \t(")] = '\0'; /* cuts off a comment */
 	return charset;
 }
 
-/* The content in UTF-8; NULL when its encoding is not known. */
+/* Returns the content in UTF-8; NULL if its encoding is unknown. */
 static char *read_text(const struct entity *entity)
 {
 	_cleanup_free_ char *charset = charset_of(entity);
@@ -179,8 +178,8 @@ static char *read_text(const struct entity *entity)
 	return buf_take(&lines);
 }
 
-/* As its writer calls it: encoded words in the parameter of the type are what most
- * programs write, and ours too. */
+/* Returns the file's name. The `name` of Content-Type comes first, because its encoded words
+ * are what most programs write, and so do we. */
 static char *name_of(const struct entity *entity)
 {
 	char *name = NULL;
@@ -196,7 +195,7 @@ static char *name_of(const struct entity *entity)
 	return NULL;
 }
 
-/* It is shown to people, and becomes the name of a file. */
+/* Replaces control characters: the text is shown to people and becomes a file name. */
 static void make_line(char *text)
 {
 	str_utf8_mend(text);
@@ -250,7 +249,7 @@ static void visit_parts(struct walk *walk, const struct entity *entity, int dept
 		 (walk->files || !(summary->html && summary->text)));
 }
 
-/* Calls itself for each multipart in a multipart, DEPTH_MAX deep. */
+/* Recurses into nested multiparts, up to DEPTH_MAX. */
 static void visit_part(struct walk *walk, struct span text, int depth)
 {
 	__attribute__((cleanup(entity_clear))) struct entity entity = {0};
@@ -293,8 +292,8 @@ static void on_subject(const struct mime_scan_field *field, struct mime_summary 
 			*p = ' ';
 }
 
-/* `<left@right>`. What mailers write between these is not always as RFC 5322
- * has it, so any character that shows counts. */
+/* True for `<left@right>`. Mailers do not always follow RFC 5322 here, so any visible character
+ * is accepted. */
 static bool is_message_id(const char *value)
 {
 	size_t len = strlen(value);
@@ -327,11 +326,11 @@ static void on_date(const struct mime_scan_field *field, struct mime_summary *su
 	summary->has_date |= *value != '\0';
 }
 
-/* What is done with a field: on_field(), or its mailboxes go to a list. */
+/* What to do with a field: call on_field(), or add its mailboxes to a list. */
 static const struct {
 	const char *name;
 	void (*on_field)(const struct mime_scan_field *field, struct mime_summary *summary);
-	size_t list; /* of struct mime_summary */
+	size_t list; /* offset in struct mime_summary */
 } readers[] = {
 	{"From", on_from, 0},
 	{"Subject", on_subject, 0},

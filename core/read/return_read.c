@@ -1,11 +1,11 @@
 /*
  * return_read: reads a message that came to a return path.
  *
- * A part message/delivery-status or message/feedback-report counts wherever it stands, except in an
- * attached message. Without one, the text is read if it has the words of a program that gives an
- * email up (failures). Each address in it, up to the copy of the email, is taken for one that
- * failed, with the lines after it as the reason. The caller compares the addresses with the
- * recipients of the email, so an address too many does no harm.
+ * A part message/delivery-status or message/feedback-report is used wherever it is, except in
+ * an attached message. Without such a part, the text is searched for phrases of programs that
+ * give up on an email (failures). Then each address in the text, up to the copy of the email,
+ * counts as a failed one, and the lines after it as the reason. The caller compares the
+ * addresses with the recipients of the email, so a wrong address does no harm.
  */
 #include "core/read/return_read.h"
 
@@ -23,8 +23,8 @@
 
 enum {
 	ADDRESS_MAX = 320,
-	VALUE_READ = 16 * 1024, /* of a field; what is longer is cut */
-	BODY_READ = 64 * 1024,  /* of a text, which is about its beginning */
+	VALUE_READ = 16 * 1024, /* of a field; longer ones are cut */
+	BODY_READ = 64 * 1024,  /* of a text; the rest is not searched */
 	LINES_READ = 2000,
 };
 
@@ -40,7 +40,7 @@ const char *return_kind_name(enum return_kind kind)
 	return kinds[kind];
 }
 
-/* The words of programs that give an email up, in lower case: Sendmail, qmail, Exim, Postfix,
+/* Phrases of programs that give up on an email, in lower case: Sendmail, qmail, Exim, Postfix,
  * Exchange, Gmail, Yahoo, Domino, GroupWise, Courier, MDaemon, IMail and others. */
 static const char *const failures[] = {
 	"address failed",
@@ -75,7 +75,7 @@ static const char *const failures[] = {
 	"was not delivered",
 	"wasn't delivered",
 };
-/* And of those that still try. */
+/* Phrases of programs that will try again. */
 static const char *const delays[] = {
 	"delivery will be retried",
 	"do not need to resend",
@@ -94,7 +94,7 @@ static const char *const delays[] = {
 	"will keep trying",
 	"will retry for",
 };
-/* Lines after which the copy of the email begins. */
+/* Lines at which the copy of the email begins. */
 static const char *const copies[] = {
 	"--- below this line is a copy",
 	"------ this is a copy",
@@ -127,7 +127,8 @@ static bool has_one_of(const char *lowered, const char *const *words, size_t n)
 }
 #define HAS_ONE_OF(lowered, words) has_one_of(lowered, words, ARRAY_SIZE(words))
 
-/* One line without control characters, of bounded length; a new string. */
+/* Returns the text on one line, without control characters, cut to RETURN_TEXT_MAX. The caller
+ * frees it. */
 static char *one_line(const char *text, size_t len)
 {
 	size_t kept;
@@ -149,7 +150,7 @@ static char *one_line(const char *text, size_t len)
 	return line;
 }
 
-/* The same; NULL when it is empty. */
+/* The same, but NULL if it is empty. */
 static char *said_line(const char *text, size_t len)
 {
 	char *line = one_line(text, len);
@@ -177,7 +178,7 @@ static void drop_recipients(struct return_message *message)
 	message->n = 0;
 }
 
-/* NULL when there are too many. */
+/* Returns NULL if there are too many. */
 static struct return_recipient *add_recipient(struct return_message *message)
 {
 	if (message->n == RETURN_RECIPIENTS_MAX)
@@ -188,8 +189,8 @@ static struct return_recipient *add_recipient(struct return_message *message)
 	return &message->recipients[message->n++];
 }
 
-/* The first `d.d.d` of class 4 or 5 that is a word of its own, else the first `ddd` as `d.0.0`; a
- * new string, NULL for none. */
+/* Returns the first separate `d.d.d` of class 4 or 5, otherwise the first `ddd` as `d.0.0`,
+ * otherwise NULL. The caller frees it. */
 static char *status_in(const char *text)
 {
 	const char *coarse = NULL;
@@ -215,7 +216,7 @@ static char *status_in(const char *text)
 	return coarse ? mem_printf("%c.0.0", *coarse) : NULL;
 }
 
-/* A status that has no detail gives way to the one in the text. */
+/* Replaces a missing status, or one without detail, by one found in the text. */
 static void refine_status(struct return_recipient *recipient)
 {
 	char *better;
@@ -243,7 +244,7 @@ static char *value_of(const struct mime_scan_field *field)
 	return mime_scan_value(&bounded);
 }
 
-/* What follows `type;`, or all of it. */
+/* Returns what follows `type;`, or the whole value. */
 static const char *behind_type(const char *value)
 {
 	const char *end = strchr(value, ';');
@@ -254,7 +255,7 @@ static const char *behind_type(const char *value)
 	return end + 1 + strspn(end + 1, " \t");
 }
 
-/* The address without <> and comments, a new string; NULL for none. */
+/* Returns the address without <> and comments; NULL if there is none. The caller frees it. */
 static char *address_of(const char *value)
 {
 	const char *begin = strchr(value, '<');
@@ -283,7 +284,7 @@ static void set_once(char **text, char *value)
 
 enum action { ACTION_NONE, ACTION_FAILED, ACTION_OTHER };
 
-/* Reads one field of a block about a recipient. */
+/* Reads a field of a recipient's block. */
 static void read_status_field(const struct mime_scan_field *field,
 	struct return_recipient *recipient, enum action *action, bool *has_recipient)
 {
@@ -313,7 +314,7 @@ static bool is_failed(const struct return_recipient *recipient, enum action acti
 	       (action == ACTION_NONE && recipient->status && recipient->status[0] == '5');
 }
 
-/* A block ends with an empty line; some programs leave it out before the next Final-Recipient. */
+/* Blocks end with an empty line. Some programs omit it before the next Final-Recipient. */
 static void read_delivery_status(struct span text, struct return_message *message)
 {
 	struct return_recipient recipient = {0};
@@ -353,7 +354,7 @@ static void read_delivery_status(struct span text, struct return_message *messag
 		}
 		read_status_field(&field, &recipient, &action, &has_recipient);
 		if (text.len == 0) {
-			/* The last block ends with the part. */
+			/* Adds an empty line, so that the last block ends with the part. */
 			text = (struct span){"\n", 1};
 		}
 	}
@@ -400,12 +401,12 @@ static void read_feedback(struct span text, struct return_message *message)
 	str_lower(message->feedback);
 	if (str_eq(message->feedback, "not-spam"))
 		message->kind = RETURN_NOTICE;
-	/* These report a failed check of somebody's message, not a complaint of a recipient. */
+	/* These report a failed authentication check, not a recipient's complaint. */
 	if (str_starts(message->feedback, "auth-failure") || str_starts(message->feedback, "dmarc"))
 		message->kind = RETURN_UNREAD;
 }
 
-/* Reads the header of the email, in a part of its own or after other lines of a text. */
+/* Reads the header of the email, in its own part or behind other lines of a text. */
 static void read_original(struct span text, struct return_message *message)
 {
 	struct mime_scan_field field;
@@ -450,7 +451,7 @@ static void read_parts(const struct mime_files *files, struct return_message *me
 		if (is_type(file, "message/feedback-report")) {
 			read_feedback(text, message);
 		} else if (strstr(file->type, "delivery-status")) {
-			/* It may report delays only. */
+			/* The part may report only delays. */
 			if (message->kind == RETURN_UNREAD)
 				message->kind = RETURN_NOTICE;
 			read_delivery_status(text, message);
@@ -461,7 +462,7 @@ static void read_parts(const struct mime_files *files, struct return_message *me
 }
 
 /*
- * Texts of programs that do not write RFC 3464.
+ * Texts of programs that do not follow RFC 3464.
  */
 
 static bool in_address(char c)
@@ -470,7 +471,8 @@ static bool in_address(char c)
 	       (c >= 'A' && c <= 'Z') || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~.", c));
 }
 
-/* The first address in the line from *at on, which moves past it; a new string, NULL for none. */
+/* Returns the first address in the line at or behind *at, and moves *at behind it; NULL if
+ * there is none. The caller frees it. */
 static char *next_address(const char *line, size_t *at)
 {
 	for (const char *sign; (sign = strchr(line + *at, '@')) != NULL;) {
@@ -510,7 +512,7 @@ static struct return_recipient *find_recipient(struct return_message *message, c
 	return NULL;
 }
 
-/* The paragraph is the reason for the recipients from the first on that have none. */
+/* Makes the paragraph the reason of the recipients from `first` on that have none. */
 static void end_paragraph(struct return_message *message, size_t first, struct buf *said)
 {
 	for (size_t i = first; i < message->n; i++) {
@@ -523,7 +525,7 @@ static void end_paragraph(struct return_message *message, size_t first, struct b
 	buf_clear(said);
 }
 
-/* Whether the line only announces the reason. */
+/* True if the line only announces the reason. */
 static bool is_heading(const char *line)
 {
 	size_t len = strlen(line);
@@ -533,8 +535,8 @@ static bool is_heading(const char *line)
 	return len > 0 && line[len - 1] == ':';
 }
 
-/* Adds the new addresses of a line, which the following text is about. Returns the rest of the line
- * after the last of them, or all of it when there are none. */
+/* Adds the new addresses of a line. Returns the rest of the line behind the last of them, or
+ * the whole line if it has none. */
 static const char *add_addresses(struct return_message *message, const char *line, bool *added_r)
 {
 	size_t at = 0, behind = 0;
@@ -602,7 +604,7 @@ static void read_body(const char *text, struct return_message *message)
 	}
 }
 
-/* Exim and Gmail name the recipients in a header field. */
+/* Exim and Gmail list the recipients in this field. */
 static void read_failed_field(const struct mime_scan_field *field, struct return_message *message)
 {
 	_cleanup_free_ char *value = value_of(field);
@@ -621,11 +623,11 @@ static void read_failed_field(const struct mime_scan_field *field, struct return
 	}
 }
 
-/* What the header of the message says. */
+/* What the message's own header says. */
 struct head {
-	bool is_program;   /* From names a mail system */
-	bool is_automatic; /* an automatic reply */
-	bool has_failed;   /* X-Failed-Recipients */
+	bool is_program;   /* From is a mail system */
+	bool is_automatic; /* it is an automatic reply */
+	bool has_failed;   /* it has X-Failed-Recipients */
 	char *subject;
 };
 
@@ -679,7 +681,7 @@ static bool is_answer_subject(const char *subject)
 	return HAS_ONE_OF(subject, words);
 }
 
-/* The text may say more about recipients that are known already. */
+/* Takes reasons from the text for recipients that are already known. */
 static void add_texts(const char *text, struct return_message *message)
 {
 	struct return_message body = {0};
@@ -701,7 +703,7 @@ static void add_texts(const char *text, struct return_message *message)
 	return_message_clear(&body);
 }
 
-/* Decides from the words of a message that has no part with fields. */
+/* Classifies a message without structured parts by its phrases. */
 static void read_words(
 	const struct head *head, const char *text, bool has_sender, struct return_message *message)
 {
