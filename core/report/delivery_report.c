@@ -1,8 +1,8 @@
 /*
  * delivery_report: what became of an email, from the store and from Postfix's queue.
  *
- * Threads: any, one at a time for each report; its handle and settings are used
- * by delivery_report_new() alone.
+ * Threads: any, but each report is used by one at a time. Only delivery_report_new() uses the
+ * handle and the settings.
  */
 #include "core/report/delivery_report.h"
 
@@ -15,12 +15,12 @@
 #include "core/store/store_outbox.h"
 
 enum {
-	SILENCE_S = 60, /* after which the log should have told something */
+	SILENCE_S = 60, /* after this time the log should have mentioned the email */
 };
 
-/* How a status is told: of one recipient, with its address before, and of several
- * * with their number. An event is told as the status that it leads to: the kinds
- * stand in their order. */
+/* The words for a status: `is` behind the address of one recipient, `counted` behind a number
+ * of recipients. An event is shown as the status that it leads to, so event kinds and statuses
+ * must have the same order. */
 _Static_assert((int)EVENT_COMPLAINED == (int)DELIVERY_COMPLAINED &&
 		       (int)EVENT_SUPPRESSED == (int)DELIVERY_SUPPRESSED &&
 		       (int)EVENT_DEFERRED == (int)DELIVERY_DEFERRED,
@@ -28,7 +28,7 @@ _Static_assert((int)EVENT_COMPLAINED == (int)DELIVERY_COMPLAINED &&
 static const struct {
 	const char *is;
 	const char *counted;
-	const char *answer; /* of an email with one recipient: then the address */
+	const char *answer; /* for an email with one recipient; the address follows, then rest */
 	const char *rest;
 } words[DELIVERY_STATUSES] = {
 	[DELIVERY_QUEUED] = {"in Postfix's queue", "not tried yet",
@@ -56,8 +56,8 @@ static const struct {
 		"No: the email was not sent, since the company's list has ", "."},
 };
 
-/* To the minute, with as much of the date as is needed: `14:05Z`, `Thursday,
- * 2026-11-26, 14:05Z`. */
+/* Adds a time to the minute, with the date if it is not today: `14:05Z`, `Thursday, 2026-11-26,
+ * 14:05Z`. */
 static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 {
 	static const char *const days[] = {
@@ -74,7 +74,7 @@ static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
 	buf_printf(out, "%.5sZ", text + 11);
 }
 
-/* The message of the email that is this one of the queue, or NULL. */
+/* Returns the email's message that is this item of the queue, or NULL. */
 static const struct queue_message *message_of_item(
 	const struct delivery_report *report, const struct queue_item *item)
 {
@@ -96,7 +96,7 @@ static bool is_first_message(const struct delivery_report *report, const struct 
 	       queue_item_came_by(item, email->decided_us);
 }
 
-/* Which of the item's recipients has the address; their number for none. */
+/* Returns the index of the address in the item's recipients; their number if it is not there. */
 static size_t find_address(const struct queue_item *item, const char *address)
 {
 	size_t i = 0;
@@ -218,7 +218,7 @@ static void count(const struct delivery_report *report, size_t counts[static DEL
 		counts[report->recipients.items[i].status]++;
 }
 
-/* Of several recipients. */
+/* For an email with several recipients. */
 static void add_counts(const struct delivery_report *report, struct buf *out)
 {
 	static const enum delivery_status order[] = {DELIVERY_DELIVERED, DELIVERY_COMPLAINED,
@@ -251,8 +251,8 @@ static void add_counts(const struct delivery_report *report, struct buf *out)
 	buf_add_char(out, '.');
 }
 
-/* While nobody reads the log, an email that was delivered looks as if it were
- * not. */
+/* Says how old the information is: while nobody reads the log, a delivered email looks
+ * undelivered. */
 static void add_age(const struct delivery_report *report, struct buf *out)
 {
 	char at[CLOCK_TEXT_SIZE];
@@ -280,7 +280,7 @@ static void add_age(const struct delivery_report *report, struct buf *out)
 		at, at + 11);
 }
 
-/* How an email came to an end of which the milter was not asked. */
+/* How an email ended that the milter was not asked about. */
 static const char *stopped_words(const struct delivery_report *report)
 {
 	const struct recipient *one = &report->recipients.items[0];
@@ -351,7 +351,7 @@ char *delivery_report_answer(const struct delivery_report *report)
 	return buf_take(&out);
 }
 
-/* When the message of the recipient came into the queue, as far as is known. */
+/* When the recipient's message entered the queue, as far as known. */
 static int64_t arrival_of(const struct delivery_report *report, size_t i)
 {
 	const struct delivery_queue_entry *entry = &report->entries[i];
@@ -371,7 +371,7 @@ static int64_t end_of(const struct delivery_report *report, size_t i)
 							       : report->times.bounce_lifetime_s);
 }
 
-/* Whether Postfix tries again by itself: the rest is known from the settings. */
+/* True if Postfix will try again by itself; when follows from its settings. */
 static bool is_to_be_tried(const struct delivery_report *report, size_t i)
 {
 	const struct delivery_queue_entry *entry = &report->entries[i];

@@ -1,5 +1,5 @@
 /*
- * event_form: an event as the form API tells it, to who asks and to webhooks.
+ * event_form: renders an event for the form API and its webhooks.
  *
  * Threads: any.
  */
@@ -11,8 +11,8 @@
 #include "core/base/str.h"
 #include "core/store/store_suppression.h"
 
-/* The code of SMTP that the text begins with, or quotes; else the one that the
- * status code stands for, so that there always is one. */
+/* Returns the SMTP code that the text begins with or quotes; otherwise one derived from the
+ * status code, so that there always is one. */
 static int code_of(const struct email_event *event)
 {
 	const char *said = event->text ? strstr(event->text, " said: ") : NULL;
@@ -32,14 +32,14 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* Without its port and address. */
+/* The host without address and port. */
 static json_t *host_of(const char *relay)
 {
 	return json_stringn(text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
 }
 
-/* Of a suppressed recipient: the code is Mailgun's own, of which clients know that they need
- * not send to the address again, and the words are the description. */
+/* For a suppressed recipient: Mailgun's own code, by which clients know not to send to the
+ * address again, and the reason. */
 static const struct {
 	int code;
 	const char *reason;
@@ -116,7 +116,7 @@ json_t *event_form_render(const struct email_event *event)
 		[EVENT_REMOVED] = {"failed", "error", "permanent", "generic"},
 		[EVENT_COMPLAINED] = {"complained", "warn", NULL, NULL},
 		[EVENT_SUPPRESSED] = {"failed", "error", "permanent", NULL},
-		/* Clients take `failed` for the fault of the recipient. */
+		/* Clients take `failed` for a failure of the recipient. */
 		[EVENT_CANCELED] = {"rejected", "warn", NULL, NULL},
 		[EVENT_FAILED] = {"failed", "error", "permanent", "generic"},
 		[EVENT_UNSUBSCRIBED] = {"unsubscribed", "info", NULL, NULL},
@@ -142,10 +142,10 @@ json_t *event_form_render(const struct email_event *event)
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
 		json_object_set_new(object, "reason", json_string(reason));
 	}
-	/* These two tell of no delivery. */
+	/* These two are not about a delivery. */
 	if (event->kind == EVENT_COMPLAINED || event->kind == EVENT_UNSUBSCRIBED)
 		json_object_del(object, "delivery-status");
-	/* Of a recipient who unsubscribed, nothing but the address is kept. */
+	/* Only the address is kept of a recipient who unsubscribed. */
 	if (event->kind == EVENT_UNSUBSCRIBED) {
 		json_object_update_new(object,
 			json_pack("{s:s, s:{}, s:{}}", "ip", "", "client-info", "geolocation"));

@@ -1,5 +1,5 @@
 /*
- * event_form: an event as the form API tells it, to who asks and to webhooks.
+ * event_form: renders an event for the form API and its webhooks.
  */
 #ifndef POSTERN_REPORT_EVENT_FORM_H
 #define POSTERN_REPORT_EVENT_FORM_H
@@ -8,10 +8,10 @@
 
 #include "core/store/store_event.h"
 
-/* An event of a kind that the form API has a word for, with what store_event_page() reads of its
- * email. A new reference. */
+/* Renders an event of a kind that the form API knows, with the columns of its email that
+ * store_event_page() reads. Returns a new reference. */
 json_t *event_form_render(const struct email_event *event);
-/* The name of the webhooks that are told of it; NULL: none are. */
+/* Returns the webhook type for the event; NULL if webhooks do not get it. */
 const char *event_form_type(const struct email_event *event);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * event_json: an event as webhooks of the JSON API are told. Receivers are strict: some stop at a
- * member that they do not know, and at one that is null.
+ * event_json: renders an event for webhooks of the JSON API. Receivers are strict: some fail at
+ * an unknown member or at null.
  *
  * Threads: any.
  */
@@ -40,7 +40,7 @@ json_t *event_json_time(int64_t time_us)
 	if (time_us == 0)
 		return json_null();
 	clock_iso8601(time_us, text);
-	/* Of microseconds and the zone the milliseconds stay. */
+	/* Replaces microseconds and time zone by milliseconds and Z. */
 	strcpy(text + strlen("2026-11-21T02:43:18.123"), "Z");
 	return json_string(text);
 }
@@ -69,10 +69,10 @@ static json_t *render_tags(const struct email_event *event)
 	return tags;
 }
 
-/* Why a recipient's server refused, in the words of receivers. Some of them send no more to an
- * address whose bounce is Permanent, so a full mailbox and a refused message must not be. */
+/* The bounce type for a refusal. Some receivers stop sending to an address after a Permanent
+ * bounce, so a full mailbox or a refused message must not be Permanent. */
 static const struct bounce_type {
-	const char *codes[3]; /* of RFC 3463; the class is left out */
+	const char *codes[3]; /* of RFC 3463, without the class */
 	const char *type;
 	const char *sub_type;
 } bounce_types[] = {
@@ -97,7 +97,7 @@ static const struct bounce_type *bounce_type_of(const struct email_event *event)
 	return &permanent;
 }
 
-/* Receivers go by the type, or by the words "bounce message". */
+/* Receivers look at the type or for the words "bounce message". */
 static json_t *render_bounce(const struct email_event *event)
 {
 	const struct bounce_type *type = bounce_type_of(event);
