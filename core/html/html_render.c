@@ -1,10 +1,10 @@
 /*
- * html_render: from elements and text to lines.
+ * html_render: renders elements and text to lines.
  *
- * Invariants: the table of elements is sorted by name. What is written is empty
- * or ends with text; breaks and blanks are held back until text follows. frames
- * are the open elements, outermost first; they live on the heap, so that deep
- * nesting costs no stack. Every step takes constant time, whatever the depth.
+ * Invariants: the table of elements is sorted by name. The output is empty or ends with text;
+ * breaks and blanks are held back until text follows. frames holds the open elements, outermost
+ * first. It is on the heap, so that deep nesting needs no stack. Every step takes constant
+ * time, whatever the depth.
  */
 #include "core/html/html_render.h"
 
@@ -96,8 +96,8 @@ static bool is_useful(const char *target)
 	       str_starts_nocase(target, MAILTO);
 }
 
-/* The target in href without blanks and controls; a new string, or NULL when it
- * is none that text can use: http, https and mailto are. */
+/* Returns the target of href without blanks and control characters; NULL if it is not http,
+ * https or mailto. The caller frees it. */
 static char *link_target(const char *href)
 {
 	_cleanup_free_ char *trimmed = str_trim(href, strlen(href));
@@ -114,7 +114,7 @@ static char *link_target(const char *href)
 	return buf_take(&target);
 }
 
-/* Whether len bytes of text say the same as the target. */
+/* True if len bytes of text are the target itself. */
 static bool says_target(const char *target, const char *text, size_t len)
 {
 	size_t target_len = strlen(target);
@@ -132,20 +132,18 @@ enum { MARKER_SIZE = 16, TAB_WIDTH = 8, INDENT_MAX = 40 };
 
 struct lines {
 	struct buf out;
-	unsigned breaks;          /* held back; 2 leave an empty line */
-	bool blank;               /* held back */
+	unsigned breaks;          /* line breaks held back; 2 make an empty line */
+	bool blank;               /* a blank is held back */
 	size_t kept;              /* blanks of preformatted text held back */
-	size_t indent;            /* of the lines to come */
-	char marker[MARKER_SIZE]; /* before the next text */
-	size_t max;               /* of out; what comes behind it is left out */
-	/* For blanks that stand beside another. Tabs and indents can make the
-	 * text many times as long as the HTML: where they do, less of them is
-	 * left. */
+	size_t indent;            /* of the following lines */
+	char marker[MARKER_SIZE]; /* written before the next text */
+	size_t max;               /* limit of out; text beyond it is dropped */
+	/* How many blanks may still follow another blank. Tabs and indents could make the text
+	 * many times as long as the HTML; when this is used up, each run becomes one blank. */
 	size_t room;
 };
 
-/* Adds blanks; one, when there has been too much room for a text of its
- * length. */
+/* Adds n blanks, fewer if `room` is used up, but at least one. */
 static void add_blanks(struct lines *lines, size_t n)
 {
 	if (n > 1 && n - 1 > lines->room)
@@ -156,7 +154,7 @@ static void add_blanks(struct lines *lines, size_t n)
 		buf_add_char(&lines->out, ' ');
 }
 
-/* Starts the line that text is about to stand on. */
+/* Starts the line for the next text. */
 static void start_line(struct lines *lines)
 {
 	struct buf *out = &lines->out;
@@ -172,7 +170,7 @@ static void start_line(struct lines *lines)
 	lines->blank = false;
 }
 
-/* Writes what was held back. */
+/* Writes the breaks and blanks that were held back. */
 static void flush(struct lines *lines)
 {
 	if (lines->breaks > 0 || lines->out.len == 0)
@@ -182,8 +180,8 @@ static void flush(struct lines *lines)
 	lines->blank = false;
 }
 
-/* The length of the blank at text: ASCII ones and the no-break space, which
- * mail uses for layout; 0 when there is none. */
+/* Returns the length of the blank at text, 0 if none: ASCII blanks, and the no-break space,
+ * which emails use for layout. */
 static size_t blank_at(const char *text, size_t len)
 {
 	if (*text && strchr(" \t\r\n\f", *text))
@@ -191,8 +189,8 @@ static size_t blank_at(const char *text, size_t len)
 	return len >= 2 && memcmp(text, "\xc2\xa0", 2) == 0 ? 2 : 0;
 }
 
-/* The length of a character at text that shows nothing: controls, and the ones
- * of no width with which mail pads its preview; 0 when there is none. */
+/* Returns the length of an invisible character at text, 0 if none: control characters and the
+ * zero-width ones with which emails pad their preview. */
 static size_t invisible_at(const char *text, size_t len)
 {
 	static const char *const codes[] = {
@@ -213,13 +211,13 @@ static size_t invisible_at(const char *text, size_t len)
 	return 0;
 }
 
-/* Whether so much more fits. */
+/* True if len more bytes fit. */
 static bool lines_fits(const struct lines *lines, size_t len)
 {
 	return lines->out.len < lines->max && len < lines->max - lines->out.len;
 }
 
-/* Ends the line; twice in a row leaves an empty one. */
+/* Ends the line; a second call in a row makes an empty line. */
 static void lines_end_line(struct lines *lines)
 {
 	if (lines->breaks < 2)
@@ -227,8 +225,8 @@ static void lines_end_line(struct lines *lines)
 	lines->kept = 0;
 }
 
-/* Adds text in UTF-8. Runs of blanks and line breaks become one blank, unless
- * it is pre: then they are kept, but for the blanks at the end of a line. */
+/* Adds UTF-8 text. Runs of blanks and line breaks become one blank. With pre they are kept,
+ * except blanks at the end of a line. */
 static void lines_text(struct lines *lines, const char *text, size_t len, bool pre)
 {
 	const char *end = text + len;
@@ -254,7 +252,7 @@ static void lines_text(struct lines *lines, const char *text, size_t len, bool p
 	}
 }
 
-/* What comes next starts a line (1), or stands after an empty one (2). */
+/* The next text starts on a new line (1), or after an empty line (2). */
 static void lines_break(struct lines *lines, unsigned breaks)
 {
 	if (lines->breaks < breaks)
@@ -263,22 +261,22 @@ static void lines_break(struct lines *lines, unsigned breaks)
 		lines->kept = 0;
 }
 
-/* Puts a marker, such as "- ", before the next text, inside the indent. */
+/* Puts a marker, such as "- ", before the next text, within the indent. */
 static void lines_mark(struct lines *lines, const char *marker)
 {
 	snprintf(lines->marker, sizeof(lines->marker), "%s", marker);
 }
 
-/* An element that is open. */
+/* An open element. */
 struct frame {
 	const struct html_element *element;
-	bool hidden;       /* by itself, not by one around it */
+	bool hidden;       /* hidden itself, not by an outer element */
 	unsigned breaks;   /* before and after */
-	size_t indent;     /* outside of it */
-	size_t list;       /* innermost list: its index + 1, 0 for none */
-	int64_t number;    /* of a numbered list's next item */
-	char *target;      /* of a link; NULL: nothing to show */
-	size_t link_start; /* where its text starts */
+	size_t indent;     /* of the text around it */
+	size_t list;       /* innermost list: its index + 1; 0 if none */
+	int64_t number;    /* of the next item of a numbered list */
+	char *target;      /* of a link; NULL: not shown */
+	size_t link_start; /* offset of the link's text */
 };
 
 struct html_render {
@@ -290,7 +288,7 @@ struct html_render {
 	size_t pre_n;    /* frames that are pre */
 };
 
-/* NULL when there is none; "" for one without a value. */
+/* Returns the value of the attribute; NULL if it is missing, "" if it has no value. */
 static const char *attribute(html_attributes list, const char *name)
 {
 	for (; list && list[0]; list += 2)
@@ -299,7 +297,7 @@ static const char *attribute(html_attributes list, const char *name)
 	return NULL;
 }
 
-/* Whether a style has the declaration, given in lower case without blanks. */
+/* True if the style has the declaration, which is given in lower case without blanks. */
 static bool declares(const char *style, const char *declaration)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -340,7 +338,7 @@ static struct frame *push(struct html_render *render, const struct html_element 
 	list = n > 0 ? frame[-1].list : 0;
 	*frame = (struct frame){
 		.element = element,
-		/* A list in a list stands close to its item. */
+		/* A nested list follows its item without an empty line. */
 		.breaks = is_list(element) && list > 0 ? 1 : element->breaks,
 		.indent = render->lines.indent,
 		.list = is_list(element) ? n + 1 : list,
@@ -362,8 +360,7 @@ static void begin_item(struct html_render *render, const struct frame *frame)
 		render->lines.indent = INDENT_MAX;
 }
 
-/* Adds the target behind the text of a link; a link without text shows
- * nothing. */
+/* Adds the target behind the text of a link. A link without text shows nothing. */
 static void end_link(struct html_render *render, const struct frame *frame)
 {
 	struct buf *out = &render->lines.out;
@@ -376,7 +373,7 @@ static void end_link(struct html_render *render, const struct frame *frame)
 		buf_printf(out, " (%s)", frame->target);
 }
 
-/* What an element does where it begins, besides its breaks. */
+/* Handles the start of an element, apart from its breaks. */
 static void begin_frame(struct html_render *render, struct frame *frame, html_attributes list)
 {
 	const char *value;

@@ -1,15 +1,13 @@
 /*
- * html_text: the plain text of an HTML body.
+ * html_text: converts an HTML body to plain text.
  *
- * libxml2 reads and reports elements as they open and close; no tree is built.
- * It compares each attribute of a tag with all before it, and where an end tag
- * matches nothing it searches all that is open. So it gets a copy in which tags
- * have only the attributes that text is made of, each once, and its searches
- * are counted: past SEARCH_BASE and SEARCH_PER_BYTE the rest of the document is
- * left out. With that the time is linear in the length of any document.
+ * libxml2 reports elements as they open and close; no tree is built. It compares each attribute
+ * of a tag with all before it, and for an end tag that matches nothing it searches all open
+ * elements. So it gets a copy whose tags have only the attributes that the text needs, each
+ * once, and its searches are counted: beyond SEARCH_BASE plus SEARCH_PER_BYTE the rest of the
+ * document is left out. This makes the time linear for any document.
  *
- * Invariant of the copy: `<` and a letter stand only where a tag begins that
- * was written by add_tag().
+ * Invariant of the copy: `<` and a letter occur only where a tag begins that add_tag() wrote.
  */
 #include "core/html/html_text.h"
 
@@ -27,9 +25,9 @@
 
 enum {
 	DIRECTIVE_MAX = 256, /* bytes of <![if ...]> */
-	TEXT_MIN = 4096,     /* more than that is bounded */
+	TEXT_MIN = 4096,     /* shorter texts are not limited */
 	NAME_MAX_LEN = 100,  /* of an element; libxml2 reads no more */
-	/* Open elements that are looked at; each takes some nanoseconds. */
+	/* The number of open elements that may be searched; each takes some nanoseconds. */
 	SEARCH_BASE = 200000,
 	SEARCH_PER_BYTE = 8,
 };
@@ -54,7 +52,7 @@ static void on_element_end(void *user, const xmlChar *name)
 {
 	struct reader *reader = user;
 
-	(void)name; /* libxml2 ends what is open last */
+	(void)name; /* libxml2 closes the innermost element */
 	html_render_close(reader->render);
 }
 
@@ -65,8 +63,7 @@ static void on_text(void *user, const xmlChar *text, int len)
 	html_render_text(reader->render, (const char *)text, (size_t)len);
 }
 
-/* An end tag that matches nothing is an error; others are counted as if they
- * were one. */
+/* An end tag that matches nothing is an error. Other errors are counted in the same way. */
 __attribute__((format(printf, 2, 3))) static void on_error(void *user, const char *format, ...)
 {
 	struct reader *reader = user;
@@ -85,8 +82,8 @@ static const xmlSAXHandler handler = {
 	.error = on_error,
 };
 
-/* The length of the directive at text, 0 when it is none. One inside a comment
- * ends in `]-->` and is none. */
+/* Returns the length of the directive at text, 0 if it is none. A directive inside a comment
+ * ends in `]-->` and does not count. */
 static size_t directive_len(const char *text)
 {
 	const char *close = memchr(text, '>', strnlen(text, DIRECTIVE_MAX));
@@ -101,18 +98,18 @@ static void init(void)
 	pthread_once(&once, xmlInitParser);
 }
 
-/* The attributes that text is made of. */
+/* The attributes that the text needs. */
 static const char *const attributes[] = {"style", "hidden", "href", "alt", "start"};
 
-/* What stands in a tag: a name, and perhaps a value behind a `=`. */
+/* A piece of a tag: a name, and optionally a value after `=`. */
 struct piece {
 	const char *name;
 	size_t name_len;
-	const char *value; /* NULL: none */
+	const char *value; /* NULL if none */
 	size_t value_len;
 };
 
-/* Reads the value behind a `=` and returns what follows. */
+/* Reads the value after `=` and returns what follows. */
 static const char *read_value(const char *at, struct piece *piece)
 {
 	const char *end;
@@ -129,7 +126,7 @@ static const char *read_value(const char *at, struct piece *piece)
 	return *end ? end + 1 : end;
 }
 
-/* Reads the next piece of a tag; false at its end, where *at is left. */
+/* Reads the next piece of a tag. False at the end of the tag, to which *at then points. */
 static bool next_piece(const char **at, struct piece *piece)
 {
 	const char *next = *at + strspn(*at, BLANKS "/");
@@ -148,7 +145,7 @@ static bool next_piece(const char **at, struct piece *piece)
 	return true;
 }
 
-/* Which attribute it is: a bit; 0 for one that does not matter. */
+/* Returns the attribute's bit; 0 if it is not needed. */
 static unsigned attribute_bit(const struct piece *piece)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
@@ -176,14 +173,14 @@ static void add_attribute(struct buf *out, const struct piece *piece)
 	buf_add_char(out, '"');
 }
 
-/* Whether the element's content is not HTML. */
+/* True if the element's content is not HTML. */
 static bool is_raw(const char *name, size_t len)
 {
 	return (len == 6 && g_ascii_strncasecmp(name, "script", len) == 0) ||
 	       (len == 5 && g_ascii_strncasecmp(name, "style", len) == 0);
 }
 
-/* Past the raw content of an element: its end tag, or the end of the text. */
+/* Returns the end tag of an element with raw content, or the end of the text. */
 static const char *skip_raw(const char *at, const char *name, size_t len)
 {
 	const char *end = at;
@@ -196,7 +193,7 @@ static const char *skip_raw(const char *at, const char *name, size_t len)
 	return at + strlen(at);
 }
 
-/* Adds the tag that begins at this `<`, and returns what follows it. */
+/* Adds the tag that begins at this `<` and returns what follows it. */
 static const char *add_tag(struct buf *out, const char *at)
 {
 	const char *name = at + 1;
@@ -222,7 +219,7 @@ static const char *add_tag(struct buf *out, const char *at)
 	return closed || !is_raw(name, len) ? at : skip_raw(at, name, len);
 }
 
-/* Past the comment that begins here. */
+/* Returns what follows the comment that begins here. */
 static const char *skip_comment(const char *at)
 {
 	const char *end = strstr(at + strlen("<!--"), "-->");
@@ -230,9 +227,8 @@ static const char *skip_comment(const char *at)
 	return end ? end + strlen("-->") : at + strlen(at);
 }
 
-/* A copy that libxml2 reads in good time, and as it is meant: without the
- * directives (`<![if mso]>`) that word processors write and that it takes for
- * text. */
+/* Returns a copy that libxml2 parses in linear time and as intended: without the directives of
+ * word processors (`<![if mso]>`), which it would take for text. */
 static char *simplify(const char *html)
 {
 	struct buf out = BUF_INIT;
@@ -271,7 +267,7 @@ static void read_html(struct reader *reader, const char *html)
 		return;
 	*reader->parser->sax = handler;
 	reader->parser->userData = reader;
-	/* There is no tree, and so no result. */
+	/* There is no tree, so there is no result. */
 	htmlCtxtReadMemory(reader->parser, html, (int)len, NULL, "UTF-8", options);
 	htmlFreeParserCtxt(reader->parser);
 }
