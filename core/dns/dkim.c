@@ -1,5 +1,5 @@
 /*
- * dkim: reads the records of selectors as receivers do.
+ * dkim: parses selector records as receivers do.
  */
 #include "core/dns/dkim.h"
 
@@ -20,7 +20,7 @@ char *dkim_record_value(const char *key)
 	return mem_printf("v=DKIM1; k=rsa; p=%s", key);
 }
 
-/* Without blanks, and without the padding of base64. */
+/* Returns the text without blanks and base64 padding. The caller frees it. */
 static char *bare(const char *text)
 {
 	struct buf out = BUF_INIT;
@@ -34,7 +34,7 @@ static char *bare(const char *text)
 	return buf_take(&out);
 }
 
-/* Whether a list between colons has the word, or `*` where that stands for all. */
+/* True if the colon-separated list has the word, or `all`, which stands for every word. */
 static bool has_word(const char *list, const char *word, const char *all)
 {
 	_cleanup_strv_ struct strv items = STRV_INIT;
@@ -72,7 +72,7 @@ enum dkim_record dkim_record_parse(const char *text, char **key_r)
 		is_valid &= !strv_has(&names, name);
 		strv_add(&names, name);
 		if (str_eq(name, "v")) {
-			/* First, or not at all. */
+			/* v= must be the first tag, if there is one. */
 			if (!str_eq(value, "DKIM1"))
 				return DKIM_RECORD_NONE;
 			is_valid &= i == 0;
@@ -111,7 +111,7 @@ enum dkim_result dkim_check(struct dns *dns, const char *domain, const struct dk
 
 		if (one == DKIM_RECORD_NONE)
 			continue;
-		/* Receivers may take any of several (RFC 6376 3.6.2.2). */
+		/* With several records receivers may use any of them (RFC 6376 3.6.2.2). */
 		if (record != DKIM_RECORD_NONE)
 			return DKIM_INVALID;
 		record = one;

@@ -1,5 +1,5 @@
 /*
- * dns: libunbound, which asks in a thread of its own and is waited for.
+ * dns: waits for libunbound, which resolves in its own thread.
  */
 #include "core/dns/dns.h"
 
@@ -20,13 +20,13 @@ enum { TIMEOUT_MS = 5000, TYPE_A = 1, TYPE_PTR = 12, TYPE_MX = 15, TYPE_TXT = 16
 
 struct dns {
 	struct ub_ctx *ctx;
-	bool silent;    /* nobody answers, or the time is over */
-	int64_t end_us; /* of all; 0: there is none */
+	bool silent;    /* a look-up has timed out */
+	int64_t end_us; /* the limit of all look-ups; 0: none */
 };
 
 struct dns *dns_new(const char *server)
 {
-	/* Forwarders on loopback are usual, and private networks have names too. */
+	/* Forwarders on loopback are common, and private networks have names too. */
 	static const char *const options[][2] = {
 		{"do-not-query-localhost:", "no"}, {"unblock-lan-zones:", "yes"}};
 	struct ub_ctx *ctx = ub_ctx_create();
@@ -76,8 +76,7 @@ static void on_answer(void *arg, int error, struct ub_result *result)
 		question->result = result;
 }
 
-/* The records of the type; NULL: it cannot be told. Free it with
- * ub_resolve_free(). */
+/* Returns the records of the type; NULL if unknown. Free with ub_resolve_free(). */
 static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 {
 	int64_t end_us = clock_monotonic_us() + TIMEOUT_MS * INT64_C(1000);
@@ -101,7 +100,7 @@ static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 		}
 	}
 	result = question.result;
-	/* NOERROR and NXDOMAIN; a server that does not answer is SERVFAIL. */
+	/* NOERROR and NXDOMAIN are answers. A server that does not respond gives SERVFAIL. */
 	if (result && result->rcode != 0 && result->rcode != 3) {
 		ub_resolve_free(result);
 		return NULL;
@@ -109,7 +108,7 @@ static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 	return result;
 }
 
-/* In the one form that an address has everywhere, so that equal ones are equal texts. */
+/* Adds the address in its canonical form, so that equal addresses are equal strings. */
 static void add_address(struct strv *list, const uint8_t *data, size_t len)
 {
 	char text[INET6_ADDRSTRLEN], address[CIDR_TEXT_SIZE];
@@ -128,7 +127,7 @@ static void add_text(struct strv *list, const uint8_t *data, size_t len)
 	strv_take(list, buf_take(&text));
 }
 
-/* A name as labels, without the dot of the root. */
+/* Adds a domain name without the root's dot. */
 static void add_name(struct strv *list, const uint8_t *data, size_t len)
 {
 	struct buf name = BUF_INIT;

@@ -1,5 +1,5 @@
 /*
- * domain_dns: compares what the DNS has with what it should have.
+ * domain_dns: compares DNS records with their expected values.
  */
 #include "core/dns/domain_dns.h"
 
@@ -38,7 +38,7 @@ void dns_records_clear(struct dns_records *records)
 	*records = (struct dns_records){0};
 }
 
-/* Takes name and value over. */
+/* Takes ownership of name and value. */
 static struct dns_record *add_record(
 	struct dns_records *records, const char *kind, const char *type, char *name, char *value)
 {
@@ -50,7 +50,7 @@ static struct dns_record *add_record(
 	return record;
 }
 
-/* What strangers wrote: one line of UTF-8, of a length that a page can bear. */
+/* Makes untrusted text safe to show: one line of UTF-8, at most TEXT_MAX bytes. */
 static void make_plain(char *text)
 {
 	enum { TEXT_MAX = 1000 };
@@ -81,7 +81,7 @@ char *domain_dns_proof(const char *id)
 	return mem_printf("postern-domain=%s", id);
 }
 
-/* Whoever has such a record in the domain's DNS has asked for the domain. */
+/* Checks the TXT record that proves the request for the domain. */
 static void check_proof(
 	struct dns *dns, const char *domain, const char *proof, struct dns_records *records)
 {
@@ -127,7 +127,7 @@ static bool check_dkim(struct dns *dns, const char *domain, const struct dkim_ke
 	return result == DKIM_SAME && str_empty(key->state);
 }
 
-/* The one that lets this host send, and leaves the rest to the domain. */
+/* Returns the record that lets this host send and leaves all others at softfail. */
 static char *spf_value(const struct dns_host *host)
 {
 	struct buf value = BUF_INIT;
@@ -142,7 +142,7 @@ static char *spf_value(const struct dns_host *host)
 	return buf_take(&value);
 }
 
-/* The record that is there, with what lets this host send put in first. */
+/* Sets the value to the published record with this host's mechanisms put first. */
 static void add_to_spf(struct dns_record *record, const char *found)
 {
 	const char *own = record->value + strlen("v=spf1");
@@ -191,14 +191,15 @@ static void check_spf(struct dns *dns, const char *domain, const struct dns_host
 		else
 			judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result),
 				address, found);
-		/* A second record would make both void. */
+		/* A second SPF record would make both invalid. */
 		if (record->status == DNS_STATUS_WRONG && result != SPF_PERMERROR)
 			add_to_spf(record, found);
 		return;
 	}
 }
 
-/* The value of a tag, as p in `v=DKIM1; p=AB`, without blanks; a new string. */
+/* Returns the value of a tag, such as p in `v=DKIM1; p=AB`, without blanks; "" if it is
+ * missing. The caller frees it. */
 static char *tag_of(const char *text, const char *name)
 {
 	_cleanup_strv_ struct strv tags = STRV_INIT;
@@ -218,8 +219,8 @@ static char *tag_of(const char *text, const char *name)
 	return mem_strdup("");
 }
 
-/* The domain's own, or else that of the nearest domain above it (RFC 7489 6.6.3
- * goes to the organizational domain at once, which is one of these). */
+/* Finds the DMARC record of the domain, or of the nearest domain above it. (RFC 7489 6.6.3 goes
+ * to the organizational domain directly, which is one of these.) */
 static int find_dmarc(struct dns *dns, const char *domain, char **record_r, const char **where_r)
 {
 	for (const char *name = domain; name && strchr(name, '.'); name = strchr(name, '.') + 1) {
@@ -254,7 +255,7 @@ static void check_dmarc(
 		return;
 	}
 	policy = tag_of(text, "p");
-	/* It is of the domain itself, and so aligned, strictly too. */
+	/* The checks are of the domain itself, so they are aligned, even strictly. */
 	if (!str_eq(policy, "none") && !passes)
 		judge(record, DNS_STATUS_WRONG,
 			"p=%s, and neither SPF passes nor is a key of the signer published (DKIM): "

@@ -1,8 +1,9 @@
 /*
- * domain_dns: the records that a sending domain needs, and what the DNS has.
+ * domain_dns: the DNS records that a sending domain and a host need, compared with what DNS
+ * has.
  *
- * The proof of who asked for it, SPF, the keys by which its mail is signed (DKIM), DMARC and the
- * MX of the return path are the domain's; PTR and HELO those of the host that sends.
+ * Records of a domain: the proof of ownership, SPF, the keys of its signer (DKIM), DMARC, and
+ * MX for bounces. Records of the host: PTR and HELO.
  */
 #ifndef POSTERN_DNS_DOMAIN_DNS_H
 #define POSTERN_DNS_DOMAIN_DNS_H
@@ -14,18 +15,18 @@ enum dns_status {
 	DNS_STATUS_VERIFIED,
 	DNS_STATUS_MISSING,
 	DNS_STATUS_WRONG,
-	DNS_STATUS_UNKNOWN, /* it cannot be told: offline, or not known what to expect */
+	DNS_STATUS_UNKNOWN, /* DNS gives no answer, or the expected value is unknown */
 };
-/* As `verified`. */
+/* Such as `verified`. */
 const char *dns_status_name(enum dns_status status);
 
 struct dns_record {
 	const char *kind; /* PROOF, SPF, DKIM, DMARC, MX, PTR, HELO */
 	const char *type; /* TXT, MX, PTR, A */
 	char *name;
-	char *value; /* to be set; NULL: it is not known, or is another's to say */
+	char *value; /* the value to publish; NULL: unknown */
 	enum dns_status status;
-	char *text; /* what was found, or what that means, for people */
+	char *text; /* what was found or what it means, for people */
 };
 
 struct dns_records {
@@ -35,28 +36,30 @@ struct dns_records {
 void dns_records_clear(struct dns_records *records);
 #define _cleanup_dns_records_ __attribute__((cleanup(dns_records_clear)))
 
-/* The host that sends. */
+/* The sending host. */
 struct dns_host {
-	const char *helo;       /* the name that it says */
-	struct strv *addresses; /* from which mail goes out; none: not known */
+	const char *helo;       /* the name that it gives in HELO */
+	struct strv *addresses; /* its outgoing addresses; empty: unknown */
 };
 
-/* What of a domain is looked at. */
+/* What to check of a domain. */
 struct dns_domain {
 	const char *name;
-	const char *proof; /* NULL: nothing is to be proven */
+	const char *proof; /* NULL: no proof is needed */
 	const struct dkim_key_public *keys;
 	size_t keys_n;
 };
 
-/* The TXT record of `_postern.DOMAIN` that proves who asked for the domain, by the id of what was
- * asked: nobody else has that id, so the record says nothing for another company. A new string. */
+/* Returns the TXT record of `_postern.DOMAIN` that proves who has requested the domain. It
+ * contains the id of the request, which is unique, so it proves nothing for another company.
+ * The caller frees it. */
 char *domain_dns_proof(const char *id);
 
-/* Adds the records of the domain; without dns those to be set, of which nothing can be told. */
+/* Adds the records of the domain. With dns NULL their status is unknown, except for the values
+ * to publish. */
 void domain_dns_check(struct dns *dns, const struct dns_domain *domain, const struct dns_host *host,
 	struct dns_records *records);
-/* Adds those of the host. */
+/* Adds the records of the host. */
 void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_records *records);
 
 #endif

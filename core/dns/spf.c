@@ -1,7 +1,7 @@
 /*
- * spf: evaluates records, within the bounds of RFC 7208 4.6.4.
+ * spf: evaluates records within the limits of RFC 7208 4.6.4.
  *
- * Macros and `ptr` take facts of a message, or are slow: what depends on them is
+ * Macros need facts of a message, and `ptr` is slow: a result that depends on them is
  * SPF_UNKNOWN.
  */
 #include "core/dns/spf.h"
@@ -42,7 +42,7 @@ static bool is_record(const char *text)
 	return str_starts_nocase(text, "v=spf1") && (text[6] == ' ' || text[6] == '\0');
 }
 
-/* Of a domain: SPF_PASS and its only record, or why there is none. */
+/* Finds the domain's only SPF record: SPF_PASS, or the result if there is none. */
 static enum spf_result find_record(struct dns *dns, const char *domain, char **record_r)
 {
 	_cleanup_strv_ struct strv texts = STRV_INIT;
@@ -62,10 +62,10 @@ static enum spf_result find_record(struct dns *dns, const char *domain, char **r
 	return record ? SPF_PASS : SPF_NONE;
 }
 
-/* A term's `:DOMAIN/BITS//BITS6`, as lengths for both families. */
+/* The `:DOMAIN/BITS//BITS6` of a term. */
 struct target {
 	char *domain;
-	const char *bits; /* "" without */
+	const char *bits; /* "" if none */
 };
 
 static void split_target(const char *text, const char *domain, struct target *target_r)
@@ -79,8 +79,8 @@ static void split_target(const char *text, const char *domain, struct target *ta
 	target_r->bits = text + len;
 }
 
-/* Whether the address is in the network of so many bits around another one; -1:
- * all bits. */
+/* True if the address is in the network of the other address with this prefix length; -1: all
+ * bits. */
 static bool is_near(const struct evaluation *all, const char *other, int64_t bits)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
@@ -97,7 +97,7 @@ static bool is_near(const struct evaluation *all, const char *other, int64_t bit
 	return cidr_list_has_text(&list, all->address);
 }
 
-/* The number in `/24//64`, of the family; -1: it is not given. */
+/* Returns the prefix length of the family in `/24//64`; -1 if none is given. */
 static int64_t bits_of(const char *text, bool is_ipv6)
 {
 	const char *ipv6 = strstr(text, "//");
@@ -111,7 +111,7 @@ static int64_t bits_of(const char *text, bool is_ipv6)
 	return str_int(number, 0, 128, &bits) < 0 ? -1 : bits;
 }
 
-/* `192.0.2.0/24`, `2001:db8::/32` */
+/* True if the address is in a network such as `192.0.2.0/24` or `2001:db8::/32`. */
 static bool is_in(const struct evaluation *all, const char *text)
 {
 	size_t len = strcspn(text, "/");
@@ -128,7 +128,7 @@ static bool is_in(const struct evaluation *all, const char *text)
 static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth);
 
-/* 1 it matches, 0 it does not, -1 with the result that ends all. */
+/* Returns 1 if it matches, 0 if not, -1 with the result that ends the evaluation. */
 static int match_hosts(struct evaluation *all, const char *text, const char *domain, bool mx,
 	enum spf_result *end_r)
 {
@@ -189,7 +189,7 @@ static bool is_name(const char *term, const char *name)
 	       (term[len] == '\0' || term[len] == ':' || term[len] == '/');
 }
 
-/* One mechanism: as match_hosts(). */
+/* Evaluates one mechanism; returns as match_hosts(). */
 static int match(struct evaluation *all, const char *term, const char *domain, int depth,
 	enum spf_result *end_r)
 {

@@ -1,5 +1,5 @@
 /*
- * spf: whether a domain lets an address send its mail (RFC 7208).
+ * spf: evaluates if a domain lets an address send its mail (RFC 7208).
  */
 #ifndef POSTERN_DNS_SPF_H
 #define POSTERN_DNS_SPF_H
@@ -13,13 +13,13 @@ enum spf_result {
 	SPF_FAIL,
 	SPF_SOFTFAIL,
 	SPF_PERMERROR,
-	SPF_UNKNOWN, /* the DNS does not tell, or the record has macros or ptr */
+	SPF_UNKNOWN, /* DNS gives no answer, or the record has macros or ptr */
 };
-/* As `pass`, `permerror`. */
+/* Such as `pass` or `permerror`. */
 const char *spf_result_name(enum spf_result result);
 
-/* What holds for mail from the address with this domain in the envelope sender.
- * *record_r gets the domain's own record, or NULL; the caller frees it. */
+/* Evaluates SPF for mail from the address with this domain in the envelope sender. *record_r
+ * gets the domain's own record, or NULL; the caller frees it. */
 enum spf_result spf_check(
 	struct dns *dns, const char *domain, const char *address, char **record_r);
 
