@@ -1,7 +1,7 @@
 /*
- * base64. Short texts are decoded in libsodium's constant time, because they
- * may be secrets (keys come this way, RFC 7617); long ones are attachments, for
- * which a table is several times as fast.
+ * base64: short texts are decoded with libsodium in constant time, because they may be secrets
+ * (API keys in Basic authentication, RFC 7617). Long ones are attachments, which a table
+ * decodes several times as fast.
  */
 #include "core/base/base64.h"
 
@@ -12,7 +12,7 @@
 
 enum { SHORT_MAX = 1024 };
 
-/* One more than what a character stands for; 0: it is none. */
+/* The value of a character plus one; 0: not base64. */
 enum { SKIP = 0x80 };
 
 /* clang-format off */
@@ -27,7 +27,7 @@ static const uint8_t numbers[256] = {
 };
 /* clang-format on */
 
-/* Writes whole groups; returns where they end. */
+/* Encodes whole groups. Returns the end of the output. */
 static char *encode_groups(const uint8_t *from, size_t groups, char *to)
 {
 	static const char alphabet[] =
@@ -70,8 +70,7 @@ void base64_encode(const char *data, size_t len, size_t line_max, struct buf *ou
 	buf_wrote(out, (size_t)(to - start));
 }
 
-/* The length without the blanks and the padding at the end; *pads_r tells how
- * many '=' were there. */
+/* Returns the length without blanks and padding at the end. *pads_r is the number of '='. */
 static size_t without_tail(const char *text, size_t len, size_t *pads_r)
 {
 	size_t pads = 0;
@@ -85,8 +84,8 @@ static size_t without_tail(const char *text, size_t len, size_t *pads_r)
 	return len;
 }
 
-/* Whether there are bytes that libsodium would not refuse: it takes some beyond
- * ASCII for characters of the alphabet, and NUL for one to skip. */
+/* True if there are bytes that libsodium would accept wrongly: it takes some non-ASCII bytes
+ * for characters of the alphabet, and skips NUL. */
 static bool has_odd_bytes(const char *text, size_t len)
 {
 	bool odd = false;
@@ -104,8 +103,8 @@ static int decode_short(const char *text, size_t len, uint8_t *to, size_t *bytes
 		sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
 }
 
-/* Whole groups of four characters with nothing between them; how many
- * characters that were. */
+/* Decodes groups of four characters with nothing between them. Returns the number of characters
+ * decoded. */
 static size_t decode_groups(const uint8_t *text, size_t len, uint8_t *to)
 {
 	size_t at;
@@ -126,8 +125,8 @@ static size_t decode_groups(const uint8_t *text, size_t len, uint8_t *to)
 	return at;
 }
 
-/* The next group of up to four characters: how many there are, or -1. *at moves
- * behind them. */
+/* Reads the next group of up to four characters and moves *at behind it. Returns their number,
+ * or -1. */
 static int next_group(const uint8_t *text, size_t len, size_t *at, uint32_t *bits_r)
 {
 	uint32_t bits = 0;
@@ -147,8 +146,8 @@ static int next_group(const uint8_t *text, size_t len, size_t *at, uint32_t *bit
 	return n;
 }
 
-/* Writes the bytes of a group; a last one has less than four characters, of
- * which the bits that are left over are 0. */
+/* Writes the bytes of a group. The last group may have fewer than four characters; its unused
+ * bits must be 0. Returns the number of bytes, or -1. */
 static int put_group(uint32_t bits, int n, uint8_t *to)
 {
 	int bytes = n * 6 / 8;
@@ -193,7 +192,7 @@ int base64_decode(const char *text, size_t len, struct buf *out)
 				       : decode_short(text, chars, to, &bytes);
 
 	if (result != 0 || (pads > 0 && pads != (3 - bytes % 3) % 3)) {
-		buf_wrote(out, 0); /* puts the NUL back */
+		buf_wrote(out, 0); /* restores the NUL */
 		return -1;
 	}
 	buf_wrote(out, bytes);

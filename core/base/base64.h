@@ -8,22 +8,20 @@
 
 #include "core/base/buf.h"
 
-/* Appends the bytes in base64, with an LF between lines of line_max characters,
- * a multiple of 4; 0: all on one line. */
+/* Appends the bytes in base64, with LF between lines of line_max characters, which must be a
+ * multiple of 4; 0: one line. */
 void base64_encode(const char *data, size_t len, size_t line_max, struct buf *out);
 
-/* Appends the decoded bytes. Line breaks, blanks and tabs between characters
- * are skipped; padding may be missing but not wrong. 0, or -1 and out as it
- * was. */
+/* Appends the decoded bytes. Line breaks, blanks and tabs are skipped. Padding may be missing
+ * but must be correct if present. Returns 0, or -1 with out unchanged. */
 int base64_decode(const char *text, size_t len, struct buf *out);
 
-/* Appends what can be made of text that may be damaged, up to the first
- * padding: other characters are skipped, and so is what is left over at the
- * end of a text without padding. */
+/* Appends what can be decoded of possibly damaged text, up to the first padding. Other
+ * characters are skipped, and so is an incomplete group at the end of a text without padding. */
 void base64_decode_leniently(const char *text, size_t len, struct buf *out);
 
-/* What a character of the alphabet stands for; -1: it is not of it. In the time
- * of a table: not for secrets. */
+/* Returns the value of a base64 character, -1 if it is none. Uses a table, so it is not
+ * constant-time: not for secrets. */
 int base64_number(char c);
 
 #endif

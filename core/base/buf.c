@@ -1,8 +1,8 @@
 /*
  * buf: a byte buffer that grows by doubling.
  *
- * Invariant: data is NULL and cap 0, or data[len] is NUL and len < cap.
- * Threads: any; one buffer belongs to one thread at a time.
+ * Invariant: data is NULL and cap is 0, or data[len] is NUL and len < cap. Threads: any; a
+ * buffer is used by one thread at a time.
  */
 #include "core/base/buf.h"
 
@@ -15,12 +15,12 @@
 
 #include "core/base/mem.h"
 
-/* From 4 MiB on a buffer has room for large pages, wherever it begins. */
+/* Buffers of at least BUF_LARGE contain whole huge pages, whatever their alignment. */
 enum { BUF_FIRST = 256, BUF_LARGE = 4 * 1024 * 1024, PAGE = 4096 };
 
-/* The kernel makes each page of new memory when it is first touched; for a
- * large message that is a sixth of all work, with large pages next to none. A
- * kernel that has none refuses. */
+/* Asks for huge pages. The kernel allocates each page when it is first touched. For a large
+ * message this is a sixth of all work, with huge pages almost none. A kernel without huge pages
+ * ignores the request. */
 static void ask_for_large_pages(const struct buf *buf)
 {
 	uintptr_t begin = (uintptr_t)buf->data, end = begin + buf->cap;

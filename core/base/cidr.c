@@ -1,8 +1,8 @@
 /*
  * cidr: lists of IPv4 and IPv6 networks.
  *
- * Invariant: every network is in its plain family, never v4-mapped, and has no
- * bit set behind its prefix. Threads: any; a list does not change once made.
+ * Invariant: a network is stored in its own family, never v4-mapped, and has no bits set behind
+ * its prefix. Threads: any; a parsed list does not change.
  */
 #include "core/base/cidr.h"
 
@@ -21,7 +21,7 @@ static unsigned width(int family)
 	return family == AF_UNIX ? 0 : family == AF_INET ? 32 : 128;
 }
 
-/* Turns ::ffff:a.b.c.d/96+n into a.b.c.d/n. */
+/* Converts ::ffff:a.b.c.d/96+n to a.b.c.d/n. */
 static void unmap(struct cidr *net)
 {
 	if (net->family != AF_INET6 || net->bits < 96 ||
@@ -33,7 +33,7 @@ static void unmap(struct cidr *net)
 	memset(net->address + 4, 0, 12);
 }
 
-/* Whether the first bits of both are the same. */
+/* True if the first bits are equal. */
 static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
 	unsigned bytes = bits / 8, rest = bits % 8;
@@ -51,7 +51,7 @@ static bool has_bits_behind(const struct cidr *net)
 	return false;
 }
 
-/* Reads the part before the slash; false when it is no address. */
+/* Reads the part before the slash. False if it is not an address. */
 static bool read_address(char *text, struct cidr *net)
 {
 	size_t len = strlen(text);
@@ -70,7 +70,7 @@ static bool read_address(char *text, struct cidr *net)
 	return !bracketed && inet_pton(AF_INET, text, net->address) == 1;
 }
 
-/* Says what is wrong with the item, NULL if nothing is. */
+/* Returns what is wrong with the item, or NULL. */
 static const char *read_item(const char *item, struct cidr *net)
 {
 	_cleanup_free_ char *text = mem_strdup(item);
@@ -92,7 +92,7 @@ static const char *read_item(const char *item, struct cidr *net)
 	return NULL;
 }
 
-/* Of the peers of a listener: those of a Unix-domain socket have no address. */
+/* Reads `unix`, for peers on a Unix-domain socket, which have no address. */
 static bool read_unix(const char *item, struct cidr *net)
 {
 	if (!str_eq(item, CIDR_UNIX))
@@ -101,7 +101,7 @@ static bool read_unix(const char *item, struct cidr *net)
 	return true;
 }
 
-/* What a list may have beside networks. */
+/* What a list may contain besides networks. */
 enum list_kind { NETWORKS, PEERS, EXCEPTING };
 
 static int add_item(struct cidr_list *list, const char *item, enum list_kind kind, struct err *err)
@@ -158,7 +158,7 @@ int cidr_list_parse_excepting(const char *text, struct cidr_list *list_r, struct
 	return parse_list(text, EXCEPTING, list_r, err);
 }
 
-/* The peer as a network of one address; false for other families. */
+/* Reads the peer's address as a network of one address. False for other families. */
 static bool read_peer(const struct sockaddr *peer, struct cidr *net)
 {
 	if (peer == NULL)

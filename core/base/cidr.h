@@ -12,10 +12,10 @@
 #include "core/base/err.h"
 
 struct cidr {
-	int family;          /* AF_INET, AF_INET6; of a list of peers AF_UNIX */
-	uint8_t address[16]; /* network order; 4 of them for AF_INET */
-	unsigned bits;       /* length of the prefix */
-	bool excepted;       /* what is in it is not in the list */
+	int family;          /* AF_INET, AF_INET6; AF_UNIX only in a list of peers */
+	uint8_t address[16]; /* network byte order; AF_INET uses the first 4 bytes */
+	unsigned bits;       /* prefix length */
+	bool excepted;       /* an exception: its addresses are not in the list */
 };
 
 struct cidr_list {
@@ -25,46 +25,45 @@ struct cidr_list {
 
 #define CIDR_LIST_INIT ((struct cidr_list){0})
 
-/* Reads networks and single addresses, separated by blanks or commas:
- * `127.0.0.0/8, [::1]/128 10.1.2.3`. The brackets may be missing. No text is
- * an empty list. A v4-mapped network (::ffff:0:0/96 and below) is taken as the
- * IPv4 one. ERR_CONFIG names the item that is wrong, a network with bits set
- * behind its prefix too. The caller clears the list. */
+/* Parses networks and single addresses, separated by blanks or commas: `127.0.0.0/8, [::1]/128
+ * 10.1.2.3`. Brackets are optional. An empty text gives an empty list. A v4-mapped network
+ * (::ffff:0:0/96 and below) is stored as IPv4. ERR_CONFIG names an invalid item, such as a
+ * network with bits set behind its prefix. The caller calls cidr_list_clear(). */
 int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err);
 
-/* How clients of a Unix-domain socket are called, where others have an address. */
+/* Stands for the address of clients on a Unix-domain socket. */
 #define CIDR_UNIX "unix"
 
-/* The same for who may connect to a listener: the word `unix` among them stands
- * for whoever connects to a Unix-domain socket. */
+/* The same for the peers of a listener: `unix` stands for clients of its Unix-domain socket. */
 int cidr_list_parse_peers(const char *text, struct cidr_list *list_r, struct err *err);
 
-/* The same with exceptions: `10.0.0.0/8 !10.9.0.0/16`. What is in one of them is
- * not in the list, in whatever order they come. */
+/* The same with exceptions: `10.0.0.0/8 !10.9.0.0/16`. Addresses in an exception are not in the
+ * list, whatever the order. */
 int cidr_list_parse_excepting(const char *text, struct cidr_list *list_r, struct err *err);
 
-/* Whether the peer's address is in a network of the list; a v4-mapped one
- * counts as IPv4. No for NULL and for what is neither IPv4 nor IPv6. */
+/* True if the peer's address is in the list. A v4-mapped address counts as IPv4. False for NULL
+ * and other address families. */
 bool cidr_list_has(const struct cidr_list *list, const struct sockaddr *peer);
 
-/* The same for an address as text, `10.1.2.3` or `::1`, with brackets or not,
- * or for the word `unix`; no for NULL and for what is no address. */
+/* The same for an address as text, `10.1.2.3` or `::1`, with or without brackets, or `unix`.
+ * False for NULL and for other text. */
 bool cidr_list_has_text(const struct cidr_list *list, const char *address);
 
-/* Whether one item of the list, an exception too, has all of the network. */
+/* True if one item of the list, which may be an exception, contains the whole network. */
 bool cidr_list_names(const struct cidr_list *list, const struct cidr *net);
 
-/* Whether it is an address by which a host speaks to itself. */
+/* True if the text is a loopback address. */
 bool cidr_is_loopback(const char *address);
 
-/* Room for the longest, with its prefix and the NUL. */
+/* Size of the longest text with prefix and NUL. */
 enum { CIDR_TEXT_SIZE = 46 + 4 };
 
-/* Writes the network as RFC 5952 wants addresses, with its prefix unless it is
- * one address: `10.0.0.0/8`, `2001:db8::1`. Equal networks give equal texts. */
+/* Writes the network in the form of RFC 5952, with its prefix unless it is a single address:
+ * `10.0.0.0/8`, `2001:db8::1`. Equal networks give equal texts. */
 void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE]);
 
-/* Reads one address, with brackets or not, and writes it so: whether it is one. */
+/* Parses one address, with or without brackets, and writes it in that form. False if it is
+ * none. */
 bool cidr_address(const char *text, char text_r[static CIDR_TEXT_SIZE]);
 
 void cidr_list_clear(struct cidr_list *list);

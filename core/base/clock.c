@@ -1,5 +1,5 @@
 /*
- * clock: the time, as a seam, and as text. No locale, no time zone but UTC.
+ * clock: the time and its text forms. Independent of locale and time zone.
  */
 #include "core/base/clock.h"
 
@@ -31,8 +31,8 @@ int64_t clock_monotonic_us(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Splits into whole seconds, broken down, and the rest; floor for times before
- * 1970. */
+/* Splits into broken-down whole seconds and the remaining microseconds. Rounds down for times
+ * before 1970. */
 static int split(int64_t time_us, struct tm *tm)
 {
 	int64_t rest = time_us % SECOND_US;
@@ -56,7 +56,8 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 	snprintf(text + len, CLOCK_TEXT_SIZE - len, ".%06d+00:00", rest);
 }
 
-/* Appends what stands for seconds: `.123456`, in microseconds. */
+/* Reads an optional fraction of a second, `.123456`, in microseconds. Returns the text behind
+ * it. */
 static const char *parse_fraction(const char *text, int64_t *us_r)
 {
 	int64_t scale = SECOND_US;
@@ -71,7 +72,7 @@ static const char *parse_fraction(const char *text, int64_t *us_r)
 	return text;
 }
 
-/* `Z`, `+01:00` or nothing, as seconds east of UTC; nothing may follow. */
+/* Reads `Z`, `+01:00` or nothing, as seconds east of UTC. False if anything else follows. */
 static bool parse_zone(const char *text, int64_t *east_s_r)
 {
 	int hours, minutes, used = 0;
@@ -89,7 +90,7 @@ static bool parse_zone(const char *text, int64_t *east_s_r)
 
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 {
-	/* From the longest on: a shorter one would leave a rest. */
+	/* The longest format comes first, because a shorter one would leave a rest. */
 	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
 	static const struct unit units[] = {{"s", SECOND_US}, {"m", 60 * SECOND_US},
 		{"min", 60 * SECOND_US}, {"h", HOUR_US}, {"d", DAY_US}, {0}};
@@ -113,7 +114,7 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 			rest = parse_fraction(rest, &us);
 		given = tm;
 		time_us = (int64_t)timegm(&tm) * SECOND_US + us;
-		/* A day that the month does not have becomes another one. */
+		/* timegm() turns a day that the month does not have into another day. */
 		if (!parse_zone(rest, &east_s) || tm.tm_mday != given.tm_mday)
 			continue;
 		time_us -= east_s * SECOND_US;
@@ -138,7 +139,7 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 }
 
 /*
- * pace: now and then.
+ * pace: limits how often something is done.
  */
 
 bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us)

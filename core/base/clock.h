@@ -1,5 +1,5 @@
 /*
- * clock: the time, as a seam, and as text.
+ * clock: the time, replaceable in tests, and its text forms.
  *
  * All times are microseconds since 1970-01-01 UTC in an int64_t (`_us`).
  */
@@ -16,7 +16,7 @@
 #define HOUR_US   (3600 * SECOND_US)
 #define DAY_US    (24 * HOUR_US)
 
-/* Where the time comes from. Tests use one whose now() returns what they set. */
+/* A source of time. Tests use one that returns a time they set. */
 struct clock {
 	int64_t (*now_us)(const struct clock *clock);
 };
@@ -29,36 +29,33 @@ static inline int64_t clock_now_us(const struct clock *clock)
 	return clock->now_us(clock);
 }
 
-/* Microseconds of a clock that never goes back, for spans only. */
+/* Microseconds of the monotonic clock; only for differences. */
 int64_t clock_monotonic_us(void);
 
 enum { CLOCK_TEXT_SIZE = 40 };
 
-/* The time as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */
+/* Formats as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */
 void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
-/* The time as RFC 5322 3.3 wants it: `Sat, 21 Nov 2026 02:43:18 +0000`. */
+/* Formats as `Sat, 21 Nov 2026 02:43:18 +0000` (RFC 5322 3.3). */
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
-/* Reads a moment as people write it: `2026-11-21`, `2026-11-21T02:43` or with
- * seconds, as clock_iso8601() writes it, ending in `Z`, an offset from UTC, or
- * nothing, which is UTC; or how long before now_us it was: `30m` or
- * `30min`, `2h`, `7d`.
- * False for anything else, and for times before 1970. */
+/* Parses a time: `2026-11-21`, `2026-11-21T02:43` or with seconds, as clock_iso8601() writes
+ * it, followed by `Z`, an offset from UTC, or nothing, which means UTC; or a span before
+ * now_us: `30m` or `30min`, `2h`, `7d`. False for anything else and for times before 1970. */
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r);
 
 /*
- * pace: what is to be done now and then only, as to log what is wrong with each
- * of many requests.
+ * pace: limits how often something is done, such as logging a fault that many requests have.
  */
 
-/* Zeroed: it is time. */
+/* Zeroed: due at once. */
 struct pace {
 	_Atomic int64_t next_us;
 };
 
-/* Whether it is time; then it is so again after every_us. Of several threads
- * one hears so. now_us: monotonic. */
+/* True if it is due; then it is due again after every_us. If several threads ask, only one gets
+ * true. now_us: monotonic. */
 bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us);
 
 #endif

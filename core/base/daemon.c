@@ -1,7 +1,7 @@
 /*
- * daemon: what the main() of each daemon begins with, and its signals.
+ * daemon: the start of each daemon's main(), and its signals.
  *
- * Threads: the main one; all but daemon_wait_signal() before any other starts.
+ * Threads: main only. All except daemon_wait_signal() are called before other threads start.
  */
 #include "core/base/daemon.h"
 
@@ -120,8 +120,8 @@ void daemon_block_signals(void)
 		signal(number, SIG_IGN);
 }
 
-/* sigtimedwait() prefers the lowest number, which is SIGHUP: by itself it would
- * never come to the others while somebody goes on sending that. */
+/* sigtimedwait() returns the lowest pending number, which is SIGHUP. By itself it would never
+ * return the others while SIGHUPs keep coming. */
 int daemon_wait_signal(int wait_ms)
 {
 	const struct timespec now = {0};

@@ -1,5 +1,5 @@
 /*
- * daemon: what the main() of each daemon begins with, and its signals.
+ * daemon: the start of each daemon's main(), and its signals.
  */
 #ifndef POSTERN_BASE_DAEMON_H
 #define POSTERN_BASE_DAEMON_H
@@ -8,37 +8,36 @@
 
 struct daemon_about {
 	const char *program;
-	const char *purpose;      /* a sentence */
-	const char *default_path; /* of the settings */
-	/* The names of two more options, of which the first takes a file, and
-	 * what they do; NULL for none. */
+	const char *purpose;      /* one sentence */
+	const char *default_path; /* of the settings file */
+	/* The names and help of two more options, the first with a file as argument; NULL if
+	 * there are none. */
 	const char *file_option, *file_help;
 	const char *flag_option, *flag_help;
 };
 
 struct daemon_given {
-	const char *file; /* NULL: the option was not given */
+	const char *file; /* NULL if the option is not given */
 	bool flag;
 };
 
-/* Reads `[-c FILE] [--help] [--version]`: the path of the settings, or NULL and
- * the status to exit with after what was to be said has been said. given_r gets
- * the program's own options; NULL where it has none. */
+/* Reads `[-c FILE] [--help] [--version]`. Returns the path of the settings, or NULL after
+ * printing help, version or an error, with the exit status in *status_r. given_r gets the
+ * program's own options; NULL if it has none. */
 const char *daemon_arguments(const struct daemon_about *about, int argc, char **argv,
 	struct daemon_given *given_r, int *status_r);
 
-/* Lets the process have as many descriptors as the system allows it: each
- * connection takes one. */
+/* Raises the limit of file descriptors to the maximum that the system allows; each connection
+ * needs one. */
 void daemon_raise_descriptor_limit(void);
 
-/* From here on SIGHUP, SIGINT and SIGTERM end nothing: they are blocked in this
- * thread and in those that it starts, and wait for daemon_wait_signal(). All
- * other signals by which a process can be told to end are ignored, but for
- * SIGKILL and those that a fault of the program raises, as SIGSEGV. */
+/* Blocks SIGHUP, SIGINT and SIGTERM in this thread and all that it starts, for
+ * daemon_wait_signal(). Ignores all other signals that could end the process, except SIGKILL
+ * and those that a program fault raises, such as SIGSEGV. */
 void daemon_block_signals(void);
 
-/* Waits for one of the three, at most wait_ms: its number, or 0 when time is
- * up. SIGINT and SIGTERM come before SIGHUP, however many of that there are. */
+/* Waits at most wait_ms for one of the three signals. Returns its number, or 0 after the time.
+ * SIGINT and SIGTERM take precedence over any number of SIGHUPs. */
 int daemon_wait_signal(int wait_ms);
 
 #endif

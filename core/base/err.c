@@ -1,5 +1,5 @@
 /*
- * err: error codes, and the one table of what each means to the outside.
+ * err: error codes, and the table of what each means to clients.
  */
 #include "core/base/err.h"
 
@@ -24,7 +24,7 @@ static const struct err_info infos[ERR_CODES] = {
 	[ERR_INTERNAL] = {500, EX_SOFTWARE},
 };
 
-/* wanted: how long the text would be, had it all fitted. */
+/* Cuts a text that was too long between two characters. wanted: its full length. */
 static void end_between_characters(struct err *err, size_t wanted)
 {
 	if (wanted >= sizeof(err->text))

@@ -1,5 +1,5 @@
 /*
- * folder: files in folders of other users, by descriptors of these.
+ * folder: accesses files relative to directory descriptors.
  */
 #include "core/base/folder.h"
 
@@ -24,7 +24,7 @@ static int fail(struct err *err, const char *what, const char *name)
 		error == ELOOP ? "it is a symbolic link" : strerror(error));
 }
 
-/* The folder of the first len bytes of the path. */
+/* Opens the directory named by the first len bytes of the path. */
 static int open_folder_path(const char *path, size_t len, struct err *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -45,7 +45,8 @@ static int open_folder_path(const char *path, size_t len, struct err *err)
 		if (next < 0 && errno == ENOTDIR) {
 			struct stat entry;
 
-			/* What Linux says of a link there. */
+			/* For O_DIRECTORY with O_NOFOLLOW, Linux reports a symbolic link as
+			 * ENOTDIR. */
 			errno = fstatat(folder, name, &entry, AT_SYMLINK_NOFOLLOW) == 0 &&
 						S_ISLNK(entry.st_mode)
 					? ELOOP
@@ -82,7 +83,7 @@ int folder_open_of(const char *path, const char **name_r, struct err *err)
 int folder_read(int folder, const char *name, struct buf *content, struct folder_rights *rights_r,
 	struct err *err)
 {
-	/* A pipe would be waited for. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	size_t before = content->len;
 	struct stat entry;
@@ -119,7 +120,7 @@ static int write_content(int file, const struct buf *content, const struct folde
 			return -1;
 		at += n > 0 ? (size_t)n : 0;
 	}
-	/* The owner first: a file that is not ours any more still has no rights. */
+	/* Owner first: a file that is no longer ours has no permissions yet. */
 	return fchown(file, rights->user, rights->group) < 0 || fchmod(file, rights->mode) < 0 ||
 			       fsync(file) < 0
 		       ? -1

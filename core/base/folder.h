@@ -1,9 +1,9 @@
 /*
- * folder: reads and writes files in folders that belong to other users, as root may have to.
+ * folder: reads and writes files in directories of other users, as root.
  *
- * No symbolic link is followed, neither on the way nor at its end: who owns a folder could have
- * root read or overwrite any file by one. A file is replaced as a whole (rename), durably, and is
- * never there with other rights than the ones that are wanted.
+ * No symbolic link is followed, neither on the way nor at the end: otherwise the owner of a
+ * directory could have root read or overwrite any file. A file is replaced atomically (rename)
+ * and durably, and never exists with other permissions than the final ones, except 0600.
  */
 #ifndef POSTERN_BASE_FOLDER_H
 #define POSTERN_BASE_FOLDER_H
@@ -14,29 +14,30 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 
-/* Opens the folder of an absolute path, `/`-separated, without links. The descriptor, or -1. */
+/* Opens the directory of an absolute path without following links. Returns the descriptor, or
+ * -1. */
 int folder_open(const char *path, struct err *err);
-/* The same for the folder that the path of a file is in; *name_r points into path. */
+/* The same for the directory of a file. *name_r points into path. */
 int folder_open_of(const char *path, const char **name_r, struct err *err);
 
-/* Whose a file is to be, and who may read it. */
+/* Owner, group and permissions of a file. */
 struct folder_rights {
 	uid_t user;
 	gid_t group;
 	mode_t mode;
 };
 
-/* Appends the content of a regular file of at most FOLDER_FILE_MAX bytes, and tells its rights
- * unless that is NULL. 1, 0 there is none, -1. */
+/* Appends the content of a regular file of at most FOLDER_FILE_MAX bytes, and gets its rights
+ * (rights_r may be NULL). Returns 1, 0 if there is no such file, -1 on error. */
 enum { FOLDER_FILE_MAX = 16 * 1024 * 1024 };
 int folder_read(int folder, const char *name, struct buf *content, struct folder_rights *rights_r,
 	struct err *err);
 
-/* Writes a file; ERR_EXISTS when it is there and may not be replaced. 0 or -1. */
+/* Writes a file. ERR_EXISTS if it exists and replace is false. Returns 0, or -1 on error. */
 int folder_write(int folder, const char *name, const struct buf *content,
 	const struct folder_rights *rights, bool replace, struct err *err);
 
-/* Removes a file that may be there. 0 or -1. */
+/* Removes a file, if it exists. Returns 0, or -1 on error. */
 int folder_remove(int folder, const char *name, struct err *err);
 
 #endif

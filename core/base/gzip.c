@@ -1,8 +1,8 @@
 /*
- * gzip: packs and unpacks by zlib.
+ * gzip: compresses and decompresses with zlib.
  *
- * Invariant of gzip_unpack(): out never grows to more than max bytes and one
- * behind what it held before. Threads: any.
+ * Invariant of gzip_unpack(): out never grows by more than max + 1 bytes and a NUL. Threads:
+ * any.
  */
 #include "core/base/gzip.h"
 
@@ -23,15 +23,15 @@ enum {
 
 struct gzip {
 	z_stream stream;
-	const unsigned char *data; /* what zlib has not been given yet */
+	const unsigned char *data; /* input that zlib has not got yet */
 	size_t len;
 	struct buf *out;
-	size_t start; /* of our bytes in out */
+	size_t start; /* offset of our data in out */
 	size_t max;
 };
 
-/* Makes room in out, doubling, but never for more than one byte too many: by
- * it more than max is told from max. buf_reserve() would go beyond. */
+/* Grows out by doubling, but at most to one byte more than max, which is enough to notice that
+ * the limit is exceeded. buf_reserve() would allocate more. */
 static void make_room(struct gzip *gzip)
 {
 	struct buf *out = gzip->out;
@@ -51,7 +51,7 @@ static uInt at_most(size_t n)
 	return n < UINT_MAX ? (uInt)n : UINT_MAX;
 }
 
-/* One call of zlib; returns its answer. */
+/* Calls zlib once and returns its status. */
 static int inflate_some(struct gzip *gzip)
 {
 	z_stream *stream = &gzip->stream;
@@ -79,7 +79,7 @@ static int invalid(const struct gzip *gzip, int status, struct err *err)
 		gzip->stream.msg ? gzip->stream.msg : "damaged");
 }
 
-/* Unpacks one member. */
+/* Decompresses one member. */
 static int unpack_member(struct gzip *gzip, struct err *err)
 {
 	int status;
@@ -135,7 +135,7 @@ void gzip_pack(const void *data, size_t len, struct buf *out)
 	deflateEnd(&stream);
 }
 
-/* zlib's own type, of which it has a pointer. */
+/* Wraps gzFile, which is a pointer itself. */
 struct gzip_file {
 	gzFile stream;
 	char *path;

@@ -1,6 +1,6 @@
 /*
- * id: UUIDs, written and read by libuuid, of libsodium's random bytes: libuuid
- * makes eight system calls for its own.
+ * id: UUIDs, formatted by libuuid. The random bytes come from libsodium, because libuuid makes
+ * eight system calls for its own.
  */
 #include "core/base/id.h"
 

@@ -9,15 +9,14 @@
 
 enum { ID_SIZE = 36 + 1 };
 
-/* A new random UUID (version 4), lower case. */
+/* Makes a random UUID (version 4) in lower case. */
 void id_new(char id[static ID_SIZE]);
 
-/* Reads a UUID in its 36-character form, any letter case; writes it in lower
- * case. False when text is none; id is then untouched. */
+/* Parses a UUID of 36 characters, ignoring case, and writes it in lower case. False if it is
+ * none; then id is unchanged. */
 bool id_parse(const char *text, char id[static ID_SIZE]);
 
-/* Spreads ids over the places of a table. Not against a client that chooses
- * them. */
+/* A hash for tables. Not for ids that an attacker can choose. */
 uint32_t id_hash(const char *id);
 
 #endif

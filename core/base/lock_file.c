@@ -1,5 +1,5 @@
 /*
- * lock_file: flock(2), which ends with the process.
+ * lock_file: uses flock(2), whose lock ends with the process.
  *
  * Threads: any.
  */
@@ -24,8 +24,7 @@ int lock_file_open(const char *path, mode_t mode, int *fd_r)
 
 	if (fd < 0)
 		return -1;
-	/* Its owner may have removed or renamed it between our open() and our
-	 * flock(). */
+	/* Its owner may have removed or renamed the file between open() and flock(). */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !lock_file_is_at(fd, path)) {
 		close(fd);
 		return 0;

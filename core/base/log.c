@@ -1,7 +1,7 @@
 /*
- * log: one line for each event, as key=value, to stderr or to syslog.
+ * log: writes one line of key=value pairs for each event to stderr or syslog.
  *
- * Threads: log_event() from any; a line is written by one write().
+ * Threads: log_event() from any. Each line is a single write().
  */
 #include "core/base/log.h"
 
@@ -73,7 +73,8 @@ static void add_quoted(struct buf *line, const char *value)
 			buf_printf(line, "\\%c", c);
 		else if (c < 0x20 || c == 0x7f)
 			buf_printf(line, "\\x%02x", c);
-		else if (c == 0xc2 && (value[1] & 0xe0) == 0x80) /* C1: terminals obey it, too */
+		else if (c == 0xc2 && (value[1] & 0xe0) == 0x80) /* C1 controls also act on
+								  * terminals */
 			buf_printf(line, "\\x%02x", (unsigned char)*++value);
 		else
 			buf_add_char(line, *value);
@@ -115,7 +116,7 @@ static void write_stderr(const struct log *log, enum log_level level, const stru
 	buf_printf(&line, "%s %s[%d] %s %s\n", now, log->program, (int)getpid(), levels[level].name,
 		text->data);
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {
-		/* Nobody is left to tell. */
+		/* There is nobody to report this to. */
 	}
 	buf_free(&line);
 }

@@ -1,5 +1,5 @@
 /*
- * Memory: the one place where running out of it is handled, by abort().
+ * mem: the only place that handles running out of memory, with abort().
  */
 #include "core/base/mem.h"
 

@@ -1,8 +1,8 @@
 /*
- * Memory: allocation that cannot fail, and scoped ownership.
+ * mem: allocation that cannot fail, and scoped ownership.
  *
- * Every allocator here returns memory or ends the process: out of memory is
- * handled in one place and nowhere else. Memory is freed with free().
+ * Allocators return memory or end the process, so out of memory is handled only here. Free
+ * memory with free().
  */
 #ifndef POSTERN_BASE_MEM_H
 #define POSTERN_BASE_MEM_H
@@ -11,35 +11,33 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A zeroed block of n elements of size bytes each. */
+/* Allocates n zeroed elements of size bytes each. */
 void *mem_alloc(size_t n, size_t size) __attribute__((malloc));
 
-/* Changes the block to n elements of size bytes; the new part is not zeroed. */
+/* Resizes the block to n elements of size bytes. New elements are not zeroed. */
 void *mem_grow(void *block, size_t n, size_t size);
-/* The block of n elements with a zeroed one more. An array that grows by this
- * alone has the power of two at or above n as its capacity, which therefore
- * needs no variable. */
+/* Appends a zeroed element to a block of n elements. The capacity of an array that grows only
+ * by this function is the next power of two at or above n, so it is not stored. */
 void *mem_append(void *block, size_t n, size_t size);
 
-/* A copy of len bytes, with a NUL behind them that len does not count. */
+/* Copies len bytes and adds a NUL. */
 void *mem_dup(const void *data, size_t len) __attribute__((malloc));
 
-/* A copy of the text; NULL for NULL. */
+/* Copies the string; NULL for NULL. */
 char *mem_strdup(const char *text) __attribute__((malloc));
 
-/* FNV-1a, of 64 bits: spreads what is not chosen by an adversary over a table,
- * and tells two blocks of bytes apart. It goes on from hash, which is
- * MEM_HASH for the first bytes. */
+/* 64-bit FNV-1a, for tables and for comparing blocks of bytes; not for keys that an attacker
+ * can choose. Continues from hash; start with MEM_HASH. */
 #define MEM_HASH UINT64_C(14695981039346656037)
 uint64_t mem_hash(uint64_t hash, const void *data, size_t len);
 
-/* A new string, formatted as printf does. */
+/* Returns a string formatted as by printf. The caller frees it. */
 char *mem_printf(const char *format, ...) __attribute__((malloc, format(printf, 1, 2)));
 
-/* One zeroed object of the type. */
+/* Allocates one zeroed object of the type. */
 #define mem_new(type) ((type *)mem_alloc(1, sizeof(type)))
 
-/* Hands a pointer on: its value is the result, the variable becomes NULL. */
+/* Passes a pointer on: the result is its value, and the variable becomes NULL. */
 #define TAKE_PTR(pointer)                                                                          \
 	({                                                                                         \
 		__typeof__(pointer) taken_ = (pointer);                                            \
@@ -55,8 +53,8 @@ char *mem_printf(const char *format, ...) __attribute__((malloc, format(printf, 
 		taken_;                                                                            \
 	})
 
-/* Defines the function behind a scoped local: DEFINE_CLEANUP(db, db_close)
- * makes `_cleanup_(db) struct db *db = NULL` close itself. */
+/* Defines the cleanup function of a scoped local: after DEFINE_CLEANUP(db, db_close),
+ * `_cleanup_(db) struct db *db = NULL` is closed at the end of its scope. */
 #define DEFINE_CLEANUP(name, release)                                                              \
 	static inline void name##_cleanup_(struct name **p)                                        \
 	{                                                                                          \
@@ -70,7 +68,7 @@ static inline void mem_cleanup_free_(void *p)
 }
 #define _cleanup_free_ __attribute__((cleanup(mem_cleanup_free_)))
 
-/* The object of the type that this one is a member of. */
+/* Returns the object of this type that the member belongs to. */
 #define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 /* The number of elements of an array (not of a pointer). */

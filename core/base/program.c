@@ -1,8 +1,8 @@
 /*
- * program: runs another program, and collects what it prints if wanted.
+ * program: runs another program and collects its output if wanted.
  *
- * What it complains about goes to a file in memory: nobody has to read it while
- * the program runs.
+ * Standard error goes to a file in memory, so that nobody has to read it while the program
+ * runs.
  */
 #include "core/base/program.h"
 
@@ -55,7 +55,7 @@ int program_start(char *const *argv, const int files[static 3], pid_t *pid_r, st
 	return failed ? cannot_run(argv[0], failed, err) : 0;
 }
 
-/* How long poll() may wait. */
+/* Returns the timeout for poll(). */
 static int left_ms(int64_t deadline_us)
 {
 	int64_t left_us = deadline_us - clock_monotonic_us();
@@ -63,7 +63,7 @@ static int left_ms(int64_t deadline_us)
 	return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 }
 
-/* Reads to the end of what the program prints. */
+/* Reads until the program closes its output. */
 static int read_output(
 	int fd, const char *name, int64_t deadline_us, struct buf *output, struct err *err)
 {
@@ -140,7 +140,7 @@ int program_file(const char *name, struct err *err)
 	return file;
 }
 
-/* It has its full size from the beginning, most of it a hole, and cannot grow. */
+/* The file has its full size from the start, as a hole, and is sealed so that it cannot grow. */
 int program_complaints(struct err *err)
 {
 	int file = memfd_create("complaints", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -1,5 +1,5 @@
 /*
- * secret: random values, API tokens, tickets, hashes.
+ * secret: random values, API tokens, tickets and hashes.
  *
  * Threads: any, after secret_init().
  */
@@ -39,9 +39,8 @@ void secret_user_token(char token[static SECRET_TOKEN_SIZE])
 	make_token(SECRET_USER_PREFIX, token);
 }
 
-/* Over the least that OWASP's Password Storage Cheat Sheet has for Argon2id
- * (19 MiB, 2 passes), and little enough that a login on each core fits beside
- * the mail. */
+/* More than the minimum of OWASP's Password Storage Cheat Sheet for Argon2id (19 MiB, 2
+ * passes), and little enough for one login per core beside the mail. */
 enum { PASSWORD_PASSES = 2, PASSWORD_MEMORY = 32 * 1024 * 1024 };
 
 int secret_password_hash(const char *password, char stored[static SECRET_PASSWORD_SIZE])
@@ -53,7 +52,7 @@ int secret_password_hash(const char *password, char stored[static SECRET_PASSWOR
 
 bool secret_password_is(const char *password, const char *stored)
 {
-	/* Of a password that nobody knows: 256 random bits, thrown away. */
+	/* The hash of an unknown password: 256 random bits that were discarded. */
 	static const char nobody[SECRET_PASSWORD_SIZE] =
 		"$argon2id$v=19$m=32768,t=2,p=1$tnGP2uUzUTPUQJxPClGqIA$9PJgJjV+"
 		"M2VxpK/KAnqoGMgzQjAxpkClBpQsrmXCLGg";

@@ -1,5 +1,5 @@
 /*
- * secret: random values, API tokens, tickets, hashes. libsodium does the work.
+ * secret: random values, API tokens, tickets and hashes, with libsodium.
  */
 #ifndef POSTERN_BASE_SECRET_H
 #define POSTERN_BASE_SECRET_H
@@ -10,7 +10,7 @@
 
 #include "core/base/span.h"
 
-/* What every token of a key begins with. */
+/* The prefix of an API key's token. */
 #define SECRET_TOKEN_PREFIX "ps_"
 
 enum {
@@ -19,48 +19,47 @@ enum {
 	SECRET_TICKET_SIZE = 32 + 1, /* 128 bits in hex, NUL */
 };
 
-/* What every token of a user begins with. */
+/* The prefix of a user's token. */
 #define SECRET_USER_PREFIX "pa_"
 
-/* To be called once before anything else here; 0, or -1 when the system has no
- * randomness to give. */
+/* Call once before all other functions. Returns 0, or -1 if the system has no randomness. */
 int secret_init(void);
 
-/* A new API token. The caller wipes it after use. */
+/* Makes an API token. The caller wipes it after use. */
 void secret_token(char token[static SECRET_TOKEN_SIZE]);
 
-/* The same for a user: of a session, for automation, or of a link. */
+/* The same for a user: for a session, for automation, or in a link. */
 void secret_user_token(char token[static SECRET_TOKEN_SIZE]);
 
-/* What is stored of a password: Argon2id (RFC 9106) with its salt and costs, as
- * text. It takes 32 MiB and some 50 ms of a core. 0, or -1 when there is no
- * memory. */
+/* Hashes a password for storage: Argon2id (RFC 9106) with salt and costs, as text. Takes 32 MiB
+ * and about 50 ms of CPU. Returns 0, or -1 if out of memory. */
 enum { SECRET_PASSWORD_SIZE = 128 };
 int secret_password_hash(const char *password, char stored[static SECRET_PASSWORD_SIZE]);
-/* Takes as long. stored NULL stands for nobody's password: false. */
+/* True if the password matches. Takes as long as hashing. With stored NULL (no such user) it
+ * takes the same time and returns false. */
 bool secret_password_is(const char *password, const char *stored);
 
-/* A new ticket: random, single use, not the public id. */
+/* Makes a ticket: random, for one email, not the public id. */
 void secret_ticket(char ticket[static SECRET_TICKET_SIZE]);
 
-/* SHA-256 of a token. A token has 256 bits of entropy: a fast hash suffices,
- * and a slow one would let anyone keep the server busy. */
+/* SHA-256 of a token. Tokens have 256 bits of entropy, so a fast hash is enough; a slow one
+ * would let anyone keep the server busy. */
 void secret_hash(const char *token, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
 
-/* Random bytes, as a key is made of. */
+/* Fills data with random bytes, for keys. */
 void secret_random(void *data, size_t len);
-/* A hash of the data (BLAKE2b, RFC 7693) that nobody computes without the key. */
+/* Keyed hash of the data (BLAKE2b, RFC 7693). */
 void secret_keyed_hash(const uint8_t key[static SECRET_HASH_LEN], const void *data, size_t len,
 	uint8_t hash[static SECRET_HASH_LEN]);
 
-/* HMAC-SHA256 (RFC 2104) of the parts behind each other, as webhooks are signed. */
+/* HMAC-SHA256 (RFC 2104) of the concatenated parts, for signing webhooks. */
 void secret_hmac(const void *key, size_t key_len, const struct span *parts, size_t n,
 	uint8_t mac[static SECRET_HASH_LEN]);
 
-/* Whether they are the same, in a time that does not tell where they differ. */
+/* True if equal. Constant-time. */
 bool secret_same(const void *a, const void *b, size_t len);
 
-/* Overwrites memory in a way that the compiler keeps. */
+/* Overwrites memory in a way that the compiler does not optimize away. */
 void secret_wipe(void *data, size_t len);
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * socket: the file of a Unix-domain socket.
  *
- * libmilter itself would remove whatever socket is in its way, when it starts
- * and, unless it runs as root, when it ends. The lock keeps that harmless: as
- * long as one daemon lives, no other makes a socket there.
+ * libmilter removes any socket at its path when it starts and, unless it runs as root, when it
+ * ends. The lock makes that harmless: while one daemon lives, no other creates a socket there.
  *
- * Threads: main's; socket_look() any.
+ * Threads: main only; socket_look() any.
  */
 #include "core/base/socket.h"
 
@@ -26,7 +25,7 @@ struct socket {
 	char *path;
 	char *lock_path;
 	int lock_fd;
-	int file_fd; /* the socket's file, -1 until published */
+	int file_fd; /* O_PATH descriptor of the socket's file, -1 until published */
 };
 
 int socket_connect(const char *path, int type, int *fd_r)
@@ -50,8 +49,8 @@ int socket_connect(const char *path, int type, int *fd_r)
 	return number;
 }
 
-/* A socket for datagrams is refused for its type, after everything for which a
- * connection could be refused. */
+/* Connects a datagram socket, which a listening stream socket refuses with EPROTOTYPE, but only
+ * after all other reasons to refuse a connection. */
 int socket_look(const char *path)
 {
 	int fd = -1, number = socket_connect(path, SOCK_DGRAM, &fd);
@@ -129,7 +128,7 @@ void socket_free(struct socket *self)
 	if (self->file_fd >= 0)
 		close(self->file_fd);
 	if (self->lock_fd >= 0) {
-		/* Where the folder was emptied, another daemon's may be there. */
+		/* If the directory was emptied, the file may be another daemon's. */
 		if (lock_file_is_at(self->lock_fd, self->lock_path))
 			unlink(self->lock_path);
 		close(self->lock_fd);
@@ -152,8 +151,8 @@ static int give_group(int fd, const char *path, const char *name, struct err *er
 	return 0;
 }
 
-/* By the descriptor: who may write to the folder could put a link there, and
- * have another file opened to all. */
+/* Works on a descriptor: a user who may write to the directory could put a link there and have
+ * another file opened to all. */
 int socket_publish(struct socket *self, const char *mode, const char *group, struct err *err)
 {
 	char opened[sizeof("/proc/self/fd/") + 11];
@@ -177,7 +176,7 @@ bool socket_is_named(const struct socket *self)
 	return self->file_fd >= 0 && lock_file_is_at(self->file_fd, self->path);
 }
 
-/* What was put in the place of a published socket is not ours to remove. */
+/* If another file has replaced the published socket, it is not ours to remove. */
 void socket_hide(struct socket *self)
 {
 	if (self->file_fd < 0 || socket_is_named(self))

@@ -1,9 +1,8 @@
 /*
  * socket: the file of a Unix-domain socket.
  *
- * Somebody else makes the socket and listens on it; here is what stands around
- * it: that only one daemon at a time owns the path, that a socket left behind
- * by a crash is removed and a live one is not, and who may connect.
+ * The caller creates the socket and listens. This part ensures that only one daemon owns the
+ * path, removes a socket left behind by a crash but not a live one, and sets who may connect.
  */
 #ifndef POSTERN_BASE_SOCKET_H
 #define POSTERN_BASE_SOCKET_H
@@ -15,40 +14,38 @@
 
 struct socket;
 
-/* Connects to the Unix-domain socket; type as for socket(2), with SOCK_NONBLOCK
- * if the caller wants to wait by itself. 0, or an errno. */
+/* Connects to a Unix-domain socket. type as for socket(2), with SOCK_NONBLOCK if the caller
+ * waits itself. Returns 0, or an errno. */
 int socket_connect(const char *path, int type, int *fd_r);
 
-/* Whether a process listens on the Unix-domain socket: 0, or the error of
- * connecting. Nothing is connected, so that the process does not notice. */
+/* Returns 0 if a process listens on the Unix-domain socket, otherwise the errno of connecting.
+ * No connection is made, so the process does not notice. */
 int socket_look(const char *path);
 
-/* What a socket is for, in the words of errors. */
+/* The use of a socket, for error texts. */
 struct socket_use {
-	const char *program;       /* as `milter` */
-	const char *setting;       /* that names the path */
-	const char *folder_advice; /* where its folder comes from */
+	const char *program;       /* such as `milter` */
+	const char *setting;       /* the setting with the path */
+	const char *folder_advice; /* what creates its directory */
 };
 
-/* Locks the path and clears it of a socket on which nobody listens. A lock on
- * the file PATH.lock keeps a second daemon away for as long as it lasts.
- * ERR_CONFIG says what is in the way. */
+/* Locks the path and removes a socket on which nobody listens. The lock, on PATH.lock, keeps a
+ * second daemon away while it lasts. ERR_CONFIG says what is in the way. */
 int socket_lock(
 	const char *path, const struct socket_use *use, struct socket **socket_r, struct err *err);
 
-/* Gives up the lock; the socket is not touched. */
+/* Releases the lock. The socket's file stays. */
 void socket_free(struct socket *socket);
 DEFINE_CLEANUP(socket, socket_free)
 
-/* Lets others connect to the socket that was made meanwhile, as the octal mode
- * says. group "": the one that it has, which is that of the folder when that is
- * set-gid. */
+/* Sets the octal mode of the socket, which now exists, so that others can connect. group "": it
+ * keeps its group, which is that of the directory if that is set-gid. */
 int socket_publish(struct socket *socket, const char *mode, const char *group, struct err *err);
 
-/* Whether the path still leads to the published socket. */
+/* True if the path still names the published socket. */
 bool socket_is_named(const struct socket *socket);
 
-/* Removes the file, so that nobody new connects; another's is left alone. */
+/* Removes the file, so that nobody new connects. Another process's socket is not removed. */
 void socket_hide(struct socket *socket);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * span: a part of someone else's bytes. Nothing is read beyond its end.
+ * span: a view of bytes that somebody else owns. Nothing is read beyond its end.
  */
 #include "core/base/span.h"
 
@@ -41,7 +41,7 @@ bool span_percent_decode(struct span text, struct buf *out)
 		if (byte == '%') {
 			byte = text.len - i >= 3 ? ascii_hex_pair(text.data + i + 1) : -1;
 			if (byte < 0) {
-				buf_wrote(out, 0); /* puts the NUL back */
+				buf_wrote(out, 0); /* restores the NUL */
 				return false;
 			}
 			i += 2;

@@ -1,5 +1,5 @@
 /*
- * span: a part of someone else's bytes.
+ * span: a view of bytes that somebody else owns.
  */
 #ifndef POSTERN_BASE_SPAN_H
 #define POSTERN_BASE_SPAN_H
@@ -9,23 +9,22 @@
 
 #include "core/base/buf.h"
 
-/* Not ended by NUL. Valid for as long as the bytes are. */
+/* Not NUL-terminated. Valid as long as the bytes are. */
 struct span {
 	const char *data;
 	size_t len;
 };
 
-/* Whether it is just this word, in the same letter case or in any (ASCII). */
+/* True if the text equals the word; the second ignores ASCII case. */
 bool span_is(struct span text, const char *word);
 bool span_is_nocase(struct span text, const char *word);
 
-/* Takes what stands before the first separator, and the separator, off rest;
- * all of rest when there is none. */
+/* Removes the text up to and including the first separator from rest, and returns it without
+ * the separator; without a separator, all of rest. */
 struct span span_cut(struct span *rest, char separator);
 
-/* Appends the text with its percent-escapes decoded (RFC 3986 2.1); NUL is
- * possible, a + stays a +. False, with nothing appended, for a malformed
- * escape. */
+/* Appends the text with percent-encoding decoded (RFC 3986 2.1). The result may contain NUL; +
+ * stays +. False, with nothing appended, if an escape is malformed. */
 bool span_percent_decode(struct span text, struct buf *out);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * str: text helpers that libc lacks. ASCII rules, or those of Unicode: no
- * locale changes them.
+ * str: string helpers that libc lacks. ASCII or Unicode rules, independent of the locale.
  */
 #include "core/base/str.h"
 
@@ -168,7 +167,7 @@ int str_amount(const char *text, const struct unit *units, int64_t *value_r)
 	return -1;
 }
 
-/* The length of the UTF-8 character at p, 0 if there is none within len. */
+/* Returns the length of the UTF-8 character at p; 0 if it is not valid within len. */
 static size_t utf8_char(const unsigned char *p, size_t len)
 {
 	size_t n;
@@ -194,7 +193,7 @@ static size_t utf8_char(const unsigned char *p, size_t len)
 	return n;
 }
 
-/* How many of the bytes are ASCII, looked at by eights: a text may have more. */
+/* Returns how many of the first bytes are ASCII, checked in steps of eight; there may be more. */
 static size_t ascii_run(const unsigned char *p, size_t len)
 {
 	size_t n = 0;

@@ -1,8 +1,8 @@
 /*
  * strv: a growing list of strings that it owns.
  *
- * Invariant: items is NULL and n 0, or items[n] is NULL.
- * Threads: any; one list belongs to one thread at a time.
+ * Invariant: items is NULL and n is 0, or items[n] is NULL. Threads: any; a list is used by one
+ * thread at a time.
  */
 #include "core/base/strv.h"
 

@@ -19,7 +19,7 @@ static void base32(const uint8_t *data, size_t len, char *text, size_t text_len)
 	size_t n = 0;
 	char *out = NULL;
 
-	/* It fails without memory alone. */
+	/* Fails only if out of memory. */
 	if (oath_base32_encode((const char *)data, len, &out, &n) != OATH_OK)
 		abort();
 	assert(n == text_len);
@@ -48,8 +48,7 @@ void totp_code(const uint8_t secret[static TOTP_SECRET_LEN], int64_t step,
 		abort();
 }
 
-/* The letters and digits of what people write, with nothing between them. False
- * when there are not n of them. */
+/* Copies the text without blanks and hyphens. False if that does not give n characters. */
 static bool squeeze(const char *text, char *out, size_t n)
 {
 	size_t len = 0;

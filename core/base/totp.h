@@ -1,7 +1,7 @@
 /*
- * totp: codes of authenticator apps (RFC 6238, with HMAC-SHA-1, 6 digits and
- * steps of 30 seconds, which all of them have), and the recovery codes for
- * whoever has lost theirs. liboath does the work.
+ * totp: codes of authenticator apps (RFC 6238 with HMAC-SHA-1, 6 digits and steps of 30
+ * seconds, which all apps support), and recovery codes for users who have lost their app. Uses
+ * liboath.
  */
 #ifndef POSTERN_BASE_TOTP_H
 #define POSTERN_BASE_TOTP_H
@@ -23,19 +23,18 @@ void totp_secret(uint8_t secret[static TOTP_SECRET_LEN]);
 void totp_secret_text(
 	const uint8_t secret[static TOTP_SECRET_LEN], char text[static TOTP_SECRET_TEXT_SIZE]);
 
-/* The time step that a code is of: the present one, or one beside it, since
- * clocks differ; but later than used_step. 0: of none of them. Blanks in the
- * code do not matter. */
+/* Returns the time step that the code belongs to: the current one or one next to it, because
+ * clocks differ, but later than used_step. 0 if none. Blanks and hyphens in the code are
+ * ignored. */
 int64_t totp_step_of(const uint8_t secret[static TOTP_SECRET_LEN], const char *code, int64_t now_us,
 	int64_t used_step);
-/* The code of a step. */
+/* Computes the code of a step. */
 void totp_code(const uint8_t secret[static TOTP_SECRET_LEN], int64_t step,
 	char code[static TOTP_CODE_SIZE]);
 
-/* A new recovery code. 80 random bits: a fast hash suffices for the store. */
+/* Makes a recovery code of 80 random bits, for which a fast hash is enough. */
 void totp_recovery(char code[static TOTP_RECOVERY_SIZE]);
-/* The hash of one, whatever its letter case, hyphens and blanks; false when the
- * text is none. */
+/* Hashes a recovery code, ignoring case, hyphens and blanks. False if the text is none. */
 bool totp_recovery_hash(const char *text, uint8_t hash[static SECRET_HASH_LEN]);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * version: of all of Postern.
+ * version: the version of all of Postern.
  */
 #ifndef POSTERN_BASE_VERSION_H
 #define POSTERN_BASE_VERSION_H
