@@ -40,12 +40,17 @@ int milter_play_setup(void **state)
 	return 0;
 }
 
+void milter_play_close(struct service_world *world)
+{
+	fake_smfi_callbacks.xxfi_close(fake_smfi_ctx(&world->fake));
+	assert_null(world->fake.private);
+}
+
 int milter_play_teardown(void **state)
 {
 	struct service_world *world = service_world_of(state);
 
-	fake_smfi_callbacks.xxfi_close(fake_smfi_ctx(&world->fake));
-	assert_null(world->fake.private);
+	milter_play_close(world);
 	return service_world_teardown(state);
 }
 

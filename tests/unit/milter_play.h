@@ -9,6 +9,8 @@
 /* For cmocka: service_world_setup(), and a connection as httpd's SMTP makes it. */
 int milter_play_setup(void **state);
 int milter_play_teardown(void **state);
+/* Ends the connection; the teardown may do so again. */
+void milter_play_close(struct service_world *world);
 
 /* Each calls the callback, whose answer it expects if it returns none. */
 /* address NULL: by the service on a Unix-domain socket */

@@ -85,6 +85,7 @@ static void test_service_closes(void **state)
 	service_world_assert_email(state, EMAIL_STAGED);
 	milter_play_ours(world);
 	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
+	milter_play_close(world);
 	service_free(world->service);
 	OK(service_open(world->conf, NULL, &world->service, &why));
 }

@@ -18,28 +18,28 @@
 static const struct {
 	const char *sender, *resolved; /* of the envelope */
 	const char *fields[3][2];      /* name, value */
-	const char *domains;           /* in their order */
+	const char *domains;           /* of From, then the others */
 	const char *from;
 	bool unclear;
 } cases[] = {
-	{"a@b.test", NULL, {{FROM, "x@y.test"}}, "b.test y.test", "x@y.test", false},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}}, "y.test b.test", "x@y.test", false},
 	{"", NULL, {{FROM, "x@y.test"}}, "y.test", "x@y.test", false},
 	{"a@b.test", NULL, {{NULL}}, "b.test", NULL, false},
 	/* each once */
 	{"a@y.test", "a@y.test", {{FROM, "X <x@y.test>"}}, "y.test", "x@y.test", false},
 	/* as Postfix understands the envelope */
-	{"a%c.test@b.test", "a@c.test", {{FROM, "x@y.test"}}, "b.test c.test y.test", "x@y.test",
+	{"a%c.test@b.test", "a@c.test", {{FROM, "x@y.test"}}, "y.test b.test c.test", "x@y.test",
 		false},
 	/* more fields than one */
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {FROM, "x@y.test"}}, "b.test y.test", NULL, true},
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "X <x@y.test>"}}, "b.test y.test",
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {FROM, "x@y.test"}}, "y.test b.test", NULL, true},
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "X <x@y.test>"}}, "y.test b.test",
 		"x@y.test", false},
-	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}}, "b.test y.test z.test", NULL,
+	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}}, "y.test b.test z.test", NULL,
 		false},
 	{"a@b.test", NULL, {{FROM, "x@y.test"}, {SENDER, "z@z.test"}, {SENDER, "x@y.test"}},
-		"b.test y.test z.test", NULL, false},
+		"y.test b.test z.test", NULL, false},
 	/* several mailboxes in one */
-	{"a@b.test", NULL, {{FROM, "x@y.test, z@z.test"}}, "b.test y.test z.test", NULL, true},
+	{"a@b.test", NULL, {{FROM, "x@y.test, z@z.test"}}, "y.test z.test b.test", NULL, true},
 };
 
 static void read_message(struct milter_session *session, size_t i)

@@ -84,6 +84,13 @@ static char *found_by(struct temp_db *temp, int whose, const char *typed, bool u
 	return buf_take(&out);
 }
 
+static void check_found(struct temp_db *temp, int whose, const char *typed, const char *expected)
+{
+	_cleanup_free_ char *found = found_by(temp, whose, typed, false);
+
+	assert_string_equal(found, expected);
+}
+
 static const struct {
 	int whose;
 	const char *typed;
@@ -169,9 +176,9 @@ static void test_found_while_filled(void **state)
 	check_cases(temp);
 	assert_int_equal(missing(temp), 0);
 	stage(temp, ONE, "One more team update", "ann@dst.test", NULL);
-	assert_string_equal(found_by(temp, ANYBODY, "update", false), "6 3 2 1");
+	check_found(temp, ANYBODY, "update", "6 3 2 1");
 	fill_all(temp);
-	assert_string_equal(found_by(temp, ANYBODY, "update", false), "6 3 2 1");
+	check_found(temp, ANYBODY, "update", "6 3 2 1");
 }
 
 static int64_t bytes_with(struct temp_db *temp, const char *sql)
@@ -194,8 +201,8 @@ static void test_forgotten(void **state)
 	assert_int_equal(store_purge_step(temp->db, &ann, 2 * DAY_US, 1000000, NULL), 0);
 	assert_int_equal(ann.recipients, 1);
 	assert_int_equal(bytes_with(temp, sql_ann), 0);
-	assert_string_equal(found_by(temp, ONE, "team update", false), "3 1");
-	assert_string_equal(found_by(temp, ONE, "ann", false), "");
+	check_found(temp, ONE, "team update", "3 1");
+	check_found(temp, ONE, "ann", "");
 	assert_int_equal(bytes_with(temp, sql_second), 2);
 	assert_int_equal(store_purge_step(temp->db, &all, 2 * DAY_US, 1000000, NULL), 0);
 	assert_int_equal(all.removed, 5);
@@ -203,9 +210,9 @@ static void test_forgotten(void **state)
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM text_stale"), 0);
 	/* The next one gets number 1 again. */
 	stage(temp, OTHER, "Anew", "bob@dst.test", NULL);
-	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "1");
+	check_found(temp, ANYBODY, "anew", "1");
 	fill_all(temp);
-	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "1");
+	check_found(temp, ANYBODY, "anew", "1");
 }
 
 /* The number of an email that was taken back is the next one's. */
@@ -216,14 +223,14 @@ static void test_number_used_again(void **state)
 	fill_all(temp);
 	OK(db_exec(temp->db, "DELETE FROM email WHERE seq = 4; DELETE FROM email WHERE seq = 5",
 		&why));
-	assert_string_equal(found_by(temp, OTHER, "0000000000000001", false), "");
+	check_found(temp, OTHER, "0000000000000001", "");
 	stage(temp, ONE, "Anew", "bob@dst.test", NULL);
-	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "4");
-	assert_string_equal(found_by(temp, ANYBODY, "über", false), "");
+	check_found(temp, ANYBODY, "anew", "4");
+	check_found(temp, ANYBODY, "über", "");
 	fill_all(temp);
-	assert_string_equal(found_by(temp, ANYBODY, "anew", false), "4");
-	assert_string_equal(found_by(temp, ANYBODY, "0000000000000001", false), "");
-	assert_string_equal(found_by(temp, ANYBODY, "über", false), "");
+	check_found(temp, ANYBODY, "anew", "4");
+	check_found(temp, ANYBODY, "0000000000000001", "");
+	check_found(temp, ANYBODY, "über", "");
 }
 
 /* Many emails of two companies by turns, in more blocks than one: each is found once, in order,
@@ -273,8 +280,8 @@ static void test_many(void **state)
 	}
 	fill_all(temp);
 	assert_true(temp_db_number(temp->db, "SELECT count(*) FROM text_block") > 10);
-	assert_string_equal(found_by(temp, ANYBODY, "chosen5000@", false), "5000");
-	assert_string_equal(found_by(temp, OTHER, "chosen700@", false), "");
+	check_found(temp, ANYBODY, "chosen5000@", "5000");
+	check_found(temp, OTHER, "chosen700@", "");
 }
 
 int main(void)
