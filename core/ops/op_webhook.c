@@ -424,11 +424,11 @@ static int test(struct op *op, const void *arg, struct err *err)
 	int found = find_own(op, &webhook, err);
 
 	(void)arg;
-	if (found > 0 && !webhook.enabled)
-		found = err_set(err, ERR_INVALID, "the webhook is disabled");
 	if (found <= 0)
 		return found;
-	if (add_test(op, &webhook, &event, err) < 0)
+	if (!webhook.enabled)
+		found = err_set(err, ERR_INVALID, "the webhook is disabled");
+	else if (add_test(op, &webhook, &event, err) < 0)
 		found = -1;
 	else
 		op_give(op, &store_webhook_event_type, &event);
