@@ -160,7 +160,7 @@ static void tell_missing(struct smtp_watch *watch, const struct err *err)
 		return;
 	watch->told = true;
 	log_warn(watch->log, "smtp_server_unreachable", "error", err->text, "effect",
-		"emails are answered with 503", "hint",
+		"emails wait in the outbox", "hint",
 		str_starts(watch->server, "unix:")
 			? "start Postfix; postfix-conf/enable --submission smtp adds "
 			  "the service, which the group postdrop can reach"
