@@ -1,8 +1,8 @@
 /*
- * conf: the settings in memory, all driven by the table of settings.c.
+ * conf: the settings in memory, driven by the table of settings.c.
  *
- * Invariant: every member holds a value that its row allows.
- * Threads: any; a struct conf belongs to one thread at a time.
+ * Invariant: every member has a value that its row allows. Threads: any; a struct conf is used
+ * by one thread at a time.
  */
 #include "core/conf/conf.h"
 
@@ -18,8 +18,8 @@
 #include "core/base/strv.h"
 #include "core/conf/setting.h"
 
-/* Longer lists of networks are printed in several lines: a line of the file
- * has an end. */
+/* Longer lists of networks are printed on several lines, because the length of a line in the
+ * file is limited. */
 enum { LIST_LINE = 100 };
 
 struct conf *conf_default(void)
@@ -113,31 +113,30 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 }
 
 /*
- * conf_load: reads the settings from an INI file and those of its folder.
+ * conf_load: reads the settings from an INI file and its directory.
  *
- * inih does the parsing, but it cuts long lines, joins indented ones to the
- * line before and passes over what it cannot read. So every line is looked at
- * first, on its way to inih; a faulty one is noted and replaced by an empty
- * one. In the end all faults are reported at once.
+ * inih parses the file, but it cuts long lines, joins indented lines to the previous one and
+ * ignores what it cannot parse. So every line is checked before inih gets it. A faulty line is
+ * noted and replaced by an empty one. All faults are reported together at the end.
  */
 
-/* Room in struct err for the faults, with the words that follow them. */
+/* Room for faults in struct err, less that for "and N more". */
 enum { FAULTS_TEXT = ERR_TEXT_MAX - 40 };
 
 struct file_position {
 	const char *path;
-	int line; /* 0: none */
+	int line; /* 0 if none */
 };
 
 struct loading {
 	struct file_position at;
 	FILE *file;
-	char *text; /* getline's */
+	char *text; /* buffer of getline() */
 	size_t text_size;
 	struct conf *conf;
-	struct file_position *set_in; /* for each setting: what set it */
-	bool lost;                    /* in a section that inih never heard of */
-	struct strv paths;            /* of the folder */
+	struct file_position *set_in; /* for each setting: where it was set */
+	bool lost;                    /* in an unknown section, which inih was not told about */
+	struct strv paths;            /* of the files in the directory */
 	struct strv faults;
 };
 
@@ -197,7 +196,7 @@ static void check_section(struct loading *loading, const char *text)
 	loading->lost = loading->faults.n > faults;
 }
 
-/* Looks at a line, without its end, that is UTF-8 and not too long. */
+/* Checks a line without its end that is valid UTF-8 and not too long. */
 static void check_text(struct loading *loading, const char *text)
 {
 	const char *start = skip_blanks(text);
@@ -212,7 +211,7 @@ static void check_text(struct loading *loading, const char *text)
 		add_fault(loading, "\"%s\" is neither [section] nor name = value", text);
 }
 
-/* max: bytes that inih takes, with the end of line. */
+/* max: bytes that inih accepts, including the end of line. */
 static void check_line(struct loading *loading, size_t len, size_t max)
 {
 	static const char bom[] = "\xef\xbb\xbf";
@@ -250,8 +249,8 @@ static char *on_line_wanted(char *to, int size, void *arg)
 	return memcpy(to, loading->text, (size_t)len + 1);
 }
 
-/* inih takes what follows ` ;` off as a comment; anything else that looks like
- * one would silently become part of the value. */
+/* True if the value looks like a misplaced comment. inih removes a comment that begins with `
+ * ;`; any other would silently become part of the value. */
 static bool has_odd_comment(const char *value)
 {
 	return is_comment(value) || strstr(value, " #") != NULL || strstr(value, "\t#") != NULL;
@@ -292,7 +291,7 @@ static void on_named(
 		set(loading, setting, value);
 }
 
-/* A name that brings its section, as log.level, is the same anywhere. */
+/* A name with its section, such as log.level, may occur in any section. */
 static int on_setting(void *arg, const char *section, const char *name, const char *value)
 {
 	struct loading *loading = arg;
@@ -303,7 +302,7 @@ static int on_setting(void *arg, const char *section, const char *name, const ch
 		own = mem_dup(name, (size_t)(dot - name));
 		on_named(loading, own, dot + 1, value);
 	} else if (loading->lost) {
-		return 1; /* reported with the section */
+		return 1; /* already reported for the section */
 	} else if (*section == '\0') {
 		add_fault(loading, "%s stands before the first [section]", name);
 	} else {
@@ -312,7 +311,7 @@ static int on_setting(void *arg, const char *section, const char *name, const ch
 	return 1;
 }
 
-/* False, with errno, when there is no such file. */
+/* Parses the file. False, with errno set, if it cannot be opened. */
 static bool parse(struct loading *loading, const char *path)
 {
 	int stopped_in;
@@ -361,7 +360,7 @@ static void parse_folder(struct loading *loading, const char *folder)
 	free(entries);
 }
 
-/* All faults in one line, as many as fit. */
+/* Reports all faults on one line, as many as fit. */
 static int report_faults(const struct strv *faults, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

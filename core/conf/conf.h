@@ -1,9 +1,9 @@
 /*
- * conf: the settings, read from an INI file and checked.
+ * conf: the settings, read from an INI file and validated.
  *
- * One table in settings.c holds every setting: section, name, type, default,
- * bounds, whether SIGHUP changes it, and its help. The struct below, the man
- * page postern.conf(5) and `postern config` all follow from it.
+ * The table in settings.c has every setting: section, name, type, default, limits, if SIGHUP
+ * changes it, and its help. The struct below, the man page postern.conf(5) and `postern config`
+ * follow from it.
  */
 #ifndef POSTERN_CONF_CONF_H
 #define POSTERN_CONF_CONF_H
@@ -19,34 +19,34 @@
 
 struct conf {
 	struct {
-		char *database; /* the file, and the folder of what lies beside it */
-		char *url;      /* of a database on a server; "": there is none */
+		char *database; /* path of the file; other files lie in its directory */
+		char *url;      /* of a database server; "": none, the file is used */
 	} store;
 	struct {
-		char *listen;          /* address:port, [v6]:port, unix:/path */
-		char *socket_mode;     /* octal, of a socket in listen */
-		char *socket_group;    /* "": the process's own */
-		char *url;             /* scheme and host, "": no proxy in front */
+		char *listen;          /* address:port, [v6]:port or unix:/path */
+		char *socket_mode;     /* octal; of the socket in listen */
+		char *socket_group;    /* "": the group of the process */
+		char *url;             /* scheme and host; "": no proxy in front */
 		char *trusted_proxies; /* addresses, networks, `unix` */
-		int64_t workers;       /* 0: one a core */
+		int64_t workers;       /* 0: one per CPU core */
 		int64_t max_connections;
-		int64_t max_requests; /* under way at once */
+		int64_t max_requests; /* at the same time */
 		int64_t max_message_bytes;
-		int64_t max_recipients; /* of an email; 0: the dialect's own */
+		int64_t max_recipients; /* per email; 0: the dialect's limit */
 		int64_t max_inflight_bytes;
-		int64_t request_timeout_ms; /* a request must arrive within */
+		int64_t request_timeout_ms; /* in which a request must arrive completely */
 		int64_t idle_timeout_ms;    /* between requests */
 		int64_t domain_activation;  /* of enum domain_activation */
-		int64_t drain_timeout_ms;   /* at most, on SIGTERM */
-		int64_t rate_limit;         /* a second, for a company; 0: none */
-		int64_t rate_burst;         /* 0: as rate_limit */
+		int64_t drain_timeout_ms;   /* the longest wait on SIGTERM */
+		int64_t rate_limit;         /* requests per second and company; 0: unlimited */
+		int64_t rate_burst;         /* bucket size; 0: same as rate_limit */
 	} http;
 	struct {
-		char *listen; /* as that of http; "": off */
+		char *listen; /* as in http; "": off */
 		char *socket_mode;
 		char *socket_group;
-		char *url;   /* scheme and host, "": no proxy in front */
-		char *hosts; /* further names that requests may give */
+		char *url;   /* scheme and host; "": no proxy in front */
+		char *hosts; /* additional host names that requests may use */
 		int64_t session_idle_ms;
 		int64_t session_max_ms;
 		int64_t metrics; /* of enum metrics_access */
@@ -54,20 +54,20 @@ struct conf {
 	struct {
 		int64_t method;       /* of enum submission_method */
 		char *sendmail;       /* path of the program */
-		char *postfix_config; /* "": Postfix's own default */
-		int64_t processes;    /* sendmail running at once, a worker */
-		char *smtp_server;    /* unix:PATH, inet:ADDRESS:PORT; "": what
+		char *postfix_config; /* "": Postfix's default */
+		int64_t processes;    /* concurrent sendmail processes per worker */
+		char *smtp_server;    /* unix:PATH or inet:ADDRESS:PORT; "": the one that
 				       * postfix-conf/enable sets up */
-		int64_t sessions;     /* of SMTP at once; a worker's share */
-		int64_t max_pending;  /* emails under way */
+		int64_t sessions;     /* concurrent SMTP sessions, divided among the workers */
+		int64_t max_pending;  /* emails being submitted */
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
-		int64_t probe_ms; /* from one probe to the next; 0: none */
+		int64_t probe_ms; /* interval of probes; 0: none */
 		int64_t answer;   /* of enum submission_answer */
 	} submission;
 	struct {
-		int64_t max_bytes; /* of messages */
-		int64_t min_free;  /* bytes of the store's disk that they leave */
+		int64_t max_bytes; /* of all stored messages */
+		int64_t min_free;  /* bytes that must stay free on the store's disk */
 		int64_t lifetime_ms;
 	} outbox;
 	struct {
@@ -77,62 +77,62 @@ struct conf {
 		char *local_domains;  /* names */
 		int64_t refuse_local; /* of enum refuse_local */
 		int64_t refusals_kept;
-		int64_t trace_header; /* 1: put the email's id on the message */
-		int64_t timeout_ms;   /* libmilter's, on one read */
+		int64_t trace_header; /* 1: the message keeps the email's id */
+		int64_t timeout_ms;   /* libmilter's, for one read */
 	} milter;
 	struct {
 		char *socket;      /* path of the Unix-domain socket */
 		char *socket_mode; /* octal */
-		char *url;         /* where programs log in; "": people are not told */
+		char *url;         /* where programs log in; "": it is not shown */
 	} auth;
 	struct {
 		int64_t source;    /* of enum events_source */
-		char *log_file;    /* "": where Postfix writes to */
-		char *journal;     /* folder; "": the system's */
-		int64_t repair_ms; /* from one look at the queue to the next */
+		char *log_file;    /* "": the file that Postfix writes */
+		char *journal;     /* directory; "": the system journal */
+		int64_t repair_ms; /* interval of comparisons with the queue */
 	} events;
 	struct conf_webhook {
 		int64_t schemes;         /* of enum webhook_schemes */
-		char *allowed;           /* networks that are no public ones */
-		int64_t timeout_ms;      /* of an attempt */
-		int64_t connections;     /* at once, of an endpoint */
-		int64_t max_connections; /* of all */
+		char *allowed;           /* networks that are not public */
+		int64_t timeout_ms;      /* of one attempt */
+		int64_t connections;     /* concurrent connections per endpoint */
+		int64_t max_connections; /* concurrent connections in total */
 		int64_t disable_after_ms;
 	} webhook;
 	struct {
-		char *forward_to; /* who gets what postern-intake cannot read */
+		char *forward_to; /* recipient of messages that postern-intake cannot read */
 	} returns;
 	struct {
-		int64_t bounces;    /* 1: hard bounces are suppressed */
-		char *bounce_codes; /* that are hard, too */
+		int64_t bounces;    /* 1: a hard bounce adds a suppression */
+		char *bounce_codes; /* more status codes that count as hard */
 	} suppression;
 	struct {
-		int64_t content_ms; /* of emails: text and html; 0: for ever */
+		int64_t content_ms; /* of emails' text and HTML; 0: unlimited */
 		int64_t emails_ms;
 		int64_t events_ms;
-		int64_t webhooks_ms;        /* what endpoints were told */
-		int64_t messages_ms;        /* from when they left the outbox */
-		int64_t messages_max_bytes; /* 0: as many as there are */
+		int64_t webhooks_ms;        /* of webhook events and their attempts */
+		int64_t messages_ms;        /* counted from when they left the outbox */
+		int64_t messages_max_bytes; /* 0: unlimited */
 	} retention;
 	struct {
 		char *server;    /* address:port; "": those of /etc/resolv.conf */
-		char *addresses; /* from which mail goes out; "": that of this host */
+		char *addresses; /* addresses that mail is sent from; "": those of this host */
 	} dns;
 	struct {
 		int64_t signer; /* of enum dkim_signer_choice */
-		char *opendkim; /* its file of settings */
-		char *rspamd;   /* its folder of settings */
-		char *keys;     /* folder of the private keys; "": the signer's usual one */
+		char *opendkim; /* path of its configuration */
+		char *rspamd;   /* directory of its configuration */
+		char *keys;     /* directory of the private keys; "": the signer's default */
 	} dkim;
 	struct conf_limits {
-		int64_t keys; /* of a company */
+		int64_t keys; /* per company */
 		int64_t domains;
 		int64_t pending_domains;
 		int64_t exemptions;
 		int64_t users;
-		int64_t tokens; /* of a user */
+		int64_t tokens; /* per user */
 		int64_t webhooks;
-		int64_t suppressions; /* of a company */
+		int64_t suppressions; /* per company */
 	} limits;
 	struct {
 		int64_t target; /* of enum log_target */
@@ -143,47 +143,45 @@ struct conf {
 /* Where postern-events reads Postfix's log. */
 enum events_source { EVENTS_AUTO, EVENTS_FILE, EVENTS_JOURNAL };
 
-/* Which endpoints there may be. */
+/* The URL schemes that endpoints may have. */
 enum webhook_schemes { WEBHOOK_HTTPS, WEBHOOK_HTTP_TOO };
 
-/* What becomes of mail from sendmail(1) that the rules refuse. */
+/* What happens to mail from sendmail(1) that the rules refuse. */
 enum refuse_local { REFUSE_LOCAL_REJECT, REFUSE_LOCAL_HOLD, REFUSE_LOCAL_DISCARD };
 
-/* Who lets a company send with a domain that it asked for, or what. */
+/* Who or what activates a domain that a company has requested. */
 enum domain_activation { ACTIVATION_OPERATOR, ACTIVATION_COMPANY, ACTIVATION_DNS };
 
 /* The program that signs mail (DKIM). */
 enum dkim_signer_choice { DKIM_SIGNER_AUTO, DKIM_SIGNER_OPENDKIM, DKIM_SIGNER_RSPAMD };
 
-/* Who may read the metrics: operators, or whoever is on this host. */
+/* Who may read the metrics: operators with a token, or any client on this host. */
 enum metrics_access { METRICS_TOKEN, METRICS_LOOPBACK };
 
-/* What an answer to a client waits for. */
+/* What the answer to a client waits for. */
 enum submission_answer { ANSWER_SENT, ANSWER_QUEUED };
 
 enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 
-/* Reads the file over the defaults, then each *.conf of the folder that has its
- * name and `.d` behind it, in order of name: a setting that does not add up may
- * stand in one of them only. ERR_CONFIG names file, line and what is wrong: unknown sections and
- * settings too, all at once where there are several. The caller frees. */
+/* Reads the file over the defaults, then the *.conf files of the directory PATH.d in order of
+ * their names. A setting may occur only once in all files, unless its values add up. ERR_CONFIG
+ * lists all faults, including unknown sections and settings, with file and line. The caller
+ * frees the result. */
 int conf_load(const char *path, struct conf **conf_r, struct err *err);
-/* The defaults alone. */
+/* Returns the defaults. */
 struct conf *conf_default(void);
-/* What db_open() is to be given: the URL, or the path of the file. */
+/* Returns the name of the store for db_open(): the URL, or the path of the file. */
 const char *conf_store(const struct conf *conf);
-/* A copy of all settings; the caller frees it. */
+/* Returns a copy; the caller frees it. */
 struct conf *conf_copy(const struct conf *conf);
 void conf_free(struct conf *conf);
 DEFINE_CLEANUP(conf, conf_free)
 
-/* Appends all settings with their effective values, as a file that conf_load()
- * reads. */
+/* Appends all settings with their effective values in the format of conf_load(). */
 void conf_print(const struct conf *conf, struct buf *out);
 
-/* Copies from fresh into live what may change while running; appends to
- * restart the names of settings that differ but need a restart, separated by
- * blanks. */
+/* Copies the settings that can change at run time from fresh to live. Appends the names of
+ * changed settings that need a restart to `restart`, separated by blanks. */
 void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restart);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * setting: the value of one setting, between text and struct conf.
+ * setting: converts a setting's value between text and struct conf.
  *
- * Each type is a row of a table: how it is read, written and described.
- * Threads: any; a struct conf belongs to one thread at a time.
+ * Each type is a row of a table: how it is parsed, written and described. Threads: any; a
+ * struct conf is used by one thread at a time.
  */
 #include "core/conf/setting.h"
 
@@ -14,24 +14,24 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-/* From small to large; each list ended by a row without a name. */
+/* Units in ascending order; each list ends with a row without a name. */
 static const struct unit plain_units[] = {{"", 1}, {0}};
 static const struct unit byte_units[] = {
 	{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {0}};
-/* Of two with the same factor the later one is written. */
+/* Of two units with the same factor, the later one is used for output. */
 static const struct unit duration_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 * 1000},
 	{"m", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
 static const struct unit age_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 * 1000},
 	{"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
-/* In an age it may be meant for either. */
+/* For these an age cannot be told: minutes or months. */
 static const struct unit month_units[] = {
 	{"m", 1}, {"M", 1}, {"mo", 1}, {"month", 1}, {"months", 1}, {0}};
 enum { DAYS_OF_MONTH = 30 };
 
 struct type {
-	/* Kept as text: whether the text is right. */
+	/* Stored as text: returns true if the text is valid. */
 	bool (*valid)(const char *text);
-	/* Kept as a number: its units. */
+	/* Stored as a number: its units. */
 	const struct unit *units;
 	const char *noun;
 	const char *example;
@@ -81,7 +81,7 @@ static bool valid_peers(const char *text)
 	return check_peers(text, NULL) == 0;
 }
 
-/* A name beyond ASCII is given as A-labels. */
+/* Non-ASCII names must be given as A-labels. */
 static bool valid_domains(const char *text)
 {
 	static const char allowed[] =
@@ -90,7 +90,7 @@ static bool valid_domains(const char *text)
 	return text[strspn(text, allowed)] == '\0';
 }
 
-/* One code, or the beginning of codes, which both have no dot at the end. */
+/* True for a code or a prefix of codes; neither ends with a dot. */
 static bool valid_code(const char *code, size_t len)
 {
 	size_t digits[3] = {0}, n = 0;
@@ -149,7 +149,8 @@ static bool valid_socket(const char *path)
 	return path[0] == '/' && strlen(path) <= SETTING_SOCKET_PATH;
 }
 
-/* 127.0.0.1:80, [::1]:80 or unix:/path; empty where the least length is 0. */
+/* 127.0.0.1:80, [::1]:80 or unix:/path. Empty text is valid here; the setting's minimum length
+ * decides. */
 static bool valid_address(const char *text)
 {
 	_cleanup_free_ char *host = mem_strdup(text);
@@ -172,7 +173,7 @@ static bool valid_address(const char *text)
 	return inet_pton(AF_INET6, host + 1, address) == 1;
 }
 
-/* As a browser writes it (RFC 6454): no path, lower case. */
+/* The origin as browsers serialize it (RFC 6454): no path, lower case. */
 static bool valid_origin(const char *text)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.:[]";
@@ -205,7 +206,7 @@ static bool valid_store_url(const char *text)
 	       str_starts(text, "postgres://");
 }
 
-/* A server on this host. */
+/* True for a server on this host. */
 static bool valid_server(const char *text)
 {
 	static const char in[] = "inet:";
@@ -283,7 +284,7 @@ bool setting_section_known(const char *section)
 	return false;
 }
 
-/* Whether the value is kept as text, a char * at the setting's offset. */
+/* True if the value is stored as text, a char * at the setting's offset. */
 static bool is_text(const struct setting *setting)
 {
 	return types[setting->type].valid != NULL;

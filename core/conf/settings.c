@@ -1,7 +1,7 @@
 /*
  * settings: the table of all settings.
  *
- * The help texts are the documentation: postern.conf(5) is printed from them.
+ * The help texts are the documentation: postern.conf(5) is generated from them.
  */
 #include "core/conf/setting.h"
 
@@ -10,14 +10,14 @@
 #include "core/conf/conf.h"
 
 enum {
-	PATH_LENGTH = 180, /* of what fits in a line */
+	PATH_LENGTH = 180, /* limited by the length of a line */
 	SECOND = 1000,
 	MINUTE = 60 * SECOND,
 	HOUR = 60 * MINUTE,
 	MEGABYTE = 1024 * 1024,
 };
 
-/* A century: 0 is what keeps for ever. */
+/* A century. To keep data forever, use 0. */
 #define LONGEST (INT64_C(36500) * 24 * HOUR)
 
 static const char *const dkim_signers[] = {
@@ -70,7 +70,7 @@ static const char *const switches[] = {"off", "on", NULL};
 
 #define IN_CONF(member) .offset = offsetof(struct conf, member)
 
-/* Of a listener that is a Unix-domain socket. */
+/* For a listener that may be a Unix-domain socket. */
 #define SOCKET_SETTINGS(where)                                                                     \
 	{                                                                                          \
 		.section = #where,                                                                 \
