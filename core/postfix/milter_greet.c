@@ -1,9 +1,9 @@
 /*
- * milter_greet: the first step of the milter protocol, version 6.
+ * milter_greet: the option negotiation of the milter protocol, version 6.
  *
- * A packet is its length (4 bytes, network order), a letter, and data. The
- * first one each way is SMFIC_OPTNEG: version, actions and steps, 4 bytes each
- * (libmilter/mfdef.h, which the milter alone may include).
+ * A packet is a length (4 bytes, network byte order), a command letter and data. The first
+ * packet in each direction is SMFIC_OPTNEG with version, actions and steps, 4 bytes each
+ * (libmilter/mfdef.h, which only the milter may include).
  *
  * Threads: any.
  */
@@ -24,12 +24,12 @@ enum {
 	VERSION = 6,
 	ALL_ACTIONS = 0x1ff,
 	ALL_STEPS = 0xfffff,
-	HEAD_LEN = 5, /* of a packet: its length and its letter */
+	HEAD_LEN = 5, /* length and letter of a packet */
 };
 
 static const char OPTNEG = 'O', QUIT = 'Q';
 
-/* A few bytes always fit into the buffer of a socket. */
+/* The packet is small, so it always fits into the socket's send buffer. */
 static int send_packet(int fd, char letter, const uint32_t *data, size_t n)
 {
 	char packet[HEAD_LEN + 3 * sizeof(*data)];
@@ -43,7 +43,7 @@ static int send_packet(int fd, char letter, const uint32_t *data, size_t n)
 	return send(fd, packet, HEAD_LEN + len, MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
-/* The letter of the answer, whose data nobody needs. */
+/* Reads the command letter of the answer. Its data is not needed. */
 static int receive_letter(int fd, int timeout_ms, char *letter_r)
 {
 	int64_t end_us = clock_monotonic_us() + timeout_ms * INT64_C(1000);
@@ -74,7 +74,7 @@ int milter_greet(const char *path, int timeout_ms)
 	char letter = '\0';
 	int fd = -1, number = socket_connect(path, SOCK_STREAM | SOCK_NONBLOCK, &fd);
 
-	/* The milter was stopped, and its backlog is full. */
+	/* EAGAIN: the milter does not accept connections, and its backlog is full. */
 	if (number)
 		return number == EAGAIN ? ETIMEDOUT : number;
 	number = send_packet(fd, OPTNEG, options, sizeof(options) / sizeof(*options));

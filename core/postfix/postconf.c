@@ -1,10 +1,9 @@
 /*
- * postconf: asks postconf(1) and postmap(1).
+ * postconf: runs postconf(1) and postmap(1).
  *
- * The lists of domains are read into one row of items, files replaced by what
- * is in them; tables are asked when a name is looked for. An item that cannot
- * be read ends the row, so that a name before it is still found, as Postfix
- * would.
+ * The lists of domains are read into one array of items, with files replaced by their content;
+ * tables are queried when a name is looked up. An item that cannot be read ends the array, so
+ * that a name before it is still found, as in Postfix.
  */
 #include "core/postfix/postconf.h"
 
@@ -24,13 +23,13 @@
 
 enum {
 	TIMEOUT_MS = 10000,
-	FILES_MAX = 8, /* how deep files may name others */
+	FILES_MAX = 8, /* nesting of files that name files */
 };
 
 static const char separators[] = ", \t\r\n";
 
-/* The start of a command line. Postfix's programs usually are in a folder which
- * the PATH of a user may not have. */
+/* Starts a command line. Postfix's programs are usually in /usr/sbin, which may not be in a
+ * user's PATH. */
 static void start_argv(struct strv *argv, const char *program, const char *config_dir)
 {
 	_cleanup_free_ char *usual = mem_printf("/usr/sbin/%s", program);
@@ -42,7 +41,7 @@ static void start_argv(struct strv *argv, const char *program, const char *confi
 	strv_add(argv, config_dir);
 }
 
-/* The value in lines of `name = value`; "" when it is not there. */
+/* Returns the value from lines of `name = value`; "" if it is missing. The caller frees it. */
 static char *find_value(const struct strv *lines, const char *name)
 {
 	size_t len = strlen(name);
@@ -161,8 +160,8 @@ int postconf_values(const char *config_dir, const char *const *names, size_t n, 
 	return 0;
 }
 
-/* What the table, as `hash:/etc/postfix/virtual`, says of the key: 1 and a new
- * string, 0 or -1. */
+/* Queries a table, such as `hash:/etc/postfix/virtual`. Returns 1 and a string that the caller
+ * frees, 0 if the key is missing, -1 on error. */
 static int look_up_table(const char *config_dir, const char *table, const char *key,
 	char **answer_r, struct err *err)
 {
@@ -178,7 +177,8 @@ static int look_up_table(const char *config_dir, const char *table, const char *
 		*answer_r = str_trim(buf_str(&output), output.len);
 		return 1;
 	}
-	/* Of main.cf it may warn whatever it finds; what it cannot ask is fatal. */
+	/* Warnings about main.cf may come with any result; a table that cannot be queried is a
+	 * fatal error. */
 	if (why.code == ERR_NOT_FOUND || strstr(why.text, "postmap: warning: "))
 		return 0;
 	return err_set(err, why.code, "%s: %s", table, why.text);
@@ -192,7 +192,7 @@ int postconf_look_up(const char *config_dir, const char *tables, const char *key
 	int found = 0;
 
 	while (found == 0 && (table = postconf_item(&tables, &excepted)) != NULL) {
-		/* proxymap(8) itself may be asked by few. */
+		/* Query the table directly: few users may access proxymap(8). */
 		const char *plain = table + (str_starts(table, "proxy:") ? strlen("proxy:") : 0);
 
 		found = look_up_table(config_dir, plain, key, answer_r, err);
@@ -211,7 +211,7 @@ static const char *const lists[] = {
 
 struct item {
 	char *text;
-	char *name; /* normalized; NULL: a table, or no name of a domain */
+	char *name; /* normalized; NULL for a table, or if it is not a domain name */
 	size_t list;
 	bool excepted;
 };
@@ -220,7 +220,7 @@ struct postconf_domains {
 	char *config_dir;
 	struct item *items;
 	size_t n;
-	struct err why; /* why there are no more items; ERR_NONE: these are all */
+	struct err why; /* why the array is incomplete; ERR_NONE: it is complete */
 };
 
 void postconf_domains_free(struct postconf_domains *domains)
@@ -259,7 +259,7 @@ static bool is_table(const char *text)
 	return strchr(text, ':') != NULL;
 }
 
-/* Takes text over. */
+/* Takes ownership of text. */
 static void add_item(struct postconf_domains *domains, size_t list, char *text, bool excepted)
 {
 	struct item *item;
@@ -338,7 +338,7 @@ int postconf_domains_read(
 int postconf_domains_find(const struct postconf_domains *domains, const char *name,
 	const char **parameter_r, struct err *err)
 {
-	size_t excepted = SIZE_MAX; /* from this list */
+	size_t excepted = SIZE_MAX; /* the list that excludes the name */
 
 	for (size_t i = 0; i < domains->n; i++) {
 		const struct item *item = &domains->items[i];
@@ -376,7 +376,8 @@ int postconf_has_domain(
 
 int postconf_domains_names(const struct postconf_domains *domains, char **names_r, struct err *err)
 {
-	_cleanup_strv_ struct strv excepted = STRV_INIT; /* from this list */
+	_cleanup_strv_ struct strv excepted = STRV_INIT; /* names that the current list
+							  * excludes */
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	size_t list = 0;
 

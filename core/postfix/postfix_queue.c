@@ -1,8 +1,8 @@
 /*
- * postfix_queue: Postfix's queue, through the programs that Postfix has for it.
+ * postfix_queue: Postfix's queue, accessed with its programs.
  *
- * What they print goes to files in memory, but for the list of the queue: that
- * is read line by line, each a JSON object of one message.
+ * Output goes to files in memory, except for the list of the queue, which is read line by line,
+ * each a JSON object for one message.
  *
  * Threads: any; waits for the programs that it runs.
  */
@@ -26,8 +26,8 @@
 #include "core/postfix/postconf.h"
 
 enum {
-	TIMEOUT_MS = 10 * 60 * 1000, /* of a program: a queue can be long */
-	END_MS = 10 * 1000,          /* of a sendmail(1) that was left */
+	TIMEOUT_MS = 10 * 60 * 1000, /* per program, because a queue can be long */
+	END_MS = 10 * 1000,          /* for sendmail(1) to end after the session */
 	DAY_S = 24 * 3600,
 	REPLY_PIECE = 1024,
 	REPLY_MAX = 64 * 1024,
@@ -35,7 +35,7 @@ enum {
 };
 
 struct postfix_queue {
-	char *commands; /* the folder of Postfix's programs */
+	char *commands; /* directory of Postfix's programs */
 	const char *config;
 	const char *sendmail;
 };
@@ -89,8 +89,8 @@ bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
 	return item->arrival_s <= came_us / 1000000 + SLACK_S;
 }
 
-/* A time as postconf(5) has it: `5d`, `300s`, or in the parameter's own unit,
- * `5`. -1 for anything else, and for what Postfix's int does not hold. */
+/* Parses a time as in postconf(5): `5d`, `300s`, or `5` in the parameter's default unit.
+ * Returns -1 if it is invalid or exceeds Postfix's int. */
 static int64_t read_time(const char *value, int64_t own_s)
 {
 	const struct unit units[] = {
@@ -137,7 +137,7 @@ int64_t queue_next_attempt(const struct queue_times *times, int64_t arrival_s, i
 	return last_s + wait_s;
 }
 
-/* The beginning of a command line: the program, for our configuration. */
+/* Starts a command line for our configuration. */
 static void start_argv(const struct postfix_queue *queue, const char *name, struct strv *argv)
 {
 	strv_take(argv, mem_printf("%s/%s", queue->commands, name));
@@ -169,8 +169,8 @@ static int fail_program(const char *program, int status, int errors, struct err 
 		WEXITSTATUS(status), line);
 }
 
-/* Runs it to its end with these files; what it complains about goes to errors,
- * if that is not NULL. */
+/* Runs the program to its end with these files. Its standard error is appended to errors, if
+ * that is not NULL. */
 static int run_program(
 	const struct strv *argv, int input, int output, struct buf *errors, struct err *err)
 {
@@ -197,8 +197,7 @@ static char *text_of(const json_t *object, const char *name)
 	return mem_strdup(text ? text : "");
 }
 
-/* Postfix lists the null sender under this name, and gives any other sender a
- * domain. */
+/* Postfix lists the null sender under this name; any other sender has a domain. */
 static char *sender_of(const json_t *object)
 {
 	char *sender = text_of(object, "sender");
@@ -281,7 +280,7 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	close(fds[1]);
 	lines = fdopen(fds[0], "r");
 	result = walk(lines, on_item, arg, err);
-	fclose(lines); /* ends it when it was not read to its end */
+	fclose(lines); /* ends the program if its output was not read completely */
 	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status, result == 0 ? err : NULL) < 0)
 		result = -1;
 	else if (result == 0 && status != 0)
@@ -309,7 +308,7 @@ int postfix_queue_read(
 	return 0;
 }
 
-/* postsuper says of each message what it did: `postsuper: ID: removed`. */
+/* Reads which messages postsuper has changed, from lines like `postsuper: ID: removed`. */
 static void read_done(const char *said, const char *what, struct strv *done_r)
 {
 	_cleanup_strv_ struct strv lines = STRV_INIT;
@@ -326,8 +325,8 @@ static void read_done(const char *said, const char *what, struct strv *done_r)
 	}
 }
 
-/* What is released goes to the deferred queue: the queue manager is to look at
- * once for what is due there, as it does every few minutes. */
+/* A released message goes into the deferred queue. Asks the queue manager to scan it now
+ * instead of in a few minutes. */
 static void wake_queue_manager(const struct postfix_queue *queue)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
@@ -376,13 +375,12 @@ int postfix_queue_change(const struct postfix_queue *queue, enum queue_change ch
 }
 
 /*
- * Submission goes by sendmail(1) -bs, an smtpd of its own that is spoken with
- * over a socket: every user may read the arguments of a process, and the
- * recipient is a ticket. One command at a time, for after a refusal the message
- * must not be read as commands.
+ * Submission uses sendmail(1) -bs, which starts its own smtpd on a socket, because every user
+ * can read a process's arguments and the recipient is a ticket. Commands are not pipelined,
+ * because after a refusal the message must not be read as commands.
  */
 
-/* Reads a reply to its last line (RFC 5321 4.2). */
+/* Reads a complete reply (RFC 5321 4.2) and checks its code. */
 static int expect(int smtp, int code, const char *about, struct err *err)
 {
 	_cleanup_buf_ struct buf reply = BUF_INIT;
@@ -411,7 +409,7 @@ static int expect(int smtp, int code, const char *about, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "sendmail refuses %s: %s", about, text);
 }
 
-/* Sends what is in out, which is empty then. */
+/* Sends and empties out, and checks the reply. */
 static int say(int smtp, struct buf *out, int code, const char *about, struct err *err)
 {
 	for (size_t sent = 0; sent < out->len;) {
@@ -426,7 +424,7 @@ static int say(int smtp, struct buf *out, int code, const char *about, struct er
 	return expect(smtp, code, about, err);
 }
 
-/* Lines end in CRLF, and a dot that begins one is doubled (RFC 5321 4.5.2). */
+/* Adds the message with CRLF line ends and dot-stuffing (RFC 5321 4.5.2). */
 static int add_content(int file, struct buf *out, struct err *err)
 {
 	char piece[CONTENT_PIECE];
@@ -451,8 +449,7 @@ static int add_content(int file, struct buf *out, struct err *err)
 	return 0;
 }
 
-/* The recipient comes twice: of one alone, smtpd would write the address into
- * Received. */
+/* The recipient is given twice: smtpd writes a single recipient into Received. */
 static int speak(int smtp, const char *sender, const char *recipient, int file, struct err *err)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
@@ -500,7 +497,7 @@ int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
 	if (result == 0) {
 		result = speak(fds[0], sender, recipient, file, err);
 		shutdown(fds[0], SHUT_RDWR);
-		/* How it ends no longer matters. */
+		/* The exit status no longer matters. */
 		program_end(pid, argv.items[0], END_MS, &status, NULL);
 	}
 	close(fds[0]);

@@ -1,15 +1,14 @@
 /*
- * postfix_run: the boot id, and the time at which master(8) wrote its pid file.
+ * postfix_run: the name of a run is the boot id and the modification time of master(8)'s pid
+ * file.
  *
- * Each start of master writes queue/pid/master.pid anew, so its modification
- * time names the run; stat(2) needs no right but to search the folder. The file
- * stays when Postfix ends, so the run is over when nobody listens on the socket
- * of cleanup(8). That socket is inherited: where master alone is killed, the
- * run lasts as long as a cleanup process that still has work. Where this
- * process may not look at the socket (it is not in the group postdrop), the run
- * lasts until the next start.
+ * Each start of master rewrites queue/pid/master.pid, and stat(2) needs only search permission
+ * for the directory. The file remains when Postfix stops, so the run is over when nobody
+ * listens on the socket of cleanup(8). Processes inherit that socket: if only master is killed,
+ * the run lasts until the last cleanup process has finished. If this process may not connect to
+ * the socket (it is not in the group postdrop), the run lasts until the next start.
  *
- * Threads: any; a mutex guards the paths.
+ * Threads: any; a mutex protects the paths.
  */
 #include "core/postfix/postfix_run.h"
 
@@ -27,9 +26,9 @@
 #include "core/base/socket.h"
 
 struct postfix_run {
-	char boot[40]; /* "": not known */
+	char boot[40]; /* "" if unknown */
 	pthread_mutex_t mutex;
-	char *pid_file, *cleanup; /* NULL: not known */
+	char *pid_file, *cleanup; /* NULL if unknown */
 };
 
 struct postfix_run *postfix_run_new(void)
@@ -66,7 +65,7 @@ void postfix_run_watch(struct postfix_run *run, const char *queue_directory)
 	pthread_mutex_unlock(&run->mutex);
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static bool is_over(const struct postfix_run *run)
 {
 	int number = run->cleanup ? socket_look(run->cleanup) : 0;

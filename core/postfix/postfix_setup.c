@@ -1,5 +1,5 @@
 /*
- * postfix_setup: asks postconf(1) and postmap(1), and compares.
+ * postfix_setup: queries postconf(1) and postmap(1), and compares.
  *
  * Threads: any.
  */
@@ -55,8 +55,8 @@ static const char *const names[N] = {
 	[SENDER_CANONICAL] = "sender_canonical_maps",
 };
 
-/* Postfix names the socket by its whole path or from the queue folder on: the
- * last two names are in both. */
+/* Postfix may name the socket by its absolute path or relative to the queue directory. Both end
+ * with the same two components. */
 static const char *tail_of(const char *socket)
 {
 	const char *tail = strrchr(socket, '/');
@@ -66,8 +66,7 @@ static const char *tail_of(const char *socket)
 	return tail ? tail : socket;
 }
 
-/* The item of a list of milters that is ours, and whether another one is before
- * it; NULL: none. */
+/* Returns our item in a list of milters, and if another one precedes it; NULL if there is none. */
 static char *find_ours(const char *list, const char *socket, bool *behind_r)
 {
 	bool excepted;
@@ -82,7 +81,8 @@ static char *find_ours(const char *list, const char *socket, bool *behind_r)
 	return NULL;
 }
 
-/* `{ unix:a, default_action = tempfail }` */
+/* True if the milter's default action is tempfail; an item may have its own: `{ unix:a,
+ * default_action = tempfail }`. */
 static bool puts_off(const char *item, const char *action)
 {
 	static const char name[] = "default_action";
@@ -95,7 +95,7 @@ static bool puts_off(const char *item, const char *action)
 	return str_starts(own ? own : action, "tempfail");
 }
 
-/* The first fault of a kind is told. */
+/* Only the first fault of a kind is reported. */
 static void keep_first(char **words, char *text)
 {
 	if (*words == NULL)
@@ -131,8 +131,8 @@ static void look_at_lists(
 			mem_strdup("receive_override_options in main.cf has no_milters"));
 }
 
-/* Those through which all mail of programs goes; an smtpd(8) may do without, as
- * one that takes mail back from a content filter does. */
+/* Checks the services that all local mail passes. A single smtpd(8) may be without milters,
+ * like one that takes mail back from a content filter. */
 static void look_at_services(const struct postfix_setup_ours *ours, struct postfix_setup *setup)
 {
 	static const char *const patterns[] = {
@@ -151,7 +151,7 @@ static void look_at_services(const struct postfix_setup_ours *ours, struct postf
 	}
 }
 
-/* Of the addresses of this host, which is where programs send from. */
+/* For the addresses of this host, from which programs send. */
 static void look_at_maps(
 	const struct postfix_setup_ours *ours, const char *maps, struct postfix_setup *setup)
 {
@@ -168,7 +168,7 @@ static void look_at_maps(
 	}
 }
 
-/* As trivial-rewrite(8) looks: the address, then its domain, then all. */
+/* Looks up in the order of trivial-rewrite(8): the address, its domain, then `*`. */
 static void look_at_transport(
 	const struct postfix_setup_ours *ours, const char *tables, struct postfix_setup *setup)
 {
@@ -186,8 +186,8 @@ static void look_at_transport(
 				keys[1], found > 0 ? ", but says " : "", found > 0 ? answer : ""));
 }
 
-/* Those whose mail Postfix takes as its own. One that internal_hosts excepts is
- * left out on purpose. */
+/* Checks that networks whose mail Postfix accepts as its own are internal. Networks that
+ * internal_hosts excludes explicitly are skipped. */
 static void look_at_networks(
 	const char *internal, const char *networks, struct postfix_setup *setup)
 {
