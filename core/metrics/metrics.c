@@ -1,12 +1,12 @@
 /*
- * metrics: the file with the numbers of a program.
+ * metrics: the file with a program's counters.
  *
- * It is written in place by one pwrite(2), and not mapped: who maps a file dies
- * by a signal when somebody cuts it short, or the disk is full. A reader may
- * see half of a write, which the sum tells. The lock is the program's (an open
- * file description lock), and goes with it however it ends.
+ * It is written in place by one pwrite(2) and not mapped: access to a mapped file raises a
+ * signal if somebody truncates it or the disk is full. A reader may see a partial write, which
+ * the checksum reveals. The lock is an open file description lock, which ends with the process,
+ * however it ends.
  *
- * Threads: a writer is used by one thread at a time; reading is for any.
+ * Threads: a writer is used by one thread at a time; reading is thread-safe.
  */
 #include "core/metrics/metrics.h"
 
@@ -26,7 +26,7 @@
 enum {
 	VALUES_MAX = 2048,
 	NAME_SIZE = 64,
-	READ_TRIES = 3, /* one that meets a write is repeated */
+	READ_TRIES = 3, /* a read that meets a write is repeated */
 };
 
 static const struct {
@@ -41,11 +41,11 @@ static const struct {
 _Static_assert(sizeof(struct metrics_milter) <= VALUES_MAX, "it has to fit");
 _Static_assert(sizeof(struct metrics_events) <= VALUES_MAX, "it has to fit");
 
-/* As the file has it; the values of this size follow. */
+/* The layout of the file; `size` bytes of values follow. */
 struct head {
-	char name[NAME_SIZE]; /* program and version: whose layout it is */
+	char name[NAME_SIZE]; /* program and version, which determine the layout */
 	uint64_t size;
-	uint64_t sum; /* of all, with this one as 0 */
+	uint64_t sum; /* of everything, computed with sum = 0 */
 };
 
 struct image {
@@ -57,7 +57,7 @@ struct metrics_file {
 	enum metrics_program program;
 	char *path;
 	int64_t start_us;
-	int fd; /* -1: there is none */
+	int fd; /* -1 if none */
 };
 
 const char *metrics_program_name(enum metrics_program program)
@@ -70,7 +70,7 @@ char *metrics_path(const char *database, enum metrics_program program)
 	return mem_printf("%s%s", database, programs[program].suffix);
 }
 
-/* Its length in the file. */
+/* Builds the content of the file and returns its length. */
 static size_t make_image(enum metrics_program program, const void *values, struct image *image_r)
 {
 	size_t len = sizeof(image_r->head) + programs[program].size;
@@ -128,7 +128,7 @@ static int fail_metrics(const struct metrics_file *file, const char *what, struc
 	return err_set(err, ERR_TEMPORARY, "cannot %s %s: %s", what, file->path, strerror(errno));
 }
 
-/* Another process of this program may have the lock, and writes then. */
+/* Fails if another process of this program has the lock; then that one writes. */
 static int open_file(struct metrics_file *file, struct err *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -202,7 +202,7 @@ enum metrics_found metrics_read(const char *path, enum metrics_program program, 
 }
 
 /*
- * A process as /proc has it.
+ * The process's data from /proc.
  */
 
 static int64_t resident_bytes(void)
@@ -219,11 +219,11 @@ static int64_t resident_bytes(void)
 	return field ? strtoll(field, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Without the one that counts. */
+/* Without the descriptor that is used for counting. */
 static int64_t descriptors(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
-	int64_t n = -3; /* `.`, `..`, and the folder's own */
+	int64_t n = -3; /* `.`, `..`, and the directory's own descriptor */
 
 	if (folder == NULL)
 		return 0;
