@@ -1,7 +1,7 @@
 /*
- * log_parse: what a line of Postfix's log says about a message.
+ * log_parse: reads what a line of Postfix's log says about a message.
  *
- * Threads: any; localtime_r() and mktime() alone look at the time zone.
+ * Threads: any. Only localtime_r() and mktime() depend on the time zone.
  */
 #include "events/log_parse.h"
 

@@ -275,7 +275,7 @@ enum delivery_via next_hops_via_relay(const struct next_hops *next_hops, const c
 		str_eq(relay, "virtual"))
 		return VIA_FINAL;
 	if (strchr(relay, '[') == NULL) {
-		/* pipe(8) names its service. */
+		/* For pipe(8) the relay is the name of its service. */
 		for (size_t i = 0; i < next_hops->n; i++)
 			if (str_eq(next_hops->filters[i].transport, relay))
 				return VIA_FILTER;

@@ -86,7 +86,7 @@ int source_file_open(
 int source_file_once(const char *path, struct source **source_r, struct err *err);
 
 /* The systemd journal: messages of these users with Postfix's tags. folder: "" for the system
- * journal. position: NULL for the beginning of the current boot. */
+ * journal. position: NULL or "" for the beginning of the journal. */
 struct journal_match {
 	const char *folder;
 	int64_t uid;           /* the user that Postfix runs as */

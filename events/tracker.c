@@ -11,29 +11,29 @@
  *
  *                   tracked                      untracked
  *   -------------   --------------------------   -----------------------------
- *   client=, uid=   nothing                      who sent it is noted
- *   message-id=     nothing                      it is noted: it may be tracked
- *   orig_id=        the one of before ends,      the same, where the one of
- *                   this one carries it on       before is tracked
- *   queue active    the email is accepted; for   the milter has not recorded it
- *                   how many addresses
- *   to=, status=    a delivery, delivery_writer; its  the line is kept
- *                   message may have come back
- *   expired         the end of what is open      the line is kept
+ *   client=, uid=   nothing                      the sender is noted
+ *   message-id=     nothing                      noted: it may become tracked
+ *   orig_id=        the previous message ends,   the same, if the previous one
+ *                   this one continues it        is tracked
+ *   queue active    the email is accepted; the   the milter has not recorded it
+ *                   number of addresses
+ *   to=, status=    a delivery (delivery_writer); the line is kept
+ *                   it may come back
+ *   expired         open recipients expire       the line is kept
  *   removed         it has left the queue        the line is kept
- *   discarded       the end of what is open      the line is kept
+ *   discarded       open recipients discarded    the line is kept
  *
  * An untracked message becomes tracked, and its lines are processed again, as soon as one of
  * these is known about it, in whatever order the lines come:
  *
- *   - local(8) says `forwarded as` and its id;
- *   - pickup or postsuper(1) say that it has the content of a tracked one;
- *   - it has the Message-ID of an email, and a hop that is this host or a
- *     content filter has taken that email and named its id;
- *   - the same of a hop that named none, if the time fits
- *     (delivery_may_lead_to()), a program of this host or a content filter has
- *     sent it, and no other email has that Message-ID. Who knows the Message-ID
- *     of an email may send another message with it from elsewhere.
+ *   - local(8) has logged `forwarded as` with its id;
+ *   - pickup or postsuper(1) have logged that it has the content of a tracked one;
+ *   - it has the Message-ID of an email, and a next hop that is this host or a content filter
+ *     has accepted that email and replied with its id;
+ *   - the same, but the next hop replied with no id; then the time must fit
+ *     (delivery_may_lead_to()), the message must come from a program of this host or a content
+ *     filter, and no other email may have that Message-ID: anybody who knows the Message-ID of
+ *     an email can send another message with it from elsewhere.
  *
  * Lines about emails that the milter was not asked about are handled in ticket_line.c.
  * delivery_tree.c decides what all this means for a recipient.

@@ -4,7 +4,7 @@
 #ifndef POSTERN_MILTER_APPLY_H
 #define POSTERN_MILTER_APPLY_H
 
-#include <stdbool.h> /* before mfapi.h, which else makes a bool of its own */
+#include <stdbool.h> /* before mfapi.h, which would define its own bool */
 #include <libmilter/mfapi.h>
 
 #include "core/store/store_refusal.h"

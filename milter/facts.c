@@ -180,7 +180,7 @@ static void compare(const struct milter_session *session, struct facts *facts)
 
 /* Finds a message without a ticket that carries the id of a staged email. Other messages with
  * an id of ours are normal: emails go out with it and can come back. While the email is staged,
- * nobody else knows its id. */
+ * nobody outside its company can know the id. */
 static int read_lost(struct db *db, const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;

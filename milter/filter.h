@@ -1,5 +1,5 @@
 /*
- * filter: the milter protocol, as libmilter speaks it.
+ * filter: the milter protocol, through libmilter.
  */
 #ifndef POSTERN_MILTER_FILTER_H
 #define POSTERN_MILTER_FILTER_H

@@ -1,5 +1,5 @@
 /*
- * service: what all connections of the milter share.
+ * service: the state that all connections of the milter share.
  */
 #ifndef POSTERN_MILTER_SERVICE_H
 #define POSTERN_MILTER_SERVICE_H

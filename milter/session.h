@@ -2,8 +2,8 @@
  * session: what Postfix has sent about one connection and its current message.
  *
  * Callbacks write it, facts.c reads it. Only what a decision needs is kept, up to the limits
- * below. A message that exceeds them counts as having too many fields, and the rest is not
- * kept.
+ * below. A message with more sender fields counts as having too many fields. The other limits
+ * are noted separately, or what exceeds them is left out.
  */
 #ifndef POSTERN_MILTER_SESSION_H
 #define POSTERN_MILTER_SESSION_H

@@ -59,14 +59,15 @@ struct conf {
 		char *smtp_server;    /* unix:PATH or inet:ADDRESS:PORT; "": the one that
 				       * postfix-conf/enable sets up */
 		int64_t sessions;     /* concurrent SMTP sessions, divided among the workers */
-		int64_t max_pending;  /* emails being submitted */
+		int64_t max_pending;  /* emails on their way into Postfix, with those that
+				       * wait for a session */
 		int64_t timeout_ms;
 		int64_t record_wait_ms;
 		int64_t probe_ms; /* interval of probes; 0: none */
 		int64_t answer;   /* of enum submission_answer */
 	} submission;
 	struct {
-		int64_t max_bytes; /* of all stored messages */
+		int64_t max_bytes; /* of messages that wait to be submitted */
 		int64_t min_free;  /* bytes that must stay free on the store's disk */
 		int64_t lifetime_ms;
 	} outbox;

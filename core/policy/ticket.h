@@ -15,8 +15,9 @@
 #define TICKET_DOMAIN "postern.invalid"
 
 /* The first field of each submitted message: the id of its email. Until the email is decided
- * nobody else knows the id, so a message with it is that email, whatever Postfix has done to
- * its recipients. The milter removes the field, or keeps it for the recipients (trace_header). */
+ * nobody outside its company can know the id, so a message with it is that email, whatever
+ * Postfix has done to its recipients. The milter removes the field, or keeps it for the
+ * recipients (trace_header). */
 #define TICKET_TRACE_FIELD "X-Postern-Email-Id"
 
 /* The second field: a random number that is stored only in the email's row. `mailq` shows

@@ -15,13 +15,13 @@
  * ok     a key    none       another claim       refuse   other_domain
  * ok     a key    none       bad field           refuse   login_field
  * ok     a key    none       no room             tempfail login_no_room
- * ok     a key    none       its key is another
- *                            message's           refuse   repeat_other
- * ok     a key    none       came and is there   discard  repeat_arrived
+ * ok     a key    none       Idempotency-Key of
+ *                            another message     refuse   repeat_other
+ * ok     a key    none       repeat, arrived     discard  repeat_arrived
  * ok     a key    none       rate limited        tempfail login_rate
  * ok     a key    none       paused              tempfail login_paused
- * ok     a key    none       came, not heard of  tempfail repeat_open
- * ok     a key    none       all well            record   key_login
+ * ok     a key    none       repeat, unknown yet tempfail repeat_open
+ * ok     a key    none       else                record   key_login
  * ok     external none                           pass     external
  * ok     here     none       no claim            pass     not_claimed
  * ok     here     none       claim: shared       pass     shared
@@ -45,7 +45,7 @@
  * ok     here     ours       key not valid       refuse   key_invalid
  * ok     here     ours       domain not owned    refuse   domain_not_owned
  * ok     here     ours       domain not active   refuse   domain_inactive
- * ok     here     ours       all well            record   ticket_valid
+ * ok     here     ours       else                record   ticket_valid
  *
  * The tickets' domain has no other addresses, so a wrong ticket is refused whatever the message
  * claims: there is nobody to deliver it to. Tickets come only by the ways that httpd submits
@@ -399,10 +399,11 @@ enum stop_way stop_decide(const struct stop_facts *facts)
 
 /*
  * Only httpd, Postfix or root can submit the ticket together with the id and nonce of an email
- * that waits for its decision: all are random, nobody else learns them before the decision, and
- * the ticket is valid on one way only. So even if the message was changed on its way, it is the
- * email, and the email is refused. A ticket alone is not enough: `mailq` shows the tickets of
- * waiting emails to all users of the host, who must not be able to have an email refused.
+ * that waits for its decision: nobody else learns the nonce, and the ticket is valid on one way
+ * only. So even if the message was changed on its way, it is the email, and the email is
+ * refused. A ticket alone is not enough: `mailq` shows the tickets of waiting emails to all
+ * users of the host, who must not be able to have an email refused. A message that has lost its
+ * ticket is identified by the id alone, which nobody outside the email's company can know.
  */
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 {

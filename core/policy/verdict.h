@@ -50,8 +50,8 @@ enum key_repeat {
 struct verdict_facts {
 	bool store_failed; /* the facts below are not reliable */
 	enum mail_origin origin;
-	bool too_many_fields;    /* more fields with senders, or domains in them, than the
-				  * milter checks */
+	bool too_many_fields;    /* more fields with senders or ids, or more sender domains,
+				  * than the milter checks */
 	enum domain_claim claim; /* by the envelope or a header field */
 	bool from_unclear;       /* readers can disagree about who sent it */
 	enum ticket_state ticket;
