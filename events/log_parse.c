@@ -468,6 +468,18 @@ static void read_smtpd(struct rest *rest, struct log_line *line)
 		n++;
 	line->kind = LOG_CLIENT;
 	line->text = (struct span){rest->at, n};
+	line->uid = -1;
+}
+
+/* What follows `uid=`, up to a blank; -1: no user's id. */
+static int64_t read_uid(struct rest at)
+{
+	int64_t uid = 0;
+	const char *first = at.at;
+
+	for (; left(&at) && ascii_is_digit(*at.at) && uid <= UINT32_MAX; at.at++)
+		uid = 10 * uid + (*at.at - '0');
+	return at.at > first && left(&at) && *at.at == ' ' && uid <= UINT32_MAX ? uid : -1;
 }
 
 /* The previous id stands at the end, where a sender cannot write: a line without it ends with
@@ -478,8 +490,10 @@ static void read_pickup(struct rest *rest, struct log_line *line)
 	const char *last = NULL, *found;
 	struct rest at = *rest;
 
-	if (find_text(rest, "uid=") == rest->at)
+	if (skip(rest, "uid=")) {
 		line->kind = LOG_CLIENT;
+		line->uid = read_uid(*rest);
+	}
 	while ((found = find_text(&at, mark)) != NULL) {
 		last = found;
 		at.at = found + 1;

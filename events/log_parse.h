@@ -27,7 +27,8 @@ enum log_kind {
 	LOG_NOTHING,    /* nothing about the status of a message */
 	LOG_BAD,        /* a line of a known kind that cannot be parsed */
 	LOG_MESSAGE_ID, /* cleanup has the message; text is its Message-ID */
-	LOG_CLIENT,     /* its client, `name[address]` in text; no text for sendmail(1) */
+	LOG_CLIENT,     /* its client, `name[address]` in text; no text for sendmail(1), run by
+			 * the user uid */
 	LOG_ACTIVE,     /* qmgr has put it into the active queue */
 	LOG_PICKUP,     /* requeued, or its queue file renamed; other is the previous queue id */
 	LOG_DELIVERY,   /* a delivery attempt for one recipient */
@@ -73,6 +74,7 @@ struct log_line {
 	struct span other; /* the previous queue id; for LOG_DISCARDED the address that gets
 			    * it instead, if any */
 	bool by_admin;     /* LOG_REMOVED by postsuper(1) */
+	int64_t uid;       /* LOG_CLIENT: -1 where the line names none */
 
 	/* With LOG_DELIVERY: */
 	enum log_status status;

@@ -270,7 +270,8 @@ static int store_line(struct reader *reader, const struct source_line *from,
 		(line->kind == LOG_DROPPED &&
 			note_gap(reader, "log_dropped_lines", now_us, err) < 0))
 		return -1;
-	if (probe_notes_line(reader->probes, line, now_us, err) < 0)
+	if (!(tracker_is_by_other(reader->tracker, line->id) && line->kind != LOG_ACTIVE) &&
+		probe_notes_line(reader->probes, line, now_us, err) < 0)
 		return -1;
 	if (line->kind != LOG_NOTHING) {
 		position = position_of(reader, from, line);

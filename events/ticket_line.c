@@ -23,15 +23,18 @@
 static const char expired_text[] =
 	"expired, returned to sender: Postfix did not ask postern-milter about the message";
 
-/* Returns 1 if the message is that of the email, 0 if not, -1 on error. Anyone who has seen the
- * ticket in the queue can send another message to it, but does not know the Message-ID. A rule
- * may discard a message before cleanup logs the Message-ID. Such a line counts. If the message
- * was a foreign one, the recipients keep a wrong status. */
+/* Returns 1 if the message is that of the email, 0 if not, -1 on error. Every user of the host
+ * can read the ticket in mailq, send another message to it, and have Postfix return that
+ * message before it asks the milter. Some know the Message-ID as well. So the user whom pickup
+ * has logged counts, too. By SMTP nobody but postern-httpd can submit to a ticket. A rule may
+ * discard a message before cleanup logs the Message-ID: then the user alone counts. */
 static int is_its_message(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct untracked *untracked = untracked_find(context->untracked, context->line->id);
 	_cleanup_free_ char *ticket = NULL, *id = NULL;
 
+	if (untracked && untracked->by_other)
+		return 0;
 	if (untracked && untracked->message_id)
 		return str_eq(untracked->message_id, email->message_id);
 	if (context->line->kind == LOG_DISCARDED)

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -765,6 +766,13 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	return 0;
 }
 
+/* Whether postern-httpd may run as this user, or an admin who submits what waits. All daemons
+ * run as one user, since they share the store. */
+static bool is_our_user(int64_t uid)
+{
+	return uid == 0 || uid == (int64_t)geteuid();
+}
+
 /* Notes who sent the message, or its Message-ID. */
 static int on_head(struct work *work)
 {
@@ -773,11 +781,13 @@ static int on_head(struct work *work)
 	struct untracked *untracked = untracked_get(
 		context->untracked, context->line->id, &context->position);
 
-	if (context->line->kind == LOG_MESSAGE_ID)
+	if (context->line->kind == LOG_MESSAGE_ID) {
 		untracked_set_message_id(context->untracked, untracked, line_text(text));
-	else
+	} else {
 		untracked->is_local = text.data == NULL ||
 				      next_hops_is_local_client(context->next_hops, text);
+		untracked->by_other = text.data == NULL && !is_our_user(context->line->uid);
+	}
 	return untracked->is_recorded && untracked->message_id && !untracked->is_foreign
 		       ? track_by_message_id(work, untracked)
 		       : 0;
@@ -843,6 +853,15 @@ static int read_line(struct work *work)
 	default:
 		return 0;
 	}
+}
+
+bool tracker_is_by_other(const struct tracker *tracker, struct span queue_id)
+{
+	const struct untracked *untracked = queue_id.data
+						    ? untracked_find(tracker->untracked, queue_id)
+						    : NULL;
+
+	return untracked && untracked->by_other;
 }
 
 int tracker_line(struct tracker *tracker, const struct log_line *line,

@@ -76,7 +76,7 @@ int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
 	static const char sql_see[] =
 		"UPDATE probe"
 		" SET seen_us = $now, queue_id = $queue_id, changed = $changed"
-		" WHERE ticket = $ticket";
+		" WHERE ticket = $ticket AND seen_us = 0";
 
 	return db_change(db, sql_see,
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),

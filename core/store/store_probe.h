@@ -49,8 +49,9 @@ void store_probe_clear(struct probe *probe);
 /* The latest time at which one was made: 1, 0 when there is none, -1. */
 int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err);
 
-/* The milter was asked about the message; again, the later time counts. 1, 0
- * when there is none with this ticket, -1. */
+/* The milter was asked about the message. Only the first one counts: others can read the
+ * ticket in Postfix's log, and send messages of their own to it. 1, 0 when there is no
+ * probe with this ticket that was not seen yet, -1. */
 int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
 	enum probe_change changed, int64_t now_us, struct err *err);
 

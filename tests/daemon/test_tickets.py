@@ -9,7 +9,16 @@ import pytest
 from harness import wait_for
 from harness.milter import REJECT, OtherMilter
 from harness.sandbox import METHOD, unique
-from harness.submit import ALL_WAYS, OWN_WAYS, by_sendmail, by_smtp, plain, ticket_address, ticket_of
+from harness.submit import (
+    ALL_WAYS,
+    OWN_WAYS,
+    by_nobody,
+    by_sendmail,
+    by_smtp,
+    plain,
+    ticket_address,
+    ticket_of,
+)
 
 GUESS = ticket_address("00112233445566778899aabbccddeeff")
 
@@ -26,6 +35,17 @@ def message(author="hello@example.com", head=b"", message_id=None):
 def submit(box, ticket, sender="hello@example.com", author="hello@example.com", more=(), way="sendmail"):
     message_id, data = message(author)
     return ALL_WAYS[way](box, message_id, sender, [ticket_address(ticket), *more], data)
+
+
+def message_id_of(box, email_id):
+    return box.query(f"SELECT message_id FROM email WHERE id = '{email_id}'")
+
+
+def wait_for_events(box, email):
+    """Until postern-events has read the log up to now."""
+    httpd = box.httpd()
+    email_id = httpd.send(email)
+    wait_for("postern-events", lambda: httpd.read(email_id)["last_event"] == "delivered")
 
 
 def reason(submitted):
@@ -212,16 +232,16 @@ def test_bound_to_its_message(box, email, to):
     domain = box.domain(company)
     httpd = box.httpd(box.new_key(company)["token"])
     box.cli("outbox", "pause", "--company", company)
-    sender, chosen = f"hello@{domain}", f"<order-{unique()}@{domain}>"
-    email_id = httpd.send({**email, "from": sender, "headers": {"Message-ID": chosen}})
-    ticket = ticket_address(ticket_of(box, email_id))
+    sender = f"hello@{domain}"
+    email_id = httpd.send({**email, "from": sender})
+    ticket, message_id = ticket_address(ticket_of(box, email_id)), message_id_of(box, email_id)
     nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'")
     for guess in ("", "Postern-Nonce: \n", f"Postern-Nonce: {nonce[::-1]}\n"):
         head = f"X-Postern-Email-Id: {email_id}\n{guess}".encode()
-        _, data = message(sender, head, chosen)
+        _, data = message(sender, head, message_id)
         before = box.log("milter").count("reason=ticket_mismatch")
         with contextlib.suppress(AssertionError):
-            ALL_WAYS[OWN_WAYS[METHOD]](box, chosen, sender, [ticket], data)
+            ALL_WAYS[OWN_WAYS[METHOD]](box, message_id, sender, [ticket], data)
         wait_for("the verdict",
                  lambda: box.log("milter").count("reason=ticket_mismatch") > before)
     assert httpd.read(email_id)["last_event"] == "queued"
@@ -230,6 +250,46 @@ def test_bound_to_its_message(box, email, to):
     assert b"forged" not in mail.raw and mail.header("Postern-Nonce") is None
     wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "delivered")
     assert len(box.sink.now(to=to)) == 1
+
+
+@pytest.mark.submission
+def test_returned_to_another_user(box, email, to):
+    """Postfix returns a message that has passed too many hosts before the milter is asked, and
+    logs its ticket. What another user of the host has sent ends no email, also with its Message-ID."""
+    company = box.company()
+    domain = box.domain(company)
+    httpd = box.httpd(box.new_key(company)["token"])
+    box.cli("outbox", "pause", "--company", company)
+    email_id = httpd.send({**email, "from": f"hello@{domain}"})
+    ticket, message_id = ticket_address(ticket_of(box, email_id)), message_id_of(box, email_id)
+    _, data = message(head=b"Received: by x; Sat, 21 Nov 2026 12:00:00 +0000\n" * 60,
+                      message_id=message_id)
+    by_nobody(box, message_id, "nobody@mail.sandbox.test", [ticket], data)
+    wait_for("Postfix to return it",
+             lambda: f"to=<{ticket}>, relay=none" in box.log("postfix"))
+    wait_for_events(box, email)
+    assert httpd.read(email_id)["last_event"] == "queued"
+    box.cli("outbox", "resume", "--company", company)
+    assert b"forged" not in box.sink.find(to=to).raw
+    wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "delivered")
+
+
+@pytest.mark.submission
+def test_another_message_to_the_ticket_of_a_probe(box, email):
+    """Whoever reads Postfix's log knows the tickets of probes. Another message to one says
+    nothing of how emails go out."""
+    def noted():
+        return box.query("SELECT seen_us, queue_id, changed, refusal FROM probe"
+                         f" WHERE ticket || '@postern.invalid' = '{probe}' AND seen_us <> 0")
+
+    probe = box.cli("probe", "add", "--through", "--submission", METHOD)["address"]
+    _, own = message("postern-probe@mail.sandbox.test", message_id=f"<{probe}>")
+    ALL_WAYS[OWN_WAYS[METHOD]](box, f"<{probe}>", "", [probe], own)
+    first = wait_for("the milter", noted)
+    message_id, data = message()
+    by_nobody(box, message_id, "nobody@mail.sandbox.test", [probe], data).verdict()
+    wait_for_events(box, email)
+    assert noted() == first
 
 
 @pytest.mark.submission("sendmail")

@@ -369,6 +369,7 @@ static void test_probe(void **state)
 	}
 	assert_noted(temp->db, "");
 	OK(db_exec(temp->db,
+		"UPDATE probe SET seen_us = 0;"
 		"CREATE TRIGGER t BEFORE UPDATE ON probe BEGIN"
 		" SELECT raise(ABORT, 'no'); END",
 		&why));

@@ -282,19 +282,24 @@ static void test_nothing(void **state)
 	}
 }
 
-/* Who sent a message: a client, or NULL for sendmail(1). */
+/* Who sent a message: a client, or a user by sendmail(1). */
 static const struct {
 	const char *line;
 	const char *client;
+	int64_t uid;
 } clients[] = {
-	{"postfix/smtpd[1]: 34230ABA654: client=localhost[127.0.0.1]", "localhost[127.0.0.1]"},
+	{"postfix/smtpd[1]: 34230ABA654: client=localhost[127.0.0.1]", "localhost[127.0.0.1]", -1},
 	{"postfix/smtpd[1]: 34230ABA654: client=mx.test[2001:db8::1], sasl_method=PLAIN",
-		"mx.test[2001:db8::1]"},
+		"mx.test[2001:db8::1]", -1},
 	{"postfix/smtpd[1]: 34230ABA654: client=unknown[unknown], orig_client=a[127.0.0.1]",
-		"unknown[unknown]"},
-	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x>", NULL},
+		"unknown[unknown]", -1},
+	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x>", NULL, 0},
+	{"postfix/pickup[1]: 34230ABA654: uid=65534 from=<uid=0>", NULL, 65534},
+	{"postfix/pickup[1]: 34230ABA654: uid=4294967294 from=<x>", NULL, 4294967294},
+	{"postfix/pickup[1]: 34230ABA654: uid=99999999999999999999 from=<x>", NULL, -1},
+	{"postfix/pickup[1]: 34230ABA654: uid=x", NULL, -1},
 	/* a sender that imitates a requeue */
-	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x> orig_id=44230ABA654>", NULL},
+	{"postfix/pickup[1]: 34230ABA654: uid=0 from=<x> orig_id=44230ABA654>", NULL, 0},
 };
 
 static void test_clients(void **state)
@@ -305,7 +310,7 @@ static void test_clients(void **state)
 		struct log_line line;
 
 		log_parse(text, strlen(text), "postfix", &line);
-		if (line.kind != LOG_CLIENT ||
+		if (line.kind != LOG_CLIENT || line.uid != clients[i].uid ||
 			(clients[i].client ? !span_is(line.text, clients[i].client)
 					   : line.text.data != NULL))
 			fail_msg("%s", text);

@@ -36,6 +36,12 @@ static void test_a_probe_is_seen(void **state)
 	assert_true(
 		probe.changed == PROBE_OTHER_FROM && probe.logged_us == 0 && probe.taken_us == 0);
 	store_probe_clear(&probe);
+	/* a second message to its ticket is not the probe's */
+	assert_int_equal(
+		store_probe_see(temp->db, ticket, "5F2A", PROBE_OTHER_ID, NOW_US + 2, NULL), 0);
+	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+	assert_true(probe.changed == PROBE_OTHER_FROM && probe.seen_us == NOW_US + 1);
+	store_probe_clear(&probe);
 	assert_int_equal(store_probe_get(temp->db, other, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	store_probe_clear(&probe);

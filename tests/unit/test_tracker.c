@@ -713,6 +713,7 @@ static void test_stopped(void **state)
 	"ABCDEF0123: " payload
 #define TICKET "0123456789abcdef0123456789abcdef"
 #define ID     LINE("cleanup", "message-id=<it@made.test>")
+#define OTHERS LINE("pickup", "uid=65534 from=<a@d.example>")
 #define BOUNCED                                                                                    \
 	LINE("cleanup", "to=<" TICKET                                                              \
 			"@postern.invalid>, relay=none, "                                          \
@@ -724,7 +725,7 @@ static void test_stopped(void **state)
 		"from local; from=<a@d.example> "                                                  \
 		"to=<" TICKET "@postern.invalid>: gone")
 	static const struct {
-		const char *lines[2];
+		const char *lines[3];
 		bool superseded;
 		const char *statuses;
 		const char *text;
@@ -758,6 +759,12 @@ static void test_stopped(void **state)
 		{{LINE("cleanup", "message-id=<else@where>"), DROPPED}, false,
 			"queued queued queued", NULL},
 		{{BOUNCED}, false, "queued queued queued", NULL},
+		/* the same of another user of the host, who has copied the Message-ID */
+		{{OTHERS, ID, BOUNCED}, false, "queued queued queued", NULL},
+		{{OTHERS, DROPPED}, false, "queued queued queued", NULL},
+		/* of postern-httpd, or of an admin */
+		{{LINE("pickup", "uid=0 from=<a@d.example>"), ID, BOUNCED}, false,
+			"bounced bounced bounced", "no such words"},
 		/* another message has its position */
 		{{ID, BOUNCED}, true, "queued queued queued", NULL},
 		/* it waits, for `postern held release --waiting` */
@@ -789,7 +796,7 @@ static void test_stopped(void **state)
 		email.message_id = mem_strdup("<it@made.test>");
 		OK(store_email_stage(world.temp->db, &email, &why));
 		world.email = temp_db_number(world.temp->db, sql_seq);
-		for (size_t k = 0; k < 2 && cases[i].lines[k]; k++)
+		for (size_t k = 0; k < ARRAY_SIZE(cases[i].lines) && cases[i].lines[k]; k++)
 			strv_add(&world.lines, cases[i].lines[k]);
 		if (cases[i].superseded) {
 			secret_ticket(email.ticket);
@@ -827,6 +834,7 @@ static void test_stopped(void **state)
 #undef TICKET
 #undef ID
 #undef BOUNCED
+#undef OTHERS
 #undef DROPPED
 }
 
