@@ -28,14 +28,15 @@ OF_SANDBOX = {"rights", "learnt", "message_size", "time", "disk", "sync"}
 class AllIsWell(dict):
     """What the DNS has of any domain."""
 
-    ANSWERS = {"A": "93.184.216.34", "MX": "mail.place.example", "PTR": "mail.place.example"}
+    ANSWERS = {"A": ["93.184.216.34"], "MX": ["mail.place.example"],
+               "PTR": ["mail.place.example"]}
 
     def get(self, key, default=None):
         name, kind = key
         if kind == "TXT":
             return ["v=DMARC1; p=none" if name.startswith("_dmarc.")
                     else "v=spf1 ip4:93.184.216.34 -all"]
-        return [self.ANSWERS[kind]] if kind in self.ANSWERS else []
+        return self.ANSWERS.get(kind, [])
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +241,52 @@ def test_messages_that_are_held(box):
         assert row["mend"] == "postern held list"
     finally:
         box.cli("held", "drop", "--yes", queue_id)
+
+
+def test_a_clock_that_was_put_back(box, email):
+    """As the newest email on record shows."""
+    email_id = box.httpd().send(email)
+    set_back = "UPDATE email SET created_us = created_us {} 86400000000 WHERE id = '{}'"
+    box.query(set_back.format("+", email_id))
+    try:
+        row = fault(doctor(box), "clock", "minutes behind the newest email on record")
+        assert row["mend"] == "timedatectl status" and not row["safe"]
+    finally:
+        box.query(set_back.format("-", email_id))
+    assert not faults(doctor(box), "clock")
+
+
+def test_endpoints_that_fail(box):
+    """For more than an hour, or until they were disabled for it."""
+    ids = [box.cli("webhook", "add", "--company", box.company(), "--endpoint",
+                   f"https://hooks.test/{name}", "--events", "email.delivered")["id"]
+           for name in ("late", "gone")]
+    assert not faults(doctor(box), "endpoints")
+    # That many days do not pass here.
+    box.query(f"UPDATE webhook SET failing_us = 1 WHERE id = '{ids[0]}'")
+    box.query(f"UPDATE webhook SET failing_us = 1, disabled_us = 2, enabled = 0 WHERE id = '{ids[1]}'")
+    row = fault(doctor(box), "endpoints", "disabled after failing for days: 1, failing for over an hour: 1")
+    assert row["mend"] == "postern webhook list" and not row["safe"]
+    listed = {hook["id"]: hook["enabled"] for hook in box.cli(*row["mend"].split()[1:])}
+    assert listed == {ids[0]: True, ids[1]: False}
+    box.cli("webhook", "enable", ids[1])
+    row = fault(doctor(box), "endpoints", "disabled after failing for days: 0, failing for over an hour: 1")
+    assert "one of them is https://hooks.test/late" in row["text"]
+    box.cli("webhook", "remove", ids[0])
+    assert not faults(doctor(box), "endpoints")
+    box.cli("webhook", "remove", ids[1])
+
+
+@pytest.mark.parametrize("kind, answer, text", [
+    ("PTR", [], "PTR of 93.184.216.34: the address has no name"),
+    ("A", ["192.0.2.1"], "PTR of 93.184.216.34: mail.place.example, which does not have that"),
+    ("A", ["192.0.2.1"], "HELO of mail.place.example: 192.0.2.1, and mail goes out from 93."),
+])
+def test_the_dns_of_this_host(box, monkeypatch, kind, answer, text):
+    with monkeypatch.context() as changed:
+        changed.setitem(AllIsWell.ANSWERS, kind, answer)
+        fault(doctor(box), "dns_host", text)
+    assert not faults(doctor(box), "dns_host")
 
 
 def test_without_roots_rights(box):

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -56,6 +57,9 @@ SETTINGS = [
      "signed_fields", "has REPLACE", None),
     ("queue_minfree = 9000000000000000", "minfree", "Postfix wants", None),
     ("content_filter = smtp:[127.0.0.1]:1", "no_milters", "content_filter", None),
+    ("masquerade_domains = example.com", "senders", "masquerade_domains: where it changes", None),
+    ("header_size_limit = 50000", "header_limits", "header_size_limit is 50000",
+     "postconf -e header_size_limit=60000"),
 ]
 
 
@@ -79,13 +83,28 @@ def side_by_side(rows):
 @pytest.mark.parametrize("rows", side_by_side(SETTINGS),
                          ids=lambda rows: "-".join(row[1] for row in rows))
 def test_settings_of_postfix(box, changed, rows):
+    """Each is found; the commands for postconf mend theirs, and without the rest nothing is."""
+    def remaining(rows):
+        found = doctor(box)
+        return [row for _, check, text, _ in rows for row in faults(found, check)
+                if text in row["text"]]
+
     changed.main_cf(*(row[0] for row in rows))
     found = doctor(box)
-    for _, check, text, mend in rows:
+    mended = []
+    for one in rows:
+        _, check, text, mend = one
         row = fault(found, check, text)
         assert (row["mend"] or "").startswith(mend or ""), row
         assert mend is None or row["mend"]
         assert not row["safe"]
+        if row["mend"] and row["mend"].startswith("postconf "):
+            postconf, *words = row["mend"].split()
+            subprocess.run([postconf, "-c", box.dir / "postfix", *words], check=True, timeout=60)
+            mended.append(one)
+    assert not mended or not remaining(mended)
+    changed.undo()
+    assert not remaining(rows)
 
 
 def test_a_service_with_milters_of_its_own(box, changed):
@@ -113,6 +132,30 @@ def test_a_signer_that_mail_passes_by(box, changed):
                         f"non_smtpd_milters = {ours}, {signer}")
         found = doctor(box)
     assert fault(found, "signer", "non_smtpd_milters lacks it")
+
+
+def test_another_milter_that_is_away(box, tmp_path):
+    with OtherMilter() as other:
+        folder = settings_of(box, tmp_path, f"non_smtpd_milters = {OURS}, {other.name}")
+        assert not faults(doctor(box, "--postfix", folder), "other_milters")
+    row = fault(doctor(box, "--postfix", folder), "other_milters",
+                f"another milter, {other.name}, connection refused: all mail waits for it")
+    assert row["text"].endswith("start it, or take it out of main.cf")
+    subprocess.run(["postconf", "-c", folder, "-e", f"non_smtpd_milters={OURS}"], check=True,
+                   timeout=60)
+    age(folder)
+    assert not faults(doctor(box, "--postfix", folder), "other_milters")
+
+
+def test_a_socket_out_of_the_chroot(box, tmp_path):
+    folder = settings_of(box, tmp_path)
+    with copy_of(box, tmp_path, milter__socket=tmp_path / "milter.sock") as config:
+        row = fault(doctor(box, "--postfix", folder, config=config), "reach",
+                    "and these services run in a chroot")
+        assert "set the services' chroot to n in master.cf" in row["text"]
+        subprocess.run(["postconf", "-c", folder, "-F", "*/*/chroot=n"], check=True, timeout=60)
+        age(folder)
+        assert not faults(doctor(box, "--postfix", folder, config=config), "reach")
 
 
 @pytest.mark.parametrize("method", ["sendmail", "smtp"])

@@ -13,6 +13,7 @@ import pytest
 from harness import Sandbox, wait_for
 from harness.sandbox import TREE, unique
 from harness.submit import by_smtp
+from test_doctor import doctor, fault, faults
 from test_smtp_auth import email_of, login, new_message
 
 DOMAIN = "bounces.example.com"
@@ -575,7 +576,7 @@ def script(box, name, *words):
     ids=["none", "some", "continued", "empty"],
 )
 def test_enable_and_disable(own_box, lines):
-    """What enable puts in disable takes out, to the byte; check knows both."""
+    """What enable puts in disable takes out, to the byte; check and doctor know both."""
     box = own_box()
     subprocess.run(["chown", "-R", "nobody", box.dir / "store"], check=True)
     assert script(box, "disable")[0] == 0
@@ -591,7 +592,10 @@ def test_enable_and_disable(own_box, lines):
     assert [file.read_bytes() for file in files] == enabled
     assert f"what comes to b.two.test {DOMAIN} is taken by postern-intake" in script(box, "check")[1]
     box.cli("domain", "set", "example.com", "--return-path", "c.two.test")
-    assert "emails have the return path c.two.test, but" in script(box, "check")[1]
+    row = fault(doctor(box), "returns", "emails have the return path c.two.test, but")
+    assert row["text"].endswith(": enable --returns c.two.test")
+    assert script(box, "enable", "--returns", "c.two.test")[0] == 0
+    assert not faults(doctor(box), "returns")
     (box.dir / "store/postern.db").chmod(0)
     try:
         assert "postern-intake takes no bounces, which wait: 4.3" in script(box, "check")[1]
