@@ -198,11 +198,17 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 	return 0;
 }
 
+/* rspamd reads each table when its own timer says so. A path has the selector of the other
+ * table, so that between the two no key signs in the name of another. */
 static void rspamd_add(const struct dkim_signer *signer, int table, const struct dkim_key *key,
 	const char *path, struct buf *out)
 {
-	(void)signer;
-	buf_printf(out, "%s %s\n", key->domain, table == 0 ? path : key->selector);
+	(void)path;
+	if (table == 0)
+		buf_printf(out, "%s %s/%s.$selector.%s\n", key->domain, signer->keys, key->domain,
+			signer->kind->key_suffix);
+	else
+		buf_printf(out, "%s %s\n", key->domain, key->selector);
 }
 
 static const struct signer_kind kinds[] = {
