@@ -213,7 +213,7 @@ static void copy_client(struct span value, char client[static CLIENT_MAX + 1])
 	client[value.len] = '\0';
 }
 
-/* Handles the fields behind AUTH. */
+/* Handles the fields after AUTH. */
 static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
 {
 	struct span mechanism, word, value, response = {NULL, 0};

@@ -31,7 +31,7 @@ static size_t left(const struct rest *rest)
 	return (size_t)(rest->end - rest->at);
 }
 
-/* If the rest begins with the text, moves behind it. False if not. */
+/* If the rest begins with the text, moves past it. False if not. */
 static bool skip(struct rest *rest, const char *text)
 {
 	size_t len = strlen(text);
@@ -47,7 +47,7 @@ static const char *find_text(const struct rest *rest, const char *text)
 	return memmem(rest->at, left(rest), text, strlen(text));
 }
 
-/* Reads up to the text and moves behind it. False if the text is missing. */
+/* Reads up to the text and moves past it. False if the text is missing. */
 static bool until(struct rest *rest, const char *text, struct span *span_r)
 {
 	const char *found = find_text(rest, text);
@@ -289,7 +289,7 @@ static bool is_dsn(struct span dsn)
 
 /* Reads an address and, with read(), what follows it. With info_log_address_format = internal
  * an address is not quoted: it may contain a bracket and a comma or begin with a quote. Then it
- * ends at the first bracket behind which the rest parses. If it contains a colon and a blank,
+ * ends at the first bracket after which the rest parses. If it contains a colon and a blank,
  * the line was cut and another one follows. */
 static bool read_addr_and(struct rest *rest, struct log_line *line, struct span *addr_r,
 	bool (*read)(struct rest *rest, struct log_line *line))
@@ -348,7 +348,7 @@ static bool read_attempt(struct rest *rest, struct log_line *line)
 				      : read_outcome(rest, line);
 }
 
-/* Reads the rest behind `to=`. */
+/* Reads the rest after `to=`. */
 static void read_delivery(struct rest *rest, struct log_line *line)
 {
 	line->kind = read_addr_and(rest, line, &line->to, read_attempt) ? LOG_DELIVERY : LOG_BAD;
@@ -420,7 +420,7 @@ static void read_end(const struct rest *rest, struct log_line *line)
 	line->cut = left(rest) > 0 && *rest->at != ' ';
 }
 
-/* Reads nrcpt behind `size=`; 0 if it is missing. */
+/* Reads nrcpt after `size=`; 0 if it is missing. */
 static int read_recipients(struct rest *rest)
 {
 	struct span size;

@@ -6,7 +6,7 @@
  *
  * The stored position is not that of the last line but of the oldest line that the tracker
  * keeps in memory, because reading a line again changes nothing. So each batch adds a mark, the
- * position behind it with its line number, which is kept until the tracker needs no line before
+ * position after it with its line number, which is kept until the tracker needs no line before
  * it.
  */
 #include "events/reader.h"
@@ -30,7 +30,7 @@ enum {
 };
 
 struct mark {
-	uint64_t number; /* number of the first line behind the position */
+	uint64_t number; /* number of the first line after the position */
 	char *position;
 };
 

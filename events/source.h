@@ -34,7 +34,7 @@ struct source_ops {
 	/* The next line. Returns 1 if there is one, 0 if none yet, -1 on error. ERR_CONFIG: an
 	 * error that lasts until an admin changes something. */
 	int (*next)(struct source *source, struct source_line *line_r, struct err *err);
-	/* Appends the position behind the last line. */
+	/* Appends the position after the last line. */
 	void (*position)(struct source *source, struct buf *position);
 	void (*free)(struct source *source);
 };

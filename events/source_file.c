@@ -405,7 +405,7 @@ static void list_following(struct source_file *file, int64_t written_us)
 }
 
 /* Opens the next rotated file, or the current one. Returns 1, 0 if there is none, -1 on error.
- * While the current file is empty, the position stays behind the rotated one, because the
+ * While the current file is empty, the position stays after the rotated one, because the
  * current file may be rotated again before it is read. */
 static int open_following(struct source_file *file, struct err *err)
 {

@@ -621,7 +621,7 @@ static int report_refused(
 	return 0;
 }
 
-/* A milter behind ours has refused a recorded message. For an email of ours httpd gets the
+/* A milter after ours has refused a recorded message. For an email of ours httpd gets the
  * reply, or it bounces. For one that its client submitted itself, only the log says it. */
 static int on_refused(struct work *work)
 {

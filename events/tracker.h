@@ -7,8 +7,8 @@
  * a requeue (orig_id). Lines of other messages are kept for a while, because the line that
  * connects them may come later.
  *
- * Reading a line again changes nothing. So a reader may continue anywhere before the first
- * unread line, but not behind tracker_oldest().
+ * Reading a line again changes nothing. So a reader may continue at any line up to the first
+ * unread one, but at the latest at tracker_oldest().
  *
  * Threads: one.
  */

@@ -293,7 +293,7 @@ struct eom {
 };
 
 /* Removes the n fields of this name, last first, because removing a field renumbers those
- * behind it. */
+ * after it. */
 static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
 {
 	_cleanup_free_ char *name = mem_strdup(field);
@@ -358,7 +358,7 @@ static int record_probe(const struct eom *eom, struct err *err)
 	return committer_run(service->committer, run_probe, &entry, err);
 }
 
-/* With probe_through the message is accepted without recipients, so milters behind ours see its
+/* With probe_through the message is accepted without recipients, so milters after ours see its
  * end too. Postfix then removes its queue file at once. */
 static int act_probe(const struct eom *eom, struct outcome *outcome)
 {

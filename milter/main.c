@@ -55,7 +55,7 @@ struct daemon {
  * service on each of them. Linux delivers a signal for the process to its main thread if that
  * has not blocked it. So the main thread never blocks these signals, and its handler writes
  * them into a pipe. SA_NODEFER lets another signal arrive while one is handled. Only a SIGINT
- * or SIGTERM directly behind another signal can still reach libmilter, which then ends, as it
+ * or SIGTERM directly after another signal can still reach libmilter, which then ends, as it
  * should.
  */
 static int signal_pipe[2] = {-1, -1};

@@ -234,7 +234,7 @@ void session_queue_id(struct milter_session *session, const char *queue_id)
 	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
 }
 
-/* Compares field names without regard to case. RFC 5322 4.5 allows blanks behind a name. */
+/* Compares field names without regard to case. RFC 5322 4.5 allows blanks after a name. */
 static bool is_field(const char *name, const char *field)
 {
 	size_t len = strlen(field);

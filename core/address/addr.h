@@ -20,7 +20,7 @@ struct addr {
 
 /* Parses `a@x`, `<a@x>` or `Name <a@x>`, with optional blanks around it. Name is an atom,
  * words, a quoted string, or any UTF-8 without control characters. Encoded words (RFC 2047) in
- * it are decoded, runs of blanks become one. Strict: no text before or behind is ignored.
+ * it are decoded, runs of blanks become one. Strict: no text before or after is ignored.
  * Address literals are not accepted. ERR_INVALID says what is wrong with which address. */
 int addr_parse(const char *text, struct addr *addr_r, struct err *err);
 
@@ -38,7 +38,7 @@ bool addr_equal(const struct addr *a, const struct addr *b);
 /* Returns an address in the form that lists compare: the domain in A-labels and lower case (RFC
  * 5321 2.4), and the local part case-folded. RFC 5321 leaves the local part to its host, but no
  * host in use has two people whose addresses differ only in case, and Bob@ must not bypass a
- * suppression of bob@. Dots and a part behind + do make another address. Accepts any text. The
+ * suppression of bob@. Dots and a part after + do make another address. Accepts any text. The
  * caller frees the result. */
 char *addr_folded(const char *address);
 

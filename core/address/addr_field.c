@@ -187,7 +187,7 @@ static void add_address(struct field *field, size_t first, size_t end)
 	free(tokens);
 }
 
-/* Returns the index behind the last token before end that is of one of these kinds; 0 if there
+/* Returns the index after the last token before end that is of one of these kinds; 0 if there
  * is none. */
 static size_t behind_last(const struct field *field, size_t end, const char *kinds)
 {

@@ -7,7 +7,7 @@
  * text as it is, decoded, without comments, and without invisible characters.
  *
  * The end of a domain is determined in several ways, and non-ASCII names are normalized by both
- * versions of IDNA, which differ in a few letters. If a name is invalid, the part behind one of
+ * versions of IDNA, which differ in a few letters. If a name is invalid, the part after one of
  * its dots may still be a domain with subdomains.
  *
  * Time is linear in the length of the text.
@@ -89,7 +89,7 @@ static char *with_dots(const char *text, size_t len)
 	return name;
 }
 
-/* Adds the longest valid name behind a dot of an invalid name: some domain below it is meant. A
+/* Adds the longest valid name after a dot of an invalid name: some domain below it is meant. A
  * name stays invalid if labels are added in front, so the search stops at the first invalid
  * one. */
 static void add_parents(struct scan *scan, const char *text, size_t len)
@@ -199,7 +199,7 @@ static void add_words(struct scan *scan, const char *text, const char *end)
 	}
 }
 
-/* Adds the domain behind an @. Characters that no domain has do not end it for all readers. */
+/* Adds the domain after an @. Characters that no domain has do not end it for all readers. */
 static void add_at(struct scan *scan, const char *text)
 {
 	_cleanup_buf_ struct buf spaced = BUF_INIT;
@@ -216,7 +216,7 @@ static void add_at(struct scan *scan, const char *text)
 	}
 }
 
-/* Adds the domain behind each @. */
+/* Adds the domain after each @. */
 static void scan_ats(struct scan *scan, const char *text)
 {
 	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
@@ -262,7 +262,7 @@ static bool is_address(const char *text, size_t len)
 	return addr_parse(word, &addr, NULL) == 0;
 }
 
-/* Returns the text behind the address of `ann@example.com via List`; otherwise the name itself. */
+/* Returns the text after the address of `ann@example.com via List`; otherwise the name itself. */
 static const char *skip_via(const char *name)
 {
 	const char *start = name + strspn(name, " '\"");

@@ -10,7 +10,7 @@
  * That refuses honest mail of ticket systems, which can leave the address out or get an
  * exemption. Mailing lists cannot, so a name that itself says that it is not Ann,
  * `"ann@example.com via List" <list@other.test>`, passes: a bare address before `via` and
- * something readable behind it. Names without an address and look-alike domains are not
+ * something readable after it. Names without an address and look-alike domains are not
  * checked.
  *
  * Two honest forms of RFC 5322 count as unclear: `a@other.test, "B at example.com"

@@ -18,7 +18,7 @@ char *addr_reading_outside_quotes(const char *text);
  * UTF-8. */
 char *addr_reading_squeeze(const char *text);
 
-/* Reverses each run behind a bidirectional control character, as a display may do (Unicode UAX
+/* Reverses each run after a bidirectional control character, as a display may do (Unicode UAX
  * 9 2). NULL if there is none. The text is UTF-8. */
 char *addr_reading_directed(const char *text);
 

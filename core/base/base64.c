@@ -125,7 +125,7 @@ static size_t decode_groups(const uint8_t *text, size_t len, uint8_t *to)
 	return at;
 }
 
-/* Reads the next group of up to four characters and moves *at behind it. Returns their number,
+/* Reads the next group of up to four characters and moves *at past it. Returns their number,
  * or -1. */
 static int next_group(const uint8_t *text, size_t len, size_t *at, uint32_t *bits_r)
 {

@@ -1,7 +1,7 @@
 /*
  * cidr: lists of IPv4 and IPv6 networks.
  *
- * Invariant: a network is stored in its own family, never v4-mapped, and has no bits set behind
+ * Invariant: a network is stored in its own family, never v4-mapped, and has no bits set after
  * its prefix. Threads: any; a parsed list does not change.
  */
 #include "core/base/cidr.h"

@@ -28,7 +28,7 @@ struct cidr_list {
 /* Parses networks and single addresses, separated by blanks or commas: `127.0.0.0/8, [::1]/128
  * 10.1.2.3`. Brackets are optional. An empty text gives an empty list. A v4-mapped network
  * (::ffff:0:0/96 and below) is stored as IPv4. ERR_CONFIG names an invalid item, such as a
- * network with bits set behind its prefix. The caller calls cidr_list_clear(). */
+ * network with bits set after its prefix. The caller calls cidr_list_clear(). */
 int cidr_list_parse(const char *text, struct cidr_list *list_r, struct err *err);
 
 /* Stands for the address of clients on a Unix-domain socket. */

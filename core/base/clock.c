@@ -56,7 +56,7 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 	snprintf(text + len, CLOCK_TEXT_SIZE - len, ".%06d+00:00", rest);
 }
 
-/* Reads an optional fraction of a second, `.123456`, in microseconds. Returns the text behind
+/* Reads an optional fraction of a second, `.123456`, in microseconds. Returns the text after
  * it. */
 static const char *parse_fraction(const char *text, int64_t *us_r)
 {

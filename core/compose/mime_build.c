@@ -78,7 +78,7 @@ static size_t name_len(const char *text)
 	return type + 1 + subtype;
 }
 
-/* Reads one parameter. Returns the text behind it, or NULL if it is invalid. */
+/* Reads one parameter. Returns the text after it, or NULL if it is invalid. */
 static const char *read_param(const char *text, struct strv *params)
 {
 	size_t name = token_len(text), value;

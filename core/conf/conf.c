@@ -135,7 +135,7 @@ struct loading {
 	size_t text_size;
 	struct conf *conf;
 	struct file_position *set_in; /* for each setting: where it was set */
-	bool lost;                    /* in an unknown section, which inih was not told about */
+	bool lost;                    /* in an unknown section, which inih does not see */
 	struct strv paths;            /* of the files in the directory */
 	struct strv faults;
 };

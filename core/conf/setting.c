@@ -23,7 +23,7 @@ static const struct unit duration_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 
 	{"m", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
 static const struct unit age_units[] = {{"ms", 1}, {"s", 1000}, {"min", 60 * 1000},
 	{"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}, {0}};
-/* For these an age cannot be told: minutes or months. */
+/* In an age these could mean minutes or months. */
 static const struct unit month_units[] = {
 	{"m", 1}, {"M", 1}, {"mo", 1}, {"month", 1}, {"months", 1}, {0}};
 enum { DAYS_OF_MONTH = 30 };

@@ -360,7 +360,7 @@ static void begin_item(struct html_render *render, const struct frame *frame)
 		render->lines.indent = INDENT_MAX;
 }
 
-/* Adds the target behind the text of a link. A link without text shows nothing. */
+/* Adds the target after the text of a link. A link without text shows nothing. */
 static void end_link(struct html_render *render, const struct frame *frame)
 {
 	struct buf *out = &render->lines.out;

@@ -66,7 +66,7 @@ static const char *closing_quote(const char *text)
 	return strrchr(text, '"');
 }
 
-/* Reads the value at *at and moves behind it. False if the closing quote is missing. */
+/* Reads the value at *at and moves past it. False if the closing quote is missing. */
 static bool read_value(const char **at, struct param *param)
 {
 	const char *p = skip_blanks(*at), *end;
@@ -85,7 +85,7 @@ static bool read_value(const char **at, struct param *param)
 	return true;
 }
 
-/* Reads the parameter at *at and moves behind it. Returns 1, 0 at the end, -1 if it is
+/* Reads the parameter at *at and moves past it. Returns 1, 0 at the end, -1 if it is
  * malformed. */
 static int next_param(const char **at, struct param *param)
 {

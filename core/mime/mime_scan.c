@@ -140,7 +140,7 @@ static bool drop_blank_line(struct span *text, bool end_counts)
 
 struct delimiter {
 	size_t at;   /* offset of its line */
-	size_t next; /* offset behind its line */
+	size_t next; /* offset after its line */
 	bool closing;
 };
 

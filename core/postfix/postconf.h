@@ -40,7 +40,7 @@ int postconf_values(const char *config_dir, const char *const *names, size_t n, 
 int postconf_services(const char *config_dir, const char *const *patterns, size_t n,
 	struct strv *lines, struct err *err);
 
-/* Returns the next item of a list and moves the text behind it; NULL at the end. `!` before the
+/* Returns the next item of a list and moves the text past it; NULL at the end. `!` before the
  * item is removed and inverts *excepted. Text in braces is one item. The caller frees it. */
 char *postconf_item(const char **text, bool *excepted);
 

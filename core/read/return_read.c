@@ -406,7 +406,7 @@ static void read_feedback(struct span text, struct return_message *message)
 		message->kind = RETURN_UNREAD;
 }
 
-/* Reads the header of the email, in its own part or behind other lines of a text. */
+/* Reads the header of the email, in its own part or after other lines of a text. */
 static void read_original(struct span text, struct return_message *message)
 {
 	struct mime_scan_field field;
@@ -471,7 +471,7 @@ static bool in_address(char c)
 	       (c >= 'A' && c <= 'Z') || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~.", c));
 }
 
-/* Returns the first address in the line at or behind *at, and moves *at behind it; NULL if
+/* Returns the first address in the line at or after *at, and moves *at past it; NULL if
  * there is none. The caller frees it. */
 static char *next_address(const char *line, size_t *at)
 {
@@ -535,7 +535,7 @@ static bool is_heading(const char *line)
 	return len > 0 && line[len - 1] == ':';
 }
 
-/* Adds the new addresses of a line. Returns the rest of the line behind the last of them, or
+/* Adds the new addresses of a line. Returns the rest of the line after the last of them, or
  * the whole line if it has none. */
 static const char *add_addresses(struct return_message *message, const char *line, bool *added_r)
 {

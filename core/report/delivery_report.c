@@ -18,7 +18,7 @@ enum {
 	SILENCE_S = 60, /* after this time the log should have mentioned the email */
 };
 
-/* The words for a status: `is` behind the address of one recipient, `counted` behind a number
+/* The words for a status: `is` after the address of one recipient, `counted` after a number
  * of recipients. An event is shown as the status that it leads to, so event kinds and statuses
  * must have the same order. */
 _Static_assert((int)EVENT_COMPLAINED == (int)DELIVERY_COMPLAINED &&
