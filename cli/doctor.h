@@ -112,6 +112,9 @@ char *doctor_script(const char *name);
  * newline as a new string; NULL when it fails without a word. */
 char *doctor_output(const char *program, ...) __attribute__((sentinel));
 
+/* The process of Postfix's master(8); 0 when it cannot be told. */
+int64_t doctor_postfix_master(const struct doctor *doctor);
+
 void doctor_look_at_postfix(struct doctor *doctor);
 void doctor_look_at_host(struct doctor *doctor);
 void doctor_look_at_store(struct doctor *doctor);

@@ -146,16 +146,96 @@ static char *property(const char *lines, const char *name)
 	return mem_strdup("");
 }
 
+/* The unit that runs Postfix, which Debian 12 calls postfix@-.service, and Debian 13
+ * postfix.service: the last part of the control group of its master(8). A new string; NULL
+ * when no unit of such a name runs it. */
+static char *postfix_unit(const struct doctor *doctor)
+{
+	_cleanup_free_ char *path = mem_printf(
+		"/proc/%" PRId64 "/cgroup", doctor_postfix_master(doctor));
+	FILE *file = fopen(path, "re");
+	char line[4096], *unit = NULL;
+
+	while (file && unit == NULL && fgets(line, sizeof(line), file)) {
+		const char *last = strrchr(line, '/');
+
+		if (last && str_starts(last, "/postfix") && strstr(last, ".service\n"))
+			unit = mem_dup(last + 1, strcspn(last + 1, "\n"));
+	}
+	if (file)
+		fclose(file);
+	return unit;
+}
+
+/* Of the milter's unit, what Before= has. */
+static void look_at_boot_order(struct doctor *doctor, const char *name, const char *before)
+{
+	_cleanup_free_ char *postfix = postfix_unit(doctor);
+	_cleanup_strv_ struct strv units = STRV_INIT;
+
+	strv_split(&units, before, ' ');
+	if (postfix == NULL || strv_has(&units, postfix))
+		return;
+	doctor_say(doctor, "boot_order", DOCTOR_WARNING,
+		"%s is not started before %s, which runs Postfix: systemctl edit %s, with "
+		"Before=%s in [Unit]",
+		name, postfix, name, postfix);
+}
+
+static bool is_below(const char *path, const char *folders)
+{
+	_cleanup_strv_ struct strv list = STRV_INIT;
+
+	strv_split(&list, folders, ' ');
+	for (size_t i = 0; i < list.n; i++) {
+		const char *folder = list.items[i];
+		size_t len;
+
+		folder += strspn(folder, "-+");
+		len = strlen(folder);
+		if (len && strncmp(path, folder, len) == 0 && strchr("/", path[len]))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the sandbox keeps the daemon from writing to Postfix's queue: systemd.exec(5),
+ * ProtectSystem= and ProtectHome=. */
+static void look_at_sandbox(struct doctor *doctor, const char *name, const char *said)
+{
+	const char *queue = doctor->parameters[POSTFIX_QUEUE];
+	_cleanup_free_ char *system = property(said, "ProtectSystem");
+	_cleanup_free_ char *home = property(said, "ProtectHome");
+	_cleanup_free_ char *writable = property(said, "ReadWritePaths");
+	bool hidden, read_only;
+
+	if (queue == NULL || str_eq(name, "postern-webhook"))
+		return;
+	hidden = !str_eq(home, "no") && is_below(queue, "/home /root /run/user");
+	read_only = (str_eq(system, "strict") ||
+			    (!str_eq(system, "no") && is_below(queue, "/usr /boot")) ||
+			    (str_eq(system, "full") && is_below(queue, "/etc"))) &&
+		    !is_below(queue, writable);
+	if (hidden || read_only)
+		doctor_say(doctor, "sandbox", DOCTOR_WRONG,
+			"%s may not write to Postfix's queue %s: systemctl edit %s, with %s%s in "
+			"[Service]",
+			name, queue, name,
+			hidden ? "ProtectHome=no" : "ReadWritePaths=", hidden ? "" : queue);
+}
+
 static void look_at_unit(struct doctor *doctor, const char *name)
 {
-	_cleanup_free_ char *said = doctor_output("systemctl", "show", "-p",
-		"LoadState,UnitFileState,ActiveState,NRestarts,Before,ProtectHome", name, NULL);
-	_cleanup_free_ char *loaded = property(said ? said : "", "LoadState");
-	_cleanup_free_ char *enabled = property(said ? said : "", "UnitFileState");
-	_cleanup_free_ char *active = property(said ? said : "", "ActiveState");
-	_cleanup_free_ char *restarts = property(said ? said : "", "NRestarts");
-	_cleanup_free_ char *before = property(said ? said : "", "Before");
-	const char *queue = doctor->parameters[POSTFIX_QUEUE];
+	_cleanup_free_ char *output = doctor_output("systemctl", "show", "-p",
+		"LoadState,UnitFileState,ActiveState,NRestarts,Before,ProtectHome,ProtectSystem,"
+		"ReadWritePaths",
+		name, NULL);
+	const char *said = output ? output : "";
+	_cleanup_free_ char *loaded = property(said, "LoadState");
+	_cleanup_free_ char *enabled = property(said, "UnitFileState");
+	_cleanup_free_ char *active = property(said, "ActiveState");
+	_cleanup_free_ char *restarts = property(said, "NRestarts");
+	_cleanup_free_ char *before = property(said, "Before");
 	int64_t n = 0;
 
 	if (!str_eq(loaded, "loaded")) {
@@ -174,19 +254,13 @@ static void look_at_unit(struct doctor *doctor, const char *name)
 	}
 	if (str_int(restarts, 0, INT32_MAX, &n) == 0 && n >= RESTARTS_MANY)
 		doctor_say(doctor, "restarts", DOCTOR_WARNING,
-			"systemd has restarted %s %" PRId64 " times: journalctl -u %s", name, n,
-			name);
-	if (str_eq(name, "postern-milter") && strstr(before, "postfix@-.service") == NULL)
-		doctor_say(doctor, "boot_order", DOCTOR_WARNING,
-			"%s is not started before Postfix: its unit lacks "
-			"Before=postfix@-.service",
-			name);
-	if (queue && (str_starts(queue, "/usr/") || str_starts(queue, "/etc/") ||
-			     str_starts(queue, "/home/") || str_starts(queue, "/root/")))
-		doctor_say(doctor, "sandbox", DOCTOR_WRONG,
-			"Postfix's queue %s is in a place where %s may not write: systemctl edit %s, with "
-			"ReadWritePaths=%s, and ProtectHome=no below /home",
-			queue, name, name, queue);
+			"systemd has restarted %s %" PRId64
+			" times: journalctl -u %s shows why; systemctl reset-failed %s starts "
+			"the count again",
+			name, n, name, name);
+	if (str_eq(name, "postern-milter"))
+		look_at_boot_order(doctor, name, before);
+	look_at_sandbox(doctor, name, said);
 }
 
 /* As postfix-conf/enable makes it. */

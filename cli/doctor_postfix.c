@@ -120,7 +120,7 @@ static void run_check(struct doctor *doctor)
 		take_over(doctor, lines.items[i]);
 }
 
-static int64_t master_of(const struct doctor *doctor)
+int64_t doctor_postfix_master(const struct doctor *doctor)
 {
 	_cleanup_free_ char *path = mem_printf(
 		"%s/pid/master.pid", doctor->parameters[POSTFIX_QUEUE]);
@@ -140,7 +140,7 @@ static void look_at_reload(struct doctor *doctor)
 {
 	static const char *const files[] = {"main.cf", "master.cf"};
 	const char *config = doctor->parameters[POSTFIX_CONFIG];
-	int64_t master = master_of(doctor);
+	int64_t master = doctor_postfix_master(doctor);
 	DIR *processes = master ? opendir("/proc") : NULL;
 	struct dirent *entry;
 

@@ -336,6 +336,66 @@ def test_lines_that_journald_drops(machine):
     assert re.match(r"journald dropped \d+ lines", found[0]["text"])
 
 
+def found_by_doctor(machine, check):
+    found = json.loads(machine.run("postern doctor --json", check=False).stdout)
+    return [row for row in found if row["check"] == check and row["result"] in ("wrong", "warning")]
+
+
+def edit_unit(machine, text):
+    """What `systemctl edit` does in an editor, as the text of doctor says."""
+    unit, line, section = re.search(r"systemctl edit (\S+), with (\S+) in \[(\w+)\]", text).groups()
+    folder = f"/etc/systemd/system/{unit}.service.d"
+    machine.run(f"mkdir -p {folder} && printf '[{section}]\\n{line}\\n' >>{folder}/own.conf && "
+                "systemctl daemon-reload")
+
+
+# Debian 13 has Postfix in this unit, and none that is called postfix@-.service.
+POSTFIX_OF_DEBIAN_13 = """
+systemctl stop postfix 'postfix@*' && systemctl mask --runtime postfix@-.service
+printf '[Service]\\nType=forking\\nExecStart=postfix start\\nExecStop=postfix stop\\n' \
+    >/etc/systemd/system/postfix.service
+systemctl daemon-reload && systemctl start postfix
+"""
+
+
+def test_units_that_an_admin_has_changed(machine):
+    folder = "/etc/systemd/system"
+    before = ("rm -rf {0}/postern-milter.service* {0}/postfix.service && "
+              "systemctl unmask --runtime postfix@-.service; systemctl daemon-reload && "
+              "systemctl restart postfix").format(folder)
+    machine.run(f"sed /^Before=/d /lib/systemd/system/postern-milter.service "
+                f">{folder}/postern-milter.service && systemctl daemon-reload")
+    try:
+        for name, command in (("postfix@-.service", "true"), ("postfix.service", POSTFIX_OF_DEBIAN_13)):
+            machine.run(command)
+            wait_for("Postfix", lambda: machine.holds("postfix status"))
+            (row,) = found_by_doctor(machine, "boot_order")
+            assert f"postern-milter is not started before {name}, which runs Postfix" in row["text"]
+            edit_unit(machine, row["text"])
+            assert not found_by_doctor(machine, "boot_order")
+        machine.run(f"printf '[Service]\\nProtectSystem=strict\\n' >>{folder}/postern-milter.service.d/"
+                    "own.conf && systemctl daemon-reload")
+        (row,) = found_by_doctor(machine, "sandbox")
+        assert "postern-milter may not write to Postfix's queue /var/spool/postfix" in row["text"]
+        edit_unit(machine, row["text"])
+        assert not found_by_doctor(machine, "sandbox")
+    finally:
+        machine.run(before)
+    wait_for("Postfix", lambda: machine.holds("postfix status"))
+
+
+def test_a_daemon_that_keeps_exiting(machine):
+    count = "systemctl show -P NRestarts postern-webhook"
+    for n in range(int(machine.said(count)) + 1, 4):
+        machine.run("systemctl kill --kill-who=main --signal=KILL postern-webhook")
+        wait_for("it to be back", lambda: machine.said(count) == str(n) and machine.holds(
+            "systemctl is-active postern-webhook"))
+    (row,) = found_by_doctor(machine, "restarts")
+    assert "systemd has restarted postern-webhook 3 times: journalctl -u" in row["text"]
+    machine.run(re.search(r"systemctl reset-failed \S+", row["text"])[0])
+    assert not found_by_doctor(machine, "restarts")
+
+
 def test_behind_a_proxy(machine):
     """As doc/INSTALL.md has it; who is behind the proxy is known."""
     machine.run(
