@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -25,11 +26,13 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/db/db_file.h"
 #include "core/policy/ticket.h"
 #include "core/read/mime_read.h"
 #include "core/policy/verdict.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
+#include "core/postfix/queue_helper.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_email.h"
 #include "core/store/store_held.h"
@@ -571,13 +574,13 @@ static int run_release(const struct call *call, struct report *report, struct er
 }
 
 /* The header of a message, as text. */
-static int read_header(
-	const struct postfix_queue *queue, const char *id, struct buf *header, struct err *err)
+static int read_header(const struct postfix_queue *queue, const struct queue_item *item,
+	struct buf *header, struct err *err)
 {
 	ssize_t n;
 	int file;
 
-	if (postfix_queue_read(queue, id, false, &file, err) < 0)
+	if (postfix_queue_read(queue, item, false, &file, err) < 0)
 		return -1;
 	lseek(file, 0, SEEK_SET);
 	while ((n = read(file, buf_reserve(header, 65536), 65536)) > 0)
@@ -596,7 +599,7 @@ static int ask_rules(const struct call *call, const struct postfix_queue *queue,
 		.recipients = &item->recipients,
 	};
 
-	if (read_header(queue, item->id, &header, err) < 0)
+	if (read_header(queue, item, &header, err) < 0)
 		return -1;
 	message.header = buf_str(&header);
 	if (item->mended || strlen(message.header) != header.len)
@@ -718,7 +721,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 		err_copy(err, &target->why);
 		return err_prefix(err, "%s", target->item.id);
 	}
-	if (read_header(queue, target->item.id, &header, err) < 0)
+	if (read_header(queue, &target->item, &header, err) < 0)
 		return -1;
 	if (target->kind == KIND_OTHER_HELD)
 		add_other_held(report, &target->item);
@@ -742,6 +745,24 @@ enum {
 	COMING_US = 60 * SECOND_US, /* so long after it was noted a message may still come */
 	HEADER_KEPT = 64 * 1024,
 };
+
+/* The half of this process that is root, see queue_helper.h. Of serve, from its start on. */
+static int helper = -1;
+
+/* Before the database is opened: whoever owns its folder may put anything into it, and root does
+ * not go there. */
+static int prepare_serve(struct arguments *arguments, const struct conf *conf, struct err *err)
+{
+	_cleanup_free_ char *folder = db_file_folder(conf->store.database);
+
+	if (prepare_root(arguments, conf, err) < 0)
+		return -1;
+	if (queue_helper_start(conf, folder, &helper, err) < 0)
+		return -1;
+	/* As doctor and status look for it. */
+	prctl(PR_SET_NAME, "postern-held");
+	return 0;
+}
 
 static enum held_decision decision_of(const struct target *target)
 {
@@ -775,7 +796,7 @@ static int note_content(const struct call *call, const struct postfix_queue *que
 	};
 	int result;
 
-	if (read_header(queue, target->item.id, &header, &target->why) < 0)
+	if (read_header(queue, &target->item, &header, &target->why) < 0)
 		return 0;
 	mime_read(header.data, header.len, &summary);
 	str_utf8_mend(header.data);
@@ -791,7 +812,11 @@ static int note_content(const struct call *call, const struct postfix_queue *que
  * True when it may still come. */
 static bool may_come(const struct target *target, int64_t now_us)
 {
-	return target->item.queue == NULL && target->row->held_us + COMING_US > now_us;
+	int64_t age_us;
+
+	if (target->item.queue || __builtin_sub_overflow(now_us, target->row->held_us, &age_us))
+		return false;
+	return age_us < COMING_US && age_us > -COMING_US;
 }
 
 /* Carries out what is decided about the open rows, and reads those that are new. *again_r:
@@ -805,6 +830,7 @@ static int serve_rows(const struct call *call, struct held_list *rows, struct re
 
 	if (postfix_queue_open(call->conf, &queue, err) < 0)
 		return -1;
+	postfix_queue_use_helper(queue, helper);
 	for (size_t i = 0; i < rows->n; i++)
 		add_target(&targets, rows->items[i].queue_id);
 	if (postfix_queue_each(queue, on_searched, &targets, err) < 0)
@@ -969,8 +995,10 @@ const struct verb cmd_held_serve = {
 	.columns = done_columns,
 	.help = "Carries out what admins decide on the dashboard about held mail, as recheck, "
 		"release and drop do, and reads the headers of held messages, which the "
-		"dashboard shows. It runs until it is ended; postern-held.service runs it as "
-		"root. Without it decisions wait, and nothing is lost.",
-	.prepare = prepare_root,
+		"dashboard shows. It runs until it is ended; postern-held.service runs it. It is "
+		"started by root, and all of it but the changes of Postfix's queue runs as "
+		"the owner of the folder of the database. Without it decisions wait, and "
+		"nothing is lost.",
+	.prepare = prepare_serve,
 	.run = run_serve,
 };

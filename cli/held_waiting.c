@@ -186,7 +186,7 @@ static int submit_batch(const struct call *call, const struct postfix_queue *que
 
 	for (size_t i = 0; i < n; i++)
 		if (postfix_queue_read(
-			    queue, batch[i]->item->id, true, &batch[i]->file, &batch[i]->why) < 0)
+			    queue, batch[i]->item, true, &batch[i]->file, &batch[i]->why) < 0)
 			batch[i]->file = -1;
 	if (take_tickets(call->db, batch, n, err) == 0) {
 		submit(queue, batch, n);

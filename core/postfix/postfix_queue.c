@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
+#include "core/postfix/queue_helper.h"
 
 enum {
 	TIMEOUT_MS = 10 * 60 * 1000, /* per program, because a queue can be long */
@@ -32,12 +34,16 @@ enum {
 	REPLY_PIECE = 1024,
 	REPLY_MAX = 64 * 1024,
 	CONTENT_PIECE = 16 * 1024,
+	ID_MAX = 63,
+	HASH_DEPTH_MAX = 3, /* of hash_queue_depth */
 };
 
 struct postfix_queue {
 	char *commands; /* directory of Postfix's programs */
+	char *folder;   /* queue_directory */
 	const char *config;
 	const char *sendmail;
+	int helper; /* see queue_helper.h; -1: this process has the rights itself */
 };
 
 int postfix_queue_check_rights(struct err *err)
@@ -50,14 +56,17 @@ int postfix_queue_check_rights(struct err *err)
 
 int postfix_queue_open(const struct conf *conf, struct postfix_queue **queue_r, struct err *err)
 {
-	static const char *const parameter = "command_directory";
+	static const char *const names[] = {"command_directory", "queue_directory"};
 	struct postfix_queue *queue;
-	char *commands;
+	char *values[ARRAY_SIZE(names)];
 
-	if (postconf_read(conf->submission.postfix_config, &parameter, 1, &commands, err) < 0)
+	if (postconf_read(conf->submission.postfix_config, names, ARRAY_SIZE(names), values, err) <
+		0)
 		return -1;
 	queue = mem_new(struct postfix_queue);
-	queue->commands = commands;
+	queue->commands = values[0];
+	queue->folder = values[1];
+	queue->helper = -1;
 	queue->config = conf->submission.postfix_config;
 	queue->sendmail = conf->submission.sendmail;
 	*queue_r = queue;
@@ -69,7 +78,13 @@ void postfix_queue_free(struct postfix_queue *queue)
 	if (queue == NULL)
 		return;
 	free(queue->commands);
+	free(queue->folder);
 	free(queue);
+}
+
+void postfix_queue_use_helper(struct postfix_queue *queue, int helper)
+{
+	queue->helper = helper;
 }
 
 void queue_item_clear(struct queue_item *item)
@@ -253,15 +268,17 @@ static int walk(FILE *lines, int (*on_item)(void *arg, struct queue_item *item, 
 	return result;
 }
 
-int postfix_queue_each(const struct postfix_queue *queue,
-	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
-	struct err *err)
+int postfix_queue_list_start(
+	const struct postfix_queue *queue, struct queue_listing *listing_r, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
-	int fds[2], errors, status, result = -1;
-	FILE *lines;
+	int fds[2], errors;
 	pid_t pid;
 
+	if (queue->helper >= 0) {
+		*listing_r = (struct queue_listing){.helper = queue->helper};
+		return queue_helper_list_start(queue->helper, &listing_r->lines, err);
+	}
 	start_argv(queue, "postqueue", &argv);
 	strv_add(&argv, "-j");
 	errors = program_complaints(err);
@@ -278,29 +295,131 @@ int postfix_queue_each(const struct postfix_queue *queue,
 		return -1;
 	}
 	close(fds[1]);
-	lines = fdopen(fds[0], "r");
-	result = walk(lines, on_item, arg, err);
-	fclose(lines); /* ends the program if its output was not read completely */
-	if (program_end(pid, argv.items[0], TIMEOUT_MS, &status, result == 0 ? err : NULL) < 0)
-		result = -1;
-	else if (result == 0 && status != 0)
-		result = fail_program(argv.items[0], status, errors, err);
-	close(errors);
-	return result < 0 ? -1 : 0;
+	*listing_r = (struct queue_listing){fds[0], -1, errors, pid};
+	return 0;
 }
 
-int postfix_queue_read(
-	const struct postfix_queue *queue, const char *id, bool whole, int *file_r, struct err *err)
+int postfix_queue_list_end(struct queue_listing *listing, struct err *err)
+{
+	int status, result;
+
+	close(listing->lines); /* ends the program if its output was not read completely */
+	if (listing->helper >= 0)
+		return queue_helper_list_end(listing->helper, err);
+	result = program_end(listing->pid, "postqueue", TIMEOUT_MS, &status, err);
+	if (result == 0 && status != 0)
+		result = fail_program("postqueue", status, listing->errors, err);
+	close(listing->errors);
+	return result;
+}
+
+int postfix_queue_each(const struct postfix_queue *queue,
+	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
+	struct err *err)
+{
+	struct queue_listing listing;
+	int result = -1;
+	FILE *lines;
+
+	if (postfix_queue_list_start(queue, &listing, err) < 0)
+		return -1;
+	lines = fdopen(fcntl(listing.lines, F_DUPFD_CLOEXEC, 3), "r");
+	if (lines == NULL) {
+		err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	} else {
+		result = walk(lines, on_item, arg, err);
+		fclose(lines);
+	}
+	if (result != 0) {
+		postfix_queue_list_end(&listing, NULL);
+		return result < 0 ? -1 : 0;
+	}
+	return postfix_queue_list_end(&listing, err);
+}
+
+bool queue_id_is_valid(const char *id)
+{
+	static const char letters[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"abcdefghijklmnopqrstuvwxyz_";
+	size_t len = strspn(id, letters);
+
+	/* postsuper takes ALL for every message. */
+	return len > 0 && len <= ID_MAX && id[len] == '\0' && !str_eq(id, "ALL");
+}
+
+/* With hash_queue_names the files of a queue are in folders that are named after a hexadecimal
+ * digit, hash_queue_depth of them in one another. */
+static int open_below(int folder, const char *id, int depth)
+{
+	int file = openat(folder, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (file >= 0 || errno != ENOENT || depth == HASH_DEPTH_MAX)
+		return file;
+	for (const char *digit = "0123456789ABCDEF"; *digit && file < 0; digit++) {
+		const char name[] = {*digit, '\0'};
+		int inner = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (inner < 0)
+			continue;
+		file = open_below(inner, id, depth + 1);
+		close(inner);
+	}
+	return file;
+}
+
+/*
+ * Opens a queue file. postcat -q would look for the id in maildrop first, where each member of
+ * setgid_group may make files and symbolic links: root would read what these lead to. So the
+ * file is opened here, in the queue where postqueue(1) saw it, and in those to which Postfix
+ * moves it from there.
+ */
+static int open_message(const struct postfix_queue *queue, const struct queue_item *item)
+{
+	const char *const names[] = {item->queue, "active", "deferred", "hold"};
+	bool moves = !str_eq(item->queue, "maildrop");
+	int file = -1;
+
+	if (!queue_id_is_valid(item->id))
+		return -1;
+	for (size_t i = 0; file < 0 && i < (moves ? ARRAY_SIZE(names) : 1); i++) {
+		_cleanup_free_ char *path = mem_printf("%s/%s", queue->folder, names[i]);
+		int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct stat info;
+
+		if (folder < 0)
+			continue;
+		file = open_below(folder, item->id, 0);
+		close(folder);
+		if (file < 0 || (fstat(file, &info) == 0 && S_ISREG(info.st_mode)))
+			continue;
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
+int postfix_queue_read(const struct postfix_queue *queue, const struct queue_item *item, bool whole,
+	int *file_r, struct err *err)
 {
 	_cleanup_strv_ struct strv argv = STRV_INIT;
-	int file = program_file("message", err);
+	int message, file, result;
 
-	if (file < 0)
+	if (queue->helper >= 0 && !whole)
+		return queue_helper_read(queue->helper, item->id, file_r, err);
+	message = open_message(queue, item);
+	if (message < 0)
+		return err_set(err, ERR_NOT_FOUND, "Postfix has no such message (any more)");
+	file = program_file("message", err);
+	if (file < 0) {
+		close(message);
 		return -1;
+	}
 	start_argv(queue, "postcat", &argv);
-	strv_add(&argv, whole ? "-qhb" : "-qh");
-	strv_add(&argv, id);
-	if (run_program(&argv, -1, file, NULL, err) < 0) {
+	strv_add(&argv, whole ? "-hb" : "-h");
+	result = run_program(&argv, message, file, NULL, err);
+	close(message);
+	if (result < 0) {
 		close(file);
 		return -1;
 	}
@@ -344,9 +463,11 @@ int postfix_queue_change(const struct postfix_queue *queue, enum queue_change ch
 	static const struct {
 		const char *option;
 		const char *what;
+		const char *queue; /* NULL: any but maildrop */
 	} changes[] = {
-		[QUEUE_RELEASE] = {"-H", "released from hold"},
-		[QUEUE_REMOVE] = {"-d", "removed"},
+		[QUEUE_RELEASE] = {"-H", "released from hold", NULL},
+		[QUEUE_REMOVE] = {"-d", "removed", NULL},
+		[QUEUE_REMOVE_HELD] = {"-d", "removed", "hold"},
 	};
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	_cleanup_buf_ struct buf said = BUF_INIT;
@@ -355,12 +476,16 @@ int postfix_queue_change(const struct postfix_queue *queue, enum queue_change ch
 
 	if (ids->n == 0)
 		return 0;
+	if (queue->helper >= 0)
+		return queue_helper_change(queue->helper, change, ids, done_r, err);
 	input = program_file("ids", err);
 	if (input < 0)
 		return -1;
 	start_argv(queue, "postsuper", &argv);
 	strv_add(&argv, changes[change].option);
 	strv_add(&argv, "-");
+	if (changes[change].queue)
+		strv_add(&argv, changes[change].queue);
 	if (dprintf(input, "%s\n", list) < 0 || lseek(input, 0, SEEK_SET) < 0)
 		result = err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
 	else

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
@@ -36,6 +37,13 @@ int postfix_queue_open(const struct conf *conf, struct postfix_queue **queue_r, 
 void postfix_queue_free(struct postfix_queue *queue);
 DEFINE_CLEANUP(postfix_queue, postfix_queue_free)
 
+/* From here on the helper at this socket lists the queue, and reads and changes held messages, see
+ * queue_helper.h. */
+void postfix_queue_use_helper(struct postfix_queue *queue, int helper);
+
+/* Whether it has the form of a queue id: not empty, letters, digits and _. */
+bool queue_id_is_valid(const char *id);
+
 /* Calls on_item for each message, without holding more than one in memory. A message that moves
  * meanwhile may come twice. on_item may take members of the item, and stops the iteration with
  * 1, or with -1 as an error. */
@@ -43,14 +51,27 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
 	struct err *err);
 
+/* Starts `postqueue -j`, whose output is read from lines. Every listing has to be ended: that
+ * closes lines, and reports whether postqueue failed. */
+struct queue_listing {
+	int lines;
+	int helper; /* the helper that runs postqueue; -1: this process does */
+	int errors;
+	pid_t pid;
+};
+int postfix_queue_list_start(
+	const struct postfix_queue *queue, struct queue_listing *listing_r, struct err *err);
+int postfix_queue_list_end(struct queue_listing *listing, struct err *err);
+
 /* Reads the header, or the whole message, into a file in memory that the caller closes.
  * ERR_NOT_FOUND if the message is gone. */
-int postfix_queue_read(const struct postfix_queue *queue, const char *id, bool whole, int *file_r,
-	struct err *err);
+int postfix_queue_read(const struct postfix_queue *queue, const struct queue_item *item, bool whole,
+	int *file_r, struct err *err);
 
 enum queue_change {
-	QUEUE_RELEASE, /* from hold, for immediate delivery */
-	QUEUE_REMOVE,  /* from any queue */
+	QUEUE_RELEASE,     /* from hold, for immediate delivery */
+	QUEUE_REMOVE,      /* from any queue but maildrop */
+	QUEUE_REMOVE_HELD, /* from hold only */
 };
 /* Changes all messages that still exist; done_r gets their ids. Each change is atomic: a rename
  * or an unlink. */

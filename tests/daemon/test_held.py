@@ -4,10 +4,12 @@ import fcntl
 import json
 import os
 import pty
+import pwd
 import re
 import struct
 import subprocess
 import termios
+import uuid
 from pathlib import Path
 
 import pytest
@@ -327,6 +329,49 @@ def test_decided_on_the_dashboard(own_box, to):
                            (by_token(box, unique("member"), box.company()), 403)):
         assert client.status("POST", "/admin/held/decide", json={
             "decision": "drop", "messages": [{"id": gone}]}) == status
+
+
+def test_whoever_owns_the_database_gets_no_more(own_box, to):
+    """Whatever the user postern writes into the rows and into maildrop, root reads, releases and
+    removes held messages alone; and the process that looks at these is not root."""
+    box = own_box()
+    box.postconf("transport_maps=inline:{ {defer.test = retry:4.3.5 later} }")
+    box.reload_postfix()
+    domain = box.domain(box.company())
+    admin = operator(box)
+    os.chmod(box.dir, 0o755)
+    subprocess.run(["chown", "-R", "nobody", box.dir / "store"], check=True, timeout=60)
+    one = forge(box, domain, to)
+    theirs = wait_for("another's message", plain(
+        box, "sendmail", "a@other.test", f"x-{to.split('@')[0]}@defer.test").queue_id)
+    wait_for("it to wait", lambda: queued(box, theirs) == "deferred")
+    # postcat -q looks in maildrop first, where the user postern may make files.
+    (file,) = (box.dir / "queue/deferred").rglob(theirs)
+    (box.dir / "queue/maildrop" / one).symlink_to(file)
+    late = 4102444800 * 10**6  # in the year 2100
+    for queue_id in (theirs, "ALL", f"{one}\n{theirs}", f"../deferred/{theirs}", "no\nsuch"):
+        box.query("INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, decision,"
+                  f" decided_us) VALUES ('{uuid.uuid4()}', '{queue_id}', {late}, 'no_ticket', '',"
+                  " '', 'drop', 1)")
+    box.start("held")
+
+    def rows():
+        return {row["queue_id"]: row for row in admin.ok("GET", "/admin/held")["data"]}
+
+    wait_for("the rows to be done with", lambda: set(rows()) == {one} and rows()[one]["read_at"])
+    header = admin.ok("GET", f"/admin/held/{rows()[one]['id']}")["header"]
+    assert f"boss@{domain}" in header and "@defer.test" not in header
+    assert queued(box, theirs) == "deferred" and queued(box, one) == "hold"
+    helper = box.pid("held")
+    children = Path(f"/proc/{helper}/task/{helper}/children").read_text().split()
+    ids = {line.split()[0]: line.split()[1:] for line in Path(
+        f"/proc/{children[0]}/status").read_text().splitlines() if line[:3] in ("Uid", "Cap")}
+    assert set(ids["Uid:"]) == {str(pwd.getpwnam("nobody").pw_uid)}
+    assert int(ids["CapEff:"][0], 16) == int(ids["CapPrm:"][0], 16) == 0
+    admin.ok("POST", "/admin/held/decide", json={
+        "decision": "release", "messages": [{"id": rows()[one]["id"]}]})
+    wait_for("the release", lambda: not rows())
+    box.sink.find(to=to)
 
 
 @pytest.mark.parametrize("verb", ["recheck", "release"])
