@@ -22,10 +22,10 @@
 #include "core/store/store_event.h"
 #include "core/store/store_outbox.h"
 
-enum { DAEMONS = 5, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
+enum { DAEMONS = 6, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
 
-static const char *const daemons[DAEMONS] = {
-	"postern-httpd", "postern-milter", "postern-events", "postern-webhook", "postern-auth"};
+static const char *const daemons[DAEMONS] = {"postern-httpd", "postern-milter", "postern-events",
+	"postern-webhook", "postern-held", "postern-auth"};
 
 enum {
 	VERSION,
@@ -33,6 +33,7 @@ enum {
 	MILTER,
 	EVENTS,
 	WEBHOOK,
+	DECISIONS,
 	AUTH,
 	POSTFIX,
 	OUTBOX,
@@ -53,6 +54,7 @@ static const struct column columns[] = {
 	[MILTER] = {"milter_since", NULL, .type = COLUMN_TIME},
 	[EVENTS] = {"events_since", NULL, .type = COLUMN_TIME},
 	[WEBHOOK] = {"webhook_since", NULL, .type = COLUMN_TIME},
+	[DECISIONS] = {"held_since", NULL, .type = COLUMN_TIME},
 	[AUTH] = {"auth_since", NULL, .type = COLUMN_TIME},
 	[POSTFIX] = {"postfix_since", NULL, .type = COLUMN_TIME},
 	[OUTBOX] = {"outbox_emails", NULL, .type = COLUMN_INT},

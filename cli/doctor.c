@@ -114,6 +114,8 @@ static const struct doctor_row table[] = {
 	{"wal", "The disk fills up, and reads become slow.", NULL, MEND_BY_HAND},
 	{"staged", "Nobody has received these emails yet.", "postern held list", MEND_BY_HAND},
 	{"held", "They stay until somebody decides about them.", "postern held list", MEND_BY_HAND},
+	{"decisions", "What admins decide on the dashboard about held mail is not carried out.",
+		NULL, MEND_SAFE},
 	{"refused", "These emails were not sent.", NULL, MEND_BY_HAND},
 	{"messages", "They cannot be read or sent again for as long as configured.", NULL,
 		MEND_BY_HAND},

@@ -29,6 +29,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/postfix/postconf.h"
+#include "core/store/store_held.h"
 #include "core/store/store_webhook.h"
 
 enum {
@@ -42,11 +43,12 @@ enum {
 	HEALTH_FRESH_US = 30 * 1000 * 1000,
 	DISK_PERCENT = 5,
 	WEBHOOKS_LOOKED_AT = 100,
+	DECISION_US = 60 * 1000 * 1000,
 };
 #define DISK_BYTES (INT64_C(1024) * 1024 * 1024)
 
-static const char *const daemons[] = {
-	"postern-milter", "postern-httpd", "postern-events", "postern-webhook", "postern-auth"};
+static const char *const daemons[] = {"postern-milter", "postern-httpd", "postern-events",
+	"postern-webhook", "postern-auth", "postern-held"};
 
 /* Whether the groups of a process, or of its user, have the one of the file. */
 static bool process_has_group(pid_t pid, gid_t wanted)
@@ -560,12 +562,56 @@ static bool uses_webhooks(struct doctor *doctor)
 	return enabled;
 }
 
-/* Of webhook, which nothing else misses, and of auth, which check tries. */
-static void look_at_absence(struct doctor *doctor, const char *name, const char *row)
+/* How many decisions about held mail have waited for a minute. */
+static int64_t late_decisions(const struct doctor *doctor)
 {
+	int64_t late;
+
+	if (doctor->db == NULL ||
+		store_held_late(doctor->db, doctor->now_us - DECISION_US, &late, NULL) < 0)
+		return 0;
+	return late;
+}
+
+/* Under which row the absence of a daemon is reported here: of webhook and held, which nothing
+ * else misses, and of auth, which check tries. NULL: it is reported elsewhere, or not needed. */
+static const char *row_of_absence(struct doctor *doctor, const char *name)
+{
+	if (str_eq(name, "postern-auth"))
+		return doctor->briefly ? "smtp_auth" : NULL;
+	if (str_eq(name, "postern-webhook"))
+		return uses_webhooks(doctor) ? "webhook" : NULL;
+	if (str_eq(name, "postern-held"))
+		return doctor->has_units || late_decisions(doctor) > 0 ? "decisions" : NULL;
+	return NULL;
+}
+
+static void look_at_absence(struct doctor *doctor, const char *name)
+{
+	const char *row = row_of_absence(doctor, name);
+
+	if (row == NULL)
+		return;
 	doctor_say(doctor, row, DOCTOR_WRONG, "%s is not running", name);
 	if (doctor->has_units)
 		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+}
+
+static void look_at_decisions(struct doctor *doctor)
+{
+	int64_t late = late_decisions(doctor);
+
+	if (late == 0) {
+		doctor_say(doctor, "decisions", DOCTOR_GOOD,
+			"decisions about held mail are carried out");
+		return;
+	}
+	doctor_say(doctor, "decisions", DOCTOR_WRONG,
+		"decisions about held mail that postern-held has not carried out for a minute: "
+		"%" PRId64,
+		late);
+	if (doctor->has_units)
+		doctor_mend(doctor, "systemctl", "restart", "postern-held", NULL);
 }
 
 /* journald says how many lines of which unit its rate limit has dropped. */
@@ -605,21 +651,20 @@ void doctor_look_at_host(struct doctor *doctor)
 	int64_t httpd_started_us = doctor->now_us;
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
-		bool is_auth = str_eq(daemons[i], "postern-auth");
-		bool is_webhook = str_eq(daemons[i], "postern-webhook");
 		struct process process;
 		pid_t pid = 0;
 
-		if (is_auth && !uses_logins(doctor))
+		if (str_eq(daemons[i], "postern-auth") && !uses_logins(doctor))
 			continue;
 		if (process_find(daemons[i], database, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
 			if (str_eq(daemons[i], "postern-httpd"))
 				httpd_started_us = process.start_us;
-		} else if (doctor->is_root &&
-			   (is_auth ? doctor->briefly : is_webhook && uses_webhooks(doctor))) {
-			look_at_absence(doctor, daemons[i], is_auth ? "smtp_auth" : "webhook");
+			if (str_eq(daemons[i], "postern-held"))
+				look_at_decisions(doctor);
+		} else if (doctor->is_root) {
+			look_at_absence(doctor, daemons[i]);
 		}
 		if (doctor->has_units)
 			look_at_unit(doctor, daemons[i]);

@@ -19,7 +19,7 @@ from machine import TOP, Machine, wait_for
 
 BUILD = TOP / os.environ.get("BUILD", "build")
 PACKAGES = BUILD / "deb"
-UNITS = ("postern-milter", "postern-httpd", "postern-events", "postern-webhook")
+UNITS = ("postern-milter", "postern-httpd", "postern-events", "postern-webhook", "postern-held")
 POSTFIX_FILES = ("/etc/postfix/main.cf", "/etc/postfix/master.cf")
 CONF = "/etc/postern/postern.conf"
 SINK = "/run/sink"
@@ -50,9 +50,10 @@ def build_next(folder):
     tree = folder / "tree"
     shutil.copytree(PACKAGES / "postern", tree, symlinks=True)
     version = max(int(path.name[:4]) for path in tree.glob("schema/*.sql"))
-    (tree / f"schema/{version + 1:04}_next.sql").write_text(
-        "CREATE TABLE next (name CHECK (name <> 'In the way'));\n"
-        "INSERT INTO next SELECT name FROM company;\n")
+    for engine in ("", "postgresql/"):
+        (tree / f"schema/{engine}{version + 1:04}_next.sql").write_text(
+            "CREATE TABLE next (name text CHECK (name <> 'In the way'));\n"
+            "INSERT INTO next SELECT name FROM company;\n")
     with (tree / "tools/install/postern.conf").open("a") as file:
         file.write("; The next version has another file.\n")
     changelog = tree / "debian/changelog"
@@ -242,9 +243,42 @@ def test_the_sandbox_is_as_the_unit_says(machine, unit):
     assert f"exposure level for {unit}.service: {claimed[1]} " in said, said
     machine.run(f"systemctl start {unit}")  # postern-auth does not run yet
     status = f"cat /proc/$(systemctl show -P MainPID {unit})/status"
-    status = wait_for("its program", lambda: f"Name:\t{unit}\n" in machine.said(status)
+    name = "postern" if unit == "postern-held" else unit
+    status = wait_for("its program", lambda: f"Name:\t{name}\n" in machine.said(status)
                       and machine.said(status))
-    assert "NoNewPrivs:\t1" in status and "CapBnd:\t0000000000000000" in status
+    # That of postern-held: to become another user, and to enter folders.
+    bound = "00000000000000c4" if unit == "postern-held" else "0000000000000000"
+    assert "NoNewPrivs:\t1" in status and f"CapBnd:\t{bound}" in status
+
+
+def test_what_root_does_for_the_dashboard(machine):
+    """A small process with root's rights, at the request of one that has none."""
+    machine.run("postern domain set example.com --policy exclusive")
+    for name in ("kept", "gone"):
+        machine.run(f"printf 'From: boss@example.com\\nSubject: {name} on hold\\n\\n.\\n' | "
+                    "sendmail -f root@vm you@example.net")
+    machine.run("postern domain set example.com --policy learn && "
+                "postern user add decides --no-password")
+    token = json.loads(machine.said("postern --json token create decides --name test"))["token"]
+
+    def ask(path, body=""):
+        return json.loads(machine.said(
+            f"curl -s -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' "
+            f"{body and '-d ' + shlex.quote(json.dumps(body))} http://127.0.0.1:8588/admin/{path}"))
+
+    def rows():
+        return {row["subject"]: row["id"] for row in ask("held")["data"] if row["read_at"]}
+
+    wait_for("their headers", lambda: len(rows()) == 2)
+    for decision, name in (("release", "kept"), ("drop", "gone")):
+        assert ask("held/decide", {"decision": decision, "messages": [
+            {"id": rows()[f"{name} on hold"]}]})["decided"] == 1  # fmt: skip
+    wait_for("both decisions", lambda: not ask("held")["data"])
+    wait_for("one to arrive", lambda: delivered(machine, "Subject: kept on hold"))
+    assert not machine.said("postqueue -j") and not delivered(machine, "Subject: gone on hold")
+    without = machine.said("pgrep -u postern -x postern-held")
+    assert "CapPrm:\t0000000000000000" in machine.said(f"cat /proc/{without}/status")
+    machine.run("postern user remove decides")
 
 
 def test_undone_to_the_byte_and_set_up_again(machine):
@@ -264,6 +298,7 @@ FAULTS = [
     ("systemctl disable postern-events", "boot", "postern-events is not started at boot"),
     ("systemctl stop postern-httpd", "httpd", "postern-httpd is not running"),
     ("systemctl stop postern-events", "events", "postern-events is not running"),
+    ("systemctl stop postern-held", "decisions", "postern-held is not running"),
     ("systemctl stop postern-milter", "milter", "postern-milter is inactive"),
     ("chown root:root /var/lib/postern/postern.db", "owner", "does not belong"),
     ("chmod 644 /var/lib/postern/postern.db", "secrets", "everybody may read it"),
@@ -535,7 +570,7 @@ def test_an_upgrade_with_mail_in_flight(machine):
         wait_for("it to go on", lambda: machine.said(taken).count("http") > before + 2)
     taken = machine.said(taken).splitlines()
     assert states(machine) == ["active"] * len(UNITS)
-    assert states(machine, "is-enabled") == ["enabled", "enabled", "disabled", "enabled"]
+    assert states(machine, "is-enabled") == ["enabled", "enabled", "disabled", "enabled", "enabled"]
     machine.run("systemctl enable postern-events")
     assert machine.bytes(*POSTFIX_FILES) == main_cf
     assert "The next version" in machine.said(f"cat {CONF}")
