@@ -6,7 +6,7 @@ import pytest
 from harness import Sandbox, wait_for
 from harness.sandbox import METHOD, unique
 from harness.smtp_filter import SmtpFilter
-from harness.submit import by_smtp
+from harness.submit import by_nobody, by_smtp
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +51,11 @@ def test_a_filter_that_gets_the_ticket(own_box, email, to):
         "content_filter=", "smtpd_reject_unlisted_recipient=no",
         "smtpd_relay_restrictions=check_recipient_access static:OK, reject",
     )  # fmt: skip
-    said = []
+    said, taken = [], []
 
     def give_back(recipients, send):
         assert all(r.endswith("@postern.invalid") for r in recipients)
+        taken.append((recipients[0], send.message.replace(b"\r\n", b"\n")))
         said.append(send(*recipients))
         return "2.0.0 Ok, and thrown away"
 
@@ -71,5 +72,13 @@ def test_a_filter_that_gets_the_ticket(own_box, email, to):
     assert "may use tickets" in said[0]
     wait_for("its end", lambda: box.httpd().read(email_id)["last_event"] == "failed")
     assert "without asking postern-milter" in str(box.cli("email", "show", email_id))
+    if METHOD == "smtp":
+        # By sendmail(1), as a filter behind pipe(8) does: with the ticket, or, by sendmail -t,
+        # to the addresses of the header. On the way of sendmail it would get the message again.
+        ticket, data = next(t for t in taken if email_id.encode() in t[1])
+        for address, reason in ((ticket, "ticket_other_way"), (to, "ticket_lost")):
+            by_nobody(box, email_id, "hello@example.com", [address], data)
+            wait_for("the verdict", lambda: f"reason={reason}" in box.log("milter"))  # noqa: B023
+        assert box.httpd().read(email_id)["last_event"] == "failed"
     assert not box.sink.all()
     filter_.close()

@@ -8,7 +8,8 @@ import threading
 class SmtpFilter:
     """Listens on a free port of loopback. on_message(recipients, send) gets each
     message, gives it back with send(*recipients), which returns what Postfix said,
-    and returns what the filter answers, with a code if it is not 250."""
+    and returns what the filter answers, with a code if it is not 250. The message itself
+    is send.message."""
 
     def __init__(self, back, on_message):
         self.back = back  # host:port
@@ -60,6 +61,7 @@ class SmtpFilter:
                 message = b""
                 while (text := lines.readline()) not in (b".\r\n", b""):
                     message += text.removeprefix(b".")
+                send.message = message
                 answer = self.on_message(recipients, send)
                 code = "" if answer[:3].isdigit() else "250 "
                 peer.sendall(f"{code}{answer}\r\n".encode())
