@@ -1,6 +1,6 @@
 /*
- * delivery_links: which deliveries a recipient, or a delivery, became in the next
- * message, as the table at the head of delivery_tree.c has it.
+ * delivery_links: links the nodes of a delivery tree: which deliveries a recipient or a delivery
+ * became in the next message, by the table at the head of delivery_tree.c.
  *
  * Threads: a tree is used by one thread at a time.
  */
@@ -15,7 +15,7 @@
 
 enum { SORTED_MIN = 16 };
 
-/* A name that may be missing, which is that of no other. */
+/* Compares with a queue id that may be missing; a missing one equals none. */
 static bool names_id(const char *name, const char *queue_id)
 {
 	return name && str_eq(name, queue_id);
@@ -49,16 +49,16 @@ bool delivery_may_lead_to(const struct delivery *delivery, const char *queue_id,
 }
 
 /*
- * Which nodes a message carries.
+ * The nodes that a message carries.
  */
 
-/* Whether the message came from a filter or a program. */
+/* True if the message came from a content filter or a program. */
 static bool is_given_back(const struct queue_message *message)
 {
 	return message->how == MESSAGE_QUEUED_AS || message->how == MESSAGE_GIVEN_BACK;
 }
 
-/* The newest message with the id that is not newer than that; NONE. */
+/* Finds the newest message with the id that is not newer than since_us; NONE if there is none. */
 static size_t find_message(const struct delivery_tree *tree, const char *queue_id, int64_t since_us)
 {
 	size_t found = NONE;
@@ -72,9 +72,9 @@ static size_t find_message(const struct delivery_tree *tree, const char *queue_i
 	return found;
 }
 
-/* Whether one message may have come from the other. It comes later, but not
- * than one that is known to come from it; only the time of the first is by
- * another clock than the log's. */
+/* True if `message` may come from `from`: it is not older, and `from` is not known to come from it.
+ * The time of a recorded message is not compared, because it is from another clock than the
+ * log's. */
 static bool may_come_from(const struct delivery_tree *tree, size_t message, size_t from)
 {
 	for (size_t i = from, left = tree->messages_n; i != NONE && left > 0; left--) {
@@ -96,8 +96,8 @@ static void carry(struct delivery_tree *tree, size_t message, size_t node, bool 
 	computed->is_named |= certain && node >= tree->recipients->n;
 }
 
-/* What the message carries that was handed on; with is_late, what a server of
- * this host took of a message that was given back. */
+/* Finds the handed-on deliveries that the message carries; with is_late, deliveries to a server of
+ * this host in a message that was itself given back. */
 static void find_handed_on(struct delivery_tree *tree, size_t message, bool is_late)
 {
 	const struct queue_message *said = &tree->messages[message];
@@ -118,8 +118,8 @@ static void find_handed_on(struct delivery_tree *tree, size_t message, bool is_l
 	}
 }
 
-/* A requeued message has what the one of before had still to deliver, and whom
- * that has told nothing yet. The one of before may be a requeued one, too. */
+/* A requeued message has the open deliveries of its parent, and the recipients without a report
+ * there. The parent may be a requeued message, too. */
 static void find_requeued(struct delivery_tree *tree, size_t message)
 {
 	size_t parent = tree->computed[message].parent;
@@ -172,10 +172,10 @@ static void find_carried(struct delivery_tree *tree)
 }
 
 /*
- * Which deliveries are a node's.
+ * The deliveries of a node.
  */
 
-/* A name of a node, with a hash by which most others are told apart. */
+/* An address of a node, with a hash that excludes most other addresses. */
 struct name {
 	const char *address;
 	const char *orig_to;
@@ -194,7 +194,7 @@ static bool is_same(const char *a, unsigned a_hash, const char *b, unsigned b_ha
 	return *a && *b && a_hash == b_hash && addr_logged_eq(a, b);
 }
 
-/* How surely the delivery is what became of the node: 0 it is not. */
+/* Returns how well the delivery matches the node; 0: not at all. */
 static int how_alike(const struct name *one, const struct name *node)
 {
 	bool same = is_same(one->address, one->address_hash, node->address, node->address_hash);
@@ -204,13 +204,13 @@ static int how_alike(const struct name *one, const struct name *node)
 		return 4;
 	if (is_same(one->orig_to, one->orig_hash, node->address, node->address_hash))
 		return 3;
-	/* Else it is another one's, whose alias leads to this address. */
+	/* Otherwise it belongs to another node, whose alias leads to this address. */
 	if (same && !*one->orig_to)
 		return 2;
 	return is_same(one->orig_to, one->orig_hash, node->orig_to, node->orig_hash);
 }
 
-/* A node that a message carries, by the hash of an address of it. */
+/* A node that a message carries, with the hash of one of its addresses. */
 struct hashed {
 	unsigned hash;
 	size_t node;
@@ -225,7 +225,7 @@ static int by_hash(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Where those with the hash begin. */
+/* Returns the index of the first node with the hash. */
 static size_t find_hash(const struct hashed *all, size_t n, unsigned hash)
 {
 	size_t from = 0;
@@ -247,7 +247,7 @@ static void add_edge(struct edges *edges, size_t from, size_t to, bool certain)
 	edges->items[edges->n++] = (struct edge){from, to, certain};
 }
 
-/* Of the nodes, those that the delivery is most like: all with the best rank. */
+/* Links the delivery to the nodes that match it best: all with the highest rank. */
 static void add_alike(struct delivery_tree *tree, size_t delivery, const struct name *names,
 	const struct hashed *all, size_t n, bool is_sorted)
 {
@@ -292,7 +292,7 @@ static void find_deliveries(struct delivery_tree *tree, size_t message, const st
 		if (*name->orig_to)
 			all[n++] = (struct hashed){name->orig_hash, computed->carried[i].node};
 	}
-	/* For a few it costs more than to look at all. */
+	/* For few nodes, sorting costs more than comparing all of them. */
 	is_sorted = computed->n >= SORTED_MIN && n > 1;
 	if (is_sorted)
 		qsort(all, n, sizeof(*all), by_hash);
@@ -314,7 +314,7 @@ static void find_deliveries(struct delivery_tree *tree, size_t message, const st
 	free(all);
 }
 
-/* Sorts them by where they come from, and else leaves them as they were. */
+/* Sorts the edges by their origin (stable). */
 static void edges_sort(struct edges *edges, size_t nodes)
 {
 	struct edge *sorted = mem_alloc(edges->n + 1, sizeof(*sorted));
@@ -376,10 +376,10 @@ void delivery_links_find(struct delivery_tree *tree)
 }
 
 /*
- * Whose a delivery is.
+ * The owners of a delivery.
  */
 
-/* Follows the edges back; seen: a flag for each node, since some come together. */
+/* Follows the edges backwards. seen has a flag for each node, since paths can join. */
 static void find_owners(const struct delivery_tree *tree, size_t node, bool *seen, bool *owners)
 {
 	size_t recipients = tree->recipients->n;
@@ -408,8 +408,8 @@ void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *
 	find_owners(tree, node, seen, owners);
 }
 
-/* Of a delivery that is of no node yet, since the line that handed it on was
- * not read: those that it is most like. */
+/* For a delivery without a node, because the line that handed it on was not read: adds the owners
+ * of the nodes that match it best. */
 static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *owners)
 {
 	size_t recipients = tree->recipients->n, nodes = recipients + tree->n;

@@ -1,9 +1,8 @@
 /*
  * delivery_status: the states of a delivery, and which of several decides.
  *
- * A recipient has a delivery for each address that its email is delivered to in a
- * queue message (delivery_tree). steps says what a kind makes of a delivery, ranks
- * which of several decides.
+ * A recipient has a delivery for each address that its email is delivered to in a queue message
+ * (delivery_tree). `steps` has the next state for each state and event; `ranks` orders the states.
  *
  * Threads: any; the tables are constant.
  */
@@ -47,10 +46,9 @@ const struct row_words event_kind_words = {kinds, EVENT_KINDS, false};
 const struct row_words counted_words = {kinds, COUNTED_REFUSED + 1, false};
 
 /*
- * What follows for a delivery, when a kind is told of it. The kinds that lines tell
- * lead to the same state in any order: a state gives way only to one that is
- * more certain, or worse where two lines of one address differ. UNKNOWN alone
- * gives way to all that is found later.
+ * The next state of a delivery, by the kind of the event. Log lines lead to the same final state in
+ * any order: a state gives way only to a more certain one, or to a worse one if two lines about one
+ * address differ. Only UNKNOWN gives way to everything that is found later.
  */
 /* clang-format off */
 #define QUEUED     DELIVERY_QUEUED
@@ -90,7 +88,7 @@ static const unsigned char steps[DELIVERY_STATUSES][EVENT_KINDS] = {
 #undef COMPLAINED
 #undef SUPPRESSED
 
-/* What counts of several deliveries: the one with the highest rank. */
+/* The delivery with the highest rank decides. */
 static const unsigned char ranks[DELIVERY_STATUSES] = {
 	[DELIVERY_BOUNCED]    = 11,
 	[DELIVERY_EXPIRED]    = 10,

@@ -1,37 +1,37 @@
 /*
- * delivery_tree: what becomes of an email, as a tree of deliveries.
+ * delivery_tree: computes the status of recipients from the tree of deliveries of an email.
  *
- * The nodes are the recipients and the deliveries of all queue messages of the
- * email. An edge leads from a node to each delivery that it became in the next
- * message. Which nodes a message carries, and which deliveries are theirs:
+ * The nodes are the recipients and the deliveries of all queue messages of the email. An edge leads
+ * from a node to each delivery that it became in the next message. The nodes that a message
+ * carries, and the rule by which deliveries belong to these nodes:
  *
- *   the message came         the nodes                        their deliveries
+ *   the message came         its nodes                        their deliveries
  *   ----------------------   ------------------------------   ----------------
- *   by the milter            the recipients                   by address
+ *   through the milter       the recipients                   by address
  *   forwarded by local(8)    the delivery that names it       all
- *   requeued                 what its parent has open         by address
+ *   requeued                 the open ones of its parent      by address
  *   from a filter or a       the delivery that names it, and  by address
- *   program of this host     those that it came in time for
+ *   program of this host     those whose time fits
  *
- * A message comes from one that was in the queue before it (delivery_links.c).
- * What may have come from a filter did not come from a server of this host that
- * another message of the filter was delivered to.
+ * A message comes from one that was in the queue before it (delivery_links.c). If it may have come
+ * from a filter, it did not come from a server of this host to which another message of the filter
+ * was delivered.
  *
- * By address: the delivery's original address, else its address, is that of the
- * node (delivery_links.c has the order). A delivery of no node is shared: it stands
- * for all whose message it is and who have no delivery of their own there, once
- * that message has left the queue, and is unknown rather than delivered.
+ * By address: the original address of the delivery, or else its address, equals that of the node
+ * (delivery_links.c has the order). A delivery without a node is shared: it stands for all nodes of
+ * its message that have no delivery of their own there, once that message has left the queue, and
+ * counts as unknown rather than delivered.
  *
- * What a node becomes is what is worst of its edges (delivery_status_is_worse() has the
- * order); without any, what its state says. Of the states, rules[] has which
- * are replaced in this way. A recipient is `queued` and so replaced.
+ * The result of a node is the worst result of its edges (in the order of
+ * delivery_status_is_worse()); without edges, it is the node's own state. rules[] has the states
+ * that edges replace. A recipient itself is `queued`, so it is always replaced.
  *
- * An alias is not delivered before all addresses of its message were told, of
- * which the queue manager says how many there are, or that has left the queue.
+ * An alias is delivered only when all addresses of its message were reported, or the message has
+ * left the queue. The queue manager logs the number of addresses.
  *
- * What is told of a recipient as a whole, by the queue or a report, is one more
- * delivery. But `deferred` counts only where no line says more than queued, and
- * `unknown` only where the lines say that it is still to be delivered.
+ * A report about a recipient as a whole, from the queue or a bounce, is one more delivery. But
+ * `deferred` counts only if no line says more than queued, and `unknown` only if the lines say that
+ * the message is still to be delivered.
  *
  * Threads: a tree is used by one thread at a time.
  */
@@ -45,11 +45,12 @@
 
 #define NOTHING DELIVERY_STATUSES /* no state */
 
-/* Which states are replaced; the others are ends. */
+/* The states that are replaced; the others are final. */
 static const struct {
-	bool carried;                 /* by what the message that carries it on came to */
-	bool ended;                   /* else by the end of its own message, if that has one */
-	enum delivery_status waiting; /* while the message that carries it on says nothing of it */
+	bool carried; /* by the result of the message that carries it on */
+	bool ended;   /* else by the end of its own message, if it has one */
+	enum delivery_status
+		waiting; /* the state while the message that carries it on has no report */
 } rules[DELIVERY_STATUSES] = {
 	[DELIVERY_QUEUED] = {true, true, DELIVERY_QUEUED},
 	[DELIVERY_DEFERRED] = {true, true, DELIVERY_DEFERRED},
@@ -117,7 +118,7 @@ void delivery_tree_free(struct delivery_tree *tree)
 }
 
 /*
- * What was told.
+ * Reports.
  */
 
 struct queue_message *delivery_tree_message(
@@ -164,7 +165,7 @@ void delivery_tree_add_message(struct delivery_tree *tree, const struct queue_me
 	there->parent = mem_strdup(message->parent);
 }
 
-/* Where the delivery with these names stands in the hash table, or would. */
+/* Returns the slot of the hash table where the delivery with these values is, or would be. */
 static size_t *find_slot(const struct delivery_tree *tree, const char *queue_id, int64_t since_us,
 	const char *address, const char *orig_to)
 {
@@ -233,7 +234,7 @@ size_t delivery_tree_count(const struct delivery_tree *tree)
 }
 
 /*
- * What becomes of a node.
+ * The results of nodes.
  */
 
 static bool decides(const struct recipient_status *one, const struct recipient_status *than)
@@ -257,9 +258,8 @@ static struct recipient_status status_of_end(const struct queue_message *message
 	return (struct recipient_status){message->ended, NULL, message->ended_us};
 }
 
-/* What is said of the message as a whole counts for a node that is known to be
- * in it and has no delivery of its own; so do shared deliveries, once it has
- * left the queue. */
+/* A report about the message as a whole counts for a node that is known to be in it and has no
+ * delivery of its own there. So do shared deliveries, once the message has left the queue. */
 static struct recipient_status evaluate_message(struct delivery_tree *tree, size_t node,
 	const struct edge *carrier, enum delivery_status waiting)
 {
@@ -285,8 +285,8 @@ static struct recipient_status evaluate_message(struct delivery_tree *tree, size
 	return worst;
 }
 
-/* Whether the node may have become more in that message than was told: it is an
- * alias there, and not all addresses of the message were told. */
+/* True if the node may have more deliveries in that message than were reported: it is an alias
+ * there, and not all addresses of the message were reported. */
 static bool has_untold(const struct delivery_tree *tree, size_t delivery)
 {
 	size_t i = tree->message_of[delivery];
@@ -299,8 +299,7 @@ static bool has_untold(const struct delivery_tree *tree, size_t delivery)
 	       (*tree->deliveries[delivery].orig_to || message->how == MESSAGE_FORWARDED);
 }
 
-/* The worst of what the node became in other messages; NOTHING: it became
- * nothing there that is known. */
+/* Returns the worst result of the node in other messages; NOTHING if no such result is known. */
 static struct recipient_status evaluate_carried(
 	struct delivery_tree *tree, size_t node, enum delivery_status waiting)
 {
@@ -332,8 +331,8 @@ static struct recipient_status evaluate_delivery(struct delivery_tree *tree, siz
 	if (other.state == NOTHING && rules[one->state].ended && message != NONE &&
 		tree->messages[message].has_end)
 		other = status_of_end(&tree->messages[message]);
-	/* It was delivered to a program that has not given it back, but a
-	 * message of which it may have been so is another's. */
+	/* It was delivered to a program that did not return it, but a message that may have been
+	 * returned belongs to another node. */
 	if (other.state == NOTHING && one->state == DELIVERY_DELIVERED &&
 		has_edge(&tree->carriers, node))
 		own.state = DELIVERY_HANDED_ON;
@@ -344,7 +343,7 @@ static struct recipient_status evaluate_delivery(struct delivery_tree *tree, siz
 	return other;
 }
 
-/* What was told of it as a whole, too. */
+/* Includes reports about the recipient as a whole. */
 static struct recipient_status evaluate_recipient(struct delivery_tree *tree, size_t i)
 {
 	struct recipient_status worst = evaluate_carried(tree, i, DELIVERY_QUEUED);
@@ -388,10 +387,10 @@ static struct recipient_status evaluate(struct delivery_tree *tree, size_t node)
 	return one->status;
 }
 
-/* Two messages that came at one time may each seem to come from the other. What
- * goes in a circle is handed on, or what is worse that leads out of it: all
- * begin as handed on, until nothing changes any more. Statuses only get worse
- * once those outside of circles are right, so it does not matter who is first. */
+/* Two messages of the same time may each seem to come from the other. A delivery in such a cycle is
+ * handed on, or has a worse state that leads out of the cycle: all start as handed on, and are
+ * evaluated until nothing changes. Once those outside of cycles are right, statuses only get worse,
+ * so the order does not matter. */
 static void evaluate_circles(struct delivery_tree *tree, size_t nodes)
 {
 	bool changed = true;
@@ -423,7 +422,7 @@ void delivery_tree_compute(struct delivery_tree *tree)
 }
 
 /*
- * What was computed.
+ * Results.
  */
 
 const struct recipient_status *delivery_tree_status(
@@ -452,7 +451,7 @@ void delivery_tree_sharers(const struct delivery_tree *tree, size_t i, bool *sha
 			delivery_links_owners(tree, message->carried[k].node, sharers);
 }
 
-/* The nodes for which something of the message is still to be delivered. */
+/* Finds the nodes for which the message has open deliveries. */
 static size_t find_open(const struct delivery_tree *tree, size_t message, size_t *nodes)
 {
 	const struct message *computed = &tree->computed[message];

@@ -1,6 +1,6 @@
 /*
- * delivery_tree_private: a tree as its two files have it. delivery_links finds what
- * leads to what, delivery_tree keeps what was told and says what becomes of it.
+ * delivery_tree_private: the tree for its two files. delivery_links finds what leads to what;
+ * delivery_tree stores the reports and computes the results.
  */
 #ifndef POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
 #define POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
@@ -15,14 +15,14 @@ struct carried {
 	bool certain; /* the message is known to be the node's */
 };
 
-/* A message of the tree, as it was computed. */
+/* The computed data of a message. */
 struct message {
-	size_t parent; /* the message that it is known to come from; NONE */
+	size_t parent; /* the message that is known to have led to this one; NONE */
 	struct carried *carried;
 	size_t carried_n;
 	size_t *deliveries;
 	size_t n;
-	size_t *shared; /* those that are of no node */
+	size_t *shared; /* deliveries that belong to no node */
 	size_t shared_n;
 	bool is_named; /* a delivery names it */
 };
@@ -33,7 +33,7 @@ struct edge {
 	size_t to;
 	bool certain;
 };
-/* Those of all nodes: of node i from first[i] up to first[i + 1]. */
+/* The edges of all nodes; those of node i are first[i] up to first[i + 1]. */
 struct edges {
 	struct edge *items;
 	size_t n;
@@ -52,23 +52,22 @@ struct delivery_tree {
 	size_t messages_n;
 	struct delivery *deliveries;
 	size_t n;
-	size_t *slots; /* a hash table of them, by name: 1 + its index, or 0 */
+	size_t *slots; /* hash table of the deliveries by name: 1 + index, or 0 */
 	size_t slots_n;
-	/* Computed. The recipients are the first nodes, then the deliveries. */
+	/* Computed. The first nodes are the recipients, then come the deliveries. */
 	struct node *nodes;
-	struct message *computed; /* of each message */
+	struct message *computed; /* one per message */
 	size_t computed_n;
-	size_t *message_of;     /* each delivery; NONE */
+	size_t *message_of;     /* the message of each delivery; NONE */
 	struct edges became;    /* to deliveries */
-	struct edges came_from; /* the same backwards: from deliveries to nodes */
+	struct edges came_from; /* reversed: from deliveries to nodes */
 	struct edges carriers;  /* to messages */
 	bool has_circle;
 };
 
-/* Links all that was told: what is computed, but for the nodes, which are zeroed. It was
- * cleared before. */
+/* Computes all links. The nodes are zeroed. The computed members must be clear. */
 void delivery_links_find(struct delivery_tree *tree);
-/* Adds the recipients that lead to the node. */
+/* Sets the flags of the recipients that lead to the node. */
 void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *owners);
 
 static inline bool has_edge(const struct edges *edges, size_t node)

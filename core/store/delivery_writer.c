@@ -1,10 +1,10 @@
 /*
- * delivery_writer: stores changes, as events and as the states of recipients.
+ * delivery_writer: stores reports, as events and as the states of recipients.
  *
- * Owns the emails that the transaction concerns, with all their recipients, and
- * the tree of those that need one. Events are inserted at once where the row of
- * the recipient is the delivery; of a tree at the end, when it is known whose each
- * delivery is. The states of recipients and emails are written at the end.
+ * Owns the emails that the transaction concerns, with all their recipients, and the tree of those
+ * that need one. If the row of the recipient is the delivery, events are inserted at once; for a
+ * tree, at the flush, when the owners of each delivery are known. The states of recipients and
+ * emails are written at the flush.
  *
  * Threads: a writer and its handle are used by one thread at a time.
  */
@@ -24,25 +24,25 @@ struct email_changes {
 	char *company_id;
 	char *domain;
 	char *message_id;
-	bool is_sent;               /* the milter has let it pass */
-	int64_t due_us;             /* when it came in, or was to go out */
+	bool is_sent;               /* the milter has accepted it */
+	int64_t due_us;             /* when it was accepted, or scheduled for */
 	struct delivery_tree *tree; /* NULL: the recipients are the deliveries */
-	struct pending *pending;    /* what is said of its deliveries */
+	struct pending *pending;    /* reports about its deliveries */
 	size_t pending_n;
-	struct closed *closed; /* messages that left the queue now */
+	struct closed *closed; /* messages that left the queue in this transaction */
 	size_t closed_n;
 	struct recipients recipients;
-	bool *moved; /* for each of recipients: it has to be written */
+	bool *moved; /* one flag per recipient: its row must be written */
 	bool told;   /* an event was added */
-	size_t next; /* of recipients, behind the one that was found last */
+	size_t next; /* index of the recipient after the last one found */
 	struct email_changes *in_bucket;
-	struct email_changes *before; /* this one was read */
+	struct email_changes *before; /* the email that was read before this one */
 };
 
-/* A line about a delivery of the tree. */
+/* A report about a delivery of the tree. */
 struct pending {
 	size_t delivery;
-	struct event_report report; /* with texts of its own */
+	struct event_report report; /* owns its strings */
 };
 struct closed {
 	char *queue_id;
@@ -59,7 +59,7 @@ struct delivery_writer {
 	struct event_writer *events;
 	int64_t now_us;               /* of the newest report */
 	struct delivery_counts fresh; /* of this transaction */
-	/* These stay. */
+	/* These survive a reset. */
 	delivery_classify *classify;
 	const void *classify_arg;
 	struct suppression_terms terms;
@@ -107,7 +107,7 @@ size_t delivery_writer_held(const struct delivery_writer *writer)
 	return writer->held;
 }
 
-/* A report with texts of its own, and what frees them. */
+/* Copies a report with its strings, and frees such a copy. */
 static struct event_report copy_report(const struct event_report *report)
 {
 	struct event_report copy = *report;
@@ -228,8 +228,8 @@ int delivery_writer_recipients(struct delivery_writer *writer, int64_t email,
 	return 0;
 }
 
-/* Lines mostly come in the order of the recipients. An address in another
- * letter case counts where none is the same. */
+/* Log lines mostly come in the order of the recipients, so the search starts after the last hit. An
+ * address that differs only in letter case matches if none is identical. */
 int delivery_writer_find(struct delivery_writer *writer, int64_t email, const char *address,
 	int64_t *n_r, struct err *err)
 {
@@ -261,13 +261,13 @@ int delivery_writer_find(struct delivery_writer *writer, int64_t email, const ch
 
 static void replace(char **text, const char *fresh)
 {
-	char *copy = mem_strdup(fresh); /* which may be the old one */
+	char *copy = mem_strdup(fresh); /* fresh may alias the old text */
 
 	free(*text);
 	*text = copy;
 }
 
-/* In their order; most have all numbers. */
+/* The recipients are sorted by number, mostly without gaps. */
 static struct recipient *find_number(const struct recipients *recipients, int64_t n)
 {
 	size_t i = n >= 0 && n < (int64_t)recipients->n ? (size_t)n : recipients->n;
@@ -277,9 +277,8 @@ static struct recipient *find_number(const struct recipients *recipients, int64_
 	return i < recipients->n && recipients->items[i].n == n ? &recipients->items[i] : NULL;
 }
 
-/* What a new event says of the recipient for all emails to come. Where an alias led to
- * somebody else, it says nothing of the recipient; and where the milter was not asked, of the
- * ticket alone. */
+/* Adds a suppression if the new event calls for one. If an alias led to another address, the event
+ * says nothing about the recipient; if the milter was not asked, it concerns only the ticket. */
 static int note_suppression(struct delivery_writer *writer, const struct email_changes *changes,
 	const struct recipient *recipient, const struct event_report *report, struct err *err)
 {
@@ -306,7 +305,8 @@ static int note_suppression(struct delivery_writer *writer, const struct email_c
 	return noted < 0 ? -1 : 0;
 }
 
-/* Stores the event for one recipient, if it is new, and counts it: 1, 0, -1. */
+/* Stores the event for one recipient, if it is new, and counts it. Returns 1, 0 if it is known, -1
+ * on error. */
 static int add_event_of(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct event_report *report, struct err *err)
 {
@@ -333,7 +333,7 @@ static int add_event_of(struct delivery_writer *writer, struct email_changes *ch
 	return 1;
 }
 
-/* Whether the kind's words are those of the state that it led to. */
+/* True if the texts of this kind of event are those of the state that it led to. */
 static bool has_words_of(enum delivery_status status, enum event_kind kind)
 {
 	return kind != EVENT_ACCEPTED && kind != EVENT_UNSUBSCRIBED &&
@@ -368,7 +368,7 @@ int delivery_writer_add(
 		(report->kind == EVENT_LOST && !delivery_is_open(recipient->status)))
 		return 0;
 	added = add_event_of(writer, changes, recipient, report, err);
-	/* What was found since may be lost again. */
+	/* A message that was found meanwhile may be lost again. */
 	if (added < 0 || report->kind == EVENT_ACCEPTED ||
 		(added == 0 && report->kind != EVENT_LOST))
 		return added;
@@ -393,8 +393,8 @@ int delivery_writer_add(
 	return added;
 }
 
-/* From now on the email needs a tree. What is known of its recipients was said
- * of its first message; but of the queue, and by it, of them as a whole. */
+/* Gives the email a tree. The known states of its recipients come from its first message, except
+ * those reported by the queue, which are about the recipients as a whole. */
 static int grow_tree(struct delivery_writer *writer, struct email_changes *changes, struct err *err)
 {
 	struct delivery_tree *tree;
@@ -431,7 +431,7 @@ static int grow_tree(struct delivery_writer *writer, struct email_changes *chang
 	return 0;
 }
 
-/* Whether the row of the recipient is the delivery that the attempt is of. */
+/* True if the row of the recipient is the delivery of this attempt. */
 static bool is_plain(const struct email_changes *changes, const struct delivery_attempt *attempt,
 	const struct event_report *report)
 {
@@ -455,7 +455,7 @@ int delivery_writer_deliver(struct delivery_writer *writer, const struct deliver
 		int found = delivery_writer_find(
 			writer, report->email, report->address, &plain.n, err);
 
-		/* As the recipient has it, in whatever way the log does. */
+		/* Uses the recipient's own spelling of the address. */
 		plain.address = NULL;
 		if (found == 1)
 			found = delivery_writer_add(writer, &plain, err);
@@ -522,7 +522,7 @@ static void note_closed(struct email_changes *changes, const struct queue_messag
 		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
 }
 
-/* The key of what is told of a recipient by a message as a whole. */
+/* Sets the key of a report about a recipient that follows from the end of a message. */
 static void end_key(struct event_report *report, const struct queue_message *message,
 	const struct recipient *recipient)
 {
@@ -534,7 +534,7 @@ static void end_key(struct event_report *report, const struct queue_message *mes
 		(const char *[]){event_kind_name(report->kind), message->queue_id, since, n}, 4);
 }
 
-/* In the words that were said to the recipient last. */
+/* Uses the texts of the last report about the recipient. */
 static int tell_end(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct queue_message *message,
 	const struct event_report *report, struct err *err)
@@ -608,7 +608,7 @@ int delivery_writer_message_id(
 	return 0;
 }
 
-/* As delivery_writer_leads_to(), of one delivery. */
+/* As delivery_writer_leads_to(), for one delivery. */
 static int leads_to(const struct delivery *delivery, const char *queue_id, int64_t since_us)
 {
 	if (!delivery_may_lead_to(delivery, queue_id, since_us))
@@ -648,9 +648,9 @@ int delivery_writer_leads_to(struct delivery_writer *writer, int64_t email, cons
  * The end of a transaction, for an email with a tree.
  */
 
-/* What the lines of this transaction said, to those whose deliveries they are
- * of, and a flag for each to whom it is news. A line that belongs to several has
- * a key for each. */
+/* Adds the pending reports of this transaction as events of the recipients that own the deliveries.
+ * news_r has a flag for each recipient that got a new one. A report that belongs to several
+ * recipients has a key for each. */
 static int tell_pending(struct delivery_writer *writer, struct email_changes *changes, bool *news_r,
 	struct err *err)
 {
@@ -684,7 +684,7 @@ static int tell_pending(struct delivery_writer *writer, struct email_changes *ch
 	return 0;
 }
 
-/* Those that cannot be told apart hear of what stands for all of them. */
+/* Adds events of shared deliveries for all recipients that they may belong to. */
 static int tell_shared(struct delivery_writer *writer, struct email_changes *changes,
 	int64_t now_us, struct err *err)
 {
@@ -751,7 +751,7 @@ static int tell_ended(struct delivery_writer *writer, struct email_changes *chan
 	return 0;
 }
 
-/* That the queue no longer has it says nothing, once a line is news. */
+/* A report that the queue has lost the message is dropped once a log line is newer. */
 static bool forget_lost(struct email_changes *changes, const bool *news)
 {
 	bool forgot = false;
@@ -818,7 +818,7 @@ static int settle_tree(
 	return store_delivery_write(writer->db, changes->email, changes->tree, err);
 }
 
-/* Whether a message that has left the queue left something untold. */
+/* True if a message has left the queue with unreported deliveries. */
 static bool is_untold(struct email_changes *changes, const struct closed *closed)
 {
 	const struct queue_message *message;
@@ -870,8 +870,7 @@ static int write_recipient(
 
 static int write_email(struct db *db, const struct email_changes *changes, struct err *err)
 {
-	/* One that was stopped before the milter was asked stays staged, but
-	 * has come to an end. */
+	/* An email that was stopped before the milter was asked stays staged, but is finished. */
 	static const char sql_settle[] =
 		"UPDATE email"
 		" SET last_event = $event, closed = $closed"

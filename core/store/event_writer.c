@@ -15,7 +15,7 @@
 #include "core/store/outcome.h"
 #include "core/store/store_outcome.h"
 
-/* Of the table event_count; the texts are the owner's. */
+/* A row of the table event_count. The strings belong to the owner. */
 struct hour_count {
 	const char *company_id;
 	const char *domain;
@@ -28,9 +28,9 @@ struct event_writer {
 	struct db *db;
 	struct hour_count *counts;
 	size_t counts_n;
-	struct outcome *outcomes; /* the company is the owner's */
+	struct outcome *outcomes; /* company_id belongs to the owner */
 	size_t outcomes_n;
-	/* Of the newest event; 0: not read yet. */
+	/* Values of the newest event; 0: not read yet. */
 	int64_t seq;
 	int64_t recorded_us;
 	bool added;
@@ -82,9 +82,10 @@ void event_writer_reset(struct event_writer *writer)
 	*writer = (struct event_writer){.db = writer->db};
 }
 
-/* What the next event has to be above. The row is written before the first event, although its
- * value comes last: so the writers of several hosts wait for each other here until they commit, and
- * events become visible in the order of their numbers. Whoever has read up to one misses none. */
+/* Reads the lower bounds for the next event. The row event_last is written before the first event,
+ * although its value is known only at the end: this makes the writers of several hosts wait for
+ * each other until they commit. So events become visible in the order of their numbers, and a
+ * reader that has read up to one misses none. */
 static int lock_last(struct event_writer *writer, struct err *err)
 {
 	static const char sql_last[] =
@@ -204,7 +205,7 @@ static void count_outcome(struct event_writer *writer, const struct outcome *out
 	writer->outcomes[writer->outcomes_n++] = *outcome;
 }
 
-/* Why it bounced, who took or refused it, how long that took. */
+/* Counts the bounce reason, the provider and the delay. */
 static void count_outcomes(struct event_writer *writer, const struct event_owner *owner,
 	const struct event_report *report)
 {

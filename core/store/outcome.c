@@ -11,7 +11,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* Whether one of the words, with blanks between, is in the text, in any letter case. */
+/* True if the text contains one of the words, which are separated by blanks, ignoring letter
+ * case. */
 static bool has_word_of(const char *text, const char *words)
 {
 	for (const char *word = words; *word;) {
@@ -27,7 +28,7 @@ static bool has_word_of(const char *text, const char *words)
 	return false;
 }
 
-/* Whether the code is X.subject.detail, with any class X; a detail of NULL is any. */
+/* True if dsn is X.code for any class X. A code that ends in a dot matches any detail. */
 static bool is_code(const char *dsn, const char *code)
 {
 	size_t len = strlen(code);
@@ -36,8 +37,8 @@ static bool is_code(const char *dsn, const char *code)
 	       (dsn[2 + len] == '\0' || code[len - 1] == '.');
 }
 
-/* The first row that fits is taken. Servers that see spam say so in words; their code is any of
- * 5.7.x, and of some 5.1.x or none. */
+/* The first matching row decides. Servers that detect spam say so in words; their code may be any
+ * 5.7.x, some 5.1.x or none. */
 const char *outcome_reason(const char *dsn, const char *text)
 {
 	static const struct {
@@ -66,7 +67,7 @@ const char *outcome_reason(const char *dsn, const char *text)
 	return "other";
 }
 
-/* Ends of the names of mail servers, and domains of mailboxes. */
+/* Suffixes of the host names of mail servers, and domains of mailboxes. */
 static const struct {
 	const char *domain;
 	const char *provider;

@@ -1,8 +1,8 @@
 /*
- * row: the frame for the store's SQL.
+ * row: maps rows of the store to structs.
  *
- * Names are looked up once for each prepared statement: a `struct plan`, kept as
- * the statement's note, says which column and which parameter is which field.
+ * Column and parameter names are looked up once for each prepared statement. The result is a
+ * `struct plan`, attached to the statement as its note: it maps columns and parameters to fields.
  */
 #include "core/store/row.h"
 
@@ -18,8 +18,8 @@ enum { BOUNDED_MAX = 256, PAGE_PARAMS_MAX = 32 };
 struct plan {
 	const struct row_type *type;
 	int columns;
-	/* For each column the index of its field, -1 for none; behind them for
-	 * each field the index of its parameter, 0 for none. */
+	/* For each column, the index of its field, -1 for none; after these, for each field the
+	 * index of its parameter, 0 for none. */
 	int map[];
 };
 
@@ -138,7 +138,7 @@ int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, st
 	return 0;
 }
 
-/* The same with the rest. */
+/* Like row_read(), with read_rest. */
 static int read_item(struct db *db, struct db_stmt *stmt, const struct row_type *type, void *item_r,
 	struct err *err)
 {
@@ -201,8 +201,7 @@ int row_number(struct db *db, const char *sql, const struct db_param *params, in
 	return result;
 }
 
-/* The value of a field; lines keeps what must live until the statement has
- * run. */
+/* Gets the value of a field; `lines` keeps strings that must live until the statement has run. */
 static int field_value(const struct row_field *field, const void *item, struct strv *lines,
 	struct db_param *value_r, struct err *err)
 {
@@ -390,7 +389,7 @@ static void reverse(const struct rows *rows, size_t size)
 	}
 }
 
-/* Copies params, with room for two more: how many they are. */
+/* Copies params, leaving room for two more. Returns their number. */
 static size_t copy_params(
 	const struct db_param *params, struct db_param all[static PAGE_PARAMS_MAX])
 {
@@ -404,9 +403,9 @@ static size_t copy_params(
 	return n;
 }
 
-enum { ID_BEGIN = 4 }; /* so many characters are no chance */
+enum { ID_BEGIN = 4 }; /* this many characters do not match by chance */
 
-/* Whether a text of the item has the word, or its id begins with it. */
+/* True if a text of the item contains the word, or its id begins with it. */
 static bool has_word(const struct row_type *type, const void *item, const char *word, size_t len)
 {
 	for (size_t i = 0; i < type->n; i++) {
@@ -445,7 +444,7 @@ static void note_next(const struct row_type *type, const void *item, char next[s
 			memcpy(next, (const char *)item + type->fields[i].offset, ID_SIZE);
 }
 
-/* The rows of a page that a search wants; the statement gives PAGE_LOOK. */
+/* Reads the rows of a page that match its search; the statement returns up to PAGE_LOOK rows. */
 static int search_page(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
 {
@@ -494,7 +493,7 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 		all[n] = (struct db_param)DB_INT("$limit", PAGE_LOOK);
 		return search_page(db, sql, all, type, page, rows_r, err);
 	}
-	/* One more than the page has, to see whether there are more. */
+	/* One more than the page has, to see if there are more. */
 	all[n] = (struct db_param)DB_INT("$limit", page->limit + INT64_C(1));
 	if (row_list(db, sql, all, type, (size_t)page->limit, rows_r, err) < 0)
 		return -1;
@@ -557,13 +556,13 @@ void row_page_end(const struct rows *rows, struct page_end *end_r)
 	memcpy(end_r->next, rows->next, ID_SIZE);
 }
 
-/* What nobody sees, or what changes the order of what follows. Joiners (U+200C,
- * U+200D) are part of names. */
+/* True if the name has invisible characters or such that change the writing direction. Joiners
+ * (U+200C, U+200D) are allowed, because names contain them. */
 static bool has_hidden(const char *name)
 {
 	static const struct {
 		const char *lead;
-		unsigned char first, last; /* of the byte behind it */
+		unsigned char first, last; /* range of the byte after the prefix */
 	} hidden[] = {
 		{"\xc2", 0x80, 0x9f},     /* C1 */
 		{"\xc2", 0xad, 0xad},     /* soft hyphen */

@@ -7,7 +7,7 @@
 #include "core/base/str.h"
 #include "core/store/row.h"
 
-/* What is no UTF-8, which JSON cannot hold, is mended. */
+/* Repairs invalid UTF-8, which JSON cannot represent. */
 static json_t *json_of_text(const char *text)
 {
 	json_t *json = text ? json_string(text) : json_null();
@@ -82,7 +82,7 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_BOOL:
 		return json_boolean(*(const bool *)member);
 	case ROW_ENUM:
-		/* One that this program does not know has the value n. */
+		/* A value unknown to this program is n. */
 		word = *(const unsigned *)member;
 		return json_of_text(word < field->words->n ? field->words->names[word] : NULL);
 	case ROW_FLAG:
@@ -93,8 +93,8 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	return NULL;
 }
 
-/* Of the column without its `$`: `created_us` is shown as `created_at`, `at_us` as `at`; a new
- * string. */
+/* Returns the name without `$`; if shown, `created_us` becomes `created_at`, `at_us` becomes `at`.
+ * The caller frees it. */
 static char *name_of_field(const struct row_field *field, enum row_form form)
 {
 	const char *column = field->param + 1;

@@ -11,7 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
-enum { LOOK_MAX = 20000 }; /* entries for a page, at most */
+enum { LOOK_MAX = 20000 }; /* the most entries looked at for a page */
 
 static const struct row_field audit_fields[] = {
 	ROW_FIELD(audit, id, ROW_ID),
@@ -29,7 +29,7 @@ static const struct row_field audit_fields[] = {
 };
 const struct row_type store_audit_type = ROW_TYPE(audit, audit_fields);
 
-/* The columns of an item, as the log keeps them; a new string. */
+/* Returns the columns of an item as stored in the log. The caller frees the string. */
 static char *print_columns(const struct row_type *type, const void *item)
 {
 	json_t *json = row_json(type, item, ROW_STORED);
@@ -39,7 +39,7 @@ static char *print_columns(const struct row_type *type, const void *item)
 	return text;
 }
 
-/* The text of a column that an object has; NULL when it has none. */
+/* Returns the text of a column; NULL if the object does not have it. */
 static const char *column_of(const struct row_type *type, const void *item, const char *column)
 {
 	for (size_t i = 0; i < type->n; i++) {
@@ -53,7 +53,7 @@ static const char *column_of(const struct row_type *type, const void *item, cons
 	return NULL;
 }
 
-/* Of two states of an object at least one is there. */
+/* At least one of before and after is not NULL, if the action changes an object. */
 static int insert(
 	struct db *db, const struct audit_action *action, const char *before, struct err *err)
 {
@@ -106,8 +106,8 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 	return insert(db, &action, before, err);
 }
 
-/* The object that is there, which the caller clears, and its columns: 1, 0 when
- * there is none, -1. */
+/* Reads the existing object, which the caller clears, and its columns. Returns 1, 0 if there is
+ * none, -1 on error. */
 static int read_columns(struct db *db, const struct audit_change *change, void *item,
 	char **columns_r, struct err *err)
 {
@@ -190,7 +190,7 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
 	return result < 0 ? -1 : 0;
 }
 
-/* The place of the cursor: 1, 0 when it is none of the scope, -1. */
+/* Finds the position of the cursor. Returns 1, 0 if it is not in the scope, -1 on error. */
 static int find_cursor(struct db *db, const struct audit_scope *scope, const char *id,
 	int64_t *seq_r, struct err *err)
 {
@@ -203,19 +203,19 @@ static int find_cursor(struct db *db, const struct audit_scope *scope, const cha
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", scope->company_id)), seq_r, err);
 }
 
-/* What a page is read along: all entries, those of a company, or those of an
- * object of any. A company's own are walked whatever is looked for, so that
- * those of others neither cost its time nor are told by it. */
+/* The order along which a page is read: all entries, those of a company, or those of an object of
+ * any company. A company's list always walks its own entries, so that entries of others neither
+ * cost time nor are revealed by it. */
 enum walk { WALK_ALL, WALK_COMPANY, WALK_OBJECT, WALKS };
 
-/* The entries strictly between two cursors, from which a page is selected. */
+/* The range of entries from which a page is selected; both ends are exclusive. */
 struct span_of {
 	int64_t low;
 	int64_t high;
-	bool cut; /* there are more behind it that were not looked at */
+	bool cut; /* there are more entries beyond it */
 };
 
-/* Cuts the span behind LOOK_MAX entries, seen from where the page begins. 0, -1. */
+/* Limits the span to LOOK_MAX entries from the begin of the page. Returns 0 or -1. */
 static int cut_span(struct db *db, const struct audit_scope *scope, enum walk walk, bool backwards,
 	struct span_of *span, struct err *err)
 {
@@ -267,7 +267,7 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 	return 0;
 }
 
-/* The id of the last entry that was looked at. 0 or -1. */
+/* Sets end->next to the id of the last entry that was looked at. Returns 0 or -1. */
 static int note_next(struct db *db, int64_t seq, struct page_end *end, struct err *err)
 {
 	static const char sql_id[] = "SELECT id FROM audit WHERE seq = $seq";
@@ -285,7 +285,7 @@ static int note_next(struct db *db, int64_t seq, struct page_end *end, struct er
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err)
 {
-/* A member sees neither who an operator is, nor whence a token was made. */
+/* Members see neither the identity of an operator nor the origin of a token. */
 #define VEILED "($veil <> 0 AND operator <> 0)"
 #define PAGE(condition, order)                                                                     \
 	"SELECT id, at_us, iif(" VEILED                                                            \

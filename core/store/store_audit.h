@@ -1,12 +1,11 @@
 /*
- * store_audit: who changed what, when and from where, with what stood there
- * before and after.
+ * store_audit: the audit log: who changed what, when and from where, with the values before and
+ * after.
  *
- * The functions of the store that change a company, domain, key, exemption or
- * user make the change by audit_change(), so that the entry is written in its
- * transaction, whatever program calls them. In whose name, the handle knows
- * (db_set_actor()). What mail itself does is no change: it is in the emails,
- * events and refusals.
+ * The functions of the store that change a company, domain, key, exemption or user do it with
+ * audit_change(), so the entry is written in the same transaction, whatever program calls them. The
+ * handle knows the actor (db_set_actor()). Mail traffic is not audited: the emails, events and
+ * refusals record it.
  */
 #ifndef POSTERN_STORE_STORE_AUDIT_H
 #define POSTERN_STORE_STORE_AUDIT_H
@@ -20,17 +19,16 @@
 struct audit {
 	char id[ID_SIZE];
 	int64_t at_us;
-	char *actor; /* as struct db_actor has it; "system": nobody was named */
+	char *actor; /* as in struct db_actor; "system": no actor was set */
 	char *actor_id;
 	char *actor_name;
-	char *origin;     /* from where: an address, a terminal; may be "" */
-	char *company_id; /* whose the object is; NULL: of no company */
-	char *action;     /* as `domain.activate` */
+	char *origin;     /* an address, a terminal; may be "" */
+	char *company_id; /* owner of the object; NULL: none */
+	char *action;     /* such as `domain.activate` */
 	char *object_id;
 	char *object_name;
-	char *before; /* a JSON object of the row's columns; NULL: there was
-		       * none */
-	char *after;  /* the same; NULL: it is gone */
+	char *before; /* the row's columns as a JSON object; NULL: there was no row */
+	char *after;  /* the same; NULL: the row was removed */
 };
 
 extern const struct row_type store_audit_type;
@@ -44,19 +42,19 @@ struct audit_scope {
 	const char *company_id; /* NULL: everything */
 	const char *object;     /* its id or name; NULL: any */
 	const char *actor;      /* likewise */
-	const char *action;     /* `domain.activate`, or `domain` for all of
-				 * them; NULL: any */
-	int64_t since_us;       /* 0: from the beginning */
-	bool of_member;         /* of operators it tells that it was one: actor is
-				 * "operator", and who and from where are "" */
+	const char *action; /* such as `domain.activate`, or `domain` for all of its actions; NULL:
+			       any */
+	int64_t since_us;   /* 0: from the beginning */
+	bool of_member; /* for members: entries of operators have "operator" as actor, and "" for
+			   who and from where */
 };
-/* A page of them, newest first. Of a narrowed one 20,000 entries are looked at:
- * end_r->next is then the last of them. 1, 0 when the cursor is none of them, -1. */
+/* Reads a page, newest first. With a filter it looks at up to 20,000 entries; end_r->next is then
+ * the last of these. Returns 1, 0 if the cursor is not in the list, -1 on error. */
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err);
 
-/* Writes down what somebody did that changes no object: after is a JSON object
- * that tells more. 0 or -1. */
+/* Records an action that changes no object. after is a JSON object with details. Returns 0 or
+ * -1. */
 struct audit_action {
 	const char *company_id; /* NULL: of no company */
 	const char *action;
@@ -68,35 +66,34 @@ int store_audit_add(struct db *db, const struct audit_action *action, struct err
 
 /* For the files of the store. */
 
-/* A change of one object. Its type has the columns id and, but for a company
- * and an operator, company_id. */
+/* A change of one object. Its type has the columns id and company_id; the latter is missing for a
+ * company and an operator. */
 struct audit_change {
 	const char *action;
 	const struct row_type *type;
-	const char *name; /* the column that people know it by */
-	/* What changes it, by row_write() with the new item, or by
+	const char *name; /* the column with its display name */
+	/* The statement that changes it, run by row_write() with the item to add, else by
 	 * db_change(). */
 	const char *sql;
 	const struct db_param *params;
-	const void *item; /* what is new; NULL: it is there already */
-	/* Reads the object that is there, before and after. */
+	const void *item; /* the item to add; NULL: an existing one is changed */
+	/* Reads the object, before and after the change. */
 	const char *sql_get;
 	const struct db_param *key;
 };
-/* Makes the change and writes it down, as one: how many rows it changed, 0 also
- * when the object is not there, or -1. Nothing is written down when all columns
- * stay as they were. */
+/* Makes the change and records it in one transaction. Returns the number of rows changed, 0 also if
+ * the object does not exist, or -1. Nothing is recorded if no column changes. */
 int audit_change(struct db *db, const struct audit_change *change, struct err *err);
 
-/* Removes objects that change->sql_get finds, *left of them at most (its
- * `$limit`), which it counts down, and writes each down: change->sql removes the
- * one with the id `$id`. 0 or -1. */
+/* Removes the objects that change->sql_get finds, up to *left of them (its `$limit`), subtracts
+ * their number from *left, and records each one. change->sql removes the one with the id `$id`.
+ * Returns 0 or -1. */
 int audit_remove(struct db *db, const struct audit_change *change, int *left, struct err *err);
 
-/* What is removed takes along what belongs to it. That may be much: a step
- * removes so many rows, and gives STORE_MORE when there may be more, to be
- * called again in another transaction. What was removed until then stays so:
- * whoever is interrupted begins anew. */
+/* Removing an object also removes what belongs to it, which can be many rows. So each call removes
+ * up to STORE_REMOVE_STEP rows and returns STORE_MORE if there may be more; then it must be called
+ * again in another transaction. Steps are not undone: an interrupted removal is simply started
+ * again. */
 enum { STORE_REMOVE_STEP = 10, STORE_MORE = INT_MAX };
 
 #endif

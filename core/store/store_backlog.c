@@ -1,5 +1,5 @@
 /*
- * store_backlog: how much waits in the outbox, and how fast it goes out.
+ * store_backlog: counts what waits in the outbox, and how fast it leaves.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -11,7 +11,7 @@
 enum {
 	MINUTE_US = 60 * 1000 * 1000,
 	FLOW_KEPT_MINUTES = 60,
-	/* What failed is not put off for longer. */
+	/* the longest delay after a failed attempt */
 	PUT_OFF_US = 900 * 1000 * 1000,
 };
 
@@ -27,8 +27,8 @@ static const struct row_field backlog_fields[] = {
 };
 const struct row_type store_backlog_type = ROW_TYPE(backlog, backlog_fields);
 
-/* Of the company owner.id: those with such a due_us, and such a row. Of two lower bounds
- * SQLite seeks the first, so the one that the index has comes last. */
+/* The rows of the company owner.id that match both conditions. Of two lower bounds SQLite seeks by
+ * the first, so the one that the index can use comes last. */
 #define SOME(due, row)                                                                             \
 	" FROM (SELECT *"                                                                          \
 	"   FROM outbox s"                                                                         \
@@ -112,7 +112,7 @@ int store_outbox_flow(struct db *db, int64_t emails, int64_t now_us, struct err 
 
 int store_outbox_rate(struct db *db, int64_t now_us, int64_t *per_hour_r, struct err *err)
 {
-	/* The first minute of the time is in it whole, the last one as far as it has come. */
+	/* The first minute counts as a whole, the last one up to the present time. */
 	static const char sql_rate[] =
 		"SELECT coalesce(CAST(sum(emails) AS BIGINT) * 3600 * 1000000"
 		"   / max(1000000, $now - min(minute_us)), 0)"

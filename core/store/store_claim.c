@@ -1,9 +1,8 @@
 /*
- * store_claim: one look at the tables domain and exemption for each name that a
- * message uses.
+ * store_claim: one query on the tables domain and exemption for each domain that a message uses.
  *
- * Asked for every message: one statement walks up the labels of the name, each
- * a look-up in an index. Networks are compared here; there are few of them.
+ * It runs for every message. One statement walks up the labels of the name, each by one index
+ * look-up. Networks are compared here, because there are few of them.
  */
 #include "core/store/store_claim.h"
 
@@ -13,10 +12,10 @@
 #include "core/base/str.h"
 #include "core/store/row.h"
 
-/* How an address of the message stands to the domain. */
+/* An address of the message, in relation to the domain. */
 struct address {
-	char *key;   /* as exemptions have it; NULL when it is unclear */
-	bool inside; /* it is of the domain */
+	char *key;   /* in the form of exemptions; NULL if it is ambiguous */
+	bool inside; /* the address belongs to the domain */
 	bool exempt;
 };
 
@@ -26,10 +25,10 @@ struct reading {
 	struct claim claim;
 	bool covers;
 	bool found;
-	bool exempt; /* by login or client */
+	bool exempt; /* exempt by login or client */
 };
 
-/* A domain in any other form might be read as the registered one. */
+/* True if the domain is in plain form. In any other form it might be read as the registered one. */
 static bool plain_domain(const char *domain)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -39,8 +38,8 @@ static bool plain_domain(const char *domain)
 	       domain[len - 1] != '.';
 }
 
-/* The local part as it stands (RFC 5321 2.4), the domain in lower case; NULL
- * when there is no such thing. */
+/* Returns the address with the local part unchanged (RFC 5321 2.4) and the domain in lower case;
+ * NULL if it has no such form. The caller frees it. */
 static char *address_key(const char *address)
 {
 	char *key = mem_strdup(address);
@@ -74,7 +73,7 @@ static void note_sender(struct address *address, const char *value)
 		address->exempt = true;
 }
 
-/* The statement gives no login but that of the message. */
+/* The statement returns no login but that of the message. */
 static void note_exemption(struct reading *reading, const char *kind, const char *value)
 {
 	if (str_eq(kind, "login")) {
@@ -104,7 +103,7 @@ static bool exempt_by_sender(struct reading *reading)
 	return (envelope->inside || from->inside) && harmless(envelope) && harmless(from);
 }
 
-/* What a row of the statement below has. */
+/* A row of the statement below. */
 struct claim_row {
 	char *domain;
 	enum domain_policy policy;
@@ -122,7 +121,7 @@ static const struct row_field claim_fields[] = {
 };
 static const struct row_type claim_type = ROW_TYPE(claim_row, claim_fields);
 
-/* Whether it is of the nearest domain, not of one further up. */
+/* False if the row is about a domain further up than the nearest one. */
 static bool note_row(struct reading *reading, const struct claim_row *row)
 {
 	if (!reading->found) {
@@ -140,9 +139,9 @@ static bool note_row(struct reading *reading, const struct claim_row *row)
 
 static int read_rows(struct db *db, const char *name, struct reading *reading, struct err *err)
 {
-	/* SQLite looks the exemptions up by the ids of the subquery, and the CAST keeps it from
-	 * anything else. PostgreSQL would try the subquery on all exemptions that there are: the
-	 * conditions on domain_id, kind and value lead it to the few that can be meant. */
+	/* SQLite looks up the exemptions by the ids of the subquery; the CAST prevents any other
+	 * plan. PostgreSQL would try the subquery on every exemption: the conditions on domain_id,
+	 * kind and value restrict it to the few candidates. */
 	static const char sql_claim[] =
 		"WITH RECURSIVE up (name) AS ( SELECT $name"
 		"   UNION ALL SELECT substr(name, instr(name, '.') + 1)"

@@ -1,6 +1,6 @@
 /*
- * store_claim: what a message that uses a domain has to do with it: whether
- * the domain, or one above it, is registered, and what it lets pass.
+ * store_claim: what applies to a message that claims a domain: the registered domain, this one or
+ * one above it, with its policy, and whether the sender is exempt.
  */
 #ifndef POSTERN_STORE_STORE_CLAIM_H
 #define POSTERN_STORE_STORE_CLAIM_H
@@ -9,15 +9,14 @@
 
 enum { STORE_CLAIM_DOMAIN_SIZE = 254 }; /* RFC 1035 2.3.4, and a NUL */
 
-/* Who sends a message, as far as exemptions go. */
+/* The properties of a sender that exemptions refer to. */
 struct claim_sender {
 	const char *login;  /* SASL login; NULL for none */
 	const char *client; /* address of the SMTP client; NULL for sendmail(1) */
 	const char *sender; /* envelope sender without <>, "" the null sender */
-	const char *from;   /* `local@domain` of the one header From; NULL when
-			     * it is not clear, or when another field names an
-			     * author that is not the same */
-	bool local;         /* it is submitted on this host */
+	const char *from;   /* `local@domain` of the single header From; NULL if it is ambiguous, or
+			       another field names a different author */
+	bool local;         /* submitted on this host */
 };
 
 struct claim {
@@ -26,14 +25,13 @@ struct claim {
 	bool exempt;
 };
 
-/* The nearest registered domain that has this name, or covers it: 1, 0 none,
- * -1 cannot tell. The name is in the form that addr_domain_normalize() makes.
+/* Finds the nearest registered domain that has this name or covers it. Returns 1, 0 if there is
+ * none, -1 on error. The name is normalized as by addr_domain_normalize().
  *
- * A login or a client that is exempt covers whatever it sends. A sender that is
- * exempt covers a message that uses no other address of the domain: envelope
- * sender and From each are exempt or of elsewhere, one at least is exempt, and
- * neither is empty or unclear. What is exempt for this host alone counts only
- * for mail that is submitted on it. */
+ * An exempt login or client covers any message. An exempt sender address covers a message that uses
+ * no other address of the domain: each of envelope sender and From is exempt or of another domain,
+ * at least one is exempt, and neither is empty or ambiguous. A local exemption applies only to mail
+ * that is submitted on this host. */
 int store_claim_read(struct db *db, const char *name, const struct claim_sender *sender,
 	struct claim *claim_r, struct err *err);
 

@@ -103,7 +103,7 @@ int store_company_count(
 		       : 0;
 }
 
-/* They are not written down one by one, and there may be many. */
+/* Suppressions are not audited one by one, and there may be many. */
 enum { SUPPRESSIONS_STEP = 1000 };
 
 static int remove_step(struct db *db, void *arg, struct err *err)

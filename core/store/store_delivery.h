@@ -7,9 +7,9 @@
 #include "core/db/db.h"
 #include "core/store/delivery_tree.h"
 
-/* The messages and deliveries of an email, into a tree that has none: 0 or -1. */
+/* Reads the messages and deliveries of an email into an empty tree. Returns 0 or -1. */
 int store_delivery_read(struct db *db, int64_t email, struct delivery_tree *tree, struct err *err);
-/* Stores the deliveries that have changed. */
+/* Stores the deliveries that have changed. Returns 0 or -1. */
 int store_delivery_write(struct db *db, int64_t email, struct delivery_tree *tree, struct err *err);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * store_dkim: the keys by which mail of a domain is signed (DKIM), as far as they are public.
+ * store_dkim: the public halves of the DKIM keys that sign the mail of a domain.
  *
  *   (none) ──add──> new ──switch──> signing ──switch, stop──> old ──remove──> (none)
  *
- * A domain has one that is new and one that signs, at most. The private half is a file of the
- * signer's; which keys it uses, cli/dkim_signer writes into its tables.
+ * A domain has at most one new and one signing key. The private key is a file of the signer;
+ * cli/dkim_signer writes into the signer's tables which keys it uses.
  */
 #ifndef POSTERN_STORE_STORE_DKIM_H
 #define POSTERN_STORE_STORE_DKIM_H
@@ -19,12 +19,12 @@ struct dkim_key {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
 	char domain_id[ID_SIZE];
-	char *domain; /* its name */
+	char *domain;
 	char *selector;
-	char *public_key; /* as in p= */
+	char *public_key; /* the value of the tag p= */
 	enum dkim_state state;
 	int64_t created_us;
-	int64_t changed_us; /* when it came into this state */
+	int64_t changed_us; /* when it got this state */
 };
 extern const struct row_type store_dkim_type;
 
@@ -35,24 +35,25 @@ struct dkim_key_list {
 void store_dkim_list_free(struct dkim_key_list *list);
 #define _cleanup_dkim_keys_ __attribute__((cleanup(store_dkim_list_free)))
 
-/* As `signing`. */
+/* Such as `signing`. */
 const char *store_dkim_state_name(enum dkim_state state);
 
-/* The keys of a domain, or of all for NULL; the newest first. 0 or -1. */
+/* Lists the keys of a domain, or of all domains for NULL, newest first. Returns 0 or -1. */
 int store_dkim_list(
 	struct db *db, const char *domain_id, struct dkim_key_list *list_r, struct err *err);
 
-/* Adds a new key. domain_id, selector and public_key are given, id and company_id are set.
- * ERR_EXISTS when the domain has a new one already, or such a selector. 0 or -1. */
+/* Adds a new key. The caller sets domain_id, selector and public_key; id and company_id are filled
+ * in. ERR_EXISTS if the domain already has a new key, or this selector. Returns 0 or -1. */
 int store_dkim_add(struct db *db, struct dkim_key *key, int64_t now_us, struct err *err);
 
-/* Has the new key sign, and the one that did become old; 1 done, 0 there is no new one, -1. */
+/* Makes the new key the signing one, and the previous one old. Returns 1, 0 if there is no new key,
+ * -1 on error. */
 int store_dkim_switch(struct db *db, const char *domain_id, int64_t now_us, struct err *err);
 
-/* Makes all keys of the domain old: how many they were, or -1. */
+/* Makes all keys of the domain old. Returns their number, or -1. */
 int store_dkim_stop(struct db *db, const char *domain_id, int64_t now_us, struct err *err);
 
-/* Removes a key: 1, 0 or -1. */
+/* Removes a key. Returns 1, 0 if there is none, -1 on error. */
 int store_dkim_remove(struct db *db, const char *id, struct err *err);
 
 #endif

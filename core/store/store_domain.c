@@ -78,7 +78,7 @@ bool store_domain_unsubscribe_parse(const char *word, bool *unsubscribe_r)
 	return true;
 }
 
-/* A change of the domain with the id. */
+/* Changes the domain with the id. */
 static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
 	const struct db_param *params, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * store_domain_check: the rows of the table domain_check. They are no change that somebody makes,
- * so the audit log has none of them.
+ * store_domain_check: the rows of the table domain_check. The checks are not audited, because
+ * nobody changes anything by them.
  */
 #include "core/store/store_domain_check.h"
 

@@ -1,5 +1,5 @@
 /*
- * store_domain_check: what the last look into the DNS has found for a domain.
+ * store_domain_check: the results of the last DNS check of a domain.
  */
 #ifndef POSTERN_STORE_STORE_DOMAIN_CHECK_H
 #define POSTERN_STORE_STORE_DOMAIN_CHECK_H
@@ -13,10 +13,10 @@ struct domain_check {
 	char *records; /* JSON: an array of objects */
 };
 
-/* 1 found, 0 nobody has looked, -1. */
+/* Returns 1, 0 if it was never checked, -1 on error. */
 int store_domain_check_get(
 	struct db *db, const char *domain_id, struct domain_check *check_r, struct err *err);
-/* In the place of what was found before: 0 or -1. */
+/* Replaces the previous results. Returns 0 or -1. */
 int store_domain_check_put(struct db *db, const struct domain_check *check, struct err *err);
 void store_domain_check_clear(struct domain_check *check);
 

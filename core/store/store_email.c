@@ -1,9 +1,8 @@
 /*
- * store_email: the life of an email's row, from staging to the decision of the
- * milter.
+ * store_email: the life of an email's row, from staging to the milter's decision.
  *
- * Invariants: a row of the table email has one of email_content, and at least
- * one of email_recipient. The milter's decision changes staged rows only.
+ * Invariants: a row of the table email has one row of email_content, and at least one of
+ * email_recipient. The milter's decision changes staged rows only.
  */
 #include "core/store/store_email.h"
 
@@ -53,7 +52,7 @@ static const struct row_field email_fields[] = {
 	ROW_WORD(email, way, ROW_ENUM, "way", &store_email_ways),
 	ROW_FIELD(email, answered, ROW_BOOL),
 	ROW_FIELD(email, scheduled_us, ROW_INT64),
-	/* Of the table email_content. */
+	/* Columns of the table email_content. */
 	ROW_FIELD(email, html, ROW_TEXT),
 	ROW_FIELD(email, text, ROW_TEXT),
 	ROW_FIELD(email, tags, ROW_TEXT),
@@ -84,7 +83,7 @@ const char *store_email_last_event(const struct email *email, int64_t now_us)
 {
 	if (email->last_event == NULL)
 		return email->scheduled_us > now_us ? "scheduled" : "queued";
-	/* Of a message that was lost before the milter was asked the log told nothing. */
+	/* The log does not mention a message that was lost before the milter was asked. */
 	if (email->state == EMAIL_STAGED && strcmp(email->last_event, "sent") == 0)
 		return "failed";
 	return email->last_event;
@@ -111,8 +110,8 @@ void store_email_clear(struct email *email)
 	row_clear(&store_email_type, email);
 }
 
-/* What an email is found by: the tag of the form API, which calls its tags `tag`; of the JSON API
- * `name` and `name:value`. */
+/* Inserts the tags that an email is found by: the tag of the form API, whose tags are named `tag`;
+ * `name` and `name:value` of the JSON API. */
 static int insert_tags(struct db *db, int64_t seq, const struct email *email, struct err *err)
 {
 	static const char sql_tags[] =
@@ -185,8 +184,8 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 	return change_by_ticket(db, sql_retract, ticket, err);
 }
 
-/* Keeps the ticket of an email that is in this state: 1, 0 when there is none,
- * -1. */
+/* Saves the present ticket of an email in this state as superseded. Returns 1, 0 if there is no
+ * such email, -1 on error. */
 static int keep_ticket(struct db *db, const char *id, enum email_state state, struct err *err)
 {
 	static const char sql_keep[] =
@@ -200,8 +199,7 @@ static int keep_ticket(struct db *db, const char *id, enum email_state state, st
 		db, sql_keep, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$state", states[state])), err);
 }
 
-/* What Postfix's log has told of the message before does not count for the one
- * that takes its place. */
+/* Log reports about the previous message do not count for the one that replaces it. */
 static int reset_recipients(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_reset[] =
@@ -273,17 +271,15 @@ static const struct row_field ticket_fields[] = {
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
-/* Whether Postfix is known to have the message. By SMTP it is when the email has left
- * the outbox, which its 250 says, or the log. By sendmail(1) the log alone says so,
- * since the maildrop presents a message again whose cleanup(8) has died behind the
- * record. The log's stamps are in whole seconds; what it told before the record was
- * of another message, which a rule stopped. A message that Postfix has returned under
- * its ticket tells that to its sender, with all that the ticket is bound to. Of an email
- * that was not handed to Postfix at all, since all its recipients are suppressed, there is
- * no message.
+/* spent: Postfix is known to have the message. By SMTP this is the case when the email has left the
+ * outbox, after Postfix's 250 or a log line. By sendmail(1) only the log proves it, because the
+ * maildrop presents a message again if cleanup(8) died after the milter's record. Log times are in
+ * whole seconds; earlier lines are about another message, which a rule stopped. If Postfix returned
+ * a message under its ticket, the bounce shows the ticket to the sender, so it is spent. If all
+ * recipients are suppressed, Postfix got no message.
  *
- * d is the domain only if it is registered to the company, k the key only if it
- * may send as that domain. */
+ * d is the domain only if it is registered to the company; k is the key only if it may send as that
+ * domain. */
 #define SELECT_TICKET                                                                              \
 	"SELECT e.seq, e.ticket, e.nonce, e.id, e.company_id, e.key_id, e.domain,"                 \
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
@@ -335,8 +331,8 @@ int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err)
 {
 	static const char sql_ticket[] = SELECT_TICKET " WHERE e.ticket = $what";
-	/* No ticket ever comes back once it was superseded, so a statement of
-	 * its own after the one that did not find it tells the truth. */
+	/* A superseded ticket never becomes valid again, so a separate statement after the first
+	 * one is consistent. */
 	static const char sql_superseded[] =
 		"SELECT email_id AS id, 1 AS superseded"
 		" FROM superseded_ticket"
@@ -363,9 +359,9 @@ void store_email_ticket_clear(struct email_ticket *ticket)
 	row_clear(&ticket_type, ticket);
 }
 
-/* A statement that changed nothing met a row that was decided before, or no row
- * of the ticket. Should a decided row go away just then (store_email_retract()),
- * its ticket is rightly unknown, so no transaction is needed to tell which. */
+/* If a statement changed nothing, the row was decided before, or there is no row with the ticket.
+ * If a decided row is removed in this moment (store_email_retract()), its ticket is rightly
+ * unknown, so no transaction is needed. */
 static int decided_before(struct db *db, const char *ticket, const char *but, struct err *err)
 {
 	static const char sql_decided[] =
@@ -426,7 +422,7 @@ int store_email_is_auth(struct db *db, int64_t seq, struct err *err)
 int store_email_arrival(
 	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err)
 {
-	/* A suppressed recipient says nothing of the others. */
+	/* A suppressed recipient proves nothing about the others. */
 	static const char sql_arrival[] =
 		"SELECT CASE"
 		"   WHEN e.state <> 'sent' OR e.last_event = 'suppressed' OR EXISTS (SELECT 1"

@@ -1,10 +1,10 @@
 /*
  * store_email: the record of each email.
  *
- * httpd stages a row before it submits the message; the milter records it as
- * sent, or refuses it. doc/ARCHITECTURE.md has all states and steps. The sent
- * folder is the rows in the state sent. An email keeps the names of its
- * company, key and domain when those are removed.
+ * httpd stages a row before it submits the message; the milter records the email as sent, or
+ * refuses it. doc/ARCHITECTURE.md has all states and transitions. The sent folder consists of the
+ * rows in the state sent. An email keeps the names of its company, key and domain after those are
+ * removed.
  */
 #ifndef POSTERN_STORE_STORE_EMAIL_H
 #define POSTERN_STORE_STORE_EMAIL_H
@@ -18,13 +18,13 @@
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 
-/* By which way the message comes into Postfix with the ticket. */
+/* The way by which the message with the ticket enters Postfix. */
 enum email_way {
 	EMAIL_WAY_ANY,
 	EMAIL_WAY_SENDMAIL,
 	EMAIL_WAY_SMTP,
-	EMAIL_WAY_SPENT, /* none any more: Postfix has said that it has it */
-	EMAIL_WAY_AUTH,  /* by the client itself, over SMTP with its key: no ticket counts */
+	EMAIL_WAY_SPENT, /* none any more: Postfix has confirmed the message */
+	EMAIL_WAY_AUTH,  /* submitted by the client over SMTP with its key: there is no ticket */
 };
 
 struct email {
@@ -32,14 +32,14 @@ struct email {
 	char company_id[ID_SIZE];
 	char key_id[ID_SIZE];
 	char ticket[SECRET_TICKET_SIZE];
-	char nonce[SECRET_TICKET_SIZE]; /* in its message as it is submitted; "": none is */
-	int64_t seq;                    /* of the row; the store assigns it */
-	char *domain;                   /* of the header From, A-labels */
+	char nonce[SECRET_TICKET_SIZE]; /* in the submitted message; "": not used */
+	int64_t seq;                    /* row number, assigned by the store */
+	char *domain;                   /* of the header From, in A-labels */
 	char *sender;                   /* envelope sender, address only */
 	char *from;                     /* `Name <address>` or the bare address, UTF-8 */
-	struct recipients recipients;   /* at least one, in the order of kinds */
-	struct strv reply_to;           /* each as `from` */
-	char *subject;                  /* "" when not given; the same for text and html */
+	struct recipients recipients;   /* at least one, ordered by kind */
+	struct strv reply_to;           /* each in the form of `from` */
+	char *subject;                  /* "" if not given; also for text and html */
 	char *html;
 	char *text;
 	char *tags;       /* JSON: [{"name","value"}]; NULL stands for [] */
@@ -48,40 +48,39 @@ struct email {
 	int64_t created_us;
 	enum email_state state;
 	int64_t decided_us; /* sent or refused; 0 while staged */
-	char *queue_id;     /* Postfix's; NULL until it was decided once */
+	char *queue_id;     /* Postfix's; NULL before the first decision */
 	char *last_event;   /* NULL while staged */
-	char *refusal;      /* why, for people; NULL unless refused */
+	char *refusal;      /* the reason, for people; NULL unless refused */
 	enum email_way way;
-	bool answered;        /* its client knows the id, also when it is refused */
-	int64_t scheduled_us; /* when it is to go out; 0: at once */
+	bool answered;        /* the client knows the id, even if the email is refused */
+	int64_t scheduled_us; /* when it is to be sent; 0: at once */
 };
 
-/* Stores a new row in the state staged, and what it is found by; members that a
- * decision sets are ignored. Joins an open transaction, which must be undone
- * when this fails; without one it uses its own. ERR_INVALID for a mailbox that
- * is empty or has a line break, ERR_EXISTS for an id or a ticket that is
- * already stored. */
+/* Stores a new row in the state staged, with its recipients, content and tags; members that a
+ * decision sets are ignored. Joins an open transaction, which must be rolled back if this fails;
+ * otherwise uses its own. ERR_INVALID for a mailbox that is empty or has a line break, ERR_EXISTS
+ * for an id or a ticket that is already stored. */
 int store_email_stage(struct db *db, const struct email *email, struct err *err);
-/* Removes the row of a ticket after Postfix has refused the message for good, even if
- * the milter had let it pass: 1, or 0 when the milter has refused it or the email has
- * another ticket now, or -1. */
+/* Removes the row of a ticket after Postfix has permanently refused the message, even if the milter
+ * had accepted it. Returns 1; 0 if the milter has refused it or the email has another ticket now;
+ * -1 on error. */
 int store_email_retract(struct db *db, const char *ticket, struct err *err);
 
-/* Gives a row the ticket and the way of email, because it is unknown whether its
- * message reached Postfix or was lost there. From now on a message with the old
- * ticket is superseded. The state in email is the one that the row must have, staged
- * or sent; it is staged then. In the caller's transaction, which must be undone when
- * this fails. 1, 0 when there is no such row in that state, or -1. */
+/* Gives a row the ticket and way of `email`, because it is unknown if its message reached Postfix
+ * or was lost. From now on a message with the old ticket is superseded. email->state is the state
+ * that the row must have, staged or sent; afterwards it is staged. In the caller's transaction,
+ * which must be rolled back if this fails. Returns 1, 0 if no such row has that state, -1 on
+ * error. */
 int store_email_supersede(struct db *db, const struct email *email, struct err *err);
 
-/* Gives a staged email a new ticket, because its message is submitted again from
- * Postfix's queue, by sendmail(1). From now on a message with another ticket of
- * the email is superseded. In the caller's transaction, which must be undone
- * when this fails. 1, 0 when the email is not staged (any more), or -1. */
+/* Gives a staged email a new ticket, because its message is submitted again from Postfix's queue by
+ * sendmail(1). From now on a message with another ticket of the email is superseded. In the
+ * caller's transaction, which must be rolled back if this fails. Returns 1, 0 if the email is not
+ * staged (any more), -1 on error. */
 int store_email_reissue(struct db *db, const char *id, const char *ticket, struct err *err);
 
-/* All that a verdict needs to know about a ticket. One statement reads it, so
- * that it is consistent; the recipients never change, another reads them. */
+/* Everything that a verdict needs to know about a ticket. One statement reads it, so it is
+ * consistent; another one reads the recipients, which never change. */
 struct email_ticket {
 	char ticket[SECRET_TICKET_SIZE];
 	char id[ID_SIZE];
@@ -95,79 +94,81 @@ struct email_ticket {
 	char *message_id;
 	char *return_path; /* of the domain, see struct domain */
 	bool unsubscribe;
-	struct strv recipients; /* addresses of the envelope, but for who was suppressed when
-				 * it was recorded; of a staged one at least one */
+	struct strv recipients; /* addresses of the envelope, without those suppressed when it was
+				   recorded; at least one if it is staged */
 	enum email_state state;
 	enum email_way way;
-	bool superseded; /* the email has another ticket now: only id is set
-			  * besides */
-	/* Postfix has the message: it has said so, or its log has told of the
-	 * message after cleanup(8) had done with it. That the milter has recorded
-	 * it does not say so, nor that it was not found in the queue. */
+	bool superseded; /* the email has another ticket now: only id is set besides */
+	/* Postfix has the message: it confirmed it, or its log mentions the message after
+	 * cleanup(8) had finished. The milter's record alone does not prove this, nor does a queue
+	 * listing without the message. */
 	bool spent;
-	bool key_valid;     /* exists, not revoked, scope sending, not
-			     * restricted to another domain */
-	bool domain_owned;  /* still registered to the same company */
-	bool domain_active; /* and it is active; false when it is not owned */
+	bool key_valid;    /* exists, is not revoked, has the scope sending and is not restricted to
+			      another domain */
+	bool domain_owned; /* still registered to the same company */
+	bool domain_active; /* owned and active */
 };
-/* 1 found, 0 no such ticket, -1 cannot tell. Clear it only when found. */
+/* Returns 1, 0 if there is no such ticket, -1 on error. The caller clears *ticket_r, only after
+ * 1. */
 int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err);
-/* The same of the email with this id, if it is staged. */
+/* The same for the email with this id, if it is staged. */
 int store_email_ticket_staged(
 	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);
 
-/* The milter's decisions. A repeated one with the same ticket keeps what the
- * first one wrote: Postfix may present a message twice. A sent email never
- * becomes refused, nor a refused one sent: then the verdict has to be made
- * again. The last event becomes `sent` or `failed`. 1 done, also when there was
- * nothing left to do; 0 no such ticket, or refused when it is to be sent; -1
- * cannot tell. */
+/* The milter's decisions. Postfix may present a message twice: a repeated decision with the same
+ * ticket keeps the first one's values. A sent email never becomes refused, nor a refused one sent:
+ * then the verdict must be made again. last_event becomes `sent` or `failed`. Return 1, also if
+ * nothing was left to do; 0 if there is no such ticket, or the opposite was decided already; -1 on
+ * error. */
 int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,
 	int64_t now_us, struct err *err);
 
-/* Finds the email of a ticket, the one it has or one that it had: 1, 0, -1. */
+/* Finds the email of a current or superseded ticket. Returns 1, 0 if there is none, -1 on error. */
 int store_email_find_ticket(
 	struct db *db, const char *ticket, char id[static ID_SIZE], struct err *err);
 
-/* The state of an email: 1, 0 no such email, -1. The caller frees the refusal,
- * which is NULL unless refused. */
+/* Reads the state of an email. Returns 1, 0 if there is no such email, -1 on error. The caller
+ * frees the refusal, which is NULL unless refused. */
 int store_email_outcome(struct db *db, const char *id, enum email_state *state_r, char **refusal_r,
 	struct err *err);
 
-/* Whether Postfix has kept the message of an email that its client has submitted itself. The
- * record does not say so: cleanup(8) may die behind it, and the client is told. The log does. */
+/* Whether Postfix kept the message of an email that the client submitted itself. The milter's
+ * record does not prove it: cleanup(8) may fail afterwards, and the client is told so. The log
+ * proves it. */
 enum email_arrival {
 	EMAIL_ARRIVED,
-	EMAIL_ARRIVAL_OPEN, /* nothing was heard of it yet */
-	EMAIL_ARRIVAL_LOST, /* Postfix refused it; or neither queue nor log knew it, for long */
+	EMAIL_ARRIVAL_OPEN, /* no report yet */
+	EMAIL_ARRIVAL_LOST, /* Postfix refused it; or it was in neither queue nor log for long */
 };
-/* 1, 0 no such email, -1. */
+/* Returns 1, 0 if there is no such email, -1 on error. */
 int store_email_arrival(
 	struct db *db, const char *id, enum email_arrival *arrival_r, struct err *err);
 
-/* Whether its client has submitted it itself: 1, 0, -1. */
+/* Returns 1 if the client submitted it itself over SMTP, 0 if not, -1 on error. */
 int store_email_is_auth(struct db *db, int64_t seq, struct err *err);
 
-/* The client is told the id, before the milter has decided. 1, 0, -1. */
+/* Notes that the client was told the id before the milter decided. Returns 1, 0 if there is no such
+ * email, -1 on error. */
 int store_email_answered(struct db *db, const char *id, struct err *err);
 
-/* Which emails may be read. */
+/* The emails that the caller may read. */
 struct email_scope {
-	const char *company_id; /* NULL: every company (admins) */
-	const char *domain;     /* NULL: every domain */
-	/* Those that were sent, and of the others those whose clients were told
-	 * their ids before it was known what becomes of them. */
+	const char *company_id; /* NULL: all companies (admins) */
+	const char *domain;     /* NULL: all domains */
+	/* Only sent emails, and those whose clients were told the id before the result was
+	 * known. */
 	bool sent_only;
 };
-/* One email with its content: 1, 0 or -1. Clear with store_email_clear(). */
+/* Reads one email with its content. Returns 1, 0 if there is none, -1 on error. The caller clears
+ * it with store_email_clear(). */
 int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
 	struct email *email_r, struct err *err);
 void store_email_clear(struct email *email);
-/* Its seq alone; with message_id only if that is its Message-ID. */
+/* Reads only its seq; with message_id only if the email has that Message-ID. */
 int store_email_seq(struct db *db, const char *id, const char *message_id,
 	const struct email_scope *scope, int64_t *seq_r, struct err *err);
 
@@ -175,123 +176,115 @@ struct email_list {
 	struct email *items;
 	size_t n;
 };
-/* The refused emails, the last refused first, limit at most, without html and
- * text. */
+/* Lists refused emails, the last refused first, up to limit, without html and text. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope, int limit,
 	struct email_list *list_r, struct err *err);
-/* What a text names an email by, as it looks. */
+/* How a text refers to an email, by its form. */
 enum email_name {
 	EMAIL_NAME_ID,
-	EMAIL_NAME_MESSAGE_ID, /* with angle brackets or without */
-	EMAIL_NAME_QUEUE_ID,   /* Postfix's, of any message that carried it */
+	EMAIL_NAME_MESSAGE_ID, /* with or without angle brackets */
+	EMAIL_NAME_QUEUE_ID,   /* Postfix's, of any message that carried the email */
 };
 enum email_name store_email_name_of(const char *text);
-/* The newest limit ones that the text names: one, but where clients have chosen
- * the same Message-ID, or Postfix has used a queue id again. */
+/* Lists the newest emails that the text refers to, up to limit. There can be several if clients
+ * chose the same Message-ID or Postfix reused a queue id. */
 int store_email_named(struct db *db, const struct email_scope *scope, const char *text, int limit,
 	struct email_list *list_r, struct err *err);
-/* The id of the newest one with the Message-ID, in angle brackets: 1, 0 none, -1. */
+/* Finds the id of the newest email with the Message-ID, given with angle brackets. Returns 1, 0 if
+ * there is none, -1 on error. */
 int store_email_by_message_id(struct db *db, const struct email_scope *scope,
 	const char *message_id, char id[static ID_SIZE], struct err *err);
-/* A page of the scope, which must name a company. *more_r: whether there are
- * more emails behind the page, or in front of it for a page `before`. 1, 0 when
- * the cursor is no email of the scope, -1. */
+/* Reads a page of the scope, which must name a company. *more_r is true if there are more emails
+ * after the page, or, for a page `before`, in front of it. Returns 1, 0 if the cursor is not in the
+ * scope, -1 on error. */
 int store_email_page(struct db *db, const struct email_scope *scope, const struct page *page,
 	struct email_list *list_r, bool *more_r, struct err *err);
 void store_email_list_free(struct email_list *list);
 
-/* Which emails a search finds: those that fit all that is given. */
-/* What emails are searched by: refused by the milter or stopped, which admins may ask for;
- * then what store_email_last_event() gives, in the end those that an index has. */
+/* The statuses to search by: the first two, refused and stopped, are for admins; the others are
+ * values of store_email_last_event(), and those from EMAIL_STATUS_TROUBLE on have an index. */
 enum { EMAIL_STATUS_SHOWN = 2, EMAIL_STATUS_TROUBLE = 6, EMAIL_STATUSES = 12 };
 extern const char *const store_email_statuses[EMAIL_STATUSES];
 
 struct email_filter {
-	const char *to;      /* address of a recipient, also of cc and bcc; any
-			      * letter case */
-	const char *from;    /* address of the sender, likewise */
-	const char *subject; /* a part of it; letter case of ASCII is the same */
-	const char *text;    /* words, see store_text_index_words(), each of them a
-			      * part of the subject, the sender, a recipient or
-			      * the Message-ID, in any letter case */
-	/* What became of it for a recipient, for the one of `to` when that is given; NULL: any. */
+	const char *to;      /* address of a recipient, including Cc and Bcc; ignores letter case */
+	const char *from;    /* address of the sender; ignores letter case */
+	const char *subject; /* a part of the subject; ignores ASCII case */
+	const char *text;    /* words, see store_text_index_words(); each must occur in the subject,
+				the sender, a recipient or the Message-ID; ignores letter case */
+	/* The delivery status of any recipient, or of the one in `to` if given; NULL: any
+	 * status. */
 	const enum delivery_status *recipient;
 	const char *key_id;
-	const char *status; /* of store_email_statuses */
-	const char *tag;    /* of the form API; of the JSON API `name` or
-			     * `name:value` */
+	const char *status; /* one of store_email_statuses */
+	const char *tag;    /* a tag of the form API; `name` or `name:value` for the JSON API */
 	int64_t since_us;   /* created then or later; 0: not given */
 	int64_t until_us;   /* created before */
-	int64_t now_us;     /* with status, which may go by it */
+	int64_t now_us;     /* the present time, needed with status */
 };
 
-/* How many emails a search looks at for a page, in the order in which they were
- * staged; and how many when an index leads to them one by one. Of a text, or of a part
- * of the subject, store_text_index.h says how far it looks. */
+/* How many emails a search looks at for a page when it walks them in staging order, and when an
+ * index leads to candidates one by one. For searches of text or subject see store_text_index.h. */
 enum { EMAIL_SEARCH_MAX = 20000, EMAIL_SEARCH_LED_MAX = 5000 };
 
 struct email_found {
 	struct email_list list; /* newest first, without html and text */
-	bool more;              /* as store_email_page() has it */
-	/* "", or: that many emails were looked at before the page was
-	 * full, or before any was found. The search goes on with a page behind
-	 * this email (`after`, or `before` for a page before). */
+	bool more;              /* as in store_email_page() */
+	/* "", or the email at which the search stopped at the limit before the page was full, or
+	 * before anything was found. It continues with a page `after` this email, or `before` it
+	 * for a page before. */
 	char next[ID_SIZE];
-	int64_t percent;   /* with next: how much of the scope is looked at now */
-	int64_t looked_us; /* when the last email that was looked at was created */
+	int64_t percent;   /* with next: the part of the scope searched so far */
+	int64_t looked_us; /* creation time of the last email looked at */
 };
-/* A page of the emails of the scope that fit the filter. The cursor may be any
- * email of the scope. An email whose time is over ten minutes off those of its
- * neighbours, since the clock was set back, may be missed by since and until.
- * 1, and the caller frees the list; 0 when the cursor is no email of the scope;
- * -1. */
+/* Reads a page of emails of the scope that match all of the filter. The cursor may be any email of
+ * the scope. since and until may miss an email whose time differs by over ten minutes from its
+ * neighbours, because the clock was set back. Returns 1, and the caller frees the list; 0 if the
+ * cursor is not in the scope; -1 on error. */
 int store_email_search(struct db *db, const struct email_scope *scope,
 	const struct email_filter *filter, const struct page *page, struct email_found *found_r,
 	struct err *err);
 
-/* How many emails are not at their end, by where they are, and how many
- * messages are held. 0 or -1. */
+/* Counts the unfinished emails by state, and the held messages. Returns 0 or -1. */
 struct email_queue {
-	int64_t staged;   /* the milter has not decided */
-	int64_t queued;   /* Postfix has it, and nothing was heard of it */
+	int64_t staged;   /* the milter has not decided yet */
+	int64_t queued;   /* Postfix has it, without a report yet */
 	int64_t deferred; /* Postfix tries again */
 	int64_t held;
 };
 int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *err);
 
-/* How many emails of a company, or of all, wait: for the milter's decision, and
- * were staged, and due, before a time; or for another attempt; or were staged, or
- * due, after a time and lost. Of each it counts EMAIL_WAITING_MAX at most. 0 or -1. */
+/* Counts waiting emails of a company, or of all, each count up to EMAIL_WAITING_MAX. staged: staged
+ * and due before staged_before_us, and the milter has not decided. delayed: deferred by Postfix.
+ * lost: staged or due after lost_after_us, and lost. Returns 0 or -1. */
 enum { EMAIL_WAITING_MAX = 1000, EMAIL_LATE_S = 30 /* longer than it should take */ };
 struct email_waiting {
 	int64_t staged;
 	int64_t delayed;
-	int64_t lost; /* that never came to the milter, and are not in Postfix */
+	int64_t lost; /* never reached the milter, and are not in Postfix */
 };
 int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
 	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err);
 
-/* How far it is, as everybody is told: `scheduled` or `queued` while it is staged, then its
- * last event. */
+/* Returns the public state: `scheduled` or `queued` while it is staged, then its last event. */
 const char *store_email_last_event(const struct email *email, int64_t now_us);
-/* The same as admins are told: after `scheduled` and `queued` it is `sent`, `canceled`,
- * `refused` by the milter, `stopped` by Postfix before the milter was asked, or `failed`,
- * when it was not handed to Postfix. */
+/* Returns the state for admins: `scheduled` or `queued`, then `sent`, `canceled`, `refused` (by the
+ * milter), `stopped` (by Postfix before it asked the milter), or `failed` (never handed to
+ * Postfix). */
 const char *store_email_state_shown(const struct email *email, int64_t now_us);
 
-/* How its client has handed it over, for people and programs: `http` or `smtp`. */
+/* Returns how the client submitted it: `http` or `smtp`. */
 const char *store_email_via(const struct email *email);
 
-/* For the files of the store: the companies with emails that the milter has not
- * decided about; the columns of email and email_content, and the
- * words of the column state. */
+/* For the files of the store: the columns of email and email_content, and the words of the columns
+ * state and way. */
 #define STORE_STAGED_OWNERS ROW_OWNERS("email", "state = 'staged' AND queue_id IS NULL")
 extern const struct row_type store_email_type;
 extern const struct row_words store_email_states;
 extern const struct row_words store_email_ways;
 
-/* The latest time at which one of the newest emails was staged: 1, 0 when there
- * is none, -1. */
+/* Reads the latest staging time among the newest emails. Returns 1, 0 if there are none, -1 on
+ * error. */
 int store_email_newest(struct db *db, int64_t *created_us_r, struct err *err);
 
 #endif

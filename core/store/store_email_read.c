@@ -1,14 +1,13 @@
 /*
- * store_email_read: emails as they are read back, one by one and in lists.
+ * store_email_read: reads emails, one by one and in lists.
  *
- * Every list is a walk along an index in the order of seq, newest first and
- * without content, which ends with its limit: with a million emails it costs no
- * more than with a hundred. A search may have to pass over many emails until
- * one matches, so it ends with a number of candidates as well.
+ * Every list walks an index in the order of seq, newest first and without content, and stops at its
+ * limit: its cost does not depend on the number of emails. A search may pass over many emails
+ * before one matches, so it also stops after a number of candidates.
  *
- * What a company asks for passes over its own emails alone: neither the answer,
- * nor where a page ends, nor the work tells of another one's. So every index
- * that leads by a value which several companies may have names the company too.
+ * A query of a company passes over its own emails only: neither the answer, nor the end of a page,
+ * nor the time taken reveals anything about another company. So every index that starts with a
+ * value that several companies may have also contains the company.
  */
 #include "core/store/store_email.h"
 
@@ -27,7 +26,7 @@
 	" e.header_from, e.reply_to, e.subject, e.message_id, e.created_us,"                       \
 	" e.state, e.decided_us, e.queue_id, e.last_event, e.refusal, e.scheduled_us, e.way"
 
-/* Whether the row is in the folder: $all is 1 for every row, 0 for the sent. */
+/* True if the row is in the folder: $all is 1 for every row, 0 for sent ones. */
 #define IN_FOLDER                                                                                  \
 	" (e.state = 'sent' OR e.answered = 1 OR $all = 1"                                         \
 	" OR (e.state = 'staged' AND e.last_event IS NOT NULL))"
@@ -102,7 +101,7 @@ static int read_list(struct db *db, const char *sql, const struct db_param *para
 #define OF_COMPANY " AND e.company_id = $company"
 #define OF_DOMAIN  " AND e.domain = $domain"
 
-/* Walks the refused ones alone, however many others there are. */
+/* Walks only the refused emails, however many others there are. */
 int store_email_list_refused(struct db *db, const struct email_scope *scope, int limit,
 	struct email_list *list_r, struct err *err)
 {
@@ -142,7 +141,7 @@ enum email_name store_email_name_of(const char *text)
 	return strchr(text, '@') ? EMAIL_NAME_MESSAGE_ID : EMAIL_NAME_ID;
 }
 
-/* Own Message-IDs begin with the id; an index has the others alone, by the
+/* Postern's own Message-IDs begin with the id; the index contains only the others, by its
  * condition. */
 int store_email_named(struct db *db, const struct email_scope *scope, const char *text, int limit,
 	struct email_list *list_r, struct err *err)
@@ -154,7 +153,7 @@ int store_email_named(struct db *db, const struct email_scope *scope, const char
 #define CHOSEN  "message_id = $name AND substr(message_id, 2, 36) <> id"
 #define NEWEST  " ORDER BY e.seq DESC"
 #define HIGHEST "9223372036854775807"
-/* So many of all companies are looked at. */
+/* The most emails looked at over all companies. */
 #define CHOSEN_MAX "1000"
 	static const char sql_id[] = NAMED("email e", "e.id = $name", NEWEST);
 	static const char sql_company_chosen[] = NAMED("email e", CHOSEN OF_COMPANY, NEWEST);
@@ -204,7 +203,8 @@ int store_email_by_message_id(struct db *db, const struct email_scope *scope,
 
 	if (store_email_named(db, scope, message_id, 1, &list, err) < 0)
 		return -1;
-	/* One that is named by the id that a Message-ID begins with may have another domain. */
+	/* The email was found by the id at the begin of the Message-ID; the domain may still
+	 * differ. */
 	found = list.n > 0 && list.items[0].message_id &&
 		str_eq(list.items[0].message_id, message_id);
 	if (found)
@@ -261,13 +261,11 @@ int store_email_queue(struct db *db, struct email_queue *queue_r, struct err *er
 	return store_held_count(db, &queue_r->held, err);
 }
 
-/* Search */
-
-/* Emails are staged in the order of their times, but for what a request may
- * take, and for a clock that was set back. */
+/* Emails are staged in the order of their creation times, except for the duration of a request and
+ * for a clock that was set back. */
 #define DISORDER_US (INT64_C(600) * 1000000)
 
-/* The index that gives the candidates; the whole filter is tried on each. */
+/* The index that provides the candidates; each candidate is checked against the whole filter. */
 enum lead {
 	LEAD_TO,
 	LEAD_RECIPIENT,
@@ -276,8 +274,8 @@ enum lead {
 	LEAD_OUTBOX,
 	LEAD_OUTBOX_OF_ALL,
 	LEAD_TAG,
-	LEAD_TEXT,   /* what the text index gives */
-	LEAD_DOMAIN, /* from here on: the emails themselves */
+	LEAD_TEXT,   /* the text index */
+	LEAD_DOMAIN, /* from here on: walks the emails themselves */
 	LEAD_COMPANY,
 	LEAD_ALL,
 	LEADS
@@ -287,27 +285,27 @@ struct search {
 	struct db *db;
 	struct email_scope scope;
 	const struct email_filter *filter;
-	char *subject, *tag; /* of the filter, in lower case */
+	char *subject, *tag; /* from the filter, in lower case */
 	enum lead lead;
 	const char *trouble; /* for LEAD_TROUBLE: the last event */
-	const char *status;  /* of the recipient; NULL: any */
+	const char *status;  /* delivery status of the recipient; NULL: any */
 	char *domain;        /* for LEAD_DOMAIN */
-	/* An operator's search: the companies that can have candidates, unless
-	 * the emails of all are looked at. One of them becomes the scope's. */
+	/* For an operator's search: the companies that can have candidates, unless it walks the
+	 * emails of all companies. A single one becomes the company of the scope. */
 	struct strv companies;
 	char *companies_json;
-	struct strv words; /* of the text, or the subject as one */
-	char *words_json;  /* those that each candidate is tried for; NULL: none is */
+	struct strv words; /* the words of the text, or the subject as one word */
+	char *words_json;  /* the words to check each candidate for; NULL: none */
 	char *seqs_json;   /* with LEAD_TEXT: the candidates */
 	bool up;           /* towards the newest */
-	int64_t low, high; /* of seq, both inclusive */
+	int64_t low, high; /* seq, both inclusive */
 };
 
 const char *const store_email_statuses[EMAIL_STATUSES] = {"refused", "stopped", "scheduled",
 	"queued", "sent", "delivered", "canceled", "delivery_delayed", "bounced", "failed",
 	"complained", "suppressed"};
 
-/* A last event that has an index; NULL for another one. */
+/* Returns the last event if it has an index, else NULL. */
 static const char *trouble_of(const char *status)
 {
 	if (status && str_eq(status, "refused"))
@@ -318,21 +316,20 @@ static const char *trouble_of(const char *status)
 	return NULL;
 }
 
-/* Recipients of most emails are queued, then delivered: along an index of those no search would
- * find its emails faster. */
+/* Most recipients are queued, then delivered: an index on these would not make a search faster. */
 static bool has_index(enum delivery_status status)
 {
 	return status != DELIVERY_QUEUED && status != DELIVERY_HANDED_ON &&
 	       status != DELIVERY_DELIVERED;
 }
 
-/* What is scheduled or queued is in the outbox. */
+/* True for the statuses of emails that are in the outbox. */
 static bool waits(const char *status)
 {
 	return status && (str_eq(status, "scheduled") || str_eq(status, "queued"));
 }
 
-/* All emails of a sender are of its domain. */
+/* All emails of a sender have the sender's domain. */
 static char *domain_of(const char *sender)
 {
 	const char *at = sender ? strrchr(sender, '@') : NULL;
@@ -371,7 +368,7 @@ static void choose_lead(struct search *search)
 		search->lead = scope->company_id ? LEAD_COMPANY : LEAD_ALL;
 }
 
-/* The value that each lead goes by. */
+/* The condition on the value of each index. */
 #define TO_VALUE "address = $to COLLATE NOCASE"
 #define RECIPIENT_VALUE(r)                                                                         \
 	r "state = $rstate AND " r                                                                 \
@@ -383,10 +380,9 @@ static void choose_lead(struct search *search)
 #define TAG_VALUE    "tag = $tag"
 #define DOMAIN_VALUE "domain = $walk"
 
-/* The candidates of each lead: where they are, which they are, whose they are,
- * the seq of their emails; then how to get to the email, and what keeps one
- * from coming twice, since several of its rows may have an address in other
- * letter case. */
+/* The candidates of each index: the table, the condition, the company, the seq of the emails; then
+ * the join to the email, and a condition against duplicates, since several rows of an email may
+ * have an address in different letter case. */
 #define TO_CANDIDATES(whose)                                                                       \
 	"email_recipient r", "r." TO_VALUE " AND r.company_id" whose, "r.email",                   \
 		" CROSS JOIN email e ON e.seq = r.email",                                          \
@@ -438,7 +434,7 @@ static void choose_lead(struct search *search)
 #define OF_ONE     " = $company"
 #define OF_SEVERAL " IN (SELECT value FROM json_each($companies))"
 
-/* The parameters of a statement that a lead goes by. */
+/* The parameters of a statement that an index needs. */
 #define LEAD_PARAMS(search, lead)                                                                  \
 	DB_GIVEN_TEXT("$to", (lead) == LEAD_TO ? (search)->filter->to : NULL),                     \
 		DB_GIVEN_TEXT("$rstate", (lead) == LEAD_RECIPIENT ? (search)->status : NULL),      \
@@ -449,12 +445,12 @@ static void choose_lead(struct search *search)
 		DB_GIVEN_TEXT("$seqs", (lead) == LEAD_TEXT ? (search)->seqs_json : NULL),          \
 		DB_GIVEN_TEXT("$walk", (lead) == LEAD_DOMAIN ? (search)->domain : NULL)
 
-/* Of so many companies an operator's search looks at the candidates; where more
- * have some, at the emails of all. */
+/* An operator's search reads the candidates of up to this many companies; if more have candidates,
+ * it walks the emails of all. */
 enum { COMPANIES_MAX = 100 };
 
-/* Whose candidates a search without a company looks at: 1, 0 there are none,
- * -1. */
+/* Finds the companies whose candidates an operator's search reads. Returns 1, 0 if there are none,
+ * -1 on error. */
 static int find_companies(struct search *search, struct err *err)
 {
 #define OWNERS(table, value) ROW_OWNERS(table, value) "SELECT id FROM owner WHERE id IS NOT NULL"
@@ -497,7 +493,7 @@ static int find_companies(struct search *search, struct err *err)
 	return result < 0 ? -1 : companies->n > 0;
 }
 
-/* An email of the scope, whether in the folder or not. */
+/* An email of the scope, in the folder or not. */
 struct mark {
 	int64_t seq;
 	int64_t created_us;
@@ -510,7 +506,8 @@ static const struct row_field mark_fields[] = {
 };
 static const struct row_type mark_type = ROW_TYPE(mark, mark_fields);
 
-/* The oldest of them from low on when up, or the newest up to high: 1, 0, -1. */
+/* Finds the oldest email from low on if up, else the newest one up to high. Returns 1, 0 if there
+ * is none, -1 on error. */
 static int find_mark(const struct search *search, bool up, int64_t low, int64_t high,
 	struct mark *mark_r, struct err *err)
 {
@@ -549,8 +546,8 @@ static int find_mark(const struct search *search, bool up, int64_t low, int64_t 
 		&mark_type, mark_r, err);
 }
 
-/* The first seq of the search from which on the emails of the scope were
- * created at that time or later: bisected, as both rise together. */
+/* Finds the first seq of the search whose email was created at time_us or later, by bisection: seq
+ * and time increase together. */
 static int find_time(const struct search *search, int64_t time_us, int64_t *seq_r, struct err *err)
 {
 	int64_t low = search->low, high = search->high;
@@ -571,7 +568,7 @@ static int find_time(const struct search *search, int64_t time_us, int64_t *seq_
 	return 0;
 }
 
-/* Where in the scope the search has to look: 1; 0 nowhere; -1. */
+/* Finds the range of seq to search. Returns 1, 0 if it is empty, -1 on error. */
 static int find_range(struct search *search, struct err *err)
 {
 	const struct email_filter *filter = search->filter;
@@ -598,16 +595,16 @@ static int find_range(struct search *search, struct err *err)
 	return search->low <= search->high;
 }
 
-/* What is looked at for a page. A candidate that an index gives costs a look at
- * its email, and a text one at its recipients. */
+/* The most candidates for a page. A candidate from an index costs a look-up of its email; a text
+ * search also one of its recipients. */
 static int64_t candidates_max(const struct search *search)
 {
 	return search->lead < LEAD_TEXT || search->filter->text ? EMAIL_SEARCH_LED_MAX
 								: EMAIL_SEARCH_MAX;
 }
 
-/* Bounds the search to so many candidates of a company: 1 when it had more, 0,
- * -1. */
+/* Limits the search to max candidates of a company. Returns 1 if it had more, 0 if not, -1 on
+ * error. */
 static int bound_company(
 	struct search *search, const char *company_id, int64_t max, struct err *err)
 {
@@ -633,8 +630,8 @@ static int bound_company(
 	return 1;
 }
 
-/* What is left of the range was looked at, and there is more: where the next page goes on, and how
- * far that is through the emails of the scope. 1, 0 when there is nothing behind, -1. */
+/* Sets where the next page continues, and how far that is through the scope, after the range was
+ * cut. Returns 1, 0 if nothing follows, -1 on error. */
 static int note_cut(const struct search *search, struct email_found *found, struct err *err)
 {
 	struct mark last, newest, oldest;
@@ -653,7 +650,8 @@ static int note_cut(const struct search *search, struct email_found *found, stru
 	return 1;
 }
 
-/* Bounds the search to so many candidates: 1 when it had more, 0, -1. */
+/* Limits the search to the candidates of one page. Returns 1 if it had more, 0 if not, -1 on
+ * error. */
 static int bound_range(struct search *search, struct email_found *found_r, struct err *err)
 {
 	size_t n = search->scope.company_id ? 1 : search->companies.n;
@@ -669,7 +667,7 @@ static int bound_range(struct search *search, struct email_found *found_r, struc
 	return cut == 1 ? note_cut(search, found_r, err) : cut;
 }
 
-/* JSON, for the statements. */
+/* Returns the words as JSON, for the statements. */
 static char *print_words(const struct strv *words)
 {
 	struct buf json = BUF_INIT;
@@ -688,7 +686,7 @@ static char *print_words(const struct strv *words)
 	return buf_take(&json);
 }
 
-/* What an email has to have somewhere in its text. */
+/* Reads the words that the text of an email must contain. */
 static void read_words(struct search *search)
 {
 	const struct email_filter *filter = search->filter;
@@ -699,14 +697,14 @@ static void read_words(struct search *search)
 		strv_take(&search->words, str_folded(filter->subject));
 }
 
-/* Where nothing else leads to few emails, the text index gives the candidates: 1 when there may
- * be more than it gave, 0, -1. */
+/* Gets candidates from the text index, if no other index leads to few emails. Returns 1 if there
+ * may be more, 0 if not, -1 on error. */
 static int find_texts(struct search *search, struct email_found *found_r, struct err *err)
 {
 	struct buf json = BUF_INIT;
 	struct text_found texts;
 	struct mark mark;
-	/* The range ends with an email of the scope, so that a page has one to go on from. */
+	/* Ends the range at an email of the scope, so that the next page can continue from it. */
 	int found = find_mark(search, search->up, search->low, search->high, &mark, err);
 
 	if (found != 1)
@@ -733,7 +731,7 @@ static int find_texts(struct search *search, struct email_found *found_r, struct
 	return note_cut(search, found_r, err);
 }
 
-/* Looks at so many emails as one page may: 1 when there are more, 0, -1. */
+/* Finds the candidates of one page. Returns 1 if there are more, 0 if not, -1 on error. */
 static int find_candidates(struct search *search, struct email_found *found_r, struct err *err)
 {
 	if (search->words.n > 0 && search->lead > LEAD_TEXT)
@@ -743,8 +741,8 @@ static int find_candidates(struct search *search, struct email_found *found_r, s
 	return bound_range(search, found_r, err);
 }
 
-/* IS TRUE makes one condition of the filter: of several the engine thinks that
- * they leave few rows alone, which it would rather sort than find in order. */
+/* IS TRUE makes the filter a single condition. From several conditions SQLite concludes that few
+ * rows are left, and sorts them instead of reading them in order. */
 static int read_matches(
 	const struct search *search, const struct page *page, struct rows *rows_r, struct err *err)
 {
@@ -812,7 +810,7 @@ static int read_matches(
 		&store_email_type, page, rows_r, err);
 }
 
-/* In front of the cursor, or behind it: 1, 0 no such email, -1. */
+/* Starts before or after the cursor. Returns 1, 0 if there is no such email, -1 on error. */
 static int start_at(struct search *search, const struct page *page, struct err *err)
 {
 	const char *cursor = page_cursor(page);
@@ -878,10 +876,10 @@ void store_email_list_free(struct email_list *list)
 	*list = (struct email_list){0};
 }
 
-/* Of the emails of the companies (owner) that the milter has not decided about, those
- * that should have gone out before a time: they are due in the outbox, or were put off
- * there after an attempt; or, which no program does, they are not in it. What is paused
- * or scheduled does not wait for anybody. Of each kind $max rows are looked at. */
+/* Emails of the companies (owner) that the milter has not decided about and that are overdue: they
+ * are due in the outbox, or put off there after an attempt; or they are not in the outbox, which no
+ * program causes. Paused and scheduled emails do not count. At most $max rows of each kind are
+ * read. */
 int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
 	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err)
 {

@@ -30,7 +30,7 @@ static const struct row_field recipient_fields[] = {
 };
 static const struct row_type recipient_type = ROW_TYPE(recipient, recipient_fields);
 
-/* In whatever letter case, of any script: Postfix delivers such a message once. */
+/* Ignores letter case (Unicode): Postfix delivers such a message once. */
 static bool has_address(const struct recipients *recipients, const char *address, unsigned folded)
 {
 	for (size_t i = 0; i < recipients->n; i++) {

@@ -1,6 +1,6 @@
 /*
- * store_email_recipient: the recipients of an email, one row each. They are
- * staged with the email and never change, but for what became of them.
+ * store_email_recipient: the recipients of an email, one row each. They are staged with the email;
+ * afterwards only their delivery status changes.
  */
 #ifndef POSTERN_STORE_STORE_EMAIL_RECIPIENT_H
 #define POSTERN_STORE_STORE_EMAIL_RECIPIENT_H
@@ -18,19 +18,19 @@ enum recipient_kind { RECIPIENT_TO, RECIPIENT_CC, RECIPIENT_BCC, RECIPIENT_KINDS
 const char *recipient_kind_name(enum recipient_kind kind);
 
 struct recipient {
-	int64_t n; /* of the row: a gap is a recipient that was forgotten */
+	int64_t n; /* number in the email; a gap is a recipient that was purged */
 	enum recipient_kind kind;
-	char *address;   /* `local@domain`, as the envelope has it */
+	char *address;   /* `local@domain`, as in the envelope */
 	char *mailbox;   /* as given, `Name <address>`; NULL: the address alone */
-	bool enveloped;  /* false: only a header field names it, or an earlier
-			  * row has the address */
-	unsigned folded; /* a hash of the address in any letter case; not kept */
-	/* What became of it, for those in the envelope; see delivery_writer.h. */
+	bool enveloped;  /* false: it is only in a header field, or an earlier row has the same
+			    address */
+	unsigned folded; /* a case-insensitive hash of the address; not stored */
+	/* The delivery status, for those in the envelope; see delivery_writer.h. */
 	enum delivery_status status;
 	int64_t attempts;
 	int64_t changed_us; /* 0: never */
-	char *relay;        /* who said the text; NULL for nobody */
-	char *dsn;          /* 4.7.1 */
+	char *relay;        /* the host that sent the text; NULL: none */
+	char *dsn;          /* enhanced status code, such as 4.7.1 */
 	char *text;
 };
 
@@ -40,29 +40,28 @@ struct recipients {
 	size_t n;
 };
 
-/* One more, which takes ownership of address and mailbox. It is in the envelope
- * when it is wanted there and no earlier one has the address, in any letter
- * case of any script. */
+/* Adds a recipient, and takes ownership of address and mailbox. It is in the envelope if `wanted`
+ * is true and no earlier recipient has the same address, compared without letter case (Unicode). */
 void recipients_add(struct recipients *recipients, enum recipient_kind kind, char *address,
 	char *mailbox, bool wanted);
-/* As it was given. */
+/* Returns the recipient as it was given. */
 const char *recipient_text(const struct recipient *recipient);
 void recipients_free(struct recipients *recipients);
 
-/* The recipients of the email with this seq, or those in the envelope alone: 0
- * or -1. */
+/* Reads the recipients of the email with this seq: all, or only those in the envelope. Returns 0 or
+ * -1. */
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err);
 
 /* The rest is for the files of the store. */
 
-/* The addresses of those in the envelope, but for who is suppressed: 1, or 0 when nobody is in
- * the envelope, because the email was removed since its row was read, or -1. */
+/* Reads the addresses of the envelope, without suppressed ones. Returns 1; 0 if the envelope is
+ * empty, because the email was removed since its row was read; -1 on error. */
 int store_recipients_envelope(
 	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err);
 
-/* In the caller's transaction, which must be undone when this fails.
- * ERR_INVALID for what cannot be stored. */
+/* Inserts the rows. In the caller's transaction, which must be rolled back if this fails.
+ * ERR_INVALID for a value that cannot be stored. */
 int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	const struct recipients *recipients, struct err *err);
 

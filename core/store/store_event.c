@@ -1,5 +1,5 @@
 /*
- * store_event: what became of emails, recipient by recipient.
+ * store_event: the events of emails, recipient by recipient.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -13,8 +13,8 @@
 #include "core/base/str.h"
 #include "core/store/store_email.h"
 
-/* A line may be stamped with whole seconds, and a message be recorded a moment
- * before or after it. */
+/* Log times may be in whole seconds, and a message may be recorded shortly before or after its
+ * line. */
 #define SLACK_US INT64_C(5000000)
 /* How long a message may be in the queue; Postfix's default is 5 days. */
 #define LIFETIME_US (31 * DAY_US)
@@ -53,7 +53,7 @@ void queue_message_clear(struct queue_message *message)
 	row_clear(&message_type, message);
 }
 
-/* The message that the milter recorded under the id; it gets its row. */
+/* Finds the message that the milter recorded under the queue id, and adds its row. */
 static int find_recorded(struct db *db, const struct db_param *params,
 	struct queue_message *message_r, struct err *err)
 {
@@ -96,8 +96,8 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 		*message_r = message;
 		return 1;
 	}
-	/* It is gone, and the id was used again: by an email, or by mail that
-	 * is none of ours. */
+	/* The message is gone and its queue id was reused: by an email, or by mail that is not
+	 * ours. */
 	found = find_recorded(db, params, &newer, err);
 	if (found == 1 && newer.since_us > message.since_us)
 		*message_r = newer;
@@ -389,8 +389,7 @@ int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r
 	return 0;
 }
 
-/* Of one email all numbers are sorted, which an index has; rows are read of the
- * page alone. */
+/* For one email all seqs are sorted, which an index contains; only rows of the page are read. */
 int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit,
 	struct event_list *list_r, struct err *err)
 {
@@ -429,7 +428,7 @@ int store_event_newest(struct db *db, int64_t *seq_r, struct err *err)
 	return row_number(db, sql_newest, NULL, seq_r, err) < 0 ? -1 : 0;
 }
 
-/* Reads a public id back. */
+/* Parses a public id. */
 static bool read_key(const char *id, uint8_t key_r[static EVENT_KEY_LEN])
 {
 	char text[ID_SIZE];
@@ -464,8 +463,8 @@ int store_event_page_of_email(struct db *db, int64_t email, const char *after, i
 	return store_event_after(db, seq, email, limit, list_r, err) < 0 ? -1 : 1;
 }
 
-/* recorded_us and seq rise together, so the time of an event, or of the next
- * one if it was removed, bounds those behind it or in front of it. */
+/* recorded_us and seq increase together, so the time of an event, or of the next one if it was
+ * removed, bounds the events on either side. */
 static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us, int64_t *end_us,
 	struct err *err)
 {
@@ -482,7 +481,7 @@ static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us
 }
 
 /* clang-format off */
-/* text, number: what keeps the engine off the index of the domain. */
+/* text, number: operators that keep SQLite from using the index of the domain. */
 #define BEHIND(text, number, side)                                             \
 	" v.company_id" text " = $company AND v.domain" text " = $domain"      \
 	" AND v.recorded_us" number " BETWEEN $begin AND $end"                 \
@@ -492,11 +491,9 @@ static int bound_time(struct db *db, int64_t seq, bool begins, int64_t *begin_us
 	" AND ($" array " IS NULL OR EXISTS (SELECT 1" \
 	"     FROM json_each($" array ") j" \
 	"     WHERE " condition "))"
-/* "+" keeps the engine on the recipients of the email: an index has all emails
- * to the address.
- *
- * What the index has is tried first: an event that is of none of the kinds costs
- * no look at its row. */
+/* "+" makes SQLite use the recipients of the email; the other index has all emails to the address.
+ * Conditions on indexed columns come first, so an event of another kind costs no look-up of its
+ * row. */
 #define FITS                                                                   \
 	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' ') > 0)"        \
 	ANY_OF("recipients", "r.address = j.value COLLATE NOCASE")             \
@@ -548,11 +545,11 @@ void store_event_clear(struct email_event *event)
 	row_clear(&event_type, event);
 }
 
-/* Of few emails it is quicker to read all events. */
+/* For few emails it is faster to read all of their events. */
 enum { FEW_EMAILS = 100 };
 
-/* The numbers of the company's emails that can fit, if they are few, as a JSON
- * array: 1, 0 when they are many, or the filter leads to none, -1. */
+/* Finds the seqs of the company's emails that can match, if they are few, as a JSON array. Returns
+ * 1; 0 if there are many, or no filter leads to them; -1 on error. */
 static int find_few(
 	struct db *db, const struct event_filter *filter, struct buf *emails, struct err *err)
 {
@@ -579,7 +576,7 @@ static int find_few(
 		" FROM json_each($texts) j"
 		" CROSS JOIN email_tag g ON g.tag = lower(j.value) AND g.company_id = $company"
 		" LIMIT $max";
-	/* Those that tend to have the fewest come first. */
+	/* The filters that usually match fewest emails come first. */
 	const struct {
 		const char *texts;
 		const char *sql;
@@ -654,7 +651,7 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 	return 0;
 }
 
-/* In the order of the index; the events of few emails are sorted. */
+/* Read in the order of the index; the events of few emails are sorted. */
 int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
 	struct err *err)
 {
@@ -742,7 +739,7 @@ static int read_counts(struct db *db, const char *sql, const struct db_param *pa
 	return row_all(db, sql, params, &count_type, &counts_r->items, &counts_r->n, err);
 }
 
-/* Of all domains: the sums of the company, or of all companies. */
+/* Counts over all domains, from the totals of the company, or of all companies. */
 static int count_all(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err)
 {
@@ -761,8 +758,8 @@ static int count_all(struct db *db, const struct event_count_filter *filter,
 		counts_r, err);
 }
 
-/* The page of domains by their first and last one, and whether more follow. 1,
- * 0 when there is none, or -1. */
+/* Finds the first and last domain of the page, and if more follow. Returns 1, 0 if there is none,
+ * -1 on error. */
 static int find_domains(struct db *db, const struct event_count_filter *filter, char **first_r,
 	char **last_r, bool *more_r, struct err *err)
 {
@@ -803,9 +800,8 @@ static int find_domains(struct db *db, const struct event_count_filter *filter, 
 	return found;
 }
 
-/* Of the domains from first to last, one look-up for each and its company.
- * Where whole days are asked for, the hours before the first and after the last
- * one are read alone. */
+/* Counts for the domains from first to last, by one look-up for each domain and company. If the
+ * time covers whole days, only the hours outside of these are read by the hour. */
 static int count_domains(struct db *db, const struct event_count_filter *filter, const char *first,
 	const char *last, struct event_counts *counts_r, struct err *err)
 {
@@ -851,7 +847,7 @@ static int count_domains(struct db *db, const struct event_count_filter *filter,
 		DB_TEXT("$first", first),
 		DB_TEXT("$last", last),
 		DB_GIVEN_TEXT("$company", filter->company_id),
-		/* The last one: by domain there is no step. */
+		/* The last parameter, because by domain there is no step. */
 		{.name = filter->by_domain ? NULL : "$step",
 			.kind = DB_PARAM_INT,
 			.number = filter->step_us},
@@ -999,7 +995,8 @@ int store_log_silence(
 		" AND s.state = 'sent'"
 		" AND NOT EXISTS (SELECT 1 FROM queue_message h WHERE h.email = s.seq)"
 		" LIMIT 1";
-	/* Those that the queue no longer had are closed. */
+	/* Emails that the queue no longer had are closed, so the other statement does not find
+	 * them. */
 	static const char sql_lost[] =
 		"SELECT e.decided_us"
 		" FROM event v"

@@ -1,9 +1,9 @@
 /*
- * store_event: what became of emails, recipient by recipient, and the messages
- * in Postfix's queue that carry them.
+ * store_event: the events of emails, recipient by recipient, and the messages in Postfix's queue
+ * that carry the emails.
  *
- * delivery_writer stores them; here is how they are read, and what is known of the
- * log and the queue. schema/README.md has the tables.
+ * delivery_writer stores them. This file reads them, and keeps the state of the log and the queue.
+ * schema/README.md describes the tables.
  */
 #ifndef POSTERN_STORE_STORE_EVENT_H
 #define POSTERN_STORE_STORE_EVENT_H
@@ -16,75 +16,75 @@
 
 enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
 
-/* How a message in the queue came to carry an email. */
+/* How a queue message came to carry an email. */
 enum message_how {
 	MESSAGE_RECORDED,   /* the milter recorded it */
-	MESSAGE_FORWARDED,  /* local(8) made it, for an alias */
-	MESSAGE_QUEUED_AS,  /* a content filter gave it back by SMTP */
-	MESSAGE_REQUEUED,   /* requeued */
-	MESSAGE_GIVEN_BACK, /* it has the email's Message-ID: from a filter by pipe */
+	MESSAGE_FORWARDED,  /* local(8) created it, for an alias */
+	MESSAGE_QUEUED_AS,  /* a content filter returned it by SMTP */
+	MESSAGE_REQUEUED,   /* requeued by an admin (postsuper -r) */
+	MESSAGE_GIVEN_BACK, /* it has the email's Message-ID: returned by a pipe filter */
 };
 
-/* A message in the queue. */
+/* A queue message. */
 struct queue_message {
 	char *queue_id;
 	int64_t since_us;
 	int64_t email;      /* its seq */
-	int64_t n;          /* its one recipient, or EVENT_ANY_RECIPIENT */
+	int64_t n;          /* its only recipient, or EVENT_ANY_RECIPIENT */
 	char *parent;       /* queue id; NULL */
-	int64_t recipients; /* as many addresses it is delivered to; 0: as the
-			     * email has recipients, or not known */
+	int64_t recipients; /* number of addresses it is delivered to; 0: as many as the email has
+			       recipients, or unknown */
 	enum message_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
 	bool has_end;
-	enum delivery_status ended; /* with has_end, what became then of all that was still
-				     * to be delivered: expired, removed, discarded */
+	enum delivery_status ended; /* with has_end, the end of all open deliveries: expired,
+				       removed, discarded */
 	int64_t ended_us;
-	bool is_new; /* this look-up was the first that found it */
+	bool is_new; /* this look-up has added its row */
 };
 void queue_message_clear(struct queue_message *message);
 
-/* The message that had the queue id at that time: 1, 0, -1. Ids come back.
- * Where there is none, one that was recorded later by ahead_us at most counts,
- * too: a clock has been set back since. A message that the milter has recorded
- * gets its row by this. */
+/* Finds the message that had the queue id at that time; Postfix reuses queue ids. If there is none,
+ * one that was recorded up to ahead_us later is accepted, in case a clock was set back. The look-up
+ * adds the row of a message that the milter has recorded. Returns 1, 0 if there is none, -1 on
+ * error. */
 int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err);
-/* Adds one, or says more about the one that is there: how and whose it is. */
+/* Adds a message, or updates how and whose it is. Returns 0 or -1. */
 int store_message_add(struct db *db, const struct queue_message *message, struct err *err);
 int store_message_close(
 	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err);
-/* Says what became of all that is still to be delivered. */
+/* Stores the end of all open deliveries. Returns 0 or -1. */
 int store_message_end(struct db *db, const struct queue_message *message,
 	enum delivery_status ended, int64_t time_us, struct err *err);
-/* Says how many addresses it is delivered to. */
+/* Stores the number of addresses that it is delivered to. Returns 0 or -1. */
 int store_message_expect(struct db *db, const struct queue_message *message, struct err *err);
-/* The emails with this Message-ID that Postfix has had for no longer than a
- * message may be in its queue, the newest first, MESSAGE_EMAILS_MAX at most: how
- * many, -1. */
+/* Lists the emails with this Message-ID, newest first, up to MESSAGE_EMAILS_MAX, except those that
+ * Postfix has had for longer than a message may stay in its queue. Returns their number, or -1. */
 enum { MESSAGE_EMAILS_MAX = 4 };
 int store_message_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
 	int64_t emails_r[static MESSAGE_EMAILS_MAX], struct err *err);
 
-/* A queue message under its ticket, of which the milter was not asked. */
+/* Adds a queue message that is known by its ticket, because Postfix has not asked the milter about
+ * it. */
 int store_ticket_message_add(
 	struct db *db, const char *queue_id, int64_t since_us, int64_t email, struct err *err);
-/* It left as it was, or expired. */
+/* It left the queue so, or expired. */
 int store_ticket_message_end(
 	struct db *db, const char *queue_id, int64_t time_us, bool left, struct err *err);
-/* How many emails of a company, NULL: of any, came to such an end since then. */
+/* Counts the emails of a company (NULL: of all) that ended so since since_us. Returns 0 or -1. */
 struct ticket_ends {
 	int64_t left;
 	int64_t expired;
 };
 int store_ticket_ends(struct db *db, const char *company_id, int64_t since_us,
 	struct ticket_ends *ends_r, struct err *err);
-/* The ticket of the email whose message that is, which the caller frees: 1, 0,
- * -1. */
+/* Finds the ticket of the email of a queue message; the caller frees it. Returns 1, 0 if there is
+ * none, -1 on error. */
 int store_ticket_message_find(
 	struct db *db, const char *queue_id, int64_t time_us, char **ticket_r, struct err *err);
 
-/* All messages of an email, the oldest first. */
+/* All messages of an email, oldest first. */
 struct queue_messages {
 	struct queue_message *items;
 	size_t n;
@@ -96,202 +96,196 @@ const char *message_how_name(enum message_how how);
 
 struct email_event {
 	int64_t seq;
-	char id[ID_SIZE]; /* public: the key as a UUID */
+	char id[ID_SIZE]; /* the public id: the key as a UUID */
 	char email_id[ID_SIZE];
 	int64_t n;
-	char *recipient; /* its address */
+	char *recipient;
 	char *domain;
 	enum event_kind kind;
-	int64_t attempt; /* 1: the first */
+	int64_t attempt; /* counts from 1 */
 	int64_t occurred_us;
 	int64_t recorded_us;
-	char *address; /* NULL: recipient */
+	char *address; /* NULL: the recipient's */
 	char *relay;
 	char *dsn;
 	char *text;
 	char *source;
-	/* Of the email, by store_event_page() alone. */
+	/* Of the email; only store_event_page() and store_event_get() set these. */
 	char *message_id;
 	char *sender;
 	char *from;
-	char *to; /* the first ones in the header, with commas between */
+	char *to; /* the first addresses of the header, comma-separated */
 	char *subject;
-	char *tags; /* JSON, as struct email has it, and so are */
+	char *tags; /* JSON, as in struct email; so is variables */
 	char *variables;
-	/* By store_event_get() alone. */
-	char *to_all;     /* JSON: an array of all of the header, names included */
+	/* Only store_event_get() sets these. */
+	char *to_all;     /* JSON: an array of all mailboxes of the header */
 	int64_t email_us; /* when the email was accepted */
-	bool is_first;    /* it is of the first recipient in the envelope */
-	bool is_repeat;   /* one of the kind was recorded for the recipient before */
+	bool is_first;    /* about the first recipient in the envelope */
+	bool is_repeat;   /* an earlier event of this kind exists for the recipient */
 };
 struct event_list {
 	struct email_event *items;
 	size_t n;
 	bool more;
-	int64_t looked_seq; /* of store_event_page(): it has looked at
-			     * EVENT_PAGE_MAX events, up to this one, before the
-			     * list was full; 0: at all of them */
+	int64_t looked_seq; /* set by store_event_page() if it stopped after EVENT_PAGE_MAX events
+			       before the list was full: the last one it looked at; 0: it looked at
+			       all */
 };
 void store_event_list_free(struct event_list *list);
 
-/* All of one email, in order. */
+/* Lists all events of one email, in order. */
 int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r, struct err *err);
 
-/* The next ones behind after_seq, so many at most, of all emails or of the one
- * with this seq (0: all). */
+/* Lists up to limit events after after_seq, of all emails or of the one with this seq (0: all). */
 int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit,
 	struct event_list *list_r, struct err *err);
-/* The one with this seq, with what it has of the email: 1, 0, -1. */
+/* Reads the event with this seq, including the data of its email. Returns 1, 0 if there is none, -1
+ * on error. */
 int store_event_get(struct db *db, int64_t seq, struct email_event *event_r, struct err *err);
 void store_event_clear(struct email_event *event);
 
-/* The seq of the newest, 0 without any. */
+/* Reads the seq of the newest event, 0 if there are none. Returns 0 or -1. */
 int store_event_newest(struct db *db, int64_t *seq_r, struct err *err);
 
-/* The same in pages, oldest first: so many behind the event with this public
- * id, "" for the first. 1, 0 when the email has no such event, -1. */
+/* Lists up to limit events of an email, oldest first, after the event with this public id ("": from
+ * the first). Returns 1, 0 if the email has no such event, -1 on error. */
 int store_event_page_of_email(struct db *db, int64_t email, const char *after, int limit,
 	struct event_list *list_r, struct err *err);
 
-/* A page of the events of a company's domain. An email fits a filter when it
- * fits one of the texts in its array (JSON); NULL: any email does. Letter case
- * of ASCII is ignored but in a Message-ID. */
+/* A filter for events of a company's domain. Each array (JSON) matches an email that fits one of
+ * its texts; NULL matches any email. ASCII case is ignored, except in a Message-ID. */
 struct event_filter {
 	const char *domain;
 	const char *company_id;
-	const char *recipients;  /* addresses: the event's */
-	const char *to;          /* a recipient of the email */
-	const char *senders;     /* address, or a part of the From field */
-	const char *subjects;    /* a part */
+	const char *recipients;  /* addresses of the event's recipient */
+	const char *to;          /* addresses of any recipient of the email */
+	const char *senders;     /* an address, or a part of the From field */
+	const char *subjects;    /* parts of the subject */
 	const char *tags;        /* see struct email_filter */
 	const char *message_ids; /* without angle brackets */
-	unsigned kinds;          /* of 1 << enum event_kind; 0: all */
-	int64_t begin_us;        /* of recorded_us; inclusive */
-	int64_t end_us;          /* likewise; 0: no end */
+	unsigned kinds;          /* bits 1 << enum event_kind; 0: all */
+	int64_t begin_us;        /* of recorded_us, inclusive */
+	int64_t end_us;          /* of recorded_us, inclusive; 0: no end */
 	bool ascending;
-	int64_t after_seq; /* continues behind this one, in the direction of the
-			    * list; 0: from its start */
+	int64_t after_seq; /* continues after this one, in the direction of the list; 0: from its
+			      start */
 	int limit;
 };
-/* How many events it looks at; more of them, with after_seq. */
+/* The number of events that one call looks at; after_seq continues. */
 enum { EVENT_PAGE_MAX = 5000 };
-/* Where a page begins, as strangers may see it: a seq would tell how many
- * events all companies have had. */
+/* The public form of a cursor. A seq would reveal how many events all companies have. */
 struct event_cursor {
-	char email_id[ID_SIZE]; /* "": at the start */
+	char email_id[ID_SIZE]; /* "": from the start */
 	char id[ID_SIZE];
 	int64_t recorded_us;
 };
-/* The seq for after_seq of a filter, whose direction, company and domain are
- * given: that of the event; or, where it was removed since, one that leaves out
- * none of those of its time. 0 or -1. */
+/* Finds the after_seq for a filter whose direction, company and domain are set: the seq of the
+ * cursor's event; or, if it was removed, one that skips no event of the same time. Returns 0 or
+ * -1. */
 int store_event_seq(struct db *db, const struct event_filter *filter,
 	const struct event_cursor *cursor, int64_t *seq_r, struct err *err);
 int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
 	struct err *err);
 
-/* How many events of a kind occurred in a time, and how many emails the milter
- * refused. They are counted by the hour, also those that have been removed
- * since. */
+/* Numbers of events by kind, and of emails that the milter refused. They are counted by the hour,
+ * and include events that were removed since. */
 struct event_count {
-	int64_t time_us;      /* the begin of the step, in UTC; 0 by domain */
-	char *domain;         /* by domain; else NULL */
+	int64_t time_us;      /* begin of the step, in UTC; 0 if by domain */
+	char *domain;         /* set if by domain; else NULL */
 	enum event_kind kind; /* or COUNTED_REFUSED */
 	int64_t count;        /* over 0 */
 };
 struct event_counts {
-	struct event_count *items; /* in the order of time_us, or by domain */
+	struct event_count *items; /* ordered by time_us, or by domain */
 	size_t n;
-	char *next; /* by domain: `after` of the next page; NULL: the last */
+	char *next; /* if by domain: `after` of the next page; NULL: this is the last */
 };
 struct event_count_filter {
-	const char *company_id; /* NULL: of any */
+	const char *company_id; /* NULL: any */
 	const char *domain;     /* NULL: of any */
-	int64_t begin_us;       /* of occurred_us; the hours that begin from then
-				 * on and before the end */
+	int64_t begin_us; /* of occurred_us; the hours that begin at or after begin_us and before
+			     end_us */
 	int64_t end_us;
 	int64_t step_us; /* an hour, or a day */
-	bool by_domain;  /* of the whole time for each domain instead */
-	/* By domain, without a domain: a page of so many that were ever
-	 * counted, in the order of their names behind this one; NULL: the
-	 * first. Of those that have nothing in the time there is no item. */
+	bool by_domain;  /* one total per domain instead of steps */
+	/* For by_domain without a domain: a page of up to `limit` domains that have any counts,
+	 * ordered by name, after this one; NULL: the first page. A domain without counts in the
+	 * time has no item. */
 	const char *after;
 	int limit;
 };
-/* A kind that has none in a step has no item there. What it costs goes by the
- * hours and days and by the domains of the page, not by the companies. */
+/* Counts of zero have no item. The cost depends on the hours and days and on the domains of the
+ * page, not on the number of companies. Returns 0 or -1. */
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err);
 void store_event_counts_free(struct event_counts *counts);
 
-/* By domain, of the hours from since_us on: those domains in which more than
- * two deliveries of a day bounced, or expired; at most limit of them, of the
- * newest days those with the most. */
+/* Counts by domain since since_us, for domains with more than two bounced or expired deliveries in
+ * a day; up to limit domains, of the newest days those with the most. Returns 0 or -1. */
 int store_event_bounces(struct db *db, const char *company_id, int64_t since_us, int limit,
 	struct event_counts *counts_r, struct err *err);
 
-/* How far the log of a source was read: 1 and the position, which the caller
- * frees, 0, -1. Set it in the transaction that stores what was read; end:
+/* Reads the position up to which the log of a source was read; the caller frees it. Returns 1, 0 if
+ * there is none, -1 on error. _set belongs in the transaction that stores what was read; end:
  * nothing is left to read. */
 int store_log_cursor(struct db *db, const char *source, char **position_r, struct err *err);
 int store_log_cursor_set(struct db *db, const char *source, const char *position, int64_t now_us,
 	bool end, struct err *err);
 
 enum {
-	/* So often the end of the log is noted, also when nothing was read. */
+	/* the end of the log is noted this often, even when nothing was read */
 	STORE_LOG_END_S = 30,
-	STORE_LOG_OLD_S = 120, /* from then on the news are old */
+	STORE_LOG_OLD_S = 120, /* after that the state is out of date */
 };
 
-/* How the reading of the log goes. */
+/* The progress of reading the log. */
 struct log_state {
-	int64_t read_us; /* when its position was stored last; 0: never */
-	/* When nothing was left to read, the last time; 0: never. The news that
-	 * the store has are as old as that. */
+	int64_t read_us; /* when the position was last stored; 0: never */
+	/* When the end of the log was last reached; 0: never. The store's knowledge is as old as
+	 * that. */
 	int64_t end_us;
-	int64_t gaps; /* those that are not repaired yet */
-	/* Since when it tells nothing of messages that Postfix has taken, though
-	 * it is read; 0: it does. */
+	int64_t gaps; /* not repaired yet */
+	/* Since when the log is read but does not mention messages that Postfix has accepted; 0: it
+	 * does. */
 	int64_t mute_us;
 };
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
-/* Whether what the store knows of recipients is of now, more or less. */
+/* True if the store's knowledge of recipients is up to date, within STORE_LOG_OLD_S. */
 bool log_state_is_current(const struct log_state *state, int64_t now_us);
-/* Whether the log told nothing of an email that Postfix has had since from_us
- * or later, and before to_us, among the newest that are not at their end or of
- * which the queue told that they are gone: 1 and since when Postfix has it, 0,
- * -1. */
+/* Finds an email that Postfix has had since between from_us and to_us and that the log has never
+ * mentioned, among the newest unfinished ones and those that the queue listing found gone. Returns
+ * 1 and since when Postfix has it, 0 if there is none, -1 on error. */
 int store_log_silence(
 	struct db *db, int64_t from_us, int64_t to_us, int64_t *since_us_r, struct err *err);
 
-/* Lines may be missing since from_us. One of the same kind that is not repaired
- * yet is made longer. */
+/* Records that lines may be missing from from_us to to_us. An open gap of the same kind is
+ * extended. Returns 0 or -1. */
 int store_gap_add(struct db *db, const char *source, const char *why, int64_t from_us,
 	int64_t to_us, struct err *err);
-/* Those that are open now; the queue was compared. How many, or -1. */
+/* Closes all open gaps after a comparison with the queue. Returns how many, or -1. */
 int store_gap_repaired(struct db *db, int64_t now_us, struct err *err);
 
-/* Recipients of which more is to come, oldest email first. */
+/* Recipients without a final status, oldest email first. */
 struct open_recipient {
 	int64_t email;
 	int64_t n;
 	int64_t decided_us;
 	enum delivery_status status;
-	char *queue_id; /* the milter's */
+	char *queue_id; /* recorded by the milter */
 	char *address;
-	int64_t seen; /* 1: the log has told of the message */
+	int64_t seen; /* 1: the log has mentioned the message */
 };
 struct open_recipients {
 	struct open_recipient *items;
 	size_t n;
 };
-/* Of emails that were sent from from_us on and before to_us. */
+/* Of emails sent at or after from_us and before to_us. */
 int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
 	struct open_recipients *open_r, struct err *err);
-/* Those of emails that were staged, and due, before then, about which the milter
- * has not decided, which nobody has stopped, and which are not in the outbox, from
- * which they are submitted again. Of them decided_us is when they were staged, and
- * queue_id their ticket. */
+/* Of emails that were staged and due before before_us, about which the milter has not decided, that
+ * nothing has stopped and that are not in the outbox, which would submit them again. decided_us is
+ * when they were staged, queue_id their ticket. */
 int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 	struct open_recipients *open_r, struct err *err);
 void store_open_recipients_free(struct open_recipients *open);

@@ -1,7 +1,6 @@
 /*
- * store_exemption: the rows of the table exemption.
- *
- * Invariant: what is stored is in the form in which store_claim compares it.
+ * store_exemption: the rows of the table exemption. Invariant: values are stored in the form in
+ * which store_claim compares them.
  */
 #include "core/store/store_exemption.h"
 
@@ -45,7 +44,7 @@ const char *store_exemption_kind_name(enum exemption_kind kind)
 	return kinds[kind];
 }
 
-/* Each makes *value_r, a new string, of the value as it was given. */
+/* Each of these converts the given value into *value_r, which the caller frees. */
 
 static int read_login(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
@@ -73,7 +72,7 @@ static int read_client(const struct exemption_spec *spec, char **value_r, struct
 	return 0;
 }
 
-/* An address elsewhere is of no use: the rules do not look at it. */
+/* An address of another domain is useless: the rules ignore it. */
 static int read_sender(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	const char *at = strrchr(spec->value, '@');
@@ -85,7 +84,7 @@ static int read_sender(const struct exemption_spec *spec, char **value_r, struct
 	return 0;
 }
 
-/* The value as it is stored, the same for all ways to write it. */
+/* Returns the stored form of the value, the same for all spellings. */
 static int read_value(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	static int (*const reads[EXEMPTION_KINDS])(

@@ -1,7 +1,6 @@
 /*
- * store_exemption: who sends as an exclusive domain without a key of its
- * company, named by the login, by the client's address, or by the one address
- * of the domain that is used. An exemption goes with its domain.
+ * store_exemption: who may send as an exclusive domain without a key of its company: a login, an
+ * address of a client, or an address of the domain. An exemption is removed with its domain.
  */
 #ifndef POSTERN_STORE_STORE_EXEMPTION_H
 #define POSTERN_STORE_STORE_EXEMPTION_H
@@ -11,19 +10,19 @@
 #include "core/store/row.h"
 
 enum exemption_kind {
-	EXEMPT_LOGIN,   /* a SASL login, to the letter */
+	EXEMPT_LOGIN,   /* a SASL login, compared exactly */
 	EXEMPT_CLIENT,  /* an IP address or network (RFC 4632) of SMTP clients */
-	EXEMPT_SENDER,  /* an address of the domain, for whoever uses it */
-	EXEMPTION_KINDS /* also: one that this program does not know */
+	EXEMPT_SENDER,  /* an address of the domain, for any client */
+	EXEMPTION_KINDS /* also: a kind unknown to this program */
 };
 
 struct exemption {
 	char id[ID_SIZE];
-	char company_id[ID_SIZE]; /* of the domain */
-	char *domain;             /* its name */
+	char company_id[ID_SIZE]; /* the owner of the domain */
+	char *domain;
 	enum exemption_kind kind;
 	char *value;
-	bool local; /* for mail that is submitted on this host alone */
+	bool local; /* only for mail submitted on this host */
 	int64_t created_us;
 };
 
@@ -37,34 +36,35 @@ struct exemption_list {
 struct exemption_spec {
 	const char *domain;
 	enum exemption_kind kind;
-	const char *value; /* a sender as addr_spec() writes it, a client in
-			    * any way that cidr reads; stored as it writes it */
+	const char *value; /* a sender as written by addr_spec(), or a client in any form that cidr
+			      reads; stored as cidr writes it */
 	bool local;        /* only with a sender */
 };
 
-/* ERR_NOT_FOUND when there is no such domain, ERR_EXISTS when it is exempt
- * already, local or not. ERR_INVALID for a login that is empty, longer than 200
- * bytes or has control characters; for a client that is not one network; for a
- * sender of another domain, where a name below it counts as of it. */
+/* Adds an exemption. ERR_NOT_FOUND if there is no such domain. ERR_EXISTS if the value is exempt
+ * already, local or not. ERR_INVALID for a login that is empty, longer than 200 bytes or has
+ * control characters; for a client that is not one network; for a sender of another domain (names
+ * below the domain count as the domain). */
 int store_exemption_add(struct db *db, const struct exemption_spec *spec, int64_t now_us,
 	struct exemption *exemption_r, struct err *err);
-/* A page of them, newest first; of one domain, or all for NULL, and of domains
- * of one company, or any for NULL. 1, 0 when the cursor is none of them, -1. */
+/* Reads a page, newest first; of one domain, or all (NULL), and of domains of one company, or any
+ * (NULL). Returns 1, 0 if the cursor is not in the list, -1 on error. */
 int store_exemption_list(struct db *db, const char *company_id, const char *domain,
 	const struct page *page, struct exemption_list *list_r, struct page_end *end_r,
 	struct err *err);
-/* The id of the one that is for this; ERR_INVALID as above. 1, 0 or -1. */
+/* Finds the id of the matching exemption; ERR_INVALID as above. Returns 1, 0 if there is none, -1
+ * on error. */
 int store_exemption_find(
 	struct db *db, const struct exemption_spec *spec, char id[static ID_SIZE], struct err *err);
-/* 1 removed, 0 none, -1. */
+/* Returns 1, 0 if there is none, -1 on error. */
 int store_exemption_remove(struct db *db, const char *id, struct err *err);
 
-/* For store_company and store_domain: removes exemptions for the domains of the
- * one, or for the other, *left of them at most, which it counts down. 0, -1. */
+/* For store_company and store_domain: removes up to *left exemptions of the company or of the
+ * domain, and subtracts their number from *left. Returns 0 or -1. */
 int store_exemption_remove_some(
 	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err);
 
-/* As `login`. */
+/* Such as `login`. */
 extern const struct row_words store_exemption_kinds;
 const char *store_exemption_kind_name(enum exemption_kind kind);
 

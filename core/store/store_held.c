@@ -1,7 +1,6 @@
 /*
- * store_held: the rows of the table held.
- *
- * Invariant: there are never more than STORE_HELD_MAX rows and a few.
+ * store_held: the rows of the table held. Invariant: there are never more than STORE_HELD_MAX rows
+ * and a few.
  */
 #include "core/store/store_held.h"
 
@@ -10,7 +9,7 @@
 #include "core/base/clock.h"
 
 enum {
-	PRUNE_EVERY = 16, /* new rows */
+	PRUNE_EVERY = 16, /* after this many new rows */
 	PRUNE_MAX = 32,
 	/* Arrival times are in whole seconds. */
 	SLACK_US = 2 * SECOND_US,
@@ -79,7 +78,7 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 		.held_us = note->now_us,
 	};
 	int64_t seq = 0;
-	/* Postfix uses queue ids again. The new row is the newest: prune() goes by seq. */
+	/* Postfix reuses queue ids. The new row must be the newest, because prune() goes by seq. */
 	int result = store_held_forget(db, held.queue_id, err);
 
 	id_new(held.id);

@@ -1,6 +1,6 @@
 /*
- * store_held: which messages in Postfix's hold queue are there because of the
- * rules. A queue file does not say who had it held, nor why.
+ * store_held: the messages that the rules put into Postfix's hold queue, and why. A queue file
+ * records neither.
  */
 #ifndef POSTERN_STORE_STORE_HELD_H
 #define POSTERN_STORE_STORE_HELD_H
@@ -11,28 +11,28 @@
 #include "core/store/row.h"
 
 enum {
-	/* How many rows there may be: one for each held message of which
-	 * Postfix has a file, unless somebody removes those behind our back. */
+	/* The maximum number of rows. There is one for each held message that Postfix has a file
+	 * of, unless somebody removes these files without Postern. */
 	STORE_HELD_MAX = 100000
 };
 
 struct held {
 	char id[ID_SIZE];
 	char *queue_id;
-	char *reason;      /* a word, as verdict_reason_name() */
-	char *reason_text; /* no column: for who shows it */
-	char *domain;      /* the registered one that it claims; "" for none */
-	char *from;        /* the mailbox of the header From, or its text */
+	char *reason;      /* a word of verdict_reason_name() */
+	char *reason_text; /* not a column: set by the caller */
+	char *domain;      /* the registered domain that it claims; "" for none */
+	char *from;        /* the mailbox of the header From, or its raw text */
 	int64_t held_us;
-	/* From its queue file, which root alone may read. */
-	int64_t read_us; /* 0: nobody has read it yet, and the rest is empty */
+	/* From the queue file, which only root can read. */
+	int64_t read_us; /* 0: not read yet, and the members below are empty */
 	char *sender;
 	struct strv recipients;
 	char *subject;
 	int64_t size;
-	char *header; /* of store_held_find() */
-	/* What an admin has decided, and root has not done yet: a word of held_decisions; NULL:
-	 * nothing. And what came of a decision that left the message where it is; "": nothing. */
+	char *header; /* only set by store_held_find() */
+	/* decision: what an admin has decided and root has not carried out yet, a word of
+	 * held_decisions; NULL: none. answer: why a decision left the message held; "": none. */
 	char *decision;
 	int64_t decided_us;
 	char *answer;
@@ -50,7 +50,7 @@ enum held_decision { HELD_RECHECK, HELD_RELEASE, HELD_DROP };
 /* `recheck`, `release`, `drop`. */
 extern const struct row_words held_decisions;
 
-/* What the milter knows of one message; NULL stands for "". */
+/* What the milter knows about a message; NULL stands for "". */
 struct held_note {
 	const char *queue_id;
 	const char *reason;
@@ -59,47 +59,45 @@ struct held_note {
 	int64_t now_us;
 };
 
-/* Writes one down, its texts cut to 256 bytes and made UTF-8. A row of an
- * earlier message with the same queue id is replaced, and beyond STORE_HELD_MAX
- * the oldest give way. 0 or -1. */
+/* Adds a row; texts are cut to 256 bytes and made valid UTF-8. It replaces the row of an earlier
+ * message with the same queue id. Beyond STORE_HELD_MAX the oldest rows are removed. Returns 0 or
+ * -1. */
 int store_held_note(struct db *db, const struct held_note *note, struct err *err);
 
-/* Why the message with this queue id, which came to Postfix at arrival_s, is
- * held: 1, 0 when it is not by the rules, -1. Postfix uses a queue id again
- * when its message is gone; a row that is older than the message is of another
- * one. */
+/* Finds why the message with this queue id, which arrived at arrival_s, is held. Returns 1, 0 if
+ * the rules do not hold it, -1 on error. Postfix reuses queue ids: a row older than the message
+ * belongs to another one. */
 int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struct held *held_r,
 	struct err *err);
 void store_held_clear(struct held *held);
 
-/* The one with this id, with its header: 1, 0, -1. */
+/* Reads the row with this id, including the header. Returns 1, 0 if there is none, -1 on error. */
 int store_held_find(struct db *db, const char *id, struct held *held_r, struct err *err);
-/* A page, the newest first: 1, 0 when the cursor is none of them, -1. */
+/* Reads a page, newest first. Returns 1, 0 if the cursor is not in the list, -1 on error. */
 int store_held_page(struct db *db, const struct page *page, struct held_list *list_r,
 	struct page_end *end_r, struct err *err);
 void store_held_list_free(struct held_list *list);
 
-/* What an admin decides about one: 1, 0 when it is gone, -1. */
+/* Stores an admin's decision. Returns 1, 0 if the row is gone, -1 on error. */
 int store_held_decide(struct db *db, const char *id, enum held_decision decision, int64_t now_us,
 	struct err *err);
-/* Those that were not read yet, or that something is decided about, the oldest first: 0 or -1. And
- * how many decisions from before then were not carried out. */
+/* _open: lists the rows that were not read yet or have a decision, oldest first. _late: counts the
+ * decisions made before before_us that were not carried out. Return 0 or -1. */
 int store_held_open(struct db *db, int max, struct held_list *list_r, struct err *err);
 int store_held_late(struct db *db, int64_t before_us, int64_t *count_r, struct err *err);
-/* Writes down what its queue file says. 0 or -1. */
+/* Stores what its queue file says. Returns 0 or -1. */
 int store_held_set_read(struct db *db, const struct held *held, struct err *err);
-/* The decision is carried out, and the message is still held: why. 0 or -1. */
+/* Stores why the message is still held after its decision was carried out. Returns 0 or -1. */
 int store_held_set_answer(struct db *db, const char *queue_id, const char *answer, struct err *err);
 
-/* How many there are: 0 or -1. */
+/* Counts the rows. Returns 0 or -1. */
 int store_held_count(struct db *db, int64_t *count_r, struct err *err);
 
-/* The queue ids of those that were noted before then, the oldest first, max at
- * most: 0 or -1. */
+/* Lists the queue ids of rows added before before_us, oldest first, up to max. Returns 0 or -1. */
 int store_held_queue_ids(
 	struct db *db, int64_t before_us, int max, struct strv *ids_r, struct err *err);
 
-/* The message is held no more. 0, also when there was no row, or -1. */
+/* Removes the row of a message that is no longer held. Returns 0, also if there was none, or -1. */
 int store_held_forget(struct db *db, const char *queue_id, struct err *err);
 
 #endif

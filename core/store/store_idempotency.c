@@ -1,5 +1,5 @@
 /*
- * store_idempotency: what was answered to requests with an Idempotency-Key.
+ * store_idempotency: the rows of the table idempotency.
  */
 #include "core/store/store_idempotency.h"
 
@@ -7,10 +7,10 @@
 
 #include "core/store/row.h"
 
-/* Two go for each that comes, so that the old ones become fewer. */
+/* Two expired rows are removed for each new one, so that their number falls. */
 enum { CLEANED_AT_ONCE = 2 };
 
-/* Rows that began then or before do not count any more. */
+/* Rows created at or before this time have expired. */
 static int64_t expired_us(int64_t now_us)
 {
 	return now_us - (int64_t)STORE_IDEMPOTENCY_KEEP_S * 1000000;
@@ -24,7 +24,7 @@ static const struct row_field idempotency_fields[] = {
 };
 static const struct row_type idempotency_type = ROW_TYPE(idempotency, idempotency_fields);
 
-/* The parameters of a row, and others behind them. */
+/* The parameters of a row, followed by others. */
 #define KEY_PARAMS(key, ...)                                                                       \
 	DB_PARAMS(DB_TEXT("$company", (key)->company_id),                                          \
 		DB_BLOB("$key", (key)->hash, SECRET_HASH_LEN), ##__VA_ARGS__)

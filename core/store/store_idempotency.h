@@ -1,10 +1,9 @@
 /*
- * store_idempotency: what was answered to requests with an Idempotency-Key.
+ * store_idempotency: the answers to requests with an Idempotency-Key.
  *
- * A row is added in the transaction that stages the emails of the request, and
- * removed in the one that takes all of them back. It counts for 24 hours;
- * older ones are as if they were not there, and go as new ones come, or by
- * store_clean().
+ * A row is added in the transaction that stages the emails of the request, and removed in the one
+ * that takes all of them back. It is valid for 24 hours; older rows are ignored, and are removed
+ * when new ones are added and by store_clean().
  */
 #ifndef POSTERN_STORE_STORE_IDEMPOTENCY_H
 #define POSTERN_STORE_STORE_IDEMPOTENCY_H
@@ -18,42 +17,43 @@ enum { STORE_IDEMPOTENCY_KEEP_S = 24 * 3600 };
 
 struct idempotency_key {
 	char company_id[ID_SIZE];
-	uint8_t hash[SECRET_HASH_LEN]; /* of what the client sent */
+	uint8_t hash[SECRET_HASH_LEN]; /* of the client's key */
 };
 
 struct idempotency {
-	uint8_t payload[SECRET_HASH_LEN]; /* of the request */
+	uint8_t payload[SECRET_HASH_LEN]; /* hash of the request */
 	int64_t created_us;
-	bool settled; /* the results are final; else the emails tell */
-	/* For each email in order its id, or `!` and why it was not sent. */
+	bool settled; /* the results are final; otherwise look at the emails */
+	/* For each email, in order, its id, or `!` and the reason why it was not sent. */
 	struct strv results;
 };
 
-/* The result of an email that was not sent. Problems may quote what a client sent, and
- * results stand in lines. The caller frees it. */
+/* Formats the result of an email that was not sent. Line breaks are replaced, since problems may
+ * quote client input and results are stored one per line. The caller frees it. */
 char *store_idempotency_refusal(const char *why);
 
-/* 1 found, 0 none of the last 24 hours, -1 cannot tell. Clear it when found. */
+/* Returns 1, 0 if there is none of the last 24 hours, -1 on error. The caller clears it, only after
+ * 1. */
 int store_idempotency_find(struct db *db, const struct idempotency_key *key, int64_t now_us,
 	struct idempotency *idempotency_r, struct err *err);
 void store_idempotency_clear(struct idempotency *idempotency);
 
-/* Adds the row, now being its created_us, in place of one that is too old;
- * removes a few others of that kind. In the caller's transaction. ERR_EXISTS
- * when there is one that counts, ERR_INVALID for a result that is empty or has
- * a line break. */
+/* Adds the row, and replaces one that has expired; the present time is its created_us. Also removes
+ * a few other expired rows. In the caller's transaction. ERR_EXISTS if there is a valid row,
+ * ERR_INVALID for a result that is empty or has a line break. */
 int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
 
-/* Removes at most max rows that do not count any more, the oldest first. How
- * many went, or -1. */
+/* Removes up to max expired rows, oldest first. Returns how many, or -1. */
 int store_idempotency_clean(struct db *db, int64_t now_us, int max, struct err *err);
 
-/* The results, which are final when so told. 1, 0 no such row, -1. */
+/* Stores the results, and whether they are settled. Returns 1, 0 if there is no such row, -1 on
+ * error. */
 int store_idempotency_settle(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err);
 
-/* The key was not used after all. 1, 0 no such row, -1. */
+/* Removes the row of a key that was not used after all. Returns 1, 0 if there is none, -1 on
+ * error. */
 int store_idempotency_remove(struct db *db, const struct idempotency_key *key, struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { FORGET_MAX = 10 };
 
-/* What a key may do: the words of enum key_scope, from bit 0 on. */
+/* The words of enum key_scope, from bit 0 on. */
 static const char *const scopes_known[] = {"sending", "reading", "managing"};
 static const struct row_words scope_words = {scopes_known, ARRAY_SIZE(scopes_known), false};
 
@@ -27,7 +27,7 @@ static const struct row_field key_fields[] = {
 };
 const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 
-/* Keys as `k`, the domain that one is restricted to as `d`. */
+/* Keys as `k`, the domain that a key is restricted to as `d`. */
 #define KEY_SELECT                                                                                 \
 	"SELECT k.id, k.company_id, d.name AS domain, k.name, k.scopes,"                           \
 	" k.created_us, k.last_used_us, k.revoked_us"                                              \
@@ -35,8 +35,8 @@ const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 	" LEFT JOIN domain d ON d.id = k.domain_id"
 
 /* A change of the key with the id. */
-/* The key of another company is read no further than to its company: how long it takes tells nobody
- * that there is one. */
+/* Changes the key with the id. If it belongs to another company, only its company is read, so the
+ * time taken does not reveal that it exists. */
 static int change_by_id(struct db *db, const char *action, const char *company_id, const char *id,
 	const char *sql, const struct db_param *params, struct err *err)
 {
@@ -54,11 +54,11 @@ static int change_by_id(struct db *db, const char *action, const char *company_i
 		err);
 }
 
-/* Which of the two there is not. */
+/* Sets the error: the company or the domain does not exist. */
 static int explain_missing(struct db *db, const struct key_spec *spec, struct err *err)
 {
 	static const char sql_company[] = "SELECT name FROM company WHERE id = $company";
-	struct key company; /* its name alone */
+	struct key company; /* only its name */
 	int found = row_get(db, sql_company, DB_PARAMS(DB_TEXT("$company", spec->company_id)),
 		&store_key_type, &company, err);
 
@@ -76,8 +76,7 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct key *key_r,
 	struct err *err)
 {
-	/* The statement looks for company and domain itself, so that nothing
-	 * can change in between. */
+	/* The statement itself checks company and domain, so nothing can change in between. */
 	static const char sql_insert[] =
 		"INSERT INTO api_key (id, company_id, domain_id, name, hash, scopes, created_us)"
 		" SELECT $id, c.id, d.id, $name, $hash, $scopes, $created_us"
@@ -205,7 +204,7 @@ int store_key_remove_some(
 
 int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep, struct err *err)
 {
-	/* Behind those that are kept, which are the newest. */
+	/* Skips those that are kept, which are the newest. */
 	static const char sql_old[] = KEY_SELECT
 		" WHERE k.id IN (SELECT o.id"
 		"   FROM api_key o"

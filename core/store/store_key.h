@@ -1,5 +1,5 @@
 /*
- * store_key: API keys. Only the hash of a token is stored.
+ * store_key: API keys. Only the hash of a key's token is stored.
  */
 #ifndef POSTERN_STORE_STORE_KEY_H
 #define POSTERN_STORE_STORE_KEY_H
@@ -9,7 +9,7 @@
 #include "core/db/db.h"
 #include "core/store/row.h"
 
-/* What a key may do; a set of bits. */
+/* What a key may do; a bit set. */
 enum key_scope {
 	KEY_SENDING = 1 << 0,
 	KEY_READING = 1 << 1,
@@ -20,7 +20,7 @@ enum key_scope {
 struct key {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
-	char *domain; /* restricted to this domain; NULL: to none */
+	char *domain; /* restricted to this domain; NULL: unrestricted */
 	char *name;
 	unsigned scopes; /* of enum key_scope */
 	int64_t created_us;
@@ -42,32 +42,33 @@ struct key_spec {
 	unsigned scopes;
 };
 
-/* Stores a new key under the hash of its token. ERR_NOT_FOUND when there is no
- * such company, or the company has no such domain; ERR_INVALID for no scope, or
- * for a name of over 200 bytes, or one that is not UTF-8 or has control
- * characters. It may be empty. */
+/* Stores a new key with the hash of its token. ERR_NOT_FOUND if there is no such company, or it has
+ * no such domain; ERR_INVALID for no scope, and for a name as in row_check_name(). The name may be
+ * empty. */
 int store_key_create(struct db *db, const struct key_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct key *key_r,
 	struct err *err);
-/* The valid key with the hash: 1 found, 0 none or revoked, -1 cannot tell. */
+/* Finds the valid key with the hash. Returns 1, 0 if there is none or it is revoked, -1 on
+ * error. */
 int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], struct key *key_r,
 	struct err *err);
-/* The valid key with the id, of the company or of any for NULL. The same. */
+/* Finds the valid key with the id, of the company or of any (NULL). Returns the same. */
 int store_key_get(
 	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
-/* The key with the id, also a revoked one. The same. */
+/* Finds the key with the id, even if revoked. Returns the same. */
 int store_key_find_any(
 	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
-/* A page of keys, newest first. 1, 0 when the cursor is none of them, -1. */
+/* Reads a page of keys, newest first. Returns 1, 0 if the cursor is not in the list, -1 on
+ * error. */
 struct key_filter {
 	const char *company_id; /* NULL: of all */
-	const char *domain;     /* of the company, the valid ones restricted to it; NULL: all */
-	bool valid_only;        /* else the revoked ones too */
+	const char *domain;     /* of the company; only valid keys restricted to it; NULL: all */
+	bool valid_only;        /* false: include revoked keys */
 };
 int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
 	struct key_list *list_r, struct page_end *end_r, struct err *err);
-/* How many of the oldest KEY_IDLE_LOOK valid keys were never used although they
- * were made before unused_us, or not since forgotten_us. 0 or -1. */
+/* Counts, among the oldest KEY_IDLE_LOOK valid keys, those that were created before unused_us and
+ * never used, and those not used since forgotten_us. Returns 0 or -1. */
 enum { KEY_IDLE_LOOK = 10000 };
 struct key_idle {
 	int64_t unused;
@@ -75,31 +76,31 @@ struct key_idle {
 };
 int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,
 	struct key_idle *idle_r, struct err *err);
-/* Changes of one of the keys in a range, which are valid: 1, 0 when it is none of them, -1. */
+/* Changes of a valid key within a range. Return 1, 0 if there is no such key, -1 on error. */
 struct key_range {
 	const char *company_id; /* NULL: of any */
-	const char *domain;     /* of the company, those restricted to it; NULL: all */
+	const char *domain;     /* of the company; only keys restricted to it; NULL: all */
 };
 int store_key_revoke(struct db *db, const struct key_range *range, const char *id, int64_t now_us,
 	struct err *err);
 /* ERR_INVALID as in store_key_create(). */
 int store_key_rename(struct db *db, const struct key_range *range, const char *id, const char *name,
 	struct err *err);
-/* For store_company and store_domain: removes keys of the one, or such as are
- * restricted to the other, *left of them at most, which it counts down. 0, -1. */
+/* For store_company and store_domain: removes up to *left keys of the company, or keys restricted
+ * to the domain, and subtracts their number from *left. Returns 0 or -1. */
 int store_key_remove_some(
 	struct db *db, const char *company_id, const char *domain_id, int *left, struct err *err);
-/* Removes revoked keys of the company behind the `keep` that were revoked last,
- * a few in each call. 0 or -1. */
+/* Removes revoked keys of the company except the `keep` most recently revoked, a few per call.
+ * Returns 0 or -1. */
 int store_key_forget_revoked(struct db *db, const char *company_id, int64_t keep, struct err *err);
-/* How many there are of a company, or restricted to its domain (an id); walks
- * along all of them. 0 or -1. */
+/* Counts the keys of a company, or those restricted to its domain (an id), including revoked ones,
+ * by reading all of their rows. Returns 0 or -1. */
 int store_key_count(struct db *db, const char *company_id, const char *domain_id, int64_t *count_r,
 	struct err *err);
-/* Notes the use of a key. 0, also when the key is gone, or -1. */
+/* Notes the use of a key. Returns 0, also if the key is gone, or -1. */
 int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err);
 
-/* "sending,reading" to bits. ERR_INVALID names the unknown word. */
+/* Parses a list such as "sending,reading". ERR_INVALID names the unknown word. */
 int store_key_scopes_parse(const char *text, unsigned *scopes_r, struct err *err);
 
 void store_key_clear(struct key *key);

@@ -1,12 +1,12 @@
 /*
- * store_limit: how many of a kind a company may have.
+ * store_limit: checks how many objects of a kind a company has.
  */
 #include "core/store/store_limit.h"
 
 #include "core/store/row.h"
 
-/* Triggers keep the counts of a company. Of a user's tokens it counts one more than
- * may be. */
+/* Triggers maintain the counts of a company. Tokens of a user are counted up to one more than
+ * allowed. */
 static const char sql_company[] =
 	"SELECT coalesce((SELECT count"
 	"   FROM company_count"

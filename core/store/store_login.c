@@ -1,5 +1,5 @@
 /*
- * store_login: what ends with the password of a user.
+ * store_login: changes of passwords, in one transaction with the end of sessions.
  */
 #include "core/store/store_login.h"
 

@@ -31,8 +31,9 @@ static int failed(const char *path, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "%s: %s", path, strerror(errno));
 }
 
-/* Written past the page cache, where the file system can: that costs a copy less, and most of
- * them are never read again. A length that is no multiple of a block is cut at the end. */
+/* Writes with O_DIRECT where the file system supports it: this saves a copy, and most messages are
+ * never read again. If the length is not a multiple of a block, the file is truncated at the
+ * end. */
 enum { DIRECT_LEAST = 1024 * 1024, DIRECT_BLOCK = 4096, DIRECT_PIECE = 1024 * 1024 };
 
 static bool write_direct(int fd, const struct buf *message)
@@ -75,13 +76,13 @@ static int write_all(int fd, const struct buf *message)
 	return fsync(fd);
 }
 
-/* What root makes belongs to whom the folder is of: the daemons have to read it. */
+/* A file made by root gets the owner of the folder, because the daemons must read it. */
 static int give_to_owner(int fd, const struct stat *of)
 {
 	return geteuid() == 0 ? fchown(fd, of->st_uid, of->st_gid) : 0;
 }
 
-/* The folder of the files, which is made where it is missing: a descriptor, or -1. */
+/* Opens the folder of the files, and creates it if it is missing. Returns a descriptor, or -1. */
 static int open_folder(const char *database, const char *path, struct err *err)
 {
 	_cleanup_free_ char *parent = db_file_folder(database);
@@ -244,7 +245,7 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 			db_reset(stmt);
 		}
 	}
-	/* It counts no more for how much is kept. */
+	/* The message no longer counts towards the kept bytes. */
 	return db_change(db, sql_erase, params, err) < 0 || db_change(db, sql_kept, params, err) < 0
 		       ? -1
 		       : 0;
@@ -255,7 +256,7 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 	" WHERE (left_us, email) <= ($left, $last)"                                                \
 	" ORDER BY left_us, email"                                                                 \
 	" LIMIT $max)"
-/* The seq of an email that was taken back may be another one's by now. */
+/* The seq of a retracted email may have been reused. */
 #define OLD_MESSAGES " email IN (SELECT email" OLD " AND email NOT IN (SELECT email FROM outbox)"
 
 static int discard_files(
@@ -360,7 +361,7 @@ int store_message_size(struct db *db, const char *id, int64_t *size_r, struct er
 	return row_number(db, sql_size, DB_PARAMS(DB_TEXT("$id", id)), size_r, err);
 }
 
-/* Whether the email has a message: 1, 0, -1. */
+/* Returns 1 if the email has a message, 0 if not, -1 on error. */
 static int has_message(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_has[] =
@@ -373,7 +374,7 @@ static int has_message(struct db *db, const char *id, struct err *err)
 	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
 }
 
-/* A file that is being written has no row yet. */
+/* A file that is still being written has no row yet. */
 static bool is_old(int folder_fd, const char *name, int64_t min_age_s)
 {
 	struct stat status;

@@ -1,5 +1,5 @@
 /*
- * store_outbox: the emails that are to be handed to Postfix.
+ * store_outbox: the rows of the table outbox.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -16,32 +16,31 @@
 #include "core/store/store_pause.h"
 
 enum {
-	/* cleanup(8) has written the queue file within, or waits for a disk that
-	 * does not answer. */
+	/* cleanup(8) writes the queue file within this time, unless the disk does not respond. */
 	CLEANUP_US = 10 * 1000 * 1000,
-	/* From a line in Postfix's log to its file. */
+	/* Delay between Postfix logging a line and the line being in the file. */
 	LOG_LAG_US = 2 * 1000 * 1000,
 	LOOK_AGAIN_US = 1000 * 1000,
-	/* So many emails are looked at for a step of canceling many. */
+	/* Emails looked at in one step of canceling many. */
 	CANCEL_STEP = 250,
-	/* So many emails become due at a time when a pause has ended. */
+	/* Emails that become due at once when a pause has ended. */
 	RESUMED_MAX = 256,
-	/* So many companies have a turn at a time, with those who have nothing due any more. */
+	/* Companies that have a turn at once, including those without due emails. */
 	TURNS_MAX = 256,
 };
 #define SQL_PAUSED_WORDS "'it is paused'"
 
-/* What is due, with all that decides what is done. */
+/* A due email, with everything that decides what happens to it. */
 struct candidate {
 	struct outbox_row row;
 	int64_t created_us;
 	int64_t looked_us;
-	int64_t paused_us; /* due_us while it is paused; 0: it is not */
+	int64_t paused_us; /* its due_us while paused; 0: not paused */
 	enum email_state state;
 	enum email_way way;
 	bool ticket_used;
-	bool heard; /* the log told of the message, behind cleanup(8) */
-	bool ended; /* and that it is at its end, under its ticket */
+	bool heard; /* the log mentions the message after cleanup(8) */
+	bool ended; /* the log says that it ended under its ticket */
 	bool joined;
 	char *reason;
 };
@@ -220,7 +219,7 @@ int store_outbox_give_back(
 		err);
 }
 
-/* A message with the ticket that the email has is thrown away from now on. */
+/* Saves the present ticket as superseded: the milter discards a message with it from now on. */
 static int keep_ticket(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_ticket[] =
@@ -257,7 +256,7 @@ int store_outbox_schedule(
 		db, sql_outbox, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us)), err);
 }
 
-/* The event of each recipient of an email that was not sent. */
+/* Adds an event for each recipient of an email that was not sent. */
 static int add_events_of(struct db *db, const char *id, enum event_kind kind, const char *text,
 	int64_t now_us, struct err *err)
 {
@@ -401,14 +400,14 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 		err);
 }
 
-/* The first that is due of the company of this row of outbox_turn. */
+/* The first due email of the company of this row of outbox_turn. */
 #define SQL_FIRST_DUE                                                                              \
 	"(SELECT o.due_us"                                                                         \
 	"   FROM outbox o"                                                                         \
 	"   WHERE o.company_id = outbox_turn.company_id AND o.due_us > 0"                          \
 	"   ORDER BY o.due_us"                                                                     \
 	"   LIMIT 1)"
-/* Of one that has nothing to wait. */
+/* The turn of a company without waiting emails. */
 #define SQL_NEVER "9223372036854775807"
 
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
@@ -418,7 +417,7 @@ int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 		" SET due_us = $now"
 		" WHERE due_us > $now AND due_us < " SQL_PAUSED
 		" AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0)";
-	/* A turn of a clock that was put back since is none. */
+	/* Turns in the future are from before the clock was set back. */
 	static const char sql_turns[] =
 		"UPDATE outbox_turn"
 		" SET served_us = 0, turn_us = coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
@@ -488,7 +487,7 @@ static int pause(struct db *db, const char *id, int64_t paused_us, struct err *e
 		       : 0;
 }
 
-/* What waits for a pause that has ended is due. */
+/* Makes emails due that wait for a pause that has ended. */
 static int resume(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_resume[] = SQL_PAUSES_ENDED
@@ -578,7 +577,7 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 	return submit(db, terms, candidate, taken, err);
 }
 
-/* It is counted from now on. */
+/* Marks the email as counted. */
 static int count_joined(
 	struct db *db, const struct outbox_row *row, struct outbox_taken *taken, struct err *err)
 {
@@ -611,7 +610,7 @@ static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log
 	return leave(db, terms, candidate, taken, err);
 }
 
-/* Those that are due of one company, and all that decides what is done. */
+/* Finds the due emails of one company, with everything that decides what happens to them. */
 static int find_due(struct db *db, const struct outbox_terms *terms, const char *company_id,
 	int max, struct rows *rows_r, struct err *err)
 {
@@ -646,7 +645,7 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		&candidate_type, ROWS_ALL, rows_r, err);
 }
 
-/* The companies that have a turn, those who wait longest first. */
+/* Finds the companies that have a turn, the longest waiting first. */
 static int find_turns(
 	struct db *db, const struct outbox_terms *terms, struct strv *companies_r, struct err *err)
 {
@@ -669,7 +668,7 @@ static int find_turns(
 	return found;
 }
 
-/* The company has had its turn: the next one comes behind those who wait now. */
+/* The company has had its turn: its next one comes after the companies that wait now. */
 static int end_turn(struct db *db, const char *company_id, int64_t now_us, struct err *err)
 {
 	static const char sql_served[] =
@@ -715,7 +714,7 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 			bytes += items[i].row.size;
 			result = take_due(db, terms, log.end_us, &items[i], taken_r, err);
 		}
-		/* One that found no room has its turn next. */
+		/* A company whose emails did not fit keeps its turn. */
 		if (result == 0 && (i > 0 || rows.n == 0) &&
 			end_turn(db, companies.items[c], terms->now_us, err) < 0)
 			result = -1;

@@ -1,6 +1,5 @@
 /*
- * store_probe: the rows of the table probe. There are as many as probes were
- * made within a day: some 2,880, by postern-httpd.
+ * store_probe: the rows of the table probe: the probes of one day, some 2,880 by postern-httpd.
  */
 #include "core/store/store_probe.h"
 

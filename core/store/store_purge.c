@@ -1,8 +1,8 @@
 /*
- * store_purge: removes emails, what they said, and what became of them.
+ * store_purge: removes emails, their content and their events.
  *
- * The walk is in the order of seq, in which rows also get older. A row whose
- * time has not come yet, since the clock was set back, does not end it.
+ * The walk is in the order of seq, in which rows normally get younger. A row that is too recent
+ * because the clock was set back does not end it.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -16,14 +16,14 @@
 
 enum { STEP_ROWS = 200 };
 
-/* What a step looks at. */
+/* A row that a step looks at. */
 struct candidate {
 	int64_t seq;
 	int64_t created_us;
 	int64_t decided_us;
 	bool waits;
-	bool others; /* besides the recipient to forget */
-	bool misfit; /* of another domain */
+	bool others; /* it has recipients besides the one to forget */
+	bool misfit; /* its domain is another one */
 };
 
 static const struct row_field fields[] = {
@@ -36,7 +36,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 
-/* A test has no queue id, and goes to nobody. */
+/* A test email has no queue id and no delivery. */
 #define WAITS                                                                                      \
 	"(e.state = 'staged'"                                                                      \
 	"   OR (e.state = 'sent' AND e.queue_id <> '' AND (SELECT 1"                               \
@@ -113,8 +113,8 @@ static int change_purged(struct db *db, const char *sql, int64_t seq, struct err
 	return db_change(db, sql, DB_PARAMS(DB_INT("$seq", seq)), err);
 }
 
-/* Takes the recipient out of an email that stays for others. "+" keeps the
- * engine on the recipients of the email. */
+/* Removes the recipient from an email that stays for others. "+" makes SQLite use the recipients of
+ * the email. */
 static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *err)
 {
 #define FORGET(table, whose) "DELETE FROM " table " WHERE email = $seq AND " whose
@@ -135,7 +135,7 @@ static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *e
 #undef ITS_NUMBERS
 
 	purge->recipients++;
-	/* Its message names the recipient. */
+	/* The message contains the recipient's address. */
 	if (!purge->dry && store_message_erase(db, purge->database, seq, err) < 0)
 		return -1;
 	for (size_t i = 0; !purge->dry && i < ARRAY_SIZE(statements); i++)
@@ -197,7 +197,7 @@ static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct
 	return changed;
 }
 
-/* 1 goes on, 0 it is too young, -1. */
+/* Returns 1 to continue, 0 if the row is too recent, -1 on error. */
 static int visit(struct db *db, struct purge *purge, const struct candidate *row, int64_t now_us,
 	struct err *err)
 {
@@ -238,20 +238,21 @@ int store_purge_step(
 			purge->seq = items[i++].seq;
 	} while (result == 1 && clock_monotonic_us() < end_us);
 	row_list_free(&candidate_type, rows.items, rows.n);
-	/* What somebody is forgotten for says nothing any more in the same commit. */
+	/* The text index loses the purged texts in the same commit. */
 	if (result >= 0 && !purge->dry && store_text_index_erase(db, err) < 0)
 		return -1;
 	return result;
 }
 
 /*
- * clean: what goes by its age alone. A message that comes with a ticket that
- * was removed counts as one without: an exclusive domain refuses it.
+ * clean: removes rows by age alone.
+ *
+ * A message whose ticket was removed counts as one without: an exclusive domain refuses it.
  */
 
-/* Each removes at most $max rows, the oldest first of all or of a company, from
- * an index that has no others or few. `ended` is how a staged email can have come to
- * its end (delivery_last_event()). */
+/* Each removes up to $max rows, oldest first over all or per company, along an index that contains
+ * no or few others. `ended` has the last events of staged emails that have ended
+ * (delivery_last_event()). */
 static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
 				 ", ended (word) AS (VALUES (NULL), ('sent'),"
 				 "   ('delivered'), ('complained'), ('failed'), ('bounced')) "
@@ -275,7 +276,7 @@ static const char sql_tickets[] =
 	"   ORDER BY created_us"
 	"   LIMIT $max)";
 
-/* How many rows went, or -1. */
+/* Returns the number of removed rows, or -1. */
 static int clean(struct db *db, const char *sql, int64_t now_us, int max, struct err *err)
 {
 	return db_change(db, sql,

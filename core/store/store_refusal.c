@@ -1,9 +1,8 @@
 /*
  * store_refusal: the rows of the table refusal.
  *
- * Invariants: there are not many more than `keep` rows; the number of a row is
- * random, because a page of a company's list ends with it, and must not tell
- * how many refusals others have.
+ * Invariants: there are not many more than `keep` rows. The seq of a row is random, because it is
+ * the cursor of a company's list and must not reveal how many refusals others have.
  */
 #include "core/store/store_refusal.h"
 
@@ -15,9 +14,8 @@
 #include "core/store/row.h"
 
 enum {
-	/* Of so many new rows one has the oldest removed, at most twice as
-	 * many: a note costs little, and a keep that was lowered is reached
-	 * step by step. */
+	/* One of PRUNE_EVERY new rows removes the oldest rows, up to PRUNE_MAX: a note stays cheap,
+	 * and after `keep` is lowered the table shrinks step by step. */
 	PRUNE_EVERY = 16,
 	PRUNE_MAX = 32,
 };
@@ -54,8 +52,7 @@ const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 	return outcomes[outcome];
 }
 
-/* *seq_r: the number of the row when it is a new one, 0 when one was there and
- * was counted. */
+/* *seq_r: the seq of the row if it is new, 0 if an existing one was counted up. */
 static int insert(struct db *db, const struct refusal *refusal, int64_t *seq_r, struct err *err)
 {
 	static const char sql_note[] =
@@ -148,8 +145,7 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope, int lim
 	{                                                                                          \
 		LIST(condition), LIST(condition "outcome = 'learnt' AND ")                         \
 	}
-	/* By whether there is a company, and a domain, and it is to be of what
-	 * is learnt alone: each goes along an index. */
+	/* Indexed by: with a company, with a domain, learnt only. Each walks its own index. */
 	static const char *const sql[2][2][2] = {
 		{LISTS(""), LISTS("domain = $domain AND ")},
 		{LISTS("company_id = $company AND "),

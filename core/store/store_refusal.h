@@ -1,7 +1,7 @@
 /*
- * store_refusal: what the milter stopped, or would have under another policy,
- * and has no email for. The number of rows is bounded, and so are their texts:
- * whoever is refused decides how often, and what with.
+ * store_refusal: messages without an email that the milter stopped, or would have stopped under
+ * another policy. The number of rows and their texts are bounded, because senders control how often
+ * and with what they are refused.
  */
 #ifndef POSTERN_STORE_STORE_REFUSAL_H
 #define POSTERN_STORE_STORE_REFUSAL_H
@@ -12,23 +12,23 @@ enum refusal_outcome {
 	REFUSAL_REJECTED,
 	REFUSAL_HELD,
 	REFUSAL_DISCARDED,
-	REFUSAL_LEARNT,  /* it passed, because the domain only learns */
-	REFUSAL_OUTCOMES /* also: one that this program does not know */
+	REFUSAL_LEARNT,  /* accepted, because the policy of the domain is `learn` */
+	REFUSAL_OUTCOMES /* also: an outcome unknown to this program */
 };
 
-/* What is equal in all but queue id and times is counted as one, as long as its
- * domain is of the same company. */
+/* Refusals that differ only in queue id and time are one row with a count, as long as the domain
+ * belongs to the same company. */
 struct refusal {
-	int64_t seq; /* tells those of one time apart; random */
+	int64_t seq; /* random; orders rows with the same time */
 	enum refusal_outcome outcome;
-	char *reason; /* a word, as verdict_reason_name() */
-	char *domain; /* the registered one; "" when there is none, as below */
+	char *reason; /* a word of verdict_reason_name() */
+	char *domain; /* the registered domain; "" if there is none, as for the texts below */
 	char *origin;
 	char *client;
 	char *login;
 	char *sender;
-	char *from;     /* the mailbox of the header From, or its text */
-	char *queue_id; /* of the last one */
+	char *from;     /* the mailbox of the header From, or its raw text */
+	char *queue_id; /* of the latest message */
 	int64_t count;
 	int64_t first_us;
 	int64_t last_us;
@@ -39,7 +39,7 @@ struct refusal_list {
 	size_t n;
 };
 
-/* What the milter knows of one message; NULL stands for "". */
+/* What the milter knows about a message; NULL stands for "". */
 struct refusal_note {
 	enum refusal_outcome outcome;
 	const char *reason;
@@ -51,28 +51,28 @@ struct refusal_note {
 	const char *from;
 	const char *queue_id;
 	int64_t now_us;
-	int64_t keep; /* how many rows may be there */
+	int64_t keep; /* the maximum number of rows */
 };
 
-/* Writes one down, its texts cut to 256 bytes and made UTF-8; the oldest rows
- * give way, a few at a time. 0 or -1. */
+/* Records a refusal; texts are cut to 256 bytes and made valid UTF-8. The oldest rows are removed,
+ * a few at a time. Returns 0 or -1. */
 int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err);
 
 struct refusal_scope {
-	const char *company_id; /* of what used its registered domains, when
-				 * it was noted; NULL: of everything */
-	const char *domain;     /* NULL: every one */
+	const char *company_id; /* refusals of domains that were registered to it at the time; NULL:
+				   all */
+	const char *domain;     /* NULL: all */
 	bool learnt_only;
-	/* Those behind one of which these are last_us and seq; 0: all. One that
-	 * is counted again meanwhile is among the newest then. */
+	/* Only those after the one with this last_us and seq; 0: all. A refusal that is counted
+	 * again meanwhile moves to the front. */
 	int64_t behind_us;
 	int64_t behind_seq;
 };
-/* The newest limit ones, newest first. */
+/* Lists up to limit refusals, newest first. Returns 0 or -1. */
 int store_refusal_list(struct db *db, const struct refusal_scope *scope, int limit,
 	struct refusal_list *list_r, struct err *err);
 
-/* As `rejected`. */
+/* Such as `rejected`. */
 const char *store_refusal_outcome_name(enum refusal_outcome outcome);
 
 void store_refusal_list_free(struct refusal_list *list);

@@ -1,5 +1,5 @@
 /*
- * store_return: what a return path needs to know of an email that something came back for.
+ * store_return: finds the email that a message to a return path is about.
  */
 #ifndef POSTERN_STORE_STORE_RETURN_H
 #define POSTERN_STORE_STORE_RETURN_H
@@ -18,11 +18,12 @@ struct return_email {
 	char *domain;
 };
 
-/* The email with this id, if it was sent: 1, 0, -1. */
+/* Finds the email with this id, if it was sent. Returns 1, 0 if there is none, -1 on error. */
 int store_return_email(
 	struct db *db, const char *id, struct return_email *email_r, struct err *err);
 void store_return_email_clear(struct return_email *email);
-/* Whether a message of this host's Postfix with that queue id carried it: 1, 0, -1. */
+/* Returns 1 if a message with this queue id in this host's Postfix carried the email, 0 if not, -1
+ * on error. */
 int store_return_is_message(struct db *db, int64_t email, const char *queue_id, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * store_session: the rows of the table admin_session.
  *
- * Tokens and links are written down in the audit log; browser sessions are not:
- * the log of postern-httpd has each login.
+ * Tokens and links have entries in the audit log; browser sessions do not, since postern-httpd logs
+ * each login.
  */
 #include "core/store/store_session.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	CLEAN_MAX = 100,
-	SESSION_KEPT = 100, /* of a user, of those that are not tokens */
+	SESSION_KEPT = 100, /* per user, for browser sessions and for links */
 };
 
 static const char *const kinds[SESSION_KINDS] = {
@@ -69,7 +69,7 @@ const struct row_type store_browser_type = {.name = "browser_session",
 	.n = ARRAY_SIZE(browser_fields),
 	.whole = &session_type};
 
-/* Of tokens that older versions made, the time of their making stands for never. */
+/* Older versions stored the creation time as last_used_us of a new token: it means never used. */
 #define SESSION_SELECT                                                                             \
 	"SELECT s.id, s.kind, s.name, s.origin, s.created_us, s.expires_us,"                       \
 	" iif(s.kind = 'token' AND s.last_used_us = s.created_us, 0, s.last_used_us)"              \
@@ -126,7 +126,7 @@ static int insert(struct db *db, const struct session *session, const struct ses
 		err);
 }
 
-/* Whoever logs in again and again, or makes links, has the newest ones. */
+/* Keeps the newest sessions of a user who logs in, or creates links, again and again. */
 static int drop_old(struct db *db, const struct session *session, struct err *err)
 {
 	static const char sql_drop[] =
@@ -149,7 +149,7 @@ static int drop_old(struct db *db, const struct session *session, struct err *er
 
 struct creation {
 	const char *user_id;
-	const uint8_t *link; /* to be ended; NULL: none */
+	const uint8_t *link; /* the link to end; NULL: none */
 	const struct session_spec *spec;
 	const uint8_t *hash;
 	int64_t now_us;

@@ -1,13 +1,13 @@
 /*
- * store_session: what a user gets in by, besides a password. Each is a random
- * token, of which the store has the hash alone.
+ * store_session: the credentials of users besides passwords. Each is a random token; only its hash
+ * is stored.
  *
  *   browser  after a login; a cookie has the token. Ends at its time, when it
  *            is not used for long, at logout, with another password
  *   token    for programs; ends when it is revoked, or at its time
  *   link     becomes a browser session when it is opened, once
  *
- * All of them end with their user.
+ * All of them end when their user is removed.
  */
 #ifndef POSTERN_STORE_STORE_SESSION_H
 #define POSTERN_STORE_STORE_SESSION_H
@@ -22,20 +22,20 @@ enum session_kind { SESSION_BROWSER, SESSION_TOKEN, SESSION_LINK, SESSION_KINDS 
 struct session {
 	char id[ID_SIZE];
 	enum session_kind kind;
-	char *name;   /* of a token */
-	char *origin; /* the address that it was made from; may be "" */
+	char *name;   /* the name of a token */
+	char *origin; /* the client address at its creation; may be "" */
 	int64_t created_us;
 	int64_t expires_us;   /* 0: never */
 	int64_t last_used_us; /* coarse; 0: never */
-	bool current;         /* of a list: the one that asks for it; set by who knows */
-	/* Of its user, as they are now. */
+	bool current;         /* in a list: the session of the request; set by the caller */
+	/* The present data of its user. */
 	char user_id[ID_SIZE];
 	char company_id[ID_SIZE]; /* "": an operator */
 	char *login;
 	enum user_role role;
 };
 
-/* What a token, and a browser session, is shown as. */
+/* The members shown of a token, and of a browser session. */
 extern const struct row_type store_token_type, store_browser_type;
 
 struct session_list {
@@ -47,67 +47,68 @@ struct session_spec {
 	enum session_kind kind;
 	const char *name;
 	const char *origin;
-	const char *made_by; /* the id of a token, with which it ends; or NULL */
-	int64_t expires_us;  /* 0: never */
-	bool of_change;      /* what it is made with has an entry in the audit log */
+	const char
+		*made_by;   /* the id of the token that created it and whose end ends it; or NULL */
+	int64_t expires_us; /* 0: never */
+	bool of_change;     /* it is part of another change, which has the audit entry */
 };
 
-/* A new one for the user, stored under the hash of its token; ones that have
- * expired go, a few at a time. A browser session is a login. ERR_NOT_FOUND
- * without the user, ERR_INVALID for the name of a token that is empty, or as in
- * store_key_create(). */
+/* Creates a session for the user, stored with the hash of its token; removes a few expired ones. A
+ * browser session counts as a login. ERR_NOT_FOUND if there is no such user, ERR_INVALID if the
+ * name of a token is empty or as in row_check_name(). Returns 0 or -1. */
 int store_session_create(struct db *db, const char *user_id, const struct session_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct session *session_r,
 	struct err *err);
 
-/* The browser session or token with the hash that is good now: 1, 0 or -1. A
- * browser session that was used last before idle_us is not. */
+/* Finds the valid browser session or token with the hash. A browser session last used before
+ * idle_us is not valid. Returns 1, 0 if there is none, -1 on error. */
 int store_session_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	int64_t idle_us, struct session *session_r, struct err *err);
 
-/* Whether the session with this id, which was found before, is still good, and
- * which role its user has now: 1, 0 or -1. */
+/* Returns 1 if the session with this id is still valid, with the present role of its user, 0 if
+ * not, -1 on error. */
 int store_session_is_good(struct db *db, const char *id, int64_t now_us, int64_t idle_us,
 	enum user_role *role_r, struct err *err);
 
-/* Whether there is a link with the hash that is good now: 1, 0 or -1. */
+/* Returns 1 if there is a valid link with the hash, 0 if not, -1 on error. */
 int store_session_find_link(
 	struct db *db, const uint8_t link[static SECRET_HASH_LEN], int64_t now_us, struct err *err);
-/* Ends the link with the hash and makes the session of its user in its place:
- * 1, 0 when there is no such link that is good now, -1. */
+/* Ends the link with the hash and creates the session of its user instead. Returns 1, 0 if there is
+ * no valid link, -1 on error. */
 int store_session_redeem(struct db *db, const uint8_t link[static SECRET_HASH_LEN],
 	const struct session_spec *spec, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	struct session *session_r, struct err *err);
 
-/* Notes the use of one. 0, also when it is gone, or -1. */
+/* Notes the use of a session. Returns 0, also if it is gone, or -1. */
 int store_session_touch(struct db *db, const char *id, int64_t now_us, struct err *err);
 
-/* A page of the tokens of users of one company, or of all for NULL, newest
- * first. 1, 0 when the cursor is none of them, -1. */
+/* Reads a page of the tokens of users of one company, or of all (NULL), newest first. Returns 1, 0
+ * if the cursor is not in the list, -1 on error. */
 int store_session_list_tokens(struct db *db, const char *company_id, const struct page *page,
 	struct session_list *list_r, struct page_end *end_r, struct err *err);
-/* How many tokens of the user are good now. 0 or -1. */
+/* Counts the valid tokens of the user. Returns 0 or -1. */
 int store_session_count_tokens(
 	struct db *db, const char *user_id, int64_t now_us, int64_t *n_r, struct err *err);
-/* Ends a token of a user of the company, or of any for NULL, and those that
- * were made with it: 1, 0, -1. */
+/* Ends a token of a user of the company, or of any (NULL), and everything that was created with it.
+ * Returns 1, 0 if there is none, -1 on error. */
 int store_session_revoke_token(
 	struct db *db, const char *company_id, const char *id, struct err *err);
-/* Ends all tokens of a user. 0 or -1. */
+/* Ends all tokens of a user. Returns 0 or -1. */
 int store_session_revoke_tokens(struct db *db, const char *user_id, struct err *err);
 
-/* A page of the browser sessions of a user that are good now, newest first. 1,
- * 0, -1. */
+/* Reads a page of the valid browser sessions of a user, newest first. Returns 1, 0 if the cursor is
+ * not in the list, -1 on error. */
 int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_us, int64_t idle_us,
 	const struct page *page, struct session_list *list_r, struct page_end *end_r,
 	struct err *err);
-/* Ends one of them: 1, 0, -1. */
+/* Ends a browser session of the user. Returns 1, 0 if there is none, -1 on error. */
 int store_session_end_browser(struct db *db, const char *user_id, const char *id, struct err *err);
 
-/* Ends all browser sessions and links of a user, but the session keep (NULL: none). 0 or -1. */
+/* Ends all browser sessions and links of a user except the session `keep` (NULL: no exception).
+ * Returns 0 or -1. */
 int store_session_end_all(struct db *db, const char *user_id, const char *keep, struct err *err);
 
-/* Ends one: 1, 0, -1. */
+/* Ends a session of any kind. Returns 1, 0 if there is none, -1 on error. */
 int store_session_end(struct db *db, const char *id, struct err *err);
 
 void store_session_clear(struct session *session);

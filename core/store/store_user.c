@@ -34,9 +34,8 @@ const struct row_type store_user_type = ROW_TYPE(user, user_fields);
 	"   FROM admin_recovery"                                                                   \
 	"   WHERE user_id = admin_user.id) AS recovery_codes"                                      \
 	" FROM admin_user"
-/* Logins that differ in letter case alone are one. Of two that were added
- * before that was so, the younger has no login_folded: it is found as it was
- * given alone, and before the other. */
+/* Logins are compared without letter case. If two older ones differ only in case, the younger has
+ * no login_folded: it is found only by its exact spelling, and takes precedence then. */
 #define BEST_FIRST " ORDER BY id = $word DESC, login = $word DESC LIMIT 1"
 #define IN_COMPANY " AND ($company IS NULL OR company_id = $company)"
 
@@ -70,8 +69,8 @@ int store_user_check_password(const char *login, const char *password, struct er
 	return 0;
 }
 
-/* Users from before logins were compared without letter case: where two had the same one, the
- * younger has no folded login. 1 when one of them has this login, 0, -1. */
+/* Users from before logins were compared without letter case: of two equal ones the younger has no
+ * folded login. Returns 1 if one of those has this login, 0 if not, -1 on error. */
 static int is_old_login(struct db *db, const char *folded, struct err *err)
 {
 	static const char sql_old[] = "SELECT login FROM admin_user WHERE login_folded IS NULL";
@@ -116,7 +115,7 @@ int store_user_add(struct db *db, const struct user_spec *spec, int64_t now_us, 
 	if (row_check_name("the login", spec->login, err) < 0)
 		return -1;
 	folded = str_folded(spec->login);
-	/* An empty one, as of a variable that is not set, makes no operator. */
+	/* An empty id, such as from an unset variable, must not create an operator. */
 	if (spec->company_id && (*spec->company_id == '\0' || strlen(spec->company_id) >= ID_SIZE))
 		return err_set(err, ERR_NOT_FOUND, "there is no company \"%s\"", spec->company_id);
 	added = is_old_login(db, folded, err);
@@ -210,7 +209,7 @@ int store_user_list(struct db *db, const char *company_id, const struct page *pa
 	return 1;
 }
 
-/* A change of one user; params has `$id` and `$company`, as key has. */
+/* Changes one user; params and key have `$id` and `$company`. */
 static int change_user(struct db *db, const char *action, const char *sql,
 	const struct db_param *params, const struct db_param *key, struct err *err)
 {
@@ -252,7 +251,7 @@ int store_user_set_role(
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
 }
 
-/* The recovery codes of a user. */
+/* Removes the recovery codes of a user. */
 static int drop_codes(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_drop[] = "DELETE FROM admin_recovery WHERE user_id = $id";
@@ -295,10 +294,10 @@ int store_user_remove(struct db *db, const char *company_id, const char *id, str
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", company_id)), err);
 }
 
-/* Codes. */
+/* TOTP and recovery codes. */
 
-/* The secret of a user, confirmed or not yet, and the step that was used last:
- * 1, 0 when there is none, -1. */
+/* Reads the secret of a user, confirmed or not, and the last time step used. Returns 1, 0 if there
+ * is none, -1 on error. */
 static int read_secret(struct db *db, const char *id, bool confirmed,
 	uint8_t secret_r[static TOTP_SECRET_LEN], int64_t *step_r, struct err *err)
 {
@@ -433,7 +432,7 @@ int store_user_totp_off(struct db *db, const char *company_id, const char *id, s
 	return db_atomic(db, turn_off, &user, err);
 }
 
-/* 1, 0 when it is none that is left, -1. */
+/* Returns 1, 0 if it is not an unused code, -1 on error. */
 static int use_recovery(struct db *db, const struct user *user, const char *code, struct err *err)
 {
 	static const char sql_use[] =

@@ -1,5 +1,5 @@
 /*
- * store_watch: marks of what is newest, which another look is compared with.
+ * store_watch: hashes of the newest values, which the next look compares.
  */
 #include "core/store/store_watch.h"
 
@@ -7,8 +7,8 @@
 
 #include "core/store/row.h"
 
-/* Events are counted by the hour in which they happened: of a company those of
- * the last two days are looked at. */
+/* Events are counted by the hour of their occurrence; for a company the hours of the last two days
+ * are read. */
 #define RECENT_US (INT64_C(48) * 3600 * 1000000)
 
 const char *store_watch_topic(enum watch_topic topic)
@@ -22,7 +22,7 @@ const char *store_watch_topic(enum watch_topic topic)
 	return names[topic];
 }
 
-/* Mixes all values that a statement gives into the mark. */
+/* Mixes all values of a statement's rows into the mark. */
 static int mix_rows(struct db *db, const char *sql, const struct db_param *params, uint64_t *mark,
 	struct err *err)
 {
@@ -35,7 +35,7 @@ static int mix_rows(struct db *db, const char *sql, const struct db_param *param
 		for (int i = 0; i < db_columns(stmt); i++) {
 			const char *text = db_text(stmt, i);
 
-			/* With the NUL, so that no two run together. */
+			/* Includes the NUL, so that adjacent texts cannot be confused. */
 			*mark = mem_hash(*mark, text ? text : "-", text ? strlen(text) + 1 : 1);
 		}
 	return found;
@@ -71,7 +71,7 @@ static int look_at_emails(
 				 mark, err);
 }
 
-/* The last refusal of all, or of the company. */
+/* Mixes in the last refusal of all, or of the company. */
 static int look_at_refusals(struct db *db, const char *company_id, uint64_t *mark, struct err *err)
 {
 	static const char sql_last[] = "SELECT max(last_us) FROM refusal";
