@@ -1,6 +1,5 @@
 /*
- * dns_view: finds out who this host is to others: the name in HELO, and the
- * addresses from which mail goes out.
+ * dns_view: finds the name in HELO and the addresses from which this host sends mail.
  */
 #include "core/ops/dns_view.h"
 
@@ -14,12 +13,11 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
-/* An address of the internet, to which nothing is sent: connecting a datagram
- * socket only looks up the route. */
+/* A public address. Nothing is sent to it: connecting a datagram socket only looks up the route. */
 #define ELSEWHERE "198.41.0.4"
 
-/* The address of this host by which that is reached; nothing where it is a private
- * one, behind which another may be seen. */
+/* Adds this host's address on the route to it, unless that is private: behind NAT, others see
+ * another address. */
 static void add_own_address(struct strv *addresses)
 {
 	static const char hidden[] =
@@ -42,7 +40,7 @@ static void add_own_address(struct strv *addresses)
 	close(fd);
 }
 
-/* Single addresses alone: of a network nobody knows which one sends. */
+/* Only single addresses: in a network it is unknown which one sends. */
 static void add_addresses(struct strv *addresses, const char *text)
 {
 	bool excepted = false;

@@ -1,6 +1,6 @@
 /*
- * dns_view: who this host is to those who look at its mail: the name in HELO, and the addresses
- * from which mail goes out; and whom it asks for what the DNS has.
+ * dns_view: how other hosts see this one: its name in HELO and the addresses from which it sends
+ * mail; and the DNS resolver that it uses.
  */
 #ifndef POSTERN_OPS_DNS_VIEW_H
 #define POSTERN_OPS_DNS_VIEW_H
@@ -9,20 +9,20 @@
 
 struct conf;
 
-/* Who this host is to others. */
+/* This host as others see it. */
 struct dns_view {
 	char *helo;
 	struct strv addresses;
 	struct dns_host host;
 };
 
-/* The resolver of the settings; NULL: there is none. */
+/* Returns the resolver of the settings; NULL if there is none. */
 struct dns *dns_view_resolver(const struct conf *conf);
 
-/* Runs postconf(1): blocks. */
+/* Fills *view_r. Runs postconf(1), so it blocks. */
 void dns_view_open(const struct conf *conf, struct dns_view *view_r);
 void dns_view_close(struct dns_view *view);
-/* The same on the heap; NULL is fine. */
+/* The same on the heap. dns_view_free() accepts NULL. */
 struct dns_view *dns_view_new(const struct conf *conf);
 void dns_view_free(struct dns_view *view);
 

@@ -1,8 +1,8 @@
 /*
- * doctor_results: the file, written by root into a folder that is the daemons'.
+ * doctor_results: the file, which root writes into a folder that the daemons own.
  *
- * Whoever owns the folder can put links there: a new file is made under a name that
- * is nobody's, and takes the place of whatever has the final one.
+ * The owner of the folder could place links there. So a new file is created under a random name,
+ * and then renamed over whatever has the final name.
  */
 #include "core/ops/doctor_results.h"
 
@@ -18,7 +18,7 @@
 #include "core/base/str.h"
 #include "core/db/db_file.h"
 
-/* Some hundred results of some hundred bytes; one of many domains has more. */
+/* Usually some hundred results of some hundred bytes; a result about many domains is longer. */
 enum { BYTES_MAX = 4 * 1024 * 1024 };
 
 static char *path_of(const char *database)
@@ -26,7 +26,7 @@ static char *path_of(const char *database)
 	return mem_printf("%s.doctor", database);
 }
 
-/* Readable for the group of the folder, which is the daemons'. */
+/* Readable by the group of the folder, which is the daemons'. */
 static int write_text(int fd, const char *folder, const char *text)
 {
 	size_t len = strlen(text), done = 0;
@@ -65,8 +65,7 @@ int doctor_results_write(const char *database, int64_t now_us, json_t *results, 
 	return -1;
 }
 
-/* The result with the members that it should have, and no others; NULL when one is
- * missing. */
+/* Returns the result with only the known members; NULL if a required one is missing. */
 static json_t *checked(json_t *result)
 {
 	const char *check, *word, *text, *means = NULL, *mend = NULL;

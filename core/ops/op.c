@@ -1,5 +1,5 @@
 /*
- * op: what the operations share.
+ * op: code that all operations share.
  */
 #include "core/ops/op.h"
 

@@ -1,5 +1,5 @@
 /*
- * op_audit: who changed what.
+ * op_audit: the audit log.
  */
 #include "core/ops/op_audit.h"
 

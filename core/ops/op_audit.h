@@ -1,5 +1,5 @@
 /*
- * op_audit: who changed what.
+ * op_audit: the audit log.
  */
 #ifndef POSTERN_OPS_OP_AUDIT_H
 #define POSTERN_OPS_OP_AUDIT_H
@@ -7,14 +7,14 @@
 #include "core/ops/op.h"
 
 struct op_audit {
-	const char *company_id; /* also of one that is removed */
+	const char *company_id; /* may be removed */
 	const char *object;     /* its id or name */
 	const char *actor;      /* likewise */
 	const char *action;     /* `domain.activate`, or `domain` for all of them */
 	int64_t since;
 };
 
-/* Gives entries, the newest first. */
+/* Gives entries, newest first. */
 extern const struct operation op_audit_list;
 
 #endif

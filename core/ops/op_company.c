@@ -28,7 +28,7 @@ static int add_company(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* A member has their own alone. */
+/* Members see only their own company. */
 static int get_company(struct op *op, const void *arg, struct err *err)
 {
 	struct company company;
@@ -81,7 +81,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 	int found;
 
 	(void)arg;
-	/* What goes with it is counted before the first step. */
+	/* Domains and keys are counted before the first step. */
 	if (op->result.type == NULL) {
 		found = store_company_get(op->db, op->object, &company, err);
 		if (found <= 0)

@@ -12,13 +12,13 @@ struct op_company {
 
 /* Gives the company. */
 extern const struct operation op_company_add;
-/* Gives companies by name, with how many domains and valid keys each has, as far as they are
- * counted; members see their own. */
+/* Gives companies by name, each with the number of its domains and valid keys, see
+ * store_company_count(); members see only their own. */
 extern const struct operation op_company_list;
-/* Gives the one that it is about, with the same counts. */
+/* Gives one company, with the same counts. */
 extern const struct operation op_company_get;
-/* Removes a company with its domains, keys and users; its emails stay on record. Gives it, and how
- * many domains and keys it had. */
+/* Removes a company with its domains, keys and users; its emails stay. Gives it, with the numbers
+ * of domains and keys that it had. */
 extern const struct operation op_company_remove;
 
 #endif

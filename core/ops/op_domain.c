@@ -42,7 +42,7 @@ static const struct op_field list_fields[] = {
 	{0},
 };
 
-/* The domain that the operation is about: 1, 0 none that is seen, -1. */
+/* Finds the domain of the operation. Returns 1, 0 if none is visible, -1 on error. */
 static int find_own_domain(const struct op *op, const struct op_domain *input,
 	struct domain *domain_r, struct err *err)
 {
@@ -67,7 +67,7 @@ static int find_own_domain(const struct op *op, const struct op_domain *input,
 	return 1;
 }
 
-/* A return path takes all mail that comes to it, so it is no name that has other mail. */
+/* A return path accepts all mail to it, so it must be a name without other mail. */
 static int set_return_path(
 	const struct op *op, const char *given, struct domain *domain, struct err *err)
 {
@@ -86,7 +86,7 @@ static int set_return_path(
 	return 0;
 }
 
-/* Sets what the input says in the domain, not in the store. 0 or -1. */
+/* Applies the input to *domain, not to the store. Returns 0 or -1. */
 static int set_rules(
 	const struct op *op, const struct op_domain *input, struct domain *domain, struct err *err)
 {
@@ -106,7 +106,7 @@ static int set_rules(
 	return input->return_path ? set_return_path(op, input->return_path, domain, err) : 0;
 }
 
-/* Whether the company may have the domain besides its others. */
+/* Checks if the company may have one more domain. Returns 0 or -1. */
 static int check_limit(const struct op *op, const struct domain *domain, struct err *err)
 {
 	return op_check_limit(op, domain->pending ? LIMIT_PENDING_DOMAINS : LIMIT_DOMAINS,
@@ -152,7 +152,7 @@ static int add_check(struct op *op, const void *arg, struct err *err)
 
 	if (op->actor != OP_COMMAND)
 		op->view = dns_view_new(op->conf);
-	/* A name that is none is refused when it is added. */
+	/* An invalid name is refused by run(). */
 	if (op->company_id || input->policy || addr_domain_normalize(input->name, &name, NULL) < 0)
 		return 0;
 	return ask_for_confirmation(op, name, err);
@@ -226,7 +226,7 @@ static int show_domain(struct op *op, const void *arg, struct err *err)
 	return op_domain_dns_add(op, op->result.rows.items, err) < 0 ? -1 : 1;
 }
 
-/* One that a company asked for counts from now on. */
+/* A pending domain that is activated counts from now on. */
 static int update_check(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_domain *input = arg;
@@ -237,7 +237,7 @@ static int update_check(struct op *op, const void *arg, struct err *err)
 		return 0;
 	found = find_own_domain(op, input, &domain, err);
 	if (found <= 0)
-		return found; /* what is not there is told by the change */
+		return found; /* run() reports a missing domain */
 	if (domain.pending)
 		result = ask_for_confirmation(op, domain.name, err);
 	store_domain_clear(&domain);
@@ -267,7 +267,7 @@ static int update_domain(struct op *op, const void *arg, struct err *err)
 	return found > 0 && asked_for && check_limit(op, domain, err) < 0 ? -1 : found;
 }
 
-/* A look takes no longer, however many answers it waits for; and is made so often at most. */
+/* The longest duration of a DNS check, and the shortest interval between checks. */
 enum { LOOK_MS = 10000 };
 #define LOOK_EVERY_US (60 * SECOND_US)
 
@@ -278,7 +278,7 @@ static int verify_check(struct op *op, const void *arg, struct err *err)
 	int found = find_own_domain(op, arg, &domain, err);
 
 	if (found <= 0)
-		return found; /* what is not there is told by the run */
+		return found; /* run() reports a missing domain */
 	found = op_domain_dns_when(op->db, &domain, &checked_us, err);
 	if (found == 0 && (checked_us <= op->now_us - LOOK_EVERY_US || checked_us > op->now_us)) {
 		_cleanup_(dns) struct dns *dns = dns_view_resolver(op->conf);
@@ -297,7 +297,7 @@ static int verify_check(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* Whether nothing but what other companies have keeps the company from activating it. */
+/* True if only domains of other companies can keep the company from activating it. */
 static bool may_activate(const struct op *op, const struct domain *domain)
 {
 	int64_t activation = op->conf->http.domain_activation;
@@ -322,7 +322,7 @@ static int verify_domain(struct op *op, const void *arg, struct err *err)
 		return -1;
 	if (!may_activate(op, domain))
 		return 1;
-	/* The name may be registered to another company, or covered by a domain of one. */
+	/* The name may be registered to another company, or covered by its domain. */
 	covered = store_domain_is_covered(op->db, domain, err);
 	if (covered != 0)
 		return covered < 0 ? -1 : 1;
@@ -348,7 +348,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 	int64_t keys;
 	int found;
 
-	/* What goes with it is counted before the first step. */
+	/* Keys are counted before the first step. */
 	if (op->result.type == NULL) {
 		found = get_domain(op, arg, err);
 		if (found <= 0)
@@ -360,7 +360,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 		json_object_set_new(op_more(op), "keys", json_integer(keys));
 	}
 	domain = op->result.rows.items;
-	/* A company that removed a deactivated domain could ask for it anew, and activate it
+	/* Otherwise a company could remove a deactivated domain, request it again, and activate it
 	 * itself. */
 	if (op->company_id && !domain->active && !domain->pending)
 		return err_set(err, ERR_DENIED,

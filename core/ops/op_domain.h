@@ -1,9 +1,9 @@
 /*
  * op_domain: sending domains.
  *
- * The command names a domain, and with a company one that this company may only have asked for;
- * over HTTP it is the id. A domain that is not its own is not there for a company, nor is another
- * than its own for a key that is restricted to one.
+ * The command gives a domain by name, with a company also a pending one of this company; over HTTP
+ * it is given by id. A company sees only its own domains, and a key that is restricted to a domain
+ * only this one.
  */
 #ifndef POSTERN_OPS_OP_DOMAIN_H
 #define POSTERN_OPS_OP_DOMAIN_H
@@ -20,31 +20,31 @@ struct op_domain {
 	const char *unsubscribe; /* `on` or `off` */
 };
 
-/* Registers a domain, active unless it is said. A company asks for one, and says its name alone.
- * Gives the domain; over HTTP with its `records`. */
+/* Registers a domain, active by default. A company can only request one, by its name alone. Gives
+ * the domain; over HTTP with its `records`. */
 extern const struct operation op_domain_add;
-/* Gives domains, by name; and for keys the newest first. */
+/* Gives domains, by name; for keys newest first. */
 extern const struct operation op_domain_list;
 extern const struct operation op_domain_list_newest;
 extern const struct operation op_domain_get;
-/* The domain with `records`, what it needs in the DNS and what was found there at `checked_at`, as
- * the last look has it: op_domain_dns.h. Asks Postfix for its name: blocks. */
+/* Gives the domain with `records`, the DNS records that it needs and the result of the last check
+ * at `checked_at`, see op_domain_dns.h. Asks Postfix for its name, so it blocks. */
 extern const struct operation op_domain_show;
-/* Sets what is given; one that a company asked for can only be activated. Gives the domain. */
+/* Sets the given members; a pending domain can only be activated. Gives the domain. */
 extern const struct operation op_domain_update;
-/* Looks for the records of a domain, once a minute at most; and has one that the company asked for
- * activated, where the settings let it: `company`, or `dns` and its proof is in the DNS. What
- * cannot be activated stays as it is, and nobody is told why. Gives the domain. */
+/* Looks up the records of a domain, at most once a minute. Activates a pending domain if the
+ * settings allow it: `company`, or `dns` and the proof is in the DNS. A domain that cannot be
+ * activated stays as it is, and the answer does not say why. Gives the domain. */
 extern const struct operation op_domain_verify;
-/* The same; gives the domain as op_domain_show does. */
+/* The same, but gives the domain as op_domain_show does. */
 extern const struct operation op_domain_verify_shown;
-/* Removes a domain with the keys that are restricted to it. Gives it, and how many these were. */
+/* Removes a domain with the keys restricted to it. Gives it, and the number of these keys. */
 extern const struct operation op_domain_remove;
 
-/* Whether nobody but who asks can say the policy of the domain, since it is one of Postfix's own:
- * 1 and why, as a question, in a new string; 0; or -1. Runs programs of Postfix. */
+/* Returns 1 if the user must choose the policy, because the domain is one of Postfix's own, with a
+ * question that says why; the caller frees it. 0 if not, -1 on error. Runs programs of Postfix. */
 int op_domain_question(const struct op *op, const char *name, char **question_r, struct err *err);
-/* The answers. */
+/* The answers to the question. */
 enum { OP_DOMAIN_ANSWERS = 3 };
 extern const char *const op_domain_answers[OP_DOMAIN_ANSWERS];
 

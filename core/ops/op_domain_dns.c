@@ -98,8 +98,8 @@ int op_domain_dns_when(
 	return 0;
 }
 
-/* What was found of a record that is wanted now; NULL: nothing. A key or a proof that was another
- * one says nothing. */
+/* Returns what was found for a record; NULL if nothing. Results for a different DKIM key or proof
+ * do not count. */
 static json_t *found_of(const json_t *wanted, const json_t *found)
 {
 	const char *kind = row_json_text(wanted, "record");

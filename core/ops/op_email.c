@@ -1,9 +1,9 @@
 /*
- * op_email: what can be done with an email.
+ * op_email: operations on an email.
  *
- * Sending again: resend_check() reads the kept message, edits it for its new email and, where
- * it is large, writes its file, all before the transaction; resend_run() asks the rules and
- * stages it. What fails in between leaves a file without a row, which is swept.
+ * Sending again: resend_check() reads the kept message, edits it for the new email and, if it is
+ * large, writes its file, all before the transaction; resend_run() checks the rules and stages the
+ * email. A failure in between leaves a file without a row, which is swept.
  */
 #include "core/ops/op_email.h"
 
@@ -33,7 +33,7 @@ static struct email_scope scope_of(const struct op *op)
 		.sent_only = op->actor == OP_KEY};
 }
 
-/* Whether there is such an email, for who asks: 1, 0, -1. */
+/* Returns 1 if the actor sees such an email, 0 if not, -1 on error. */
 static int find_email(const struct op *op, struct err *err)
 {
 	const struct email_scope scope = scope_of(op);
@@ -77,7 +77,7 @@ static int add_audit_entry(struct op *op, const char *company_id, const char *ac
 		err);
 }
 
-/* A cancel by an admin has an audit entry; one by a key of the company has none. */
+/* A cancel by an admin gets an audit entry; one by a key of the company does not. */
 static int audit_cancel(struct op *op, struct err *err)
 {
 	return add_audit_entry(
@@ -109,7 +109,7 @@ struct resend {
 	struct email row;
 	struct buf message;
 	const char *database;
-	bool staged; /* the file of the message has its row */
+	bool staged; /* the row for the message's file exists */
 };
 
 static void resend_free(void *data)
@@ -123,7 +123,7 @@ static void resend_free(void *data)
 	free(resend);
 }
 
-/* The same words before the message is read and in the transaction. */
+/* Checked before the message is read, and again in the transaction, with the same error texts. */
 static int check_rules(
 	struct op *op, const struct email *email, const char *key_id, struct err *err)
 {
@@ -164,7 +164,7 @@ static int check_rules(
 		key_id, email->domain, op->actor == OP_COMMAND ? "--key" : "`key_id`");
 }
 
-/* Of what httpd refuses an email for. */
+/* The outbox limits that httpd applies to a new email. */
 static int check_room(struct op *op, const struct email *email, int64_t size, struct err *err)
 {
 	int64_t all, own, more_all = 0, more_own = 0, room = INT64_MAX;
@@ -194,7 +194,8 @@ static int check_room(struct op *op, const struct email *email, int64_t size, st
 	return 0;
 }
 
-/* An email that waits in the outbox goes out by itself and is not sent again. 0 or -1. */
+/* An email that still waits in the outbox is sent anyway, so it is not sent again. Returns 0 or
+ * -1. */
 static int check_left_outbox(struct op *op, const struct email *email, struct err *err)
 {
 	int waits = email->state == EMAIL_STAGED ? store_outbox_has(op->db, email->id, err) : 0;
@@ -205,7 +206,8 @@ static int check_left_outbox(struct op *op, const struct email *email, struct er
 	return waits;
 }
 
-/* The recipients that are to have it now, each as the header names it, if it does. */
+/* Selects the recipients of the new email, each in the form of the header if the header names
+ * it. */
 static int choose_recipients(const struct op *op, const struct email *email, const char *to,
 	struct email *row, struct err *err)
 {
@@ -236,7 +238,7 @@ static int choose_recipients(const struct op *op, const struct email *email, con
 			recipients_add(&row->recipients, one->kind, mem_strdup(one->address),
 				one->mailbox ? mem_strdup(one->mailbox) : NULL, wanted);
 	}
-	/* One that the header names has its place already. */
+	/* An address in the header is already listed. */
 	for (size_t i = 0; i < list.n; i++) {
 		char *spec = addr_spec(&list.items[i]);
 		bool named = false;
@@ -255,7 +257,7 @@ static int choose_recipients(const struct op *op, const struct email *email, con
 	return err_set(err, ERR_INVALID, "the email has no recipients any more");
 }
 
-/* What it says, and who sent it, are those of the first one. */
+/* Content and sender are those of the original email. */
 static void fill_row(
 	const struct op *op, const struct email *email, const char *key_id, struct email *row)
 {
@@ -276,13 +278,13 @@ static void fill_row(
 	row->answered = true;
 	row->way = op->conf->submission.method == SUBMISSION_SMTP ? EMAIL_WAY_SMTP
 								  : EMAIL_WAY_SENDMAIL;
-	/* Made of the id, it is ours. */
+	/* A Message-ID made from the id is ours. */
 	row->message_id = strncmp(email->message_id + 1, email->id, ID_SIZE - 1) == 0
 				  ? mem_printf("<%s@%s>", row->id, email->domain)
 				  : mem_strdup(email->message_id);
 }
 
-/* Makes the message of the new email. */
+/* Builds the message of the new email. */
 static int make_message(
 	const struct op *op, const struct email *email, struct resend *resend, struct err *err)
 {
@@ -350,7 +352,7 @@ static int resend_check(struct op *op, const void *input, struct err *err)
 	struct email email;
 	int result = store_email_get(op->db, op->id, &scope, &email, err);
 
-	/* Nothing is ready, and run says that it is not there. */
+	/* Nothing is prepared; run() reports that it does not exist. */
 	if (result <= 0)
 		return result;
 	resend = mem_new(struct resend);
@@ -378,7 +380,7 @@ static int audit_resend(struct op *op, const struct email *row, struct err *err)
 	return add_audit_entry(op, row->company_id, "email.resend", text, err);
 }
 
-/* One that never came to the milter is settled by its successor. */
+/* An email that never reached the milter is canceled by its successor. */
 static int settle_lost(struct op *op, const struct email *email, const char *id, struct err *err)
 {
 	_cleanup_free_ char *reason = mem_printf("It was sent again as %s.", id);

@@ -1,6 +1,6 @@
 /*
- * op_email: what can be done with an email: while it waits in the outbox, to give it another
- * time or cancel it; afterwards, to send it again.
+ * op_email: operations on an email: reschedule or cancel it while it waits in the outbox, send it
+ * again afterwards.
  */
 #ifndef POSTERN_OPS_OP_EMAIL_H
 #define POSTERN_OPS_OP_EMAIL_H
@@ -8,24 +8,23 @@
 #include "core/ops/op.h"
 
 struct op_email {
-	int64_t scheduled_us; /* when it is to go out */
+	int64_t scheduled_us; /* when it is to be sent */
 };
 
-/* Of the email that op is about. Both give its id. ERR_INVALID when it is too late: it is
- * not scheduled any more; the milter has decided about it. */
+/* Both give the email's id. ERR_INVALID if it is too late: it is no longer scheduled, or the milter
+ * has decided about it. */
 extern const struct operation op_email_schedule;
 extern const struct operation op_email_cancel;
 
 struct op_resend {
-	const char *to;     /* mailboxes, separated by commas; NULL: its own recipients */
-	const char *key_id; /* of its company, in whose name it goes; NULL: its own */
+	const char *to;     /* comma-separated mailboxes; NULL: the original recipients */
+	const char *key_id; /* another key of its company to send with; NULL: its own */
 };
 
-/* Makes a new email of the message that is kept, with an id and a ticket of its own, under
- * the rules and the limits of now, and gives that id. Message-ID and Date are new, unless
- * the client chose them. One that never came to the milter is canceled with that. Its check
- * takes memory for the message three times. ERR_INVALID says why it cannot be sent again;
- * ERR_TEMPORARY when there is no room. */
+/* Makes a new email from the kept message, with a new id and ticket, under the present rules and
+ * limits, and gives the new id. Message-ID and Date are new, unless the client chose them. If the
+ * old email never reached the milter, it is canceled. check() takes three times the message's size
+ * of memory. ERR_INVALID says why it cannot be sent again; ERR_TEMPORARY if there is no room. */
 extern const struct operation op_email_resend;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * op_exemption: who sends as an exclusive domain without a key.
+ * op_exemption: who may send as an exclusive domain without a key.
  */
 #include "core/ops/op_exemption.h"
 
@@ -40,7 +40,7 @@ static const struct op_field list_fields[] = {
 };
 static const struct op_field suggest_fields[] = {DOMAIN_FIELD, {0}};
 
-/* An exemption as the store has it; the strings are its own. */
+/* An exemption in the form of the store; owns its strings. */
 struct named {
 	struct exemption_spec spec;
 	char *domain;
@@ -54,13 +54,13 @@ static void named_clear(struct named *named)
 }
 #define _cleanup_named_ __attribute__((cleanup(named_clear)))
 
-/* What the command calls the value is its kind. */
+/* The command names the value by its kind. */
 static const char *value_field(const struct op *op, const struct exemption_spec *spec)
 {
 	return op->actor == OP_COMMAND ? store_exemption_kind_name(spec->kind) : "value";
 }
 
-/* The caller clears named, also after a failure. 0 or -1. */
+/* Converts the input. The caller clears named, also after a failure. Returns 0 or -1. */
 static int read_named(const struct op *op, const char *domain, const struct op_exemption *input,
 	struct named *named, struct err *err)
 {
@@ -84,7 +84,7 @@ static int read_named(const struct op *op, const char *domain, const struct op_e
 	spec->domain = named->domain;
 	if (spec->kind != EXEMPT_SENDER)
 		return 0;
-	/* As the store has it: without a name, the domain normalized. */
+	/* As in the store: without a display name, the domain normalized. */
 	if (addr_parse(input->value, &addr, &why) < 0)
 		return op_refuse(op, err, value_field(op, spec), "is no address: %s", why.text);
 	spec->value = named->address = addr_spec(&addr);
@@ -137,8 +137,8 @@ static int add_all(struct op *op, const void *arg, struct err *err)
 	return n > 0 && op_check_limit(op, LIMIT_EXEMPTIONS, added[0].company_id, err) < 0 ? -1 : 1;
 }
 
-/* The registered domain of the name, as far as it is seen; the command is told when it is not
- * there. 1, 0 or -1. */
+/* Finds the registered domain of the name, if it is visible; the command gets an error if it does
+ * not exist. Returns 1, 0 if there is none, -1 on error. */
 static int find_domain(
 	const struct op *op, const char *given, struct domain *domain_r, struct err *err)
 {
@@ -165,14 +165,14 @@ static int list_exemptions(struct op *op, const void *arg, struct err *err)
 		found = store_exemption_list(op->db, op_company_of(op, input->company_id),
 			domain.name, &op->page, &exemptions, &end, err);
 	else if (found == 0)
-		found = 1; /* of a domain that is not there there are none */
+		found = 1; /* a missing domain has no exemptions */
 	if (found > 0)
 		op_give_page(op, &store_exemption_type, exemptions.items, exemptions.n, &end);
 	store_domain_clear(&domain);
 	return found;
 }
 
-/* The id of the exemption that the command names by its domain and what it was added with. 0 or
+/* Finds the id of the exemption that the command gives by domain, kind and value. Returns 0 or
  * -1. */
 static int find_named(const struct op *op, const struct op_exemption *input,
 	char id[static ID_SIZE], struct err *err)

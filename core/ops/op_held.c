@@ -55,7 +55,7 @@ static int get_held(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* The entry says which message it was: its row goes with the message. */
+/* The audit entry describes the message, because its row is removed with the message. */
 static int add_entry(struct op *op, const struct held *held, const char *decision, struct err *err)
 {
 	_cleanup_free_ char *action = mem_printf("held.%s", decision);

@@ -1,16 +1,16 @@
 /*
- * op_held: mail that the rules have Postfix hold, and what is decided about it.
+ * op_held: mail that the rules have put on hold, and decisions about it.
  *
- * Only root may read and change Postfix's queue. So an operation writes down what an admin has
- * decided, with the entry in the audit log, and `postern held serve`, which runs as root, carries
- * it out; it also reads what these operations show of a message.
+ * Only root may read and change Postfix's queue. So an operation stores the admin's decision with
+ * its audit entry, and `postern held serve`, which runs as root, carries it out; that program also
+ * reads the messages for these operations.
  */
 #ifndef POSTERN_OPS_OP_HELD_H
 #define POSTERN_OPS_OP_HELD_H
 
 #include "core/ops/op.h"
 
-enum { OP_HELD_MAX = 200 }; /* messages that are decided about at once */
+enum { OP_HELD_MAX = 200 }; /* messages per decision */
 
 struct op_held {
 	const char *id;
@@ -21,11 +21,11 @@ struct op_held_decision {
 	struct op_items messages; /* of struct op_held */
 };
 
-/* Gives held messages, the newest first. */
+/* Gives held messages, newest first. */
 extern const struct operation op_held_list;
-/* Gives one, with its header. */
+/* Gives one message, with its header. */
 extern const struct operation op_held_get;
-/* Gives how many were `decided` about, and how many are `gone`. */
+/* Gives the numbers of `decided` and of `gone` messages. */
 extern const struct operation op_held_decide;
 
 #endif

@@ -1,7 +1,5 @@
 /*
- * op_key: API keys.
- *
- * Invariant: a token is wiped when it is in the answer.
+ * op_key: API keys. Invariant: a token is wiped once it is in the answer.
  */
 #include "core/ops/op_key.h"
 
@@ -46,7 +44,8 @@ static const struct op_field list_fields[] = {
 	{0},
 };
 
-/* The name of the domain that a new key is restricted to, NULL for none; a new string. 0 or -1. */
+/* Finds the name of the domain that a new key is restricted to, NULL for none; the caller frees it.
+ * Returns 0 or -1. */
 static int find_domain(
 	const struct op *op, const struct op_key *input, char **name_r, struct err *err)
 {
@@ -76,10 +75,10 @@ static int find_domain(
 				 "field is not the id of a domain that this API key may manage");
 }
 
-/* As what programs log in: the password alone counts. */
+/* The SMTP login for programs: only the password counts. */
 #define SMTP_USER "postern"
 
-/* Where programs log in over SMTP with a key that may send, if people are told (auth.url). */
+/* Adds where programs log in over SMTP with a sending key, if it is configured (auth.url). */
 static void give_smtp(struct op *op, const struct key *key)
 {
 	const char *url = key->scopes & KEY_SENDING ? op->conf->auth.url : "";
@@ -131,7 +130,7 @@ static int create(struct op *op, const void *arg, struct err *err)
 	secret_wipe(token, sizeof(token));
 	if (result < 0 || op_check_limit(op, LIMIT_KEYS, spec.company_id, err) < 0)
 		return -1;
-	/* The command forgets nothing: no limit holds for it. */
+	/* The command removes no old keys, because no limit applies to it. */
 	if (op->actor != OP_COMMAND &&
 		store_key_forget_revoked(op->db, spec.company_id, op->conf->limits.keys, err) < 0)
 		return -1;
@@ -181,11 +180,11 @@ static int revoke(struct op *op, const void *arg, struct err *err)
 	int found = store_key_revoke(op->db, &range, op->object, op->now_us, err);
 
 	(void)arg;
-	/* To the command one that was revoked before is there, too. */
+	/* For the command, a key that was revoked before also counts. */
 	return found > 0 || (found == 0 && op->actor == OP_COMMAND) ? get(op, NULL, err) : found;
 }
 
-/* How many of them were valid, or -1. */
+/* Revokes the given keys. Returns how many of them were valid, or -1. */
 static int revoke_given(struct op *op, const struct op_items *keys, struct err *err)
 {
 	const struct key_range range = {op->company_id, op->domain};
@@ -205,7 +204,7 @@ static int revoke_given(struct op *op, const struct op_items *keys, struct err *
 	return revoked;
 }
 
-/* The same of the first valid keys of a company; *more_r says whether there are others. */
+/* The same for the first valid keys of a company; *more_r is true if there are others. */
 static int revoke_first(
 	struct op *op, const struct key_filter *filter, bool *more_r, struct err *err)
 {

@@ -1,9 +1,8 @@
 /*
  * op_key: API keys.
  *
- * A key that is restricted to a domain manages only those that are restricted to it as well, so
- * that it cannot get itself more than it has. Who manages keys over the public API sees the valid
- * ones alone.
+ * A key that is restricted to a domain manages only keys that are restricted to the same domain, so
+ * it cannot extend its own rights. Over the public API only valid keys are visible.
  */
 #ifndef POSTERN_OPS_OP_KEY_H
 #define POSTERN_OPS_OP_KEY_H
@@ -13,28 +12,28 @@
 struct op_key {
 	const char *company_id;
 	const char *name;
-	const char *scopes;    /* words, with commas between; NULL: sending and reading */
-	const char *domain;    /* restricted to this one: its name, */
-	const char *domain_id; /* or its id; NULL: to none */
-	enum op_flag valid;    /* of a list: the valid ones alone */
-	const char *id;        /* one of several, */
-	struct op_items keys;  /* which these are */
+	const char *scopes;    /* comma-separated words; NULL: sending and reading */
+	const char *domain;    /* restricted to this domain: its name, */
+	const char *domain_id; /* or its id; NULL: unrestricted */
+	enum op_flag valid;    /* for a list: only valid keys */
+	const char *id;        /* in `keys`: the id of one key */
+	struct op_items keys;  /* several keys */
 };
 
 enum { OP_KEYS_MAX = 1000 };
 
-/* Gives the key, with its `token`, which is shown only now. */
+/* Gives the key, with its `token`, which is shown only once. */
 extern const struct operation op_key_create;
-/* Gives keys, the newest first. */
+/* Gives keys, newest first. */
 extern const struct operation op_key_list;
 extern const struct operation op_key_get;
 /* Gives the key. */
 extern const struct operation op_key_rename;
 /* Gives the key. */
 extern const struct operation op_key_revoke;
-/* Revokes several keys, given by their ids. The command names a company instead, and perhaps a
- * domain: then all valid keys of it are revoked, in steps. A key that is not there, or was revoked
- * before, is skipped. Gives how many were revoked, as `revoked`. */
+/* Revokes several keys, given by ids. The command gives a company instead, and perhaps a domain:
+ * then all its valid keys are revoked, in steps. Missing and already revoked keys are skipped.
+ * Gives the number of revoked keys as `revoked`. */
 extern const struct operation op_key_revoke_all;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * op_outbox: what waits in the outbox, and what is done with it.
+ * op_outbox: the emails that wait in the outbox, and operations on them.
  */
 #include "core/ops/op_outbox.h"
 
@@ -25,7 +25,7 @@ static const struct op_field whose_fields[] = {WHOSE_FIELDS, {0}};
 static const struct op_field pause_fields[] = {
 	WHOSE_FIELDS, {OP_FIELD(op_outbox, reason, OP_TEXT)}, {0}};
 
-/* The rate and the breaker. */
+/* Adds the rate and the circuit breaker. */
 static int add_flow(struct op *op, int64_t *rate_r, bool *open_r, struct err *err)
 {
 	bool all = op->company_id == NULL;
@@ -70,8 +70,8 @@ static int add_pauses(struct op *op, const char *company_id, struct err *err)
 	return 0;
 }
 
-/* Companies take turns, one email each: before the last one of a company has gone, as many
- * have of each other, or all that it has. */
+/* Estimates when a company's emails will have left. Companies take turns, one email each: until the
+ * last one of a company leaves, as many of each other company have left, or all that it has. */
 static void estimate(const struct backlog_list *list, int64_t rate, int64_t now_us)
 {
 	for (size_t i = 0; i < list->n && rate > 0; i++) {
@@ -119,11 +119,11 @@ static int list_outbox(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* Whom the input names, and what people call it. */
+/* The object of the input, with its display name. */
 struct meant {
 	struct outbox_whose whose;
 	const char *kind;
-	char owner[ID_SIZE]; /* the company */
+	char owner[ID_SIZE]; /* the company's id */
 	char *name;
 	char *domain; /* normalized */
 	char company_id[ID_SIZE], key_id[ID_SIZE];
@@ -144,7 +144,7 @@ static int refuse_missing(const struct meant *meant, const struct op_outbox *inp
 				: input->company_id);
 }
 
-/* The caller clears it, also after a failure. 0 or -1. */
+/* Finds the object. The caller clears it, also after a failure. Returns 0 or -1. */
 static int find_meant(
 	const struct op *op, const struct op_outbox *input, struct meant *meant, struct err *err)
 {
@@ -214,7 +214,7 @@ static int resume(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* One entry for all: each email has its own event. */
+/* One audit entry for all; each email has its own event. */
 static int add_audit_entry(struct op *op, const struct meant *meant, struct err *err)
 {
 	json_t *after = json_pack("{s:s}", "kind", meant->kind);

@@ -1,5 +1,5 @@
 /*
- * op_stats: what became of emails, and when.
+ * op_stats: statistics of emails.
  */
 #include "core/ops/op_stats.h"
 
@@ -24,8 +24,8 @@ static const struct op_field backlog_fields[] = {{OP_FIELD(op_stats, since, OP_T
 static const struct op_field step_fields[] = {
 	TIME_FIELDS, {OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
 
-/* The time and the step that are meant, in whole steps. Without a step, hours are counted where
- * they are kept and few. 0 or -1. */
+/* Reads the time span and step, in whole steps. Without a step, it counts by the hour if the hours
+ * are kept and few. Returns 0 or -1. */
 static int read_time(struct op *op, const struct op_stats *input, struct outcome_filter *filter_r,
 	struct err *err)
 {
@@ -61,7 +61,7 @@ static int read_time(struct op *op, const struct op_stats *input, struct outcome
 	return 0;
 }
 
-/* Of a step, or the whole time, and a reason or provider. */
+/* The counts of a step, or of the whole time, for one reason or provider. */
 struct tally {
 	int64_t begin_us;
 	char *name;
@@ -103,7 +103,7 @@ static void tally_add(struct tally *tally, const struct outcome_count *count)
 	}
 }
 
-/* Counts, which are in the order of steps and names, as a row for each of these. */
+/* Converts counts, which are ordered by step and name, to one row for each step and name. */
 static int give_tallies(struct op *op, const struct op_stats *input, enum outcome_aspect aspect,
 	const struct row_type *type, struct err *err)
 {
@@ -169,7 +169,7 @@ static struct delay delay_of(int64_t begin_us, const int64_t classes[static OUTC
 	return delay;
 }
 
-/* For each step, and in `all` those of the whole time. */
+/* Gives delays for each step, and in `all` those of the whole time. */
 static int list_delays(struct op *op, const void *arg, struct err *err)
 {
 	static const struct page_end end = {0};

@@ -53,7 +53,7 @@ static const struct op_field remove_fields[] = {
 static const struct op_field clear_fields[] = {
 	WHOSE_FIELDS, {OP_FIELD(op_suppression, reason, OP_TEXT), .required = true}, {0}};
 
-/* The reason of the input; SUPPRESSION_REASONS for none. 0 or -1. */
+/* Reads the reason of the input; SUPPRESSION_REASONS for none. Returns 0 or -1. */
 static int read_reason(const struct op *op, const struct op_suppression *input,
 	enum suppression_reason *reason_r, struct err *err)
 {
@@ -67,7 +67,7 @@ static int read_reason(const struct op *op, const struct op_suppression *input,
 	return 0;
 }
 
-/* Which list is meant, and which domain: a new string, NULL for all. 0 or -1. */
+/* Reads the company and the domain; the domain is a new string, NULL for all. Returns 0 or -1. */
 static int read_scope(const struct op *op, const struct op_suppression *input, bool required,
 	struct suppression_scope *scope_r, char **domain_r, struct err *err)
 {
@@ -86,7 +86,7 @@ static int read_scope(const struct op *op, const struct op_suppression *input, b
 	if (addr_domain_normalize(given, domain_r, err) < 0)
 		return -1;
 	scope_r->domain = *domain_r;
-	/* Entries stay when their domain is removed, and are still seen and removed. */
+	/* Entries outlive their domain, and can still be seen and removed. */
 	if (company_id && !required)
 		return 0;
 	found = company_id ? store_domain_find_own(op->db, company_id, *domain_r, &domain, err)
@@ -101,7 +101,7 @@ static int read_scope(const struct op *op, const struct op_suppression *input, b
 				    "is missing");
 }
 
-/* The bare address; a new string. */
+/* Reads the bare address; the caller frees it. Returns 0 or -1. */
 static int read_address(const struct op *op, const char *given, char **address_r, struct err *err)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -136,7 +136,7 @@ static int write_down(const struct op *op, const char *action, const char *compa
 		err);
 }
 
-/* 1 when it is new, 0, -1. */
+/* Returns 1 if it is new, 0 if not, -1 on error. */
 static int add_one(struct op *op, const struct suppression_scope *scope,
 	const struct op_suppression *input, struct suppression *suppression_r, struct err *err)
 {
@@ -243,7 +243,7 @@ static int add_all(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* By its id or address, of the reason: 1, 0, -1. */
+/* Finds an entry by id or address, with the reason. Returns 1, 0 if there is none, -1 on error. */
 static int find_one(struct op *op, const struct suppression_scope *scope, const char *what,
 	enum suppression_reason reason, struct suppression *suppression_r, struct err *err)
 {
@@ -390,8 +390,8 @@ static int list(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* Removes the one that was found, and if it was given by its address all with that address. 1, or
- * -1. */
+/* Removes the entry that was found; if it was given by its address, all with that address. Returns
+ * 1 or -1. */
 static int remove_found(struct op *op, const struct suppression_scope *scope,
 	const struct suppression *one, const char *what, enum suppression_reason reason,
 	struct err *err)
@@ -402,7 +402,7 @@ static int remove_found(struct op *op, const struct suppression_scope *scope,
 			one->address);
 	if (strchr(what, '@') == NULL)
 		return store_suppression_remove_id(op->db, one->id, err) < 0 ? -1 : 1;
-	/* What an admin has put in for all domains may stand behind it. */
+	/* An entry that an admin added for all domains may exist besides it. */
 	return store_suppression_remove(op->db, scope, what, reason, op->domain != NULL, err) < 0
 		       ? -1
 		       : 1;

@@ -7,31 +7,31 @@
 #include "core/ops/op.h"
 
 struct op_suppression {
-	const char *company_id; /* of operators and the command */
-	const char *domain;     /* suppressed only for emails from it; NULL: for all */
+	const char *company_id; /* only for operators and the command */
+	const char *domain;     /* suppressed only for emails from this domain; NULL: for all */
 	const char *address;
-	const char *reason; /* NULL: manual; of a list any */
-	const char *origin; /* of a list: bounce, complaint or manual */
+	const char *reason; /* NULL: manual; for a list: any */
+	const char *origin; /* for a list: bounce, complaint or manual */
 	const char *text;   /* the remote's answer, or a remark */
 	const char *code;
-	/* From files only, not from a body: */
+	/* Only from files, not from a body: */
 	const char *tags;             /* a JSON array */
 	int64_t created_us;           /* 0: now */
-	bool renews;                  /* an entry that exists is updated */
-	struct op_items suppressions; /* each with an address, or for a removal an id */
+	bool renews;                  /* update an existing entry */
+	struct op_items suppressions; /* each has an address, or for a removal an id */
 	const char *id;
 };
 
 enum { OP_SUPPRESSIONS_MAX = 1000 };
 
-/* Gives the entry, whether new or existing. Without a reason, an existing entry of the address
- * counts, whatever its reason. */
+/* Gives the entry, new or existing. Without a reason, an existing entry of the address is kept,
+ * whatever its reason. */
 extern const struct operation op_suppression_add;
 /* The same for several. Gives each once, and how many were new, as `added`. */
 extern const struct operation op_suppression_add_all;
-/* Gives one, by its id or its address. */
+/* Gives one entry, by its id or its address. */
 extern const struct operation op_suppression_get;
-/* Gives a page, the newest first. With an address, it gives the entry that counts; users get all
+/* Gives a page, newest first. With an address, it gives the entry that applies; users get all
  * entries of the address, and can filter by domain and reason without naming a company. */
 extern const struct operation op_suppression_list;
 /* Removes one by its id, or all of an address that the caller can see. Gives one of them. */

@@ -1,7 +1,6 @@
 /*
- * op_user: users of the admin listener, and what they get in by.
- *
- * Invariant: a token, a link or a secret is wiped when it is in the answer.
+ * op_user: users of the admin listener, and their credentials. Invariant: a token, a link or a
+ * secret is wiped once it is in the answer.
  */
 #include "core/ops/op_user.h"
 
@@ -64,8 +63,8 @@ static const struct op_field token_fields[] = {
 	{0},
 };
 
-/* Gives the user that the operation is about, or the one who asks, and points *user_r there: 1, 0
- * none that is seen, -1. */
+/* Gives the user of the operation, or the user who asks, and points *user_r to it. Returns 1, 0 if
+ * none is visible, -1 on error. */
 static int give_user(struct op *op, const char *word, struct user **user_r, struct err *err)
 {
 	struct user user;
@@ -78,7 +77,7 @@ static int give_user(struct op *op, const char *word, struct user **user_r, stru
 	return 1;
 }
 
-/* Whom the command names, or who asks. */
+/* Returns the user that the command names, or the one who asks. */
 static const char *whom(const struct op *op)
 {
 	return op->actor == OP_COMMAND ? op->object : op->session->user_id;
@@ -91,8 +90,8 @@ static int read_role(const struct op *op, const char *word, enum user_role *role
 	return op_refuse(op, err, "role", "is one of owner, viewer, not \"%s\"", word);
 }
 
-/* Every login is one person's in all companies, so whether one is taken tells of others. Members
- * give those alone that nobody else has a say in. */
+/* Logins are unique across all companies, so an error for a taken login reveals something about
+ * others. Members can only add logins that nobody else could have chosen. */
 static int check_own_login(const struct op *op, const char *login, struct err *err)
 {
 	const char *at = strrchr(login, '@');
@@ -100,7 +99,7 @@ static int check_own_login(const struct op *op, const char *login, struct err *e
 	struct domain domain;
 	int found = 0;
 
-	/* The store says what is wrong with any login. */
+	/* The store reports what is wrong with a login. */
 	if (op->company_id == NULL || strpbrk(login, " \t\r\n"))
 		return 0;
 	if (at && at > login && addr_domain_normalize(at + 1, &name, NULL) == 0)
@@ -116,7 +115,7 @@ static int check_own_login(const struct op *op, const char *login, struct err *e
 	return found ? 0 : err_set(err, ERR_INVALID, "the domain of the `login` is not active");
 }
 
-/* Makes a session of the user, whose token the caller wipes. */
+/* Creates a session of the user. The caller wipes its token. */
 static int make_session(const struct op *op, const char *user_id, const struct session_spec *spec,
 	struct session *session_r, char token[static SECRET_TOKEN_SIZE], struct err *err)
 {
@@ -127,8 +126,8 @@ static int make_session(const struct op *op, const char *user_id, const struct s
 	return store_session_create(op->db, user_id, spec, hash, op->now_us, session_r, err);
 }
 
-/* A link for the user, into the answer; of_change: it comes with a change of the user, which is one
- * entry in the audit log. */
+/* Adds a link for the user to the answer. of_change: it is part of a change of the user, which has
+ * the audit entry. */
 static int add_link(struct op *op, const struct user *user, bool of_change, struct err *err)
 {
 	const struct session_spec spec = {
@@ -154,7 +153,7 @@ static int add_link(struct op *op, const struct user *user, bool of_change, stru
 	return result < 0 ? -1 : 1;
 }
 
-/* What would be refused whatever the password is, before somebody types one. */
+/* Refuses what is invalid whatever the password, before somebody types one. */
 static int add_check(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_user *input = arg;
@@ -251,7 +250,8 @@ static int make_link(struct op *op, const void *arg, struct err *err)
 	found = give_user(op, op->object, &user, err);
 	if (found <= 0)
 		return found;
-	/* It would have no end: a session by a link lasts as long as one by a password. */
+	/* Otherwise the session could renew itself without end: a session by a link lasts as long
+	 * as one by a password. */
 	if (session && session->kind == SESSION_BROWSER && str_eq(user->id, session->user_id))
 		return err_set(err, ERR_INVALID,
 			"nobody makes a link for themselves, with which a session would go on "
@@ -269,7 +269,7 @@ static int reset(struct op *op, const void *arg, struct err *err)
 	(void)arg;
 	if (found <= 0)
 		return found;
-	/* It would do without the password what needs it. */
+	/* Otherwise it would do without the password what requires it. */
 	if (op->session && str_eq(user->id, op->session->user_id))
 		return err_set(err, ERR_INVALID,
 			"nobody resets their own login: another owner does, or `postern user "
@@ -309,7 +309,8 @@ static int totp_off(struct op *op, const void *arg, struct err *err)
 		return found;
 	found = store_user_totp_off(op->db, op->company_id, user->id, err);
 	user->totp_us = user->recovery_codes = 0;
-	/* The command turns off what is off; a page that asks for it is not up to date. */
+	/* For the command it is no error if codes are off already; a page that asks for it is out
+	 * of date. */
 	return found == 0 && op->actor == OP_COMMAND ? 1 : found;
 }
 
@@ -321,7 +322,7 @@ static int account_get(struct op *op, const void *arg, struct err *err)
 	return give_user(op, op->session->user_id, &user, err);
 }
 
-/* What apps read from it, as they all do: a URI of
+/* The URI that authenticator apps read, by
  * github.com/google/google-authenticator/wiki/Key-Uri-Format. */
 static char *totp_uri(const char *login, const char *secret)
 {
@@ -407,7 +408,7 @@ static int session_end_others(struct op *op, const void *arg, struct err *err)
 											     : 1;
 }
 
-/* A token is revoked by its id, and so may it end itself. */
+/* A token is revoked by its id; that way it may also end itself. */
 static int session_logout(struct op *op, const void *arg, struct err *err)
 {
 	(void)arg;
@@ -433,7 +434,7 @@ static int token_create(struct op *op, const void *arg, struct err *err)
 
 	if (result <= 0)
 		return result;
-	/* What a token makes does not outlast it, and is revoked with it. */
+	/* A token that was created with a token does not outlive it, and is revoked with it. */
 	if (maker && maker->kind == SESSION_TOKEN) {
 		spec.made_by = maker->id;
 		if (maker->expires_us && (input->days == 0 || spec.expires_us > maker->expires_us))

@@ -1,9 +1,9 @@
 /*
- * op_user: users of the admin listener, and what they get in by: links, tokens, sessions, their
- * password and codes of an app.
+ * op_user: users of the admin listener, and their credentials: links, tokens, sessions, passwords
+ * and TOTP codes.
  *
- * A user is named by login or id. Members of a company see and add members of their own. What
- * users change of themselves they change as the session that asks, which has to be there.
+ * A user is given by login or id. Members of a company see and add members of their own company.
+ * Users change their own data as the session of the request, which must exist.
  */
 #ifndef POSTERN_OPS_OP_USER_H
 #define POSTERN_OPS_OP_USER_H
@@ -14,43 +14,43 @@ struct op_user {
 	const char *company_id;
 	const char *login;
 	const char *role;   /* owner or viewer */
-	const char *stored; /* of a password (secret_password_hash()); NULL: none */
+	const char *stored; /* hash of the password (secret_password_hash()); NULL: none */
 };
 
-/* Gives the user; over HTTP with a link, since there is no password. */
+/* Gives the user; over HTTP with a link, since it has no password. */
 extern const struct operation op_user_add;
 extern const struct operation op_user_list;
-/* These give the user as it is then, or was. */
+/* Gives the user after the update, or before the removal. */
 extern const struct operation op_user_update;
 extern const struct operation op_user_remove;
-/* With a link, by which a browser comes in once, as `login_path`. */
+/* Gives a link as `login_path`, which logs a browser in once. */
 extern const struct operation op_user_link;
-/* For who has lost password or phone, or may no longer be the only one who has them: all that they
- * get in by ends. With a link, and how many tokens were good. */
+/* For a user who has lost the password or phone, or whose credentials somebody else may have: ends
+ * all credentials. Gives a link, and the number of valid tokens that ended. */
 extern const struct operation op_user_reset;
-/* Ends codes and recovery codes of a user, whether there are any. */
+/* Turns off TOTP and recovery codes of a user, even if there are none. */
 extern const struct operation op_user_totp_off;
 
-/* What is asked for beside a change of what one gets in by; verified by then. */
+/* Input of changes to one's own credentials. The password and code were verified before. */
 struct op_password {
 	const char *password;
 	const char *code;
 	const char *new_password;
-	const char *stored; /* the new one, as for struct op_user */
-	const char *name;   /* of a token */
-	int64_t days;       /* how long it lasts; 0: until it is revoked */
+	const char *stored; /* hash of the new password, as in struct op_user */
+	const char *name;   /* name of a token */
+	int64_t days;       /* lifetime of a token; 0: until it is revoked */
 };
 enum { OP_TOKEN_DAYS_MAX = 3650 };
 
-/* Of a user, for the command, which logs them out everywhere; else of oneself, which ends the other
- * sessions. Gives the user, with how many `tokens` stay good. */
+/* The command sets the password of a user, and ends all sessions; a user sets their own, which ends
+ * the other sessions. Gives the user, with the number of `tokens` that stay valid. */
 extern const struct operation op_password_set;
 
-/* One's own. */
+/* The actor's own account. */
 extern const struct operation op_account_get;
-/* Begins to turn codes on: gives `secret` and `uri` for the app. */
+/* Starts to turn codes on. Gives `secret` and `uri` for the app. */
 extern const struct operation op_totp_start;
-/* Turns them on by a code of it: gives the recovery `codes`. */
+/* Turns codes on with a code of the app. Gives the recovery `codes`. */
 extern const struct operation op_totp_confirm;
 extern const struct operation op_totp_off;
 /* Browser sessions. */
@@ -59,11 +59,11 @@ extern const struct operation op_session_end;
 extern const struct operation op_session_end_others;
 extern const struct operation op_session_logout;
 
-/* Makes one of the user, for the command, or of oneself. Gives it, with the `token` itself, which
- * is shown only now. */
+/* Creates a token of the user, for the command, or of oneself. Gives it, with the `token` itself,
+ * which is shown only once. */
 extern const struct operation op_token_create;
 extern const struct operation op_token_list;
-/* Ends one, and those that were made with it. Gives its id. */
+/* Ends a token, and those created with it. Gives its id. */
 extern const struct operation op_token_revoke;
 
 #endif

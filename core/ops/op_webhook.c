@@ -1,5 +1,5 @@
 /*
- * op_webhook: webhooks, the events that they got, and the attempts to send them.
+ * op_webhook: webhooks, their events, and the attempts to send these.
  */
 #include "core/ops/op_webhook.h"
 
@@ -54,7 +54,8 @@ static const struct op_field replay_fields[] = {
 static const char *const form_names[] = {"accepted", "delivered", "opened", "clicked",
 	"unsubscribed", "complained", "permanent_fail", "temporary_fail"};
 
-/* The families of events that clients of the JSON API know. Those that never occur are accepted. */
+/* The families of events that clients of the JSON API know. Families that never occur are
+ * accepted. */
 static const char *const families[] = {
 	"email.", "contact.", "domain.", "suppression.", "topic.", "inbox."};
 
@@ -67,7 +68,7 @@ static struct webhook_scope scope_of(const struct op *op)
 	};
 }
 
-/* The webhook that the operation is about: 1, 0, -1. */
+/* Finds the webhook of the operation. Returns 1, 0 if there is none, -1 on error. */
 static int find_own(const struct op *op, struct webhook *webhook_r, struct err *err)
 {
 	const struct webhook_scope scope = scope_of(op);
@@ -75,7 +76,7 @@ static int find_own(const struct op *op, struct webhook *webhook_r, struct err *
 	return store_webhook_find(op->db, &scope, op->object, webhook_r, err);
 }
 
-/* 1, or -1. */
+/* Returns 1 or -1. */
 static int give(struct op *op, struct webhook *webhook, struct err *err)
 {
 	int result = op->actor == OP_USER ? store_webhook_count_waiting(
@@ -87,7 +88,7 @@ static int give(struct op *op, struct webhook *webhook, struct err *err)
 	return result < 0 ? -1 : 1;
 }
 
-/* In the form API the secret is its hex digits, else `whsec_` and base64. */
+/* In the form API the secret is given as hex digits, else as `whsec_` and base64. */
 static void give_secret(struct op *op, const struct webhook *webhook)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -103,7 +104,7 @@ static void give_secret(struct op *op, const struct webhook *webhook)
 	secret_wipe(text.data, text.len);
 }
 
-/* Whether the URL can be used; postern-webhook checks the address when it connects. */
+/* Checks the URL. Returns 0 or -1. postern-webhook checks the address when it connects. */
 static int check_endpoint(const struct op *op, const char *url, struct err *err)
 {
 	bool https = str_starts(url, "https://"), http = str_starts(url, "http://");
@@ -126,7 +127,7 @@ static int check_endpoint(const struct op *op, const char *url, struct err *err)
 	return 0;
 }
 
-/* The types as a JSON array, each once; a new string. 0 or -1. */
+/* Reads the types as a JSON array without duplicates; the caller frees it. Returns 0 or -1. */
 static int read_events(const struct op *op, const char *text, char **events_r, struct err *err)
 {
 	_cleanup_strv_ struct strv words = STRV_INIT;
@@ -163,7 +164,8 @@ static int read_events(const struct op *op, const char *text, char **events_r, s
 	return result;
 }
 
-/* The name of a domain of the company, a new string; NULL for all. 0 or -1. */
+/* Finds a domain of the company and returns its name, which the caller frees; NULL for all. Returns
+ * 0 or -1. */
 static int read_domain(const struct op *op, const char *company_id, const char *given,
 	char **name_r, struct err *err)
 {
@@ -352,7 +354,7 @@ static int rotate(struct op *op, const void *arg, struct err *err)
 	return give(op, &webhook, err);
 }
 
-/* The body of a test, in the shape of the first type of the webhook; a new string. */
+/* Returns the body of a test event, of the first type of the webhook. The caller frees it. */
 static char *test_body(const struct op *op, const struct webhook *webhook, const char *type)
 {
 	const char *domain = webhook->domain ? webhook->domain : "example.com";
@@ -396,7 +398,7 @@ static char *test_body(const struct op *op, const struct webhook *webhook, const
 	return text;
 }
 
-/* 0 or -1. */
+/* Returns 0 or -1. */
 static int add_test(struct op *op, const struct webhook *webhook, struct webhook_event *event_r,
 	struct err *err)
 {
@@ -547,7 +549,7 @@ static bool is_of_name(const struct webhook *webhook, const char *name)
 	return name == NULL || str_eq(webhook->events, events);
 }
 
-/* All of the form dialect of the domain: 0 or -1. */
+/* Lists all webhooks of the domain in the form dialect. Returns 0 or -1. */
 static int list_urls(const struct op *op, const struct op_webhook_urls *input,
 	struct webhook_list *list_r, struct err *err)
 {
@@ -558,7 +560,7 @@ static int list_urls(const struct op *op, const struct op_webhook_urls *input,
 	return store_webhook_list(op->db, &scope, &page, list_r, NULL, err) < 0 ? -1 : 0;
 }
 
-/* Gives those of the name, the oldest first: how many names have any. */
+/* Gives the webhooks of the name, oldest first. Returns the number of names that have any. */
 static int give_urls(struct op *op, const struct webhook_list *webhooks, const char *name)
 {
 	json_t *all = json_object();
@@ -644,7 +646,7 @@ static int keep_urls(struct op *op, const struct op_webhook_urls *input,
 		}
 		for (size_t u = 0; u < input->n; u++)
 			has_url_r[u] |= str_eq(input->urls[u], webhook->endpoint);
-		/* There is no other way to enable it again over this API. */
+		/* This API has no other way to enable it again. */
 		if (webhook->enabled)
 			continue;
 		webhook->enabled = true;
@@ -683,7 +685,7 @@ static int set_urls(struct op *op, const void *arg, struct err *err)
 		webhook.domain = mem_strdup(input->domain);
 		webhook.endpoint = mem_strdup(input->urls[i]);
 		webhook.events = mem_printf("[\"%s\"]", input->name);
-		/* The list is in the order of these times. */
+		/* The list is ordered by these times. */
 		result = store_webhook_add(op->db, &webhook, op->now_us + (int64_t)i, err);
 		store_webhook_clear(&webhook);
 	}

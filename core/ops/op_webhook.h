@@ -1,8 +1,8 @@
 /*
- * op_webhook: webhooks, the events that they got, and the attempts to send them.
+ * op_webhook: webhooks, their events, and the attempts to send these.
  *
- * A key that is restricted to a domain sees and makes only webhooks of this domain. Types of events
- * are stored as they were given, since clients fail at names that they did not send.
+ * A key that is restricted to a domain sees and creates only webhooks of this domain. Event types
+ * are stored as given, because clients fail on names that they did not send.
  */
 #ifndef POSTERN_OPS_OP_WEBHOOK_H
 #define POSTERN_OPS_OP_WEBHOOK_H
@@ -29,7 +29,7 @@ struct op_webhook {
 
 /* Gives the webhook, with its `signing_secret`. */
 extern const struct operation op_webhook_add;
-/* Gives webhooks, the newest first. */
+/* Gives webhooks, newest first. */
 extern const struct operation op_webhook_list;
 /* The same for the dashboard, in pages. */
 extern const struct operation op_webhook_search;
@@ -51,7 +51,7 @@ struct op_webhook_event {
 	int64_t since;
 	int64_t until;
 };
-/* Gives events, the newest first; one, with its `payload`; and its attempts. */
+/* Give events, newest first; one event, with its `payload`; and its attempts. */
 extern const struct operation op_webhook_events;
 extern const struct operation op_webhook_event;
 extern const struct operation op_webhook_attempts;
@@ -66,8 +66,8 @@ struct op_webhook_urls {
 	const char *const *urls;
 	size_t n;
 };
-/* Each gives `webhooks`, an object of names with their `urls`: as they are afterwards, or as they
- * were before a removal. 0 when the name has none. */
+/* Each gives `webhooks`, an object of names with their `urls`: after the change, or before a
+ * removal. Returns 0 if the name has none. */
 extern const struct operation op_webhook_urls_get;
 extern const struct operation op_webhook_urls_add;
 extern const struct operation op_webhook_urls_set;

@@ -26,7 +26,7 @@ static const char *const names[CELLS][4] = {
 	[CREATED] = {"created_at"},
 };
 
-/* One line; the cells are new strings without blanks around them. */
+/* One row; the cells are allocated and have no surrounding blanks. */
 struct row {
 	char *cells[CELLS_MAX];
 	size_t n;
@@ -39,7 +39,7 @@ static void row_end(struct row *row)
 	row->n = 0;
 }
 
-/* Reads one row; a quoted cell may have line breaks. 0, or -1 when it is not CSV. */
+/* Reads one row; a quoted cell may have line breaks. Returns 0, or -1 if it is not CSV. */
 static int cut_row(const char **at, const char *end, struct row *row)
 {
 	const char *p = *at;
@@ -84,7 +84,8 @@ static int cut_row(const char **at, const char *end, struct row *row)
 	}
 }
 
-/* What each column is; CELLS for an unknown one. 0, or -1 when none is the address. */
+/* Reads the meaning of each column; CELLS for an unknown one. Returns 0, or -1 if there is no
+ * address column. */
 static int read_head(const struct row *row, bool domains, enum cell columns[static CELLS_MAX])
 {
 	bool found = false;
@@ -108,7 +109,7 @@ static const char *keep(struct suppression_csv *csv, const char *text)
 	return csv->texts.items[csv->texts.n - 1];
 }
 
-/* `a b` and `["a","b"]` as a JSON array; NULL for all, `*`. */
+/* Converts `a b` and `["a","b"]` to a JSON array; NULL for all, `*`. */
 static const char *read_tags(struct suppression_csv *csv, const char *text)
 {
 	json_t *array = *text == '[' ? json_loads(text, 0, NULL) : NULL, *one;

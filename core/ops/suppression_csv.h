@@ -1,6 +1,6 @@
 /*
- * suppression_csv: lists of suppressed addresses as files (RFC 4180): a line of column names,
- * then a line for each.
+ * suppression_csv: suppression lists as CSV files (RFC 4180): a row of column names, then a row for
+ * each entry.
  */
 #ifndef POSTERN_OPS_SUPPRESSION_CSV_H
 #define POSTERN_OPS_SUPPRESSION_CSV_H

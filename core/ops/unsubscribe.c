@@ -1,5 +1,5 @@
 /*
- * unsubscribe: a token's email, and its recipient in the list.
+ * unsubscribe: finds the email of a token, and suppresses its recipient.
  */
 #include "core/ops/unsubscribe.h"
 
@@ -24,7 +24,8 @@ int unsubscribe_find(
 	return 0;
 }
 
-/* Who was taken off the list and asks again is told of once, and put in again. */
+/* A recipient who was taken off the list and unsubscribes again is added again, but the event is
+ * reported once. */
 int unsubscribe_store(struct db *db, struct delivery_writer *writer,
 	const struct return_email *email, const char *source, int64_t now_us, struct err *err)
 {
