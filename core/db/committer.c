@@ -1,19 +1,18 @@
 /*
- * committer: group commit on a thread of its own, on one of those that wait, or
- * inside the caller.
+ * committer: group commit on a thread of its own, on that of a waiting caller, or inside the
+ * caller.
  *
- * Invariant: a job is in the queue, or in the batch, or its done() was called;
- * done() tells of success only after the COMMIT that holds the job, and when
- * any job of the batch is not lazy, after that is durable.
+ * Invariant: a job is in the queue, or in the batch, or its done() was called. done() reports
+ * success only after the COMMIT with the job, and, if any job of the batch is not lazy, after that
+ * is durable.
  *
- * SQLite may roll back the whole transaction by itself when the disk is full
- * or fails, so after each job the transaction is asked for; when it is gone,
- * so are the jobs before, and what follows must not run: it would commit by
- * itself.
+ * SQLite may roll back the whole transaction itself when the disk is full or fails, so each job is
+ * followed by a check if the transaction is still open. If not, the earlier jobs are lost, and
+ * later statements must not run: they would commit on their own.
  *
- * Threads: the mutex guards the queue, stopping, committing, the results of who
- * waits, and stats. The handle and the batch belong to the committer's thread;
- * of a shared one, to the thread that has set committing; inline, to the caller.
+ * Threads: the mutex guards the queue, stopping, committing, the results of waiters, and stats. The
+ * handle and the batch belong to the committer's thread; in a shared committer, to the thread that
+ * has set committing; inline, to the caller.
  */
 #include "core/db/committer.h"
 
@@ -37,20 +36,20 @@ struct commit_outcome {
 enum committer_kind { COMMITTER_INLINE, COMMITTER_THREADED, COMMITTER_SHARED };
 
 struct committer {
-	struct db *db; /* ours, with the path, unless it is inline */
+	struct db *db; /* owned by the committer, with the path, unless it is inline */
 	char *path;
 	struct db_identity identity;
 	enum committer_kind kind;
 	pthread_t thread;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* a job has come, or stopping */
+	pthread_cond_t wake; /* a job was queued, or stopping is set */
 	struct commit_job *first;
 	struct commit_job **end;
-	size_t urgent;    /* of these jobs, those that are not patient */
-	int64_t until_us; /* how long the first of the others has patience */
+	size_t urgent;    /* number of queued jobs that are not patient */
+	int64_t until_us; /* when the patience of the first patient job ends */
 	bool stopping;
-	bool committing; /* one of those that wait */
+	bool committing; /* a waiter is committing */
 	struct committer_stats stats;
 
 	size_t n;
@@ -79,7 +78,7 @@ static void take_batch(struct committer *committer)
 	committer->stats.waiting -= committer->n;
 }
 
-/* With the mutex. Whether what waits is to be committed now. */
+/* True if the queue is to be committed now. Needs the mutex. */
 static bool is_due(const struct committer *committer)
 {
 	return committer->urgent > 0 || committer->stopping ||
@@ -87,7 +86,7 @@ static bool is_due(const struct committer *committer)
 	       (committer->first && clock_monotonic_us() >= committer->until_us);
 }
 
-/* An empty batch means that there will be none. */
+/* An empty batch means the end. */
 static void wait_for_batch(struct committer *committer)
 {
 	pthread_mutex_lock(&committer->mutex);
@@ -107,7 +106,7 @@ static void wait_for_batch(struct committer *committer)
 	pthread_mutex_unlock(&committer->mutex);
 }
 
-/* The transaction ended under a job; its error tells why if it has one. */
+/* The transaction ended during a job; the job's error says why, if it has one. */
 static int lost(const struct commit_outcome *outcome, struct err *err)
 {
 	if (outcome->err.code != ERR_NONE) {
@@ -118,9 +117,8 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 		err, ERR_TEMPORARY, "the database gave up the transaction: disk full or failing?");
 }
 
-/* Runs one job in a savepoint; the first needs none, since with it the transaction has
- * nothing else to undo. What a job returns is its own affair, unless the transaction is
- * lost with it: then -1. */
+/* Runs one job in a savepoint; the first job needs none, because nothing precedes it in the
+ * transaction. Returns the job's result in outcome; -1 only if the transaction is lost. */
 static int run_job(struct db *db, struct commit_outcome *outcome, bool first, struct err *err)
 {
 	struct commit_job *job = outcome->job;
@@ -151,7 +149,7 @@ static bool is_lazy(const struct committer *committer)
 	return true;
 }
 
-/* *unsynced_r: with -1, whether it was committed all the same. */
+/* *unsynced_r: with -1, true if it was committed nevertheless. */
 static int commit_batch(struct committer *committer, bool *unsynced_r, struct err *err)
 {
 	struct db *db = committer->db;
@@ -185,8 +183,8 @@ static void count(struct committer *committer, bool committed, const struct err 
 	pthread_mutex_unlock(&committer->mutex);
 }
 
-/* Without the mutex: commits the batch and tells each job. A job belongs to its
- * owner again as soon as it was told. */
+/* Commits the batch and reports to each job, without the mutex. A job belongs to its owner again as
+ * soon as its done() is called. */
 static void finish_batch(struct committer *committer)
 {
 	struct err err = ERR_INIT;
@@ -197,7 +195,7 @@ static void finish_batch(struct committer *committer)
 	db_make_room(committer->db);
 	count(committer, committed, &err);
 	for (size_t i = 0; i < n; i++) {
-		/* A copy: done() may submit, and so begin a new batch. */
+		/* A copy, because done() may submit and so start a new batch. */
 		struct commit_outcome outcome = committer->batch[i];
 		struct commit_job *job = outcome.job;
 
@@ -221,7 +219,7 @@ static void *thread_main(void *arg)
 	}
 }
 
-/* Signals are for the main thread. */
+/* Signals are handled by the main thread. */
 static int start_thread(struct committer *committer)
 {
 	sigset_t all, old;
@@ -254,7 +252,7 @@ static void destroy(struct committer *committer)
 	free(committer);
 }
 
-/* One with a handle of its own. */
+/* A committer with its own handle. */
 static int make_with_handle(
 	const char *path, enum committer_kind kind, struct committer **committer_r, struct err *err)
 {
@@ -319,7 +317,7 @@ void committer_free(struct committer *committer)
 	destroy(committer);
 }
 
-/* With the mutex. A batch is of all that wait, up to its size. */
+/* Adds a job. Needs the mutex. A batch takes all waiting jobs, up to its size. */
 static void enqueue(struct committer *committer, struct commit_job *job)
 {
 	if (committer->first == NULL)
@@ -357,12 +355,13 @@ struct committer_stats committer_stats(struct committer *committer)
 }
 
 /*
- * Jobs whose submitters wait for them. With a shared committer one of those
- * commits for all. Invariant: while the queue is not empty somebody commits, or
- * the first in it is awake and about to.
+ * Jobs whose submitters wait. In a shared committer one waiter commits for all.
+ *
+ * Invariant: while the queue is not empty, a waiter is committing, or the first one is awake and
+ * about to.
  */
 
-/* One who waits for a job. */
+/* A thread that waits for its job. */
 struct waiter {
 	struct committer *committer;
 	int (*run)(struct db *db, void *arg, struct err *err);
@@ -370,7 +369,7 @@ struct waiter {
 	struct err *err;
 	int result;
 	bool finished;
-	pthread_cond_t done; /* finished, or it is this one's turn to commit */
+	pthread_cond_t done; /* the job is finished, or this waiter is to commit */
 };
 
 static int waiter_run(struct db *db, void *arg, struct err *err)
@@ -393,8 +392,8 @@ static void waiter_done(void *arg, int result, const struct err *err)
 	pthread_mutex_unlock(&waiter->committer->mutex);
 }
 
-/* With the mutex, but not during the commit: commits all that wait, and has one
- * of those that came meanwhile go on. */
+/* Commits all queued jobs, and wakes one of the waiters that came meanwhile to go on. Needs the
+ * mutex, and releases it during the commit. */
 static void commit_for_all(struct committer *committer)
 {
 	committer->committing = true;

@@ -1,13 +1,12 @@
 /*
  * committer: group commit.
  *
- * Jobs queue up from any thread. One thread, of its own or that of a caller,
- * takes all that wait into one transaction, each job behind the first in a savepoint
- * of its own, and commits: one fsync serves them all. A job that fails is undone alone; a
- * commit or a sync that fails fails all its jobs, and so does an engine that gives up the
- * transaction in the middle (disk full). A job is durable when done() tells its
- * result, unless it is lazy, and no job learns any result before: what it saw
- * of jobs beside it may yet be undone.
+ * Jobs from any thread are queued. One thread, its own or that of a caller, runs all waiting jobs
+ * in one transaction, each job after the first in its own savepoint, and commits: one fsync serves
+ * them all. If a job fails, only this job is undone; if the commit or the sync fails, or the engine
+ * rolls the transaction back (disk full), all its jobs fail. A job is durable when done() reports
+ * its result, unless it is lazy. No job learns any result earlier, because what it saw of other
+ * jobs may still be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H
@@ -18,67 +17,65 @@ struct committer;
 
 enum { COMMIT_PATIENCE_MS = 250 };
 
-/* Owned by the submitter, who keeps it untouched until done() is called. Both
- * functions are called on the committer's thread and must not block on
- * anything but the database; done() usually hands the job back to its owner.
+/* The submitter owns a job, and must not touch it until done() is called. Both functions run on the
+ * committer's thread and must block on nothing but the database; done() usually hands the job back
+ * to its owner.
  *
- * run is called once, inside a transaction that is not its own to end. When it
- * returns 0 or more, done gets that number once it is durable; when it returns
- * -1, or all was lost, done gets -1 and the reason. err is never NULL. */
+ * run is called once, in a transaction that it must not end. If it returns 0 or more, done gets
+ * that number once the job is durable; if it returns -1, or the transaction is lost, done gets -1
+ * and the reason. err is never NULL. */
 struct commit_job {
 	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(void *arg, int result, const struct err *err);
 	void *arg;
-	/* Need not be durable: what it writes survives the process, and is lost
-	 * with the machine's power unless a later commit has made it durable,
-	 * of whichever process. */
+	/* Need not be durable: its writes survive the process, and are lost in a power failure
+	 * unless a later commit of any process has made them durable. */
 	bool lazy;
-	/* Nobody waits for it: it goes with the next job that is not patient,
-	 * or after COMMIT_PATIENCE_MS with all that have gathered, and so costs
-	 * no commit of its own. */
+	/* Nobody waits for it: it is committed with the next job that is not patient, or after
+	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. */
 	bool patient;
-	/* In whose name; NULL: in nobody's. The submitter's, as the job is. */
+	/* The actor of audit entries; NULL: none. Belongs to the submitter, like the job. */
 	const struct db_actor *actor;
-	/* For done, with -1: the transaction was committed and could not be synced, or a server
-	 * did not say whether it was committed. Others may see what the job wrote, and a loss of
-	 * power may undo it. */
+	/* For done, with -1: the transaction was committed but could not be synced, or a server did
+	 * not say if it was committed. Others may see the job's writes, and a power failure may
+	 * undo them. */
 	bool unsynced;
-	struct commit_job *next; /* the committer's */
+	struct commit_job *next; /* used by the committer */
 };
 
-/* Opens a handle of its own on the database and starts the thread. */
+/* Opens its own handle on the database and starts the thread. Returns 0 or -1. */
 int committer_new(const char *path, struct committer **committer_r, struct err *err);
 
-/* The same without a thread, for callers that wait anyway: who runs a job while
- * nobody commits does it at once, together with all that wait, and spares two
- * changes of threads. For committer_run() only. */
+/* The same without a thread, for callers that wait anyway: a caller that finds no commit in
+ * progress commits its own job at once, together with all that wait, which saves two thread
+ * switches. Only for committer_run(). */
 int committer_new_shared(const char *path, struct committer **committer_r, struct err *err);
 
-/* One without a thread: each job runs and commits inside the call that submits
- * it, on db, which stays the caller's. For tests. */
+/* A committer without a thread: each job runs and commits inside the call that submits it, on db,
+ * which stays the caller's. For tests. */
 struct committer *committer_new_inline(struct db *db);
 
-/* Finishes all jobs, done() included, then ends the thread. */
+/* Finishes all jobs, including done(), then ends the thread. */
 void committer_free(struct committer *committer);
 DEFINE_CLEANUP(committer, committer_free)
 
-/* Hands the job over and returns. From any thread, also from done(). Not with a
- * shared one. */
+/* Queues the job and returns. Call it from any thread, also from done(); not with a shared
+ * committer. */
 void committer_submit(struct committer *committer, struct commit_job *job);
 
-/* Runs one job and waits until it is durable or has failed; the result of run,
- * or -1. Not from run() or done(). */
+/* Runs one job and waits until it is durable or has failed. Returns the result of run, or -1. Not
+ * to be called from run() or done(). */
 int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err);
 
-/* What it has done so far. */
+/* Statistics since the start. */
 struct committer_stats {
 	uint64_t commits;           /* transactions that were committed */
-	uint64_t failed;            /* those that could not be */
-	char failure[ERR_TEXT_MAX]; /* why the last one could not be; "": it was */
-	uint64_t jobs;              /* jobs that were finished, well or not */
-	uint64_t waiting;           /* jobs that are not yet in a transaction */
-	struct db_counts db;        /* of its handle */
+	uint64_t failed;            /* transactions that could not be committed */
+	char failure[ERR_TEXT_MAX]; /* why the last transaction failed; "": it succeeded */
+	uint64_t jobs;              /* jobs that were finished, with success or not */
+	uint64_t waiting;           /* jobs that are not in a transaction yet */
+	struct db_counts db;        /* counts of its handle */
 };
 struct committer_stats committer_stats(struct committer *committer);
 

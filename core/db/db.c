@@ -1,8 +1,8 @@
 /*
- * db: what all SQL engines share: the statements that a handle keeps prepared,
- * and transactions; all else is passed on to the engine of the handle.
+ * db: the part that all SQL engines share: the prepared statements of a handle, and transactions;
+ * it passes everything else to the engine.
  *
- * Invariant: a statement lives as long as its handle and stands in one bucket.
+ * Invariant: a statement lives as long as its handle and is in one bucket.
  */
 #include "core/db/db.h"
 
@@ -64,11 +64,11 @@ const struct db_actor *db_actor(const struct db *db)
 
 static struct db_stmt **bucket_of(struct db *db, const char *sql)
 {
-	/* Texts lie some words apart: the lowest bits tell little. */
+	/* Texts are some words apart, so the lowest bits carry little information. */
 	return &db->stmts[((uintptr_t)sql >> 5) % DB_STMT_BUCKETS];
 }
 
-/* The statement, reset and with nothing bound. */
+/* Returns the statement, reset and with nothing bound. */
 static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct db_stmt **bucket = bucket_of(db, sql), *stmt = *bucket;
@@ -89,7 +89,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, stru
 	return 0;
 }
 
-/* Most are given in the order in which the statement names them. */
+/* Parameters mostly come in the order of the statement. */
 static int find_param(struct db_stmt *stmt, const char *name, int guess)
 {
 	const char *there = stmt->db->engine->param_name(stmt, guess);
@@ -197,7 +197,7 @@ bool db_unsynced(const struct db *db)
 
 void db_rollback(struct db *db)
 {
-	/* It fails only when the engine has rolled back by itself. */
+	/* It fails only if the engine has rolled back already. */
 	if (db_in_transaction(db))
 		db->engine->control(db, DB_ROLLBACK, NULL);
 	assert(!db_in_transaction(db));

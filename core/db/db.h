@@ -1,16 +1,16 @@
 /*
  * db: one connection to the SQL engine.
  *
- * Everything above speaks this interface; behind it stands an engine (see
- * db_private.h), which the name of the database chooses: postgresql://... is
- * a database of PostgreSQL, a path a file of SQLite. A handle is used by one
- * thread at a time.
- * Statements are kept prepared with their handle, found by the address of their
- * text: give db_start() `static const char sql_...[]` only.
+ * All upper parts use this interface. The name of the database selects the engine (see
+ * db_private.h): postgresql://... is a PostgreSQL database, a path is a SQLite file. A handle is
+ * used by one thread at a time.
  *
- * Errors: what may pass (busy, disk full, i/o) is ERR_TEMPORARY; a broken
- * unique rule is ERR_EXISTS, a broken reference ERR_NOT_FOUND; a database that
- * is no database or has another schema is ERR_CONFIG; the rest ERR_INTERNAL.
+ * A handle keeps its statements prepared, and finds them by the address of their text: pass only
+ * `static const char sql_...[]` to db_start().
+ *
+ * Errors: a temporary failure (busy, disk full, I/O) is ERR_TEMPORARY; a violated unique constraint
+ * is ERR_EXISTS, a violated foreign key ERR_NOT_FOUND; a file that is no database, or a different
+ * schema, is ERR_CONFIG; anything else is ERR_INTERNAL.
  */
 #ifndef POSTERN_DB_DB_H
 #define POSTERN_DB_DB_H
@@ -28,70 +28,68 @@ struct db_stmt;
 enum db_mode {
 	DB_READ,   /* an existing database, reads only */
 	DB_WRITE,  /* an existing database */
-	DB_CREATE, /* made when missing: mode 0640, and when root makes it,
-		    * owned by the owner and group of its folder */
+	DB_CREATE, /* created if missing: mode 0640; if root creates it, with the owner and group of
+		      its folder */
 };
 
-/* Whether the name is that of a database on a server, which has no file. */
+/* True if the name is that of a database on a server, which has no file. */
 bool db_is_url(const char *name);
 
-/* Opens the database. The caller closes it. ERR_CONFIG when there is none. */
+/* Opens the database. The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist. */
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
 
-/* Which database a name meant; zeroed: not known yet. */
+/* The identity of the database that a name referred to; zeroed: not known yet. */
 struct db_identity {
 	uint64_t volume, file;
 };
 
-/* Whether the name still means that database: 0, or -1 with ERR_TEMPORARY. What
- * is written to a file that was replaced or removed is lost, although it looks
- * well to whoever has it open. The first call that finds the database learns
- * which it is, and until then all is well. */
+/* Checks that the name still refers to the same database. Returns 0, or -1 with ERR_TEMPORARY.
+ * Writes to a file that was replaced or removed are lost, although they seem to succeed for a
+ * process that has it open. The first call that finds the database stores its identity; until then
+ * every check succeeds. */
 int db_same(const char *name, struct db_identity *identity, struct err *err);
 
-/* In whose name a handle writes, for whoever keeps a record of changes
- * (store_audit). */
+/* The actor for whom a handle writes, for the audit log (store_audit). */
 struct db_actor {
 	const char *kind;   /* command, key, token, user */
-	const char *id;     /* "" where there is none */
-	const char *name;   /* as people know it */
-	const char *origin; /* from where: an address, a terminal; or "" */
-	bool is_operator;   /* of no company: members are not told who it was */
+	const char *id;     /* "" if there is none */
+	const char *name;   /* its display name */
+	const char *origin; /* an address, a terminal; or "" */
+	bool is_operator;   /* belongs to no company; not shown to members */
 };
-/* From now on; the actor and its texts must live until another is set. NULL: in
- * nobody's, which is so at first. */
+/* Sets the actor; it and its strings must live until another one is set. NULL: none, as at
+ * first. */
 void db_set_actor(struct db *db, const struct db_actor *actor);
 const struct db_actor *db_actor(const struct db *db);
 
-/* What a handle has done since it was opened. */
+/* Statistics of a handle since it was opened. */
 struct db_counts {
 	int64_t commits; /* transactions */
-	int64_t syncs;   /* of the write-ahead log; SQLite's own are not counted */
-	int64_t sync_us; /* that they took */
+	int64_t syncs;   /* of the WAL, without those that SQLite makes itself */
+	int64_t sync_us; /* total time of the syncs */
 };
 const struct db_counts *db_counts(const struct db *db);
 
-/* How long a statement may wait, for another writer or for a server: 10 s, until
- * set here. */
+/* Sets how long a statement may wait for another writer or for a server. The default is 10 s. */
 void db_set_wait(struct db *db, int wait_ms);
 
-/* How much memory the pages that were read last may take: 16 MiB for a writer,
- * 4 for a reader, until set here. */
+/* Sets the size of the page cache. The default is 16 MiB for a writer, 4 MiB for a reader. Returns
+ * 0 or -1. */
 int db_set_cache(struct db *db, int kib, struct err *err);
 
-/* Runs statements that have no parameters and give no rows. */
+/* Runs statements without parameters and results. Returns 0 or -1. */
 int db_exec(struct db *db, const char *sql, struct err *err);
 
-/* A value for the parameter `$name` of a statement, as in
- * DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)). A NULL text or data is
- * NULL. The bytes must live until the statement has run or was reset. */
+/* A value for the parameter `$name` of a statement, as in DB_PARAMS(DB_TEXT("$id", id),
+ * DB_INT("$now", now_us)). A NULL text or data is SQL NULL. The bytes must live until the statement
+ * has run or was reset. */
 struct db_param {
 	const char *name; /* NULL ends the array */
 	enum {
 		DB_PARAM_TEXT,
-		DB_PARAM_GIVEN_TEXT, /* left out when text is NULL */
+		DB_PARAM_GIVEN_TEXT, /* omitted if text is NULL */
 		DB_PARAM_INT,
 		DB_PARAM_BLOB
 	} kind;
@@ -104,7 +102,7 @@ struct db_param {
 	{                                                                                          \
 		.name = (name_), .kind = DB_PARAM_TEXT, .text = (text_)                            \
 	}
-/* For a statement that has the parameter only when there is a text for it. */
+/* For a statement that has the parameter only if there is a text for it. */
 #define DB_GIVEN_TEXT(name_, text_)                                                                \
 	{                                                                                          \
 		.name = (name_), .kind = DB_PARAM_GIVEN_TEXT, .text = (text_)                      \
@@ -119,110 +117,103 @@ struct db_param {
 	}
 #define DB_PARAMS(...) ((const struct db_param[]){__VA_ARGS__, {.name = NULL}})
 
-/* The prepared statement for the text, reset, with the parameters bound and all
- * others NULL; params is NULL for none. It belongs to db. A parameter that the
- * statement does not have is our own bug. */
+/* Returns the prepared statement for the text, reset, with the parameters bound and all others
+ * NULL; params may be NULL. It belongs to db. A parameter that the statement does not have is a bug
+ * of the caller. */
 int db_start(struct db *db, const char *sql, const struct db_param *params, struct db_stmt **stmt_r,
 	struct err *err);
 
-/* The same one by one: the index of a parameter, 0 when the statement has none
- * of the name; and its value. */
+/* The same for a single parameter: its index, 0 if the statement has none with this name; and its
+ * value. */
 int db_param_index(struct db_stmt *stmt, const char *name);
 void db_bind(struct db_stmt *stmt, int index, const struct db_param *value);
 
-/* What the caller keeps with a prepared statement; NULL until it is set. It is
- * freed with free(), with the statement or when another is set. */
+/* Data that the caller attaches to a prepared statement; NULL until it is set. It is freed with
+ * free(), together with the statement or when other data is set. */
 void *db_stmt_note(const struct db_stmt *stmt);
 void db_stmt_set_note(struct db_stmt *stmt, void *note);
 
-/* Goes to the next row: 1 a row, 0 no more, -1 error. After 0 and -1 the
- * statement is reset. */
+/* Goes to the next row. Returns 1, 0 at the end, -1 on error. After 0 and -1 the statement is
+ * reset. */
 int db_step(struct db_stmt *stmt, struct err *err);
 
-/* Steps a statement that gives no rows. */
+/* Steps a statement that returns no rows. Returns 0 or -1. */
 int db_run(struct db_stmt *stmt, struct err *err);
 
-/* Runs a statement that gives no rows: how many it changed, or -1. */
+/* Runs a statement that returns no rows. Returns the number of changed rows, or -1. */
 int db_change(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 
-/* How many rows the last statement that writes changed on this handle; rows
- * that went with them by a cascade are not counted. */
+/* Returns the number of rows that the last writing statement of this handle changed, without rows
+ * changed by a cascade. */
 int64_t db_changes(const struct db *db);
 
-/* Ends the reading of rows before their end; binds are gone. */
+/* Resets a statement before its last row, and clears its parameters. */
 void db_reset(struct db_stmt *stmt);
 
-/* Columns of the current row, from 0; texts live until the next step or reset.
- * db_text() gives NULL for NULL, db_copy() a copy that the caller frees. */
+/* Columns of the current row, from 0; texts live until the next step or reset. db_text() returns
+ * NULL for NULL, db_copy() a copy that the caller frees. */
 const char *db_text(struct db_stmt *stmt, int column);
 char *db_copy(struct db_stmt *stmt, int column);
 int64_t db_int(struct db_stmt *stmt, int column);
 const void *db_blob(struct db_stmt *stmt, int column, size_t *len_r);
 int db_columns(struct db_stmt *stmt);
-/* As the statement has it after AS, or in the table. */
+/* The name after AS, or that of the table's column. */
 const char *db_column_name(struct db_stmt *stmt, int column);
 
-/* Transactions. db_begin() takes the write lock at once, waiting for it as
- * long as a writer may take. A commit that fails has rolled back, unless it was
- * the disk that failed to keep what was written: then it may come to be, or
- * not. A rollback cannot fail, and does nothing when there is no transaction:
- * the engine ends one by itself when the disk is full or broken.
+/* Transactions. db_begin() takes the write lock at once, and waits for it up to db_set_wait(). A
+ * commit that fails has rolled back, except if the disk failed to store it: then it may or may not
+ * take effect. A rollback cannot fail, and does nothing without a transaction: the engine itself
+ * ends one when the disk is full or broken.
  *
- * What is committed is seen by others at once. db_commit() returns when it is
- * durable, and with it all that any connection has committed before; others
- * may write while it waits for the disk. What db_commit_lazy() has committed
- * survives the end of this process, but not a loss of power, until somebody
+ * Others see a commit at once. db_commit() returns when it is durable, together with everything
+ * that any connection has committed before; others may write while it waits for the disk. A commit
+ * by db_commit_lazy() survives the end of this process, but not a power failure, until somebody
  * commits durably. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 int db_commit_lazy(struct db *db, struct err *err);
-/* Of a db_commit() that failed: whether others may see what it wrote, since only the sync behind
- * the commit failed, or a server that has the database did not answer. */
+/* True if others may see the writes of a db_commit() that failed, because only the sync after the
+ * commit failed, or a database server did not answer. */
 bool db_unsynced(const struct db *db);
 void db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
 
-/* Several statements as one. Without a transaction, run gets one of its own,
- * which is rolled back when it fails. Inside one it simply joins: whoever
- * opened that transaction undoes it all when this returns -1. The result is
- * run's, or -1. */
+/* Runs several statements atomically. Outside a transaction, run gets its own, which is rolled back
+ * if it fails. Inside one it joins: whoever opened that transaction must roll it back if this
+ * returns -1. Returns run's result, or -1. */
 int db_atomic(struct db *db, int (*run)(struct db *db, void *arg, struct err *err), void *arg,
 	struct err *err);
 
-/* A savepoint inside a transaction: either release or undo it. One inside of
- * another is fine. A statement that fails may fail the transaction up to here:
- * who goes on after an error undoes. When it cannot be undone the whole transaction is rolled back.
- */
+/* A savepoint inside a transaction, to be released or undone; they can be nested. A statement that
+ * fails may fail the transaction up to the savepoint: to go on after an error, undo it. If the undo
+ * fails, the whole transaction is rolled back. */
 int db_savepoint(struct db *db, struct err *err);
 int db_release(struct db *db, struct err *err);
 void db_undo(struct db *db);
 
-/* Outside of transactions: when a statement found no space on the disk, gives
- * back what the engine can do without, waiting for others a moment only.
- * Whether that was enough the next statement tells. */
+/* Outside of transactions: after a statement found the disk full, frees space that the engine does
+ * not need, waiting only briefly for others. The next statement shows if that was enough. */
 void db_make_room(struct db *db);
 
-/* Outside of transactions: copies the whole write-ahead log into the database
- * and cuts its file, so that the log has nothing left of what was removed. 1, 0
- * when a reader or writer held it up for a moment, -1. */
+/* Outside of transactions: checkpoints the whole WAL into the database and truncates it, so that
+ * the log keeps nothing of removed data. Returns 1, 0 if a reader or writer prevented it, -1 on
+ * error. */
 int db_empty_log(struct db *db, struct err *err);
 
-/* A number that changes whenever another connection, of this process or of
- * another, has committed. */
+/* Reads a number that changes whenever another connection, of any process, has committed. */
 int db_version(struct db *db, int64_t *version_r, struct err *err);
 
-/* Copies the whole live database, as it is at one moment, to a new file that
- * its maker alone may read; the copy is durable. ERR_EXISTS when the file is
- * there, ERR_TEMPORARY when its file system has no room for it. */
+/* Copies a snapshot of the whole live database to a new file that only its creator may read; the
+ * copy is durable. Returns 0 or -1, ERR_EXISTS if the file exists, ERR_TEMPORARY if its file system
+ * has no room for it. */
 int db_backup(struct db *db, const char *path, struct err *err);
 
-/* Whether another process has the database open: 1, and its process id, 0 where
- * the system does not tell; 0 if nobody has; or -1. This process must not have
- * it open itself: it would lose its locks. */
+/* Returns 1 if another process has the database open, with its process id, or 0 as the id where the
+ * system does not tell; 0 if none has; -1 on error. This process must not have it open: it would
+ * lose its locks. */
 int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err);
 
-/* The engine's own check of all its pages and references; ERR_CONFIG names
- * the first fault. */
+/* Runs the engine's check of all pages and references; ERR_CONFIG names the first fault. */
 int db_check(struct db *db, struct err *err);
 
 #endif

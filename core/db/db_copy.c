@@ -1,7 +1,9 @@
 /*
- * db_copy: table by table, those that others refer to first, with the triggers off: what they would
- * write is copied as well. Texts of SQL are made from the catalogue of the server, and live as long
- * as the handles, which keep statements by their address.
+ * db_copy: copies table by table, referenced tables first, with triggers off, because what these
+ * would write is copied as well.
+ *
+ * The SQL texts are generated from the catalogue of the server, and live as long as the handles,
+ * which keep statements by their address.
  */
 #include "core/db/db_copy.h"
 
@@ -16,7 +18,7 @@
 
 enum { COLUMNS_MAX = 64, NAME_SIZE = 8 };
 
-/* What the server has in another form. */
+/* Columns that the server stores in another form. */
 static const struct {
 	const char *table, *source;
 } others[] = {
@@ -25,11 +27,11 @@ static const struct {
 
 struct copy {
 	struct db *from, *to;
-	struct strv *texts; /* of SQL, until the handles are closed */
+	struct strv *texts; /* SQL, kept until the handles are closed */
 	struct db_copied done;
 	int columns;
 	bool is_blob[COLUMNS_MAX];
-	char names[COLUMNS_MAX][NAME_SIZE]; /* of parameters */
+	char names[COLUMNS_MAX][NAME_SIZE]; /* names of parameters */
 };
 
 static const char *keep(struct copy *copy, char *text)
@@ -46,7 +48,7 @@ static const char *source_of(const char *table)
 	return table;
 }
 
-/* The tables of the server, each behind those that it refers to. */
+/* Lists the tables of the server, each after those that it references. */
 static int list_tables(struct db *to, struct strv *tables_r, struct err *err)
 {
 	static const char sql_tables[] =
@@ -71,7 +73,7 @@ static int list_tables(struct db *to, struct strv *tables_r, struct err *err)
 	return result;
 }
 
-/* The two texts by which the rows of a table are read and written. */
+/* Makes the two SQL texts that read and write the rows of a table. */
 static int make_texts(struct copy *copy, const char *table, const char **read_r,
 	const char **write_r, struct err *err)
 {
@@ -105,7 +107,7 @@ static int make_texts(struct copy *copy, const char *table, const char **read_r,
 	return 0;
 }
 
-/* The columns of the row as parameters; the texts are the caller's to free. */
+/* Converts the columns of the row to parameters; the caller frees the texts. */
 static void read_row(struct copy *copy, struct db_stmt *row, struct db_param *params, char **texts)
 {
 	for (int i = 0; i < copy->columns; i++) {
@@ -113,7 +115,7 @@ static void read_row(struct copy *copy, struct db_stmt *row, struct db_param *pa
 		if (copy->is_blob[i]) {
 			params[i].kind = DB_PARAM_BLOB;
 			params[i].data = db_blob(row, i, &params[i].len);
-			/* An empty one has no bytes, and is no NULL. */
+			/* An empty BLOB has no bytes, but is not NULL. */
 			if (params[i].data == NULL && db_text(row, i))
 				params[i].data = "";
 			continue;
@@ -165,7 +167,7 @@ static int count_rows(struct db *db, const char *sql, int64_t *n_r, struct err *
 	return 0;
 }
 
-/* Both sides have as many as were copied. */
+/* Checks that both tables have as many rows as were copied. */
 static int check_rows(struct copy *copy, const char *table, int64_t rows, struct err *err)
 {
 	const char *there = keep(copy, mem_printf("SELECT count(*) FROM %s", source_of(table)));
@@ -182,7 +184,8 @@ static int check_rows(struct copy *copy, const char *table, int64_t rows, struct
 		(long long)before, (long long)rows, (long long)after);
 }
 
-/* What the schema has put in goes; later rows get numbers behind those of the copied ones. */
+/* Removes the rows that the schema has inserted; numbers of later rows continue after the copied
+ * ones. */
 static int copy_table(struct copy *copy, const char *table, int64_t *rows_r, struct err *err)
 {
 	static const char sql_numbers[] =
@@ -248,7 +251,7 @@ int db_copy_all(struct db *from, struct db *to, void (*progress)(const char *tab
 	struct copy copy = {.from = from, .to = to, .texts = texts};
 
 	assert(to->engine->dialect == DB_POSTGRESQL);
-	/* One moment of the file, which others may go on writing to. */
+	/* A snapshot of the file, while others may write to it. */
 	if (db_exec(from, "BEGIN", err) != 0)
 		return -1;
 	if (db_begin(to, err) != 0) {

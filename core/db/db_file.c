@@ -1,6 +1,6 @@
 /*
- * db_file: makes the file of a database, for those who are to use it, and says
- * why one cannot be used, in words that an admin can act on.
+ * db_file: creates the file of a database for its users, and explains why one cannot be used, in
+ * words that an admin can act on.
  */
 #include "core/db/db_file.h"
 
@@ -18,10 +18,10 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* What this user may do with the files of a database. */
+/* Permissions that this user needs on the files of a database. */
 enum db_right {
 	DB_RIGHT_FILE,   /* to read and write the database, or a file beside it */
-	DB_RIGHT_FOLDER, /* to make files in its folder */
+	DB_RIGHT_FOLDER, /* to create files in its folder */
 	DB_RIGHT_PATH,   /* to enter a folder above it */
 };
 
@@ -30,8 +30,8 @@ enum { PASSWD_BYTES = 4096 };
 static const struct {
 	int mode;
 	const char *what;
-	const char *own;    /* for chmod, by the owner */
-	const char *others; /* a command that lets this user; NULL: chown */
+	const char *own;    /* arguments of chmod, for the owner */
+	const char *others; /* a command that grants it to this user; NULL: chown */
 } rights[] = {
 	[DB_RIGHT_FILE] = {R_OK | W_OK, "read and write the database", "u+rw", NULL},
 	[DB_RIGHT_FOLDER] = {W_OK | X_OK, "make files in the folder of the database", "u+rwx",
@@ -39,13 +39,13 @@ static const struct {
 	[DB_RIGHT_PATH] = {X_OK, "enter this folder above the database", "u+rx", "chmod o+x"},
 };
 
-/* Whether this user, by the effective ids, has it; if not, with errno. */
+/* True if this user, by the effective ids, has the permission; otherwise errno says why. */
 static bool have_right(const char *path, enum db_right right)
 {
 	return faccessat(AT_FDCWD, path, rights[right].mode, AT_EACCESS) == 0;
 }
 
-/* The user's name, or the number when no user has it; the caller frees it. */
+/* Returns the user's name, or the number if it has no name; the caller frees it. */
 static char *name_of(uid_t uid, bool *has_name_r)
 {
 	char text[PASSWD_BYTES];
@@ -57,8 +57,8 @@ static char *name_of(uid_t uid, bool *has_name_r)
 	return has_name ? mem_strdup(found->pw_name) : mem_printf("%u", (unsigned)uid);
 }
 
-/* What root has made, or a user who is gone, may be given to this one. What is
- * another user's may not: that user needs it. */
+/* A file of root, or of a removed user, may be given to this user. A file of another user may not:
+ * that user needs it. */
 static char *advice(const char *path, enum db_right right, uid_t owner)
 {
 	bool is_user;
@@ -74,7 +74,7 @@ static char *advice(const char *path, enum db_right right, uid_t owner)
 	return mem_printf("run this as root, or `chown %s %s`", self, path);
 }
 
-/* Goes up to what can be looked at. */
+/* Goes up to the first folder that stat(2) can reach. */
 static char *find_barrier(const char *path, struct stat *info_r)
 {
 	char *at = mem_strdup(path);
@@ -91,9 +91,9 @@ static char *find_barrier(const char *path, struct stat *info_r)
 	return at;
 }
 
-/* Fills err (ERR_CONFIG) after EACCES: what this user may not do, whose the
- * file is, and what mends that. When the path cannot be followed, it is about
- * the folder that cannot be entered. Always -1. */
+/* Fills err (ERR_CONFIG) after EACCES: the missing permission, the owner of the file, and the
+ * remedy. If the path cannot be followed, the text is about the folder that cannot be entered.
+ * Returns -1. */
 static int refuse_right(const char *path, enum db_right right, struct err *err)
 {
 	struct stat info = {0};
@@ -111,7 +111,7 @@ static int refuse_right(const char *path, enum db_right right, struct err *err)
 }
 
 enum {
-	FILE_MODE = 0640, /* only its owner writes */
+	FILE_MODE = 0640, /* only the owner may write */
 	COPY_MODE = 0600,
 };
 
@@ -125,7 +125,7 @@ static int file_error(struct err *err, const char *path, const char *what)
 	return err_set(err, code, "%s: %s: %s", path, what, strerror_r(errno, text, sizeof(text)));
 }
 
-/* After a look at its rights. */
+/* After checking its permissions. */
 static int cannot_use(const char *path, enum db_right right, struct err *err)
 {
 	if (errno == EACCES)
@@ -160,9 +160,8 @@ char *db_file_trace(const char *path)
 	return trace;
 }
 
-/* The words tell a new installation, which needs a database, from one whose
- * database is gone: an empty one in its place would know no key, no domain and
- * no email, and protect nothing. */
+/* The texts distinguish a new installation, which needs a database, from one whose database is
+ * missing: an empty one in its place would contain no key, domain or email, and protect nothing. */
 static int is_missing(const char *path, struct err *err)
 {
 	_cleanup_free_ char *folder = db_file_folder(path);
@@ -189,7 +188,7 @@ static int is_missing(const char *path, struct err *err)
 		path);
 }
 
-/* What is missing to make it is a right to its folder. */
+/* To create it, a permission on its folder is missing. */
 static int cannot_create(const char *path, struct err *err)
 {
 	_cleanup_free_ char *folder = NULL;
@@ -202,7 +201,7 @@ static int cannot_create(const char *path, struct err *err)
 	return refuse_right(folder, DB_RIGHT_FOLDER, err);
 }
 
-/* Root makes the file for those who own the folder. */
+/* root creates the file for the owner of the folder. */
 static int give_to_owner_of_folder(int fd, const char *path)
 {
 	_cleanup_free_ char *folder = db_file_folder(path);
@@ -217,9 +216,8 @@ static int give_to_owner_of_folder(int fd, const char *path)
 	return fchown(fd, info.st_uid, info.st_gid);
 }
 
-/* Makes the file empty, which SQLite takes for a new database. One that is
- * there is not even opened: closing it again would drop the locks that this
- * process holds on it. */
+/* Creates an empty file, which SQLite treats as a new database. An existing file is not even
+ * opened: closing it again would drop the locks that this process holds on it. */
 int db_file_create(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
@@ -238,7 +236,7 @@ int db_file_create(const char *path, struct err *err)
 	return result;
 }
 
-/* SQLite makes files beside the database, and uses those that are there. */
+/* SQLite creates files beside the database, and uses existing ones. */
 static int require_beside(const char *path, struct err *err)
 {
 	static const char *const suffixes[] = {"-wal", "-shm"};

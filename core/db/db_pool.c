@@ -1,10 +1,11 @@
 /*
- * db_pool: read handles, the one given back last lent first: its cache is
+ * db_pool: a pool of read handles. The handle returned last is lent first, because its cache is
  * warm.
  *
- * Invariant: idle holds n_idle handles; n_open counts these and the lent ones,
- * and those being opened; n_idle <= n_open <= max.
- * Threads: any. The mutex guards all; handles are opened outside of it.
+ * Invariant: idle holds n_idle handles; n_open counts idle and lent handles, and those being
+ * opened; n_idle <= n_open <= max.
+ *
+ * Threads: any. The mutex guards everything; handles are opened outside of it.
  */
 #include "core/db/db_pool.h"
 
@@ -13,10 +14,10 @@
 
 struct db_pool {
 	char *path;
-	struct db_identity identity; /* which all handles have open */
+	struct db_identity identity; /* the file that all handles have open */
 	size_t max;
 	pthread_mutex_t mutex;
-	pthread_cond_t given; /* one more can be taken */
+	pthread_cond_t given; /* a handle is available */
 	size_t n_open;
 	size_t n_idle;
 	struct db **idle;
@@ -49,7 +50,7 @@ void db_pool_free(struct db_pool *pool)
 	free(pool);
 }
 
-/* An idle handle, or NULL with leave to open one. */
+/* Returns an idle handle, or NULL if the caller may open one. */
 static struct db *wait_for_turn(struct db_pool *pool)
 {
 	struct db *db = NULL;

@@ -1,5 +1,5 @@
 /*
- * db_pool: read handles that threads borrow for a moment.
+ * db_pool: a pool of read handles for threads.
  */
 #ifndef POSTERN_DB_DB_POOL_H
 #define POSTERN_DB_DB_POOL_H
@@ -8,17 +8,17 @@
 
 struct db_pool;
 
-/* A pool of at most max handles, opened when first needed. */
+/* Creates a pool of up to max handles, opened on demand. */
 struct db_pool *db_pool_new(const char *path, size_t max);
 /* All handles must have been given back. */
 void db_pool_free(struct db_pool *pool);
 DEFINE_CLEANUP(db_pool, db_pool_free)
 
-/* Borrows a handle, waiting while all are lent. ERR_TEMPORARY when the file is
- * not the one that the first borrower had. */
+/* Borrows a handle, and waits while all are lent. Returns 0 or -1, ERR_TEMPORARY if the file is not
+ * the one that the first borrower had. */
 int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err);
-/* Gives it back; broken ones (ok false) are closed, so that the next borrower
- * opens anew. */
+/* Returns a handle; a broken one (ok false) is closed, so that the next borrower opens a new
+ * one. */
 void db_pool_give(struct db_pool *pool, struct db *db, bool ok);
 
 #endif

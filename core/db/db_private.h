@@ -1,9 +1,9 @@
 /*
- * db_private: what db.c and the engines have of each other.
+ * db_private: the interface between db.c and the engines.
  *
- * db.c implements db.h: what all engines share, which is the statements that a
- * handle keeps prepared, and the rest by the functions of the handle's engine.
- * An engine is a file with a struct db_engine, and a row in db_open().
+ * db.c implements db.h: it keeps the prepared statements of a handle, which is common to all
+ * engines, and calls the functions of the handle's engine for the rest. An engine is a file with a
+ * struct db_engine, and a row in db_open().
  */
 #ifndef POSTERN_DB_DB_PRIVATE_H
 #define POSTERN_DB_DB_PRIVATE_H
@@ -15,51 +15,51 @@ enum { DB_STMT_BUCKETS = 64 };
 /* The first member of an engine's handle. */
 struct db {
 	const struct db_engine *engine;
-	const char *path; /* the engine's; errors name it */
+	const char *path; /* owned by the engine; named in errors */
 	const struct db_actor *actor;
-	struct db_counts counts; /* syncs are the engine's */
-	bool unsynced;           /* see db_unsynced(); the engine sets it */
+	struct db_counts counts; /* the engine counts syncs */
+	bool unsynced;           /* see db_unsynced(); set by the engine */
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 
 /* The first member of an engine's prepared statement. */
 struct db_stmt {
 	struct db *db;
-	const char *sql; /* found by this address */
+	const char *sql; /* the key: the address of the text */
 	struct db_stmt *next;
 	void *note; /* see db_stmt_note() */
 };
 
-/* The steps of a transaction, see db_begin() and those that follow it in db.h. */
+/* The steps of a transaction, see db_begin() and the functions after it in db.h. */
 enum db_control {
-	DB_BEGIN, /* takes the write lock at once, where there is one */
+	DB_BEGIN, /* takes the write lock at once, if the engine has one */
 	DB_COMMIT,
 	DB_COMMIT_LAZY,
 	DB_ROLLBACK,
 	DB_SAVEPOINT,
 	DB_RELEASE,
-	DB_UNDO, /* to the savepoint, which is then released */
+	DB_UNDO, /* back to the savepoint, which is then released */
 };
 
-/* In whose SQL a migration is written. */
+/* The SQL dialect of a migration. */
 enum db_dialect { DB_SQLITE, DB_POSTGRESQL };
 
-/* Each function is that of db.h with the same name, unless a comment says more. */
+/* Each function is that of db.h with the same name, unless a comment adds something. */
 struct db_engine {
 	enum db_dialect dialect;
 	int (*open)(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
-	/* Frees the handle; all statements are finalized by then. */
+	/* Frees the handle, after all statements were finalized. */
 	void (*free)(struct db *db);
 	int (*same)(const char *name, struct db_identity *identity, struct err *err);
 	void (*set_wait)(struct db *db, int wait_ms);
 	int (*set_cache)(struct db *db, int kib, struct err *err);
 
 	int (*exec)(struct db *db, const char *sql, struct err *err);
-	/* Sets what is the engine's in the statement. */
+	/* Allocates the statement with the engine's members; db.c sets the others. */
 	int (*prepare)(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err);
 	void (*finalize)(struct db_stmt *stmt);
 	int (*param_index)(struct db_stmt *stmt, const char *name);
-	/* Of the parameter with this index; NULL for none. */
+	/* Returns the name of the parameter with this index; NULL for none. */
 	const char *(*param_name)(struct db_stmt *stmt, int index);
 	void (*bind)(struct db_stmt *stmt, int index, const struct db_param *value);
 	int (*step)(struct db_stmt *stmt, struct err *err);
@@ -87,17 +87,16 @@ struct db_engine {
 extern const struct db_engine db_sqlite;
 extern const struct db_engine db_postgresql;
 
-/* Runs a statement of the engine that has no parameters and gives no rows, kept
- * prepared like any other. */
+/* Runs a statement of the engine without parameters and results, kept prepared like any other.
+ * Returns 0 or -1. */
 int db_run_sql(struct db *db, const char *sql, struct err *err);
 
-/* How many steps of the engine's own programs all statements of the handle have
- * taken: the work that they were, whatever the machine. 0 where the engine does
- * not tell. */
+/* Returns the number of steps of the engine's virtual machine over all statements of the handle:
+ * the amount of work, independent of the machine. 0 if the engine does not count them. */
 int64_t db_steps(const struct db *db);
 
-/* 1 when the database has a table of the name, or any for NULL; 0 when not, or
- * -1. */
+/* Returns 1 if the database has a table of this name, or any table for NULL; 0 if not; -1 on
+ * error. */
 int db_has_table(struct db *db, const char *name, struct err *err);
 
 #endif

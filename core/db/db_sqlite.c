@@ -1,22 +1,19 @@
 /*
- * db_sqlite: SQLite as an engine behind db.h; nothing else includes
- * sqlite3.h.
+ * db_sqlite: SQLite as an engine behind db.h; nothing else includes sqlite3.h.
  *
- * The database is in WAL mode: readers and the one writer do not wait for each
- * other. SQLite gives the -wal and -shm files the owner and mode of the
- * database when root makes them, so that the daemons can go on using what a
- * command of root's has left.
+ * The database is in WAL mode: readers and the one writer do not wait for each other. If root
+ * creates the -wal and -shm files, SQLite gives them the owner and mode of the database, so the
+ * daemons can use what a command of root has left.
  *
- * With synchronous=FULL a commit would hold the write lock while it waits for
- * the disk, and the other daemon would wait as well. So SQLite is told not to
- * (NORMAL), and the log is synced once the lock is free. Between the two
- * another connection may move what is in the log to the database and begin the
- * log anew: SQLite syncs both before it does.
+ * With synchronous=FULL a commit would hold the write lock while it waits for the disk, and other
+ * daemons would wait as well. So this file uses NORMAL, and syncs the WAL after the lock is free.
+ * In between, another connection may checkpoint the WAL into the database and restart it: SQLite
+ * syncs both before it does so.
  *
- * No mmap: with it an i/o error would arrive as a signal, not as an error.
+ * No mmap: with it, an I/O error would arrive as a signal instead of an error.
  *
- * Threads: a handle is used by one thread at a time; SQLite is told so and
- * takes no locks of its own.
+ * Threads: a handle is used by one thread at a time; SQLite is configured for that and takes no
+ * locks of its own.
  */
 #include <assert.h>
 #include <errno.h>
@@ -36,7 +33,7 @@
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
 
-/* Steps a PRAGMA to its first row: 1, 0 when it gives none, or -1. */
+/* Steps a PRAGMA to its first row. Returns 1, 0 if it returns none, -1 on error. */
 static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	if (db_start(db, sql, NULL, stmt_r, err) != 0)
@@ -44,8 +41,7 @@ static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r, st
 	return db_step(*stmt_r, err);
 }
 
-/* Turns on the write-ahead log, which stays on; ERR_CONFIG where the file
- * system cannot have one. */
+/* Enables WAL mode, which is persistent; ERR_CONFIG if the file system does not support it. */
 static int set_wal_mode(struct db *db, struct err *err)
 {
 	static const char sql_wal[] = "PRAGMA journal_mode=WAL";
@@ -62,7 +58,7 @@ static int set_wal_mode(struct db *db, struct err *err)
 	return result;
 }
 
-/* SQLite opens a file when it first reads it; this reads it. */
+/* SQLite opens a file only when it first reads it; this reads it. */
 static int read_header(struct db *db, struct err *err)
 {
 	static const char sql_header[] = "PRAGMA schema_version";
@@ -141,30 +137,30 @@ static int check_all(struct db *db, struct err *err)
 
 enum {
 	WAIT_MS = 10000,
-	ROOM_WAIT_US = 100000, /* for the space that others hold */
-	POLL_MIN_US = 200,     /* between looks at a lock that another holds */
+	ROOM_WAIT_US = 100000, /* to wait for space that others hold */
+	POLL_MIN_US = 200,     /* between attempts to get a lock */
 	POLL_SPREAD_US = 300,
-	LOG_PAGES = 4000, /* in the log before it is emptied */
+	LOG_PAGES = 4000, /* in the WAL before a checkpoint */
 	LOG_PAGES_MIN = 50,
 	PAGE_BYTES = 4096,
-	LOGS_PER_VOLUME = 16, /* such logs would fill the file system */
+	LOGS_PER_VOLUME = 16, /* so many logs of that size would fill the file system */
 };
 
 struct sqlite_db {
 	struct db base;
 	sqlite3 *handle;
 	int64_t wait_us;
-	int64_t deadline_us; /* of the present wait */
-	bool full;           /* a statement found no space on the disk */
-	bool must_empty_log; /* a sync of it has failed */
+	int64_t deadline_us; /* end of the present wait */
+	bool full;           /* a statement found the disk full */
+	bool must_empty_log; /* a sync of the WAL has failed */
 };
 
 struct sqlite_stmt {
 	struct db_stmt base;
 	sqlite3_stmt *handle;
-	struct strv names; /* of the parameters: the engine goes through all for each */
-	int bind_error;    /* told by the next step */
-	bool used;         /* since it was reset */
+	struct strv names; /* names of the parameters, because SQLite searches them linearly */
+	int bind_error;    /* reported by the next step */
+	bool used;         /* since the last reset */
 };
 
 static const char pragmas_all[] =
@@ -191,7 +187,7 @@ static struct sqlite_stmt *of_stmt(struct db_stmt *stmt)
 	return (struct sqlite_stmt *)stmt;
 }
 
-/* What a result means; extended codes are looked up before primary ones. */
+/* Maps a result code; extended codes are looked up before primary ones. */
 static enum err_code meaning(int rc)
 {
 	switch (rc) {
@@ -223,7 +219,7 @@ static enum err_code meaning(int rc)
 	}
 }
 
-/* Fills err with what SQLite says of rc, the last result on the handle. */
+/* Fills err with SQLite's message for rc, the last result on the handle. */
 static int fail_sqlite(struct sqlite_db *db, int rc, struct err *err)
 {
 	enum err_code code = meaning(rc);
@@ -232,7 +228,7 @@ static int fail_sqlite(struct sqlite_db *db, int rc, struct err *err)
 
 	if ((rc & 0xff) == SQLITE_FULL || cause == ENOSPC || cause == EDQUOT)
 		db->full = true;
-	/* A write on a handle for reading is our bug, no want of permission. */
+	/* A write on a read handle is a bug of ours, not a missing permission. */
 	if (rc == SQLITE_READONLY && !sqlite3_db_readonly(db->handle, "main"))
 		code = ERR_INTERNAL;
 	if (cause != 0 && (rc & 0xff) != SQLITE_BUSY && code == ERR_TEMPORARY)
@@ -245,8 +241,7 @@ static int fail_sqlite(struct sqlite_db *db, int rc, struct err *err)
 			: "");
 }
 
-/* SQLite's own handler sleeps up to 100 ms at a time; the other writer is done
- * in a few. */
+/* SQLite's own busy handler sleeps up to 100 ms at a time; the other writer needs only a few. */
 static int on_busy(void *arg, int count)
 {
 	struct sqlite_db *db = arg;
@@ -272,7 +267,7 @@ static bool in_transaction(const struct db *db)
 	return sqlite3_get_autocommit(of_db(db)->handle) == 0;
 }
 
-/* While it waits for readers it holds the write lock, so not for long. */
+/* The checkpoint holds the write lock while it waits for readers, so it must not wait long. */
 static int empty_log(struct sqlite_db *db)
 {
 	int64_t wait_us = db->wait_us;
@@ -285,10 +280,12 @@ static int empty_log(struct sqlite_db *db)
 	return rc;
 }
 
-/* Makes durable what was committed; there is no SQL for it. Outside of transactions
- * statements do that by themselves. After a sync that failed, the kernel takes the pages that it
- * could not write for written, and the next sync succeeds without them. So the log is emptied
- * then: a checkpoint copies it into the database, and syncs that. */
+/* Syncs the WAL, for which SQL has no statement. Statements outside of transactions do this
+ * themselves.
+ *
+ * After a failed sync, the kernel marks the pages that it could not write as clean, and the next
+ * sync succeeds without them. So the WAL is emptied then: a checkpoint copies it into the database,
+ * and syncs that. */
 static int sync_log(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
@@ -308,8 +305,8 @@ static int sync_log(struct db *base, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "%s: cannot sync the write-ahead log: %m", base->path);
 }
 
-/* What is in the log and in the database is on the disk twice, until the log
- * is emptied. That happens after commits, of which there may be no more. */
+/* Until a checkpoint empties the WAL, pages are on the disk twice. Checkpoints follow commits,
+ * which a full disk may prevent. */
 static void make_room(struct db *base)
 {
 	struct sqlite_db *db = of_db(base);
@@ -320,7 +317,7 @@ static void make_room(struct db *base)
 	empty_log(db);
 }
 
-/* What can be copied into the database without the write lock goes first. */
+/* First checkpoints what is possible without the write lock. */
 static int empty_whole_log(struct db *base, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
@@ -356,8 +353,8 @@ static int exec(struct db *base, const char *sql, struct err *err)
 	return in_transaction(base) ? 0 : sync_log(base, err);
 }
 
-/* Where two processes turn on the log of a new database at once, SQLite tells
- * one of them that the other is busy without any wait: so wait here. */
+/* If two processes enable WAL mode of a new database at once, SQLite returns busy to one of them
+ * without any wait, so this waits. */
 static int enter_wal(struct sqlite_db *db, struct err *err)
 {
 	int count = 0;
@@ -368,7 +365,7 @@ static int enter_wal(struct sqlite_db *db, struct err *err)
 	return 0;
 }
 
-/* On a small disk a log of the usual size would never be emptied. */
+/* On a small disk the usual limit would never be reached before it is full. */
 static int log_pages(const char *path)
 {
 	int64_t pages = db_file_volume(path) / LOGS_PER_VOLUME / PAGE_BYTES;
@@ -378,7 +375,7 @@ static int log_pages(const char *path)
 	return pages > LOG_PAGES_MIN ? (int)pages : LOG_PAGES_MIN;
 }
 
-/* The function folded() of SQL: what str_folded() makes of a text. */
+/* The SQL function folded(): str_folded() of a text. */
 static void fold(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const char *text = (const char *)sqlite3_value_text(values[0]);
@@ -412,12 +409,11 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 
 static void init(void)
 {
-	/* Else it counts every block under one lock, for which all threads
-	 * wait. */
+	/* Otherwise SQLite counts every allocation under one lock, for which all threads wait. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* The setting is the process's, and only taken before the first handle. */
+/* The setting is process-wide, and only possible before the first handle. */
 static void init_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -427,7 +423,7 @@ static void init_once(void)
 
 static int open_file(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
 {
-	/* A reader, too, writes: its place in the -shm file. */
+	/* Even a reader writes: its read mark in the -shm file. */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	struct sqlite_db *db;
 	int rc, result;
@@ -476,7 +472,7 @@ static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, st
 	if (rc != SQLITE_OK) {
 		free(stmt);
 		fail_sqlite(db, rc, err);
-		/* Our statements are right: it is the tables that are not. */
+		/* Our statements are correct, so the tables are wrong. */
 		if (rc == SQLITE_ERROR && err != NULL)
 			err->code = ERR_CONFIG;
 		return -1;
@@ -555,8 +551,8 @@ static void reset(struct db_stmt *base)
 	stmt->bind_error = SQLITE_OK;
 }
 
-/* The statement is of those that write, and was a transaction by itself. COMMIT
- * is none of those, for SQLite. */
+/* True if the statement wrote, as a transaction of its own. SQLite does not count COMMIT among
+ * these. */
 static bool wrote_alone(const struct sqlite_stmt *stmt)
 {
 	return !sqlite3_stmt_readonly(stmt->handle) && !in_transaction(stmt->base.db);
@@ -633,8 +629,7 @@ static int control(struct db *db, enum db_control what, struct err *err)
 	return what == DB_COMMIT ? sync_log(db, err) : 0;
 }
 
-/* Copies all pages in one step: one moment of the database, and in WAL mode
- * nobody waits for it. */
+/* Copies all pages in one step: a snapshot, for which nobody waits in WAL mode. */
 static int copy_pages(const struct sqlite_db *from, struct sqlite_db *to, struct err *err)
 {
 	sqlite3_backup *copy = sqlite3_backup_init(to->handle, "main", from->handle, "main");
@@ -648,7 +643,7 @@ static int copy_pages(const struct sqlite_db *from, struct sqlite_db *to, struct
 	return 0;
 }
 
-/* What a copy takes on the disk. */
+/* Reads the size of a copy on the disk. */
 static int size_of(struct db *db, int64_t *bytes_r, struct err *err)
 {
 	static const char sql_size[] =
@@ -685,8 +680,8 @@ static int back_up(struct db *base, const char *path, struct err *err)
 	return result;
 }
 
-/* In WAL mode a connection keeps a shared lock on the database's lock bytes
- * (SQLite's documents: File Format, "The Lock-Byte Page") until it closes. */
+/* In WAL mode a connection holds a shared lock on the lock bytes of the database (SQLite
+ * documentation: File Format, "The Lock-Byte Page") until it closes. */
 int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err)
 {
 	struct flock lock = {

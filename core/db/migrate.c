@@ -1,20 +1,19 @@
 /*
  * migrate: brings a database to the schema of this program.
  *
- * The table schema_migration has one row for each migration that was applied.
- * Invariant: its versions are 1 to n without gaps, since all that is missing
- * is applied, in order, inside one transaction.
+ * The table schema_migration has one row for each applied migration. Invariant: its versions are 1
+ * to n without gaps, because all missing migrations are applied in order, in one transaction.
  */
 #include "core/db/migrate.h"
 
 #include "core/base/str.h"
 #include "core/db/db_private.h"
 
-/* How a database stands to a list of migrations. */
+/* The state of a database relative to a list of migrations. */
 struct status {
 	int version;
-	bool strange;  /* it has tables, and they are not ours */
-	char *foreign; /* the first that the list has under another name */
+	bool strange;  /* it has tables that are not ours */
+	char *foreign; /* the first migration that has another name in the list */
 };
 
 static void note_applied(
@@ -28,7 +27,7 @@ static void note_applied(
 		status->foreign = db_copy(stmt, 1);
 }
 
-/* The caller frees what is foreign. */
+/* The caller frees status->foreign. */
 static int read_domain_status(
 	struct db *db, const struct migrate_list *list, struct status *status, struct err *err)
 {
@@ -52,7 +51,7 @@ static int read_domain_status(
 	return result;
 }
 
-/* The version, from 0 on, of a database that is ours, also of a newer one. */
+/* Returns the version, from 0 on, of a database of ours, which may be newer. */
 static int own_version(
 	struct db *db, const struct migrate_list *list, int *version_r, struct err *err)
 {
@@ -73,7 +72,7 @@ static int own_version(
 	return result;
 }
 
-/* The version, from 0 to that of the list; -1 for any other database. */
+/* Returns the version, from 0 to that of the list; -1 for any other database. */
 static int known_version(struct db *db, const struct migrate_list *list, struct err *err)
 {
 	int version;
@@ -119,7 +118,7 @@ struct migrate_job {
 	int applied;
 };
 
-/* Nothing of a database that is new: it has no rows. */
+/* Reports nothing for a new database: it has no rows. */
 static void tell_progress(const struct migrate_job *job, const char *name, int before)
 {
 	if (job->list->progress && before > 0)

@@ -10,38 +10,37 @@
  * version, which begins at 1 and has no gaps. */
 struct migration {
 	int version;
-	const char *name; /* as 0001_init */
+	const char *name; /* such as 0001_init */
 	const char *sql;
-	/* The same for PostgreSQL. Up to the first that has it the steps of SQLite
-	 * are none of PostgreSQL's: its first makes all that they do. NULL: nothing
-	 * is to be done. */
+	/* The same for PostgreSQL; NULL: nothing to do. The first migration that has it creates
+	 * what all SQLite migrations up to it create, so the earlier ones have none. */
 	const char *postgresql;
 };
 extern const struct migration migrations[];
 extern const int migrations_n;
 
-/* The version of the database, also one that is newer than this program; 0 for
- * one that is empty. ERR_CONFIG when it is not Postern's. */
+/* Reads the version of the database, which may be newer than this program; 0 for an empty one.
+ * ERR_CONFIG if it is not Postern's. */
 int migrate_version(struct db *db, int *version_r, struct err *err);
 
-/* 0 when the database has exactly the schema of this program; ERR_CONFIG, with
- * what to do, when it is older or newer. */
+/* Returns 0 if the database has exactly the schema of this program; -1 with ERR_CONFIG, and what to
+ * do, if it is older or newer. */
 int migrate_check(struct db *db, struct err *err);
-/* The same of the database with the name, when it can be opened at all: so that a
- * program fails at its start instead of later. */
+/* The same for the database with this name, if it can be opened, so that a program fails at its
+ * start instead of later. */
 int migrate_check_name(const char *name, struct err *err);
 
 struct migrate_list {
 	const struct migration *items;
 	int n;
-	/* Told of each that is missing before it is applied: its name and how
-	 * many were applied; and at the end, with NULL. Or NULL. */
+	/* Called before each missing migration is applied, with its name and how many were applied;
+	 * and at the end with NULL. May be NULL. */
 	void (*progress)(const char *name, size_t done, size_t all);
 };
 
-/* Applies what is missing, all in one transaction; *applied_r says how many.
- * Safe when two programs do it at once. ERR_CONFIG when the database has a
- * newer schema, or one of other names, than the list. */
+/* Applies missing migrations in one transaction; *applied_r is their number. Two programs can
+ * safely do it at once. ERR_CONFIG if the schema of the database is newer than the list, or has
+ * migrations with other names. */
 int migrate_run_list(struct db *db, const struct migrate_list *list, int64_t now_us, int *applied_r,
 	struct err *err);
 /* As migrate_check(). */

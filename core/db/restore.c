@@ -1,16 +1,16 @@
 /*
- * restore: puts a backup in the place of the database.
+ * restore: replaces the database by a backup.
  *
- * A log (-wal) beside a database that it does not belong to would be applied to
- * it, so that the files are not replaced by one rename:
+ * SQLite would apply a log (-wal) beside the database even if it belongs to another one. So a
+ * single rename is not enough:
  *
- *   step                                   the database, if that was the last
+ *   step                                   the database, if this was the last step
  *   link database and log to other names   the former one
  *   unlink the database                    missing; nothing starts
  *   unlink its log and index               missing
  *   rename the copy                        the backup
  *
- * Each step is durable before the next one.
+ * Each step is durable before the next one starts.
  */
 #include "core/db/restore.h"
 
@@ -37,10 +37,10 @@ enum { COPY_MODE = 0600, DATABASE_MODE = 0640 };
 static const char suffix_log[] = "-wal", suffix_index[] = "-shm";
 
 struct restore {
-	char *database; /* without symbolic links: the log lies beside it */
+	char *database; /* resolved symbolic links, because the log is beside the real file */
 	const char *backup;
-	char *copy;  /* of the backup, beside the database */
-	int copy_fd; /* locked, so that two do not write it at once; or -1 */
+	char *copy;  /* the copy of the backup, beside the database */
+	int copy_fd; /* locked against a second restore; or -1 */
 };
 
 static int fail_restore(struct err *err, const char *what, const char *path)
@@ -101,7 +101,7 @@ static int append_file(int from, int to, const char *path, struct err *err)
 	return 0;
 }
 
-/* The copy's file is there from the start: it is the lock. */
+/* The file of the copy exists from the start, because it is the lock. */
 static int open_copy(struct restore *self, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
@@ -121,7 +121,7 @@ static int open_copy(struct restore *self, struct err *err)
 	return 0;
 }
 
-/* What a backup has in its log is not in its file yet. */
+/* Copies the log of a backup, whose content is not in the file yet. */
 static int copy_log(const struct restore *self, struct err *err)
 {
 	_cleanup_free_ char *from_path = mem_printf("%s%s", self->backup, suffix_log);
@@ -164,7 +164,7 @@ static int copy_backup(struct restore *self, struct err *err)
 	return result;
 }
 
-/* Opening it puts its log into it; closing it removes the log. */
+/* Opening the copy applies its log; closing it removes the log. */
 static int check_copy(const struct restore *self, int *version_r, struct err *err)
 {
 	_cleanup_(db) struct db *db = NULL;
@@ -186,7 +186,7 @@ static int check_copy(const struct restore *self, int *version_r, struct err *er
 	return 0;
 }
 
-/* As the former database, or else as one that is made anew. */
+/* Sets owner and mode of the former database, or else those of a new one. */
 static int give_copy(const struct restore *self, struct err *err)
 {
 	_cleanup_free_ char *folder = db_file_folder(self->database);
@@ -204,7 +204,7 @@ static int give_copy(const struct restore *self, struct err *err)
 	return fsync(self->copy_fd) < 0 ? fail_restore(err, "sync", self->copy) : 0;
 }
 
-/* Whether there was one: 1, 0 or -1. */
+/* Keeps a file under another name. Returns 1, 0 if there was none, -1 on error. */
 static int keep(const char *path, const char *kept, struct err *err)
 {
 	if (link(path, kept) == 0)
@@ -217,7 +217,7 @@ static int drop(const char *path, struct err *err)
 	return unlink(path) == 0 || errno == ENOENT ? 0 : fail_restore(err, "replace", path);
 }
 
-/* Names that are free, for the former database and its log. */
+/* Chooses unused names for the former database and its log. */
 static void choose_names(
 	const struct restore *self, int64_t now_us, char **kept_r, char **kept_log_r)
 {
@@ -235,7 +235,7 @@ static void choose_names(
 	}
 }
 
-/* Puts the copy in the place of the database and its log, which have been kept. */
+/* Moves the copy into the place of the database and its log, after these were kept. */
 static int put_copy(const struct restore *self, const char *log, const char *index, struct err *err)
 {
 	if (drop(self->database, err) < 0 || db_file_sync_folder(self->database, err) < 0 ||
@@ -307,7 +307,7 @@ int restore_run(const char *database, const char *backup, bool forced, int64_t n
 		result = check_copy(&self, &restored.version, err);
 	if (result == 0)
 		result = give_copy(&self, err);
-	/* Checking took its time. */
+	/* Checks again, because checking the copy took some time. */
 	if (result == 0 && !forced)
 		result = require_unused(&self, err);
 	if (result == 0)
