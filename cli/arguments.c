@@ -1,8 +1,6 @@
 /*
- * arguments: the command line, taken apart by getopt_long.
- *
- * First all options are read, of whatever verb; then the words tell the verb,
- * and the options are held against its row.
+ * arguments: parses the command line with getopt_long. First it reads the options of all verbs;
+ * then the words select the verb, and the options are checked against its row.
  */
 #include "cli/arguments.h"
 
@@ -14,11 +12,11 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-/* Longer texts are no misspelt words of ours. */
+/* Longer texts are not misspelt words of ours. */
 enum { LENGTH_MAX = 32 };
 
-/* Three rows of the table of distances between beginnings of a and of b: row i
- * is for i letters of a. */
+/* Three rows of the table of edit distances between prefixes of a and of b: row i is for i letters
+ * of a. */
 struct table {
 	const char *a;
 	const char *b;
@@ -35,7 +33,7 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* From the distances of what is shorter. */
+/* Computes a distance from those of shorter prefixes. */
 static size_t cell(struct table *table, size_t i, size_t k)
 {
 	const char *a = table->a, *b = table->b;
@@ -77,8 +75,7 @@ void nearest_try(struct nearest *nearest, const char *word)
 	nearest->distance = distance;
 }
 
-/* Appends `; did you mean WORD?`, with what stands before it; nothing when no
- * word is near. */
+/* Appends `; did you mean WORD?`, with the text before it; nothing if no word is near. */
 static void nearest_add(const struct nearest *nearest, const char *before, struct buf *out)
 {
 	if (nearest->word)
@@ -97,7 +94,7 @@ static const struct option general[GENERAL_OPTIONS] = {
 	{"version", no_argument, NULL, 'V'},
 };
 
-/* The general options and those of all verbs, as getopt_long wants them. */
+/* Lists the general options and those of all verbs for getopt_long. */
 static void fill_long_options(struct option all[static GENERAL_OPTIONS + OPTIONS + 1])
 {
 	memcpy(all, general, sizeof(general));
@@ -121,8 +118,8 @@ static int keep_value(struct arguments *arguments, int id, struct err *err)
 	return 0;
 }
 
-/* text is the last argument that getopt looked at: the option itself, unless
- * that is one of several letters behind one dash. */
+/* text is the last argument that getopt looked at: the option itself, unless it is one of several
+ * letters after one dash. */
 static int refuse_unknown(const char *text, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
@@ -172,7 +169,7 @@ static int read_options(int argc, char **argv, struct arguments *arguments, stru
 	int code;
 
 	fill_long_options(all);
-	optind = 0; /* begins anew, also for the permutation */
+	optind = 0; /* restarts getopt, including the permutation */
 	opterr = 0;
 	while ((code = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1)
 		if (on_option(arguments, code, argv[optind - 1], err) < 0)
@@ -199,7 +196,7 @@ static void add_meant_name(const char *noun, const char *name, struct buf *out)
 	nearest_add(&nearest, "", out);
 }
 
-/* Finds the verb that the words name; *used_r says how many they were. */
+/* Finds the verb of the words; *used_r is the number of words used. */
 static int find_verb(struct arguments *arguments, char **words, int *used_r, struct err *err)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
@@ -214,7 +211,7 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 			buf_str(&known));
 	}
 	arguments->noun = words[0];
-	/* A noun may have verbs, and mean something alone. */
+	/* A noun may have verbs, and also be a verb itself. */
 	*used_r = 2;
 	arguments->verb = words[1] ? verbs_find(words[0], words[1]) : NULL;
 	if (arguments->verb)
@@ -265,7 +262,7 @@ static int check_options(const struct arguments *arguments, struct err *err)
 	return 0;
 }
 
-/* With options that cannot be read, for the sake of its usage. */
+/* Guesses the verb if the options are invalid, to show its usage. */
 static void guess_verb(int argc, char **argv, struct arguments *arguments)
 {
 	int i = 1;

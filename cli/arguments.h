@@ -1,5 +1,5 @@
 /*
- * arguments: the command line, taken apart.
+ * arguments: parses the command line.
  */
 #ifndef POSTERN_CLI_ARGUMENTS_H
 #define POSTERN_CLI_ARGUMENTS_H
@@ -15,33 +15,33 @@ struct arguments {
 	bool json;
 	bool help;
 	bool version;
-	const char *noun;            /* the first words, NULL when missing */
-	const struct verb *verb;     /* NULL with help, when none is named */
-	const char *argument;        /* of the verb; NULL when it takes none */
-	char *const *words;          /* the argument and all behind it, ended by NULL */
+	const char *noun;            /* the first word, NULL if missing */
+	const struct verb *verb;     /* NULL with help, if none is given */
+	const char *argument;        /* argument of the verb; NULL if it takes none */
+	char *const *words;          /* the argument and all after it, ended by NULL */
 	const char *values[OPTIONS]; /* NULL: not given; "" for flags */
 };
 
-/* Reads the command line; the texts stay argv's, which is reordered. Options
- * may stand anywhere; `--` ends them. ERR_INVALID says what is wrong with the
- * use, in arguments as far as it is known. Not for threads: getopt. */
+/* Parses the command line. The strings stay argv's, which is reordered. Options may come anywhere;
+ * `--` ends them. Returns 0, or -1 with ERR_INVALID and the reason, with *arguments_r filled as far
+ * as it is known. Not thread-safe, because of getopt. */
 int arguments_parse(int argc, char **argv, struct arguments *arguments_r, struct err *err);
 
-/* The word that somebody meant who wrote another one. */
+/* Suggestions for misspelt words. */
 
-/* Begin with the text as it was written; then try all words. */
+/* Initialize it with the given text; then try all words. */
 struct nearest {
 	const char *text;
-	const char *word; /* the nearest so far; NULL: none is near */
-	size_t distance;  /* of it, if there is one */
+	const char *word; /* the nearest word so far; NULL: none is near */
+	size_t distance;  /* distance of that word */
 };
 
-/* How many letters have to be added, left out, changed or swapped with the next
- * one to make b of a. */
+/* Returns the edit distance of a and b: the number of letters to insert, delete, replace or swap
+ * with the next one. */
 size_t nearest_distance(const char *a, const char *b);
 
-/* A word is near when at most one letter in three is wrong. Of equally near
- * ones the first stays. */
+/* A word is near if at most one letter in three is wrong. Of equally near words the first is
+ * kept. */
 void nearest_try(struct nearest *nearest, const char *word);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * cli: the command `postern`: runs one verb, from its arguments to its output.
  *
- * Invariant: what a verb wrote is committed before a word about it is printed.
+ * Invariant: changes of a verb are committed before anything about them is printed.
  */
 #include "cli/cli.h"
 
@@ -70,8 +70,8 @@ static int open_database(struct call *call, struct err *err)
 					: migrate_check(call->db, err);
 }
 
-/* In whose name the command writes: the user who runs it, with the one who
- * became root by sudo(8), and the terminal. The texts are static. */
+/* The actor of the command's changes: the user who runs it, including the one who became root by
+ * sudo(8), and the terminal. The strings are static. */
 static const struct db_actor *actor_of_process(void)
 {
 	static struct db_actor actor;
@@ -137,7 +137,7 @@ static void print_for_people(
 		buf_add(out, report->bytes.data, report->bytes.len);
 		return;
 	}
-	/* Texts end at a NUL; there may be more behind it. */
+	/* Texts end at a NUL; the bytes may continue after it. */
 	for (size_t i = 0; i <= report->bytes.len; i++) {
 		const char *text = buf_str(&report->bytes) + i;
 
@@ -174,8 +174,7 @@ static int show_report(
 	return result;
 }
 
-/* Whether nobody reads it any more, as a pipe's other end or a terminal that
- * was closed. */
+/* True if nobody reads the output any more: the other end of a pipe, or a terminal, was closed. */
 static bool is_unread(FILE *out)
 {
 	struct pollfd output = {.fd = fileno(out)};
@@ -184,7 +183,7 @@ static bool is_unread(FILE *out)
 	       (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
 
-/* A signal and the end of the reader are ends like any other. */
+/* A signal, or a reader that closes the output, is a normal end. */
 static int follow(const struct call *call, struct report *report, FILE *out, struct err *err)
 {
 	int result;
@@ -202,7 +201,7 @@ static int follow(const struct call *call, struct report *report, FILE *out, str
 	return 0;
 }
 
-/* Where the rows of a long list go. */
+/* The destination of the rows of a long list. */
 struct shown {
 	const struct arguments *arguments;
 	FILE *out;
@@ -215,7 +214,7 @@ static int flush_rows(struct report *report, void *arg, struct err *err)
 	return show_report(shown->arguments, report, shown->out, err);
 }
 
-/* The verb with its settings and its database, and what it says. */
+/* Runs the verb with its settings and database, and fills the report. */
 static int perform(struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	struct following following = {0};
@@ -280,7 +279,7 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 	if (arguments_parse(argc, argv, &arguments, &err) < 0)
 		return refuse_use(&arguments, errors, &err);
 	if (arguments.help || arguments.version) {
-		err = ERR_INIT; /* of a noun alone, whose verbs are shown */
+		err = ERR_INIT; /* for a noun alone, whose verbs are shown */
 		if (explain(&arguments, out, &err) < 0)
 			complain(errors, &err);
 		return err_info(err.code)->exit_status;

@@ -1,6 +1,6 @@
 /*
- * cmd: what the verbs share: the words and options of a call, read, and
- * questions to the person at the terminal.
+ * cmd: code that verbs share: reading the words and options of a call, and questions to the user at
+ * the terminal.
  */
 #include "cli/cmd.h"
 
@@ -84,7 +84,7 @@ int call_time_option(
 
 /* The operation of the verb. */
 
-/* The id of a key, or of a company; of one whose list is asked for, which has to be there. */
+/* Checks the id of a key or a company. A company whose list is requested must exist. */
 static int check_id(
 	const struct call *call, const struct op_field *field, const char *text, struct err *err)
 {
@@ -222,8 +222,8 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 	return result > 0 ? 0 : result < 0 ? -1 : refuse_missing(call, err);
 }
 
-/* Each page is printed before the next one is read, so that a list of any length takes little
- * memory. */
+/* Prints each page before it reads the next one, so that memory use does not depend on the length
+ * of the list. */
 static int run_list(
 	const struct call *call, const void *input, struct report *report, struct err *err)
 {
@@ -250,7 +250,7 @@ static int run_list(
 			snprintf(op.page.after, ID_SIZE, "%s", row_json_text(item, "id"));
 			json_decref(item);
 		}
-		/* A page may have looked at many and found few. */
+		/* A page may have looked at many rows and found few. */
 		if (*rows->next)
 			memcpy(op.page.after, rows->next, ID_SIZE);
 		more = rows->more || *rows->next;
@@ -262,7 +262,7 @@ static int run_list(
 	return 0;
 }
 
-/* The note of the verb with what is made in the place of `{MEMBER}`. */
+/* Adds the note of the verb, with members of the result in place of `{MEMBER}`. */
 static void add_note(struct report *report, const char *note, const json_t *made)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

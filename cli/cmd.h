@@ -1,6 +1,5 @@
 /*
- * cmd: the verbs, one file for each noun. Each row says what its verb takes,
- * does and shows.
+ * cmd: the verbs, one file for each noun. A verb's row says what it takes, does and shows.
  *
  * The command has one thread.
  */
@@ -17,90 +16,89 @@
 struct arguments;
 struct conf;
 
-/* What a verb that follows keeps from one run to the next; zeroed at first. */
+/* The state of a following verb between runs; zeroed at first. */
 struct following {
 	bool begun;
-	int64_t seq;     /* of the last event that was told */
-	int64_t version; /* of the database then */
+	int64_t seq;     /* of the last event that was printed */
+	int64_t version; /* of the database at that time */
 	char email_id[ID_SIZE];
 	struct db_identity identity;
 };
 
-/* What a verb has at hand while it runs. */
+/* The context of a running verb. */
 struct call {
 	const struct arguments *arguments;
-	const struct conf *conf; /* NULL: refused, of VERB_DIAGNOSES alone, */
+	const struct conf *conf; /* NULL: the settings are invalid (only for VERB_DIAGNOSES), */
 	const char *refused;     /* for this reason */
-	struct db *db;           /* as the row's access says; else NULL */
+	struct db *db;           /* by the row's access; NULL for none */
 	int64_t now_us;
-	struct following *following; /* of VERB_FOLLOWS */
-	struct op_ready *ready;      /* from the check of the operation to its run */
+	struct following *following; /* for VERB_FOLLOWS */
+	struct op_ready *ready;      /* data from the operation's check() to its run() */
 };
 
-/* The word behind the verb. */
+/* Returns the word after the verb. */
 const char *call_argument(const struct call *call);
 
-/* The value of an option, "" for a flag that is set, NULL when not given. */
+/* Returns the value of an option, "" for a flag that is set, NULL if not given. */
 const char *call_option(const struct call *call, enum verb_option_id id);
 
-/* Reads the word, or the option, as the id of a noun. ERR_INVALID when it is
- * no id. An option that is not given leaves id empty. */
+/* Read the argument, or the option, as the id of a noun. Return 0, or -1 with ERR_INVALID. If the
+ * option is not given, id is set to "". */
 int call_id_argument(const struct call *call, char id[static ID_SIZE], struct err *err);
 int call_id_option(const struct call *call, enum verb_option_id option, char id[static ID_SIZE],
 	struct err *err);
 
-/* Reads the option as a number from 1 to max. Not given, it leaves the number
- * as it is. */
+/* Reads the option as a number from 1 to max. If it is not given, *number is unchanged. Returns 0
+ * or -1. */
 int call_number_option(const struct call *call, enum verb_option_id option, int64_t max,
 	int64_t *number, struct err *err);
 
-/* Reads the option as a time, see clock_parse(). Not given, it leaves the time
- * as it is. */
+/* Reads the option as a time, see clock_parse(). If it is not given, *time_us is unchanged. Returns
+ * 0 or -1. */
 int call_time_option(
 	const struct call *call, enum verb_option_id option, int64_t *time_us, struct err *err);
 
-/* The operation of the verb, about what the word behind it names. */
+/* The operation of the verb; the argument is its object. */
 
-/* The input as the options have it; the caller frees it. */
+/* Fills the input from the options; the caller frees it. Returns 0 or -1. */
 int call_input(const struct call *call, void **input_r, struct err *err);
-/* What the operation does before the transaction, if it does. */
+/* Runs the operation's check() before the transaction, if it has one. Returns 0 or -1. */
 int call_check(const struct call *call, struct err *err);
-/* Runs it, in steps if it takes them, or page by page if it lists, and reports what it gives.
- * ERR_NOT_FOUND when what it is about is not there. */
+/* Runs the operation, in steps or page by page if it works so, and reports its result.
+ * ERR_NOT_FOUND if its object does not exist. */
 int call_run(const struct call *call, struct report *report, struct err *err);
 
-/* The same in parts. What it gives is *made_r, which the caller drops: of a list its items are
- * `data`, beside what else there is. */
+/* The same without the report. *made_r is the result, which the caller frees: for a list an object
+ * with the items as `data`, and the further members. */
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err);
 
-/* A list is read in pages, each of which is printed before the next one is read
- * (report_flush()), so that one of any length takes little memory. */
+/* Lists are read in pages, and each page is printed before the next is read (report_flush()), so
+ * that memory use does not depend on their length. */
 #define CALL_FIRST_PAGE                                                                            \
 	{                                                                                          \
 		.limit = REPORT_ROWS                                                               \
 	}
-/* When a page cannot be read: the row that it goes on behind was removed
- * meanwhile, unless err says otherwise. -1. */
+/* Sets the error for a page that cannot be read: unless err says otherwise, the row before it was
+ * removed meanwhile. Returns -1. */
 int call_page_lost(struct err *err);
 
-/* Between two steps of what takes many, so that others write too. */
+/* Pauses between two steps of a long operation, so that others can write. */
 void call_pause(void);
 
-/* How many columns the terminal has; 0 when it is none, or does not tell. */
+/* Returns the columns of the terminal; 0 if fd is none, or its size is unknown. */
 size_t terminal_width(int fd);
 
-/* How many columns to write for: those of the terminal, within reason, or 80. */
+/* Returns the output width: that of the terminal, within limits, or 80. */
 size_t screen_width(void);
 
-/* Whether somebody can be asked: standard input and error are terminals. */
+/* True if the user can be asked: standard input and standard error are terminals. */
 bool ask_is_possible(void);
-/* Asks on standard error until the answer is one of the words, or its first
- * letter; no answer is the first word. Gives that word, or NULL at the end of
- * the input. */
+/* Asks on standard error until the answer is one of the words or its first letter; an empty answer
+ * is the first word. Returns that word, or NULL at the end of the input. */
 const char *ask_choice(const char *question, const char *const *words, size_t n);
 
-/* Puts the DNS records that an operation gives (`records`) into that column, of COLUMN_ROWS, and
- * tells people of them. */
+/* Puts the DNS records of an operation's result (`records`) into that column, of type COLUMN_ROWS,
+ * and adds a note about them. */
 void domain_dns_report(const json_t *made, struct report *report, size_t column);
 
 extern const struct verb cmd_company_add;

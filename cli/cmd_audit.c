@@ -1,12 +1,11 @@
 /*
- * cmd_audit: who changed what.
+ * cmd_audit: the audit log.
  */
 #include "cli/cmd.h"
 #include "core/base/buf.h"
 #include "core/ops/op_audit.h"
 
-/* What became different in an object that is there before and after, as
- * `policy learn -> exclusive`. */
+/* Adds the differences between before and after, such as `policy learn -> exclusive`. */
 static void add_change(json_t *item)
 {
 	json_t *after = json_object_get(item, "after"), *was;

@@ -35,7 +35,7 @@ static int run_config(const struct call *call, struct report *report, struct err
 	for (size_t i = 0; i < settings_n; i++)
 		add_row(report, &settings[i], call->conf);
 	conf_print(call->conf, &text);
-	text.data[text.len - 1] = '\0'; /* the note ends its last line */
+	text.data[text.len - 1] = '\0'; /* the note adds the last newline */
 	report_note(report, "%s", buf_str(&text));
 	return 0;
 }

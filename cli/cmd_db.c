@@ -67,7 +67,7 @@ static const struct column backup_columns[] = {
 	{0},
 };
 
-/* As the reports have it: of a server without user and password. */
+/* Returns the name for reports: that of a server without user and password. */
 static const char *name_of(const struct conf *conf)
 {
 	return str_empty(conf->store.url) ? conf->store.database : "PostgreSQL";
@@ -79,7 +79,7 @@ static void add_row(struct report *report, const struct call *call)
 	report_text(report, DATABASE, name_of(call->conf));
 }
 
-/* An empty database in the place of one that is gone would know no key and
+/* Refuses to create an empty database in place of a missing one: it would contain no keys and
  * protect no domain. */
 static int refuse_in_place_of_another(
 	struct arguments *arguments, const struct conf *conf, struct err *err)
@@ -94,9 +94,8 @@ static int refuse_in_place_of_another(
 	return trace ? db_file_require(path, err) : 0;
 }
 
-/* Beside the database, named for what it is a backup of. The transaction that
- * is open keeps others from writing meanwhile; this handle sees what was there
- * before. */
+/* Makes a backup beside the database. The open transaction keeps others from writing meanwhile;
+ * this handle sees the state before it. */
 static int back_up(const struct call *call, int version, char **path_r, struct err *err)
 {
 	const char *database = call->conf->store.database;
@@ -130,8 +129,8 @@ static void note_migration(
 		report_note(report, "%s: brought to version %d of the schema", path, version);
 }
 
-/* A migration of many rows takes minutes: its name before it, and how long it
- * took behind it. On the error stream, so that --json stays whole. */
+/* Prints the name of a migration before it runs, and its duration after, because one of many rows
+ * takes minutes. Uses standard error, so that --json stays valid. */
 static void show_migration(const char *name, size_t done, size_t all)
 {
 	static int64_t began_us;
@@ -159,7 +158,7 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 		return -1;
 	if (migrate_run_list(call->db, &list, call->now_us, &applied, err) < 0) {
 		if (backup)
-			unlink(backup); /* of what has not changed */
+			unlink(backup); /* nothing was changed */
 		return -1;
 	}
 	version += applied;
@@ -171,8 +170,8 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 	return 0;
 }
 
-/* A copy of the database with its newest changes, at version *version_r; NULL in
- * *copy_r where it is missing or has this program's version. */
+/* Copies the database with its newest changes, at version *version_r; *copy_r is NULL if the
+ * database is missing or has this program's version. */
 static int copy_older(const struct call *call, char **copy_r, int *version_r, struct err *err)
 {
 	const char *database = call->conf->store.database;
@@ -208,7 +207,7 @@ static int migrate_copy(const char *path, int64_t now_us, struct err *err)
 	return -1;
 }
 
-/* There is no copy to try it on; but a migration that fails there changes nothing. */
+/* On a server there is no copy to try it on; but a migration that fails there changes nothing. */
 static int look_at_server(const struct call *call, struct report *report, struct err *err)
 {
 	const struct migrate_list list = {migrations, migrations_n, NULL};
@@ -285,7 +284,7 @@ static void show_table(const char *table, int64_t rows)
 		fprintf(stderr, "%s: %lld\n", table, (long long)rows);
 }
 
-/* What would be written to the file meanwhile would be lost. */
+/* Writes to the file during the copy would be lost. */
 static int refuse_open_file(const char *path, struct err *err)
 {
 	int pid, open = db_is_open_elsewhere(path, &pid, err);

@@ -1,9 +1,9 @@
 /*
- * cmd_dkim: the keys by which mail of a domain is signed.
+ * cmd_dkim: the keys that sign mail of a domain.
  *
- * A key passes through three states (store_dkim.h). In each run what the store says comes first, is
- * committed, and then goes into the signer's tables, which are made of it as a whole: a run that
- * was interrupted is made good by the next one.
+ * A key passes through three states (store_dkim.h). Each run first changes the store, commits, and
+ * then rewrites the signer's tables completely from the store. So the next run repairs an
+ * interrupted one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +21,8 @@
 #include "core/ops/dns_view.h"
 #include "core/store/store_domain.h"
 
-/* For so long mail that was signed by a key may still be under way: Postfix gives up after 5 days.
- */
+/* Mail that was signed by a key may still be in transit for this long: Postfix gives up after 5
+ * days. */
 #define KEPT_US (7 * DAY_US)
 
 static const struct column columns[] = {
@@ -80,7 +80,8 @@ static bool has_selector(const struct dkim_key_list *keys, const char *selector)
 	return false;
 }
 
-/* `p20261123`, and with a letter behind it where the domain has that. A new string. */
+/* Chooses a selector such as `p20261123`, with a letter after it if the domain has that one. The
+ * caller frees it. */
 static char *choose_selector(const struct call *call, const struct dkim_key_list *keys)
 {
 	time_t now = (time_t)(call->now_us / SECOND_US);
@@ -123,7 +124,7 @@ static int add_key_row(struct db *db, void *arg, struct err *err)
 	return store_dkim_add(db, &addition->key, addition->now_us, err);
 }
 
-/* The key of the admin's file, or a new one. */
+/* Imports the key of the admin's file, or creates one. */
 static int get_key(const struct call *call, struct dkim_signer *signer, const struct domain *domain,
 	const struct dkim_key_list *keys, struct dkim_key *key, struct err *err)
 {
@@ -133,8 +134,8 @@ static int get_key(const struct call *call, struct dkim_signer *signer, const st
 	if (file)
 		return dkim_signer_import_key(
 			signer, domain->name, key->selector, file, &key->public_key, err);
-	/* A file of a selector that we chose is of a run that was interrupted before it had a
-	 * row; one that the admin names may be of another program. */
+	/* The file of a selector that Postern chose is from a run that was interrupted before it
+	 * had a row; the file of an admin's selector may belong to another program. */
 	return dkim_signer_make_key(signer, domain->name, key->selector,
 		given == NULL && !has_selector(keys, key->selector), &key->public_key, err);
 }
@@ -191,7 +192,8 @@ static int remove_row(struct db *db, void *arg, struct err *err)
 	return store_dkim_remove(db, arg, err);
 }
 
-/* Has the new key sign once the world can read it: 1 it does, 0 not yet, -1. */
+/* Makes the new key sign once its DNS record is published. Returns 1 if it signs, 0 if not yet, -1
+ * on error. */
 static int use_new_key(const struct call *call, const struct domain *domain,
 	const struct dkim_key *key, struct err *err)
 {
@@ -207,7 +209,7 @@ static int use_new_key(const struct call *call, const struct domain *domain,
 	return db_atomic(call->db, switch_rows, &switching, err) < 0 ? -1 : 1;
 }
 
-/* Those that nobody needs any more: their files, then their rows. */
+/* Removes keys that are no longer needed: first their files, then their rows. */
 static int remove_old(const struct call *call, struct dkim_signer *signer,
 	const struct domain *domain, struct err *err)
 {
@@ -237,7 +239,7 @@ static int write_tables(
 		       : dkim_signer_use(signer, &all, note_r, err);
 }
 
-/* What is there now, and what is to be done. */
+/* Reports the keys of the domain, and what remains to be done. */
 static int report_domain(const struct call *call, const struct domain *domain,
 	const struct dkim_signer *signer, const char *note, struct report *report, struct err *err)
 {
@@ -325,8 +327,8 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 	return report_domain(call, domain, signer, note, report, err);
 }
 
-/* Of a domain that is here no more: takes what is left of it from the signer. 1, 0 there is
- * nothing, -1. */
+/* For a removed domain: removes its remains from the signer. Returns 1, 0 if there are none, -1 on
+ * error. */
 static int clear_away(
 	const struct call *call, const char *name, struct report *report, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * cmd_doctor: `postern doctor`, which looks for what is wrong, says what it means
- * and what mends it, and mends what is safe to mend.
+ * cmd_doctor: `postern doctor`: reports problems, what they mean and how to fix them, and fixes
+ * what is safe to fix.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,10 +35,10 @@ static const struct column columns[] = {
 enum {
 	LABEL = 9,
 	MEND_MS = 60 * 1000,
-	SETTLE_MS = 2000, /* what was restarted needs a moment */
+	SETTLE_MS = 2000, /* time for restarted services to come up */
 };
 
-/* Wrapped behind the label on a terminal, else in one line. */
+/* Wraps the text after the label on a terminal, else prints it on one line. */
 static void print_labelled(struct buf *out, const char *label, const char *text)
 {
 	size_t start = out->len;
@@ -104,14 +104,14 @@ static void report_findings(
 			counts[DOCTOR_WRONG], counts[DOCTOR_WARNING], counts[DOCTOR_UNKNOWN],
 			counts[DOCTOR_GOOD]);
 	if (text.len) {
-		text.data[text.len - 1] = '\0'; /* the note ends its last line */
+		text.data[text.len - 1] = '\0'; /* the note adds the last newline */
 		report_note(report, "%s", buf_str(&text));
 	}
 	report->status = counts[DOCTOR_WRONG] ? 2 : counts[DOCTOR_WARNING] ? 1 : 0;
 }
 
-/* For the dashboard. Where there is no database the file would only seem to be what is
- * left of one. */
+/* Stores the results for the dashboard. Without a database, the file would look like a trace of a
+ * lost one. */
 static void keep_results(const struct doctor *doctor)
 {
 	const char *database = doctor->conf->store.database;
@@ -133,7 +133,7 @@ static void keep_results(const struct doctor *doctor)
 		fprintf(stderr, "postern: %s\n", err.text);
 }
 
-/* Runs the command of a finding. kill(1) is no program where there is no procps. 0 or -1. */
+/* Runs the command of a finding. kill(1) is missing on hosts without procps. Returns 0 or -1. */
 static int run_mend(const struct strv *words, struct err *err)
 {
 	_cleanup_buf_ struct buf output = BUF_INIT;
@@ -147,7 +147,7 @@ static int run_mend(const struct strv *words, struct err *err)
 	return program_output(words->items, MEND_MS, &output, err) < 0 ? -1 : 0;
 }
 
-/* Runs each safe command once; how many did what they should. */
+/* Runs each safe command once. Returns how many succeeded. */
 static size_t mend(const struct doctor *doctor)
 {
 	_cleanup_strv_ struct strv done = STRV_INIT;

@@ -66,7 +66,7 @@ static const struct column removed_columns[] = {
 	"covered, all that are not registered themselves."
 #define COMPANY_HELP "Whose. Needed for a domain that the company has only asked for."
 
-/* Where only the admin can say the policy, and there is one at the terminal, asks for it. */
+/* If only the admin can choose the policy, and is at the terminal, asks for it. */
 static int prepare_add(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	const struct op op = {.conf = conf, .actor = OP_COMMAND};
@@ -83,7 +83,7 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 	return has_question < 0 ? -1 : 0;
 }
 
-/* Says which valid keys are restricted to the domain: how many, -1. */
+/* Adds a note about the valid keys restricted to the domain. Returns their number, or -1. */
 static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct err *err)
 {
 	const struct key_filter filter = {domain->company_id, domain->name, true};
@@ -116,7 +116,7 @@ static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct e
 	return n;
 }
 
-/* The signer's files and lines are root's: they stay. */
+/* Adds a note that the signer's files and lines stay, because root owns them. */
 static void tell_of_signatures(struct db *db, const struct domain *domain)
 {
 	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
@@ -128,7 +128,8 @@ static void tell_of_signatures(struct db *db, const struct domain *domain)
 			domain->name);
 }
 
-/* What sends with the keys that go along nobody sees in the name of the domain. */
+/* Warns about the keys that are removed with the domain: the programs that use them are not visible
+ * in its name. */
 static int prepare_remove(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	static const char *const answers[] = {"no", "yes"};
@@ -139,7 +140,7 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 	int64_t keys = 0;
 	int found;
 
-	/* What is wrong with these is told when it is removed. */
+	/* run() reports what is wrong with the argument. */
 	if (addr_domain_normalize(arguments->argument, &name, NULL) < 0 ||
 		db_open(conf_store(conf), DB_READ, &db, NULL) < 0)
 		return 0;
@@ -167,8 +168,8 @@ static int read_change(const struct call *call, void *input, struct err *err)
 		err, ERR_INVALID, "give --policy, --subdomains, --return-path or --unsubscribe");
 }
 
-/* The operation's result and its records; these take a look at Postfix, which no transaction waits
- * for. */
+/* Reports the operation's result and its records. Getting the records asks Postfix, so it happens
+ * outside of the transaction. */
 static int run_add(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_free_ void *input = NULL;

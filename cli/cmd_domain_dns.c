@@ -1,5 +1,5 @@
 /*
- * cmd_domain_dns: what the DNS has to have for a domain, and has.
+ * cmd_domain_dns: the DNS records that a domain needs, and what the DNS contains.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const struct column columns[] = {
 
 enum { INDENT = 10 };
 
-/* A record to be set is never broken into lines, since it is copied. */
+/* A record to publish is never wrapped, because it is copied. */
 static void show_record(const json_t *record, struct buf *out)
 {
 	const char *status = row_json_text(record, "status");
@@ -47,7 +47,7 @@ static bool is_bad(const json_t *record)
 	       str_eq(status, dns_status_name(DNS_STATUS_WRONG));
 }
 
-/* What the database has of the name; a domain that is not registered is looked at as well. */
+/* Finds the domain in the database; an unregistered domain is checked as well. */
 static int find_named(
 	const struct call *call, const char *name, struct domain *domain_r, struct err *err)
 {
@@ -65,7 +65,7 @@ static int find_named(
 	return found < 0 ? -1 : 0;
 }
 
-/* Nobody can tell which key signs, so this is the command's alone. */
+/* It is unknown which key signs, so only the command shows this. */
 static void add_unknown_key(json_t *records, const char *name)
 {
 	const json_t *record;

@@ -1,5 +1,5 @@
 /*
- * cmd_email: the record of emails, and of what the milter refused, or would have.
+ * cmd_email: emails, and mail that the milter refused or would have refused.
  */
 #include <string.h>
 
@@ -24,15 +24,15 @@
 enum {
 	DEFAULT_LIMIT = 20,
 	MAX_LIMIT = 1000,
-	NAMED_MAX = 5, /* ids that an error tells */
+	NAMED_MAX = 5, /* ids that an error lists */
 	WATCH_EVENTS = 500,
 };
 
 #define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
 
-/* What the options --company, --domain and --limit ask for. */
+/* The options --company, --domain and --limit. */
 struct query {
-	struct email_scope scope; /* points into the others */
+	struct email_scope scope; /* points into the other members */
 	char company_id[ID_SIZE];
 	char *domain;
 	int64_t limit;
@@ -45,7 +45,8 @@ static void clear_query(struct query *query)
 
 #define _cleanup_query_ __attribute__((cleanup(clear_query)))
 
-/* The caller clears the query, also after a failure. 0, or -1 with ERR_INVALID. */
+/* Reads the query. The caller clears it, also after a failure. Returns 0, or -1 with
+ * ERR_INVALID. */
 static int read_query(const struct call *call, struct query *query_r, struct err *err)
 {
 	const char *domain = call_option(call, OPTION_DOMAIN);
@@ -65,7 +66,7 @@ static int read_query(const struct call *call, struct query *query_r, struct err
 
 static const struct email_scope everything = {0};
 
-/* NAMED_MAX + 1 at most, the newest first. */
+/* emails has up to NAMED_MAX + 1, newest first. */
 static int refuse_several(
 	const char *what, const char *name, const struct email_list *emails, struct err *err)
 {
@@ -78,10 +79,9 @@ static int refuse_several(
 		buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
 }
 
-/* By its id; by that in a Message-ID, as the form API answers it; by the
- * Message-ID that its client chose; or by a queue id, which comes back where it
- * is short. That there are several is an error that names their ids. 0, and the
- * caller clears the email, or -1. */
+/* Finds an email by its id; by the id in a Message-ID, as in answers of the form API; by the
+ * Message-ID that its client chose; or by a queue id, which Postfix reuses if it is short. Several
+ * matches are an error that lists their ids. Returns 0, and the caller clears the email, or -1. */
 static int email_find(const struct call *call, struct email *email_r, struct err *err)
 {
 	static const char *const words[] = {
@@ -148,7 +148,7 @@ static void fill_last_event(struct report *report, size_t column, const void *it
 	report_text(report, column, store_email_last_event(item, clock_now_us(&clock_system)));
 }
 
-/* Null for one that went out at once, or was to. */
+/* Null for an email that was not scheduled. */
 static void fill_scheduled(struct report *report, size_t column, const void *item)
 {
 	const struct email *email = item;
@@ -172,7 +172,7 @@ static void fill_bcc(struct report *report, size_t column, const void *item)
 	fill_recipients(report, column, item, RECIPIENT_BCC);
 }
 
-/* Null without any, as the API has it. */
+/* Null if there is none, as in the API. */
 static void fill_reply_to(struct report *report, size_t column, const void *item)
 {
 	const struct email *email = item;
@@ -222,7 +222,7 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 
 static const struct column list_columns[] = {LISTED, {0}};
 
-/* Those that the delivery report fills. */
+/* The columns that the delivery report fills. */
 enum { ANSWER = ARRAY_SIZE(list_columns) - 1, RECIPIENTS, EVENTS };
 
 static const struct column show_columns[] = {
@@ -235,7 +235,7 @@ static const struct column show_columns[] = {
 	{0},
 };
 
-/* A value with its name before it; nothing for nothing. */
+/* Adds a line with name and value; nothing if there is no value. */
 static void add_line(const char *name, const char *value, size_t width, struct buf *out)
 {
 	enum { AT = 12 };
@@ -258,7 +258,7 @@ static void add_line_of_recipients(const char *name, const struct email *email,
 	add_line(name, text, width, out);
 }
 
-/* For people: the answer first, then the email, then what became of it. */
+/* For people: the answer first, then the email, then its events. */
 static void print_show(const struct call *call, const struct email *email,
 	const struct delivery_report *delivery_report, struct buf *out)
 {
@@ -319,7 +319,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	return 0;
 }
 
-/* Where to begin: with all events of one email, or behind the newest of all. */
+/* Sets the start: all events of one email, or after the newest event of all. */
 static int begin_watch(const struct call *call, struct err *err)
 {
 	struct following *following = call->following;
@@ -336,8 +336,8 @@ static int begin_watch(const struct call *call, struct err *err)
 	return 0;
 }
 
-/* How the watched email stands: 1 while more is to come; 0 when all is told,
- * with the answer, or when the email is gone; -1. */
+/* Reads the state of the watched email. Returns 1 while more will come; 0, with the answer, when
+ * everything is reported or the email is gone; -1 on error. */
 static int look_at_watched(
 	const struct call *call, int64_t *seq_r, char **answer_r, struct err *err)
 {
@@ -357,8 +357,8 @@ static int look_at_watched(
 	return result;
 }
 
-/* Looks first how the email stands, then for events: they were committed
- * together, so at the end none is missing. */
+/* Reads the state of the email first, then its events: they are committed together, so none is
+ * missing at the end. */
 static int run_watch(const struct call *call, struct report *report, struct err *err)
 {
 	struct following *following = call->following;
@@ -370,7 +370,7 @@ static int run_watch(const struct call *call, struct report *report, struct err 
 
 	if (!following->begun && begin_watch(call, err) < 0)
 		return -1;
-	/* In a file that was removed or replaced nothing happens any more. */
+	/* A file that was removed or replaced does not change any more. */
 	if (db_same(conf_store(call->conf), &following->identity, err) < 0)
 		return -1;
 	if (db_version(call->db, &version, err) < 0)
@@ -424,7 +424,7 @@ static int read_filter(const struct call *call, struct email_filter *filter_r, s
 	return 0;
 }
 
-/* One search looks at a bounded number of emails: then another goes on. */
+/* A search looks at a limited number of emails: then another one continues. */
 static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_query_ struct query query;
@@ -594,12 +594,11 @@ const struct verb cmd_email_list = {
 	.run = run_list,
 };
 
-/* What was refused: two lists, of emails and of other mail, each the newest
- * first, merged into one. */
+/* Refused mail: two lists, of emails and of other mail, newest first, merged into one. */
 
-/* A row: an email is shown as other mail that was refused once. */
+/* A row; an email is shown like other mail that was refused once. */
 struct refused {
-	struct refusal mail; /* its texts are others'; NULL for none */
+	struct refusal mail; /* its strings belong to others; NULL for none */
 	const char *outcome;
 	const char *reason_text;
 	const char *email_id;
@@ -642,7 +641,7 @@ static void add_email(struct report *report, const struct email *email)
 	report_add(report, &row);
 }
 
-/* "" stands for none. */
+/* Converts "" to NULL. */
 static char *given(char *text)
 {
 	return *text ? text : NULL;

@@ -1,5 +1,5 @@
 /*
- * cmd_exempt: who sends as an exclusive domain without a key.
+ * cmd_exempt: who may send as an exclusive domain without a key.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const struct column removed_columns[] = {
 	{0},
 };
 
-/* The one option that says who is the kind: 1, 0 when there is none, -1. */
+/* Reads the option that gives the kind. Returns 1, 0 if there is none, -1 on error. */
 static int read_kind(const struct call *call, struct op_exemption *input, struct err *err)
 {
 	static const enum verb_option_id options[] = {OPTION_LOGIN, OPTION_CLIENT, OPTION_SENDER};
@@ -54,7 +54,7 @@ static int read_who(const struct call *call, void *input, struct err *err)
 	return given < 0 ? -1 : 0;
 }
 
-/* By its id, or as it was added. */
+/* Reads which exemption: by id, or by the options that it was added with. */
 static int read_which(const struct call *call, void *input, struct err *err)
 {
 	int given = read_kind(call, input, err);
@@ -129,7 +129,7 @@ const struct verb cmd_exempt_remove = {
 	.note = "exemption {id} removed",
 };
 
-/* Strangers chose the value. */
+/* The value is untrusted. */
 static void add_quoted(struct buf *out, const char *value)
 {
 	static const char plain[] =
@@ -148,7 +148,7 @@ static void add_quoted(struct buf *out, const char *value)
 	buf_add_char(out, '\'');
 }
 
-/* The command that makes the exemption, quoted for a shell; a new string. */
+/* Returns the command that adds the exemption, quoted for a shell. The caller frees it. */
 static char *suggest_command(const json_t *item)
 {
 	struct buf out = BUF_INIT;
@@ -168,7 +168,7 @@ static const struct column suggest_columns[] = {
 	{0},
 };
 
-/* What to do when there is nothing to run. */
+/* Adds a note if there is nothing to suggest. */
 static void note_nothing(struct report *report, const char *name, const char *policy)
 {
 	if (str_eq(policy, "learn"))

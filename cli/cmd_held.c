@@ -1,17 +1,16 @@
 /*
- * cmd_held: mail that stays in Postfix's queue because of us: what the rules
- * have Postfix hold, and what waits because Postfix did not ask the milter.
+ * cmd_held: mail that stays in Postfix's queue because of Postern: messages that the rules put on
+ * hold, and messages that wait because Postfix did not ask the milter.
  *
- * Postfix presents a message to milters when it comes in, and never again. So
- * recheck does not requeue a held message: it asks postern-milter as Postfix
- * would, with the envelope and the header of the queue file. When the rules let
- * it pass, it is released, which is one rename; else nothing has changed. So a
- * message is never in two places, whenever this process is killed. What waits
- * has to come in anew, see held_waiting.
+ * Postfix shows a message to milters only when it arrives. So recheck does not requeue a held
+ * message: it asks postern-milter as Postfix would, with the envelope and header of the queue file.
+ * If the rules now accept it, it is released, which is one rename; otherwise nothing changes. So a
+ * message never exists twice, whenever this process is killed. A waiting message must be submitted
+ * again, see held_waiting.
  *
- * The dashboard's process may not read or change the queue. What admins decide there is written
- * down in the store, and serve, which root runs, carries it out; it also writes down what the queue
- * files say, for the dashboard to show.
+ * The dashboard's process may not read or change the queue. It stores the decisions of admins, and
+ * serve, which runs as root, carries them out; serve also stores the content of the queue files for
+ * the dashboard.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,13 +87,13 @@ static const struct column done_columns[] = {
 	{0},
 };
 
-/* What a message of the queue is to us. */
+/* The kind of a message in the queue. */
 enum kind {
-	KIND_OTHER,      /* somebody else's matter */
-	KIND_OTHER_HELD, /* the same, in the hold queue */
-	KIND_HELD,       /* by the rules */
-	KIND_WAITING,    /* for the milter */
-	KIND_PROBE,      /* of postern-httpd, which Postfix took without asking the milter */
+	KIND_OTHER,      /* not ours */
+	KIND_OTHER_HELD, /* not ours, in the hold queue */
+	KIND_HELD,       /* held by the rules */
+	KIND_WAITING,    /* waits for the milter */
+	KIND_PROBE, /* a probe of postern-httpd that Postfix accepted without asking the milter */
 };
 
 static const char held_next[] =
@@ -112,7 +111,7 @@ static const char unanswered_next[] =
 	"Postfix, where it runs, tries again by itself, once a minute, until postern-milter "
 	"answers; `postern held drop` removes it.";
 
-/* pickup(8) keeps a message there while no milter answers about it. */
+/* pickup(8) keeps a message there while no milter answers. */
 static bool is_in_maildrop(const struct queue_item *item)
 {
 	return str_eq(item->queue, "maildrop");
@@ -126,8 +125,8 @@ static bool find_ticket(const struct queue_item *item, char ticket_r[static SECR
 	return false;
 }
 
-/* With KIND_HELD *held_r is what the store has of it; NULL when that is not
- * wanted. -1 when the store cannot tell. */
+/* Finds the kind of a message. With KIND_HELD, *held_r is its row in the store; held_r may be NULL.
+ * Returns -1 on error. */
 static int kind_of(const struct call *call, const struct queue_item *item, struct held *held_r,
 	struct err *err)
 {
@@ -140,7 +139,7 @@ static int kind_of(const struct call *call, const struct queue_item *item, struc
 			return KIND_OTHER;
 		if (*item->sender)
 			return KIND_WAITING;
-		/* A probe has no sender. */
+		/* A probe has a null sender. */
 		return str_eq(item->queue, "deferred") ? KIND_PROBE : KIND_OTHER;
 	}
 	found = store_held_get(call->db, item->id, item->arrival_s, &held, err);
@@ -230,7 +229,7 @@ static int add_waiting(const struct call *call, struct report *report,
 	return 0;
 }
 
-/* Adds the message, if it is ours: its kind, or -1. */
+/* Adds the message, if it is ours. Returns its kind, or -1. */
 static int add_ours(const struct call *call, struct report *report, const struct queue_item *item,
 	struct err *err)
 {
@@ -300,13 +299,13 @@ static int run_list(const struct call *call, struct report *report, struct err *
 	return 0;
 }
 
-/* A message that the command is about. */
+/* A message that the command acts on. */
 struct target {
-	struct queue_item item; /* id alone while it is not found */
+	struct queue_item item; /* only the id until it is found */
 	enum kind kind;
-	struct waiting waiting; /* with KIND_WAITING, while it is submitted */
-	const struct held *row; /* of serve: what is decided about it; else NULL */
-	const char *outcome;    /* as the report has it; NULL: none yet */
+	struct waiting waiting; /* for KIND_WAITING, during the submission */
+	const struct held *row; /* for serve: the row with the decision; else NULL */
+	const char *outcome;    /* for the report; NULL: none yet */
 	struct err why;
 };
 
@@ -314,8 +313,8 @@ struct targets {
 	const struct call *call;
 	struct target *items;
 	size_t n;
-	bool all_waiting; /* in the place of those that are named */
-	bool served;      /* decided on the dashboard, where the audit log has it from */
+	bool all_waiting; /* instead of named messages */
+	bool served;      /* the dashboard made the decision, and wrote the audit entry */
 };
 
 static void clear_targets(struct targets *targets)
@@ -367,7 +366,7 @@ static int on_searched(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-/* Finds what the words name, or all that waits. */
+/* Finds the messages that the words name, or all that wait. */
 static int find_targets(const struct call *call, const struct postfix_queue *queue,
 	struct targets *targets, struct err *err)
 {
@@ -416,8 +415,8 @@ static void report_targets(const struct targets *targets, struct report *report)
 	}
 }
 
-/* The message is not held any more. What somebody does at the command is written down as what is
- * done on the dashboard. */
+/* Removes the row of a message that is no longer held. A decision made by the command gets an audit
+ * entry, like one made on the dashboard. */
 static int forget(const struct targets *targets, const struct queue_item *item, const char *action,
 	struct err *err)
 {
@@ -440,8 +439,8 @@ static int forget(const struct targets *targets, const struct queue_item *item, 
 		err);
 }
 
-/* Changes in Postfix's queue those targets whose outcome is still open and for
- * which want is true, all in one call; rows of what is gone go too. */
+/* Changes, in one call, those targets in Postfix's queue that have no outcome yet and for which
+ * want is true; removes the rows of messages that are gone. */
 static int change_queue(const struct postfix_queue *queue, enum queue_change change,
 	struct targets *targets, bool (*want)(const struct target *target), const char *outcome,
 	struct err *err)
@@ -474,7 +473,7 @@ static int change_queue(const struct postfix_queue *queue, enum queue_change cha
 	return 0;
 }
 
-/* The outcome of what was submitted again. */
+/* Sets the outcome of a resubmitted message. */
 static void settle(struct target *target)
 {
 	static const char *const words[] = {
@@ -496,7 +495,7 @@ static void settle(struct target *target)
 		snprintf(target->why.text, sizeof(target->why.text), "its email had gone out");
 }
 
-/* Whether a target that waits can be submitted again; else why not. */
+/* True if a waiting target can be resubmitted; otherwise its outcome says why not. */
 static bool can_submit(struct target *target)
 {
 	if (target->item.recipients.n > 1)
@@ -508,7 +507,7 @@ static bool can_submit(struct target *target)
 	return is_open(target);
 }
 
-/* Submits again all targets that wait. */
+/* Resubmits all waiting targets. */
 static int submit_waiting(
 	const struct postfix_queue *queue, struct targets *targets, struct err *err)
 {
@@ -573,7 +572,7 @@ static int run_release(const struct call *call, struct report *report, struct er
 	return 0;
 }
 
-/* The header of a message, as text. */
+/* Reads the header of a message, as text. */
 static int read_header(const struct postfix_queue *queue, const struct queue_item *item,
 	struct buf *header, struct err *err)
 {
@@ -609,7 +608,7 @@ static int ask_rules(const struct call *call, const struct postfix_queue *queue,
 	return milter_ask(call->conf->milter.socket, &message, answer_r, text_r, err);
 }
 
-/* What the rules say now; what they let pass is left open. */
+/* Asks for the present verdict; the outcome of accepted messages stays open. */
 static void recheck(
 	const struct call *call, const struct postfix_queue *queue, struct target *target)
 {
@@ -740,9 +739,13 @@ static int run_show(const struct call *call, struct report *report, struct err *
 }
 
 enum {
-	SERVED_MAX = 200,           /* rows at once */
-	SERVE_AGAIN_US = SECOND_US, /* after what was not found, or cannot be done now */
-	COMING_US = 60 * SECOND_US, /* so long after it was noted a message may still come */
+	SERVED_MAX = 200, /* rows at once */
+	/* Delay after a message that was not found, or a decision that cannot be carried out
+	 * now. */
+	SERVE_AGAIN_US = SECOND_US,
+	COMING_US =
+		60 *
+		SECOND_US, /* for this long after its row was added, a message may still arrive */
 	HEADER_KEPT = 64 * 1024,
 };
 
@@ -781,7 +784,7 @@ static bool is_dropped(const struct target *target)
 	       decision_of(target) == HELD_DROP;
 }
 
-/* Writes down what its queue file says, for the dashboard. */
+/* Stores the content of its queue file, for the dashboard. */
 static int note_content(const struct call *call, const struct postfix_queue *queue,
 	struct target *target, int64_t now_us, struct err *err)
 {
@@ -808,8 +811,8 @@ static int note_content(const struct call *call, const struct postfix_queue *que
 	return result;
 }
 
-/* What is not in the queue, or is not held any more, is done with, unless it is about to come.
- * True when it may still come. */
+/* A message that is not in the queue, or not on hold any more, is finished, unless it may still
+ * arrive. Returns true if it may. */
 static bool may_come(const struct target *target, int64_t now_us)
 {
 	int64_t age_us;
@@ -819,8 +822,8 @@ static bool may_come(const struct target *target, int64_t now_us)
 	return age_us < COMING_US && age_us > -COMING_US;
 }
 
-/* Carries out what is decided about the open rows, and reads those that are new. *again_r:
- * something is left to be tried again. */
+/* Carries out the decisions of the open rows, and reads new messages. *again_r: something must be
+ * tried again. */
 static int serve_rows(const struct call *call, struct held_list *rows, struct report *report,
 	struct buf *text, bool *again_r, struct err *err)
 {
@@ -903,12 +906,12 @@ static int run_serve(const struct call *call, struct report *report, struct err 
 	result = rows.n == 0 ? 0 : postconf_find_milter_socket(conf, err);
 	if (result == 0 && rows.n > 0)
 		result = serve_rows(&asking, &rows, report, &text, &again, err);
-	/* Its own changes have no new version for this handle. */
+	/* The handle's own changes do not change its version. */
 	following->begun = !again && rows.n < SERVED_MAX;
 	following->version = version;
 	following->seq = again ? now_us + SERVE_AGAIN_US : 0;
 	store_held_list_free(&rows);
-	/* Lines for the journal. */
+	/* The report goes to the journal as lines. */
 	report->note = buf_take(&text);
 	return result < 0 ? -1 : 1;
 }

@@ -1,5 +1,5 @@
 /*
- * cmd_outbox: what waits in the outbox, and stopping it.
+ * cmd_outbox: the emails that wait in the outbox; pausing, resuming and canceling them.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * cmd_probe: what check needs for showing that Postfix asks the milter. It
- * submits the message itself, because it also knows where to look for it.
+ * cmd_probe: probes, by which postfix-conf/check shows that Postfix asks the milter. check submits
+ * the message itself, because it also knows where to look for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	return show_probe(call, ticket, report, err);
 }
 
-/* In no argument: every user of the host may read those of the others. */
+/* Not as an argument, because every user of the host can read the arguments of others. */
 static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	char ticket[SECRET_TICKET_SIZE], line[256];

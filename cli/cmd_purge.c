@@ -1,11 +1,11 @@
 /*
- * cmd_purge: removes emails for their age, of a domain, or of a recipient who
- * is to be forgotten.
+ * cmd_purge: removes emails by age, of a domain, or of a recipient who is to be forgotten.
  *
- * In short transactions with pauses between them: daemons write meanwhile. When
- * it is killed, what was removed stays so, and the command again does the rest.
- * In the end the write-ahead log is emptied, where the removed pages stand as
- * they were before: in the database SQLite overwrites them.
+ * It works in short transactions with pauses in between, so that daemons can write. If it is
+ * killed, the removed rows stay removed, and running it again does the rest.
+ *
+ * At the end it empties the WAL, which still contains the removed pages; SQLite overwrites them in
+ * the database.
  */
 #include <time.h>
 
@@ -19,8 +19,8 @@
 
 enum {
 	STEP_US = 5000,
-	PAUSE_US = 5000, /* a writer who waits looks again within that time */
-	LOG_WAIT_S = 10, /* for whoever reads what was before */
+	PAUSE_US = 5000, /* a waiting writer retries within this time */
+	LOG_WAIT_S = 10, /* for readers of an older snapshot */
 	LOG_PAUSE_US = 100000,
 };
 
@@ -45,7 +45,7 @@ static int purge_some(const struct call *call, struct purge *purge, struct err *
 	if (db_begin(call->db, err) < 0)
 		return -1;
 	result = store_purge_step(call->db, purge, call->now_us, STEP_US, err);
-	/* The last commit makes all of them durable. */
+	/* The last commit makes all earlier ones durable. */
 	if (result >= 0 &&
 		(result > 0 ? db_commit_lazy(call->db, err) : db_commit(call->db, err)) == 0)
 		return result;
@@ -53,7 +53,7 @@ static int purge_some(const struct call *call, struct purge *purge, struct err *
 	return -1;
 }
 
-/* Whoever is to be forgotten may be in lists that keep them from being sent to: those stay. */
+/* Suppression entries of a forgotten recipient stay, because they prevent further emails. */
 static void report_purged(const struct purge *purge, int64_t suppressions, struct report *report)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -88,7 +88,7 @@ static void report_purged(const struct purge *purge, int64_t suppressions, struc
 	report_note(report, "%s", buf_str(&text));
 }
 
-/* What is removed for good must not hang on whether `m` was meant for a month. */
+/* Refuses `m`, which could be meant as months: a permanent removal must not depend on that. */
 static int refuse_months(const char *age, struct err *err)
 {
 	static const struct unit months[] = {{"m", 1}, {0}};
@@ -102,7 +102,7 @@ static int refuse_months(const char *age, struct err *err)
 		age, (long long)n);
 }
 
-/* Daemons read for a moment; a backup or sqlite3(1) may take long. */
+/* Waits for readers. Daemons read for a moment; a backup or sqlite3(1) may take long. */
 static int empty_log(const struct call *call, const struct purge *purge, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = LOG_PAUSE_US * 1000};
@@ -142,7 +142,7 @@ static int run_purge(const struct call *call, struct report *report, struct err 
 		call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
 		return -1;
 	if (call_option(call, OPTION_OLDER_THAN) && purge.before_us == 0)
-		purge.before_us = 1; /* 1970: older than that is nothing */
+		purge.before_us = 1; /* 1970: nothing is older */
 	if (domain && addr_domain_normalize(domain, &name, err) < 0)
 		return -1;
 	purge.domain = name;

@@ -13,7 +13,7 @@
 
 static const struct column columns[] = {{0}};
 
-/* Of the script, which are called as the command's but for these. */
+/* Options of the script with another name than the command's. */
 static const struct {
 	enum verb_option_id id;
 	const char *name;

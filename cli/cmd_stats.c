@@ -1,5 +1,5 @@
 /*
- * cmd_stats: how many emails came in and what became of them.
+ * cmd_stats: numbers of emails, and of their events.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ static void add_row(struct report *report, int64_t time_us, const char *shown,
 		report_number(report, i, numbers[i]);
 }
 
-/* A row for each step in which there was something, then their sum. */
+/* Adds a row for each step with counts, then their sum. */
 static void fill(const struct event_counts *counts, bool hours, struct report *report)
 {
 	int64_t sum[COLUMNS] = {0};

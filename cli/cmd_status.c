@@ -1,5 +1,5 @@
 /*
- * cmd_status: `postern status`, how things stand, on one screen.
+ * cmd_status: `postern status`: the state of the host on one screen.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ struct status {
 	struct buf text;
 };
 
-/* A line under its label, cut to the screen. */
+/* Adds a line with its label, cut to the screen. */
 __attribute__((format(printf, 3, 4))) static void line(
 	struct status *status, const char *label, const char *format, ...)
 {
@@ -94,7 +94,7 @@ __attribute__((format(printf, 3, 4))) static void line(
 		(int)visible_cut(buf_str(&shown), SCREEN - LABEL), buf_str(&shown));
 }
 
-/* As `since 2026-11-23 09:30:00Z`. */
+/* Such as `since 2026-11-23 09:30:00Z`. */
 static char *since(int64_t time_us)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -121,7 +121,8 @@ static void tell_of_daemons(struct status *status)
 			line(status, daemons[i], "running %s%s", words,
 				replaced ? ", an older version than installed"
 					 : ", " POSTERN_VERSION);
-		} else if (i != AUTH - HTTPD) { /* many have no logins; doctor knows */
+		} else if (i !=
+			   AUTH - HTTPD) { /* many hosts have no SMTP logins; doctor checks that */
 			line(status, daemons[i],
 				geteuid() == 0 ? "not running" : "unknown: run as root");
 		}
@@ -254,7 +255,7 @@ static int tell_of_emails(struct status *status, struct err *err)
 	return 0;
 }
 
-/* What doctor finds without trying anything. */
+/* Adds the findings of the checks that only read. */
 static void tell_of_alarms(struct status *status)
 {
 	const struct call *call = status->call;

@@ -1,5 +1,5 @@
 /*
- * cmd_suppression: whom a company sends nothing to.
+ * cmd_suppression: suppressed addresses of a company.
  */
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /*
- * cmd_user: users of the admin HTTP interface, and the tokens by which programs
- * act as one.
+ * cmd_user: users of the admin HTTP interface, and the tokens by which programs act as a user.
  *
- * A password is read from the terminal without being shown, or from standard
- * input; it is never an argument, which others on the host could see.
+ * A password is read from the terminal without echo, or from standard input; it is never an
+ * argument, because others on the host could see it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,8 +29,8 @@ static const struct column columns[] = {
 	{0},
 };
 
-/* Reads a line, without its end; what does not fit is cut, and too long for a
- * password anyway. Byte by byte: nothing of it is to stay in a buffer. */
+/* Reads a line without its newline. A line that does not fit is cut, and is too long for a password
+ * anyway. Reads byte by byte, so that nothing of it stays in a buffer. */
 static int read_line(char *line, size_t size, struct err *err)
 {
 	size_t len = 0;
@@ -70,7 +69,7 @@ static int ask_line(const char *question, char *line, size_t size, struct err *e
 	fprintf(stderr, "%s: ", question);
 	tcgetattr(STDIN_FILENO, &old);
 	silent = old;
-	/* Nor may an interrupt leave the terminal like that. */
+	/* An interrupt must not leave the terminal like that. */
 	silent.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
 	result = read_line(line, size, err);
@@ -79,7 +78,7 @@ static int ask_line(const char *question, char *line, size_t size, struct err *e
 	return result;
 }
 
-/* Reads a new password for the login, on a terminal twice. */
+/* Reads a new password for the login; on a terminal twice. */
 static int read_password(
 	const char *login, char stored[static SECRET_PASSWORD_SIZE], struct err *err)
 {
@@ -107,7 +106,7 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	_cleanup_free_ void *input = NULL;
 	json_t *made;
 
-	/* Before somebody types a password for nothing. */
+	/* Checks first, before the user types a password in vain. */
 	if (call_check(call, err) < 0 || call_input(call, &input, err) < 0)
 		return -1;
 	user = TAKE_PTR(input);

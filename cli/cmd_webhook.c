@@ -1,5 +1,5 @@
 /*
- * cmd_webhook: endpoints that are told what becomes of emails.
+ * cmd_webhook: endpoints that receive the events of emails.
  */
 #include "cli/cmd.h"
 #include "core/ops/op_webhook.h"

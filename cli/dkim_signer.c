@@ -1,9 +1,9 @@
 /*
  * dkim_signer: keys and tables of OpenDKIM and rspamd.
  *
- * Both look a domain up in two tables, which are files of lines: OpenDKIM in KeyTable and
- * SigningTable, rspamd in path_map and selector_map of its module dkim_signing. Where they have
- * none their settings get a block that names them.
+ * Both look up a domain in two tables, which are text files: OpenDKIM in KeyTable and SigningTable,
+ * rspamd in path_map and selector_map of its module dkim_signing. If they are not configured, the
+ * signer's settings get a block that names them.
  */
 #include "cli/dkim_signer.h"
 
@@ -27,7 +27,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
-/* RSA_1024_DER: bytes of a public key of 1024 bits. */
+/* RSA_1024_DER: the size of a 1024-bit public key in bytes. */
 enum { OPENSSL_MS = 60000, TABLES = 2, RSA_1024_DER = 162 };
 
 #define BEGIN "# BEGIN postern dkim: these lines are written by it\n"
@@ -36,28 +36,28 @@ enum { OPENSSL_MS = 60000, TABLES = 2, RSA_1024_DER = 162 };
 struct dkim_signer {
 	const struct signer_kind *kind;
 	char *settings; /* its file of settings, */
-	char *block;    /* and what is to stand in there; NULL: nothing */
+	char *block;    /* and the block to write into it; NULL: none */
 	char *tables[TABLES];
-	bool by_pattern; /* the second one has patterns of addresses */
+	bool by_pattern; /* the second table has address patterns */
 	char *keys;      /* the folder of the private keys */
 	struct folder_rights key_rights;
-	char *pid_file; /* NULL: it reads tables by itself */
-	char *socket;   /* where it listens, in its own words; NULL: nowhere that is known */
+	char *pid_file; /* NULL: it rereads tables by itself */
+	char *socket;   /* where it listens, in its own syntax; NULL: unknown */
 };
 
-/* What differs between them. */
+/* The differences between the signers. */
 struct signer_kind {
 	const char *name;
 	const char *process;
-	const char *user; /* unless its settings name another */
-	const char *keys; /* folder, unless ours name another */
+	const char *user; /* unless its settings name another one */
+	const char *keys; /* folder, unless our settings name another one */
 	const char *key_suffix;
 	int (*read_settings)(struct dkim_signer *signer, const char *text, struct err *err);
 	void (*add_line)(const struct dkim_signer *signer, int table, const struct dkim_key *key,
 		const char *path, struct buf *out);
 };
 
-/* The value of a setting in lines of `NAME VALUE`, the last one; NULL: there is none. */
+/* Returns the last value of a setting in lines of `NAME VALUE`; NULL if there is none. */
 static char *opendkim_setting(const char *text, const char *name)
 {
 	_cleanup_strv_ struct strv lines = STRV_INIT;
@@ -89,7 +89,7 @@ static int set_owner(struct dkim_signer *signer, const char *user_and_group, str
 	return 0;
 }
 
-/* The file of a table; without one its place beside the keys, which the settings are to name. */
+/* Sets the file of a table; by default it is beside the keys, and the settings must name it. */
 static int set_table(struct dkim_signer *signer, int table, const char *value, struct err *err)
 {
 	static const char *const names[TABLES] = {"postern.keytable", "postern.signingtable"};
@@ -132,14 +132,15 @@ static int opendkim_read(struct dkim_signer *signer, const char *text, struct er
 	if (set_table(signer, 0, keys, err) < 0 || set_table(signer, 1, signing, err) < 0)
 		return -1;
 	signer->by_pattern = signing == NULL || str_starts(signing, "refile:");
-	/* RFC 8058 wants both fields signed; OpenDKIM knows one of them by itself. */
+	/* RFC 8058 requires that both fields are signed; by default OpenDKIM signs only one of
+	 * them. */
 	if (keys == NULL)
 		signer->block = mem_printf("KeyTable file:%s\nSigningTable refile:%s\n%s",
 			signer->tables[0], signer->tables[1],
 			fields ? "" : "SignHeaders *,+List-Unsubscribe-Post\n");
 	signer->socket = opendkim_setting(text, "Socket");
 	signer->pid_file = opendkim_setting(text, "PidFile");
-	/* Debian's link to the other. */
+	/* Debian links /var/run to /run. */
 	if (signer->pid_file && str_starts(signer->pid_file, "/var/run/"))
 		memmove(signer->pid_file, signer->pid_file + strlen("/var"),
 			strlen(signer->pid_file) - strlen("/var") + 1);
@@ -157,7 +158,8 @@ static void opendkim_add(const struct dkim_signer *signer, int table, const stru
 			key->domain, key->selector, key->domain);
 }
 
-/* The first bind_socket of the worker that speaks to Postfix; Debian's, if there is none. */
+/* Returns the first bind_socket of the worker that speaks to Postfix; Debian's default if there is
+ * none. */
 static char *rspamd_socket(const char *folder, int len)
 {
 	_cleanup_free_ char *path = mem_printf("%.*s/local.d/worker-proxy.inc", len, folder);
@@ -198,8 +200,8 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 	return 0;
 }
 
-/* rspamd reads each table when its own timer says so. A path has the selector of the other
- * table, so that between the two no key signs in the name of another. */
+/* rspamd rereads each table by a timer of its own. A path contains the selector of the other table,
+ * so that in between no key signs under another key's name. */
 static void rspamd_add(const struct dkim_signer *signer, int table, const struct dkim_key *key,
 	const char *path, struct buf *out)
 {
@@ -218,7 +220,7 @@ static const struct signer_kind kinds[] = {
 		rspamd_read, rspamd_add},
 };
 
-/* The text without our block. */
+/* Returns the text without our block. */
 static char *without_block(const char *text)
 {
 	const char *begin = strstr(text, BEGIN), *end = begin ? strstr(begin, END) : NULL;
@@ -231,7 +233,7 @@ static char *without_block(const char *text)
 	return buf_take(&out);
 }
 
-/* Whether somebody has taken the end of our block out: nobody can tell what is ours. */
+/* True if the end marker of our block was removed: then it is unknown which lines are ours. */
 static bool has_open_block(const char *text)
 {
 	const char *begin = strstr(text, BEGIN);
@@ -239,8 +241,8 @@ static bool has_open_block(const char *text)
 	return begin && strstr(begin, END) == NULL;
 }
 
-/* Puts the lines into the file as our block, first or last, unless they are there: 1 it was
- * changed, or with dry would be, 0 as it was, -1. */
+/* Writes the lines into the file as our block, first or last, unless they are there. Returns 1 if
+ * it was changed, or with dry would be; 0 if not; -1 on error. */
 static int put_block(const char *path, const char *lines, bool first, bool dry, struct err *err)
 {
 	struct folder_rights rights = {0, 0, 0644};
@@ -264,7 +266,7 @@ static int put_block(const char *path, const char *lines, bool first, bool dry, 
 			buf_printf(&out, "%s%s%s", BEGIN, lines, END);
 		if (first)
 			buf_add_str(&out, rest);
-		/* A file of nothing need not be there for somebody who only looks. */
+		/* With dry, an empty file may be missing. */
 		if ((result == 1 || dry) && str_eq(buf_str(&out), buf_str(&old)))
 			result = 0;
 		else
@@ -349,8 +351,8 @@ bool dkim_signer_needs_address(const struct dkim_signer *signer)
 	return signer->kind == &kinds[DKIM_SIGNER_RSPAMD];
 }
 
-/* `inet:HOST:PORT` or `unix:PATH`, as Postfix names it, of `inet:PORT@HOST`, `local:PATH`, a path
- * or `HOST:PORT`; a new string. */
+/* Converts `inet:PORT@HOST`, `local:PATH`, a path or `HOST:PORT` to Postfix's `inet:HOST:PORT` or
+ * `unix:PATH`. The caller frees it. */
 static char *socket_for_postfix(const char *socket, const char *queue)
 {
 	const char *path = str_starts(socket, "local:")  ? socket + strlen("local:")
@@ -374,8 +376,8 @@ static char *socket_for_postfix(const char *socket, const char *queue)
 	return mem_printf("inet:%s", socket);
 }
 
-/* Whether the list has the socket: of one on the network the port tells, of which the host may be
- * named in several ways. */
+/* True if the list contains the socket. Network sockets are compared by port, because a host has
+ * several names. */
 static bool list_has_socket(const char *list, const char *socket)
 {
 	const char *what = str_starts(socket, "inet:") ? strrchr(socket, ':')
@@ -421,7 +423,7 @@ char *dkim_signer_wiring(const struct dkim_signer *signer, const char *postfix_c
 	return lines.len ? buf_take(&lines) : NULL;
 }
 
-/* openssl(1), which reads the input, if there is one. */
+/* Runs openssl(1), with the input if there is one. */
 static int run_openssl(
 	char *const *argv, const struct buf *input, struct buf *output, struct err *err)
 {
@@ -467,7 +469,8 @@ static char *key_file(const struct dkim_signer *signer, const char *domain, cons
 	return mem_printf("%s.%s.%s", domain, selector, signer->kind->key_suffix);
 }
 
-/* The folder of keys; rspamd comes without one. A descriptor, or -1. */
+/* Opens the folder of keys, and creates it, because rspamd's package has none. Returns a
+ * descriptor, or -1. */
 static int open_keys(const struct dkim_signer *signer, struct err *err)
 {
 	const char *name;
@@ -524,7 +527,7 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 	return result;
 }
 
-/* A file that an admin names; a relative path is relative to the working directory. */
+/* Reads a file given by the admin; a relative path is relative to the working directory. */
 static int read_key_file(const char *path, struct buf *private, struct err *err)
 {
 	_cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
@@ -602,7 +605,7 @@ int dkim_signer_remove_key(
 	return result;
 }
 
-/* As `p20261123` or `p20261123b`: those that nobody else chooses. */
+/* True for `p20261123` or `p20261123b`, the form that only Postern chooses. */
 static bool is_chosen_selector(const char *selector)
 {
 	size_t digits = strspn(selector + (*selector == 'p'), "0123456789");
@@ -612,7 +615,7 @@ static bool is_chosen_selector(const char *selector)
 	       (*end == '\0' || (*end >= 'a' && *end <= 'z' && end[1] == '\0'));
 }
 
-/* Our lines in the first table; a new string. */
+/* Returns our lines of the first table. The caller frees it. */
 static char *own_lines(const struct dkim_signer *signer)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -637,7 +640,7 @@ static bool has_key(const struct dkim_key_list *keys, const char *domain, const 
 	return false;
 }
 
-/* Splits `DOMAIN.SELECTOR.SUFFIX`; false for another name. */
+/* Splits `DOMAIN.SELECTOR.SUFFIX`. Returns false for any other name. */
 static bool split_key_file(
 	const struct dkim_signer *signer, const char *name, char **domain_r, char **selector_r)
 {
@@ -737,8 +740,8 @@ int dkim_signer_check_key(
 	return 0;
 }
 
-/* The other files of keys that Postern made, unless their names tell: as comments in the first
- * table, so that they are known when their rows are gone. */
+/* Adds the other key files that Postern created, unless their names show it: as comments in the
+ * first table, so that they are known after their rows are gone. */
 static int add_comments(struct dkim_signer *signer, const struct dkim_key_list *keys,
 	struct buf *lines, struct err *err)
 {
@@ -798,7 +801,7 @@ int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *ke
 
 	for (size_t i = 0; i < keys->n; i++)
 		signing |= keys->items[i].state == DKIM_SIGNING;
-	/* A signer that was never used by us has no tables, nor a folder for them. */
+	/* A signer that Postern has never used has no tables, nor a folder for them. */
 	if (!signing && access(signer->tables[0], F_OK) < 0)
 		return 1;
 	changed = put_tables(signer, keys, true, err);
@@ -807,7 +810,7 @@ int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *ke
 	return changed < 0 ? -1 : changed == 0;
 }
 
-/* By the process id that it wrote down itself: it gets a signal only if it is the signer. */
+/* Signals the process of the signer's pid file, only if it really is the signer. */
 static char *reload_signer(const struct dkim_signer *signer)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

@@ -1,5 +1,5 @@
 /*
- * doctor: the table of rows, and findings.
+ * doctor: the table of checks, and the list of findings.
  */
 #include "cli/doctor.h"
 
@@ -22,7 +22,7 @@ enum { TIMEOUT_MS = 10000 };
 #define RELOAD "postfix reload"
 
 static const struct doctor_row table[] = {
-	/* What postfix-conf/check finds. */
+	/* Findings of postfix-conf/check. */
 	{"postfix", "No mail is sent or received.", "postfix start", MEND_ASK},
 	{"smtpd_milters", "Mail that arrives over SMTP is neither checked nor recorded.", ENABLE,
 		MEND_ASK},
@@ -222,7 +222,7 @@ char *doctor_output(const char *program, ...)
 	return buf_take(&output);
 }
 
-/* What the link names; "" when it cannot be read. */
+/* Reads the target of a link; "" if it cannot be read. */
 static void read_link(const char *path, char *target_r, size_t size)
 {
 	ssize_t len = readlink(path, target_r, size - 1);

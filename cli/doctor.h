@@ -1,9 +1,9 @@
 /*
- * doctor: what `postern doctor` looks at, and what it finds.
+ * doctor: the checks of `postern doctor`, and their findings.
  *
- * A look fills in findings, each under a row of the table in doctor.c, which says
- * what such a finding means for mail and what mends it. Looks come in three
- * families: Postfix's settings, this host, and the store.
+ * A check adds findings, each with a row of the table in doctor.c, which says what the finding
+ * means for mail and how to fix it. Checks come in three families: Postfix's settings, this host,
+ * and the store.
  */
 #ifndef POSTERN_CLI_DOCTOR_H
 #define POSTERN_CLI_DOCTOR_H
@@ -18,22 +18,22 @@
 struct conf;
 struct db;
 
-/* In the order of their weight. */
+/* In order of severity. */
 enum doctor_result { DOCTOR_GOOD, DOCTOR_UNKNOWN, DOCTOR_WARNING, DOCTOR_WRONG };
-/* As `good`, `wrong`. */
+/* Such as `good`, `wrong`. */
 const char *doctor_result_name(enum doctor_result result);
 
-/* Whether a mend may be run without asking. */
+/* Whether a fix may run without asking. */
 enum doctor_mend {
-	MEND_BY_HAND, /* a person decides; the words say how */
-	MEND_ASK,     /* a command, which a person has to run */
-	MEND_SAFE,    /* a command that cannot make mail worse */
+	MEND_BY_HAND, /* a person decides; the text says how */
+	MEND_ASK,     /* a command that a person must run */
+	MEND_SAFE,    /* a command that cannot harm mail */
 };
 
 struct doctor_row {
 	const char *name;
-	const char *means; /* for mail, while it is not good */
-	const char *mend;  /* unless the finding has its own; or NULL */
+	const char *means; /* the consequence for mail while it is not good */
+	const char *mend;  /* the fix, unless the finding has its own; or NULL */
 	enum doctor_mend kind;
 };
 
@@ -41,10 +41,10 @@ struct doctor_finding {
 	const struct doctor_row *row;
 	enum doctor_result result;
 	char *text;
-	struct strv mend; /* words of a command; none: that of the row */
+	struct strv mend; /* words of a command; empty: the row's fix */
 };
 
-/* Parameters of Postfix that looks compare. */
+/* The parameters of Postfix that the checks use. */
 enum doctor_parameter {
 	POSTFIX_CONFIG,
 	POSTFIX_QUEUE,
@@ -71,48 +71,48 @@ enum doctor_parameter {
 
 struct doctor {
 	const char *conf_path;
-	const struct conf *conf; /* the defaults where the file is refused */
-	bool briefly;            /* only what takes no time and sends no message */
-	bool mended;             /* something was mended a moment ago */
-	const char *refused;     /* why it is; or NULL */
+	const struct conf *conf; /* the defaults if the file is invalid */
+	bool briefly;            /* only quick checks that send no message */
+	bool mended;             /* something has just been fixed */
+	const char *refused;     /* why the file is invalid; or NULL */
 	const char *postfix;     /* configuration folder; "": Postfix's own */
 	int64_t now_us;
 	bool is_root;
 	bool is_installed;                    /* the settings are those of the package's daemons */
-	bool has_units;                       /* and systemd runs them */
-	struct db *db;                        /* NULL: it cannot be read */
+	bool has_units;                       /* and systemd runs these daemons */
+	struct db *db;                        /* NULL: the database cannot be read */
 	char *parameters[POSTFIX_PARAMETERS]; /* NULL: Postfix cannot be asked */
 	struct doctor_finding *findings;
 	size_t n;
 };
 
-/* Whether these are the settings of the package's daemons, as units of systemd. */
+/* Finds out if the settings are those of the package's daemons, run as units of systemd. */
 void doctor_find_installation(struct doctor *doctor);
 
-/* Looks at all. The members above `db` are the caller's. */
+/* Runs all checks. The caller sets the members above `db`. */
 void doctor_run(struct doctor *doctor);
 void doctor_clear(struct doctor *doctor);
 
-/* Of a finding: its command in words, or NULL; and whether that is safe. */
+/* Return the command of a finding as text, or NULL; and if it is safe to run. */
 char *doctor_mend_words(const struct doctor_finding *finding);
 bool doctor_mend_is_safe(const struct doctor_finding *finding);
 
-/* For the looks. */
+/* For the checks. */
 
-/* Adds a finding. The name is one of the table. */
+/* Adds a finding. row is a name in the table. */
 void doctor_say(struct doctor *doctor, const char *row, enum doctor_result result,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* What mends the last finding: words of a command, ended by NULL. */
+/* Sets the fix of the last finding: the words of a command, ended by NULL. */
 void doctor_mend(struct doctor *doctor, ...) __attribute__((sentinel));
 
-/* A file of postfix-conf, which is installed or built beside this program; a new
- * string, NULL when it is missing. */
+/* Returns the path of a file of postfix-conf, installed or built beside this program; NULL if it is
+ * missing. The caller frees it. */
 char *doctor_script(const char *name);
-/* Runs a program of words, ended by NULL, and gives its output without the last
- * newline as a new string; NULL when it fails without a word. */
+/* Runs a program with its arguments, ended by NULL, and returns its output without the last
+ * newline; NULL if it fails without output. The caller frees it. */
 char *doctor_output(const char *program, ...) __attribute__((sentinel));
 
-/* The process of Postfix's master(8); 0 when it cannot be told. */
+/* Returns the process id of Postfix's master(8); 0 if unknown. */
 int64_t doctor_postfix_master(const struct doctor *doctor);
 
 void doctor_look_at_postfix(struct doctor *doctor);

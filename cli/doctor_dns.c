@@ -1,6 +1,5 @@
 /*
- * doctor_dns: the DNS of the domains that are active, and of this host; and the keys by which their
- * mail is signed.
+ * doctor_dns: the DNS records of active domains and of this host, and the DKIM keys of the domains.
  */
 #include <stdio.h>
 
@@ -34,7 +33,7 @@ static void report_records(struct doctor *doctor, const char *row, const json_t 
 	}
 }
 
-/* A new key signs once its record is there, which somebody has to set. */
+/* A new key signs once its DNS record is published, which somebody must do. */
 #define PATIENCE_US (7 * DAY_US)
 
 static void look_at_key(
@@ -59,7 +58,7 @@ static void look_at_key(
 			key->domain, good < 0 ? err.text : why);
 }
 
-/* Files of keys whose domain was removed. */
+/* Checks for key files of removed domains. */
 static void look_at_leftovers(
 	struct doctor *doctor, struct dkim_signer *signer, const struct dkim_key_list *keys)
 {
@@ -114,7 +113,7 @@ static void look_at_tables(
 	}
 }
 
-/* Whether the signer has what the store says, and nothing of ours besides. */
+/* Checks that the signer has exactly the keys of the store. */
 static void look_at_keys(struct doctor *doctor)
 {
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;

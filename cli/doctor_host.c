@@ -50,7 +50,7 @@ enum {
 static const char *const daemons[] = {"postern-milter", "postern-httpd", "postern-events",
 	"postern-webhook", "postern-auth", "postern-held"};
 
-/* Whether the groups of a process, or of its user, have the one of the file. */
+/* True if the process, or its user, is in the group of the file. */
 static bool process_has_group(pid_t pid, gid_t wanted)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%ld/status", (long)pid);
@@ -135,7 +135,7 @@ static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 		look_at_groups(doctor, name, pid, info.st_uid);
 }
 
-/* NAME=VALUE in lines; a new string. */
+/* Returns the value in lines of NAME=VALUE. The caller frees it. */
 static char *property(const char *lines, const char *name)
 {
 	_cleanup_free_ char *start = mem_printf("%s=", name);
@@ -148,9 +148,9 @@ static char *property(const char *lines, const char *name)
 	return mem_strdup("");
 }
 
-/* The unit that runs Postfix, which Debian 12 calls postfix@-.service, and Debian 13
- * postfix.service: the last part of the control group of its master(8). A new string; NULL
- * when no unit of such a name runs it. */
+/* Returns the unit that runs Postfix: postfix@-.service in Debian 12, postfix.service in Debian 13.
+ * It is the last part of the control group of master(8). NULL if no unit of such a name runs it.
+ * The caller frees it. */
 static char *postfix_unit(const struct doctor *doctor)
 {
 	_cleanup_free_ char *path = mem_printf(
@@ -169,7 +169,7 @@ static char *postfix_unit(const struct doctor *doctor)
 	return unit;
 }
 
-/* Of the milter's unit, what Before= has. */
+/* before is the Before= of the milter's unit. */
 static void look_at_boot_order(struct doctor *doctor, const char *name, const char *before)
 {
 	_cleanup_free_ char *postfix = postfix_unit(doctor);
@@ -201,7 +201,7 @@ static bool is_below(const char *path, const char *folders)
 	return false;
 }
 
-/* Whether the sandbox keeps the daemon from writing to Postfix's queue: systemd.exec(5),
+/* Checks if the sandbox keeps the daemon from writing to Postfix's queue: systemd.exec(5),
  * ProtectSystem= and ProtectHome=. */
 static void look_at_sandbox(struct doctor *doctor, const char *name, const char *said)
 {
@@ -265,7 +265,7 @@ static void look_at_unit(struct doctor *doctor, const char *name)
 	look_at_sandbox(doctor, name, said);
 }
 
-/* As postfix-conf/enable makes it. */
+/* Checks that the folder is as postfix-conf/enable creates it. */
 static void look_at_folder(struct doctor *doctor)
 {
 	const char *queue = doctor->parameters[POSTFIX_QUEUE];
@@ -294,7 +294,7 @@ static void look_at_folder(struct doctor *doctor)
 		entry->gr_name, "-m", "2750", folder, NULL);
 }
 
-/* Splits host:port, [v6]:port; false for a socket of the file system. */
+/* Splits host:port, [v6]:port. Returns false for a Unix-domain socket. */
 static bool split_listen(const char *listen, char **host_r, const char **port_r)
 {
 	const char *colon = strrchr(listen, ':');
@@ -351,8 +351,8 @@ static int connect_to(const char *listen)
 	return fd;
 }
 
-/* What the listener answers to GET /readyz, with its head; "" for no answer. A new
- * string. */
+/* Returns the answer of the listener to GET /readyz, with its head; "" for no answer. The caller
+ * frees it. */
 static char *ask_readyz(const char *listen)
 {
 	static const char request[] =
@@ -372,7 +372,7 @@ static char *ask_readyz(const char *listen)
 	return mem_dup(answer, len);
 }
 
-/* Why httpd is not ready: the listener for admins says it, in a line for each. */
+/* Returns why httpd is not ready: the admin listener says so, one reason per line. */
 static char *why_not_ready(const struct doctor *doctor)
 {
 	const char *listen = doctor->conf->admin.listen;
@@ -385,8 +385,8 @@ static char *why_not_ready(const struct doctor *doctor)
 	return words;
 }
 
-/* What httpd has found by itself. After its start, or a mend, it tries first, and is waited
- * for. */
+/* Reports the problems that httpd has found itself. After its start, or a fix, its first probe
+ * takes time, so this waits. */
 static void look_at_health(struct doctor *doctor, int64_t started_us)
 {
 	bool is_fresh = doctor->mended || doctor->now_us - started_us < HEALTH_FRESH_US;
@@ -400,7 +400,7 @@ static void look_at_health(struct doctor *doctor, int64_t started_us)
 		answer = ask_readyz(listen);
 	}
 	if (answer == NULL)
-		return; /* that it is away another row says */
+		return; /* another row reports that it does not run */
 	if (str_starts(answer, "HTTP/1.1 200")) {
 		doctor_say(doctor, "health", DOCTOR_GOOD, "postern-httpd is ready");
 	} else if (str_starts(answer, "HTTP/1.1 503")) {
@@ -434,7 +434,7 @@ static void look_at_disk(struct doctor *doctor, const char *folder, const char *
 			what, left / (1024 * 1024));
 }
 
-/* What smtpd(8) and pickup(8) want to have, see postconf(5), queue_minfree. */
+/* The free space that smtpd(8) and pickup(8) require, see postconf(5), queue_minfree. */
 static void look_at_minfree(struct doctor *doctor)
 {
 	const char *queue = doctor->parameters[POSTFIX_QUEUE];
@@ -510,7 +510,7 @@ static void look_at_clock(struct doctor *doctor)
 		doctor_say(doctor, "time", DOCTOR_GOOD, "the clock is synchronized");
 }
 
-/* The file that postern-events reads, if it was rotated away under it. */
+/* Checks if the log file that postern-events reads was rotated away. */
 static void look_at_log_file(struct doctor *doctor, pid_t events)
 {
 	_cleanup_free_ char *list = mem_printf("/proc/%ld/fd", (long)events);
@@ -531,7 +531,7 @@ static void look_at_log_file(struct doctor *doctor, pid_t events)
 	}
 }
 
-/* Whether a service of Postfix asks postern-auth, see postfix-conf/logins.sh. */
+/* True if a service of Postfix asks postern-auth, see postfix-conf/logins.sh. */
 static bool uses_logins(const struct doctor *doctor)
 {
 	static const char *const pattern = "*/inet/milter_macro_daemon_name";
@@ -614,7 +614,7 @@ static void look_at_decisions(struct doctor *doctor)
 		doctor_mend(doctor, "systemctl", "restart", "postern-held", NULL);
 }
 
-/* journald says how many lines of which unit its rate limit has dropped. */
+/* journald logs how many lines of a unit its rate limit has dropped. */
 static void look_at_dropped_lines(struct doctor *doctor)
 {
 	static const char before[] = "Suppressed ", after[] = " messages from ";

@@ -1,7 +1,8 @@
 /*
- * doctor_postfix: Postfix's settings and processes. What enable changes, and
- * whether messages by each way reach the milter, postfix-conf/check knows, whose
- * findings are taken over.
+ * doctor_postfix: Postfix's settings and processes.
+ *
+ * postfix-conf/check examines what enable changes, and if messages of each way reach the milter;
+ * its findings are included.
  */
 #include <dirent.h>
 #include <pwd.h>
@@ -24,7 +25,7 @@
 
 enum { CHECK_MS = 300 * 1000, DOMAINS_LOOKED_AT = 50, DAY_S = 24 * 3600 };
 
-/* The process that a finding of check names: `process 17 takes ...`. */
+/* Sets a fix for the process that a finding of check names: `process 17 takes ...`. */
 static void mend_milter(struct doctor *doctor, const char *text)
 {
 	static const char stopped[] = "kill -CONT ";
@@ -40,7 +41,7 @@ static void mend_milter(struct doctor *doctor, const char *text)
 	}
 }
 
-/* As `usermod -aG adm postern` at the end of what check says, behind `: `. */
+/* Sets a fix that a finding of check ends with, after `: `, such as `usermod -aG adm postern`. */
 static void mend_said(struct doctor *doctor, const char *text)
 {
 	static const char *const commands[] = {"usermod -aG ", "postconf -e "};
@@ -135,7 +136,7 @@ int64_t doctor_postfix_master(const struct doctor *doctor)
 	return pid;
 }
 
-/* A reload ends those that wait for mail, as pickup(8) and qmgr(8) always do. */
+/* A reload ends processes that wait for mail, as pickup(8) and qmgr(8) always do. */
 static void look_at_reload(struct doctor *doctor)
 {
 	static const char *const files[] = {"main.cf", "master.cf"};
@@ -172,7 +173,7 @@ static void look_at_reload(struct doctor *doctor)
 	}
 }
 
-/* Networks that are nobody's in particular, as RFC 1918 and its kin have them. */
+/* True for networks without a particular owner, such as those of RFC 1918. */
 static bool is_private(const struct cidr *net)
 {
 	static const char own[] =
@@ -218,7 +219,7 @@ static void look_at_networks(struct doctor *doctor)
 			"mynetworks contains no large public network");
 }
 
-/* Whether the list lets strangers pass before anything refuses them. */
+/* True if the list permits anybody before anything is rejected. */
 static bool lets_anybody(const char *list)
 {
 	bool excepted;
@@ -273,7 +274,8 @@ static bool is_signer(const char *item)
 	return false;
 }
 
-/* The first of the list that signs, by its name; a new string, or NULL. */
+/* Returns the first milter of the list that signs, judging by its name, or NULL. The caller frees
+ * it. */
 static char *find_signer(const char *list)
 {
 	bool excepted;
@@ -313,7 +315,7 @@ static void look_at_signer(struct doctor *doctor)
 		doctor_say(doctor, "signer", DOCTOR_GOOD, "%s signs", signer);
 }
 
-/* What is changed behind the milters makes a signature invalid. */
+/* Changes after the milters invalidate a signature. */
 static void look_at_signed_fields(struct doctor *doctor)
 {
 	const struct page page = {.limit = DOMAINS_LOOKED_AT};
@@ -401,7 +403,7 @@ static bool same_content(const char *a, const char *b)
 	return len[0] == len[1] && memcmp(text[0], text[1], len[0]) == 0;
 }
 
-/* Copied into the chroot when Postfix starts, not when it is reloaded. */
+/* Files are copied into the chroot when Postfix starts, not when it is reloaded. */
 static void look_at_chroot(struct doctor *doctor)
 {
 	const char *queue = doctor->parameters[POSTFIX_QUEUE];
@@ -418,8 +420,8 @@ static void look_at_chroot(struct doctor *doctor)
 			"%s is missing: rsyslog creates it (/etc/rsyslog.d/postfix.conf)", log);
 }
 
-/* postern-events reads lines of programs whose names begin as main.cf says. Those of
- * smtpd(8), which takes mail in, do not matter. */
+/* postern-events reads log lines of programs with the name prefix of main.cf. The names of
+ * smtpd(8), which receives mail, do not matter. */
 static void look_at_log_names(struct doctor *doctor)
 {
 	static const char *const pattern = "*/unix/syslog_name";

@@ -1,5 +1,5 @@
 /*
- * doctor_store: the database, and what waits.
+ * doctor_store: the database, and waiting emails.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #define MIB (INT64_C(1024) * 1024)
 enum { CHECKED_MIB = 256, WAL_MIB = 256, STAGED_S = 3600 };
 
-/* Of what SQLite keeps, whose it has to be. */
+/* Checks the owner of SQLite's files. */
 static void look_at_owner(struct doctor *doctor)
 {
 	static const char *const ends[] = {"", "-wal", "-shm"};
@@ -147,7 +147,7 @@ static int count_waiting(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-/* Those that Postfix did not ask the milter about. */
+/* Emails that Postfix did not ask the milter about. */
 static void look_at_queue(struct doctor *doctor)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
@@ -198,13 +198,13 @@ static void look_at_log(struct doctor *doctor)
 			state.gaps);
 }
 
-/* Whether webhooks are told what they are to be told. */
+/* Checks that webhooks receive their events. */
 static void look_at_webhooks(struct doctor *doctor)
 {
 	const char *database = doctor->conf->store.database;
 	struct webhook_trouble trouble;
 	char words[ERR_TEXT_MAX];
-	/* Root sees the process. */
+	/* root can see the process. */
 	bool runs = doctor->is_root || metrics_webhook_runs(database);
 	int still = store_webhook_stands_still(doctor->db, runs, doctor->now_us, words, NULL);
 

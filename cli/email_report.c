@@ -1,5 +1,5 @@
 /*
- * email_report: what became of an email, as the command prints it.
+ * email_report: the delivery report, as the command prints it.
  */
 #include "cli/email_report.h"
 
@@ -76,7 +76,7 @@ static bool same_words(const struct email_event *a, const struct email_event *b)
 	       strcmp(a->address ? a->address : "", b->address ? b->address : "") == 0;
 }
 
-/* The next event of the same recipient for each event; n without one. */
+/* For each event, finds the next one of the same recipient; n if there is none. */
 static size_t *next_events(const struct event_list *events)
 {
 	size_t *next = mem_alloc(events->n + 1, sizeof(*next));
@@ -97,8 +97,8 @@ static size_t *next_events(const struct event_list *events)
 	return next;
 }
 
-/* That Postfix has taken the email is told already. Of attempts that were
- * deferred with the same words, the first and the last are told. */
+/* Skips accepted events, which the summary covers. Of attempts deferred with the same text, it
+ * shows the first and the last. */
 static void add_events(const struct delivery_report *delivery_report, size_t width, struct buf *out)
 {
 	const struct event_list *events = &delivery_report->events;

@@ -1,31 +1,29 @@
 /*
- * held_waiting: submits again what waits in Postfix's queue with a ticket.
+ * held_waiting: resubmits messages with a ticket that wait in Postfix's queue.
  *
- * Postfix shows a message to milters when it comes in, never again. So the
- * content goes through sendmail(1) once more, and the old message is removed.
- * This process, and sendmail, may be killed at any moment. What keeps an email
- * from being lost or doubled is that each submission has a ticket of its own,
- * and only the email's present one passes the milter:
+ * Postfix shows a message to milters only when it arrives. So the content goes through sendmail(1)
+ * once more, and the old message is removed. This process, and sendmail, may be killed at any
+ * moment. An email is neither lost nor duplicated, because each submission has a ticket of its own,
+ * and the milter accepts only the email's present one:
  *
- *   1. the email gets a new ticket, if it is staged: in one durable commit with
- *      the look at its state. All messages with older ones are superseded
- *   2. sendmail(1) takes the content, to the new ticket. Its 250 says
- *      that the message is in the maildrop, on the disk
+ *   1. a staged email gets a new ticket, in one durable commit with the check of its state.
+ *      All messages with older tickets are superseded
+ *   2. sendmail(1) gets the content, addressed to the new ticket. Its 250 (sendmail -bs) says that
+ *      the message is in the maildrop, on the disk
  *   3. the old message is removed
  *
- *   killed       what is there                    a repeat
- *   before 1     the old message                  begins anew
- *   1 to 2       the old message; maybe a new     takes another new ticket; a
- *                one, or a sendmail at work       message with this one is
- *                                                 discarded by the milter
+ *   killed       what exists                      what a repeat does
+ *   before 1     the old message                  starts anew
+ *   1 to 2       the old message; maybe a new     gives another new ticket; the
+ *                one, or a running sendmail       milter discards a message with
+ *                                                 this one
  *   2 to 3       both; the email staged           the same
  *   2 to 3       both; the email decided          removes the old one
  *
- * Not lost: an old message is removed only when its copy with the newest ticket
- * is in Postfix or the email is decided, and nobody takes a newer ticket
- * meanwhile (the lock) but httpd, for a request that comes again and has its
- * message at hand. Not doubled: the milter records an email for one ticket, the
- * present one, and a ticket is the address of one submission.
+ * Not lost: an old message is removed only when its copy with the newest ticket is in Postfix or
+ * the email is decided. Meanwhile nobody else gives it a newer ticket (the lock), except httpd for
+ * a repeated request, and httpd has the message. Not duplicated: the milter records an email for
+ * one ticket only, the present one, and a ticket is the address of one submission.
  */
 #include "cli/held_waiting.h"
 
@@ -45,13 +43,13 @@
 enum {
 	JUDGED_MS = 30 * 1000, /* how long the verdicts may take */
 	LOOK_EVERY_MS = 20,
-	/* How much is submitted at once. */
+	/* The size of a batch. */
 	BATCH = 16,
 	BATCH_BYTES = 64 * 1024 * 1024,
 };
 
-/* On the folder: closing the database's own file would give up SQLite's locks.
- * The descriptor is not inherited, and stays open as long as the process. */
+/* Locks the folder: closing a descriptor of the database file itself would drop SQLite's locks. The
+ * descriptor is not inherited, and stays open until the process ends. */
 static int lock(const struct call *call, struct err *err)
 {
 	_cleanup_free_ char *path = mem_strdup(call->conf->store.database);
@@ -79,7 +77,7 @@ static int find_email(
 	return found;
 }
 
-/* Step 1 for one message. What has an outcome goes no further. */
+/* Step 1 for one message. A message with a final outcome is skipped. */
 static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 {
 	enum email_state state;
@@ -132,7 +130,7 @@ static void submit(const struct postfix_queue *queue, struct waiting *const *bat
 	}
 }
 
-/* Step 3. One that is gone already was removed by somebody else. */
+/* Step 3. A message that is gone already was removed by somebody else. */
 static int remove_old(
 	const struct postfix_queue *queue, struct waiting *const *batch, size_t n, struct err *err)
 {
@@ -144,7 +142,7 @@ static int remove_old(
 	return postfix_queue_change(queue, QUEUE_REMOVE, &ids, &removed, err);
 }
 
-/* Whether the milter has decided about all that were submitted. */
+/* Checks if the milter has decided about all submitted messages. */
 static int look_at_verdicts(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
 {
 	int all = 1;
@@ -199,7 +197,7 @@ static int submit_batch(const struct call *call, const struct postfix_queue *que
 	return result;
 }
 
-/* How many of the messages go together. */
+/* Returns the number of messages in the next batch. */
 static size_t batch_size(struct waiting *const *all, size_t n)
 {
 	int64_t bytes = all[0]->item->size;
@@ -210,7 +208,7 @@ static size_t batch_size(struct waiting *const *all, size_t n)
 	return i;
 }
 
-/* Whether a batch was submitted and the milter has seen none of it. */
+/* True if a batch was submitted and the milter has seen none of it. */
 static bool is_ignored(struct waiting *const *batch, size_t n)
 {
 	bool ignored = false;

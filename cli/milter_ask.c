@@ -1,12 +1,9 @@
 /*
- * milter_ask: the other side of the milter protocol, version 6.
+ * milter_ask: the MTA's side of the milter protocol, version 6.
  *
- * A packet is its length (4 bytes, network order), a letter, and data. To most
- * of what is sent the milter has said that it will not answer; where it will,
- * the answer is read. Numbers and letters are those of libmilter/mfdef.h, which
- * the milter alone may include.
- *
- * Blocks.
+ * A packet is its length (4 bytes, network order), a letter, and data. The milter has announced
+ * which commands it does not answer; for the others the answer is read. Numbers and letters are
+ * those of libmilter/mfdef.h, which only the milter may include. Blocks.
  */
 #include "cli/milter_ask.h"
 
@@ -25,15 +22,14 @@
 enum {
 	VERSION = 6,
 	ALL_ACTIONS = 0x1ff,
-	/* All steps may be left out or go unanswered, but values of fields have
-	 * no leading space. */
+	/* Any step may be skipped or go unanswered; header values have no leading space. */
 	ALL_STEPS = 0xfffff,
 	TIMEOUT_S = 60,
 	PACKET_MAX = 1024 * 1024,
 	OPTIONS_LEN = 12,
 };
 
-/* When the milter leaves a step out, and when it does not answer one. */
+/* The flags by which the milter skips a step, or does not answer it. */
 static const struct step {
 	char command;
 	uint32_t left_out;
@@ -47,7 +43,7 @@ static const struct step {
 
 struct session {
 	int fd;
-	uint32_t steps; /* as the milter wants them */
+	uint32_t steps; /* as negotiated by the milter */
 	struct buf out;
 	struct buf in; /* the last packet: its letter and its data */
 };
@@ -145,8 +141,8 @@ static int negotiate(struct session *session, struct err *err)
 	return 0;
 }
 
-/* Takes a step. The milter decides at the end of the message, so anything but
- * "go on" before it is a failure. */
+/* Sends a step. The milter decides at the end of the message, so any answer but "continue" before
+ * that is a failure. */
 static int take_step(
 	struct session *session, char command, const void *data, size_t len, struct err *err)
 {
@@ -173,7 +169,7 @@ static int tell_address(struct session *session, char command, const char *addre
 	return take_step(session, command, path, strlen(path) + 1, err);
 }
 
-/* Macros hold for the command that follows. */
+/* Macros apply to the next command. */
 static void add_macros(struct session *session, char command, const struct milter_message *message)
 {
 	_cleanup_buf_ struct buf data = BUF_INIT;
@@ -188,7 +184,7 @@ static void add_macros(struct session *session, char command, const struct milte
 	add_packet(session, 'D', data.data, data.len);
 }
 
-/* As mail from sendmail(1) has none, Postfix names this client. */
+/* For mail from sendmail(1), which has no client, Postfix sends this one. */
 static int tell_envelope(
 	struct session *session, const struct milter_message *message, struct err *err)
 {
@@ -208,7 +204,7 @@ static int tell_envelope(
 	return 0;
 }
 
-/* One field, folded as it is, without its last end of line. */
+/* Sends one field, still folded, without its last line break. */
 static int tell_field(struct session *session, const char *field, size_t len, struct err *err)
 {
 	const char *colon = memchr(field, ':', len);
@@ -241,7 +237,7 @@ static int tell_header(struct session *session, const char *header, struct err *
 	return 0;
 }
 
-/* Of `550 5.7.1 text` the text. */
+/* Returns the text of `550 5.7.1 text`. */
 static char *reply_text(const char *reply)
 {
 	while (*reply && strchr("0123456789. ", *reply))
@@ -255,7 +251,7 @@ static int tempfailed(const char *text, struct err *err)
 		err, ERR_TEMPORARY, "postern-milter cannot tell now%s%s", *text ? ": " : "", text);
 }
 
-/* The changes that the milter wants, then its answer. */
+/* Reads the milter's changes, then its answer. */
 static int read_answer(
 	struct session *session, enum milter_answer *answer_r, char **text, struct err *err)
 {

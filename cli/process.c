@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* When the host was booted, in seconds; 0: not known. */
+/* Returns the boot time of the host in seconds; 0: unknown. */
 static int64_t read_boot(void)
 {
 	FILE *file = fopen("/proc/stat", "re");

@@ -1,5 +1,5 @@
 /*
- * process: the processes of this host, as proc(5) tells of them.
+ * process: the processes of this host, from proc(5).
  */
 #ifndef POSTERN_CLI_PROCESS_H
 #define POSTERN_CLI_PROCESS_H
@@ -15,16 +15,16 @@ struct process {
 	int64_t start_us;
 };
 
-/* Whether one with this id, a text in decimal or not, is there and has not ended. */
+/* True if a process with this id, given as text, decimal or not, exists and has not ended. */
 bool process_read(const char *pid, struct process *process_r);
 
-/* The process of that name that has a file open whose path begins with this, as a
- * daemon has the database; any of that name for NULL, where the database is no
- * file. False when there is none, or this user may not see. */
+/* Finds the process of that name that has a file open whose path begins with `path`, such as a
+ * daemon with the database; NULL: any process of that name, if the database is no file. False if
+ * there is none, or this user may not see it. */
 bool process_find(const char *name, const char *path, struct process *process_r);
 
-/* The program that it runs, and whether that was replaced or removed since; a new
- * string, NULL when this user may not see. */
+/* Returns the path of the program that it runs, and if that was replaced or removed since; NULL if
+ * this user may not see it. The caller frees it. */
 char *process_program(pid_t pid, bool *replaced_r);
 
 #endif

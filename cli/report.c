@@ -1,8 +1,8 @@
 /*
- * report: what a verb has to say, as JSON and as tables. All text of it passes
- * through the visible_ functions before it is in a table.
+ * report: the output of a verb, as JSON and as tables.
  *
- * Invariant: cells has rows_n * columns_n elements.
+ * All texts pass through the visible_ functions before they enter a table. Invariant: cells has
+ * rows_n * columns_n elements.
  */
 #include "cli/report.h"
 
@@ -27,7 +27,7 @@ void report_init(struct report *report, const struct column *columns)
 		report->columns_n++;
 }
 
-/* A new key's token is among the texts. */
+/* The texts may contain the token of a new key. */
 static void wipe(char *text)
 {
 	if (text)
@@ -95,7 +95,7 @@ void report_text(struct report *report, size_t column, const char *text)
 	if (text == NULL)
 		return;
 	cell->set = true;
-	wipe(cell->text); /* where there was one */
+	wipe(cell->text); /* wipes the previous value */
 	cell->text = mem_strdup(text);
 }
 
@@ -214,8 +214,8 @@ static const struct cell *cell_at(const struct report *report, size_t row, size_
 
 /* Text that is safe to show on a terminal. */
 
-/* The character at the beginning of the text: its length, or 0 at the end and
- * when there is no UTF-8. */
+/* Reads the first character of the text. Returns its length, or 0 at the end and for invalid
+ * UTF-8. */
 static size_t read_char(const char *text, gunichar *code_r)
 {
 	gunichar code = g_utf8_get_char_validated(text, -1);
@@ -226,7 +226,7 @@ static size_t read_char(const char *text, gunichar *code_r)
 	return (size_t)(g_utf8_next_char(text) - text);
 }
 
-/* Characters that act on a terminal or on the order of what follows. */
+/* True for characters that control a terminal or the order of the following text. */
 static bool acts(gunichar code)
 {
 	static const struct {
@@ -292,7 +292,7 @@ static size_t char_width(gunichar code)
 	return g_unichar_iswide(code) ? 2 : 1;
 }
 
-/* The width of as much of the text as fits; *bytes_r says how much. */
+/* Returns the width of the part of the text that fits; *bytes_r is its length. */
 static size_t measure(const char *text, size_t max, size_t *bytes_r)
 {
 	size_t used = 0, bytes = 0;
@@ -354,7 +354,7 @@ void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_
 	} while (*rest);
 }
 
-/* Bytes that are no UTF-8, which JSON cannot hold, are made visible. */
+/* Makes invalid UTF-8 visible, because JSON cannot represent it. */
 static json_t *json_of_text(const char *text)
 {
 	json_t *json = json_string(text);
@@ -414,7 +414,7 @@ static json_t *json_of_row(const struct report *report, size_t row, bool bodies)
 	return object;
 }
 
-/* DEL is ASCII but no character to show; JSON does not ask for its escape. */
+/* Escapes DEL, which is not printable, but which JSON does not require to be escaped. */
 static int add_without_del(const char *data, size_t len, void *out)
 {
 	for (size_t i = 0; i < len; i++)
@@ -446,7 +446,7 @@ void print_json_rows(const struct report *report, struct buf *out)
 	for (size_t row = 0; row < report->rows_n; row++) {
 		buf_add_str(out, row > 0 || report->flushed ? ", " : "[");
 		dump(json_of_row(report, row, false), out);
-		out->len--; /* no end of line */
+		out->len--; /* without the newline */
 	}
 	if (!report->open)
 		buf_add_str(out, report->rows_n > 0 || report->flushed ? "]\n" : "[]\n");
@@ -465,7 +465,7 @@ void print_json_record(const struct report *report, struct buf *out)
 
 enum { GAP = 2 };
 
-/* A text of one line, cut to the column's width when cut is wanted. */
+/* Adds a text of one line, cut to the column's width if `cut` is set. */
 static void add_text(const struct column *column, const char *text, bool cut, struct buf *out)
 {
 	_cleanup_buf_ struct buf shown = BUF_INIT;
@@ -510,7 +510,7 @@ static void add_value(
 	}
 }
 
-/* The cell as text, a dash for null and for nothing; a new string. */
+/* Returns the cell as text, a dash for null and for an empty one. The caller frees it. */
 static char *render(const struct report *report, size_t row, size_t column, bool cut)
 {
 	const struct cell *cell = cell_at(report, row, column);
@@ -537,13 +537,13 @@ static size_t column_width(const struct report *report, size_t column)
 	return width;
 }
 
-/* Blanks are put before a text, not behind the last one. */
+/* Blanks are written before a text, so that none follow the last one. */
 struct line {
 	struct buf *out;
 	size_t owed;
 };
 
-/* Of rows that were not yet known when the widths were, one may have more. */
+/* A row that came after the widths were chosen may have a wider cell. */
 static void add_cell(struct line *line, const char *text, size_t width)
 {
 	size_t own = visible_width(text);
@@ -623,8 +623,7 @@ static void print_blocks(const struct report *report, struct buf *out)
 	}
 }
 
-/* The widths of the columns that are shown, 0 of those that are left out;
- * all are 0 when a table would not do. */
+/* Returns the widths of the columns, 0 for dropped ones; all are 0 if a table does not fit. */
 static size_t *choose_widths(const struct report *report, size_t terminal)
 {
 	size_t n = report->columns_n, *widths = mem_alloc(n, sizeof(*widths));
@@ -696,7 +695,7 @@ void print_table_record(const struct report *report, size_t terminal, struct buf
 			print_body(column->name, text, out);
 			continue;
 		}
-		/* What has no blanks is to be copied in one piece. */
+		/* A text without blanks stays in one piece, to be copied. */
 		if (terminal > at && strchr(text, ' '))
 			visible_add_wrapped(&lines, text, at, terminal);
 		else

@@ -1,9 +1,9 @@
 /*
- * report: what a verb has to say.
+ * report: the output of a verb.
  *
- * Rows of typed cells under named columns. A verb fills a report; it is printed
- * as a table for people or as JSON for programs, so every verb speaks to both.
- * A report owns all that is put in.
+ * Rows of typed cells in named columns. A verb fills a report; it is printed as a table for people
+ * or as JSON for programs, so every verb supports both. A report owns everything that is put into
+ * it.
  */
 #ifndef POSTERN_CLI_REPORT_H
 #define POSTERN_CLI_REPORT_H
@@ -20,16 +20,16 @@
 
 enum column_type {
 	COLUMN_TEXT,
-	COLUMN_BODY, /* a text of many lines; only where one row is shown */
+	COLUMN_BODY, /* a text of many lines; only shown for a single row */
 	COLUMN_INT,
 	COLUMN_FLAG,
-	COLUMN_TIME, /* of RFC 3339 */
+	COLUMN_TIME, /* RFC 3339 */
 	COLUMN_LIST,
-	COLUMN_ROWS, /* a report of its own; in JSON alone: an array of objects */
-	COLUMN_JSON, /* a text that is JSON, and in JSON no string */
+	COLUMN_ROWS, /* a nested report; only in JSON: an array of objects */
+	COLUMN_JSON, /* a text that is JSON, inserted into JSON as it is */
 };
 
-/* How a member of an item holds the value of a column. */
+/* The type of the item's member for a column. */
 enum column_member { MEMBER_NONE, MEMBER_ID, MEMBER_TEXT, MEMBER_INT64, MEMBER_BOOL };
 
 struct report;
@@ -40,11 +40,11 @@ struct column {
 	const char *name;  /* in JSON */
 	const char *title; /* for people; NULL: not shown in a table */
 	enum column_type type;
-	size_t width; /* a table cuts longer texts; 0: never */
-	int spare;    /* what a narrow terminal's table leaves out first, from 1 to
-		       * COLUMN_SPARE_MAX; 0: never */
-	/* What report_add() puts in: COLUMN_OF() a member, or what fill does;
-	 * without them nothing. */
+	size_t width; /* longer texts are cut in a table; 0: never */
+	/* The order in which a narrow table drops columns, from 1 to COLUMN_SPARE_MAX; 0: never. */
+	int spare;
+	/* How report_add() fills it: from a member by COLUMN_OF(), or by the function fill;
+	 * otherwise it stays null. */
 	enum column_member member;
 	size_t offset;
 	void (*fill)(struct report *report, size_t column, const void *item);
@@ -69,47 +69,45 @@ struct report {
 	size_t columns_n;
 	struct cell *cells; /* row after row */
 	size_t rows_n;
-	/* Prints the rows; NULL: they are kept to the end. */
+	/* Prints the rows; NULL: they are kept until the end. */
 	int (*flush)(struct report *report, void *arg, struct err *err);
 	void *flush_arg;
-	bool flushed;   /* these rows go on behind others that were printed */
-	bool open;      /* there will be more behind them */
-	size_t *widths; /* of the table, by its first rows; NULL: none is
-			 * printed yet */
-	char *note;     /* for people, with its end of line; or NULL */
-	/* What goes out to the last byte; to a terminal as the visible functions have it. */
+	bool flushed;   /* these rows continue others that were printed */
+	bool open;      /* more rows will follow */
+	size_t *widths; /* of the table, from its first rows; NULL: nothing is printed yet */
+	char *note;     /* for people, ends with a newline; or NULL */
+	/* Output as raw bytes; to a terminal through the visible functions. */
 	struct buf bytes;
-	/* The first of several things that did not work, which does not keep
-	 * the others from being reported; else ERR_NONE. */
+	/* The first of several failures that do not prevent the others from being reported; else
+	 * ERR_NONE. */
 	struct err failure;
-	int status; /* the exit status when nothing failed */
+	int status; /* the exit status if nothing failed */
 };
 
-/* Starts a report; end it with report_clear(). */
+/* Initializes a report; free it with report_clear(). */
 void report_init(struct report *report, const struct column *columns);
 void report_clear(struct report *report);
 
-/* Adds a row for an item of the struct that the columns are of. An empty id is
- * null. */
+/* Adds a row for an item of the struct that the columns describe. An empty id is null. */
 void report_add(struct report *report, const void *item);
 
-/* Adds a row of what an operation gives (op_json()): each column has the member
- * of its name. */
+/* Adds a row from the result of an operation (op_json()): each column gets the member with its
+ * name. */
 void report_json(struct report *report, const json_t *object);
 
-/* Begins a new row, all null. The others below fill the last one. */
+/* Adds a new row of nulls. The functions below fill the last row. */
 void report_add_row(struct report *report);
-/* NULL leaves null. */
+/* NULL leaves it null. */
 void report_text(struct report *report, size_t column, const char *text);
 void report_number(struct report *report, size_t column, int64_t number);
-/* 0, which stands for never, leaves null. */
+/* 0, which means never, leaves it null. */
 void report_time(struct report *report, size_t column, int64_t time_us);
 void report_list(struct report *report, size_t column, const struct strv *list);
-/* Starts the rows of the cell, which the report owns, and gives them. */
+/* Adds a nested report to the cell and returns it. The report owns it. */
 struct report *report_rows(struct report *report, size_t column, const struct column *columns);
 
-/* Of a list that may be long: once there are REPORT_ROWS, prints and forgets
- * them. 0 or -1. */
+/* For lists that may be long: once there are REPORT_ROWS rows, prints and frees them. Returns 0 or
+ * -1. */
 enum { REPORT_ROWS = 1000 };
 int report_flush(struct report *report, struct err *err);
 
@@ -117,25 +115,24 @@ int report_flush(struct report *report, struct err *err);
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Shows on a terminal how many of several steps are done. */
+/* On a terminal, shows how many steps are done. */
 void report_progress(size_t done, size_t all);
 
-/* Appends all rows in aligned columns under their titles. Where that takes more
- * columns than the terminal has (0: it is none), it leaves out what can be
- * spared and says so; where that does not do, each cell comes in a line with
- * its name, and an empty line between rows. Rows behind those that were printed
- * before go on in the same columns, without titles. */
+/* Appends all rows in aligned columns under their titles. If they do not fit the terminal (0: not a
+ * terminal), it drops spare columns and says so; if that is not enough, each cell gets a line with
+ * its name, with an empty line between rows. Rows that continue printed ones use the same columns,
+ * without titles. */
 void print_table_rows(struct report *report, size_t terminal, struct buf *out);
 
-/* Appends the first row, a line for each column with its name; texts of many
- * lines stand below. On a terminal sentences are wrapped. */
+/* Appends the first row, one line for each column with its name, followed by texts of many lines.
+ * On a terminal sentences are wrapped. */
 void print_table_record(const struct report *report, size_t terminal, struct buf *out);
 
 /* Appends a text of many lines below its name. */
 void print_body(const char *name, const char *text, struct buf *out);
 
-/* JSON on one line, in ASCII: other characters come as \u escapes, so that a
- * terminal is safe whatever the text. Times are RFC 3339, lists arrays. */
+/* JSON on one line, in ASCII: other characters are \u escapes, so that it is safe on a terminal.
+ * Times are RFC 3339, lists are arrays. */
 
 /* Appends all rows as an array of objects, without their bodies. */
 void print_json_rows(const struct report *report, struct buf *out);
@@ -146,25 +143,24 @@ void print_json_lines(const struct report *report, struct buf *out);
 /* Appends the first row as an object. */
 void print_json_record(const struct report *report, struct buf *out);
 
-/* Appends the text as UTF-8 in which nothing steers a terminal or reorders
- * what is read: control characters, the marks that change the direction of
- * writing, and bytes that are no UTF-8 come out as \xNN or \u{NNNN}. */
+/* Appends the text as UTF-8 without terminal control: control characters, characters that change
+ * the writing direction, and invalid bytes become \xNN or \u{NNNN}. */
 void visible_add(struct buf *out, const char *text);
 
-/* The same, but ends of line and tabs stay. */
+/* The same, but keeps line breaks and tabs. */
 void visible_add_lines(struct buf *out, const char *text);
 
-/* The same in lines of width columns, each after indent blanks. They are broken
- * at blanks, and a word only that is longer than a line. */
+/* The same in lines of width columns, each indented. Lines break at blanks; only a word longer than
+ * a line is broken. */
 void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
 
 /* Appends a time to the second: `2026-11-21 02:43:18Z`. */
 void visible_add_time(struct buf *out, int64_t time_us);
 
-/* How many columns of a terminal the text, made visible, takes. */
+/* Returns the columns of a terminal that the visible form of the text takes. */
 size_t visible_width(const char *text);
 
-/* How many bytes of such a text fit into width columns. */
+/* Returns how many bytes of such a text fit into width columns. */
 size_t visible_cut(const char *text, size_t width);
 
 #endif

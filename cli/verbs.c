@@ -204,7 +204,7 @@ const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_
 	return NULL;
 }
 
-/* What the command takes, in words, printed from the table. */
+/* Usage texts, generated from the table. */
 
 enum { LINE_WIDTH = 76 };
 
@@ -218,7 +218,7 @@ static const char general[] =
 	"\n"
 	"Postern sends email over HTTP through Postfix; see man postern.\n";
 
-/* Whether the verb is the first of its noun. */
+/* True if the verb is the first of its noun. */
 static bool begins_noun(size_t i)
 {
 	return i == 0 || !str_eq(verbs[i - 1]->noun, verbs[i]->noun);
@@ -256,8 +256,8 @@ static void add_option(const struct verb_option *taken, struct buf *out)
 		buf_printf(out, " %s", option->argument);
 }
 
-/* The line, broken before an option that would go beyond LINE_WIDTH; what follows
- * stands under what the verb takes. at: the column at which it begins. */
+/* Adds the usage line, wrapped before an option that would exceed LINE_WIDTH; continuation lines
+ * are aligned with the verb's arguments. at: the column at which it begins. */
 static void add_usage(const struct verb *verb, size_t at, struct buf *out)
 {
 	size_t indent = at + 4, start = out->len;
@@ -311,7 +311,7 @@ void usage_add_verb(const struct verb *verb, struct buf *out)
 	buf_add_str(out, general);
 }
 
-/* The first sentence of a verb's help. */
+/* Adds the first sentence of a verb's help. */
 static void add_summary(const char *help, struct buf *out)
 {
 	const char *end = strstr(help, ". ");

@@ -1,9 +1,8 @@
 /*
- * verbs: what the command does, as a table of verbs, and the options that they
- * take.
+ * verbs: the table of the command's verbs, and their options.
  *
- * A verb never prints: it fills a report, and the row says how that is shown.
- * So nothing is told before it is committed, and every verb speaks JSON.
+ * A verb never prints: it fills a report, and its row says how that is shown. So nothing is printed
+ * before it is committed, and every verb supports JSON.
  */
 #ifndef POSTERN_CLI_VERBS_H
 #define POSTERN_CLI_VERBS_H
@@ -20,7 +19,7 @@ struct arguments;
 struct call;
 struct conf;
 
-/* The options that verbs may have; verbs.c has the table of their names. */
+/* The options of verbs; verbs.c has the table of their names. */
 enum verb_option_id {
 	OPTION_COMPANY,
 	OPTION_DOMAIN,
@@ -86,91 +85,88 @@ struct verb_option {
 	const char *help; /* NULL ends the list */
 };
 
-/* What a verb does with the database. */
+/* How a verb uses the database. */
 enum verb_access {
 	VERB_NO_DATABASE,
-	VERB_DIAGNOSES, /* opens nothing; settings that are refused do not keep it from running */
+	VERB_DIAGNOSES, /* opens nothing; runs even with invalid settings */
 	VERB_READS,
-	VERB_READS_ANY, /* whatever its schema, if it is ours */
+	VERB_READS_ANY, /* with any schema version, if it is ours */
 	VERB_WRITES,    /* runs inside one transaction */
 	VERB_STEPS,     /* writes in short transactions of its own */
-	VERB_MIGRATES   /* inside one transaction, whatever its schema; made when
-			 * missing */
+	/* Inside one transaction, with any schema version; creates a missing database. */
+	VERB_MIGRATES
 };
 
 enum verb_shape {
 	VERB_ROWS,   /* a table; JSON: an array */
-	VERB_RECORD, /* its only row, the note below; JSON: an object */
-	VERB_NOTE,   /* the note alone; JSON: an object */
-	VERB_LINES,  /* the note alone; JSON: an array */
-	VERB_FOLLOWS /* run again and again while it gives 1, until a signal or
-		      * the end of whoever reads the output; the note of each
-		      * run, at once; JSON: an object on a line for each row */
+	VERB_RECORD, /* its only row, and the note below; JSON: an object */
+	VERB_NOTE,   /* only the note; JSON: an object */
+	VERB_LINES,  /* only the note; JSON: an array */
+	/* Runs repeatedly while it returns 1, until a signal or until the reader closes the
+	 * output; prints the note of each run at once; JSON: an object on a line for each row. */
+	VERB_FOLLOWS
 };
 
 struct verb {
 	const char *noun;
-	const char *name;     /* NULL: the noun alone */
-	const char *argument; /* as `NAME`, `[NAME]`: may be left out;
-			       * `NAME...`: one or more; NULL: takes none */
-	bool variant;         /* of a row before it with the same words: this one is
-			       * meant when the first of its options is given */
+	const char *name; /* NULL: only the noun */
+	/* Such as `NAME`; `[NAME]`: optional; `NAME...`: one or more; NULL: takes none. */
+	const char *argument;
+	/* A variant of an earlier row with the same words, selected when the first of its
+	 * options is given. */
+	bool variant;
 	enum verb_access access;
 	enum verb_shape shape;
 	const struct column *columns;
 	struct verb_option options[VERB_OPTIONS_MAX];
 	const char *help; /* whole sentences, for --help and the manual */
-	/* Before the database is opened: asks for what is missing in the
-	 * arguments, or does nothing (NULL). */
+	/* Runs before the database is opened: asks for missing arguments. May be NULL. */
 	int (*prepare)(struct arguments *arguments, const struct conf *conf, struct err *err);
-	/* What takes time and may refuse the call: with the database, but
-	 * before the transaction, which keeps all others from writing. Or
-	 * NULL. */
+	/* For work that takes time and may refuse the call: runs with the database, but before the
+	 * transaction, which blocks all other writers. May be NULL. */
 	int (*check)(const struct call *call, struct err *err);
-	/* NULL: it runs the operation. */
+	/* NULL: runs the operation. */
 	int (*run)(const struct call *call, struct report *report, struct err *err);
-	/* What it does (core/ops). The options that are named as members of its input
-	 * are these; */
+	/* The operation (core/ops). Options with the name of a member of its input set that
+	 * member; */
 	const struct operation *operation;
-	/* the word behind the verb is this member, unless it is what the verb is
-	 * about (NULL); */
+	/* the argument sets this member, or is the object of the operation (NULL); */
 	const char *argument_is;
-	/* a flag of the input that it sets (NULL: none); */
+	/* the verb sets this flag of the input (NULL: none); */
 	const char *flag;
 	enum op_flag flag_is;
-	/* and other options are read by this, if it is not NULL. */
+	/* and this function reads other options. May be NULL. */
 	int (*read)(const struct call *call, void *input, struct err *err);
-	/* Adds to each of a list what is for people; NULL: nothing. */
+	/* Adds members for people to each item of a list. May be NULL. */
 	void (*add)(json_t *item);
-	/* Of a list: how many without --limit, and with it at most; 0: all. */
+	/* For a list: the default and the maximum of --limit; 0: all. */
 	int64_t limit, limit_max;
-	/* For people, in the place of rows: what it gives, with members in braces. */
+	/* For people, instead of rows: a text with result members in braces. */
 	const char *note;
 };
 
-/* Ended by NULL; the verbs of a noun stand together. */
+/* Ended by NULL; the verbs of a noun are adjacent. */
 extern const struct verb *const verbs[];
 
 struct verbs_option {
 	const char *name;     /* without -- */
-	const char *argument; /* as `ID`; NULL: takes none */
-	const char *member;   /* of inputs; NULL: its name */
-	bool is_no;           /* of a flag that it turns off */
+	const char *argument; /* such as `ID`; NULL: takes none */
+	const char *member;   /* member of inputs; NULL: same as its name */
+	bool is_no;           /* it turns the flag off */
 };
 extern const struct verbs_option verbs_options[OPTIONS];
 
 bool verbs_has_noun(const char *noun);
-/* name NULL finds a noun that is its own verb. NULL when there is none. */
+/* A NULL name finds a noun that is its own verb. Returns NULL if there is none. */
 const struct verb *verbs_find(const char *noun, const char *name);
-/* The variant of the verb that is meant with these values of options, else the
- * verb itself. */
+/* Returns the variant of the verb for these option values, else the verb itself. */
 const struct verb *verbs_variant(const struct verb *verb, const char *const values[static OPTIONS]);
-/* The option of the verb that is a member of its input; OPTIONS when there is none. */
+/* Returns the option of the verb for a member of its input; OPTIONS if there is none. */
 enum verb_option_id verbs_option_of(const struct verb *verb, const char *member);
-/* The row of the verb for an option, NULL when it does not take it. */
+/* Returns the row of the verb for an option, NULL if the verb does not take it. */
 const struct verb_option *verbs_takes(const struct verb *verb, enum verb_option_id id);
 
-/* What the command takes, in words. */
+/* Usage texts. */
 
 /* Appends all nouns, or all names of a noun's verbs, as `add, list, remove`. */
 void usage_add_nouns(struct buf *out);
@@ -180,11 +176,11 @@ void usage_add_names(const char *noun, struct buf *out);
  * many lines as it needs. */
 void usage_add_short(const struct verb *verb, struct buf *out);
 
-/* Appends that, the help and the options of a verb. */
+/* Appends the usage, the help and the options of a verb. */
 void usage_add_verb(const struct verb *verb, struct buf *out);
 
-/* Appends the lines of all verbs of a noun, each with what it does; or of all
- * nouns, for NULL, the lines alone. */
+/* Appends the lines of all verbs of a noun, each with its summary; for NULL the lines of all nouns,
+ * without summaries. */
 void usage_add_all(const char *noun, struct buf *out);
 
 #endif
