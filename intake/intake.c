@@ -55,7 +55,7 @@ static int forward(struct intake *intake, const char *reason)
 	return 0;
 }
 
-/* Finds the email that was sent with the token: 1, 0, -1. */
+/* Finds the email that was sent with the token. Returns 1, 0 if there is none, -1 on error. */
 static int find_email(struct intake *intake, const struct return_token *token, struct err *err)
 {
 	int found = store_return_email(intake->db, token->id, &intake->email, err);
@@ -71,8 +71,8 @@ static int find_email(struct intake *intake, const struct return_token *token, s
 	return 1;
 }
 
-/* Finds the first valid token in the texts: 1, 0 there is none, -1. *has_r is set when there was a
- * token, valid or not. */
+/* Finds the first valid token in the texts. Returns 1, 0 if there is none, -1 on error. *has_r is
+ * set if there was a token, valid or not. */
 static int find_token(struct intake *intake, const struct strv *texts, struct return_token *token_r,
 	bool *has_r, struct err *err)
 {
@@ -87,7 +87,7 @@ static int find_token(struct intake *intake, const struct strv *texts, struct re
 	return found;
 }
 
-/* Finds the number of the recipient that is meant: 1, 0, -1. */
+/* Finds the number of the reported recipient. Returns 1, 0 if there is none, -1 on error. */
 static int find_recipient(struct intake *intake, const struct return_recipient *one,
 	const struct recipients *all, int64_t *n_r, struct err *err)
 {
@@ -114,7 +114,7 @@ static const struct recipient *recipient_of(const struct recipients *all, int64_
 	return NULL;
 }
 
-/* Adds an event for the recipient, unless it has one of the kind. 0 or -1. */
+/* Adds an event for the recipient, unless it has one of this kind. Returns 0 or -1. */
 static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
 	const struct return_recipient *one, const char *source, struct err *err)
 {
@@ -140,8 +140,8 @@ static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
 	return added < 0 ? -1 : 0;
 }
 
-/* Whether it is from this host's Postfix, and so recent that the log may not be read yet: 1, 0, -1.
- */
+/* Returns 1 if it is from this host's Postfix, and so recent that the log may not be read yet; 0 if
+ * not; -1 on error. */
 static int is_early(struct intake *intake, struct err *err)
 {
 	int64_t age_us = intake->message->now_us - intake->said.date_us;
@@ -190,8 +190,8 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 	return 0;
 }
 
-/* A complaint comes from one recipient. If it does not say from which of several, it is for a
- * person. */
+/* A complaint comes from one recipient. If it does not say which of several, the message is
+ * forwarded to a person. */
 static int store_complaint(struct intake *intake, const struct recipients *all, struct err *err)
 {
 	struct return_recipient none = {0};
@@ -286,7 +286,7 @@ static int decide(struct intake *intake, struct err *err)
 		return -1;
 	if (found > 0)
 		return store_said(intake, err);
-	/* An address without a token, like postmaster@, is a person's. */
+	/* Mail to an address without a token, such as postmaster@, is for a person. */
 	if (!has_token)
 		return forward(intake, "it came to an address without a token");
 	intake->outcome.result = INTAKE_FORGED;

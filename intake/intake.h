@@ -50,7 +50,7 @@ struct intake_outcome {
 };
 const char *intake_result_name(enum intake_result result);
 
-/* 0 or -1; nothing is stored then. */
+/* Returns 0, or -1 with nothing stored. */
 int intake_store(struct db *db, const struct intake_message *message,
 	struct intake_outcome *outcome_r, struct err *err);
 

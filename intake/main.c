@@ -27,8 +27,9 @@
 
 enum {
 	CHUNK = 64 * 1024,
-	WAIT_MS = 5000,  /* for the write lock; after that Postfix tries again */
-	EARLY_MS = 5000, /* for postern-events to read the log; likewise */
+	WAIT_MS = 5000, /* to wait for the write lock; after that Postfix tries again */
+	/* To wait for postern-events to read the log; after that Postfix tries again. */
+	EARLY_MS = 5000,
 	LOOK_MS = 250,
 };
 
@@ -169,7 +170,7 @@ static int run_program(struct program *program)
 	return EX_TEMPFAIL;
 }
 
-/* False when the program is to end, with *status_r. */
+/* Reads the arguments. Returns false if the program must end with *status_r. */
 static bool read_arguments(struct program *program, int argc, char **argv, int *status_r)
 {
 	static const struct option options[] = {
