@@ -26,10 +26,11 @@ struct db;
 struct db_stmt;
 
 enum db_mode {
-	DB_READ,   /* an existing database, reads only */
-	DB_WRITE,  /* an existing database */
-	DB_CREATE, /* created if missing: mode 0640; if root creates it, with the owner and group of
-		      its folder */
+	DB_READ,  /* an existing database, reads only */
+	DB_WRITE, /* an existing database */
+	/* Created if missing: mode 0640; if root creates it, with the owner and group of its
+	 * folder. */
+	DB_CREATE,
 };
 
 /* True if the name is that of a database on a server, which has no file. */

@@ -11,8 +11,9 @@
 
 struct restored {
 	int version; /* of the backup's schema */
-	char *kept; /* the path of the former database; its log has the suffix -wal; NULL: there was
-		       none. The caller frees it. */
+	/* The path of the former database; its log has the suffix -wal; NULL: there was none.
+	 * The caller frees it. */
+	char *kept;
 };
 
 /* Copies the backup beside the database, checks the copy, keeps the database under another name,

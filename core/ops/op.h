@@ -61,8 +61,8 @@ struct op {
 	const char *object; /* the object of the operation, see op_about() */
 	char id[ID_SIZE];
 	struct page page; /* for a list */
-	int64_t mark; /* for an operation in steps: where the next step continues; 0: the first step
-		       */
+	/* For an operation in steps: where the next step continues; 0: the first step. */
+	int64_t mark;
 	/* Results of check() for run(). */
 	struct dns_view *view; /* this host; NULL: not needed, or not known yet */
 	json_t *looked_up;     /* NULL: none */
@@ -72,8 +72,8 @@ struct op {
 	struct op_result {
 		const struct row_type *type; /* NULL: there are no items */
 		struct rows rows;            /* one item, or a page */
-		json_t *more; /* further members of the answer, such as a token that is shown once;
-				 NULL: none */
+		/* Further members of the answer, such as a token that is shown once; NULL: none. */
+		json_t *more;
 	} result;
 };
 

@@ -25,8 +25,9 @@ enum delivery_status {
 	DELIVERY_REMOVED,    /* an admin removed it from the queue */
 	DELIVERY_UNKNOWN,    /* it left the queue, and the log does not say how */
 	DELIVERY_COMPLAINED, /* delivered, and reported as unwanted */
-	DELIVERY_SUPPRESSED, /* not handed to Postfix: the address is on the company's suppression
-				list (store_suppression) */
+	/* Not handed to Postfix: the address is on the company's suppression list
+	 * (store_suppression). */
+	DELIVERY_SUPPRESSED,
 	DELIVERY_STATUSES
 };
 /* The text of a recipient begins so if a rule of Postfix redirected the message; the new address

@@ -23,8 +23,9 @@
 struct row_words {
 	const char *const *names;
 	size_t n;
-	bool lenient; /* an unknown word is read as n; otherwise it is ERR_CONFIG: another program
-			 wrote the row */
+	/* An unknown word is read as n; otherwise it is ERR_CONFIG: another program wrote the
+	 * row. */
+	bool lenient;
 };
 /* Returns the value of a word; n for an unknown one and for NULL. */
 size_t row_word(const struct row_words *words, const char *text);
@@ -97,9 +98,10 @@ void row_clear(const struct row_type *type, void *item);
 
 /* Returns the item as a JSON object, without secrets (ROW_HASH); a new reference (row_json.c). */
 enum row_form {
-	ROW_SHOWN,  /* for answers and the command: first the name of the type as `object`;
-		       `created_us` becomes `created_at`, a time of RFC 3339, null for never; an
-		       empty id is null, a set is an array of words */
+	/* For answers and the command: first the name of the type as `object`; `created_us`
+	 * becomes `created_at`, a time of RFC 3339, null for never; an empty id is null, a set
+	 * is an array of words. */
+	ROW_SHOWN,
 	ROW_STORED, /* the columns as stored */
 };
 json_t *row_json(const struct row_type *type, const void *item, enum row_form form);

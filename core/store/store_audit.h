@@ -42,11 +42,12 @@ struct audit_scope {
 	const char *company_id; /* NULL: everything */
 	const char *object;     /* its id or name; NULL: any */
 	const char *actor;      /* likewise */
-	const char *action; /* such as `domain.activate`, or `domain` for all of its actions; NULL:
-			       any */
-	int64_t since_us;   /* 0: from the beginning */
-	bool of_member; /* for members: entries of operators have "operator" as actor, and "" for
-			   who and from where */
+	/* Such as `domain.activate`, or `domain` for all of its actions; NULL: any. */
+	const char *action;
+	int64_t since_us; /* 0: from the beginning */
+	/* For members: entries of operators have "operator" as actor, and "" for who and from
+	 * where. */
+	bool of_member;
 };
 /* Reads a page, newest first. With a filter it looks at up to 20,000 entries; end_r->next is then
  * the last of these. Returns 1, 0 if the cursor is not in the list, -1 on error. */

@@ -14,9 +14,10 @@ struct claim_sender {
 	const char *login;  /* SASL login; NULL for none */
 	const char *client; /* address of the SMTP client; NULL for sendmail(1) */
 	const char *sender; /* envelope sender without <>, "" the null sender */
-	const char *from;   /* `local@domain` of the single header From; NULL if it is ambiguous, or
-			       another field names a different author */
-	bool local;         /* submitted on this host */
+	/* `local@domain` of the single header From; NULL if it is ambiguous, or another field
+	 * names a different author. */
+	const char *from;
+	bool local; /* submitted on this host */
 };
 
 struct claim {

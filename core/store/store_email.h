@@ -94,8 +94,9 @@ struct email_ticket {
 	char *message_id;
 	char *return_path; /* of the domain, see struct domain */
 	bool unsubscribe;
-	struct strv recipients; /* addresses of the envelope, without those suppressed when it was
-				   recorded; at least one if it is staged */
+	/* Addresses of the envelope, without those suppressed when it was recorded; at least one
+	 * if it is staged. */
+	struct strv recipients;
 	enum email_state state;
 	enum email_way way;
 	bool superseded; /* the email has another ticket now: only id is set besides */
@@ -103,9 +104,9 @@ struct email_ticket {
 	 * cleanup(8) had finished. The milter's record alone does not prove this, nor does a queue
 	 * listing without the message. */
 	bool spent;
-	bool key_valid;    /* exists, is not revoked, has the scope sending and is not restricted to
-			      another domain */
-	bool domain_owned; /* still registered to the same company */
+	/* Exists, is not revoked, has the scope sending and is not restricted to another domain. */
+	bool key_valid;
+	bool domain_owned;  /* still registered to the same company */
 	bool domain_active; /* owned and active */
 };
 /* Returns 1, 0 if there is no such ticket, -1 on error. The caller clears *ticket_r, only after
@@ -210,8 +211,9 @@ struct email_filter {
 	const char *to;      /* address of a recipient, including Cc and Bcc; ignores letter case */
 	const char *from;    /* address of the sender; ignores letter case */
 	const char *subject; /* a part of the subject; ignores ASCII case */
-	const char *text;    /* words, see store_text_index_words(); each must occur in the subject,
-				the sender, a recipient or the Message-ID; ignores letter case */
+	/* Words, see store_text_index_words(); each must occur in the subject, the sender, a
+	 * recipient or the Message-ID; ignores letter case. */
+	const char *text;
 	/* The delivery status of any recipient, or of the one in `to` if given; NULL: any
 	 * status. */
 	const enum delivery_status *recipient;

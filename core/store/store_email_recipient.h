@@ -20,10 +20,10 @@ const char *recipient_kind_name(enum recipient_kind kind);
 struct recipient {
 	int64_t n; /* number in the email; a gap is a recipient that was purged */
 	enum recipient_kind kind;
-	char *address;   /* `local@domain`, as in the envelope */
-	char *mailbox;   /* as given, `Name <address>`; NULL: the address alone */
-	bool enveloped;  /* false: it is only in a header field, or an earlier row has the same
-			    address */
+	char *address; /* `local@domain`, as in the envelope */
+	char *mailbox; /* as given, `Name <address>`; NULL: the address alone */
+	/* False: it is only in a header field, or an earlier row has the same address. */
+	bool enveloped;
 	unsigned folded; /* a case-insensitive hash of the address; not stored */
 	/* The delivery status, for those in the envelope; see delivery_writer.h. */
 	enum delivery_status status;

@@ -29,16 +29,17 @@ enum message_how {
 struct queue_message {
 	char *queue_id;
 	int64_t since_us;
-	int64_t email;      /* its seq */
-	int64_t n;          /* its only recipient, or EVENT_ANY_RECIPIENT */
-	char *parent;       /* queue id; NULL */
-	int64_t recipients; /* number of addresses it is delivered to; 0: as many as the email has
-			       recipients, or unknown */
+	int64_t email; /* its seq */
+	int64_t n;     /* its only recipient, or EVENT_ANY_RECIPIENT */
+	char *parent;  /* queue id; NULL */
+	/* Number of addresses it is delivered to; 0: as many as the email has recipients, or
+	 * unknown. */
+	int64_t recipients;
 	enum message_how how;
 	int64_t closed_us; /* when it left the queue, 0: not yet */
 	bool has_end;
-	enum delivery_status ended; /* with has_end, the end of all open deliveries: expired,
-				       removed, discarded */
+	/* With has_end, the end of all open deliveries: expired, removed, discarded. */
+	enum delivery_status ended;
 	int64_t ended_us;
 	bool is_new; /* this look-up has added its row */
 };
@@ -128,9 +129,9 @@ struct event_list {
 	struct email_event *items;
 	size_t n;
 	bool more;
-	int64_t looked_seq; /* set by store_event_page() if it stopped after EVENT_PAGE_MAX events
-			       before the list was full: the last one it looked at; 0: it looked at
-			       all */
+	/* Set by store_event_page() if it stopped after EVENT_PAGE_MAX events before the list
+	 * was full: the last one it looked at; 0: it looked at all. */
+	int64_t looked_seq;
 };
 void store_event_list_free(struct event_list *list);
 
@@ -168,8 +169,8 @@ struct event_filter {
 	int64_t begin_us;        /* of recorded_us, inclusive */
 	int64_t end_us;          /* of recorded_us, inclusive; 0: no end */
 	bool ascending;
-	int64_t after_seq; /* continues after this one, in the direction of the list; 0: from its
-			      start */
+	/* Continues after this one, in the direction of the list; 0: from its start. */
+	int64_t after_seq;
 	int limit;
 };
 /* The number of events that one call looks at; after_seq continues. */
@@ -204,8 +205,8 @@ struct event_counts {
 struct event_count_filter {
 	const char *company_id; /* NULL: any */
 	const char *domain;     /* NULL: of any */
-	int64_t begin_us; /* of occurred_us; the hours that begin at or after begin_us and before
-			     end_us */
+	/* Of occurred_us; the hours that begin at or after begin_us and before end_us. */
+	int64_t begin_us;
 	int64_t end_us;
 	int64_t step_us; /* an hour, or a day */
 	bool by_domain;  /* one total per domain instead of steps */

@@ -36,9 +36,10 @@ struct exemption_list {
 struct exemption_spec {
 	const char *domain;
 	enum exemption_kind kind;
-	const char *value; /* a sender as written by addr_spec(), or a client in any form that cidr
-			      reads; stored as cidr writes it */
-	bool local;        /* only with a sender */
+	/* A sender as written by addr_spec(), or a client in any form that cidr reads; stored as
+	 * cidr writes it. */
+	const char *value;
+	bool local; /* only with a sender */
 };
 
 /* Adds an exemption. ERR_NOT_FOUND if there is no such domain. ERR_EXISTS if the value is exempt

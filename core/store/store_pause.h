@@ -29,8 +29,8 @@ struct pause {
 	char *company_name;
 	char *reason; /* as given by the admin; may be "" */
 	int64_t created_us;
-	int64_t emails; /* set by store_pause_list(): emails that wait for it, up to PAUSE_COUNT_MAX
-			 */
+	/* Set by store_pause_list(): emails that wait for it, up to PAUSE_COUNT_MAX. */
+	int64_t emails;
 };
 enum { PAUSE_COUNT_MAX = 10000 };
 extern const struct row_type store_pause_type, store_pause_counted_type;

@@ -59,9 +59,9 @@ struct refusal_note {
 int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err);
 
 struct refusal_scope {
-	const char *company_id; /* refusals of domains that were registered to it at the time; NULL:
-				   all */
-	const char *domain;     /* NULL: all */
+	/* Refusals of domains that were registered to it at the time; NULL: all. */
+	const char *company_id;
+	const char *domain; /* NULL: all */
 	bool learnt_only;
 	/* Only those after the one with this last_us and seq; 0: all. A refusal that is counted
 	 * again meanwhile moves to the front. */
