@@ -9,8 +9,8 @@
  * again, see held_waiting.
  *
  * The dashboard's process may not read or change the queue. It stores the decisions of admins, and
- * serve, which runs as root, carries them out; serve also stores the content of the queue files for
- * the dashboard.
+ * serve carries them out; serve also stores the content of the queue files for the dashboard. Root
+ * starts serve, and only its helper process keeps root's rights (queue_helper).
  */
 #include <stdio.h>
 #include <string.h>
@@ -743,17 +743,17 @@ enum {
 	/* Delay after a message that was not found, or a decision that cannot be carried out
 	 * now. */
 	SERVE_AGAIN_US = SECOND_US,
-	COMING_US =
-		60 *
-		SECOND_US, /* for this long after its row was added, a message may still arrive */
+	/* For this long after its row was added, a message may still arrive. */
+	COMING_US = 60 * SECOND_US,
 	HEADER_KEPT = 64 * 1024,
 };
 
-/* The half of this process that is root, see queue_helper.h. Of serve, from its start on. */
+/* The socket to the half of serve that keeps root's rights, see queue_helper.h. Set at the start of
+ * serve. */
 static int helper = -1;
 
-/* Before the database is opened: whoever owns its folder may put anything into it, and root does
- * not go there. */
+/* Runs before the database is opened: the owner of its folder may put anything into it, so root
+ * does not access it. */
 static int prepare_serve(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
 	_cleanup_free_ char *folder = db_file_folder(conf->store.database);
@@ -762,7 +762,7 @@ static int prepare_serve(struct arguments *arguments, const struct conf *conf, s
 		return -1;
 	if (queue_helper_start(conf, folder, &helper, err) < 0)
 		return -1;
-	/* As doctor and status look for it. */
+	/* doctor and status look for this name. */
 	prctl(PR_SET_NAME, "postern-held");
 	return 0;
 }

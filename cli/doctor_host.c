@@ -562,7 +562,7 @@ static bool uses_webhooks(struct doctor *doctor)
 	return enabled;
 }
 
-/* How many decisions about held mail have waited for a minute. */
+/* Returns the number of decisions about held mail that have waited for a minute. */
 static int64_t late_decisions(const struct doctor *doctor)
 {
 	int64_t late;
@@ -573,8 +573,9 @@ static int64_t late_decisions(const struct doctor *doctor)
 	return late;
 }
 
-/* Under which row the absence of a daemon is reported here: of webhook and held, which nothing
- * else misses, and of auth, which check tries. NULL: it is reported elsewhere, or not needed. */
+/* Returns the row that reports the absence of a daemon here: of webhook and held, which nothing
+ * else notices, and of auth, which check tries. NULL: another check reports it, or the daemon is
+ * not needed. */
 static const char *row_of_absence(struct doctor *doctor, const char *name)
 {
 	if (str_eq(name, "postern-auth"))
