@@ -2,7 +2,7 @@
  * op_held: mail that the rules have put on hold, and decisions about it.
  *
  * Only root may read and change Postfix's queue. So an operation stores the admin's decision with
- * its audit entry, and `postern held serve`, which runs as root, carries it out; that program also
+ * its audit entry, and `postern held serve`, which root starts, carries it out; that program also
  * reads the messages for these operations.
  */
 #ifndef POSTERN_OPS_OP_HELD_H

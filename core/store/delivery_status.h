@@ -55,7 +55,7 @@ enum event_kind {
 	EVENT_LOST, /* neither in the queue nor in the log */
 	EVENT_COMPLAINED,
 	EVENT_SUPPRESSED,
-	/* Of emails that never reached Postfix; these two do not change a delivery. */
+	/* Canceled and failed are of emails that never reached Postfix. They change no delivery. */
 	EVENT_CANCELED,
 	EVENT_FAILED,       /* Postfix refused it for good, or did not take it in its lifetime */
 	EVENT_UNSUBSCRIBED, /* the recipient unsubscribed; changes no delivery */

@@ -137,9 +137,9 @@ int store_email_find_ticket(
 int store_email_outcome(struct db *db, const char *id, enum email_state *state_r, char **refusal_r,
 	struct err *err);
 
-/* Whether Postfix kept the message of an email that the client submitted itself. The milter's
- * record does not prove it: cleanup(8) may fail afterwards, and the client is told so. The log
- * proves it. */
+/* The result of a message that the client submitted itself: if Postfix kept it. The milter's record
+ * does not prove that: cleanup(8) may fail afterwards, and the client is told so. The log proves
+ * it. */
 enum email_arrival {
 	EMAIL_ARRIVED,
 	EMAIL_ARRIVAL_OPEN, /* no report yet */

@@ -31,8 +31,9 @@ struct held {
 	char *subject;
 	int64_t size;
 	char *header; /* only set by store_held_find() */
-	/* decision: what an admin has decided and root has not carried out yet, a word of
-	 * held_decisions; NULL: none. answer: why a decision left the message held; "": none. */
+	/* decision: what an admin has decided and `postern held serve` has not carried out yet, a
+	 * word of held_decisions; NULL: none. answer: why a decision left the message held; "":
+	 * none. */
 	char *decision;
 	int64_t decided_us;
 	char *answer;

@@ -65,7 +65,7 @@ const struct row_type store_suppression_allowed_type = ROW_TYPE(
 	" s.domain, s.address, s.reason, s.origin, coalesce(s.email_id, '') AS email_id,"          \
 	" s.code, s.text, s.tags, s.created_us"                                                    \
 	" FROM suppression s"
-/* Which of several entries of an address counts. */
+/* The order in which one of several entries of an address is chosen. */
 #define WORST_FIRST                                                                                \
 	" ORDER BY CASE s.reason WHEN 'complaint' THEN 1 WHEN 'bounce' THEN 2"                     \
 	"   WHEN 'unsubscribe' THEN 3 ELSE 4 END"                                                  \
@@ -278,7 +278,7 @@ int store_suppression_page(struct db *db, const struct suppression_scope *scope,
 	static const char sql_place_both[] = PLACE(HELD_BY_DOMAIN " AND s.origin = $origin");
 	static const char sql_older_both[] = MERGED(TWO(OLDER, "$origin"), "DESC");
 	static const char sql_newer_both[] = MERGED(TWO(NEWER, "$origin"), "ASC");
-	/* By whether there is a domain, and an origin. */
+	/* Indexed by: with a domain, with an origin. */
 	static const struct row_pager of_company[2][2] = {
 		{{sql_place_company, sql_older_company, sql_newer_company},
 			{sql_place_origin, sql_older_origin, sql_newer_origin}},
@@ -494,9 +494,9 @@ int store_suppression_disallow(struct db *db, const char *company_id, const char
 		err);
 }
 
-/* What bounces, complaints and unsubscribes add. */
+/* Entries from bounces, complaints and unsubscribes. */
 
-/* Whether the list has the code, or its beginning: 5.4 stands for all of 5.4.x. */
+/* True if the list contains the code, or a prefix of it: 5.4 stands for all of 5.4.x. */
 static bool is_listed(const char *dsn, const char *codes)
 {
 	for (const char *at = codes; *(at += strspn(at, ", \t"));) {
@@ -519,7 +519,7 @@ bool suppression_is_hard(const char *dsn, const char *text, const char *more)
 	return is_listed(dsn, hard) || (more && is_listed(dsn, more));
 }
 
-/* When the list is full: 0 if it has the entry already, else SUPPRESSION_FULL; -1. */
+/* For a full list: returns 0 if it has the entry already, else SUPPRESSION_FULL; -1 on error. */
 static int find_full(
 	struct db *db, const struct suppression_note *note, const char *folded, struct err *err)
 {
@@ -597,7 +597,7 @@ void store_suppressed_free(struct suppressed_list *list)
 	*list = (struct suppressed_list){0};
 }
 
-/* Whether the address is suppressed for the email: 1 and why, 0, -1. */
+/* Returns 1 with the reason if the address is suppressed for the email, 0 if not, -1 on error. */
 static int find_reason(struct db *db, int64_t email, const char *company_id, const char *domain,
 	const char *address, enum suppression_reason *reason_r, struct err *err)
 {

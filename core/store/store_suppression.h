@@ -28,7 +28,7 @@ enum suppression_reason {
 };
 extern const struct row_words store_suppression_reasons;
 const char *store_suppression_reason_name(enum suppression_reason reason);
-/* The text of the event of a suppressed recipient; and the reason of such a text:
+/* Return the text of the event of a suppressed recipient; and the reason for such a text:
  * SUPPRESSION_MANUAL for an unknown one. */
 const char *store_suppression_words(enum suppression_reason reason);
 enum suppression_reason store_suppression_reason_of(const char *words);
@@ -61,23 +61,25 @@ struct suppression_scope {
 	const char *company_id;
 	const char *domain; /* entries that apply to it: its own, and those for all domains */
 };
-/* By id, or by address: of several entries the first of complaint, bounce, unsubscribe, manual.
- * reason: SUPPRESSION_REASONS for any. 1, 0, -1. */
+/* Find an entry by id, or by address: of several entries the first of complaint, bounce,
+ * unsubscribe, manual. reason: SUPPRESSION_REASONS for any. Return 1, 0 if there is none, -1 on
+ * error. */
 int store_suppression_get(struct db *db, const struct suppression_scope *scope, const char *id,
 	struct suppression *suppression_r, struct err *err);
 int store_suppression_find(struct db *db, const struct suppression_scope *scope,
 	const char *address, enum suppression_reason reason, struct suppression *suppression_r,
 	struct err *err);
-/* All with the address, newest first, up to SUPPRESSION_ENTRIES_MAX. 0 or -1. */
+/* Lists all entries of the address, newest first, up to SUPPRESSION_ENTRIES_MAX. Returns 0 or
+ * -1. */
 enum { SUPPRESSION_ENTRIES_MAX = 1000 };
 struct suppression_list;
 int store_suppression_entries(struct db *db, const struct suppression_scope *scope,
 	const char *address, struct suppression_list *list_r, struct err *err);
-/* How many companies have max entries or more, and the name of one of them, a new string; NULL for
- * none. company_id: only this one; NULL: all. 0 or -1. */
+/* Counts the companies with max entries or more, and gets the name of one of them, which the caller
+ * frees; NULL: there is none. company_id: only this one; NULL: all. Returns 0 or -1. */
 int store_suppression_full(struct db *db, const char *company_id, int64_t max, int64_t *n_r,
 	char **name_r, struct err *err);
-/* The number of entries with the address, of all companies, or -1. */
+/* Returns the number of entries with the address, of all companies, or -1. */
 int store_suppression_count(struct db *db, const char *address, struct err *err);
 
 struct suppression_list {
@@ -86,7 +88,8 @@ struct suppression_list {
 };
 void store_suppression_list_free(struct suppression_list *list);
 
-/* A page, newest first. origin: NULL for all. 1, 0 when the page refers to none of them, -1. */
+/* Reads a page, newest first. origin: NULL for all. Returns 1, 0 if the cursor is not in the list,
+ * -1 on error. */
 int store_suppression_page(struct db *db, const struct suppression_scope *scope, const char *origin,
 	const struct page *page, struct suppression_list *list_r, struct page_end *end_r,
 	struct err *err);
@@ -139,12 +142,12 @@ int store_suppression_allowed_get(struct db *db, const char *company_id, const c
 int store_suppression_disallow(struct db *db, const char *company_id, const char *domain,
 	const char *value, int max, struct err *err);
 
-/* What bounces, complaints and unsubscribes add. */
+/* Entries from bounces, complaints and unsubscribes. */
 
-/* Whether the answer means that the mailbox will never take mail, by its enhanced status code (RFC
- * 3463): 5.1.x except 5.1.7 and 5.1.8, which are about the sender, as is the answer to MAIL; 5.2.1;
- * and what `more` lists, codes or the beginning of codes (`5.4.4 5.0`). Never 5.7.x and 5.2.2,
- * which are about a policy and a full mailbox. Pure. */
+/* True if the answer means that the mailbox will never accept mail, by its enhanced status code
+ * (RFC 3463): 5.1.x except 5.1.7 and 5.1.8, which are about the sender, like any answer to MAIL;
+ * 5.2.1; and the codes or prefixes in `more` (`5.4.4 5.0`). Never 5.7.x and 5.2.2, which are about
+ * a policy and a full mailbox. Pure. */
 bool suppression_is_hard(const char *dsn, const char *text, const char *more);
 /* Adds an entry for the recipient of an email: for a hard bounce or a complaint one for all
  * domains, for an unsubscribe one for the domain. A bounce of an allowed address adds none. When

@@ -60,7 +60,7 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 static int read_secret(struct db *db, const char *sql, const char *company_id,
 	uint8_t secret_r[static WEBHOOK_SECRET_LEN], struct err *err)
 {
-	struct webhook key; /* its secret alone */
+	struct webhook key; /* only its secret */
 	int found = row_get(db, sql, DB_PARAMS(DB_TEXT("$company", company_id)),
 		&store_webhook_type, &key, err);
 
@@ -141,7 +141,7 @@ int store_webhook_change(struct db *db, const struct webhook *webhook, struct er
 	return change_by_id(db, "webhook.change", webhook->id, sql_change, NULL, webhook, err);
 }
 
-/* All of the form dialect have the key of their company. */
+/* All webhooks of the form dialect have the key of their company. */
 int store_webhook_rotate(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_rotate[] =

@@ -18,7 +18,7 @@ enum webhook_dialect {
 enum {
 	WEBHOOK_SECRET_LEN = 24,
 	WEBHOOK_ENDPOINT_MAX = 2000,   /* bytes of a URL */
-	WEBHOOK_ROTATED_S = 24 * 3600, /* for so long the previous secret signs, too */
+	WEBHOOK_ROTATED_S = 24 * 3600, /* how long the previous secret also signs */
 	WEBHOOK_WAITING_MAX = 1000,
 	WEBHOOK_TROUBLE_MAX = 1000,
 };
@@ -50,40 +50,43 @@ struct webhook_list {
 	size_t n;
 };
 
-/* Which webhooks the caller may see. */
+/* The webhooks that the caller may see. */
 struct webhook_scope {
 	const char *company_id; /* NULL: of any */
-	const char *domain;     /* NULL: of any, and of all */
+	const char *domain;     /* NULL: any, and webhooks of all domains */
 	const char *dialect;    /* a word; NULL: any */
 	bool in_trouble;        /* only those that fail, or were disabled for it */
 };
 
-/* Stores a new one, with a new id and secret; in the form dialect the secret is the company's. It
- * gets the events that are recorded from now on. ERR_NOT_FOUND without such a company. */
+/* Stores a webhook with a new id and secret; in the form dialect the secret is the company's. It
+ * gets the events that are recorded from now on. ERR_NOT_FOUND if there is no such company. Returns
+ * 0 or -1. */
 int store_webhook_add(struct db *db, struct webhook *webhook, int64_t now_us, struct err *err);
-/* Sets endpoint, events, domain and enabled. One that is enabled again gets what still waits, and
- * what is recorded from now on. 1, 0 when there is none, -1. */
+/* Sets endpoint, events, domain and enabled. A webhook that is enabled again gets the events that
+ * still wait, and those recorded from now on. Returns 1, 0 if there is none, -1 on error. */
 int store_webhook_change(struct db *db, const struct webhook *webhook, struct err *err);
-/* Makes a new secret; in the form dialect for all webhooks of the company. The same. */
+/* Creates a new secret; in the form dialect for all webhooks of the company. Returns the same. */
 int store_webhook_rotate(struct db *db, const char *id, int64_t now_us, struct err *err);
-/* Disables one that has failed for too long. The same. */
+/* Disables a webhook that has failed for too long. Returns the same. */
 int store_webhook_disable(struct db *db, const char *id, int64_t now_us, struct err *err);
 int store_webhook_remove(struct db *db, const char *id, struct err *err);
-/* Records the outcome of the last attempt: why it failed, in words; NULL: it succeeded. 0 or -1. */
+/* Records the result of the last attempt: why it failed, in words; NULL: it succeeded. Returns 0 or
+ * -1. */
 int store_webhook_note(
 	struct db *db, const char *id, const char *failure, int64_t now_us, struct err *err);
 
-/* 1, 0, -1. */
+/* Returns 1, 0 if there is none, -1 on error. */
 int store_webhook_find(struct db *db, const struct webhook_scope *scope, const char *id,
 	struct webhook *webhook_r, struct err *err);
-/* A page of them, newest first. 1, 0 when the cursor is none of them, -1. */
+/* Reads a page, newest first. Returns 1, 0 if the cursor is not in the list, -1 on error. */
 int store_webhook_list(struct db *db, const struct webhook_scope *scope, const struct page *page,
 	struct webhook_list *list_r, struct page_end *end_r, struct err *err);
-/* Counts the events that are to be sent to it, up to WEBHOOK_WAITING_MAX. 0 or -1. */
+/* Counts the events that wait to be sent to it, up to WEBHOOK_WAITING_MAX. Returns 0 or -1. */
 int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_r, struct err *err);
-/* Counts the enabled webhooks that have failed since before that time, and those that were disabled
- * for failing; of one company, or of all (NULL). Together they count up to WEBHOOK_TROUBLE_MAX. The
- * endpoint is that of one of them, a new string; NULL for none. 0 or -1. */
+/* Counts the enabled webhooks that have been failing since before before_us, and those that were
+ * disabled for failing; of one company, or of all (NULL). Together they count up to
+ * WEBHOOK_TROUBLE_MAX. The endpoint is that of one of them; the caller frees it; NULL: there is
+ * none. Returns 0 or -1. */
 struct webhook_trouble {
 	int64_t failing;
 	int64_t disabled;
@@ -91,13 +94,13 @@ struct webhook_trouble {
 };
 int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_us,
 	struct webhook_trouble *trouble_r, struct err *err);
-/* Enabled webhooks that have something to be sent by now, with their secrets, sorted by id. 0 or
- * -1.
- */
+/* Lists the enabled webhooks with events that are due, with their secrets, sorted by id. Returns 0
+ * or -1. */
 int store_webhook_waiting(
 	struct db *db, int64_t now_us, struct webhook_list *list_r, struct err *err);
 
-/* The key that signs attempts in the form dialect; it is made when there is none. 0 or -1. */
+/* Reads the key that signs attempts in the form dialect, and creates a missing one. Returns 0 or
+ * -1. */
 int store_webhook_key(struct db *db, const char *company_id,
 	uint8_t secret_r[static WEBHOOK_SECRET_LEN], struct err *err);
 

@@ -33,7 +33,7 @@ static const struct row_field event_fields[] = {
 };
 static const struct row_type event_type = ROW_TYPE(webhook_event, event_fields);
 
-/* As answers show one. */
+/* The members that answers show. */
 static const struct row_field shown_fields[] = {
 	ROW_FIELD(webhook_event, id, ROW_ID),
 	ROW_FIELD(webhook_event, webhook_id, ROW_ID),
@@ -250,7 +250,7 @@ int store_webhook_event_settle(struct db *db, const struct webhook_event *event,
 			DB_INT("$due", event->due_us), DB_INT("$seq", event->seq)),
 		err);
 
-	/* One that was removed meanwhile has no attempts. */
+	/* An event that was removed meanwhile has no attempts. */
 	if (changed <= 0)
 		return changed;
 	make_id("atmpt_", id);
@@ -316,7 +316,7 @@ int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err)
 
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err)
 {
-	/* What waits for a disabled endpoint goes at its time, too. */
+	/* Events that wait for a disabled endpoint are removed at their time, too. */
 	static const char sql_old[] =
 		"DELETE FROM webhook_event"
 		" WHERE seq IN (SELECT m.seq"
@@ -354,7 +354,7 @@ int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
 	char words_r[static ERR_TEXT_MAX], struct err *err)
 {
 	static const char sql_any[] = "SELECT 1 FROM webhook WHERE enabled = 1 LIMIT 1";
-	/* The first event that was not looked at yet. */
+	/* The first event that was not matched yet. */
 	static const char sql_behind[] =
 		"SELECT recorded_us"
 		" FROM event"

@@ -23,7 +23,7 @@ enum webhook_status {
 enum {
 	WEBHOOK_EVENT_ID_SIZE = 4 + 27 + 1, /* "msg_", then letters and digits */
 	WEBHOOK_RESPONSE_MAX = 1024,
-	WEBHOOK_REPLAY_DUE = 1, /* due_us of what somebody wants to be sent again */
+	WEBHOOK_REPLAY_DUE = 1, /* due_us of an event that is to be replayed */
 	WEBHOOK_REPLAY_MAX = 10000,
 };
 
@@ -65,29 +65,31 @@ struct webhook_attempt_list {
 /* Makes an id that cannot be guessed. */
 void store_webhook_event_id(char id[static ID_SIZE]);
 
-/* Adds one that is due at once. event_seq: the event that it is about, 0 for a test. 0 or -1. */
+/* Adds an event that is due at once. event_seq: the event that it is about, 0 for a test. Returns 0
+ * or -1. */
 int store_webhook_event_add(
 	struct db *db, const struct webhook_event *event, int64_t event_seq, struct err *err);
-/* The one with the id: 1, 0, -1. */
+/* Finds the event with the id. Returns 1, 0 if there is none, -1 on error. */
 int store_webhook_event_find(struct db *db, const char *webhook_id, const char *id,
 	struct webhook_event *event_r, struct err *err);
-/* A page, newest first; page->after is an id. 1, 0 when that is none of them, -1. */
+/* Reads a page, newest first; page->after is an id. Returns 1, 0 if the cursor is not in the list,
+ * -1 on error. */
 int store_webhook_event_list(struct db *db, const char *webhook_id, const struct page *page,
 	struct webhook_event_list *list_r, struct page_end *end_r, struct err *err);
 int store_webhook_attempt_list(struct db *db, int64_t event, const struct page *page,
 	struct webhook_attempt_list *list_r, struct page_end *end_r, struct err *err);
-/* Makes it due at once, whatever its status; id NULL: all of the time span, up to
+/* Makes an event due at once, whatever its status; id NULL: all of the time span, up to
  * WEBHOOK_REPLAY_MAX. Returns how many, or -1. */
 int store_webhook_event_replay(struct db *db, const char *webhook_id, const char *id,
 	int64_t since_us, int64_t until_us, struct err *err);
 
 /* For postern-webhook. */
 
-/* The seq of those that are due, limit at most; what is to be sent once more comes first. The
- * caller frees the array. 0 or -1. */
+/* Lists the seqs of due events, up to limit, replays first. The caller frees the array. Returns 0
+ * or -1. */
 int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_us, size_t limit,
 	int64_t **seqs_r, size_t *n_r, struct err *err);
-/* One of them: 1, 0 when it is gone or no longer due, -1. */
+/* Reads a due event. Returns 1, 0 if it is gone or no longer due, -1 on error. */
 int store_webhook_event_get(
 	struct db *db, int64_t seq, struct webhook_event *event_r, struct err *err);
 /* Records an attempt, and the new status and due_us of the event. was_due_us is the value that was
@@ -107,23 +109,24 @@ struct webhook_match_list {
 	struct webhook_match *items;
 	size_t n;
 };
-/* The matches of the next events, in the order of events; so many events at most. *upto_r: the last
- * of them, or the cursor when there is none. 0 or -1. */
+/* Finds the matches of the next events after the cursor, ordered by event, up to `events` events.
+ * *upto_r is the last of these, or the cursor if there is none. Returns 0 or -1. */
 int store_webhook_match(struct db *db, int events, struct webhook_match_list *list_r,
 	int64_t *cursor_r, int64_t *upto_r, struct err *err);
 void store_webhook_match_list_free(struct webhook_match_list *list);
-/* The event up to which all webhooks have theirs. 0 or -1. */
+/* Read and set the event up to which all webhooks have their events. Return 0 or -1. */
 int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err);
 int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err);
 
-/* Removes rows that are older and not due any more, and those of removed webhooks, up to max rows
- * of each. 1 when there may be more, 0, -1. */
+/* Removes rows that are older than before_us and not due any more, and those of removed webhooks,
+ * up to max rows of each. Returns 1 if there may be more, 0 if not, -1 on error. */
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err);
-/* Counts what waits to be sent, up to 100,000. 0 or -1. */
+/* Counts the events that wait to be sent, up to 100,000. Returns 0 or -1. */
 int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err);
 
-/* Whether enabled webhooks have got nothing for WEBHOOK_STILL_S: 1 and the reason in words, 0, -1.
- * runs: whether postern-webhook does. Pauses of failing endpoints do not count. */
+/* Returns 1, with the reason in words, if enabled webhooks have got nothing for WEBHOOK_STILL_S; 0
+ * if not; -1 on error. runs: true if postern-webhook runs. Pauses of failing endpoints do not
+ * count. */
 enum { WEBHOOK_STILL_S = 300 };
 int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
 	char words_r[static ERR_TEXT_MAX], struct err *err);
