@@ -121,8 +121,7 @@ static void tell_of_daemons(struct status *status)
 			line(status, daemons[i], "running %s%s", words,
 				replaced ? ", an older version than installed"
 					 : ", " POSTERN_VERSION);
-		} else if (i !=
-			   AUTH - HTTPD) { /* many hosts have no SMTP logins; doctor checks that */
+		} else if (i != AUTH - HTTPD) { /* many hosts have no logins; doctor knows */
 			line(status, daemons[i],
 				geteuid() == 0 ? "not running" : "unknown: run as root");
 		}

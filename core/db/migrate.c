@@ -51,7 +51,7 @@ static int read_domain_status(
 	return result;
 }
 
-/* Returns the version, from 0 on, of a database of ours, which may be newer. */
+/* Reads the version, from 0 on, of a database of ours, which may be newer. */
 static int own_version(
 	struct db *db, const struct migrate_list *list, int *version_r, struct err *err)
 {

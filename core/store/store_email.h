@@ -24,7 +24,7 @@ enum email_way {
 	EMAIL_WAY_SENDMAIL,
 	EMAIL_WAY_SMTP,
 	EMAIL_WAY_SPENT, /* none any more: Postfix has confirmed the message */
-	EMAIL_WAY_AUTH,  /* submitted by the client over SMTP with its key: there is no ticket */
+	EMAIL_WAY_AUTH,  /* submitted by the client over SMTP with its key: no ticket counts */
 };
 
 struct email {
