@@ -178,9 +178,9 @@ static void compare(const struct milter_session *session, struct facts *facts)
 	verdict->domain_active = ticket->domain_active;
 }
 
-/* Finds a message without a ticket that carries the id of a staged email. Other messages with
- * an id of ours are normal: emails go out with it and can come back. While the email is staged,
- * nobody outside its company can know the id. */
+/* Finds a message without a ticket that carries the id and the nonce of a staged email. Other
+ * messages with an id of ours are normal: emails go out with it and can come back. The id alone
+ * proves nothing, since clients and logs show it. */
 static int read_lost(struct db *db, const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
@@ -192,6 +192,11 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 	if (found <= 0)
 		return found;
 	facts->ticket_found = true;
+	if (!nonce_is(message->nonce, facts->ticket.nonce)) {
+		store_email_ticket_clear(&facts->ticket);
+		facts->ticket_found = false;
+		return 0;
+	}
 	compare(session, facts);
 	facts->verdict.ticket = TICKET_LOST;
 	facts->verdict.ticket_submitted = true;

@@ -403,7 +403,7 @@ enum stop_way stop_decide(const struct stop_facts *facts)
  * only. So even if the message was changed on its way, it is the email, and the email is
  * refused. A ticket alone is not enough: `mailq` shows the tickets of waiting emails to all
  * users of the host, who must not be able to have an email refused. A message that has lost its
- * ticket is identified by the id alone, which nobody outside the email's company can know.
+ * ticket is identified by id and nonce.
  */
 bool stop_is_own(const struct verdict_facts *facts, enum verdict_reason reason)
 {

@@ -270,6 +270,11 @@ scenario("a message whose ticket was taken off it", function()
 	local ticket = stage()
 	local message = traced(ticket)
 	message.recipients = {"<eve@dst.test>"}
+	-- Who knows the id alone cannot have the email refused.
+	sql("UPDATE email SET nonce = 'known-to-nobody' WHERE ticket = '" .. ticket .. "'")
+	deliver(message, untouched)
+	expect("the state", state_of(ticket), "staged")
+	table.insert(message.fields, 1, {"Postern-Nonce", "known-to-nobody"})
 	deliver(message, refused, LOST)
 	expect("the state", state_of(ticket), "refused")
 	-- In mail that comes from elsewhere, and when the email is on its way, it means nothing.
