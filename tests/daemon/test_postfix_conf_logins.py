@@ -214,8 +214,8 @@ def test_with_tls(box, to, tmp_path):
     done = run_setup(box, "--yes", "--smtp-auth", f"{starttls},tls:{wrapper}", "--domain",
                      "fresh.test")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "postern-auth answers on" in done.stdout and f"test:{starttls}, with any" in done.stdout
-    assert f"smtps://mail.sandbox.test:{wrapper}, with any" in done.stdout
+    assert "postern-auth answers on" in done.stdout and f"test:{starttls} with any" in done.stdout
+    assert f"smtps://mail.sandbox.test:{wrapper} with any" in done.stdout
     context = ssl.create_default_context(cafile=certificate)
     key = box.env["POSTERN_SENDING_KEY"]
     try:
