@@ -55,7 +55,7 @@ int store_message_clean(struct db *db, const char *database, const struct messag
 	int max, struct err *err);
 
 /* Finds where the kept messages, counted from the newest, exceed max_bytes: a walk in steps, zeroed
- * at first except max_bytes. Purged messages count until their retention is over. */
+ * at first except max_bytes. Purged messages do not count. */
 struct message_bound {
 	int64_t max_bytes;
 	int64_t bytes;            /* counted so far */

@@ -751,7 +751,7 @@ def test_held_mail_that_postsuper_removed(own_box):
         input="From: hello@example.com\nTo: ann@dst.test\n\nHello\n", text=True, check=True,
         timeout=60)
     need = wait_for("the overview to tell", lambda: needs(admin).get("held"))
-    assert "postern held list" in need["text"]
+    assert "release or drop" in need["text"]
     queue_id = wait_for("the message on hold", lambda: box.cli("held", "list"))[0]["queue_id"]
     postfix(box, "postsuper", "-d", queue_id)
     # As it is a minute later.
