@@ -156,7 +156,7 @@ def test_disk_of_the_store(own_box, min_free, size):
 @pytest.mark.submission("smtp")
 def test_a_database_that_cannot_be_written(own_box):
     """It is known from the last transaction, where nothing probes."""
-    box = own_box()
+    box = own_box("--set", "outbox.min_free=0")
     admin = operator(box)
 
     def store():
