@@ -76,7 +76,7 @@ def test_alone(deliveries, suppress):
     events = box.httpd().request("GET", f"/emails/{email_id}/events").json()["data"]
     assert [e["type"] for e in events] == ["suppressed"]
     # The outbox lets it go, by either way, and nothing more happens.
-    wait_for("the outbox to be empty", lambda: not deliveries.rows("SELECT 1 FROM outbox"))
+    wait_for("the outbox to be empty", lambda: box.query("SELECT 1 FROM outbox") == "")
     after = deliveries.send(address("afterwards"))
     deliveries.wait(after, "delivered")
     assert states(deliveries, email_id) == {address("alone"): "suppressed"}
@@ -297,7 +297,7 @@ def test_company_removed(deliveries):
     gone = box.company()
     box.cli("suppression", "add", address("gone"), "--company", gone)
     box.cli("company", "remove", gone)
-    assert deliveries.rows("SELECT 1 FROM suppression WHERE company_id = ?", gone) == []
+    assert box.query(f"SELECT 1 FROM suppression WHERE company_id = '{gone}'") == ""
 
 
 def test_json_routes(deliveries, suppress, company):

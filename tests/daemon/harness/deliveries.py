@@ -49,15 +49,11 @@ class Deliveries:
         )
 
     def states(self, email_id):
-        """The state of each recipient, in order."""
-        return [
-            row[0]
-            for row in self.rows(
-                "SELECT r.state FROM email_recipient r JOIN email e ON e.seq = r.email"
-                " WHERE e.id = ? AND r.state IS NOT NULL ORDER BY r.n",
-                email_id,
-            )
-        ]
+        """The state of each recipient, in order; of a store on any engine."""
+        return self.box.query(
+            "SELECT r.state FROM email_recipient r JOIN email e ON e.seq = r.email"
+            f" WHERE e.id = '{email_id}' AND r.state IS NOT NULL ORDER BY r.n"
+        ).splitlines()
 
     def wait(self, email_id, *states):
         wait_for(
