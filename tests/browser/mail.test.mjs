@@ -217,7 +217,7 @@ describe("the overview", () => {
         await field.click();
         const all = await page.getByRole("listbox", { name: "Choices: Domain" }).getByRole("option").allInnerTexts();
         await field.press("Escape");
-        return all.join() === `All domains,${domain}`;
+        return all.includes(domain);
       });
     const sent = async (domain) => {
       const fields = { from: `ann@${domain}`, to: ["bob@dst.test"], subject: "Hello", text: "Hello" };
