@@ -17,6 +17,13 @@ static void fill_address(struct report *report, size_t column, const void *item)
 	report_text(report, column, address);
 }
 
+static void fill_nonce(struct report *report, size_t column, const void *item)
+{
+	const struct probe *probe = item;
+
+	report_text(report, column, probe->nonce);
+}
+
 static void fill_seen(struct report *report, size_t column, const void *item)
 {
 	const struct probe *probe = item;
@@ -26,6 +33,7 @@ static void fill_seen(struct report *report, size_t column, const void *item)
 
 static const struct column columns[] = {
 	{"address", "ADDRESS", COLUMN_TEXT, .fill = fill_address},
+	{"nonce", "NONCE", COLUMN_TEXT, .fill = fill_nonce},
 	{"seen", "SEEN", COLUMN_FLAG, .fill = fill_seen},
 	{"seen_at", "SEEN AT", COLUMN_TIME, COLUMN_OF(probe, seen_us)},
 	{"queue_id", "QUEUE ID", COLUMN_TEXT, COLUMN_OF(probe, queue_id)},
@@ -51,15 +59,15 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 {
 	const char *method = call_option(call, OPTION_SUBMISSION);
 	size_t way = row_word(&store_email_ways, method);
-	char ticket[SECRET_TICKET_SIZE];
+	struct probe_secrets secrets;
 
 	if (way != EMAIL_WAY_SENDMAIL && way != EMAIL_WAY_SMTP && way != EMAIL_WAY_ANY)
 		return err_set(err, ERR_INVALID,
 			"--submission is sendmail, smtp or any, not \"%s\"", method);
 	if (store_probe_add(call->db, call->now_us, (enum email_way)way,
-		    call_option(call, OPTION_THROUGH) != NULL, ticket, err) < 0)
+		    call_option(call, OPTION_THROUGH) != NULL, &secrets, err) < 0)
 		return -1;
-	return show_probe(call, ticket, report, err);
+	return show_probe(call, secrets.ticket, report, err);
 }
 
 /* Not as an argument, because every user of the host can read the arguments of others. */
@@ -84,8 +92,8 @@ const struct verb cmd_probe_add = {
 	.columns = columns,
 	.help = "Makes an address to which a message can be sent that shows whether "
 		"Postfix asks the milter: the milter notes that it was asked, and throws "
-		"the message away. postfix-conf/check does that. An address counts for a "
-		"day.",
+		"the message away. The message must have the nonce in a field "
+		"Postern-Nonce. postfix-conf/check does that. An address counts for a day.",
 	.options = {{OPTION_SUBMISSION, true,
 			    "The way into Postfix that the message takes: sendmail or smtp. By "
 			    "another one it is refused. any: it is for a session with a port, in which "

@@ -358,8 +358,8 @@ static int record_probe(const struct eom *eom, struct err *err)
 	return committer_run(service->committer, run_probe, &entry, err);
 }
 
-/* With probe_through the message is accepted without recipients, so milters after ours see its
- * end too. Postfix then removes its queue file at once. */
+/* With probe_through the message is accepted without recipients and nonce, so milters after ours
+ * see its end too. Postfix then removes its queue file at once. */
 static int act_probe(const struct eom *eom, struct outcome *outcome)
 {
 	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
@@ -371,6 +371,8 @@ static int act_probe(const struct eom *eom, struct outcome *outcome)
 		return 0;
 	}
 	outcome->ending = END_ACCEPT;
+	if (strip(eom->ctx, TICKET_NONCE_FIELD, eom->session->message.nonces, &outcome->err) < 0)
+		return -1;
 	return change_recipient(eom, smfi_delrcpt, ticket, &outcome->err);
 }
 

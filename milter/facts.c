@@ -142,8 +142,8 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	return staged_from_is(staged, address);
 }
 
-/* True if the message has the nonce of its email. Emails that were staged by versions without
- * nonces have none. */
+/* True if the message has the nonce of its email or probe. Those of versions without nonces have
+ * none. */
 static bool nonce_is(const char *nonce, const char *staged)
 {
 	return *staged == '\0' || str_eq(nonce, staged);
@@ -224,6 +224,7 @@ static int read_probe(
 		return found;
 	facts->probe_through = probe.through;
 	facts->verdict.other_way = is_other_way(session, probe.way);
+	facts->verdict.nonce_matches = nonce_is(message->nonce, probe.nonce);
 	if (!strv_has(&message->message_ids, message_id))
 		facts->probe_changed = PROBE_OTHER_ID;
 	else if (!is_from_probe(message))

@@ -17,8 +17,9 @@
 probe_seconds=10
 probe_seconds_without=2
 
-# Prints the address of a new probe for that way, sendmail or smtp; or fails, with the
-# reason.
+# Prints the address of a new probe for that way, sendmail or smtp, and its nonce; or
+# fails, with the reason. Users of the host may see the address in mailq, but not the
+# nonce: a message of theirs to the address does not count.
 new_probe() {
 	through=--through
 	for name in always_bcc sender_bcc_maps recipient_bcc_maps header_checks \
@@ -30,10 +31,12 @@ new_probe() {
 		echo "$answer"
 		return 1
 	fi
-	echo "$answer" | sed -n 's/.*"address": "\([^"]*\)".*/\1/p'
+	echo "$(member_of "$answer" address)" "$(member_of "$answer" nonce)"
 }
 
+# The message to that address with that nonce.
 probe_message() {
+	echo "Postern-Nonce: $2"
 	echo "From: postern-probe@$(value_of myhostname)"
 	echo "To: $1"
 	echo "Subject: Postern looks whether its milter is asked"
@@ -43,11 +46,12 @@ probe_message() {
 	echo "This message should not have reached you: see postfix-conf/check."
 }
 
-# Prints the last reply of a server: `unix:PATH`, `inet:HOST:PORT`, or
-# `sendmail:PROGRAM`, which is an smtpd of its own. One that is no 250 is a failure.
-# The address is in no argument, for these are there for everybody to read.
+# submit_by_smtp ADDRESS NONCE SERVER: prints the last reply of the server: `unix:PATH`,
+# `inet:HOST:PORT`, or `sendmail:PROGRAM`, which is an smtpd of its own. One that is no
+# 250 is a failure. The address is in no argument, for these are there for everybody to
+# read.
 submit_by_smtp() {
-	probe_message "$1" | {
+	probe_message "$1" "$2" | {
 		PROBE=$1
 		export PROBE
 		run_as_daemons perl -e "$perl_connect"'
@@ -86,14 +90,14 @@ submit_by_smtp() {
 		print $peer @message, ".\r\n";
 		expect("250");
 		print $peer "QUIT\r\n";
-		print $reply' "$2" "$config"
+		print $reply' "$3" "$config"
 	}
 }
 
 # Prints what it complains of, too.
 submit_by_sendmail() {
 	program=$(setting_of submission sendmail)
-	submit_by_smtp "$1" "sendmail:${program:-sendmail}" 2>&1
+	submit_by_smtp "$1" "$2" "sendmail:${program:-sendmail}" 2>&1
 }
 
 # The lines of the input that have this text. As above, it is in no argument.
@@ -201,16 +205,20 @@ remove_probe() {
 }
 
 # try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
-# the milters for it, and what submits a message to the address behind it.
+# the milters for it, and what submits a message: to the address and with the nonce
+# that are put in front of the argument.
 try_way() {
 	name=$1
 	list=$2
 	shift 2
 	submit=$1
 	shift
-	if ! address=$(new_probe "${submit#submit_by_}"); then
-		warn "$name: not tried: $address"
-	elif ! said=$("$submit" "$address" "$@"); then
+	if ! probe=$(new_probe "${submit#submit_by_}"); then
+		warn "$name: not tried: $probe"
+		return
+	fi
+	address=${probe% *}
+	if ! said=$("$submit" "$address" "${probe#* }" "$@"); then
 		wrong "$name takes no message: $said"
 	elif wait_for_probe "$address"; then
 		why=$(stopped_behind "$address" "$list")
@@ -298,10 +306,11 @@ try_tcp() {
 	if [ -z "$milter" ]; then
 		unknown "SMTP to $2 port $3: not tried, since the milter does not answer"
 		return
-	elif ! address=$(new_probe any); then
-		unknown "SMTP to $2 port $3: not tried: $address"
+	elif ! probe=$(new_probe any); then
+		unknown "SMTP to $2 port $3: not tried: $probe"
 		return
 	fi
+	address=${probe% *}
 	for _ in 1 2 3 4; do
 		if ! said=$(greet_by_smtp "$address" "$2" "$3"); then
 			unknown "SMTP to $2 port $3 ($1) cannot be tried: $said"

@@ -38,6 +38,7 @@
  * ok     here     spent      any                 discard  ticket_spent
  * ok     here     lost       any                 refuse   ticket_lost
  * ok     here     of a probe came another way    refuse   ticket_other_way
+ * ok     here     of a probe other nonce         refuse   ticket_mismatch
  * ok     here     of a probe else                probe    ticket_probe
  * ok     here     ours       other sender, From,
  *                            Message-ID, nonce   refuse   ticket_mismatch
@@ -327,6 +328,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 	case TICKET_PROBE:
 		if (facts->other_way)
 			return refuse(REASON_TICKET_OTHER_WAY);
+		if (!facts->nonce_matches)
+			return refuse(REASON_TICKET_MISMATCH);
 		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
 	/* Not reached. If it were, mail must wait rather than pass unchecked. */

@@ -8,7 +8,8 @@
 #include "core/store/row.h"
 
 static const struct row_field probe_fields[] = {
-	ROW_FIELD(probe, ticket, ROW_TEXT),
+	ROW_FIELD(probe, ticket, ROW_ID),
+	ROW_FIELD(probe, nonce, ROW_ID),
 	ROW_FIELD(probe, created_us, ROW_INT64),
 	ROW_FIELD(probe, seen_us, ROW_INT64),
 	ROW_FIELD(probe, queue_id, ROW_TEXT),
@@ -22,32 +23,34 @@ static const struct row_field probe_fields[] = {
 static const struct row_type probe_type = ROW_TYPE(probe, probe_fields);
 
 int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool through,
-	char ticket_r[static SECRET_TICKET_SIZE], struct err *err)
+	struct probe_secrets *secrets_r, struct err *err)
 {
 	static const char sql_prune[] = "DELETE FROM probe WHERE created_us < $before";
 	static const char sql_add[] =
-		"INSERT INTO probe (ticket, created_us, way, through)"
-		" VALUES ($ticket, $now, $way, $through)";
-	char ticket[SECRET_TICKET_SIZE];
+		"INSERT INTO probe (ticket, nonce, created_us, way, through)"
+		" VALUES ($ticket, $nonce, $now, $way, $through)";
+	struct probe_secrets secrets;
 
-	secret_ticket(ticket);
+	secret_ticket(secrets.ticket);
+	secret_ticket(secrets.nonce);
 	if (db_change(db, sql_prune,
 		    DB_PARAMS(DB_INT("$before", now_us - STORE_PROBE_KEEP_S * INT64_C(1000000))),
 		    err) < 0 ||
 		db_change(db, sql_add,
-			DB_PARAMS(DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
+			DB_PARAMS(DB_TEXT("$ticket", secrets.ticket),
+				DB_TEXT("$nonce", secrets.nonce), DB_INT("$now", now_us),
 				DB_TEXT("$way", store_email_ways.names[way]),
 				DB_INT("$through", through)),
 			err) < 0)
 		return -1;
-	memcpy(ticket_r, ticket, sizeof(ticket));
+	*secrets_r = secrets;
 	return 0;
 }
 
 int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err)
 {
 	static const char sql_get[] =
-		"SELECT ticket, created_us, seen_us, queue_id, way, through, changed,"
+		"SELECT ticket, nonce, created_us, seen_us, queue_id, way, through, changed,"
 		"   logged_us, taken_us, refusal"
 		" FROM probe"
 		" WHERE ticket = $ticket";

@@ -22,7 +22,8 @@ enum probe_change {
 };
 
 struct probe {
-	char *ticket;
+	char ticket[SECRET_TICKET_SIZE];
+	char nonce[SECRET_TICKET_SIZE]; /* in its message, as that of an email; "": from before */
 	int64_t created_us;
 	int64_t seen_us; /* 0: not yet */
 	char *queue_id;  /* of the message; "" before it is known */
@@ -38,9 +39,16 @@ struct probe {
 	char *refusal;     /* how it was stopped, as logged; "": it was not */
 };
 
+/* What the message of a new probe must carry: it is submitted to the ticket, and has the nonce in
+ * its field (TICKET_NONCE_FIELD). */
+struct probe_secrets {
+	char ticket[SECRET_TICKET_SIZE];
+	char nonce[SECRET_TICKET_SIZE];
+};
+
 /* Adds a probe, and removes those older than STORE_PROBE_KEEP_S. Returns 0 or -1. */
 int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool through,
-	char ticket_r[static SECRET_TICKET_SIZE], struct err *err);
+	struct probe_secrets *secrets_r, struct err *err);
 
 /* Returns 1, 0 if there is none with this ticket, -1 on error. */
 int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, struct err *err);
@@ -48,9 +56,8 @@ void store_probe_clear(struct probe *probe);
 /* Reads the latest creation time. Returns 1, 0 if there is none, -1 on error. */
 int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err);
 
-/* The milter was asked about the message. Only the first one counts: others can read the
- * ticket in Postfix's log, and send messages of their own to it. 1, 0 when there is no
- * probe with this ticket that was not seen yet, -1. */
+/* Records that the milter was asked about the message. Only the first time counts. Returns 1, 0
+ * if there is no probe with this ticket that was not seen yet, -1 on error. */
 int store_probe_see(struct db *db, const char *ticket, const char *queue_id,
 	enum probe_change changed, int64_t now_us, struct err *err);
 

@@ -94,8 +94,8 @@ struct prober {
 	struct look look;
 	struct commit_job job;
 	struct task added;
-	bool through;                    /* as in struct probe */
-	char ticket[SECRET_TICKET_SIZE]; /* belongs to the committer until it is added */
+	bool through;                 /* as in struct probe */
+	struct probe_secrets secrets; /* belongs to the committer until it is added */
 	int add_result;
 	struct err add_err;
 
@@ -439,6 +439,8 @@ static void write_message(struct prober *prober)
 	_cleanup_free_ char *message_id = ticket_message_id(prober->last);
 
 	buf_printf(&prober->message,
+		TICKET_NONCE_FIELD
+		": %s\n"
 		"From: " TICKET_PROBE_FROM
 		"@%s\n"
 		"To: %s\n"
@@ -448,8 +450,8 @@ static void write_message(struct prober *prober)
 		"\n"
 		"Nobody should get this message: see submission.probe_interval "
 		"in postern.conf(5).\n",
-		prober->setup.host ? prober->setup.host : "localhost", prober->recipient,
-		message_id);
+		prober->secrets.nonce, prober->setup.host ? prober->setup.host : "localhost",
+		prober->recipient, message_id);
 }
 
 static void on_probe_added(struct task *task)
@@ -468,8 +470,8 @@ static void on_probe_added(struct task *task)
 		rest(prober);
 		return;
 	}
-	memcpy(prober->last, prober->ticket, SECRET_TICKET_SIZE);
-	prober->recipient = ticket_address(prober->ticket);
+	memcpy(prober->last, prober->secrets.ticket, SECRET_TICKET_SIZE);
+	prober->recipient = ticket_address(prober->last);
 	write_message(prober);
 	prober->submission = (struct submission){
 		.sender = "",
@@ -493,7 +495,7 @@ static int add_run(struct db *db, void *arg, struct err *err)
 
 	return store_probe_add(db, clock_now_us(worker->shared->clock),
 		worker->inject->ops->verdict_first ? EMAIL_WAY_SMTP : EMAIL_WAY_SENDMAIL,
-		prober->through, prober->ticket, err);
+		prober->through, &prober->secrets, err);
 }
 
 static void add_done(void *arg, int result, const struct err *err)

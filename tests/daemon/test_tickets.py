@@ -276,18 +276,23 @@ def test_returned_to_another_user(box, email, to):
 
 @pytest.mark.submission
 def test_another_message_to_the_ticket_of_a_probe(box, email):
-    """Whoever reads Postfix's log knows the tickets of probes. Another message to one says
-    nothing of how emails go out."""
+    """Everybody can read the ticket of a waiting probe in mailq, and readers of Postfix's log
+    know them all. Another message to one says nothing of how emails go out, whether it comes
+    first or second."""
     def noted():
         return box.query("SELECT seen_us, queue_id, changed, refusal FROM probe"
-                         f" WHERE ticket || '@postern.invalid' = '{probe}' AND seen_us <> 0")
+                         f" WHERE ticket || '@postern.invalid' = '{address}' AND seen_us <> 0")
 
-    probe = box.cli("probe", "add", "--through", "--submission", METHOD)["address"]
-    _, own = message("postern-probe@mail.sandbox.test", message_id=f"<{probe}>")
-    ALL_WAYS[OWN_WAYS[METHOD]](box, f"<{probe}>", "", [probe], own)
+    probe = box.cli("probe", "add", "--through", "--submission", METHOD)
+    address = probe["address"]
+    _, replay = message("postern-probe@mail.sandbox.test", message_id=f"<{address}>")
+    assert by_nobody(box, f"<{address}>", "", [address], replay).verdict()["action"] == "refuse"
+    assert not noted()
+    own = f"Postern-Nonce: {probe['nonce']}\n".encode() + replay
+    ALL_WAYS[OWN_WAYS[METHOD]](box, f"<{address}>", "", [address], own)
     first = wait_for("the milter", noted)
     message_id, data = message()
-    by_nobody(box, message_id, "nobody@mail.sandbox.test", [probe], data).verdict()
+    by_nobody(box, message_id, "nobody@mail.sandbox.test", [address], data).verdict()
     wait_for_events(box, email)
     assert noted() == first
 

@@ -329,19 +329,49 @@ static void test_probe_of_another_way(void **state)
 	struct email carrier = {.message_id = (char[]){"<probe@example.com>"}};
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
-	char ticket[SECRET_TICKET_SIZE];
+	struct probe_secrets secrets;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SMTP, false, ticket, &why));
-	memcpy(carrier.ticket, ticket, sizeof(ticket));
+	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SMTP, false, &secrets, &why));
+	memcpy(carrier.ticket, secrets.ticket, sizeof(carrier.ticket));
+	memcpy(carrier.nonce, secrets.nonce, sizeof(carrier.nonce));
 	_cleanup_(milter_session) struct milter_session *session = message(
 		ORIGIN_LOCAL, "", &carrier);
 
 	change(world, REFUSE_LOCAL_DISCARD, false);
 	assert_int_equal(apply(world, session), SMFIS_DISCARD);
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+	assert_int_equal(store_probe_get(temp->db, secrets.ticket, &probe, NULL), 1);
 	assert_int_equal(probe.seen_us, 0);
 	store_probe_clear(&probe);
+}
+
+/* The ticket stands in mailq for everybody; who has not read the message lacks its nonce. The nonce
+ * reaches no milter behind ours. */
+static void test_nonce_of_probe(void **state)
+{
+	struct email carrier = {.message_id = (char[]){"<probe@example.com>"}};
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	struct probe_secrets secrets;
+
+	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SENDMAIL, true, &secrets, &why));
+	memcpy(carrier.ticket, secrets.ticket, sizeof(carrier.ticket));
+	change(world, REFUSE_LOCAL_DISCARD, false);
+	for (int i = 0; i < 3; i++) {
+		struct milter_session *session;
+		struct probe probe;
+
+		memcpy(carrier.nonce, i == 1 ? secrets.ticket : secrets.nonce,
+			i == 0 ? 1 : sizeof(carrier.nonce));
+		session = message(ORIGIN_LOCAL, "", &carrier);
+		assert_int_equal(apply(world, session), i == 2 ? SMFIS_ACCEPT : SMFIS_DISCARD);
+		session_free(session);
+		assert_int_equal(store_probe_get(temp->db, secrets.ticket, &probe, NULL), 1);
+		assert_int_equal(probe.seen_us != 0, i == 2);
+		store_probe_clear(&probe);
+	}
+	assert_true(strv_has(&world->fake.deleted, "Postern-Nonce#1"));
+	assert_int_equal(world->fake.recipients.n, 1); /* the ticket is taken off */
 }
 
 /* A message that shows that we are asked goes to nobody; that it does so is on
@@ -351,18 +381,19 @@ static void test_probe(void **state)
 	struct email carrier = {.message_id = (char[]){"<probe@example.com>"}};
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
-	char ticket[SECRET_TICKET_SIZE];
+	struct probe_secrets secrets;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SENDMAIL, false, ticket, &why));
-	memcpy(carrier.ticket, ticket, sizeof(ticket));
+	OK(store_probe_add(temp->db, 1, EMAIL_WAY_SENDMAIL, false, &secrets, &why));
+	memcpy(carrier.ticket, secrets.ticket, sizeof(carrier.ticket));
+	memcpy(carrier.nonce, secrets.nonce, sizeof(carrier.nonce));
 	for (int again = 0; again < 2; again++) {
 		_cleanup_(milter_session) struct milter_session *session = message(
 			ORIGIN_LOCAL, "", &carrier);
 
 		assert_int_equal(apply(world, session), SMFIS_DISCARD);
 		assert_int_equal(world->fake.recipients.n, 0);
-		assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		assert_int_equal(store_probe_get(temp->db, secrets.ticket, &probe, NULL), 1);
 		assert_true(probe.seen_us > 0);
 		assert_string_equal(probe.queue_id, "4F2A");
 		store_probe_clear(&probe);
@@ -430,20 +461,21 @@ static void test_probe_sender(void **state)
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char ticket[SECRET_TICKET_SIZE];
+		struct probe_secrets secrets;
 		_cleanup_free_ char *address = NULL;
 		struct milter_session *session;
 		struct probe probe;
 
-		assert_int_equal(store_probe_add(temp->db, 1, cases[i].way, true, ticket, NULL), 0);
-		address = ticket_address(ticket);
+		assert_int_equal(
+			store_probe_add(temp->db, 1, cases[i].way, true, &secrets, NULL), 0);
+		address = ticket_address(secrets.ticket);
 		if (!cases[i].is_probe)
 			address[0] = address[0] == 'a' ? 'b' : 'a';
 		session = session_new(cases[i].origin, NULL, false);
 		session_begin(session, address, NULL);
 		record_probe_sender(world->service, session);
 		session_free(session);
-		assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		assert_int_equal(store_probe_get(temp->db, secrets.ticket, &probe, NULL), 1);
 		assert_int_equal(probe.seen_us != 0, cases[i].noted);
 		assert_string_equal(probe.queue_id, "");
 		store_probe_clear(&probe);
@@ -465,6 +497,7 @@ int main(void)
 		TEST(nonce_comes_off),
 		TEST(probe_of_another_way),
 		TEST(probe),
+		TEST(nonce_of_probe),
 		TEST(probe_sender),
 		TEST(note_fails),
 		TEST(hold_fails),

@@ -17,20 +17,23 @@ enum { NOW_US = 1000 };
 static void test_a_probe_is_seen(void **state)
 {
 	struct temp_db *temp = *state;
-	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
+	struct probe_secrets ticket, other;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, other, &why));
-	assert_string_not_equal(ticket, other);
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, &ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, &other, &why));
+	assert_string_not_equal(ticket.ticket, other.ticket);
+	assert_string_not_equal(ticket.nonce, ticket.ticket);
+	assert_int_equal(store_probe_get(temp->db, ticket.ticket, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	assert_string_equal(probe.queue_id, "");
 	store_probe_clear(&probe);
-	assert_int_equal(
-		store_probe_see(temp->db, ticket, "4F2A", PROBE_OTHER_FROM, NOW_US + 1, NULL), 1);
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
-	assert_string_equal(probe.ticket, ticket);
+	assert_int_equal(store_probe_see(temp->db, ticket.ticket, "4F2A", PROBE_OTHER_FROM,
+				 NOW_US + 1, NULL),
+		1);
+	assert_int_equal(store_probe_get(temp->db, ticket.ticket, &probe, NULL), 1);
+	assert_string_equal(probe.ticket, ticket.ticket);
+	assert_string_equal(probe.nonce, ticket.nonce);
 	assert_true(probe.created_us == NOW_US && probe.seen_us == NOW_US + 1);
 	assert_string_equal(probe.queue_id, "4F2A");
 	assert_true(
@@ -38,11 +41,12 @@ static void test_a_probe_is_seen(void **state)
 	store_probe_clear(&probe);
 	/* a second message to its ticket is not the probe's */
 	assert_int_equal(
-		store_probe_see(temp->db, ticket, "5F2A", PROBE_OTHER_ID, NOW_US + 2, NULL), 0);
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+		store_probe_see(temp->db, ticket.ticket, "5F2A", PROBE_OTHER_ID, NOW_US + 2, NULL),
+		0);
+	assert_int_equal(store_probe_get(temp->db, ticket.ticket, &probe, NULL), 1);
 	assert_true(probe.changed == PROBE_OTHER_FROM && probe.seen_us == NOW_US + 1);
 	store_probe_clear(&probe);
-	assert_int_equal(store_probe_get(temp->db, other, &probe, NULL), 1);
+	assert_int_equal(store_probe_get(temp->db, other.ticket, &probe, NULL), 1);
 	assert_true(probe.seen_us == 0);
 	store_probe_clear(&probe);
 	assert_int_equal(
@@ -53,19 +57,20 @@ static void test_a_probe_is_seen(void **state)
 static void test_what_the_log_tells(void **state)
 {
 	struct temp_db *temp = *state;
-	char through[SECRET_TICKET_SIZE], discarded[SECRET_TICKET_SIZE];
+	struct probe_secrets through, discarded;
 	struct postfix_notes news;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, true, through, &why));
-	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, discarded, &why));
-	assert_int_equal(store_probe_logged(temp->db, through, 5, NULL), 1);
-	assert_int_equal(store_probe_taken(temp->db, through, 6, NULL), 1);
-	assert_int_equal(store_probe_refused(temp->db, through, "5.7.1", NULL), 1);
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, true, &through, &why));
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, &discarded, &why));
+	assert_int_equal(store_probe_logged(temp->db, through.ticket, 5, NULL), 1);
+	assert_int_equal(store_probe_taken(temp->db, through.ticket, 6, NULL), 1);
+	assert_int_equal(store_probe_refused(temp->db, through.ticket, "5.7.1", NULL), 1);
 	/* By our own milter. */
-	assert_int_equal(store_probe_see(temp->db, discarded, "4F2A", PROBE_SAME, 4, NULL), 1);
-	assert_int_equal(store_probe_refused(temp->db, discarded, "discard", NULL), 0);
-	assert_int_equal(store_probe_get(temp->db, through, &probe, NULL), 1);
+	assert_int_equal(
+		store_probe_see(temp->db, discarded.ticket, "4F2A", PROBE_SAME, 4, NULL), 1);
+	assert_int_equal(store_probe_refused(temp->db, discarded.ticket, "discard", NULL), 0);
+	assert_int_equal(store_probe_get(temp->db, through.ticket, &probe, NULL), 1);
 	assert_true(probe.logged_us == 5 && probe.taken_us == 6);
 	assert_string_equal(probe.refusal, "5.7.1");
 	store_probe_clear(&probe);
@@ -80,12 +85,13 @@ static void test_what_the_log_tells(void **state)
 
 static void see(struct temp_db *temp, int64_t at_us, bool logged)
 {
-	char ticket[SECRET_TICKET_SIZE];
+	struct probe_secrets ticket;
 
-	OK(store_probe_add(temp->db, at_us, EMAIL_WAY_SENDMAIL, true, ticket, &why));
-	assert_int_equal(store_probe_see(temp->db, ticket, "4F2A", PROBE_SAME, at_us + 1, NULL), 1);
+	OK(store_probe_add(temp->db, at_us, EMAIL_WAY_SENDMAIL, true, &ticket, &why));
+	assert_int_equal(
+		store_probe_see(temp->db, ticket.ticket, "4F2A", PROBE_SAME, at_us + 1, NULL), 1);
 	if (logged)
-		assert_int_equal(store_probe_logged(temp->db, ticket, at_us + 2, NULL), 1);
+		assert_int_equal(store_probe_logged(temp->db, ticket.ticket, at_us + 2, NULL), 1);
 }
 
 /* The log is read, and tells nothing of a probe that the milter has seen. */
@@ -115,15 +121,15 @@ static void test_old_ones_go(void **state)
 {
 	const int64_t day_us = STORE_PROBE_KEEP_S * INT64_C(1000000);
 	struct temp_db *temp = *state;
-	char ticket[SECRET_TICKET_SIZE], other[SECRET_TICKET_SIZE];
+	struct probe_secrets ticket, other;
 	struct probe probe;
 
-	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, ticket, &why));
-	OK(store_probe_add(temp->db, NOW_US + day_us, EMAIL_WAY_SENDMAIL, false, other, &why));
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 1);
+	OK(store_probe_add(temp->db, NOW_US, EMAIL_WAY_SENDMAIL, false, &ticket, &why));
+	OK(store_probe_add(temp->db, NOW_US + day_us, EMAIL_WAY_SENDMAIL, false, &other, &why));
+	assert_int_equal(store_probe_get(temp->db, ticket.ticket, &probe, NULL), 1);
 	store_probe_clear(&probe);
-	OK(store_probe_add(temp->db, NOW_US + day_us + 1, EMAIL_WAY_SENDMAIL, false, other, &why));
-	assert_int_equal(store_probe_get(temp->db, ticket, &probe, NULL), 0);
+	OK(store_probe_add(temp->db, NOW_US + day_us + 1, EMAIL_WAY_SENDMAIL, false, &other, &why));
+	assert_int_equal(store_probe_get(temp->db, ticket.ticket, &probe, NULL), 0);
 }
 
 int main(void)

@@ -32,6 +32,7 @@ static struct verdict_facts facts_of(int number)
 		.ticket_alone = bits & 1,
 		.sender_matches = bits & 2,
 		.content_matches = bits & 4,
+		.nonce_matches = bits & 4,
 		.key_valid = bits & 8,
 		.domain_owned = bits & 16,
 		.domain_active = bits & 32,
@@ -81,7 +82,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	bool without = judged && !has_ticket(f);
 	bool stopped = without && is_stopped(f->claim);
 	bool waits = f->ticket == TICKET_STAGED || f->ticket == TICKET_SENT;
-	bool open = waits && !f->other_way;
+	bool open = waits && !f->other_way, is_probe = f->ticket == TICKET_PROBE;
 
 	switch (reason) {
 	case REASON_STORE_FAILED:
@@ -105,7 +106,9 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TICKET_UNKNOWN:
 		return judged && f->ticket == TICKET_UNKNOWN;
 	case REASON_TICKET_MISMATCH:
-		return judged && ours(f) && (!f->ticket_alone || (open && !same));
+		return judged && ours(f) &&
+		       (!f->ticket_alone || (open && !same) ||
+			       (is_probe && !f->other_way && !f->content_matches));
 	case REASON_TICKET_REFUSED:
 		return judged && f->ticket_alone && !f->other_way && f->ticket == TICKET_REFUSED;
 	case REASON_TICKET_OTHER_WAY:
@@ -118,7 +121,7 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 	case REASON_TICKET_SUPERSEDED:
 		return judged && f->ticket_alone && f->ticket == TICKET_SUPERSEDED;
 	case REASON_TICKET_PROBE:
-		return judged && f->ticket_alone && !f->other_way && f->ticket == TICKET_PROBE;
+		return judged && f->ticket_alone && !f->other_way && is_probe && f->content_matches;
 	case REASON_OTHER_DOMAIN:
 		return judged && open && same && f->other_claim;
 	case REASON_KEY_INVALID:

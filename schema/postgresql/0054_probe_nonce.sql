@@ -1,0 +1,2 @@
+-- The nonce of the message of a probe, as email.nonce; '': a probe from before.
+ALTER TABLE probe ADD COLUMN nonce text COLLATE "C" NOT NULL DEFAULT '';
