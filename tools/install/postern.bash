@@ -11,7 +11,7 @@ _postern_verbs='
 # usage: _postern COMMAND WORD PREVIOUS
 _postern() {
 	local cur=$2 general=' --config= --json --help --version'
-	local said=() value='' word verb argument options words='' dashed='' files=''
+	local said=() value='' word chosen verb argument options words='' dashed='' files=''
 
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		if [[ $word == = ]]; then
@@ -25,10 +25,13 @@ _postern() {
 		fi
 	done
 
+	# Some nouns have verbs, and are also a verb themselves.
+	chosen=${said[0]-}
+	[[ $_postern_verbs != *$'\n'"${said[*]:0:2}|"* ]] || chosen=${said[*]:0:2}
 	while IFS='|' read -r verb argument options; do
-		if [[ $verb && ($verb == "${said[*]:0:2}" || $verb == "${said[0]}") ]]; then
+		if [[ $verb && $verb == "$chosen" ]]; then
 			dashed+=$options
-			[[ $argument != FILE ]] || files=yes
+			[[ $argument != *FILE* ]] || files=yes
 		elif [[ ${#said[@]} -eq 0 ]]; then
 			words+=" ${verb% *}"
 		elif [[ ${#said[@]} -eq 1 && $verb == "${said[0]} "* ]]; then
@@ -38,7 +41,7 @@ _postern() {
 
 	COMPREPLY=()
 	case $value in
-	-c | --config) files=yes words='' dashed='' general='' ;;
+	-c | --config | --key-file | --postfix) files=yes words='' dashed='' general='' ;;
 	?*) return ;;
 	esac
 	[[ $words && $cur != -* ]] || words=$dashed$general
