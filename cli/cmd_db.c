@@ -3,6 +3,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -14,6 +16,8 @@
 #include "core/db/db_copy.h"
 #include "core/db/migrate.h"
 #include "core/db/restore.h"
+
+enum { BACKUP_FOLDER_MODE = 0700 };
 
 enum { DATABASE, VERSION, APPLIED, BACKUP };
 
@@ -266,12 +270,50 @@ static int run_check(const struct call *call, struct report *report, struct err 
 	return 0;
 }
 
+/* Makes backup.folder if it is missing. Returns the path of a new file in it; NULL on error. */
+static char *new_backup(const struct call *call, struct err *err)
+{
+	const char *folder = call->conf->backup.folder;
+	const char *name = strrchr(call->conf->store.database, '/') + 1;
+	char stamp[RESTORE_STAMP_SIZE];
+
+	if (str_empty(folder)) {
+		err_set(err, ERR_CONFIG, "give the name of a file, or set backup.folder");
+		return NULL;
+	}
+	if (mkdir(folder, BACKUP_FOLDER_MODE) < 0 && errno != EEXIST) {
+		err_set(err, ERR_CONFIG, "cannot make backup.folder %s: %m", folder);
+		return NULL;
+	}
+	restore_stamp(call->now_us, stamp);
+	return mem_printf("%s/%s-%s", folder, name, stamp);
+}
+
+static int check_copy(const char *path, struct err *err)
+{
+	_cleanup_(db) struct db *copy = NULL;
+
+	return db_open(path, DB_READ, &copy, err) < 0 ? -1 : db_check(copy, err);
+}
+
 static int run_backup(const struct call *call, struct report *report, struct err *err)
 {
-	const char *path = call_argument(call);
+	const char *argument = call_argument(call);
+	_cleanup_free_ char *path = argument ? mem_strdup(argument) : new_backup(call, err);
+	_cleanup_free_ char *part = NULL;
 
-	if (db_backup(call->db, path, err) < 0)
+	if (path == NULL)
 		return -1;
+	/* The newest file in the folder is always a complete backup. */
+	part = argument ? mem_strdup(path) : mem_printf("%s.part", path);
+	if (db_backup(call->db, part, err) < 0)
+		return -1;
+	if (check_copy(part, err) < 0) {
+		unlink(part);
+		return err_prefix(err, "no backup was made, the copy");
+	}
+	if (!argument && rename(part, path) < 0)
+		return err_set(err, ERR_CONFIG, "cannot rename %s: %m", part);
 	add_row(report, call);
 	report_text(report, COPY, path);
 	report_note(report, "%s copied to %s", call->conf->store.database, path);
@@ -402,13 +444,15 @@ const struct verb cmd_db_check = {
 const struct verb cmd_db_backup = {
 	.noun = "db",
 	.name = "backup",
-	.argument = "FILE",
+	.argument = "[FILE]",
 	.access = VERB_READS_ANY,
 	.shape = VERB_NOTE,
 	.columns = backup_columns,
-	.help = "Copies the database to a new file while the daemons go on working, "
-		"whatever the version of its schema. A file that exists is not "
-		"overwritten. A database on a server is backed up by the server's own programs.",
+	.help = "Copies the database to a new file while the daemons go on working, whatever the "
+		"version of its schema, and checks all pages and references of the copy. Without "
+		"FILE the copy is put into backup.folder, named for the time, as "
+		"postern.db-20261122T214501Z. A file that exists is not overwritten. A database "
+		"on a server is backed up by the server's own programs.",
 	.run = run_backup,
 };
 

@@ -111,6 +111,8 @@ static const struct doctor_row table[] = {
 	{"secrets", "Every user of this host can read mail and hashes of keys.", NULL, MEND_SAFE},
 	{"schema", "The daemons do not start.", "postern db migrate", MEND_ASK},
 	{"integrity", "Emails and keys may be lost.", "postern db restore FILE", MEND_BY_HAND},
+	{"backup", "If the disk fails, emails and keys since the last backup are lost.", NULL,
+		MEND_SAFE},
 	{"wal", "The disk fills up, and reads become slow.", NULL, MEND_BY_HAND},
 	{"staged", "Nobody has received these emails yet.", "postern held list", MEND_BY_HAND},
 	{"held", "They stay until somebody decides about them.", "postern held list", MEND_BY_HAND},

@@ -1,10 +1,15 @@
 /*
  * doctor_store: the database, and waiting emails.
  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/doctor.h"
 #include "core/base/clock.h"
@@ -86,6 +91,105 @@ static void look_at_integrity(struct doctor *doctor)
 		doctor_say(doctor, "integrity", DOCTOR_WRONG, "%s", err.text);
 	else
 		doctor_say(doctor, "integrity", DOCTOR_GOOD, "the database is intact");
+}
+
+static bool is_part(const char *name)
+{
+	static const char *const ends[] = {".part", "-wal", "-shm"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (strstr(name, ends[i]))
+			return true;
+	return false;
+}
+
+/* Finds the newest file in the folder. Backups may have any name, since other programs make them,
+ * too. Unfinished ones do not count, nor what SQLite keeps beside one that is open. Returns 1, 0 if
+ * there is none, -1 with errno. The caller frees the path. */
+static int newest_file(const char *folder, char **path_r, struct stat *info_r)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	struct stat info;
+
+	*path_r = NULL;
+	if (dir == NULL)
+		return errno == ENOENT ? 0 : -1;
+	while ((entry = readdir(dir)) != NULL) {
+		if (is_part(entry->d_name) ||
+			fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(info.st_mode) || (*path_r && info.st_mtime <= info_r->st_mtime))
+			continue;
+		free(*path_r);
+		*path_r = mem_printf("%s/%s", folder, entry->d_name);
+		*info_r = info;
+	}
+	closedir(dir);
+	return *path_r != NULL;
+}
+
+static bool is_sqlite_file(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char head[sizeof(magic)] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
+		  memcmp(head, magic, sizeof(magic)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Checks a backup that is a file of SQLite and not too large. Returns 0, or -1 if it is damaged. */
+static int check_backup(
+	const struct doctor *doctor, const char *path, int64_t bytes, struct err *err)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	if (doctor->briefly || bytes > CHECKED_MIB * MIB || !is_sqlite_file(path))
+		return 0;
+	return db_open(path, DB_READ, &db, err) < 0 ? -1 : db_check(db, err);
+}
+
+static void look_at_backup(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	_cleanup_free_ char *path = NULL;
+	struct err err = ERR_INIT;
+	struct stat info = {0};
+	int64_t age_us;
+	int found;
+
+	if (str_empty(conf->backup.folder))
+		return;
+	found = newest_file(conf->backup.folder, &path, &info);
+	if (found < 0) {
+		doctor_say(doctor, "backup", DOCTOR_UNKNOWN, "cannot read backup.folder %s: %m",
+			conf->backup.folder);
+		return;
+	}
+	age_us = found ? doctor->now_us - info.st_mtime * SECOND_US : 0;
+	if (found == 0)
+		doctor_say(doctor, "backup", DOCTOR_WARNING, "there is no backup in %s",
+			conf->backup.folder);
+	else if (age_us >= conf->backup.max_age_ms * 1000)
+		doctor_say(doctor, "backup", DOCTOR_WARNING,
+			"the newest backup, %s, is %" PRId64 " hours old", path, age_us / HOUR_US);
+	else if (check_backup(doctor, path, info.st_size, &err) < 0)
+		doctor_say(doctor, "backup", DOCTOR_WARNING, "the newest backup is damaged: %s",
+			err.text);
+	else {
+		doctor_say(doctor, "backup", DOCTOR_GOOD,
+			"the newest backup, %s, is %" PRId64 " hours old", path, age_us / HOUR_US);
+		return;
+	}
+	if (!str_empty(conf->store.url))
+		return; /* the server's programs make them */
+	if (str_eq(doctor->conf_path, CONF_DEFAULT_PATH))
+		doctor_mend(doctor, "postern", "db", "backup", NULL);
+	else
+		doctor_mend(doctor, "postern", "-c", doctor->conf_path, "db", "backup", NULL);
 }
 
 static void look_at_emails(struct doctor *doctor)
@@ -247,6 +351,7 @@ void doctor_look_at_store(struct doctor *doctor)
 		return;
 	if (!doctor->briefly)
 		look_at_integrity(doctor);
+	look_at_backup(doctor);
 	look_at_emails(doctor);
 	look_at_messages(doctor);
 	look_at_later_refusals(doctor);

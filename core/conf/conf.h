@@ -23,6 +23,10 @@ struct conf {
 		char *url;      /* of a database server; "": none, the file is used */
 	} store;
 	struct {
+		char *folder; /* "": backups are not this program's business */
+		int64_t max_age_ms;
+	} backup;
+	struct {
 		char *listen;          /* address:port, [v6]:port or unix:/path */
 		char *socket_mode;     /* octal; of the socket in listen */
 		char *socket_group;    /* "": the group of the process */

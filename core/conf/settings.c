@@ -122,6 +122,32 @@ const struct setting settings[] = {
 			"One host can use it at a time. Empty: the SQLite file.",
 	},
 	{
+		.section = "backup",
+		.name = "folder",
+		IN_CONF(backup.folder),
+		.type = SETTING_PATH,
+		.fallback = "",
+		.min = 0,
+		.max = PATH_LENGTH,
+		.help = "The folder for backups of the database. *postern db backup* without "
+			"the name of a file writes there, and *postern doctor* warns if the "
+			"newest file there is too old or damaged. Old backups are not "
+			"removed. A folder on another disk survives the loss of this one. "
+			"Empty: backups are not looked at.",
+	},
+	{
+		.section = "backup",
+		.name = "max_age",
+		IN_CONF(backup.max_age_ms),
+		.type = SETTING_AGE,
+		.fallback = "2d",
+		.min = HOUR,
+		.max = LONGEST,
+		.help = "The age of the newest file in *backup.folder* from which on *postern "
+			"doctor* warns. With a backup each night, the default allows for one "
+			"that failed.",
+	},
+	{
 		.section = "http",
 		.name = "listen",
 		IN_CONF(http.listen),

@@ -103,6 +103,33 @@ def test_any_version_is_backed_up(store, tmp_path, version):
     assert store.do("db", "check")["ok"] is True
 
 
+def test_backups_in_the_folder_for_them(store, tmp_path):
+    store.make(NEWEST)
+    assert "give the name of a file, or set backup.folder" in store.refused(
+        EX_CONFIG, "db", "backup")
+    folder = tmp_path / "backups"
+    with store.conf.open("a") as file:
+        file.write(f"[backup]\nfolder = {folder}\n")
+    copy = Path(store.do("db", "backup")["backup"])
+    assert copy.parent == folder and re.fullmatch(r"postern\.db-\d{8}T\d{6}Z", copy.name)
+    assert list(folder.iterdir()) == [copy]
+    assert (folder.stat().st_mode & 0o7777, copy.stat().st_mode & 0o7777) == (0o700, 0o600)
+    assert store.companies(copy) == ["Acme"]
+
+
+def test_a_copy_that_is_damaged_is_no_backup(store, tmp_path):
+    """As the database is."""
+    store.make(NEWEST)
+    with connect(store.path) as db:
+        db.execute("PRAGMA foreign_keys = off")
+        db.execute("INSERT INTO domain (id, company_id, name, active, created_us)"
+                   " VALUES ('1', 'nobody', 'example.com', 1, 1)")
+    db.close()
+    said = store.refused(EX_CONFIG, "db", "backup", str(tmp_path / "copy"))
+    assert "no backup was made, the copy: " in said
+    assert not list(tmp_path.glob("copy*"))
+
+
 @pytest.mark.parametrize("version", OLDER)
 def test_migrate_keeps_what_there_was(store, version):
     store.make(version)

@@ -97,6 +97,7 @@ def test_nothing_is_found_on_a_healthy_system(box):
     assert "the milter is asked about mail by sendmail(1)" in [row["text"] for row in found]
     assert {"httpd", "health", "integrity", "owner", "relay", "networks", "reload", "folder"} <= {
         row["check"] for row in found if row["result"] == "good"}
+    assert "backup" not in {row["check"] for row in found}  # no folder is set
 
 
 def test_people_read_it(box):
@@ -206,6 +207,36 @@ def test_a_database_that_is_damaged(box, tmp_path):
     with settings as config:
         found = doctor(box, config=config)
     assert faults(found, "integrity") or faults(found, "database") or faults(found, "schema")
+
+
+def test_the_newest_backup_is_missing_old_or_damaged(box, tmp_path):
+    folder = tmp_path / "backups"
+    path = f"{CLI.parent}:{os.environ['PATH']}"
+    with copy_of(box, tmp_path, backup__folder=folder, backup__max_age="36h") as config:
+        row = fault(doctor(box, config=config), "backup", f"there is no backup in {folder}")
+        assert row["safe"] and row["mend"] == f"postern -c {config} db backup"
+        subprocess.run(row["mend"].split(), env={"PATH": path}, check=True, timeout=60)
+        (first,) = folder.iterdir()
+        os.utime(first, (0, first.stat().st_mtime - 36 * 3600))
+        before = first.stat()
+        fault(doctor(box, config=config), "backup", f"{first}, is 36 hours old")
+        assert first.stat().st_mtime_ns == before.st_mtime_ns
+        done = run(box, "--fix", config=config, env={"PATH": path})
+        assert f"ran: {row['mend']}" in done.stderr
+        assert f"good:    the newest backup, {folder}/postern.db-" in done.stdout
+        newest = max(folder.iterdir(), key=lambda file: file.stat().st_mtime)
+        with newest.open("r+b") as file:
+            for page in range(2, 12):
+                file.seek(page * 4096)
+                file.write(b"\xff" * 64)
+        fault(doctor(box, config=config), "backup", "the newest backup is damaged: ")
+        # One of another program is looked at for its age alone, an unfinished one not at all.
+        (folder / "dump.gz").write_bytes(b"other")
+        (folder / "postern.db-20990101T000000Z.part").write_bytes(b"")
+        os.utime(folder / "dump.gz", (0, newest.stat().st_mtime + 2))
+        found = doctor(box, config=config)
+    assert not faults(found, "backup")
+    assert f"the newest backup, {folder}/dump.gz, is 0 hours old" in {row["text"] for row in found}
 
 
 def test_a_reader_that_holds_the_journal_open(box, tmp_path):

@@ -469,6 +469,14 @@ def test_what_listens(machine):
 
 
 def test_backup_and_restore(machine):
+    put_files(machine, "doc/INSTALL.md", "Backup and restore")
+    assert [row["text"] for row in found_by_doctor(machine, "backup")] == [
+        "there is no backup in /var/backups/postern"]  # fmt: skip
+    machine.run("sed -n 's/.* root //p' /etc/cron.d/postern-backup | sh -e")
+    assert not found_by_doctor(machine, "backup")
+    assert machine.said("stat -c '%U %a' /var/backups/postern/postern.db-*") == "root 600"
+    machine.run("rm -r /var/backups/postern /etc/cron.d/postern-backup "
+                "/etc/postern/postern.conf.d/backup.conf")
     follow(machine, "doc/INSTALL.md", "Backup and restore")
     assert machine.holds("ls /root/postern.conf.backup/postern.conf")
     wait_for("httpd", lambda: send(machine, "restored").endswith(" 200"))
