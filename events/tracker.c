@@ -303,8 +303,9 @@ static int find_message(struct work *work, struct span id, struct lookup **looku
 	return 0;
 }
 
-/* Postfix has the email: the milter recorded its message. */
-static int report_accepted(struct work *work, const struct queue_message *message)
+/* Postfix has the email: the milter recorded its message. The row of the message and the events are
+ * added together, so each is there exactly if the other is. */
+static int add_accepted(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
 	struct event_report report = {.email = message->email,
@@ -316,7 +317,8 @@ static int report_accepted(struct work *work, const struct queue_message *messag
 	const struct recipients *all;
 	char since[24];
 
-	if (delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
+	if (store_message_add(context->db, message, context->err) < 0 ||
+		delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
 	event_key(key, (const char *[]){event_kind_name(EVENT_ACCEPTED), message->queue_id, since},
@@ -345,7 +347,7 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 	if (!lookup->found || !lookup->message.is_new)
 		return lookup->found;
 	lookup->message.is_new = false;
-	return report_accepted(work, &lookup->message) < 0 ? -1 : 1;
+	return add_accepted(work, &lookup->message) < 0 ? -1 : 1;
 }
 
 /* Tracks the message with the id as one that carries the parent's email, and processes the

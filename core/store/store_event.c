@@ -53,7 +53,7 @@ void queue_message_clear(struct queue_message *message)
 	row_clear(&message_type, message);
 }
 
-/* Finds the message that the milter recorded under the queue id, and adds its row. */
+/* Finds the message that the milter recorded under the queue id and that has no row yet. */
 static int find_recorded(struct db *db, const struct db_param *params,
 	struct queue_message *message_r, struct err *err)
 {
@@ -65,13 +65,9 @@ static int find_recorded(struct db *db, const struct db_param *params,
 		" LIMIT 1";
 	int found = row_get(db, sql_email, params, &message_type, message_r, err);
 
-	if (found != 1)
-		return found;
-	message_r->is_new = true;
-	if (store_message_add(db, message_r, err) == 0)
-		return 1;
-	queue_message_clear(message_r);
-	return -1;
+	if (found == 1)
+		message_r->is_new = true;
+	return found;
 }
 
 static int find_message(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,

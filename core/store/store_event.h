@@ -41,14 +41,13 @@ struct queue_message {
 	/* With has_end, the end of all open deliveries: expired, removed, discarded. */
 	enum delivery_status ended;
 	int64_t ended_us;
-	bool is_new; /* this look-up has added its row */
+	bool is_new; /* the milter recorded it, and it has no row yet */
 };
 void queue_message_clear(struct queue_message *message);
 
 /* Finds the message that had the queue id at that time; Postfix reuses queue ids. If there is none,
- * one that was recorded up to ahead_us later is accepted, in case a clock was set back. The look-up
- * adds the row of a message that the milter has recorded. Returns 1, 0 if there is none, -1 on
- * error. */
+ * one that was recorded up to ahead_us later is accepted, in case a clock was set back. Returns 1, 0
+ * if there is none, -1 on error. */
 int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err);
 /* Adds a message, or updates how and whose it is. Returns 0 or -1. */

@@ -103,6 +103,25 @@ static void test_missed(void **state)
 	assert_string_equal(last, "sent");
 }
 
+/* A look at the queue before the log has said anything of the message leaves it new, so that the
+ * first line of the log reports it as accepted. */
+static void test_seen_before_the_log(void **state)
+{
+	struct temp_db *temp = *state;
+	struct fake_queue queue = {.id = "4jX7GV2C8nz1fL5Q",
+		.recipients = {"to@example.org"},
+		.reasons = {""},
+		.arrival_s = SENT_US / SECOND_US};
+	_cleanup_(repair) struct repair *repair = begin(temp, &queue);
+	struct queue_message message;
+
+	LOOK(1, "queued queued queued");
+	assert_int_equal(
+		store_message_find(temp->db, queue.id, SENT_US + SECOND_US, 0, &message, NULL), 1);
+	assert_true(message.is_new);
+	queue_message_clear(&message);
+}
+
 /* An email whose message the milter never saw. */
 static void test_never_came(void **state)
 {
@@ -244,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
 		TEST(test_missed),
+		TEST(test_seen_before_the_log),
 		TEST(test_never_came),
 		TEST(test_held_no_more),
 		TEST(test_one_look_is_not_enough),

@@ -303,6 +303,7 @@ static void test_queue_ids(void **state)
 	begin(temp);
 	assert_int_equal(store_message_find(temp->db, "4X", 1000 + second, 0, &message, NULL), 1);
 	assert_true(message.is_new && message.how == MESSAGE_RECORDED);
+	OK(store_message_add(temp->db, &message, &why));
 	OK(store_message_close(temp->db, &message, 60 * second, &why));
 	queue_message_clear(&message);
 	assert_int_equal(store_message_find(temp->db, "4X", 60 * second, 0, &message, NULL), 1);
