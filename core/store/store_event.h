@@ -46,8 +46,8 @@ struct queue_message {
 void queue_message_clear(struct queue_message *message);
 
 /* Finds the message that had the queue id at that time; Postfix reuses queue ids. If there is none,
- * one that was recorded up to ahead_us later is accepted, in case a clock was set back. Returns 1, 0
- * if there is none, -1 on error. */
+ * one that was recorded up to ahead_us later is accepted, in case a clock was set back. Returns 1,
+ * 0 if there is none, -1 on error. */
 int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err);
 /* Adds a message, or updates how and whose it is. Returns 0 or -1. */
