@@ -1,10 +1,10 @@
 /*
- * queue_helper: the half of a process that keeps the rights of root.
+ * queue_helper: the privileged process that works on Postfix's hold queue, and its protocol.
  *
- * A request is one packet: a letter, and queue ids with a newline between them. So is the answer:
- * the code of an error, and its text; without an error the ids that were changed, or the header
- * as a file in memory. The helper trusts nothing in a request: it takes ids for no other queue
- * than hold, and nothing that has not the form of an id.
+ * A request is one packet: a letter, then queue ids separated by newlines. A reply is one packet:
+ * an error code, then the text of the error. Without an error, the text has the ids that were
+ * changed, or the packet carries a descriptor of a file with the header. The privileged process
+ * trusts no request: it accepts only well-formed ids, and looks them up in the hold queue alone.
  */
 #include "core/postfix/queue_helper.h"
 
@@ -32,7 +32,7 @@ static const char letters[] = {
 	[QUEUE_RELEASE] = 'H', [QUEUE_REMOVE] = 'd', [QUEUE_REMOVE_HELD] = 'd'};
 static const char letter_read = 'r', letter_list = 'l';
 
-/* Sends a packet; with a file, unless that is -1. */
+/* Sends a packet, with a descriptor unless file is -1. */
 static int send_packet(int socket, char first, const char *text, int file)
 {
 	struct iovec parts[] = {{&first, 1}, {(void *)(uintptr_t)text, strlen(text)}};
@@ -55,8 +55,9 @@ static int send_packet(int socket, char first, const char *text, int file)
 	return sendmsg(socket, &packet, MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-/* Receives one, its text with a NUL behind it: 1, 0 when the other half has ended, -1. *file_r is
- * -1 without a file; NULL: none is wanted, and the kernel drops one that comes. */
+/* Receives a packet and terminates its text with a NUL. Returns 1, 0 if the other process has
+ * ended, or -1. *file_r is -1 if the packet has no descriptor. With file_r == NULL the kernel
+ * drops a descriptor. */
 static int receive_packet(int socket, char *first_r, char text_r[static PACKET_MAX], int *file_r)
 {
 	struct iovec parts[] = {{first_r, 1}, {text_r, PACKET_MAX - 1}};
@@ -85,7 +86,7 @@ static int receive_packet(int socket, char *first_r, char text_r[static PACKET_M
 	return packet.msg_flags & MSG_TRUNC ? -1 : 1;
 }
 
-static int answer_read(const struct postfix_queue *queue, char *id, int *file_r, struct err *err)
+static int read_header(const struct postfix_queue *queue, char *id, int *file_r, struct err *err)
 {
 	static char hold[] = "hold";
 	const struct queue_item item = {.queue = hold, .id = id};
@@ -93,8 +94,9 @@ static int answer_read(const struct postfix_queue *queue, char *id, int *file_r,
 	return postfix_queue_read(queue, &item, false, file_r, err);
 }
 
-/* Two answers: the lines, which the other half reads while they come, and how it ended. */
-static int answer_list(int socket, const struct postfix_queue *queue)
+/* Sends two replies: the descriptor of the lines, which the other process reads while postqueue(1)
+ * writes them, and how postqueue(1) ended. */
+static int send_listing(int socket, const struct postfix_queue *queue)
 {
 	struct queue_listing listing;
 	struct err err = ERR_INIT;
@@ -108,8 +110,9 @@ static int answer_list(int socket, const struct postfix_queue *queue)
 	return send_packet(socket, ERR_NONE, "", -1);
 }
 
-/* Does what one request says, and answers: 0, or -1 when nobody takes the answer. */
-static int answer(int socket, const struct postfix_queue *queue, char letter, const char *text)
+/* Carries out one request and sends the reply. Returns 0, or -1 if the other process is gone. */
+static int handle_request(
+	int socket, const struct postfix_queue *queue, char letter, const char *text)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, done = STRV_INIT;
 	_cleanup_free_ char *changed = NULL;
@@ -117,23 +120,23 @@ static int answer(int socket, const struct postfix_queue *queue, char letter, co
 	int file = -1, result = 0;
 
 	if (letter == letter_list)
-		return answer_list(socket, queue);
+		return send_listing(socket, queue);
 	strv_split(&ids, text, '\n');
 	if (ids.n == 0)
-		result = err_set(&err, ERR_INVALID, "there is no queue id");
+		result = err_set(&err, ERR_INVALID, "the request has no queue id");
 	for (size_t i = 0; result == 0 && i < ids.n; i++)
 		if (!queue_id_is_valid(ids.items[i]))
-			result = err_set(&err, ERR_INVALID, "that is no queue id");
+			result = err_set(&err, ERR_INVALID, "invalid queue id");
 	if (result < 0)
 		;
 	else if (letter == letter_read && ids.n == 1)
-		result = answer_read(queue, ids.items[0], &file, &err);
+		result = read_header(queue, ids.items[0], &file, &err);
 	else if (letter == letters[QUEUE_RELEASE])
 		result = postfix_queue_change(queue, QUEUE_RELEASE, &ids, &done, &err);
 	else if (letter == letters[QUEUE_REMOVE_HELD])
 		result = postfix_queue_change(queue, QUEUE_REMOVE_HELD, &ids, &done, &err);
 	else
-		result = err_set(&err, ERR_INVALID, "that is no request");
+		result = err_set(&err, ERR_INVALID, "unknown request");
 	changed = strv_join(&done, "\n");
 	result = send_packet(socket, (char)err.code, result < 0 ? err.text : changed, file);
 	if (file >= 0)
@@ -141,8 +144,10 @@ static int answer(int socket, const struct postfix_queue *queue, char letter, co
 	return result;
 }
 
-/* Until the other half has ended; its exit status. */
-static int help(int socket, const struct postfix_queue *queue, pid_t other, int signals)
+/* Serves requests until the other process ends, and passes signals on to it. Returns its exit
+ * status. */
+static int serve_requests(
+	int socket, const struct postfix_queue *queue, pid_t unprivileged, int signals)
 {
 	struct pollfd sources[] = {
 		{.fd = socket, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
@@ -155,19 +160,19 @@ static int help(int socket, const struct postfix_queue *queue, pid_t other, int 
 		if (poll(sources, ARRAY_SIZE(sources), -1) < 0)
 			continue;
 		if (sources[1].revents && read(signals, &signal, sizeof(signal)) > 0)
-			kill(other, SIGTERM);
+			kill(unprivileged, SIGTERM);
 		if (sources[0].revents && (receive_packet(socket, &letter, text, NULL) <= 0 ||
-						  answer(socket, queue, letter, text) < 0))
+						  handle_request(socket, queue, letter, text) < 0))
 			break;
 	}
 	close(socket);
-	while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
+	while (waitpid(unprivileged, &status, 0) < 0 && errno == EINTR) {
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* For good: the saved ids go, too. */
-static int become(uid_t uid, gid_t gid, struct err *err)
+/* Becomes this user for good, saved ids included. */
+static int drop_rights(uid_t uid, gid_t gid, struct err *err)
 {
 	const struct passwd *user = getpwuid(uid);
 
@@ -205,47 +210,46 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 	if (pid == 0) {
 		close(sockets[0]);
 		*helper_r = sockets[1];
-		/* After the ids: a change of these clears it. */
-		if (become(info.st_uid, info.st_gid, err) < 0)
+		if (drop_rights(info.st_uid, info.st_gid, err) < 0)
 			return -1;
+		/* The kernel clears this setting when the ids change, so it comes after them. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		return 0;
 	}
 	close(sockets[1]);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
-	status = help(sockets[0], queue, pid, signals);
+	status = serve_requests(sockets[0], queue, pid, signals);
 	close(signals);
 	postfix_queue_free(TAKE_PTR(queue));
 	_exit(status);
 }
 
-/* Waits for an answer. */
-static int hear(int helper, char text_r[static PACKET_MAX], int *file_r, struct err *err)
+static int receive_reply(int helper, char text_r[static PACKET_MAX], int *file_r, struct err *err)
 {
 	char code;
 
 	if (receive_packet(helper, &code, text_r, file_r) <= 0)
-		return err_set(err, ERR_TEMPORARY, "the half that has root's rights has ended");
+		return err_set(err, ERR_TEMPORARY, "the process with root's rights has ended");
 	if (code != ERR_NONE)
 		return err_set(err, (enum err_code)code, "%s", text_r);
 	return 0;
 }
 
-static int ask(int helper, char letter, const char *ids, char text_r[static PACKET_MAX],
+static int exchange(int helper, char letter, const char *ids, char text_r[static PACKET_MAX],
 	int *file_r, struct err *err)
 {
 	if (send_packet(helper, letter, ids, -1) < 0)
-		return err_set(err, ERR_TEMPORARY, "the half that has root's rights has ended");
-	return hear(helper, text_r, file_r, err);
+		return err_set(err, ERR_TEMPORARY, "the process with root's rights has ended");
+	return receive_reply(helper, text_r, file_r, err);
 }
 
-/* Asks for a file. */
-static int ask_file(int helper, char letter, const char *ids, int *file_r, struct err *err)
+/* Sends a request whose reply has a descriptor. */
+static int request_file(int helper, char letter, const char *ids, int *file_r, struct err *err)
 {
 	_cleanup_free_ char *text = mem_alloc(1, PACKET_MAX);
 	int file;
 
-	if (ask(helper, letter, ids, text, &file, err) < 0)
+	if (exchange(helper, letter, ids, text, &file, err) < 0)
 		return -1;
 	if (file < 0)
 		return err_set(err, ERR_TEMPORARY, "no descriptor is free");
@@ -255,19 +259,19 @@ static int ask_file(int helper, char letter, const char *ids, int *file_r, struc
 
 int queue_helper_list_start(int helper, int *lines_r, struct err *err)
 {
-	return ask_file(helper, letter_list, "", lines_r, err);
+	return request_file(helper, letter_list, "", lines_r, err);
 }
 
 int queue_helper_list_end(int helper, struct err *err)
 {
 	_cleanup_free_ char *text = mem_alloc(1, PACKET_MAX);
 
-	return hear(helper, text, NULL, err);
+	return receive_reply(helper, text, NULL, err);
 }
 
 int queue_helper_read(int helper, const char *id, int *file_r, struct err *err)
 {
-	return ask_file(helper, letter_read, id, file_r, err);
+	return request_file(helper, letter_read, id, file_r, err);
 }
 
 int queue_helper_change(int helper, enum queue_change change, const struct strv *ids,
@@ -275,7 +279,7 @@ int queue_helper_change(int helper, enum queue_change change, const struct strv 
 {
 	_cleanup_free_ char *text = mem_alloc(1, PACKET_MAX), *joined = strv_join(ids, "\n");
 
-	if (ask(helper, letters[change], joined, text, NULL, err) < 0)
+	if (exchange(helper, letters[change], joined, text, NULL, err) < 0)
 		return -1;
 	if (*text)
 		strv_split(done_r, text, '\n');

@@ -1,9 +1,9 @@
 /*
- * queue_helper: a process of two halves. The one keeps the rights of root. It has postqueue(1)
- * list Postfix's queue, and does three things with messages that are on hold there: it reads a
- * header, it releases, it removes. The other one has the rights of an ordinary user, and does all
- * else: the database, the syntax of mail, the milter's answers. Whoever takes over that half has
- * no more than this.
+ * queue_helper: privilege separation for work on Postfix's queue. The process forks. The parent
+ * keeps root's rights: it has postqueue(1) list the queue, and reads the header of, releases or
+ * removes messages in the hold queue. The child runs as an ordinary user and does everything else:
+ * database, mail syntax, the milter's replies. An intruder in the child can request only these
+ * four operations.
  */
 #ifndef POSTERN_POSTFIX_QUEUE_HELPER_H
 #define POSTERN_POSTFIX_QUEUE_HELPER_H
@@ -14,17 +14,18 @@
 
 struct conf;
 
-/* Divides this process, which root runs. It returns in the half without rights, as the user who
- * owns the folder, with the socket at which the other half listens; that half ends the process
- * with the exit status of this one, to which it passes SIGTERM, SIGINT and SIGHUP on. 0 or -1:
- * the folder is not there, or the rights cannot be given up. */
+/* Forks this process, which must run as root. Returns only in the child, which has become the user
+ * who owns the folder, with the socket to the parent. The parent passes SIGTERM, SIGINT and SIGHUP
+ * on to the child as SIGTERM, and exits with the child's exit status. Returns 0, or -1 if the
+ * folder does not exist or the child cannot drop its rights. */
 int queue_helper_start(const struct conf *conf, const char *folder, int *helper_r, struct err *err);
 
-/* As postfix_queue_list_start() and _end(): of all queues, since Postfix shows some configurations
- * to root alone. */
+/* Like postfix_queue_list_start() and _end(), for all queues. Some configurations of Postfix show
+ * the queue to root alone. */
 int queue_helper_list_start(int helper, int *lines_r, struct err *err);
 int queue_helper_list_end(int helper, struct err *err);
-/* As postfix_queue_read() of a header, and postfix_queue_change(), for messages on hold. */
+/* Like postfix_queue_read() of a header, and postfix_queue_change(), for messages in the hold
+ * queue. */
 int queue_helper_read(int helper, const char *id, int *file_r, struct err *err);
 int queue_helper_change(int helper, enum queue_change change, const struct strv *ids,
 	struct strv *done_r, struct err *err);
