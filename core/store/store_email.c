@@ -199,25 +199,26 @@ static int keep_ticket(struct db *db, const char *id, enum email_state state, st
 		db, sql_keep, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$state", states[state])), err);
 }
 
-/* Log reports about the previous message do not count for the one that replaces it. */
-static int reset_recipients(struct db *db, const char *id, struct err *err)
+/* Log reports about a previous message of a staged email do not count for the one that replaces it.
+ */
+static int reset_recipients(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_reset[] =
 		"UPDATE email_recipient"
 		" SET state = 'queued', attempts = 0, changed_us = 0, relay = NULL, dsn = NULL,"
 		" text = NULL"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')"
+		" WHERE email = (SELECT seq FROM email WHERE ticket = $ticket AND state = 'staged')"
 		" AND state <> 'queued'";
 	static const char sql_deliveries[] =
 		"DELETE FROM delivery"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
+		" WHERE email = (SELECT seq FROM email WHERE ticket = $ticket AND state = 'staged')";
 	static const char sql_messages[] =
 		"DELETE FROM queue_message"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id AND state = 'staged')";
+		" WHERE email = (SELECT seq FROM email WHERE ticket = $ticket AND state = 'staged')";
 	static const char *const statements[] = {sql_reset, sql_deliveries, sql_messages};
 
 	for (size_t i = 0; i < ARRAY_SIZE(statements); i++)
-		if (db_change(db, statements[i], DB_PARAMS(DB_TEXT("$id", id)), err) < 0)
+		if (db_change(db, statements[i], DB_PARAMS(DB_TEXT("$ticket", ticket)), err) < 0)
 			return -1;
 	return 0;
 }
@@ -234,7 +235,7 @@ int store_email_supersede(struct db *db, const struct email *email, struct err *
 	if (found <= 0)
 		return found;
 	if (row_write(db, sql_supersede, NULL, &store_email_type, email, err) < 0 ||
-		reset_recipients(db, email->id, err) < 0)
+		reset_recipients(db, email->ticket, err) < 0)
 		return -1;
 	return 1;
 }
@@ -372,6 +373,23 @@ static int decided_before(struct db *db, const char *ticket, const char *but, st
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$but", but)), &one, err);
 }
 
+/* A staged email has a last event if its message left Postfix before the milter was asked. If it
+ * reaches the milter after all, a content filter has given it back, and what the log said of the
+ * earlier message no longer holds. Returns 0 or -1. */
+static int forget_earlier_end(struct db *db, const char *ticket, struct err *err)
+{
+	static const char sql_ended[] =
+		"SELECT 1"
+		" FROM email"
+		" WHERE ticket = $ticket"
+		" AND state = 'staged'"
+		" AND last_event IS NOT NULL";
+	int64_t one;
+	int found = row_number(db, sql_ended, DB_PARAMS(DB_TEXT("$ticket", ticket)), &one, err);
+
+	return found == 1 ? reset_recipients(db, ticket, err) : found;
+}
+
 int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
 {
@@ -380,11 +398,14 @@ int store_email_record(
 		" SET state = 'sent', decided_us = $now, queue_id = $queue_id,"
 		" last_event = 'sent', closed = iif($queue_id = '', 1, 0)"
 		" WHERE ticket = $ticket AND state = 'staged'";
-	int changed = db_change(db, sql_record,
+	int changed;
+
+	if (forget_earlier_end(db, ticket, err) < 0)
+		return -1;
+	changed = db_change(db, sql_record,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
 			DB_TEXT("$ticket", ticket)),
 		err);
-
 	return changed == 0 ? decided_before(db, ticket, "refused", err) : changed;
 }
 
