@@ -435,8 +435,9 @@ static void submit_and_wait(struct waiter *waiter, struct commit_job *job)
 	pthread_mutex_unlock(&committer->mutex);
 }
 
-int committer_run(struct committer *committer,
-	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err)
+int committer_run_told(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg, bool *unsynced_r,
+	struct err *err)
 {
 	struct waiter waiter = {.committer = committer, .run = run, .arg = arg, .err = err};
 	struct commit_job job = {.run = waiter_run, .done = waiter_done, .arg = &waiter};
@@ -447,5 +448,14 @@ int committer_run(struct committer *committer,
 	else
 		submit_and_wait(&waiter, &job);
 	pthread_cond_destroy(&waiter.done);
+	*unsynced_r = job.unsynced;
 	return waiter.result;
+}
+
+int committer_run(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err)
+{
+	bool unsynced;
+
+	return committer_run_told(committer, run, arg, &unsynced, err);
 }

@@ -67,6 +67,10 @@ void committer_submit(struct committer *committer, struct commit_job *job);
  * to be called from run() or done(). */
 int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err);
+/* The same. *unsynced_r is that of the job. */
+int committer_run_told(struct committer *committer,
+	int (*run)(struct db *db, void *arg, struct err *err), void *arg, bool *unsynced_r,
+	struct err *err);
 
 /* Statistics since the start. */
 struct committer_stats {

@@ -66,6 +66,7 @@ struct feeder {
 	int *message_found; /* the result of store_message_read() */
 	enum look *looks;
 	bool committed; /* store_outbox_take() */
+	bool unsynced;  /* it was committed, but not synced */
 	bool read;      /* the messages were read */
 	struct err err;
 };
@@ -214,13 +215,13 @@ static bool feed_run(struct work *work)
 	size_t n;
 
 	feeder->err = ERR_INIT;
-	feeder->committed = feeder->read = false;
+	feeder->committed = feeder->unsynced = feeder->read = false;
 	if (feeder->sweeps)
 		sweep(feeder);
 	if (!feeder->takes)
 		return true;
-	feeder->committed = committer_run(
-				    outbox->shared->committer, take_run, feeder, &feeder->err) >= 0;
+	feeder->committed = committer_run_told(outbox->shared->committer, take_run, feeder,
+				    &feeder->unsynced, &feeder->err) >= 0;
 	if (!feeder->committed)
 		return true;
 	n = feeder->taken.n;
@@ -260,12 +261,11 @@ static void handle_taken(struct feeder *feeder, size_t i)
 	struct outbox *outbox = feeder->outbox;
 	const struct outbox_row *row = &feeder->taken.items[i];
 
-	/* If only the sync failed, the row counts as in hand all the same. */
-	if (!feeder->committed) {
-		if (row->task != OUTBOX_GONE)
-			journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
+	/* If only the sync failed, the row is in hand, or gone, all the same. */
+	if (!feeder->committed && row->task != OUTBOX_GONE)
+		journal_give_back(outbox->journal, row, UNKNOWN_US, NULL);
+	if (!feeder->committed && !(feeder->unsynced && row->task == OUTBOX_GONE))
 		return;
-	}
 	switch (row->task) {
 	case OUTBOX_SUBMIT:
 		if (feeder->read && feeder->message_found[i] >= 0)
@@ -291,6 +291,7 @@ static void on_fed(struct task *task)
 	struct feeder *feeder = CONTAINER_OF(task, struct feeder, work.done);
 	struct outbox *outbox = feeder->outbox;
 	bool failed = feeder->err.code != ERR_NONE;
+	bool written = feeder->committed || feeder->unsynced;
 
 	feeder->busy = false;
 	if (failed && !feeder->failing)
@@ -305,7 +306,7 @@ static void on_fed(struct task *task)
 	if (feeder->taken.renewed > 0)
 		log_info(outbox->log, "submitted_again", "emails",
 			LOG_INT((int64_t)feeder->taken.renewed));
-	for (size_t i = 0; feeder->committed && i < feeder->taken.joined_n; i++)
+	for (size_t i = 0; written && i < feeder->taken.joined_n; i++)
 		outbox_account_join(
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)

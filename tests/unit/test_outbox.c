@@ -380,6 +380,42 @@ static void test_taking_is_not_committed(void **state)
 	db_pool_free(rig->shared.readers);
 }
 
+/* What was taken is committed, but cannot be synced: the store shows what has joined and what has
+ * left, so the account counts it. */
+static void test_taking_is_not_synced(void **state)
+{
+	static const char set_rows[] =
+		"UPDATE outbox SET due_us = 1;"
+		"UPDATE outbox SET joined = 1 WHERE email = 1;"
+		"UPDATE email SET state = 'refused', refusal = 'No.' WHERE seq > 1;";
+	struct send_rig *rig = *state;
+	const struct keyed_request one = {.n = 1};
+	struct outbox_account *account = &rig->shared.outbox->account;
+	int64_t bytes;
+
+	begin(rig);
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->obstacle = INJECT_NO_TURN;
+	rig->inject->milter = MILTER_AWAY;
+	for (int i = 0; i < 3; i++)
+		keyed_request_send(rig, &one);
+	OK(db_exec(rig->db, set_rows, &why));
+	/* As if the command had added one of them. */
+	bytes = temp_db_number(rig->db, "SELECT size FROM outbox WHERE joined = 1");
+	outbox_account_leave(rig->shared.outbox, "", bytes);
+	assert_int_equal(account->emails, 2);
+	count_syncs_fail(true);
+	feed(rig);
+	count_syncs_fail(false);
+	drain(rig);
+	assert_int_equal(temp_db_number(rig->db, "SELECT count(*) FROM outbox"), 1);
+	assert_int_equal(temp_db_number(rig->db, "SELECT sum(joined) FROM outbox"), 0);
+	assert_int_equal(account->emails, 1);
+	assert_int_equal(account->bytes, bytes);
+	db_pool_free(rig->shared.readers);
+}
+
 /* A postqueue(1) that misses the message at its first call: Postfix moved it meanwhile from a
  * queue that was not listed yet to one that was. */
 static const char blind_postqueue[] =
@@ -574,6 +610,7 @@ int main(void)
 		TEST(no_turn),
 		TEST(clock_is_put_back),
 		TEST(taking_is_not_committed),
+		TEST(taking_is_not_synced),
 		TEST(message_moves_while_the_queue_is_listed),
 		TEST(staged_but_not_synced),
 		TEST(answer_when_queued),
