@@ -348,6 +348,8 @@ static const struct row_field event_fields[] = {
 	ROW_FIELD(email_event, email_us, ROW_INT64),
 	ROW_FIELD(email_event, is_first, ROW_BOOL),
 	ROW_FIELD(email_event, is_repeat, ROW_BOOL),
+	ROW_FIELD(email_event, company_id, ROW_ID),
+	ROW_FIELD(email_event, company_name, ROW_TEXT),
 };
 static const struct row_type event_type = ROW_TYPE(email_event, event_fields);
 
@@ -604,6 +606,24 @@ static int find_few(
 	return result < 0 ? -1 : n <= FEW_EMAILS;
 }
 
+int store_event_find(struct db *db, const char *company_id, const struct event_cursor *cursor,
+	int64_t *seq_r, struct err *err)
+{
+	static const char sql_event[] =
+		"SELECT v.seq"
+		" FROM email e"
+		" CROSS JOIN event v ON v.email = e.seq AND v.key = $key"
+		" WHERE e.id = $email AND ($company IS NULL OR e.company_id || '' = $company)";
+	uint8_t key[EVENT_KEY_LEN];
+
+	if (!read_key(cursor->id, key))
+		return 0;
+	return row_number(db, sql_event,
+		DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN), DB_TEXT("$email", cursor->email_id),
+			DB_TEXT("$company", company_id)),
+		seq_r, err);
+}
+
 int store_event_seq(struct db *db, const struct event_filter *filter,
 	const struct event_cursor *cursor, int64_t *seq_r, struct err *err)
 {
@@ -615,26 +635,15 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 	" ORDER BY recorded_us" order ", seq" order " LIMIT 1"
 	static const char *const sql_near[] = {SAME_TIME("<=", " DESC"), SAME_TIME(">=", "")};
 #undef SAME_TIME
-	static const char sql_event[] =
-		"SELECT v.seq"
-		" FROM email e"
-		" CROSS JOIN event v ON v.email = e.seq AND v.key = $key"
-		" WHERE e.id = $email AND e.company_id || '' = $company";
 	bool up = filter->ascending;
-	uint8_t key[EVENT_KEY_LEN];
 	int64_t seq = up ? INT64_MAX - 2 : 0;
-	int found = 0;
+	int found;
 
 	if (*cursor->email_id == '\0') {
 		*seq_r = 0;
 		return 0;
 	}
-	if (read_key(cursor->id, key))
-		found = row_number(db, sql_event,
-			DB_PARAMS(DB_BLOB("$key", key, EVENT_KEY_LEN),
-				DB_TEXT("$email", cursor->email_id),
-				DB_TEXT("$company", filter->company_id)),
-			seq_r, err);
+	found = store_event_find(db, filter->company_id, cursor, seq_r, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (row_number(db, sql_near[up],
@@ -645,6 +654,14 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 		return -1;
 	*seq_r = up ? seq - 1 : seq + 1;
 	return 0;
+}
+
+/* The kinds as FITS compares them. */
+static void add_kinds(struct buf *text, unsigned kinds)
+{
+	for (unsigned i = 0; i < EVENT_KINDS; i++)
+		if (kinds & (1u << i))
+			buf_printf(text, " %s ", event_kind_name((enum event_kind)i));
 }
 
 /* Read in the order of the index; the events of few emails are sorted. */
@@ -678,9 +695,7 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 	struct rows rows;
 	int few, cut = 0;
 
-	for (unsigned i = 0; i < EVENT_KINDS; i++)
-		if (filter->kinds & (1u << i))
-			buf_printf(&kinds, " %s ", event_kind_name((enum event_kind)i));
+	add_kinds(&kinds, filter->kinds);
 	if (seq == 0 && !up)
 		seq = INT64_MAX;
 	few = find_few(db, filter, &emails, err);
@@ -716,7 +731,105 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 	if (cut < 0 || row_list(db, few ? of_few[up] : pages[up], params, &event_type,
 			       (size_t)filter->limit, &rows, err) < 0)
 		return -1;
-	*list_r = (struct event_list){rows.items, rows.n, rows.more, cut && !rows.more ? last : 0};
+	*list_r = (struct event_list){
+		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0, 0};
+	return 0;
+}
+
+int store_event_cursor(struct db *db, int64_t seq, struct event_cursor *cursor_r, struct err *err)
+{
+	static const char sql_event[] = "SELECT " EVENT_COLUMNS EVENT_TABLES " WHERE v.seq = $seq";
+	struct email_event event;
+	int found = row_get(
+		db, sql_event, DB_PARAMS(DB_INT("$seq", seq)), &event_type, &event, err);
+
+	*cursor_r = (struct event_cursor){0};
+	if (found <= 0)
+		return found;
+	memcpy(cursor_r->email_id, event.email_id, ID_SIZE);
+	memcpy(cursor_r->id, event.id, ID_SIZE);
+	cursor_r->recorded_us = event.recorded_us;
+	row_clear(&event_type, &event);
+	return 1;
+}
+
+/* Reads an index in its order, up to EVENT_PAGE_MAX entries. */
+int store_event_recent(struct db *db, const struct event_filter *filter, struct event_list *list_r,
+	struct err *err)
+{
+#define OF_ALL     "event v WHERE"
+#define OF_COMPANY "event v INDEXED BY event_by_company WHERE v.company_id = $company AND"
+#define NEWEST(scope)                                                                              \
+	"SELECT v.seq FROM " scope                                                                 \
+	" v.seq > 0"                                                                               \
+	" ORDER BY v.seq DESC"                                                                     \
+	" LIMIT 1"
+#define LAST(scope, side, order)                                                                   \
+	"SELECT v.seq FROM " scope " v.seq " side                                                  \
+	" $seq"                                                                                    \
+	" ORDER BY v.seq " order " LIMIT 1 OFFSET $max"
+#define PAGE(index, company, side, until, order)                                                   \
+	"SELECT " EVENT_COLUMNS                                                                    \
+	", e.subject, v.company_id,"                                                               \
+	" (SELECT p.name FROM company p WHERE p.id = v.company_id) AS company_name"                \
+	" FROM event v" index                                                                      \
+	" CROSS JOIN email e ON e.seq = v.email"                                                   \
+	" CROSS JOIN email_recipient r ON r.email = v.email AND r.n = v.n"                         \
+	" WHERE " company "v.seq " side " $seq AND v.seq " until                                   \
+	" $last"                                                                                   \
+	" AND ($domain IS NULL OR v.domain = $domain)"                                             \
+	" AND ($kinds = '' OR instr($kinds, ' ' || v.kind || ' ') > 0)" ANY_OF("recipients",       \
+		"r.address = j.value COLLATE NOCASE") " ORDER BY v.seq " order " LIMIT $limit"
+#define BY_COMPANY " INDEXED BY event_by_company"
+#define IN_COMPANY "v.company_id = $company AND "
+	static const char *const newest[] = {NEWEST(OF_ALL), NEWEST(OF_COMPANY)};
+	static const char *const lasts[2][2] = {
+		{LAST(OF_ALL, "<", "DESC"), LAST(OF_ALL, ">", "ASC")},
+		{LAST(OF_COMPANY, "<", "DESC"), LAST(OF_COMPANY, ">", "ASC")},
+	};
+	static const char *const pages[2][2] = {
+		{PAGE("", "", "<", ">=", "DESC"), PAGE("", "", ">", "<=", "ASC")},
+		{PAGE(BY_COMPANY, IN_COMPANY, "<", ">=", "DESC"),
+			PAGE(BY_COMPANY, IN_COMPANY, ">", "<=", "ASC")},
+	};
+#undef OF_ALL
+#undef OF_COMPANY
+#undef NEWEST
+#undef LAST
+#undef PAGE
+#undef BY_COMPANY
+#undef IN_COMPANY
+	_cleanup_buf_ struct buf kinds = BUF_INIT;
+	const bool up = filter->ascending, own = filter->company_id != NULL;
+	int64_t seq = filter->after_seq, newest_seq = 0, last = 0;
+	struct rows rows;
+	int cut;
+
+	if (row_number(db, newest[own], DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id)),
+		    &newest_seq, err) < 0)
+		return -1;
+	if (seq == 0 && !up)
+		seq = INT64_MAX;
+	cut = row_number(db, lasts[own][up],
+		DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id), DB_INT("$seq", seq),
+			DB_INT("$max", EVENT_PAGE_MAX - 1)),
+		&last, err);
+	if (cut < 0)
+		return -1;
+	/* What is stored meanwhile is newer than newest_seq, from which the reader goes on. */
+	if (cut == 0)
+		last = up ? newest_seq : 0;
+	add_kinds(&kinds, filter->kinds);
+	if (row_list(db, pages[own][up],
+		    DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id), DB_INT("$seq", seq),
+			    DB_INT("$last", last), DB_TEXT("$domain", filter->domain),
+			    DB_TEXT("$kinds", buf_str(&kinds)),
+			    DB_TEXT("$recipients", filter->recipients),
+			    DB_INT("$limit", filter->limit + INT64_C(1))),
+		    &event_type, (size_t)filter->limit, &rows, err) < 0)
+		return -1;
+	*list_r = (struct event_list){
+		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0, newest_seq};
 	return 0;
 }
 

@@ -123,14 +123,20 @@ struct email_event {
 	int64_t email_us; /* when the email was accepted */
 	bool is_first;    /* about the first recipient in the envelope */
 	bool is_repeat;   /* an earlier event of this kind exists for the recipient */
+	/* Only store_event_recent() sets these, and the subject. */
+	char company_id[ID_SIZE];
+	char *company_name; /* NULL: the company was removed */
 };
 struct event_list {
 	struct email_event *items;
 	size_t n;
 	bool more;
-	/* Set by store_event_page() if it stopped after EVENT_PAGE_MAX events before the list
-	 * was full: the last one it looked at; 0: it looked at all. */
+	/* Set by store_event_page() and store_event_recent() if it stopped after EVENT_PAGE_MAX
+	 * events before the list was full: the last one it looked at; 0: it looked at all. */
 	int64_t looked_seq;
+	/* Set by store_event_recent(): the newest event of the company when it looked, 0 if there
+	 * is none. An ascending list goes no further. */
+	int64_t newest_seq;
 };
 void store_event_list_free(struct event_list *list);
 
@@ -187,6 +193,17 @@ int store_event_seq(struct db *db, const struct event_filter *filter,
 	const struct event_cursor *cursor, int64_t *seq_r, struct err *err);
 int store_event_page(struct db *db, const struct event_filter *filter, struct event_list *list_r,
 	struct err *err);
+
+/* Lists the events of a company, or of all (company_id is NULL), in the order in which they were
+ * recorded. Of the filter it uses domain (NULL: any), company_id, recipients, kinds, ascending,
+ * after_seq and limit. Returns 0 or -1. */
+int store_event_recent(struct db *db, const struct event_filter *filter, struct event_list *list_r,
+	struct err *err);
+/* Converts a seq to the public form of a cursor, and back; company_id is NULL for any company.
+ * Return 1, 0 if there is no such event, -1 on error. */
+int store_event_cursor(struct db *db, int64_t seq, struct event_cursor *cursor_r, struct err *err);
+int store_event_find(struct db *db, const char *company_id, const struct event_cursor *cursor,
+	int64_t *seq_r, struct err *err);
 
 /* Numbers of events by kind, and of emails that the milter refused. They are counted by the hour,
  * and include events that were removed since. */

@@ -175,6 +175,7 @@ const struct route admin_routes[] = {
 		.operation = &op_held_get},
 	{"POST", "/admin/held/decide", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
 		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_held_decide},
+	{"GET", "/admin/events", .auth = AUTH_USER, .pooled = true, .handle = admin_event_list},
 	{"GET", "/admin/outbox", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
 		.operation = &op_outbox_list},
 	{"POST", "/admin/outbox/pause", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,

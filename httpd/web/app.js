@@ -22,6 +22,7 @@ const pages = [
   { path: "statistics", module: "statistics", group: "", text: "Statistics" },
   { path: "emails", module: "emails", group: "Mail", text: "Emails" },
   { path: "emails/", module: "email" },
+  { path: "events", module: "events", group: "Mail", text: "Events" },
   { path: "held", module: "held", group: "Mail", text: "Held", operators: true },
   { path: "outbox", module: "outbox", group: "Mail", text: "Outbox" },
   { path: "refusals", module: "refusals", group: "Mail", text: "Refusals" },

@@ -5,7 +5,7 @@ import { el, go, show } from "./ui.js";
 
 // After "g". A page that has its letter elsewhere would have two.
 const letters = {
-  o: "", t: "statistics", e: "emails", b: "outbox", r: "refusals", s: "suppressions", d: "domains", k: "keys", w: "webhooks",
+  o: "", t: "statistics", e: "emails", v: "events", h: "held", b: "outbox", r: "refusals", s: "suppressions", d: "domains", k: "keys", w: "webhooks",
   x: "exemptions", u: "users", l: "audit", c: "settings", a: "account",
 };
 const CHORD_MS = 1500;

@@ -403,14 +403,15 @@ function compare(a, b, isDown) {
 // key: (row) => what tells rows apart: rows that stay are not made anew
 // href: (row) => where a click on the row leads; the first column has the link
 // noun, nouns: what the rows are, for the total; most: rows of a page
-// tools: buttons below it
+// tools: buttons below it; exported: one of them saves its rows as a file
 // order: { by: the title of a column, down } at first; none: the order of the rows
 // loadOn: where not all rows are there: loads more, and resolves with whether it did
 // loadAll: the same until all are there, as sorting needs; resolves with whether they are
 export function table({
   caption, columns, rows = [], key, href, empty: nothing, noun = "row", nouns = `${noun}s`,
-  most, order: first, tools = [], loadOn, loadAll, changed = () => {},
+  most, order: first, tools = [], exported = false, loadOn, loadAll, changed = () => {},
 }) {
+  if (exported) tools = [...tools, exportButton(caption, { load: async () => ({ data: all }), behind: () => null })];
   const body = el("tbody");
   const summed = columns.some((column) => column.sum);
   const sums = el("tr");
@@ -577,6 +578,13 @@ export function table({
   };
 }
 
+// What the browser loads when somebody wants it.
+const exportButton = (caption, source) =>
+  button("Export", async () => {
+    const { exportList } = await import("./export.js");
+    return exportList({ caption, ...source });
+  });
+
 // What the lists of a page had when it was left, which they show again when somebody comes back.
 let memory = new Map();
 export const remember = (kept) => (memory = kept);
@@ -600,7 +608,7 @@ export const AGAIN_MS = 4000;
 // One that is sorted by a column has all rows, up to SORTED_MAX.
 const SORTED_MAX = 5000;
 export function list({ load, key = (row) => row.id, goesOn = () => false, isPart = false, ...options }) {
-  const tools = isPart ? [] : [button("Export", exportAll)];
+  const tools = isPart ? [] : [exportButton(options.caption, { load, behind: (answer) => behind(answer) })];
   const grid = table({ ...options, key, tools, loadOn: loadMore, loadAll, changed: keep });
   const name = options.caption;
   const kept = memory;
@@ -622,11 +630,6 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     keep();
     element.setAttribute("aria-busy", "false");
     if (element.firstChild !== grid.element) element.replaceChildren(grid.element);
-  }
-
-  async function exportAll() {
-    const { exportList } = await import("./export.js");
-    return exportList({ caption: name, load, behind });
   }
 
   async function reload() {

@@ -71,6 +71,7 @@ before(async () => {
     ["emails", "emails"],
     ["email", `emails/${ids.ann}`],
     ["email-bounced", `emails/${ids.unknown}`],
+    ["events", "events"],
     ["outbox", "outbox"],
     ["refusals", "refusals"],
     ["held", "held"],
@@ -382,7 +383,7 @@ describe("every page", () => {
     const user = await t.newUser({ company: id });
     const visitor = await browser.visitor({ user });
     const wrong = [];
-    for (const place of ["", "emails", "outbox", "refusals", "domains", "keys", "exemptions"]) {
+    for (const place of ["", "emails", "events", "outbox", "refusals", "domains", "keys", "exemptions"]) {
       await visitor.go(place);
       wrong.push(...(await look(visitor, `empty-${place || "overview"}-light-desktop`)));
     }

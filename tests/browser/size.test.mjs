@@ -110,7 +110,7 @@ describe("at size", () => {
     it(`no page is longer than some screens, ${screen.width} pixels wide`, async () => {
       const visitor = await browser.visitor({ user: t.operator, screen });
       const long = [];
-      for (const place of ["", "companies", `companies/${COMPANY}`, "domains", "keys", "emails", "held", "outbox", "refusals",
+      for (const place of ["", "companies", `companies/${COMPANY}`, "domains", "keys", "emails", "events", "held", "outbox", "refusals",
         "suppressions", "webhooks", "exemptions", "users", "audit"]) {
         await visitor.go(place);
         const name = place.split("/")[0] || "overview";

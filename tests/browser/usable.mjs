@@ -12,6 +12,7 @@ const PLACES = [
   ["login", null],
   ["overview", ""],
   ["emails", "emails"],
+  ["events", "events"],
   ["refusals", "refusals"],
   ["held", "held"],
   ["companies", "companies"],

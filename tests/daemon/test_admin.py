@@ -93,6 +93,7 @@ MAY = {
     ("get", "/admin/emails/{id}/raw"): USERS,
     ("post", "/admin/emails/{id}/cancel"): OWNERS,
     ("post", "/admin/emails/{id}/resend"): OWNERS,
+    ("get", "/admin/events"): USERS,
     ("get", "/admin/outbox"): USERS,
     ("post", "/admin/outbox/pause"): {OPERATOR},
     ("post", "/admin/outbox/resume"): {OPERATOR},

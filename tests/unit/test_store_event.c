@@ -146,6 +146,80 @@ static void test_pages(void **state)
 	store_event_list_free(&list);
 }
 
+/* The newest of all, and what has come since; one event at a time, as pages of one. */
+static void test_recent(void **state)
+{
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp), seq;
+	_cleanup_free_ char *company = temp_db_text(temp->db, "SELECT company_id FROM email");
+	struct event_filter filter = {.limit = 2};
+	struct event_cursor place;
+	struct event_list list;
+
+	OK(store_event_recent(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 0);
+	assert_int_equal(list.newest_seq, 0);
+	store_event_list_free(&list);
+	for (int i = 0; i < 5; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "%d", i);
+		assert_int_equal(add(temp, email, 1, EVENT_DEFERRED, key, 100 + i), 1);
+	}
+	assert_int_equal(add(temp, email, 2, EVENT_BOUNCED, "x", 200), 1);
+	for (int own = 0; own < 2; own++) {
+		filter = (struct event_filter){.company_id = own ? company : NULL, .limit = 2};
+		OK(store_event_recent(temp->db, &filter, &list, &why));
+		assert_int_equal(list.n, 2);
+		assert_true(list.more);
+		assert_int_equal(list.newest_seq, 6);
+		assert_int_equal(list.items[0].seq, 6);
+		assert_int_equal(list.items[1].seq, 5);
+		assert_string_equal(list.items[0].company_id, company);
+		assert_non_null(list.items[0].company_name);
+		store_event_list_free(&list);
+		/* those since the fourth, the nearest first */
+		filter.ascending = true;
+		filter.after_seq = 4;
+		OK(store_event_recent(temp->db, &filter, &list, &why));
+		assert_int_equal(list.n, 2);
+		assert_false(list.more);
+		assert_int_equal(list.items[0].seq, 5);
+		store_event_list_free(&list);
+		filter.after_seq = 6;
+		OK(store_event_recent(temp->db, &filter, &list, &why));
+		assert_int_equal(list.n, 0);
+		assert_false(list.more);
+		store_event_list_free(&list);
+	}
+	filter = (struct event_filter){.limit = 9, .kinds = 1u << EVENT_BOUNCED};
+	OK(store_event_recent(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 1);
+	assert_int_equal(list.items[0].kind, EVENT_BOUNCED);
+	store_event_list_free(&list);
+	filter = (struct event_filter){.limit = 9, .recipients = "[\"C@dst.test\"]"};
+	OK(store_event_recent(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 1);
+	store_event_list_free(&list);
+	filter = (struct event_filter){.limit = 9, .domain = "other.example"};
+	OK(store_event_recent(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 0);
+	assert_int_equal(list.newest_seq, 6);
+	store_event_list_free(&list);
+	filter = (struct event_filter){.limit = 9, .company_id = "other"};
+	OK(store_event_recent(temp->db, &filter, &list, &why));
+	assert_int_equal(list.n, 0);
+	assert_int_equal(list.newest_seq, 0);
+	store_event_list_free(&list);
+	/* Who may not see the event does not find its place. */
+	assert_int_equal(store_event_cursor(temp->db, 3, &place, NULL), 1);
+	assert_int_equal(store_event_find(temp->db, NULL, &place, &seq, NULL), 1);
+	assert_int_equal(seq, 3);
+	assert_int_equal(store_event_find(temp->db, company, &place, &seq, NULL), 1);
+	assert_int_equal(store_event_find(temp->db, "other", &place, &seq, NULL), 0);
+	assert_int_equal(store_event_cursor(temp->db, 99, &place, NULL), 0);
+}
+
 /* Where a page goes on; an event that was removed leaves out none of its time. */
 static void test_places(void **state)
 {
@@ -515,6 +589,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
 		TEST(test_once),
 		TEST(test_pages),
+		TEST(test_recent),
 		TEST(test_places),
 		TEST(test_counts),
 		TEST(test_counted_days),

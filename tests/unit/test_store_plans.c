@@ -469,6 +469,11 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 
 		filter.ascending = ascending;
 		OK(store_event_seq(db, &filter, &place, &(int64_t){0}, &why));
+		for (int own = 0; own < 2; own++) {
+			filter.company_id = own ? tenant->company_id : NULL;
+			OK(store_event_recent(db, &filter, &list, &why));
+			store_event_list_free(&list);
+		}
 	}
 	OK(store_event_of_email(db, 1, &list, &why));
 	store_event_list_free(&list);

@@ -128,6 +128,13 @@ ASKS = {
         ]),
     ],
     "POST /admin/emails/{id}/resend": [{"json": {}}, {"json": {"to": "nobody@dst.test"}}],
+    "GET /admin/events": [
+        {},
+        *({"params": params} for params in [
+            {"company_id": BIG}, {"domain": "nobody.example"}, {"recipient": "nobody@dst.test"},
+            {"kind": "unsubscribed"}, {"company_id": BIG, "kind": "unsubscribed"},
+        ]),
+    ],
     "GET /admin/outbox": [{}, {"params": {"company_id": BIG}}],
     "POST /admin/outbox/pause": [{"json": {"company_id": BIG}}],
     "POST /admin/outbox/resume": [{"json": {"company_id": BIG}}],

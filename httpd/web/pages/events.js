@@ -1,0 +1,161 @@
+// What happens to emails, as it happens: the newest events first, narrowed by filters, until somebody
+// pauses it.
+//
+// The page asks only for events that were recorded after the last one that it has. So it costs the
+// same on a busy and on a quiet server, and after an interruption nothing is missing but what is
+// older than the rows that it keeps.
+
+import { get } from "../api.js";
+import { badge, button, el, empty, filters, go, header, link, number, place, table, time } from "../ui.js";
+import { subscribe } from "../live.js";
+import { companies, domainPick } from "../tenant.js";
+import { toneOfStatus } from "./emails.js";
+
+export const title = "Events";
+
+const PAGE = 100; // of events in an answer
+const ROWS_MAX = 500;
+
+const kinds = [
+  ["accepted", "Accepted"], ["delivered", "Delivered"], ["deferred", "Deferred"], ["handed_on", "Handed on"], ["bounced", "Bounced"],
+  ["expired", "Expired"], ["complained", "Complained"], ["unsubscribed", "Unsubscribed"], ["suppressed", "Suppressed"],
+  ["failed", "Failed"], ["canceled", "Canceled"], ["discarded", "Discarded"], ["removed", "Removed"], ["unknown", "Unknown"],
+];
+
+const keyOf = (event) => `${event.email_id}.${event.id}`;
+
+function answerOf({ remote, dsn, message, address }) {
+  if (!message && !address) return null;
+  return el("span.said-line", { title: message }, address && el("span.muted", `to ${address} `), message, dsn && el("span.muted", ` ${dsn}`),
+    remote && remote !== "none" && el("span.muted", ` by ${remote}`));
+}
+
+export async function show(main, { query, session }) {
+  const known = await companies(session);
+  const narrow = filters({
+    query,
+    fields: [
+      { name: "recipient", label: "Recipient", type: "search", placeholder: "ann@example.com" },
+      { name: "kind", label: "Event", type: "select", options: [{ value: "", text: "Any event" }, ...kinds.map(([value, text]) => ({ value, text }))] },
+      ...known.filter(),
+      { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
+    ],
+    change: () => begin(),
+  });
+  const isNarrowed = () => Object.values(narrow.values()).some(Boolean);
+
+  let rows = [];
+  let newest = null; // where the events begin that this page has not seen
+  let lookedUntil = null;
+  let isPaused = false;
+  let isCut = false;
+  let turn = 0;
+
+  const grid = table({
+    caption: title,
+    noun: "event",
+    exported: true,
+    key: keyOf,
+    href: (event) => place("emails", event.email_id),
+    changed: tell,
+    columns: [
+      { title: "When", kind: "time", cell: (event) => time(event.occurred_at, { exact: true }) },
+      {
+        title: "Event",
+        kind: "state",
+        words: kinds.map(([kind]) => kind.replace("_", " ")),
+        cell: (event) => badge(event.kind, { tone: toneOfStatus(event.kind), title: event.attempt > 1 ? `${event.kind_text}, attempt ${event.attempt}` : event.kind_text }),
+      },
+      { title: "Recipient", cell: (event) => el("span.address", { title: event.recipient }, event.recipient) },
+      { title: "Subject", kind: "extra", cell: (event) => event.subject || el("span.muted", "(no subject)") },
+      { title: "Domain", kind: "extra", cell: (event) => event.domain },
+      ...known.columns,
+      { title: "Answer", kind: "main", cell: answerOf },
+    ],
+    empty: () =>
+      lookedUntil
+        ? empty("None of the newest events matches", el("span", "The newest 5,000 events were searched, back to ", time(lookedUntil, { exact: true }),
+            ". New events that match appear here. Older ones are on the pages of their emails."), link("Search emails", "emails"))
+        : isNarrowed()
+        ? empty("No event matches", "New events that match appear here.", button("Show all events", () => go("events")))
+        : empty("No events yet", "What happens to emails appears here: deliveries, deferrals, bounces, complaints."),
+  });
+  const note = el("p.muted.list-note", { role: "status" });
+  const pause = button("Pause", () => {
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? "Resume" : "Pause";
+    tell();
+    if (!isPaused) return follow();
+  });
+
+  // Rows that somebody pages through stay where they are.
+  const holds = () => isPaused || !grid.isAtStart();
+  function tell() {
+    const text = isPaused
+      ? "Paused. Nothing is lost: the events since then appear when you resume."
+      : !grid.isAtStart()
+      ? "New events appear when you are back on the first page."
+      : isCut
+      ? `Many events happen. The newest ${number(ROWS_MAX)} are kept here.`
+      : "New events appear here by themselves.";
+    if (note.textContent !== text) note.textContent = text;
+  }
+
+  function draw() {
+    grid.set(rows);
+    tell();
+  }
+
+  const load = (before) => {
+    const { company, ...rest } = narrow.values();
+    return get("/admin/events", { ...rest, company_id: company, before, limit: PAGE });
+  };
+
+  async function begin() {
+    const mine = ++turn;
+    const answer = await load();
+    if (mine !== turn) return;
+    rows = answer.data;
+    ({ newest } = answer);
+    lookedUntil = answer.looked_until;
+    isCut = false;
+    grid.toStart();
+    draw();
+  }
+
+  // Adds what was recorded since. If that is more than the page keeps, it begins anew with the newest.
+  async function follow() {
+    if (holds()) return;
+    if (!newest) return begin();
+    const mine = turn;
+    for (let looked = 0; looked < ROWS_MAX; looked += PAGE) {
+      let answer;
+      try {
+        answer = await load(newest);
+      } catch (error) {
+        // The event was removed together with its email.
+        if (mine === turn && error.code === "invalid_parameter") return begin();
+        throw error;
+      }
+      if (mine !== turn || holds()) return;
+      newest = answer.newest ?? newest;
+      rows = [...answer.data, ...rows];
+      isCut ||= rows.length > ROWS_MAX;
+      rows = rows.slice(0, ROWS_MAX);
+      draw();
+      if (!answer.has_more) return;
+    }
+    await begin();
+    isCut = true;
+    tell();
+  }
+
+  main.append(
+    header(title, { actions: [pause], words: ["event"], about: "What happens to emails, as Postern learns of it. Mail that the rules stopped is on the page Refusals." }),
+    narrow.element,
+    note,
+    el("div.list.compact", grid.element),
+  );
+  await begin();
+  return subscribe(["emails"], follow);
+}
