@@ -270,22 +270,18 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "cannot wait for events: %s", strerror(errno));
 }
 
+static int find_socket(void *arg, struct conf *fresh, struct err *err)
+{
+	(void)arg;
+	return postconf_find_auth_socket(fresh, err);
+}
+
 static void reload(struct daemon *daemon)
 {
-	_cleanup_(conf) struct conf *fresh = NULL;
-	_cleanup_buf_ struct buf restart = BUF_INIT;
+	const struct conf_reader reader = {.complete = find_socket};
 	struct err err = ERR_INIT;
 
-	if (conf_load(daemon->conf_path, &fresh, &err) < 0 ||
-		postconf_find_auth_socket(fresh, &err) < 0) {
-		log_error(daemon->log, "reload_failed", "error", err.text);
-		return;
-	}
-	conf_reload(daemon->conf, fresh, &restart);
-	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
-	log_info(daemon->log, "reloaded");
-	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 }
 
 /* Returns the signal to stop by, or 0. */

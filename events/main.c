@@ -68,7 +68,6 @@ struct daemon {
 	uint64_t unlisted_told;       /* the count at the last warning, */
 	int64_t unlisted_us;          /* and its time */
 	int64_t written_us;
-	bool metrics_failed;
 };
 
 static void clear(struct daemon *daemon)
@@ -162,14 +161,12 @@ static void warn_of_full_lists(struct daemon *daemon, uint64_t unlisted)
 	daemon->unlisted_us = now_us;
 }
 
-/* Writes the file for postern-httpd's /metrics. A failure is logged once until it is over. */
+/* Writes the file for postern-httpd's /metrics. */
 static void write_metrics(struct daemon *daemon)
 {
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
 	const uint64_t *repaired = repair_events(daemon->repair);
 	struct metrics_events *values = &daemon->values;
-	struct err err = ERR_INIT;
-	bool failed;
 
 	values->store = *db_counts(daemon->db);
 	for (size_t i = 0; i < EVENT_KINDS; i++)
@@ -179,10 +176,7 @@ static void write_metrics(struct daemon *daemon)
 	values->left = (int64_t)counts->left;
 	values->unlisted = (int64_t)counts->unlisted;
 	warn_of_full_lists(daemon, counts->unlisted);
-	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
-	if (failed && !daemon->metrics_failed)
-		log_warn(daemon->log, "metrics_not_written", "error", err.text);
-	daemon->metrics_failed = failed;
+	metrics_file_update(daemon->metrics, values, daemon->log);
 	daemon->written_us = clock_monotonic_us();
 }
 
@@ -203,19 +197,9 @@ static int read_once(struct daemon *daemon)
 
 static void reload(struct daemon *daemon)
 {
-	_cleanup_(conf) struct conf *fresh = NULL;
-	_cleanup_buf_ struct buf restart = BUF_INIT;
 	struct err err = ERR_INIT;
 
-	if (conf_load(daemon->conf_path, &fresh, &err) < 0) {
-		log_error(daemon->log, "reload_failed", "error", err.text);
-		return;
-	}
-	conf_reload(daemon->conf, fresh, &restart);
-	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
-	log_info(daemon->log, "reloaded");
-	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &(struct conf_reader){0}, &err);
 }
 
 /* Reads a batch. An error is logged once; the next call tries again. */

@@ -53,14 +53,13 @@ static void on_libevent_fatal(int status)
 
 static void serve(struct server *server, struct log *log)
 {
-	struct err err = ERR_INIT;
 	int got, wait_ms = 0;
 
 	while ((got = daemon_wait_signal(wait_ms)) == 0 || got == SIGHUP) {
 		if (got == 0)
 			wait_ms = server_round(server);
-		else if (server_reload(server, &err) < 0)
-			log_error(log, "reload_failed", "error", err.text);
+		else
+			server_reload(server);
 	}
 	log_info(log, "stopping", "signal", strsignal(got));
 }

@@ -399,18 +399,18 @@ int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	return 0;
 }
 
-static int reload(struct server *server, struct err *err)
+static int complete_settings(void *arg, struct conf *fresh, struct err *err)
 {
-	_cleanup_(conf) struct conf *fresh = NULL;
-	_cleanup_(conf) struct conf *next = conf_copy(server->conf);
-	_cleanup_buf_ struct buf restart = BUF_INIT;
+	(void)err;
+	find_milter_socket(arg, fresh);
+	return 0;
+}
 
-	if (conf_load(server->conf_path, &fresh, err) < 0)
-		return -1;
-	find_milter_socket(server, fresh);
-	/* Settings that need a restart keep their value. So checks use what
-	 * will be in effect, not what the file says. */
-	conf_reload(next, fresh, &restart);
+static int apply_settings(void *arg, struct conf *next, struct err *err)
+{
+	struct server *server = arg;
+	_cleanup_buf_ struct buf restart = BUF_INIT; /* nothing that conf_reread() has not found */
+
 	if (inject_settings_check(next, err) < 0 || learn_postfix(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
@@ -420,20 +420,18 @@ static int reload(struct server *server, struct err *err)
 		worker_thread_reload(
 			server->workers[i], share_of(server, i), server->postfix_limit);
 	outbox_reload(server->shared.outbox, outbox_share(server));
-	log_set_level(server->log, (enum log_level)server->conf->log.level);
-	log_info(server->log, "reloaded", "file", server->conf_path);
-	watch_smtp(server);
-	if (restart.len > 0)
-		log_warn(server->log, "restart_needed", "needs_restart", buf_str(&restart));
 	return 0;
 }
 
-int server_reload(struct server *server, struct err *err)
+void server_reload(struct server *server)
 {
-	int result = reload(server, err);
+	const struct conf_reader reader = {complete_settings, apply_settings, server};
+	struct err err = ERR_INIT;
+	int result = conf_reread(server->conf, server->conf_path, server->log, &reader, &err);
 
-	probe_report_set_fault(server->shared.probe, FAULT_SETTINGS, result < 0 ? err->text : "");
-	return result;
+	if (result == 0)
+		watch_smtp(server);
+	probe_report_set_fault(server->shared.probe, FAULT_SETTINGS, result < 0 ? err.text : "");
 }
 
 /* Removes the file: there are no new clients, and another postern-httpd may

@@ -16,8 +16,8 @@ struct server;
 int server_start(const char *conf_path, struct conf *conf, struct log *log,
 	struct server **server_r, struct err *err);
 
-/* Reads the settings again. On an error the old ones stay in use. */
-int server_reload(struct server *server, struct err *err);
+/* Reads the settings again. On an error, which is logged, the old ones stay in use. */
+void server_reload(struct server *server);
 
 /* Does the periodic work of the main thread. Returns after how many
  * milliseconds to call it again. */

@@ -47,7 +47,6 @@ struct daemon {
 	struct socket *socket;
 	struct metrics_file *metrics;
 	struct metrics_milter values; /* the content of the metrics file */
-	bool metrics_failed;
 };
 
 /*
@@ -135,35 +134,32 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	return -1;
 }
 
-static void reload(struct daemon *daemon)
+static int find_socket(void *arg, struct conf *fresh, struct err *err)
 {
-	_cleanup_(conf) struct conf *fresh = NULL;
-	_cleanup_buf_ struct buf restart = BUF_INIT;
-	struct err err = ERR_INIT;
-
-	if (conf_load(daemon->conf_path, &fresh, &err) < 0 ||
-		postconf_find_milter_socket(fresh, &err) < 0 ||
-		service_reload(daemon->service, fresh, &err) < 0) {
-		log_error(daemon->log, "reload_failed", "error", err.text);
-		return;
-	}
-	conf_reload(daemon->conf, fresh, &restart);
-	log_info(daemon->log, "reloaded");
-	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+	(void)arg;
+	return postconf_find_milter_socket(fresh, err);
 }
 
-/* Writes the file for postern-httpd's /metrics. A failure is logged once until it is over. */
+static int apply_settings(void *arg, struct conf *next, struct err *err)
+{
+	struct daemon *daemon = arg;
+
+	return service_reload(daemon->service, next, err);
+}
+
+static void reload(struct daemon *daemon)
+{
+	const struct conf_reader reader = {find_socket, apply_settings, daemon};
+	struct err err = ERR_INIT;
+
+	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
+}
+
+/* Writes the file for postern-httpd's /metrics. */
 static void write_metrics(struct daemon *daemon)
 {
-	struct err err = ERR_INIT;
-	bool failed;
-
 	counts_tell(&daemon->service->counts, &daemon->values);
-	failed = metrics_file_write(daemon->metrics, &daemon->values, &err) < 0;
-	if (failed && !daemon->metrics_failed)
-		log_warn(daemon->log, "metrics_not_written", "error", err.text);
-	daemon->metrics_failed = failed;
+	metrics_file_update(daemon->metrics, &daemon->values, daemon->log);
 }
 
 /* Returns EX_OK to go on, or the exit status. If somebody removes or replaces the socket's

@@ -157,7 +157,6 @@ int service_reload(struct service *service, const struct conf *conf, struct err 
 
 	if (read_rules(conf, &rules, err) < 0)
 		return -1;
-	log_set_level(service->log, (enum log_level)conf->log.level);
 	pthread_rwlock_wrlock(&service->lock);
 	old = service->rules;
 	service->rules = rules;

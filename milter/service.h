@@ -82,8 +82,7 @@ struct service {
 int service_open(
 	const struct conf *conf, struct log *log, struct service **service_r, struct err *err);
 
-/* Applies the settings that can change at run time: the log level and the rules. Open
- * connections keep their origin. */
+/* Applies the rules, which can change at run time. Open connections keep their origin. */
 int service_reload(struct service *service, const struct conf *conf, struct err *err);
 
 /* Returns the origin of mail from this client. */

@@ -247,11 +247,11 @@ void http_client_post(struct http_client *client, const char *url, const struct 
 	curl_multi_add_handle(client->multi, request->easy);
 }
 
-int http_client_reload(struct http_client *client, struct err *err)
+int http_client_reload(struct http_client *client, const struct conf *next, struct err *err)
 {
 	struct target_rules rules;
 
-	if (target_rules_init(&rules, client->conf->webhook.allowed, err) < 0) {
+	if (target_rules_init(&rules, next->webhook.allowed, err) < 0) {
 		target_rules_clear(&rules);
 		return -1;
 	}
@@ -278,7 +278,7 @@ int http_client_new(struct event_base *base, const struct conf *conf, struct htt
 	curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
 	curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
 	curl_multi_setopt(client->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-	if (http_client_reload(client, err) < 0) {
+	if (http_client_reload(client, conf, err) < 0) {
 		http_client_free(client);
 		return -1;
 	}

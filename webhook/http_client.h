@@ -39,8 +39,8 @@ int http_client_new(struct event_base *base, const struct conf *conf, struct htt
 	struct err *err);
 /* Drops requests that are under way without calling done. */
 void http_client_free(struct http_client *client);
-/* Reads webhook.allowed again: 0, or -1 and everything stays as it was. */
-int http_client_reload(struct http_client *client, struct err *err);
+/* Applies the new webhook.allowed. Returns 0, or -1 with everything unchanged. */
+int http_client_reload(struct http_client *client, const struct conf *next, struct err *err);
 
 /* The fields of the header are copied. The body must stay valid until done is called. */
 void http_client_post(struct http_client *client, const char *url, const struct strv *fields,

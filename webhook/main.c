@@ -58,7 +58,7 @@ struct daemon {
 	int64_t version; /* of the database, at the last look */
 	int64_t looked_us, cleaned_us, written_us, failed_us;
 	bool has_more; /* events that are not queued yet */
-	bool failing, metrics_failed;
+	bool failing;
 	int status;
 };
 
@@ -80,7 +80,6 @@ static void write_metrics(struct daemon *daemon)
 	const struct sender_counts *counts = sender_counts(daemon->sender);
 	struct metrics_webhook *values = &daemon->values;
 	struct err err = ERR_INIT;
-	bool failed;
 
 	values->store = *db_counts(daemon->db);
 	values->succeeded = counts->succeeded;
@@ -88,30 +87,23 @@ static void write_metrics(struct daemon *daemon)
 	values->disabled = counts->disabled;
 	values->under_way = (int64_t)sender_under_way(daemon->sender);
 	store_webhook_event_count(daemon->db, &values->waiting, &err);
-	failed = metrics_file_write(daemon->metrics, values, &err) < 0;
-	if (failed && !daemon->metrics_failed)
-		log_warn(daemon->log, "metrics_not_written", "error", err.text);
-	daemon->metrics_failed = failed;
+	metrics_file_update(daemon->metrics, values, daemon->log);
 	daemon->written_us = clock_monotonic_us();
+}
+
+static int apply_settings(void *arg, struct conf *next, struct err *err)
+{
+	struct daemon *daemon = arg;
+
+	return sender_reload(daemon->sender, next, err);
 }
 
 static void reload(struct daemon *daemon)
 {
-	_cleanup_(conf) struct conf *fresh = NULL;
-	_cleanup_buf_ struct buf restart = BUF_INIT;
+	const struct conf_reader reader = {.apply = apply_settings, .arg = daemon};
 	struct err err = ERR_INIT;
 
-	if (conf_load(daemon->conf_path, &fresh, &err) < 0) {
-		log_error(daemon->log, "reload_failed", "error", err.text);
-		return;
-	}
-	conf_reload(daemon->conf, fresh, &restart);
-	log_set_level(daemon->log, (enum log_level)daemon->conf->log.level);
-	if (sender_reload(daemon->sender, &err) < 0)
-		log_error(daemon->log, "reload_failed", "error", err.text);
-	log_info(daemon->log, "reloaded");
-	if (restart.len > 0)
-		log_warn(daemon->log, "restart_needed", "needs_restart", buf_str(&restart));
+	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 }
 
 /* Removes what is too old, some rows at a time. 0 or -1. */

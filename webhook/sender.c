@@ -578,9 +578,9 @@ int sender_round(struct sender *sender, bool look, struct err *err)
 	return start_attempts(sender, err);
 }
 
-int sender_reload(struct sender *sender, struct err *err)
+int sender_reload(struct sender *sender, const struct conf *next, struct err *err)
 {
-	return http_client_reload(sender->client, err);
+	return http_client_reload(sender->client, next, err);
 }
 
 int sender_new(struct event_base *base, struct db *db, struct log *log, const struct conf *conf,

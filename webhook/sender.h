@@ -28,8 +28,8 @@ struct sender_counts {
 int sender_new(struct event_base *base, struct db *db, struct log *log, const struct conf *conf,
 	struct sender **sender_r, struct err *err);
 void sender_free(struct sender *sender);
-/* After the settings have changed: 0, or -1 and everything stays as it was. */
-int sender_reload(struct sender *sender, struct err *err);
+/* Applies new settings. Returns 0, or -1 with everything unchanged. */
+int sender_reload(struct sender *sender, const struct conf *next, struct err *err);
 
 /* Writes outcomes and starts attempts: 0, or -1 when the store cannot be used now. look: also asks
  * the store which endpoints have events due, since something may have changed there. */

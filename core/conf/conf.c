@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/conf/setting.h"
@@ -110,6 +111,31 @@ void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restar
 			buf_printf(restart, "%s%s.%s", restart->len ? " " : "", setting->section,
 				setting->name);
 	}
+}
+
+int conf_reread(struct conf *live, const char *path, struct log *log,
+	const struct conf_reader *reader, struct err *err)
+{
+	_cleanup_(conf) struct conf *fresh = NULL;
+	_cleanup_(conf) struct conf *next = conf_copy(live);
+	_cleanup_buf_ struct buf restart = BUF_INIT;
+
+	if (conf_load(path, &fresh, err) < 0 ||
+		(reader->complete && reader->complete(reader->arg, fresh, err) < 0)) {
+		log_error(log, "reload_failed", "error", err->text);
+		return -1;
+	}
+	conf_reload(next, fresh, &restart);
+	if (reader->apply && reader->apply(reader->arg, next, err) < 0) {
+		log_error(log, "reload_failed", "error", err->text);
+		return -1;
+	}
+	conf_reload(live, next, &restart);
+	log_set_level(log, (enum log_level)live->log.level);
+	log_info(log, "reloaded", "file", path);
+	if (restart.len > 0)
+		log_warn(log, "restart_needed", "needs_restart", buf_str(&restart));
+	return 0;
 }
 
 /*

@@ -15,6 +15,8 @@
 #include "core/base/err.h"
 #include "core/base/mem.h"
 
+struct log;
+
 #define CONF_DEFAULT_PATH "/etc/postern/postern.conf"
 
 struct conf {
@@ -188,5 +190,20 @@ void conf_print(const struct conf *conf, struct buf *out);
 /* Copies the settings that can change at run time from fresh to live. Appends the names of
  * changed settings that need a restart to `restart`, separated by blanks. */
 void conf_reload(struct conf *live, const struct conf *fresh, struct buf *restart);
+
+/* What a program does with settings that are read again. Both functions may be NULL. */
+struct conf_reader {
+	/* Completes the settings of the file, for example from those of Postfix. */
+	int (*complete)(void *arg, struct conf *fresh, struct err *err);
+	/* Checks the settings that will be in effect, and puts them into effect where the
+	 * program keeps more than `live`. May change them. */
+	int (*apply)(void *arg, struct conf *next, struct err *err);
+	void *arg;
+};
+
+/* Reads the settings again, as a daemon does on SIGHUP, and logs the result: reloaded, with the
+ * settings that need a restart, or reload_failed. Returns 0, or -1 with everything unchanged. */
+int conf_reread(struct conf *live, const char *path, struct log *log,
+	const struct conf_reader *reader, struct err *err);
 
 #endif

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
 
@@ -58,6 +59,7 @@ struct metrics_file {
 	char *path;
 	int64_t start_us;
 	int fd; /* -1 if none */
+	bool failed;
 };
 
 const char *metrics_program_name(enum metrics_program program)
@@ -161,6 +163,16 @@ int metrics_file_write(struct metrics_file *file, void *values, struct err *err)
 		ftruncate(file->fd, (off_t)len) < 0)
 		return fail_metrics(file, "write", err);
 	return 0;
+}
+
+void metrics_file_update(struct metrics_file *file, void *values, struct log *log)
+{
+	struct err err = ERR_INIT;
+	bool failed = metrics_file_write(file, values, &err) < 0;
+
+	if (failed && !file->failed)
+		log_warn(log, "metrics_not_written", "error", err.text);
+	file->failed = failed;
 }
 
 /*
