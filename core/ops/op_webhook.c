@@ -46,8 +46,8 @@ static const struct op_field event_fields[] = {
 };
 static const struct op_field replay_fields[] = {
 	{OP_FIELD(op_webhook_event, event_id, OP_TEXT)},
-	{OP_FIELD(op_webhook_event, since, OP_TIME), .max = INT64_MAX},
-	{OP_FIELD(op_webhook_event, until, OP_TIME), .max = INT64_MAX},
+	{OP_FIELD(op_webhook_event, since, OP_TIME)},
+	{OP_FIELD(op_webhook_event, until, OP_TIME)},
 	{0},
 };
 

@@ -106,19 +106,20 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 			return op_refuse(op, err, field->name, "field must be true or false");
 		*(enum op_flag *)member = json_is_true(value) ? OP_YES : OP_NO;
 		return 0;
-	case OP_TIME:
-		if (is_text(value)) {
-			if (clock_parse(json_string_value(value), op->now_us, member))
-				return 0;
+	case OP_TIME: /* a text, or microseconds since 1970 */
+		number = json_integer_value(value);
+		if (is_text(value) && clock_parse(json_string_value(value), op->now_us, member))
+			return 0;
+		if (!json_is_integer(value) || number < 0)
 			return op_refuse(op, err, field->name,
 				"field is no time like 2026-11-21T02:43:18Z, or 7d");
-		}
-		/* fall through */
+		*(int64_t *)member = number;
+		return 0;
 	case OP_NUMBER:
 		number = json_integer_value(value);
 		if (!json_is_integer(value))
 			return op_refuse(op, err, field->name, "field must be a whole number");
-		if (number < 0 || number > field->max)
+		if (number < 1 || number > field->max)
 			return op_refuse(op, err, field->name, "field is a number from 1 to %lld",
 				(long long)field->max);
 		*(int64_t *)member = number;

@@ -73,6 +73,8 @@ static void test_body(void **state)
 			"the `number` field must be a whole number"},
 		{"{\"text\":\"a\",\"number\":11}", "c",
 			"the `number` field is a number from 1 to 10"},
+		{"{\"text\":\"a\",\"number\":0}", "c",
+			"the `number` field is a number from 1 to 10"},
 		{"{\"text\":\"a\",\"number\":-1}", "c",
 			"the `number` field is a number from 1 to 10"},
 		{"{\"text\":\"a\",\"items\":{}}", "c", "the `items` field must be an array"},
