@@ -25,6 +25,7 @@
 #include "core/postfix/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
+#include "core/db/db_watch.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postfix_run.h"
 #include "httpd/worker/work_pool.h"
@@ -349,6 +350,9 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	server->shared.pool = work_pool_new(threads);
 	server->shared.dns = work_pool_new(DNS_THREADS);
 	server->shared.readers = db_pool_new(server->store, threads + DNS_THREADS);
+	if (db_is_url(server->store) &&
+		db_watch_new(server->store, &server->shared.server, err) < 0)
+		return -1;
 	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
@@ -546,6 +550,7 @@ void server_stop(struct server *server)
 	work_pool_free(server->shared.pool);
 	work_pool_free(server->shared.dns);
 	db_pool_free(server->shared.readers);
+	db_watch_free(server->shared.server);
 	/* Runs the last jobs, perhaps that of the cleaner. What they post to
 	 * the workers runs when those are freed. */
 	committer_free(server->shared.committer);

@@ -20,6 +20,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
+#include "core/db/db_watch.h"
 #include "httpd/admin/admin.h"
 #include "httpd/admission/counts.h"
 #include "httpd/admission/key_use.h"
@@ -65,10 +66,27 @@ enum { STORE_WAIT_MS = 1000 };
 /* How often the database file is checked. */
 enum { LOOK_US = 1000000 };
 
-void database_watch_begin(struct database_watch *watch, const char *path, struct log *log)
+void database_watch_begin(
+	struct database_watch *watch, const char *path, struct db_watch *server, struct log *log)
 {
-	*watch = (struct database_watch){.path = path, .log = log};
-	db_same(path, &watch->identity, NULL);
+	*watch = (struct database_watch){.path = path, .server = server, .log = log};
+	if (server == NULL)
+		db_same(path, &watch->identity, NULL);
+}
+
+static void log_gone(const struct database_watch *watch, const char *why)
+{
+	if (watch->server)
+		log_error(watch->log, "database_away", "error", why, "effect",
+			"requests are answered with 503, and mail of registered domains is put off",
+			"hint",
+			"see if the database server runs and can be reached; the daemons then go on "
+			"by themselves");
+	else
+		log_error(watch->log, "database_gone", "error", why, "effect",
+			"emails are answered with 503, and all mail is put off", "hint",
+			"put the file back, or a backup by postern db restore, and restart the "
+			"daemons");
 }
 
 void database_watch_look(struct database_watch *watch, int64_t now_us)
@@ -76,17 +94,18 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 	struct err err = ERR_INIT;
 	bool gone;
 
-	if (now_us < watch->next_us)
-		return;
-	watch->next_us = now_us + LOOK_US;
-	gone = db_same(watch->path, &watch->identity, &err) != 0;
+	if (watch->server) {
+		gone = db_watch_look(watch->server, &err) != 0;
+	} else {
+		if (now_us < watch->next_us)
+			return;
+		watch->next_us = now_us + LOOK_US;
+		gone = db_same(watch->path, &watch->identity, &err) != 0;
+	}
 	if (gone && !watch->gone)
-		log_error(watch->log, "database_gone", "error", err.text, "effect",
-			"emails are answered with 503, and all mail is put off", "hint",
-			"put the file back, or a backup by postern db restore, and restart the "
-			"daemons");
+		log_gone(watch, err.text);
 	if (!gone && watch->gone)
-		log_info(watch->log, "database_back", "file", watch->path);
+		log_info(watch->log, "database_back", "file", watch->server ? NULL : watch->path);
 	watch->gone = gone;
 }
 
@@ -263,7 +282,7 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	struct worker *worker = &thread->worker;
 	const struct worker_shared *shared = worker->shared;
 
-	database_watch_begin(&worker->database_watch, shared->store, worker->log);
+	database_watch_begin(&worker->database_watch, shared->store, shared->server, worker->log);
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");

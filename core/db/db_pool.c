@@ -12,16 +12,24 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "core/base/clock.h"
+
 struct db_pool {
 	char *path;
 	struct db_identity identity; /* the file that all handles have open */
 	size_t max;
+	int wait_ms; /* 0: as the engine has it */
 	pthread_mutex_t mutex;
 	pthread_cond_t given; /* a handle is available */
 	size_t n_open;
 	size_t n_idle;
 	struct db **idle;
+	struct err away;  /* why the last attempt to open a handle failed */
+	int64_t pause_us; /* 0: it did not fail */
+	int64_t retry_us; /* monotonic: nobody tries before */
 };
+
+enum { PAUSE_MIN_US = 50 * 1000, PAUSE_MAX_US = 2 * 1000 * 1000, TRY_US = 10 * 1000 * 1000 };
 
 struct db_pool *db_pool_new(const char *path, size_t max)
 {
@@ -30,10 +38,16 @@ struct db_pool *db_pool_new(const char *path, size_t max)
 	assert(max > 0);
 	pool->path = mem_strdup(path);
 	pool->max = max;
+	pool->away = ERR_INIT;
 	pool->idle = mem_alloc(max, sizeof(*pool->idle));
 	pthread_mutex_init(&pool->mutex, NULL);
 	pthread_cond_init(&pool->given, NULL);
 	return pool;
+}
+
+void db_pool_set_wait(struct db_pool *pool, int wait_ms)
+{
+	pool->wait_ms = wait_ms;
 }
 
 void db_pool_free(struct db_pool *pool)
@@ -76,12 +90,59 @@ static int check_file(struct db_pool *pool, struct err *err)
 	return result;
 }
 
+/* While the database is away, who may try next pushes the time for all others. */
+static int may_open(struct db_pool *pool, struct err *err)
+{
+	int64_t now_us = clock_monotonic_us();
+	int result = 0;
+
+	pthread_mutex_lock(&pool->mutex);
+	if (pool->pause_us > 0 && now_us < pool->retry_us)
+		result = err_copy(err, &pool->away);
+	else if (pool->pause_us > 0)
+		pool->retry_us = now_us + TRY_US;
+	pthread_mutex_unlock(&pool->mutex);
+	return result;
+}
+
+static void note_opened(struct db_pool *pool, bool opened, const struct err *why)
+{
+	pthread_mutex_lock(&pool->mutex);
+	if (opened || why->code != ERR_TEMPORARY) {
+		pool->pause_us = 0;
+	} else {
+		pool->pause_us = pool->pause_us == 0 ? PAUSE_MIN_US : pool->pause_us * 2;
+		if (pool->pause_us > PAUSE_MAX_US)
+			pool->pause_us = PAUSE_MAX_US;
+		pool->retry_us = clock_monotonic_us() + pool->pause_us;
+		pool->away = *why;
+	}
+	pthread_mutex_unlock(&pool->mutex);
+}
+
+static int open_handle(struct db_pool *pool, struct db **db_r, struct err *err)
+{
+	struct err why = ERR_INIT;
+	struct db *db = NULL;
+
+	if (may_open(pool, err) != 0)
+		return -1;
+	if (db_open(pool->path, DB_READ, &db, &why) != 0) {
+		note_opened(pool, false, &why);
+		return err_copy(err, &why);
+	}
+	note_opened(pool, true, NULL);
+	if (pool->wait_ms > 0)
+		db_set_wait(db, pool->wait_ms);
+	*db_r = db;
+	return 0;
+}
+
 int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err)
 {
 	struct db *db = wait_for_turn(pool);
 
-	if (check_file(pool, err) != 0 ||
-		(db == NULL && db_open(pool->path, DB_READ, &db, err) != 0)) {
+	if (check_file(pool, err) != 0 || (db == NULL && open_handle(pool, &db, err) != 0)) {
 		db_pool_give(pool, db, false);
 		return -1;
 	}
@@ -89,10 +150,31 @@ int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err)
 	return 0;
 }
 
+/* Closes the idle handles: one that failed may mean that the server is gone, and each of the
+ * others would find that out by itself, after a timeout of its own. */
+static void close_idle(struct db_pool *pool)
+{
+	struct db *db;
+
+	do {
+		db = NULL;
+		pthread_mutex_lock(&pool->mutex);
+		if (pool->n_idle > 0) {
+			db = pool->idle[--pool->n_idle];
+			pool->n_open--;
+			pthread_cond_signal(&pool->given);
+		}
+		pthread_mutex_unlock(&pool->mutex);
+		db_close(db);
+	} while (db);
+}
+
 void db_pool_give(struct db_pool *pool, struct db *db, bool ok)
 {
-	if (!ok)
+	if (!ok && db) {
 		db_close(db);
+		close_idle(pool);
+	}
 	pthread_mutex_lock(&pool->mutex);
 	if (ok)
 		pool->idle[pool->n_idle++] = db;

@@ -146,7 +146,11 @@ static void look_at_store(const struct request *request, bool gone,
 	struct committer_stats stats = committer_stats(request->worker->shared->committer);
 	struct err err = ERR_INIT;
 
-	if (gone)
+	if (gone && !is_file)
+		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
+			"the database server does not answer; the log of postern-httpd has the "
+			"reason (database_away)");
+	else if (gone)
 		tell_fault(part, probe_finding_effect(PROBE_STORE),
 			"put the file back, or a backup of it (postern db restore), then restart "
 			"the daemons of Postern",

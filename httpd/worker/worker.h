@@ -17,6 +17,7 @@
 #include "core/base/cidr.h"
 #include "core/base/secret.h"
 #include "core/db/db.h"
+#include "core/db/db_watch.h"
 
 struct budget;
 struct clock;
@@ -68,6 +69,7 @@ struct worker_shared {
 	struct postfix_run *run;
 	struct work_pool *pool;  /* for work that takes long */
 	struct db_pool *readers; /* store handles for the pool */
+	struct db_watch *server; /* of the database; NULL: the store is a file */
 	struct work_pool *dns;   /* for DNS queries: a slow DNS holds up nothing else */
 	struct outbox *outbox;
 	/* Signs links to attachments, which are valid until this process ends. */
@@ -85,26 +87,28 @@ struct worker_shared {
 
 /*
  * database_watch: notices when the database file that a worker reads is
- * replaced or removed.
+ * replaced or removed, or the database server does not answer.
  *
  * Reads of such a file still succeed, but are stale: a key that was revoked
  * since would be valid. The worker does not open the new file: the old WAL lies
  * beside it until all users of the old file have closed it, and SQLite would
- * mix them.
+ * mix them. Reads from a server that hangs would block the event loop.
  */
 struct database_watch {
 	const char *path;
+	struct db_watch *server; /* NULL: a file */
 	struct log *log;
 	struct db_identity identity;
 	int64_t next_us; /* monotonic: no check before */
-	bool gone;       /* what is read is stale */
+	bool gone;       /* what is read is stale, or nothing can be read */
 };
 
-/* Remembers which file was opened; call it right after that. path and log must
- * live as long as the watch. */
-void database_watch_begin(struct database_watch *watch, const char *path, struct log *log);
+/* Remembers which file was opened; call it right after that. server is NULL for
+ * a file. All must live as long as the watch. */
+void database_watch_begin(
+	struct database_watch *watch, const char *path, struct db_watch *server, struct log *log);
 
-/* Checks at most once a second, and logs a change. */
+/* Checks a file at most once a second, and logs a change. */
 void database_watch_look(struct database_watch *watch, int64_t now_us);
 
 /* Its worker_thread owns all of it except shared and log. */

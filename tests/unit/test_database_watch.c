@@ -28,7 +28,7 @@ static void test_what_becomes_of_a_file(void **state)
 	struct database_watch watch;
 	int64_t now_us = 0;
 
-	database_watch_begin(&watch, temp->path, NULL);
+	database_watch_begin(&watch, temp->path, NULL, NULL);
 	assert_false(watch.gone);
 #define LOOK(wanted)                                                                               \
 	do {                                                                                       \
@@ -54,7 +54,7 @@ static void test_looks_once_a_second(void **state)
 	struct temp_db *temp = *state;
 	struct database_watch watch;
 
-	database_watch_begin(&watch, temp->path, NULL);
+	database_watch_begin(&watch, temp->path, NULL, NULL);
 	database_watch_look(&watch, SECOND_US);
 	assert_int_equal(unlink(temp->path), 0);
 	database_watch_look(&watch, 2 * SECOND_US - 1);

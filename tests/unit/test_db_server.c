@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/db/db_watch.h"
 #include "tests/unit/item_db.h"
 
 #define ONLY_SERVER(state)                                                                         \
@@ -123,6 +124,54 @@ static void test_hosts_by_turns(void **state)
 	assert_int_equal(item_db_count(temp->db), 2);
 }
 
+/* The processes of the server for readers, which the watch is one of. */
+static void signal_readers(struct db *db, int number)
+{
+	static const char sql_readers[] =
+		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		" AND query LIKE '%pg_current_snapshot()%'";
+	struct db_stmt *stmt;
+
+	OK(db_start(db, sql_readers, NULL, &stmt, &why));
+	while (db_step(stmt, NULL) == 1)
+		kill((pid_t)db_int(stmt, 0), number);
+}
+
+static void wait_for_watch(struct db_watch *watch, int result)
+{
+	for (int i = 0; db_watch_look(watch, NULL) != result; i++) {
+		assert_true(i < 60 * 1000);
+		usleep(1000);
+	}
+}
+
+/* The watch sees a process that hangs and one that ends, and goes on with another one. */
+static void test_watch(void **state)
+{
+	struct temp_db *temp = *state;
+	_cleanup_(db_watch) struct db_watch *watch = NULL, *nowhere = NULL;
+	static const char sql_watches[] =
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		" AND query LIKE '%pg_current_snapshot()%'";
+	struct err err = ERR_INIT;
+
+	ONLY_SERVER(state);
+	OK(db_watch_new(temp->name, &watch, &why));
+	OK(db_watch_new("postgresql:///x?host=/nonexistent", &nowhere, &why));
+	assert_int_equal(db_watch_look(watch, &err), 0);
+	wait_for_watch(nowhere, -1);
+	assert_int_equal(db_watch_look(nowhere, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	while (temp_db_number(temp->db, sql_watches) == 0)
+		usleep(1000);
+	signal_readers(temp->db, SIGSTOP);
+	wait_for_watch(watch, -1);
+	wait_for_watch(watch, 0);
+	signal_readers(temp->db, SIGCONT);
+	signal_readers(temp->db, SIGTERM);
+	assert_int_equal(db_watch_look(watch, NULL), 0);
+}
+
 static void test_cannot_connect(void **state)
 {
 	static const struct {
@@ -229,6 +278,7 @@ int main(void)
 		TEST(connection_ends_in_transaction),
 		TEST(server_hangs),
 		TEST(hosts_by_turns),
+		TEST(watch),
 		TEST(cannot_connect),
 		TEST(another_database),
 		TEST(failed_statement),
