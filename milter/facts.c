@@ -622,6 +622,19 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 		verdict->store_failed = true;
 }
 
+/* A message with the id of an email may be one that lost its ticket: only the store can say. */
+void facts_read_known(struct known_domains *known, int64_t max_age_ms,
+	const struct milter_session *session, struct facts *facts)
+{
+	_cleanup_sources_ struct sources sources = {0};
+
+	if (!facts->verdict.store_failed || session->message.trace[0] != '\0')
+		return;
+	sources_find(&session->message, &sources);
+	facts->verdict.unclaimed = !has_too_many(&session->message, &sources) &&
+				   known_domains_exclude(known, &sources.domains, max_age_ms);
+}
+
 void facts_clear(struct facts *facts)
 {
 	if (facts->ticket_found)

@@ -12,6 +12,7 @@
 #include "core/store/store_key.h"
 #include "core/store/store_probe.h"
 #include "core/store/store_suppression.h"
+#include "milter/known_domains.h"
 #include "milter/session.h"
 
 /*
@@ -69,6 +70,11 @@ struct facts {
  * (store_failed). The caller calls facts_clear(). */
 void facts_read(
 	struct db_pool *pool, const struct milter_session *session, struct facts *changes_r);
+
+/* For a message whose facts could not be read from the store: notes if the copy of the registered
+ * domains, not older than max_age_ms, shows that the message uses none of them. */
+void facts_read_known(struct known_domains *known, int64_t max_age_ms,
+	const struct milter_session *session, struct facts *facts);
 void facts_clear(struct facts *facts);
 #define _cleanup_facts_ __attribute__((cleanup(facts_clear)))
 

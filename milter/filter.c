@@ -196,6 +196,8 @@ static sfsistat on_eom(SMFICTX *ctx)
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
 		session_body(session, "", 0);
 		facts_read(service->readers, session, &facts);
+		facts_read_known(
+			service->known, service_names_max_age_ms(service), session, &facts);
 		take_rate(&facts);
 		answer = apply_verdict(ctx, service, session, &facts);
 		service_leave(service);

@@ -128,7 +128,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
 		open_socket(daemon, err) < 0)
 		return -1;
-	if (filter_start(err) == 0)
+	if (known_domains_start(daemon->service->known, err) == 0 && filter_start(err) == 0)
 		return 0;
 	socket_hide(daemon->socket);
 	return -1;

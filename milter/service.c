@@ -73,6 +73,9 @@ void counts_log_hourly(struct counts *counts, struct log *log, int64_t now_us)
 /* Reading a ticket takes microseconds, so more handles would only wait for CPU cores. */
 enum { READERS = 16 };
 
+/* A server that does not answer: Postfix waits with each message. */
+enum { READ_WAIT_MS = 2000 };
+
 enum { USER_BYTES = 16 * 1024 }; /* a user's row in passwd(5) */
 
 /* Postfix sends a message to the milter only when it has all of it, so a copy exists for
@@ -93,6 +96,7 @@ static int read_rules(const struct conf *conf, struct service_rules *rules_r, st
 		.rate_limit = conf->http.rate_limit,
 		.rate_burst = conf->http.rate_burst ? conf->http.rate_burst : conf->http.rate_limit,
 		.min_free = conf->outbox.min_free,
+		.names_max_age_ms = conf->milter.names_max_age_ms,
 	};
 
 	if (cidr_list_parse_excepting(conf->milter.internal_hosts, &rules.internal_hosts, err) < 0)
@@ -137,6 +141,8 @@ int service_open(
 	service->log = log;
 	service->clock = &clock_system;
 	service->readers = db_pool_new(conf_store(conf), READERS);
+	db_pool_set_wait(service->readers, READ_WAIT_MS);
+	service->known = known_domains_new(service->readers);
 	service->committer = committer;
 	service->database = mem_strdup(conf->store.database);
 	service->room.max = COPIES_MAX;
@@ -147,6 +153,11 @@ int service_open(
 	service->rules = rules;
 	init_use(&service->use);
 	pthread_rwlock_init(&service->lock, NULL);
+	if (known_domains_refresh(service->known, err) < 0) {
+		service_close(service);
+		service_free(service);
+		return -1;
+	}
 	*service_r = service;
 	return 0;
 }
@@ -217,6 +228,11 @@ static struct service_rules rules_now(struct service *service)
 	return rules;
 }
 
+int64_t service_names_max_age_ms(struct service *service)
+{
+	return rules_now(service).names_max_age_ms;
+}
+
 enum stop_way service_refuse_local(struct service *service)
 {
 	return rules_now(service).refuse_local;
@@ -264,7 +280,9 @@ void service_leave(struct service *service)
 /* Keeps the write lock, so that service_enter() fails from now on. */
 void service_close(struct service *service)
 {
+	known_domains_stop(service->known);
 	pthread_rwlock_wrlock(&service->use);
+	known_domains_free(service->known);
 	committer_free(service->committer);
 	db_pool_free(service->readers);
 }

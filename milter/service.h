@@ -18,6 +18,7 @@
 #include "core/metrics/metrics.h"
 #include "core/policy/rate.h"
 #include "core/policy/verdict.h"
+#include "milter/known_domains.h"
 #include "milter/session.h"
 
 /*
@@ -58,13 +59,15 @@ struct service_rules {
 	bool trace_header;
 	int64_t rate_limit; /* messages per second and company by SMTP; 0: unlimited */
 	int64_t rate_burst;
-	int64_t min_free; /* bytes that must stay free on the store's disk */
+	int64_t min_free;         /* bytes that must stay free on the store's disk */
+	int64_t names_max_age_ms; /* of the copy of the registered domains */
 };
 
 struct service {
 	struct log *log; /* not owned */
 	const struct clock *clock;
 	struct db_pool *readers;
+	struct known_domains *known;
 	struct committer *committer;
 	pthread_rwlock_t use; /* read lock: a decision runs; write lock: closed */
 	bool by_tcp;          /* httpd submits by SMTP over TCP */
@@ -77,8 +80,8 @@ struct service {
 	struct service_rules rules;
 };
 
-/* Opens the database, which must have this program's schema. The caller calls service_close()
- * and service_free(). conf need not outlive the call. */
+/* Opens the database, which must have this program's schema, and reads the copy of the registered
+ * domains. The caller calls service_close() and service_free(). conf need not outlive the call. */
 int service_open(
 	const struct conf *conf, struct log *log, struct service **service_r, struct err *err);
 
@@ -93,8 +96,9 @@ enum mail_origin service_origin(struct service *service, const struct sockaddr *
  * mailboxes are not considered. The null sender has none. */
 bool service_has_mailbox(struct service *service, const char *sender);
 
-/* The current values of milter.refuse_local, refusals_kept and trace_header. A reload can
- * change them between two calls. */
+/* The current values of milter.names_max_age, refuse_local, refusals_kept and trace_header. A
+ * reload can change them between two calls. */
+int64_t service_names_max_age_ms(struct service *service);
 enum stop_way service_refuse_local(struct service *service);
 int64_t service_refusals_kept(struct service *service);
 bool service_trace_header(struct service *service);

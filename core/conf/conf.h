@@ -84,8 +84,9 @@ struct conf {
 		char *local_domains;  /* names */
 		int64_t refuse_local; /* of enum refuse_local */
 		int64_t refusals_kept;
-		int64_t trace_header; /* 1: the message keeps the email's id */
-		int64_t timeout_ms;   /* libmilter's, for one read */
+		int64_t trace_header;     /* 1: the message keeps the email's id */
+		int64_t timeout_ms;       /* libmilter's, for one read */
+		int64_t names_max_age_ms; /* of the copy of the registered domains; 0: none */
 	} milter;
 	struct {
 		char *socket;      /* path of the Unix-domain socket */

@@ -755,6 +755,23 @@ const struct setting settings[] = {
 			"patience with a client.",
 	},
 	{
+		.section = "milter",
+		.name = "names_max_age",
+		IN_CONF(milter.names_max_age_ms),
+		.type = SETTING_DURATION,
+		.fallback = "1h",
+		.min = 0,
+		.max = 7 * 24 * HOUR,
+		.reload = true,
+		.help = "How long mail that uses no registered domain passes while the "
+			"database is away. postern-milter keeps a copy of the names of all "
+			"registered domains, and reads it anew every five seconds. While "
+			"the database does not answer, mail from a name in the copy is put "
+			"off, and other mail passes until the copy is older than this; "
+			"then all mail that is sent from here is put off. *0* puts it off "
+			"at once.",
+	},
+	{
 		.section = "auth",
 		.name = "socket",
 		IN_CONF(auth.socket),

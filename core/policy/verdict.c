@@ -6,7 +6,8 @@
  * store  origin   ticket     besides             action   reason
  * ------ -------- ---------- ------------------- -------- -------------------
  * any    any      any        not submitted       refuse   ticket_from_network
- * failed any      any                            tempfail store_failed
+ * failed here     none       unclaimed           pass     not_claimed
+ * failed any      any        else                tempfail store_failed
  * ok     any      any        too many fields     refuse   too_many_fields
  * ok     a key    none       key not valid       refuse   login_invalid
  * ok     a key    none       From not one        refuse   login_from
@@ -51,6 +52,10 @@
  * The tickets' domain has no other addresses, so a wrong ticket is refused whatever the message
  * claims: there is nobody to deliver it to. Tickets come only by the ways that httpd submits
  * by. Other mail that carries one is refused without asking the store.
+ *
+ * While the store is away, mail of registered domains waits. Other mail need not wait as long as
+ * the milter's copy of the registered domains is young enough (known_domains.h). A key's login
+ * waits, because its message has to be recorded.
  *
  * External mail without a ticket passes whatever it claims: a company's other servers may send
  * as its domain to a user here. Its facts need no query, so it passes even while the store is
@@ -295,6 +300,8 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 
 	if (has_ticket && !facts->ticket_submitted)
 		return refuse(REASON_TICKET_FROM_NETWORK);
+	if (facts->store_failed && facts->unclaimed && !has_ticket && !facts->key_login)
+		return (struct verdict){VERDICT_PASS, REASON_NOT_CLAIMED};
 	if (facts->store_failed)
 		return (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	if (facts->too_many_fields)

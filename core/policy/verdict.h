@@ -48,7 +48,10 @@ enum key_repeat {
 };
 
 struct verdict_facts {
-	bool store_failed; /* the facts below are not reliable */
+	bool store_failed; /* the facts below are not reliable, except for unclaimed */
+	/* With store_failed: a copy of the registered domains is young enough to be trusted, and
+	 * the message uses none of them. */
+	bool unclaimed;
 	enum mail_origin origin;
 	bool too_many_fields;    /* more fields with senders or ids, or more sender domains,
 				  * than the milter checks */

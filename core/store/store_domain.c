@@ -198,6 +198,23 @@ int store_domain_list(struct db *db, const char *company_id, const struct page *
 	return 1;
 }
 
+int store_domain_names(struct db *db, struct strv *names, struct strv *covering, struct err *err)
+{
+	static const char sql_names[] =
+		"SELECT name, subdomains = 'covered' AS covers FROM domain WHERE pending = 0";
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_start(db, sql_names, NULL, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1) {
+		strv_add(names, db_text(stmt, 0));
+		if (db_int(stmt, 1))
+			strv_add(covering, db_text(stmt, 0));
+	}
+	return result;
+}
+
 int store_domain_list_marked(struct db *db, const char *company_id, enum domain_mark mark,
 	int limit, struct domain_list *list_r, struct err *err)
 {

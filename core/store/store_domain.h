@@ -12,6 +12,7 @@
 #define POSTERN_STORE_STORE_DOMAIN_H
 
 #include "core/base/id.h"
+#include "core/base/strv.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
 
@@ -75,6 +76,9 @@ int store_domain_get(struct db *db, const char *company_id, const char *id, stru
  * the cursor is not in the list, -1 on error. */
 int store_domain_list(struct db *db, const char *company_id, const struct page *page,
 	struct domain_list *list_r, struct page_end *end_r, struct err *err);
+/* Adds the names of all registered domains to the list, and of those that cover their subdomains to
+ * covering, too. Returns 0 or -1. */
+int store_domain_names(struct db *db, struct strv *names, struct strv *covering, struct err *err);
 /* Lists domains that need an admin's attention, up to limit. Returns 0 or -1. */
 enum domain_mark { DOMAIN_PENDING, DOMAIN_LEARNING };
 int store_domain_list_marked(struct db *db, const char *company_id, enum domain_mark mark,

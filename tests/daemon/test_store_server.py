@@ -4,6 +4,7 @@ others are told to come again, and no daemon has to be restarted."""
 import os
 import shutil
 import signal
+import smtplib
 import subprocess
 import time
 from glob import glob
@@ -48,13 +49,27 @@ def hang(box):
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("fault", [stop, break_off, hang])
+def cut(box):
+    """The connections of all daemons, again and again."""
+    for _ in range(5):
+        cut_once(box)
+        time.sleep(0.2)
+
+
+def cut_once(box):
+    box.query(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+@pytest.mark.parametrize("fault", [stop, break_off, hang, cut])
 def test_fault_of_the_server(own_box, fault):
     box = own_box("--store", "postgresql")
     with Senders(box) as senders:
         senders.wait_for(20)
         fault(box)
-        if fault is not hang:
+        if fault in (stop, break_off):
             wait_for("a request to be refused", lambda: senders.refused)
             box.start("postgresql")
         senders.wait_for(20)
@@ -62,7 +77,86 @@ def test_fault_of_the_server(own_box, fault):
     assert all('"statusCode":503' in text.replace(" ", "") for text in senders.refused)
     check_all_there(box, senders.sent)
     check_delivered_once(box, senders.sent)
-    assert box.query("SELECT count(*) FROM outbox") == "0"
+    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+
+
+def reply(box, domain):
+    """The code of Postfix's answer to a message of this domain over SMTP."""
+    host, port = box.env["POSTFIX_SMTP"].split(":")
+    data = f"From: a@{domain}\r\nTo: b@dst.test\r\n\r\nx\r\n"
+    with smtplib.SMTP(host, int(port), timeout=60) as session:
+        try:
+            session.sendmail(f"a@{domain}", ["b@dst.test"], data)
+        except smtplib.SMTPResponseException as error:
+            return error.smtp_code
+    return 250
+
+
+def check_others_pass(box):
+    """Mail of a registered domain waits, and other mail passes."""
+    assert reply(box, "stranger.test") == 250
+    assert reply(box, "example.com") == 451
+    assert reply(box, "stranger.test") == 250
+
+
+def check_all_waits(box):
+    assert reply(box, "stranger.test") == 451
+    assert reply(box, "example.com") == 451
+
+
+def check_requests_wait(box):
+    """Whatever needs the database is told to come again."""
+    httpd = box.httpd()
+    email = {"from": "hello@example.com", "to": "b@dst.test", "text": "x"}
+    routes = ("/emails", "/emails/0b6f7a3e-6f1b-4d0c-a8b5-2f0f6f8b7a11", "/domains")
+    for answer in (httpd.post(email), *(httpd.request("GET", route) for route in routes)):
+        assert answer.status_code == 503
+        assert int(answer.headers["Retry-After"]) > 0
+    wait_for("/readyz to tell", lambda: httpd.request("GET", "/readyz").status_code == 503)
+
+
+def test_while_the_server_is_away(own_box):
+    """Stopped, hanging, and back: no daemon is restarted, but for the milter, which without the
+    database does not know the registered domains."""
+    box = own_box("--store", "postgresql")
+    pids = [box.pid(part) for part in ("httpd", "events")]
+    assert reply(box, "stranger.test") == 250
+    assert reply(box, "example.com") == 550
+
+    stop(box)
+    check_others_pass(box)
+    check_requests_wait(box)
+    box.set("milter", "names_max_age", "0")
+    box.kill("milter", signal.SIGHUP)
+    wait_for("the milter to take the setting", lambda: "event=reloaded" in box.log("milter"))
+    check_all_waits(box)
+    box.set("milter", "names_max_age", "1h")
+    milter = box.pid("milter")
+    box.kill("milter")
+    wait_for("the milter to be gone", lambda: box.pid("milter") != milter)
+    check_all_waits(box)
+    box.start("postgresql")
+    wait_for("mail of others to pass", lambda: reply(box, "stranger.test") == 250)
+    assert reply(box, "example.com") == 550
+
+    server = processes(box)
+    for pid in server:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        check_others_pass(box)
+        check_requests_wait(box)
+    finally:
+        for pid in server:
+            os.kill(pid, signal.SIGCONT)
+    wait_for("mail to be judged", lambda: reply(box, "example.com") == 550)
+    httpd = box.httpd()
+    wait_for("requests to be served", lambda: httpd.request("GET", "/emails").status_code == 200)
+    wait_for("/readyz to tell", lambda: httpd.request("GET", "/readyz").status_code == 200)
+
+    cut_once(box)
+    assert reply(box, "example.com") == 550
+    assert reply(box, "stranger.test") == 250
+    assert pids == [box.pid(part) for part in ("httpd", "events")]
 
 
 PROGRAMS = Path(sorted(glob("/usr/lib/postgresql/*/bin/initdb"))[-1]).parent

@@ -283,6 +283,32 @@ static void test_key_login(void **state)
 	}
 }
 
+/* While the store is away, mail of no registered domain passes; no ticket and no login of a key
+ * does. */
+static void test_unclaimed(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 64; bits++) {
+		const struct verdict_facts facts = {
+			.store_failed = bits & 1,
+			.unclaimed = bits & 2,
+			.key_login = bits & 4,
+			.ticket = bits & 8 ? TICKET_UNKNOWN : TICKET_NONE,
+			.ticket_submitted = true,
+			.from_unclear = bits & 16,
+			.claim = bits & 32 ? CLAIM_EXCLUSIVE : CLAIM_NONE,
+			.origin = ORIGIN_LOCAL,
+		};
+		bool passes = facts.unclaimed && !facts.key_login && facts.ticket == TICKET_NONE;
+		struct verdict got = verdict_decide(&facts);
+
+		if (!facts.store_failed)
+			continue;
+		assert_int_equal(got.action, passes ? VERDICT_PASS : VERDICT_TEMPFAIL);
+		assert_int_equal(got.reason, passes ? REASON_NOT_CLAIMED : REASON_STORE_FAILED);
+	}
+}
+
 /* A few by hand, as a reader would tell them. */
 static void test_stories(void **state)
 {
@@ -363,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_combination),
 		cmocka_unit_test(test_key_login),
+		cmocka_unit_test(test_unclaimed),
 		cmocka_unit_test(test_key_message),
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_reasons_have_words),

@@ -1,0 +1,210 @@
+/*
+ * known_domains: two sorted lists, replaced as a whole with each refresh.
+ *
+ * The age of the copy counts from before its rows are read.
+ *
+ * Threads: any. The mutex guards the lists, their age and `stopping`; the store is read outside of
+ * it, by one thread at a time.
+ */
+#include "milter/known_domains.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/store/store_domain.h"
+
+enum {
+	REFRESH_US = 5 * 1000 * 1000,
+	/* A copy that takes long to read, because there are many domains, is read less often:
+	 * reading takes at most a hundredth of the time. */
+	REST_FACTOR = 100,
+};
+
+struct known_domains {
+	struct db_pool *pool;
+	pthread_mutex_t reading; /* held during a refresh */
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t wake; /* stopping is set */
+	bool stopping;
+	struct strv names;    /* of all registered domains, sorted */
+	struct strv covering; /* of those that cover their subdomains, sorted */
+	int64_t read_us;      /* monotonic; 0: never */
+};
+
+struct known_domains *known_domains_new(struct db_pool *pool)
+{
+	struct known_domains *known = mem_new(struct known_domains);
+
+	known->pool = pool;
+	pthread_mutex_init(&known->reading, NULL);
+	pthread_mutex_init(&known->mutex, NULL);
+	pthread_cond_init(&known->wake, NULL);
+	return known;
+}
+
+void known_domains_free(struct known_domains *known)
+{
+	if (known == NULL)
+		return;
+	known_domains_stop(known);
+	strv_free(&known->names);
+	strv_free(&known->covering);
+	pthread_cond_destroy(&known->wake);
+	pthread_mutex_destroy(&known->mutex);
+	pthread_mutex_destroy(&known->reading);
+	free(known);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort(struct strv *list)
+{
+	if (list->n > 0)
+		qsort(list->items, list->n, sizeof(*list->items), compare);
+}
+
+static bool sorted_has(const struct strv *list, const char *name)
+{
+	return list->n > 0 &&
+	       bsearch(&name, list->items, list->n, sizeof(*list->items), compare) != NULL;
+}
+
+static int read_names(
+	struct db_pool *pool, struct strv *names_r, struct strv *covering_r, struct err *err)
+{
+	struct db *db;
+	int result;
+
+	if (db_pool_take(pool, &db, err) < 0)
+		return -1;
+	result = store_domain_names(db, names_r, covering_r, err);
+	db_pool_give(pool, db, result == 0);
+	return result;
+}
+
+static void swap(struct strv *a, struct strv *b)
+{
+	struct strv old = *a;
+
+	*a = *b;
+	*b = old;
+}
+
+int known_domains_refresh(struct known_domains *known, struct err *err)
+{
+	_cleanup_strv_ struct strv names = STRV_INIT, covering = STRV_INIT;
+	int64_t now_us;
+
+	pthread_mutex_lock(&known->reading);
+	now_us = clock_monotonic_us();
+	if (read_names(known->pool, &names, &covering, err) < 0) {
+		pthread_mutex_unlock(&known->reading);
+		return -1;
+	}
+	sort(&names);
+	sort(&covering);
+	pthread_mutex_lock(&known->mutex);
+	swap(&known->names, &names);
+	swap(&known->covering, &covering);
+	known->read_us = now_us;
+	pthread_mutex_unlock(&known->mutex);
+	pthread_mutex_unlock(&known->reading);
+	return 0;
+}
+
+/* Waits until the time has come, or stopping is set; returns that. */
+static bool wait_until(struct known_domains *known, int64_t until_us)
+{
+	const struct timespec until = {
+		.tv_sec = until_us / 1000000,
+		.tv_nsec = until_us % 1000000 * 1000,
+	};
+	bool stopping;
+
+	pthread_mutex_lock(&known->mutex);
+	while (!known->stopping && clock_monotonic_us() < until_us)
+		pthread_cond_clockwait(&known->wake, &known->mutex, CLOCK_MONOTONIC, &until);
+	stopping = known->stopping;
+	pthread_mutex_unlock(&known->mutex);
+	return stopping;
+}
+
+/* A store that is away is not logged here: each message that needs it says so. */
+static void *thread_main(void *arg)
+{
+	struct known_domains *known = arg;
+	int64_t rest_us = REFRESH_US;
+
+	while (!wait_until(known, clock_monotonic_us() + rest_us)) {
+		int64_t began_us = clock_monotonic_us();
+		int64_t took_us;
+		bool read = known_domains_refresh(known, NULL) == 0;
+
+		took_us = clock_monotonic_us() - began_us;
+		rest_us = read && took_us * REST_FACTOR > REFRESH_US ? took_us * REST_FACTOR
+								     : REFRESH_US;
+	}
+	return NULL;
+}
+
+int known_domains_start(struct known_domains *known, struct err *err)
+{
+	sigset_t all, old;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(&known->thread, NULL, thread_main, known);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (failed)
+		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
+	known->started = true;
+	return 0;
+}
+
+void known_domains_stop(struct known_domains *known)
+{
+	if (!known->started)
+		return;
+	pthread_mutex_lock(&known->mutex);
+	known->stopping = true;
+	pthread_cond_signal(&known->wake);
+	pthread_mutex_unlock(&known->mutex);
+	pthread_join(known->thread, NULL);
+	known->started = false;
+}
+
+/* Needs the mutex. */
+static bool is_registered(const struct known_domains *known, const char *name)
+{
+	if (sorted_has(&known->names, name))
+		return true;
+	while ((name = strchr(name, '.')) != NULL)
+		if (sorted_has(&known->covering, ++name))
+			return true;
+	return false;
+}
+
+bool known_domains_exclude(
+	struct known_domains *known, const struct strv *names, int64_t max_age_ms)
+{
+	bool excluded;
+
+	pthread_mutex_lock(&known->mutex);
+	excluded = known->read_us != 0 &&
+		   clock_monotonic_us() - known->read_us <= max_age_ms * 1000;
+	for (size_t i = 0; i < names->n && excluded; i++)
+		excluded = !is_registered(known, names->items[i]);
+	pthread_mutex_unlock(&known->mutex);
+	return excluded;
+}
