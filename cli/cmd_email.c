@@ -14,12 +14,11 @@
 #include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_email.h"
+#include "core/ops/op_refusal.h"
 #include "core/policy/ticket.h"
-#include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_message.h"
-#include "core/store/store_refusal.h"
 
 enum {
 	DEFAULT_LIMIT = 20,
@@ -596,119 +595,23 @@ const struct verb cmd_email_list = {
 
 /* Refused mail: two lists, of emails and of other mail, newest first, merged into one. */
 
-/* A row; an email is shown like other mail that was refused once. */
-struct refused {
-	struct refusal mail; /* its strings belong to others; NULL for none */
-	const char *outcome;
-	const char *reason_text;
-	const char *email_id;
-};
-
 static const struct column refused_columns[] = {
-	{"last_at", "LAST", COLUMN_TIME, COLUMN_OF(refused, mail.last_us)},
-	{"first_at", NULL, COLUMN_TIME, COLUMN_OF(refused, mail.first_us)},
-	{"outcome", "OUTCOME", COLUMN_TEXT, COLUMN_OF(refused, outcome)},
-	{"count", "TIMES", COLUMN_INT, COLUMN_OF(refused, mail.count)},
-	{"domain", "DOMAIN", COLUMN_TEXT, 40, .spare = 4, COLUMN_OF(refused, mail.domain)},
-	{"reason", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.reason)},
-	{"reason_text", "REASON", COLUMN_TEXT, 60, .spare = 2, COLUMN_OF(refused, reason_text)},
-	{"origin", NULL, COLUMN_TEXT, COLUMN_OF(refused, mail.origin)},
-	{"client", "CLIENT", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.client)},
-	{"login", "LOGIN", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.login)},
-	{"sender", "SENDER", COLUMN_TEXT, 40, .spare = 3, COLUMN_OF(refused, mail.sender)},
-	{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(refused, mail.from)},
-	{"email_id", "EMAIL ID", COLUMN_TEXT, .spare = 1, COLUMN_OF(refused, email_id)},
-	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20, .spare = 1, COLUMN_OF(refused, mail.queue_id)},
+	{"last_at", "LAST", .type = COLUMN_TIME},
+	{"first_at", NULL, .type = COLUMN_TIME},
+	{"outcome", "OUTCOME", .type = COLUMN_TEXT},
+	{"count", "TIMES", .type = COLUMN_INT},
+	{"domain", "DOMAIN", COLUMN_TEXT, 40, .spare = 4},
+	{"reason", NULL, .type = COLUMN_TEXT},
+	{"reason_text", "REASON", COLUMN_TEXT, 60, .spare = 2},
+	{"origin", NULL, .type = COLUMN_TEXT},
+	{"client", "CLIENT", .type = COLUMN_TEXT, .width = 40},
+	{"login", "LOGIN", .type = COLUMN_TEXT, .width = 40},
+	{"sender", "SENDER", COLUMN_TEXT, 40, .spare = 3},
+	{"from", "FROM", .type = COLUMN_TEXT, .width = 40},
+	{"email_id", "EMAIL ID", COLUMN_TEXT, .spare = 1},
+	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20, .spare = 1},
 	{0},
 };
-
-static void add_email(struct report *report, const struct email *email)
-{
-	const struct refused row = {
-		.mail = {.last_us = email->decided_us,
-			.first_us = email->decided_us,
-			.count = 1,
-			.domain = email->domain,
-			.reason = email->refusal,
-			.sender = email->sender,
-			.from = email->from,
-			.queue_id = email->queue_id},
-		.outcome = "refused",
-		.reason_text = email->refusal,
-		.email_id = email->id,
-	};
-
-	report_add(report, &row);
-}
-
-/* Converts "" to NULL. */
-static char *given(char *text)
-{
-	return *text ? text : NULL;
-}
-
-static void add_refusal(struct report *report, const struct refusal *refusal)
-{
-	struct refused row = {
-		.mail = *refusal,
-		.outcome = store_refusal_outcome_name(refusal->outcome),
-		.reason_text = verdict_reason_words(refusal->reason),
-	};
-
-	row.mail.domain = given(refusal->domain);
-	row.mail.client = given(refusal->client);
-	row.mail.login = given(refusal->login);
-	row.mail.from = given(refusal->from);
-	report_add(report, &row);
-}
-
-static void merge_newest(struct report *report, const struct email_list *emails,
-	const struct refusal_list *refusals, size_t limit)
-{
-	size_t e = 0, r = 0;
-
-	while (e + r < limit && (e < emails->n || r < refusals->n)) {
-		bool email = r == refusals->n ||
-			     (e < emails->n &&
-				     emails->items[e].decided_us >= refusals->items[r].last_us);
-
-		if (email)
-			add_email(report, &emails->items[e++]);
-		else
-			add_refusal(report, &refusals->items[r++]);
-	}
-}
-
-static int fill(
-	const struct call *call, const struct query *query, struct report *report, struct err *err)
-{
-	const struct refusal_scope scope = {
-		.company_id = query->scope.company_id,
-		.domain = query->scope.domain,
-	};
-	struct refusal_list refusals;
-	struct email_list emails;
-
-	if (store_email_list_refused(call->db, &query->scope, (int)query->limit, &emails, err) < 0)
-		return -1;
-	if (store_refusal_list(call->db, &scope, (int)query->limit, &refusals, err) < 0) {
-		store_email_list_free(&emails);
-		return -1;
-	}
-	merge_newest(report, &emails, &refusals, (size_t)query->limit);
-	store_email_list_free(&emails);
-	store_refusal_list_free(&refusals);
-	return 0;
-}
-
-static int run_refused(const struct call *call, struct report *report, struct err *err)
-{
-	_cleanup_query_ struct query query;
-
-	if (read_query(call, &query, err) < 0)
-		return -1;
-	return fill(call, &query, report, err);
-}
 
 const struct verb cmd_email_refused = {
 	.noun = "email",
@@ -727,5 +630,7 @@ const struct verb cmd_email_refused = {
 		"would have refused, newest first: emails, and other mail that used a "
 		"domain (postern domain set). Equal messages are shown once, with their "
 		"number. An email can be shown by its id.",
-	.run = run_refused,
+	.operation = &op_refusal_list_all,
+	.limit = DEFAULT_LIMIT,
+	.limit_max = MAX_LIMIT,
 };

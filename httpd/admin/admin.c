@@ -22,6 +22,7 @@
 #include "core/ops/op_held.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_outbox.h"
+#include "core/ops/op_refusal.h"
 #include "core/ops/op_stats.h"
 #include "core/ops/op_suppression.h"
 #include "core/ops/op_user.h"
@@ -226,7 +227,8 @@ const struct route admin_routes[] = {
 		.handle = admin_operate, .operation = &op_suppression_get},
 	{"DELETE", "/admin/suppressions/{}", .auth = AUTH_USER, .role = USER_OWNER,
 		.handle = admin_operate, .operation = &op_suppression_remove, .done_alone = true},
-	{"GET", "/admin/refusals", .auth = AUTH_USER, .pooled = true, .handle = admin_refusal_list},
+	{"GET", "/admin/refusals", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_refusal_list},
 	{"GET", "/admin/stats", .auth = AUTH_USER, .pooled = true, .handle = admin_stats_get},
 	{"GET", "/admin/stats/reasons", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
 		.operation = &op_stats_reasons},

@@ -97,7 +97,7 @@ json_t *admin_render_totp(const struct op *op);
 
 /* admin_mail.c: emails and refused messages. */
 admin_handler admin_email_list, admin_email_get, admin_email_html, admin_email_raw,
-	admin_email_resend, admin_email_test, admin_refusal_list;
+	admin_email_resend, admin_email_test;
 
 /* admin_events.c: the events of all emails. */
 admin_handler admin_event_list;

@@ -22,11 +22,9 @@
 #include "core/compose/mime_build.h"
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
-#include "core/policy/verdict.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
-#include "core/store/store_refusal.h"
 #include "core/store/store_suppression.h"
 #include "core/store/store_text_index.h"
 #include "core/report/delivery_report.h"
@@ -570,84 +568,6 @@ void admin_email_resend(struct request *request)
 	job = admin_job_new(request);
 	job->operate.body = body;
 	admin_job_submit(job);
-}
-
-/* GET /admin/refusals */
-
-static json_t *render_refusal(const struct refusal *refusal)
-{
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o}",
-		"object", "refusal", "outcome", store_refusal_outcome_name(refusal->outcome),
-		"reason", refusal->reason, "reason_text", verdict_reason_words(refusal->reason),
-		"domain", admin_text(refusal->domain), "origin", admin_text(refusal->origin),
-		"client", admin_text(refusal->client), "login", admin_text(refusal->login),
-		"sender", refusal->sender, "from", admin_text(refusal->from), "queue_id",
-		admin_text(refusal->queue_id), "count", (json_int_t)refusal->count, "first_at",
-		json_field_time(refusal->first_us), "last_at", json_field_time(refusal->last_us));
-}
-
-/* The cursor of the next page. A refusal that is counted again meanwhile moves
- * to the front and shifts no other. */
-static char *print_cursor(const struct refusal *last)
-{
-	return mem_printf("%lld.%lld", (long long)last->last_us, (long long)last->seq);
-}
-
-static int read_cursor(
-	const struct json_query *query, struct refusal_scope *scope, struct problem *problem)
-{
-	const char *text = json_query_get(query, "after");
-	size_t len = text ? strcspn(text, ".") : 0;
-	_cleanup_free_ char *time = text ? mem_dup(text, len) : NULL;
-
-	if (text == NULL)
-		return 0;
-	if (text[len] == '.' && str_int(time, 1, INT64_MAX, &scope->behind_us) == 0 &&
-		str_int(text + len + 1, 1, INT64_MAX, &scope->behind_seq) == 0)
-		return 0;
-	return problem_set(problem, PROBLEM_PARAMETER,
-		"The `after` parameter must be the `next` of a page of this list.");
-}
-
-/* Refused mail without a ticket. Refused emails are listed with the emails. */
-void admin_refusal_list(struct request *request)
-{
-	static const char *const names[] = {
-		"company_id", "domain", "learnt", "limit", "after", NULL};
-	enum { LIMIT_MAX = 1000, LIMIT = 100 };
-	struct problem problem = PROBLEM_INIT;
-	_cleanup_free_ char *next = NULL;
-	struct refusal_scope scope = {0};
-	struct refusal_list list = {0};
-	json_t *data, *answer;
-	struct json_query query;
-	struct err err = ERR_INIT;
-	int64_t limit;
-	size_t n;
-
-	if (json_query_read(request, names, &query, &problem) < 0 ||
-		read_cursor(&query, &scope, &problem) < 0 ||
-		json_query_flag(&query, "learnt", &scope.learnt_only, &problem) < 0 ||
-		json_query_number(&query, "limit", LIMIT_MAX, LIMIT, &limit, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	scope.company_id = admin_query_company(request, &query);
-	scope.domain = json_query_get(&query, "domain");
-	if (store_refusal_list(request->db, &scope, (int)limit + 1, &list, &err) < 0) {
-		admin_reply_found(request, -1, NULL, "refusal_list_failed", &err);
-		return;
-	}
-	n = list.n > (size_t)limit ? (size_t)limit : list.n;
-	if (n < list.n)
-		next = print_cursor(&list.items[n - 1]);
-	data = json_array();
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(data, render_refusal(&list.items[i]));
-	answer = list_json_render(data, n < list.n);
-	json_object_set_new(answer, "next", admin_text(next));
-	store_refusal_list_free(&list);
-	reply_json(request, 200, answer);
 }
 
 /*
