@@ -24,6 +24,8 @@ enum { TIMEOUT_MS = 10000 };
 static const struct doctor_row table[] = {
 	/* Findings of postfix-conf/check. */
 	{"postfix", "No mail is sent or received.", "postfix start", MEND_ASK},
+	{"postfix_log", "No mail is sent or received. Emails wait in the outbox.", NULL,
+		MEND_BY_HAND},
 	{"smtpd_milters", "Mail that arrives over SMTP is neither checked nor recorded.", ENABLE,
 		MEND_ASK},
 	{"non_smtpd_milters", "Mail from programs on this host is neither checked nor recorded.",

@@ -888,13 +888,40 @@ reload_command() {
 	fi
 }
 
+# True if Postfix stands still in its own log. With maillog_file each of its processes
+# writes to a socket that postlogd(8) reads, and waits while that is full. If master(8)
+# waits there before it has started postlogd again, it waits for ever, and so does each
+# command that logs: postfix(1), sendmail(1).
+log_is_stuck() {
+	[ -n "$(value_of maillog_file)" ] && [ -S "$queue/public/postlog" ] || return 1
+	perl -MSocket -e '
+		my ($log, $writable) = (undef, "");
+		socket($log, PF_UNIX, SOCK_DGRAM, 0) and
+			connect($log, pack_sockaddr_un($ARGV[0])) or exit 1;
+		vec($writable, fileno($log), 1) = 1;
+		exit(select(undef, $writable, undef, 5) != 0)' "$queue/public/postlog"
+}
+
+# How to start it again: `postfix stop` would wait, too.
+restart_stuck() {
+	echo "kill \$(cat $queue/pid/master.pid), and a few seconds later:" \
+		"postfix -c $config start"
+}
+
+is_postfix_running() {
+	! log_is_stuck && postfix -c "$config" status >/dev/null 2>&1
+}
+
 tell_about_reload() {
 	if [ -z "$reload$changed" ]; then
 		echo "Postfix's files are as they were."
 	elif [ -z "$reload" ]; then
 		say "" "To put it in effect: $(reload_command); and reload" \
 			"postern-httpd if it runs."
-	elif postfix -c "$config" status >/dev/null 2>&1; then
+	elif log_is_stuck; then
+		echo "Postfix stands still in its log, and will find this when it is" \
+			"started again: $(restart_stuck)"
+	elif is_postfix_running; then
 		postfix -c "$config" reload
 	else
 		echo "Postfix is not running; it will find this when it starts."

@@ -348,7 +348,7 @@ check_probes() {
 		warn "no message was sent to try whether the milter is asked: run" \
 			"check as root"
 		return
-	elif ! postfix -c "$config" status >/dev/null 2>&1; then
+	elif [ -z "${postfix_runs:-}" ]; then
 		return
 	elif is_of_others; then
 		wrong "no message was sent to try whether the milter is asked: the milter" \

@@ -3,6 +3,7 @@ that is over."""
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,9 +12,10 @@ import time
 import pytest
 from harness import wait_for
 from harness.admin import operator
-from harness.crash import FailAt, kill_all, kill_postfix, master_of, workers_of
+from harness.crash import FailAt, died, kill_all, master_of, workers_of
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
+from test_doctor import doctor, fault
 from test_probe import api_status, events, metric, needs, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
 
@@ -51,8 +53,8 @@ def test_stands_still(own_box, program):
 def test_log_of_postfix_is_stuck(own_box):
     """master(8) stands still, and postlogd(8), which it would have to start again, is gone.
     When the socket of the log is full, sendmail(1) hangs in it, and so does master once it
-    goes on, for good. Emails are taken all the while, and go out once when Postfix was
-    started anew."""
+    goes on, for good. Emails are taken all the while. doctor does not hang, and says how to
+    start Postfix anew; then they go out, once."""
     box = own_box("--set", "submission.timeout=2s")
     with Senders(box) as senders:
         senders.wait_for(10)
@@ -62,8 +64,12 @@ def test_log_of_postfix_is_stuck(own_box):
         wait_for("a sendmail that hangs", lambda: "does not answer in time" in box.log("httpd"))
         kill_all([master], signal.SIGCONT)
         senders.wait_for(20)
-        kill_postfix(box)
-        box.start("postfix")
+        mend = fault(doctor(box), "postfix_log", "Postfix stands still")["text"]
+        subprocess.run(re.search(r"kill \$\(cat .*?\)", mend).group(0), shell=True, check=True,
+                       timeout=60)
+        wait_for("master to end", lambda: died(master))
+        subprocess.run(re.search(r"postfix -c \S* start", mend).group(0), shell=True, check=True,
+                       timeout=60)
         senders.wait_for(20)
     assert (senders.refused, senders.broken) == ([], 0)
     check_all_there(box, senders.sent)
