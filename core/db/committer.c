@@ -25,7 +25,7 @@
 
 #include "core/base/clock.h"
 
-enum { BATCH_MAX = 512 };
+enum { BATCH_MAX = 512, TRIES_MAX = 5 };
 
 struct commit_outcome {
 	struct commit_job *job;
@@ -56,13 +56,16 @@ struct committer {
 	struct commit_outcome batch[BATCH_MAX];
 };
 
-static void add_to_batch(struct committer *committer, struct commit_job *job)
+static void outcome_init(struct commit_outcome *outcome, struct commit_job *job)
 {
-	struct commit_outcome *outcome = &committer->batch[committer->n++];
-
 	outcome->job = job;
 	outcome->result = 0;
 	outcome->err = ERR_INIT;
+}
+
+static void add_to_batch(struct committer *committer, struct commit_job *job)
+{
+	outcome_init(&committer->batch[committer->n++], job);
 }
 
 static void take_batch(struct committer *committer)
@@ -118,8 +121,11 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 }
 
 /* Runs one job in a savepoint; the first job needs none, because nothing precedes it in the
- * transaction. Returns the job's result in outcome; -1 only if the transaction is lost. */
-static int run_job(struct db *db, struct commit_outcome *outcome, bool first, struct err *err)
+ * transaction. Returns the job's result in outcome; -1 only if the transaction is lost, or is to be
+ * repeated: the savepoint keeps the locks of the jobs before it, which may be those of a deadlock.
+ */
+static int run_job(
+	struct db *db, struct commit_outcome *outcome, bool first, bool repeatable, struct err *err)
 {
 	struct commit_job *job = outcome->job;
 
@@ -129,7 +135,7 @@ static int run_job(struct db *db, struct commit_outcome *outcome, bool first, st
 	outcome->result = job->run(db, job->arg, &outcome->err);
 	db_set_actor(db, NULL);
 	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
-	if (!db_in_transaction(db))
+	if (!db_in_transaction(db) || (outcome->result < 0 && repeatable && db_repeatable(db)))
 		return lost(outcome, err);
 	if (outcome->result >= 0)
 		return first ? 0 : db_release(db, err);
@@ -149,8 +155,17 @@ static bool is_lazy(const struct committer *committer)
 	return true;
 }
 
+static bool is_repeatable(const struct committer *committer)
+{
+	for (size_t i = 0; i < committer->n; i++)
+		if (!committer->batch[i].job->repeatable)
+			return false;
+	return true;
+}
+
 /* *unsynced_r: with -1, true if it was committed nevertheless. */
-static int commit_batch(struct committer *committer, bool *unsynced_r, struct err *err)
+static int commit_batch(
+	struct committer *committer, bool repeatable, bool *unsynced_r, struct err *err)
 {
 	struct db *db = committer->db;
 
@@ -159,7 +174,7 @@ static int commit_batch(struct committer *committer, bool *unsynced_r, struct er
 	if (db_begin(db, err) != 0)
 		return -1;
 	for (size_t i = 0; i < committer->n; i++)
-		if (run_job(db, &committer->batch[i], i == 0, err) != 0) {
+		if (run_job(db, &committer->batch[i], i == 0, repeatable, err) != 0) {
 			db_rollback(db);
 			return -1;
 		}
@@ -169,6 +184,35 @@ static int commit_batch(struct committer *committer, bool *unsynced_r, struct er
 		return 0;
 	*unsynced_r = db_unsynced(db);
 	return -1;
+}
+
+/* Waits between two tries, so that the other side of a deadlock gets its turn. */
+static void wait_for_others(int tries)
+{
+	const struct timespec pause = {
+		.tv_nsec = (1 + clock_monotonic_us() % 5) * tries * 1000 * 1000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Commits the batch, and repeats it when it failed for no fault of its own and all of its jobs can
+ * be repeated. Returns 0 or -1. */
+static int commit_repeatedly(struct committer *committer, bool *unsynced_r, struct err *err)
+{
+	bool repeatable = is_repeatable(committer);
+
+	for (int tries = 1;; tries++) {
+		struct err why = ERR_INIT;
+
+		if (commit_batch(committer, repeatable && tries < TRIES_MAX, unsynced_r, &why) == 0)
+			return 0;
+		if (!repeatable || tries == TRIES_MAX || *unsynced_r ||
+			!db_repeatable(committer->db))
+			return err_copy(err, &why);
+		wait_for_others(tries);
+		for (size_t i = 0; i < committer->n; i++)
+			outcome_init(&committer->batch[i], committer->batch[i].job);
+	}
 }
 
 static void count(struct committer *committer, bool committed, const struct err *err)
@@ -189,7 +233,7 @@ static void finish_batch(struct committer *committer)
 {
 	struct err err = ERR_INIT;
 	bool unsynced = false;
-	bool committed = commit_batch(committer, &unsynced, &err) == 0;
+	bool committed = commit_repeatedly(committer, &unsynced, &err) == 0;
 	size_t n = committer->n;
 
 	db_make_room(committer->db);
@@ -440,7 +484,8 @@ int committer_run_told(struct committer *committer,
 	struct err *err)
 {
 	struct waiter waiter = {.committer = committer, .run = run, .arg = arg, .err = err};
-	struct commit_job job = {.run = waiter_run, .done = waiter_done, .arg = &waiter};
+	struct commit_job job = {
+		.run = waiter_run, .done = waiter_done, .arg = &waiter, .repeatable = true};
 
 	pthread_cond_init(&waiter.done, NULL);
 	if (committer->kind == COMMITTER_SHARED)

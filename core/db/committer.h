@@ -21,9 +21,9 @@ enum { COMMIT_PATIENCE_MS = 250 };
  * committer's thread and must block on nothing but the database; done() usually hands the job back
  * to its owner.
  *
- * run is called once, in a transaction that it must not end. If it returns 0 or more, done gets
- * that number once the job is durable; if it returns -1, or the transaction is lost, done gets -1
- * and the reason. err is never NULL. */
+ * run is called once, unless the job is repeatable, in a transaction that it must not end. If it
+ * returns 0 or more, done gets that number once the job is durable; if it returns -1, or the
+ * transaction is lost, done gets -1 and the reason. err is never NULL. */
 struct commit_job {
 	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(void *arg, int result, const struct err *err);
@@ -31,6 +31,9 @@ struct commit_job {
 	/* Need not be durable: its writes survive the process, and are lost in a power failure
 	 * unless a later commit of any process has made them durable. */
 	bool lazy;
+	/* run may be called again, if the first call was rolled back: it sets all that it leaves in
+	 * arg anew. A transaction with such jobs alone is repeated when db_repeatable() says so. */
+	bool repeatable;
 	/* Nobody waits for it: it is committed with the next job that is not patient, or after
 	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. */
 	bool patient;
@@ -63,8 +66,8 @@ DEFINE_CLEANUP(committer, committer_free)
  * committer. */
 void committer_submit(struct committer *committer, struct commit_job *job);
 
-/* Runs one job and waits until it is durable or has failed. Returns the result of run, or -1. Not
- * to be called from run() or done(). */
+/* Runs one job, which has to be repeatable, and waits until it is durable or has failed. Returns
+ * the result of run, or -1. Not to be called from run() or done(). */
 int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err);
 /* The same. *unsynced_r is that of the job. */

@@ -195,6 +195,11 @@ bool db_unsynced(const struct db *db)
 	return db->unsynced;
 }
 
+bool db_repeatable(const struct db *db)
+{
+	return db->repeatable;
+}
+
 void db_rollback(struct db *db)
 {
 	/* It fails only if the engine has rolled back already. */

@@ -176,6 +176,10 @@ int db_commit_lazy(struct db *db, struct err *err);
 /* True if others may see the writes of a db_commit() that failed, because only the sync after the
  * commit failed, or a database server did not answer. */
 bool db_unsynced(const struct db *db);
+/* True if the last transaction failed for no fault of its own, has not taken effect, and may
+ * succeed if it runs again: it was in conflict with another one (a deadlock), or the server ended
+ * the connection. */
+bool db_repeatable(const struct db *db);
 void db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
 

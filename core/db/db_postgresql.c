@@ -20,7 +20,10 @@
  * What waits for the resolver of host names is libpq's alone.
  *
  * A statement is sent once more on a new connection only if it cannot have
- * taken effect: it reads outside of a transaction, or begins one.
+ * taken effect: it reads outside of a transaction, or begins one. One that is a
+ * transaction by itself is sent again after a deadlock or another conflict with
+ * what others do; longer transactions are repeated by whoever knows what was in
+ * them (committer), since others than us may take locks in another order.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -49,6 +52,7 @@ enum {
 	QUEUE_MAX = 8,
 	VERSION_MIN = 150000,
 	VALUE_MAX = 1 << 30, /* bytes, of the server */
+	CONFLICT_TRIES = 5,
 };
 
 /* Types of pg_type. */
@@ -163,6 +167,8 @@ static int fail_server(struct pg_db *db, const PGresult *result, struct err *err
 
 	enum err_code code = state ? meaning(state) : ERR_TEMPORARY;
 
+	db->base.repeatable = state && str_starts(state, "40");
+
 	/* A write on a handle for reading is our bug, and no standby. */
 	if (state && str_eq(state, "25006") && db->mode == DB_READ)
 		code = ERR_INTERNAL;
@@ -261,7 +267,7 @@ static char *session_options(const struct pg_db *db, const char *given)
 	struct limits limits = limits_of(db);
 
 	return mem_printf(
-		"-c jit=off -c lock_timeout=%lld -c statement_timeout=%lld "
+		"-c jit=off -c default_transaction_isolation=read\\ committed -c lock_timeout=%lld -c statement_timeout=%lld "
 		"-c idle_in_transaction_session_timeout=%lld%s %s",
 		limits.lock_ms, limits.run_ms, limits.idle_ms,
 		db->mode == DB_READ ? " -c default_transaction_read_only=on" : "",
@@ -490,6 +496,7 @@ static void lose(struct pg_db *db)
 	disconnect(db);
 	if (!db->touched)
 		return;
+	db->base.repeatable = !db->late;
 	db->in_transaction = db->touched = false;
 	db->failed = ERR_INIT;
 	db->queued = 0;
@@ -633,6 +640,7 @@ static int begin(struct pg_db *db, struct err *err)
 {
 	struct err why = ERR_INIT;
 
+	db->base.repeatable = false;
 	for (int tries = 0; tries < 2; tries++) {
 		end(db);
 		db->queue[db->queued++] = sql_begin;
@@ -645,6 +653,7 @@ static int begin(struct pg_db *db, struct err *err)
 	if (db->touched)
 		roll_back(db);
 	end(db);
+	db->base.repeatable = false;
 	return err_copy(err, &why);
 }
 
@@ -661,10 +670,11 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 		return -1;
 	result = run_queue(db, sql_commit, &why);
 	db->base.unsynced = result != 0 && db->conn == NULL;
-	if (db->base.unsynced)
+	if (db->base.unsynced) {
+		db->base.repeatable = false;
 		err_set(err, ERR_TEMPORARY, "no answer to COMMIT, it may have come to be: %s",
 			why.text);
-	else if (result != 0)
+	} else if (result != 0)
 		err_copy(err, &why);
 	end(db);
 	if (!lazy) {
@@ -1064,6 +1074,12 @@ static int execute(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
 	if (require_connection(db, err) != 0)
 		return -1;
 	outcome = try_stmt(db, stmt, &why);
+	for (int tries = 1; outcome == FAILED && !db->in_transaction && db->base.repeatable &&
+			    tries < CONFLICT_TRIES;
+		tries++) {
+		why = ERR_INIT;
+		outcome = try_stmt(db, stmt, &why);
+	}
 	if (outcome == LOST) {
 		lose(db);
 		if (again && !db->late && require_connection(db, err) == 0) {

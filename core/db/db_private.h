@@ -19,6 +19,7 @@ struct db {
 	const struct db_actor *actor;
 	struct db_counts counts; /* the engine counts syncs */
 	bool unsynced;           /* see db_unsynced(); set by the engine */
+	bool repeatable;         /* see db_repeatable(); set by the engine */
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 

@@ -257,6 +257,7 @@ static void settle(struct outbox_batch *batch)
 	}
 	batch->job = (struct commit_job){
 		.run = settle_run,
+		.repeatable = true,
 		.done = settle_done,
 		.arg = batch,
 	};
@@ -498,6 +499,7 @@ static void stage(struct outbox_batch *batch)
 {
 	batch->job = (struct commit_job){
 		.run = stage_run,
+		.repeatable = true,
 		.done = stage_done,
 		.arg = batch,
 		.lazy = batch->lazy,
