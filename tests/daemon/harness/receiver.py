@@ -130,6 +130,10 @@ class Silent:
                 self.held.append(peer)
 
     def close(self):
+        # A thread that waits in accept() would take the next listener's clients once it has
+        # the same descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
         for peer in self.held:
             peer.close()

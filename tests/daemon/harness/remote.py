@@ -43,9 +43,14 @@ class Remote:
         self.taken = []  # recipients
         self.answers = {}  # local part: bytes for RCPT, while a test changes them
         self.ends = {}  # the same at the end of the message
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
 
     def close(self):
+        # A thread that waits in accept() would take the next listener's clients once it has
+        # the same descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
 
     def _accept(self):

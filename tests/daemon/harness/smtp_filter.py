@@ -16,9 +16,14 @@ class SmtpFilter:
         self.on_message = on_message
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
 
     def close(self):
+        # A thread that waits in accept() would take the next listener's clients once it has
+        # the same descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
 
     def _accept(self):
