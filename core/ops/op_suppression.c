@@ -45,7 +45,8 @@ static const struct op_field remove_all_fields[] = {WHOSE_FIELDS,
 		.size = sizeof(struct op_suppression)},
 	{0}};
 static const struct op_field list_fields[] = {{OP_FIELD(op_suppression, company_id, OP_ID)},
-	{OP_FIELD(op_suppression, domain, OP_TEXT)}, {OP_FIELD(op_suppression, origin, OP_TEXT)},
+	{OP_FIELD(op_suppression, domain, OP_TEXT)},
+	{OP_FIELD(op_suppression, origin, OP_TEXT), .command = true},
 	{OP_FIELD(op_suppression, reason, OP_TEXT)}, {OP_FIELD(op_suppression, address, OP_TEXT)},
 	{0}};
 static const struct op_field remove_fields[] = {

@@ -17,6 +17,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
+#include "core/ops/op.h"
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
 #include "httpd/admission/credentials.h"
@@ -59,7 +60,91 @@ static void check_list(const struct route *route, const json_t *operation)
 		fail_msg("%s is read on the loop", route->pattern);
 }
 
-/* The document has each route, with who may call it, and no other. */
+static const json_t *get_member(const json_t *object, const char *const *path)
+{
+	while (object && *path)
+		object = json_object_get(object, *path++);
+	return object;
+}
+
+/* Returns the schema of a parameter of the query, or of a member of the body; NULL if the document
+ * has none. */
+static const json_t *find_input(const json_t *operation, const char *name, bool *required_r)
+{
+	static const char *const path[] = {
+		"requestBody", "content", "application/json", "schema", NULL};
+	const json_t *body = get_member(operation, path), *item, *found;
+	size_t i;
+
+	json_array_foreach(json_object_get(operation, "parameters"), i, item) {
+		if (!str_eq(json_string_value(json_object_get(item, "in")), "query") ||
+			!str_eq(json_string_value(json_object_get(item, "name")), name))
+			continue;
+		*required_r = json_is_true(json_object_get(item, "required"));
+		return json_object_get(item, "schema");
+	}
+	found = json_object_get(json_object_get(body, "properties"), name);
+	*required_r = false;
+	json_array_foreach(json_object_get(body, "required"), i, item)
+		*required_r |= str_eq(json_string_value(item), name);
+	return found;
+}
+
+/* The number of inputs, without those of the pages of lists. */
+static size_t count_inputs(const json_t *operation)
+{
+	static const char *const properties[] = {
+		"requestBody", "content", "application/json", "schema", "properties", NULL};
+	static const char *const paging[] = {"limit", "after", "before", "search"};
+	size_t n = json_object_size(get_member(operation, properties)), i;
+	const json_t *item;
+
+	json_array_foreach(json_object_get(operation, "parameters"), i, item) {
+		const char *name = json_string_value(json_object_get(item, "name"));
+		bool pages = !str_eq(json_string_value(json_object_get(item, "in")), "query");
+
+		for (size_t k = 0; k < ARRAY_SIZE(paging); k++)
+			pages |= str_eq(name, paging[k]);
+		n += !pages;
+	}
+	return n;
+}
+
+/* The table of an operation and the document name the same inputs, with the same bounds. */
+static void check_inputs(const struct route *route, const json_t *operation)
+{
+	bool takes_input = str_eq(route->method, "GET") || route->body != BODY_IGNORED;
+	const struct op_field *field = route->operation ? route->operation->fields : NULL;
+	size_t n = 0;
+
+	if (!takes_input)
+		return;
+
+	for (; field && field->name; field++) {
+		const json_t *schema;
+		bool required;
+
+		if (field->command)
+			continue;
+		schema = find_input(operation, field->name, &required);
+		if (schema == NULL || required != (field->required && !field->operators))
+			fail_msg("%s %s: %s is %s", route->method, route->pattern, field->name,
+				schema == NULL ? "missing"
+				: required     ? "required"
+					       : "not required");
+		if (field->type == OP_NUMBER &&
+			(json_integer_value(json_object_get(schema, "maximum")) != field->max ||
+				json_integer_value(json_object_get(schema, "minimum")) != 1))
+			fail_msg("%s %s: the bounds of %s", route->method, route->pattern,
+				field->name);
+		n += !str_eq(field->name, "limit") && !str_eq(field->name, "after");
+	}
+	if (route->operation && route->handle == admin_operate && count_inputs(operation) != n)
+		fail_msg("%s %s: %zu inputs, %zu in the document", route->method, route->pattern, n,
+			count_inputs(operation));
+}
+
+/* The document has each route, with who may call it and what it takes, and no other. */
 static void test_document(void **state)
 {
 	json_t *document = json_loads(admin_openapi, 0, NULL);
@@ -82,6 +167,7 @@ static void test_document(void **state)
 				fail_msg("no route %s %s", method, path);
 			check_operation(route, operation);
 			check_list(route, operation);
+			check_inputs(route, operation);
 			operations++;
 		}
 	while (admin_routes[n].method)
