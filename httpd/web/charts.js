@@ -16,8 +16,8 @@ const colourOf = (name) => getComputedStyle(document.documentElement).getPropert
 const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
 
 // kind: "bar" (stacked) or "line"; format makes the words of a value; logarithmic: for values
-// of very different size.
-export function plotOf({ title, kind = "bar", format = number, logarithmic = false, told } = {}) {
+// of very different size; without a legend where the page says which colour is what.
+export function plotOf({ title, kind = "bar", format = number, logarithmic = false, legend = true, told } = {}) {
   const canvas = el("canvas", { role: "img", "aria-label": title });
   const element = el("div.chart", canvas);
   let chart = null;
@@ -57,7 +57,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
-          legend: { position: "bottom", labels: { boxWidth: 10, boxHeight: 10 } },
+          legend: { display: legend, position: "bottom", labels: { boxWidth: 10, boxHeight: 10 } },
           tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4, callbacks: { label: ({ dataset, raw }) => ` ${dataset.label}: ${format(raw)}` } },
         },
         scales: {
@@ -80,6 +80,8 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     chart.update();
   }
 
+  // It is on its way while the numbers are asked for.
+  load().catch(() => {});
   const onThemeChange = () => last && draw();
   addEventListener("themechange", onThemeChange);
   return {

@@ -403,7 +403,8 @@ function compare(a, b, isDown) {
 // key: (row) => what tells rows apart: rows that stay are not made anew
 // href: (row) => where a click on the row leads; the first column has the link
 // noun, nouns: what the rows are, for the total; most: rows of a page
-// tools: buttons below it; exported: one of them saves its rows as a file
+// tools: buttons below it; exported: one of them saves its rows as a file, as they are or as
+// exported(row) makes them
 // order: { by: the title of a column, down } at first; none: the order of the rows
 // loadOn: where not all rows are there: loads more, and resolves with whether it did
 // loadAll: the same until all are there, as sorting needs; resolves with whether they are
@@ -411,7 +412,7 @@ export function table({
   caption, columns, rows = [], key, href, empty: nothing, noun = "row", nouns = `${noun}s`,
   most, order: first, tools = [], exported = false, loadOn, loadAll, changed = () => {},
 }) {
-  if (exported) tools = [...tools, exportButton(caption, { load: async () => ({ data: all }), behind: () => null })];
+  if (exported) tools = [...tools, exportButton(caption, { load: async () => ({ data: exported === true ? all : all.map(exported) }), behind: () => null })];
   const body = el("tbody");
   const summed = columns.some((column) => column.sum);
   const sums = el("tr");

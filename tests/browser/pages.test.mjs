@@ -225,6 +225,16 @@ describe("every page", () => {
     await dialog.getByText("[milter]\nrefuse_local = hold").waitFor();
     await dialog.getByText("systemctl reload postern-milter").waitFor();
     assert.deepEqual(await look(visitor, "setting-light-desktop"), []);
+    await page.keyboard.press("Escape");
+    // A table that the page has whole becomes a file, too.
+    await page.getByRole("region", { name: "Settings in force" }).getByRole("button", { name: "Export", exact: true }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("dialog", { name: "Export: Settings" }).getByRole("button", { name: "Export", exact: true }).click(),
+    ]);
+    const lines = readFileSync(await download.path(), "utf8").split("\r\n");
+    assert.equal(lines[0], "section,name,value,default,is_default,reload");
+    assert.ok(lines.some((line) => line.startsWith("milter,refuse_local,")));
     await visitor.leave();
   });
 

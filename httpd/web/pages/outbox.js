@@ -110,12 +110,12 @@ export async function show(main, { session }) {
   ];
 
   const now = el("div");
-  const paused = table({ caption: "What is paused", noun: "pause", columns: pauses, key: (row) => row.id });
+  const paused = table({ caption: "What is paused", noun: "pause", exported: true, columns: pauses, key: (row) => row.id });
   const waits = table({
-    caption: "What waits", noun: "company", nouns: "companies", columns, key: (row) => row.id,
+    caption: "What waits", noun: "company", nouns: "companies", exported: true, columns, key: (row) => row.id,
     empty: () => empty("The outbox is empty", "Emails wait here while Postfix cannot take them, and while they are scheduled or paused.", link("All emails", "emails")),
   });
-  const broken = table({ caption: "Interruptions", noun: "interruption", columns: breaks, key: (row) => row.opened_at });
+  const broken = table({ caption: "Interruptions", noun: "interruption", exported: true, columns: breaks, key: (row) => row.opened_at });
   const parts = [
     section("Paused", paused.element),
     section("What waits", waits.element),

@@ -3,6 +3,7 @@
 
 import { get, Problem } from "../api.js";
 import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
+import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
 import { subscribe } from "../live.js";
 import { matches } from "../tenant.js";
@@ -29,7 +30,6 @@ const series = [
 const accepted = { name: "accepted", title: "Accepted", kinds: ["accepted"], colour: "--accent" };
 
 const sum = (counts, { kinds }) => kinds.reduce((all, kind) => all + (counts[kind] ?? 0), 0);
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const add = (all, counts) => {
   for (const [kind, n] of Object.entries(counts)) all[kind] = (all[kind] ?? 0) + n;
@@ -52,60 +52,6 @@ function labelOf(at, range) {
   if (range.step === "day") return date.toISOString().slice(5, 10);
   const day = `${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return range.n > 24 ? `${day} ${two(date.getHours())}:00` : `${two(date.getHours())}:00`;
-}
-
-let charts = null;
-async function chartOf(canvas) {
-  charts ??= import("/web/chart.js").then(() => globalThis.Chart);
-  const Chart = await charts;
-  if (!Chart) return null;
-  return new Chart(canvas, {
-    type: "bar",
-    data: { labels: [], datasets: [] },
-    options: {
-      animation: false,
-      responsive: true,
-      maintainAspectRatio: false,
-      interaction: { mode: "index", intersect: false },
-      plugins: { legend: { display: false }, tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4 } },
-      scales: {
-        x: { type: "category", stacked: true, grid: { display: false }, ticks: { maxRotation: 0, autoSkipPadding: 24 } },
-        y: { stacked: true, beginAtZero: true, border: { display: false }, ticks: { precision: 0, maxTicksLimit: 5 } },
-      },
-    },
-  });
-}
-
-function draw(chart, all, range) {
-  const text = colour("--muted");
-  chart.data.labels = all.map((step) => labelOf(step.at, range));
-  chart.data.datasets = [
-    ...series.map((one) => ({
-      type: "bar",
-      label: one.title,
-      data: all.map((step) => sum(step.counts, one)),
-      backgroundColor: colour(one.colour) + "cc",
-      stack: "all",
-      barPercentage: 0.9,
-      categoryPercentage: 0.95,
-    })),
-    {
-      type: "line",
-      order: -1, // before the bars
-      label: accepted.title,
-      data: all.map((step) => sum(step.counts, accepted)),
-      borderColor: colour(accepted.colour),
-      backgroundColor: colour(accepted.colour),
-      borderWidth: 1.5,
-      pointRadius: 0,
-      pointHitRadius: 8,
-      stack: "accepted",
-      tension: 0,
-    },
-  ];
-  for (const axis of Object.values(chart.options.scales)) axis.ticks.color = text;
-  chart.options.scales.y.grid = { color: colour("--line") };
-  chart.update();
 }
 
 const levels = {
@@ -158,7 +104,7 @@ function beginning({ companies, domains, keys, session }) {
     { about: "What it takes until a program can send. A program sends with a key, as a domain of its company." },
     el("ol.steps",
       session.operator && step(companies.length > 0, "A company", "owns the domains and keys.", link("Add it", "domains")),
-      step(active, "A domain", "that its emails come from.", link(session.operator ? "Register one" : "Ask for one", "domains")),
+      step(active, "A domain", "that its emails come from.", link(session.operator ? "Add one" : "Request one", "domains")),
       step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends emails.", link("Add it", "keys", { create: 1 })),
       step(false, "An email", "to check that it arrives.", session.owner && primary("Send a test email", sendTest))),
   );
@@ -221,8 +167,7 @@ export async function show(main, { session }) {
   const ill = el("div");
   const parts = el("div");
   const tiles = el("div.tiles");
-  const canvas = el("canvas", { role: "img" });
-  const charted = el("div.chart", canvas);
+  const plot = plotOf({ title: "Mail", legend: false });
   let names = []; // of all that mail was counted of
   const picked = combo(
     { name: "domain", label: "Domain", any: "All domains", find: async (words) => {
@@ -253,6 +198,7 @@ export async function show(main, { session }) {
     caption: "By domain",
     noun: "domain",
     most: 10,
+    exported: ({ domain, counts }) => ({ domain, ...counts }),
     key: (row) => row.domain,
     href: (row) => place("emails", { domain: row.domain }),
     order: { by: "Bounce rate", down: true },
@@ -280,11 +226,10 @@ export async function show(main, { session }) {
   });
   newest.element.classList.add("compact");
   const mail = el("div", { hidden: true },
-    section("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused", "bounce rate"], actions: [choice, switches] }, tiles, charted),
+    section("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused", "bounce rate"], actions: [choice, switches] }, tiles, plot.element),
     domainsPart,
     section("Newest emails", { actions: [link("All emails", "emails")] }, newest.element));
 
-  let chart = null;
   let visit = 0;
   async function showStats() {
     const mine = ++visit;
@@ -300,19 +245,15 @@ export async function show(main, { session }) {
       el("a.tile", { href: place("emails", { status: one.status, domain, since: range.since }) },
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
         el("span.tile-number", number(sum(total, one))))));
-    canvas.setAttribute("aria-label", `Of the last ${range.name}: ` +
-      [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
+    plot.tell(`of the last ${range.name}: ` + [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
     names = domains.data.map((one) => one.domain).sort();
     byDomain.set(domains.data);
     cut.hidden = !domains.isCut;
     domainsPart.hidden = domains.data.length < 2;
-    try {
-      chart ??= await chartOf(canvas);
-    } catch {
-      chart = null;
-    }
-    charted.hidden = !chart;
-    if (chart && mine === visit) draw(chart, all, range);
+    await plot.set(all.map((step) => labelOf(step.at, range)), [
+      ...series.map((one) => ({ ...one, values: all.map((step) => sum(step.counts, one)) })),
+      { ...accepted, line: true, values: all.map((step) => sum(step.counts, accepted)) },
+    ]);
   }
 
   // What somebody has pressed says why it does nothing.
@@ -380,7 +321,6 @@ export async function show(main, { session }) {
   const showRest = () => Promise.all(rest.map((show) => show()));
   const again = () => Promise.all([tryNewest(), showRest()]);
   await again();
-  addEventListener("themechange", choose);
   const leave = [
     subscribe(["emails", "tenants"], tryNewest),
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
@@ -388,7 +328,6 @@ export async function show(main, { session }) {
   return () => {
     visit++; // a late answer draws nothing
     for (const one of leave) one();
-    removeEventListener("themechange", choose);
-    chart?.destroy();
+    plot.destroy();
   };
 }

@@ -21,6 +21,8 @@ function doctorOf({ looked_at: at, results }) {
     .sort((a, b) => worst.indexOf(a.result) - worst.indexOf(b.result));
   const grid = table({
     caption: "Findings",
+    noun: "finding",
+    exported: true,
     columns: [
       { title: "Result", kind: "state", cell: (one) => badge(one.result, { tone: looks[one.result] }) },
       {
@@ -36,9 +38,9 @@ function doctorOf({ looked_at: at, results }) {
   const old = Date.now() - new Date(at) > DAY_MS;
   return section(
     title,
-    el("p", { class: "muted" }, "Looked ", time(at), ": ",
+    el("p", { class: "muted" }, "Checked ", time(at), ": ",
       worst.map((word) => `${count(word)} ${word}`).join(", "), "."),
-    old && remark("warn", "This is more than a day old. Check that postern-doctor.timer is active."),
+    old && remark("warn", "This is more than a day old. Check that postern-doctor.timer is active: systemctl enable --now postern-doctor.timer."),
     grid.element,
     again,
   );
@@ -67,7 +69,10 @@ const explain = (one) =>
     el("p.muted", "What it means: man postern.conf. Default: ", one.default === "" ? "empty" : el("code", one.default), "."),
   );
 
-const parts = { store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission", events: "postern-events" };
+const parts = {
+  store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission to Postfix",
+  outbox: "Outbox", settings: "Settings", events: "postern-events",
+};
 
 export async function show(main, { query }) {
   const [{ data }, health, host, doctor] = await Promise.all([
@@ -88,7 +93,8 @@ export async function show(main, { query }) {
         definitions(
           health.parts.map((part) => [
             parts[part.name] ?? part.name,
-            el("span", badge(part.ok ? "ok" : "not_ok"), " ", part.text),
+            el("div", badge(part.ok ? "ok" : "not_ok"), " ", part.text,
+              part.effect && el("p.muted", `What it means: ${part.effect}.`), part.cure && el("p.muted", `What to do: ${part.cure}.`)),
           ]),
         ),
       ),
@@ -133,6 +139,8 @@ export async function show(main, { query }) {
     );
     const grid = table({
       caption: "Settings",
+      noun: "setting",
+      exported: true,
       columns: [
         { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
         {

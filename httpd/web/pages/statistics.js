@@ -215,12 +215,14 @@ export async function show(main, { session, query }) {
       }))),
       table({
         caption: "Bounces by reason",
+        noun: "reason",
+        exported: true,
         columns: [
-          { title: "Reason", kind: "main", cell: (name) => reasons[name] ?? name },
-          { title: "Recipients", kind: "number", cell: (name) => number(all[name]) },
-          { title: "Share", kind: "number", cell: (name) => `${Math.round((100 * all[name]) / total)} %` },
+          { title: "Reason", kind: "main", cell: ({ reason }) => reasons[reason] ?? reason },
+          { title: "Recipients", kind: "number", cell: ({ recipients }) => number(recipients) },
+          { title: "Share", kind: "number", cell: ({ recipients }) => `${Math.round((100 * recipients) / total)} %` },
         ],
-        rows: names,
+        rows: names.map((reason) => ({ reason, recipients: all[reason] })),
       }).element,
     ];
   });
@@ -232,6 +234,8 @@ export async function show(main, { session, query }) {
     data.sort((a, b) => b.delivered + bad(b) - a.delivered - bad(a));
     const grid = table({
       caption: "By provider",
+      noun: "provider",
+      exported: true,
       columns: [
         { title: "Provider", kind: "main", cell: (row) => providerOf(row.provider) },
         { title: "Delivered", kind: "number", cell: (row) => number(row.delivered) },
