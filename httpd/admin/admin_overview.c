@@ -286,9 +286,10 @@ static void need_setup(struct attention *all, const struct worker_shared *shared
 				service_fault_hint(told[i].fault));
 	if (outcome.order[0])
 		need(all, "hint", "milter_order", "settings",
-			"Another milter comes before postern-milter in %s: it sees mail that is "
-			"refused behind it, and one that signs (DKIM) has to come behind. "
-			"postfix-conf/enable puts postern-milter first.",
+			"Another milter comes before postern-milter in %s. It sees "
+			"mail that postern-milter refuses, and if it signs (DKIM), it "
+			"signs too early. Run postfix-conf/enable: it puts "
+			"postern-milter first.",
 			outcome.order);
 }
 
@@ -306,13 +307,16 @@ static void need_parts(struct attention *all, const struct request *request)
 	outbox_state_get(shared->outbox, &outbox);
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
 		need(all, "problem", "not_in_charge", "outbox",
-			"Emails wait for a decision of the milter, and go out when it is asked "
-			"again: %s. Run postern doctor.",
+			"Postfix does not ask postern-milter about emails: %s. Effect: "
+			"they wait in the outbox, and go out as soon as it does. Cure: "
+			"run postern doctor, which finds the setting.",
 			outbox.breaker.reason);
 	if (outbox.breaker.cause == BREAKER_AWAY)
 		need(all, "problem", "submission_paused", "outbox",
-			"Postfix takes no emails, and %" PRId64 " wait: %s.", outbox.emails,
-			outbox.breaker.reason);
+			"Postfix takes no emails, and %" PRId64
+			" wait in the outbox: %s. Nothing is lost; "
+			"they go out by themselves once Postfix takes emails again.",
+			outbox.emails, outbox.breaker.reason);
 	need_setup(all, shared);
 }
 
@@ -331,8 +335,9 @@ static void need_disk(struct attention *all)
 	percent = (uint64_t)disk.f_bavail * 100 / disk.f_blocks;
 	if (left < DISK_BYTES || percent < DISK_PERCENT)
 		need(all, "problem", "disk", "settings",
-			"The disk of the store (%s) has %llu MiB left, %llu%%. Nothing is sent "
-			"when it is full: make room, or set retention.emails.",
+			"The disk of the database (%s) has %llu MiB left (%llu%%). "
+			"When it is full, no email can be sent. Make room, or keep "
+			"emails for a shorter time (retention.emails).",
 			folder, (unsigned long long)(left / (1024 * 1024)),
 			(unsigned long long)percent);
 }
@@ -351,8 +356,9 @@ static int need_paused(struct attention *all, struct err *err)
 	}
 	if (pauses.n > 0) {
 		need(all, "warning", "paused", "outbox",
-			"Outgoing emails of %s are paused, and %lld wait.", group_names(&group),
-			(long long)emails);
+			"Outgoing emails of %s are paused, and %lld wait in the "
+			"outbox. Resume them there.",
+			group_names(&group), (long long)emails);
 		group_end(all, &group);
 	}
 	store_pause_list_free(&pauses);
@@ -373,32 +379,35 @@ static int need_waiting(struct attention *all, struct err *err)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "queued", "emails?status=queued",
-			"%lld email%s%s wait%s for postern-milter: postern held list and postern "
-			"outbox list tell why; once Postfix asks it, postern held release --waiting "
-			"submits them again.",
+			"%lld email%s%s wait%s for postern-milter to decide. The pages "
+			"Held and Outbox say why. Once Postfix asks postern-milter "
+			"again, submit them with postern held release --waiting.",
 			(long long)waiting.staged, plural(waiting.staged),
 			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "");
 	if (waiting.lost)
 		need(all, "warning", "lost", "emails?status=stopped",
-			"%lld email%s%s of the last day never came to postern-milter, and %s not "
-			"in Postfix's queue any more: nobody got %s (postern email list --state "
-			"stopped). Send again what is still wanted.",
+			"%lld email%s%s of the last day left Postfix's queue before "
+			"postern-milter decided, and %s stopped: nobody got %s. Send "
+			"again what is still needed.",
 			(long long)waiting.lost, plural(waiting.lost),
 			more(waiting.lost, EMAIL_WAITING_MAX), waiting.lost == 1 ? "is" : "are",
 			waiting.lost == 1 ? "it" : "them");
 	if (waiting.delayed)
 		need(all, "hint", "delayed", "emails?status=delivery_delayed",
-			"%lld email%s%s could not be delivered yet; Postfix tries again.",
+			"%lld email%s%s could not be delivered yet. Postfix tries "
+			"again by itself.",
 			(long long)waiting.delayed, plural(waiting.delayed),
 			more(waiting.delayed, EMAIL_WAITING_MAX));
 	if (held)
 		need(all, "warning", "held", "held",
-			"The rules had Postfix hold %lld message%s: release or drop what is left.",
+			"The rules had Postfix hold %lld message%s. Look at what is "
+			"held, and release or drop it.",
 			(long long)held, plural(held));
 	if (late)
 		need(all, "problem", "held_late", "held",
-			"%lld decision%s about held mail %s not carried out. Effect: the messages "
-			"stay held. Cure: start postern-held: systemctl restart postern-held.",
+			"%lld decision%s about held mail %s not carried out yet. "
+			"Effect: the messages stay held. Cure: systemctl restart "
+			"postern-held.",
 			(long long)late, plural(late), late == 1 ? "is" : "are");
 	return 0;
 }
@@ -411,9 +420,10 @@ static int need_messages(struct attention *all, struct err *err)
 
 	if (found > 0 && cut.cut_us > all->now_us - DAY_US)
 		need(all, "hint", "messages", "settings",
-			"Messages are kept for %lld minutes at present, and not for as long as "
-			"retention.messages says: they have more bytes than "
-			"retention.messages_max_bytes.",
+			"Sent messages are removed after %lld minutes, earlier than "
+			"retention.messages says, because they have reached "
+			"retention.messages_max_bytes. Older emails cannot be sent "
+			"again. Set a higher limit to keep them longer.",
 			(long long)((cut.cut_us - cut.left_us) / (60 * SECOND_US)));
 	return found < 0 ? -1 : 0;
 }
@@ -427,16 +437,17 @@ static int need_left(struct attention *all, struct err *err)
 		return -1;
 	if (ends.left)
 		need(all, "problem", "left_without_rules", "emails?status=stopped",
-			"Postfix handed %lld email%s to another server in the last day without "
-			"asking postern-milter: mail leaves without the rules. Run "
-			"postern doctor.",
+			"In the last day Postfix handed %lld email%s to another server "
+			"without asking postern-milter: mail leaves this host "
+			"unchecked. Run postern doctor, which finds the setting.",
 			(long long)ends.left, plural(ends.left));
 	if (ends.expired)
 		need(all, "problem", "expired_without_rules", "emails?status=stopped",
-			"Postfix gave up %lld email%s in the last day without having asked "
-			"postern-milter about %s. Run postern doctor.",
+			"In the last day Postfix gave up on %lld email%s before "
+			"postern-milter had decided about %s: nobody got "
+			"%s. Run postern doctor.",
 			(long long)ends.expired, plural(ends.expired),
-			ends.expired == 1 ? "it" : "them");
+			ends.expired == 1 ? "it" : "them", ends.expired == 1 ? "it" : "them");
 	return 0;
 }
 
@@ -459,11 +470,13 @@ static int need_pending(struct attention *all, struct err *err)
 	page = mem_printf("domains/%s", first);
 	if (group.n == 1)
 		need(all, "warning", "pending", page,
-			"A company asks for the domain %s: activate it, or remove it.",
+			"A company has requested the domain %s. Activate it, or remove "
+			"the request.",
 			group_names(&group));
 	else
 		need(all, "warning", "pending", "domains",
-			"Companies ask for %lld%s domains (%s): activate them, or remove them.",
+			"Companies have requested %lld%s domains (%s). Activate them, "
+			"or remove the requests.",
 			(long long)group.n, more(group.n, PENDING_MAX), group_names(&group));
 	group_end(all, &group);
 	return 0;
@@ -522,13 +535,15 @@ static int need_learning(struct attention *all, struct err *err)
 		_cleanup_free_ char *page = mem_printf("refusals?domain=%s", name);
 
 		need(all, "warning", "learnt", page,
-			"%s learns, and saw %lld message%s%s that its rules would stop: exempt who "
-			"may send, then make it exclusive.",
+			"%s has the policy learn. The policy exclusive would have "
+			"stopped %lld message%s%s. Add exemptions for who may send, "
+			"then choose exclusive.",
 			name, (long long)messages, plural(messages), or_more ? " or more" : "");
 	} else {
 		need(all, "warning", "learnt", "refusals?learnt=true",
-			"%lld%s domains learn, and saw %lld messages%s that their rules would stop "
-			"(%s): exempt who may send, then make them exclusive.",
+			"%lld%s domains have the policy learn. The policy exclusive "
+			"would have stopped %lld messages%s (%s). Add exemptions for "
+			"who may send, then choose exclusive.",
 			(long long)group.n, more(group.n, LEARN_DOMAINS_MAX), (long long)messages,
 			or_more ? " or more" : "", group_names(&group));
 	}
@@ -614,12 +629,14 @@ static int need_keys(struct attention *all, struct err *err)
 		return -1;
 	if (idle.unused)
 		need(all, "hint", "keys_unused", "keys",
-			"%lld%s key%s %s never used in %d days: revoke what nobody needs.",
+			"%lld%s key%s %s created over %d days ago and never used. "
+			"Revoke keys that nobody needs.",
 			(long long)idle.unused, more(idle.unused, KEY_IDLE_LOOK),
 			plural(idle.unused), idle.unused == 1 ? "was" : "were", UNUSED_DAYS);
 	if (idle.forgotten)
 		need(all, "hint", "keys_forgotten", "keys",
-			"%lld%s key%s %s not used for %d days: revoke what nobody needs.",
+			"%lld%s key%s %s not used for %d days. Revoke keys that nobody "
+			"needs.",
 			(long long)idle.forgotten, more(idle.forgotten, KEY_IDLE_LOOK),
 			plural(idle.forgotten), idle.forgotten == 1 ? "was" : "were",
 			FORGOTTEN_DAYS);
@@ -684,24 +701,28 @@ static int need_webhooks(struct attention *all, struct err *err)
 		return -1;
 	if (trouble.disabled == 1 && trouble.failing == 0)
 		need(all, "warning", "webhook_disabled", "webhooks?trouble=1",
-			"The webhook %s is disabled, since all attempts failed for days: its program "
-			"is told nothing. Mend the endpoint, then enable it.",
+			"The webhook %s is disabled because all attempts failed for "
+			"days. Its program gets no events. Repair the endpoint, then "
+			"enable the webhook.",
 			trouble.endpoint);
 	else if (trouble.disabled)
 		need(all, "warning", "webhook_disabled", "webhooks?trouble=1",
-			"%lld%s webhook%s disabled, since all attempts failed for days: what they tell "
-			"of emails is not told. Mend the endpoints, then enable them.",
+			"%lld%s webhook%s disabled because all attempts failed for "
+			"days. Their programs get no events. Repair the endpoints, "
+			"then enable the webhooks.",
 			(long long)trouble.disabled, more(trouble.disabled, WEBHOOK_TROUBLE_MAX),
 			trouble.disabled == 1 ? " is" : "s are");
 	if (trouble.failing == 1 && trouble.disabled == 0)
 		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
-			"All attempts to tell the webhook %s have failed for over an hour. What it "
-			"is to be told is tried for three days.",
+			"All attempts to reach the webhook %s have failed for over an "
+			"hour. Each event is tried for three days: repair the endpoint "
+			"before they are over.",
 			trouble.endpoint);
 	else if (trouble.failing)
 		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
-			"All attempts to tell %lld%s webhook%s have failed for over an hour. What "
-			"they are to be told is tried for three days.",
+			"All attempts to reach %lld%s webhook%s have failed for over "
+			"an hour. Each event is tried for three days: repair the "
+			"endpoints before they are over.",
 			(long long)trouble.failing, more(trouble.failing, WEBHOOK_TROUBLE_MAX),
 			plural(trouble.failing));
 	free(trouble.endpoint);
@@ -718,8 +739,10 @@ static int need_deliveries(struct attention *all, struct err *err)
 
 	if (still > 0)
 		need(all, "problem", "webhooks", "webhooks",
-			"%s. Effect: programs are not told what becomes of emails; nothing is lost. "
-			"Cure: start postern-webhook, and look into its log.",
+			"%s. Effect: programs get no events of their emails; the "
+			"events wait, and nothing is lost. Cure: systemctl restart "
+			"postern-webhook, and read its log (journalctl -u "
+			"postern-webhook).",
 			words);
 	return still < 0 ? -1 : 0;
 }
@@ -734,9 +757,10 @@ static int need_room(struct attention *all, struct err *err)
 		return -1;
 	if (n > 0)
 		need(all, "warning", "suppressions_full", "suppressions",
-			"The list of suppressed addresses of %s%s is full (limits.suppressions, "
-			"%lld): addresses that bounce, or complain, are not added, and are sent to "
-			"again. Remove entries, or set a higher limit.",
+			"The list of suppressed addresses of %s%s is full "
+			"(limits.suppressions, %lld). Addresses that bounce or "
+			"complain are not added any more, and get further emails. "
+			"Remove entries, or set a higher limit.",
 			name, n > 1 ? " and of others" : "", (long long)max);
 	return 0;
 }
@@ -746,17 +770,17 @@ static const struct {
 	bool operators; /* for operators only */
 	const char *what;
 } needs[] = {
-	{need_left, false, "whether mail leaves without the rules"},
+	{need_left, false, "whether mail leaves without being checked"},
 	{need_waiting, false, "how many emails wait"},
-	{need_messages, false, "for how long messages are kept"},
-	{need_paused, false, "what is paused"},
-	{need_pending, true, "which domains are asked for"},
-	{need_deliveries, true, "whether webhooks are told"},
+	{need_messages, false, "how long messages are kept"},
+	{need_paused, false, "which emails are paused"},
+	{need_pending, true, "which domains are requested"},
+	{need_deliveries, true, "whether webhook events are sent"},
 	{need_webhooks, false, "which webhooks fail"},
 	{need_room, false, "which lists of suppressed addresses are full"},
-	{need_learning, false, "what domains that learn have seen"},
+	{need_learning, false, "what domains with the policy learn let pass"},
 	{need_bounces, false, "which domains bounce"},
-	{need_failing_keys, false, "of which keys emails are refused"},
+	{need_failing_keys, false, "which keys have refused emails"},
 	{need_keys, false, "which keys nobody uses"},
 };
 
@@ -789,7 +813,7 @@ void admin_attention_list(struct request *request)
 		if ((needs[i].operators && all.company_id) || needs[i].look(&all, &err) == 0)
 			continue;
 		log_error(request->worker->log, "attention_failed", "error", err.text);
-		need(&all, "problem", "not_known", "settings", "It is not known %s%s%s.",
+		need(&all, "problem", "not_known", "settings", "Postern could not find out %s%s%s.",
 			needs[i].what, all.company_id ? "" : ": ", all.company_id ? "" : err.text);
 	}
 	admin_reply_list(request, 0, all.data, "attention_failed", NULL);

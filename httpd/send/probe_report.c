@@ -37,7 +37,7 @@ static const struct {
 	[PROBE_STORE] = {.words = "the store cannot be read or written",
 		.effect = "emails are answered with 503, so programs keep them and try again; "
 			  "what was accepted before is not lost",
-		.hint = "make room on its disk, or mend the owner and rights of its files (postern "
+		.hint = "make room on its disk, or correct the owner and rights of its files (postern "
 			"doctor names them); replace a damaged one by a backup (postern db "
 			"restore)"},
 	[PROBE_POSTFIX] = {.words = "Postfix is not running",
@@ -47,7 +47,7 @@ static const struct {
 		.effect = "emails wait in the outbox, and Postfix puts other mail off: nothing is "
 			  "lost",
 		.hint = "start it: systemctl restart postern-milter; if it ends again, journalctl "
-			"-u postern-milter and postern doctor tell why"},
+			"-u postern-milter and postern doctor say why"},
 	[PROBE_BYPASSED] = {.words = "postern-milter does not answer, and mail is not safe "
 				     "meanwhile",
 		.effect = "mail of other programs passes unchecked and unrecorded, or mail is lost",
@@ -60,7 +60,7 @@ static const struct {
 	[PROBE_PUT_OFF] = {.rarer = true,
 		.words = "Postfix or another milter puts all mail off",
 		.effect = "emails wait in Postfix's queue, nothing is lost",
-		.hint = "mend the milter or the rule that Postfix's log names in that line"},
+		.hint = "correct the milter or the rule that Postfix's log names in that line"},
 	[PROBE_UNANSWERED] = {.words = "Postfix does not answer in time",
 		.effect = "emails wait in the outbox, nothing is lost",
 		.hint = "run postern doctor, and look into Postfix's log"},
@@ -268,7 +268,7 @@ static const struct {
 	[FAULT_LATE] = {.serves = true,
 		.words = "emails wait for postern-milter",
 		.effect = "nobody has got them yet",
-		.hint = "postern held list and postern outbox list tell why"},
+		.hint = "postern held list and postern outbox list say why"},
 	[FAULT_SIZE] = {.serves = true,
 		.words = "Postfix takes smaller messages than clients are told",
 		.effect = "larger ones fail",

@@ -83,7 +83,7 @@ export const policies = [
   {
     value: "learn",
     text: "learn",
-    help: "All mail passes, and what exclusive would stop is recorded. Begin with this where you do not know yet who sends.",
+    help: "All mail passes, and what exclusive would stop is recorded. Start with this if you do not know yet who sends as the domain.",
   },
   {
     value: "exclusive",
@@ -93,16 +93,16 @@ export const policies = [
   {
     value: "shared",
     text: "shared",
-    help: "The rules are for API keys alone. For a domain in which people have mailboxes: whoever may send through this host may use it.",
+    help: "The rules apply to API keys alone; whoever else may send through this host may use the domain. For domains in which people have mailboxes.",
   },
 ];
 
 export const subdomains = [
-  { value: "own", text: "this name alone", help: "Subdomains are nobody's, unless they are registered themselves." },
+  { value: "own", text: "this name alone", help: "Subdomains are not protected, unless they are registered themselves." },
   {
     value: "covered",
     text: "and all names below it",
-    help: "Those that are registered themselves keep their own rules.",
+    help: "Subdomains that are registered themselves keep their own rules.",
   },
 ];
 

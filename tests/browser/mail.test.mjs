@@ -243,7 +243,7 @@ describe("the overview", () => {
     const visitor = await browser.visitor({ user });
     await visitor.go("");
     await visitor.see("First steps");
-    assert.equal(await visitor.page.getByRole("main").getByRole("link", { name: "Ask for one" }).count(), 0);
+    assert.equal(await visitor.page.getByRole("main").getByRole("link", { name: "Request one" }).count(), 0);
     await visitor.leave();
   });
 
@@ -338,7 +338,7 @@ describe("the refusals", () => {
     const { page } = visitor;
     // What needs attention leads to it.
     await visitor.go("");
-    await page.getByRole("listitem").filter({ hasText: `${domain} learns` }).getByRole("link").click();
+    await page.getByRole("listitem").filter({ hasText: `${domain} has the policy learn` }).getByRole("link").click();
     await page.waitForURL(new RegExp(`domain=${domain}`));
     await row(page, `news@${domain}`).getByText("let pass").waitFor();
     const advice = page.getByRole("region", { name: `Who else sends as ${domain}` });

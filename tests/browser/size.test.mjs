@@ -35,11 +35,11 @@ describe("at size", () => {
     await t.sandbox("start", "milter");
     const table = page.getByRole("table", { name: "By domain" });
     assert.match(await table.locator("tbody tr").first().innerText(), /^d151\.example.*100\.0 %/s);
-    assert.match(await table.locator("tfoot").innerText(), /All 201 domains/);
+    assert.match(await table.locator("tfoot").innerText(), /All 217 domains/);
     await table.getByRole("button", { name: "Delivered" }).click();
     assert.doesNotMatch(await table.locator("tbody tr").first().innerText(), /d151/);
     // What is to be done leads to the thing itself.
-    await page.getByRole("listitem").filter({ hasText: "Companies ask for" }).getByRole("link", { name: "d160.example", exact: true }).click();
+    await page.getByRole("listitem").filter({ hasText: "Companies have requested" }).getByRole("link", { name: "d160.example", exact: true }).click();
     await visitor.title().getByText("d160.example").waitFor();
     await visitor.leave();
   });
@@ -69,16 +69,16 @@ describe("at size", () => {
     await visitor.go("domains");
     await visitor.see("1 to 25 of more than 50 domains");
     await press(page, "Domain");
-    await visitor.see("1 to 25 of 202 domains");
+    await visitor.see("1 to 25 of 218 domains");
     await press(page, "Domain");
-    await rowsOf(page).nth(2).getByText("d201.example").or(rowsOf(page).nth(1).getByText("d201.example")).waitFor();
+    await rowsOf(page).nth(2).getByText("d217.example").or(rowsOf(page).nth(1).getByText("d217.example")).waitFor();
     await press(page, "Next");
-    await visitor.see("26 to 50 of 202 domains");
+    await visitor.see("26 to 50 of 218 domains");
     const first = await rowsOf(page).nth(1).getByRole("link").first().innerText();
     await page.getByRole("link", { name: first, exact: true }).click();
     await visitor.title().getByText(first).waitFor();
     await page.goBack();
-    await visitor.see("26 to 50 of 202 domains");
+    await visitor.see("26 to 50 of 218 domains");
     await page.getByRole("link", { name: first, exact: true }).waitFor();
     await visitor.leave();
   });
@@ -138,7 +138,7 @@ describe("held mail", () => {
     await box.getByText("From: Boss <boss@d001.example>").waitFor();
     await page.screenshot({ path: `${folder}/held-shown.png` });
     await press(box, "Done");
-    await press(row("Forged 1"), "Ask again");
+    await press(row("Forged 1"), "Check again");
     await row("Forged 1").getByText("the rules still refuse it").waitFor();
     for (const n of [1, 2]) await row(`Forged ${n}`).getByRole("checkbox").check();
     await page.screenshot({ path: `${folder}/held.png` });

@@ -1,20 +1,25 @@
 // Measures how long it takes until a page can be used: from the begin of its
 // navigation until its title and data are there. First: nothing of it is in the
-// browser's cache; again: the program is, and is started anew.
+// browser's cache; again: the program is, and is started anew; moved: from another
+// page, as by a click. And what ten open overviews cost the server, in CPU time.
 //
-// usage: tests/browser/run tests/browser/usable.mjs
+// usage: [EMAILS=1000000] tests/browser/run tests/browser/usable.mjs
 
+import { readFileSync } from "node:fs";
 import { after, before, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as t from "./browser.mjs";
 
 const ROUNDS = 9;
 const PLACES = [
   ["login", null],
   ["overview", ""],
+  ["statistics", "statistics"],
   ["emails", "emails"],
   ["events", "events"],
   ["refusals", "refusals"],
   ["held", "held"],
+  ["outbox", "outbox"],
   ["companies", "companies"],
   ["domains", "domains"],
   ["keys", "keys"],
@@ -27,11 +32,14 @@ const PLACES = [
   ["account", "account"],
 ];
 
-let browser, user;
+const DASHBOARDS = 10;
+const MINUTE_S = 60;
+
+let browser, user, tenant;
 
 before(async () => {
   browser = await t.Browser.open();
-  const tenant = await t.newTenant();
+  tenant = await t.newTenant();
   for (let n = 0; n < 60; n++)
     await t.send(tenant, { to: "ann@remote.test", subject: `No. ${n}` });
   user = await t.newUser();
@@ -55,14 +63,32 @@ function watch() {
 const usableAfter = (page) =>
   page.waitForFunction(() => window.usableAfter).then((n) => n.jsonValue());
 
+// From when another page's address is set until the page of it can be used.
+const move = (page, place) =>
+  page.evaluate(
+    (place) =>
+      new Promise((resolve) => {
+        const began = performance.now();
+        const look = () => {
+          const main = document.querySelector("main");
+          if (!main.hasAttribute("aria-busy") && main.querySelector("h1") && !main.querySelector("[aria-busy=true], .loading"))
+            resolve(performance.now() - began);
+          else requestAnimationFrame(look);
+        };
+        // The program has heard of it before.
+        addEventListener("hashchange", () => requestAnimationFrame(look), { once: true });
+        location.hash = `#/${place}`;
+      }),
+    place,
+  );
+
 const at = (numbers, share) =>
   numbers.sort((a, b) => a - b)[Math.ceil(share * numbers.length) - 1].toFixed(0);
 
 it("measures each page", async () => {
-  const lines = ["page         first ms: median, p95   again ms: median, p95"];
+  const lines = ["page         first ms: median, p95   again ms: median, p95   moved ms: median, p95"];
   for (const [name, place] of PLACES) {
-    const first = [];
-    const again = [];
+    const [first, again, moved] = [[], [], []];
     for (let n = 0; n < ROUNDS; n++) {
       const visitor = await browser.visitor(place === null ? {} : { user });
       const { page } = visitor;
@@ -71,11 +97,52 @@ it("measures each page", async () => {
       first.push(await usableAfter(page));
       await page.reload();
       again.push(await usableAfter(page));
+      if (place !== null) {
+        await move(page, "glossary");
+        moved.push(await move(page, place));
+      }
       await visitor.leave();
     }
     const pair = (numbers) =>
-      `${at(numbers, 0.5).padStart(6)} ${at(numbers, 0.95).padStart(6)}`;
-    lines.push(`${name.padEnd(12)} ${pair(first)}            ${pair(again)}`);
+      numbers.length ? `${at(numbers, 0.5).padStart(6)} ${at(numbers, 0.95).padStart(6)}` : "";
+    lines.push(`${name.padEnd(12)} ${pair(first)}            ${pair(again)}            ${pair(moved)}`);
   }
   console.log(lines.join("\n"));
+});
+
+// The CPU time of postern-httpd so far, in ms.
+function httpdMs() {
+  const pid = readFileSync(`${process.env.POSTERN_DIR}/httpd.pid`, "utf8").trim();
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+it("measures what open overviews cost the server", async () => {
+  let isOver = false;
+  // Something changes all the time, or the pages ask for nothing.
+  const mail = (async () => {
+    while (!isOver) {
+      await t.send(tenant, { to: "ann@remote.test", subject: "One a second" });
+      await sleep(1000);
+    }
+  })();
+  const minute = async () => {
+    const before = httpdMs();
+    await sleep(MINUTE_S * 1000);
+    return httpdMs() - before;
+  };
+  const without = await minute();
+  const visitors = [];
+  for (let n = 0; n < DASHBOARDS; n++) {
+    // Each of another user, as of one only some get a stream of changes.
+    const visitor = await browser.visitor({ user: await t.newUser() });
+    await visitor.go("");
+    visitors.push(visitor);
+  }
+  const open = await minute();
+  isOver = true;
+  await mail;
+  for (const visitor of visitors) await visitor.leave();
+  const share = (100 * (open - without)) / (MINUTE_S * 1000);
+  console.log(`${DASHBOARDS} open overviews: ${open - without} ms of CPU time a minute (${share.toFixed(1)} % of a core); without them ${without} ms`);
 });

@@ -372,7 +372,7 @@ def test_attention_of_a_company(box, admin, tenant, stranger, to):
     wait_for("the note", lambda: "learnt" in attention(tenant.viewer))
     learnt = attention(tenant.viewer)["learnt"]
     assert learnt["page"] == f"refusals?domain={tenant.domain}"
-    assert "1 message " in learnt["text"]
+    assert "1 message." in learnt["text"]
     # Deliveries that bounced.
     box.query(
         "INSERT INTO event_count (company_id, hour_us, domain, kind, count)"

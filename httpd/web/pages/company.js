@@ -11,7 +11,7 @@ export const title = "Company";
 
 const SHOWN = 10;
 const kinds = {
-  accepted: "accepted", delivered: "delivered", deferred: "deferrals", bounced: "bounced", expired: "given up", refused: "refused",
+  accepted: "accepted", delivered: "delivered", deferred: "deferrals", bounced: "bounced", expired: "expired", refused: "refused",
 };
 
 // How many events of each kind there were in a week, with what leads to them.
@@ -102,7 +102,7 @@ export async function show(main, { id, session }) {
     }),
     what,
     section("The last seven days", { actions: [link("All emails", "emails", ofIt)] }, numbers),
-    section("Domains", { actions: mayChange ? [to(session.operator ? "Add a domain" : "Ask for a domain", "domains", { ...ofIt, create: 1 })] : [] }, domains.element),
+    section("Domains", { actions: mayChange ? [to(session.operator ? "Add a domain" : "Request a domain", "domains", { ...ofIt, create: 1 })] : [] }, domains.element),
     section("Keys", { actions: mayChange ? [to("Create a key", "keys", { ...ofIt, create: 1 })] : [] }, keys.element),
     ...(users ? [section("Users", { actions: [to("Users of the company", "users", ofIt)] }, users.element)] : []),
     section("Newest emails", emails.element),

@@ -47,13 +47,15 @@ const reasons = {
 const states = {
   verified: ["good", "found"],
   missing: ["bad", "missing"],
-  wrong: ["bad", "another one"],
+  wrong: ["bad", "differs"],
   unknown: ["none", "unknown"],
 };
 
 function records(rows, looked) {
   return table({
     caption: "DNS records",
+    noun: "record",
+    exported: true,
     key: (row) => `${row.record} ${row.name}`,
     columns: [
       {
@@ -61,7 +63,7 @@ function records(rows, looked) {
         kind: "state",
         cell: ({ status, text }) =>
           text === null
-            ? badge(status, { tone: "none", text: looked ? "not looked for" : "to be set" })
+            ? badge(status, { tone: "none", text: looked ? "not checked" : "to be set" })
             : badge(status, { tone: states[status][0], text: states[status][1] }),
       },
       { title: "Type", kind: "state", cell: (row) => row.type },
@@ -124,7 +126,7 @@ export async function show(main, { id, session }) {
     domain.pending
       ? dialog({
           title: `Activate ${domain.name}`,
-          text: `${domain.company_name ?? "The company"} asked for it. From then on its keys can send as it, and the policy is in force.`,
+          text: `${domain.company_name ?? "The company"} requested it. Once it is active, keys of the company can send as it, and the policy is in force.`,
           fields: [{ name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" }],
           submit: "Activate",
           run: (values) => change({ active: true, ...values }, isActive),
@@ -199,11 +201,11 @@ export async function show(main, { id, session }) {
         ),
       ],
       [
-        "Which names",
+        "Covers",
         `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
       ],
       ["Bounces come back to", domain.return_path ?? "the senders of the emails"],
-      ["Emails name a way to unsubscribe", domain.unsubscribe === "on" ? "yes, those with one recipient" : "no"],
+      ["Unsubscribe link", domain.unsubscribe === "on" ? "in emails to one recipient" : "none"],
     ]);
     const ask = () => {
       // What is left as it was may have been changed by somebody else meanwhile.
@@ -213,11 +215,11 @@ export async function show(main, { id, session }) {
         title: `Rules of ${domain.name}`,
         text:
           domain.policy === "learn" && waiting > 0
-            ? `As it is, exclusive would stop ${count(waiting, "sender")}: they are on this page.`
+            ? `The policy exclusive would stop ${count(waiting, "sender")} now: see this page.`
             : null,
         fields: [
           { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: domain.policy },
-          { name: "subdomains", label: "Which names", type: "choice", options: subdomains, value: domain.subdomains },
+          { name: "subdomains", label: "Covers", type: "choice", options: subdomains, value: domain.subdomains },
         ],
         submit: "Save",
         run: (values) => {
@@ -254,7 +256,7 @@ export async function show(main, { id, session }) {
       empty: learns
         ? empty(
             "Nothing would be stopped",
-            "No mail without a key came in that exclusive would stop. After some days of usual mail, change the policy to exclusive.",
+            "So far, no mail came that the policy exclusive would stop. After some days with the usual mail, change the policy to exclusive.",
             ...(mayChange
               ? [primary("Make it exclusive", () => change({ policy: "exclusive" }, hasPolicy))]
               : []),
@@ -331,9 +333,9 @@ export async function show(main, { id, session }) {
       section(
         "DNS records",
         {
-          actions: session.owner ? [button("Look now", look)] : [],
+          actions: session.owner ? [button("Check now", look)] : [],
           about: looked
-            ? el("span", "As they were found ", time(looked), ".")
+            ? el("span", "Checked ", time(looked), ".")
             : "The records that the domain needs. They have not been checked yet.",
         },
         records(rows, looked),

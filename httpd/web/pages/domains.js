@@ -16,10 +16,10 @@ export const stateOf = (domain) =>
 
 function askForDomain() {
   return dialog({
-    title: "Ask for a domain",
+    title: "Request a domain",
     text: "An operator has to activate it before anybody can send as it.",
     fields: [{ name: "name", label: "Domain", required: true, placeholder: "example.com" }],
-    submit: "Ask for it",
+    submit: "Request it",
     run: (values) => post("/admin/domains", values),
   });
 }
@@ -31,7 +31,7 @@ function addDomain(known, company) {
       { name: "name", label: "Domain", required: true, placeholder: "news.example.com" },
       ...known.fields({ required: true, value: company }),
       { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" },
-      { name: "subdomains", label: "Which names", type: "choice", options: subdomains },
+      { name: "subdomains", label: "Covers", type: "choice", options: subdomains },
     ],
     submit: "Add the domain",
     run: (values) => post("/admin/domains", values),
@@ -71,8 +71,8 @@ export async function show(main, { session, query }) {
           "No domain yet",
           session.operator
             ? "Add the domain that your emails come from. A subdomain of its own works best."
-            : "Ask for the domain that your emails come from.",
-          ...(session.owner ? [primary(session.operator ? "Add a domain" : "Ask for a domain", () => add())] : []),
+            : "Request the domain that your emails come from.",
+          ...(session.owner ? [primary(session.operator ? "Add a domain" : "Request a domain", () => add())] : []),
         );
 
   const rows = searched({
@@ -85,7 +85,7 @@ export async function show(main, { session, query }) {
     href: (domain) => place("domains", domain.id),
     columns: [
       { title: "Domain", kind: "main", sort: (domain) => domain.name, cell: (domain) => domain.name },
-      { title: "State", kind: "state", sort: (domain) => (domain.pending ? "asked for" : domain.active ? "active" : "off"), cell: stateOf },
+      { title: "State", kind: "state", sort: (domain) => (domain.pending ? "requested" : domain.active ? "active" : "off"), cell: stateOf },
       {
         title: "Policy",
         words: ["policy", "exclusive", "shared", "learn"],
@@ -107,7 +107,7 @@ export async function show(main, { session, query }) {
 
   if (session.owner) {
     const actions = head.querySelector(".actions");
-    if (!session.operator) actions.append(primary("Ask for a domain", () => add()));
+    if (!session.operator) actions.append(primary("Request a domain", () => add()));
     else
       actions.append(
         button("Add a company", addCompany),

@@ -12,14 +12,14 @@ export const title = "Held mail";
 const PATIENCE_MS = 10_000;
 
 const decisions = {
-  recheck: { text: "Ask again", doing: "the rules are asked", done: "The rules are asked again about" },
+  recheck: { text: "Check again", doing: "is checked again", done: "Being checked again:" },
   release: { text: "Release", doing: "is released", done: "Released:" },
   drop: { text: "Drop", doing: "is dropped", done: "Dropped:" },
 };
 const isLate = (row) => row.decision && Date.now() - new Date(row.decided_at) > PATIENCE_MS;
 
 function stateOf(row) {
-  if (isLate(row)) return badge("waits", { tone: "warn", title: "postern-held.service does not run" });
+  if (isLate(row)) return badge("waits", { tone: "warn", title: "postern-held is not running" });
   if (row.decision) return badge(row.decision, { text: decisions[row.decision].doing, tone: "none" });
   return badge("held", { title: row.answer || undefined });
 }
@@ -77,7 +77,7 @@ export async function show(main, { session, query }) {
       ]),
       held.read_at
         ? code(held.header, { label: "Header" })
-        : remark("warn", "Nobody has read it yet: postern-held.service does that. Start it: systemctl start postern-held"),
+        : remark("warn", "Its content is not known yet, because postern-held is not running. Start it: systemctl start postern-held"),
     );
   }
 
@@ -118,7 +118,7 @@ export async function show(main, { session, query }) {
     ],
     empty: (isNarrowed) =>
       isNarrowed
-        ? empty("No held message fits", "Change the search.")
+        ? empty("No held message matches", "Change the search.")
         : empty("Nothing is held", "Mail that claims a registered domain, has no key and comes from this host is held here until somebody decides.", link("What the rules stopped", "refusals")),
   });
 
@@ -135,7 +135,7 @@ export async function show(main, { session, query }) {
 
   main.append(
     header(title, {
-      about: "Messages without a key that the rules had Postfix hold. They stay until somebody decides: ask the rules again, as after an exemption was added, release or drop them.",
+      about: "Messages without a key that the rules had Postfix hold. Each stays until somebody decides: check it again, as after an exemption was added, release it, or drop it.",
       words: ["held"],
     }),
     late,
@@ -143,7 +143,7 @@ export async function show(main, { session, query }) {
     chosen.line,
     rows.element,
     section("Emails that wait", {
-      about: "Emails of keys that are not handed to Postfix yet, or that postern-milter has not seen: they go out by themselves as soon as that works again.",
+      about: "Emails of keys that Postfix does not have yet, or about which postern-milter has not decided. They go out by themselves as soon as that works again.",
       actions: [link("All of them", "emails", { status: "queued" }), link("The outbox", "outbox")],
     }, waiting.element),
   );

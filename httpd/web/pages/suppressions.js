@@ -226,7 +226,7 @@ export async function show(main, { session, query }) {
     if (session.operator && !now.company_id && known.all.length === 1) now.company_id = known.all[0].id;
     if (!session.operator || now.company_id) return download(now, save);
     return dialog({
-      title: "Whose list?",
+      title: "Which company's list?",
       fields: known.fields({ required: true }),
       submit: "Download",
       run: ({ company_id }) => download({ ...now, company_id }, save),

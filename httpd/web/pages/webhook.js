@@ -42,7 +42,7 @@ const TEST_RECIPIENT = "nobody@example.invalid";
 
 const statuses = {
   pending: ["none", "waits"],
-  attempting: ["warn", "tried, and will be again"],
+  attempting: ["warn", "tried, and will be tried again"],
   success: ["good", "taken"],
   failed: ["bad", "given up"],
 };
@@ -57,8 +57,8 @@ function advice(webhook, mayChange, enable) {
       el(
         "span",
         el("strong", "Disabled ", time(webhook.disabled_at, { exact: true }), ": all attempts had failed since ", time(webhook.failing_at, { exact: true }), "."),
-        ` The last one: ${webhook.failure}. Mend the endpoint, then enable the webhook: `,
-        webhook.waiting ? `what waits (${waiting(webhook)}) is sent then. ` : "it is told of what happens from then on. ",
+        ` The last one: ${webhook.failure}. Repair the endpoint, then enable the webhook: `,
+        webhook.waiting ? `what waits (${waiting(webhook)}) is sent then. ` : "it gets events from then on. ",
         "What happens while it is disabled is not sent later.",
       ),
       mayChange && enable,
@@ -243,7 +243,7 @@ export async function show(main, { id, session }) {
   const removeIt = () =>
     confirm(
       "Remove the webhook?",
-      `${webhook.endpoint} is told nothing any more, and what it was told is forgotten here. To stop it for a while, disable it.`,
+      `${webhook.endpoint} gets no more events, and the record of what was sent to it is removed. To stop it for a while, disable it.`,
       "Remove the webhook",
       () => remove(path`/admin/webhooks/${id}`),
       () => {

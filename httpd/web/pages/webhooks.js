@@ -12,7 +12,7 @@ const types = {
   "email.sent": "The email is in Postfix's queue.",
   "email.delivered": "The recipient's mail server has taken it.",
   "email.delivery_delayed": "It could not be delivered yet. Postfix tries again.",
-  "email.bounced": "It was refused for good, or given up.",
+  "email.bounced": "It was refused for good, or Postfix gave up.",
   "email.complained": "The recipient has reported it as spam.",
   "email.suppressed": "It was not sent, since the address is suppressed.",
   "email.failed": "It was not sent, or was removed from the queue.",
