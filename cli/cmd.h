@@ -172,6 +172,8 @@ extern const struct verb cmd_held_release;
 extern const struct verb cmd_held_recheck;
 extern const struct verb cmd_held_drop;
 extern const struct verb cmd_held_serve;
+extern const struct verb cmd_hosts;
+extern const struct verb cmd_hosts_remove;
 
 extern const struct verb cmd_probe_add;
 extern const struct verb cmd_probe_show;

@@ -213,6 +213,7 @@ static void fill_sent(struct report *report, size_t column, const void *item)
 		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},                           \
 		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)},                   \
 		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},                       \
+		{"host", NULL, COLUMN_TEXT, COLUMN_OF(email, host)},                               \
 		{"sent_at", NULL, COLUMN_TIME, .fill = fill_sent},                                 \
 		{"decided_at", NULL, COLUMN_TIME, COLUMN_OF(email, decided_us)},                   \
 	{                                                                                          \
@@ -281,6 +282,7 @@ static void print_show(const struct call *call, const struct email *email,
 		add_line("scheduled", at, width, out);
 	}
 	add_line("queue id", email->queue_id, width, out);
+	add_line("host", email->host, width, out);
 	add_line("message id", email->message_id, width, out);
 	add_line("sender", email->sender, width, out);
 	add_line("domain", email->domain, width, out);

@@ -73,6 +73,8 @@ const struct verb *const verbs[] = {
 	&cmd_held_recheck,
 	&cmd_held_drop,
 	&cmd_held_serve,
+	&cmd_hosts,
+	&cmd_hosts_remove,
 	&cmd_probe_add,
 	&cmd_probe_show,
 	&cmd_user_add,

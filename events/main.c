@@ -20,6 +20,7 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
+#include "core/store/store_host.h"
 #include "core/postfix/postfix_queue.h"
 #include "events/reader.h"
 #include "events/repair.h"
@@ -63,6 +64,7 @@ struct daemon {
 	int64_t counted_us;
 	int64_t repaired_us;
 	bool repair_failed;
+	struct host_pulse pulse;
 	struct metrics_file *metrics;
 	struct metrics_events values; /* the content of the metrics file */
 	uint64_t unlisted_told;       /* the count at the last warning, */
@@ -263,6 +265,10 @@ static int serve(struct daemon *daemon)
 		daemon->values.failing = failed;
 		if (clock_monotonic_us() - daemon->written_us >= METRICS_WRITE_MS * INT64_C(1000))
 			write_metrics(daemon);
+		/* The next round meets the same error, and reports it. */
+		(void)host_pulse(daemon->db, &daemon->pulse, "events",
+			failed ? "It cannot read the log, or cannot write what it says." : "",
+			&err);
 		number = daemon_wait_signal(pause_ms(daemon, n));
 		if (number == SIGHUP) {
 			reload(daemon);

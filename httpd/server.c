@@ -333,6 +333,22 @@ static struct conf *outbox_share(const struct server *server)
 	return share;
 }
 
+/* What makes /readyz answer that this host is not ready, except for what is seen from outside. */
+static void tell_problem(const struct worker_shared *shared, struct buf *words)
+{
+	struct probe_outcome outcome;
+
+	probe_report_get(shared->probe, &outcome);
+	if (!probe_serves(outcome.finding))
+		buf_printf(words, "%s", probe_finding_words(outcome.finding));
+	for (enum service_fault i = 0; i < SERVICE_FAULTS; i++)
+		if (outcome.faults[i][0])
+			buf_printf(words, "%s%s", words->len ? "; " : "", service_fault_words(i));
+	if (outcome.reader != READER_WELL)
+		buf_printf(
+			words, "%s%s", words->len ? "; " : "", reader_fault_words(outcome.reader));
+}
+
 static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
@@ -343,7 +359,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->store, &server->shared.committer, err) < 0 ||
 		outbox_new(&server->shared, outbox_share(server), probe_report_recorded,
-			&server->shared.outbox, err) < 0 ||
+			tell_problem, &server->shared.outbox, err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
 	secret_random(server->shared.link_key, sizeof(server->shared.link_key));

@@ -165,7 +165,7 @@ static void compare(const struct milter_session *session, struct facts *facts)
 	struct verdict_facts *verdict = &facts->verdict;
 
 	verdict->ticket = ticket->spent ? TICKET_SPENT : ticket_states[ticket->state];
-	verdict->other_way = is_other_way(session, ticket->way);
+	verdict->other_way = is_other_way(session, ticket->way) || ticket->elsewhere;
 	verdict->sender_matches = same_address(ticket->sender, message->sender);
 	verdict->from_matches = from_matches(&message->froms.values, ticket->from);
 	verdict->nonce_matches = nonce_is(message->nonce, ticket->nonce);

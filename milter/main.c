@@ -24,6 +24,7 @@
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/metrics/metrics.h"
+#include "core/store/store_host.h"
 #include "core/mime/mime_gmime.h"
 #include "core/postfix/postconf.h"
 #include "milter/filter.h"
@@ -45,6 +46,7 @@ struct daemon {
 	struct log *log;
 	struct service *service;
 	struct socket *socket;
+	struct host_pulse pulse;
 	struct metrics_file *metrics;
 	struct metrics_milter values; /* the content of the metrics file */
 };
@@ -162,16 +164,26 @@ static void write_metrics(struct daemon *daemon)
 	metrics_file_update(daemon->metrics, &daemon->values, daemon->log);
 }
 
+static int beat_run(struct db *db, void *pulse, struct err *err)
+{
+	return host_pulse(db, pulse, "milter", "", err);
+}
+
 /* Returns EX_OK to go on, or the exit status. If somebody removes or replaces the socket's
  * file, clients can no longer connect although the milter runs; then it ends. */
 static int look_after(struct daemon *daemon)
 {
+	struct err err = ERR_INIT;
+
 	if (filter_state() == FILTER_FAILED) {
 		log_error(daemon->log, "libmilter_ended");
 		return EX_UNAVAILABLE;
 	}
 	daemon->values.store = committer_stats(daemon->service->committer).db;
 	write_metrics(daemon);
+	/* Mail that comes meanwhile logs why the store cannot be written. */
+	if (*conf_host(daemon->conf) && clock_monotonic_us() >= daemon->pulse.next_us)
+		(void)committer_run(daemon->service->committer, beat_run, &daemon->pulse, &err);
 	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	if (socket_is_named(daemon->socket))
 		return EX_OK;

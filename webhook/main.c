@@ -21,6 +21,7 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
+#include "core/store/store_host.h"
 #include "core/store/store_webhook_event.h"
 #include "webhook/feeder.h"
 #include "webhook/sender.h"
@@ -53,6 +54,7 @@ struct daemon {
 	struct event_base *base;
 	struct event *tick;
 	struct sender *sender;
+	struct host_pulse pulse;
 	struct metrics_file *metrics;
 	struct metrics_webhook values;
 	int64_t version; /* of the database, at the last look */
@@ -178,6 +180,10 @@ static void tick(struct daemon *daemon)
 	}
 	if (daemon->failing && now_us - daemon->failed_us < FAILED_MS * INT64_C(1000))
 		return;
+	/* Work meets the same error, and reports it. */
+	(void)host_pulse(daemon->db, &daemon->pulse, "webhook",
+		daemon->failing ? "It cannot work with the store." : "", &err);
+	err = ERR_INIT;
 	if (work(daemon, &err) < 0) {
 		if (!daemon->failing)
 			log_error(daemon->log, "work_failed", "error", err.text);

@@ -10,9 +10,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ini.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -42,6 +44,7 @@ void conf_free(struct conf *conf)
 		return;
 	for (size_t i = 0; i < settings_n; i++)
 		setting_clear(&settings[i], conf);
+	free(conf->store.place);
 	free(conf);
 }
 
@@ -86,7 +89,25 @@ void conf_print(const struct conf *conf, struct buf *out)
 
 const char *conf_store(const struct conf *conf)
 {
-	return str_empty(conf->store.url) ? conf->store.database : conf->store.url;
+	return conf->store.place ? conf->store.place : conf->store.database;
+}
+
+const char *conf_host(const struct conf *conf)
+{
+	return conf->store.place ? strrchr(conf->store.place, '#') + 1 : "";
+}
+
+static void set_place(struct conf *conf)
+{
+	char name[HOST_NAME_MAX + 1] = "";
+
+	free(conf->store.place);
+	conf->store.place = NULL;
+	if (str_empty(conf->store.url))
+		return;
+	if (str_empty(conf->store.host) && gethostname(name, sizeof(name)) == 0)
+		name[HOST_NAME_MAX] = '\0';
+	conf->store.place = mem_printf("%s#%s", conf->store.url, *name ? name : conf->store.host);
 }
 
 struct conf *conf_copy(const struct conf *conf)
@@ -95,6 +116,7 @@ struct conf *conf_copy(const struct conf *conf)
 
 	for (size_t i = 0; i < settings_n; i++)
 		setting_copy(&settings[i], copy, conf);
+	set_place(copy);
 	return copy;
 }
 
@@ -415,8 +437,10 @@ int conf_load(const char *path, struct conf **conf_r, struct err *err)
 		parse_folder(&loading, folder);
 		if (loading.faults.n > 0)
 			result = report_faults(&loading.faults, err);
-		else
+		else {
+			set_place(loading.conf);
 			*conf_r = TAKE_PTR(loading.conf);
+		}
 	} else {
 		result = err_set(err, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
 	}

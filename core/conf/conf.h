@@ -23,6 +23,8 @@ struct conf {
 	struct {
 		char *database; /* path of the file; other files lie in its directory */
 		char *url;      /* of a database server; "": none, the file is used */
+		char *host;     /* the name of this host on that server; "": the system's */
+		char *place;    /* of conf_store(), made of url and host; NULL without url */
 	} store;
 	struct {
 		char *folder; /* "": backups are not this program's business */
@@ -178,8 +180,11 @@ enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
 int conf_load(const char *path, struct conf **conf_r, struct err *err);
 /* Returns the defaults. */
 struct conf *conf_default(void);
-/* Returns the name of the store for db_open(): the URL, or the path of the file. */
+/* Returns the name of the store for db_open(): the URL with the name of this host, or the path of
+ * the file. */
 const char *conf_store(const struct conf *conf);
+/* Returns the name of this host among those that share the store; "" if none may share it. */
+const char *conf_host(const struct conf *conf);
 /* Returns a copy; the caller frees it. */
 struct conf *conf_copy(const struct conf *conf);
 void conf_free(struct conf *conf);

@@ -206,6 +206,15 @@ static bool valid_store_url(const char *text)
 	       str_starts(text, "postgres://");
 }
 
+static bool valid_host(const char *text)
+{
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789-_.";
+
+	return text[strspn(text, allowed)] == '\0';
+}
+
 /* True for a server on this host. */
 static bool valid_server(const char *text)
 {
@@ -235,6 +244,7 @@ static const struct type types[] = {
 	[SETTING_STORE_URL] = {.valid = valid_store_url,
 		.noun = "the URL of a database",
 		.example = "postgresql://postern@db.example.com/postern"},
+	[SETTING_HOST] = {.valid = valid_host, .noun = "the name of a host", .example = "mx1"},
 	[SETTING_SERVER] = {.valid = valid_server,
 		.noun = "a server on this host",
 		.example = "unix:/var/spool/postfix/public/postern or inet:127.0.0.1:10025"},

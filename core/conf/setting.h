@@ -22,6 +22,7 @@ enum setting_type {
 	SETTING_ORIGIN,    /* https://host, http://host:port; or empty */
 	SETTING_SMTP_URL,  /* smtp://host:port, smtps://host; or empty */
 	SETTING_STORE_URL, /* postgresql://...; or empty */
+	SETTING_HOST,      /* a name of letters, digits, `-`, `_` and dots; or empty */
 	SETTING_SERVER,    /* unix:/path, inet:127.0.0.1:25; or empty */
 	SETTING_MODE,      /* octal permissions */
 	SETTING_GROUP,     /* a group of this host; or empty */

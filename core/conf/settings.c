@@ -101,9 +101,8 @@ const struct setting settings[] = {
 		.max = PATH_LENGTH,
 		.help = "The SQLite database. The daemons must be able to write to it and "
 			"to its folder. It is made by *postern db migrate*. With _url_ there is "
-			"no such file, and its folder still has what lies beside it: messages "
-			"of over 32 KiB, and files by which the programs of this host know each "
-			"other.",
+			"no such file, and its folder still has the files by which the programs "
+			"of this host know each other.",
 	},
 	{
 		.section = "store",
@@ -119,7 +118,20 @@ const struct setting settings[] = {
 			"sslmode, a Unix socket (postgresql:///postern?host=/run/postgresql). "
 			"Passwords are best in a file (?passfile=/etc/postern/pgpass). The "
 			"database is made by *createdb*, its tables by *postern db migrate*. "
-			"One host can use it at a time. Empty: the SQLite file.",
+			"Several hosts can use it at the same time. Empty: the SQLite file.",
+	},
+	{
+		.section = "store",
+		.name = "host",
+		IN_CONF(store.host),
+		.type = SETTING_HOST,
+		.fallback = "",
+		.min = 0,
+		.max = 64,
+		.help = "The name of this host among those that share the database of _url_. It "
+			"must differ from theirs, and stay: by it a host knows its outbox, its "
+			"log, and the messages in its Postfix. Empty: the host name of the "
+			"system. Without effect on a SQLite file, which one host uses.",
 	},
 	{
 		.section = "backup",

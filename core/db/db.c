@@ -62,6 +62,11 @@ const struct db_actor *db_actor(const struct db *db)
 	return db->actor;
 }
 
+const char *db_host(const struct db *db)
+{
+	return db->host ? db->host : "";
+}
+
 static struct db_stmt **bucket_of(struct db *db, const char *sql)
 {
 	/* Texts are some words apart, so the lowest bits carry little information. */
@@ -84,6 +89,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, stru
 		stmt->sql = sql;
 		stmt->next = *bucket;
 		*bucket = stmt;
+		stmt->host_index = db_param_index(stmt, "$this_host");
 	}
 	*stmt_r = stmt;
 	return 0;
@@ -111,6 +117,8 @@ int db_start(struct db *db, const char *sql, const struct db_param *params, stru
 		assert(index > 0);
 		db_bind(*stmt_r, index, params);
 	}
+	if ((*stmt_r)->host_index > 0)
+		db_bind(*stmt_r, (*stmt_r)->host_index, DB_PARAMS(DB_TEXT("", db_host(db))));
 	return 0;
 }
 

@@ -36,7 +36,8 @@ enum db_mode {
 /* True if the name is that of a database on a server, which has no file. */
 bool db_is_url(const char *name);
 
-/* Opens the database. The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist. */
+/* Opens the database. A URL may end with `#HOST`, the name under which this host writes its rows
+ * (db_host()). The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist. */
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)
@@ -64,6 +65,10 @@ struct db_actor {
  * first. */
 void db_set_actor(struct db *db, const struct db_actor *actor);
 const struct db_actor *db_actor(const struct db *db);
+
+/* The name of this host among those that share the database; "" for a database that only one host
+ * can use. Every statement may use it as `$this_host`, which is bound by itself. */
+const char *db_host(const struct db *db);
 
 /* Statistics of a handle since it was opened. */
 struct db_counts {

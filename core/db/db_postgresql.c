@@ -1269,9 +1269,11 @@ static char *display_name(const PQconninfoOption *options)
 
 static int open_url(const char *name, enum db_mode mode, struct db **db_r, struct err *err)
 {
+	const char *mark = strrchr(name, '#'); /* before the name of this host */
+	_cleanup_free_ char *url = mark ? mem_dup(name, (size_t)(mark - name)) : mem_strdup(name);
 	struct pg_db *db;
 	char *text = NULL;
-	PQconninfoOption *options = PQconninfoParse(name, &text);
+	PQconninfoOption *options = PQconninfoParse(url, &text);
 
 	if (options == NULL) {
 		err_set(err, ERR_CONFIG, "the URL of the database: %.*s",
@@ -1282,6 +1284,7 @@ static int open_url(const char *name, enum db_mode mode, struct db **db_r, struc
 	db = mem_new(struct pg_db);
 	db->base.engine = &db_postgresql;
 	db->base.path = display_name(options);
+	db->base.host = mem_strdup(mark ? mark + 1 : "");
 	db->mode = mode;
 	db->options = options;
 	db->wait_ms = WAIT_MS;
@@ -1313,6 +1316,7 @@ static void close_connection(struct db *base)
 	strv_free(&db->hostaddrs);
 	strv_free(&db->ports);
 	free((char *)db->base.path);
+	free((char *)db->base.host);
 	free(db);
 }
 

@@ -16,6 +16,7 @@ enum { DB_STMT_BUCKETS = 64 };
 struct db {
 	const struct db_engine *engine;
 	const char *path; /* owned by the engine; named in errors */
+	const char *host; /* see db_host(); owned by the engine; NULL: "" */
 	const struct db_actor *actor;
 	struct db_counts counts; /* the engine counts syncs */
 	bool unsynced;           /* see db_unsynced(); set by the engine */
@@ -28,7 +29,8 @@ struct db_stmt {
 	struct db *db;
 	const char *sql; /* the key: the address of the text */
 	struct db_stmt *next;
-	void *note; /* see db_stmt_note() */
+	int host_index; /* of the parameter $this_host; 0: there is none */
+	void *note;     /* see db_stmt_note() */
 };
 
 /* The steps of a transaction, see db_begin() and the functions after it in db.h. */

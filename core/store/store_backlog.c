@@ -139,7 +139,8 @@ int store_break_open(
 	struct db *db, const char *cause, const char *words, int64_t now_us, struct err *err)
 {
 	static const char sql_open[] =
-		"INSERT INTO outbox_break (cause, words, opened_us) VALUES ($cause, $words, $now)";
+		"INSERT INTO outbox_break (cause, words, opened_us, host)"
+		" VALUES ($cause, $words, $now, $this_host)";
 	static const char sql_old[] =
 		"DELETE FROM outbox_break WHERE seq <= (SELECT max(seq) FROM outbox_break) - $kept";
 
@@ -154,7 +155,9 @@ int store_break_open(
 int store_break_close(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_close[] =
-		"UPDATE outbox_break SET closed_us = max($now, opened_us) WHERE closed_us = 0";
+		"UPDATE outbox_break"
+		" SET closed_us = max($now, opened_us)"
+		" WHERE closed_us = 0 AND host IN ('', $this_host)";
 
 	return db_change(db, sql_close, DB_PARAMS(DB_INT("$now", now_us)), err) < 0 ? -1 : 0;
 }

@@ -47,6 +47,7 @@ static const struct row_field email_fields[] = {
 	ROW_WORD(email, state, ROW_ENUM, "state", &store_email_states),
 	ROW_FIELD(email, decided_us, ROW_INT64),
 	ROW_FIELD(email, queue_id, ROW_TEXT),
+	ROW_FIELD(email, host, ROW_TEXT),
 	ROW_FIELD(email, last_event, ROW_TEXT),
 	ROW_FIELD(email, refusal, ROW_TEXT),
 	ROW_WORD(email, way, ROW_ENUM, "way", &store_email_ways),
@@ -145,9 +146,10 @@ static int insert(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_email[] =
 		"INSERT INTO email (id, ticket, nonce, company_id, key_id, domain, sender, header_from,"
-		"   reply_to, subject, message_id, created_us, way, answered, scheduled_us)"
+		"   reply_to, subject, message_id, created_us, way, answered, scheduled_us, host)"
 		" VALUES ($id, $ticket, $nonce, $company_id, $key_id, $domain, $sender, $header_from,"
-		"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us)"
+		"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us,"
+		"   $this_host)"
 		" RETURNING seq";
 	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
@@ -228,7 +230,7 @@ int store_email_supersede(struct db *db, const struct email *email, struct err *
 	static const char sql_supersede[] =
 		"UPDATE email"
 		" SET ticket = $ticket, way = $way, state = 'staged', decided_us = 0,"
-		" queue_id = NULL, last_event = NULL, closed = 0"
+		" queue_id = NULL, last_event = NULL, closed = 0, host = $this_host"
 		" WHERE id = $id";
 	int found = keep_ticket(db, email->id, email->state, err);
 
@@ -269,6 +271,7 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, domain_active, ROW_BOOL),
 	ROW_FIELD(email_ticket, return_path, ROW_TEXT),
 	ROW_FIELD(email_ticket, unsubscribe, ROW_BOOL),
+	ROW_FIELD(email_ticket, elsewhere, ROW_BOOL),
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
@@ -302,7 +305,8 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	"     'removed', 'complained')) AS spent,"                                                 \
 	" k.id IS NOT NULL AS key_valid, d.id IS NOT NULL AS domain_owned,"                        \
 	" coalesce(d.active, 0) AS domain_active, d.return_path,"                                  \
-	" coalesce(d.unsubscribe, 'off') = 'on' AS unsubscribe"                                    \
+	" coalesce(d.unsubscribe, 'off') = 'on' AS unsubscribe,"                                   \
+	" iif(e.host <> '' AND e.host <> $this_host, 1, 0) AS elsewhere"                           \
 	" FROM email e"                                                                            \
 	" LEFT JOIN domain d  ON d.name = e.domain"                                                \
 	" AND d.company_id = e.company_id "                                                        \
@@ -395,7 +399,7 @@ int store_email_record(
 {
 	static const char sql_record[] =
 		"UPDATE email"
-		" SET state = 'sent', decided_us = $now, queue_id = $queue_id,"
+		" SET state = 'sent', decided_us = $now, queue_id = $queue_id, host = $this_host,"
 		" last_event = 'sent', closed = iif($queue_id = '', 1, 0)"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed;
@@ -414,7 +418,7 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, 
 {
 	static const char sql_refuse[] =
 		"UPDATE email"
-		" SET state = 'refused', decided_us = $now, queue_id = $queue_id,"
+		" SET state = 'refused', decided_us = $now, queue_id = $queue_id, host = $this_host,"
 		" last_event = 'failed', refusal = $refusal"
 		" WHERE ticket = $ticket AND state = 'staged'";
 	int changed = db_change(db, sql_refuse,

@@ -49,6 +49,7 @@ struct email {
 	enum email_state state;
 	int64_t decided_us; /* sent or refused; 0 while staged */
 	char *queue_id;     /* Postfix's; NULL before the first decision */
+	char *host;         /* whose Postfix that is; "" or NULL: there is one host */
 	char *last_event;   /* NULL while staged */
 	char *refusal;      /* the reason, for people; NULL unless refused */
 	enum email_way way;
@@ -108,6 +109,7 @@ struct email_ticket {
 	bool key_valid;
 	bool domain_owned;  /* still registered to the same company */
 	bool domain_active; /* owned and active */
+	bool elsewhere;     /* another host submits the email: the ticket does not count here */
 };
 /* Returns 1, 0 if there is no such ticket, -1 on error. The caller clears *ticket_r, only after
  * 1. */

@@ -24,7 +24,7 @@
 #define COLUMNS                                                                                    \
 	"e.seq, e.id, e.company_id, e.key_id, e.ticket, e.domain, e.sender,"                       \
 	" e.header_from, e.reply_to, e.subject, e.message_id, e.created_us,"                       \
-	" e.state, e.decided_us, e.queue_id, e.last_event, e.refusal, e.scheduled_us, e.way"
+	" e.state, e.decided_us, e.queue_id, e.host, e.last_event, e.refusal, e.scheduled_us, e.way"
 
 /* True if the row is in the folder: $all is 1 for every row, 0 for sent ones. */
 #define IN_FOLDER                                                                                  \

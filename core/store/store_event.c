@@ -61,6 +61,7 @@ static int find_recorded(struct db *db, const struct db_param *params,
 		"SELECT queue_id, decided_us AS since_us, seq AS email, -1 AS n, 'milter' AS how"
 		" FROM email"
 		" WHERE queue_id = $id AND state = 'sent' AND decided_us BETWEEN $from AND $to"
+		" AND host IN ('', $this_host)"
 		" ORDER BY decided_us DESC"
 		" LIMIT 1";
 	int found = row_get(db, sql_email, params, &message_type, message_r, err);
@@ -76,7 +77,9 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 	static const char sql_message[] =
 		"SELECT " MESSAGE_COLUMNS
 		" FROM queue_message h"
+		" JOIN email e ON e.seq = h.email"
 		" WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
+		" AND e.host IN ('', $this_host)"
 		" ORDER BY h.since_us DESC"
 		" LIMIT 1";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
@@ -175,6 +178,7 @@ int store_message_emails(struct db *db, const char *message_id, int64_t time_us,
 	" FROM email e"                                                                            \
 	" WHERE e.message_id = $message_id"                                                        \
 	" AND e.state = 'sent'"                                                                    \
+	" AND e.host IN ('', $this_host)"                                                          \
 	" AND e.decided_us BETWEEN $from AND $to"
 	static const char sql_own[] = QUEUED_EMAIL " AND e.id = $id LIMIT $max";
 	static const char sql_chosen[] = QUEUED_EMAIL
@@ -234,7 +238,8 @@ int store_ticket_message_end(
 	static const char sql_end[] =
 		"UPDATE ticket_message"
 		" SET ended = $word, ended_us = $now"
-		" WHERE queue_id = $queue_id AND ended IS NULL";
+		" WHERE queue_id = $queue_id AND ended IS NULL"
+		" AND email IN (SELECT seq FROM email WHERE host IN ('', $this_host))";
 
 	return db_change(db, sql_end,
 		       DB_PARAMS(DB_TEXT("$queue_id", queue_id),
@@ -279,6 +284,7 @@ int store_ticket_message_find(
 		" FROM ticket_message m"
 		" JOIN email e ON e.seq = m.email"
 		" WHERE m.queue_id = $queue_id AND m.since_us BETWEEN $from AND $to"
+		" AND e.host IN ('', $this_host)"
 		" ORDER BY m.since_us DESC"
 		" LIMIT 1";
 	struct db_stmt *stmt;
@@ -1029,7 +1035,8 @@ void store_event_counts_free(struct event_counts *counts)
 
 int store_log_cursor(struct db *db, const char *source, char **position_r, struct err *err)
 {
-	static const char sql_cursor[] = "SELECT position FROM log_cursor WHERE source = $source";
+	static const char sql_cursor[] =
+		"SELECT position FROM log_cursor WHERE host = $this_host AND source = $source";
 	struct db_stmt *stmt;
 	int found;
 
@@ -1047,9 +1054,9 @@ int store_log_cursor_set(struct db *db, const char *source, const char *position
 	bool end, struct err *err)
 {
 	static const char sql_set[] =
-		"INSERT INTO log_cursor (source, position, changed_us, end_us)"
-		" VALUES ($source, $position, $now, iif($end <> 0, $now, 0))"
-		" ON CONFLICT (source)"
+		"INSERT INTO log_cursor (host, source, position, changed_us, end_us)"
+		" VALUES ($this_host, $source, $position, $now, iif($end <> 0, $now, 0))"
+		" ON CONFLICT (host, source)"
 		" DO UPDATE SET position = excluded.position, changed_us = excluded.changed_us,"
 		" end_us = iif($end <> 0, $now, log_cursor.end_us)";
 
@@ -1063,14 +1070,17 @@ int store_log_cursor_set(struct db *db, const char *source, const char *position
 
 int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
 {
-	static const char sql_read[] = "SELECT coalesce(max(changed_us), 0) FROM log_cursor";
-	static const char sql_end[] = "SELECT coalesce(max(end_us), 0) FROM log_cursor";
-	static const char sql_gaps[] = "SELECT count(*) FROM gap WHERE repaired_us = 0";
+	static const char sql_read[] =
+		"SELECT coalesce(max(changed_us), 0) FROM log_cursor WHERE host = $this_host";
+	static const char sql_end[] =
+		"SELECT coalesce(max(end_us), 0) FROM log_cursor WHERE host = $this_host";
+	static const char sql_gaps[] =
+		"SELECT count(*) FROM gap WHERE host = $this_host AND repaired_us = 0";
 	static const char sql_mute[] =
 		"SELECT coalesce(min(seen_us), 0)"
 		" FROM probe"
-		" WHERE seen_us > 0 AND logged_us = 0 AND created_us >"
-		"   (SELECT max(created_us) FROM probe WHERE logged_us > 0)";
+		" WHERE host = $this_host AND seen_us > 0 AND logged_us = 0 AND created_us >"
+		"   (SELECT max(created_us) FROM probe WHERE host = $this_host AND logged_us > 0)";
 
 	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0 ||
 		row_number(db, sql_end, NULL, &state_r->end_us, err) < 0 ||
@@ -1098,6 +1108,7 @@ int store_log_silence(
 		"   AND e.closed = 0"
 		"   AND e.decided_us >= $from"
 		"   AND e.decided_us < $to"
+		"   AND e.host IN ('', $this_host)"
 		"   ORDER BY e.decided_us DESC"
 		"   LIMIT $max) s"
 		" WHERE s.last_event = 'sent'"
@@ -1116,6 +1127,7 @@ int store_log_silence(
 		" AND e.last_event = 'sent'"
 		" AND e.decided_us >= $from"
 		" AND e.decided_us < $to"
+		" AND e.host IN ('', $this_host)"
 		" AND NOT EXISTS (SELECT 1 FROM queue_message h WHERE h.email = e.seq)"
 		" ORDER BY v.seq DESC"
 		" LIMIT 1";
@@ -1132,10 +1144,10 @@ int store_gap_add(struct db *db, const char *source, const char *why, int64_t fr
 	static const char sql_more[] =
 		"UPDATE gap"
 		" SET to_us = max(to_us, $to), count = count + 1"
-		" WHERE source = $source AND why = $why AND repaired_us = 0";
+		" WHERE host = $this_host AND source = $source AND why = $why AND repaired_us = 0";
 	static const char sql_add[] =
-		"INSERT INTO gap (source, why, from_us, to_us, count)"
-		" VALUES ($source, $why, $from, $to, 1)";
+		"INSERT INTO gap (host, source, why, from_us, to_us, count)"
+		" VALUES ($this_host, $source, $why, $from, $to, 1)";
 	int changed = db_change(db, sql_more,
 		DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$why", why), DB_INT("$to", to_us)),
 		err);
@@ -1153,7 +1165,7 @@ int store_gap_add(struct db *db, const char *source, const char *why, int64_t fr
 int store_gap_repaired(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_repaired[] =
-		"UPDATE gap SET repaired_us = $now WHERE repaired_us = 0";
+		"UPDATE gap SET repaired_us = $now WHERE host = $this_host AND repaired_us = 0";
 
 	return db_change(db, sql_repaired, DB_PARAMS(DB_INT("$now", now_us)), err);
 }
@@ -1184,6 +1196,7 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 		" AND e.decided_us >= $from"
 		" AND e.decided_us < $to"
 		" AND e.state = 'sent'"
+		" AND e.host IN ('', $this_host)"
 		" AND r.state IN ('queued', 'deferred', 'handed_on')"
 		" ORDER BY e.decided_us, e.last_event, e.seq, r.n"
 		" LIMIT $limit";
@@ -1206,6 +1219,7 @@ int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 		" AND e.queue_id IS NULL"
 		" AND e.last_event IS NULL"
 		" AND max(e.created_us, e.scheduled_us) < $before"
+		" AND e.host IN ('', $this_host)"
 		" AND NOT EXISTS (SELECT 1"
 		"   FROM outbox o"
 		"   WHERE o.email = e.seq)"

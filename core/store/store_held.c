@@ -17,8 +17,8 @@ enum {
 
 #define FIELDS                                                                                     \
 	ROW_FIELD(held, id, ROW_ID), ROW_FIELD(held, queue_id, ROW_TEXT),                          \
-		ROW_FIELD(held, reason, ROW_TEXT), ROW_FIELD(held, reason_text, ROW_TEXT),         \
-		ROW_FIELD(held, domain, ROW_TEXT),                                                 \
+		ROW_FIELD(held, host, ROW_TEXT), ROW_FIELD(held, reason, ROW_TEXT),                \
+		ROW_FIELD(held, reason_text, ROW_TEXT), ROW_FIELD(held, domain, ROW_TEXT),         \
 		ROW_FIELD_AS(held, from, ROW_TEXT, "header_from"),                                 \
 		ROW_FIELD(held, held_us, ROW_TIME), ROW_FIELD(held, read_us, ROW_TIME),            \
 		ROW_FIELD(held, sender, ROW_TEXT), ROW_FIELD(held, recipients, ROW_LINES),         \
@@ -26,7 +26,7 @@ enum {
 		ROW_FIELD(held, decision, ROW_TEXT), ROW_FIELD(held, decided_us, ROW_TIME),        \
 		ROW_FIELD(held, answer, ROW_TEXT)
 #define COLUMNS                                                                                    \
-	"id, queue_id, reason, domain, header_from, held_us, read_us, sender, recipients,"         \
+	"id, queue_id, host, reason, domain, header_from, held_us, read_us, sender, recipients,"   \
 	" subject, size, decision, decided_us, answer"
 
 static const struct row_field held_fields[] = {FIELDS};
@@ -67,8 +67,8 @@ static int prune(struct db *db, struct err *err)
 int store_held_note(struct db *db, const struct held_note *note, struct err *err)
 {
 	static const char sql_note[] =
-		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from)"
-		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from)"
+		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, host)"
+		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)"
 		" RETURNING seq";
 	struct held held = {
 		.queue_id = row_bounded(note->queue_id),
@@ -98,7 +98,10 @@ int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struc
 {
 	static const char sql_held[] = "SELECT " COLUMNS
 				       " FROM held"
-				       " WHERE queue_id = $queue_id AND held_us >= $arrived";
+				       " WHERE queue_id = $queue_id AND held_us >= $arrived"
+				       " AND host IN ('', $this_host)"
+				       " ORDER BY held_us DESC"
+				       " LIMIT 1";
 
 	return row_get(db, sql_held,
 		DB_PARAMS(DB_TEXT("$queue_id", queue_id),
@@ -165,7 +168,8 @@ int store_held_open(struct db *db, int max, struct held_list *list_r, struct err
 {
 	static const char sql_open[] = "SELECT " COLUMNS
 				       " FROM held"
-				       " WHERE decision IS NOT NULL OR read_us = 0"
+				       " WHERE (decision IS NOT NULL OR read_us = 0)"
+				       " AND host IN ('', $this_host)"
 				       " ORDER BY seq"
 				       " LIMIT $max";
 
@@ -192,7 +196,7 @@ int store_held_set_read(struct db *db, const struct held *held, struct err *err)
 		"UPDATE held"
 		" SET read_us = $read_us, sender = $sender, recipients = $recipients,"
 		"   subject = $subject, size = $size, header = $header"
-		" WHERE queue_id = $queue_id";
+		" WHERE queue_id = $queue_id AND host IN ('', $this_host)";
 
 	return row_write(db, sql_read, NULL, &store_held_whole_type, held, err) < 0 ? -1 : 0;
 }
@@ -202,7 +206,7 @@ int store_held_set_answer(struct db *db, const char *queue_id, const char *answe
 	static const char sql_answer[] =
 		"UPDATE held"
 		" SET decision = NULL, answer = $answer"
-		" WHERE queue_id = $queue_id";
+		" WHERE queue_id = $queue_id AND host IN ('', $this_host)";
 
 	return db_change(db, sql_answer,
 		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_TEXT("$answer", answer)),
@@ -229,7 +233,7 @@ int store_held_queue_ids(
 	static const char sql_ids[] =
 		"SELECT queue_id"
 		" FROM held"
-		" WHERE held_us < $before"
+		" WHERE held_us < $before AND host IN ('', $this_host)"
 		" ORDER BY seq"
 		" LIMIT $max";
 	struct db_stmt *stmt;
@@ -248,7 +252,8 @@ int store_held_queue_ids(
 
 int store_held_forget(struct db *db, const char *queue_id, struct err *err)
 {
-	static const char sql_forget[] = "DELETE FROM held WHERE queue_id = $queue_id";
+	static const char sql_forget[] =
+		"DELETE FROM held WHERE queue_id = $queue_id AND host IN ('', $this_host)";
 
 	return db_change(db, sql_forget, DB_PARAMS(DB_TEXT("$queue_id", queue_id)), err) < 0 ? -1
 											     : 0;

@@ -19,6 +19,7 @@ enum {
 struct held {
 	char id[ID_SIZE];
 	char *queue_id;
+	char *host;        /* in whose hold queue it is; "": there is one host */
 	char *reason;      /* a word of verdict_reason_name() */
 	char *reason_text; /* not a column: set by the caller */
 	char *domain;      /* the registered domain that it claims; "" for none */

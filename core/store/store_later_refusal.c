@@ -25,10 +25,10 @@ int store_later_refusal_add(
 {
 	static const char sql_prune[] = "DELETE FROM later_refusal WHERE refused_us < $old";
 	static const char sql_add[] =
-		"INSERT INTO later_refusal (queue_id, refused_us, text)"
-		" SELECT $queue_id, $now, $text"
+		"INSERT INTO later_refusal (host, queue_id, refused_us, text)"
+		" SELECT $this_host, $queue_id, $now, $text"
 		" WHERE (SELECT count(*) FROM later_refusal) < $max"
-		" ON CONFLICT (queue_id) DO NOTHING";
+		" ON CONFLICT (host, queue_id) DO NOTHING";
 	_cleanup_free_ char *shown = row_bounded(text);
 
 	if (db_change(db, sql_prune, DB_PARAMS(DB_INT("$old", now_us - DAY_US)), err) < 0)

@@ -5,6 +5,7 @@
  */
 #include "core/store/store_outbox.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -30,6 +31,9 @@ enum {
 };
 #define SQL_PAUSED_WORDS "'it is paused'"
 
+/* The row of the email $id, unless another host has taken it over. */
+#define OF_THIS_HOST " WHERE email = (SELECT seq FROM email WHERE id = $id) AND host = $this_host"
+
 /* A due email, with everything that decides what happens to it. */
 struct candidate {
 	struct outbox_row row;
@@ -42,6 +46,7 @@ struct candidate {
 	bool heard; /* the log mentions the message after cleanup(8) */
 	bool ended; /* the log says that it ended under its ticket */
 	bool joined;
+	bool moved; /* it was another host's */
 	char *reason;
 };
 
@@ -69,6 +74,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(candidate, heard, ROW_BOOL),
 	ROW_FIELD(candidate, ended, ROW_BOOL),
 	ROW_FIELD(candidate, joined, ROW_BOOL),
+	ROW_FIELD(candidate, moved, ROW_BOOL),
 	ROW_FIELD(candidate, reason, ROW_TEXT),
 };
 static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
@@ -76,8 +82,8 @@ static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO outbox (email, company_id, size, due_us, ticket_used, reason)"
-		" SELECT seq, company_id, $size, coalesce(paused, $due),"
+		"INSERT INTO outbox (email, host, company_id, size, due_us, ticket_used, reason)"
+		" SELECT seq, $this_host, company_id, $size, coalesce(paused, $due),"
 		"   iif($due = 0 AND paused IS NULL, 1, 0),"
 		"   iif(paused IS NULL, NULL, " SQL_PAUSED_WORDS
 		")"
@@ -98,8 +104,8 @@ int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us
 int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_us, struct err *err)
 {
 	static const char sql_join[] =
-		"INSERT INTO outbox (email, company_id, size, due_us, joined)"
-		" SELECT seq, company_id, $size, $now, 1"
+		"INSERT INTO outbox (email, host, company_id, size, due_us, joined)"
+		" SELECT seq, $this_host, company_id, $size, $now, 1"
 		" FROM email"
 		" WHERE id = $id";
 
@@ -179,10 +185,9 @@ int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct er
 		" SELECT $now, o.email, o.size"
 		" FROM email e"
 		" JOIN outbox o ON o.email = e.seq"
-		" WHERE e.id = $id"
+		" WHERE e.id = $id AND o.host = $this_host"
 		" ON CONFLICT DO NOTHING";
-	static const char sql_remove[] =
-		"DELETE FROM outbox WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	static const char sql_remove[] = "DELETE FROM outbox" OF_THIS_HOST;
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", id));
 
 	if (db_change(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) < 0)
@@ -196,8 +201,7 @@ int store_outbox_put_off(
 	static const char sql_put_off[] =
 		"UPDATE outbox"
 		" SET due_us = $due, ticket_used = $used, attempts = attempts + $failed,"
-		" reason = $reason, looked_us = 0"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+		" reason = $reason, looked_us = 0" OF_THIS_HOST;
 
 	return db_change(db, sql_put_off,
 		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", delay->due_us),
@@ -211,8 +215,8 @@ int store_outbox_give_back(
 {
 	static const char sql_give_back[] =
 		"UPDATE outbox"
-		" SET due_us = $due, reason = coalesce($reason, reason)"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us = 0";
+		" SET due_us = $due, reason = coalesce($reason, reason)" OF_THIS_HOST
+		" AND due_us = 0";
 
 	return db_change(db, sql_give_back,
 		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", due_us), DB_TEXT("$reason", reason)),
@@ -361,6 +365,18 @@ int store_outbox_cancel_some(
 	return end > 0 ? STORE_MORE : 1;
 }
 
+int store_outbox_is_elsewhere(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_elsewhere[] =
+		"SELECT 1"
+		" FROM email e"
+		" JOIN outbox o ON o.email = e.seq"
+		" WHERE e.id = $id AND o.host <> $this_host";
+	int64_t one;
+
+	return row_number(db, sql_elsewhere, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
+}
+
 int store_outbox_fail(
 	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
 {
@@ -370,8 +386,10 @@ int store_outbox_fail(
 		" refusal = $reason, ticket = $ticket"
 		" WHERE id = $id AND state <> 'refused'";
 	char ticket[SECRET_TICKET_SIZE];
-	int found;
+	int found = store_outbox_is_elsewhere(db, id, err);
 
+	if (found != 0)
+		return found < 0 ? -1 : 0;
 	secret_ticket(ticket);
 	if (keep_ticket(db, id, err) < 0)
 		return -1;
@@ -389,8 +407,7 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 {
 	static const char sql_looked[] =
 		"UPDATE outbox"
-		" SET looked_us = $now, due_us = $now + $again"
-		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+		" SET looked_us = $now, due_us = $now + $again" OF_THIS_HOST;
 
 	if (found)
 		return store_outbox_remove(db, id, now_us, err);
@@ -404,7 +421,8 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 #define SQL_FIRST_DUE                                                                              \
 	"(SELECT o.due_us"                                                                         \
 	"   FROM outbox o"                                                                         \
-	"   WHERE o.company_id = outbox_turn.company_id AND o.due_us > 0"                          \
+	"   WHERE o.host = outbox_turn.host AND o.company_id = outbox_turn.company_id"             \
+	"   AND o.due_us > 0"                                                                      \
 	"   ORDER BY o.due_us"                                                                     \
 	"   LIMIT 1)"
 /* The turn of a company without waiting emails. */
@@ -416,13 +434,13 @@ int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 		"UPDATE outbox INDEXED BY outbox_put_off"
 		" SET due_us = $now"
 		" WHERE due_us > $now AND due_us < " SQL_PAUSED
-		" AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0)";
+		" AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0) AND host = $this_host";
 	/* Turns in the future are from before the clock was set back. */
 	static const char sql_turns[] =
 		"UPDATE outbox_turn"
 		" SET served_us = 0, turn_us = coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
 		")"
-		" WHERE served_us > $now";
+		" WHERE served_us > $now AND host = $this_host";
 	const struct db_param *params = DB_PARAMS(DB_INT("$now", now_us));
 
 	if (db_change(db, sql_turns, params, err) < 0)
@@ -432,16 +450,108 @@ int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
 
 int store_outbox_reopen(struct db *db, struct err *err)
 {
-	static const char sql_reopen[] = "UPDATE outbox SET due_us = 1 WHERE due_us = 0";
-	static const char sql_forget[] = "DELETE FROM outbox_turn WHERE " SQL_FIRST_DUE " IS NULL";
+	/* The rows of the time before hosts had names. */
+	static const char sql_nameless[] =
+		"UPDATE outbox SET host = $this_host WHERE host = '' AND $this_host <> ''";
+	static const char sql_reopen[] =
+		"UPDATE outbox SET due_us = 1 WHERE due_us = 0 AND host = $this_host";
+	static const char sql_forget[] =
+		"DELETE FROM outbox_turn WHERE host = $this_host AND " SQL_FIRST_DUE " IS NULL";
 	static const char sql_turns[] =
-		"UPDATE outbox_turn SET served_us = 0, turn_us = " SQL_FIRST_DUE;
-	int reopened = db_change(db, sql_reopen, NULL, err);
+		"UPDATE outbox_turn"
+		" SET served_us = 0, turn_us = " SQL_FIRST_DUE " WHERE host = $this_host";
+	int nameless = db_change(db, sql_nameless, NULL, err);
+	int reopened = nameless < 0 ? -1 : db_change(db, sql_reopen, NULL, err);
 
 	if (reopened < 0 || db_change(db, sql_forget, NULL, err) < 0 ||
 		db_change(db, sql_turns, NULL, err) < 0)
 		return -1;
 	return reopened;
+}
+
+/* What a host that is lost leaves to others: all but what its milter has recorded and its Postfix
+ * may have. */
+#define OF_LOST                                                                                    \
+	"(SELECT o.email"                                                                          \
+	"   FROM outbox o"                                                                         \
+	"   JOIN email e ON e.seq = o.email"                                                       \
+	"   WHERE o.host = $lost AND o.host <> '' AND o.email > $mark"                             \
+	"   AND ($all <> 0 OR e.state <> 'sent' OR e.way <> 'smtp')"                               \
+	"   ORDER BY o.email"                                                                      \
+	"   LIMIT $max)"
+
+int store_outbox_take_over(
+	struct db *db, struct outbox_takeover *takeover, int max, struct err *err)
+{
+	static const char sql_alive[] =
+		"SELECT beat FROM host_part WHERE host = $lost AND part = 'httpd'";
+	static const char sql_take[] =
+		"UPDATE outbox"
+		" SET host = $this_host, due_us = iif(due_us = 0, 1, due_us)"
+		" WHERE email IN " OF_LOST " RETURNING email, company_id, size, joined";
+	static const char sql_taken[] =
+		"UPDATE host_part SET taken = taken + 1 WHERE host = $lost AND part = 'httpd'";
+	const struct db_param *lost = DB_PARAMS(DB_TEXT("$lost", takeover->host));
+	int64_t beat = 0;
+	int known = row_number(db, sql_alive, lost, &beat, err), found;
+	struct db_stmt *stmt;
+
+	takeover->moved = 0;
+	if (known < 0 || (known > 0 && beat != takeover->beat))
+		return known < 0 ? -1 : 0;
+	if (db_start(db, sql_take,
+		    DB_PARAMS(DB_TEXT("$lost", takeover->host), DB_INT("$mark", takeover->mark),
+			    DB_INT("$all", known == 0), DB_INT("$max", max)),
+		    &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1) {
+		struct outbox_joined *one;
+
+		takeover->moved++;
+		if (db_int(stmt, 0) > takeover->mark)
+			takeover->mark = db_int(stmt, 0);
+		if (db_int(stmt, 3) != 0)
+			continue;
+		takeover->counted = mem_append(
+			takeover->counted, takeover->counted_n, sizeof(*takeover->counted));
+		one = &takeover->counted[takeover->counted_n++];
+		snprintf(one->company_id, ID_SIZE, "%s", db_text(stmt, 1));
+		one->size = db_int(stmt, 2);
+	}
+	if (found < 0 || (takeover->moved > 0 && db_change(db, sql_taken, lost, err) < 0))
+		return -1;
+	return takeover->moved == max ? STORE_MORE : 1;
+}
+#undef OF_LOST
+
+void store_outbox_takeover_clear(struct outbox_takeover *takeover)
+{
+	free(takeover->counted);
+	takeover->counted = NULL;
+	takeover->counted_n = 0;
+}
+
+int store_outbox_hosts(struct db *db, struct strv *hosts_r, struct err *err)
+{
+	/* One look-up for each host. */
+	static const char sql_hosts[] =
+		"WITH RECURSIVE other (name) AS (SELECT min(host)"
+		"   FROM outbox"
+		"   WHERE host <> ''"
+		"   UNION ALL SELECT (SELECT min(o.host)"
+		"     FROM outbox o"
+		"     WHERE o.host > other.name AND o.host <> '')"
+		"   FROM other"
+		"   WHERE other.name IS NOT NULL)"
+		" SELECT name FROM other WHERE name IS NOT NULL AND name <> $this_host";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_hosts, NULL, &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1)
+		strv_add(hosts_r, db_text(stmt, 0));
+	return found;
 }
 
 static void give(struct outbox_taken *taken, struct candidate *candidate, enum outbox_task task)
@@ -518,7 +628,7 @@ static int submit(struct db *db, const struct outbox_terms *terms, struct candid
 	struct outbox_row *row = &candidate->row;
 
 	if (candidate->state == EMAIL_SENT || candidate->ticket_used ||
-		candidate->way != terms->way) {
+		candidate->way != terms->way || candidate->moved) {
 		struct email email = {.state = candidate->state, .way = terms->way};
 
 		secret_ticket(row->ticket);
@@ -534,6 +644,28 @@ static int submit(struct db *db, const struct outbox_terms *terms, struct candid
 	return 0;
 }
 
+/* The milter of another host has recorded the email after this host had taken it over. Only that
+ * host can ask its Postfix for the message. If it is known no more, nobody can. */
+static int return_to_host(struct db *db, const struct outbox_terms *terms,
+	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
+{
+	static const char sql_return[] =
+		"UPDATE outbox"
+		" SET host = (SELECT e.host FROM email e WHERE e.seq = outbox.email), due_us = 1,"
+		"   joined = 1"
+		" WHERE email = (SELECT e.seq"
+		"   FROM email e"
+		"   JOIN host_part h ON h.host = e.host AND h.part = 'httpd'"
+		"   WHERE e.id = $id)";
+	int returned = db_change(db, sql_return, DB_PARAMS(DB_TEXT("$id", candidate->row.id)), err);
+
+	if (returned == 0)
+		return leave(db, terms, candidate, taken, err);
+	if (returned > 0)
+		give(taken, candidate, OUTBOX_GONE);
+	return returned < 0 ? -1 : 0;
+}
+
 static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
 	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
@@ -543,6 +675,8 @@ static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t lo
 	if (candidate->way != EMAIL_WAY_SMTP || candidate->heard || row->queue_id == NULL ||
 		*row->queue_id == '\0')
 		return leave(db, terms, candidate, taken, err);
+	if (candidate->moved)
+		return return_to_host(db, terms, candidate, taken, err);
 	if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
 		return delay(db, row->id, ready_us, err);
 	if (candidate->looked_us > 0 && log_end_us > candidate->looked_us + LOG_LAG_US)
@@ -618,7 +752,8 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		"SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
 		" e.created_us AS composed_us, e.scheduled_us,"
 		" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
-		" o.looked_us, o.joined, e.state, e.way, o.ticket_used, o.reason,"
+		" o.looked_us, o.joined, iif(e.host <> o.host, 1, 0) AS moved, e.state, e.way,"
+		" o.ticket_used, o.reason,"
 		" iif(e.state = 'staged', " SQL_PAUSED_BY
 		", NULL) AS paused_us,"
 		" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"
@@ -635,7 +770,8 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		"     LIMIT 1) IS NOT NULL) AS heard"
 		" FROM outbox o"
 		" JOIN email e ON e.seq = o.email"
-		" WHERE o.company_id = $company AND o.due_us > 0 AND o.due_us <= $now"
+		" WHERE o.host = $this_host AND o.company_id = $company AND o.due_us > 0"
+		" AND o.due_us <= $now"
 		" ORDER BY o.due_us, o.email"
 		" LIMIT $max";
 
@@ -652,7 +788,7 @@ static int find_turns(
 	static const char sql_turns[] =
 		"SELECT company_id"
 		" FROM outbox_turn"
-		" WHERE turn_us <= $now AND instr($but, company_id) = 0"
+		" WHERE host = $this_host AND turn_us <= $now AND instr($but, company_id) = 0"
 		" ORDER BY turn_us, company_id"
 		" LIMIT $max";
 	struct db_stmt *stmt;
@@ -675,7 +811,7 @@ static int end_turn(struct db *db, const char *company_id, int64_t now_us, struc
 		"UPDATE outbox_turn"
 		" SET served_us = $now, turn_us = max($now, coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
 		"))"
-		" WHERE company_id = $company";
+		" WHERE host = $this_host AND company_id = $company";
 
 	return db_change(db, sql_served,
 		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$now", now_us)), err);
@@ -746,7 +882,11 @@ int store_outbox_next(struct db *db, int64_t *due_us_r, struct err *err)
 	static const char sql_next[] = SQL_PAUSES_ENDED
 		" SELECT 1 AS due_us FROM ended"
 		" UNION ALL SELECT *"
-		" FROM (SELECT due_us FROM outbox WHERE due_us > 0 ORDER BY due_us LIMIT 1) first"
+		" FROM (SELECT due_us"
+		"   FROM outbox"
+		"   WHERE host = $this_host AND due_us > 0"
+		"   ORDER BY due_us"
+		"   LIMIT 1) first"
 		" LIMIT 1";
 
 	return row_number(db, sql_next, NULL, due_us_r, err);
@@ -756,7 +896,8 @@ int store_outbox_sizes(struct db *db,
 	void (*each)(void *arg, const char *company_id, int64_t bytes, int64_t emails), void *arg,
 	struct err *err)
 {
-	static const char sql_sizes[] = "SELECT company_id, size FROM outbox WHERE joined = 0";
+	static const char sql_sizes[] =
+		"SELECT company_id, size FROM outbox WHERE joined = 0 AND host = $this_host";
 	struct db_stmt *stmt;
 	int found;
 

@@ -15,6 +15,7 @@
  *                                               its queue file was complete
  *   sent      the log reports a recipient       removed: it was in the queue
  *   sent      all recipients are suppressed     removed: there is no message
+ *   sent      another host has recorded it      that host's again
  *   sent      recorded a moment ago             put off: cleanup may be at work
  *   sent      the queue was listed without it,  staged again with a new ticket, and
  *             and the log was read beyond that  submitted
@@ -25,7 +26,7 @@
  *             paused (store_pause)
  *   staged    its lifetime is over              failed
  *   staged    the ticket may have been used,    submitted with a new ticket
- *             or was for another way
+ *             or was for another way or host
  *   staged    any                               submitted
  */
 #ifndef POSTERN_STORE_STORE_OUTBOX_H
@@ -135,6 +136,41 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
  * future because the clock was put back. How many emails, or -1. */
 int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err);
 
+/* An email that is counted from now on. */
+struct outbox_joined {
+	char company_id[ID_SIZE];
+	int64_t size;
+};
+
+/*
+ * Several hosts: each row belongs to one of them (outbox.host), and only its dispatcher takes it,
+ * puts it off and removes it. The functions above change no row of another host.
+ */
+
+/* True if another host has taken the email over. 1, 0, -1. */
+int store_outbox_is_elsewhere(struct db *db, const char *id, struct err *err);
+
+/* Lists the other hosts that have emails in the outbox. 0 or -1. */
+int store_outbox_hosts(struct db *db, struct strv *hosts_r, struct err *err);
+
+/* Takes over what is in the outbox of a host that is lost, in steps. What its milter has recorded
+ * and its Postfix may have stays there, unless the host is known no more (store_host). An email
+ * that was taken over gets a new ticket before it is submitted, so a message that the lost host
+ * still has is discarded. In the caller's transaction. Returns STORE_MORE, 1 when all is taken
+ * over, 0 if the host has shown up, -1 on error. */
+struct outbox_takeover {
+	const char *host;
+	int64_t beat; /* the last that was seen of it (struct host_part) */
+	int64_t mark; /* 0 at first */
+	int64_t moved;
+	/* Those that the host had counted, for the caller to count. */
+	struct outbox_joined *counted;
+	size_t counted_n;
+};
+int store_outbox_take_over(
+	struct db *db, struct outbox_takeover *takeover, int max, struct err *err);
+void store_outbox_takeover_clear(struct outbox_takeover *takeover);
+
 /* When the dispatcher starts: emails that an earlier process had in hand are due. How many, or
  * -1. */
 int store_outbox_reopen(struct db *db, struct err *err);
@@ -159,12 +195,6 @@ struct outbox_row {
 	unsigned attempts;
 	bool utf8; /* a recipient is not all ASCII */
 	enum outbox_task task;
-};
-
-/* An email that store_outbox_join() added, and that is counted from now on. */
-struct outbox_joined {
-	char company_id[ID_SIZE];
-	int64_t size;
 };
 
 struct outbox_taken {

@@ -27,8 +27,8 @@ int store_probe_add(struct db *db, int64_t now_us, enum email_way way, bool thro
 {
 	static const char sql_prune[] = "DELETE FROM probe WHERE created_us < $before";
 	static const char sql_add[] =
-		"INSERT INTO probe (ticket, nonce, created_us, way, through)"
-		" VALUES ($ticket, $nonce, $now, $way, $through)";
+		"INSERT INTO probe (ticket, nonce, created_us, way, through, host)"
+		" VALUES ($ticket, $nonce, $now, $way, $through, $this_host)";
 	struct probe_secrets secrets;
 
 	secret_ticket(secrets.ticket);
@@ -62,7 +62,11 @@ int store_probe_get(struct db *db, const char *ticket, struct probe *probe_r, st
 int store_probe_newest(struct db *db, int64_t *created_us_r, struct err *err)
 {
 	static const char sql_newest[] =
-		"SELECT created_us FROM probe ORDER BY created_us DESC LIMIT 1";
+		"SELECT created_us"
+		" FROM probe"
+		" WHERE host = $this_host"
+		" ORDER BY created_us DESC"
+		" LIMIT 1";
 
 	return row_number(db, sql_newest, NULL, created_us_r, err);
 }
@@ -127,7 +131,8 @@ static const struct row_type notes_type = ROW_TYPE(postfix_notes, notes_fields);
 
 int store_postfix_notes_get(struct db *db, struct postfix_notes *notes_r, struct err *err)
 {
-	static const char sql_get[] = "SELECT reloaded_us, taken_us FROM postfix_notes";
+	static const char sql_get[] =
+		"SELECT reloaded_us, taken_us FROM postfix_notes WHERE host = $this_host";
 
 	return row_get(db, sql_get, NULL, &notes_type, notes_r, err);
 }
@@ -135,8 +140,10 @@ int store_postfix_notes_get(struct db *db, struct postfix_notes *notes_r, struct
 int store_postfix_notes_set(struct db *db, const struct postfix_notes *notes, struct err *err)
 {
 	static const char sql_set[] =
-		"UPDATE postfix_notes"
-		" SET reloaded_us = $reloaded, taken_us = $taken";
+		"INSERT INTO postfix_notes (host, reloaded_us, taken_us)"
+		" VALUES ($this_host, $reloaded, $taken)"
+		" ON CONFLICT (host)"
+		" DO UPDATE SET reloaded_us = excluded.reloaded_us, taken_us = excluded.taken_us";
 
 	return db_change(db, sql_set,
 		DB_PARAMS(

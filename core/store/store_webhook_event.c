@@ -209,7 +209,7 @@ int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_u
 		"SELECT seq"
 		" FROM webhook_event"
 		" WHERE webhook_id = $webhook AND due_us > 0 AND due_us <= $now"
-		" ORDER BY due_us"
+		" ORDER BY due_us, seq"
 		" LIMIT $limit";
 	struct seq {
 		int64_t seq;

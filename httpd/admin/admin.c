@@ -20,6 +20,7 @@
 #include "core/ops/op_email.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_held.h"
+#include "core/ops/op_host.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_outbox.h"
 #include "core/ops/op_refusal.h"
@@ -170,6 +171,8 @@ const struct route admin_routes[] = {
 	{"POST", "/admin/emails/{}/resend", .auth = AUTH_USER, .role = USER_OWNER,
 		.body = BODY_JSON_SMALL, .handle = admin_email_resend,
 		.operation = &op_email_resend, .status = 201},
+	{"GET", "/admin/hosts", .auth = AUTH_USER, .operators = true, .pooled = true,
+		.handle = admin_operate, .operation = &op_host_list},
 	{"GET", "/admin/held", .auth = AUTH_USER, .operators = true, .pooled = true,
 		.handle = admin_operate, .operation = &op_held_list},
 	{"GET", "/admin/held/{}", .auth = AUTH_USER, .operators = true, .handle = admin_operate,

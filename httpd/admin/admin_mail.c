@@ -48,6 +48,8 @@ static void add_admin_fields(json_t *object, const struct email *email)
 	json_object_set_new(object, "via", json_string(store_email_via(email)));
 	json_object_set_new(object, "refusal", admin_text(email->refusal));
 	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
+	json_object_set_new(
+		object, "host", str_empty(email->host) ? json_null() : json_string(email->host));
 	json_object_set_new(object, "sender", json_string(email->sender));
 	json_object_set_new(object, "decided_at", json_field_time(email->decided_us));
 }

@@ -186,6 +186,11 @@ static void tell_programs(struct metrics *metrics)
 
 	metric(out, "postern_build_info", GAUGE, "The version of Postern.");
 	sample(out, 1, "postern_build_info{version=\"%s\"}", POSTERN_VERSION);
+	if (*conf_host(metrics->conf)) {
+		metric(out, "postern_host_info", GAUGE,
+			"The name of this host among those that share the database.");
+		sample(out, 1, "postern_host_info{name=\"%s\"}", conf_host(metrics->conf));
+	}
 	metric(out, "postern_up", GAUGE, "Whether the program runs and tells its numbers.");
 	for (size_t n = 0; n < ARRAY_SIZE(metrics->programs); n++)
 		sample(out, metrics->programs[n].up, "postern_up{program=\"%s\"}",

@@ -43,6 +43,7 @@ struct entry {
 	struct outbox_delay delay;
 	char *reason;
 	bool found;
+	bool elsewhere; /* another host has taken it over, and counts it */
 	enum breaker_cause cause;
 };
 
@@ -199,15 +200,27 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 	return 0;
 }
 
+/* Whether the email is another host's now. Asked only where nothing was written. */
+static int note_elsewhere(struct db *db, struct entry *entry, int written, struct err *err)
+{
+	int found = written == 0 && *entry->id ? store_outbox_is_elsewhere(db, entry->id, err) : 0;
+
+	entry->elsewhere = found > 0;
+	return found < 0 ? -1 : 0;
+}
+
 static int journal_run(struct db *db, void *arg, struct err *err)
 {
-	const struct journal *journal = arg;
+	struct journal *journal = arg;
 	int64_t removed = 0;
 
 	for (size_t i = 0; i < journal->under_way.n; i++) {
-		removed += journal->under_way.items[i].kind == REMOVE;
-		if (write_one(db, &journal->under_way.items[i], journal->now_us, err) < 0)
+		struct entry *entry = &journal->under_way.items[i];
+		int written = write_one(db, entry, journal->now_us, err);
+
+		if (written < 0 || note_elsewhere(db, entry, written, err) < 0)
 			return -1;
+		removed += entry->kind == REMOVE && !entry->elsewhere;
 	}
 	return removed > 0 ? store_outbox_flow(db, removed, journal->now_us, err) : 0;
 }
@@ -240,8 +253,8 @@ static void on_journal_written(struct task *task)
 		for (size_t i = 0; i < under_way->n; i++) {
 			const struct entry *entry = &under_way->items[i];
 
-			if (entry->kind == REMOVE || entry->kind == FAIL ||
-				(entry->kind == LOOKED && entry->found))
+			if (!entry->elsewhere && (entry->kind == REMOVE || entry->kind == FAIL ||
+							 (entry->kind == LOOKED && entry->found)))
 				outbox_account_leave(outbox, entry->company_id, entry->size);
 		}
 		clear(under_way);

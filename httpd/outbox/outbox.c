@@ -69,6 +69,15 @@ void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t
 	account_add(outbox, company_id, -bytes, -1);
 }
 
+int outbox_account_again(struct outbox *outbox, struct db *db, struct err *err)
+{
+	atomic_store(&outbox->account.bytes, 0);
+	atomic_store(&outbox->account.emails, 0);
+	for (size_t i = 0; i < OUTBOX_COMPANIES; i++)
+		atomic_store(&outbox->account.by_company[i], 0);
+	return store_outbox_sizes(db, account_add, outbox, err);
+}
+
 int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t bytes,
 	int64_t emails, struct err *err)
 {
@@ -184,6 +193,7 @@ static void go_on_stopping(struct outbox *outbox)
 		record_watch_stop(outbox->watch);
 	}
 	if (outbox->under_way == 0 && outbox->to_start == 0 && feeder_is_idle(outbox->feeder) &&
+		hosts_is_idle(outbox->hosts) &&
 		(journal_is_empty(outbox->journal) ||
 			now_us - outbox->stopping_us > 2 * LAST_ANSWERS_US))
 		event_base_loopbreak(outbox->base);
@@ -200,8 +210,10 @@ static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 	look_at_cpu(outbox);
 	outbox_set_sessions(outbox);
 	journal_look(outbox->journal);
-	if (!outbox->stopping)
+	if (!outbox->stopping) {
 		feeder_look(outbox->feeder);
+		hosts_look(outbox->hosts);
+	}
 	while (outbox->cut_short && (batch = TAILQ_FIRST(&outbox->waiting)) != NULL)
 		outbox_end_wait(batch);
 	if (outbox->stopping)
@@ -241,7 +253,9 @@ static int take_over(struct outbox *outbox, struct err *err)
 }
 
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
-	void (*recorded)(struct probe_report *report), struct outbox **outbox_r, struct err *err)
+	void (*recorded)(struct probe_report *report),
+	void (*tell_problem)(const struct worker_shared *shared, struct buf *words),
+	struct outbox **outbox_r, struct err *err)
 {
 	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
 	struct outbox *outbox = mem_new(struct outbox);
@@ -250,6 +264,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->log = shared->log;
 	outbox->conf = conf;
 	outbox->recorded = recorded;
+	outbox->tell_problem = tell_problem;
 	outbox->max_bytes = conf->outbox.max_bytes;
 	outbox->counts = counts_new(shared->routes);
 	outbox->cpu.fd = -1;
@@ -262,6 +277,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->base = event_base_new();
 	outbox->journal = journal_new(outbox);
 	outbox->feeder = feeder_new(outbox);
+	outbox->hosts = hosts_new(outbox);
 	outbox->tasks = task_queue_new(outbox->base);
 	if (outbox->tasks == NULL || db_open(shared->store, DB_READ, &outbox->db, err) < 0) {
 		if (outbox->tasks == NULL)
@@ -317,6 +333,7 @@ void outbox_free(struct outbox *outbox)
 	if (outbox == NULL)
 		return;
 	task_queue_free(outbox->tasks);
+	hosts_free(outbox->hosts);
 	feeder_free(outbox->feeder);
 	journal_free(outbox->journal);
 	inject_free(outbox->inject);

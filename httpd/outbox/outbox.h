@@ -124,10 +124,13 @@ void outbox_batch_release(struct outbox_batch *batch);
 void outbox_send(struct outbox *outbox, struct outbox_batch *batch);
 
 /* Makes the outbox, before there is any worker. Uses what shared has by then, and takes ownership
- * of conf. recorded is called for each email that the milter has decided about. outbox_start()
- * starts the thread. */
+ * of conf. recorded is called for each email that the milter has decided about; tell_problem, on
+ * the committer's thread, adds in words what is wrong with this host, for other hosts and their
+ * admins. outbox_start() starts the thread. */
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
-	void (*recorded)(struct probe_report *report), struct outbox **outbox_r, struct err *err);
+	void (*recorded)(struct probe_report *report),
+	void (*tell_problem)(const struct worker_shared *shared, struct buf *words),
+	struct outbox **outbox_r, struct err *err);
 int outbox_start(struct outbox *outbox, struct err *err);
 /* The server stops and the drain timeout is over: ends the wait of all requests. Any thread. */
 void outbox_cut_short(struct outbox *outbox);

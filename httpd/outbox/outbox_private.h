@@ -6,6 +6,7 @@
  *   dispatcher.c  attempts to hand an email to Postfix, and what follows from their outcomes
  *   feeder.c      starts attempts for emails that are due in the store
  *   in_hand.c     how much each company has in hand
+ *   hosts.c       this host's heartbeat, and the outbox of a host that is lost
  *   journal.c     writes down what happened to emails that nobody waits for
  *
  * batch.c and feeder.c start attempts; the dispatcher knows neither. It tells whoever started an
@@ -30,6 +31,7 @@ struct db;
 struct event;
 struct event_base;
 struct feeder;
+struct hosts;
 struct journal;
 struct log;
 struct probe_report;
@@ -61,6 +63,7 @@ struct outbox {
 		size_t sessions;   /* enough to keep the cores busy */
 	} cpu;
 	void (*recorded)(struct probe_report *report);
+	void (*tell_problem)(const struct worker_shared *shared, struct buf *words);
 	struct worker_counts *counts;
 	struct outbox_account account;
 
@@ -75,6 +78,7 @@ struct outbox {
 	struct breaker breaker;
 	struct feeder *feeder;
 	struct journal *journal;
+	struct hosts *hosts;
 
 	TAILQ_HEAD(, outbox_batch) waiting; /* batches whose requests wait */
 	struct in_hand in_hand;             /* attempts that are being made */
@@ -100,6 +104,9 @@ void outbox_set_sessions(struct outbox *outbox);
 /* Count an email that another program added, and one that has left. Any thread. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);
 void outbox_account_leave(struct outbox *outbox, const char *company_id, int64_t bytes);
+/* Counts anew what the store has of this host. On the committer's thread, in a transaction: what is
+ * being staged meanwhile may be counted wrongly. 0 or -1. */
+int outbox_account_again(struct outbox *outbox, struct db *db, struct err *err);
 /* Counts the emails of a request. ERR_TEMPORARY or ERR_SHARE if there is no room for them. Any
  * thread. */
 int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t bytes,
@@ -158,6 +165,14 @@ void feeder_hint(struct feeder *feeder, int64_t due_us);
 /* Call it often: takes what is due if there is room. */
 void feeder_look(struct feeder *feeder);
 bool feeder_is_idle(const struct feeder *feeder);
+
+/* hosts.c */
+
+struct hosts *hosts_new(struct outbox *outbox);
+void hosts_free(struct hosts *hosts);
+/* Call it often. Does nothing where only one host uses the database. */
+void hosts_look(struct hosts *hosts);
+bool hosts_is_idle(const struct hosts *hosts);
 
 /* journal.c: each is written with one of the next commits, and again if that fails. */
 

@@ -64,6 +64,7 @@ MAY = {
     ("post", "/admin/companies"): {OPERATOR},
     ("get", "/admin/companies/{id}"): USERS,
     ("delete", "/admin/companies/{id}"): {OPERATOR},
+    ("get", "/admin/hosts"): OPERATORS,
     ("get", "/admin/held"): OPERATORS,
     ("get", "/admin/held/{id}"): OPERATORS,
     ("post", "/admin/held/decide"): {OPERATOR},

@@ -100,7 +100,7 @@ static void test_bad_lines(void **state)
 		{"compny",
 			"there is no command \"compny\", but company, domain, dkim, exempt, "
 			"suppression, key, "
-			"webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
+			"webhook, email, outbox, stats, held, hosts, probe, user, token, audit, db, config, "
 			"setup, doctor, status; did you mean company?"},
 		{"company lsit",
 			"company has no \"lsit\", but add, list, show, remove; did you mean list?"},
@@ -108,7 +108,7 @@ static void test_bad_lines(void **state)
 		{"key list --compny=x", "there is no option --compny=x; did you mean --company?"},
 		{"nonsense",
 			"there is no command \"nonsense\", but company, domain, dkim, exempt, "
-			"suppression, key, webhook, email, outbox, stats, held, probe, user, token, audit, db, config, "
+			"suppression, key, webhook, email, outbox, stats, held, hosts, probe, user, token, audit, db, config, "
 			"setup, doctor, status"},
 		{"company", "company what? There are add, list, show, remove"},
 		{"company nonsense", "company has no \"nonsense\", but add, list, show, remove"},

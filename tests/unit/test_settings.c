@@ -39,8 +39,8 @@ static void test_table_is_sound(void **state)
 		assert_ptr_equal(setting_find(one->section, one->name), one);
 		assert_true(setting_section_known(one->section));
 	}
-	/* Every member has a row: the rows fill the struct. */
-	assert_int_equal(settings_n, sizeof(struct conf) / sizeof(int64_t));
+	/* Every member has a row, except for store.place: the rows fill the struct. */
+	assert_int_equal(settings_n + 1, sizeof(struct conf) / sizeof(int64_t));
 	assert_null(setting_find("http", "nonsense"));
 	assert_null(setting_find("nonsense", "listen"));
 	assert_false(setting_section_known("nonsense"));

@@ -759,7 +759,7 @@ static const struct {
 	{"WHERE e.id = $what AND e.state = 'staged'", "(id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
 	{"WHERE id = $id AND state = $state", "(id=?)"},
-	{"last_event = NULL, closed = 0 WHERE id = $id", "(id=?)"},
+	{"last_event = NULL, closed = 0, host = $this_host WHERE id = $id", "(id=?)"},
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired", "(company_id=? AND key_hash=?)"},
 	{"FROM idempotency WHERE created_us <= $expired"
@@ -858,7 +858,7 @@ static const struct {
 		"rowid>?"},
 	{"WHERE e.company_id = $company AND e.seq BETWEEN",
 		"SEARCH e USING INDEX email_by_company (company_id=? AND rowid>?"},
-	{"AND e.decided_us < $to ORDER BY e.decided_us DESC LIMIT $max) s",
+	{"AND e.decided_us < $to AND e.host IN ('', $this_host) ORDER BY e.decided_us DESC LIMIT $max) s",
 		"SEARCH e USING INDEX email_open (decided_us>?"},
 	{"max(e.created_us, e.scheduled_us) < $before",
 		"SEARCH e USING INDEX email_staged (company_id=? AND last_event=? AND <expr><?)"},

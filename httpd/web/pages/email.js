@@ -154,6 +154,7 @@ function summary(email, key) {
       ["Key", link(key ? key.name || "without a name" : "a removed key", "emails", { key_id: email.key_id })],
       ["Id", withCopy(email.id)],
       ["Queue id", withCopy(email.queue_id)],
+      ["Host", email.host],
       ["Message-ID", withCopy(email.message_id)],
     ]),
   );

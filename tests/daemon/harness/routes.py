@@ -93,6 +93,7 @@ ASKS = {
     "POST /admin/keys/revoke": [
         {"json": lambda: {"keys": [{"id": row_id("a", next(numbers))} for _ in range(100)]}}
     ],
+    "GET /admin/hosts": [{}],
     "GET /admin/held": [{}, {"params": {"search": "nobody"}}],
     "POST /admin/held/decide": [
         {"json": {"decision": "recheck", "messages": [

@@ -23,7 +23,7 @@ ROW_KINDS = {"HASH": "bytea", "INT64": "bigint", "TIME": "bigint", "UINT": "bigi
              "SET": "bigint", "BOOL": "bigint"}
 # Parameters that core/store/row.c gives by itself; and one that is left out as its caller decides.
 OTHERS = {"$limit": "bigint", "$created": "bigint", "$id": "text", "$name": "text",
-          "$domain": "text"}
+          "$domain": "text", "$this_host": "text"}
 
 
 @dataclass

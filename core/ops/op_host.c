@@ -1,0 +1,139 @@
+/*
+ * op_host: the hosts that share the database.
+ */
+#include "core/ops/op_host.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/store/store_audit.h"
+#include "core/store/store_host.h"
+
+struct host {
+	char *name;
+	char *state;   /* `well`, `trouble`, `lost` */
+	char *problem; /* in words; "" for none */
+	char *version;
+	int64_t first_us;
+	int64_t seen_us; /* of its postern-httpd, which has the outbox */
+	int64_t taken;
+};
+
+static const struct row_field host_fields[] = {
+	ROW_FIELD(host, name, ROW_TEXT),
+	ROW_FIELD(host, state, ROW_TEXT),
+	ROW_FIELD(host, problem, ROW_TEXT),
+	ROW_FIELD(host, version, ROW_TEXT),
+	ROW_FIELD(host, first_us, ROW_TIME),
+	ROW_FIELD(host, seen_us, ROW_TIME),
+	ROW_FIELD(host, taken, ROW_INT64),
+};
+static const struct row_type host_type = ROW_TYPE(host, host_fields);
+
+static bool is_late(const struct host_part *part, int64_t now_us)
+{
+	return now_us - part->seen_us > HOST_LATE_S * SECOND_US;
+}
+
+static void add_problem(const struct host_part *part, int64_t now_us, struct buf *words)
+{
+	char at[CLOCK_TEXT_SIZE];
+
+	if (!is_late(part, now_us) && str_empty(part->problem))
+		return;
+	buf_printf(words, "%spostern-%s: ", words->len ? "; " : "", part->part);
+	clock_iso8601(part->seen_us, at);
+	if (is_late(part, now_us))
+		buf_printf(words, "no heartbeat since %.10s %.8sZ", at, at + 11);
+	else
+		buf_add_str(words, part->problem);
+}
+
+/* Makes one of the parts of a host, the n first ones of the list. */
+static void fill_host(const struct host_part *parts, size_t n, int64_t now_us, struct host *host)
+{
+	struct buf words = BUF_INIT;
+	bool lost = true;
+
+	*host = (struct host){.name = mem_strdup(parts->host), .first_us = parts->first_us};
+	for (size_t i = 0; i < n; i++) {
+		const struct host_part *part = &parts[i];
+		bool is_httpd = str_eq(part->part, "httpd");
+
+		add_problem(part, now_us, &words);
+		if (part->first_us < host->first_us)
+			host->first_us = part->first_us;
+		if (is_httpd)
+			lost = is_late(part, now_us);
+		if (is_httpd || host->version == NULL) {
+			free(host->version);
+			host->version = mem_strdup(part->version);
+			host->seen_us = part->seen_us;
+			host->taken = part->taken;
+		}
+	}
+	host->state = mem_strdup(lost ? "lost" : words.len > 0 ? "trouble" : "well");
+	host->problem = words.len > 0 ? buf_take(&words) : mem_strdup("");
+}
+
+static int list_hosts(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	struct host_list list;
+	struct host *hosts = NULL;
+	size_t n = 0, first = 0;
+
+	(void)arg;
+	if (store_host_list(op->db, &list, err) < 0)
+		return -1;
+	for (size_t i = 1; i <= list.n; i++) {
+		if (i < list.n && str_eq(list.items[i].host, list.items[first].host))
+			continue;
+		hosts = mem_append(hosts, n, sizeof(*hosts));
+		fill_host(&list.items[first], i - first, op->now_us, &hosts[n++]);
+		first = i;
+	}
+	store_host_list_free(&list);
+	op_give_page(op, &host_type, hosts, n, &end);
+	return 1;
+}
+
+static int remove_host(struct op *op, const void *arg, struct err *err)
+{
+	struct host_list list;
+	bool found = false, alive = false;
+
+	(void)arg;
+	if (store_host_list(op->db, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.n; i++) {
+		bool is = str_eq(list.items[i].host, op->object);
+
+		found |= is;
+		alive |= is && !is_late(&list.items[i], op->now_us);
+	}
+	store_host_list_free(&list);
+	if (!found)
+		return 0;
+	if (alive)
+		return err_set(err, ERR_INVALID,
+			"a program of %s has written a heartbeat in the last %d seconds; stop the "
+			"daemons there first",
+			op->object, HOST_LATE_S);
+	if (store_host_remove(op->db, op->object, err) < 0 ||
+		store_audit_add(op->db,
+			&(struct audit_action){.action = "host.remove",
+				.object_id = op->object,
+				.object_name = op->object},
+			err) < 0)
+		return -1;
+	json_object_set_new(op_more(op), "name", json_string(op->object));
+	json_object_set_new(op_more(op), "removed", json_true());
+	return 1;
+}
+
+const struct operation op_host_list = {.list = OP_WHOLE, .run = list_hosts};
+const struct operation op_host_remove = {.run = remove_host};

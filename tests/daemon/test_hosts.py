@@ -1,0 +1,209 @@
+"""Several hosts that share a store on a server, each with its own Postfix."""
+
+import base64
+import os
+import signal
+import threading
+
+import pytest
+from harness import Sandbox, wait_for
+from harness.sandbox import unique
+
+pytestmark = pytest.mark.submission("sendmail")
+
+DAEMONS = ("httpd", "milter", "events", "webhook")
+
+
+class Host(Sandbox):
+    """A sandbox whose store is that of the first one."""
+
+    def __init__(self, first, *options):
+        self.first = first
+        join = ("--store", "postgresql", *(("--join", first.dir) if first else ()))
+        super().__init__(*join, *options, parts=("webhook",))
+        self.name = self.dir.name
+
+    def query(self, sql):
+        return self.first.query(sql) if self.first else super().query(sql)
+
+    def kill_postfix(self):
+        os.kill(int((self.dir / "queue/pid/master.pid").read_text()), signal.SIGKILL)
+
+    def kill_daemons(self):
+        """For good."""
+        for part in (*DAEMONS, "held", "auth"):
+            watch = self.dir / "run" / f"{part}.watch"
+            if watch.exists():
+                os.kill(int(watch.read_text()), signal.SIGKILL)
+        for part in DAEMONS:
+            self.kill(part)
+
+    def start_all(self):
+        for part in (*DAEMONS, "postfix"):
+            self.start(part)
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """Three, whose programs hand mail to Postfix in both ways."""
+    made = []
+    try:
+        for method in ("smtp", "sendmail", "smtp"):
+            made.append(Host(made[0] if made else None, "--submission", method))
+        yield made
+    except BaseException:
+        for host in made:
+            host.failed = True
+        raise
+    finally:
+        for host in reversed(made):
+            host.close()
+
+
+def email():
+    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
+
+
+def states(host):
+    return {one["name"]: one["state"] for one in host.cli("hosts")}
+
+
+def deliveries(hosts, to):
+    return [mail for host in hosts for mail in host.sink.now(to=to)]
+
+
+def test_every_host_has_every_email(hosts):
+    """And says which host has it; what another one's Postfix does with it is told, too."""
+    sent = {}
+    for host in hosts:
+        one = email()
+        sent[host.httpd().send(one)] = (host, one["to"])
+    for email_id, (owner, to) in sent.items():
+        owner.sink.find(to=to)
+        for host in hosts:
+            wait_for(
+                "the delivery to be told",
+                lambda: host.httpd().read(email_id)["last_event"] == "delivered",
+            )
+            assert host.cli("email", "show", email_id)["host"] == owner.name
+    assert hosts[0].query("SELECT count(*) FROM outbox") == "0"
+
+
+def test_hosts_are_listed(hosts):
+    wait_for("all hosts to be well",
+             lambda: states(hosts[0]) == {host.name: "well" for host in hosts})
+    stopped = hosts[2]
+    stopped.stop("webhook")
+    try:
+        wait_for("the problem", lambda: states(hosts[0])[stopped.name] == "trouble")
+        listed = {one["name"]: one for one in hosts[1].cli("hosts")}
+        assert "postern-webhook: no heartbeat since" in listed[stopped.name]["problem"]
+        assert "in the last 15 seconds" in hosts[0].cli("hosts", "remove", stopped.name, ok=False)
+    finally:
+        stopped.start("webhook")
+    wait_for("the host to be well", lambda: states(hosts[0])[stopped.name] == "well")
+
+
+def fill_outbox(host, n):
+    """Emails that are accepted while its Postfix is away; their recipients by id."""
+    host.kill_postfix()
+    sent = {}
+    while len(sent) < n:
+        batch = [email() for _ in range(min(50, n - len(sent)))]
+        answer = host.httpd().batch(batch)
+        assert answer.status_code == 200, answer.text
+        for one, made in zip(batch, answer.json()["data"]):
+            sent[made["id"]] = one["to"]
+    return sent
+
+
+def recorded(host, sent):
+    """Those that its milter has let pass, which only its Postfix can have."""
+    ids = ", ".join(f"'{email_id}'" for email_id in sent)
+    found = host.query(f"SELECT id FROM email WHERE state = 'sent' AND id IN ({ids})").split()
+    return {email_id: sent[email_id] for email_id in found}
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["smtp", "sendmail"])
+def test_host_dies_with_a_full_outbox(hosts, which):
+    """The others send all of it but what its Postfix has. When it comes back it sends nothing
+    again, though its maildrop has messages."""
+    dead = hosts[which]
+    others = [host for host in hosts if host is not dead]
+    sent = fill_outbox(dead, 300)
+    scheduled = {**email(), "scheduled_at": "in 1 day"}
+    later = dead.httpd().send(scheduled)
+    content = base64.b64encode(os.urandom(700_000)).decode()
+    large = {**email(), "attachments": [{"filename": "a.bin", "content": content}]}
+    sent[dead.httpd().send(large)] = large["to"]
+    dead.kill_daemons()
+    own = recorded(dead, sent)
+    assert len(own) < len(sent)
+    try:
+        wait_for("all to be delivered", lambda: all(
+            deliveries(others, to) for email_id, to in sent.items() if email_id not in own))
+        assert states(others[0])[dead.name] == "lost"
+        assert others[0].query(
+            f"SELECT count(*) FROM outbox WHERE host = '{dead.name}'") == "0"
+        assert others[0].query(
+            f"SELECT count(*) FROM outbox o JOIN email e ON e.seq = o.email "
+            f"WHERE e.id = '{later}' AND o.host <> '{dead.name}'") == "1"
+    finally:
+        dead.start_all()
+    wait_for("the host to be well", lambda: states(others[0])[dead.name] == "well")
+    dead.flush()
+    wait_for("its maildrop to be empty", lambda: dead.waiting() == 0)
+    new = email()
+    dead.httpd().send(new)
+    dead.sink.find(to=new["to"])
+    wait_for("the large one", lambda: deliveries(hosts, large["to"]))
+    [mail] = deliveries(hosts, large["to"])
+    assert mail.attachments()[0][3] == base64.b64decode(content)
+    for email_id, to in sent.items():
+        wait_for("the delivery", lambda: deliveries(hosts, to))
+        assert len(deliveries(hosts, to)) == 1
+        assert dead.httpd().read(email_id)["to"] == [to]
+
+
+def test_host_stands_still(hosts):
+    """A host that only seems to be lost goes on where the others left off."""
+    still = hosts[0]
+    sent = fill_outbox(still, 100)
+    os.kill(still.pid("httpd"), signal.SIGSTOP)
+    own = recorded(still, sent)
+    try:
+        wait_for("all to be delivered", lambda: all(
+            deliveries(hosts[1:], to) for email_id, to in sent.items() if email_id not in own))
+    finally:
+        os.kill(still.pid("httpd"), signal.SIGCONT)
+        still.start("postfix")
+    wait_for("the log to say so", lambda: "outbox_was_taken_over" in still.log("httpd"))
+    new = email()
+    still.httpd().send(new)
+    wait_for("the new one to be delivered", lambda: deliveries(hosts, new["to"]))
+    for to in sent.values():
+        wait_for("the delivery", lambda: deliveries(hosts, to))
+        assert len(deliveries(hosts, to)) == 1
+
+
+def test_idempotency_key(hosts):
+    """One email, whoever is asked, at the same time or later."""
+    for _ in range(10):
+        one, key = email(), {"Idempotency-Key": unique("key")}
+        answers = []
+
+        def post(host):
+            answers.append(host.httpd().post(one, headers=key))
+
+        threads = [threading.Thread(target=post, args=(host,)) for host in hosts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        taken = {a.json()["id"] for a in answers if a.status_code == 200}
+        assert len(taken) == 1, [a.text for a in answers]
+        assert {a.status_code for a in answers} <= {200, 409}
+        for host in hosts:
+            assert host.httpd().post(one, headers=key).json()["id"] in taken
+        wait_for("the delivery", lambda: deliveries(hosts, one["to"]))
+        assert len(deliveries(hosts, one["to"])) == 1
