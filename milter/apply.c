@@ -515,7 +515,10 @@ static int keep_key_email(const struct eom *eom, struct key_entry *entry, struct
 	if (!service_has_room(service, entry->message->len))
 		return err_set(err, ERR_TEMPORARY,
 			"the disk of the store is nearly full (outbox.min_free)");
-	if (store_message_write(service->database, id, entry->message, err) < 0)
+	if ((service->is_shared
+			    ? store_message_write_chunks(
+				      service->committer, id, entry->message, err)
+			    : store_message_write(service->database, id, entry->message, err)) < 0)
 		return -1;
 	result = committer_run(service->committer, run_key_sent, entry, err);
 	if (result < 0)

@@ -145,6 +145,7 @@ int service_open(
 	service->known = known_domains_new(service->readers);
 	service->committer = committer;
 	service->database = mem_strdup(conf->store.database);
+	service->is_shared = *conf_host(conf) != '\0';
 	service->room.max = COPIES_MAX;
 	service->rates = rate_table_new();
 	service->by_tcp = conf->submission.method == SUBMISSION_SMTP &&

@@ -74,6 +74,7 @@ struct service {
 	char *url;            /* of httpd for recipients; "": they cannot reach it */
 	struct counts counts;
 	char *database;           /* path of the store */
+	bool is_shared;           /* several hosts use the database */
 	struct session_room room; /* for the copies of messages */
 	struct rate_table *rates; /* of companies */
 	pthread_rwlock_t lock;    /* protects rules */

@@ -342,6 +342,8 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 	if (choose_recipients(op, email, input->to, &resend->row, err) < 0 ||
 		make_message(op, email, resend, err) < 0)
 		return -1;
+	if (*db_host(op->db))
+		return 0; /* store_message_keep() writes it */
 	return store_message_write(resend->database, resend->row.id, &resend->message, err);
 }
 

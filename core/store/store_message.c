@@ -1,5 +1,5 @@
 /*
- * store_message: the messages of emails, in rows and in files.
+ * store_message: the messages of emails, in rows, in files and in chunks.
  *
  * Threads: a handle is used by one thread at a time; files by any.
  */
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/db/db_file.h"
 #include "core/store/row.h"
 
@@ -128,6 +129,142 @@ int store_message_write(
 	return result;
 }
 
+/*
+ * Chunks.
+ */
+
+enum { CHUNK_BYTES = 256 * 1024 };
+
+struct chunks {
+	const char *id;
+	const struct buf *message;
+	size_t written; /* bytes */
+};
+
+/* Adds the next chunk. Returns 1 if there are more, 0 if not, -1 on error. */
+static int write_chunk(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_chunk[] =
+		"INSERT INTO message_chunk (email_id, n, created_us, data)"
+		" VALUES ($id, $n, $now, $data)"
+		" ON CONFLICT (email_id, n) DO UPDATE SET data = excluded.data";
+	struct chunks *chunks = arg;
+	size_t left = chunks->message->len - chunks->written;
+	size_t len = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+
+	if (db_change(db, sql_chunk,
+		    DB_PARAMS(DB_TEXT("$id", chunks->id),
+			    DB_INT("$n", (int64_t)(chunks->written / CHUNK_BYTES)),
+			    DB_INT("$now", clock_now_us(&clock_system)),
+			    DB_BLOB("$data", chunks->message->data + chunks->written, len)),
+		    err) < 0)
+		return -1;
+	return left > len;
+}
+
+int store_message_write_chunks(
+	struct committer *committer, const char *id, const struct buf *message, struct err *err)
+{
+	struct chunks chunks = {.id = id, .message = message};
+	int more = message->len > MESSAGE_FILE_BYTES;
+
+	while (more > 0) {
+		more = committer_run(committer, write_chunk, &chunks, err);
+		chunks.written += CHUNK_BYTES;
+	}
+	return more;
+}
+
+/* For a message whose chunks were not written before. */
+static int keep_chunks(struct db *db, const char *id, const struct buf *message, struct err *err)
+{
+	static const char sql_any[] = "SELECT 1 FROM message_chunk WHERE email_id = $id LIMIT 1";
+	struct chunks chunks = {.id = id, .message = message};
+	int64_t one;
+	int found = row_number(db, sql_any, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
+	int more = found < 0 ? -1 : found == 0;
+
+	while (more > 0) {
+		more = write_chunk(db, &chunks, err);
+		chunks.written += CHUNK_BYTES;
+	}
+	return more;
+}
+
+/* Returns 1; 0 if some of it is missing; -1 on error. */
+static int read_chunks(
+	struct db *db, const char *id, int64_t size, struct buf *message_r, struct err *err)
+{
+	static const char sql_chunks[] =
+		"SELECT data FROM message_chunk WHERE email_id = $id AND n = $n";
+	int64_t n = 0, done = 0;
+	int found = 1;
+
+	while (found > 0 && done < size) {
+		struct db_stmt *stmt;
+		const void *data;
+		size_t len = 0;
+
+		if (db_start(db, sql_chunks, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$n", n++)),
+			    &stmt, err) < 0)
+			return -1;
+		found = db_step(stmt, err);
+		if (found <= 0)
+			break;
+		data = db_blob(stmt, 0, &len);
+		buf_add(message_r, data, len);
+		done += (int64_t)len;
+		db_reset(stmt);
+	}
+	if (found < 0 || done == size)
+		return found;
+	buf_clear(message_r);
+	return 0;
+}
+
+#define SQL_ORPHANS                                                                                \
+	"(SELECT c.email_id"                                                                       \
+	"   FROM message_chunk c"                                                                  \
+	"   WHERE c.n = 0 AND c.created_us >= $from AND c.created_us < $before"                    \
+	"   AND NOT EXISTS (SELECT 1"                                                              \
+	"     FROM email e"                                                                        \
+	"     JOIN message m ON m.email = e.seq"                                                   \
+	"     WHERE e.id = c.email_id)"                                                            \
+	"   ORDER BY c.created_us, c.email_id"                                                     \
+	"   LIMIT 1000)"
+
+struct sweep {
+	int64_t from_us, before_us;
+};
+
+static int sweep_chunks(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_sweep[] = "DELETE FROM message_chunk WHERE email_id IN " SQL_ORPHANS;
+	const struct sweep *sweep = arg;
+
+	return db_change(db, sql_sweep,
+		DB_PARAMS(DB_INT("$from", sweep->from_us), DB_INT("$before", sweep->before_us)),
+		err);
+}
+
+int store_message_sweep_chunks(struct db *db, struct committer *committer, int64_t min_age_s,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_any[] = "SELECT count(*) FROM " SQL_ORPHANS " few";
+	struct sweep sweep = {now_us - DAY_US, now_us - min_age_s * SECOND_US};
+	int64_t n = 0;
+
+	if (*db_host(db) == '\0')
+		return 0;
+	/* Reading first keeps others from waiting. */
+	if (row_number(db, sql_any,
+		    DB_PARAMS(DB_INT("$from", sweep.from_us), DB_INT("$before", sweep.before_us)),
+		    &n, err) < 0)
+		return -1;
+	return n > 0 ? committer_run(committer, sweep_chunks, &sweep, err) : 0;
+}
+#undef SQL_ORPHANS
+
 void store_message_discard(const char *database, const char *id)
 {
 	_cleanup_free_ char *path = path_of(database, id);
@@ -144,6 +281,8 @@ int store_message_keep(struct db *db, const char *id, const struct buf *message,
 		" WHERE id = $id";
 	bool in_row = message->len <= MESSAGE_FILE_BYTES;
 
+	if (!in_row && *db_host(db) && keep_chunks(db, id, message, err) < 0)
+		return -1;
 	return db_change(db, sql_add,
 		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", (int64_t)message->len),
 			       DB_BLOB("$content", in_row ? message->data : NULL,
@@ -218,7 +357,11 @@ int store_message_read(
 	if (content)
 		buf_add(message_r, content, len);
 	db_reset(stmt);
-	return content ? 1 : read_file(path, size, message_r, err);
+	found = 1;
+	if (content == NULL)
+		found = *db_host(db) ? read_chunks(db, id, size, message_r, err) : 0;
+	/* Also of the time in which only one host could use the database. */
+	return content || found != 0 ? found : read_file(path, size, message_r, err);
 }
 
 int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err)
@@ -228,6 +371,9 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 		" FROM message m"
 		" JOIN email e ON e.seq = m.email"
 		" WHERE m.email = $email AND m.content IS NULL";
+	static const char sql_chunks[] =
+		"DELETE FROM message_chunk"
+		" WHERE email_id = (SELECT id FROM email WHERE seq = $email)";
 	static const char sql_erase[] = "DELETE FROM message WHERE email = $email";
 	static const char sql_kept[] = "DELETE FROM message_kept WHERE email = $email";
 	const struct db_param *params = DB_PARAMS(DB_INT("$email", email));
@@ -245,6 +391,8 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 			db_reset(stmt);
 		}
 	}
+	if (*db_host(db) && db_change(db, sql_chunks, params, err) < 0)
+		return -1;
 	/* The message no longer counts towards the kept bytes. */
 	return db_change(db, sql_erase, params, err) < 0 || db_change(db, sql_kept, params, err) < 0
 		       ? -1
@@ -279,6 +427,11 @@ static int discard_files(
 int store_message_clean(struct db *db, const char *database, const struct message_left *last,
 	int max, struct err *err)
 {
+	static const char sql_chunks[] =
+		"DELETE FROM message_chunk"
+		" WHERE email_id IN (SELECT (SELECT e.id FROM email e WHERE e.seq = message.email)"
+		"   FROM message"
+		"   WHERE content IS NULL AND" OLD_MESSAGES ")";
 	static const char sql_messages[] = "DELETE FROM message WHERE" OLD_MESSAGES;
 	static const char sql_kept[] =
 		"DELETE FROM message_kept WHERE (left_us, email) IN (SELECT left_us, email" OLD;
@@ -286,6 +439,7 @@ int store_message_clean(struct db *db, const char *database, const struct messag
 		DB_INT("$left", last->us), DB_INT("$last", last->email), DB_INT("$max", max));
 
 	if (discard_files(db, database, params, err) < 0 ||
+		(*db_host(db) && db_change(db, sql_chunks, params, err) < 0) ||
 		db_change(db, sql_messages, params, err) < 0)
 		return -1;
 	return db_change(db, sql_kept, params, err);

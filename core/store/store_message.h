@@ -5,12 +5,16 @@
  * beside the database, so that no commit takes long. The file is complete and synced before its row
  * is committed, and removed after the row. So a crash can leave a file without a row, which
  * store_message_sweep() removes.
+ *
+ * In a database that several hosts share (db_host()), the chunks of a large message take the place
+ * of its file: rows that are committed before the row, a few at a time, and swept in the same way.
  */
 #ifndef POSTERN_STORE_STORE_MESSAGE_H
 #define POSTERN_STORE_STORE_MESSAGE_H
 
 #include "core/base/buf.h"
 #include "core/base/id.h"
+#include "core/db/committer.h"
 #include "core/db/db.h"
 
 /* A larger message goes into a file. SQLite writes a BLOB of this size, and checkpoints it from the
@@ -21,6 +25,11 @@ enum { MESSAGE_FILE_BYTES = 32 * 1024 };
  * database is the path of the database. Returns 0 or -1, ERR_TEMPORARY if the disk is full. */
 int store_message_write(
 	const char *database, const char *id, const struct buf *message, struct err *err);
+/* The same for a database that several hosts share: commits the chunks of a message, if it needs
+ * any, one at a time. Not on the committer's thread. A caller without a committer leaves them to
+ * store_message_keep(). Returns 0 or -1. */
+int store_message_write_chunks(
+	struct committer *committer, const char *id, const struct buf *message, struct err *err);
 /* Removes the file of a message that will not be added after all, or whose row has been removed. It
  * may be missing. */
 void store_message_discard(const char *database, const char *id);
@@ -73,6 +82,11 @@ struct message_cut {
 };
 int store_message_cut(struct db *db, const struct message_cut *cut, struct err *err);
 int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err *err);
+
+/* Removes chunks without a row that are from min_age_s to a day old. db is for reading. Returns how
+ * many, or -1. */
+int store_message_sweep_chunks(struct db *db, struct committer *committer, int64_t min_age_s,
+	int64_t now_us, struct err *err);
 
 /* Removes files without a row that existed before the call and are older than min_age_s. Returns
  * how many, or -1. */

@@ -507,7 +507,18 @@ static void stage(struct outbox_batch *batch)
 	committer_submit(batch->outbox->shared->committer, &batch->job);
 }
 
-/* Writes the file of one large message; true when no more are left. */
+static int write_large(const struct outbox_mail *mail, struct err *err)
+{
+	const struct outbox *outbox = mail->batch->outbox;
+	const struct worker_shared *shared = outbox->shared;
+
+	return *db_host(outbox->db) ? store_message_write_chunks(
+					      shared->committer, mail->row.id, &mail->message, err)
+				    : store_message_write(shared->database_path, mail->row.id,
+					      &mail->message, err);
+}
+
+/* Writes one large message; true when no more are left. */
 static bool write_next_file(struct work *work)
 {
 	struct outbox_batch *batch = CONTAINER_OF(work, struct outbox_batch, work);
@@ -517,8 +528,7 @@ static bool write_next_file(struct work *work)
 
 		if (!has_file(mail))
 			continue;
-		batch->result = store_message_write(batch->outbox->shared->database_path,
-			mail->row.id, &mail->message, &batch->err);
+		batch->result = write_large(mail, &batch->err);
 		return false;
 	}
 	return true;

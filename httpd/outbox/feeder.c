@@ -198,14 +198,18 @@ static void sweep(struct feeder *feeder)
 {
 	const struct worker_shared *shared = feeder->outbox->shared;
 	struct db *db;
-	int removed;
+	int removed, chunks = 0;
 
 	if (db_pool_take(shared->readers, &db, &feeder->err) < 0)
 		return;
 	removed = store_message_sweep(db, shared->database_path, SWEEP_EVERY_S, &feeder->err);
-	db_pool_give(shared->readers, db, removed >= 0);
-	if (removed > 0)
-		log_info(feeder->outbox->log, "messages_swept", "files", LOG_INT(removed));
+	if (removed >= 0)
+		chunks = store_message_sweep_chunks(db, shared->committer, SWEEP_EVERY_S,
+			clock_now_us(shared->clock), &feeder->err);
+	db_pool_give(shared->readers, db, removed >= 0 && chunks >= 0);
+	if (removed > 0 || chunks > 0)
+		log_info(feeder->outbox->log, "messages_swept", "files", LOG_INT(removed), "chunks",
+			LOG_INT(chunks));
 }
 
 static bool feed_run(struct work *work)
