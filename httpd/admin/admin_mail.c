@@ -9,6 +9,7 @@
  * Threads: the pool's for reads, the worker's for the rest; note_test() is the
  * committer's.
  */
+#include "httpd/admission/change.h"
 #include "httpd/admin/admin.h"
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
  * Threads: the worker's; run_session() is the committer's, verify() is the
  * pool's.
  */
+#include "httpd/admission/change.h"
 #include "httpd/admin/admin.h"
 
 #include <string.h>

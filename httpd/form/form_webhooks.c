@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_webhook.h"
-#include "httpd/admission/request.h"
+#include "httpd/admission/change.h"
 #include "httpd/form/form.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/ops/unsubscribe.h"
-#include "httpd/admission/request.h"
+#include "httpd/admission/change.h"
 #include "httpd/json/api_json.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "core/ops/op.h"
-#include "httpd/admission/request.h"
+#include "httpd/admission/change.h"
 #include "httpd/json/json_query.h"
 #include "httpd/worker/work_pool.h"
 

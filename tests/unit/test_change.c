@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/store/store_company.h"
 #include "httpd/worker/worker.h"
-#include "httpd/admission/request.h"
+#include "httpd/admission/change.h"
 #include "tests/unit/temp_db.h"
 
 struct rig {

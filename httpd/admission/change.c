@@ -1,0 +1,127 @@
+/*
+ * change: one write that a request makes, other than sending.
+ *
+ * Threads: the worker's; run_change() and on_change_committed() run on the committer's.
+ */
+#include "httpd/admission/change.h"
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/store/store_audit.h"
+#include "httpd/worker/worker.h"
+
+static void on_change_done(struct task *task)
+{
+	struct change *change = CONTAINER_OF(task, struct change, task);
+	struct committer *committer = change->request->worker->shared->committer;
+
+	if (change->result == STORE_MORE && committer) {
+		change->begun = true;
+		committer_submit(committer, &change->job);
+		return;
+	}
+	if (change->result == STORE_MORE)
+		change->result = err_set(&change->err, ERR_TEMPORARY,
+			"the program ends, and not all is removed yet");
+	change->done(change);
+}
+
+static void on_change_committed(void *arg, int result, const struct err *err)
+{
+	struct change *change = arg;
+
+	change->result = result;
+	if (result < 0)
+		change->err = *err;
+	task_queue_post(change->request->worker->tasks, &change->task);
+}
+
+/* The caller was admitted when the head arrived; the body may have come much
+ * later. The idle timeout is not checked: this request uses the session. */
+static int check_session(struct db *db, const struct admission *admission, int64_t now_us,
+	struct problem *problem, struct err *err)
+{
+	enum user_role role;
+	int good = store_session_is_good(db, admission->session.id, now_us, 0, &role, err);
+
+	if (good < 0)
+		return -1;
+	if (good == 0)
+		problem_fixed(problem, PROBLEM_LOGIN);
+	else if (role < admission->route->role)
+		problem_fixed(problem, PROBLEM_FORBIDDEN);
+	return 0;
+}
+
+static int check_key(struct db *db, const struct key *key, struct problem *problem, struct err *err)
+{
+	struct key now;
+	int found = store_key_get(db, key->company_id, key->id, &now, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		problem_fixed(problem, PROBLEM_INVALID_KEY);
+	else
+		store_key_clear(&now);
+	return 0;
+}
+
+static int run_change(struct db *db, void *arg, struct err *err)
+{
+	struct change *change = arg;
+	const struct admission *admission = &change->request->admission;
+	int result = 0;
+
+	/* The removal may already have removed the caller's key. */
+	if (change->begun)
+		return change->run(db, change, err);
+	if (admission->session.login)
+		result = check_session(db, admission, change->now_us, &change->refused, err);
+	else if (*admission->key.id)
+		result = check_key(db, &admission->key, &change->refused, err);
+	if (result == 0 && change->refused.kind == PROBLEM_NONE)
+		result = change->run(db, change, err);
+	if (change->refused.kind != PROBLEM_NONE)
+		return err_set(err, ERR_TEMPORARY, "%s", change->refused.text);
+	return result;
+}
+
+void change_submit(struct request *request, struct change *change,
+	int (*run)(struct db *db, void *arg, struct err *err), void (*done)(struct change *change))
+{
+	const struct key *key = &request->admission.key;
+	const struct session *session = &request->admission.session;
+	const bool is_operator = session->company_id[0] == '\0';
+	const struct db_actor user = {
+		"user", session->user_id, session->login, request->client, is_operator};
+	const struct db_actor token = {
+		"token", session->id, session->name, request->client, is_operator};
+	const struct db_actor api_key = {
+		"key", key->id, key->name ? key->name : "", request->client, false};
+
+	if (session->login)
+		change->actor = session->kind == SESSION_TOKEN ? token : user;
+	else
+		change->actor = api_key;
+	change->job.actor = &change->actor;
+	change->task.run = on_change_done;
+	change->request = request;
+	change->now_us = clock_now_us(request->worker->shared->clock);
+	change->run = run;
+	change->done = done;
+	change->refused = PROBLEM_INIT;
+	change->job.run = run_change;
+	change->job.done = on_change_committed;
+	change->job.arg = change;
+	committer_submit(request->worker->shared->committer, &change->job);
+}
+
+int change_failed(const struct change *change, const char *event, struct problem *problem)
+{
+	if (change->refused.kind != PROBLEM_NONE) {
+		*problem = change->refused;
+		return -1;
+	}
+	return request_failed(change->request, event, &change->err, problem);
+}
