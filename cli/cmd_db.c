@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -320,10 +321,28 @@ static int run_backup(const struct call *call, struct report *report, struct err
 	return 0;
 }
 
-static void show_table(const char *table, int64_t rows)
+/* Shows a table that is done, and once a second how far a large one is. */
+static void show_table(const char *table, int64_t rows, int64_t total)
 {
-	if (rows > 0)
-		fprintf(stderr, "%s: %lld\n", table, (long long)rows);
+	static int64_t shown_us;
+	int64_t now_us = clock_monotonic_us();
+
+	if (total == 0 || (rows < total && now_us - shown_us < 1000 * 1000))
+		return;
+	shown_us = now_us;
+	fprintf(stderr, "%s: %lld of %lld rows\n", table, (long long)rows, (long long)total);
+}
+
+/* Returns a name of the file and its state, which changes with every write. The caller frees it. */
+static char *source_of(const char *path)
+{
+	_cleanup_free_ char *log = mem_printf("%s-wal", path), *real = realpath(path, NULL);
+	struct stat file = {0}, written = {0};
+
+	stat(path, &file);
+	stat(log, &written);
+	return mem_printf("%s %lld %lld.%09ld %lld", real ? real : path, (long long)file.st_size,
+		(long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (long long)written.st_size);
 }
 
 /* Writes to the file during the copy would be lost. */
@@ -344,6 +363,11 @@ static int run_copy(const struct call *call, struct report *report, struct err *
 	const char *path = call_argument(call);
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	_cleanup_(db) struct db *from = NULL, *to = NULL;
+	_cleanup_free_ char *source = NULL;
+	struct db_copy_how how = {
+		.anew = call_option(call, OPTION_NEW) != NULL,
+		.progress = show_table,
+	};
 	struct db_copied copied;
 
 	if (str_empty(call->conf->store.url))
@@ -352,8 +376,11 @@ static int run_copy(const struct call *call, struct report *report, struct err *
 		return -1;
 	if (db_open(path, DB_READ, &from, err) < 0 || migrate_check(from, err) < 0)
 		return err_prefix(err, "%s", path);
-	if (db_open(call->conf->store.url, DB_CREATE, &to, err) < 0 || migrate_check(to, err) < 0 ||
-		db_copy_all(from, to, show_table, &texts, &copied, err) < 0)
+	source = source_of(path);
+	how.source = source;
+	if (db_open(call->conf->store.url, DB_CREATE, &to, err) < 0 ||
+		migrate_check_version(to, err) < 0 ||
+		db_copy_all(from, to, &how, &texts, &copied, err) < 0)
 		return -1;
 	add_row(report, call);
 	report_number(report, TABLES, copied.tables);
@@ -464,13 +491,16 @@ const struct verb cmd_db_copy = {
 	.shape = VERB_NOTE,
 	.columns = copy_columns,
 	.options = {{OPTION_FORCE, false,
-		"Also while programs have the file open. What they write from then on is not "
-		"copied."}},
+			    "Also while programs have the file open. What they write from then on is not "
+			    "copied."},
+		{OPTION_NEW, false,
+			"Removes what a copy that was interrupted has written, and begins again."}},
 	.help = "Copies all of a SQLite database into the one on a server that store.url names, "
-		"which postern db migrate has made and which is empty: all or nothing, in one "
-		"transaction, with a line for each table. In the end each table has as many rows "
-		"as in the file. Both have to have the version of this program. Stop the daemons "
-		"first. Messages of over 32 KiB stay where they are, beside the file, and are "
+		"which postern db migrate has made and which is empty. It shows how far each "
+		"table is, and checks that each has as many rows as in the file. Both have to "
+		"have the version of this program. Stop the daemons first. A copy that was "
+		"interrupted goes on when it is run again, as long as the file has not changed; "
+		"until it is finished, no program uses the database. Messages of over 32 KiB stay where they are, beside the file, and are "
 		"found there as long as store.database names it.",
 	.run = run_copy,
 };

@@ -185,11 +185,24 @@ int migrate_version(struct db *db, int *version_r, struct err *err)
 	return own_version(db, &list, version_r, err);
 }
 
-int migrate_check(struct db *db, struct err *err)
+int migrate_check_version(struct db *db, struct err *err)
 {
 	const struct migrate_list list = {migrations, migrations_n, NULL};
 
 	return migrate_check_list(db, &list, err);
+}
+
+int migrate_check(struct db *db, struct err *err)
+{
+	int unfinished;
+
+	if (migrate_check_version(db, err) < 0)
+		return -1;
+	unfinished = db_has_table(db, "store_copy", err);
+	if (unfinished <= 0)
+		return unfinished;
+	return err_set(err, ERR_CONFIG,
+		"the database has a part of a copy that was interrupted: run `postern db copy` again");
 }
 
 int migrate_check_name(const char *name, struct err *err)

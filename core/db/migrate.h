@@ -23,9 +23,11 @@ extern const int migrations_n;
  * ERR_CONFIG if it is not Postern's. */
 int migrate_version(struct db *db, int *version_r, struct err *err);
 
-/* Returns 0 if the database has exactly the schema of this program; -1 with ERR_CONFIG, and what to
- * do, if it is older or newer. */
+/* Returns 0 if the database has exactly the schema of this program, and no unfinished copy of
+ * another one (db_copy.h); otherwise -1 with ERR_CONFIG, and what to do. */
 int migrate_check(struct db *db, struct err *err);
+/* The same without regard to an unfinished copy. */
+int migrate_check_version(struct db *db, struct err *err);
 /* The same for the database with this name, if it can be opened, so that a program fails at its
  * start instead of later. */
 int migrate_check_name(const char *name, struct err *err);

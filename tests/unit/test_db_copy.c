@@ -1,11 +1,14 @@
-/* db_copy: a SQLite file with an email into a database on a server. */
+/* db_copy: a SQLite file into a database on a server, also after an interruption. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "core/db/db_copy.h"
+#include "core/db/migrate.h"
 #include "tests/unit/temp_db.h"
 
 static const char sql_emails[] = "SELECT count(*) FROM email";
@@ -28,6 +31,7 @@ static void test_copy(void **state)
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	_cleanup_(db) struct db *from = NULL, *read = NULL;
 	_cleanup_free_ char *subject = NULL;
+	const struct db_copy_how how = {.source = "a"};
 	struct db_copied copied;
 	struct temp_tenant tenant;
 	struct email email;
@@ -43,7 +47,7 @@ static void test_copy(void **state)
 	OK(db_exec(from, "UPDATE email SET subject = CAST(X'41FF42' AS TEXT)", &why));
 	OK(db_open(temp->path, DB_READ, &read, &why));
 
-	OK(db_copy_all(read, temp->db, NULL, &texts, &copied, &why));
+	OK(db_copy_all(read, temp->db, &how, &texts, &copied, &why));
 	assert_int_equal(copied.mended, 1);
 	assert_true(copied.rows > 5);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 1);
@@ -61,16 +65,102 @@ static void test_copy(void **state)
 	assert_true(last > temp_db_number(from, sql_last));
 	assert_int_equal(temp_db_number(temp->db, sql_open), 2);
 
-	assert_int_equal(db_copy_all(read, temp->db, NULL, &texts, &copied, &err), -1);
+	assert_int_equal(db_copy_all(read, temp->db, &how, &texts, &copied, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 2);
 	store_email_clear(&email);
+}
+
+enum { COMPANIES = 12345, HALT = 7000 };
+
+static int copy_file(struct temp_db *temp, const char *source, bool anew,
+	struct db_copied *copied_r, struct err *err)
+{
+	const struct db_copy_how how = {.source = source, .anew = anew};
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	_cleanup_(db) struct db *read = NULL, *to = NULL;
+
+	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_open(temp->name, DB_CREATE, &to, &why));
+	return db_copy_all(read, to, &how, &texts, copied_r, err);
+}
+
+/* What was committed before the interruption stays, and is not copied again. */
+static void test_interrupted(void **state)
+{
+	static const char sql_first[] = "SELECT xmin::text FROM company ORDER BY id LIMIT 1";
+	static const char sql_companies[] = "SELECT count(*) FROM company";
+	static const char sql_sum[] = "SELECT sum(created_us) FROM company";
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *from = NULL;
+	_cleanup_free_ char *before = NULL, *after = NULL;
+	_cleanup_free_ char *fill = mem_printf(
+		"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO company (id, name, created_us)"
+		" SELECT '9b6f7a3e-6f1b-4d0c-a8b5-' || (100000000000 + i), 'c' || i, i FROM n",
+		COMPANIES);
+	_cleanup_free_ char *halt = mem_printf(
+		"ALTER TABLE company ADD CONSTRAINT halt CHECK (created_us <> %d)", HALT);
+	struct db_copied copied;
+	struct err err = ERR_INIT;
+
+	if (!db_is_url(temp->name))
+		skip();
+	temp_db_make(temp->path);
+	OK(db_open(temp->path, DB_WRITE, &from, &why));
+	OK(db_exec(from, fill, &why));
+	OK(db_exec(temp->db, halt, &why));
+	assert_int_equal(copy_file(temp, "a", false, &copied, &err), -1);
+	assert_non_null(strstr(err.text, "halt"));
+	assert_int_equal(temp_db_number(temp->db, sql_companies), 5000);
+	assert_int_equal(migrate_check_name(temp->name, &err), -1);
+	assert_non_null(strstr(err.text, "postern db copy"));
+	before = temp_db_text(temp->db, sql_first);
+
+	OK(db_exec(temp->db, "ALTER TABLE company DROP CONSTRAINT halt", &why));
+	assert_int_equal(copy_file(temp, "b", false, &copied, &err), -1);
+	assert_int_equal(err.code, ERR_CONFIG);
+	OK(copy_file(temp, "a", false, &copied, &why));
+	OK(migrate_check_name(temp->name, &why));
+	after = temp_db_text(temp->db, sql_first);
+	assert_string_equal(before, after);
+	assert_int_equal(temp_db_number(temp->db, sql_companies), COMPANIES);
+	assert_int_equal(
+		temp_db_number(temp->db, sql_sum), (int64_t)COMPANIES * (COMPANIES + 1) / 2);
+	assert_true(copied.rows >= COMPANIES);
+	assert_int_equal(copy_file(temp, "a", false, &copied, &err), -1);
+	assert_int_equal(err.code, ERR_EXISTS);
+}
+
+static void test_anew(void **state)
+{
+	static const char sql_companies[] = "SELECT count(*) FROM company";
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *from = NULL;
+	struct db_copied copied;
+	struct temp_tenant tenant;
+	struct email email;
+
+	if (!db_is_url(temp->name))
+		skip();
+	temp_db_make(temp->path);
+	OK(db_open(temp->path, DB_WRITE, &from, &why));
+	temp_db_staged(from, &tenant, &email);
+	store_email_clear(&email);
+	OK(db_exec(temp->db, "ALTER TABLE email ADD CONSTRAINT halt CHECK (seq < 0)", &why));
+	assert_int_equal(copy_file(temp, "a", false, &copied, NULL), -1);
+	OK(db_exec(temp->db, "ALTER TABLE email DROP CONSTRAINT halt", &why));
+	OK(copy_file(temp, "b", true, &copied, &why));
+	assert_int_equal(temp_db_number(temp->db, sql_companies), 1);
+	assert_int_equal(temp_db_number(temp->db, sql_emails), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copy, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_interrupted, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_anew, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
