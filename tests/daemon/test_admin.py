@@ -137,7 +137,7 @@ MAY = {
 
 
 def add_user(box, password=PASSWORD, *words):
-    """A new user; their login."""
+    """Adds a user and returns their login."""
     login = unique("user")
     subprocess.run(
         [box.env["POSTERN_CLI"], "-c", box.env["POSTERN_CONFIG"]]
@@ -152,7 +152,7 @@ def add_user(box, password=PASSWORD, *words):
 
 
 def link_of(box, login):
-    """The target of a link for the user."""
+    """Returns the target of a login link for the user."""
     url = urlsplit(box.cli("user", "link", login)["url"])
     assert f"{url.scheme}://{url.netloc}" == box.env["POSTERN_ADMIN_URL"]
     return f"{url.path}?{url.query}"
@@ -240,7 +240,7 @@ def test_wrong_logins(box):
 
 
 def test_session_fixation(box):
-    """Whatever cookie comes with a login, the session is a new one."""
+    """A login makes a new session, whatever cookie it comes with."""
     login = add_user(box)
     admin = Admin(box)
     admin.login(login, PASSWORD)
@@ -311,8 +311,8 @@ def test_brute_force(own_box):
 
 
 def begin(admin, target="/admin/password", length=1000):
-    """A request whose body was asked for and does not come; None: it was
-    refused."""
+    """Returns a request whose head was accepted and whose body is not sent yet; None if
+    it was refused."""
     url = urlsplit(admin.url)
     connection = socket.create_connection((url.hostname, url.port), timeout=60)
     connection.sendall(
@@ -329,7 +329,8 @@ def begin(admin, target="/admin/password", length=1000):
 
 
 def test_a_company_leaves_places_to_others(own_box):
-    """One that takes all it gets keeps out neither operators nor others."""
+    """A company that uses all its slots keeps out neither operators nor other
+    companies."""
     box = own_box("--set", "http.max_requests=9")
     company = box.company()
     viewers = [by_token(box, unique("v"), company, "viewer") for _ in range(2)]
@@ -353,7 +354,7 @@ def test_a_company_leaves_places_to_others(own_box):
     [("removed", 401), ("revoked", 401), ("viewer", 403), ("nothing", 201)],
 )
 def test_rights_that_end_before_the_body_comes(box, meanwhile, status):
-    """A change is made by who may make it then, not when the request began."""
+    """A change needs the rights when it is made, not when the request began."""
     owner = by_token(box, unique("owner"))
     me = owner.ok("GET", "/admin/session")
     login = unique("late")
@@ -375,7 +376,7 @@ def test_rights_that_end_before_the_body_comes(box, meanwhile, status):
 
 
 def test_logins_are_counted(own_box):
-    """They take places as other requests do."""
+    """Logins use slots like other requests."""
     box = own_box("--set", "http.max_requests=2")
     login = add_user(box)
     targets = [link_of(box, login) for _ in range(2)]
@@ -393,7 +394,7 @@ def test_logins_are_counted(own_box):
 
 
 def test_an_unknown_link_writes_nothing(box):
-    """Whoever makes links up does not keep the committer busy."""
+    """Requests with made-up links write nothing."""
     admin = Admin(box)
     admin.contract()
     db = sqlite3.connect(box.dir / "store" / "postern.db", timeout=60)
@@ -467,8 +468,8 @@ def test_members_see_their_company_alone(box):
 
 
 def test_members_learn_no_logins_of_others(box):
-    """A member's own domains are the names that they can tell of; any other login
-    is refused in the same words whether somebody has it or not."""
+    """Members may only add logins in their own domains. The refusal of any other login
+    is the same whether it exists or not."""
     ours, theirs = box.company(), box.company()
     owner = by_token(box, unique("owner"), ours)
     domain, other = box.domain(ours), box.domain(theirs)
@@ -591,8 +592,8 @@ def test_what_a_token_makes_ends_with_it(box):
 
 
 def test_a_token_without_a_password(box):
-    """Who came in by a link and has no password needs none, for a while: a session
-    that is stolen later makes nothing that lasts longer than it does."""
+    """A user without a password can make a token for a while after the login by a link.
+    A session that is stolen later cannot make anything that outlasts it."""
     user = box.cli("user", "add", login := unique("owner"), "--no-password")["id"]
     browser = Admin(box)
     assert browser.request("GET", link_of(box, login)).status_code == 303
@@ -612,7 +613,7 @@ def test_a_token_without_a_password(box):
 
 
 def test_no_company_is_not_every_company(box):
-    """A program whose variable is empty makes no operator."""
+    """An empty company makes no operator."""
     admin = operator(box)
     body = {"login": unique("empty"), "role": "owner", "company_id": ""}
     assert admin.status("POST", "/admin/users", json=body) == 404
@@ -684,7 +685,7 @@ def test_behind_a_proxy(own_box):
 
 
 def test_api_keys_are_none(box):
-    """The two listeners serve different clients with different tokens."""
+    """API keys are not accepted on the admin listener, nor tokens on the other one."""
     assert Admin(box, box.env["POSTERN_KEY"]).status("GET", "/admin/session") == 401
     token = by_token(box, unique("t")).token
     assert box.httpd(token).request("GET", "/emails").status_code == 401

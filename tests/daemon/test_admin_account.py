@@ -26,7 +26,7 @@ def sql(box, statement):
 
 
 class User:
-    """A user with a password, who is logged in."""
+    """A logged-in user with a password."""
 
     def __init__(self, box, *words):
         self.box = box
@@ -54,8 +54,8 @@ class User:
         return answer
 
     def turn_on(self):
-        """The recovery codes. The step that confirmed is forgotten: a test uses
-        codes faster than there are new ones."""
+        """Turns codes on and returns the recovery codes. Forgets the used time step,
+        because a test needs codes faster than once in 30 seconds."""
         self.start()
         codes = self.browser.ok(
             "POST", "/admin/totp/confirm", json={"code": totp_code(self.secret)}
@@ -70,7 +70,7 @@ class User:
         )
 
     def wrong_code(self):
-        """One that is of no step near now."""
+        """Returns a code that is not valid in any time step near now."""
         near = [totp_code(self.secret, steps) for steps in range(-3, 4)]
         return next(c for c in ("000000", "111111", *"2222223") if c not in near)
 
@@ -139,8 +139,8 @@ def test_codes(box, user):
 
 
 def test_changes_that_need_a_code(user):
-    """Who finds a browser that is logged in, and knows the password, has no phone:
-    the second factor stays on, and nothing goes around it."""
+    """Somebody who finds an open session and knows the password cannot turn off codes,
+    nor get around them."""
     codes = user.turn_on()
     new = "new " + PASSWORD
     changes = [
@@ -169,7 +169,8 @@ def test_changes_that_need_a_code(user):
 
 
 def test_no_link_for_oneself(box, user):
-    """A session ends when it must: it makes no other one for its user."""
+    """Users cannot make a login link for themselves, which would outlast the
+    session."""
     me = user.browser.ok("GET", "/admin/session")
     for who in [me["user_id"], me["login"], me["login"].upper()]:
         answer = user.browser.request("POST", f"/admin/users/{who}/link")
@@ -229,8 +230,8 @@ def test_guessed_codes(own_box):
 
 
 def test_guessed_codes_of_a_new_secret(own_box):
-    """Whoever finds a browser in which codes are being turned on does not get
-    recovery codes by trying."""
+    """Somebody who finds a browser where codes are being turned on does not get the
+    recovery codes by guessing."""
     user = User(own_box())
     user.start()
     wrong = {"code": user.wrong_code()}
@@ -249,8 +250,8 @@ def test_guessed_codes_of_a_new_secret(own_box):
 
 
 def test_codes_that_are_not_begun(own_box):
-    """Whoever finds a browser cannot keep its user from the login with codes
-    that are none."""
+    """Somebody who finds a browser cannot lock its user out with codes that do not
+    exist."""
     user = User(own_box())
     confirm = ("POST", "/admin/totp/confirm")
     for _ in range(7):
@@ -282,8 +283,8 @@ def test_who_has_lost_the_phone(box, user):
 
 
 def test_reset(box):
-    """An owner gives a member who has lost password and phone a link, by which
-    they set a new password."""
+    """An owner gives a member who has lost password and phone a link, with which the
+    member sets a new password."""
     company = box.company()
     owner = by_token(box, unique("owner"), company)
     stranger = by_token(box, unique("stranger"), box.company())
@@ -320,7 +321,7 @@ def test_reset(box):
 
 
 def test_tokens_of_a_token_end_with_it(box):
-    """Who has found a token, and made others with it, loses all of them."""
+    """Revoking a token also revokes the tokens that were made with it."""
     found = by_token(box, unique("owner"))
     tokens = [found]
     for _ in range(3):

@@ -18,7 +18,7 @@ from harness.sandbox import unique
 
 
 def client_in_log(box, answer):
-    """Which client the log names for an answer."""
+    """Returns the client address that the log has for an answer."""
     request = answer.headers["x-request-id"]
     [line] = [l for l in box.log("httpd").splitlines() if f"request={request} " in l]
     return line.split(" client=")[1].split()[0]
@@ -31,8 +31,8 @@ def reload(box):
 
 
 def test_other_names_are_refused(own_box):
-    """A page of another site that has made its name mean this host is of one
-    origin with ours, to the browser: it must not get as far as the login."""
+    """Once the name of another site resolves to this host, browsers treat that site's
+    pages as ours. They must not reach the login."""
     box = own_box()
     url = urlsplit(box.env["POSTERN_ADMIN_URL"])
     evil = f"evil.example:{url.port}"
@@ -165,7 +165,7 @@ class OnSockets:
             return None
 
     def client(self, name, *fields):
-        """Whom the log names as the client of a request."""
+        """Returns the client address of a request, from the log."""
         lines = ["GET /none HTTP/1.1", "Host: localhost", *fields]
         answer = self.ask(name, "\r\n".join(lines))
         request = answer.headers["x-request-id"]
@@ -240,7 +240,8 @@ def test_listeners_on_sockets(box):
 
 
 def test_sockets_that_are_removed(box):
-    """They are made anew; what somebody has put in their place is not touched."""
+    """Removed sockets are made again. A file that somebody else put in their place is
+    left alone."""
     with OnSockets(box) as httpd:
         for folder in [False, True]:
             for path in [p for p in httpd.dir.iterdir() if "sock" in p.name]:

@@ -21,7 +21,7 @@ STREAMS_MAX = 64
 
 
 class Stream:
-    """A stream of events, read by a thread of its own."""
+    """An event stream, read by a thread of its own."""
 
     def __init__(self, admin):
         url = urlsplit(admin.url)
@@ -69,7 +69,7 @@ def stream_if_there_is_place(admin):
 
 
 def listening(box):
-    """How many connections to the admin listener are established."""
+    """Returns the number of established connections to the admin listener."""
     port = urlsplit(box.env["POSTERN_ADMIN_URL"]).port
     with open("/proc/net/tcp", encoding="ascii") as table:
         rows = [line.split() for line in table][1:]
@@ -131,7 +131,7 @@ def test_ends_with_the_session(box):
 
 
 def test_ends_when_the_session_expires(own_box):
-    """Though nobody changes anything."""
+    """The stream ends although nothing changes."""
     box = own_box()
     stream = Stream(operator(box))
     subprocess.run(
@@ -172,7 +172,7 @@ def test_members_leave_places_to_operators(own_box):
     streams = []
 
     def fill(company, wanted):
-        """With users as many as it takes."""
+        """Opens that many streams of a company, with as many users as needed."""
         for _ in range(wanted // STREAMS_OF_USER):
             member = by_token(box, unique("m"), company, "viewer")
             streams.extend(Stream(member) for _ in range(STREAMS_OF_USER))
@@ -216,7 +216,7 @@ def test_the_client_may_send_and_close_as_it_likes(box):
 
 
 def test_slow_clients_are_waited_for(own_box):
-    """The timeout of requests is not one of streams."""
+    """The timeout of requests does not apply to streams."""
     box = own_box("--set", "http.request_timeout=1s", "--set", "http.idle_timeout=1s")
     admin = by_token(box, unique("slow"))
     stream = Stream(admin)
@@ -229,7 +229,7 @@ def test_slow_clients_are_waited_for(own_box):
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_stops_at_once(own_box, how):
-    """Well before the drain timeout, whose line would be in the log."""
+    """The server stops well before the drain timeout, which would be in the log."""
     box = own_box("--set", "http.drain_timeout=60s")
     streams = [Stream(operator(box)) for _ in range(5)]
     old = box.pid("httpd")

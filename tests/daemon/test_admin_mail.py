@@ -55,7 +55,8 @@ def queue_id_of(box, email_id):
 
 
 def as_refused(box, email_id, why="the key was revoked"):
-    """What a verdict leaves that came to a key revoked meanwhile."""
+    """Gives an email the state that a verdict leaves when the key was revoked
+    meanwhile."""
     box.query(
         "UPDATE email SET state = 'refused', last_event = 'failed',"
         f" refusal = '{why}' WHERE id = '{email_id}'"
@@ -99,8 +100,8 @@ def test_what_somebody_types(box, admin, tenant, stranger, to):
 
 
 def test_words(box, admin, tenant, stranger, to):
-    """All that is typed is looked for, in any order, as parts of words, whether the email is in
-    the text index yet or not."""
+    """A search finds all words in any order, also parts of words, whether or not the
+    email is in the text index yet."""
     word = unique("Zebra")
     name = unique("ÄRMEL")
     first = tenant.send(f'"{name}" <{to}>', subject=f"Your team update: {word} inside")
@@ -131,7 +132,7 @@ def test_words(box, admin, tenant, stranger, to):
 
 
 def test_recipients(box, admin, tenant, stranger, to):
-    """Who looks for a recipient, or for a state of one, is told of that recipient."""
+    """A search for a recipient, or for a recipient's state, returns recipients."""
     other = unique("z") + "@dst.test"
     sent = tenant.send([to, other])
     wait_for("a delivery", lambda: tenant.ids("?recipient_status=delivered") == [sent])
@@ -167,7 +168,7 @@ def test_filters(box, admin, tenant, stranger, to):
 
 
 def test_pages_while_mail_comes(tenant, to):
-    """None is missing and none comes twice, whatever is sent meanwhile."""
+    """No email is missing or repeated while others are sent."""
     sent = [tenant.send(to) for _ in range(5)]
     for query in ["", f"&q={to}", f"&q={to.split('@')[0]}", "&status=delivered"]:
         if "status" in query:
@@ -288,7 +289,7 @@ def test_raw(tenant, stranger, to):
 
 
 def test_refusals(box, admin, tenant, stranger):
-    """A page of a list whose rows move to the front goes on where it ended."""
+    """The next page continues correctly although rows move to the front."""
     for i in range(3):
         plain(box, "sendmail", f"cron{i}@{tenant.domain}", "x@dst.test").verdict()
 
@@ -444,7 +445,7 @@ def test_a_test_is_held_to_the_rules(box, admin, tenant, stranger, to):
     good = {"key_id": tenant.key_id, "from": f"me@{tenant.domain}", "to": to}
 
     def problem(client, **fields):
-        """With a pause where somebody asks more often than people do."""
+        """Sends an email and returns the problem, with a pause between requests."""
         while True:
             answer = client.request(
                 "POST", "/admin/emails/test", json={**good, **fields}

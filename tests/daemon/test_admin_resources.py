@@ -42,7 +42,7 @@ def stranger(box, admin):
 
 
 def without_company(item):
-    """As a member gets it: operators are told the company's name, too."""
+    """Returns the row as a member gets it: operators also get the company's name."""
     return {name: value for name, value in item.items() if name != "company_name"}
 
 
@@ -200,7 +200,7 @@ def test_exemptions(admin, tenant, stranger):
 
 
 def test_exemptions_all_at_once(box, admin, tenant):
-    """All, or none, with one entry in the audit log for each."""
+    """All are made or none, with one audit entry for each."""
     name = tenant.domain["name"]
     wanted = [
         {"kind": "login", "value": "joe"},
@@ -235,7 +235,7 @@ def test_exemptions_all_at_once(box, admin, tenant):
 
 
 def test_learning(box, admin, tenant, stranger):
-    """What a domain learns becomes an exemption with one request."""
+    """One request turns what a domain has learned into an exemption."""
     name = tenant.domain["name"]
     admin.ok("PATCH", f"/admin/domains/{tenant.domain['id']}", json={"policy": "learn"})
     plain(box, "sendmail", f"cron@{name}", unique("to") + "@dst.test").verdict()
@@ -308,7 +308,7 @@ def test_emails(box, admin, tenant, stranger, to):
 
 
 def test_one_change_is_one_entry(box, admin, tenant):
-    """Whatever a form of the dashboard sets at once is one request, and one entry."""
+    """What a form of the dashboard sets is one request and one audit entry."""
 
     def entries(word):
         return [e["action"] for e in data(admin, f"/admin/audit?object={word}")]

@@ -103,14 +103,15 @@ def test_gzip(box, accepted, packed):
 
 
 def scripts_of(name):
-    """The modules that one loads, but for those that only a visit asks for."""
+    """Returns the modules that a page loads, without those that it loads on demand."""
     text = (WEB / name).read_text()
     found = re.findall(r'^import [^;]*? from "(\.[^"]+)";$', text, re.M)
     return {os.path.normpath(os.path.join(os.path.dirname(name), f)) for f in found}
 
 
 def test_weight_of_a_page(box):
-    """Compressed, with all that it loads; the overview alone has charts."""
+    """The compressed size of a page with everything it loads. Only the overview has
+    charts."""
     admin = Admin(box)
     for page in sorted(WEB.glob("pages/*.js")):
         files = {"index.html", "icon.svg", "style.css", "bootstrap.css", "app.js"}
@@ -156,7 +157,7 @@ def test_etag(box):
 
 
 def test_304_leaves_the_connection_as_it_was(box):
-    """The next answer on it is read as such."""
+    """After a 304 the connection can be used again."""
     admin = Admin(box)
     tag = admin.request("GET", "/web/app.js").headers["etag"]
     with raw(box) as connection:
@@ -217,7 +218,7 @@ def test_head(box):
     ],
 )
 def test_nothing_else_is_there(box, target):
-    """As the bytes come: a client of ours would tidy the path up."""
+    """Sends raw bytes, because an HTTP client would normalize the path."""
     with raw(box) as connection:
         connection.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         answer = connection.answer()

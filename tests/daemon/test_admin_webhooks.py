@@ -56,7 +56,7 @@ def data(client, target):
 
 
 def settled(client, target, event):
-    """The event, once no attempt is due any more."""
+    """Returns the event once no attempt is due any more."""
     return wait_for(
         "an attempt",
         lambda: next(
@@ -191,7 +191,8 @@ def test_a_disabled_webhook_is_told_nothing(tenant):
 
 
 def test_what_stands_still_is_told(admin, tenant, box):
-    """An endpoint that failing has disabled, to its company; that nobody is told, to operators."""
+    """A company sees endpoints that were disabled after failures; operators see that no
+    webhook is sent."""
     hook = add(tenant.owner)["id"]
     box.query(
         "UPDATE webhook SET enabled = 0, failing_us = 1, disabled_us = 2, failure = 'it answered 500'"

@@ -35,7 +35,7 @@ class Company:
         return self.httpd.request(method, f"/domains{path}", **options)
 
     def ask(self, name=None):
-        """Asks for a domain; what POST answers."""
+        """Requests a domain; returns the answer to POST."""
         answer = self.call("POST", json={"name": name or new_name()})
         assert answer.status_code == 201, answer.text
         return answer.json()
@@ -110,7 +110,7 @@ def refused_by_smtp(smtp, sender, to):  # noqa: F811
 
 
 def test_others_go_on_sending(company, smtp, to):  # noqa: F811
-    """Who asks for somebody's domain does not stop that somebody's mail."""
+    """Requesting a domain does not stop the mail of its owner."""
     domain = company.ask()
     sender = f"a@{domain['name']}"
     assert not refused_by_smtp(smtp, sender, to)
@@ -123,7 +123,7 @@ def test_others_go_on_sending(company, smtp, to):  # noqa: F811
 
 
 def test_name_of_another_company(company, other, email):
-    """Asking tells nothing, keeps the name from nobody, and gives nothing."""
+    """A request reveals nothing, reserves no name, and grants nothing."""
     name = company.ask()["name"]
     other_id = other.ask(name)["id"]
     company.operator("activate", name)
@@ -235,7 +235,7 @@ def test_remove(box, company, email):
 
 
 def test_what_the_operator_took_stays_taken(company):
-    """Nor is it got back by removing it and asking anew."""
+    """A company cannot get a domain back by removing it and requesting it again."""
     domain = company.ask()
     company.operator("activate", domain["name"])
     company.operator("deactivate", domain["name"])
@@ -341,14 +341,14 @@ def test_wrong_method(httpd, method, path, allow):
 
 @pytest.fixture(scope="module")
 def open_box():
-    """Where the operator leaves activating to the companies."""
+    """A sandbox where companies may activate domains."""
     with Sandbox("--set", "http.domain_activation=company") as box:
         yield box
 
 
 def test_subdomains_of_another_company(open_box, email):
-    """Who has a domain with all below it has it against companies; the operator
-    may give one of them away."""
+    """A domain with its subdomains is protected against other companies. The operator
+    may assign one of them."""
     owner, other = Company(open_box), Company(open_box)
     name = owner.ask()["name"]
     below = {c: c.ask(f"pay.{name}")["id"] for c in (other, owner)}
@@ -373,7 +373,7 @@ OWN = ("local", "origin", "destination", "alias")
 
 
 def configure(box, *lines):
-    """Has Postfix's settings and httpd's activation, as httpd then knows them."""
+    """Sets Postfix's parameters and httpd's activation, and reloads httpd."""
     with (box.dir / "postfix/main.cf").open("a") as file:
         file.writelines(f"{line}\n" for line in lines)
     box.restart("httpd")
@@ -387,7 +387,8 @@ def statuses(company, names):
 
 
 def test_domains_of_the_host(own_box):
-    """No company gets them; with a table that httpd cannot look into, none."""
+    """No company gets the domains of this host; if httpd cannot read a table of
+    domains, it grants none."""
     box = own_box("--set", "http.domain_activation=company")
     own = {word: f"{word}-{new_name()}" for word in OWN}
     (box.dir / "origin").write_text(own["origin"] + "\n")

@@ -29,14 +29,14 @@ class Company:
         return self.httpd.request(method, f"/api-keys{path}", **options)
 
     def create(self, **fields):
-        """A new key: {"id", "token"}."""
+        """Creates a key: {"id", "token"}."""
         answer = self.call("POST", json={"name": unique("key"), **fields})
         assert answer.status_code == 201, answer.text
         assert set(answer.json()) == {"id", "token"}
         return answer.json()
 
     def list(self, query=""):
-        """The ids of a page, and whether there are more."""
+        """Returns the ids of a page, and whether there are more."""
         answer = self.call("GET", query)
         assert answer.status_code == 200, answer.text
         page = answer.json()
@@ -45,7 +45,7 @@ class Company:
         return [key["id"] for key in page["data"]], page["has_more"]
 
     def domain_id(self, name=None):
-        """The id of a domain of the company."""
+        """Returns the id of a domain of the company."""
         domains = self.client().request("GET", "/domains?limit=100").json()["data"]
         [found] = [d["id"] for d in domains if d["name"] == (name or self.domain)]
         return found
@@ -65,7 +65,7 @@ def other(box):
 
 
 def test_a_key_that_is_revoked_before_the_body_comes(box, company):
-    """It makes no other key, which would stay."""
+    """A revoked key cannot make another key, which would remain."""
     body = json.dumps({"name": "late"}).encode()
     url = urlsplit(box.url)
     with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
@@ -132,7 +132,7 @@ def test_list(company, to):
 
 
 def test_last_used(company):
-    """It is coarse, but there."""
+    """The time of the last use is set, but coarse."""
     made = company.create()
     company.box.httpd(made["token"]).get(UNKNOWN_ID)
     company.create()  # the committer's queue is in order
@@ -263,7 +263,7 @@ def test_id_that_is_none(company, method):
 
 
 def test_restricted_key_cannot_widen_itself(box, company, to):
-    """It sees and makes only keys that are restricted as it is."""
+    """A restricted key sees and makes only keys with the same restriction."""
     second = box.domain(company.id)
     everything = company.key["id"]
     own = box.new_key(company.id, domain=company.domain)

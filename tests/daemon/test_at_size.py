@@ -45,7 +45,7 @@ SLACK = 10_000
 
 
 class World:
-    """The clients, and what each question to each of them took."""
+    """The clients, and what each request of each of them cost."""
 
     def __init__(self, box, steps):
         self.box = box
@@ -81,7 +81,7 @@ class World:
             yield who, Admin(self.box).ok("GET", "/admin/openapi.json")
 
     def measure(self, only=None):
-        """By question: the status, and the steps on event loops and elsewhere."""
+        """For each request: its status, and the steps on event loops and elsewhere."""
         took = {}
         for who, document in self.documents():
             for operation in operations(document):
@@ -158,7 +158,7 @@ def test_no_route_reads_much(world):
 
 
 def test_lists_have_an_end(world):
-    """A page of each list is a page, and says what is behind it."""
+    """Every list has pages, and says what follows."""
     admin = world.admins["operator"]
     for name in ("companies", "domains", "keys", "exemptions", "users", "tokens", "audit"):
         page = admin.ok("GET", f"/admin/{name}")

@@ -41,7 +41,8 @@ def listed(httpd, email_id, query=""):
 
 
 def test_read_back(box, httpd):
-    """Before and after it went out; each file has its bytes, by a link that needs no key."""
+    """Attachments can be downloaded before and after the email is delivered, also by a
+    link without a key."""
     later = httpd.send(new_email(scheduled_at="in 1 hour"))
     now = httpd.send(new_email())
     for email_id in (later, now):
@@ -80,7 +81,8 @@ def test_none(box, httpd):
 
 
 def test_whose(box, httpd):
-    """Nobody else's; a link that was changed is none, nor is one of another file."""
+    """Attachments of others are not found. A changed link, or the link of another file,
+    is not valid."""
     email_id = httpd.send(new_email())
     item = listed(httpd, email_id)["data"][0]
     stranger = box.httpd(box.new_key(box.company())["token"])
@@ -106,7 +108,8 @@ def test_kept_no_longer(box, httpd):
 
 
 def test_what_is_no_text(box, httpd, form):
-    """Of a client's own message; it is told as far as it is text, and none is left out."""
+    """The text of a client's own message is shown as far as it is text, with nothing
+    left out."""
     to = unique("to") + "@dst.test"
     lines = [b"From: hello@example.com", b"To: " + to.encode(), b"MIME-Version: 1.0",
              b"Content-Type: multipart/mixed; boundary=b", b"", b"--b", b"Content-Type: \xff/\xfe",
@@ -119,7 +122,7 @@ def test_what_is_no_text(box, httpd, form):
 
 
 def test_raw_to_the_last_byte(box, form):
-    """Whatever bytes it has, and without an end of line, from the command and over HTTP."""
+    """Any bytes, also without a final line break, from the command and over HTTP."""
     to, body = unique("to") + "@dst.test", bytes(set(range(256)) - set(b"\r\n")) + b"\n\x1b[2J\n.\nno end"
     message = f"From: hello@example.com\nTo: {to}\nSubject: bytes\n\n".encode() + body
     email_id = queued_id(form.post(
@@ -133,7 +136,8 @@ def test_raw_to_the_last_byte(box, form):
 
 
 def test_raw(box, httpd):
-    """Admins see the message as it was sent, but for what is between httpd and the milter."""
+    """Admins see the message as it was sent, without the fields between httpd and the
+    milter."""
     email = new_email()
     email_id = httpd.send(email)
     sent = box.sink.find(to=email["to"]).raw.decode()
@@ -149,7 +153,8 @@ def test_raw(box, httpd):
 
 @pytest.mark.submission("smtp")
 def test_bound(own_box):
-    """The oldest messages give way, with their files; doctor and the overview tell."""
+    """The oldest messages are removed with their files; doctor and the overview report
+    it."""
     box = own_box()
     httpd, boss = box.httpd(), operator(box)
     ids = [httpd.send(new_email([("a", os.urandom(100_000), {})])) for _ in range(3)]

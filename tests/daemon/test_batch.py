@@ -28,7 +28,7 @@ def new_addresses(n):
 
 
 def ids_of(answer, n):
-    """The ids of an answer to a batch that was sent as a whole."""
+    """Returns the ids of an answer to a batch of which all emails were accepted."""
     assert answer.status_code == 200, answer.text
     assert set(answer.json()) == {"data"}
     ids = [one["id"] for one in answer.json()["data"]]
@@ -92,7 +92,7 @@ REFUSED = {
 @pytest.mark.parametrize("body, status, name, message", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_no_batch(httpd, mode, body, status, name, message):
-    """What is no batch is none in either mode, but for a bad item."""
+    """A body that is no batch is refused in both modes, except for a bad item."""
     headers = {"x-batch-validation": mode, "Content-Type": "application/json"}
     data = b"null" if body is None else None
     answer = httpd.batch(body, headers=headers, data=data)
@@ -190,12 +190,13 @@ def test_permissive_all_bad(httpd):
 
 
 def test_get_of_the_path(httpd):
-    """It is the path of an email, whose id it is not."""
+    """GET takes the path for that of an email, and its id does not exist."""
     check_problem(httpd.get("batch"), 422, "invalid_parameter")
 
 
 def test_memory_of_many_values(own_box):
-    """A small body of very many emails is told by what it would take."""
+    """The memory of a small body with very many emails is charged by what they need
+    parsed."""
     box = own_box("--set", "http.max_inflight_bytes=16M")
     answer = box.httpd().request(
         "POST",
@@ -254,7 +255,7 @@ RULES = "header_checks=regexp:{{/^To:.*rejected-/ REJECT never}, {/^To:.*tempora
 
 
 class Moody:
-    """How Postfix takes what it is handed."""
+    """How Postfix treats a message."""
 
     def __init__(self, box, well):
         self.box, self.well = box, well
@@ -279,7 +280,7 @@ class Moody:
 
 @pytest.fixture(scope="module")
 def moody_box(tmp_path_factory):
-    """A sandbox whose sendmail(1), or Postfix, fails as the recipient's name says."""
+    """A sandbox whose sendmail(1) or Postfix fails as the recipient's name says."""
     from harness import Sandbox
 
     folder = tmp_path_factory.mktemp("sendmail")
@@ -309,14 +310,14 @@ def moody(moody_box):
 
 
 def mixed(how, n=3):
-    """Addresses of which the second meets this."""
+    """Three addresses, of which the second is treated this way."""
     addresses = new_addresses(n)
     addresses[1] = unique(how) + "@dst.test"
     return addresses
 
 
 def test_none_goes_out(moody):
-    """An error, and nothing stays behind, in both modes."""
+    """The answer is an error and nothing is stored, in both modes."""
     httpd = moody.httpd()
     batch = emails_to(*[unique("rejected") + "@dst.test" for _ in range(3)])
     before = len(moody.cli("email", "list", "--limit", "1000"))
@@ -335,8 +336,8 @@ def check_delivered(box, addresses, ids):
 @pytest.mark.parametrize("how", ["temporary", "killed"])
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_some_are_put_off(moody, how, mode):
-    """All are taken; the one that Postfix puts off goes out later, once, and a repeat
-    of the request is told the same."""
+    """All are accepted; the one that Postfix defers is delivered later, once. A
+    repeated request gets the same answer."""
     if METHOD == "smtp" and how == "killed":
         pytest.skip("nothing is started for a message")
     httpd = moody.httpd()
@@ -354,7 +355,7 @@ def test_some_are_put_off(moody, how, mode):
 
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_some_are_rejected(moody, mode):
-    """The answer tells which ones did not go out."""
+    """The answer names the emails that were not sent."""
     httpd = moody.httpd()
     addresses = mixed("rejected")
     answer = httpd.batch(emails_to(*addresses), headers={"x-batch-validation": mode})
@@ -371,8 +372,8 @@ def form_to(box, addresses):
 
 
 def test_rejected_after_the_answer(moody):
-    """A request does not wait for so many emails. The one that Postfix refuses has failed, in the
-    words of Postfix."""
+    """A request with that many emails does not wait. The email that Postfix refuses
+    becomes failed, with Postfix's reply."""
     httpd = moody.httpd()
     addresses = [unique("rejected") + "@dst.test", *new_addresses(50)]
     answer = httpd.batch(emails_to(*addresses))
@@ -386,7 +387,7 @@ def test_rejected_after_the_answer(moody):
 
 
 def test_part_of_a_form(moody):
-    """What went out is told as gone out, also when it was not the first."""
+    """Messages that were sent are reported as sent, also if they were not the first."""
     addresses = new_addresses(3)
     addresses[0] = unique("rejected") + "@dst.test"
     answer = form_to(moody, addresses)
@@ -413,7 +414,7 @@ def test_all_of_a_form(moody, how, status):
 
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_rejected_for_good(moody, mode):
-    """The repeat is told the same, and sends nothing."""
+    """A repeat gets the same answer and sends nothing."""
     httpd = moody.httpd()
     addresses = mixed("rejected")
     headers = {"Idempotency-Key": unique(), "x-batch-validation": mode}
@@ -428,7 +429,7 @@ def test_rejected_for_good(moody, mode):
 
 
 def test_httpd_is_told_to_stop(own_box):
-    """A batch under way is finished and answered."""
+    """A batch in progress is finished and answered."""
     import threading
 
     box = own_box("--set", "submission.processes=1")

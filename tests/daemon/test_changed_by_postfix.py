@@ -47,7 +47,7 @@ def test_changed(own_box, what, email, to):
 
 
 def filter_commands(box, rule):
-    """Both ways into Postfix have their smtpd change what they are told."""
+    """Makes smtpd change its commands, on both ways into Postfix."""
     table = box.dir / "postfix/commands"
     table.write_text(rule + "\n")
     if METHOD == "smtp":
@@ -64,7 +64,7 @@ def filter_commands(box, rule):
 @pytest.mark.parametrize("policy", ["shared", "learn", "exclusive"])
 @pytest.mark.parametrize("by", ["recipient_canonical_maps", "canonical_maps", "smtpd_command_filter"])
 def test_ticket_taken_off(own_box, by, policy, email, to):
-    """Whoever the message is for now does not get it."""
+    """The new recipient of the message does not get it."""
     box = own_box("--set", "submission.record_wait=60s")
     httpd = box.httpd()
     box.cli("domain", "set", "example.com", "--policy", policy)
@@ -88,7 +88,8 @@ def test_ticket_taken_off(own_box, by, policy, email, to):
 
 @pytest.mark.parametrize("place", ["in front", "behind"])
 def test_another_milter(own_box, place, email, to):
-    """What one in front of ours changes is seen; what one behind it changes is the admin's."""
+    """The changes of a milter in front of ours are detected; those of one behind it are
+    the admin's business."""
     box = own_box("--set", "submission.record_wait=60s", "--set", "submission.probe_interval=0")
     with OtherMilter(message_id="<x@example.com>") as other:
         for name in ("smtpd_milters", "non_smtpd_milters"):

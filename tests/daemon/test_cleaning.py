@@ -23,7 +23,7 @@ class Store:
         self.path = box.dir / "store/postern.db"
 
     def run(self, sql, *values):
-        """The first column of the rows of a statement, which is committed."""
+        """Runs and commits a statement; returns the first column of its rows."""
         db = sqlite3.connect(self.path, timeout=60)
         with db:
             rows = {row[0] for row in db.execute(sql, values)}
@@ -35,7 +35,7 @@ class Store:
         self.run(sql, days * DAY_US, email_id)
 
     def supersede(self, ticket, email_id):
-        """As if an email had that ticket before."""
+        """Gives an email an earlier ticket."""
         sql = "INSERT INTO superseded_ticket SELECT ?, id, created_us FROM email WHERE id = ?"
         self.run(sql, ticket, email_id)
 
@@ -48,7 +48,7 @@ class Store:
 
 
 def send(box):
-    """One with an Idempotency-Key; its recipient and id."""
+    """Sends with an Idempotency-Key; returns recipient and id."""
     to = unique("to") + "@dst.test"
     email = {"from": "hello@example.com", "to": to, "text": "x"}
     answer = box.httpd().post(email, headers={"Idempotency-Key": unique("key")})

@@ -45,8 +45,8 @@ def events_of(box, *emails):
 
 
 def test_steps_of_an_hour(box, clock):
-    """Forward: what is due by then goes, and nothing else. Back: what was not due waits for
-    its time, as does what is new."""
+    """Forward: exactly the emails that are then due are sent. Back: emails that were
+    not due wait for their time, and so do new ones."""
     emails = [new_email(clock, due_in) for due_in in (HOUR / 2, 2 * HOUR, 24 * HOUR)]
     soon, later, tomorrow = (box.httpd().send(email) for email in emails)
     clock.step(HOUR)
@@ -69,7 +69,8 @@ def test_steps_of_an_hour(box, clock):
 
 
 def test_its_time_comes_again(box, clock):
-    """It went out, and the clock is put back before its time, over a restart of httpd."""
+    """An email that was sent is not sent again when the clock is put back before its
+    time, across a restart of httpd."""
     email = new_email(clock, 2)
     email_id = box.httpd().send(email)
     assert box.sink.find(to=email["to"])
@@ -86,7 +87,7 @@ def test_its_time_comes_again(box, clock):
 @pytest.mark.submission("smtp")
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
 def test_put_off(box, clock, step):
-    """While Postfix is away; nothing is given up, and nothing waits for an hour."""
+    """While Postfix is away, no email is given up and none waits for an hour."""
     box.stop("postfix")
     emails = [new_email() for _ in range(3)] + [new_email(clock, 1)]
     sent = {email["to"]: box.httpd().send(email) for email in emails}

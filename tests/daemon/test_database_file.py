@@ -34,7 +34,7 @@ def file(box):
 
 
 def check_refused(box, email):
-    """Reads are refused as writes are, and the log says why."""
+    """Reads and writes are refused, and the log says why."""
     wait_for_status(box.httpd(), 503)
     check_problem(box.httpd().get(UNKNOWN_ID), 503, "application_error")
     check_problem(box.httpd().post(email), 503, "application_error")
@@ -44,7 +44,7 @@ def check_refused(box, email):
 
 
 def check_told(box):
-    """Who watches it is told, though nobody can log in."""
+    """Monitoring reports it, although nobody can log in."""
     admin = Admin(box)
     wait_for("a load balancer to know",
              lambda: admin.request("GET", "/readyz").status_code == 503)
@@ -67,8 +67,8 @@ def test_moved_away_and_back(box, file, email, to):
 
 
 def test_replaced(box, file, email, to):
-    """What has the old one open must end before the new one is used: its log
-    lies beside it."""
+    """The daemons that have the old file open must end before the new one is used,
+    because its write-ahead log is beside it."""
     email_id = box.httpd().send(email)
     backup = file.with_name("backup")
     box.cli("db", "backup", str(backup))

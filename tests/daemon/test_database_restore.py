@@ -21,14 +21,14 @@ EX_CONFIG, EX_TEMPFAIL, EX_DATAERR = 78, 75, 65
 
 
 def connect(path):
-    """With the function that the schema uses, as the programs have it."""
+    """Connects with the SQL function that the schema uses."""
     db = sqlite3.connect(path)
     db.create_function("folded", 1, str.casefold, deterministic=True)
     return db
 
 
 class Store:
-    """A database in a folder of its own, and the command on it."""
+    """A database in a directory of its own, and the command on it."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -37,7 +37,7 @@ class Store:
         self.conf.write_text(f"[store]\ndatabase = {self.path}\n")
 
     def make(self, version, path=None):
-        """A database of this version of the schema, with a row."""
+        """Makes a database of this version of the schema, with one row."""
         db = connect(path or self.path)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY KEY,"
@@ -63,7 +63,7 @@ class Store:
         return json.loads(done.stdout)
 
     def refused(self, status, *words):
-        """What it says when it does nothing."""
+        """Returns the error of a command that changes nothing."""
         before = self.bytes()
         done = self.run(*words)
         assert (done.returncode, done.stdout) == (status, ""), done.stderr
@@ -71,7 +71,7 @@ class Store:
         return done.stderr
 
     def bytes(self):
-        """All files of the database, but for the index, which is in memory."""
+        """Returns all files of the database, except the index in memory."""
         return {file.name: file.read_bytes() for file in self.folder.iterdir()
                 if not file.name.endswith("-shm")} if self.folder.exists() else {}
 
@@ -118,7 +118,7 @@ def test_backups_in_the_folder_for_them(store, tmp_path):
 
 
 def test_a_copy_that_is_damaged_is_no_backup(store, tmp_path):
-    """As the database is."""
+    """A damaged copy is refused like a damaged database."""
     store.make(NEWEST)
     with connect(store.path) as db:
         db.execute("PRAGMA foreign_keys = off")
@@ -162,7 +162,7 @@ def test_a_new_database_needs_no_backup(store):
 
 
 def test_no_room_no_migration(store, tmp_path):
-    """In memory, on a file system that is too small for two of them."""
+    """On a file system in memory that has no room for two of them."""
     store.make(NEWEST - 1)
     db = connect(store.path)
     db.execute("CREATE TABLE ballast (x)")
@@ -207,8 +207,8 @@ def test_restore_where_there_is_none(store, tmp_path):
 
 
 def test_restore_takes_the_log_along(store, tmp_path):
-    """As of a copy that was made with cp(1); a log that is left of the former
-    database is kept with it, and not applied to the new one."""
+    """A copy made with cp(1) is restored with its write-ahead log. The log of the
+    former database is kept with it, and not applied to the new one."""
     backup = store.make(NEWEST, tmp_path / "backup")
     writer = connect(backup)
     writer.execute("INSERT INTO company (id, name, created_us) VALUES ('2', 'Late', 1)")
@@ -301,8 +301,8 @@ def test_a_database_in_use_stays(store, tmp_path):
 
 @pytest.mark.parametrize("call", ["fsync", "link", "unlink", "rename"])
 def test_killed_at_any_step(store, tmp_path, call):
-    """By strace(1), at each call: the database is one of the two, or missing, and
-    the former one is whole somewhere; once more, and it is restored."""
+    """Killed at each system call: the database is one of the two or missing, and the
+    former one is complete somewhere. Another run restores it."""
     if not shutil.which("strace"):
         pytest.skip("no strace")
     backup = store.make(NEWEST, tmp_path / "backup")
@@ -335,7 +335,7 @@ def test_killed_at_any_step(store, tmp_path, call):
 
 @pytest.mark.parametrize("call, when", [("rename", 1)])
 def test_a_step_that_fails(store, tmp_path, call, when):
-    """It says where the former database is; once more, and it is restored."""
+    """The error names the place of the former database; another run restores it."""
     if not shutil.which("strace"):
         pytest.skip("no strace")
     backup = store.make(NEWEST, tmp_path / "backup")
@@ -363,7 +363,7 @@ def test_a_missing_folder(store):
 
 
 def test_a_database_that_was_there(store):
-    """Nothing makes an empty one in its place without being told."""
+    """A missing database is not replaced by an empty one without a request."""
     store.make(NEWEST - 1)
     store.do("db", "migrate")
     store.path.unlink()
@@ -390,8 +390,8 @@ def test_a_damaged_database_names_its_cure(store):
 
 
 def test_under_daemons(own_box, email, to):
-    """They are found, whichever of them runs; after it, what the backup knows is
-    there, and what was sent since is not."""
+    """Running daemons are found. Afterwards the database has the rows of the backup,
+    and not those written since."""
     box = own_box("--set", "admin.metrics=loopback", parts=["webhook", "auth"])
     before = box.httpd().send(email)
     backup = Path(roomy_folder()) / f"{box.dir.name}.backup"

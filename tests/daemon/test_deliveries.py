@@ -30,8 +30,8 @@ FORM = {"delivered": "delivered", "bounced": "failed", "expired": "failed",
 
 
 def told(deliveries, email_id, *states):
-    """All that tell of an email say the same, once no line of it comes any more
-    between two questions."""
+    """Returns the report of an email once all interfaces agree on it and no line
+    arrived in between."""
     deliveries.wait(email_id, *states)
     wait_for(f"the same of {email_id}", lambda: compare(deliveries, email_id, states))
 
@@ -81,7 +81,7 @@ def add_service(deliveries, *lines):
 
 
 def aliases(deliveries, text):
-    """Of local(8), for host.test."""
+    """Sets aliases of local(8), for host.test."""
     path = deliveries.box.dir / "aliases"
     path.write_text(text)
     path.chmod(0o644)
@@ -92,7 +92,7 @@ def aliases(deliveries, text):
 
 
 def filter_by_pipe(deliveries, body, *options):
-    """A content filter: gets SENDER and RECIPIENTS, message, and send()."""
+    """A content filter that gets SENDER, RECIPIENTS and the message, and has send()."""
     host, port = deliveries.box.add_smtpd(
         "content_filter=", "receive_override_options=no_milters", *options
     ).split(":")
@@ -139,7 +139,7 @@ def give_back_later(recipients, send):
 
 
 def test_alias_that_is_deferred_and_then_expires(deliveries):
-    """One of two is delivered: that is not the end of it."""
+    """The delivery to one of two members does not settle the recipient."""
     deliveries.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
         " later@remote.test} }"
@@ -176,7 +176,7 @@ def test_fifty_members(deliveries):
 
 
 def test_aliases_of_aliases(deliveries):
-    """Virtual ones, behind them those of local(8), which lead to others."""
+    """Virtual aliases lead to aliases of local(8), which lead to others."""
     aliases(deliveries, "outer: inner@host.test, fine@remote.test\ninner: ok@remote.test, unknown@remote.test\n"
                    "good: fine@remote.test, ok@remote.test\n".replace(": ", " "))  # fmt: skip
     deliveries.box.postconf(
@@ -190,8 +190,8 @@ def test_aliases_of_aliases(deliveries):
 
 @pytest.mark.parametrize("when", ["", "later()\n"])
 def test_filter_by_pipe_and_alias(deliveries, when):
-    """What the alias leads to decides, also where the filter gives the email back
-    when its own message is gone."""
+    """The targets of the alias decide, also if the filter returns the email after its
+    own message is gone."""
     filter_by_pipe(deliveries, when + "send(*RECIPIENTS)\n")
     deliveries.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
@@ -204,7 +204,8 @@ def test_filter_by_pipe_and_alias(deliveries, when):
 
 
 def test_filter_that_splits_drops_and_adds(deliveries):
-    """Each has its own end; what did not come back is never delivered."""
+    """Each recipient has its own status; one that was not returned is never
+    delivered."""
     filter_by_pipe(
         deliveries,
         "for one in RECIPIENTS:\n"
@@ -222,8 +223,8 @@ def test_filter_that_splits_drops_and_adds(deliveries):
 
 @pytest.mark.parametrize("how", ["smtp", "smtp-later", "smtp-twice", "pipe-later"])
 def test_filter_and_aliases(deliveries, how):
-    """Virtual aliases and those of local(8), all behind the filter, whether it names
-    what it gives back or not."""
+    """Aliases behind the filter, whether it names the message that it returns or
+    not."""
     aliases(deliveries, "list ok@remote.test, later@remote.test\n")
     deliveries.box.postconf(
         "virtual_alias_maps = inline:{ {team@remote.test = fine@remote.test,"
@@ -250,7 +251,7 @@ def test_filter_and_aliases(deliveries, how):
 
 
 def test_two_filters(deliveries):
-    """A program gives the email back to a service that hands it to a server."""
+    """A program returns the email to a service that passes it to a server."""
     back = deliveries.box.add_smtpd("content_filter=", "receive_override_options=no_milters")
     server = SmtpFilter(back, give_back_later)
     filter_by_pipe(
@@ -268,7 +269,7 @@ def test_two_filters(deliveries):
 
 @pytest.mark.submission("smtp")
 def test_filter_that_gives_back_by_sendmail(deliveries):
-    """When its own message is long gone."""
+    """The filter returns the email long after its own message is gone."""
     box = deliveries.box
     spool = box.dir / "spool"
     spool.mkdir()
@@ -351,7 +352,7 @@ def test_waits_in_front_of_a_filter(deliveries, end):
 
 
 def test_smtp_filter_that_splits_drops_and_adds(deliveries):
-    """It names one of the messages that it gives back, for all recipients."""
+    """The filter names one of its returned messages for all recipients."""
 
     def split(recipients, send):
         for one in recipients:
@@ -372,7 +373,7 @@ def test_smtp_filter_that_splits_drops_and_adds(deliveries):
 
 
 def test_words_of_the_remote(deliveries):
-    """A queue id in them is none of ours, and a line in them is none."""
+    """A queue id in a remote reply is not followed, and a line in it is not parsed."""
     deliveries.box.stop("events")
     other = deliveries.send(address("unknown"))
     wait_for("its message", lambda: deliveries.queue_id(other))
@@ -430,8 +431,8 @@ LIE = {
 
 @pytest.mark.parametrize("lie", LIE)
 def test_lies_of_the_remote(deliveries, lie):
-    """Wherever it tells them, they change nothing: neither of its own email, nor of the
-    one whose queue id it names."""
+    """Lies in any reply change neither the server's own email nor the one whose queue
+    id it names."""
     deliveries.box.stop("events")
     other = deliveries.send(address("unknown"))
     wait_for("its message", lambda: deliveries.queue_id(other))
@@ -470,7 +471,7 @@ FORMS = ['"a b"', '"a\\"b"', '"a>, relay=x"', '"a@b"', "Fine.Upper", "a+tag", "a
 
 @pytest.mark.parametrize("setting", ["internal", "external"])
 def test_formats_of_addresses(deliveries, setting):
-    """However Postfix's log writes them, each recipient has its own end."""
+    """Each recipient has its own status, however Postfix's log writes addresses."""
     deliveries.box.postconf(f"info_log_address_format = {setting}")
     deliveries.reload()
     for local in FORMS:
@@ -495,8 +496,8 @@ def test_letters_that_the_log_cannot_write(deliveries, setting):
 
 @pytest.mark.submission
 def test_left_without_the_rules(deliveries):
-    """main.cf is as it was before Postern, with a relay host: Postfix hands on
-    what it has under its ticket. It is told, and that mail leaves so."""
+    """main.cf is as before Postern, with a relay host: Postfix passes on messages under
+    their tickets, and that is reported."""
     box = deliveries.box
     for setting in ("smtpd_milters =", "non_smtpd_milters =",
                     f"transport_maps = inline:{{ {{* = smtp:[127.0.0.1]:{deliveries.remote.port}}} }}"):  # fmt: skip
@@ -522,8 +523,8 @@ def test_left_without_the_rules(deliveries):
 
 @pytest.mark.submission
 def test_expired_under_its_ticket(deliveries):
-    """The milter is not asked, and the lifetime of the message ends first: Postfix
-    gives it up with words that name no recipient."""
+    """Postfix does not ask the milter and gives the message up, in a line that names no
+    recipient."""
     box = deliveries.box
     for setting in ("smtpd_milters =", "non_smtpd_milters =",
                     "maximal_queue_lifetime = 1s", "bounce_queue_lifetime = 1s"):  # fmt: skip
@@ -550,7 +551,8 @@ def postsuper(deliveries, option, queue_id):
 
 
 def where(deliveries, part):
-    """Has `team` lead to one who takes and one who defers, behind that part."""
+    """Makes `team` lead to one member who accepts and one who defers, behind that
+    part."""
     if part == "alias":
         aliases(deliveries, "team fine@remote.test, later@remote.test\n")
         deliveries.reload()
@@ -568,7 +570,7 @@ def where(deliveries, part):
 
 
 def last_message(deliveries, email_id):
-    """The queue id of the message that waits."""
+    """Returns the queue id of the waiting message."""
 
     def waiting():
         deliveries.box.flush()
@@ -596,7 +598,7 @@ def test_removed_by_an_admin(deliveries, part):
 
 @pytest.mark.parametrize("part", ["parent", "alias", "filter", "smtp-filter"])
 def test_requeued(deliveries, part):
-    """Twice; then it is taken."""
+    """The message is requeued twice, then delivered."""
     email_id = deliveries.send(where(deliveries, part), address("ok"))
     wait_for_deferral(deliveries, email_id)
     for _ in range(2):
@@ -631,7 +633,7 @@ def test_expired_behind(deliveries, part):
 
 
 def whole_log(box, start):
-    """Its lines from there, once all that came into the queue has left it."""
+    """Returns the log from there, once everything in the queue has left it."""
     log = box.dir / "log/postfix.log"
 
     def lines():
@@ -645,7 +647,8 @@ def whole_log(box, start):
 
 @pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
 def test_message_that_the_log_does_not_tell_of(deliveries, part):
-    """The one that carries the email on: it is never said to be delivered."""
+    """The log lacks the message that carries the email on: the email never becomes
+    delivered."""
     box = deliveries.box
     team = where(deliveries, part)
     box.stop("events")
@@ -673,7 +676,7 @@ def test_message_that_the_log_does_not_tell_of(deliveries, part):
 
 
 def show(box, email_id):
-    """`postern email show`, as people read it, without its line breaks."""
+    """Returns `postern email show` as people read it, without its line breaks."""
     done = subprocess.run([box.env["POSTERN_CLI"], "-c", box.config, "email", "show", email_id],
                           capture_output=True, text=True, check=True, timeout=60)
     return " ".join(done.stdout.split())
@@ -681,7 +684,7 @@ def show(box, email_id):
 
 @pytest.mark.parametrize("second", ["unknown", "fine"])
 def test_filter_that_gives_back_twice(deliveries, second):
-    """The worst of both counts."""
+    """The worse of both counts."""
     filter_by_pipe(
         deliveries,
         f"send(*RECIPIENTS)\nRECIPIENTS[0] = RECIPIENTS[0].replace('other', '{second}')\n"
@@ -695,14 +698,14 @@ def test_filter_that_gives_back_twice(deliveries, second):
 
 
 def waits(pid):
-    """Whether the reader has stored what there was, and waits for more or a signal:
-    rt_sigtimedwait(2) on x86_64 or arm64."""
+    """True if the reader has stored everything and waits: rt_sigtimedwait(2) on x86_64
+    or arm64."""
     return Path(f"/proc/{pid}/syscall").read_text().split()[0] in ("128", "137")
 
 
 @pytest.mark.parametrize("part", ["alias", "filter", "smtp-filter"])
 def test_reader_killed_between_any_two_lines(deliveries, part):
-    """What is read again changes nothing."""
+    """Lines that are read again change nothing."""
     box = deliveries.box
     team = where(deliveries, part)
     box.stop("events")

@@ -136,7 +136,7 @@ def box(signer, server):
 
 
 def run(box, *words):
-    """What the command prints as JSON, and for people."""
+    """Returns the output of the command as JSON."""
     done = subprocess.run([CLI, "-c", box.config, "--json", "dkim", *words], capture_output=True,
                           text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
@@ -176,7 +176,7 @@ class Sender:
         return values[0].encode() if values else None
 
     def send(self):
-        """The selector by which an email is signed, which has to be valid; None: it is not."""
+        """Sends an email; returns the selector of its valid signature, or None."""
         to = unique("to") + "@dst.test"
         self.httpd.send({"from": f"Ann <hello@{self.domain}>", "to": to, "subject": "Grüße",
                          "text": "Hello\n\n.\nFrom here\n", "html": "<p>Hello</p>"})
@@ -194,7 +194,7 @@ class Sender:
         return tags[b"s"].decode()
 
     def wait_for_selector(self, selector):
-        """OpenDKIM reads its tables when it comes to it."""
+        """Waits until OpenDKIM has reread its tables."""
         wait_for(f"signatures by {selector}", lambda: self.send() == selector or None)
 
 
@@ -264,7 +264,7 @@ def rsa_key(path, *options, bits=2048):
 
 
 def test_a_key_that_an_admin_has(box, signer, server, tmp_path):
-    """It signs mail once its record is there, as it did before; the signer gets a copy."""
+    """An existing key signs once its record is found; the signer gets a copy."""
     sender = Sender(box, server)
     file = rsa_key(tmp_path / "mail.private")
     public = subprocess.run(["openssl", "rsa", "-in", file, "-pubout"], check=True, timeout=60,
@@ -315,7 +315,7 @@ def test_files_that_are_no_key(box, signer, server, tmp_path):
 
 
 def test_a_run_that_was_cut_off_is_made_good(box, signer, server):
-    """It had written the key's file, and not the row."""
+    """The interrupted run had written the key's file, but no row."""
     sender = Sender(box, server)
     [made] = run(box, "enable", sender.domain)
     path = signer.keys / f"{sender.domain}.{made['selector']}.private"
@@ -342,7 +342,8 @@ def test_lines_of_others_stay(box, signer, server):
 
 
 def test_a_block_without_its_end(box, signer, server):
-    """Nobody can tell which lines are others' then: none is touched."""
+    """Without the end of the block nobody can tell which lines are others', so none is
+    changed."""
     sender = Sender(box, server)
     run(box, "enable", sender.domain, "--now")
     table = signer.keys / "postern.signingtable"
@@ -399,7 +400,8 @@ def test_settings_that_are_not_touched(box, signer, server, lines, words):
 
 
 def test_postfix_is_to_ask_the_signer(own_box, server):
-    """What is to be run for that, to the word; and then it is silent."""
+    """The commands to run are named exactly; once they have been run, nothing is
+    reported."""
     signer = Signer()
     try:
         box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
@@ -440,8 +442,8 @@ def test_postfix_is_to_ask_the_signer(own_box, server):
 
 
 def test_rspamd_signs(own_box, server):
-    """By the sendmail command, of which it is told that the client is this host. It reads the
-    tables by itself; its settings are read when it starts."""
+    """sendmail tells rspamd that the client is this host. rspamd rereads its tables by
+    itself, and its settings at a restart."""
     rspamd = Rspamd(server)
     try:
         box = own_box("--set", "dkim.signer=rspamd", "--set", f"dkim.rspamd={rspamd.dir}",
@@ -465,7 +467,8 @@ def test_rspamd_signs(own_box, server):
 
 
 def test_what_a_removed_domain_leaves(own_box, server):
-    """Its keys are root's files: removing says so, doctor finds them, and disable takes them."""
+    """The key files belong to root: the removal says so, doctor finds them, and disable
+    removes them."""
     signer = Signer()
     try:
         box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",
@@ -507,7 +510,7 @@ def test_what_a_removed_domain_leaves(own_box, server):
 
 
 def test_links_are_not_followed(box, signer, server):
-    """Who is the signer's user has no files of root's written or read."""
+    """The signer's user cannot make root read or write another file."""
     sender = Sender(box, server)
     secret = signer.dir / "secret"
     secret.write_text("precious\n")
@@ -549,7 +552,7 @@ def findings(box):
 
 
 def test_doctor_tells_of_keys(own_box, server):
-    """That the signer has lost one, cannot use one, or has others."""
+    """The signer has lost a key, cannot use one, or has other keys."""
     signer = Signer()
     try:
         box = own_box("--set", f"dkim.opendkim={signer.conf}", "--set", f"dkim.keys={signer.keys}",

@@ -26,7 +26,7 @@ OF_SANDBOX = {"rights", "learnt", "message_size", "time", "disk", "sync"}
 
 
 class AllIsWell(dict):
-    """What the DNS has of any domain."""
+    """A DNS server with correct records for every domain."""
 
     ANSWERS = {"A": ["93.184.216.34"], "MX": ["mail.place.example"],
                "PTR": ["mail.place.example"]}
@@ -55,7 +55,7 @@ def run(box, *words, config=None, **more):
 
 
 def doctor(box, *words, config=None):
-    """What it finds, and its exit status."""
+    """Returns the findings and the exit status."""
     done = run(box, "--json", *words, config=config)
     found = json.loads(done.stdout)
     worst = {"wrong": 2, "warning": 1}
@@ -76,7 +76,7 @@ def fault(found, check, text):
 
 @contextlib.contextmanager
 def copy_of(box, tmp_path, **settings):
-    """Settings of their own, that differ by these: {"http.listen": ...}."""
+    """Returns settings that differ by these: {"http.listen": ...}."""
     conf = configparser.RawConfigParser()
     conf.read(box.config)
     for name, value in settings.items():
@@ -168,7 +168,7 @@ def test_a_setting_of_postern(box, tmp_path, name, value, check, text):
 
 
 def a_store(box, tmp_path):
-    """A copy of the database, and settings for it."""
+    """Returns a copy of the database, and settings for it."""
     database = tmp_path / "postern.db"
     box.cli("db", "backup", str(database))
     return database, copy_of(box, tmp_path, store__database=database)
@@ -275,7 +275,7 @@ def test_messages_that_are_held(box):
 
 
 def test_a_clock_that_was_put_back(box, email):
-    """As the newest email on record shows."""
+    """The newest email on record is from the future."""
     email_id = box.httpd().send(email)
     set_back = "UPDATE email SET created_us = created_us {} 86400000000 WHERE id = '{}'"
     box.query(set_back.format("+", email_id))
@@ -288,7 +288,7 @@ def test_a_clock_that_was_put_back(box, email):
 
 
 def test_endpoints_that_fail(box):
-    """For more than an hour, or until they were disabled for it."""
+    """Endpoints that have failed for an hour, or were disabled for it."""
     ids = [box.cli("webhook", "add", "--company", box.company(), "--endpoint",
                    f"https://hooks.test/{name}", "--events", "email.delivered")["id"]
            for name in ("late", "gone")]
@@ -321,7 +321,7 @@ def test_the_dns_of_this_host(box, monkeypatch, kind, answer, text):
 
 
 def test_without_roots_rights(box):
-    """It reads what it may, and says so."""
+    """doctor reads what it may, and reports what it may not."""
     done = subprocess.run(
         ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
          CLI, "-c", "/nonexistent", "doctor", "--json"],
@@ -334,7 +334,7 @@ def test_without_roots_rights(box):
 
 
 def test_what_root_found_is_shown_with_its_age(box):
-    """By httpd, which reads the file of the last run, and looks at nothing itself."""
+    """httpd shows the file of the last run, and checks nothing itself."""
     path = box.dir / "store/postern.db.doctor"
     path.unlink(missing_ok=True)
     admin = operator(box)

@@ -64,8 +64,8 @@ SETTINGS = [
 
 
 def side_by_side(rows):
-    """The rows in as few groups as may be: in each a parameter and a check stand once.
-    To ask doctor costs a second, and each of its checks looks for itself."""
+    """Groups the rows so that each group has a parameter and a check only once. A run
+    of doctor takes a second."""
     groups = []
     for row in rows:
         taken = {row[0].partition("=")[0].strip(), row[1]}
@@ -83,7 +83,8 @@ def side_by_side(rows):
 @pytest.mark.parametrize("rows", side_by_side(SETTINGS),
                          ids=lambda rows: "-".join(row[1] for row in rows))
 def test_settings_of_postfix(box, changed, rows):
-    """Each is found; the commands for postconf mend theirs, and without the rest nothing is."""
+    """Each change is found, and the printed commands for postconf undo it. Without the
+    changes nothing is reported."""
     def remaining(rows):
         found = doctor(box)
         return [row for _, check, text, _ in rows for row in faults(found, check)
@@ -211,7 +212,7 @@ def test_the_chroot_has_another_resolver(box):
 
 
 def settings_of(box, tmp_path, *lines):
-    """A copy of Postfix's settings, which no process has, with these lines."""
+    """Returns a copy of Postfix's settings with these lines, which no process uses."""
     folder = tmp_path / "postfix"
     shutil.copytree(box.dir / "postfix", folder)
     main_cf = folder / "main.cf"
@@ -221,13 +222,13 @@ def settings_of(box, tmp_path, *lines):
 
 
 def age(folder):
-    """As if Postfix had been reloaded since."""
+    """Makes Postfix look as if it had been reloaded since."""
     for path in (folder / "main.cf", folder / "master.cf"):
         os.utime(path, (0, 0))
 
 
 def test_a_socket_without_a_process(box):
-    """As a milter leaves it that was killed."""
+    """A killed milter leaves its socket."""
     path = box.dir / "queue/postern/milter.sock"
     box.stop("milter")
     try:
@@ -258,7 +259,8 @@ def test_a_milter_that_is_root(box):
 
 
 def test_the_modes_of_the_maildrop(box):
-    """What `postfix set-permissions` makes of it, which this Postfix has not had."""
+    """The modes that `postfix set-permissions` sets, which was not run for this
+    Postfix."""
     folder = box.dir / "queue/maildrop"
     before = folder.stat().st_mode & 0o7777
     folder.chmod(0o700)
@@ -293,7 +295,8 @@ def test_the_service_lacks_an_option(box, changed):
 
 
 def test_a_log_that_was_removed(box):
-    """Until somebody else has made it anew, events reads what nobody writes to."""
+    """Until somebody makes the file again, postern-events reads a file to which nobody
+    writes."""
     log = box.dir / "log/postfix.log"
     kept = log.with_name("kept")
     box.kill("events", signal.SIGSTOP)
@@ -308,7 +311,7 @@ def test_a_log_that_was_removed(box):
 
 
 def test_daemons_in_the_chroot_without_a_log(box, tmp_path):
-    """Where syslog has made no socket there."""
+    """syslog has no socket in the chroot."""
     folder = settings_of(box, tmp_path, "maillog_file =")
     copy = box.dir / "queue/etc/resolv.conf"
     existed = copy.exists()
@@ -335,7 +338,7 @@ def test_emails_that_wait_to_be_taken_to_the_milter(own_box):
 
 
 def test_a_port_25_that_does_not_ask_the_milter(box, changed, tmp_path):
-    """main.cf is as it should be, and a session shows that it is not in force."""
+    """main.cf is right, but a session shows that it is not in effect."""
     folder = settings_of(box, tmp_path)
     found = doctor(box, "--postfix", folder)
     assert not faults(found, "probe")
@@ -353,8 +356,8 @@ def test_a_port_25_that_does_not_ask_the_milter(box, changed, tmp_path):
     ("10026", "-o receive_override_options=no_milters", False),
 ])
 def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, options, good):
-    """Where the filter gives mail back they would judge it twice; where others submit,
-    nobody has."""
+    """Where the filter returns mail, milters would judge it twice; where others submit,
+    nobody has judged it."""
     folder = settings_of(box, tmp_path, "content_filter = smtp:[127.0.0.1]:10025")
     with (folder / "master.cf").open("a") as file:
         file.write(f"{name} inet n - y - - smtpd\n  {options}\n")

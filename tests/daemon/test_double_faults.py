@@ -12,8 +12,8 @@ from test_restarts import queue_ids
 
 
 def check_twice(box, to, email_id):
-    """As two messages of Postfix's queue, of which the recipient's program may tell that
-    they are one email."""
+    """Delivered twice, as two messages whose recipients can see that they are one
+    email."""
     mails = wait_for("the second", lambda: len(box.sink.now(to=to)) == 2 and box.sink.now(to=to))
     assert len(queue_ids(mails)) == 2
     message_id = box.httpd().read(email_id)["message_id"]
@@ -22,8 +22,8 @@ def check_twice(box, to, email_id):
 
 @pytest.mark.submission("smtp")
 def test_milter_stands_still(own_box):
-    """httpd dies behind the record; the milter, and cleanup(8) which waits for it, go on
-    when the email was submitted again."""
+    """httpd dies after the record; milter and cleanup(8) continue when the email has
+    been submitted again."""
     box = own_box()
     Request(box).send()
     wait_for("the proof", lambda: proven(box))
@@ -39,7 +39,7 @@ def test_milter_stands_still(own_box):
 
 @pytest.mark.submission("smtp")
 def test_log_lost_lines(own_box):
-    """httpd dies behind the record, and the lines of the message are lost."""
+    """httpd dies after the record, and the log lines of the message are lost."""
     box = own_box()
     Request(box).send()
     wait_for("the proof", lambda: proven(box))
@@ -64,8 +64,8 @@ def test_log_lost_lines(own_box):
 @pytest.mark.submission("sendmail")
 @pytest.mark.parametrize("told", [False, True])
 def test_pickup_dies_behind_the_queue_file(own_box, told):
-    """And the maildrop's message comes again, before the log has told of the first; or
-    after that: then once."""
+    """The maildrop presents the message again: before the log mentions the first one,
+    or after that; then it is delivered once."""
     box = own_box("--postconf", "service_throttle_time=1s")
     Request(box).send()
     request = Request(box)
@@ -89,7 +89,7 @@ def test_pickup_dies_behind_the_queue_file(own_box, told):
 
 @pytest.mark.submission
 def test_backup_is_put_back(own_box, tmp_path, sendmail):
-    """It was made while the outbox had the email, which has gone out since."""
+    """The restored backup has an email in its outbox that has been sent since."""
     box = own_box("--set", f"submission.sendmail={sendmail}")
     if METHOD == "smtp":
         box.stop("postfix")

@@ -28,7 +28,7 @@ def command(box, *words):
 
 
 def show(box, *words):
-    """For people: all of it."""
+    """Returns the whole report as text."""
     done = subprocess.run(
         command(box, "email", "show", *words), capture_output=True, timeout=60, check=True
     )
@@ -43,7 +43,8 @@ def flat(text):
 
 
 def test_answers(deliveries):
-    """The first line says whether it went out; the rest what happens next."""
+    """The first line says whether the email was delivered, the others what happens
+    next."""
     deliveries.box.postconf("minimal_backoff_time = 1h")
     deliveries.box.postconf("maximal_backoff_time = 2h")
     deliveries.reload()
@@ -107,7 +108,7 @@ def test_no_word_of_the_remote_acts(deliveries):
 
 
 def shown_on_terminal(box, email_id, columns):
-    """What a terminal with so many columns gets; 0: it does not tell."""
+    """Returns the output for a terminal of that width; 0 if it does not report one."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(command(box, "email", "show", email_id), stdout=its) as process:
@@ -140,7 +141,8 @@ def test_width_of_the_terminal(deliveries):
 
 
 def test_by_queue_id(deliveries):
-    """Also that of what a requeue made of it; one that came back is no name."""
+    """Also by the queue id of a requeued message; a queue id that was reused is
+    ambiguous."""
     email_id = deliveries.send(address("later"))
     deliveries.wait(email_id, "deferred")
     first = deliveries.queue_id(email_id)
@@ -170,7 +172,7 @@ def test_by_queue_id(deliveries):
 
 
 def test_without_events(deliveries):
-    """The queue tells what the log does not."""
+    """The queue supplies what the log does not say."""
     deliveries.box.stop("events")
     email_id = deliveries.send(address("later"))
 
@@ -190,7 +192,8 @@ def test_without_events(deliveries):
 
 
 def test_stopped_by_a_rule(own_box):
-    """A rule of Postfix stops it before the milter is asked: that is no waiting."""
+    """A rule of Postfix stops the email before the milter is asked: the report does not
+    say that it waits."""
     box = own_box("--set", "submission.record_wait=100ms")
     box.postconf("header_checks = regexp:{ {/^Subject: drop/ DISCARD gone} {/^Subject: no/ REJECT no such words} }")
     box.restart("postfix")
@@ -218,7 +221,7 @@ def test_stopped_by_a_rule(own_box):
 
 @pytest.mark.submission
 def test_redirected_by_a_rule(own_box):
-    """Somebody else has it: that is told, not that nobody has."""
+    """The report says that somebody else got the email, not that nobody did."""
     box = own_box("--set", "submission.record_wait=100ms")
     box.postconf("header_checks = regexp:{ {/^Subject: other/ REDIRECT eve@dst.test} }")
     box.restart("postfix")
@@ -237,7 +240,7 @@ def test_redirected_by_a_rule(own_box):
 
 
 def test_without_postfix(deliveries):
-    """What cannot be asked is not told."""
+    """The report leaves out what it cannot look up."""
     email_id = deliveries.send(address("later"))
     deliveries.wait(email_id, "deferred")
     deliveries.box.stop("events")
@@ -257,7 +260,7 @@ def test_without_postfix(deliveries):
 
 
 class Watch:
-    """`postern email watch`, as it runs."""
+    """A running `postern email watch`."""
 
     def __init__(self, box, *words):
         self.process = subprocess.Popen(
@@ -265,13 +268,13 @@ class Watch:
         )
 
     def end(self):
-        """Its status, and the rest of its output."""
+        """Returns its status, and the rest of its output."""
         rest = self.process.stdout.read()
         return self.process.wait(timeout=120), rest
 
 
 def test_watch_one(deliveries):
-    """Until nothing more is to come, and then the answer."""
+    """It ends with the answer once nothing more can happen."""
     email_id = deliveries.send(address("later"), address("fine"))
     deliveries.wait(email_id, "deferred", "delivered")
     watch = Watch(deliveries.box, email_id)
@@ -297,7 +300,8 @@ def test_watch_one(deliveries):
 
 
 def test_watch_a_database_that_goes(deliveries, tmp_path):
-    """In a file that was replaced nothing happens: nobody should wait for it."""
+    """It ends when the file is replaced, because nothing more happens in the old
+    one."""
     box = deliveries.box
     email_id = deliveries.send(address("later"))
     deliveries.wait(email_id, "deferred")
@@ -317,7 +321,7 @@ def test_watch_a_database_that_goes(deliveries, tmp_path):
 
 
 def test_watch_all(deliveries):
-    """New events of all emails; it ends with SIGINT, or when nobody reads."""
+    """Shows new events of all emails; ends on SIGINT, or when nobody reads."""
     old = deliveries.send(address("fine"))
     deliveries.wait(old, "delivered")
     watches = [Watch(deliveries.box, "--json") for _ in range(3)]

@@ -21,12 +21,12 @@ def people(n, domain="dst.test"):
 
 
 def delivered(box):
-    """Everybody who got mail, as often as that."""
+    """Returns everybody who got mail, as often as they got it."""
     return sorted(r for mail in box.sink.all() for r in mail.recipients)
 
 
 def check_delivered(box, expected):
-    """To them, and by then to nobody twice; nowhere is there a ticket."""
+    """Delivered to each of them once, and no ticket is anywhere."""
     wanted = sorted(expected)
     wait_for("all to be delivered", lambda: len(delivered(box)) >= len(wanted), 60)
     wait_for("the queue to be empty", lambda: not in_queue(box))
@@ -44,7 +44,7 @@ def in_queue(box):
 
 
 def send(box, to, **fields):
-    """An email to them all, in three parts; its id."""
+    """Sends an email to all of them, in To, Cc and Bcc; returns its id."""
     third = max(1, len(to) // 3)
     email = {"from": "hello@example.com", "to": to[:third][:50], "text": "x", **fields}
     rest = to[len(email["to"]):]
@@ -54,8 +54,8 @@ def send(box, to, **fields):
 
 @pytest.fixture(scope="module")
 def shared(request):
-    """What Postfix adds and rewrites by itself, and limits of qmgr that many
-    recipients do not fit into."""
+    """A sandbox with Postfix's own additions and rewriting, and with limits of qmgr
+    that are lower than the number of recipients."""
     from harness import Sandbox
 
     with Sandbox(
@@ -75,7 +75,7 @@ def shared(request):
 
 @pytest.fixture
 def quiet(shared):
-    """With nothing delivered yet."""
+    """The sandbox, with all delivered mail removed."""
     for path in list(shared.sink.folder.iterdir()):
         path.unlink()
     shared.sink.known.clear()
@@ -104,7 +104,7 @@ def test_names_that_postfix_changes(quiet):
 
 
 def test_the_same_twice(quiet):
-    """Named in To and Cc, and once more: one message each."""
+    """An address that is named several times in To, Cc and Bcc gets one message."""
     a, b = people(2)
     email_id = quiet.httpd().send(
         {"from": "hello@example.com", "to": [a, f"Ann <{a}>", b], "cc": [a], "bcc": [b],
@@ -124,7 +124,7 @@ def test_utf8_recipients(quiet):
 
 
 def test_bounce_of_one(quiet):
-    """The others have their mail; the bounce knows the recipient, not the ticket."""
+    """The others get their mail; the bounce names the recipient, not the ticket."""
     sender = unique("sender") + "@example.com"
     a, b = people(2)
     gone = unique("gone") + "@bounce.test"
@@ -170,7 +170,7 @@ CONFIGURED = {
 
 @pytest.fixture
 def box(quiet):
-    """With Postfix's files to be changed."""
+    """A sandbox whose Postfix files may be changed."""
     paths = [quiet.dir / "postfix" / name for name in ("main.cf", "master.cf")]
     before = {path: path.read_text() for path in paths}
     yield quiet
@@ -194,7 +194,7 @@ def test_configured(box, name):
 
 
 def test_relayhost_that_rejects(box):
-    """Then it bounces, for each recipient."""
+    """The email bounces, for each recipient."""
     box.postconf("smtp_skip_5xx_greeting=no")
     sink = box.main_cf("default_transport").removeprefix("smtp:")
     refuse = box.add_smtpd(
@@ -220,7 +220,7 @@ def test_relayhost_that_rejects(box):
 
 @pytest.mark.parametrize("place", ["before", "behind"])
 def test_another_milter(box, place):
-    """Whatever its place, it does no harm."""
+    """Another milter does no harm at any place in the list."""
     socket = box.dir / "queue/postern/noop.sock"
     program = TREE / os.environ.get("BUILD", "build") / "bench/noop_milter"
     if not program.exists():
@@ -244,7 +244,7 @@ def test_another_milter(box, place):
 
 
 def test_redirect_passes_the_milter_by(own_box):
-    """Postfix drops all other recipients, and the ticket is no one's address."""
+    """Postfix drops all other recipients, and the ticket is nobody's address."""
     box = own_box("--set", "submission.record_wait=300ms")
     box.postconf("header_checks=regexp:{{/^Subject: secret/ REDIRECT all@dst.test}}")
     box.restart("postfix")
@@ -257,7 +257,8 @@ def test_redirect_passes_the_milter_by(own_box):
 
 @pytest.mark.parametrize("program", ["cleanup", "smtpd", "pickup", "qmgr"])
 def test_daemons_of_postfix_are_killed(own_box, program):
-    """0 lost, 0 unchecked; a message that Postfix presents again may be doubled."""
+    """None is lost, none passes unchecked; a message that Postfix presents again may be
+    delivered twice."""
     box = own_box("--set", "submission.timeout=5s", "--set", "submission.record_wait=2s")
     with Senders(box) as senders:
         for _ in range(3):
@@ -268,7 +269,7 @@ def test_daemons_of_postfix_are_killed(own_box, program):
 
 
 def test_milter_is_killed(own_box):
-    """At whatever step: what it had added is forgotten with the message."""
+    """Killed at any step: what it had added is discarded with the message."""
     box = own_box("--set", "submission.record_wait=2s")
     with Senders(box) as senders:
         for _ in range(4):
@@ -283,8 +284,8 @@ def test_milter_is_killed(own_box):
 
 
 def test_milter_dies_between(own_box):
-    """With recipients added and the ticket still there: Postfix puts it off, and
-    the next time all is well."""
+    """The milter dies with recipients added and the ticket still there: Postfix defers
+    the message, and the next attempt succeeds."""
     box = own_box(
         "--set", "submission.record_wait=300ms", "--set", "http.max_recipients=1000"
     )

@@ -29,8 +29,8 @@ def deliveries(own_box):
 
 
 def test_what_the_remote_answers(deliveries):
-    """2xx, 4xx and 5xx at each stage, in several lines, in strange bytes; and
-    connections that break."""
+    """2xx, 4xx and 5xx at each stage, in several lines, in odd bytes; and broken
+    connections."""
     wanted = {
         "fine": "delivered",
         "unknown": "bounced",
@@ -109,7 +109,7 @@ STORY = set(
 
 
 def test_read_over_http(deliveries):
-    """What GET /emails/{id} and its events tell, and to whom."""
+    """The answers of GET /emails/{id} and its events, and who may read them."""
     httpd = deliveries.box.httpd()
     email_id = deliveries.send(address("fine"), address("unknown"), address("later"))
     deliveries.wait(email_id, "delivered", "bounced", "deferred")
@@ -207,7 +207,7 @@ def test_virtual_alias(deliveries):
 
 
 def test_content_filter_by_smtp(deliveries):
-    """What the filter gives back decides."""
+    """The message that the filter returns decides."""
     back = deliveries.box.add_smtpd(
         "content_filter=", "receive_override_options=no_milters"
     )
@@ -220,8 +220,8 @@ def test_content_filter_by_smtp(deliveries):
 
 
 def test_content_filter_by_pipe(deliveries):
-    """It says nothing of the message that it gives back: the Message-ID alone tells,
-    and what became of that may be known before the filter has ended."""
+    """The filter does not name the message that it returns: only the Message-ID shows
+    it, and its delivery may be logged before the filter ends."""
     box = deliveries.box
     host, port = box.add_smtpd(
         "content_filter=", "receive_override_options=no_milters"
@@ -268,7 +268,8 @@ def test_local_alias(deliveries):
 
 
 def test_gone_for_a_while(deliveries):
-    """A day behind: the log was rotated twice meanwhile, and packed."""
+    """The reader is a day behind: the log was rotated twice and compressed
+    meanwhile."""
     log = deliveries.box.dir / "log/postfix.log"
     ids = [deliveries.send(address("fine"))]
     deliveries.wait(ids[0], "delivered")
@@ -296,7 +297,7 @@ def test_gone_for_a_while(deliveries):
 
 
 def test_other_mail_is_not_kept(deliveries):
-    """Neither the bounces of our own, nor what others send."""
+    """Neither bounces nor other mail are stored."""
     email_id = deliveries.send(address("unknown"))
     subprocess.run(
         ["sendmail", "-C", deliveries.box.env["POSTFIX_CONFIG"], "-f", "x@other.test",
@@ -313,7 +314,7 @@ def test_other_mail_is_not_kept(deliveries):
 
 
 class Log:
-    """A log of our own, for many emails; it is rotated while it is written."""
+    """A log of our own with many emails, rotated while it is written."""
 
     def __init__(self, box, emails):
         self.path = box.dir / "log/many.log"
@@ -352,7 +353,7 @@ class Log:
         db.close()
 
     def lines(self, i):
-        """Of one email: it is deferred once, then delivered."""
+        """Returns the lines of one email that is deferred once, then delivered."""
         now = time.localtime(time.time() + self.ahead_s)
         head = f"{time.strftime('%b', now)} {now.tm_mday:2} {time.strftime('%T', now)}"
         queue_id = f"{i:010X}"
@@ -367,7 +368,8 @@ class Log:
         )
 
     def rotate(self):
-        """As logrotate does: by name, or by copy; some are packed."""
+        """Rotates as logrotate does: by renaming or copying; some files are
+        compressed."""
         self.rotations += 1
         name = self.path.with_name(f"many.log.{self.rotations}")
         if self.rotations % 3 == 0:
@@ -393,8 +395,8 @@ def start_reader(box):
 
 
 def test_killed_again_and_again(own_box):
-    """Thousands of lines while the reader is killed and the log is rotated: each
-    line counts once."""
+    """The reader is killed and the log rotated over thousands of lines: each line
+    counts once."""
     box = own_box()
     box.stop("events")
     log = Log(box, 1000 if SANITIZED else 4000)
@@ -443,8 +445,8 @@ def test_killed_again_and_again(own_box):
 
 
 def test_odd_lines_of_a_running_log(own_box):
-    """A full disk cuts a line, and the next one is glued to it; and the clock is
-    set back: what comes now is about emails of later."""
+    """A full disk cuts a line and joins the next one to it; the clock is set back, so
+    lines precede their emails."""
     box = own_box()
     box.stop("events")
     log = Log(box, 5)
@@ -489,7 +491,7 @@ def test_odd_lines_of_a_running_log(own_box):
 
 
 def test_once(own_box):
-    """An old log, packed; what is known is not stored again."""
+    """Reads an old, compressed log; known events are not stored again."""
     box = own_box()
     box.stop("events")
     log = Log(box, 50)
@@ -517,7 +519,8 @@ def test_once(own_box):
 
 @pytest.mark.parametrize("hours", [-5, 5])
 def test_once_with_a_clock_that_is_off(own_box, hours):
-    """The log's stamps are some hours off the store's times, as after a clock was set."""
+    """The log's time stamps differ by hours from the store's, as after a clock was
+    set."""
     box = own_box()
     box.stop("events")
     log = Log(box, 50)
@@ -537,7 +540,7 @@ def test_once_with_a_clock_that_is_off(own_box, hours):
 
 
 def test_check(own_box):
-    """check tells whether the log is read, and what its user lacks."""
+    """check reports whether the log is read, and what its user lacks."""
     box = own_box()
     log = box.dir / "log/postfix.log"
 
@@ -573,8 +576,8 @@ def test_check(own_box):
 
 
 def test_rotated_into_what_is_not_read(own_box):
-    """Packed with xz while nobody looks: a gap is told, and what comes afterwards counts;
-    --once reads the rest when it is unpacked."""
+    """The log is compressed with xz meanwhile: a gap is reported, and later lines
+    count; --once reads the rest once it is unpacked."""
     box = own_box()
     box.stop("events")
     log = Log(box, 3)

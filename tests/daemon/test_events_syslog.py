@@ -37,7 +37,7 @@ def send(path, user, text):
 
 
 def syslog_lines(log, emails):
-    """Of these emails, without the host."""
+    """Returns the lines of these emails, without the host."""
     return "".join(map(log.lines, emails)).replace(" mail postfix", " postfix")
 
 
@@ -66,7 +66,7 @@ class Reader:
 
 
 class Journald:
-    """One of a namespace of its own."""
+    """A journald in a namespace of its own."""
 
     def __init__(self, name):
         self.name = name
@@ -100,7 +100,8 @@ class Journald:
 
 
 def test_journald(own_box):
-    """Who is not Postfix's user forges nothing; the journal rotates, and goes."""
+    """Only Postfix's user can write valid lines; the journal rotates, and
+    disappears."""
     box = own_box()
     box.stop("events")
     log = Log(box, 301)
@@ -139,7 +140,7 @@ def test_journald(own_box):
 
 
 def test_rsyslog(own_box):
-    """Its two formats say the same; what it makes of odd bytes is read."""
+    """Both of its formats give the same events; its escapes of odd bytes are read."""
     box = own_box()
     box.stop("events")
     log = Log(box, 200)

@@ -32,7 +32,7 @@ def pids_of(box, program):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_stands_still(own_box, program):
-    """For longer than requests wait, and submissions."""
+    """A part is stopped for longer than requests and submissions wait."""
     box = own_box("--set", "submission.record_wait=500ms", "--set", "submission.timeout=2s")
     with Senders(box) as senders:
         senders.wait_for(20)
@@ -81,7 +81,7 @@ def new_email(size=1):
 
 
 class SmallDisk:
-    """Puts a folder of the sandbox, whose parts are stopped, on a disk of its own."""
+    """Puts a directory of the stopped sandbox on a disk of its own."""
 
     def __init__(self, folder, size):
         self.folder = folder
@@ -98,7 +98,7 @@ class SmallDisk:
         shutil.rmtree(before)
 
     def fill(self, leave=0):
-        """Until so many bytes are left."""
+        """Fills the disk until only that many bytes are left."""
         free = shutil.disk_usage(self.folder).free
         with self.ballast.open("ab", buffering=0) as file:
             try:
@@ -118,7 +118,8 @@ class SmallDisk:
 
 
 def send_until_refused(box, size, most=200):
-    """What was taken, by recipient, and the answer that ended it."""
+    """Sends until an email is refused; returns those accepted by recipient, and the
+    last answer."""
     httpd = box.httpd()
     sent = {}
     for _ in range(most):
@@ -133,7 +134,7 @@ def send_until_refused(box, size, most=200):
 @pytest.mark.parametrize("min_free", ["0", "2M"])
 @pytest.mark.parametrize("size", [20_000, 100_000], ids=["rows", "files"])
 def test_disk_of_the_store(own_box, min_free, size):
-    """With Postfix away, so that the outbox fills it; 503, and what is there stays."""
+    """Postfix is away, so the outbox fills the disk: 503, and nothing is lost."""
     box = own_box("--set", f"outbox.min_free={min_free}", "--set", "submission.record_wait=100ms")
     for part in ("httpd", "milter", "events"):
         box.stop(part)
@@ -161,7 +162,7 @@ def test_disk_of_the_store(own_box, min_free, size):
 
 @pytest.mark.submission("smtp")
 def test_a_database_that_cannot_be_written(own_box):
-    """It is known from the last transaction, where nothing probes."""
+    """The last transaction shows it, also without probes."""
     box = own_box("--set", "outbox.min_free=0")
     admin = operator(box)
 
@@ -190,8 +191,8 @@ def test_a_database_that_cannot_be_written(own_box):
 @pytest.mark.submission("smtp")
 @pytest.mark.parametrize("how", ["full", "nearly full"])
 def test_what_is_told_of_a_disk(own_box, how):
-    """The disk of the store is full, or nearly: clients get 503, and admins the reason;
-    when that is over it goes."""
+    """The disk of the store is full or nearly full: clients get 503, and admins the
+    reason, until that is over."""
     box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.min_free=1M")
     # While a login can be written down.
     admin = operator(box)
@@ -248,7 +249,8 @@ def test_disk_does_not_sync(own_box):
 
 @pytest.mark.submission("smtp")
 def test_disk_of_postfix(own_box):
-    """Its queue takes nothing: the outbox keeps all, and nobody is told to come again."""
+    """Postfix's queue accepts nothing: the outbox keeps all emails, and clients get
+    200."""
     box = own_box("--set", "submission.record_wait=100ms")
     for part in ("httpd", "milter", "postfix"):
         box.stop(part)

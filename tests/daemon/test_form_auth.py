@@ -36,7 +36,7 @@ def domain(box, company):
 
 @pytest.fixture
 def client(box, company):
-    """Makes a client with a new key of the company."""
+    """Returns a client with a new key of the company."""
 
     def make(path_domain, **spec):
         key = box.new_key(company, **spec)["token"]
@@ -62,7 +62,7 @@ def test_other_users(form, fields, user):
 
 
 def test_no_field_at_all(form, fields):
-    """Also for a domain that is not there."""
+    """Also for a domain that does not exist."""
     for domain in ("example.com", "unknown.example"):
         check_forbidden(
             form.exchange(
@@ -100,7 +100,7 @@ def test_spellings_of_basic(form, fields, scheme):
 
 
 def test_refused_before_the_body(form):
-    """Without a key nobody is asked to send a body."""
+    """Without a valid key the client is not asked for the body."""
     head = form.head(
         "Expect: 100-continue",
         "Content-Length: 1000000",
@@ -144,7 +144,7 @@ def test_keys_that_send(box, domain, client, fields, scope, bound):
 
 
 def test_unknown_and_foreign_domain_look_alike(box, form, fields):
-    """Nobody learns what others have registered."""
+    """The answer does not reveal domains of others."""
     foreign = box.domain(box.company())
     inactive = box.domain(box.company(), active=False)
     for domain in (foreign, inactive, unique("unknown") + ".example", "com", "x_"):
@@ -190,7 +190,7 @@ def test_key_bound_to_another_domain(box, company, client, domain, fields):
 
 
 def test_from_must_match_the_path(box, company, client, domain, fields):
-    """Even when both domains are the company's."""
+    """Even if the company owns both domains."""
     form, other = client(domain), box.domain(company)
     for sender in (other, f"sub.{domain}", f"x{domain}", "example.com"):
         check_refused(

@@ -64,7 +64,7 @@ def large_form():
 
 @pytest.fixture(scope="module")
 def small_form():
-    """A server that holds one request of 5 MiB, which counts three times."""
+    """A server that accepts one request of 5 MiB, which is charged three times."""
     with Sandbox(
         "--postconf", "message_size_limit=60000000",
         "--set", "http.max_inflight_bytes=16M",
@@ -73,14 +73,14 @@ def small_form():
 
 
 def body_of(fields, size):
-    """A form of exactly so many bytes."""
+    """Returns a form of exactly that many bytes."""
     fields = parts(fields)
     rest = len(join([*fields, part('name="x"', "")]))
     return join([*fields, part('name="x"', "x" * (size - rest))])
 
 
 class Upload:
-    """A request whose head is sent, and whose body waits to be asked for."""
+    """A request whose head was sent and whose body was not asked for yet."""
 
     def __init__(self, form, body):
         self.raw = form.httpd.raw()
@@ -120,8 +120,8 @@ def check_busy(answer, text=OWN):
 
 
 def take(form, fields):
-    """An upload that leaves no room for a second one. One that went before may
-    not have left yet."""
+    """Starts an upload that leaves no room for a second one. The previous one may not
+    have ended yet."""
 
     def try_once():
         upload = Upload(form, body_of(fields, 5 * MIB))
@@ -141,7 +141,7 @@ def full(small_form, fields):
 
 @pytest.fixture(scope="module")
 def another(small_form):
-    """Of another company."""
+    """The key and the domain of another company."""
     company = small_form.box.company()
     return {**small_form.box.new_key(company), "domain": small_form.box.domain(company)}
 
@@ -151,7 +151,8 @@ def other(fields):
 
 
 def test_second_large_upload_is_to_come_later(small_form, fields, full, another):
-    """And is served once the first is through. Another company is told that it is not its own."""
+    """It gets 503 until the first one is done. Another company is told that the reason
+    is not its own."""
     late = other(fields)
     body = body_of(late, 5 * MIB)
     with Upload(small_form, body) as second:
@@ -182,7 +183,7 @@ def test_small_requests_still_go(small_form, fields, full):
 
 
 def test_chunks_that_grow_too_large(small_form, fields, full):
-    """Nobody knows before how much it will be."""
+    """The size of a chunked body is not known in advance."""
     kind = multipart({})[0]
     head = small_form.head("Transfer-Encoding: chunked", f"Content-Type: {kind}")
     body = body_of(other(fields), 2 * MIB)
@@ -218,7 +219,7 @@ def test_json_dialect(small_form, full):
 
 
 def test_individual_messages(small_form, fields, full):
-    """What they take together counts."""
+    """Their total memory counts."""
     people = [unique("to") + "@dst.test" for _ in range(4)]
     fields.update(
         {
@@ -235,7 +236,7 @@ def test_individual_messages(small_form, fields, full):
 
 
 def test_more_than_ever_fits(small_form, fields):
-    """Coming later would not help."""
+    """A retry would not help, so it is 413."""
     too_large = re.compile("request size exceeds 5 MiB limit.*")
     with Upload(small_form, body_of(fields, 6 * MIB)) as upload:
         check_refused(upload.first, 413, too_large)
@@ -294,8 +295,8 @@ def memory_kb(box, name):
 
 
 def test_other_companies_have_room(own_box, fields):
-    """While one has all the uploads under way that it gets, of 10 MB and of 1 MB, an email
-    of another one and one of 5 MB are taken."""
+    """While one company has all the uploads that it may, emails of 10 MB and 1 MB,
+    others can send one email and one of 5 MB."""
     box = own_box("--postconf", "message_size_limit=60000000")
     company = box.company()
     own = FormClient(box, box.new_key(company)["token"], box.domain(company))
@@ -317,7 +318,7 @@ def test_other_companies_have_room(own_box, fields):
 
 @pytest.mark.plain
 def test_memory_under_large_uploads(own_box, fields):
-    """Within the budget and what the server needs anyway."""
+    """The memory stays within the limit plus the server's own."""
     budget, clients = 40 * MIB, 5 if SANITIZED else 10
     box = own_box(
         "--postconf", "message_size_limit=60000000",

@@ -17,7 +17,7 @@ EMAIL = {"from": "hello@example.com", "to": "a@dst.test", "text": "x"}
 @pytest.mark.parametrize("character", ["é", "€", "😀"], ids=["2", "3", "4"])
 @pytest.mark.parametrize("pad", range(4))
 def test_cut_characters_in_problems(httpd, character, pad):
-    """What a client sends is quoted in parts; the answer stays JSON."""
+    """Problems quote parts of what the client sent; the answer stays valid JSON."""
     long = "a" * pad + character * 300
     for email in (
         EMAIL | {"headers": {long: "x"}},
@@ -32,7 +32,7 @@ def test_cut_characters_in_problems(httpd, character, pad):
 
 
 def test_requests_sent_ahead_in_pieces(httpd):
-    """However the bytes of two requests fall, both are understood."""
+    """Two requests are understood however their bytes are split."""
     request = (
         "GET /nowhere HTTP/1.1\r\nHost: a\r\nX-Filler: %s\r\n\r\n" % ("x" * 200)
     ).encode()
@@ -55,7 +55,7 @@ def test_paths_that_look_like_hosts(httpd, path):
 
 
 def test_head_request_leaves_no_trace(httpd):
-    """The refusal after a HEAD request has its body again."""
+    """The refusal after a HEAD request has a body again."""
     with httpd.raw() as raw:
         raw.send(b"HEAD /emails HTTP/1.1\r\nHost: a\r\n\r\n")
         assert raw.answer(head_only=True).status == 405
@@ -119,7 +119,7 @@ def test_drain_timeout(own_box):
 
 
 def test_no_descriptors_left(own_box, email):
-    """It pauses, says so, and goes on; those who are served notice nothing."""
+    """The server pauses, logs it, and continues; other clients notice nothing."""
     box = own_box("--set", "http.workers=1")
     assert box.httpd().post(email).status_code == 200  # all has been opened
     pid = box.pid("httpd")

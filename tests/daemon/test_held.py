@@ -31,7 +31,7 @@ def domain(box):
 
 
 def run(box, *words, json_too=True):
-    """`postern held WORDS...`, however it ends."""
+    """Runs `postern held WORDS...`, which may fail."""
     options = ["--json"] if json_too else []
     return subprocess.run(
         [box.env["POSTERN_CLI"], "-c", box.config, *options, "held", *words],
@@ -39,7 +39,7 @@ def run(box, *words, json_too=True):
 
 
 def held(box, *words, status=0):
-    """What it printed, as JSON."""
+    """Returns the JSON output of `postern held`."""
     done = run(box, *words)
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
@@ -54,7 +54,7 @@ def listed(box, domain):
 
 
 def queued(box, queue_id):
-    """Where Postfix has the message; None when it is gone."""
+    """Returns the queue of the message; None once it is gone."""
     lines = subprocess.run(
         ["postqueue", "-c", box.env["POSTFIX_CONFIG"], "-j"],
         check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
@@ -62,7 +62,7 @@ def queued(box, queue_id):
 
 
 def forge(box, domain, to, sender="a@other.test"):
-    """A forgery that the rules have held; its queue id."""
+    """Sends a forgery that the rules hold; returns its queue id."""
     sent = plain(box, "sendmail", sender, to, f"Boss <boss@{domain}>")
     assert sent.verdict()["outcome"] == "held"
     queue_id = sent.queue_id()
@@ -71,7 +71,7 @@ def forge(box, domain, to, sender="a@other.test"):
 
 
 def hold_by_others(box, to):
-    """A message that an admin put on hold; its queue id."""
+    """Returns the queue id of a message that an admin has put on hold."""
     sent = plain(box, "sendmail", "a@other.test", f"x-{to.split('@')[0]}@defer.test")
     queue_id = wait_for("its queue id", sent.queue_id)
     wait_for("the message to wait", lambda: queued(box, queue_id) == "deferred")
@@ -102,7 +102,7 @@ def test_list_and_show(box, domain, to):
 
 
 def in_terminal(box, columns, *words):
-    """What a terminal of that width shows of a command."""
+    """Returns the output of a command on a terminal of that width."""
     terminal, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     command = [box.env["POSTERN_CLI"], "-c", box.config, *words]
@@ -258,7 +258,7 @@ def test_wrong_use(box, words):
 
 
 def test_many(own_box):
-    """Listed and released at once, each to its one recipient."""
+    """Many messages are listed, and released at once, each to its one recipient."""
     box = own_box()
     n = 120
     script = (f"for i in $(seq {n}); do printf 'From: boss@example.com\n\nx\n' | "
@@ -277,7 +277,8 @@ def test_many(own_box):
 
 
 def test_decided_on_the_dashboard(own_box, to):
-    """httpd may not touch the queue: what is decided waits for root, who says what came of it."""
+    """httpd may not change the queue: a decision waits for root, whose result is
+    shown."""
     box = own_box()
     domain = box.domain(box.company())
     admin = operator(box)
@@ -332,8 +333,9 @@ def test_decided_on_the_dashboard(own_box, to):
 
 
 def test_whoever_owns_the_database_gets_no_more(own_box, to):
-    """Whatever the user postern writes into the rows and into maildrop, root reads, releases and
-    removes held messages alone; and the process that looks at these is not root."""
+    """Whatever the user postern writes into the rows and into maildrop, root only
+    reads, releases and removes held messages, and the process that parses them is not
+    root."""
     box = own_box()
     box.postconf("transport_maps=inline:{ {defer.test = retry:4.3.5 later} }")
     box.reload_postfix()
@@ -376,7 +378,8 @@ def test_whoever_owns_the_database_gets_no_more(own_box, to):
 
 @pytest.mark.parametrize("verb", ["recheck", "release"])
 def test_killed_at_any_step(own_box, verb):
-    """Neither lost nor doubled, however often and wherever it is killed."""
+    """No message is lost or doubled, however often and wherever the command is
+    killed."""
     box = own_box()
     ids = {forge(box, "example.com", f"t{i}@dst.test"): f"t{i}@dst.test" for i in range(5)}
     box.cli("domain", "set", "example.com", "--policy", "shared")

@@ -61,7 +61,7 @@ def queue(box):
 
 
 def send(box, n):
-    """n emails that wait in Postfix: recipient by id."""
+    """Makes n emails wait in Postfix; returns recipients by id."""
     to = {}
     with NotInCharge(box):
         for start in range(0, n, 100):
@@ -90,7 +90,7 @@ def held(box, *words, status=0):
 
 
 def check_once(box, to):
-    """Each email went out, once, and its record says so."""
+    """Each email was sent once, and its record says so."""
     wait_for("all mail", lambda: len(box.sink.all()) >= len(to))
     # What a killed sendmail made of a message is none of ours any more: it is held.
     wait_for("an empty queue", lambda: box.waiting() == 0
@@ -117,7 +117,7 @@ def test_what_waits_goes_on(box):
 
 
 def noting_sendmail(folder):
-    """A sendmail(1) that notes its arguments, which all users of a host may read."""
+    """A sendmail(1) that records its arguments, which every user of a host can read."""
     script = folder / "sendmail"
     noted = folder / "arguments"
     script.write_text(f'#!/bin/sh\necho "$@" >>{noted}\nexec /usr/sbin/sendmail "$@"\n')
@@ -189,7 +189,7 @@ def test_a_stranger_with_a_ticket_of_nobody(box):
 
 
 def test_probes_are_removed(own_box):
-    """With all that waits: nobody wants them any more."""
+    """Probes are removed with everything else that waits."""
     box = own_box("--set", "submission.record_wait=0", "--set", "submission.probe_interval=1s")
     with NotInCharge(box):
         wait_for("a probe to wait", lambda: "deferred" in [i["queue_name"] for i in queue(box)])
@@ -197,7 +197,8 @@ def test_probes_are_removed(own_box):
     outcomes = set()
 
     def release():
-        """Postfix begins with a look at all that was deferred: meanwhile it does not wait."""
+        """Postfix first scans the whole deferred queue, and does not deliver
+        meanwhile."""
         outcomes.update(row["outcome"] for row in held(box, "release", "--waiting"))
         return queue(box) == []
 
@@ -206,7 +207,7 @@ def test_probes_are_removed(own_box):
 
 
 def test_while_the_milter_is_still_not_in_charge(box):
-    """It says so, after the first few, and nothing is lost."""
+    """The command says so after the first few, and nothing is lost."""
     to = send(box, 20)
     with NotInCharge(box):
         rows = held(box, "release", "--waiting", status=75)
@@ -257,7 +258,7 @@ def submit_as_usual(box):
 
 
 def test_two_messages_of_one_email(box):
-    """As after a kill between the new message and the end of the old one."""
+    """As after a kill between the new message and the removal of the old one."""
     to = send(box, 2)
     with NotInCharge(box):
         submit_with(box, SENDMAILS[1])
@@ -270,8 +271,8 @@ def test_two_messages_of_one_email(box):
 
 
 def test_killed_at_any_step(box):
-    """Neither lost nor doubled, however often and wherever command and sendmail
-    are killed."""
+    """No email is lost or doubled, however often and wherever command and sendmail are
+    killed."""
     to = send(box, 100)
     for call, nth in CALLS:
         killed = subprocess.run(
@@ -290,7 +291,7 @@ def test_killed_at_any_step(box):
 
 
 def test_one_at_a_time(box):
-    """Two commands could each think that the other's message goes."""
+    """Two commands at once could each rely on the other's message."""
     to = send(box, 4)
     commands = [subprocess.Popen(command(box, "release", "--waiting"), stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -304,7 +305,7 @@ def test_one_at_a_time(box):
 
 @pytest.mark.submission("sendmail")
 def test_what_waits_for_a_milter_that_is_away(box):
-    """It goes on by itself: nobody has to release it."""
+    """The message is sent automatically; nobody has to release it."""
     before = unique("to") + "@dst.test"
     box.httpd().send({"from": "hello@example.com", "to": before, "text": "x"})
     assert box.sink.find(to=before)

@@ -42,7 +42,7 @@ def message_id_of(box, email_id):
 
 
 def wait_for_events(box, email):
-    """Until postern-events has read the log up to now."""
+    """Waits until postern-events has read the log up to now."""
     httpd = box.httpd()
     email_id = httpd.send(email)
     wait_for("postern-events", lambda: httpd.read(email_id)["last_event"] == "delivered")
@@ -63,7 +63,7 @@ def check_refused(box, submitted, why):
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_other_recipients(box, httpd, email, to, place):
-    """Not beside those who were staged: nobody gets it."""
+    """A ticket beside other recipients is refused: nobody gets the message."""
     ticket = ticket_of(box, httpd.send(email))
     victim = "v" + to
     message_id, data = message()
@@ -78,8 +78,8 @@ def test_other_recipients(box, httpd, email, to, place):
 
 @pytest.fixture(scope="module")
 def loose(box):
-    """The port of an smtpd that leaves every recipient to the milter; others
-    refuse tickets by themselves."""
+    """The port of an smtpd that leaves every recipient to the milter; other services
+    refuse tickets themselves."""
     address = box.add_smtpd(
         "smtpd_reject_unlisted_recipient=no",
         "smtpd_relay_restrictions=check_recipient_access static:OK, reject",
@@ -89,7 +89,7 @@ def loose(box):
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_from_the_network(box, httpd, email, loose, elsewhere):
-    """By the network nobody uses a ticket, a valid one neither."""
+    """No ticket is valid over the network."""
     ticket = ticket_of(box, httpd.send(email))
     for address in (ticket_address(ticket), GUESS, "ann@postern.invalid"):
         message_id, data = message()
@@ -103,12 +103,12 @@ def test_from_the_network(box, httpd, email, loose, elsewhere):
 @pytest.mark.parametrize("address", [GUESS, "ann@postern.invalid", "ann@POSTERN.invalid"])
 @pytest.mark.parametrize("sender", ["hello@example.com", "a@other.test"])
 def test_guess(box, address, sender):
-    """Whoever it claims to be from: there is nobody to deliver it to."""
+    """Whatever domain it claims, a guessed ticket has nobody to deliver to."""
     check_refused(box, plain(box, "sendmail", sender, address), "ticket_unknown")
 
 
 def test_ticket_in_the_header(box, httpd, email, to):
-    """It means nothing there."""
+    """A ticket in a header field has no meaning."""
     ticket = ticket_of(box, httpd.send(email))
     victim = "v" + to
     head = f"X-Postern-Ticket: {ticket}\nTo: {ticket_address(ticket)}\nCc: {ticket_address(ticket)}\n"
@@ -151,7 +151,8 @@ def test_stolen_ticket_spends_nothing(own_box, to):
 
 
 def wait_until_spent(box, email_id):
-    """By sendmail(1) the log proves that Postfix has the message, by SMTP its 250."""
+    """With sendmail(1) the log proves that Postfix has the message, over SMTP its
+    250."""
     wait_for("the proof", lambda: box.query(
         "SELECT count(*) FROM outbox JOIN email ON seq = email"
         f" WHERE id = '{email_id}'") == "0"
@@ -160,7 +161,8 @@ def wait_until_spent(box, email_id):
 
 @pytest.mark.submission
 def test_spent(box, httpd, email, to):
-    """A second message with it goes to nobody, whoever knows all of the first."""
+    """A second message with a spent ticket is delivered to nobody, even if it is
+    identical."""
     email_id = httpd.send(email)
     ticket = ticket_of(box, email_id)
     message_id = box.sink.find(to=to).header("Message-ID")
@@ -179,7 +181,7 @@ def test_spent(box, httpd, email, to):
 
 @pytest.mark.submission
 def test_only_its_own_way(box, httpd, email, to):
-    """Also while it is good."""
+    """A ticket is refused on another way even while it is valid."""
     email_id = httpd.send(email)
     mail = box.sink.find(to=to)
     wait_until_spent(box, email_id)
@@ -225,9 +227,9 @@ def test_sender_field_of_another_domain(box, httpd, email):
 
 @pytest.mark.submission
 def test_bound_to_its_message(box, email, to):
-    """Who knows the ticket from `mailq`, and the id and the Message-ID from the client or
-    the dashboard, has not read the message: with other words it reaches nobody, and the
-    email goes out as it is."""
+    """Somebody who knows the ticket from `mailq`, and id and Message-ID from the client
+    or the dashboard, has not read the message: another message reaches nobody, and the
+    email is delivered unchanged."""
     company = box.company()
     domain = box.domain(company)
     httpd = box.httpd(box.new_key(company)["token"])
@@ -299,7 +301,7 @@ def test_another_message_to_the_ticket_of_a_probe(box, email):
 
 @pytest.mark.submission("sendmail")
 def test_nobody_sees_it(box, httpd, email):
-    """All users can read the arguments of all processes."""
+    """Every user can read the arguments of all processes."""
     def arguments():
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
@@ -323,8 +325,8 @@ def test_nobody_sees_it(box, httpd, email):
 
 @pytest.mark.submission("sendmail")
 def test_a_bounce_tells_no_ticket(own_box, email, to):
-    """A milter in front of ours refuses an email: Postfix returns it to its sender, with
-    its ticket and all that it is bound to."""
+    """A milter in front of ours refuses an email: Postfix returns it to its sender,
+    with its ticket and everything to which that is bound."""
     box = own_box("--set", "submission.probe_interval=0")
     ours = box.main_cf("non_smtpd_milters")
     with OtherMilter(REJECT) as other:

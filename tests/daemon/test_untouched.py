@@ -44,7 +44,7 @@ BODIES = [
 
 
 def fields(rng):
-    """Some that a program might write in its own way."""
+    """Header fields that a program might rewrite."""
     for _ in range(rng.randrange(12)):
         name = "-".join(rng.choices(WORDS, k=rng.randint(1, 3))).title()
         blank = rng.choice([" ", "", "  ", "\t", "\r\n "])
@@ -53,7 +53,8 @@ def fields(rng):
 
 
 def message(rng, number):
-    """What varies is in it; what Postfix would add is there."""
+    """A message with something of each kind, including the fields that Postfix would
+    add."""
     lines = [
         f"From: {rng.choice(FROMS)}",
         "To: someone@dst.test",
@@ -68,7 +69,7 @@ def message(rng, number):
 
 
 def send_one(smtp, host, port, to, data):
-    """Again, when Postfix says that it cannot take it now."""
+    """Sends, and tries again while Postfix replies 4xx."""
     while True:
         try:
             return smtp.sendmail(SENDER, to, data)
@@ -80,7 +81,7 @@ def send_one(smtp, host, port, to, data):
 
 
 def send_all(address, messages, word):
-    """Each to a recipient of its own, over several sessions."""
+    """Sends each to a recipient of its own, over several sessions."""
     numbers = iter(range(len(messages)))
 
     def session():

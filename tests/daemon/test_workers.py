@@ -11,7 +11,7 @@ MORE = 20  # than another one; who wakes first must not have most of them
 
 
 def watched(pid):
-    """How many descriptors each event loop of the process watches."""
+    """Returns how many descriptors each event loop of the process watches."""
     fds = Path("/proc", str(pid), "fd")
     loops = [
         fd.name for fd in fds.iterdir() if os.readlink(fd) == "anon_inode:[eventpoll]"
@@ -21,7 +21,7 @@ def watched(pid):
 
 
 def test_connections_are_shared_out(own_box):
-    """Also those that come one by one, while nobody has anything to do."""
+    """Also if they come one by one while all workers are idle."""
     box = own_box("--set", f"http.workers={WORKERS}")
     before = watched(box.pid("httpd"))
     clients = [box.httpd() for _ in range(CONNECTIONS)]
