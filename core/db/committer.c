@@ -33,6 +33,11 @@ struct commit_outcome {
 	struct err err;
 };
 
+struct queue {
+	struct commit_job *first;
+	struct commit_job **end;
+};
+
 enum committer_kind { COMMITTER_INLINE, COMMITTER_THREADED, COMMITTER_SHARED };
 
 struct committer {
@@ -44,9 +49,7 @@ struct committer {
 
 	pthread_mutex_t mutex;
 	pthread_cond_t wake; /* a job was queued, or stopping is set */
-	struct commit_job *first;
-	struct commit_job **end;
-	size_t urgent;    /* number of queued jobs that are not patient */
+	struct queue urgent, patient;
 	int64_t until_us; /* when the patience of the first patient job ends */
 	bool stopping;
 	bool committing; /* a waiter is committing */
@@ -68,25 +71,44 @@ static void add_to_batch(struct committer *committer, struct commit_job *job)
 	outcome_init(&committer->batch[committer->n++], job);
 }
 
+static void init_queue(struct queue *queue)
+{
+	*queue = (struct queue){.end = &queue->first};
+}
+
+static void add_to_queue(struct queue *queue, struct commit_job *job)
+{
+	job->next = NULL;
+	*queue->end = job;
+	queue->end = &job->next;
+}
+
+static void take_from_queue(struct committer *committer, struct queue *queue, size_t max)
+{
+	while (queue->first != NULL && committer->n < max) {
+		add_to_batch(committer, queue->first);
+		queue->first = queue->first->next;
+		committer->stats.waiting--;
+	}
+	if (queue->first == NULL)
+		queue->end = &queue->first;
+}
+
+/* Patient jobs come last: the first job of a transaction needs no savepoint, which makes a job with
+ * many rows much cheaper. Urgent jobs leave one place for them. */
 static void take_batch(struct committer *committer)
 {
 	committer->n = 0;
-	while (committer->first != NULL && committer->n < BATCH_MAX) {
-		add_to_batch(committer, committer->first);
-		committer->urgent -= !committer->first->patient;
-		committer->first = committer->first->next;
-	}
-	if (committer->first == NULL)
-		committer->end = &committer->first;
-	committer->stats.waiting -= committer->n;
+	take_from_queue(committer, &committer->urgent, BATCH_MAX - 1);
+	take_from_queue(committer, &committer->patient, BATCH_MAX);
 }
 
-/* True if the queue is to be committed now. Needs the mutex. */
+/* True if the queued jobs are to be committed now. Needs the mutex. */
 static bool is_due(const struct committer *committer)
 {
-	return committer->urgent > 0 || committer->stopping ||
+	return committer->urgent.first || committer->stopping ||
 	       committer->stats.waiting >= BATCH_MAX ||
-	       (committer->first && clock_monotonic_us() >= committer->until_us);
+	       (committer->patient.first && clock_monotonic_us() >= committer->until_us);
 }
 
 /* An empty batch means the end. */
@@ -99,7 +121,7 @@ static void wait_for_batch(struct committer *committer)
 			.tv_nsec = committer->until_us % 1000000 * 1000,
 		};
 
-		if (committer->first == NULL)
+		if (committer->patient.first == NULL)
 			pthread_cond_wait(&committer->wake, &committer->mutex);
 		else
 			pthread_cond_clockwait(
@@ -282,7 +304,8 @@ static struct committer *make(struct db *db, enum committer_kind kind)
 
 	committer->db = db;
 	committer->kind = kind;
-	committer->end = &committer->first;
+	init_queue(&committer->urgent);
+	init_queue(&committer->patient);
 	pthread_mutex_init(&committer->mutex, NULL);
 	pthread_cond_init(&committer->wake, NULL);
 	return committer;
@@ -355,7 +378,7 @@ void committer_free(struct committer *committer)
 		return;
 	if (committer->kind == COMMITTER_THREADED)
 		end_thread(committer);
-	assert(committer->first == NULL && !committer->committing);
+	assert(committer->stats.waiting == 0 && !committer->committing);
 	if (committer->kind != COMMITTER_INLINE)
 		db_close(committer->db);
 	destroy(committer);
@@ -364,12 +387,9 @@ void committer_free(struct committer *committer)
 /* Adds a job. Needs the mutex. A batch takes all waiting jobs, up to its size. */
 static void enqueue(struct committer *committer, struct commit_job *job)
 {
-	if (committer->first == NULL)
+	if (job->patient && committer->patient.first == NULL)
 		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;
-	committer->urgent += !job->patient;
-	job->next = NULL;
-	*committer->end = job;
-	committer->end = &job->next;
+	add_to_queue(job->patient ? &committer->patient : &committer->urgent, job);
 	committer->stats.waiting++;
 }
 
@@ -446,8 +466,8 @@ static void commit_for_all(struct committer *committer)
 	finish_batch(committer);
 	pthread_mutex_lock(&committer->mutex);
 	committer->committing = false;
-	if (committer->first != NULL) {
-		struct waiter *next = committer->first->arg;
+	if (committer->urgent.first != NULL) {
+		struct waiter *next = committer->urgent.first->arg;
 
 		pthread_cond_signal(&next->done);
 	}

@@ -35,7 +35,8 @@ struct commit_job {
 	 * arg anew. A transaction with such jobs alone is repeated when db_repeatable() says so. */
 	bool repeatable;
 	/* Nobody waits for it: it is committed with the next job that is not patient, or after
-	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. */
+	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. It runs after
+	 * those that are not patient. */
 	bool patient;
 	/* The actor of audit entries; NULL: none. Belongs to the submitter, like the job. */
 	const struct db_actor *actor;

@@ -157,6 +157,34 @@ static void test_patient(void **state)
 	assert_int_equal(commit_rig_count(temp->db), PATIENT + 3);
 }
 
+static int see_other(struct db *db, void *arg, struct err *err)
+{
+	const struct commit_item *item = arg;
+
+	(void)err;
+	return commit_rig_has(db, item->number + 1);
+}
+
+/* The job that somebody waits for is the first of its transaction, and so needs no savepoint. */
+static void test_patient_last(void **state)
+{
+	struct temp_db *temp = *state;
+	struct committer *committer = commit_rig_start(temp);
+	struct commit_item items[2];
+	struct commit_gate gate;
+
+	commit_rig_close_gate(committer, &gate);
+	submit_patient(committer, &items[0], 2);
+	commit_rig_item(&items[1], 1);
+	items[1].job.run = see_other;
+	committer_submit(committer, &items[1].job);
+	sem_post(&gate.open);
+	committer_free(committer);
+	assert_int_equal(items[1].result, 0);
+	assert_int_equal(items[0].told, 1);
+	assert_true(commit_rig_has(temp->db, 2));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
@@ -165,6 +193,7 @@ int main(void)
 		TEST(many_threads_share),
 		TEST(shared_batches),
 		TEST(patient),
+		TEST(patient_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
