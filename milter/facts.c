@@ -305,6 +305,13 @@ static bool is_local(const struct milter_session *session)
 	       (session->client && cidr_is_loopback(session->client));
 }
 
+/* True if the message may use the domain by its ticket, whatever the policy of the domain is. */
+static bool is_own_domain(const struct facts *facts, const char *domain)
+{
+	return facts->ticket_found && facts->ticket.domain_owned &&
+	       str_eq(domain, facts->ticket.domain);
+}
+
 static int read_claims(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -318,9 +325,12 @@ static int read_claims(struct db *db, const struct milter_session *session,
 
 	for (size_t i = 0; i < sources->domains.n; i++) {
 		struct claim claim;
-		int found = store_claim_read(
-			db, sources->domains.items[i], &sender, &claim, &facts->err);
+		int found;
 
+		if (is_own_domain(facts, sources->domains.items[i]))
+			continue;
+		found = store_claim_read(
+			db, sources->domains.items[i], &sender, &claim, &facts->err);
 		if (found < 0)
 			return -1;
 		if (found > 0)

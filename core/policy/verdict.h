@@ -53,10 +53,11 @@ struct verdict_facts {
 	 * the message uses none of them. */
 	bool unclaimed;
 	enum mail_origin origin;
-	bool too_many_fields;    /* more fields with senders or ids, or more sender domains,
-				  * than the milter checks */
-	enum domain_claim claim; /* by the envelope or a header field */
-	bool from_unclear;       /* readers can disagree about who sent it */
+	bool too_many_fields; /* more fields with senders or ids, or more sender domains,
+			       * than the milter checks */
+	/* By the envelope or a header field; not that of a domain which the ticket is for. */
+	enum domain_claim claim;
+	bool from_unclear; /* readers can disagree about who sent it */
 	enum ticket_state ticket;
 	/* With a ticket: */
 	bool ticket_submitted; /* it came by a way that httpd submits by */

@@ -75,12 +75,13 @@ end)
 
 for column, good in pairs({policy = "exclusive", subdomains = "own"}) do
 	scenario("a domain whose " .. column .. " is none", function()
-		local ticket = stage()
+		local plain = {sender = "<a@example.com>", fields = {{"From", "a@example.com"}}}
 		spoil("UPDATE domain SET " .. column .. " = 'later'")
-		deliver(ours(ticket), delayed, "example.com: " .. NO_STORE)
+		deliver(plain, delayed, NO_STORE)
 		deliver(other, untouched)
+		deliver(ours(stage()), accepted) -- by its ticket, whatever the policy
 		sql("UPDATE domain SET " .. column .. " = '" .. good .. "'")
-		deliver(ours(ticket), accepted)
+		deliver(plain, refused, "example.com: " .. NO_TICKET)
 	end)
 end
 

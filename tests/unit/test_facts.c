@@ -26,7 +26,7 @@ static void test_our_own(void **state)
 	assert_false(facts.verdict.store_failed);
 	assert_int_equal(facts.verdict.origin, ORIGIN_LOCAL);
 	assert_int_equal(facts.verdict.ticket, TICKET_STAGED);
-	assert_int_equal(facts.verdict.claim, CLAIM_EXCLUSIVE);
+	assert_int_equal(facts.verdict.claim, CLAIM_NONE); /* besides that of the ticket */
 	assert_true(facts.verdict.ticket_submitted);
 	assert_true(facts.verdict.ticket_alone);
 	assert_int_equal(facts.ticket.recipients.n, 3);

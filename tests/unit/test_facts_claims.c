@@ -182,19 +182,19 @@ static void test_rules(void **state)
 	}
 }
 
-/* The strictest of several claims, and what a ticket covers. */
+/* The strictest of several claims; what a message claims besides the domain of its ticket. */
 static void test_several_claims(void **state)
 {
 	static const struct {
-		const char *from2, *policy;
-		enum domain_claim claim;
+		const char *sender, *policy;
+		enum domain_claim claim, beside_ticket;
 		bool other;
 	} cases[] = {
-		{"x@example.com", "exclusive", CLAIM_EXCLUSIVE, false},
-		{"x@b.test", "exclusive", CLAIM_EXCLUSIVE, true},
-		{"x@b.test", "learn", CLAIM_EXCLUSIVE, true},
-		{"x@b.test", "shared", CLAIM_EXCLUSIVE, false},
-		{"x@o.test", "shared", CLAIM_EXCLUSIVE, false},
+		{"x@example.com", "exclusive", CLAIM_EXCLUSIVE, CLAIM_NONE, false},
+		{"x@b.test", "exclusive", CLAIM_EXCLUSIVE, CLAIM_EXCLUSIVE, true},
+		{"x@b.test", "learn", CLAIM_EXCLUSIVE, CLAIM_LEARN, true},
+		{"x@b.test", "shared", CLAIM_EXCLUSIVE, CLAIM_SHARED, false},
+		{"x@o.test", "shared", CLAIM_EXCLUSIVE, CLAIM_NONE, false},
 	};
 	struct temp_db *temp = *state;
 	struct facts_world *world = facts_world_of(state);
@@ -204,18 +204,25 @@ static void test_several_claims(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(milter_session) struct milter_session *session = facts_world_begin(
 			world, ORIGIN_LOCAL);
+		_cleanup_(milter_session) struct milter_session *plain = session_new(
+			ORIGIN_LOCAL, NULL, false);
 		_cleanup_free_ char *sql = mem_printf(
 			"UPDATE domain SET policy = '%s' WHERE name = 'b.test'", cases[i].policy);
-		_cleanup_facts_ struct facts facts;
+		_cleanup_facts_ struct facts facts, plain_facts;
 
 		OK(db_exec(temp->db, sql, &why));
-		session_header(session, "Sender", cases[i].from2);
+		session_header(session, "Sender", cases[i].sender);
 		facts_read(world->pool, session, &facts);
 		assert_string_equal(facts.domain, "example.com");
-		if (facts.verdict.claim != cases[i].claim ||
+		session_begin(plain, "a@example.com", NULL);
+		session_header(plain, "From", "a@example.com");
+		session_header(plain, "Sender", cases[i].sender);
+		facts_read(world->pool, plain, &plain_facts);
+		if (plain_facts.verdict.claim != cases[i].claim ||
+			facts.verdict.claim != cases[i].beside_ticket ||
 			facts.verdict.other_claim != cases[i].other)
-			fail_msg("case %zu: claim %d, other %d", i, facts.verdict.claim,
-				facts.verdict.other_claim);
+			fail_msg("case %zu: claim %d, %d, other %d", i, plain_facts.verdict.claim,
+				facts.verdict.claim, facts.verdict.other_claim);
 	}
 }
 
