@@ -191,7 +191,7 @@ int record_refused(struct service *service, const struct milter_session *session
 enum { KEY_USE_US = 60 * 1000 * 1000 };
 
 struct key_entry {
-	const struct email *email;
+	struct email *email;
 	const struct buf *message;
 	const struct facts *facts;
 	const char *queue_id;
@@ -221,22 +221,18 @@ static int keep_idempotency(struct db *db, const struct key_entry *entry, struct
  * are suppressed, its message, its Idempotency-Key, and the use of its key. */
 static int run_key_sent(struct db *db, void *arg, struct err *err)
 {
-	static const struct email_scope everything = {0};
 	const struct key_entry *entry = arg;
-	const struct email *email = entry->email;
-	int64_t seq;
+	struct email *email = entry->email;
 
 	store_suppressed_free(entry->suppressed_r);
-	if (store_email_stage(db, email, err) < 0 ||
-		store_email_seq(db, email->id, NULL, &everything, &seq, err) < 0 ||
-		store_suppressed_read(
-			db, seq, email->company_id, email->domain, entry->suppressed_r, err) < 0 ||
-		store_email_record(db, email->ticket, entry->queue_id, email->created_us, err) <
-			0 ||
+	if (store_email_add_sent(db, email, entry->queue_id, err) < 0 ||
+		store_suppressed_read(db, email->seq, email->company_id, email->domain,
+			entry->suppressed_r, err) < 0 ||
 		store_suppressed_record(
 			db, email->ticket, entry->suppressed_r, email->created_us, err) < 0 ||
-		store_message_keep(db, email->id, entry->message, err) < 0 ||
-		store_message_left(db, email->id, email->created_us, err) < 0 ||
+		store_message_keep(db, email, entry->message, err) < 0 ||
+		store_message_left(
+			db, email->seq, (int64_t)entry->message->len, email->created_us, err) < 0 ||
 		keep_idempotency(db, entry, err) < 0)
 		return -1;
 	if (email->created_us - entry->used_us < KEY_USE_US)

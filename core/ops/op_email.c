@@ -396,7 +396,7 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 {
 	const struct email_scope scope = scope_of(op);
 	struct resend *resend = op->ready.data;
-	const struct email *row;
+	struct email *row;
 	struct email email;
 	int result = resend ? store_email_get(op->db, op->id, &scope, &email, err) : 0;
 
@@ -406,8 +406,8 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 	row = &resend->row;
 	if (check_left_outbox(op, &email, err) < 0 || check_rules(op, row, row->key_id, err) < 0 ||
 		store_email_stage(op->db, row, err) < 0 ||
-		store_message_keep(op->db, row->id, &resend->message, err) < 0 ||
-		store_outbox_join(op->db, row->id, (int64_t)resend->message.len, op->now_us, err) <
+		store_message_keep(op->db, row, &resend->message, err) < 0 ||
+		store_outbox_join(op->db, row->seq, (int64_t)resend->message.len, op->now_us, err) <
 			0 ||
 		settle_lost(op, &email, row->id, err) < 0 || audit_resend(op, row, err) < 0)
 		result = -1;

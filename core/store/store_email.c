@@ -113,7 +113,7 @@ void store_email_clear(struct email *email)
 
 /* Inserts the tags that an email is found by: the tag of the form API, whose tags are named `tag`;
  * `name` and `name:value` of the JSON API. */
-static int insert_tags(struct db *db, int64_t seq, const struct email *email, struct err *err)
+static int insert_tags(struct db *db, const struct email *email, struct err *err)
 {
 	static const char sql_tags[] =
 		"INSERT INTO email_tag (email, tag, company_id)"
@@ -137,39 +137,57 @@ static int insert_tags(struct db *db, int64_t seq, const struct email *email, st
 	json_decref(words);
 	json_decref(tags);
 	return db_change(db, sql_tags,
-		DB_PARAMS(DB_INT("$email", seq), DB_TEXT("$company", email->company_id),
+		DB_PARAMS(DB_INT("$email", email->seq), DB_TEXT("$company", email->company_id),
 			DB_TEXT("$words", list)),
 		err);
 }
 
-static int insert(struct db *db, void *arg, struct err *err)
+#define INSERT_EMAIL(columns, values)                                                              \
+	"INSERT INTO email (id, ticket, nonce, company_id, key_id, domain, sender, header_from,"   \
+	"   reply_to, subject, message_id, created_us, way, answered, scheduled_us,"               \
+	"   host" columns                                                                          \
+	")"                                                                                        \
+	" VALUES ($id, $ticket, $nonce, $company_id, $key_id, $domain, $sender, $header_from,"     \
+	"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us,"        \
+	"   $this_host" values                                                                     \
+	")"                                                                                        \
+	" RETURNING seq"
+
+static int insert(struct db *db, const char *sql, const struct db_param *params,
+	struct email *email, struct err *err)
 {
-	static const char sql_email[] =
-		"INSERT INTO email (id, ticket, nonce, company_id, key_id, domain, sender, header_from,"
-		"   reply_to, subject, message_id, created_us, way, answered, scheduled_us, host)"
-		" VALUES ($id, $ticket, $nonce, $company_id, $key_id, $domain, $sender, $header_from,"
-		"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us,"
-		"   $this_host)"
-		" RETURNING seq";
 	static const char sql_content[] =
 		"INSERT INTO email_content (seq, html, text, tags, variables)"
-		" VALUES ($new_seq, $html, $text, coalesce($tags, '[]'),"
+		" VALUES ($seq, $html, $text, coalesce($tags, '[]'),"
 		"   coalesce($variables, '{}'))";
-	const struct email *email = arg;
-	int64_t seq;
 
-	if (row_write_returning(db, sql_email, NULL, &store_email_type, email, &seq, err) != 1 ||
-		row_write(db, sql_content, DB_PARAMS(DB_INT("$new_seq", seq)), &store_email_type,
-			email, err) != 1)
+	if (row_write_returning(db, sql, params, &store_email_type, email, &email->seq, err) != 1 ||
+		row_write(db, sql_content, NULL, &store_email_type, email, err) != 1)
 		return -1;
-	if (email->tags && insert_tags(db, seq, email, err) < 0)
+	if (email->tags && insert_tags(db, email, err) < 0)
 		return -1;
-	return store_recipients_insert(db, seq, email->company_id, &email->recipients, err);
+	return store_recipients_insert(db, email->seq, email->company_id, &email->recipients, err);
 }
 
-int store_email_stage(struct db *db, const struct email *email, struct err *err)
+static int insert_staged(struct db *db, void *arg, struct err *err)
 {
-	return db_atomic(db, insert, (void *)email, err);
+	static const char sql_stage[] = INSERT_EMAIL("", "");
+
+	return insert(db, sql_stage, NULL, arg, err);
+}
+
+int store_email_stage(struct db *db, struct email *email, struct err *err)
+{
+	return db_atomic(db, insert_staged, email, err);
+}
+
+int store_email_add_sent(struct db *db, struct email *email, const char *queue_id, struct err *err)
+{
+	static const char sql_sent[] = INSERT_EMAIL(
+		", state, decided_us, queue_id, last_event, closed",
+		", 'sent', $created_us, $postfix_id, 'sent', iif($postfix_id = '', 1, 0)");
+
+	return insert(db, sql_sent, DB_PARAMS(DB_TEXT("$postfix_id", queue_id)), email, err);
 }
 
 /* Runs a statement on the row of a ticket. */

@@ -58,10 +58,14 @@ struct email {
 };
 
 /* Stores a new row in the state staged, with its recipients, content and tags; members that a
- * decision sets are ignored. Joins an open transaction, which must be rolled back if this fails;
- * otherwise uses its own. ERR_INVALID for a mailbox that is empty or has a line break, ERR_EXISTS
- * for an id or a ticket that is already stored. */
-int store_email_stage(struct db *db, const struct email *email, struct err *err);
+ * decision sets are ignored. Sets email->seq. Joins an open transaction, which must be rolled back
+ * if this fails; otherwise uses its own. ERR_INVALID for a mailbox that is empty or has a line
+ * break, ERR_EXISTS for an id or a ticket that is already stored. */
+int store_email_stage(struct db *db, struct email *email, struct err *err);
+/* The same for an email that nobody has staged, because Postfix has its message already: the row is
+ * sent, decided at created_us. In the caller's transaction, which must be rolled back if this
+ * fails. */
+int store_email_add_sent(struct db *db, struct email *email, const char *queue_id, struct err *err);
 /* Removes the row of a ticket after Postfix has permanently refused the message, even if the milter
  * had accepted it. Returns 1; 0 if the milter has refused it or the email has another ticket now;
  * -1 on error. */

@@ -272,19 +272,18 @@ void store_message_discard(const char *database, const char *id)
 	unlink(path);
 }
 
-int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err)
+int store_message_keep(
+	struct db *db, const struct email *email, const struct buf *message, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO message (email, size, content)"
-		" SELECT seq, $size, $content"
-		" FROM email"
-		" WHERE id = $id";
+		"INSERT INTO message (email, size, content) VALUES ($email, $size, $content)";
 	bool in_row = message->len <= MESSAGE_FILE_BYTES;
 
-	if (!in_row && *db_host(db) && keep_chunks(db, id, message, err) < 0)
+	if (!in_row && *db_host(db) && keep_chunks(db, email->id, message, err) < 0)
 		return -1;
 	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", (int64_t)message->len),
+		       DB_PARAMS(DB_INT("$email", email->seq),
+			       DB_INT("$size", (int64_t)message->len),
 			       DB_BLOB("$content", in_row ? message->data : NULL,
 				       in_row ? message->len : 0)),
 		       err) < 0
@@ -292,17 +291,15 @@ int store_message_keep(struct db *db, const char *id, const struct buf *message,
 		       : 0;
 }
 
-int store_message_left(struct db *db, const char *id, int64_t now_us, struct err *err)
+int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err)
 {
 	static const char sql_left[] =
-		"INSERT INTO message_kept (left_us, email, size)"
-		" SELECT $now, m.email, m.size"
-		" FROM email e"
-		" JOIN message m ON m.email = e.seq"
-		" WHERE e.id = $id";
+		"INSERT INTO message_kept (left_us, email, size) VALUES ($now, $email, $size)";
 
-	return db_change(db, sql_left, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) <
-			       0
+	return db_change(db, sql_left,
+		       DB_PARAMS(DB_INT("$now", now_us), DB_INT("$email", email),
+			       DB_INT("$size", size)),
+		       err) < 0
 		       ? -1
 		       : 0;
 }

@@ -16,6 +16,7 @@
 #include "core/base/id.h"
 #include "core/db/committer.h"
 #include "core/db/db.h"
+#include "core/store/store_email.h"
 
 /* A larger message goes into a file. SQLite writes a BLOB of this size, and checkpoints it from the
  * WAL, in 0.2 ms; a file costs a sync of its own. */
@@ -34,13 +35,14 @@ int store_message_write_chunks(
  * may be missing. */
 void store_message_discard(const char *database, const char *id);
 
-/* Adds the row of the email's message, in the transaction that stages the email. Returns 0 or
- * -1. */
-int store_message_keep(struct db *db, const char *id, const struct buf *message, struct err *err);
+/* Adds the row of the email's message, in the transaction that added the email and set its seq.
+ * Returns 0 or -1. */
+int store_message_keep(
+	struct db *db, const struct email *email, const struct buf *message, struct err *err);
 
 /* Starts the time of retention.messages for the message of an email that was never in the outbox.
  * In the transaction that added it. Returns 0 or -1. */
-int store_message_left(struct db *db, const char *id, int64_t now_us, struct err *err);
+int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err);
 
 /* Reads the length of a message. Returns 1, 0 if there is none, -1 on error. */
 int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err);

@@ -79,7 +79,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type candidate_type = ROW_TYPE(candidate, fields);
 
-int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err)
+int store_outbox_add(struct db *db, int64_t email, int64_t size, int64_t due_us, struct err *err)
 {
 	static const char sql_add[] =
 		"INSERT INTO outbox (email, host, company_id, size, due_us, ticket_used, reason)"
@@ -90,27 +90,29 @@ int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us
 		" FROM (SELECT e.seq, e.company_id, iif($due = 0, " SQL_PAUSED_BY
 		", NULL) AS paused"
 		"   FROM email e"
-		"   WHERE e.id = $id) e"
+		"   WHERE e.seq = $email) e"
 		" RETURNING due_us";
 	int64_t due = 0;
 
 	if (row_number(db, sql_add,
-		    DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$due", due_us)),
+		    DB_PARAMS(
+			    DB_INT("$due", due_us), DB_INT("$email", email), DB_INT("$size", size)),
 		    &due, err) < 0)
 		return -1;
 	return due > OUTBOX_PAUSED;
 }
 
-int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_us, struct err *err)
+int store_outbox_join(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err)
 {
 	static const char sql_join[] =
 		"INSERT INTO outbox (email, host, company_id, size, due_us, joined)"
 		" SELECT seq, $this_host, company_id, $size, $now, 1"
 		" FROM email"
-		" WHERE id = $id";
+		" WHERE seq = $email";
 
 	return db_change(db, sql_join,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$size", size), DB_INT("$now", now_us)),
+		       DB_PARAMS(DB_INT("$size", size), DB_INT("$now", now_us),
+			       DB_INT("$email", email)),
 		       err) < 0
 		       ? -1
 		       : 0;

@@ -37,14 +37,14 @@
 #include "core/db/db.h"
 #include "core/store/store_email.h"
 
-/* Adds the row, in the transaction that staged the email and added its message; size is the length
- * of that. due_us 0: the caller has the email in hand and submits it, unless it is paused. 0; 1 if
- * it is paused, and so not in hand; -1. */
-int store_outbox_add(struct db *db, const char *id, int64_t size, int64_t due_us, struct err *err);
+/* Adds the row of the email with this seq, in the transaction that staged it and added its message;
+ * size is the length of that. due_us 0: the caller has the email in hand and submits it, unless it
+ * is paused. 0; 1 if it is paused, and so not in hand; -1. */
+int store_outbox_add(struct db *db, int64_t email, int64_t size, int64_t due_us, struct err *err);
 
 /* The same for a caller that does not submit emails: the email is due now, and
  * store_outbox_take() counts it. */
-int store_outbox_join(struct db *db, const char *id, int64_t size, int64_t now_us, struct err *err);
+int store_outbox_join(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err);
 
 /* Whether the email is in the outbox: 1, 0, -1. */
 int store_outbox_has(struct db *db, const char *id, struct err *err);

@@ -445,7 +445,7 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
-		const struct email *row = &mail->row;
+		struct email *row = &mail->row;
 		int added = 0;
 
 		if (mail->stored)
@@ -454,11 +454,11 @@ static int stage_run(struct db *db, void *arg, struct err *err)
 			return -1;
 		if (mail->test)
 			added = store_email_record(db, row->ticket, "", row->created_us, err);
-		else if (store_message_keep(db, row->id, &mail->message, err) < 0)
+		else if (store_message_keep(db, row, &mail->message, err) < 0)
 			added = -1;
 		else
 			added = store_outbox_add(
-				db, row->id, (int64_t)mail->message.len, row->scheduled_us, err);
+				db, row->seq, (int64_t)mail->message.len, row->scheduled_us, err);
 		if (added < 0)
 			return -1;
 		mail->paused = !mail->test && added > 0;

@@ -81,7 +81,7 @@ for column, good in pairs({policy = "exclusive", subdomains = "own"}) do
 		deliver(other, untouched)
 		deliver(ours(stage()), accepted) -- by its ticket, whatever the policy
 		sql("UPDATE domain SET " .. column .. " = '" .. good .. "'")
-		deliver(plain, refused, "example.com: " .. NO_TICKET)
+		deliver(plain, refused, NO_TICKET)
 	end)
 end
 

@@ -226,7 +226,8 @@ static void stage(const char *company, const char *key, const char *id, const ch
 	snprintf(email.ticket, sizeof(email.ticket), "%.32s", id);
 	temp_db_recipient(&email, RECIPIENT_TO, "you@b.example", "You <you@b.example>");
 	temp_db_recipient(&email, RECIPIENT_TO, "x@b.example", NULL);
-	if (store_email_stage(db, &email, &err) < 0 || store_outbox_add(db, id, 1, 1, &err) < 0)
+	if (store_email_stage(db, &email, &err) < 0 ||
+		store_outbox_add(db, email.seq, 1, 1, &err) < 0)
 		fail_msg("%s", err.text);
 	recipients_free(&email.recipients);
 }

@@ -144,7 +144,7 @@ static void test_never_came(void **state)
 	LOOK(2000, "queued queued queued");
 	queue.id = NULL;
 	/* It is scheduled, or waits in the outbox for Postfix. */
-	OK(store_outbox_add(temp->db, email.id, 1, 1, &why));
+	OK(store_outbox_add(temp->db, email.seq, 1, 1, &why));
 	LOOK(2030, "queued queued queued");
 	LOOK(5000, "queued queued queued");
 	LOOK(9000, "queued queued queued");

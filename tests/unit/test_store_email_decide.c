@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/row.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/temp_db.h"
@@ -62,6 +63,35 @@ static void test_ticket(void **state)
 	assert_string_equal(ticket.from, email->from);
 	assert_int_equal(ticket.state, EMAIL_STAGED);
 	store_email_ticket_clear(&ticket);
+}
+
+/* An email that Postfix has already: as if it had been staged and recorded. */
+static void test_add_sent(void **state)
+{
+	static const char sql_same[] =
+		"SELECT (a.state, a.decided_us, a.queue_id, a.last_event, a.closed)"
+		" = (b.state, b.decided_us, b.queue_id, b.last_event, b.closed)"
+		" AND (SELECT count FROM open_count WHERE last_event = 'sent') = 2"
+		" AND (SELECT count FROM open_count WHERE last_event = 'staged') = 0"
+		" FROM email a, email b"
+		" WHERE a.seq = $a AND b.seq = $b";
+	struct temp_db *temp = *state;
+	struct scene *scene = temp->more;
+	struct email *email = &scene->email, added;
+	int64_t same;
+
+	temp_db_email(&scene->tenant, &added);
+	added.created_us = email->created_us + 1;
+	assert_int_equal(
+		store_email_record(temp->db, email->ticket, "4cXyZ", added.created_us, NULL), 1);
+	OK(store_email_add_sent(temp->db, &added, "4cXyZ", &why));
+	assert_int_not_equal(added.seq, email->seq);
+	assert_int_equal(
+		row_number(temp->db, sql_same,
+			DB_PARAMS(DB_INT("$a", email->seq), DB_INT("$b", added.seq)), &same, NULL),
+		1);
+	assert_int_equal(same, 1);
+	store_email_clear(&added);
 }
 
 /* What may have happened between staging and the milter's look. */
@@ -340,6 +370,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(ticket),
+		TEST(add_sent),
 		TEST(facts),
 		TEST(decisions),
 		TEST(no_such_ticket),

@@ -83,7 +83,7 @@ static void add(struct temp_db *temp, int i)
 	} else if (sample->last_event) {
 		assert_int_equal(store_email_refuse(temp->db, email.ticket, "Q", "no", i, NULL), 1);
 	} else {
-		OK(store_outbox_add(temp->db, email.id, 1, 1, &why));
+		OK(store_outbox_add(temp->db, email.seq, 1, 1, &why));
 	}
 	memcpy(world->ids[i], email.id, ID_SIZE);
 	store_email_clear(&email);

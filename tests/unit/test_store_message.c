@@ -37,8 +37,8 @@ static void add(struct temp_db *temp, size_t len, struct email *email_r, struct 
 	fill(message_r, len);
 	OK(store_email_stage(temp->db, email_r, &why));
 	OK(store_message_write(temp->path, email_r->id, message_r, &why));
-	OK(store_message_keep(temp->db, email_r->id, message_r, &why));
-	OK(store_outbox_add(temp->db, email_r->id, (int64_t)len, 0, &why));
+	OK(store_message_keep(temp->db, email_r, message_r, &why));
+	OK(store_outbox_add(temp->db, email_r->seq, (int64_t)len, 0, &why));
 }
 
 static void test_kept(void **state)

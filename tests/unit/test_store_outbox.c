@@ -29,8 +29,8 @@ static void stage(
 	email_r->way = EMAIL_WAY_SMTP;
 	buf_add_str(&message, "content");
 	OK(store_email_stage(temp->db, email_r, &why));
-	OK(store_message_keep(temp->db, email_r->id, &message, &why));
-	OK(store_outbox_add(temp->db, email_r->id, 7, due_us, &why));
+	OK(store_message_keep(temp->db, email_r, &message, &why));
+	OK(store_outbox_add(temp->db, email_r->seq, 7, due_us, &why));
 }
 
 static struct outbox_terms terms_at(int64_t now_us)

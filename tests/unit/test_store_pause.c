@@ -32,8 +32,8 @@ static int stage(
 	email.way = EMAIL_WAY_SMTP;
 	buf_add_str(&message, "content");
 	OK(store_email_stage(temp->db, &email, &why));
-	OK(store_message_keep(temp->db, email.id, &message, &why));
-	added = store_outbox_add(temp->db, email.id, 7, due_us, NULL);
+	OK(store_message_keep(temp->db, &email, &message, &why));
+	added = store_outbox_add(temp->db, email.seq, 7, due_us, NULL);
 	assert_true(added >= 0);
 	memcpy(id, email.id, ID_SIZE);
 	store_email_clear(&email);
