@@ -26,6 +26,8 @@ int service_world_setup(void **state)
 	if (db_is_url(temp->name)) {
 		free(world->conf->store.url);
 		world->conf->store.url = mem_strdup(temp->name);
+		free(world->conf->store.place);
+		world->conf->store.place = mem_printf("%s#here", temp->name);
 	}
 	free(world->conf->milter.socket);
 	world->conf->milter.socket = mem_strdup("/nonexistent/milter.sock");
