@@ -126,7 +126,7 @@ def own_domain(box):
 
 
 def check_same_refusal(answer, first_time):
-    """The answer to a repeat is what a first request gets."""
+    """A repeat gets the same refusal as a first request."""
     check_problem(first_time, 403, "restricted_api_key", "not authorized")
     assert answer.status_code == 403
     assert answer.json() == first_time.json()
@@ -152,7 +152,7 @@ def test_batch_repeated_with_a_key_of_another_domain(httpd, bound, email, key):
 def test_permissive_batch_repeated_with_a_key_of_another_domain(
     box, httpd, bound, email, to, key
 ):
-    """It is told of the emails that it may send, and of no other."""
+    """The answer shows only the emails that this key may send."""
     domain, of_domain = own_domain(box)
     other = {"from": f"a@{domain}", "to": "a@dst.test", "text": "x"}
     batch = [email, other, {**email, "to": "x"}]
@@ -264,7 +264,7 @@ def test_too_large_request_leaves_its_key(own_box, email, to, key):
 
 @pytest.mark.submission("sendmail")
 def test_postfix_is_away(own_box, email, to, key, sendmail):
-    """What waits in the outbox is kept under its key, also when httpd is started anew."""
+    """Emails in the outbox are kept under their key, also across a restart of httpd."""
     box = own_box("--set", f"submission.sendmail={sendmail}")
     sendmail.unlink()
     first = id_of(box.httpd().post(email, **with_key(key)))
@@ -279,7 +279,7 @@ def test_postfix_is_away(own_box, email, to, key, sendmail):
 
 @pytest.mark.submission("sendmail")
 def test_milter_is_away(own_box, email, to, key):
-    """The first answer is repeated without a second message."""
+    """The first answer is repeated, without a second message."""
     box = own_box("--set", "submission.record_wait=300ms")
     httpd = box.httpd()
     box.stop("milter")
@@ -295,7 +295,7 @@ def test_milter_is_away(own_box, email, to, key):
 
 
 def race(box, n, send):
-    """The answers of n requests at once, each on its own connection."""
+    """Returns the answers to n requests at once, each on its own connection."""
     answers = []
     start = threading.Barrier(n)
 
@@ -335,7 +335,7 @@ def test_32_at_once(wide_box, email, to, key, turn):
 
 
 def test_other_payloads_at_once(wide_box, email, to, key):
-    """Each connection another payload: one is sent."""
+    """Each connection sends another payload: one is sent."""
     number = iter(range(32))
     answers = race(
         wide_box,
@@ -363,7 +363,7 @@ def test_batches_at_once(wide_box, key):
 
 @pytest.mark.submission("sendmail")
 def test_while_it_runs(own_box, email, to, key):
-    """409 as long as the first one waits, also for another payload."""
+    """409 while the first request is in progress, also for another payload."""
     box = own_box("--set", "submission.record_wait=3s")
     box.stop("milter")
     first = []

@@ -27,7 +27,7 @@ def box():
 
 
 class Attempt:
-    """A request that is made until it is answered."""
+    """A request that is repeated until it is answered."""
 
     def __init__(self, box, n=1):
         self.box = box
@@ -55,7 +55,8 @@ class Attempt:
         self.ids = ids
 
     def make_and_kill(self, call, n):
-        """The same while httpd is to die; False when it came through."""
+        """Makes the request while httpd is to be killed; returns False if it was
+        answered."""
         pid = self.box.pid("httpd")
         started = f"postern-httpd[{pid}] info event=listening"
         wait_for("all its threads", lambda: started in self.box.log("httpd"))
@@ -70,7 +71,7 @@ class Attempt:
         return killed
 
     def _is_alive(self, pid):
-        """A process that is on its way out answers nothing any more."""
+        """A process that is exiting answers nothing."""
         try:
             self.box.httpd().get("none")
         except requests.ConnectionError:
@@ -79,7 +80,7 @@ class Attempt:
 
 
 def check_delivered_once(box, attempts):
-    """Everything that waits goes through; then each is there, once."""
+    """Lets everything that waits go through; then each email is there, once."""
     box.flush()
     wait_for("maildrop to be empty", lambda: box.waiting() == 0)
     probe = Attempt(box)
@@ -93,8 +94,8 @@ def check_delivered_once(box, attempts):
 
 
 def attempts_of(box, call, emails=1, before=None):
-    """A request for each step of this kind at which it can die, and one that
-    came through; each answered in the end."""
+    """Makes a request for each step of this kind at which httpd can be killed, and one
+    that succeeds; each is answered in the end."""
     attempts = []
     for step in itertools.count(1):
         assert step < STEPS_MAX
@@ -121,7 +122,7 @@ def test_each_step_of_a_batch(box, call):
 
 
 def test_steps_are_there(box):
-    """The tests above are about something."""
+    """Makes sure that the tests above reach their steps."""
     for call in ["pwrite64", "write"]:
         attempt = Attempt(box)
         assert attempt.make_and_kill(call, 1)
@@ -143,8 +144,8 @@ def discarded(box):
 
 @pytest.mark.parametrize("call", ["socketpair", "clone,clone3,vfork", "recvfrom", "writev"])
 def test_first_message_waits(box, milter_away, call):
-    """Killed while the milter is away: the first message may wait in maildrop,
-    and comes to the milter beside the second one."""
+    """Killed while the milter is away: the first message may wait in maildrop and reach
+    the milter beside the second one."""
     before = discarded(box)
     attempts = attempts_of(box, call)
     more = box.waiting() - len(attempts)
@@ -154,15 +155,14 @@ def test_first_message_waits(box, milter_away, call):
 
 
 def die_behind_the_message(attempt):
-    """As httpd is about to read that its message is in the maildrop: behind the
-    greeting, the answer to EHLO, and those to the envelope."""
+    """Kills httpd as it is about to read that its message is in the maildrop: after the
+    greeting and the replies to EHLO and the envelope."""
     attempt.box.restart("httpd")
     assert attempt.make_and_kill("recvfrom", 4)
 
 
 def test_first_message_does_wait(box, milter_away):
-    """The test above is about something: there are two messages, and one is
-    discarded."""
+    """Makes sure that the test above has two messages, of which one is discarded."""
     before = discarded(box)
     attempt = Attempt(box)
     die_behind_the_message(attempt)
@@ -176,14 +176,14 @@ def test_first_message_does_wait(box, milter_away):
 
 @pytest.mark.parametrize("call", ["fdatasync", "socketpair", "recvfrom"])
 def test_repeat_dies_too(box, milter_away, call):
-    """The second request dies at each of its steps, the third one is answered."""
+    """The second request is killed at each of its steps, the third one is answered."""
     attempts = attempts_of(box, call, before=die_behind_the_message)
     box.start("milter")
     check_delivered_once(box, attempts)
 
 
 def test_waiting_messages_are_bounded(box, milter_away):
-    """Once it was answered, the request sends no more messages."""
+    """Once the request is answered, it sends no more messages."""
     attempt = Attempt(box)
     die_behind_the_message(attempt)
     for _ in range(3):

@@ -20,7 +20,7 @@ BODIES = {
 
 
 def requests_without_body(document):
-    """Of each route that takes no body: method, path, and the status."""
+    """Returns method, path and status of each route that takes no body."""
     for path, item in document["paths"].items():
         for method, operation in item.items():
             if "requestBody" not in operation:
@@ -32,7 +32,7 @@ def requests_without_body(document):
 
 @pytest.mark.parametrize("case", BODIES)
 def test_ignored(box, httpd, case):
-    """And the next request on the connection does not suffer."""
+    """The body is ignored, and the next request on the connection works."""
     fields, body = BODIES[case]
     routes = list(requests_without_body(Contract.of(box.url).document))
     assert {method for method, *_ in routes} >= {"GET", "DELETE", "POST"}

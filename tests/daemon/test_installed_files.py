@@ -1,4 +1,4 @@
-"""The files that are installed say what is so."""
+"""Tests of what the installed files say and do."""
 
 import json
 import os
@@ -15,7 +15,7 @@ TEMPLATE = TOP / "tools/install/postern.conf"
 
 
 def test_the_template_shows_the_defaults(box, tmp_path):
-    """A line that is commented out is a setting with its default."""
+    """Each commented line is a setting with its default."""
     conf = tmp_path / "postern.conf"
     text = re.sub(r"(?m)^#(\w+ = )", r"\1", TEMPLATE.read_text())
     assert text != TEMPLATE.read_text()
@@ -27,7 +27,7 @@ def test_the_template_shows_the_defaults(box, tmp_path):
 
 
 def test_no_empty_folder_is_left(tmp_path):
-    """But one in which somebody else has a file stays."""
+    """A directory with somebody else's file stays."""
     kept = tmp_path / "usr/share/man/man1/other.1"
     gone = [tmp_path / "usr" / name for name in ("lib/systemd/system", "share/man/man8")]
     for folder in [kept.parent, *gone]:
@@ -40,7 +40,7 @@ def test_no_empty_folder_is_left(tmp_path):
 
 
 def test_nothing_is_removed_while_postfix_asks_the_milter(box, tmp_path):
-    """Postfix would keep all mail of the host."""
+    """Otherwise Postfix would defer all mail of the host."""
     program = tmp_path / "sbin/postern-milter"
     program.parent.mkdir()
     program.touch()

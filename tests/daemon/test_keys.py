@@ -21,7 +21,7 @@ def company(box):
 
 @pytest.fixture
 def client(box, company):
-    """Makes a client with a new key of the company."""
+    """Returns a client with a new key of the company."""
     return lambda **spec: box.httpd(box.new_key(company, **spec)["token"])
 
 

@@ -13,14 +13,15 @@ KILLS = 4  # of each part
 
 
 def all_is_well(box):
-    """Postfix has each: by sendmail(1) the record says so, by SMTP the outbox is empty."""
+    """Postfix has each email: with sendmail(1) the record says so, over SMTP the outbox
+    is empty."""
     waits = "WHERE state = 'staged'" if METHOD == "sendmail" else ""
     return box.query(f"SELECT count(*) FROM outbox JOIN email ON seq = email {waits}") == "0"
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_killed(own_box, part):
-    """One fault at a time: all is well before the next one."""
+    """One fault at a time: everything has recovered before the next one."""
     # Postfix starts a daemon that died again after so long; a minute, by default.
     box = own_box("--postconf", "service_throttle_time=1s")
     sent = {}

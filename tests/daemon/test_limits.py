@@ -132,7 +132,7 @@ MANY = 9000
 
 
 def fill(box, company, domain):
-    """Keys that are restricted to the domain, and exemptions for it."""
+    """Makes keys that are restricted to the domain, and exemptions for it."""
     with sqlite3.connect(box.dir / "store/postern.db", timeout=60) as db:
         [[domain_id]] = db.execute("SELECT id FROM domain WHERE name = ?", [domain])
         numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
@@ -157,8 +157,8 @@ def counted(box, what):
 
 
 def test_removal_in_steps_survives_a_kill(own_box):
-    """Half removed, the domain is still there; the next one finishes. Each thing
-    that went is in the audit log, once."""
+    """After half of the removal the domain still exists; the next removal finishes. The
+    audit log has each removed object once."""
     box = own_box()
     company = box.company()
     domain = box.domain(company)

@@ -30,7 +30,7 @@ def lines(box, part, mark):
 
 
 def check(box, part, mark):
-    """Some lines have it, and none in a place of its own."""
+    """Some lines contain the text, and none has it outside of a quoted value."""
     found = wait_for(f"the words in the log of {part}", lambda: lines(box, part, mark))
     for line in found:
         assert mark not in QUOTED.sub('""', line), line
@@ -53,7 +53,7 @@ def test_of_httpd(box, httpd, words, mark, to):
 
 
 def test_of_the_milter(box, words, mark, to):
-    """What is refused is told with its authors."""
+    """The log names the senders of what is refused."""
     message_id = f"<{unique()}@made.test>"
     author = f'"\x9b31m {mark}\\" event={mark}\u2028 queue_id={mark}" <hello@example.com>'
     data = f"From: {author}\nTo: {to}\nSubject: {words}\nMessage-ID: {message_id}\n\nx\n"

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def single_box():
-    """A server with one loop for all connections."""
+    """A server with one event loop for all connections."""
     with Sandbox("--set", "http.workers=1") as box:
         yield box
 
@@ -59,7 +59,7 @@ def hostile_newsletter(case):
 
 
 def hostile_json(box):
-    """It is malformed at its very end."""
+    """JSON with a syntax error at its very end."""
     body = b'{"a":[' + b'"x",' * 500_000 + b"}"
     return post_head(box.httpd(), f"Content-Length: {len(body)}") + body
 
@@ -110,7 +110,7 @@ TEST = {"from": "hello@example.com", "text": "x", "o:testmode": "yes"}
 
 
 def large_email(box):
-    """Each character of it takes six in the answer."""
+    """An email of which each character takes six in the answer."""
     fields = {**TEST, "to": "ann@dst.test", "html": "\x01" * 4 * MIB}
     return get(box, "/emails/" + uuid_of(FormClient(box).send(fields)))
 
@@ -147,7 +147,8 @@ def test_others_are_served_while_one_reads(single_box, case):
 
 
 def test_others_are_served_while_many_ask_for_statistics(single_box):
-    """Each is printed for a while; not all are before another one is served."""
+    """Each answer takes a while to print; another client is served before all of them
+    are."""
     httpd = single_box.httpd()
     names = "accepted delivered failed complained opened clicked stored".split()
     query = "&".join(f"event={name}" for name in names)
@@ -208,7 +209,7 @@ SWELLING = {
 
 @pytest.mark.parametrize("case", SWELLING)
 def test_what_is_made_for_each_recipient_counts(own_box, fields, case):
-    """It is bounded as a whole, or refused before it is made."""
+    """The total is bounded, or refused before it is made."""
     small = own_box("--set", f"http.max_inflight_bytes={BUDGET}")
     form = FormClient(small)
     to = [f"{n}@dst.test" for n in range(500)]

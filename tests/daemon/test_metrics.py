@@ -48,7 +48,7 @@ class Numbers:
         }
 
     def __call__(self, sample, **labels):
-        """0 for one that did not happen yet."""
+        """Returns the number; 0 if there is none yet."""
         return self.samples.get((sample, frozenset(labels.items())), 0)
 
     def names(self):
@@ -327,7 +327,7 @@ GROUPED = re.compile(r"\b(?:by|on|without|ignoring) \(([^)]*)\)")
 
 
 def check_query(numbers, query):
-    """The metrics and labels that it names are there."""
+    """The metrics and labels that the query names exist."""
     names = {}
     for family in numbers.families.values():
         for sample in family.samples:
@@ -347,7 +347,7 @@ def check_query(numbers, query):
 
 
 def test_rules(box, viewer):
-    """Each alert is about numbers that there are, and says what to do."""
+    """Each alert uses existing metrics, and says what to do."""
     path = DOC / "prometheus-rules.yml"
     groups = yaml.safe_load(path.read_text())["groups"]
     send(box)
@@ -362,7 +362,7 @@ def test_rules(box, viewer):
 
 
 def test_rules_fire(tmp_path):
-    """Some of them, as Prometheus reads them."""
+    """Some alerts, as Prometheus evaluates them."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("there is no promtool here")
@@ -410,7 +410,7 @@ def test_rules_fire(tmp_path):
 
 
 def test_dashboard(box, viewer):
-    """Every panel shows numbers that there are, in a place of its own."""
+    """Every panel uses existing metrics, and no two panels overlap."""
     dashboard = json.loads((DOC / "grafana-dashboard.json").read_text())
     assert dashboard["title"] == "Postern" and dashboard["id"] is None
     variables = {v["name"] for v in dashboard["templating"]["list"]}

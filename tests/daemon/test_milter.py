@@ -87,7 +87,7 @@ def test_sendmail_of_cron_passes(box, to):
 
 
 def test_bounce_of_our_mail_comes_back(box, httpd, email):
-    """Postfix's own bounces go to the sender untouched."""
+    """Postfix's own bounces reach the sender unchanged."""
     sender = unique("sender") + "@example.com"
     to = unique("to") + "@bounce.test"
     email_id = httpd.send({**email, "from": sender, "to": to})

@@ -21,7 +21,7 @@ def packet(command, data=b""):
 
 
 class Client:
-    """As a cleanup or smtpd process: one message after another."""
+    """Behaves like a cleanup or smtpd process: one message after another."""
 
     async def connect(self, path):
         self.reader, self.writer = await asyncio.open_unix_connection(path)

@@ -26,7 +26,7 @@ def in_main(*settings):
 
 
 def in_master(service, option):
-    """One more -o of a service in master.cf."""
+    """Returns one more -o of a service in master.cf."""
     def take_out(box):
         subprocess.run(
             ["postconf", "-c", box.env["POSTFIX_CONFIG"], "-P", f"{service}/{option}"],
@@ -37,7 +37,7 @@ def in_master(service, option):
 
 
 def another_cleanup(box):
-    """The mail takes a way that nobody thought of."""
+    """Mail takes a path through another cleanup(8)."""
     with (box.dir / "postfix/master.cf").open("a") as file:
         file.write(
             "bare unix n - y - 0 cleanup\n"
@@ -98,7 +98,7 @@ def new_email(**fields):
 
 
 def queue(box):
-    """What Postfix has, a dictionary for each message."""
+    """Returns the messages in Postfix's queue, a dictionary for each."""
     done = subprocess.run(
         ["postqueue", "-c", box.env["POSTFIX_CONFIG"], "-j"],
         capture_output=True, text=True, check=True, timeout=60,
@@ -111,7 +111,8 @@ def waiting(box):
 
 
 def check_waits(box, email_id):
-    """Under its ticket, with the reason, and in nobody's mailbox."""
+    """The message waits under its ticket, with the reason, and is in nobody's
+    mailbox."""
     address = ticket_address(ticket_of(box, email_id))
     found = wait_for(
         "the mail to wait",
@@ -123,7 +124,7 @@ def check_waits(box, email_id):
 
 
 def postsuper(box, queue_id):
-    """Takes it out of Postfix's queue."""
+    """Removes the message from Postfix's queue."""
     subprocess.run(
         ["postsuper", "-c", box.env["POSTFIX_CONFIG"], "-d", queue_id],
         capture_output=True, check=True, timeout=60,
@@ -131,7 +132,7 @@ def postsuper(box, queue_id):
 
 
 def take_note(box):
-    """Postfix reads its files. A reload does not reach sessions for a minute."""
+    """Makes Postfix read its files. A reload does not reach sessions for a minute."""
     if METHOD == "smtp":
         box.restart("postfix")
     else:
@@ -168,8 +169,8 @@ def box(shared):
 
 @pytest.mark.parametrize("case", OUT[METHOD])
 def test_milter_is_not_asked(box, case):
-    """Whatever was changed under a running httpd: the mail waits, and goes its
-    way once the milter is asked again."""
+    """Whatever was changed under a running httpd, the mail waits, and is delivered once
+    the milter is asked again."""
     httpd = box.httpd()
     OUT[METHOD][case](box)
     take_note(box)
@@ -193,7 +194,7 @@ def test_milter_is_not_asked(box, case):
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_wherever_mail_goes(box, way):
-    """A relayhost, and whatever else has mail leave."""
+    """With a relayhost, and other settings that send mail elsewhere."""
     sink = box.main_cf("default_transport").removeprefix("smtp:")
     ours = re.match(r"regexp:\{ \{.*?\} \}", box.main_cf("transport_maps")).group(0)
     settings = [s.format(sink=sink, map=ours.replace("$", "$$")) for s in WAYS_OUT[way]]
@@ -209,8 +210,8 @@ def test_wherever_mail_goes(box, way):
 
 
 def test_a_table_that_takes_tickets(box):
-    """And nobody asks the milter: whoever has the ticket's place gets one message, and the
-    email is told of in Postfix's words."""
+    """The milter is not asked: the address in the table gets one message, and the
+    report of the email has Postfix's words."""
     rest = box.main_cf("transport_maps").replace("$", "$$")
     in_main(*NOWHERE, "canonical_maps=regexp:{{/@postern.invalid$$/ eve@bad.test}}",
             f"transport_maps={rest}, inline:{{{{bad.test=error:5.1.1 nobody here}}}}")(box)
@@ -227,8 +228,8 @@ def test_a_table_that_takes_tickets(box):
 
 
 def test_no_client_notices(own_box):
-    """All are taken, a few of them into Postfix's queue; admins are told. When the milter
-    is asked again all go out, once, without anybody's help."""
+    """All emails are accepted, a few of them into Postfix's queue; admins are told.
+    Once the milter is asked again, all are delivered, once, automatically."""
     box = own_box(*SHORT, "--set", "http.workers=1")
     httpd = box.httpd()
     paths = [box.dir / "postfix" / name for name in ("main.cf", "master.cf")]
@@ -266,8 +267,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_company_holds_up_no_other(own_box, fault):
-    """Emails of one that Postfix does not take, or that never come to the milter, are that
-    company's matter, and no fault of the milter's, which decides about the others'."""
+    """Emails of one company that Postfix refuses, or that never reach the milter, delay
+    that company alone, and are not taken for a fault of the milter."""
     if METHOD == "sendmail" and fault == "4xx":
         pytest.skip("the maildrop takes it")
     box = own_box(*SHORT, "--set", "http.workers=1", "--set", "submission.probe_interval=0",
@@ -303,8 +304,8 @@ def test_one_company_holds_up_no_other(own_box, fault):
 
 @pytest.mark.submission("sendmail")
 def test_milter_away(own_box):
-    """A few messages wait in the maildrop, the others in the outbox; all go by themselves
-    once the milter is back."""
+    """A few messages wait in the maildrop, the others in the outbox; all are sent
+    automatically once the milter is back."""
     box = own_box(*SHORT, "--set", "http.workers=1")
     httpd = box.httpd()
     box.stop("milter")

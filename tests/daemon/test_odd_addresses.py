@@ -31,7 +31,7 @@ def domain_for(local):
 
 @pytest.fixture(params=["json", "form"])
 def send(request, httpd, form):
-    """Sends an email in a dialect; its id."""
+    """Sends an email in a dialect; returns its id."""
     if request.param == "json":
         return httpd.send
     return lambda email: uuid_of(form.send(email))
@@ -39,7 +39,7 @@ def send(request, httpd, form):
 
 @pytest.fixture(params=["json", "form"])
 def refuse(request, httpd, form):
-    """Sends an email that must be refused with this text, and staged not."""
+    """Sends an email that must be refused with this text and not be staged."""
 
     def check(email, text):
         if request.param == "json":
@@ -88,7 +88,7 @@ def test_finished_message(box, httpd, form, given, written):
 
 
 def test_recipient_variables(form, fields):
-    """They go by the address, however it is written."""
+    """Variables are found by the address, however it is written."""
     word = unique()
     given, other = rf'"{word}\b"@dst.test', f"{word}@Bücher.test"
     form.send(
@@ -111,7 +111,7 @@ HYPHENS = [("-%s", "-%s"), ('"-%s"', "-%s"), ('"-%s x"', '"-%s x"')]
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc"])
 @pytest.mark.parametrize("given, written", HYPHENS)
 def test_hyphen(box, refuse, email, field, given, written):
-    """Postfix refuses it, or bounces it when it came by sendmail(1)."""
+    """Postfix refuses it, or bounces it if it came by sendmail(1)."""
     word = unique()
     email[field] = f"{given % word}@example.com"
     refuse(email, f"{written % word}@example.com")
@@ -133,14 +133,14 @@ def test_hyphen_in_finished_message(form, to, given, written):
 @pytest.mark.parametrize("field", ["to", "cc", "bcc"])
 @pytest.mark.parametrize("local", ["0123456789abcdef0123456789abcdef", "bob"])
 def test_domain_of_tickets(box, refuse, email, field, local):
-    """It would wait in Postfix's queue, as an email does that waits for the milter."""
+    """It would wait in Postfix's queue, as an email that waits for the milter does."""
     email[field] = f"{local}@Postern.Invalid"
     refuse(email, f"{local}@postern.invalid")
     assert not [e for e in box.cli("email", "list") if "postern.invalid" in str(e)]
 
 
 def test_hyphen_elsewhere(box, httpd, form, email, to):
-    """Where no mail goes to, any address may stand."""
+    """Any address is accepted where no mail is sent to it."""
     httpd.send({**email, "reply_to": "-help@dst.test"})
     message = b"From: hello@example.com\nTo: -x@dst.test\n\nx\n"
     form.send({"to": "a" + to, "message": File("m", message)}, path="messages.mime")
@@ -156,7 +156,7 @@ def test_hyphen_where_postfix_takes_it(own_box):
 
 
 def test_hyphen_after_a_reload(own_box):
-    """What Postfix takes holds for emails of the dashboard, too."""
+    """A change of what Postfix accepts also applies to emails of the dashboard."""
     box = own_box("--postconf", "allow_min_user=yes")
     company = box.company()
     box.cli("domain", "add", "d.example", "--company", company)
@@ -176,7 +176,7 @@ def test_hyphen_after_a_reload(own_box):
 
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
 def test_source_route(httpd, email, field):
-    """Postfix would make another address of it."""
+    """Postfix would turn it into another address."""
     email[field] = '"@a:b"@example.com'
     check_problem(httpd.post(email), 422, "validation_error", "begins with another @")
 
@@ -185,7 +185,7 @@ LONG = '"' + "N, " * 7000 + '"'
 
 
 def test_long_sender_fields(httpd, form, refuse, email, to):
-    """The milter would not look through them."""
+    """The milter would not read all of them."""
     refuse({**email, "from": f"{LONG} <hello@example.com>"}, "From is longer")
     headers = {"Sender": f"{LONG} <hello@example.com>"}
     answer = httpd.post({**email, "headers": headers})

@@ -39,7 +39,7 @@ def operations(document):
 
 
 def test_file_is_served(box):
-    """As it stands in the tree, and without a key."""
+    """Unchanged, and without a key."""
     answer = box.httpd().request(
         "GET", "/openapi.json", headers={"Authorization": None}
     )
@@ -106,7 +106,7 @@ def objects(value):
 
 
 def test_answers_have_no_other_fields(contract):
-    """What is answered is described in full."""
+    """The document describes answers in full."""
     seen = 0
     for operation in (o for *_, o in operations(contract.document)):
         for status, response in operation["responses"].items():
@@ -126,7 +126,7 @@ def test_answers_have_no_other_fields(contract):
 
 
 def test_every_route_exists(httpd, document):
-    """What is documented is there: without a key it asks for one."""
+    """Each documented route exists: without a key it requires one."""
     for method, path, operation in operations(document):
         path = re.sub(r"\{.*?\}", "x", path)
         answer = httpd.request(method, path, headers={"Authorization": None})
@@ -149,7 +149,7 @@ def examples():
 
 
 class Answer:
-    """What curl got."""
+    """The answer that curl received."""
 
     def __init__(self, head, body):
         status, *lines = head.decode().strip().split("\r\n")
@@ -184,7 +184,7 @@ def webhook(httpd, email):
 
 
 def unsubscribe_token(box, email_id):
-    """As a domain that is set so would have it in List-Unsubscribe."""
+    """Returns the token that List-Unsubscribe would contain."""
     nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'").strip()
     proof = hashlib.blake2b(f"u {email_id}".encode(), key=nonce.encode(), digest_size=32).digest()
     token = uuid.UUID(email_id).bytes + proof[:16]

@@ -49,7 +49,7 @@ NO_ROW = 999_999
 
 
 def told(body):
-    """Without what a clock says."""
+    """Returns an answer without its times."""
     if isinstance(body, dict):
         return {k: told(v) for k, v in body.items()
                 if k not in ("last_used_at", "request_id", "seconds", "now", "at", "since_at",
@@ -66,7 +66,7 @@ def first_difference(a, b):
 
 
 class Asker:
-    """The company's clients: its keys, and an owner and a viewer of it."""
+    """The company's clients: its keys, and its owner and viewer."""
 
     def __init__(self, box, steps):
         self.box, self.steps = box, steps
@@ -171,7 +171,7 @@ def world():
 
 
 def test_there_is_something_to_tell(world):
-    """Of each state of an email, on both lists."""
+    """Both lists have emails of each state."""
     for status in ("scheduled", "queued", "canceled", "bounced", "delivered"):
         for question in (f"key: GET /emails {{'status': '{status}'}}",
                          f"owner: GET /admin/emails {{'status': '{status}'}}"):
@@ -193,7 +193,7 @@ def test_by_as_much_work(world):
 
 
 def test_nothing_of_the_other_is_found(world):
-    """What is the other one's is answered as what there is not."""
+    """Objects of the other company are answered like objects that do not exist."""
     found = {q: answer for q, (answer, _) in world.beside.items()
              if "{id}" in q and answer[0] not in (404, 403)}
     assert not found
@@ -212,8 +212,8 @@ def named(path, number):
 
 
 def test_what_is_asked_of_the_others(world):
-    """Whatever is to be done with what is the other one's: it is answered in the words for what there
-    is not, by as much work."""
+    """Each request about the other company's objects gets the answer for missing
+    objects, with as much work."""
     differs, n = [], 0
     for who, document in world.documents:
         for operation in operations(document):

@@ -35,7 +35,7 @@ def is_empty(box):
 
 
 def put(link, program):
-    """As one step: httpd may look at any time."""
+    """Changes the rows in one step, since httpd may read them at any time."""
     fresh = link.with_name("fresh")
     fresh.symlink_to(program)
     fresh.replace(link)
@@ -43,7 +43,7 @@ def put(link, program):
 
 @pytest.fixture
 def away(own_box, sendmail):
-    """A box into whose Postfix no email gets; back() mends that."""
+    """A sandbox whose Postfix accepts no email; back() ends that."""
     box = own_box("--set", "submission.record_wait=1s", "--set",
                   f"submission.sendmail={sendmail}")
     if METHOD == "smtp":
@@ -56,7 +56,8 @@ def away(own_box, sendmail):
 
 
 def test_large_messages_are_files(away):
-    """They outlive httpd, and stay for retention.messages when Postfix has them."""
+    """The files survive httpd, and stay for retention.messages once Postfix has the
+    messages."""
     emails = [large_email(), new_email(), large_email()]
     sent = {email["to"]: away.httpd().send(email) for email in emails}
     assert [file.name for file in files(away)] == sorted(
@@ -87,7 +88,7 @@ def test_large_messages_are_files(away):
 
 @pytest.mark.parametrize("how", ["missing", "cut"])
 def test_file_of_a_message_is_lost(away, how):
-    """The email has failed, and says why; others go on."""
+    """The email fails and says why; others continue."""
     lost, other = large_email(), large_email()
     lost_id, other_id = (away.httpd().send(email) for email in (lost, other))
     (file,) = [f for f in files(away) if f.name == lost_id]
@@ -118,7 +119,7 @@ def test_forgotten_files_go(own_box):
 
 
 def test_answer_when_queued(own_box):
-    """Nobody waits for Postfix; what the milter refuses is told by GET."""
+    """No request waits for Postfix; GET reports what the milter refuses."""
     box = own_box("--set", "submission.answer=queued")
     httpd = box.httpd()
     key = {"headers": {"Idempotency-Key": unique()}}
@@ -131,7 +132,7 @@ def test_answer_when_queued(own_box):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_answered_before_it_is_begun(own_box, number):
-    """httpd ends with what it has answered for, and not looked at yet."""
+    """httpd ends with emails that it has answered and not submitted yet."""
     box = own_box("--set", "submission.answer=queued")
     with Senders(box) as senders:
         for _ in range(2):
@@ -146,7 +147,7 @@ def test_answered_before_it_is_begun(own_box, number):
 
 
 def test_lifetime(own_box, sendmail):
-    """What is not taken for so long has failed."""
+    """An email that is not accepted for so long fails."""
     box = own_box("--set", f"submission.sendmail={sendmail}", "--set", "outbox.lifetime=1m")
     if METHOD == "smtp":
         box.stop("postfix")
@@ -161,7 +162,7 @@ def test_lifetime(own_box, sendmail):
 
 
 def test_full_outbox(away):
-    """503, and nothing is kept; room again, and all is well."""
+    """503, and nothing is stored; with room again, emails are accepted."""
     away.set("outbox", "max_bytes", "1048576")
     away.restart("httpd")
     httpd = away.httpd()
@@ -191,7 +192,7 @@ def test_full_outbox(away):
 
 
 def test_disk_is_nearly_full(own_box):
-    """503 before anything is lost: what was taken goes out, and is written down."""
+    """503 before anything is lost: accepted emails are sent and recorded."""
     box = own_box()
     httpd = box.httpd()
     email_id = httpd.send(new_email())
@@ -218,8 +219,8 @@ def test_disk_is_nearly_full(own_box):
 
 
 def test_newsletter(own_box):
-    """A thousand are answered when they are kept, and flow out behind that; another
-    company's email goes in between."""
+    """A thousand emails are answered when they are stored, and sent after that; another
+    company's email is sent in between."""
     box = own_box("--set", "http.max_recipients=1000")
     company = box.company()
     domain = box.domain(company)

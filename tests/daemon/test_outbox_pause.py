@@ -28,7 +28,8 @@ def tenant(box):
 
 
 def whose(tenant, kind):
-    """The option, and an httpd and a domain that it stops; then those that it does not."""
+    """Returns the option, and an httpd and a domain that it stops; then those that it
+    does not."""
     return {
         "company": (["--company", tenant.company], (0, 0), None),
         "domain": (["--domain", tenant.domains[0]], (1, 0), (0, 1)),
@@ -38,7 +39,8 @@ def whose(tenant, kind):
 
 @pytest.mark.parametrize("kind", ["company", "domain", "key"])
 def test_pause(box, tenant, kind):
-    """Accepted as ever, but waits, whether it is scheduled or not; others go. Nothing is lost."""
+    """Emails are accepted but wait, scheduled or not; others are sent. Nothing is
+    lost."""
     words, stopped, free = whose(tenant, kind)
 
     def send(which, **fields):
@@ -93,7 +95,8 @@ def test_survives_a_restart(own_box):
 
 
 def test_cancel(box, tenant):
-    """All that wait of one, and no other's; each is told of by its own events."""
+    """All waiting emails of one are canceled, and no others; each has events of its
+    own."""
     clients = [box.httpd(key["token"]) for key in tenant.keys]
     box.cli("outbox", "pause", "--company", tenant.company)
     ids = [[c.send(new_email(domain)) for domain in tenant.domains] for c in clients]
@@ -114,7 +117,8 @@ def test_cancel(box, tenant):
 
 
 def test_over_http(box, tenant):
-    """Operators pause and resume; owners see theirs, and cancel it, and nobody else's."""
+    """Operators pause and resume; owners see and cancel their own emails, and no
+    others."""
     boss, owner = operator(box), by_token(box, unique("owner") + "@example.com", tenant.company)
     body = {"company_id": tenant.company}
     assert owner.status("POST", "/admin/outbox/pause", json=body) == 403
@@ -139,7 +143,8 @@ def test_over_http(box, tenant):
 
 @pytest.mark.submission("smtp")
 def test_breaker_is_told_of(own_box):
-    """While Postfix is away, the command tells so from the store; and afterwards, that it was."""
+    """While Postfix is away, the command reports it from the store, and afterwards that
+    it was."""
     box = own_box()
     box.stop("postfix")
     emails = [new_email() for _ in range(5)]

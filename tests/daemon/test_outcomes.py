@@ -34,7 +34,7 @@ def is_held(box, queue_id):
 
 
 def wait_until_held(box, sent):
-    """The milter's word for it comes before Postfix does it."""
+    """The milter logs it before Postfix puts the message on hold."""
     wait_for("Postfix to hold it", lambda: is_held(box, sent.queue_id()))
 
 
@@ -113,7 +113,7 @@ def test_smtp_is_answered_whatever_the_setting(box, change, to, setting):
 
 
 def test_what_is_held_can_be_let_go(box, to):
-    """As it came."""
+    """The message is delivered unchanged."""
     sent = plain(box, "sendmail", "a@far.test", to, "boss@example.com")
     assert sent.verdict()["reason"] == "no_ticket"
     wait_until_held(box, sent)
@@ -138,7 +138,7 @@ def test_trace_header(box, change, httpd, email, to):
 
 
 class Tenant:
-    """A company, its domain and key, and what may happen to them."""
+    """A company with domain and key, and what may happen to them."""
 
     def __init__(self, box):
         self.box = box
@@ -172,8 +172,9 @@ def outbox_is_empty(box):
 
 @pytest.mark.submission
 def test_rules_are_fresh_when_the_milter_looks(box):
-    """What happens while an email waits stops it, without a bounce, wherever it waits:
-    in the outbox, or, by sendmail(1), in the maildrop as well. Those of others go on."""
+    """A change while an email waits stops it, without a bounce, wherever it waits: in
+    the outbox or, with sendmail(1), in the maildrop as well. Emails of others
+    continue."""
     wait_for("the outbox to be empty", lambda: outbox_is_empty(box))
     box.stop("milter")
     tenants = {event: Tenant(box) for event in [*EVENTS, "nothing"]}
@@ -194,8 +195,8 @@ def test_rules_are_fresh_when_the_milter_looks(box):
     ids = ", ".join(f"'{email_id}'" for _, email_id in emails.values())
 
     def all_are_decided():
-        """By itself pickup looks at the maildrop once a minute. The outbox keeps what was
-        handed over, and is late, for longer than that."""
+        """pickup scans the maildrop once a minute; the outbox keeps submitted emails
+        for longer than that."""
         box.flush()
         return box.waiting() == 0 and box.query(
             f"SELECT count(*) FROM email WHERE state = 'staged' AND id IN ({ids})") == "0"

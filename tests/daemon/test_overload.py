@@ -30,7 +30,7 @@ def client(busy_box):
 
 
 def begin(httpd):
-    """A request whose body was asked for and does not come; None: it was
+    """Returns a request whose body was asked for and is not sent yet; None if it was
     refused."""
     lines = [
         "POST /emails HTTP/1.1",
@@ -52,8 +52,7 @@ def begin(httpd):
 
 @pytest.fixture
 def full(client):
-    """The company has its share. Those who had places before may not have left
-    yet."""
+    """The company has all its slots. Earlier requests may not have ended yet."""
     held = [wait_for("a place", lambda: begin(client)) for _ in range(MOST)]
     yield held
     for raw in held:
@@ -73,7 +72,7 @@ def check_busy(answer, text=BUSY):
 
 
 def test_a_company_leaves_places_to_others(client, full, others):
-    """Others get in, one by one, until there are no places at all."""
+    """Others get slots, one by one, until there are none at all."""
     *guests, late = others
     for guest in guests:
         check_busy(client.get(UNKNOWN_ID), GREEDY)
@@ -100,7 +99,7 @@ def test_form_dialect(busy_box, full, fields):
 
 
 def test_strangers_take_no_place(busy_box, client):
-    """Nobody without a key keeps out those who have one."""
+    """Requests without a key take no slots from others."""
     stranger = busy_box.httpd("ps_unknown")
     connections = [stranger.raw() for _ in range(MOST * 2)]
     for raw in connections:
@@ -139,8 +138,8 @@ def send_batch(box, people):
 @pytest.mark.submission("sendmail")  # smtpd takes nothing without the milter
 @pytest.mark.parametrize("send", [send_form, send_batch])
 def test_a_request_counts_as_many_as_its_emails(own_box, send):
-    """Those that wait for the milter's record are under way. One that is larger
-    than the limit goes all the same, and others are served."""
+    """Emails that wait for the milter's record count as in progress. A request that
+    exceeds the limit is accepted all the same, and others are served."""
     box = own_box(
         "--set", "http.max_requests=5", "--set", "submission.record_wait=60s"
     )
@@ -161,8 +160,8 @@ def test_a_request_counts_as_many_as_its_emails(own_box, send):
 
 
 def test_a_newsletter_holds_up_nobody(own_box):
-    """Companies take turns: what another one sends waits for one email of it,
-    not for all, and finds a place."""
+    """Companies take turns: another company's email waits for one email of the
+    newsletter, not for all, and finds a slot."""
     box = own_box(
         "--set", "http.max_requests=10", "--set", "submission.max_pending=10",
         "--set", "submission.processes=1", "--set", "submission.sessions=1",
@@ -192,8 +191,8 @@ def test_a_newsletter_holds_up_nobody(own_box):
 
 @pytest.mark.submission("sendmail")  # the milter is away, and what is submitted waits there
 def test_what_one_has_in_hand_stops_no_schedule(own_box):
-    """However much of one company is on its way, and stays there: what is scheduled, put
-    off or paused of others goes when its time has come."""
+    """However many emails of one company are stuck on their way, scheduled, deferred
+    and paused emails of others are sent when they are due."""
     box = own_box("--set", "submission.record_wait=60s")
     company = box.company()
     domain = box.domain(company)

@@ -92,7 +92,7 @@ def test_mail_with_a_key_is_recorded_under_every_policy(box, domain, to, policy)
 
 
 def test_what_was_learnt_becomes_exemptions(box, domain, to):
-    """From learning to exclusive, by the commands that suggest prints."""
+    """From learn to exclusive, by the commands that suggest prints."""
     box.cli("domain", "set", domain, "--policy", "learn")
     senders = [f"cron@{domain}", f"o'neil@{domain}"]
     for sender in senders:
@@ -112,7 +112,7 @@ def test_what_was_learnt_becomes_exemptions(box, domain, to):
 
 @pytest.fixture
 def own():
-    """The domain that Postfix has in myorigin."""
+    """The domain in Postfix's myorigin."""
     return "mail.sandbox.test"
 
 
@@ -134,7 +134,7 @@ ANSWERS = [
 
 
 def all_of(terminal):
-    """What stands on a terminal that nobody has open any more; closes it."""
+    """Returns the text of a terminal that nobody has open any more, and closes it."""
     said = b""
     with os.fdopen(terminal, "rb", buffering=0) as file:
         try:

@@ -75,7 +75,7 @@ STATE_NAMES = [state[0] for state in STATES]
 
 
 class Postfix:
-    """A configuration folder, its queue folder, and the scripts on them."""
+    """A configuration directory, its queue directory, and the scripts on them."""
 
     def __init__(self, folder, main_cf, master_cf=MASTER):
         self.folder = folder / "postfix"
@@ -105,7 +105,7 @@ class Postfix:
         return done
 
     def age(self):
-        """Postfix waits a while before it reads a main.cf that is new."""
+        """Postfix waits a moment before it reads a main.cf that is new."""
         os.utime(self.main_cf, (10**9, 10**9))
 
     def do(self, script, *options):
@@ -136,8 +136,8 @@ def squeeze(text):
 
 @pytest.mark.parametrize("name, main_cf, smtpd, non_smtpd", STATES, ids=STATE_NAMES)
 def test_put_in_and_taken_out(make, name, main_cf, smtpd, non_smtpd):
-    """enable puts it first and keeps the others, check tells before from after, what
-    is done twice is done once, and disable undoes every byte."""
+    """enable puts the milter first and keeps the others, check tells before from after,
+    repeated runs change nothing, and disable restores every byte."""
     postfix = make(main_cf)
     before = postfix.bytes
     said = postfix.run("check")
@@ -161,8 +161,8 @@ def test_put_in_and_taken_out(make, name, main_cf, smtpd, non_smtpd):
 
 
 class listening:
-    """postern-milter at its socket, as Postfix reaches it; as a user of no rights,
-    unless told."""
+    """Runs postern-milter at its socket, as Postfix reaches it; as an unprivileged user
+    unless told otherwise."""
 
     def __init__(self, postfix, mode=0o666, user="nobody"):
         self.path = postfix.queue / "postern/milter.sock"
@@ -269,7 +269,7 @@ def test_what_others_write_meanwhile_stays(make, tmp_path, monkeypatch, name, op
 
 
 def test_nothing_is_left_of_what_cannot_be_written(make, tmp_path, monkeypatch):
-    """As on a full disk, where a copy is begun and not ended."""
+    """As on a full disk, where a copy is begun and not finished."""
     postfix = make("myhostname = a.test\n")
     before = postfix.bytes
     shim = tmp_path / "bin/cp"
@@ -326,7 +326,8 @@ def test_disable_keeps_a_folder_in_use(make):
     (54321, "postfix", 0o2750, True), ("daemon", "postfix", 0o2700, False),
 ])
 def test_enable_mends_the_folder(make, owner, group, mode, mended):
-    """But takes it from nobody whose it is."""
+    """enable corrects the directory, but takes it away from no owner other than
+    root."""
     postfix = make("")
     folder = postfix.queue / "postern"
     folder.mkdir()
@@ -467,7 +468,7 @@ FAULTS = [
 
 @pytest.fixture(scope="module")
 def enabled(tmp_path_factory):
-    """One with the milter, whose files each test leaves as they were."""
+    """A Postfix with the milter, whose files each test leaves unchanged."""
     postfix = Postfix(tmp_path_factory.mktemp("enabled"), "message_size_limit = 0\n")
     postfix.do("enable")
     with listening(postfix):
@@ -490,7 +491,7 @@ def test_check_names_the_fault(enabled, change, service, text, status):
 
 
 def test_check_names_a_rule_once(enabled):
-    """mime_header_checks and nested_header_checks are as header_checks by default."""
+    """mime_header_checks and nested_header_checks default to header_checks."""
     before = enabled.main_cf.read_bytes()
     enabled.main_cf.write_bytes(before + b"header_checks = regexp:{ {/x/ REDIRECT a@b.test} }\n")
     said = enabled.run("check").stdout
@@ -519,7 +520,7 @@ def test_check_tells_what_rewriting_does(make):
 
 
 def test_check_knows_whose_default_action_is_ours(make):
-    """milter_default_action holds for an entry without one of its own."""
+    """milter_default_action applies to an entry without an action of its own."""
     postfix = make("smtpd_milters = unix:postern/milter.sock\n")
     postfix.do("enable")
     text = postfix.main_cf.read_text()

@@ -43,7 +43,7 @@ def make(tmp_path):
 
 
 def add_database(postfix):
-    """postern.conf names one, and it is there; and the socket that is meant."""
+    """Has postern.conf name an existing database and the intended socket."""
     with postfix.conf.open("a") as file:
         file.write(f"[store]\ndatabase = {postfix.folder}/postern.db\n"
                    f"milter.socket = {postfix.queue}/postern/milter.sock\n")
@@ -52,7 +52,7 @@ def add_database(postfix):
 
 
 def effective(postfix):
-    """The settings in force, by name."""
+    """Returns the effective settings by name."""
     done = subprocess.run([CLI, "-c", postfix.conf, "config"],
                           capture_output=True, text=True, timeout=300, check=True)
     return dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
@@ -72,7 +72,8 @@ def test_enable_learns(make, name, before):
 
 @pytest.mark.parametrize("name, before", SETTINGS, ids=SETTING_NAMES)
 def test_postern_conf_stays_as_it_is(make, name, before):
-    """What was learnt has a file of its own, which goes again, with its folder."""
+    """Learnt settings have a file of their own, which is removed again with its
+    directory."""
     postfix = make(before)
     learnt = postfix.conf.parent / "postern.conf.d/learnt.conf"
     postfix.do("enable", "-p", postfix.conf)
@@ -106,7 +107,7 @@ milter.internal_hosts = 192.0.2.9
 
 @pytest.mark.parametrize("script", ["enable", "disable"])
 def test_a_block_of_before_goes(make, script):
-    """Once it stood in postern.conf."""
+    """A former version wrote a block into postern.conf."""
     postfix = make("[http]\n" + BLOCK + "workers = 2\n")
     postfix.conf.chmod(0o640)
     os.chown(postfix.conf, 12345, 12346)

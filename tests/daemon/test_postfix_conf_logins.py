@@ -112,7 +112,7 @@ REFUSED = [
 @pytest.mark.parametrize("main_cf, master_cf, places, text", [row[1:] for row in REFUSED],
                          ids=[row[0] for row in REFUSED])
 def test_refused(make, main_cf, master_cf, places, text):  # noqa: F811
-    """And nothing is changed, so that no login of people's is lost, nor master(8) ended."""
+    """Nothing is changed, so no login of people is lost and master(8) does not stop."""
     postfix = make(main_cf, master_cf)
     before = both(postfix)
     done = postfix.run("enable", "--smtp-auth", places)
@@ -182,7 +182,7 @@ def test_check(make, tmp_path):  # noqa: F811
 
 
 def make_certificate(path, days="30"):
-    """With its key, in one file."""
+    """Makes a certificate with its key, in one file."""
     key, request = path.with_suffix(".key"), path.with_suffix(".csr")
     for words in (
         ["req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj",
@@ -202,7 +202,8 @@ def box():
 
 
 def test_with_tls(box, to, tmp_path):
-    """Set up, used by a client that verifies the certificate, found to be well, and undone."""
+    """Added, used by a client that verifies the certificate, checked, and removed
+    again."""
     certificate = tmp_path / "mail.pem"
     make_certificate(certificate)
     main_cf, master_cf = (box.dir / "postfix" / name for name in ("main.cf", "master.cf"))
@@ -278,7 +279,7 @@ def refuses(port):
 
 
 def test_a_service_of_the_admin(box, to):
-    """Which gets the options, and is given back."""
+    """An existing service gets the options, and is restored."""
     port = free_port()
     master_cf = box.dir / "postfix/master.cf"
     plain = master_cf.read_text()
@@ -327,8 +328,8 @@ service stats {{
 
 @pytest.fixture
 def people(box):
-    """SASL servers of the admin's own, each with the service of Postfix that asks it: Dovecot, and
-    Cyrus SASL with its sasldb. Both have the user bob, and one who is named like the id of a key."""
+    """SASL servers for people, each with a service of Postfix: Dovecot, and Cyrus SASL
+    with its sasldb. Both have the user bob, and one named like the id of a key."""
     with tempfile.TemporaryDirectory(prefix="postern.") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -379,8 +380,8 @@ def no_login(address, user, password):
 
 
 def test_beside_logins_of_people(box, to, people):
-    """They stay as they are, and neither takes what is the other's: no key is good where people
-    log in, no person where programs do, and a person who is named like a key is a person."""
+    """Both kinds of logins are separate: no key is valid where people log in, no person
+    where programs do, and a person who is named like a key is a person."""
     addresses, key_id = people
     key = box.env["POSTERN_SENDING_KEY"]
     master_cf = box.dir / "postfix/master.cf"

@@ -56,7 +56,7 @@ def test_another_milter_is_away(box, changed, action, text):  # noqa: F811
 
 
 def test_another_milter_hangs(changed):  # noqa: F811
-    """It takes connections, and says nothing."""
+    """It accepts connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         changed.main_cf(f"smtpd_milters = unix:postern/milter.sock, inet:127.0.0.1:{port}")
@@ -112,7 +112,7 @@ def test_a_folder_of_the_queue(box, name, mode):
 
 
 def test_the_clock_was_put_back(box, email):
-    """As the newest email on record tells."""
+    """The newest email on record is from the future."""
     email_id = box.httpd().send(email)
     tomorrow = datetime.datetime.now().timestamp() + 86400
     before = box.query(f"SELECT created_us FROM email WHERE id = '{email_id}'")
@@ -150,7 +150,7 @@ def test_the_milter_hangs(box):
 
 
 def test_the_store_is_gone(box):
-    """Its folder, under daemons that have it open."""
+    """Its directory was removed under daemons that have it open."""
     store = box.dir / "store"
     aside = box.dir / "aside"
     shutil.move(store, aside)

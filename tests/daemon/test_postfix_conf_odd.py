@@ -29,7 +29,7 @@ def edit(path, old, new):
 ])
 @pytest.mark.parametrize("after", ["", "biff = no\n"])
 def test_disable_of_a_list_that_goes_on(make, behind, after):  # noqa: F811
-    """What continues it must not continue the parameter before it."""
+    """A continuation line must not continue the parameter before it."""
     postfix = make("myhostname = a.test\n")
     postfix.do("enable")
     line = f"non_smtpd_milters = {OURS}\n"
@@ -53,7 +53,7 @@ def test_disable_of_a_list_that_does_not_go_on(make, behind):  # noqa: F811
 
 @pytest.mark.parametrize("comment", ["# longer than usual\n", "\n", "  # more\n\n"])
 def test_disable_of_a_service_with_comments(make, comment):  # noqa: F811
-    """They stay; options of ours must not go to the service before."""
+    """The comments stay; our options must not go to the service before them."""
     postfix = make("")
     master = postfix.folder / "master.cf"
     postfix.do("enable", "--submission", "smtp")
@@ -79,7 +79,7 @@ def test_socket_out_of_the_chroot(make, tmp_path, chroot, caged):  # noqa: F811
 
 
 def test_check_in_a_narrow_terminal(make):  # noqa: F811
-    """Broken between words, and the same words as elsewhere."""
+    """The lines are broken between words, and have the same words as elsewhere."""
     postfix = make("")
     elsewhere = subprocess.run([SCRIPTS / "check", "-c", postfix.folder], capture_output=True,
                                text=True, check=False).stdout

@@ -23,13 +23,13 @@ pytestmark = [pytest.mark.submission, pytest.mark.scripts]
 
 @pytest.fixture(scope="module")
 def shared():
-    """A mail system that is as it should be between two tests."""
+    """A mail system that is healthy between two tests."""
     with Sandbox(parts=["auth"]) as box:
         yield box
 
 
 class Changed:
-    """main.cf and master.cf as a test has them, until its end."""
+    """Changes main.cf and master.cf until the end of a test."""
 
     def __init__(self, box):
         self.box = box
@@ -65,7 +65,8 @@ class Changed:
         self.reload()
 
     def check(self):
-        """What check says of the ways, each of which leaves nothing behind."""
+        """Returns what check reports of the ways into Postfix. No message may be left
+        behind."""
         done = subprocess.run(
             [TREE / "postfix-conf/check", "-c", self.box.dir / "postfix", "-p", self.box.config],
             capture_output=True, text=True, timeout=200, check=False)
@@ -118,7 +119,7 @@ def changed(shared):
 
 
 def fault(said, way=WAY):
-    """The line about the way that is broken."""
+    """Returns the line about the way that does not work."""
     return next(line for line in said.splitlines() if line.startswith(f"WRONG:   mail by {way}"))
 
 
@@ -146,7 +147,7 @@ def test_a_milter_that_main_cf_lacks(changed):
 
 
 def test_a_rule_that_changes_senders(changed):
-    """Of the domains that are registered."""
+    """check reports the rule only if it changes senders of registered domains."""
     rule = "header_checks = regexp:{{ {{/^From:.*@{}>/ REPLACE From: x@place.test}} }}"
     changed.main_cf(rule.format("other\\.test"))
     assert "header_checks has" not in changed.check()
@@ -206,7 +207,7 @@ def test_another_milter_that_is_away(changed):
     (TEMPFAIL, "4.7.1 Service unavailable|takes no message: 451 4.7.1|puts mail off"),
 ])
 def test_another_milter_behind(changed, verdict, said):
-    """Ours is asked, and lets the message pass."""
+    """Our milter is asked, and lets the message pass."""
     with OtherMilter(verdict) as other:
         changed.main_cf(f"{LIST} = unix:postern/milter.sock, {other.name}")
         line = next(line for line in changed.check().splitlines()

@@ -146,7 +146,8 @@ def test_disable_refuses_what_it_cannot_take_out(  # noqa: F811
 
 
 def test_mail_by_the_service(own_box, to):
-    """What a service with its own milters takes is checked once it was enabled."""
+    """Mail through a service with its own milters is checked once enable has run for
+    it."""
     box = own_box()
     address = box.add_smtpd("smtpd_milters=")
 

@@ -22,7 +22,7 @@ def check(postfix, *more):
 
 @pytest.fixture
 def enabled(make):  # noqa: F811
-    """A Postfix with everything in order."""
+    """A Postfix with correct settings."""
     postfix = make()
     add_database(postfix)
     postfix.do("enable", "-p", postfix.conf)
@@ -91,7 +91,7 @@ def test_a_database_that_cannot_be_used_is_wrong(enabled, spoil):
 
 
 def test_a_milter_that_listens_elsewhere_is_wrong(enabled):
-    """As with several instances of Postfix and one postern.conf."""
+    """As with several Postfix instances and one postern.conf."""
     text = enabled.conf.read_text()
     enabled.conf.write_text(text.replace("/postern/milter.sock", "/other/milter.sock"))
     done = check(enabled)

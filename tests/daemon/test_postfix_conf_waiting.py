@@ -68,7 +68,7 @@ def edit(path, old, new):
 
 
 def test_disable_of_a_list_that_others_changed(make):  # noqa: F811
-    """A table before ours, and tables on lines that continue it."""
+    """A table before ours, and tables on continuation lines."""
     postfix = make("transport_maps = texthash:/dev/null\nmyhostname = a.test\n")
     postfix.do("enable")
     edit(postfix.main_cf, ", texthash:/dev/null\n", ",\n  texthash:/dev/null,\n# of mine\n  cidr:/dev/null\n")
@@ -82,7 +82,7 @@ def test_disable_of_a_list_that_others_changed(make):  # noqa: F811
 
 
 def test_disable_of_a_line_that_goes_on(make):  # noqa: F811
-    """Tables behind it must not continue the parameter before it."""
+    """Tables after it must not continue the parameter before it."""
     postfix = make("")
     postfix.do("enable")
     edit(postfix.main_cf, f"= {WAIT}", f"= {WAIT}\n  texthash:/dev/null")
@@ -156,7 +156,7 @@ def test_tables_that_leave_tickets_alone(make, line):  # noqa: F811
 
 @pytest.fixture(scope="module")
 def away(request):
-    """A Postfix that asks no milter, as it is with main.cf edited or restored."""
+    """A Postfix that asks no milter, as after main.cf was edited or restored."""
     from harness import Sandbox
     with Sandbox("--submission", "sendmail") as box:
         for milters in ("smtpd_milters=", "non_smtpd_milters="):
@@ -170,7 +170,7 @@ def postfix_command(box, *words):
 
 
 def queued(box, recipient):
-    """The message to the recipient in Postfix's queue."""
+    """Returns the message to the recipient in Postfix's queue."""
     for line in postfix_command(box, "postqueue", "-j").splitlines():
         message = json.loads(line)
         if any(r["address"] == recipient for r in message["recipients"]):

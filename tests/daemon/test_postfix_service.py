@@ -40,7 +40,7 @@ def option_of(postfix, name):
 
 
 def test_put_in_and_taken_out(postfix):
-    """Only for SMTP, behind all that is there, once; disable undoes every byte."""
+    """Only for SMTP, at the end, once; disable restores every byte."""
     before = master_of(postfix), postfix.bytes
     postfix.do("enable")
     assert master_of(postfix) == before[0]

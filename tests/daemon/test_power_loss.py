@@ -18,7 +18,7 @@ pytestmark = pytest.mark.submission("smtp")
 
 
 def store(box, sql, *values):
-    """The rows of a statement, which is committed."""
+    """Runs and commits a statement; returns its rows."""
     path = box.dir / "store/postern.db"
     db = sqlite3.connect(path, timeout=60)
     with db:
@@ -28,7 +28,7 @@ def store(box, sql, *values):
 
 
 def queued(box):
-    """How many messages Postfix has in its queue, wherever."""
+    """Returns the number of messages in all of Postfix's queues."""
     names = ("incoming", "active", "deferred", "hold")
     files = [path for name in names for path in (box.dir / "queue" / name).rglob("*")]
     return sum(path.is_file() for path in files)
@@ -54,14 +54,14 @@ def lose_queue(box):
 
 
 def deliver(box):
-    """What was kept back goes out."""
+    """Releases what was kept back."""
     box.postconf("defer_transports=")
     box.restart("postfix")
 
 
 @pytest.fixture
 def box(own_box):
-    """One that delivers nothing yet."""
+    """A sandbox that delivers nothing yet."""
     return own_box("--postconf", "defer_transports=smtp", "--set", "submission.timeout=5s")
 
 
@@ -111,7 +111,7 @@ def check(box, request, email_id):
 
 
 def test_proven(box):
-    """With Postfix's answer nothing goes out twice in another run."""
+    """With Postfix's reply, nothing is sent twice after another start."""
     request = Request(box)
     email_id = request.send()
     wait_for("the proof", lambda: proven(box))
@@ -124,8 +124,8 @@ def test_proven(box):
 
 @pytest.mark.parametrize("call", ["fchmod", "fsync"])
 def test_cleanup_dies_behind_the_record(box, call):
-    """Before its queue file is complete, or after. smtpd answers 4xx, which says nothing
-    of that: Postfix's queue and its log do."""
+    """Before its queue file is complete, or after that. smtpd replies 4xx, which does
+    not tell; Postfix's queue and log do."""
     Request(box).send()
     wait_for("the proof", lambda: proven(box))
     request = Request(box)
@@ -141,8 +141,8 @@ def test_cleanup_dies_behind_the_record(box, call):
 
 
 def test_all_is_killed_behind_the_record(box):
-    """httpd comes back before Postfix does: nothing is guessed while Postfix cannot be
-    asked. The client has no answer; the email goes out all the same."""
+    """httpd restarts before Postfix does: nothing is guessed while Postfix cannot be
+    asked. The client has no answer; the email is sent all the same."""
     Request(box).send()
     request = Request(box)
     email_id = request.cut_off()
@@ -155,7 +155,7 @@ def test_all_is_killed_behind_the_record(box):
 
 
 def test_cut_off_and_queued(box):
-    """The queue has it: that is proof, in every other run too."""
+    """The queue has it: that is proof after every other start, too."""
     Request(box).send()
     wait_for("the proof", lambda: proven(box))
     lose_queue(box)
@@ -173,8 +173,8 @@ def test_cut_off_and_queued(box):
 
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_rest_of_a_batch(box, mode):
-    """Postfix has one email and puts the other off; then it is started anew, as
-    often as you like: each goes out once."""
+    """Postfix has one email and defers the other; then it is restarted several times:
+    each is delivered once."""
     emails = [new_email(), new_email()]
     first, second = [email["to"] for email in emails]
     headers = {"Idempotency-Key": unique("key"), "x-batch-validation": mode}

@@ -176,7 +176,7 @@ def queue_manager_suspended(box):
 
 @contextmanager
 def clock_put_back(box, table):
-    """As the newest row tells."""
+    """Makes the newest row a day younger than the clock."""
     if table == "email":
         box.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
     newest = int(box.query(f"SELECT max(created_us) FROM {table}"))
@@ -445,7 +445,7 @@ def test_probe_leaves_nothing(own_box):
     "header_checks=regexp:{ {/^Auto-Submitted:/ HOLD of mine} }",
 ])
 def test_rules_for_all_mail_leave_nothing_of_probes(own_box, rule):
-    """No copy, and nothing that is held."""
+    """No copy of a probe, and none is held."""
     box = own_box("--set", "submission.probe_interval=1s", "--postconf", rule)
     wait_for("probes", lambda: int(box.query(
         "SELECT count(*) FROM probe WHERE seen_us > 0 AND through = 0")) >= 3)
@@ -457,7 +457,7 @@ def test_rules_for_all_mail_leave_nothing_of_probes(own_box, rule):
 
 @pytest.mark.submission("smtp")
 def test_httpd_is_not_in_the_group_postdrop(shared, admin):
-    """It may not look into Postfix's folder public."""
+    """httpd may not enter Postfix's directory public."""
     wait_until_good(shared, admin)
     failed = len(events(shared, "probe_failed"))
     with without_rights(shared, "httpd"):
@@ -485,7 +485,8 @@ def test_a_socket_that_is_for_postfix_alone(shared, admin):
 
 @pytest.mark.submission("smtp")
 def test_a_damaged_database(own_box, tmp_path):
-    """In a page that each email needs; a backup in its place, and all is calm."""
+    """A page that each email needs is damaged; after a restore from a backup nothing is
+    reported."""
     box = own_box("--set", "submission.probe_interval=1s")
     admin = operator(box)
     wait_until_good(box, admin)
@@ -516,7 +517,7 @@ def test_a_damaged_database(own_box, tmp_path):
 
 @pytest.mark.submission("smtp")
 def test_a_rule_that_changes_one_sender(own_box):
-    """Not all emails fail, so it is no fault of the service, but one of a key."""
+    """Not all emails fail, so it is the fault of one key, not of the service."""
     box = own_box("--set", "submission.probe_interval=1s")
     admin = operator(box)
     rule = "regexp:{ {/^From:.*shop@/ REPLACE From: x@other.test} }"
@@ -535,7 +536,8 @@ def test_a_rule_that_changes_one_sender(own_box):
 
 @pytest.mark.submission("smtp")
 def test_what_changes_is_tried_at_once(own_box):
-    """Not after the interval: settings, and that Postfix reads them."""
+    """New settings, and a reload of Postfix, are tested without waiting for the
+    interval."""
     box = own_box("--set", "submission.probe_interval=1h")
     admin = operator(box)
     wait_until_good(box, admin)
@@ -553,7 +555,7 @@ def test_what_changes_is_tried_at_once(own_box):
 
 @pytest.mark.submission("smtp")
 def test_a_relay_that_is_away(shared, admin):
-    """It is no fault of this host: a hint."""
+    """This host works, so it is only a hint."""
     wait_until_good(shared, admin)
     with main_cf(shared, "default_transport=smtp:[127.0.0.1]:1"):
         shared.httpd().send({"from": "hello@example.com", "to": "a@dst.test", "text": "x"})
@@ -611,7 +613,7 @@ def test_postfix_takes_less_than_clients_are_told(shared, admin):
 
 @pytest.mark.submission("smtp")
 def test_networks_that_are_left_out_on_purpose(own_box):
-    """An exception says so: nothing is unchecked that is not meant to be."""
+    """An exception declares it, so nothing is reported."""
     box = own_box("--set", "submission.probe_interval=1s", "--set",
                   "milter.internal_hosts=127.0.0.0/8 10.0.0.0/8 !10.9.0.0/16",
                   "--postconf", "mynetworks=127.0.0.0/8 10.0.0.0/8 10.9.0.0/16")
@@ -620,7 +622,7 @@ def test_networks_that_are_left_out_on_purpose(own_box):
 
 
 def wait_until_log_unread(box, admin, cause):
-    """Emails go out all the same, so load balancers are not told."""
+    """Emails are sent all the same, so load balancers are not told."""
     wait_for("/readyz to tell", lambda: cause in readyz(box).text)
     assert readyz(box).status_code == 503
     need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
@@ -643,7 +645,7 @@ def wait_until_log_read(box, admin):
 @pytest.mark.submission("smtp")
 @pytest.mark.parametrize("rule", ["header_checks=", "header_checks=regexp:{ {/^X-Y:/ WARN} }"])
 def test_a_log_that_tells_nothing(shared, admin, rule):
-    """Also where probes are not shown to the milters behind ours."""
+    """Also where the milters behind ours do not see probes."""
     wait_until_good(shared, admin)
     with main_cf(shared, rule):
         with master_cf(shared, "-M#", "postlog/unix-dgram"):
@@ -653,7 +655,8 @@ def test_a_log_that_tells_nothing(shared, admin, rule):
 
 @pytest.mark.submission("smtp")
 def test_a_log_that_cannot_be_read(own_box):
-    """Postfix made it anew, for root alone: while it is read, and at the start."""
+    """Postfix made it again, readable for root alone: while it is read, and at the
+    start."""
     box = own_box("--set", "submission.probe_interval=1s")
     admin = operator(box)
     wait_until_good(box, admin)
@@ -680,7 +683,7 @@ def health(admin):
 
 
 def status_times(box):
-    """As of when each route that tells what became of emails knows it."""
+    """Returns `status_as_of` of each route that reports delivery status."""
     client = box.httpd()
     email_id = client.send({"from": "hello@example.com", "to": "b@dst.test", "text": "x"})
     form = {"headers": {"Authorization": None}, "auth": ("api", client.key)}
@@ -695,7 +698,7 @@ def status_times(box):
 
 @pytest.mark.submission("smtp")
 def test_events_that_do_not_run(own_box):
-    """What is known of emails is of before, and says so."""
+    """The reported status is old, and says so."""
     box = own_box()
     admin = operator(box)
     wait_for("the log to be read", lambda: health(admin)["events"]["ok"])
@@ -742,7 +745,7 @@ def test_events_after_an_installation(own_box):
 
 @pytest.mark.submission("smtp")
 def test_held_mail_that_postsuper_removed(own_box):
-    """It is counted no more."""
+    """It is no longer counted."""
     box = own_box("--set", "events.repair_interval=1s")
     admin = operator(box)
     subprocess.run(
@@ -762,7 +765,8 @@ def test_held_mail_that_postsuper_removed(own_box):
 
 @pytest.mark.submission("sendmail")
 def test_a_message_that_never_comes_to_the_milter(own_box):
-    """The overview tells after a minute, until it was submitted again by itself."""
+    """The overview reports it after a minute, until it was submitted again
+    automatically."""
     box = own_box("--set", "submission.record_wait=500ms", "--set",
                   "submission.probe_interval=1s")
     box.stop("milter")
@@ -815,7 +819,7 @@ def check_none_late(box, admin):
 
 @pytest.mark.submission("smtp")
 def test_an_email_that_is_not_in_the_outbox(own_box):
-    """Nothing submits it again: it is told of as soon as one that is."""
+    """Nothing submits it again; it is reported as early as one in the outbox."""
     box = own_box("--set", "submission.probe_interval=1s", "--set", "submission.timeout=1s",
                   "--set", "submission.record_wait=500ms")
     admin = operator(box)
@@ -849,8 +853,8 @@ def test_paused_emails_are_not_late(own_box):
 
 @pytest.mark.submission("smtp")
 def test_a_full_outbox(own_box):
-    """One company has what it may have of it: load balancers are not told. All of it is
-    gone: they are."""
+    """If one company has used its share, load balancers are not told. If all of it is
+    used, they are."""
     box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.max_bytes=1M")
     admin = operator(box)
     wait_until_good(box, admin)
@@ -889,8 +893,8 @@ def test_a_full_outbox(own_box):
 
 @pytest.mark.submission("smtp")
 def test_a_second_milter(own_box):
-    """It leaves the first one alone, which goes on; and what kill -9 leaves of a socket
-    is in nobody's way."""
+    """It leaves the first one alone; a socket that is left by kill -9 is no
+    obstacle."""
     box = own_box("--set", "submission.probe_interval=1s")
     admin = operator(box)
     wait_until_good(box, admin)
@@ -929,7 +933,7 @@ def ours_of(box, name):
 
 @contextmanager
 def milter_without_root(box):
-    """As its package starts it, with a user of its own."""
+    """Runs the milter as its package does, as a user of its own."""
     parts = [box.dir / "queue/postern", box.dir / "store", *(box.dir / "store").iterdir()]
     box.stop("milter")
     for part in parts:
@@ -953,7 +957,7 @@ def milter_without_root(box):
 @pytest.mark.submission("smtp")
 @pytest.mark.parametrize("kind", HEALTHY)
 def test_healthy_system_of_a_kind_shows_nothing(shared, admin, kind):
-    """Neither httpd nor check finds fault with it."""
+    """Neither httpd nor check reports anything."""
     with OtherMilter() as other, milter_without_root(shared):
         wait_until_good(shared, admin)
         settings = [setting.format(list=LIST, ours=ours_of(shared, LIST), other=other.name,

@@ -61,7 +61,7 @@ class Store:
         db.close()
 
     def emails(self):
-        """How many old emails there are."""
+        """Returns the number of old emails."""
         return self.one("SELECT count(*) FROM email WHERE domain = 'old.example'")
 
     def counts(self):
@@ -77,7 +77,7 @@ class Store:
 
 
 class Senders:
-    """Send all the while; each email must be taken."""
+    """Threads that send all the time; each email must be accepted."""
 
     def __init__(self, box, n=2):
         self.box = box
@@ -118,7 +118,7 @@ def purge(box, *options, **how):
 
 
 def test_purge_while_emails_are_sent(own_box):
-    """Many of them; the command is killed in the middle, twice."""
+    """Many are purged; the command is killed in the middle, twice."""
     box = own_box()
     store = Store(box)
     store.add_old(MANY)
@@ -196,7 +196,7 @@ def test_a_recipient_is_forgotten(own_box):
 
 
 def files_with(box, text):
-    """Those of the database that have the bytes, in any letter case."""
+    """Returns the files of the database that contain the bytes, in any letter case."""
     return [
         path.name
         for path in sorted((box.dir / "store").rglob("*"))
@@ -205,7 +205,7 @@ def files_with(box, text):
 
 
 def test_nothing_is_left_of_who_was_erased(own_box):
-    """In no file of the database, while all daemons have it open."""
+    """No file of the database contains it, while all daemons have it open."""
     box = own_box()
     store = Store(box)
     words = {"subject": unique("subject"), "text": unique("body") * 3000}
@@ -244,7 +244,7 @@ def test_nothing_is_left_of_who_was_erased(own_box):
 
 
 def test_an_email_that_waits_is_left(own_box):
-    """In Postfix's queue, and of today."""
+    """In Postfix's queue, and from today."""
     box = own_box()
     email_id = box.httpd().send(
         {"from": "hello@example.com", "to": "someone@dst.test", "text": "x"}

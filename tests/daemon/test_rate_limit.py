@@ -37,7 +37,7 @@ def client(slow_box, company):
 
 
 def standing(answer):
-    """(limit, remaining, reset) as the answer tells them."""
+    """Returns (limit, remaining, reset) of the answer."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     return tuple(int(headers[name]) for name in FIELDS)
 
@@ -103,7 +103,7 @@ def test_success_tells(slow_box, company, client, email):
 
 
 def announce(httpd, length):
-    """The answer to the head of an email of that length, without its body."""
+    """Returns the answer to the head of an email of that length, without its body."""
     lines = [
         "POST /emails HTTP/1.1",
         f"Host: {httpd.host}",
@@ -163,8 +163,8 @@ def test_form_dialect(slow_box, company, fields):
 
 
 def test_over_smtp(slow_box, company, to):
-    """Messages count by themselves, of all keys of the company together; who is put off may come
-    again, and no other company is."""
+    """Messages of all keys of a company are counted together, apart from requests. A
+    deferred client may try again, and no other company is deferred."""
     domain = slow_box.domain(company)
     sessions = [login(slow_box, slow_box.new_key(company)["token"]) for _ in range(2)]
     sender = f"a@{domain}"
@@ -197,7 +197,7 @@ def test_over_smtp(slow_box, company, to):
 
 
 def test_workers_share_and_reload(own_box):
-    """The number of workers does not matter; SIGHUP changes the limit."""
+    """The limit does not depend on the number of workers; SIGHUP changes it."""
     box = own_box(
         "--set", "http.workers=4",
         "--set", "http.rate_limit=1", "--set", "http.rate_burst=100",

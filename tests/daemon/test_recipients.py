@@ -52,7 +52,7 @@ NAMES = {
 
 
 def check_to_all(box, wanted):
-    """Each message that reached some names all of them, and each is reached."""
+    """Each delivered message names all recipients, and each gets one."""
     mails = wait_for(
         "all of them",
         lambda: (found := [m for w in wanted for m in box.sink.now(to=w)])
@@ -68,7 +68,7 @@ def check_to_all(box, wanted):
 
 @pytest.mark.parametrize("names", NAMES)
 def test_1000_with_names(form, fields, names):
-    """Those that make the field too long for Postfix are left out."""
+    """Names that make the field too long for Postfix are left out."""
     run = unique("run")
     wanted = [f"{run}.{n}@dst.test" for n in range(1000)]
     fields["to"] = [
@@ -80,7 +80,7 @@ def test_1000_with_names(form, fields, names):
 
 
 def test_longest_field_is_not_cut(form, fields):
-    """What Postfix passes on has all names, too."""
+    """The message that Postfix passes on has all names, too."""
     run, n = unique("r"), 640
     wanted = [f"{run}.{i:03}@dst.test" for i in range(n)]
     # In lines of a name or an address: `To: "NAME"`, ` <ADDRESS>,`, ` "NAME"`.
@@ -107,7 +107,7 @@ def test_addresses_too_long_for_a_field(form, fields):
 
 
 def test_addresses_of_too_many_words(form, fields):
-    """Postfix would drop the last ones out of the field, and mangle one."""
+    """Postfix would drop the last addresses of the field, and damage one."""
     run = unique("run")
     wanted = [f"a.b.{run}.{n}@dst.test" for n in range(1000)]
     fields["to"] = wanted

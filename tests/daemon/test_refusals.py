@@ -84,7 +84,7 @@ def rename(box, table, name):
 
 @pytest.mark.parametrize("policy", ["exclusive", "learn"])
 def test_what_cannot_be_recorded_waits(own_box, to, policy):
-    """Neither refused nor let go unrecorded."""
+    """It is neither refused nor accepted without a record."""
     box = own_box()
     box.cli("domain", "set", "example.com", "--policy", policy)
     rename(box, "refusal", "gone")

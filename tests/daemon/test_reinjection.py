@@ -11,7 +11,7 @@ from harness.submit import by_nobody, by_smtp
 
 @pytest.fixture(scope="module")
 def box(request):
-    """With a second smtpd, for what a filter gives back."""
+    """A sandbox with a second smtpd, to which a filter returns mail."""
     with Sandbox() as sandbox:
         back = sandbox.add_smtpd("receive_override_options=no_milters")
         sandbox.back = int(back.rpartition(":")[2])
@@ -26,7 +26,7 @@ def message(to):
 
 
 def test_what_was_judged_comes_back(box, to):
-    """Its ticket is gone; the service of the filter asks no milter."""
+    """Its ticket is gone; the service for the filter asks no milter."""
     message_id, data = message(to)
     by_smtp(box, message_id, "hello@example.com", [to], data, port=box.back)
     assert data in box.sink.find(to=to).raw + b"\n"

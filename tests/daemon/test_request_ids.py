@@ -1,4 +1,4 @@
-"""Every answer has an id, by which the log tells of the request."""
+"""Every answer has an id that the log has as well."""
 
 import re
 
@@ -78,7 +78,7 @@ def test_answer_and_log(box, httpd, to, case):
 
 @pytest.mark.parametrize("size", [1, 20_000], ids=["whole", "by its head"])
 def test_log_says_who_was_refused_and_why(box, to, size):
-    """For those who are asked "why 403?", and for those who ban clients."""
+    """For those who ask "why 403?", and for those who block clients."""
     email = {"from": "a@b.test", "to": to, "text": "x" * size}
     answer = box.httpd("ps_wrong").post(email)
     line = next(
@@ -104,7 +104,7 @@ def lines_of(box, text):
 
 
 def test_our_own_fault(own_box, email):
-    """The client gets the id, the log has what it stands for."""
+    """The client gets the id, the log has the reason."""
     box = own_box()
     (box.dir / "store/postern.db-messages").touch()  # no folder for large messages
     answer = box.httpd().post({**email, "text": "x" * 100_000})
@@ -119,7 +119,7 @@ def test_our_own_fault(own_box, email):
 
 @pytest.mark.submission("sendmail")
 def test_fault_of_postfix(own_box, tmp_path, email):
-    """The email is taken; the log says by its id why it waits."""
+    """The email is accepted; the log has its id, and why it waits."""
     sendmail = tmp_path / "sendmail"
     sendmail.write_text("#!/bin/sh\necho private detail >&2\nexit 69\n")
     sendmail.chmod(0o755)

@@ -36,13 +36,13 @@ def parsed(mail):
 
 
 def both(box, to):
-    """The two messages for an address, as they came."""
+    """Returns the two delivered messages for an address."""
     return wait_for("two messages", lambda: (found := box.sink.now(to=to)) and len(found) == 2 and found)
 
 
 @pytest.mark.parametrize("files", [False, True])
 def test_again(box, httpd, files):
-    """It has an id, a Message-ID and a Date of its own, and is the same but for these."""
+    """It has its own id, Message-ID and Date, and is otherwise the same."""
     attachments = {"attachments": [{"filename": "a.bin", "content": base64.b64encode(LARGE).decode()}]}
     mail = new_email(cc="Cc <cc@dst.test>", bcc=unique("bcc") + "@dst.test", headers={"X-Own": "1"},
                      tags=[{"name": "kind", "value": "bill"}], **(attachments if files else {}))
@@ -82,7 +82,7 @@ def test_what_the_client_chose_stays(box, form, fields):
 
 
 def test_to_others(box, httpd):
-    """Those who are named have it, and nobody else; the header stays as it was."""
+    """Exactly those who are named get it; the header is unchanged."""
     mail = new_email(cc=unique("cc") + "@dst.test", bcc=unique("bcc") + "@dst.test")
     first = httpd.send(mail)
     box.sink.find(to=mail["to"])
@@ -157,7 +157,7 @@ def test_no_room(own_box):
 
 
 def test_owners(box, httpd):
-    """An owner sends what is of his company; viewers nothing, others find none."""
+    """An owner sends emails of the own company; viewers send none, others find none."""
     mail = new_email()
     first = httpd.send(mail)
     box.sink.find(to=mail["to"])
@@ -190,7 +190,8 @@ def test_owners(box, httpd):
 
 @pytest.mark.parametrize("how", ["cancel", "resend"])
 def test_lost_is_settled(own_box, how):
-    """What never came to the milter, and is in Postfix no more, is told of until somebody has settled it."""
+    """An email that never reached the milter and is no longer in Postfix is reported
+    until somebody settles it."""
     box = own_box()
     mail = new_email()
     first = box.httpd().send({**mail, "scheduled_at": "in 1 hour"})

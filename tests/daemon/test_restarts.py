@@ -17,9 +17,9 @@ pytestmark = pytest.mark.submission
 
 
 class Senders:
-    """Threads that send one email after another until told to stop. All the while
-    some are under way; as fast as they can they would take the time of those who
-    are to come back."""
+    """Threads that send one email after another until told to stop, so that some are
+    always in progress. At full speed they would take the CPU time of the parts that
+    restart."""
 
     def __init__(self, box, n=6):
         self.box = box
@@ -57,13 +57,13 @@ class Senders:
             self.stopping.wait(0.05)
 
     def wait_for(self, n):
-        """Until n more emails were taken."""
+        """Waits until n more emails were accepted."""
         goal = len(self.sent) + n
         wait_for(f"{n} emails to be taken", lambda: len(self.sent) >= goal)
 
 
 def check_all_there(box, sent):
-    """Every email that was taken is delivered, and can be read."""
+    """Every accepted email is delivered and can be read."""
     box.flush()
     httpd = box.httpd()
     for to, email_id in sent.items():
@@ -72,20 +72,20 @@ def check_all_there(box, sent):
 
 
 def check_nobody_noticed(senders, **options):
-    """Nobody was told to come again, and each email is there once."""
+    """No client was told to try again, and each email is there once."""
     assert (senders.refused, senders.broken) == ([], 0)
     check_all_there(senders.box, senders.sent)
     check_delivered_once(senders.box, senders.sent, **options)
 
 
 def queue_ids(mails):
-    """Of the messages of Postfix's queue that they were."""
+    """Returns the queue ids of these emails' messages."""
     return {re.search(rb"\bid ([0-9A-Za-z]{6,})", mail.raw).group(1) for mail in mails}
 
 
 def check_delivered_once(box, sent, postfix_stopped=False):
-    """A Postfix that was stopped in the middle of a delivery may deliver the same message
-    of its queue again."""
+    """A Postfix that was stopped during a delivery may deliver the same message of its
+    queue again."""
     for to in sent:
         wait_for(f"{to} to be delivered", lambda: box.sink.now(to=to))
         mails = box.sink.now(to=to)
@@ -94,7 +94,7 @@ def check_delivered_once(box, sent, postfix_stopped=False):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_httpd_is_told_to_stop(own_box, number):
-    """What it accepted it finishes; a supervisor starts it again."""
+    """It finishes what it accepted; a supervisor restarts it."""
     box = own_box()
     with Senders(box) as senders:
         senders.wait_for(20)
@@ -123,7 +123,7 @@ def test_httpd_is_killed(own_box):
 
 @pytest.mark.submission("sendmail")
 def test_httpd_answers_what_was_under_way(own_box):
-    """A request that waits for its record when SIGTERM comes is answered."""
+    """A request that waits for its record at SIGTERM is answered."""
     box = own_box("--set", "submission.record_wait=3s")
     box.stop("milter")
     to = unique("to") + "@dst.test"
@@ -168,7 +168,7 @@ def test_milter_is_killed(own_box):
 
 
 def test_socket_of_the_milter_is_removed(own_box):
-    """It notices, finishes what it has begun, and is started again."""
+    """The milter notices, finishes what it began, and is restarted."""
     box = own_box()
     with Senders(box) as senders:
         senders.wait_for(20)
@@ -212,7 +212,7 @@ def test_milter_is_away(own_box):
 
 @pytest.mark.submission("sendmail")
 def test_domain_loses_its_standing_while_mail_waits(own_box):
-    """The rules hold when the milter sees the mail, not when it was taken."""
+    """The rules apply when the milter sees the mail, not when it was accepted."""
     box = own_box("--set", "submission.record_wait=500ms")
     httpd = box.httpd()
     box.stop("milter")
@@ -244,7 +244,7 @@ def test_postfix_is_stopped(own_box):
 
 def test_each_part_goes_under_load(own_box):
     """httpd and the milter are killed, and Postfix is stopped, one after the other:
-    what was answered with 200 is delivered, and nothing twice."""
+    each email with a 200 is delivered, once."""
     box = own_box()
     with Senders(box) as senders:
         for part in ("httpd", "milter"):
@@ -273,7 +273,7 @@ def test_postfix_restarts(own_box):
 
 
 def test_postfix_is_away_for_two_seconds(own_box):
-    """No client notices, and nothing is lost or comes twice."""
+    """No client notices, and nothing is lost or doubled."""
     box = own_box()
     with Senders(box, 8) as senders:
         for _ in range(2):
@@ -287,7 +287,7 @@ def test_postfix_is_away_for_two_seconds(own_box):
 
 @pytest.mark.submission("sendmail")
 def test_sendmail_is_missing(own_box, sendmail):
-    """Postfix cannot take it: it waits in the outbox."""
+    """The email cannot be submitted and waits in the outbox."""
     box = own_box("--set", f"submission.sendmail={sendmail}")
     sendmail.unlink()
     httpd = box.httpd()
@@ -309,7 +309,7 @@ def test_sendmail_is_missing(own_box, sendmail):
     ("postfix_config", "/nonexistent"),
 ])
 def test_settings_that_name_nothing(own_box, name, value):
-    """With them every email would fail: no reload, and no start."""
+    """Every email would fail with them: neither a reload nor a start accepts them."""
     box = own_box()
     box.stop("postfix")  # which need not run
     box.restart("httpd")
@@ -325,7 +325,7 @@ def test_settings_that_name_nothing(own_box, name, value):
 
 
 def test_reload(own_box):
-    """SIGHUP: new settings hold, connections and requests stay."""
+    """SIGHUP applies new settings and keeps connections and requests."""
     box = own_box()
     httpd = box.httpd()
     email = {"from": "hello@example.com", "to": ["a@dst.test", "b@dst.test"], "text": "x"}
@@ -374,7 +374,7 @@ def test_method_waits_for_a_restart(own_box):
 
 
 def test_disk_of_the_database_is_gone(own_box):
-    """Neither daemon decides on what it cannot read; both recover."""
+    """Neither daemon decides without what it cannot read; both recover."""
     box = own_box()
     httpd = box.httpd()
     httpd.send({"from": "hello@example.com", "to": "x@dst.test", "text": "x"})
@@ -392,7 +392,7 @@ def test_disk_of_the_database_is_gone(own_box):
 
 
 def sendmails(box):
-    """The processes in which httpd submits."""
+    """Returns the sendmail(1) processes of httpd."""
     parent = f"PPid:\t{box.pid('httpd')}\n"
     pids = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/status")
             if parent in read_or_empty(p)]
@@ -408,7 +408,8 @@ def read_or_empty(path):
 
 @pytest.mark.submission("sendmail")
 def test_sendmail_is_killed(own_box, email):
-    """One takes many messages; one that has died is replaced, and nobody sees it."""
+    """One process takes many messages; a killed one is replaced, and no client
+    notices."""
     box = own_box()
     httpd = box.httpd()
     for _ in range(3):

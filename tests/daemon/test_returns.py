@@ -66,7 +66,7 @@ def box(request, tmp_path_factory):
 
 
 def send(box, *to, sender="hello@example.com", key=None):
-    """An email that was delivered, and its envelope sender."""
+    """Sends an email; returns it as delivered, and its envelope sender."""
     email_id = box.httpd(key).send({"from": sender, "to": list(to), "text": "Hello"})
     delivered = box.sink.find(to=to[0])
     wait_for("the deliveries", lambda: "queued" not in states(box, email_id).values())
@@ -82,7 +82,7 @@ def states(box, email_id):
 
 
 def events(box, email_id, kind=None):
-    """(recipient's number, kind, source, dsn, text) of each."""
+    """Returns (recipient's number, kind, source, dsn, text) of each."""
     rows = box.query(
         "SELECT json_array(n, kind, source, dsn, text) FROM event WHERE email ="
         f" (SELECT seq FROM email WHERE id = '{email_id}') ORDER BY seq"
@@ -121,7 +121,7 @@ def arf(path, to=None):
 
 
 class Returned:
-    """A message that a server elsewhere hands in."""
+    """A message from a server elsewhere."""
 
     def __init__(self, box, to, text, sender=""):
         self.box = box
@@ -136,7 +136,7 @@ class Returned:
         return re.findall(rf".* {self.queue_id}: .*", self.box.log("postfix"))
 
     def wait(self, status="sent"):
-        """Until postern-intake has taken it, or put it off."""
+        """Waits until postern-intake has accepted or deferred it."""
         wait_for(
             f"{self.queue_id} to be {status}",
             lambda: any(f"status={status}" in line for line in self.lines()),
@@ -145,7 +145,7 @@ class Returned:
 
 
 def test_envelope_sender(box, to):
-    """A token of its own for each email, at the return path."""
+    """Each email has a token of its own, at the return path."""
     _, first = send(box, to)
     _, second = send(box, "two-" + to)
     assert first != second
@@ -154,7 +154,7 @@ def test_envelope_sender(box, to):
 
 
 def test_late_bounce(box, to):
-    """What was delivered bounces, when the next server says so later."""
+    """A delivered email becomes bounced when the next server reports it later."""
     email_id, path = send(box, to)
     assert states(box, email_id)[to] == "delivered"
     for _ in range(2):
@@ -175,7 +175,7 @@ def test_chooses_among_its_recipients(box, to):
 
 
 def test_forwarded_elsewhere(box, to):
-    """The only recipient, also under another address."""
+    """The only recipient bounced, also under another address."""
     email_id, path = send(box, to)
     Returned(box, path, dsn(path, "new@else.test", status="5.2.2")).wait()
     assert states(box, email_id)[to] == "bounced"
@@ -189,7 +189,7 @@ def test_delay_tells_nothing(box, to):
 
 
 def test_own_bounce_counts_once(box):
-    """Postfix's log and its bounce say the same: one event, from the log."""
+    """Postfix's log and its bounce report the same: one event, from the log."""
     to = unique("to") + "@bounce.test"
     email_id = box.httpd().send({"from": "hello@example.com", "to": to, "text": "x"})
     wait_for("the bounce", lambda: states(box, email_id)[to] == "bounced")
@@ -223,7 +223,7 @@ def suppressed(box, address):
 
 
 def test_puts_into_the_list(box, to):
-    """A mailbox that is not there, and who complains, get no more; a full one does."""
+    """Missing mailboxes and complaints are suppressed; full mailboxes are not."""
     full, gone, angry = (f"{word}-{to}" for word in ("full", "gone", "angry"))
     email_id, path = send(box, full, gone, angry)
     Returned(box, path, dsn(path, full, status="5.2.2")).wait()
@@ -240,7 +240,8 @@ def test_puts_into_the_list(box, to):
 
 
 def path_token(box, email_id):
-    """The rest of the envelope sender, from Postfix's log."""
+    """Returns the local part of the envelope sender after its prefix, from Postfix's
+    log."""
     queue_id = box.query(f"SELECT queue_id FROM email WHERE id = '{email_id}'")
     return wait_for(
         "its sender",
@@ -249,7 +250,7 @@ def path_token(box, email_id):
 
 
 def test_forged(box, to):
-    """Without the token of an email nobody changes what became of it."""
+    """Without the token of an email nothing changes its status."""
     email_id, path = send(box, to)
     before = events(box, email_id)
     local = path.partition("@")[0]
@@ -270,7 +271,7 @@ def test_forged(box, to):
 
 
 def test_another_company(box, to):
-    """Its token is good for its own emails alone."""
+    """A token is valid only for its own email."""
     company = box.company()
     name = box.domain(company)
     box.cli("domain", "set", name, "--return-path", DOMAIN)
@@ -284,7 +285,7 @@ def test_another_company(box, to):
 
 
 def test_without_return_path(box, to):
-    """Its emails keep their senders; what Postfix returned is in their report."""
+    """Emails keep their envelope senders; what Postfix returned is in their report."""
     company = box.company()
     name = box.domain(company)
     key = box.new_key(company)["token"]
@@ -324,8 +325,8 @@ def handed_on(box, word):
 
 
 def test_for_a_person(box, to):
-    """What cannot be read goes to the admin's address, whole, from nobody; and no
-    second time."""
+    """Unreadable messages are forwarded to the admin's address, unchanged, with the
+    null sender, and only once."""
     email_id, path = send(box, to)
     word = unique("question")
     text = answer(path, to, f"Subject: {word}\n", "What is this?\n" + "x" * 70 + "\n")
@@ -367,7 +368,8 @@ def belongs_to(box, pid):
 
 @pytest.mark.parametrize("killed", [False, True], ids=["locked", "killed"])
 def test_waits_for_the_store(box, to, killed):
-    """Postfix keeps the report while the store is locked, or when the command is killed."""
+    """Postfix keeps the report while the store is locked, or when the command is
+    killed."""
     email_id, path = send(box, to)
     with sqlite3.connect(box.dir / "store/postern.db", timeout=60, isolation_level=None) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -405,7 +407,8 @@ def test_waits_while_the_store_is_away(box, to):
 
 @pytest.fixture
 def news(box):
-    """A domain whose emails name a way to unsubscribe, with a key that sends as it and as another."""
+    """A domain with unsubscribe links, and a key that sends as it and as another
+    domain."""
     company = box.company()
     name, other = box.domain(company), box.domain(company)
     set_ = box.cli("domain", "set", name, "--unsubscribe", "on", "--return-path", DOMAIN)
@@ -419,7 +422,7 @@ LINK = re.compile(
 
 
 def deliver(box, news, to, **fields):
-    """An email of the domain, as it was delivered, and its id."""
+    """Sends an email of the domain; returns it as delivered, and its id."""
     name, _, key = news
     email = {"from": f"hello@{name}", "to": to, "text": "Hello", **fields}
     email_id = box.httpd(key).send(email)
@@ -437,7 +440,8 @@ def entries(box, address):
 
 
 def test_one_click(box, news, to):
-    """Who asks by the link gets no more of the domain, and of others as before."""
+    """After an unsubscription the recipient gets no more from this domain, and still
+    from others."""
     name, other, key = news
     delivered, email_id = deliver(box, news, to)
     assert delivered.header("List-Unsubscribe-Post") == "List-Unsubscribe=One-Click"
@@ -576,7 +580,7 @@ def script(box, name, *words):
     ids=["none", "some", "continued", "empty"],
 )
 def test_enable_and_disable(own_box, lines):
-    """What enable puts in disable takes out, to the byte; check and doctor know both."""
+    """disable removes what enable adds, to the byte; check and doctor know both."""
     box = own_box()
     subprocess.run(["chown", "-R", "nobody", box.dir / "store"], check=True)
     assert script(box, "disable")[0] == 0

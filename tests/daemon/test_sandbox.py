@@ -26,7 +26,7 @@ wait $! || true
 
 
 def read_until(terminal, pattern=None):
-    """What the terminal shows up to the pattern, or to its end."""
+    """Returns the text of the terminal up to the pattern, or to its end."""
     shown = ""
     while not (pattern and re.search(pattern, shown)):
         try:
@@ -77,7 +77,7 @@ def test_a_stopped_run_leaves_nothing(how):
 
 
 def processes_of(folder):
-    """The command lines that name the folder."""
+    """Returns the command lines that name the directory."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -114,7 +114,7 @@ def terminate_twice(run):
 
 
 def hang_up_alone(run):
-    """Not the group, as when somebody means this process."""
+    """Signals the process, not its group."""
     run.process.send_signal(signal.SIGHUP)
 
 
@@ -160,7 +160,7 @@ def test_what_the_demo_prints_can_be_pasted():
 
 
 def test_it_ends_with_its_owner():
-    """What started it is killed and can tell nobody, as make."""
+    """Its parent, such as make, is killed and cannot signal it."""
     owner = subprocess.Popen(["sleep", "infinity"])
     run = InTerminal(DEMO, "--while", str(owner.pid))
     owner.kill()
@@ -170,7 +170,7 @@ def test_it_ends_with_its_owner():
 
 
 def test_a_sandbox_ends_with_its_owner():
-    """That of a test ends with the test, however that ends."""
+    """The sandbox of a test ends with the test, however that ends."""
     owner = subprocess.Popen(["sleep", "infinity"])
     folder = Path(tempfile.mkdtemp(prefix="postern.", dir="/tmp"))
     subprocess.run([TOOL, "up", folder, "--while", str(owner.pid)], check=True, timeout=180)
@@ -182,7 +182,7 @@ def test_a_sandbox_ends_with_its_owner():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_stopped_while_it_starts(number):
-    """To all of its group, at a moment when some parts run."""
+    """The whole group gets the signal while some parts run."""
     run = subprocess.Popen(
         ["env", "--default-signal", TOOL, "run", "--", "false"],
         start_new_session=True, stderr=subprocess.PIPE,
@@ -205,7 +205,7 @@ def own_folder(pid):
 
 
 def test_ports_stay_reserved_while_a_part_is_down():
-    """Of two in as few ports as they need, one does not take what the other has."""
+    """Of two sandboxes with barely enough ports, neither takes one of the other."""
     os.environ["POSTERN_SANDBOX_PORTS"] = "19000-19009"
     try:
         with Sandbox() as one:

@@ -40,14 +40,14 @@ def check_id(answer, email_id):
 
 
 def check_date(mail, scheduled_at):
-    """The recipient is told when it was to go out, not when that was asked for."""
+    """The Date is the time for which it was scheduled, not that of the request."""
     date = email.utils.parsedate_to_datetime(mail.header("Date"))
     due = datetime.datetime.fromisoformat(scheduled_at)
     assert date == due.replace(microsecond=0), (mail.header("Date"), scheduled_at)
 
 
 def recorded(box, *ids):
-    """When the milter recorded each, and when it was due, in seconds."""
+    """Returns when the milter recorded each email, and when it was due, in seconds."""
     listed = ",".join(f"'{email_id}'" for email_id in ids)
     lines = box.query(f"SELECT decided_us, scheduled_us FROM email WHERE id IN ({listed})").split()
     times = [[int(us) / 1e6 for us in line.split("|")] for line in lines]
@@ -56,8 +56,8 @@ def recorded(box, *ids):
 
 
 def check_in_time(box, *ids, since=0):
-    """None was early, by no microsecond; none was late, by what a busy machine may take, from
-    when it was due or could go out."""
+    """None was early, not by a microsecond; none was later than a busy machine
+    explains, counted from when it was due or could be sent."""
     for at, due in recorded(box, *ids):
         assert due <= at < max(due, since) + 60
 
@@ -75,7 +75,8 @@ def test_words(box, httpd, at):
 
 
 def test_goes_out_at_its_time(box, httpd):
-    """Not before, and found meanwhile. A repeat is told the same, and sends nothing."""
+    """Not before, and it is found meanwhile. A repeat gets the same answer and sends
+    nothing."""
     email = new_email(scheduled_at=in_seconds(5))
     key = {"headers": {"Idempotency-Key": unique()}}
     ids = {httpd.post(email, **key).json()["id"] for _ in range(2)}
@@ -128,7 +129,8 @@ def test_canceled(box, httpd):
 
 
 def test_cancel_is_an_event(box, httpd, form, fields):
-    """One for each recipient, which no client takes for a bounce; and it is found by its state."""
+    """One event for each recipient, which no client takes for a bounce; the email is
+    found by its state."""
     email = new_email(scheduled_at="in 1 hour", cc="other@dst.test", bcc=["third@dst.test"])
     email_id = httpd.send(email)
     listed = lambda state: email_id in [e["id"] for e in httpd.request("GET", f"/emails?status={state}&to={email['to']}").json()["data"]]
@@ -163,7 +165,7 @@ def test_canceled_by_an_admin(box, httpd):
 
 
 def test_whose_it_is(box, httpd):
-    """That of another company, or of another domain than the key's, is not there."""
+    """Emails of another company, or of another domain than the key's, are not found."""
     email_id = httpd.send(new_email(scheduled_at="in 1 hour"))
     stranger = box.httpd(box.new_key(box.company())["token"])
     for call in (lambda h, i: patch(h, i, "in 2 hours"), cancel):
@@ -176,7 +178,7 @@ def test_whose_it_is(box, httpd):
 
 
 def test_batch(box, httpd):
-    """Some of its emails go out now."""
+    """Some of its emails are sent now."""
     emails = [new_email(), new_email(scheduled_at=in_seconds(3)), new_email(scheduled_at="in 1 hour")]
     ids = [one["id"] for one in httpd.batch(emails).json()["data"]]
     assert [httpd.read(i)["last_event"] for i in ids[1:]] == ["scheduled"] * 2
@@ -201,13 +203,14 @@ def form_events(httpd, to):
 
 
 def later_by_form(form, fields):
-    """The id is that of the Message-ID, by which the JSON dialect knows it."""
+    """Returns the id of the Message-ID, by which the JSON dialect knows it."""
     fields["o:deliverytime"] = email.utils.formatdate(time.time() + 3600)
     return queued_id(form.post(fields)).strip("<>").split("@")[0]
 
 
 def test_form_canceled(box, httpd, form, fields):
-    """Clients of the form dialect see it rejected, with the reason, and nothing before."""
+    """Clients of the form dialect see `rejected` with the reason, and nothing
+    before."""
     email_id = later_by_form(form, fields)
     assert form_events(httpd, fields["to"]) == []
     check_id(cancel(httpd, email_id), email_id)
@@ -219,7 +222,7 @@ def test_form_canceled(box, httpd, form, fields):
 
 
 def test_date_of_the_client_stays(box, form, fields):
-    """As the message says it that a client has finished."""
+    """A finished message keeps its Date."""
     date = "Mon, 02 Jan 2006 15:04:05 -0700"
     message = f"From: {fields['from']}\r\nTo: {fields['to']}\r\nDate: {date}\r\n\r\nx"
     at = email.utils.formatdate(time.time() + 2)
@@ -235,7 +238,7 @@ def drop_queue(box, key, domain="example.com"):
 
 
 def test_form_queue_is_dropped(box, httpd):
-    """All that is scheduled of the domain, and nothing of others."""
+    """All scheduled emails of the domain are canceled, and no others."""
     company = box.company()
     domain = box.domain(company)
     key = box.new_key(company)["token"]
@@ -278,7 +281,7 @@ def test_httpd_is_away_when_its_time_comes(own_box):
 
 
 def test_its_time_passes_while_httpd_is_away(own_box):
-    """What is late is due at once, and what is not is not."""
+    """Overdue emails are due at once, others are not."""
     box = own_box()
     sent, times = {}, [in_seconds(2 + n / 10) for n in range(3)]
     for at in times:
@@ -305,7 +308,7 @@ def test_rules_hold_when_it_goes_out(own_box):
 
 
 def test_cancel_races_with_the_dispatcher(own_box):
-    """200 means that it was not sent, and will not be."""
+    """200 means that it was not sent and will not be."""
     box = own_box()
     at = in_seconds(4)
     emails = [new_email(scheduled_at=at) for _ in range(200)]
@@ -335,7 +338,7 @@ def test_cancel_races_with_the_dispatcher(own_box):
 @pytest.mark.plain
 @pytest.mark.submission("smtp")
 def test_many_for_one_second(own_box):
-    """Each goes out, once, and an email of now goes in between."""
+    """Each is sent, once, and an email of now is sent in between."""
     box = own_box("--set", "http.max_recipients=1000")
     httpd = box.httpd()
     at = in_seconds(40)
