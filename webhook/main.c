@@ -21,9 +21,9 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_host.h"
 #include "core/store/store_webhook_event.h"
 #include "webhook/feeder.h"
+#include "webhook/leases.h"
 #include "webhook/sender.h"
 
 enum {
@@ -54,7 +54,7 @@ struct daemon {
 	struct event_base *base;
 	struct event *tick;
 	struct sender *sender;
-	struct host_pulse pulse;
+	struct leases *leases;
 	struct metrics_file *metrics;
 	struct metrics_webhook values;
 	int64_t version; /* of the database, at the last look */
@@ -68,6 +68,7 @@ static void clear(struct daemon *daemon)
 {
 	metrics_file_free(daemon->metrics);
 	sender_free(daemon->sender);
+	leases_free(daemon->leases);
 	if (daemon->tick)
 		event_free(daemon->tick);
 	if (daemon->base)
@@ -181,8 +182,8 @@ static void tick(struct daemon *daemon)
 	if (daemon->failing && now_us - daemon->failed_us < FAILED_MS * INT64_C(1000))
 		return;
 	/* Work meets the same error, and reports it. */
-	(void)host_pulse(daemon->db, &daemon->pulse, "webhook",
-		daemon->failing ? "It cannot work with the store." : "", &err);
+	(void)leases_beat(
+		daemon->leases, daemon->failing ? "It cannot work with the store." : "", &err);
 	err = ERR_INIT;
 	if (work(daemon, &err) < 0) {
 		if (!daemon->failing)
@@ -221,11 +222,12 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 		db_same(store, &daemon->identity, err) < 0)
 		return -1;
 	db_set_wait(daemon->db, WAIT_MS);
+	daemon->leases = leases_new(daemon->db);
 	daemon->base = event_base_new();
 	if (daemon->base == NULL)
 		return err_set(err, ERR_INTERNAL, "cannot make an event loop");
-	if (sender_new(daemon->base, daemon->db, daemon->log, daemon->conf, &daemon->sender, err) <
-		0)
+	if (sender_new(daemon->base, daemon->db, daemon->leases, daemon->log, daemon->conf,
+		    &daemon->sender, err) < 0)
 		return -1;
 	daemon->tick = event_new(daemon->base, -1, 0, on_tick, daemon);
 	event_add(daemon->tick, &at_once);

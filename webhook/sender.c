@@ -25,6 +25,7 @@
 #include "core/base/strv.h"
 #include "core/store/store_webhook_event.h"
 #include "webhook/http_client.h"
+#include "webhook/leases.h"
 #include "webhook/signature.h"
 
 enum {
@@ -77,6 +78,7 @@ struct attempt {
 
 struct sender {
 	struct db *db;
+	struct leases *leases;
 	struct log *log;
 	const struct conf *conf;
 	struct http_client *client;
@@ -549,6 +551,10 @@ static int look_for_due(struct sender *sender, struct err *err)
 
 	if (store_webhook_waiting(sender->db, clock_now_us(&clock_system), &list, err) < 0)
 		return -1;
+	if (leases_claim(sender->leases, &list, err) < 0) {
+		store_webhook_list_free(&list);
+		return -1;
+	}
 	update_endpoints(sender, &list);
 	forget_endpoints(sender);
 	for (size_t i = 0; i < list.n; i++)
@@ -583,12 +589,12 @@ int sender_reload(struct sender *sender, const struct conf *next, struct err *er
 	return http_client_reload(sender->client, next, err);
 }
 
-int sender_new(struct event_base *base, struct db *db, struct log *log, const struct conf *conf,
-	struct sender **sender_r, struct err *err)
+int sender_new(struct event_base *base, struct db *db, struct leases *leases, struct log *log,
+	const struct conf *conf, struct sender **sender_r, struct err *err)
 {
 	struct sender *sender = mem_new(struct sender);
 
-	*sender = (struct sender){.db = db, .log = log, .conf = conf};
+	*sender = (struct sender){.db = db, .leases = leases, .log = log, .conf = conf};
 	if (http_client_new(base, conf, &sender->client, err) < 0) {
 		free(sender);
 		return -1;

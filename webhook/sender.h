@@ -16,6 +16,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db.h"
 
+struct leases;
 struct sender;
 
 struct sender_counts {
@@ -24,9 +25,9 @@ struct sender_counts {
 	int64_t disabled; /* endpoints */
 };
 
-/* The caller frees it; base, db, log and conf must outlive it. 0 or -1. */
-int sender_new(struct event_base *base, struct db *db, struct log *log, const struct conf *conf,
-	struct sender **sender_r, struct err *err);
+/* The caller frees it; base, db, leases, log and conf must outlive it. 0 or -1. */
+int sender_new(struct event_base *base, struct db *db, struct leases *leases, struct log *log,
+	const struct conf *conf, struct sender **sender_r, struct err *err);
 void sender_free(struct sender *sender);
 /* Applies new settings. Returns 0, or -1 with everything unchanged. */
 int sender_reload(struct sender *sender, const struct conf *next, struct err *err);

@@ -314,6 +314,53 @@ int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err)
 	return db_change(db, sql_set, DB_PARAMS(DB_INT("$seq", seq)), err) < 0 ? -1 : 0;
 }
 
+int store_webhook_lease_get(struct db *db, const char *webhook_id, char **host_r, struct err *err)
+{
+	static const char sql_holder[] =
+		"SELECT host FROM webhook_lease WHERE webhook_id = $webhook";
+	struct db_stmt *stmt;
+	int found;
+
+	if (db_start(db, sql_holder, DB_PARAMS(DB_TEXT("$webhook", webhook_id)), &stmt, err) < 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found > 0) {
+		*host_r = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	return found;
+}
+
+int store_webhook_lease_take(
+	struct db *db, const char *webhook_id, const char *holder, int64_t beat, struct err *err)
+{
+	static const char sql_take[] =
+		"INSERT INTO webhook_lease (webhook_id, host)"
+		" VALUES ($webhook, $this_host)"
+		" ON CONFLICT (webhook_id) DO UPDATE SET host = excluded.host"
+		" WHERE webhook_lease.host = $holder"
+		" AND NOT EXISTS (SELECT 1"
+		"   FROM host_part p"
+		"   WHERE p.host = $holder AND p.part = 'webhook' AND p.beat <> $beat)";
+
+	return db_change(db, sql_take,
+		DB_PARAMS(DB_TEXT("$webhook", webhook_id), DB_TEXT("$holder", holder),
+			DB_INT("$beat", beat)),
+		err);
+}
+
+int store_webhook_lease_end(struct db *db, struct err *err)
+{
+	static const char sql_end[] =
+		"DELETE FROM webhook_lease"
+		" WHERE host = $this_host"
+		" AND NOT EXISTS (SELECT 1"
+		"   FROM webhook_event m"
+		"   WHERE m.webhook_id = webhook_lease.webhook_id AND m.due_us > 0)";
+
+	return *db_host(db) ? db_change(db, sql_end, NULL, err) : 0;
+}
+
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err)
 {
 	/* Events that wait for a disabled endpoint are removed at their time, too. */

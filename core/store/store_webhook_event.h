@@ -118,6 +118,16 @@ void store_webhook_match_list_free(struct webhook_match_list *list);
 int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err);
 int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err);
 
+/* Where several hosts share the database: the lease of a webhook, whose holder alone sends its
+ * events. _get returns 1 with the holder, which the caller frees, 0 if nobody has it, -1 on error.
+ * _take takes it from a holder whose last heartbeat was `beat`, or from nobody with NULL: 1, 0 if
+ * another host was faster or the holder has written another heartbeat, -1 on error. _end ends those
+ * of this host with nothing due, now or later: how many, or -1. */
+int store_webhook_lease_get(struct db *db, const char *webhook_id, char **host_r, struct err *err);
+int store_webhook_lease_take(
+	struct db *db, const char *webhook_id, const char *holder, int64_t beat, struct err *err);
+int store_webhook_lease_end(struct db *db, struct err *err);
+
 /* Removes rows that are older than before_us and not due any more, and those of removed webhooks,
  * up to max rows of each. Returns 1 if there may be more, 0 if not, -1 on error. */
 int store_webhook_clean(struct db *db, int64_t before_us, int max, struct err *err);

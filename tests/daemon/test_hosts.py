@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from harness import Sandbox, wait_for
+from harness.receiver import Receiver
 from harness.sandbox import unique
 
 pytestmark = pytest.mark.submission("sendmail")
@@ -207,3 +208,53 @@ def test_idempotency_key(hosts):
             assert host.httpd().post(one, headers=key).json()["id"] in taken
         wait_for("the delivery", lambda: deliveries(hosts, one["to"]))
         assert len(deliveries(hosts, one["to"])) == 1
+
+
+@pytest.fixture
+def endpoint():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def hook(host, endpoint):
+    return host.cli("webhook", "add", "--company", company_of(host), "--endpoint", endpoint.url,
+                    "--events", "email.delivered")["id"]
+
+
+def company_of(host):
+    return host.query("SELECT company_id FROM domain WHERE name = 'example.com'")
+
+
+def test_each_webhook_event_is_sent_once(hosts, endpoint):
+    """Although every host has a postern-webhook; by another one when the one that sends dies."""
+    made = hook(hosts[0], endpoint)
+
+    def send(n):
+        return {host.httpd().send(email()) for host in hosts for _ in range(n)}
+
+    def told(ids):
+        return ids <= {one.event["data"]["email_id"] for one in list(endpoint.deliveries)}
+
+    try:
+        sent = send(10)
+        wait_for("all to be told", lambda: told(sent))
+        assert len(endpoint.deliveries) == len(sent)
+        wait_for("the end of the lease",
+                 lambda: hosts[0].query("SELECT count(*) FROM webhook_lease") == "0")
+        endpoint.answer = lambda delivery, request: 500
+        more = send(2)
+        wait_for("a lease", lambda: hosts[0].query("SELECT count(*) FROM webhook_lease") == "1")
+        holder = hosts[0].query("SELECT host FROM webhook_lease")
+        [holder] = [host for host in hosts if host.name == holder]
+        holder.stop("webhook")
+        try:
+            endpoint.answer = lambda delivery, request: 200
+            wait_for("all to be told by another", lambda: hosts[0].query(
+                f"SELECT count(*) FROM webhook_event WHERE webhook_id = '{made}' AND due_us > 0"
+            ) == "0" and told(more))
+            assert holder.name != hosts[0].query("SELECT coalesce(min(host), '') FROM webhook_lease")
+        finally:
+            holder.start("webhook")
+    finally:
+        hosts[0].cli("webhook", "remove", made)

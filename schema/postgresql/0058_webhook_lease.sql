@@ -1,0 +1,7 @@
+-- Where several hosts share the database: whose postern-webhook sends the events of a webhook. No references: a
+-- lease of a removed webhook goes with those that have nothing to send.
+CREATE TABLE webhook_lease (
+	webhook_id text COLLATE "C" NOT NULL PRIMARY KEY,
+	host text COLLATE "C" NOT NULL
+);
+CREATE INDEX webhook_lease_by_host ON webhook_lease (host, webhook_id);
