@@ -22,6 +22,7 @@
 #include "core/base/socket.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/store/store_message.h"
 #include "core/postfix/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"
@@ -349,6 +350,11 @@ static void tell_problem(const struct worker_shared *shared, struct buf *words)
 			words, "%s%s", words->len ? "; " : "", reader_fault_words(outcome.reader));
 }
 
+static int read_link_key(struct db *db, void *server, struct err *err)
+{
+	return store_message_link_key(db, ((struct server *)server)->shared.link_key, err);
+}
+
 static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
@@ -362,7 +368,8 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 			tell_problem, &server->shared.outbox, err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
-	secret_random(server->shared.link_key, sizeof(server->shared.link_key));
+	if (committer_run(server->shared.committer, read_link_key, server, err) < 0)
+		return -1;
 	server->shared.pool = work_pool_new(threads);
 	server->shared.dns = work_pool_new(DNS_THREADS);
 	server->shared.readers = db_pool_new(server->store, threads + DNS_THREADS);

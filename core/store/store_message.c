@@ -501,6 +501,26 @@ int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err 
 	return row_get(db, sql_last, NULL, &cut_type, cut_r, err);
 }
 
+int store_message_link_key(struct db *db, uint8_t key_r[static SECRET_HASH_LEN], struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO link_key (one, key) VALUES (1, $key) ON CONFLICT (one) DO NOTHING";
+	static const char sql_get[] = "SELECT key FROM link_key";
+	uint8_t fresh[SECRET_HASH_LEN];
+	struct db_stmt *stmt;
+	const void *key;
+	size_t len;
+
+	secret_random(fresh, sizeof(fresh));
+	if (db_change(db, sql_add, DB_PARAMS(DB_BLOB("$key", fresh, sizeof(fresh))), err) < 0 ||
+		db_start(db, sql_get, NULL, &stmt, err) < 0 || db_step(stmt, err) != 1)
+		return -1;
+	key = db_blob(stmt, 0, &len);
+	memcpy(key_r, key, SECRET_HASH_LEN);
+	db_reset(stmt);
+	return 0;
+}
+
 int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err)
 {
 	static const char sql_size[] =

@@ -14,6 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/id.h"
+#include "core/base/secret.h"
 #include "core/db/committer.h"
 #include "core/db/db.h"
 #include "core/store/store_email.h"
@@ -89,6 +90,10 @@ int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err 
  * many, or -1. */
 int store_message_sweep_chunks(struct db *db, struct committer *committer, int64_t min_age_s,
 	int64_t now_us, struct err *err);
+
+/* Reads the key by which links to attachments are signed, and makes it if there is none. In the
+ * caller's transaction. Returns 0 or -1. */
+int store_message_link_key(struct db *db, uint8_t key_r[static SECRET_HASH_LEN], struct err *err);
 
 /* Removes files without a row that existed before the call and are older than min_age_s. Returns
  * how many, or -1. */

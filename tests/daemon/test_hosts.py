@@ -4,6 +4,7 @@ import base64
 import os
 import signal
 import threading
+from urllib.parse import urlsplit
 
 import pytest
 from harness import Sandbox, wait_for
@@ -88,6 +89,17 @@ def test_every_host_has_every_email(hosts):
             )
             assert host.cli("email", "show", email_id)["host"] == owner.name
     assert hosts[0].query("SELECT count(*) FROM outbox") == "0"
+
+
+def test_link_to_an_attachment(hosts):
+    """Leads to it at every host, and so does the message, though it is large."""
+    content = os.urandom(100_000)
+    files = [{"filename": "a.bin", "content": base64.b64encode(content).decode()}]
+    sent = hosts[0].httpd().send({**email(), "attachments": files})
+    [listed] = hosts[1].httpd().request("GET", f"/emails/{sent}/attachments").json()["data"]
+    path = urlsplit(listed["download_url"]).path
+    for host in hosts:
+        assert host.httpd().request("GET", path).content == content
 
 
 def test_hosts_are_listed(hosts):
