@@ -32,7 +32,8 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
       borderColor: colourOf(colour),
       borderWidth: line ? 1.5 : 0,
       borderDash: dashed ? [5, 4] : [],
-      pointRadius: line && values.length < 3 ? 3 : 0,
+      // No line leads to a value that stands alone.
+      pointRadius: values.map((value, i) => (line && (values[i - 1] ?? values[i + 1] ?? null) === null ? 3 : 0)),
       pointHitRadius: 8,
       spanGaps: false,
       order: line ? -1 : 0,

@@ -175,7 +175,7 @@ describe("every page", () => {
     const visitor = await browser.visitor({ user: operator });
     await visitor.go("settings");
     const part = visitor.page.getByRole("region", { name: "What postern doctor found" });
-    assert.match(await part.innerText(), /Looked .+: \d+ wrong, \d+ warning, \d+ unknown, \d+ good\./);
+    assert.match(await part.innerText(), /Checked .+: \d+ wrong, \d+ warning, \d+ unknown, \d+ good\./);
     const row = part.getByRole("row").filter({ hasText: wrong.text }).first();
     assert.ok((await row.innerText()).includes(wrong.means));
     const good = results.find(({ result }) => result === "good");

@@ -24,10 +24,12 @@ const kinds = [
 
 const keyOf = (event) => `${event.email_id}.${event.id}`;
 
+// The words of the other server, with the code and the name where they do not say so themselves.
 function answerOf({ remote, dsn, message, address }) {
+  const code = dsn && !message?.includes(dsn) && ` ${dsn}`;
+  const name = remote && remote !== "none" && !message?.startsWith("host ") && ` by ${remote}`;
   if (!message && !address) return null;
-  return el("span.said-line", { title: message }, address && el("span.muted", `to ${address} `), message, dsn && el("span.muted", ` ${dsn}`),
-    remote && remote !== "none" && el("span.muted", ` by ${remote}`));
+  return el("span.said-short", { title: message }, address && el("span.muted", `to ${address} `), message, el("span.muted", code, name));
 }
 
 export async function show(main, { query, session }) {
@@ -59,18 +61,22 @@ export async function show(main, { query, session }) {
     href: (event) => place("emails", event.email_id),
     changed: tell,
     columns: [
-      { title: "When", kind: "time", cell: (event) => time(event.occurred_at, { exact: true }) },
+      {
+        title: "Recipient",
+        kind: "tight",
+        cell: (event) => [el("span.address", event.recipient), el("span.said-short.muted", { title: event.subject }, event.subject || "(no subject)")],
+      },
+      { title: "Answer", kind: "main", cell: answerOf },
+      { title: "Domain", kind: "extra", cell: (event) => event.domain },
+      // The newest is the first, always.
+      ...known.columns.map(({ sort, ...column }) => ({ ...column, kind: "extra" })),
       {
         title: "Event",
         kind: "state",
         words: kinds.map(([kind]) => kind.replace("_", " ")),
         cell: (event) => badge(event.kind, { tone: toneOfStatus(event.kind), title: event.attempt > 1 ? `${event.kind_text}, attempt ${event.attempt}` : event.kind_text }),
       },
-      { title: "Recipient", cell: (event) => el("span.address", { title: event.recipient }, event.recipient) },
-      { title: "Subject", kind: "extra", cell: (event) => event.subject || el("span.muted", "(no subject)") },
-      { title: "Domain", kind: "extra", cell: (event) => event.domain },
-      ...known.columns,
-      { title: "Answer", kind: "main", cell: answerOf },
+      { title: "When", kind: "time", cell: (event) => time(event.occurred_at, { exact: true }) },
     ],
     empty: () =>
       lookedUntil

@@ -52,7 +52,7 @@ const cancel = (one, changed) =>
   );
 
 const whatWaits = (some) =>
-  [["waiting", "wait"], ["paused", "paused"], ["scheduled", "scheduled"]]
+  [["waiting", "waiting"], ["paused", "paused"], ["scheduled", "scheduled"]]
     .map(([name, words]) => `${number(some[name])} ${words}`)
     .join(", ");
 

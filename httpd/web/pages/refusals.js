@@ -10,7 +10,7 @@ export const title = "Refusals";
 
 const outcomes = {
   rejected: { tone: "bad", title: "The sender got an error" },
-  held: { tone: "warn", title: "It waits in Postfix's hold queue: postern held list" },
+  held: { tone: "warn", title: "It waits in Postfix's hold queue: see the page Held" },
   discarded: { tone: "bad", title: "Thrown away" },
   learnt: { text: "let pass", tone: "warn", title: "It passed, because the domain only learns" },
 };
@@ -62,7 +62,7 @@ export async function show(main, { query, session }) {
 
   const refusals = list({
     caption: title,
-    noun: "line",
+    noun: "refusal",
     load: (after, limit = 100) => {
       const { company, ...rest } = narrow.values();
       return get("/admin/refusals", { ...rest, company_id: company, after, limit });
