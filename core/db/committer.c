@@ -24,6 +24,8 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/id.h"
+#include "core/base/str.h"
 
 enum { BATCH_MAX = 512, TRIES_MAX = 5 };
 
@@ -49,8 +51,10 @@ struct committer {
 
 	pthread_mutex_t mutex;
 	pthread_cond_t wake; /* a job was queued, or stopping is set */
-	struct queue urgent, patient;
-	int64_t until_us; /* when the patience of the first patient job ends */
+	struct queue urgent, lengthy, patient;
+	bool lengthy_is_next;    /* the last transaction was of other jobs */
+	char last_long[ID_SIZE]; /* the company of the last long job */
+	int64_t until_us;        /* when the patience of the first patient job ends */
 	bool stopping;
 	bool committing; /* a waiter is committing */
 	struct committer_stats stats;
@@ -94,11 +98,38 @@ static void take_from_queue(struct committer *committer, struct queue *queue, si
 		queue->end = &queue->first;
 }
 
+/* Takes the first long job of another company than the last one was for, if there is one. */
+static void take_long(struct committer *committer)
+{
+	struct queue *queue = &committer->lengthy;
+	struct commit_job **at = &queue->first, *job;
+
+	while (*at && str_eq((*at)->long_for, committer->last_long))
+		at = &(*at)->next;
+	if (*at == NULL)
+		at = &queue->first;
+	job = *at;
+	*at = job->next;
+	if (*at == NULL)
+		queue->end = at;
+	snprintf(committer->last_long, sizeof(committer->last_long), "%s", job->long_for);
+	add_to_batch(committer, job);
+	committer->stats.waiting--;
+}
+
 /* Patient jobs come last: the first job of a transaction needs no savepoint, which makes a job with
  * many rows much cheaper. Urgent jobs leave one place for them. */
 static void take_batch(struct committer *committer)
 {
+	bool others = committer->urgent.first || committer->patient.first;
+
 	committer->n = 0;
+	if (committer->lengthy.first && (committer->lengthy_is_next || !others)) {
+		committer->lengthy_is_next = false;
+		take_long(committer);
+		return;
+	}
+	committer->lengthy_is_next = true;
 	take_from_queue(committer, &committer->urgent, BATCH_MAX - 1);
 	take_from_queue(committer, &committer->patient, BATCH_MAX);
 }
@@ -106,7 +137,7 @@ static void take_batch(struct committer *committer)
 /* True if the queued jobs are to be committed now. Needs the mutex. */
 static bool is_due(const struct committer *committer)
 {
-	return committer->urgent.first || committer->stopping ||
+	return committer->urgent.first || committer->lengthy.first || committer->stopping ||
 	       committer->stats.waiting >= BATCH_MAX ||
 	       (committer->patient.first && clock_monotonic_us() >= committer->until_us);
 }
@@ -305,6 +336,7 @@ static struct committer *make(struct db *db, enum committer_kind kind)
 	committer->db = db;
 	committer->kind = kind;
 	init_queue(&committer->urgent);
+	init_queue(&committer->lengthy);
 	init_queue(&committer->patient);
 	pthread_mutex_init(&committer->mutex, NULL);
 	pthread_cond_init(&committer->wake, NULL);
@@ -389,7 +421,10 @@ static void enqueue(struct committer *committer, struct commit_job *job)
 {
 	if (job->patient && committer->patient.first == NULL)
 		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;
-	add_to_queue(job->patient ? &committer->patient : &committer->urgent, job);
+	add_to_queue(job->long_for  ? &committer->lengthy
+		     : job->patient ? &committer->patient
+				    : &committer->urgent,
+		job);
 	committer->stats.waiting++;
 }
 

@@ -2,11 +2,11 @@
  * committer: group commit.
  *
  * Jobs from any thread are queued. One thread, its own or that of a caller, runs all waiting jobs
- * in one transaction, each job after the first in its own savepoint, and commits: one fsync serves
- * them all. If a job fails, only this job is undone; if the commit or the sync fails, or the engine
- * rolls the transaction back (disk full), all its jobs fail. A job is durable when done() reports
- * its result, unless it is lazy. No job learns any result earlier, because what it saw of other
- * jobs may still be undone.
+ * in one transaction, except long ones, each job after the first in its own savepoint, and commits:
+ * one fsync serves them all. If a job fails, only this job is undone; if the commit or the sync
+ * fails, or the engine rolls the transaction back (disk full), all its jobs fail. A job is durable
+ * when done() reports its result, unless it is lazy. No job learns any result earlier, because what
+ * it saw of other jobs may still be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H
@@ -38,6 +38,11 @@ struct commit_job {
 	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. It runs after
 	 * those that are not patient. */
 	bool patient;
+	/* The company of a job that may write many rows; NULL: the job is short. A long job has a
+	 * transaction of its own. Long jobs alternate with all short jobs that wait, and their
+	 * companies take turns, so that a short job waits for one long job at most. Belongs to the
+	 * submitter, like the job. Not for patient jobs. */
+	const char *long_for;
 	/* The actor of audit entries; NULL: none. Belongs to the submitter, like the job. */
 	const struct db_actor *actor;
 	/* For done, with -1: the transaction was committed but could not be synced, or a server did

@@ -17,7 +17,7 @@
 #include "core/store/store_domain.h"
 #include "core/store/store_suppression.h"
 
-enum { CLEAR_STEP = 1000, IMPORT_STEP = 500, TEXT_MAX = 1000, CODE_MAX = 64, TAGS_MAX = 4096 };
+enum { CLEAR_STEP = 200, IMPORT_STEP = 100, TEXT_MAX = 1000, CODE_MAX = 64, TAGS_MAX = 4096 };
 
 #define WHOSE_FIELDS                                                                               \
 	{OP_FIELD(op_suppression, company_id, OP_ID), .operators = true},                          \

@@ -37,6 +37,9 @@
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
+/* The commit of a batch is long if it has more emails than this, or more bytes in its rows. */
+enum { LONG_EMAILS = 16, LONG_BYTES = 512 * 1024 };
+
 struct outbox_batch *outbox_batch_new(size_t n)
 {
 	struct outbox_batch *batch = mem_new(struct outbox_batch);
@@ -495,6 +498,23 @@ static void stage_done(void *arg, int result, const struct err *err)
 	task_queue_post(outbox->tasks, &batch->staged);
 }
 
+static size_t row_bytes(const struct outbox_mail *mail)
+{
+	const struct email *row = &mail->row;
+
+	return (has_file(mail) ? 0 : mail->message.len) + (row->html ? strlen(row->html) : 0) +
+	       (row->text ? strlen(row->text) : 0) + row->recipients.n * sizeof(struct recipient);
+}
+
+static bool is_long(const struct outbox_batch *batch)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < batch->n && bytes <= LONG_BYTES; i++)
+		bytes += row_bytes(&batch->mails[i]);
+	return batch->n > LONG_EMAILS || bytes > LONG_BYTES;
+}
+
 static void stage(struct outbox_batch *batch)
 {
 	batch->job = (struct commit_job){
@@ -503,6 +523,7 @@ static void stage(struct outbox_batch *batch)
 		.done = stage_done,
 		.arg = batch,
 		.lazy = batch->lazy,
+		.long_for = is_long(batch) ? batch->company_id : NULL,
 	};
 	committer_submit(batch->outbox->shared->committer, &batch->job);
 }

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/commit_rig.h"
 
@@ -185,6 +187,66 @@ static void test_patient_last(void **state)
 	assert_true(commit_rig_has(temp->db, 2));
 }
 
+/* The order in which jobs run, and in which transaction. */
+struct turns {
+	struct committer *committer;
+	char order[64];
+};
+struct turn {
+	struct commit_job job;
+	struct turns *turns;
+	const char *name;
+};
+
+static int run_turn(struct db *db, void *arg, struct err *err)
+{
+	struct turn *turn = arg;
+	struct turns *turns = turn->turns;
+	size_t len = strlen(turns->order);
+
+	(void)db;
+	(void)err;
+	snprintf(turns->order + len, sizeof(turns->order) - len, "%s%d ", turn->name,
+		(int)committer_stats(turns->committer).commits);
+	return 0;
+}
+
+static void turn_done(void *arg, int result, const struct err *err)
+{
+	(void)arg;
+	(void)err;
+	assert_int_equal(result, 0);
+}
+
+/* A company that submits many long jobs holds up short ones, and the long ones of other companies,
+ * by one of them. */
+static void test_long(void **state)
+{
+	static const struct {
+		const char *name, *long_for;
+	} jobs[] = {{"a", "A"}, {"a", "A"}, {"a", "A"}, {"b", "B"}, {"s", NULL}, {"s", NULL}};
+	struct temp_db *temp = *state;
+	struct turns turns = {.committer = commit_rig_start(temp)};
+	struct turn all[ARRAY_SIZE(jobs)];
+	struct commit_gate gate;
+
+	commit_rig_close_gate(turns.committer, &gate);
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		all[i] = (struct turn){
+			.job = {.run = run_turn,
+				.done = turn_done,
+				.arg = &all[i],
+				.long_for = jobs[i].long_for},
+			.turns = &turns,
+			.name = jobs[i].name,
+		};
+		committer_submit(turns.committer, &all[i].job);
+	}
+	sem_post(&gate.open);
+	committer_free(turns.committer);
+	assert_string_equal(turns.order, "a1 s2 s2 b3 a4 a5 ");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, commit_rig_setup, temp_db_teardown)
@@ -194,6 +256,7 @@ int main(void)
 		TEST(shared_batches),
 		TEST(patient),
 		TEST(patient_last),
+		TEST(long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
