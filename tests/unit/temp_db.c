@@ -117,6 +117,42 @@ static void command(const char *sql)
 	OK(db_exec(db, sql, &why));
 }
 
+/* Of SQLite, what the SQL of tests uses: printf() of one number. */
+static const char server_functions[] =
+	"CREATE DOMAIN blob AS bytea;"
+	"CREATE FUNCTION randomblob(n bigint) RETURNS bytea LANGUAGE sql AS $$"
+	" SELECT substring(string_agg(decode(md5(random()::text), 'hex'), ''::bytea) FOR n::int)"
+	" FROM generate_series(0, n / 16) $$;"
+	"CREATE FUNCTION zeroblob(n bigint) RETURNS bytea LANGUAGE sql AS $$"
+	" SELECT decode(repeat('00', n::int), 'hex') $$;"
+	"CREATE FUNCTION unicode(letter text) RETURNS bigint LANGUAGE sql AS $$"
+	" SELECT ascii(letter) $$;"
+	"CREATE FUNCTION printf(form text, n bigint) RETURNS text LANGUAGE sql AS $$"
+	" SELECT regexp_replace(form, '%0?[0-9]*[dxX]', lpad(digits, greatest(width, length(digits)), '0'))"
+	" FROM (SELECT CASE WHEN form ~ '%0?[0-9]*d' THEN n::text ELSE to_hex(n) END AS digits,"
+	"  coalesce(nullif(substring(form FROM '%0?([0-9]*)[dxX]'), ''), '0')::int AS width) AS parts $$;"
+	"CREATE FUNCTION forbidden() RETURNS trigger LANGUAGE plpgsql AS $$"
+	" BEGIN RAISE EXCEPTION 'forbidden'; END $$;";
+
+void temp_db_forbid(struct db *db, const char *kind, const char *table)
+{
+	_cleanup_free_ char *sql = mem_printf("CREATE TRIGGER no_%s_%s BEFORE %s ON %s %s", kind,
+		table, kind, table,
+		getenv("POSTERN_TEST_STORE") ? "FOR EACH ROW EXECUTE FUNCTION forbidden()"
+					     : "BEGIN SELECT RAISE (ABORT, 'forbidden'); END");
+
+	OK(db_exec(db, sql, &why));
+}
+
+void temp_db_allow(struct db *db, const char *kind, const char *table)
+{
+	bool on_server = getenv("POSTERN_TEST_STORE") != NULL;
+	_cleanup_free_ char *sql = mem_printf("DROP TRIGGER no_%s_%s%s%s", kind, table,
+		on_server ? " ON " : "", on_server ? table : "");
+
+	OK(db_exec(db, sql, &why));
+}
+
 /* A copy of the first one that this process made. */
 static char *make_on_server(void)
 {
@@ -134,6 +170,7 @@ static char *make_on_server(void)
 		command(create);
 		OK(db_open(url, DB_CREATE, &db, &why));
 		OK(temp_db_migrate(db, 1, &applied, &why));
+		OK(db_exec(db, server_functions, &why));
 	}
 	sql = mem_printf("CREATE DATABASE %s TEMPLATE %s", database, model);
 	command(sql);

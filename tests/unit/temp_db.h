@@ -65,6 +65,10 @@ int temp_db_migrate(struct db *db, int64_t now_us, int *applied_r, struct err *e
 /* The path of another file in the folder; the caller frees it. */
 char *temp_db_file(const struct temp_db *temp, const char *name);
 
+/* Has all statements of this kind (INSERT, UPDATE, DELETE) on the table fail; and succeed again. */
+void temp_db_forbid(struct db *db, const char *kind, const char *table);
+void temp_db_allow(struct db *db, const char *kind, const char *table);
+
 /* The number in the first column of the first row; a query that fails or finds
  * nothing fails the test. The text is kept by its address: a constant. */
 int64_t temp_db_number(struct db *db, const char *sql);

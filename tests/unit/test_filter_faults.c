@@ -29,10 +29,12 @@ static void test_store_fails(void **state)
 	struct service_world *world = service_world_of(state);
 
 	OK(db_exec(temp->db, "ALTER TABLE domain RENAME TO gone", &why));
-	milter_play_mail(world, "<a@other.test>");
+	milter_play_mail(world, "<a@example.com>");
 	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
 	milter_play_assert_reply(world, "451", "try again later");
 	assert_string_equal(world->fake.status, "4.7.1");
+	milter_play_mail(world, "<a@other.test>");
+	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
 	OK(db_exec(temp->db, "ALTER TABLE gone RENAME TO domain", &why));
 	milter_play_mail(world, "<a@other.test>");
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
@@ -44,12 +46,8 @@ static void test_record_fails(void **state)
 	struct temp_db *temp = *state;
 	struct service_world *world = service_world_of(state);
 
-	OK(db_exec(temp->db,
-		"CREATE TRIGGER no BEFORE UPDATE ON email BEGIN"
-		" SELECT RAISE (ABORT, 'no'); END;"
-		"CREATE TRIGGER nor BEFORE INSERT ON refusal BEGIN"
-		" SELECT RAISE (ABORT, 'no'); END",
-		&why));
+	temp_db_forbid(temp->db, "UPDATE", "email");
+	temp_db_forbid(temp->db, "INSERT", "refusal");
 	milter_play_ours(world);
 	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
 	milter_play_assert_reply(world, "451", "cannot be recorded");
@@ -57,7 +55,7 @@ static void test_record_fails(void **state)
 	milter_play_header(world, "From", "evil@example.com");
 	assert_int_equal(milter_play_end(world), SMFIS_TEMPFAIL);
 	service_world_assert_email(state, EMAIL_STAGED);
-	OK(db_exec(temp->db, "DROP TRIGGER no", &why));
+	temp_db_allow(temp->db, "UPDATE", "email");
 	milter_play_ours(world);
 	assert_int_equal(milter_play_end(world), SMFIS_ACCEPT);
 	service_world_assert_email(state, EMAIL_SENT);

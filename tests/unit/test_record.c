@@ -164,12 +164,8 @@ static void test_store_fails(void **state)
 		world, world->email.ticket);
 	struct err err = ERR_INIT;
 
-	OK(db_exec(temp->db,
-		"CREATE TRIGGER no BEFORE UPDATE ON email BEGIN"
-		" SELECT RAISE (ABORT, 'no'); END;"
-		"CREATE TRIGGER nor BEFORE INSERT ON refusal BEGIN"
-		" SELECT RAISE (ABORT, 'no'); END",
-		&why));
+	temp_db_forbid(temp->db, "UPDATE", "email");
+	temp_db_forbid(temp->db, "INSERT", "refusal");
 	assert_int_equal(record_sent(world->service, session, &nobody, &err), -1);
 	assert_int_equal(refuse(world, session, &own, &err), -1);
 	assert_int_equal(refuse(world, session, &other, &err), -1);

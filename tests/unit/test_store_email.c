@@ -206,10 +206,7 @@ static void test_both_or_none(void **state)
 	struct temp_db *temp = *state;
 	struct email email;
 
-	OK(db_exec(temp->db,
-		"CREATE TRIGGER broken BEFORE INSERT ON email_content"
-		" BEGIN SELECT raise(ABORT, 'broken'); END",
-		&why));
+	temp_db_forbid(temp->db, "INSERT", "email_content");
 	temp_db_email(temp->more, &email);
 	assert_int_equal(store_email_stage(temp->db, &email, NULL), -1);
 	assert_int_equal(temp_db_number(temp->db, sql_rows), 0);

@@ -236,6 +236,7 @@ static void test_goes_with_its_domain(void **state)
 /* A word that only a later program knows. */
 static void test_unknown_kind(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 
 	add(temp->db, "other.test", EXEMPT_LOGIN, "ann");

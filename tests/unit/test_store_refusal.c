@@ -334,6 +334,7 @@ static void test_broken(void **state)
 /* A trigger of somebody else's that lets nothing in. */
 static void test_not_taken(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct err err = ERR_INIT;
 
@@ -348,6 +349,7 @@ static void test_not_taken(void **state)
 /* A word that only a later program knows. */
 static void test_unknown_outcome(void **state)
 {
+	ONLY_SQLITE(state);
 	struct temp_db *temp = *state;
 	struct refusal_list list;
 
