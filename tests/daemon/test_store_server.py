@@ -2,6 +2,7 @@
 others are told to come again, and no daemon has to be restarted."""
 
 import os
+import random
 import shutil
 import signal
 import smtplib
@@ -215,3 +216,70 @@ def test_failover(own_box):
         check_delivered_once(box, senders.sent)
     finally:
         standby.stop()
+
+
+class Tls:
+    """The server of a sandbox takes TCP by TLS alone, with a certificate for db.test of a CA made
+    here, and a password. It listens at an address of its own."""
+
+    def __init__(self, box):
+        self.box = box
+        self.address = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+        self.data = box.dir / "pg/data"
+        for ca in ("ca", "other"):
+            self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                         f"/CN={ca}", "-keyout", box.dir / f"{ca}.key", "-out", box.dir / f"{ca}.pem")
+        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=db.test", "-keyout",
+                     self.data / "server.key", "-out", box.dir / "server.csr")
+        self.openssl("x509", "-req", "-days", "2", "-in", box.dir / "server.csr", "-CA",
+                     box.dir / "ca.pem", "-CAkey", box.dir / "ca.key", "-CAcreateserial", "-out",
+                     self.data / "server.crt")
+        for name in ("server.key", "server.crt"):
+            shutil.chown(self.data / name, "postgres")
+            (self.data / name).chmod(0o600)
+        self.passwords = box.dir / "passwords"
+        self.passwords.write_text("db.test:5432:postern:postern:a secret\n")
+        self.passwords.chmod(0o600)
+        box.query("ALTER USER postern PASSWORD 'a secret'")
+        with open(self.data / "pg_hba.conf", "a") as file:
+            file.write("hostssl postern postern all scram-sha-256\n")
+        with open(self.data / "postgresql.conf", "a") as file:
+            file.write(f"ssl = on\nlisten_addresses = '{self.address}'\n")
+        box.stop("postgresql")
+        box.start("postgresql")
+
+    def openssl(self, *words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+
+    def url(self, host="db.test", ca="ca", passfile=True):
+        own = f"&passfile={self.passwords}" if passfile else ""
+        return (f"postgresql://postern@{host}/postern?hostaddr={self.address}&sslmode=verify-full"
+                f"&sslrootcert={self.box.dir}/{ca}.pem{own}")
+
+    def command(self, url, **env):
+        """What the command says with this URL: (exit status, its error)."""
+        self.box.set("store", "url", url)
+        done = subprocess.run([self.box.env["POSTERN_CLI"], "-c", self.box.config, "company", "list"],
+                              capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+        return done.returncode, done.stderr
+
+
+def test_tls_and_password_file(own_box):
+    box = own_box("--store", "postgresql")
+    tls = Tls(box)
+    status, error = tls.command(tls.url(ca="other"))
+    assert status != 0 and "certificate verify failed" in error
+    status, error = tls.command(tls.url(host="elsewhere.test"))
+    assert status != 0 and "does not match host name" in error
+    status, error = tls.command(tls.url(passfile=False))
+    assert status != 0 and "no password supplied" in error and "a secret" not in error
+    assert tls.command(tls.url(passfile=False), PGPASSFILE=str(tls.passwords)) == (0, "")
+    assert tls.command(tls.url()) == (0, "")
+    for part in ("milter", "events", "httpd"):
+        box.restart(part)
+    with Senders(box) as senders:
+        senders.wait_for(5)
+    check_all_there(box, senders.sent)
+    query = ("SELECT bool_and(ssl), count(*) > 3 FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+             " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+    assert box.query(query) == "t|t"
