@@ -487,9 +487,11 @@ int store_outbox_take_over(
 {
 	static const char sql_alive[] =
 		"SELECT beat FROM host_part WHERE host = $lost AND part = 'httpd'";
+	/* What was put off waited for the Postfix of that host. */
 	static const char sql_take[] =
 		"UPDATE outbox"
-		" SET host = $this_host, due_us = iif(due_us = 0, 1, due_us)"
+		" SET host = $this_host, due_us = iif(due_us = 0 OR due_us < " SQL_PAUSED
+		"   AND (attempts > 0 OR ticket_used <> 0), 1, due_us)"
 		" WHERE email IN " OF_LOST " RETURNING email, company_id, size, joined";
 	static const char sql_taken[] =
 		"UPDATE host_part SET taken = taken + 1 WHERE host = $lost AND part = 'httpd'";

@@ -28,7 +28,7 @@
 #include "httpd/worker/worker.h"
 
 /* Rows that a step takes over. */
-enum { STEP_ROWS = 250 };
+enum { STEP_ROWS = 100 };
 
 struct hosts {
 	struct outbox *outbox;

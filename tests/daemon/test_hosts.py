@@ -2,11 +2,14 @@
 
 import base64
 import os
+import random
 import signal
 import threading
+import time
 from urllib.parse import urlsplit
 
 import pytest
+import requests
 from harness import Sandbox, wait_for
 from harness.receiver import Receiver
 from harness.sandbox import unique
@@ -270,3 +273,66 @@ def test_each_webhook_event_is_sent_once(hosts, endpoint):
             holder.start("webhook")
     finally:
         hosts[0].cli("webhook", "remove", made)
+
+
+class Client(threading.Thread):
+    """Sends one email after another, each with a key, through host after host until one answers
+    200."""
+
+    def __init__(self, hosts, n):
+        super().__init__()
+        self.hosts, self.left = hosts, n
+        self.sent = {}  # id by recipient
+        self.broken = None
+
+    def run(self):
+        turn = random.randrange(len(self.hosts))
+        clients = [host.httpd() for host in self.hosts]
+        while self.left > 0:
+            one, key = email(), {"Idempotency-Key": unique("key")}
+            deadline = time.monotonic() + 120
+            while one["to"] not in self.sent:
+                turn = (turn + 1) % len(clients)
+                try:
+                    answer = clients[turn].session.post(
+                        clients[turn].url + "/emails", json=one, headers=key, timeout=60)
+                except requests.RequestException:
+                    answer = None
+                if answer is not None and answer.status_code == 200:
+                    self.sent[one["to"]] = answer.json()["id"]
+                elif answer is not None and answer.status_code not in (409, 503):
+                    self.broken = answer.text
+                    return
+                elif time.monotonic() > deadline:
+                    self.broken = "nobody answers"
+                    return
+                else:
+                    time.sleep(0.05)
+            self.left -= 1
+
+
+def test_daemons_die_under_load(hosts):
+    """Clients that repeat with their keys, wherever, have each email sent once."""
+    clients = [Client(hosts, 60) for _ in range(4)]
+    for client in clients:
+        client.start()
+    kills = 0
+    while any(client.is_alive() for client in clients):
+        host, part = random.choice(hosts), random.choice(DAEMONS)
+        old = host.pid(part)
+        if old is None or kills == 15:
+            time.sleep(0.05)
+            continue
+        host.kill(part)
+        kills += 1
+        host.wait_for_new(part, old)
+    for client in clients:
+        client.join()
+    assert [client.broken for client in clients] == [None] * len(clients)
+    sent = {to: email_id for client in clients for to, email_id in client.sent.items()}
+    assert len(sent) == 240 and kills > 0
+    for to, email_id in sent.items():
+        wait_for("the delivery", lambda: deliveries(hosts, to))
+        assert len(deliveries(hosts, to)) == 1, to
+        for host in hosts:
+            assert host.httpd().read(email_id)["to"] == [to]
