@@ -464,7 +464,8 @@ const struct verb cmd_db_check = {
 	.shape = VERB_NOTE,
 	.columns = check_columns,
 	.help = "Checks all pages and all references of the database, whatever the version "
-		"of its schema.",
+		"of its schema. Of a database on a server it looks for invalid indexes and for "
+		"constraints that were not validated; pg_amcheck checks the pages.",
 	.run = run_check,
 };
 

@@ -90,7 +90,10 @@ static void look_at_integrity(struct doctor *doctor)
 	else if (db_check(doctor->db, &err) < 0)
 		doctor_say(doctor, "integrity", DOCTOR_WRONG, "%s", err.text);
 	else
-		doctor_say(doctor, "integrity", DOCTOR_GOOD, "the database is intact");
+		doctor_say(doctor, "integrity", DOCTOR_GOOD, "%s",
+			str_empty(doctor->conf->store.url)
+				? "the database is intact"
+				: "no index and no constraint of the database is invalid");
 }
 
 static bool is_part(const char *name)
