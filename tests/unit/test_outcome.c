@@ -56,6 +56,7 @@ static void test_providers(void **state)
 		{"ALT1.ASPMX.L.GOOGLE.COM[2001:db8::1]:25", "a@shop.example", "google"},
 		{"shop-example.mail.protection.outlook.com[192.0.2.1]:25", "a@b.example",
 			"microsoft"},
+		{"shop-example.n-v1.mx.microsoft[192.0.2.1]:25", "a@b.example", "microsoft"},
 		{"smarthost.example[192.0.2.1]:587", "a@GMail.com", "google"},
 		{NULL, "a@hotmail.com", "microsoft"},
 		{"evilgoogle.com[192.0.2.1]:25", "a@notgmail.com", "other"},
