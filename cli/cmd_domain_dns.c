@@ -141,7 +141,7 @@ void domain_dns_report(const json_t *made, struct report *report, size_t column)
 
 	if (json_array_size(records) == 0)
 		return;
-	buf_add_str(&out, "Records of its DNS, as they are to be (postern domain check looks):\n");
+	buf_add_str(&out, "DNS records to publish (postern domain check tests them):\n");
 	json_array_foreach(records, i, record) {
 		report_json(rows, record);
 		buf_printf(&out, "  %s %s %s\n", row_json_text(record, "name"),

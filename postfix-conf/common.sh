@@ -123,6 +123,7 @@ say() {
 		gsub(/./, " ", label)
 		for (i = 1; i <= NF; i++) {
 			if (i > 1 && length(line $i) > width) {
+				sub(/ $/, "", line)
 				print line
 				line = label
 			}

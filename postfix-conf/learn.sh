@@ -104,23 +104,24 @@ tell_unlearnt() {
 	done
 }
 
-# A milter that does not run reads it when it starts.
+# A milter that does not run reads it when it starts; of setup's units setup takes care.
 then_reload() {
-	[ ! -S "$socket_path" ] || printf '; reload postern-milter'
+	[ -n "${milter_is_cared_for:-}" ] || [ ! -S "$socket_path" ] || printf '; reload postern-milter'
 }
 
 learn() {
 	[ -n "$settings" ] || return 0
 	tell_unlearnt echo
 	if has_learnt && is_up_to_date; then
-		say "" "$(learnt_file) has mynetworks and the local domains."
+		say "" "$(learnt_file): up to date with mynetworks and the local domains."
 		return
 	fi
 	[ -d "$settings.d" ] || install -d -m 755 "$settings.d" ||
 		die "cannot make $settings.d"
 	(umask 022 && learnt_text | write_file "$(learnt_file)")
+	has_learnt_anew=yes
 	take_block_out
-	say "" "$(learnt_file): has mynetworks and the local domains now$(then_reload)."
+	say "" "$(learnt_file): mynetworks and the local domains were written to it$(then_reload)."
 }
 
 unlearn() {
@@ -128,7 +129,7 @@ unlearn() {
 	rm -f "$(learnt_file)"
 	rmdir "$settings.d" 2>/dev/null || true
 	take_block_out
-	say "" "$settings: what was learnt from Postfix is out$(then_reload)."
+	say "" "$settings: what was learnt from Postfix was removed$(then_reload)."
 }
 
 check_learnt() {

@@ -42,11 +42,11 @@ def test_put_in_and_taken_out(make, name, options, after):  # noqa: F811
     listed = postfix.postconf("-x", "-P", "submission/inet/smtpd_milters")
     assert listed.strip() == f"submission/inet/smtpd_milters = {after}"
     once = master_cf.read_bytes()
-    assert "submission/inet has it" in postfix.do("enable", "--service", "submission/inet")
+    assert "submission/inet has Postern's entry" in postfix.do("enable", "--service", "submission/inet")
     assert master_cf.read_bytes() == once
     assert "has its own smtpd_milters" not in postfix.run("check").stdout
 
-    assert "taken out" in postfix.do("disable", "--service", "submission")
+    assert "removed" in postfix.do("disable", "--service", "submission")
     assert master_cf.read_bytes() == before
     assert OURS in postfix.value("smtpd_milters")
 

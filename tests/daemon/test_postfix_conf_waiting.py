@@ -54,7 +54,7 @@ def test_enable_puts_it_first_and_disable_undoes_every_byte(state):
     postfix.do("enable")
     assert maps(postfix) == after
     once = postfix.bytes
-    assert "transport_maps has it" in postfix.do("enable")
+    assert "transport_maps: Postern's entry is there already" in postfix.do("enable")
     assert postfix.bytes == once
     assert "mail waits while the milter is not asked" in postfix.run("check").stdout
     postfix.do("disable")
