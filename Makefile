@@ -172,7 +172,7 @@ objects: $(CORE_OBJS) $(HTTPD_OBJS) $(MILTER_OBJS) $(CLI_OBJS) $(EVENTS_OBJS) \
 	$(call objects,$(wildcard */main.c tools/*.c tests/fuzz/*.c))
 
 # The manual: scdoc pages, with the tables of verbs and settings put in; and the
-# completion for bash.
+# completion for bash. The first line has man(1) run tbl(1), for the tables.
 MAN_PAGES := $(patsubst doc/%.scd,$(BUILD)/man/%,$(wildcard doc/*.scd))
 
 .PHONY: man
@@ -182,7 +182,7 @@ $(BUILD)/man/%: doc/%.scd $(BUILD)/gen/gen_docs
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(BUILD)/gen/gen_docs <$< >$@.scd
-	$(Q)scdoc <$@.scd >$@.new && mv $@.new $@ && rm $@.scd
+	$(Q){ printf '%s\n' "'\\\" t"; scdoc <$@.scd; } >$@.new && mv $@.new $@ && rm $@.scd
 
 $(BUILD)/postern.bash: tools/install/postern.bash $(BUILD)/gen/gen_docs
 	$(say)
@@ -283,20 +283,25 @@ install: all man
 uninstall:
 	@tools/install/uninstall $(PREFIX) $(DESTDIR)
 
-# The Debian package, from a copy of the tree: into $(BUILD)/deb.
+# The Debian package, from a copy of the tree: into $(BUILD)/deb; with SUITE=trixie that for
+# Debian 13, built in a Debian 13 of its own, into $(BUILD)/deb-trixie.
+SUITE       := bookworm
+PACKAGE_DIR := $(abspath $(BUILD))/deb-$(SUITE)
+ifeq ($(SUITE),bookworm)
 PACKAGE_DIR := $(abspath $(BUILD))/deb
+endif
 
 .PHONY: deb
 deb:
-	@tools/deps package
+	@tools/deps $(if $(filter bookworm,$(SUITE)),package,test-package)
 	@rm -rf $(PACKAGE_DIR) && mkdir -p $(PACKAGE_DIR)/postern
 	@tar -c --exclude=./.git --exclude='./build*' --exclude=node_modules . | \
 		tar -x -C $(PACKAGE_DIR)/postern
-	@cd $(PACKAGE_DIR)/postern && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
-		-u BUILD CC='$(CC)' DEB_BUILD_OPTIONS=parallel=$(shell nproc) \
-		dpkg-buildpackage -b -us -uc >../build.log 2>&1 || \
-		{ tail -n 30 ../build.log >&2; exit 1; }
-	@ls $(BUILD)/deb/*.deb
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD $(if $(filter bookworm,$(SUITE)),CC='$(CC)') \
+		DEB_BUILD_OPTIONS=parallel=$(shell nproc) tests/package/buildpackage $(SUITE) \
+		$(PACKAGE_DIR)/postern dpkg-buildpackage -b -us -uc >$(PACKAGE_DIR)/build.log 2>&1 || \
+		{ tail -n 30 $(PACKAGE_DIR)/build.log >&2; exit 1; }
+	@ls $(PACKAGE_DIR:$(CURDIR)/%=%)/*.deb
 
 # What runs comes after tools/deps, in a make of its own: the lists above ask
 # pkg-config for packages that may only just have come.
@@ -324,12 +329,13 @@ test:
 	$(call built,all unit-tests corpus man bench-tools)
 	@BUILD=$(BUILD) tests/run $(SUITES)
 
-# The package in a Debian of its own, as README.md and doc/INSTALL.md say.
+# The package in a Debian of its own, as README.md and doc/INSTALL.md say; SUITE=trixie: in
+# Debian 13.
 .PHONY: test-package
 test-package:
 	@tools/deps test-package
 	@+$(MAKE) -s --no-print-directory deb
-	@BUILD=$(BUILD) tests/run package
+	@BUILD=$(BUILD) SUITE=$(SUITE) tests/run package
 
 .PHONY: deps
 deps:
@@ -344,6 +350,7 @@ help:
 	@echo 'make test       builds and runs all tests'
 	@echo 'make deb        makes the Debian packages, into $(BUILD)/deb'
 	@echo 'make test-package  installs, upgrades and removes them in a Debian'
+	@echo 'make test-package SUITE=trixie  the same in Debian 13'
 	@echo '                of their own'
 	@echo 'make fuzz       fuzzes every parser for FUZZ_SECONDS ($(FUZZ_SECONDS))'
 	@echo 'make bench      measures; bench-GROUP one group of doc/BENCHMARKS.md'
@@ -362,4 +369,4 @@ clean:
 	rm -rf build build-*
 
 .SECONDARY:
--include $(shell find $(BUILD) -name deb -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) -path '$(BUILD)/deb*' -prune -o -name '*.d' -print 2>/dev/null)

@@ -16,6 +16,8 @@ from machine import TOP, wait_for
 
 LINES = re.sub(r"\s*\\\n\s*", " ", (TOP / "container/Containerfile").read_text())
 PACKAGES = TOP / os.environ.get("BUILD", "build") / "deb"
+pytestmark = pytest.mark.skipif(os.environ.get("SUITE", "bookworm") != "bookworm",
+                                reason="the image is one of Debian 12")
 
 
 def instruction(word):
@@ -94,8 +96,8 @@ class Container:
 
 @pytest.fixture(scope="module")
 def container():
-    root = subprocess.run([TOP / "tests/package/root"], check=True, capture_output=True,
-                          text=True).stdout.strip()  # fmt: skip
+    root = subprocess.run([TOP / "tests/package/root", "bookworm", "test"], check=True,
+                          capture_output=True, text=True).stdout.strip()  # fmt: skip
     container = Container(root)
     try:
         (container.root / "packages").mkdir()

@@ -18,7 +18,9 @@ import pytest
 from machine import TOP, Machine, wait_for
 
 BUILD = TOP / os.environ.get("BUILD", "build")
-PACKAGES = BUILD / "deb"
+SUITE = os.environ.get("SUITE", "bookworm")
+PACKAGES = BUILD / ("deb" if SUITE == "bookworm" else f"deb-{SUITE}")
+BUILDPACKAGE = TOP / "tests/package/buildpackage"
 UNITS = ("postern-milter", "postern-httpd", "postern-events", "postern-webhook", "postern-held")
 POSTFIX_FILES = ("/etc/postfix/main.cf", "/etc/postfix/master.cf")
 CONF = "/etc/postern/postern.conf"
@@ -35,6 +37,13 @@ install -d -m 777 {SINK}
 printf '[Service]\nExecStart=smtp-sink -u nobody -d {SINK}/mail. 127.0.0.1:2525 100\n' \
     >/run/systemd/system/sink.service
 systemctl daemon-reload && systemctl start sink && systemctl restart postfix
+"""
+# Debian 13 configures Postfix without a certificate.
+CERTIFICATE = "/etc/ssl/private/admin.pem"
+if SUITE != "bookworm":
+    ADMIN_SETUP += rf"""
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=vm -keyout {CERTIFICATE} -out - >>{CERTIFICATE}
+postconf -e smtpd_tls_chain_files={CERTIFICATE}
 """
 
 
@@ -60,8 +69,8 @@ def build_next(folder):
     text = changelog.read_text()
     changelog.write_text(re.sub(r"\((.*?)\)", r"(\1+next)", text, count=1) + "\n" + text)
     (tree / "debian/debhelper-build-stamp").unlink()
-    subprocess.run(["dpkg-buildpackage", "-b", "-nc", "-us", "-uc", "-j2"], cwd=tree,
-                   check=True, capture_output=True, timeout=600)  # fmt: skip
+    subprocess.run([BUILDPACKAGE, SUITE, tree, "dpkg-buildpackage", "-b", "-nc", "-us", "-uc",
+                    "-j2"], check=True, capture_output=True, timeout=600)  # fmt: skip
     shutil.rmtree(tree)
     return version
 
@@ -79,7 +88,8 @@ def packages(tmp_path_factory):
 @pytest.fixture(scope="session")
 def machine(packages):
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    root = subprocess.run([TOP / "tests/package/root"], check=True, capture_output=True, text=True)
+    root = subprocess.run([TOP / "tests/package/root", SUITE, "test"], check=True,
+                          capture_output=True, text=True)  # fmt: skip
     machine = Machine(f"postern-{os.getpid()}", root.stdout.strip(), packages)
     try:
         machine.run(ADMIN_SETUP)
@@ -136,6 +146,10 @@ def follow(machine, file, heading):
         # Warnings are no failure of the command.
         done = machine.run(command, input="y\n", check="postern doctor" not in command)
         assert "WRONG:" not in done.stdout, done.stdout
+        if "systemctl stop" in command:
+            # With cgroups of version 1, systemd in a container waits for the first process of
+            # a unit only.
+            wait_for("postern-held to end", lambda: not machine.holds("pgrep -x postern-held"))
         said += done.stdout
         if found := re.search(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", done.stdout):
             if "curl" in command:
@@ -173,8 +187,9 @@ def passes_local_mail(machine, subject):
 
 def test_lintian_has_nothing_to_say():
     changes = only(PACKAGES.glob("postern_*.changes"))
-    done = subprocess.run(["lintian", "--allow-root", "--display-info", "--fail-on",
-                           "error,warning,info", changes], capture_output=True, text=True)
+    done = subprocess.run([BUILDPACKAGE, SUITE, PACKAGES / "postern", "lintian", "--allow-root",
+                           "--display-info", "--fail-on", "error,warning,info",
+                           f"../{changes.name}"], capture_output=True, text=True)  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
@@ -240,7 +255,10 @@ def test_the_sandbox_is_as_the_unit_says(machine, unit):
     claimed = re.search(r"gives it ([0-9.]+) of 10", text)
     said = machine.run("systemd-analyze security --no-pager --offline=yes "
                        f"/lib/systemd/system/{unit}.service", check=False).stdout
-    assert f"exposure level for {unit}.service: {claimed[1]} " in said, said
+    score = re.search(rf"exposure level for {unit}\.service: ([0-9.]+) ", said)
+    # Another systemd weighs otherwise.
+    assert score[1] == claimed[1] or (
+        SUITE != "bookworm" and float(score[1]) <= float(claimed[1])), said
     machine.run(f"systemctl start {unit}")  # postern-auth does not run yet
     status = f"cat /proc/$(systemctl show -P MainPID {unit})/status"
     name = "postern" if unit == "postern-held" else unit
@@ -355,6 +373,7 @@ def test_a_person_mends_the_rest(machine):
         # Without --yes it asks, and here is nobody.
         machine.run(mend + (" --yes" if mend == "postern setup" else ""))
     wait_for("Postfix", lambda: machine.holds("postfix status"))
+    assert machine.holds("journalctl -u postern-milter -o cat | grep event=reloaded")
     rows = found()
     assert not [row for _, check, text in TO_BE_ASKED for row in faults(rows, check, text)]
     machine.run("cp -p /run/main.cf /etc/postfix/main.cf && postfix reload && "
@@ -393,6 +412,13 @@ systemctl daemon-reload && systemctl start postfix
 """
 
 
+def runs_postfix():
+    """The units that do so, each with the command after which it is the one."""
+    if SUITE != "bookworm":
+        return [("postfix.service", "true")]
+    return [("postfix@-.service", "true"), ("postfix.service", POSTFIX_OF_DEBIAN_13)]
+
+
 def test_units_that_an_admin_has_changed(machine):
     folder = "/etc/systemd/system"
     before = ("rm -rf {0}/postern-milter.service* {0}/postfix.service && "
@@ -401,7 +427,7 @@ def test_units_that_an_admin_has_changed(machine):
     machine.run(f"sed /^Before=/d /lib/systemd/system/postern-milter.service "
                 f">{folder}/postern-milter.service && systemctl daemon-reload")
     try:
-        for name, command in (("postfix@-.service", "true"), ("postfix.service", POSTFIX_OF_DEBIAN_13)):
+        for name, command in runs_postfix():
             machine.run(command)
             wait_for("Postfix", lambda: machine.holds("postfix status"))
             (row,) = found_by_doctor(machine, "boot_order")
@@ -497,6 +523,7 @@ def test_over_smtp(machine):
     first, sent = commands("doc/INSTALL.md", "Programs that send over SMTP")
     machine.run("cd /etc/ssl && cp mail.example.com.crt certs/ssl-cert-snakeoil.pem && "
                 "cp private/mail.example.com.key private/ssl-cert-snakeoil.key && "
+                f"cp private/mail.example.com.pem {CERTIFICATE} && "
                 "echo 127.0.0.1 mail.example.com >>/etc/hosts")
     before = machine.bytes(*POSTFIX_FILES)
     done = machine.run(first, check=False)
