@@ -523,7 +523,7 @@ def test_over_smtp(machine):
     first, sent = commands("doc/INSTALL.md", "Programs that send over SMTP")
     machine.run("cd /etc/ssl && cp mail.example.com.crt certs/ssl-cert-snakeoil.pem && "
                 "cp private/mail.example.com.key private/ssl-cert-snakeoil.key && "
-                f"cp private/mail.example.com.pem {CERTIFICATE} && "
+                f"cat private/mail.example.com.key mail.example.com.crt >{CERTIFICATE} && "
                 "echo 127.0.0.1 mail.example.com >>/etc/hosts")
     before = machine.bytes(*POSTFIX_FILES)
     done = machine.run(first, check=False)
