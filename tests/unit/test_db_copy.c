@@ -93,19 +93,18 @@ static void test_interrupted(void **state)
 	static const char sql_sum[] = "SELECT sum(created_us) FROM company";
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *from = NULL;
-	_cleanup_free_ char *before = NULL, *after = NULL;
-	_cleanup_free_ char *fill = mem_printf(
-		"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-		" INSERT INTO company (id, name, created_us)"
-		" SELECT '9b6f7a3e-6f1b-4d0c-a8b5-' || (100000000000 + i), 'c' || i, i FROM n",
-		COMPANIES);
-	_cleanup_free_ char *halt = mem_printf(
-		"ALTER TABLE company ADD CONSTRAINT halt CHECK (created_us <> %d)", HALT);
+	_cleanup_free_ char *before = NULL, *after = NULL, *fill = NULL, *halt = NULL;
 	struct db_copied copied;
 	struct err err = ERR_INIT;
 
 	if (!db_is_url(temp->name))
 		skip();
+	fill = mem_printf(
+		"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO company (id, name, created_us)"
+		" SELECT '9b6f7a3e-6f1b-4d0c-a8b5-' || (100000000000 + i), 'c' || i, i FROM n",
+		COMPANIES);
+	halt = mem_printf("ALTER TABLE company ADD CONSTRAINT halt CHECK (created_us <> %d)", HALT);
 	temp_db_make(temp->path);
 	OK(db_open(temp->path, DB_WRITE, &from, &why));
 	OK(db_exec(from, fill, &why));
