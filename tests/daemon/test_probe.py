@@ -505,7 +505,8 @@ def test_a_damaged_database(own_box, tmp_path):
     wait_for("/readyz to tell", lambda: NO_STORE in readyz(box).text)
     need = wait_for("the overview to tell", lambda: needs(admin).get("store"))
     assert "malformed" in need["text"] and "postern db restore" in need["text"]
-    assert metric(admin, "postern_rules_in_force") == 0 and api_status(box) == 503
+    wait_for("the probe to fail", lambda: metric(admin, "postern_rules_in_force") == 0)
+    assert api_status(box) == 503
     assert "malformed" in events(box, "probe_failed")[-1]
     for part in ("httpd", "milter"):
         box.stop(part)
