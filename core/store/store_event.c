@@ -43,6 +43,9 @@ static const struct row_field message_fields[] = {
 };
 static const struct row_type message_type = ROW_TYPE(queue_message, message_fields);
 
+/* A queue id is unique on its host alone. */
+#define ITS_HOST " AND host IN ('', $this_host)"
+
 #define MESSAGE_COLUMNS                                                                            \
 	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent, h.recipients,"         \
 	" h.how, h.closed_us, h.ended IS NOT NULL AS has_end,"                                     \
@@ -77,9 +80,8 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 	static const char sql_message[] =
 		"SELECT " MESSAGE_COLUMNS
 		" FROM queue_message h"
-		" JOIN email e ON e.seq = h.email"
 		" WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
-		" AND e.host IN ('', $this_host)"
+		" AND h.host IN ('', $this_host)"
 		" ORDER BY h.since_us DESC"
 		" LIMIT 1";
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", queue_id),
@@ -119,10 +121,11 @@ int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int
 int store_message_add(struct db *db, const struct queue_message *message, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO queue_message (queue_id, since_us, email, n, parent, how, recipients)"
-		" VALUES ($queue_id, $since_us, $email, nullif($n, -1), $parent, $how,"
+		"INSERT INTO queue_message (host, queue_id, since_us, email, n, parent, how,"
+		"   recipients)"
+		" VALUES ($this_host, $queue_id, $since_us, $email, nullif($n, -1), $parent, $how,"
 		"   $recipients)"
-		" ON CONFLICT (queue_id, since_us)"
+		" ON CONFLICT (queue_id, since_us, host)"
 		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
 		" WHERE queue_message.how = 'message_id' OR excluded.how = 'forwarded'";
 
@@ -134,7 +137,7 @@ int store_message_expect(struct db *db, const struct queue_message *message, str
 	static const char sql_expect[] =
 		"UPDATE queue_message"
 		" SET recipients = $recipients"
-		" WHERE queue_id = $queue_id AND since_us = $since_us";
+		" WHERE queue_id = $queue_id AND since_us = $since_us" ITS_HOST;
 
 	return row_write(db, sql_expect, NULL, &message_type, message, err) < 0 ? -1 : 0;
 }
@@ -145,7 +148,7 @@ int store_message_close(
 	static const char sql_close[] =
 		"UPDATE queue_message"
 		" SET closed_us = $now"
-		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0";
+		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0" ITS_HOST;
 
 	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &message_type, message,
 		       err) < 0
@@ -159,7 +162,7 @@ int store_message_end(struct db *db, const struct queue_message *message,
 	static const char sql_end[] =
 		"UPDATE queue_message"
 		" SET ended = $word, ended_us = $now"
-		" WHERE queue_id = $queue_id AND since_us = $since_us AND ended IS NULL";
+		" WHERE queue_id = $queue_id AND since_us = $since_us AND ended IS NULL" ITS_HOST;
 
 	return row_write(db, sql_end,
 		       DB_PARAMS(DB_INT("$now", time_us),
@@ -218,11 +221,11 @@ int store_ticket_message_add(
 	struct db *db, const char *queue_id, int64_t since_us, int64_t email, struct err *err)
 {
 	static const char sql_add[] =
-		"INSERT INTO ticket_message (queue_id, since_us, email)"
-		" SELECT $queue_id, $since, $email"
+		"INSERT INTO ticket_message (host, queue_id, since_us, email)"
+		" SELECT $this_host, $queue_id, $since, $email"
 		" WHERE NOT EXISTS (SELECT 1"
 		"   FROM ticket_message"
-		"   WHERE queue_id = $queue_id AND email = $email)";
+		"   WHERE queue_id = $queue_id AND email = $email" ITS_HOST ")";
 
 	return db_change(db, sql_add,
 		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$since", since_us),
@@ -238,8 +241,7 @@ int store_ticket_message_end(
 	static const char sql_end[] =
 		"UPDATE ticket_message"
 		" SET ended = $word, ended_us = $now"
-		" WHERE queue_id = $queue_id AND ended IS NULL"
-		" AND email IN (SELECT seq FROM email WHERE host IN ('', $this_host))";
+		" WHERE queue_id = $queue_id AND ended IS NULL" ITS_HOST;
 
 	return db_change(db, sql_end,
 		       DB_PARAMS(DB_TEXT("$queue_id", queue_id),
@@ -284,6 +286,7 @@ int store_ticket_message_find(
 		" FROM ticket_message m"
 		" JOIN email e ON e.seq = m.email"
 		" WHERE m.queue_id = $queue_id AND m.since_us BETWEEN $from AND $to"
+		" AND m.host IN ('', $this_host)"
 		" AND e.host IN ('', $this_host)"
 		" ORDER BY m.since_us DESC"
 		" LIMIT 1";

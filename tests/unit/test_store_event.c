@@ -392,6 +392,66 @@ static void test_queue_ids(void **state)
 	queue_message_clear(&message);
 }
 
+/* A host of its own, with an email that has the queue id 4X and that its milter recorded at 1000. */
+static struct db *host_with_4X(
+	const struct temp_db *temp, const char *name, const struct temp_tenant *tenant, int64_t *seq_r)
+{
+	static const char sql_last[] = "SELECT max(seq) FROM email";
+	_cleanup_free_ char *place = mem_printf("%s#%s", temp->name, name);
+	struct email email;
+	struct db *db;
+
+	OK(db_open(place, DB_WRITE, &db, &why));
+	temp_db_email(tenant, &email);
+	OK(store_email_stage(db, &email, &why));
+	FOUND(store_email_record(db, email.ticket, "4X", 1000, &why));
+	store_email_clear(&email);
+	*seq_r = temp_db_number(db, sql_last);
+	return db;
+}
+
+/* The same queue id at the same time on two hosts is that of two messages. */
+static void test_same_id_on_two_hosts(void **state)
+{
+	static const char sql_open[] =
+		"SELECT email FROM queue_message WHERE queue_id = '4X' AND closed_us = 0";
+	static const char sql_ended[] =
+		"SELECT email FROM queue_message WHERE queue_id = '4X' AND ended IS NOT NULL";
+	static const char sql_waits[] =
+		"SELECT email FROM ticket_message WHERE queue_id = '5X' AND ended IS NULL";
+	struct temp_db *temp = *state;
+	struct queue_message messages[2];
+	struct db *hosts[2];
+	int64_t seqs[2];
+	struct temp_tenant tenant;
+
+	if (!db_is_url(temp->name))
+		skip();
+	temp_db_tenant(temp->db, "Hosts", "hosts.test", &tenant);
+	hosts[0] = host_with_4X(temp, "one", &tenant, &seqs[0]);
+	hosts[1] = host_with_4X(temp, "two", &tenant, &seqs[1]);
+	for (int i = 0; i < 2; i++) {
+		FOUND(store_message_find(hosts[i], "4X", 2000, 0, &messages[i], &why));
+		assert_int_equal(messages[i].email, seqs[i]);
+		OK(store_message_add(hosts[i], &messages[i], &why));
+		OK(store_ticket_message_add(hosts[i], "5X", 3000, seqs[i], &why));
+	}
+	OK(store_message_close(hosts[0], &messages[0], 4000, &why));
+	OK(store_message_end(hosts[1], &messages[1], DELIVERY_EXPIRED, 4000, &why));
+	OK(store_ticket_message_end(hosts[0], "5X", 4000, true, &why));
+	assert_int_equal(temp_db_number(temp->db, sql_open), seqs[1]);
+	assert_int_equal(temp_db_number(temp->db, sql_ended), seqs[1]);
+	assert_int_equal(temp_db_number(temp->db, sql_waits), seqs[1]);
+	for (int i = 0; i < 2; i++) {
+		queue_message_clear(&messages[i]);
+		FOUND(store_message_find(hosts[i], "4X", 3000, 0, &messages[i], &why));
+		assert_int_equal(messages[i].email, seqs[i]);
+		assert_false(messages[i].is_new);
+		queue_message_clear(&messages[i]);
+		db_close(hosts[i]);
+	}
+}
+
 /* Neither seq nor recorded_us comes back, when the newest rows were removed. */
 static void test_removed(void **state)
 {
@@ -594,6 +654,7 @@ int main(void)
 		TEST(test_counts),
 		TEST(test_counted_days),
 		TEST(test_queue_ids),
+		TEST(test_same_id_on_two_hosts),
 		TEST(test_removed),
 		TEST(test_together),
 		TEST(test_open),
