@@ -378,7 +378,7 @@ static int run_copy(const struct call *call, struct report *report, struct err *
 		return err_prefix(err, "%s", path);
 	source = source_of(path);
 	how.source = source;
-	if (db_open(call->conf->store.url, DB_CREATE, &to, err) < 0 ||
+	if (db_open(call->conf->store.place, DB_CREATE, &to, err) < 0 ||
 		migrate_check_version(to, err) < 0 ||
 		db_copy_all(from, to, &how, &texts, &copied, err) < 0)
 		return -1;

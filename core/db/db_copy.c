@@ -7,6 +7,9 @@
  * that was interrupted goes on after them. store_copy exists while the copy is unfinished, and
  * migrate_check() refuses such a database.
  *
+ * Rows of a file name no host, because only one uses it. Their copies get the name of the host on
+ * which the copy runs, whose Postfix has the queue and the log that they are about.
+ *
  * The SQL texts are generated from the catalogues, and live as long as the handles, which keep
  * statements by their address.
  */
@@ -47,7 +50,7 @@ struct table {
 	const char *name;
 	const char *read, *write_group, *write_one; /* SQL */
 	int columns;
-	bool is_blob[COLUMNS_MAX];
+	bool is_blob[COLUMNS_MAX], is_host[COLUMNS_MAX];
 	char names[GROUP_ROWS * COLUMNS_MAX][NAME_SIZE]; /* of parameters */
 	struct db_param params[GROUP_ROWS * COLUMNS_MAX + 1];
 	void *values[GROUP_ROWS * COLUMNS_MAX]; /* what params point to */
@@ -148,6 +151,7 @@ static int make_texts(struct copy *copy, struct table *table, struct err *err)
 		assert(table->columns < COLUMNS_MAX);
 		buf_printf(&columns, "%s\"%s\"", table->columns > 0 ? ", " : "", db_text(stmt, 0));
 		strv_add(&types, db_text(stmt, 1));
+		table->is_host[table->columns] = str_eq(db_text(stmt, 0), "host");
 		table->is_blob[table->columns++] = str_eq(db_text(stmt, 1), "bytea");
 	}
 	if (result < 0)
@@ -183,6 +187,8 @@ static void take_row(struct copy *copy, struct table *table, struct db_stmt *row
 					memcpy(text, data, param->len);
 			}
 			param->data = text;
+		} else if (table->is_host[i]) {
+			param->text = text = mem_strdup(db_host(copy->to));
 		} else {
 			text = db_copy(row, i);
 			if (text) {

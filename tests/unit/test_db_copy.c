@@ -79,9 +79,10 @@ static int copy_file(struct temp_db *temp, const char *source, bool anew,
 	const struct db_copy_how how = {.source = source, .anew = anew};
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	_cleanup_(db) struct db *read = NULL, *to = NULL;
+	_cleanup_free_ char *place = mem_printf("%s#here", temp->name);
 
 	OK(db_open(temp->path, DB_READ, &read, &why));
-	OK(db_open(temp->name, DB_CREATE, &to, &why));
+	OK(db_open(place, DB_CREATE, &to, &why));
 	return db_copy_all(read, to, &how, &texts, copied_r, err);
 }
 
@@ -131,9 +132,11 @@ static void test_interrupted(void **state)
 	assert_int_equal(err.code, ERR_EXISTS);
 }
 
+/* What the file has is of the host that copies it. */
 static void test_anew(void **state)
 {
 	static const char sql_companies[] = "SELECT count(*) FROM company";
+	static const char sql_here[] = "SELECT count(*) FROM email WHERE host = 'here'";
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *from = NULL;
 	struct db_copied copied;
@@ -152,6 +155,7 @@ static void test_anew(void **state)
 	OK(copy_file(temp, "b", true, &copied, &why));
 	assert_int_equal(temp_db_number(temp->db, sql_companies), 1);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 1);
+	assert_int_equal(temp_db_number(temp->db, sql_here), 1);
 }
 
 int main(void)
