@@ -1,18 +1,23 @@
 """Several hosts that share a store on a server, each with its own Postfix."""
 
 import base64
+import itertools
 import os
 import random
 import signal
 import threading
 import time
+from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 from harness import Sandbox, wait_for
+from harness.postgresql import Standby
 from harness.receiver import Receiver
 from harness.sandbox import unique
+from test_restarts import queue_ids
+from test_store_server import break_off
 
 pytestmark = pytest.mark.submission("sendmail")
 
@@ -275,64 +280,192 @@ def test_each_webhook_event_is_sent_once(hosts, endpoint):
         hosts[0].cli("webhook", "remove", made)
 
 
-class Client(threading.Thread):
-    """Sends one email after another, each with a key, through host after host until one answers
-    200."""
+class Clients:
+    """Threads that send one email after another, each with a key, through host after host until
+    one answers 200."""
 
     def __init__(self, hosts, n):
-        super().__init__()
-        self.hosts, self.left = hosts, n
+        self.hosts = hosts
         self.sent = {}  # id by recipient
-        self.broken = None
+        self.refused = 0
+        self.broken = []
+        self.stopping = threading.Event()
+        self.threads = [threading.Thread(target=self._run) for _ in range(n)]
 
-    def run(self):
-        turn = random.randrange(len(self.hosts))
-        clients = [host.httpd() for host in self.hosts]
-        while self.left > 0:
-            one, key = email(), {"Idempotency-Key": unique("key")}
-            deadline = time.monotonic() + 120
-            while one["to"] not in self.sent:
-                turn = (turn + 1) % len(clients)
-                try:
-                    answer = clients[turn].session.post(
-                        clients[turn].url + "/emails", json=one, headers=key, timeout=60)
-                except requests.RequestException:
-                    answer = None
-                if answer is not None and answer.status_code == 200:
-                    self.sent[one["to"]] = answer.json()["id"]
-                elif answer is not None and answer.status_code not in (409, 503):
-                    self.broken = answer.text
-                    return
-                elif time.monotonic() > deadline:
-                    self.broken = "nobody answers"
-                    return
-                else:
-                    time.sleep(0.05)
-            self.left -= 1
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _run(self):
+        clients = itertools.cycle([host.httpd() for host in self.hosts])
+        for _ in range(random.randrange(len(self.hosts))):
+            next(clients)
+        while not self.stopping.is_set() and not self.broken:
+            self._send(email(), clients)
+            self.stopping.wait(0.1)
+
+    def _send(self, one, clients):
+        key = {"Idempotency-Key": unique("key")}
+        deadline = time.monotonic() + 120
+        for client in clients:
+            try:
+                answer = client.session.post(
+                    client.url + "/emails", json=one, headers=key, timeout=60)
+            except requests.RequestException:
+                answer = None
+            if answer is not None and answer.status_code == 200:
+                self.sent[one["to"]] = answer.json()["id"]
+                return
+            self.refused += 1
+            if answer is not None and answer.status_code not in (409, 503):
+                self.broken.append(answer.text)
+                return
+            if time.monotonic() > deadline:
+                self.broken.append("nobody answers")
+                return
+            time.sleep(0.05)
+
+    def wait_for(self, n):
+        """Waits until n more emails are accepted."""
+        goal = len(self.sent) + n
+        wait_for(f"{n} emails to be accepted", lambda: len(self.sent) >= goal or self.broken)
+        assert self.broken == []
+
+
+class Follower:
+    """Reads the events of the domain, page by page, each at the next of these hosts."""
+
+    def __init__(self, hosts):
+        self.clients = itertools.cycle([host.httpd() for host in hosts])
+        self.key = hosts[0].env["POSTERN_KEY"]
+        self.events = []  # (event, email)
+        self.broken = []
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(
+            target=self._run, args=(f"/v3/example.com/events?begin={time.time()!r}&limit=10",))
+        self.thread.start()
+
+    def _run(self, path):
+        for client in self.clients:
+            if self.stopping.is_set():
+                return
+            try:
+                answer = client.session.get(
+                    client.url + path, headers={"Authorization": None}, auth=("api", self.key),
+                    timeout=60)
+            except requests.RequestException:
+                continue
+            if answer.status_code == 200:
+                items = answer.json()["items"]
+                self.events += [
+                    (one["event"], one["message"]["headers"]["message-id"].split("@")[0])
+                    for one in items]
+                path = urlsplit(answer.json()["paging"]["next"]).path
+                if items:
+                    continue
+            elif answer.status_code != 503:
+                self.broken.append(answer.text)
+                return
+            self.stopping.wait(0.1)
+
+    def close(self):
+        self.stopping.set()
+        self.thread.join()
+
+
+def kill_daemons(hosts, n):
+    """At random, each of which comes back."""
+    for _ in range(n):
+        host, part = random.choice(hosts), random.choice(DAEMONS)
+        wait_for("the part to be there", lambda: host.pid(part))
+        old = host.pid(part)
+        host.kill(part)
+        host.wait_for_new(part, old)
+
+
+def check_sent_once(hosts, sent, dead=None):
+    """And every host knows every email. A Postfix that was killed may deliver a message of its
+    queue again."""
+    clients = [host.httpd() for host in hosts]
+    for to, email_id in sent.items():
+        wait_for("the delivery", lambda: deliveries(hosts, to))
+        assert len(queue_ids(deliveries(hosts, to))) == 1, to
+        others = [host for host in hosts if host is not dead]
+        assert len(deliveries(others, to)) <= 1, to
+        for client in clients:
+            answer = client.session.get(f"{client.url}/emails/{email_id}", timeout=60)
+            assert answer.json()["to"] == [to]
 
 
 def test_daemons_die_under_load(hosts):
     """Clients that repeat with their keys, wherever, have each email sent once."""
-    clients = [Client(hosts, 60) for _ in range(4)]
-    for client in clients:
-        client.start()
-    kills = 0
-    while any(client.is_alive() for client in clients):
-        host, part = random.choice(hosts), random.choice(DAEMONS)
-        old = host.pid(part)
-        if old is None or kills == 15:
-            time.sleep(0.05)
-            continue
-        host.kill(part)
-        kills += 1
-        host.wait_for_new(part, old)
-    for client in clients:
-        client.join()
-    assert [client.broken for client in clients] == [None] * len(clients)
-    sent = {to: email_id for client in clients for to, email_id in client.sent.items()}
-    assert len(sent) == 240 and kills > 0
-    for to, email_id in sent.items():
-        wait_for("the delivery", lambda: deliveries(hosts, to))
-        assert len(deliveries(hosts, to)) == 1, to
+    with Clients(hosts, 4) as clients:
+        kill_daemons(hosts, 12)
+        clients.wait_for(40)
+    assert clients.broken == []
+    check_sent_once(hosts, clients.sent)
+
+
+def test_everything_dies_under_load(hosts, endpoint):
+    """Daemons, a host, the primary of the database, daemons again: each email that was answered
+    200 is delivered once, each host tells each event once, and each is told to the webhook.
+    The last test here: the hosts have another server afterwards."""
+    standby = Standby(hosts[0])
+    url = f"postgresql:///postern?host={standby.primary},{standby.folder}&user=postern"
+    followers = []
+    try:
         for host in hosts:
-            assert host.httpd().read(email_id)["to"] == [to]
+            host.set("store", "url", url)
+            for part in DAEMONS:
+                host.restart(part)
+        hook(hosts[0], endpoint)
+        followers = [Follower([host]) for host in hosts] + [Follower(hosts)]
+        dead = random.choice(hosts)
+        left = [host for host in hosts if host is not dead]
+        with Clients(hosts, 5) as clients:
+            clients.wait_for(20)
+            kill_daemons(hosts, 5)
+            dead.kill_postfix()
+            dead.kill_daemons()
+            clients.wait_for(20)
+            refused = clients.refused
+            break_off(hosts[0])
+            wait_for("requests to be refused", lambda: clients.refused > refused + 10)
+            standby.promote()
+            hosts[0].server = standby.folder
+            clients.wait_for(20)
+            kill_daemons(left, 5)
+            wait_for("the host to be lost", lambda: states(left[0])[dead.name] == "lost")
+            wait_for("its outbox to be taken over", lambda: hosts[0].query(
+                f"SELECT count(*) FROM outbox o JOIN email e ON e.seq = o.email"
+                f" WHERE o.host = '{dead.name}' AND e.state = 'staged'") == "0")
+            clients.wait_for(20)
+            dead.start_all()
+            clients.wait_for(20)
+        assert clients.broken == []
+        for host in hosts:
+            host.flush()
+        check_sent_once(hosts, clients.sent, dead)
+        ids = set(clients.sent.values())
+        for follower in followers:
+            wait_for("every delivery to be told", lambda: follower.broken or ids <= {
+                email_id for event, email_id in follower.events if event == "delivered"})
+            assert follower.broken == []
+            told = Counter(one for one in follower.events if one[1] in ids)
+            assert [one for one, times in told.items() if times > 1] == []
+            assert ids == {email_id for event, email_id in told if event == "accepted"}
+        wait_for("the webhook to be told", lambda: ids <= {
+            one.event["data"]["email_id"] for one in list(endpoint.deliveries)})
+        wait_for("the outbox to be empty", lambda: hosts[0].query(
+            "SELECT count(*) FROM outbox o JOIN email e ON e.seq = o.email"
+            " WHERE e.scheduled_us = 0") == "0")
+    finally:
+        for follower in followers:
+            follower.close()
+        standby.stop()

@@ -8,11 +8,10 @@ import signal
 import smtplib
 import subprocess
 import time
-from glob import glob
-from pathlib import Path
 
 import pytest
 from harness import wait_for
+from harness.postgresql import Standby
 from test_restarts import Senders, check_all_there, check_delivered_once
 
 pytestmark = pytest.mark.submission("sendmail")
@@ -158,43 +157,6 @@ def test_while_the_server_is_away(own_box):
     assert reply(box, "example.com") == 550
     assert reply(box, "stranger.test") == 250
     assert pids == [box.pid(part) for part in ("httpd", "events")]
-
-
-PROGRAMS = Path(sorted(glob("/usr/lib/postgresql/*/bin/initdb"))[-1]).parent
-
-
-class Standby:
-    """A synchronous one of the server of a sandbox, beside it."""
-
-    def __init__(self, box):
-        self.primary, self.folder = box.dir / "pg", box.dir / "standby"
-        self.folder.mkdir()
-        shutil.chown(self.folder, "postgres")
-        with open(self.primary / "data/pg_hba.conf", "a") as file:
-            file.write("local replication postern peer map=postern\n")
-        self.run("pg_ctl", "-D", self.primary / "data", "reload")
-        self.run("pg_basebackup", "-D", self.folder / "data", "-R", "-X", "stream", "-c", "fast",
-                 "-d", f"host={self.primary} user=postern application_name=standby")
-        with open(self.folder / "data/postgresql.conf", "a") as file:
-            file.write(f"unix_socket_directories = '{self.folder}'\n")
-        self.run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-w", "start")
-        box.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-        self.run("pg_ctl", "-D", self.primary / "data", "reload")
-        wait_for(
-            "the standby to be synchronous",
-            lambda: box.query("SELECT sync_state FROM pg_stat_replication") == "sync",
-        )
-
-    def run(self, program, *words):
-        as_server = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
-        subprocess.run([*as_server, PROGRAMS / program, *words], check=True, cwd="/",
-                       stdout=subprocess.DEVNULL, timeout=120)
-
-    def promote(self):
-        self.run("pg_ctl", "-D", self.folder / "data", "-w", "promote")
-
-    def stop(self):
-        self.run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
 
 
 def test_failover(own_box):

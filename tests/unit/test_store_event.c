@@ -392,9 +392,10 @@ static void test_queue_ids(void **state)
 	queue_message_clear(&message);
 }
 
-/* A host of its own, with an email that has the queue id 4X and that its milter recorded at 1000. */
-static struct db *host_with_4X(
-	const struct temp_db *temp, const char *name, const struct temp_tenant *tenant, int64_t *seq_r)
+/* A host of its own, with an email that has the queue id 4X and that its milter recorded at 1000.
+ */
+static struct db *host_with_4X(const struct temp_db *temp, const char *name,
+	const struct temp_tenant *tenant, int64_t *seq_r)
 {
 	static const char sql_last[] = "SELECT max(seq) FROM email";
 	_cleanup_free_ char *place = mem_printf("%s#%s", temp->name, name);

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own: in a private folder, on a Unix socket alone."""
+"""PostgreSQL servers of a test's own: in a private folder, on a Unix socket alone."""
 
 import os
 import pwd
@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from glob import glob
 from pathlib import Path
+
+from .wait import wait_for
 
 USER = "postern"
 
@@ -91,3 +93,37 @@ class Session:
         self.psql.stdin.close()
         self.psql.stdout.close()
         self.psql.wait()
+
+
+class Standby:
+    """A synchronous one of the server of a sandbox, beside it."""
+
+    def __init__(self, box):
+        self.primary, self.folder = box.dir / "pg", box.dir / "standby"
+        self.folder.mkdir()
+        shutil.chown(self.folder, "postgres")
+        with open(self.primary / "data/pg_hba.conf", "a") as file:
+            file.write("local replication postern peer map=postern\n")
+        self.run("pg_ctl", "-D", self.primary / "data", "reload")
+        self.run("pg_basebackup", "-D", self.folder / "data", "-R", "-X", "stream", "-c", "fast",
+                 "-d", f"host={self.primary} user=postern application_name=standby")
+        with open(self.folder / "data/postgresql.conf", "a") as file:
+            file.write(f"unix_socket_directories = '{self.folder}'\n")
+        self.run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-w", "start")
+        box.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        self.run("pg_ctl", "-D", self.primary / "data", "reload")
+        wait_for(
+            "the standby to be synchronous",
+            lambda: box.query("SELECT sync_state FROM pg_stat_replication") == "sync",
+        )
+
+    def run(self, program, *words):
+        as_server = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+        subprocess.run([*as_server, programs() / program, *words], check=True, cwd="/",
+                       stdout=subprocess.DEVNULL, timeout=120)
+
+    def promote(self):
+        self.run("pg_ctl", "-D", self.folder / "data", "-w", "promote")
+
+    def stop(self):
+        self.run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")

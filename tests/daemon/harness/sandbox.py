@@ -113,6 +113,7 @@ class Sandbox:
         self.url = self.env["POSTERN_URL"]
         self.config = Path(self.env["POSTERN_CONFIG"])
         self.sink = Sink(self.env["POSTERN_SINK"], self.dir / "sink.pid")
+        self.server = self.dir / "pg"  # the socket of the store, with --store postgresql
 
     def __enter__(self):
         return self
@@ -213,7 +214,7 @@ class Sandbox:
         """What sqlite3(1) or psql(1) prints for a statement on the store."""
         command = ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql]
         if self.env["POSTERN_STORE"] == "postgresql":
-            command = ["psql", "-XqAt", "-h", self.dir / "pg", "-U", "postern", "-c", sql]
+            command = ["psql", "-XqAt", "-h", self.server, "-U", "postern", "-c", sql]
         return subprocess.run(
             command,
             capture_output=True,
