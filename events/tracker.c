@@ -336,7 +336,7 @@ static int add_accepted(struct work *work, const struct queue_message *message)
 
 /* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
  * error. The tracker owns the result. */
-static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
+static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct lookup *lookup = find_lookup(work->tracker, id);
 
@@ -344,10 +344,19 @@ static int find_tracked(struct work *work, struct span id, struct lookup **looku
 		find_message(work, id, &lookup) < 0)
 		return -1;
 	*lookup_r = lookup;
-	if (!lookup->found || !lookup->message.is_new)
-		return lookup->found;
-	lookup->message.is_new = false;
-	return add_accepted(work, &lookup->message) < 0 ? -1 : 1;
+	return lookup->found;
+}
+
+/* The same for a line that shows that Postfix has the message. */
+static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
+{
+	int found = look_up(work, id, lookup_r);
+	struct queue_message *message = found == 1 ? &(*lookup_r)->message : NULL;
+
+	if (message == NULL || !message->is_new)
+		return found;
+	message->is_new = false;
+	return add_accepted(work, message) < 0 ? -1 : 1;
 }
 
 /* Tracks the message with the id as one that carries the parent's email, and processes the
@@ -623,8 +632,9 @@ static int report_refused(
 	return 0;
 }
 
-/* A milter after ours has refused a recorded message. For an email of ours httpd gets the
- * reply, or it bounces. For one that its client submitted itself, only the log says it. */
+/* A milter after ours has refused a recorded message, or ours was killed before it answered:
+ * Postfix does not have it. For an email of ours httpd gets the reply, or it bounces. For one that
+ * its client submitted itself, only the log says it. */
 static int on_refused(struct work *work)
 {
 	struct line_context *context = &work->context;
@@ -635,7 +645,7 @@ static int on_refused(struct work *work)
 
 	if (text == NULL || !str_starts(text, "milter-reject: END-OF-MESSAGE"))
 		return 0;
-	found = find_tracked(work, context->line->id, &lookup);
+	found = look_up(work, context->line->id, &lookup);
 	if (found <= 0 || lookup->message.how != MESSAGE_RECORDED)
 		return found;
 	if (end)

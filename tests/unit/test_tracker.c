@@ -513,6 +513,38 @@ static void test_other_message_id(void **state)
 #undef CHILD
 }
 
+/* A message that is refused after it was recorded is not in Postfix's queue: nobody is told that
+ * it was accepted. It comes again under another queue id. */
+static void test_refused_after_record(void **state)
+{
+#define LINE(time, payload) "2026-11-21T22:" time "Z mail postfix/" payload
+#define OURS                "4jX7GV2C8nz1fL5Q: "
+	static const char sql_accepted[] = "SELECT count(*) FROM event WHERE kind = 'accepted'";
+	static const struct story story = {"01", "4jX7GV2C8nz1fL5Q", "<chosen@sender.test>",
+		"ok@remote.test other@remote.test", "", "", 0};
+	static const char *const lines[] = {
+		LINE("00:00", "cleanup[1]: " OURS "message-id=<chosen@sender.test>"),
+		LINE("00:00", "cleanup[1]: " OURS "milter-reject: END-OF-MESSAGE from "
+			      "localhost[127.0.0.1]: 4.7.1 Service unavailable - try again later; "
+			      "from=<a@s.test> to=<t@postern.invalid> proto=ESMTP helo=<x>"),
+		LINE("00:01", "qmgr[1]: " OURS "from=<a@s.test>, size=1, nrcpt=2 (queue active)"),
+	};
+	struct world world;
+
+	begin(&world, *state, &story);
+	strv_free(&world.lines);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		strv_add(&world.lines, lines[i]);
+	OK(db_exec(world.temp->db, "UPDATE email SET decided_us = 1795298400000000", &why));
+	read_lines(&world, 0, 2);
+	assert_int_equal(temp_db_number(world.temp->db, sql_accepted), 0);
+	read_lines(&world, 2, 3);
+	assert_int_equal(temp_db_number(world.temp->db, sql_accepted), 2);
+	end(&world);
+#undef LINE
+#undef OURS
+}
+
 /* Somebody who has the email sends it back, as a list or a forwarding does,
  * while it is tried for another recipient: no filter gave that message back. */
 static void test_message_id_of_others(void **state)
@@ -848,6 +880,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_clock_behind, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_other_message_id, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_refused_after_record, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_message_id_of_two, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
