@@ -5,7 +5,6 @@
 
 #include "cli/cmd.h"
 #include "cli/email_report.h"
-#include "core/address/addr.h"
 #include "core/base/base64.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -14,8 +13,10 @@
 #include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_email.h"
+#include "core/ops/op_email_list.h"
 #include "core/ops/op_refusal.h"
 #include "core/policy/ticket.h"
+#include "core/report/email_render.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "core/store/store_message.h"
@@ -28,40 +29,6 @@ enum {
 };
 
 #define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
-
-/* The options --company, --domain and --limit. */
-struct query {
-	struct email_scope scope; /* points into the other members */
-	char company_id[ID_SIZE];
-	char *domain;
-	int64_t limit;
-};
-
-static void clear_query(struct query *query)
-{
-	free(query->domain);
-}
-
-#define _cleanup_query_ __attribute__((cleanup(clear_query)))
-
-/* Reads the query. The caller clears it, also after a failure. Returns 0, or -1 with
- * ERR_INVALID. */
-static int read_query(const struct call *call, struct query *query_r, struct err *err)
-{
-	const char *domain = call_option(call, OPTION_DOMAIN);
-
-	*query_r = (struct query){.limit = DEFAULT_LIMIT};
-	if (call_number_option(call, OPTION_LIMIT, MAX_LIMIT, &query_r->limit, err) < 0)
-		return -1;
-	if (call_id_option(call, OPTION_COMPANY, query_r->company_id, err) < 0)
-		return -1;
-	if (domain && addr_domain_normalize(domain, &query_r->domain, err) < 0)
-		return -1;
-	if (*query_r->company_id)
-		query_r->scope.company_id = query_r->company_id;
-	query_r->scope.domain = query_r->domain;
-	return 0;
-}
 
 static const struct email_scope everything = {0};
 
@@ -120,120 +87,45 @@ static void list_recipients(const struct email *email, enum recipient_kind kind,
 			strv_add(list, recipient_text(&recipients->items[i]));
 }
 
-static void fill_recipients(
-	struct report *report, size_t column, const struct email *email, enum recipient_kind kind)
-{
-	_cleanup_strv_ struct strv list = STRV_INIT;
-
-	list_recipients(email, kind, &list);
-	report_list(report, column, &list);
-}
-
-static void fill_object(struct report *report, size_t column, const void *item)
-{
-	(void)item;
-	report_text(report, column, "email");
-}
-
-static void fill_state(struct report *report, size_t column, const void *item)
-{
-	const struct email *email = item;
-
-	report_text(report, column, store_email_state_shown(email, clock_now_us(&clock_system)));
-}
-
-static void fill_last_event(struct report *report, size_t column, const void *item)
-{
-	report_text(report, column, store_email_last_event(item, clock_now_us(&clock_system)));
-}
-
-/* Null for an email that was not scheduled. */
-static void fill_scheduled(struct report *report, size_t column, const void *item)
-{
-	const struct email *email = item;
-
-	if (email->scheduled_us > 0)
-		report_time(report, column, email->scheduled_us);
-}
-
-static void fill_to(struct report *report, size_t column, const void *item)
-{
-	fill_recipients(report, column, item, RECIPIENT_TO);
-}
-
-static void fill_cc(struct report *report, size_t column, const void *item)
-{
-	fill_recipients(report, column, item, RECIPIENT_CC);
-}
-
-static void fill_bcc(struct report *report, size_t column, const void *item)
-{
-	fill_recipients(report, column, item, RECIPIENT_BCC);
-}
-
-/* Null if there is none, as in the API. */
-static void fill_reply_to(struct report *report, size_t column, const void *item)
-{
-	const struct email *email = item;
-
-	if (email->reply_to.n > 0)
-		report_list(report, column, &email->reply_to);
-}
-
-static void fill_via(struct report *report, size_t column, const void *item)
-{
-	report_text(report, column, store_email_via(item));
-}
-
-static void fill_sent(struct report *report, size_t column, const void *item)
-{
-	const struct email *email = item;
-
-	if (email->state == EMAIL_SENT)
-		report_time(report, column, email->decided_us);
-}
-
+/* The members of email_render_item() and email_render_for_admins(), and sent_at. */
 #define LISTED                                                                                     \
-	{"object", NULL, COLUMN_TEXT, .fill = fill_object},                                        \
-		{"created_at", "CREATED", COLUMN_TIME, COLUMN_OF(email, created_us)},              \
-		{"state", "STATE", COLUMN_TEXT, .fill = fill_state},                               \
-		{"id", "ID", COLUMN_TEXT, COLUMN_OF(email, id)},                                   \
-		{"from", "FROM", COLUMN_TEXT, 40, COLUMN_OF(email, from)},                         \
-		{"to", "TO", COLUMN_LIST, 40, .fill = fill_to},                                    \
-		{"cc", NULL, COLUMN_LIST, .fill = fill_cc},                                        \
-		{"bcc", NULL, COLUMN_LIST, .fill = fill_bcc},                                      \
-		{"reply_to", NULL, COLUMN_LIST, .fill = fill_reply_to},                            \
-		{"subject", "SUBJECT", COLUMN_TEXT, 50, COLUMN_OF(email, subject)},                \
-		{"last_event", "LAST EVENT", COLUMN_TEXT, .fill = fill_last_event},                \
-		{"scheduled_at", NULL, COLUMN_TIME, .fill = fill_scheduled},                       \
-		{"company_id", NULL, COLUMN_TEXT, COLUMN_OF(email, company_id)},                   \
-		{"key_id", NULL, COLUMN_TEXT, COLUMN_OF(email, key_id)},                           \
-		{"domain", NULL, COLUMN_TEXT, COLUMN_OF(email, domain)},                           \
-		{"via", "VIA", COLUMN_TEXT, .spare = COLUMN_SPARE_MAX, .fill = fill_via},          \
-		{"sender", NULL, COLUMN_TEXT, COLUMN_OF(email, sender)},                           \
-		{"message_id", NULL, COLUMN_TEXT, COLUMN_OF(email, message_id)},                   \
-		{"queue_id", NULL, COLUMN_TEXT, COLUMN_OF(email, queue_id)},                       \
-		{"host", NULL, COLUMN_TEXT, COLUMN_OF(email, host)},                               \
-		{"sent_at", NULL, COLUMN_TIME, .fill = fill_sent},                                 \
-		{"decided_at", NULL, COLUMN_TIME, COLUMN_OF(email, decided_us)},                   \
+	{"object", NULL, .type = COLUMN_TEXT}, {"created_at", "CREATED", .type = COLUMN_TIME},     \
+		{"state", "STATE", .type = COLUMN_TEXT}, {"id", "ID", .type = COLUMN_TEXT},        \
+		{"from", "FROM", .type = COLUMN_TEXT, .width = 40},                                \
+		{"to", "TO", .type = COLUMN_LIST, .width = 40}, {"cc", NULL, .type = COLUMN_LIST}, \
+		{"bcc", NULL, .type = COLUMN_LIST}, {"reply_to", NULL, .type = COLUMN_LIST},       \
+		{"subject", "SUBJECT", .type = COLUMN_TEXT, .width = 50},                          \
+		{"last_event", "LAST EVENT", .type = COLUMN_TEXT},                                 \
+		{"scheduled_at", NULL, .type = COLUMN_TIME},                                       \
+		{"company_id", NULL, .type = COLUMN_TEXT}, {"key_id", NULL, .type = COLUMN_TEXT},  \
+		{"domain", NULL, .type = COLUMN_TEXT},                                             \
+		{"via", "VIA", .type = COLUMN_TEXT, .spare = COLUMN_SPARE_MAX},                    \
+		{"sender", NULL, .type = COLUMN_TEXT}, {"message_id", NULL, .type = COLUMN_TEXT},  \
+		{"queue_id", NULL, .type = COLUMN_TEXT}, {"host", NULL, .type = COLUMN_TEXT},      \
+		{"sent_at", NULL, .type = COLUMN_TIME}, {"decided_at", NULL, .type = COLUMN_TIME}, \
 	{                                                                                          \
-		"refusal", NULL, COLUMN_TEXT, COLUMN_OF(email, refusal)                            \
+		"refusal", NULL, .type = COLUMN_TEXT                                               \
 	}
 
 static const struct column list_columns[] = {LISTED, {0}};
 
-/* The columns that the delivery report fills. */
-enum { ANSWER = ARRAY_SIZE(list_columns) - 1, RECIPIENTS, EVENTS };
+enum { ANSWER = ARRAY_SIZE(list_columns) - 1, RECIPIENTS, EVENTS, TEXT, HTML };
 
 static const struct column show_columns[] = {
 	LISTED,
 	[ANSWER] = {"answer", NULL, .type = COLUMN_TEXT},
 	[RECIPIENTS] = {"recipients", NULL, .type = COLUMN_ROWS},
 	[EVENTS] = {"events", NULL, .type = COLUMN_ROWS},
-	{"text", NULL, COLUMN_BODY, COLUMN_OF(email, text)},
-	{"html", NULL, COLUMN_BODY, COLUMN_OF(email, html)},
+	[TEXT] = {"text", NULL, .type = COLUMN_BODY},
+	[HTML] = {"html", NULL, .type = COLUMN_BODY},
 	{0},
 };
+
+static void add_sent_at(json_t *item)
+{
+	if (str_eq(row_json_text(item, "state"), "sent"))
+		json_object_set(item, "sent_at", json_object_get(item, "decided_at"));
+}
 
 /* Adds a line with name and value; nothing if there is no value. */
 static void add_line(const char *name, const char *value, size_t width, struct buf *out)
@@ -302,6 +194,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	_cleanup_free_ char *answer = NULL;
 	struct buf text = BUF_INIT;
 	struct email email;
+	json_t *item;
 
 	if (email_find(call, &email, err) < 0)
 		return -1;
@@ -310,9 +203,15 @@ static int run_show(const struct call *call, struct report *report, struct err *
 		store_email_clear(&email);
 		return -1;
 	}
+	item = email_render_item(&email);
+	email_render_for_admins(item, &email);
+	add_sent_at(item);
+	report_json(report, item);
+	json_decref(item);
 	answer = delivery_report_answer(delivery_report);
-	report_add(report, &email);
 	report_text(report, ANSWER, answer);
+	report_text(report, TEXT, email.text);
+	report_text(report, HTML, email.html);
 	email_report_rows(delivery_report, report, RECIPIENTS, EVENTS);
 	print_show(call, &email, delivery_report, &text);
 	report->note = buf_take(&text);
@@ -399,52 +298,6 @@ static int run_watch(const struct call *call, struct report *report, struct err 
 	store_event_list_free(&events);
 	report->note = buf_take(&text);
 	return more;
-}
-
-static int read_filter(const struct call *call, struct email_filter *filter_r, struct err *err)
-{
-	_cleanup_buf_ struct buf known = BUF_INIT;
-	struct email_filter filter = {
-		.to = call_option(call, OPTION_TO),
-		.from = call_option(call, OPTION_FROM),
-		.subject = call_option(call, OPTION_SUBJECT),
-		.status = call_option(call, OPTION_STATE),
-		.now_us = call->now_us,
-	};
-
-	for (size_t i = 0; filter.status && !str_eq(filter.status, store_email_statuses[i]); i++) {
-		buf_printf(&known, "%s, ", store_email_statuses[i]);
-		if (i + 1 == EMAIL_STATUSES)
-			return err_set(err, ERR_INVALID, "--state is one of %snot \"%s\"",
-				buf_str(&known), filter.status);
-	}
-	if (call_time_option(call, OPTION_SINCE, &filter.since_us, err) < 0 ||
-		call_time_option(call, OPTION_UNTIL, &filter.until_us, err) < 0)
-		return -1;
-	*filter_r = filter;
-	return 0;
-}
-
-/* A search looks at a limited number of emails: then another one continues. */
-static int run_list(const struct call *call, struct report *report, struct err *err)
-{
-	_cleanup_query_ struct query query;
-	struct page page = {0};
-	struct email_filter filter;
-	struct email_found found;
-
-	if (read_query(call, &query, err) < 0 || read_filter(call, &filter, err) < 0)
-		return -1;
-	do {
-		page.limit = (int)query.limit - (int)report->rows_n;
-		if (store_email_search(call->db, &query.scope, &filter, &page, &found, err) < 0)
-			return -1;
-		for (size_t i = 0; i < found.list.n; i++)
-			report_add(report, &found.list.items[i]);
-		store_email_list_free(&found.list);
-		strcpy(page.after, found.next);
-	} while (*page.after && report->rows_n < (size_t)query.limit);
-	return 0;
 }
 
 const struct verb cmd_email_show = {
@@ -592,7 +445,10 @@ const struct verb cmd_email_list = {
 		{OPTION_DOMAIN, false, "Only those sent as this domain."},
 		{OPTION_LIMIT, false, LIMIT_HELP}},
 	.help = "Lists the newest emails, sent or not, newest first.",
-	.run = run_list,
+	.operation = &op_email_list,
+	.add = add_sent_at,
+	.limit = DEFAULT_LIMIT,
+	.limit_max = MAX_LIMIT,
 };
 
 /* Refused mail: two lists, of emails and of other mail, newest first, merged into one. */

@@ -11,6 +11,7 @@
 #include "core/conf/conf.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_email.h"
+#include "core/ops/op_email_list.h"
 #include "core/ops/op_key.h"
 #include "core/ops/op_webhook.h"
 #include "core/ops/op_suppression.h"
@@ -97,7 +98,7 @@ const struct route routes[] = {
 	{"POST", "/emails", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .idempotent = true,
 		.body = BODY_JSON, .handle = api_email_send},
 	{"GET", "/emails", .auth = AUTH_BEARER, .scopes = KEY_READING, .pooled = true,
-		.handle = api_email_list},
+		.handle = api_email_list, .operation = &op_email_list},
 	{"POST", "/emails/batch", .auth = AUTH_BEARER, .scopes = KEY_SENDING, .idempotent = true,
 		.body = BODY_JSON, .handle = api_batch_send},
 	{"GET", "/emails/{}", .auth = AUTH_BEARER, .scopes = KEY_ALL, .handle = api_email_get},

@@ -99,6 +99,7 @@ struct op_field {
 	bool required;
 	bool operators; /* only for operators, not for members of a company */
 	bool command;   /* only for the command */
+	bool admins;    /* not for keys */
 	bool removed;   /* for an id: the object may have been removed */
 	size_t offset;
 	int64_t max;                   /* maximum of a number, or of the number of items */

@@ -47,10 +47,7 @@ json_t *event_json_time(int64_t time_us)
 
 static json_t *json_of_text(const char *text)
 {
-	_cleanup_free_ char *mended = mem_strdup(text ? text : "");
-
-	str_utf8_mend(mended);
-	return json_string(mended);
+	return row_json_string(text ? text : "");
 }
 
 static json_t *render_tags(const struct email_event *event)

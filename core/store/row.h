@@ -74,6 +74,9 @@ struct row_type {
 	/* The type with all members of the same struct, if this one has only some of them; or
 	 * NULL. */
 	const struct row_type *whole;
+	/* Returns the item as answers show it, for a type whose items are made of several rows; a
+	 * new reference. NULL: row_json() prints the fields. */
+	json_t *(*shown)(const void *item);
 };
 #define ROW_TYPE(type_, fields_)                                                                   \
 	{                                                                                          \
@@ -105,8 +108,12 @@ enum row_form {
 	ROW_STORED, /* the columns as stored */
 };
 json_t *row_json(const struct row_type *type, const void *item, enum row_form form);
-/* Returns a time for answers (RFC 3339); null for 0, which means never. */
+/* Values of answers; new references. A time (RFC 3339); null for 0, which means never. */
 json_t *row_json_time(int64_t time_us);
+/* A text, with invalid UTF-8 mended; null for NULL. */
+json_t *row_json_string(const char *text);
+/* The same; null for "" as well. */
+json_t *row_json_given(const char *text);
 /* Returns the text of a member; "" if it is missing or not a string. */
 const char *row_json_text(const json_t *object, const char *name);
 

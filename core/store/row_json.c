@@ -7,8 +7,7 @@
 #include "core/base/str.h"
 #include "core/store/row.h"
 
-/* Repairs invalid UTF-8, which JSON cannot represent. */
-static json_t *json_of_text(const char *text)
+json_t *row_json_string(const char *text)
 {
 	json_t *json = text ? json_string(text) : json_null();
 	_cleanup_free_ char *mended = NULL;
@@ -18,6 +17,11 @@ static json_t *json_of_text(const char *text)
 	mended = mem_strdup(text);
 	str_utf8_mend(mended);
 	return json_string(mended);
+}
+
+json_t *row_json_given(const char *text)
+{
+	return row_json_string(str_empty(text) ? NULL : text);
 }
 
 static json_t *json_of_json(const char *text)
@@ -32,7 +36,7 @@ static json_t *json_of_lines(const struct strv *lines)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < lines->n; i++)
-		json_array_append_new(array, json_of_text(lines->items[i]));
+		json_array_append_new(array, row_json_string(lines->items[i]));
 	return array;
 }
 
@@ -62,9 +66,9 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 
 	switch (field->kind) {
 	case ROW_ID:
-		return form == ROW_SHOWN && str_empty(member) ? json_null() : json_of_text(member);
+		return form == ROW_SHOWN ? row_json_given(member) : row_json_string(member);
 	case ROW_TEXT:
-		return json_of_text(*(char *const *)member);
+		return row_json_string(*(char *const *)member);
 	case ROW_JSON:
 		return json_of_json(*(char *const *)member);
 	case ROW_LINES:
@@ -84,7 +88,7 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_ENUM:
 		/* A value unknown to this program is n. */
 		word = *(const unsigned *)member;
-		return json_of_text(word < field->words->n ? field->words->names[word] : NULL);
+		return row_json_string(word < field->words->n ? field->words->names[word] : NULL);
 	case ROW_FLAG:
 		return json_string(field->words->names[*(const bool *)member]);
 	case ROW_HASH:
@@ -107,9 +111,11 @@ static char *name_of_field(const struct row_field *field, enum row_form form)
 
 json_t *row_json(const struct row_type *type, const void *item, enum row_form form)
 {
-	json_t *object = form == ROW_SHOWN ? json_pack("{s:s}", "object", type->name)
-					   : json_object();
+	json_t *object;
 
+	if (form == ROW_SHOWN && type->shown)
+		return type->shown(item);
+	object = form == ROW_SHOWN ? json_pack("{s:s}", "object", type->name) : json_object();
 	for (size_t i = 0; i < type->n; i++) {
 		const struct row_field *field = &type->fields[i];
 		_cleanup_free_ char *name = name_of_field(field, form);

@@ -18,6 +18,7 @@
 #include "core/ops/op_company.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_email.h"
+#include "core/ops/op_email_list.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_held.h"
 #include "core/ops/op_host.h"
@@ -158,7 +159,8 @@ const struct route admin_routes[] = {
 	{"GET", "/admin/suggestions", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
 		.operation = &op_exemption_suggest},
 	{"GET", "/admin/host", .auth = AUTH_USER, .pooled = true, .handle = admin_host_get},
-	{"GET", "/admin/emails", .auth = AUTH_USER, .pooled = true, .handle = admin_email_list},
+	{"GET", "/admin/emails", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_email_list},
 	{"GET", "/admin/emails/{}", .auth = AUTH_USER, .pooled = true, .handle = admin_email_get},
 	{"POST", "/admin/emails/test", .auth = AUTH_USER, .role = USER_OWNER,
 		.body = BODY_JSON_SMALL, .handle = admin_email_test},
@@ -360,7 +362,7 @@ static json_t *render_list(const struct op *op, bool in_pages)
 		json_array_append_new(data, name_company(op, op_item_json(op, i)));
 	answer = list_json_render(data, rows->more);
 	if (in_pages)
-		json_object_set_new(answer, "next", admin_text(rows->next));
+		json_object_set_new(answer, "next", row_json_given(rows->next));
 	json_object_update(answer, op->result.more);
 	return answer;
 }
@@ -531,9 +533,9 @@ void admin_suppression_csv(struct request *request)
 			answer = json_pack("{s:s, s:i, s:s, s:b, s:o}", "object", "suppression_csv",
 				"lines", (int)rows->n, "csv", buf_str(&lines), "has_more",
 				rows->more || *rows->next, "next",
-				admin_text(*rows->next                 ? rows->next
-					   : rows->more && rows->n > 0 ? items[rows->n - 1].id
-								       : NULL));
+				row_json_given(*rows->next                 ? rows->next
+					       : rows->more && rows->n > 0 ? items[rows->n - 1].id
+									   : NULL));
 		op_clear(&op);
 	}
 	reply_either(request, &problem, 200, answer);
@@ -563,9 +565,4 @@ const char *admin_query_company(const struct request *request, const struct json
 	const char *own = admission_company(&request->admission);
 
 	return own ? own : json_query_get(query, "company_id");
-}
-
-json_t *admin_text(const char *text)
-{
-	return str_empty(text) ? json_null() : json_string(text);
 }

@@ -78,9 +78,6 @@ void admin_reply_list(struct request *request, int result, json_t *data, const c
  * the parameter company_id. NULL means all. */
 const char *admin_query_company(const struct request *request, const struct json_query *query);
 
-/* Parts of answers; new references. */
-json_t *admin_text(const char *text); /* null for NULL and "" */
-
 /* Handlers, see httpd/admin.json. A route that runs one operation of core/ops
  * needs none. */
 typedef void admin_handler(struct request *request);
@@ -96,8 +93,8 @@ admin_handler admin_session_confirm_codes;
 json_t *admin_render_totp(const struct op *op);
 
 /* admin_mail.c: emails and refused messages. */
-admin_handler admin_email_list, admin_email_get, admin_email_html, admin_email_raw,
-	admin_email_resend, admin_email_test;
+admin_handler admin_email_get, admin_email_html, admin_email_raw, admin_email_resend,
+	admin_email_test;
 
 /* admin_events.c: the events of all emails. */
 admin_handler admin_event_list;

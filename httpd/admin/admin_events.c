@@ -15,8 +15,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/report/delivery_report.h"
+#include "core/report/email_render.h"
 #include "core/store/store_event.h"
-#include "httpd/json/email_json.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/transport/reply.h"
@@ -119,13 +119,13 @@ static json_t *render_cursor(struct db *db, int64_t seq)
 
 static json_t *render_event(const struct email_event *event)
 {
-	json_t *item = email_json_render_event(event);
+	json_t *item = email_render_event(event);
 
 	json_object_set_new(item, "email_id", json_string(event->email_id));
-	json_object_set_new(item, "subject", admin_text(event->subject));
+	json_object_set_new(item, "subject", row_json_given(event->subject));
 	json_object_set_new(item, "domain", json_string(event->domain));
 	json_object_set_new(item, "company_id", json_string(event->company_id));
-	json_object_set_new(item, "company_name", admin_text(event->company_name));
+	json_object_set_new(item, "company_name", row_json_given(event->company_name));
 	json_object_set_new(item, "kind", json_string(event_kind_name(event->kind)));
 	json_object_set_new(
 		item, "kind_text", json_string(delivery_report_event_words(event->kind)));

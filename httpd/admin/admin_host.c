@@ -72,12 +72,13 @@ void admin_host_get(struct request *request)
 		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "object", "host", "version",
 			POSTERN_VERSION, "api_url", *conf->http.url ? conf->http.url : plain,
 			"api_socket",
-			admin_text(has_socket && str_empty(conf->http.url)
-					   ? conf->http.listen + strlen(LISTENER_UNIX)
-					   : NULL),
-			"name", admin_text(values[NAME]), "relay", admin_text(values[RELAY]),
-			"postfix_version", admin_text(values[VERSION]), "receives_by",
-			admin_text(receives_by)));
+			row_json_given(has_socket && str_empty(conf->http.url)
+					       ? conf->http.listen + strlen(LISTENER_UNIX)
+					       : NULL),
+			"name", row_json_given(values[NAME]), "relay",
+			row_json_given(values[RELAY]), "postfix_version",
+			row_json_given(values[VERSION]), "receives_by",
+			row_json_given(receives_by)));
 	for (size_t i = 0; i < VALUES; i++)
 		free(values[i]);
 }

@@ -27,8 +27,8 @@
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
 #include "core/store/store_suppression.h"
-#include "core/store/store_text_index.h"
 #include "core/report/delivery_report.h"
+#include "core/report/email_render.h"
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -37,181 +37,6 @@
 #include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
-
-/* Adds what an admin sees of an email, in addition to what its company sees. */
-static void add_admin_fields(json_t *object, const struct email *email)
-{
-	json_object_set_new(object, "company_id", json_string(email->company_id));
-	json_object_set_new(object, "key_id", json_string(email->key_id));
-	json_object_set_new(object, "domain", json_string(email->domain));
-	json_object_set_new(object, "state",
-		json_string(store_email_state_shown(email, clock_now_us(&clock_system))));
-	json_object_set_new(object, "via", json_string(store_email_via(email)));
-	json_object_set_new(object, "refusal", admin_text(email->refusal));
-	json_object_set_new(object, "queue_id", admin_text(email->queue_id));
-	json_object_set_new(
-		object, "host", str_empty(email->host) ? json_null() : json_string(email->host));
-	json_object_set_new(object, "sender", json_string(email->sender));
-	json_object_set_new(object, "decided_at", json_field_time(email->decided_us));
-}
-
-/* GET /admin/emails */
-
-/* Reads `recipient_status`; NULL if it is not given. Returns 0, or -1 with the
- * problem. */
-static int read_recipient(const struct json_query *query, const enum delivery_status **status_r,
-	struct problem *problem)
-{
-	static const enum delivery_status statuses[] = {DELIVERY_QUEUED, DELIVERY_DEFERRED,
-		DELIVERY_HANDED_ON, DELIVERY_DELIVERED, DELIVERY_BOUNCED, DELIVERY_EXPIRED,
-		DELIVERY_DISCARDED, DELIVERY_REMOVED, DELIVERY_UNKNOWN, DELIVERY_COMPLAINED,
-		DELIVERY_SUPPRESSED};
-	const char *text = json_query_get(query, "recipient_status");
-
-	*status_r = NULL;
-	for (size_t i = 0; text && i < ARRAY_SIZE(statuses); i++)
-		if (str_eq(text, delivery_status_name(statuses[i])))
-			*status_r = &statuses[i];
-	if (text && *status_r == NULL)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `recipient_status` parameter is no state of a recipient.");
-	return 0;
-}
-
-/* The recipients that the search matched, each with its own status, since that
- * of the email says nothing of one recipient. null if the search was not for
- * recipients. */
-static json_t *render_matched(
-	const struct email *email, const struct email_filter *filter, const char *to)
-{
-	json_t *array;
-
-	if (to == NULL && filter->recipient == NULL)
-		return json_null();
-	array = json_array();
-	for (size_t i = 0; i < email->recipients.n; i++) {
-		const struct recipient *one = &email->recipients.items[i];
-
-		if (!one->enveloped || (filter->recipient && one->status != *filter->recipient) ||
-			(to && !str_eq_nocase(one->address, to)))
-			continue;
-		json_array_append_new(
-			array, json_pack("{s:s, s:s, s:s}", "address", one->address, "status",
-				       delivery_status_name(one->status), "status_text",
-				       delivery_report_status_words(one->status)));
-	}
-	return array;
-}
-
-/* Returns 0, or -1 with the problem. */
-static int read_filter(const struct request *request, struct json_query *query,
-	struct email_filter *filter_r, struct problem *problem)
-{
-	*filter_r = (struct email_filter){
-		.to = json_query_get(query, "to"),
-		.from = json_query_get(query, "from"),
-		.subject = json_query_words(query, "subject"),
-		.key_id = json_query_get(query, "key_id"),
-		.tag = json_query_words(query, "tag"),
-		.now_us = clock_now_us(&clock_system),
-	};
-	if (email_json_status(query, true, &filter_r->status, problem) < 0 ||
-		read_recipient(query, &filter_r->recipient, problem) < 0 ||
-		json_query_time(request, query, "since", &filter_r->since_us, problem) < 0)
-		return -1;
-	return json_query_time(request, query, "until", &filter_r->until_us, problem);
-}
-
-/* Searches for what was typed into the one search field: an id, Message-ID or
- * queue id, which hardly ever matches more than a page; the address of a
- * recipient, which an index finds however old the email is; or words.
- * found_by_r says which. The caller frees *to_r. Returns 1, 0 if the cursor is
- * invalid, or -1. */
-static int find_words(struct db *db, const struct email_scope *scope, const char *words,
-	struct email_filter *filter, const struct page *page, struct email_found *found_r,
-	const char **found_by_r, char **to_r, struct err *err)
-{
-	static const char *const names[] = {
-		[EMAIL_NAME_ID] = "id",
-		[EMAIL_NAME_MESSAGE_ID] = "message_id",
-		[EMAIL_NAME_QUEUE_ID] = "queue_id",
-	};
-	_cleanup_addr_ struct addr addr = {0};
-	int found;
-
-	*found_by_r = names[store_email_name_of(words)];
-	if (page_cursor(page) == NULL &&
-		store_email_named(db, scope, words, page->limit, &found_r->list, err) < 0)
-		return -1;
-	if (found_r->list.n > 0)
-		return 1;
-	if (filter->to == NULL && addr_parse(words, &addr, NULL) == 0) {
-		*found_by_r = "to";
-		filter->to = *to_r = addr_spec(&addr);
-		found = store_email_search(db, scope, filter, page, found_r, err);
-		filter->to = NULL;
-		if (found != 1 || found_r->list.n > 0 || found_r->more)
-			return found;
-		free(TAKE_PTR(*to_r));
-	}
-	*found_by_r = "text";
-	filter->text = words;
-	return store_email_search(db, scope, filter, page, found_r, err);
-}
-
-void admin_email_list(struct request *request)
-{
-	static const char *const names[] = {"company_id", "domain", "key_id", "q", "to", "from",
-		"subject", "status", "recipient_status", "tag", "since", "until", "limit", "after",
-		"before", NULL};
-	struct problem problem = PROBLEM_INIT;
-	struct email_found found = {0};
-	const char *words = NULL, *found_by = NULL;
-	_cleanup_free_ char *to = NULL;
-	json_t *data = json_array(), *list;
-	struct email_filter filter;
-	struct email_scope scope = {0};
-	struct json_query query;
-	struct err err = ERR_INIT;
-	struct page page = {0};
-	int64_t unread = 0;
-	int result;
-
-	if (json_query_read(request, names, &query, &problem) == 0 &&
-		read_filter(request, &query, &filter, &problem) == 0 &&
-		json_query_page(&query, &page, &problem) == 0) {
-		scope.company_id = admin_query_company(request, &query);
-		scope.domain = json_query_get(&query, "domain");
-		words = json_query_words(&query, "q");
-		if (str_empty(words))
-			result = store_email_search(
-				request->db, &scope, &filter, &page, &found, &err);
-		else
-			result = find_words(request->db, &scope, words, &filter, &page, &found,
-				&found_by, &to, &err);
-		if (result == 1 && store_text_index_missing(request->db, &unread, &err) < 0)
-			result = -1;
-		list_json_check(request, result, &page, "email_list_failed", &err, &problem);
-	}
-	for (size_t i = 0; i < found.list.n; i++) {
-		json_t *item = email_json_render_item(&found.list.items[i]);
-
-		add_admin_fields(item, &found.list.items[i]);
-		json_object_set_new(item, "matched",
-			render_matched(&found.list.items[i], &filter, to ? to : filter.to));
-		json_array_append_new(data, item);
-	}
-	list = list_json_render(data, found.more);
-	json_object_set_new(list, "next", admin_text(found.next));
-	json_object_set_new(list, "found_by", admin_text(found_by));
-	json_object_set_new(list, "looked",
-		found.next[0] ? json_pack("{s:I, s:o}", "percent", (json_int_t)found.percent,
-					"until", json_field_time(found.looked_us))
-			      : json_null());
-	json_object_set_new(list, "unread_percent", json_integer((json_int_t)unread));
-	store_email_list_free(&found.list);
-	reply_either(request, &problem, 200, list);
-}
 
 /* GET /admin/emails/{id} */
 
@@ -286,8 +111,8 @@ static json_t *render_status(const struct delivery_report *report, size_t i)
 	delivery_report_times(report, i, &retry_us, &end_us);
 	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "status", delivery_status_name(status),
 		"status_text", delivery_report_status_words(status), "next", next, "queue",
-		report->entries[i].queue, "next_attempt_at", json_field_time(retry_us),
-		"gives_up_at", json_field_time(end_us));
+		report->entries[i].queue, "next_attempt_at", row_json_time(retry_us), "gives_up_at",
+		row_json_time(end_us));
 }
 
 /* Why and since when the recipient is suppressed; null if it no longer is. */
@@ -337,12 +162,12 @@ static json_t *render_events(const struct delivery_report *report)
 
 	for (size_t i = 0; i < report->events.n; i++) {
 		const struct email_event *event = &report->events.items[i];
-		json_t *item = email_json_render_event(event);
+		json_t *item = email_render_event(event);
 
 		json_object_set_new(item, "kind", json_string(event_kind_name(event->kind)));
 		json_object_set_new(
 			item, "kind_text", json_string(delivery_report_event_words(event->kind)));
-		json_object_set_new(item, "source", admin_text(event->source));
+		json_object_set_new(item, "source", row_json_given(event->source));
 		json_array_append_new(array, item);
 	}
 	return array;
@@ -359,8 +184,8 @@ static json_t *render_queue_messages(const struct delivery_report *report)
 			array, json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", message->queue_id,
 				       "how", message_how_name(message->how), "how_text",
 				       delivery_report_message_words(message->how), "since_at",
-				       json_field_time(message->since_us), "left_at",
-				       json_field_time(message->closed_us)));
+				       row_json_time(message->since_us), "left_at",
+				       row_json_time(message->closed_us)));
 	}
 	return array;
 }
@@ -371,9 +196,9 @@ static json_t *render_email(struct db *db, const struct email *email,
 	const struct delivery_report *report, int64_t kept)
 {
 	_cleanup_free_ char *answer = delivery_report_answer(report);
-	json_t *object = email_json_render(email, true);
+	json_t *object = email_render(email, true);
 
-	add_admin_fields(object, email);
+	email_render_for_admins(object, email);
 	add_statuses(db, object, email, report);
 	json_object_set_new(object, "message_size", kept > 0 ? json_integer(kept) : json_null());
 	json_object_update_new(object,

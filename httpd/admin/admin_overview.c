@@ -62,12 +62,12 @@ static json_t *render_counts(const struct event_counts *events)
 		if (last == NULL || event->time_us != last->time_us ||
 			(event->domain && !str_eq(event->domain, last->domain))) {
 			counts = json_object();
-			json_array_append_new(
-				data, event->domain ? json_pack("{s:s, s:o}", "domain",
-							      event->domain, "counts", counts)
-						    : json_pack("{s:o, s:o}", "time",
-							      json_field_time(event->time_us),
-							      "counts", counts));
+			json_array_append_new(data,
+				event->domain
+					? json_pack("{s:s, s:o}", "domain", event->domain, "counts",
+						  counts)
+					: json_pack("{s:o, s:o}", "time",
+						  row_json_time(event->time_us), "counts", counts));
 		}
 		json_object_set_new(
 			counts, event_kind_name(event->kind), json_integer(event->count));
@@ -148,9 +148,9 @@ void admin_stats_get(struct request *request)
 	result = store_event_counts(request->db, &filter, &counts, &err);
 	if (result == 0) {
 		object = list_json_render(render_counts(&counts), counts.next != NULL);
-		json_object_set_new(object, "next", admin_text(counts.next));
-		json_object_set_new(object, "since", json_field_time(filter.begin_us));
-		json_object_set_new(object, "until", json_field_time(filter.end_us));
+		json_object_set_new(object, "next", row_json_given(counts.next));
+		json_object_set_new(object, "since", row_json_time(filter.begin_us));
+		json_object_set_new(object, "until", row_json_time(filter.end_us));
 	}
 	store_event_counts_free(&counts);
 	admin_reply_found(request, result < 0 ? -1 : 1, object, "stats_failed", &err);

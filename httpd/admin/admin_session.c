@@ -36,9 +36,9 @@ static json_t *render_session(const struct session *session)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o}", "object", "session", "kind",
 		session->kind == SESSION_TOKEN ? "token" : "browser", "user_id", session->user_id,
-		"login", session->login, "company_id", admin_text(session->company_id), "role",
+		"login", session->login, "company_id", row_json_given(session->company_id), "role",
 		store_user_role_name(session->role), "expires_at",
-		json_field_time(session->expires_us));
+		row_json_time(session->expires_us));
 }
 
 void admin_session_get(struct request *request)

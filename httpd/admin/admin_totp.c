@@ -41,7 +41,7 @@ json_t *admin_render_totp(const struct op *op)
 	json_t *answer = op_json(op);
 	char *svg = qr_svg(json_string_value(json_object_get(answer, "uri")));
 
-	json_object_set_new(answer, "qr", admin_text(svg));
+	json_object_set_new(answer, "qr", row_json_given(svg));
 	if (svg)
 		secret_wipe(svg, strlen(svg));
 	free(svg);

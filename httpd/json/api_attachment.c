@@ -154,7 +154,7 @@ static json_t *render(struct request *request, const struct kept *kept, size_t n
 			? file->type
 			: "application/octet-stream",
 		"content_disposition", file->is_inline ? "inline" : "attachment", "content_id",
-		file->content_id, "download_url", url, "expires_at", json_field_time(end_us));
+		file->content_id, "download_url", url, "expires_at", row_json_time(end_us));
 }
 
 /* GET /emails/{id}/attachments: in pages, like other lists. */

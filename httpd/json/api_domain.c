@@ -137,7 +137,7 @@ json_t *domain_json_render_item(const struct domain *domain)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:s, s:s}}", "object",
 		"domain", "id", domain->id, "name", domain->name, "status", status(domain),
-		"created_at", json_field_time(domain->created_us), "region", regions[0],
+		"created_at", row_json_time(domain->created_us), "region", regions[0],
 		"open_tracking", 0, "click_tracking", 0, "capabilities", "sending", "enabled",
 		"receiving", "disabled");
 }

@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-#include "core/address/addr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/ops/op_email.h"
+#include "core/ops/op_email_list.h"
+#include "core/report/email_render.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
 #include "httpd/admission/json_text.h"
@@ -22,6 +23,7 @@
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
+#include "httpd/json/operate.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
@@ -141,8 +143,7 @@ static void get_email(struct request *request, bool in_pool)
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		reply_printed(request, 200,
 			email_json_print(
-				add_as_of(request, email_json_render(&email, any_state > 0)),
-				&email));
+				add_as_of(request, email_render(&email, any_state > 0)), &email));
 	store_email_clear(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		return;
@@ -205,7 +206,7 @@ static int find_events(struct request *request, const struct page *page, json_t 
 	if (list_json_check(request, found, page, "event_list_failed", &err, problem) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
-		json_array_append_new(data, email_json_render_event(&list.items[i]));
+		json_array_append_new(data, email_render_event(&list.items[i]));
 	*more_r = list.more;
 	store_event_list_free(&list);
 	return 0;
@@ -229,112 +230,28 @@ void api_email_events(struct request *request)
 
 /* GET /emails */
 
-static int read_text(
-	struct json_query *query, const char *name, const char **value_r, struct problem *problem)
-{
-	const char *text = json_query_words(query, name);
-
-	if (text && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter must be text, and not be empty.", name);
-	*value_r = text;
-	return 0;
-}
-
-/* Parses an address into the form in which it is stored; the caller frees it. */
-static int read_address(
-	const struct json_query *query, const char *name, char **value_r, struct problem *problem)
-{
-	const char *text = json_query_get(query, name);
-	_cleanup_addr_ struct addr addr = {0};
-
-	if (text == NULL)
-		return 0;
-	if (addr_parse(text, &addr, NULL) < 0)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `%s` parameter must be an email address.", name);
-	*value_r = addr_spec(&addr);
-	return 0;
-}
-
-/* A search. It owns to and from. */
-struct search {
-	struct json_query query;
-	struct email_filter filter;
-	struct page page;
-	char *to;
-	char *from;
-};
-
-/* Returns 0, or -1 with a problem that names the parameter. */
-static int read_search(
-	const struct request *request, struct search *search, struct problem *problem)
-{
-	static const char *const names[] = {"limit", "after", "before", "to", "from", "subject",
-		"status", "tag", "since", "until", NULL};
-	struct email_filter *filter = &search->filter;
-	struct json_query *query = &search->query;
-
-	if (json_query_read(request, names, query, problem) < 0 ||
-		read_address(query, "to", &search->to, problem) < 0 ||
-		read_address(query, "from", &search->from, problem) < 0 ||
-		read_text(query, "subject", &filter->subject, problem) < 0 ||
-		email_json_status(query, false, &filter->status, problem) < 0 ||
-		read_text(query, "tag", &filter->tag, problem) < 0 ||
-		json_query_time(request, query, "since", &filter->since_us, problem) < 0 ||
-		json_query_time(request, query, "until", &filter->until_us, problem) < 0)
-		return -1;
-	filter->now_us = clock_now_us(&clock_system);
-	filter->to = search->to;
-	filter->from = search->from;
-	return json_query_page(query, &search->page, problem);
-}
-
-static bool is_search(const struct email_filter *filter)
-{
-	return filter->to || filter->from || filter->subject || filter->status || filter->tag ||
-	       filter->since_us || filter->until_us;
-}
-
-static int find_page(struct request *request, const struct email_filter *filter,
-	const struct page *page, struct email_found *found_r, struct problem *problem)
-{
-	const struct key *key = &request->admission.key;
-	const struct email_scope scope = {
-		.company_id = key->company_id,
-		.domain = key->domain,
-		.sent_only = true,
-	};
-	struct db *db = request->db;
-	struct err err = ERR_INIT;
-	int found;
-
-	*found_r = (struct email_found){0};
-	if (is_search(filter))
-		found = store_email_search(db, &scope, filter, page, found_r, &err);
-	else
-		found = store_email_page(db, &scope, page, &found_r->list, &found_r->more, &err);
-	return list_json_check(request, found, page, "email_list_failed", &err, problem);
-}
-
 /* Runs in the pool: a page may have 100,000 recipients, and a search reads many
  * emails. */
 void api_email_list(struct request *request)
 {
+	const struct operation *operation = request->admission.route->operation;
 	struct problem problem = PROBLEM_INIT;
-	struct email_found found = {0};
-	struct search search = {.to = NULL};
+	struct op_email_list input = {0};
 	json_t *data = json_array(), *list;
+	const struct rows *rows;
+	struct err err = ERR_INIT;
+	struct json_query query;
+	struct op op;
 
-	if (read_search(request, &search, &problem) == 0)
-		find_page(request, &search.filter, &search.page, &found, &problem);
-	for (size_t i = 0; i < found.list.n; i++)
-		json_array_append_new(data, email_json_render_item(&found.list.items[i]));
-	list = list_json_render(data, found.more);
-	if (found.next[0])
-		json_object_set_new(list, "next", json_string(found.next));
-	store_email_list_free(&found.list);
-	free(search.to);
-	free(search.from);
+	operate_init(request, &op);
+	rows = &op.result.rows;
+	if (operate_read_query(request, operation, &op, &input, &query, &problem) == 0)
+		manage_list_check(request, operation->run(&op, &input, &err), &op, &err, &problem);
+	for (size_t i = 0; i < rows->n; i++)
+		json_array_append_new(data, op_item_json(&op, i));
+	list = list_json_render(data, rows->more);
+	if (*rows->next)
+		json_object_set_new(list, "next", json_string(rows->next));
+	op_clear(&op);
 	reply_either(request, &problem, 200, add_as_of(request, list));
 }

@@ -87,8 +87,7 @@ int key_json_parse_name(const json_t *body, void *input, struct problem *problem
 json_t *key_json_render(const struct key *key)
 {
 	return json_pack("{s:s, s:s, s:o, s:o}", "id", key->id, "name", key->name, "created_at",
-		json_field_time(key->created_us), "last_used_at",
-		json_field_time(key->last_used_us));
+		row_json_time(key->created_us), "last_used_at", row_json_time(key->last_used_us));
 }
 
 static json_t *render_item(const void *item)

@@ -31,8 +31,15 @@ static int parse(struct request *request, void *input, json_t **body_r, struct p
 		       : manage->parse(*body_r, input, problem);
 }
 
-/* Sets the problem of a failed operation. In this dialect its text is a
- * sentence. */
+/* Sets a problem from the text of an operation, which is a sentence in this
+ * dialect. Returns -1. */
+static int set_sentence(struct problem *problem, enum problem_kind kind, const struct err *err)
+{
+	return problem_set(
+		problem, kind, "%c%s.", toupper((unsigned char)err->text[0]), err->text + 1);
+}
+
+/* Sets the problem of a failed operation. */
 static void explain(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
@@ -43,8 +50,7 @@ static void explain(
 		problem_set(problem, PROBLEM_NOT_FOUND, "%s", manage->missing);
 	else if (result < 0 &&
 		 (err->code == ERR_DENIED || err->code == ERR_INVALID || err->code == ERR_EXISTS))
-		problem_set(problem, kind, "%c%s.", toupper((unsigned char)err->text[0]),
-			err->text + 1);
+		set_sentence(problem, kind, err);
 	else if (result < 0)
 		request_failed(request, "operation_failed", err, problem);
 }
@@ -100,6 +106,14 @@ void manage_read(struct request *request)
 	reply_either(request, &problem, 200, answer);
 }
 
+int manage_list_check(const struct request *request, int found, const struct op *op,
+	const struct err *err, struct problem *problem)
+{
+	if (found < 0 && err->code == ERR_INVALID)
+		return set_sentence(problem, PROBLEM_PARAMETER, err);
+	return list_json_check(request, found, &op->page, "operation_failed", err, problem);
+}
+
 void manage_list(struct request *request)
 {
 	const struct manage *manage = request->admission.route->manage;
@@ -115,7 +129,7 @@ void manage_list(struct request *request)
 	operate_init(request, &op);
 	if (list_json_parse(request_query(request), &op.page, &problem) == 0) {
 		found = operation->run(&op, input, &err);
-		list_json_check(request, found, &op.page, "operation_failed", &err, &problem);
+		manage_list_check(request, found, &op, &err, &problem);
 		for (size_t i = 0; i < op.result.rows.n; i++)
 			json_array_append_new(
 				data, manage->item((const char *)op.result.rows.items +

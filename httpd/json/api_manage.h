@@ -29,5 +29,9 @@ struct manage {
 void manage_change(struct request *request);
 void manage_read(struct request *request);
 void manage_list(struct request *request);
+/* Sets the problem of an operation that lists something; found is what it
+ * returned, see list_json_check(). Returns 0, or -1 with the problem. */
+int manage_list_check(const struct request *request, int found, const struct op *op,
+	const struct err *err, struct problem *problem);
 
 #endif

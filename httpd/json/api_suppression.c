@@ -122,9 +122,8 @@ static json_t *render_item(const void *item)
 
 	return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:s, s:s?, s:s?}", "id", one->id, "email",
 		one->address, "origin", one->origin, "source_id",
-		*one->email_id ? one->email_id : NULL, "created_at",
-		json_field_time(one->created_us), "reason",
-		store_suppression_reason_name(one->reason), "domain",
+		*one->email_id ? one->email_id : NULL, "created_at", row_json_time(one->created_us),
+		"reason", store_suppression_reason_name(one->reason), "domain",
 		*one->domain ? one->domain : NULL, "message", one->text);
 }
 
@@ -192,13 +191,7 @@ void api_suppression_list(struct request *request)
 		json_query_page(&query, &op.page, &problem) == 0) {
 		input.origin = json_query_get(&query, "origin");
 		found = op_suppression_list.run(&op, &input, &err);
-		if (found < 0 && err.code == ERR_INVALID)
-			problem_set(&problem, PROBLEM_PARAMETER,
-				"The `origin` parameter must be `bounce`, `complaint` or "
-				"`manual`.");
-		else
-			list_json_check(
-				request, found, &op.page, "operation_failed", &err, &problem);
+		manage_list_check(request, found, &op, &err, &problem);
 		for (size_t i = 0; i < op.result.rows.n; i++)
 			json_array_append_new(data,
 				render_item((const struct suppression *)op.result.rows.items + i));

@@ -109,7 +109,7 @@ static json_t *render_item(const void *item)
 {
 	const struct webhook *webhook = item;
 	json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", webhook->id, "endpoint",
-		webhook->endpoint, "created_at", json_field_time(webhook->created_us), "status",
+		webhook->endpoint, "created_at", row_json_time(webhook->created_us), "status",
 		webhook->enabled ? "enabled" : "disabled", "events", events_of(webhook));
 
 	if (webhook->domain)

@@ -151,8 +151,3 @@ int json_field_strings(
 	}
 	return 0;
 }
-
-json_t *json_field_time(int64_t time_us)
-{
-	return row_json_time(time_us);
-}

@@ -44,9 +44,6 @@ int json_field_line(const json_t *object, const char *name, const char *path, co
 /* Checks a string that becomes the value of a header field. */
 int json_field_check_line(const json_t *value, const char *path, struct problem *problem);
 
-/* A time in RFC 3339 format; null for 0, which means never. A new reference. */
-json_t *json_field_time(int64_t time_us);
-
 /* Appends a string, or the strings of an array, to list. */
 int json_field_strings(
 	const json_t *object, const char *name, struct strv *list, struct problem *problem);

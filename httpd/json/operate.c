@@ -134,7 +134,8 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 
 static bool is_offered(const struct op *op, const struct op_field *field)
 {
-	return !field->command && (!field->operators || op->company_id == NULL);
+	return !field->command && (!field->operators || op->company_id == NULL) &&
+	       (!field->admins || op->actor != OP_KEY);
 }
 
 int operate_read_body(const struct op *op, json_t *body, const struct op_field *fields, void *input,
