@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "core/address/addr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/ops/op_stats.h"
@@ -40,81 +39,85 @@ static const struct column columns[] = {
 	{0},
 };
 
-/* 0: not counted. */
-static const unsigned char column_of[EVENT_KINDS + 1] = {
-	[EVENT_ACCEPTED] = ACCEPTED,
-	[EVENT_DEFERRED] = DEFERRED,
-	[EVENT_DELIVERED] = DELIVERED,
-	[EVENT_BOUNCED] = BOUNCED,
-	[EVENT_EXPIRED] = BOUNCED,
-	[EVENT_DISCARDED] = FAILED,
-	[EVENT_REMOVED] = FAILED,
-	[EVENT_LOST] = UNKNOWN,
-	[EVENT_COMPLAINED] = COMPLAINED,
-	[EVENT_SUPPRESSED] = SUPPRESSED,
-	[EVENT_FAILED] = FAILED,
+/* The columns of the kinds of events; NULL: not counted. */
+static const char *const column_of[EVENT_KINDS + 1] = {
+	[EVENT_ACCEPTED] = "accepted",
+	[EVENT_DEFERRED] = "deferred",
+	[EVENT_DELIVERED] = "delivered",
+	[EVENT_BOUNCED] = "bounced",
+	[EVENT_EXPIRED] = "bounced",
+	[EVENT_DISCARDED] = "failed",
+	[EVENT_REMOVED] = "failed",
+	[EVENT_LOST] = "unknown",
+	[EVENT_COMPLAINED] = "complained",
+	[EVENT_SUPPRESSED] = "suppressed",
+	[EVENT_FAILED] = "failed",
 };
 
-static void add_row(struct report *report, int64_t time_us, const char *shown,
-	const int64_t numbers[static COLUMNS])
+/* By default, the last hours or days. */
+static int read_stats(const struct call *call, void *arg, struct err *err)
 {
-	report_add_row(report);
-	report_time(report, TIME, time_us);
-	report_text(report, STEP, shown);
+	struct op_stats_events *input = arg;
+	bool hours = call_option(call, OPTION_HOURS) != NULL;
+	int64_t last_us = hours ? (HOURS_SHOWN - 1) * HOUR_US : (DAYS_SHOWN - 1) * DAY_US;
+
+	(void)err;
+	input->step = hours ? "hour" : "day";
+	if (input->since == 0)
+		input->since = call->now_us - last_us;
+	return 0;
+}
+
+static void add(json_t *row, const char *column, json_int_t count)
+{
+	json_t *sum = json_object_get(row, column);
+
+	json_integer_set(sum, json_integer_value(sum) + count);
+}
+
+static json_t *row_new(json_t *time, const char *step)
+{
+	json_t *row = json_pack("{s:O, s:s}", "time", time, "step", step);
+
 	for (size_t i = ACCEPTED; i < COLUMNS; i++)
-		report_number(report, i, numbers[i]);
+		json_object_set_new(row, columns[i].name, json_integer(0));
+	return row;
 }
 
-/* Adds a row for each step with counts, then their sum. */
-static void fill(const struct event_counts *counts, bool hours, struct report *report)
-{
-	int64_t sum[COLUMNS] = {0};
-
-	for (size_t i = 0; i < counts->n;) {
-		int64_t time_us = counts->items[i].time_us;
-		int64_t step[COLUMNS] = {0};
-		char text[CLOCK_TEXT_SIZE];
-
-		for (; i < counts->n && counts->items[i].time_us == time_us; i++) {
-			unsigned char column = column_of[counts->items[i].kind];
-
-			step[column] += counts->items[i].count;
-			sum[column] += counts->items[i].count;
-		}
-		clock_iso8601(time_us, text);
-		text[10] = hours ? ' ' : '\0';
-		text[16] = '\0';
-		add_row(report, time_us, text, step);
-	}
-	add_row(report, 0, "all", sum);
-}
-
+/* Reports a row for each step with events, then their sum. */
 static int run_stats(const struct call *call, struct report *report, struct err *err)
 {
-	bool hours = call_option(call, OPTION_HOURS) != NULL;
-	int64_t step_us = hours ? HOUR_US : DAY_US;
-	const char *domain = call_option(call, OPTION_DOMAIN);
-	_cleanup_free_ char *name = NULL;
-	char company_id[ID_SIZE];
-	struct event_count_filter filter = {.step_us = step_us};
-	struct event_counts counts;
+	const int len = call_option(call, OPTION_HOURS) ? 16 : 10; /* 2026-11-21 02:43 */
+	_cleanup_free_ void *input = NULL;
+	json_t *made, *step, *sum;
+	size_t i;
 
-	filter.begin_us = call->now_us - call->now_us % step_us -
-			  (hours ? HOURS_SHOWN - 1 : DAYS_SHOWN - 1) * step_us;
-	filter.end_us = call->now_us + HOUR_US;
-	if (call_time_option(call, OPTION_SINCE, &filter.begin_us, err) < 0 ||
-		call_time_option(call, OPTION_UNTIL, &filter.end_us, err) < 0 ||
-		call_id_option(call, OPTION_COMPANY, company_id, err) < 0)
+	if (call_input(call, &input, err) < 0 || call_operate(call, input, &made, err) < 0)
 		return -1;
-	if (domain && addr_domain_normalize(domain, &name, err) < 0)
-		return -1;
-	filter.begin_us -= filter.begin_us % HOUR_US;
-	filter.company_id = *company_id ? company_id : NULL;
-	filter.domain = name;
-	if (store_event_counts(call->db, &filter, &counts, err) < 0)
-		return -1;
-	fill(&counts, hours, report);
-	store_event_counts_free(&counts);
+	sum = row_new(json_null(), "all");
+	json_array_foreach(json_object_get(made, "data"), i, step) {
+		_cleanup_free_ char *text = mem_printf("%.*s", len, row_json_text(step, "time"));
+		const json_t *counts = json_object_get(step, "counts");
+		json_t *row;
+
+		if (strchr(text, 'T'))
+			*strchr(text, 'T') = ' ';
+		row = row_new(json_object_get(step, "time"), text);
+		for (size_t kind = 0; kind < ARRAY_SIZE(column_of); kind++) {
+			json_int_t n = json_integer_value(
+				json_object_get(counts, event_kind_name(kind)));
+
+			if (column_of[kind] && n) {
+				add(row, column_of[kind], n);
+				add(sum, column_of[kind], n);
+			}
+		}
+		report_json(report, row);
+		json_decref(row);
+	}
+	report_json(report, sum);
+	json_decref(sum);
+	json_decref(made);
 	return 0;
 }
 
@@ -128,7 +131,7 @@ const struct verb cmd_stats = {
 			    "last 7."},
 		{OPTION_SINCE, false,
 			"From then on: 2026-11-21, 2026-11-21T14:30 (UTC), or how long ago, as 2h "
-			"or 30d; from the beginning of an hour."},
+			"or 30d; from the beginning of that day or hour."},
 		{OPTION_UNTIL, false, "Only before then."},
 		{OPTION_COMPANY, false, "Only what this company sent."},
 		{OPTION_DOMAIN, false, "Only what was sent as this domain."}},
@@ -139,6 +142,8 @@ const struct verb cmd_stats = {
 		"the log are missing; reported as spam; and suppressed, not sent to an address of "
 		"the company's list. The last row is the sum. What "
 		"was counted stays when emails are removed.",
+	.operation = &op_stats_events,
+	.read = read_stats,
 	.run = run_stats,
 };
 

@@ -5,10 +5,12 @@
 
 #include <stdlib.h>
 
+#include "core/address/addr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/outcome.h"
+#include "core/store/store_event.h"
 #include "core/store/store_outcome.h"
 
 enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };
@@ -234,6 +236,123 @@ static int list_backlog(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
+/*
+ * Counts of events.
+ */
+
+enum {
+	DOMAINS_MAX = 1000,      /* in a page */
+	DOMAINS_MIN = 50,        /* of a long time */
+	DOMAIN_DAYS_MAX = 60000, /* the days of all domains of a page, of more than DOMAINS_MIN */
+};
+
+static const struct op_field event_fields[] = {
+	{OP_FIELD(op_stats_events, company_id, OP_ID), .removed = true},
+	{OP_FIELD(op_stats_events, domain, OP_TEXT)},
+	{OP_FIELD(op_stats_events, since, OP_TIME)},
+	{OP_FIELD(op_stats_events, until, OP_TIME)},
+	{OP_FIELD(op_stats_events, step, OP_TEXT)},
+	{OP_FIELD(op_stats_events, by, OP_TEXT)},
+	{OP_FIELD(op_stats_events, limit, OP_NUMBER), .max = DOMAINS_MAX},
+	{OP_FIELD(op_stats_events, after, OP_TEXT)},
+	{0},
+};
+
+/* The counts of a step, or of a domain. */
+struct kind_counts {
+	int64_t time_us;
+	char *domain; /* NULL: of a step */
+	int64_t counts[COUNTED_REFUSED + 1];
+};
+static const struct row_field kind_fields[] = {ROW_FIELD(kind_counts, domain, ROW_TEXT)};
+
+static json_t *show_kinds(const void *item)
+{
+	const struct kind_counts *kinds = item;
+	json_t *counts = json_object();
+
+	for (size_t kind = 0; kind < ARRAY_SIZE(kinds->counts); kind++)
+		if (kinds->counts[kind])
+			json_object_set_new(
+				counts, event_kind_name(kind), json_integer(kinds->counts[kind]));
+	return kinds->domain ? json_pack("{s:o, s:o}", "domain", row_json_string(kinds->domain),
+				       "counts", counts)
+			     : json_pack("{s:o, s:o}", "time", row_json_time(kinds->time_us),
+				       "counts", counts);
+}
+
+static const struct row_type kinds_type = {
+	.name = "step",
+	.size = sizeof(struct kind_counts),
+	.fields = kind_fields,
+	.n = ARRAY_SIZE(kind_fields),
+	.shown = show_kinds,
+};
+
+/* Reads the time span, which begins with a whole step, and the size of a page. Returns 0 or -1. */
+static int read_span(const struct op *op, const struct op_stats_events *input,
+	struct event_count_filter *filter, struct err *err)
+{
+	int64_t span_us, unit_us, domains;
+
+	if (input->step && !str_eq(input->step, "hour") && !str_eq(input->step, "day"))
+		return op_refuse(op, err, "step", "is hour or day, not \"%s\"", input->step);
+	if (input->by && !str_eq(input->by, "time") && !str_eq(input->by, "domain"))
+		return op_refuse(op, err, "by", "is time or domain, not \"%s\"", input->by);
+	filter->by_domain = input->by && str_eq(input->by, "domain");
+	filter->step_us = input->step && str_eq(input->step, "hour") ? HOUR_US : DAY_US;
+	filter->end_us = input->until ? input->until : op->now_us + HOUR_US;
+	filter->begin_us = input->since ? input->since : op->now_us - DAYS * DAY_US;
+	filter->begin_us -= filter->begin_us % filter->step_us;
+	span_us = filter->end_us - filter->begin_us;
+	unit_us = filter->by_domain ? DAY_US : filter->step_us;
+	if (op->actor != OP_COMMAND && span_us / unit_us > OP_STATS_STEPS_MAX)
+		return op_refuse(op, err, "since", "and until have more than %d %s between",
+			OP_STATS_STEPS_MAX, filter->by_domain ? "days" : "steps");
+	domains = DOMAIN_DAYS_MAX / (span_us / DAY_US + 1);
+	if (domains < DOMAINS_MIN)
+		domains = DOMAINS_MIN;
+	filter->limit = (int)(input->limit && input->limit < domains ? input->limit : domains);
+	filter->after = input->after;
+	return 0;
+}
+
+static int list_events(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_stats_events *input = arg;
+	struct event_count_filter filter = {.company_id = op_company_of(op, input->company_id)};
+	_cleanup_free_ char *domain = NULL;
+	struct event_counts counts;
+	struct kind_counts *rows;
+	size_t n = 0;
+
+	if ((input->domain && addr_domain_normalize(input->domain, &domain, err) < 0) ||
+		read_span(op, input, &filter, err) < 0)
+		return -1;
+	filter.domain = domain;
+	if (store_event_counts(op->db, &filter, &counts, err) < 0)
+		return -1;
+	rows = mem_alloc(counts.n + 1, sizeof(*rows));
+	for (size_t i = 0; i < counts.n; i++) {
+		const struct event_count *count = &counts.items[i];
+		struct kind_counts *last = n > 0 ? &rows[n - 1] : NULL;
+
+		if (last == NULL || last->time_us != count->time_us ||
+			(count->domain && !str_eq(last->domain, count->domain))) {
+			last = &rows[n++];
+			last->time_us = count->time_us;
+			last->domain = count->domain ? mem_strdup(count->domain) : NULL;
+		}
+		last->counts[count->kind] += count->count;
+	}
+	json_object_update_new(op_more(op),
+		json_pack("{s:o, s:o, s:o}", "next", row_json_given(counts.next), "since",
+			row_json_time(filter.begin_us), "until", row_json_time(filter.end_us)));
+	op_give_page(op, &kinds_type, rows, n, &(struct page_end){.more = counts.next != NULL});
+	store_event_counts_free(&counts);
+	return 1;
+}
+
 #define INPUT sizeof(struct op_stats)
 
 const struct operation op_stats_reasons = {
@@ -243,3 +362,5 @@ const struct operation op_stats_providers = {
 const struct operation op_stats_delays = {step_fields, INPUT, .list = OP_WHOLE, .run = list_delays};
 const struct operation op_stats_backlog = {
 	backlog_fields, INPUT, .list = OP_WHOLE, .run = list_backlog};
+const struct operation op_stats_events = {
+	event_fields, sizeof(struct op_stats_events), .list = OP_WHOLE, .run = list_events};

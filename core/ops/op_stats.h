@@ -30,4 +30,20 @@ extern const struct operation op_stats_delays;
  * operators only. */
 extern const struct operation op_stats_backlog;
 
+/* What became of emails: counts of events by kind, and of emails that the milter refused
+ * (`refused`). */
+struct op_stats_events {
+	const char *company_id; /* may be removed */
+	const char *domain;
+	int64_t since;     /* 0: 30 days before now */
+	int64_t until;     /* 0: now */
+	const char *step;  /* hour or day; NULL: day */
+	const char *by;    /* time or domain; NULL: time */
+	int64_t limit;     /* by domain: how many domains are looked at; 0: 1000 */
+	const char *after; /* by domain: the `next` of the previous page */
+};
+/* Gives the counts of each step with events, or of each domain over the whole time; then in pages,
+ * which are smaller for a longer time. */
+extern const struct operation op_stats_events;
+
 #endif

@@ -100,7 +100,7 @@ admin_handler admin_email_get, admin_email_html, admin_email_raw, admin_email_re
 admin_handler admin_event_list;
 
 /* admin_overview.c: statistics, and what needs attention. */
-admin_handler admin_stats_get, admin_attention_list;
+admin_handler admin_attention_list;
 
 /* admin_host.c: this host, the settings, and the health of the parts. */
 admin_handler admin_host_get, admin_setting_list, admin_health_get, admin_doctor_get, admin_healthz,

@@ -281,9 +281,9 @@ static void test_email_show(void **state)
 {
 	_cleanup_free_ char *company = stage_three();
 	static const char *const wanted[] = {"\"object\": \"email\"", "\"id\": \"" SECOND "\"",
-		"\"from\": \"Me <me@a.example>\"",
-		"\"to\": [\"you@b.example\", \"x@b.example\"]", "\"cc\": []", "\"bcc\": []",
-		"\"reply_to\": null", "\"subject\": \"\\u001B]0;owned\\u0007 Gr\\u00F6\\u00DFe\"",
+		"\"from\": \"Me <me@a.example>\"", "\"to\": [\"you@b.example\", \"x@b.example\"]",
+		"\"cc\": []", "\"bcc\": []", "\"reply_to\": null",
+		"\"subject\": \"\\u001B]0;owned\\u0007 Gr\\u00F6\\u00DFe\"",
 		"\"html\": \"<p>hi</p>\"", "\"text\": \"hi\\n\\u001B[2Jthere\\n\"",
 		"\"created_at\": \"2026-11-21T02:43:18.123457+00:00\"", "\"last_event\": \"sent\"",
 		"\"state\": \"sent\"", "\"sent_at\": \"2026-11-21T02:43:19.000000+00:00\"",
