@@ -168,3 +168,10 @@ json_t *email_render_event(const struct email_event *event)
 		"attempt", (json_int_t)event->attempt, "address", event->address, "remote",
 		event->relay, "dsn", event->dsn, "message", event->text);
 }
+
+void email_render_event_for_admins(json_t *object, const struct email_event *event)
+{
+	json_object_set_new(object, "kind", json_string(event_kind_name(event->kind)));
+	json_object_set_new(
+		object, "kind_text", json_string(delivery_report_event_words(event->kind)));
+}

@@ -22,5 +22,7 @@ void email_render_for_admins(json_t *object, const struct email *email);
 
 /* Returns an event of an email, as GET /emails/{id}/events shows it. */
 json_t *email_render_event(const struct email_event *event);
+/* Adds what admins see in addition: its kind. */
+void email_render_event_for_admins(json_t *object, const struct email_event *event);
 
 #endif

@@ -19,6 +19,7 @@
 #include "core/ops/op_domain.h"
 #include "core/ops/op_email.h"
 #include "core/ops/op_email_list.h"
+#include "core/ops/op_event.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_held.h"
 #include "core/ops/op_host.h"
@@ -181,7 +182,8 @@ const struct route admin_routes[] = {
 		.operation = &op_held_get},
 	{"POST", "/admin/held/decide", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
 		.body = BODY_JSON_SMALL, .handle = admin_operate, .operation = &op_held_decide},
-	{"GET", "/admin/events", .auth = AUTH_USER, .pooled = true, .handle = admin_event_list},
+	{"GET", "/admin/events", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
+		.operation = &op_event_list},
 	{"GET", "/admin/outbox", .auth = AUTH_USER, .pooled = true, .handle = admin_operate,
 		.operation = &op_outbox_list},
 	{"POST", "/admin/outbox/pause", .auth = AUTH_USER, .role = USER_OWNER, .operators = true,
@@ -341,13 +343,14 @@ int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 
 /* Results of operations. */
 
-/* Adds the company's name for operators. */
+/* Adds the company's name for operators, unless the item has it. */
 static json_t *name_company(const struct op *op, json_t *item)
 {
 	const char *id = json_string_value(json_object_get(item, "company_id"));
 	struct company company;
 
-	if (op->company_id == NULL && id && store_company_get(op->db, id, &company, NULL) > 0) {
+	if (op->company_id == NULL && id && json_object_get(item, "company_name") == NULL &&
+		store_company_get(op->db, id, &company, NULL) > 0) {
 		json_object_set_new(item, "company_name", json_string(company.name));
 		store_company_clear(&company);
 	}
@@ -416,6 +419,8 @@ static void operate_read(struct request *request)
 		found = operation->run(&op, input, &err);
 		if (found == 0 && in_pages)
 			list_json_check(request, found, &op.page, NULL, &err, &problem);
+		else if (found < 0 && err.code == ERR_INVALID) /* the input is the query */
+			problem_set(&problem, PROBLEM_PARAMETER, "%s", err.text);
 		else
 			explain(request, found, &err, &problem);
 		if (found > 0)

@@ -164,9 +164,7 @@ static json_t *render_events(const struct delivery_report *report)
 		const struct email_event *event = &report->events.items[i];
 		json_t *item = email_render_event(event);
 
-		json_object_set_new(item, "kind", json_string(event_kind_name(event->kind)));
-		json_object_set_new(
-			item, "kind_text", json_string(delivery_report_event_words(event->kind)));
+		email_render_event_for_admins(item, event);
 		json_object_set_new(item, "source", row_json_given(event->source));
 		json_array_append_new(array, item);
 	}

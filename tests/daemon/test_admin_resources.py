@@ -302,6 +302,16 @@ def test_emails(box, admin, tenant, stranger, to):
     for query in ["?limit=0", "?since=soon", "?x=1", "?to=a&to=b"]:
         assert tenant.owner.status("GET", "/admin/emails" + query) == 422
 
+    page = tenant.owner.ok("GET", "/admin/events?limit=1&recipient=" + to)
+    assert page["has_more"] and page["data"][0]["email_id"] == sent
+    assert data(tenant.owner, f"/admin/events?before={page['newest']}") == []
+    older = data(tenant.owner, f"/admin/events?after={page['next']}")
+    assert {(e["email_id"], e["kind"]) for e in older} == {(sent, "accepted")}
+    # The dashboard begins anew by the code of the problem.
+    for query in [f"before={sent}.{sent}", f"after={page['next']}&before={page['newest']}", "kind=x"]:
+        answer = tenant.owner.request("GET", "/admin/events?" + query)
+        assert (answer.status_code, answer.json()["name"]) == (422, "invalid_parameter"), query
+
     steps = data(tenant.owner, "/admin/stats?step=hour&since=2h")
     assert sum(s["counts"].get("delivered", 0) for s in steps) == 1
     assert tenant.owner.status("GET", "/admin/stats?step=week") == 422
