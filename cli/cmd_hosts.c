@@ -40,8 +40,10 @@ const struct verb cmd_hosts_remove = {
 	.access = VERB_WRITES,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
-	.help = "Forgets a host that does not come back. The others take over all of its outbox. "
-		"What its milter has recorded counts as sent, because its Postfix has it.",
+	.help = "Forgets a host that does not come back, and the mail that it held. The others take "
+		"over all of its outbox. What its milter has recorded counts as sent, because its "
+		"Postfix has it. Its programs must have stopped 15 seconds ago. If it comes back "
+		"after all, it joins again by itself.",
 	.operation = &op_host_remove,
 	.note = "host {name} removed",
 };

@@ -101,10 +101,25 @@ static int list_hosts(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
+static int add_entry(struct op *op, int64_t seen_us, struct err *err)
+{
+	json_t *after = json_pack("{s:o}", "seen_at", row_json_time(seen_us));
+	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
+
+	json_decref(after);
+	return store_audit_add(op->db,
+		&(struct audit_action){.action = "host.remove",
+			.object_id = op->object,
+			.object_name = op->object,
+			.after = text},
+		err);
+}
+
 static int remove_host(struct op *op, const void *arg, struct err *err)
 {
 	struct host_list list;
 	bool found = false, alive = false;
+	int64_t seen_us = 0;
 
 	(void)arg;
 	if (store_host_list(op->db, &list, err) < 0)
@@ -114,6 +129,8 @@ static int remove_host(struct op *op, const void *arg, struct err *err)
 
 		found |= is;
 		alive |= is && !is_late(&list.items[i], op->now_us);
+		if (is && list.items[i].seen_us > seen_us)
+			seen_us = list.items[i].seen_us;
 	}
 	store_host_list_free(&list);
 	if (!found)
@@ -123,12 +140,8 @@ static int remove_host(struct op *op, const void *arg, struct err *err)
 			"a program of %s has written a heartbeat in the last %d seconds; stop the "
 			"daemons there first",
 			op->object, HOST_LATE_S);
-	if (store_host_remove(op->db, op->object, err) < 0 ||
-		store_audit_add(op->db,
-			&(struct audit_action){.action = "host.remove",
-				.object_id = op->object,
-				.object_name = op->object},
-			err) < 0)
+	if (store_host_remove(op->db, op->object, op->now_us, err) < 0 ||
+		add_entry(op, seen_us, err) < 0)
 		return -1;
 	json_object_set_new(op_more(op), "name", json_string(op->object));
 	json_object_set_new(op_more(op), "removed", json_true());

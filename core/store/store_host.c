@@ -26,7 +26,7 @@ static const struct row_field fields[] = {
 const struct row_type store_host_type = ROW_TYPE(host_part, fields);
 
 int store_host_beat(struct db *db, const char *part, bool starts, const char *problem,
-	int64_t now_us, int64_t *taken_r, struct err *err)
+	int64_t now_us, int64_t *epoch_r, struct err *err)
 {
 	static const char sql_beat[] =
 		"INSERT INTO host_part (host, part, version, first_us, started_us, seen_us, beat,"
@@ -36,17 +36,17 @@ int store_host_beat(struct db *db, const char *part, bool starts, const char *pr
 		" DO UPDATE SET version = excluded.version, seen_us = excluded.seen_us,"
 		"   beat = host_part.beat + 1, problem = excluded.problem,"
 		"   started_us = iif($starts <> 0, excluded.started_us, host_part.started_us)"
-		" RETURNING taken";
-	int64_t taken = 0;
+		" RETURNING first_us + taken";
+	int64_t epoch = 0;
 
 	if (row_number(db, sql_beat,
 		    DB_PARAMS(DB_TEXT("$part", part), DB_TEXT("$version", POSTERN_VERSION),
 			    DB_INT("$now", now_us), DB_TEXT("$problem", problem),
 			    DB_INT("$starts", starts)),
-		    &taken, err) < 0)
+		    &epoch, err) < 0)
 		return -1;
-	if (taken_r)
-		*taken_r = taken;
+	if (epoch_r)
+		*epoch_r = epoch;
 	return 0;
 }
 
@@ -81,11 +81,21 @@ void store_host_list_free(struct host_list *list)
 	*list = (struct host_list){0};
 }
 
-int store_host_remove(struct db *db, const char *host, struct err *err)
+int store_host_remove(struct db *db, const char *host, int64_t now_us, struct err *err)
 {
+	static const char sql_held[] = "DELETE FROM held WHERE host = $host";
+	static const char sql_break[] =
+		"UPDATE outbox_break"
+		" SET closed_us = max($now, opened_us)"
+		" WHERE closed_us = 0 AND host = $host";
 	static const char sql_remove[] = "DELETE FROM host_part WHERE host = $host";
+	const struct db_param *name = DB_PARAMS(DB_TEXT("$host", host));
 
-	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$host", host)), err);
+	if (db_change(db, sql_held, name, err) < 0 ||
+		db_change(db, sql_break, DB_PARAMS(DB_TEXT("$host", host), DB_INT("$now", now_us)),
+			err) < 0)
+		return -1;
+	return db_change(db, sql_remove, name, err);
 }
 
 static struct host_seen *find_seen(const struct host_watch *watch, const char *host)

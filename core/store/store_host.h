@@ -42,10 +42,10 @@ struct host_list {
 };
 
 /* Writes a heartbeat of a program of this host. starts: it is the first one of the process.
- * *taken_r is as above; NULL is fine. In a transaction of the caller, or of its own. Returns 0 or
- * -1. */
+ * *epoch_r, which may be NULL, is another number after other hosts have taken over its outbox, or
+ * an admin has removed the host. In a transaction of the caller, or of its own. Returns 0 or -1. */
 int store_host_beat(struct db *db, const char *part, bool starts, const char *problem,
-	int64_t now_us, int64_t *taken_r, struct err *err);
+	int64_t now_us, int64_t *epoch_r, struct err *err);
 
 /* For a daemon that calls it often: writes a heartbeat when one is due. Zeroed at first. */
 struct host_pulse {
@@ -59,9 +59,10 @@ int host_pulse(struct db *db, struct host_pulse *pulse, const char *part, const 
 int store_host_list(struct db *db, struct host_list *list_r, struct err *err);
 void store_host_list_free(struct host_list *list);
 
-/* Forgets a host. What is in its outbox is taken over by others. Returns the number of its
- * programs, or -1. */
-int store_host_remove(struct db *db, const char *host, struct err *err);
+/* Forgets a host, the messages in its hold queue and that its Postfix is away. What is in its
+ * outbox is taken over by others. Its place in the log stays, in case that it comes back. Returns
+ * the number of its programs, or -1. */
+int store_host_remove(struct db *db, const char *host, int64_t now_us, struct err *err);
 
 /* What a program has seen of the same program of other hosts. Zeroed at first. */
 struct host_watch {

@@ -37,7 +37,7 @@ struct hosts {
 	bool busy;
 	bool beats;   /* since the start */
 	bool failing; /* and the log says so */
-	int64_t taken;
+	int64_t epoch;
 	bool was_taken; /* others have taken rows of this host since the last heartbeat */
 	struct host_list list;
 	struct strv owners; /* other hosts with emails in the outbox */
@@ -154,7 +154,7 @@ static int beat_run(struct db *db, void *arg, struct err *err)
 	struct hosts *hosts = arg;
 	struct outbox *outbox = hosts->outbox;
 	_cleanup_buf_ struct buf problem = BUF_INIT;
-	int64_t taken = 0;
+	int64_t epoch = 0;
 
 	store_host_list_free(&hosts->list);
 	strv_free(&hosts->owners);
@@ -162,12 +162,12 @@ static int beat_run(struct db *db, void *arg, struct err *err)
 	hosts->was_taken = false;
 	outbox->tell_problem(outbox->shared, &problem);
 	if (store_host_beat(db, "httpd", !hosts->beats, buf_str(&problem),
-		    clock_now_us(outbox->shared->clock), &taken, err) < 0 ||
+		    clock_now_us(outbox->shared->clock), &epoch, err) < 0 ||
 		store_host_list(db, &hosts->list, err) < 0 ||
 		store_outbox_hosts(db, &hosts->owners, err) < 0)
 		return -1;
-	hosts->was_taken = hosts->beats && taken != hosts->taken;
-	hosts->taken = taken;
+	hosts->was_taken = hosts->beats && epoch != hosts->epoch;
+	hosts->epoch = epoch;
 	hosts->beats = true;
 	/* No row is added or removed meanwhile, since this has the turn to write. */
 	return hosts->was_taken ? outbox_account_again(outbox, db, err) : 0;
