@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/thread.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
 #include "core/db/db_watch.h"
@@ -374,10 +375,8 @@ void worker_thread_probe(struct worker_thread *thread)
 
 int worker_thread_start(struct worker_thread *thread, struct err *err)
 {
-	int failed = pthread_create(&thread->id, NULL, thread_main, thread);
-
-	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
+	if (thread_start(&thread->id, thread_main, thread, err) < 0)
+		return -1;
 	thread->running = true;
 	return 0;
 }

@@ -22,7 +22,6 @@
 
 #include <libmilter/mfapi.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,6 +29,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/thread.h"
 #include "milter/apply.h"
 #include "milter/facts.h"
 #include "milter/session.h"
@@ -275,19 +275,11 @@ static void *serve(void *arg)
 /* libmilter's threads inherit the signal mask of this thread. */
 int filter_start(struct err *err)
 {
-	pthread_attr_t attributes;
 	pthread_t thread;
-	sigset_t all;
-	int failed;
 
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setsigmask_np(&attributes, &all);
-	failed = pthread_create(&thread, &attributes, serve, NULL);
-	pthread_attr_destroy(&attributes);
-	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
+	if (thread_start(&thread, serve, NULL, err) < 0)
+		return -1;
+	pthread_detach(thread);
 	return 0;
 }
 

@@ -3,18 +3,17 @@
  *
  * The age of the copy counts from before its rows are read.
  *
- * Threads: any. The mutex guards the lists, their age and `stopping`; the store is read outside of
- * it, by one thread at a time.
+ * Threads: any. The mutex guards the lists and their age; the store is read outside of it, by one
+ * thread at a time.
  */
 #include "milter/known_domains.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/store/store_domain.h"
 
 enum {
@@ -27,12 +26,9 @@ enum {
 struct known_domains {
 	struct db_pool *pool;
 	pthread_mutex_t reading; /* held during a refresh */
-	pthread_t thread;
-	bool started;
+	struct ticker *ticker;   /* NULL: not started */
 
 	pthread_mutex_t mutex;
-	pthread_cond_t wake; /* stopping is set */
-	bool stopping;
 	struct strv names;    /* of all registered domains, sorted */
 	struct strv covering; /* of those that cover their subdomains, sorted */
 	int64_t read_us;      /* monotonic; 0: never */
@@ -45,7 +41,6 @@ struct known_domains *known_domains_new(struct db_pool *pool)
 	known->pool = pool;
 	pthread_mutex_init(&known->reading, NULL);
 	pthread_mutex_init(&known->mutex, NULL);
-	pthread_cond_init(&known->wake, NULL);
 	return known;
 }
 
@@ -56,7 +51,6 @@ void known_domains_free(struct known_domains *known)
 	known_domains_stop(known);
 	strv_free(&known->names);
 	strv_free(&known->covering);
-	pthread_cond_destroy(&known->wake);
 	pthread_mutex_destroy(&known->mutex);
 	pthread_mutex_destroy(&known->reading);
 	free(known);
@@ -122,66 +116,25 @@ int known_domains_refresh(struct known_domains *known, struct err *err)
 	return 0;
 }
 
-/* Waits until the time has come, or stopping is set; returns that. */
-static bool wait_until(struct known_domains *known, int64_t until_us)
-{
-	const struct timespec until = {
-		.tv_sec = until_us / 1000000,
-		.tv_nsec = until_us % 1000000 * 1000,
-	};
-	bool stopping;
-
-	pthread_mutex_lock(&known->mutex);
-	while (!known->stopping && clock_monotonic_us() < until_us)
-		pthread_cond_clockwait(&known->wake, &known->mutex, CLOCK_MONOTONIC, &until);
-	stopping = known->stopping;
-	pthread_mutex_unlock(&known->mutex);
-	return stopping;
-}
-
 /* A store that is away is not logged here: each message that needs it says so. */
-static void *thread_main(void *arg)
+static int64_t refresh(void *arg)
 {
-	struct known_domains *known = arg;
-	int64_t rest_us = REFRESH_US;
+	int64_t began_us = clock_monotonic_us(), rest_us;
 
-	while (!wait_until(known, clock_monotonic_us() + rest_us)) {
-		int64_t began_us = clock_monotonic_us();
-		int64_t took_us;
-		bool read = known_domains_refresh(known, NULL) == 0;
-
-		took_us = clock_monotonic_us() - began_us;
-		rest_us = read && took_us * REST_FACTOR > REFRESH_US ? took_us * REST_FACTOR
-								     : REFRESH_US;
-	}
-	return NULL;
+	if (known_domains_refresh(arg, NULL) < 0)
+		return REFRESH_US;
+	rest_us = (clock_monotonic_us() - began_us) * REST_FACTOR;
+	return rest_us > REFRESH_US ? rest_us : REFRESH_US;
 }
 
 int known_domains_start(struct known_domains *known, struct err *err)
 {
-	sigset_t all, old;
-	int failed;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&known->thread, NULL, thread_main, known);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
-	known->started = true;
-	return 0;
+	return ticker_start(refresh, known, REFRESH_US, &known->ticker, err);
 }
 
 void known_domains_stop(struct known_domains *known)
 {
-	if (!known->started)
-		return;
-	pthread_mutex_lock(&known->mutex);
-	known->stopping = true;
-	pthread_cond_signal(&known->wake);
-	pthread_mutex_unlock(&known->mutex);
-	pthread_join(known->thread, NULL);
-	known->started = false;
+	ticker_stop(TAKE_PTR(known->ticker));
 }
 
 /* Needs the mutex. */

@@ -18,7 +18,6 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/id.h"
 #include "core/base/str.h"
+#include "core/base/thread.h"
 
 enum { BATCH_MAX = 512, TRIES_MAX = 5 };
 
@@ -316,19 +316,6 @@ static void *thread_main(void *arg)
 	}
 }
 
-/* Signals are handled by the main thread. */
-static int start_thread(struct committer *committer)
-{
-	sigset_t all, old;
-	int result;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	result = pthread_create(&committer->thread, NULL, thread_main, committer);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return result;
-}
-
 static struct committer *make(struct db *db, enum committer_kind kind)
 {
 	struct committer *committer = mem_new(struct committer);
@@ -370,16 +357,13 @@ static int make_with_handle(
 int committer_new(const char *path, struct committer **committer_r, struct err *err)
 {
 	struct committer *committer;
-	int result;
 
 	if (make_with_handle(path, COMMITTER_THREADED, &committer, err) != 0)
 		return -1;
-	result = start_thread(committer);
-	if (result != 0) {
+	if (thread_start(&committer->thread, thread_main, committer, err) < 0) {
 		db_close(committer->db);
 		destroy(committer);
-		return err_set(err, ERR_TEMPORARY, "cannot start the committer's thread: %s",
-			strerror(result));
+		return -1;
 	}
 	*committer_r = committer;
 	return 0;

@@ -9,7 +9,6 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/thread.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/store/store_backlog.h"
@@ -300,15 +300,8 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 
 int outbox_start(struct outbox *outbox, struct err *err)
 {
-	sigset_t all, old;
-	int failed;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&outbox->thread, NULL, thread_main, outbox);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (failed)
-		return err_set(err, ERR_TEMPORARY, "cannot start a thread: %s", strerror(failed));
+	if (thread_start(&outbox->thread, thread_main, outbox, err) < 0)
+		return -1;
 	outbox->running = true;
 	return 0;
 }
