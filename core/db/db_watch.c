@@ -35,7 +35,7 @@ static int ask(const char *url, struct db **db, struct err *err)
 	return db_version(*db, &version, err);
 }
 
-static int64_t look(void *arg)
+static int64_t ask_again(void *arg)
 {
 	struct db_watch *watch = arg;
 	struct err why = ERR_INIT;
@@ -54,7 +54,7 @@ int db_watch_new(const char *url, struct db_watch **watch_r, struct err *err)
 	watch->url = mem_strdup(url);
 	watch->why = ERR_INIT;
 	pthread_mutex_init(&watch->mutex, NULL);
-	if (ticker_start(look, watch, 0, &watch->ticker, err) < 0) {
+	if (ticker_start(ask_again, watch, 0, &watch->ticker, err) < 0) {
 		db_watch_free(watch);
 		return -1;
 	}

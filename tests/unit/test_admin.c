@@ -90,22 +90,27 @@ static const json_t *find_input(const json_t *operation, const char *name, bool 
 	return found;
 }
 
+static bool is_of_pages(const char *name)
+{
+	static const char *const paging[] = {"limit", "after", "before", "search"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paging); i++)
+		found |= str_eq(name, paging[i]);
+	return found;
+}
+
 /* The number of inputs, without those of the pages of lists. */
 static size_t count_inputs(const json_t *operation)
 {
 	static const char *const properties[] = {
 		"requestBody", "content", "application/json", "schema", "properties", NULL};
-	static const char *const paging[] = {"limit", "after", "before", "search"};
 	size_t n = json_object_size(get_member(operation, properties)), i;
 	const json_t *item;
 
 	json_array_foreach(json_object_get(operation, "parameters"), i, item) {
-		const char *name = json_string_value(json_object_get(item, "name"));
-		bool pages = !str_eq(json_string_value(json_object_get(item, "in")), "query");
-
-		for (size_t k = 0; k < ARRAY_SIZE(paging); k++)
-			pages |= str_eq(name, paging[k]);
-		n += !pages;
+		n += str_eq(json_string_value(json_object_get(item, "in")), "query") &&
+		     !is_of_pages(json_string_value(json_object_get(item, "name")));
 	}
 	return n;
 }
@@ -137,7 +142,7 @@ static void check_inputs(const struct route *route, const json_t *operation)
 				json_integer_value(json_object_get(schema, "minimum")) != 1))
 			fail_msg("%s %s: the bounds of %s", route->method, route->pattern,
 				field->name);
-		n += !str_eq(field->name, "limit") && !str_eq(field->name, "after");
+		n += !is_of_pages(field->name);
 	}
 	if (route->operation && route->handle == admin_operate && count_inputs(operation) != n)
 		fail_msg("%s %s: %zu inputs, %zu in the document", route->method, route->pattern, n,
