@@ -191,13 +191,18 @@ static const struct column backlog_columns[] = {
 		OPTION_COMPANY, false, "Only what this company sent."                              \
 	}
 
+#define DOMAIN_OPTION                                                                              \
+	{                                                                                          \
+		OPTION_DOMAIN, false, "Only what was sent as this domain."                         \
+	}
+
 const struct verb cmd_stats_reasons = {
 	.noun = "stats",
 	.name = "reasons",
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = reason_columns,
-	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION, DOMAIN_OPTION},
 	.help = "Counts for which reasons recipients bounced or expired, by the status code and "
 		"the words of the other server.",
 	.operation = &op_stats_reasons,
@@ -209,7 +214,7 @@ const struct verb cmd_stats_providers = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = provider_columns,
-	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION, DOMAIN_OPTION},
 	.help = "Counts what became of recipients at each provider of mailboxes, by the name of "
 		"the mail server. Providers that Postern does not know are counted as other.",
 	.operation = &op_stats_providers,
@@ -221,7 +226,7 @@ const struct verb cmd_stats_delays = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = delay_columns,
-	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION, DOMAIN_OPTION},
 	.help = "Shows how long deliveries took, from when the email came in, or was scheduled "
 		"for, until another mail server took it: half of them up to P50, 95 of a hundred "
 		"up to P95. By the hour for up to 7 days, else by the day (UTC).",
@@ -234,9 +239,9 @@ const struct verb cmd_stats_backlog = {
 	.access = VERB_READS,
 	.shape = VERB_ROWS,
 	.columns = backlog_columns,
-	.options = {SINCE_OPTION, UNTIL_OPTION},
+	.options = {SINCE_OPTION, UNTIL_OPTION, COMPANY_OPTION},
 	.help = "Shows how many emails waited in the outbox and in Postfix's queue at most, by "
 		"the hour for up to 7 days, else by the day (UTC). Samples are taken every five "
-		"minutes while postern-httpd runs.",
+		"minutes while postern-httpd runs. Postfix's queue is not counted by company.",
 	.operation = &op_stats_backlog,
 };

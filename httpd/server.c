@@ -35,7 +35,7 @@
 #include "httpd/admin/login_throttle.h"
 #include "httpd/backlog_sampler.h"
 #include "httpd/cleaner.h"
-#include "httpd/text_filler.h"
+#include "httpd/filler.h"
 #include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
 #include "core/policy/rate.h"
@@ -62,7 +62,7 @@ struct server {
 	char *own_domains; /* domains that Postfix delivers here; NULL if unknown or not needed */
 	struct log *log;
 	struct cleaner *cleaner;
-	struct text_filler *text_filler;
+	struct filler *filler;
 	struct backlog_sampler *backlog_sampler;
 	struct smtp_watch smtp; /* for submission.smtp_server */
 	struct budget budget;
@@ -380,7 +380,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
 	cleaner_set(server->cleaner, server->conf);
-	server->text_filler = text_filler_new(server->shared.committer, server->log);
+	server->filler = filler_new(server->shared.committer, &clock_system, server->log);
 	server->backlog_sampler = backlog_sampler_new(
 		server->shared.committer, server->shared.outbox, &clock_system, server->log);
 	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
@@ -537,12 +537,12 @@ static void watch_sockets(struct server *server)
 int server_round(struct server *server)
 {
 	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
-	bool fills = text_filler_round(server->text_filler, clock_monotonic_us());
+	bool fills = filler_round(server->filler, clock_monotonic_us());
+	bool samples = backlog_sampler_round(server->backlog_sampler, clock_monotonic_us());
 
-	backlog_sampler_round(server->backlog_sampler, clock_monotonic_us());
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 	watch_sockets(server);
-	return cleans || fills ? CLEANER_STEP_MS : ROUND_MS;
+	return cleans || fills || samples ? CLEANER_STEP_MS : ROUND_MS;
 }
 
 static void stop_workers(struct server *server)
@@ -580,7 +580,7 @@ void server_stop(struct server *server)
 	server->shared.committer = server->admin_shared.committer = NULL;
 	outbox_free(server->shared.outbox);
 	cleaner_free(server->cleaner);
-	text_filler_free(server->text_filler);
+	filler_free(server->filler);
 	backlog_sampler_free(server->backlog_sampler);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);

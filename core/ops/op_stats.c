@@ -20,10 +20,11 @@ enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };
 	{                                                                                          \
 		OP_FIELD(op_stats, until, OP_TIME)                                                 \
 	}
-static const struct op_field whole_fields[] = {TIME_FIELDS, {0}};
-static const struct op_field backlog_fields[] = {{OP_FIELD(op_stats, since, OP_TIME)},
-	{OP_FIELD(op_stats, until, OP_TIME)}, {OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
-static const struct op_field step_fields[] = {
+static const struct op_field whole_fields[] = {
+	TIME_FIELDS, {OP_FIELD(op_stats, domain, OP_TEXT)}, {0}};
+static const struct op_field step_fields[] = {TIME_FIELDS, {OP_FIELD(op_stats, domain, OP_TEXT)},
+	{OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
+static const struct op_field backlog_fields[] = {
 	TIME_FIELDS, {OP_FIELD(op_stats, step, OP_TEXT)}, {0}};
 
 /* Reads the time span and step, in whole steps. Without a step, it counts by the hour if the hours
@@ -54,6 +55,7 @@ static int read_time(struct op *op, const struct op_stats *input, struct outcome
 			OP_STATS_STEPS_MAX);
 	*filter_r = (struct outcome_filter){
 		.company_id = op_company_of(op, input->company_id),
+		.domain = str_empty(input->domain) ? NULL : input->domain,
 		.step = hours ? OUTCOME_HOUR : OUTCOME_DAY,
 		.begin_us = since,
 		.end_us = until,
@@ -105,6 +107,20 @@ static void tally_add(struct tally *tally, const struct outcome_count *count)
 	}
 }
 
+/* Reads the counts, and gives how many percent of the events are still to be counted. Returns 0 or
+ * -1. */
+static int read_counts(struct op *op, const struct outcome_filter *filter,
+	enum outcome_aspect aspect, bool by_step, struct outcome_counts *counts_r, struct err *err)
+{
+	int64_t missing;
+
+	if (store_outcome_missing(op->db, &missing, err) < 0)
+		return -1;
+	if (missing > 0)
+		json_object_set_new(op_more(op), "missing_percent", json_integer(missing));
+	return store_outcome_counts(op->db, filter, aspect, by_step, counts_r, err);
+}
+
 /* Converts counts, which are ordered by step and name, to one row for each step and name. */
 static int give_tallies(struct op *op, const struct op_stats *input, enum outcome_aspect aspect,
 	const struct row_type *type, struct err *err)
@@ -116,8 +132,7 @@ static int give_tallies(struct op *op, const struct op_stats *input, enum outcom
 	size_t n = 0;
 
 	if (read_time(op, input, &filter, err) < 0 ||
-		store_outcome_counts(op->db, &filter, aspect, input->step != NULL, &counts, err) <
-			0)
+		read_counts(op, &filter, aspect, input->step != NULL, &counts, err) < 0)
 		return -1;
 	tallies = mem_alloc(counts.n + 1, sizeof(*tallies));
 	for (size_t i = 0; i < counts.n; i++) {
@@ -182,7 +197,7 @@ static int list_delays(struct op *op, const void *arg, struct err *err)
 	size_t n = 0;
 
 	if (read_time(op, arg, &filter, err) < 0 ||
-		store_outcome_counts(op->db, &filter, OUTCOME_DELAY, true, &counts, err) < 0)
+		read_counts(op, &filter, OUTCOME_DELAY, true, &counts, err) < 0)
 		return -1;
 	delays = mem_alloc(counts.n + 1, sizeof(*delays));
 	for (size_t i = 0; i < counts.n;) {
@@ -219,6 +234,11 @@ static const struct row_type backlog_type = {.name = "backlog",
 	.size = sizeof(struct backlog_sample),
 	.fields = sample_fields,
 	.n = ARRAY_SIZE(sample_fields)};
+/* Postfix's queue is not counted by company. */
+static const struct row_type company_backlog_type = {.name = "backlog",
+	.size = sizeof(struct backlog_sample),
+	.fields = sample_fields,
+	.n = ARRAY_SIZE(sample_fields) - 1};
 
 static int list_backlog(struct op *op, const void *arg, struct err *err)
 {
@@ -226,13 +246,12 @@ static int list_backlog(struct op *op, const void *arg, struct err *err)
 	struct backlog_samples samples;
 	struct outcome_filter filter;
 
-	if (op->company_id)
-		return err_set(err, ERR_DENIED, "only operators see how much waits of all");
 	if (read_time(op, arg, &filter, err) < 0 ||
-		store_backlog_samples(op->db, filter.begin_us, filter.end_us,
+		store_backlog_samples(op->db, filter.company_id, filter.begin_us, filter.end_us,
 			filter.step == OUTCOME_HOUR ? HOUR_US : DAY_US, &samples, err) < 0)
 		return -1;
-	op_give_page(op, &backlog_type, samples.items, samples.n, &end);
+	op_give_page(op, filter.company_id ? &company_backlog_type : &backlog_type, samples.items,
+		samples.n, &end);
 	return 1;
 }
 

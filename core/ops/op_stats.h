@@ -3,7 +3,8 @@
  * the backlog.
  *
  * A step is an hour or a day in UTC. The time span is widened to whole steps; each answer contains
- * it (`since`, `until`).
+ * it (`since`, `until`), and `missing_percent` while events of the time before an upgrade are still
+ * being counted.
  */
 #ifndef POSTERN_OPS_OP_STATS_H
 #define POSTERN_OPS_OP_STATS_H
@@ -12,9 +13,10 @@
 
 struct op_stats {
 	const char *company_id;
-	int64_t since;    /* 0: 30 days before until */
-	int64_t until;    /* 0: now */
-	const char *step; /* hour or day; NULL: the whole time; for delays and the backlog days */
+	const char *domain; /* NULL: all; not of the backlog */
+	int64_t since;      /* 0: 30 days before until */
+	int64_t until;      /* 0: now */
+	const char *step;   /* hour or day; NULL: the whole time; for delays and the backlog days */
 };
 enum { OP_STATS_STEPS_MAX = 1000 };
 
@@ -26,8 +28,8 @@ extern const struct operation op_stats_providers;
 /* Gives for each step the number of deliveries, and the 50th and 95th percentile of their
  * delays. */
 extern const struct operation op_stats_delays;
-/* Gives for each step the maximum number of emails in the outbox and in Postfix's queue. For
- * operators only. */
+/* Gives for each step the maximum number of emails in the outbox and, over all companies, in
+ * Postfix's queue. */
 extern const struct operation op_stats_backlog;
 
 /* What became of emails: counts of events by kind, and of emails that the milter refused

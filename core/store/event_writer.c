@@ -12,7 +12,6 @@
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "core/store/outcome.h"
 #include "core/store/store_outcome.h"
 
 /* A row of the table event_count. The strings belong to the owner. */
@@ -28,8 +27,7 @@ struct event_writer {
 	struct db *db;
 	struct hour_count *counts;
 	size_t counts_n;
-	struct outcome *outcomes; /* company_id belongs to the owner */
-	size_t outcomes_n;
+	struct outcome_tally *outcomes; /* NULL: none */
 	/* Values of the newest event; 0: not read yet. */
 	int64_t seq;
 	int64_t recorded_us;
@@ -71,14 +69,14 @@ void event_writer_free(struct event_writer *writer)
 	if (writer == NULL)
 		return;
 	free(writer->counts);
-	free(writer->outcomes);
+	outcome_tally_free(writer->outcomes);
 	free(writer);
 }
 
 void event_writer_reset(struct event_writer *writer)
 {
 	free(writer->counts);
-	free(writer->outcomes);
+	outcome_tally_free(writer->outcomes);
 	*writer = (struct event_writer){.db = writer->db};
 }
 
@@ -188,52 +186,24 @@ static int write_count(struct db *db, const struct hour_count *count, struct err
 		err);
 }
 
-static void count_outcome(struct event_writer *writer, const struct outcome *outcome)
-{
-	for (size_t i = 0; i < writer->outcomes_n; i++) {
-		struct outcome *one = &writer->outcomes[i];
-
-		if (one->aspect == outcome->aspect && one->kind == outcome->kind &&
-			one->hour_us == outcome->hour_us && str_eq(one->name, outcome->name) &&
-			str_eq(one->company_id, outcome->company_id)) {
-			one->count++;
-			return;
-		}
-	}
-	writer->outcomes = mem_append(
-		writer->outcomes, writer->outcomes_n, sizeof(*writer->outcomes));
-	writer->outcomes[writer->outcomes_n++] = *outcome;
-}
-
-/* Counts the bounce reason, the provider and the delay. */
 static void count_outcomes(struct event_writer *writer, const struct event_owner *owner,
 	const struct event_report *report)
 {
-	enum event_kind kind = report->kind;
-	bool is_bad = kind == EVENT_BOUNCED || kind == EVENT_EXPIRED;
-	struct outcome outcome = {
-		.company_id = owner->company_id,
-		.kind = kind,
-		.hour_us = report->occurred_us - report->occurred_us % HOUR_US,
-		.count = 1,
-	};
-
-	if (!is_bad && kind != EVENT_DELIVERED && kind != EVENT_DEFERRED)
-		return;
-	outcome.aspect = OUTCOME_PROVIDER;
-	outcome.name = outcome_provider(
-		report->relay, report->address ? report->address : owner->address);
-	count_outcome(writer, &outcome);
-	if (is_bad) {
-		outcome.aspect = OUTCOME_REASON;
-		outcome.name = outcome_reason(report->dsn, report->text);
-		count_outcome(writer, &outcome);
-	} else if (kind == EVENT_DELIVERED && owner->due_us > 0) {
-		outcome.aspect = OUTCOME_DELAY;
-		outcome.name = outcome_delay_name(
-			outcome_delay_class(report->occurred_us - owner->due_us));
-		count_outcome(writer, &outcome);
-	}
+	if (writer->outcomes == NULL)
+		writer->outcomes = outcome_tally_new();
+	outcome_tally_add(writer->outcomes,
+		&(struct outcome_event){
+			.company_id = owner->company_id,
+			.domain = owner->domain,
+			.address = report->address ? report->address : owner->address,
+			.kind = report->kind,
+			.occurred_us = report->occurred_us,
+			.due_us = owner->due_us,
+			.relay = report->relay,
+			.dsn = report->dsn,
+			.text = report->text,
+		},
+		false);
 }
 
 int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
@@ -253,8 +223,7 @@ int event_writer_flush(struct event_writer *writer, struct err *err)
 	for (size_t i = 0; i < writer->counts_n; i++)
 		if (write_count(writer->db, &writer->counts[i], err) < 0)
 			return -1;
-	for (size_t i = 0; i < writer->outcomes_n; i++)
-		if (store_outcome_add(writer->db, &writer->outcomes[i], err) < 0)
-			return -1;
+	if (writer->outcomes && outcome_tally_write(writer->db, writer->outcomes, 0, err) < 0)
+		return -1;
 	return writer->added ? write_last(writer, err) : 0;
 }

@@ -350,8 +350,13 @@ def test_statistics(box, admin, tenant, stranger, to):
     assert admin.ok("GET", "/admin/stats/backlog")["data"][-1].keys() == {"object", "begin_at", "outbox", "queue"}
     for query in ["?step=week", "?since=90d&step=hour", "?since=2026-02-01&until=2026-01-01"]:
         assert admin.status("GET", "/admin/stats/reasons" + query) == 422
+    mine = f"?since=2h&domain={tenant.domain}"
+    assert admin.ok("GET", "/admin/stats/providers" + mine)["data"] == [{**provider, **none}]
+    assert admin.ok("GET", f"/admin/stats/delays{mine}&company_id={stranger.id}")["all"] is None
+    assert tenant.viewer.ok("GET", f"/admin/stats/providers?domain={stranger.domain}")["data"] == []
+    assert tenant.viewer.ok("GET", "/admin/stats/backlog")["data"][-1].keys() == {"object", "begin_at", "outbox"}
     company = ["--company", tenant.id]
-    assert box.cli("stats", "providers", *company)[0]["delivered"] == 3
+    assert box.cli("stats", "providers", *company, "--domain", tenant.domain)[0]["delivered"] == 3
     assert box.cli("stats", "delays", *company)[-1]["delivered"] == 3
 
 

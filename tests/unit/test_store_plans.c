@@ -39,7 +39,8 @@
 /* Tables that grow with the mail, not with the number of customers. */
 static const char *const large_tables[] = {"email", "email_content", "email_recipient", "e", "c",
 	"r", "g", "v", "event", "event_count", "event_day", "event_total", "event_domain",
-	"outcome_count", "backlog_sample", "superseded_ticket", "idempotency", "held"};
+	"outcome_count", "backlog_sample", "backlog_company", "superseded_ticket", "idempotency",
+	"held"};
 
 /* And those of which one company may make many. None of their lists is walked
  * but along an index in its order, from where the page begins. */
@@ -438,9 +439,14 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 			.end_us = 1,
 			.step_us = 1},
 	};
-	const struct outcome_filter outcomes = {.company_id = tenant->company_id, .end_us = 1};
+	const struct outcome_filter outcomes[] = {
+		{.end_us = 1},
+		{.domain = tenant->domain, .end_us = 1},
+		{.company_id = tenant->company_id, .domain = tenant->domain, .end_us = 1},
+	};
 	struct outcome_counts outcome_counts;
 	struct backlog_samples samples;
+	char company[ID_SIZE] = "";
 	struct event_filter filter = {
 		.domain = tenant->domain, .company_id = tenant->company_id, .limit = 1};
 	struct recipients recipients;
@@ -487,15 +493,21 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 	OK(store_recipients_read(db, 1, true, &recipients, &why));
 	recipients_free(&recipients);
 	assert_int_equal(store_log_silence(db, 8, 9, &(int64_t){0}, NULL), 0);
-	for (int by_step = 0; by_step < 2; by_step++) {
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(outcomes); i++) {
 		OK(store_outcome_counts(
-			db, &outcomes, OUTCOME_REASON, by_step, &outcome_counts, &why));
+			db, &outcomes[i / 2], OUTCOME_REASON, i % 2, &outcome_counts, &why));
 		store_outcome_counts_free(&outcome_counts);
 	}
+	OK(store_outcome_fill(db, 0, 9, &why));
+	OK(store_outcome_missing(db, &(int64_t){0}, &why));
 	OK(store_outcome_clean(db, 9, &why));
-	OK(store_backlog_sample(db, 1, 9, &why));
-	OK(store_backlog_samples(db, 1, 9, 1, &samples, &why));
-	store_backlog_samples_free(&samples);
+	OK(store_backlog_sample(db, 1, 9, &why) < 0 ? -1 : 0);
+	OK(store_backlog_sample_companies(db, company, 0, 9, &why) < 0 ? -1 : 0);
+	for (int own = 0; own < 2; own++) {
+		OK(store_backlog_samples(
+			db, own ? tenant->company_id : NULL, 1, 9, 1, &samples, &why));
+		store_backlog_samples_free(&samples);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		OK(store_event_counts(db, &counted[i], &counts, &why));
 		store_event_counts_free(&counts);

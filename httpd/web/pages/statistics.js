@@ -4,7 +4,7 @@
 import { get } from "../api.js";
 import { plotOf } from "../charts.js";
 import { subscribe } from "../live.js";
-import { companies } from "../tenant.js";
+import { companies, domainPick } from "../tenant.js";
 import { count, el, empty, failure, filters, header, loading, number, section, table, two } from "../ui.js";
 
 export const title = "Statistics";
@@ -125,6 +125,7 @@ export async function show(main, { session, query }) {
       { name: "from", label: "From", type: "date" },
       { name: "to", label: "To", type: "date" },
       ...known.filter(),
+      { name: "domain", label: "Domain", ...domainPick, any: "All domains" },
     ],
     change: reload,
   });
@@ -148,6 +149,8 @@ export async function show(main, { session, query }) {
       },
     };
   }
+  let missing = 0; // percent of the events that are not counted yet
+  const counted = (answer) => ((missing = answer.missing_percent ?? 0), answer);
   const seen = []; // plots to be drawn when they are in the page
   const later = (plot, ...given) => (seen.push(() => plot.set(...given)), plot.element);
 
@@ -182,8 +185,8 @@ export async function show(main, { session, query }) {
   });
 
   const delay = part("Delivery time", { about: "From when an email came in, or was scheduled for, until the recipient's mail server took it." }, async (time, whose) => {
-    const { all, data } = await get("/admin/stats/delays", { ...asked(time), ...whose });
-    if (!all) return empty("Nothing was delivered in this time", "These counts are kept since the upgrade to this version.");
+    const { all, data } = counted(await get("/admin/stats/delays", { ...asked(time), ...whose }));
+    if (!all) return empty("Nothing was delivered in this time");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
     const steps = stepsOf(time);
     const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
@@ -200,7 +203,7 @@ export async function show(main, { session, query }) {
 
   const why = part("Bounces by reason", { words: ["bounced", "expired"], about: "By the status code and the words of the other server." }, async (time, whose) => {
     const { data } = await get("/admin/stats/reasons", { ...asked(time), ...whose });
-    if (!data.length) return empty("Nothing bounced in this time", "These counts are kept since the upgrade to this version.");
+    if (!data.length) return empty("Nothing bounced in this time");
     const all = {};
     for (const { reason, bounced, expired } of data) all[reason] = (all[reason] ?? 0) + bounced + expired;
     const names = Object.keys(all).sort((a, b) => all[b] - all[a]);
@@ -244,7 +247,7 @@ export async function show(main, { session, query }) {
         { title: "Bounce rate", kind: "number", cell: (row) => rate(bad(row), row.delivered) },
       ],
       rows: data,
-      empty: empty("No deliveries in this time", "These counts are kept since the upgrade to this version."),
+      empty: empty("No deliveries in this time"),
     }).element;
     if (!data.length) return grid;
     return [
@@ -256,34 +259,41 @@ export async function show(main, { session, query }) {
     ];
   });
 
-  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The highest numbers of each step, of all companies. Sampled every five minutes." }, async (time) => {
-    const { data } = await get("/admin/stats/backlog", asked(time));
+  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The highest number of emails in each step. Sampled every five minutes; of one company, the last 90 days are kept." }, async (time, { company_id, domain }) => {
+    if (domain) return empty("Not counted by domain", "Clear the domain to see how much waited.");
+    const { data } = await get("/admin/stats/backlog", { ...asked(time), company_id });
     if (!data.length) return empty("No samples in this time", "postern-httpd takes one every five minutes while it runs.");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
     const steps = stepsOf(time);
     const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
     const most = (name) => number(Math.max(...data.map((step) => step[name])));
-    plots.backlog.tell(`at most ${most("outbox")} in the outbox, ${most("queue")} in Postfix's queue`);
-    return later(plots.backlog, steps.map((step) => labelOf(step, time)), [
-      { title: "Outbox", colour: "--warn", values: values("outbox") },
-      { title: "Postfix's queue", colour: "--accent", values: values("queue") },
-    ]);
+    const series = [{ title: "Outbox", colour: "--warn", values: values("outbox") }];
+    let words = `At most ${most("outbox")} in the outbox`;
+    if ("queue" in data[0]) {
+      series.push({ title: "Postfix's queue", colour: "--accent", values: values("queue") });
+      words += `, and ${most("queue")} in Postfix's queue`;
+    }
+    plots.backlog.tell(words);
+    return [el("p", `${words}.`), later(plots.backlog, steps.map((step) => labelOf(step, time)), series)];
   });
 
-  const parts = [mail, delay, why, where, ...(session.operator ? [waits] : [])];
+  const parts = [mail, delay, why, where, waits];
   const note = el("p.list-note.muted", { role: "status" });
   const body = el("div", parts.map(({ element }) => element));
 
   async function reload() {
     const mine = ++visit;
-    const { period, company, ...given } = search.values();
+    const { period, company, domain, ...given } = search.values();
     for (const one of dates) one.hidden = period !== "dates";
     const time = timeOf({ period, ...given });
     body.hidden = Boolean(time.problem);
     note.textContent = time.problem ?? "";
     if (time.problem) return;
     seen.length = 0;
-    await Promise.all(parts.map((one) => one.load(mine, time, { company_id: company })));
+    missing = 0;
+    await Promise.all(parts.map((one) => one.load(mine, time, { company_id: company, domain })));
+    if (mine === visit && missing)
+      note.textContent = `Emails of the time before the upgrade are still being counted: ${missing} % are left, the oldest. Until then, bounces, providers and delivery times of that time are too low.`;
     if (mine === visit) await Promise.all(seen.map((draw) => draw()));
   }
 
