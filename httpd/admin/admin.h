@@ -134,7 +134,7 @@ admin_handler admin_metrics_get;
 admin_handler admin_suppression_csv;
 
 /* admin_web.c: the files of the dashboard, which need no session. */
-admin_handler admin_web_index, admin_web_file;
+admin_handler admin_web_index, admin_web_file, admin_web_version;
 
 /* The files of httpd/web, and those of Debian's packages below the folder. The
  * log says which of these are missing. */

@@ -7,10 +7,16 @@
  * stay in memory, compressed when a client first accepts that. A name in a
  * request is looked up among them, and no file is opened.
  *
+ * The page names all files below /web/VERSION/, a hash of them all: browsers keep
+ * these without asking again, and modules find each other there by relative names.
+ * Files of another version, for a page that was loaded before an upgrade, and those
+ * directly below /web/ are revalidated.
+ *
  * Threads: the one worker of the listener for admins.
  */
 #include "httpd/admin/admin.h"
 
+#include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,13 +83,14 @@ struct web_file {
 	const char *name;
 	const char *type;
 	struct span plain;
-	struct buf read;    /* owns plain, unless it is embedded in the program */
+	struct buf made;    /* owns plain, unless it is embedded in the program */
 	struct buf packed;  /* gzip; empty until the first client accepts it */
 	char tag[TAG_SIZE]; /* for ETag */
 	char packed_tag[TAG_SIZE];
 };
 
 struct web {
+	char version[TAG_SIZE]; /* of all files */
 	struct web_file files[ARRAY_SIZE(own) + ARRAY_SIZE(packaged)];
 	size_t n;
 };
@@ -119,6 +126,38 @@ static int read_file(const char *path, struct buf *out, struct err *err)
 	return (int)n;
 }
 
+static struct web_file *find_web_file(struct web *web, const char *name)
+{
+	for (size_t i = 0; i < web->n; i++)
+		if (str_eq(web->files[i].name, name))
+			return &web->files[i];
+	return NULL;
+}
+
+/* Hashes all files to the version, and writes it into the addresses of the page. */
+static void set_version(struct web *web, struct web_file *page)
+{
+	static const char folder[] = "\"/web/";
+	uint64_t hash = MEM_HASH;
+	struct span rest = page->plain;
+	const char *found;
+
+	for (size_t i = 0; i < web->n; i++)
+		hash = mem_hash(hash, web->files[i].tag, strlen(web->files[i].tag));
+	snprintf(web->version, sizeof(web->version), "%016llx", (unsigned long long)hash);
+	while ((found = memmem(rest.data, rest.len, folder, strlen(folder))) != NULL) {
+		size_t len = (size_t)(found - rest.data) + strlen(folder);
+
+		buf_add(&page->made, rest.data, len);
+		buf_printf(&page->made, "%s/", web->version);
+		rest.data += len;
+		rest.len -= len;
+	}
+	buf_add(&page->made, rest.data, rest.len);
+	page->plain = (struct span){page->made.data, page->made.len};
+	complete(page);
+}
+
 struct web *web_new(const char *folder, struct log *log)
 {
 	struct web *web = mem_new(struct web);
@@ -136,17 +175,18 @@ struct web *web_new(const char *folder, struct log *log)
 		struct web_file *file = &web->files[web->n];
 		struct err err = ERR_INIT;
 
-		if (read_file(path, &file->read, &err) < 0) {
+		if (read_file(path, &file->made, &err) < 0) {
 			log_warn(log, "dashboard_plain", "error", err.text, "install",
 				packaged[i].package);
-			buf_free(&file->read);
+			buf_free(&file->made);
 			continue;
 		}
 		file->name = packaged[i].name;
-		file->plain = (struct span){file->read.data, file->read.len};
+		file->plain = (struct span){file->made.data, file->made.len};
 		complete(file);
 		web->n++;
 	}
+	set_version(web, find_web_file(web, "index.html"));
 	return web;
 }
 
@@ -155,18 +195,10 @@ void web_free(struct web *web)
 	if (web == NULL)
 		return;
 	for (size_t i = 0; i < web->n; i++) {
-		buf_free(&web->files[i].read);
+		buf_free(&web->files[i].made);
 		buf_free(&web->files[i].packed);
 	}
 	free(web);
-}
-
-static struct web_file *find_web_file(struct web *web, const char *name)
-{
-	for (size_t i = 0; i < web->n; i++)
-		if (str_eq(web->files[i].name, name))
-			return &web->files[i];
-	return NULL;
 }
 
 bool web_find(struct web *web, const char *name, struct span *content_r)
@@ -210,13 +242,15 @@ static bool has_tag(const char *field, const char *tag)
 	return str_eq(field, "*") || strstr(field, tag) != NULL;
 }
 
-static void send_file(struct request *request, struct web_file *file)
+/* for_ever: the address names the version. */
+static void send_file(struct request *request, struct web_file *file, bool for_ever)
 {
 	bool packed = accepts_gzip(field_of(request, "Accept-Encoding"));
 	const char *tag = packed ? file->packed_tag : file->tag;
 	struct span bytes = file->plain;
 
-	reply_field(request, "Cache-Control", "no-cache");
+	reply_field(request, "Cache-Control",
+		for_ever ? "public, max-age=31536000, immutable" : "no-cache");
 	reply_field(request, "Vary", "Accept-Encoding");
 	reply_field(request, "ETag", tag);
 	if (str_starts(file->type, "text/html"))
@@ -236,21 +270,18 @@ static void send_file(struct request *request, struct web_file *file)
 
 void admin_web_index(struct request *request)
 {
-	send_file(request, find_web_file(request->worker->shared->web, "index.html"));
+	send_file(request, find_web_file(request->worker->shared->web, "index.html"), false);
 }
 
-void admin_web_file(struct request *request)
+/* Sends the file that the address names behind this many bytes. */
+static void send_named(struct request *request, const char *path, size_t skip, bool for_ever)
 {
-	static const char prefix[] = "/web/";
-	const char *pattern = request->admission.route->pattern;
-	size_t folder = strcspn(pattern, "{") - (sizeof(prefix) - 1);
-	_cleanup_free_ char *name = mem_printf(
-		"%.*s%s", (int)folder, pattern + sizeof(prefix) - 1, request->admission.param);
+	const char *name = strlen(path) > skip ? path + skip : "";
 	struct web_file *file = find_web_file(request->worker->shared->web, name);
 	struct problem problem = PROBLEM_INIT;
 
 	if (file) {
-		send_file(request, file);
+		send_file(request, file, for_ever);
 		return;
 	}
 	problem_set(&problem, PROBLEM_NOT_FOUND, "There is no such file.");
@@ -261,4 +292,25 @@ void admin_web_file(struct request *request)
 				"postern-httpd started.",
 				packaged[i].package);
 	reply_problem(request, &problem);
+}
+
+static const char *path_of(const struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+
+	return path ? path : "";
+}
+
+void admin_web_file(struct request *request)
+{
+	send_named(request, path_of(request), strlen("/web/"), false);
+}
+
+void admin_web_version(struct request *request)
+{
+	const char *version = request->admission.param;
+
+	send_named(request, path_of(request), strlen("/web/") + strlen(version) + 1,
+		str_eq(version, request->worker->shared->web->version));
 }

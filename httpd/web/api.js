@@ -65,16 +65,19 @@ function headersOf(body) {
   return headers;
 }
 
-async function request(method, where, body, quiet) {
+const ask = (method, where, body) =>
+  fetch(where, {
+    method,
+    headers: headersOf(body),
+    body: body === undefined ? undefined : JSON.stringify(body),
+    cache: "no-store",
+    signal: AbortSignal.timeout(60000),
+  });
+
+async function request(method, where, body, quiet, asked = ask(method, where, body)) {
   let answer;
   try {
-    answer = await fetch(where, {
-      method,
-      headers: headersOf(body),
-      body: body === undefined ? undefined : JSON.stringify(body),
-      cache: "no-store",
-      signal: AbortSignal.timeout(60000),
-    });
+    answer = await asked;
   } catch {
     throw new Problem("The server does not answer. Check that postern-httpd is running.");
   }
@@ -94,6 +97,11 @@ export const remove = (path) => request("DELETE", path);
 
 // For those to whom a 401 does not say that the session is over: the login page
 // and what asks for a password again.
-export const getQuietly = (path, query) =>
-  request("GET", target(path, query), undefined, true);
 export const postQuietly = (path, body) => request("POST", path, body, true);
+
+// Who is logged in; the first time, the answer to what start.js asked.
+export function getSession() {
+  const asked = globalThis.early?.session;
+  globalThis.early = null;
+  return request("GET", "/admin/session", undefined, true, asked ?? undefined);
+}

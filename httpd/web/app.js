@@ -11,7 +11,7 @@
 // with `operator` (sees all companies) and `owner` (may change things). What
 // show() returns, if anything, is called when the page is left.
 
-import { getQuietly, Problem, remove, whenLoggedOut } from "./api.js";
+import { getSession, Problem, remove, whenLoggedOut } from "./api.js";
 import { AGAIN_MS, dialog, el, failure, loading, mends, notice, place, remember } from "./ui.js";
 import { whenLiveChanges } from "./live.js";
 import { listen } from "./shortcuts.js";
@@ -183,7 +183,7 @@ menu.addEventListener("click", () => {
 
 // Asks once who is logged in, and again after a login.
 async function findSession() {
-  const found = await getQuietly("/admin/session");
+  const found = await getSession();
   session = { ...found, operator: found.company_id === null, owner: found.role === "owner" };
   tabs.postMessage(found.user_id);
 }

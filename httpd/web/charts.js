@@ -9,7 +9,7 @@
 import { el, number } from "./ui.js";
 
 let library = null;
-const load = () => (library ??= import("/web/chart.js").then(() => globalThis.Chart));
+const load = () => (library ??= import("./chart.js").then(() => globalThis.Chart));
 
 const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

@@ -155,10 +155,10 @@ describe("a server that does not answer", () => {
     const visitor = await browser.visitor({ user: owner });
     const { page } = visitor;
     await visitor.go("keys");
-    await page.route("**/web/pages/domains.js", (route) => route.abort());
+    await page.route("**/pages/domains.js", (route) => route.abort());
     await page.getByRole("link", { name: "Domains", exact: true }).click();
     await visitor.see("The server does not answer. Check that postern-httpd is running.");
-    await page.unroute("**/web/pages/domains.js");
+    await page.unroute("**/pages/domains.js");
     await page.getByRole("button", { name: "Try again" }).click();
     await visitor.title().getByText("Domains", { exact: true }).waitFor();
     // What the browser itself says of it is no fault of the page.

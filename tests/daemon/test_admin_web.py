@@ -31,9 +31,30 @@ def test_every_file_of_the_folder_is_served(box):
     for name in OWN:
         answer = admin.request("GET", f"/web/{name}")
         assert answer.status_code == 200, name
-        assert answer.content == (WEB / name).read_bytes()
+        assert name == "index.html" or answer.content == (WEB / name).read_bytes()
         assert answer.headers["content-type"] == TYPES[Path(name).suffix]
-    assert admin.request("GET", "/").content == (WEB / "index.html").read_bytes()
+    page = admin.request("GET", "/").text
+    assert re.sub("/web/[0-9a-f]{16}/", "/web/", page) == (WEB / "index.html").read_text()
+
+
+def test_version_in_addresses(box):
+    """What the page loads is kept by browsers for ever; with another version in the address
+    the same file is not."""
+    admin = Admin(box)
+    page = admin.request("GET", "/").text
+    names = set(re.findall(r'"/web/([0-9a-f]{16})/([a-z./]+)"', page))
+    assert len({version for version, _ in names}) == 1 and len(names) > 5
+    assert '"/web/"' not in page
+    version = names.pop()[0]
+    for name in ["app.js", "pages/keys.js", "chart.js", "icon.svg"]:
+        plain = admin.request("GET", f"/web/{name}")
+        for given, kept in [(version, "public, max-age=31536000, immutable"), ("0" * 16, "no-cache")]:
+            answer = admin.request("GET", f"/web/{given}/{name}")
+            assert (answer.status_code, answer.content) == (200, plain.content)
+            assert answer.headers["cache-control"] == kept
+            head = admin.request("HEAD", f"/web/{given}/{name}").headers
+            assert head["cache-control"] == kept and head["etag"] == answer.headers["etag"]
+    assert admin.request("GET", f"/web/{version}/none.js").status_code == 404
 
 
 def test_packaged_files(box):
@@ -114,7 +135,7 @@ def test_weight_of_a_page(box):
     charts."""
     admin = Admin(box)
     for page in sorted(WEB.glob("pages/*.js")):
-        files = {"index.html", "icon.svg", "style.css", "bootstrap.css", "app.js"}
+        files = {"index.html", "icon.svg", "start.js", "style.css", "bootstrap.css", "app.js"}
         wanted = {f"pages/{page.name}", "app.js"}
         while wanted:
             files |= wanted

@@ -185,8 +185,9 @@ static void test_document(void **state)
  * who is nobody sees nothing of the store. */
 static void test_columns(void **state)
 {
-	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}", "/admin",
-		"/admin/openapi.json", "/login", "/healthz", "/readyz"};
+	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}", "/web/{}/{}",
+		"/web/{}/pages/{}", "/admin", "/admin/openapi.json", "/login", "/healthz",
+		"/readyz"};
 	/* What viewers change of themselves. */
 	static const char *const own[] = {"/admin/session", "/admin/password", "/admin/totp",
 		"/admin/totp/confirm", "/admin/totp/off", "/admin/sessions", "/admin/sessions/{}"};

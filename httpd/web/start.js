@@ -1,4 +1,16 @@
-// Light or dark, before anything is painted: a plain script in the head, which the page waits for.
+// A plain script in the head, which the page waits for.
+
+// What the page will need is on its way before app.js is there: who is logged in, and the module of
+// the page that the address names, with what it imports.
+(() => {
+  const [name, ...id] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
+  const module = id.length ? name.replace(/ies$/, "y").replace(/s$/, "") : name || "overview";
+  globalThis.early = { session: fetch("/admin/session", { cache: "no-store" }) };
+  globalThis.early.session.catch(() => {});
+  if (/^[a-z]+$/.test(module)) import(`./pages/${module}.js`).catch(() => {});
+})();
+
+// Light or dark, before anything is painted.
 // People choose in the navigation; until then the setting of the browser counts.
 // The style sheet and the charts go by `data-theme` of the root; "themechange" says that it changed.
 
