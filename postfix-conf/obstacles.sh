@@ -14,6 +14,19 @@ own_addresses() {
 	} | sed 's/[][]//g; s,/.*,,' | awk '!seen[$0]++' | head -n 50
 }
 
+# actions_in TABLES PATTERN: the actions in tables of header_checks or the like that match the
+# extended regular expression, each once, in upper case. Tables that are no files are left out.
+actions_in() {
+	printf '%s\n' "$1" | split_list | while IFS= read -r table; do
+		file=${table#*:}
+		case $file in
+		"{"*) printf '%s\n' "$file" ;;
+		*) cat "$file" 2>/dev/null || true ;;
+		esac
+	done | grep -v '^[[:space:]]*#' | grep -oiE "/[a-z]*[[:space:]]+($2)[[:space:]]" |
+		tr "[:lower:]" "[:upper:]" | awk '!seen[$2]++ { print $2 }'
+}
+
 # What smtpd_milter_maps, in $maps, has for the address; nothing when the lists
 # hold for it, or it names the milter: "TABLE: answer".
 unasked_for() {

@@ -11,6 +11,9 @@
 # what has become of it says why, and it is removed. It has no sender, so that
 # nothing comes back. The ports of smtpd(8) are told its address as a sender.
 #
+# No message leaves this host: none is sent unless Postfix would keep it in its queue when
+# it does not ask the milter.
+#
 # Needs: milter (its process, or unknown; empty: it does not answer, and how mail
 # waits shows soon).
 
@@ -39,7 +42,7 @@ probe_message() {
 	echo "Postern-Nonce: $2"
 	echo "From: postern-probe@$(value_of myhostname)"
 	echo "To: $1"
-	echo "Subject: Postern looks whether its milter is asked"
+	echo "Subject: Test message of postern doctor"
 	echo "Message-ID: <$1>"
 	echo "Auto-Submitted: auto-generated"
 	echo
@@ -204,6 +207,67 @@ remove_probe() {
 	[ -z "$id" ] || postsuper -c "$config" -d "$id" >/dev/null 2>&1 || true
 }
 
+# Rules of main.cf and master.cf that send a message, or a copy of it, elsewhere whatever
+# transport_maps says, one on a line. The milter, if it is asked, leaves them nothing to send.
+rules_past_transport() {
+	for name in always_bcc sender_bcc_maps recipient_bcc_maps content_filter; do
+		[ -z "$(value_of $name)" ] || echo "$name"
+	done
+	overrides_of content_filter | awk '$2 != "" { print "content_filter of " $1 }'
+	for name in header_checks body_checks; do
+		[ -z "$(actions_in "$(value_of $name)" 'REDIRECT|FILTER|BCC')" ] || echo "$name"
+	done
+}
+
+# The table whose REDIRECT matches a header field of the message; nothing when none does. Postfix
+# asks no milter about such a message.
+redirects_probe() {
+	[ -n "$(actions_in "$(value_of header_checks)" REDIRECT)" ] || return 0
+	probe_message 0123456789abcdef0123456789abcdef@postern.invalid \
+		0123456789abcdef0123456789abcdef | sed '/^$/q' | while IFS= read -r field; do
+		first_answer "$(value_of header_checks)" "$field"
+	done | grep -i ': REDIRECT' | head -n 1
+}
+
+# Whether main.cf and master.cf have Postfix ask the milter about all mail that comes by way of
+# the list.
+asks_milter() {
+	is_listed "$1" || return 1
+	case $(value_of receive_override_options) in
+	*no_milters*) return 1 ;;
+	esac
+	without=$({
+		overrides_of receive_override_options | grep no_milters
+		overrides_of "$1" | while read -r name value; do
+			[ -n "$(ours_in "$value")" ] || echo "$name"
+		done
+	} | while read -r name value; do
+		case $1/$name in
+		smtpd_milters/* | */pickup/* | */cleanup/*) is_way_back "$name" || echo "$name" ;;
+		esac
+	done)
+	[ -z "$without" ]
+}
+
+# Why a message to an address of a probe might leave this host, by way of the list, if Postfix
+# does not ask the milter about it: one reason. Nothing when it would wait in the queue.
+may_leave() {
+	ways_out | head -n 1 | grep . && return
+	overrides_of transport_maps | while read -r name value; do
+		[ -n "$(ours_in "$value")" ] ||
+			echo "master.cf: $name has its own transport_maps, without" \
+				"postern.invalid"
+	done | head -n 1 | grep . && return
+	redirected=$(redirects_probe)
+	if [ -n "$redirected" ]; then
+		echo "header_checks matches it: $redirected"
+		return
+	fi
+	asks_milter "$1" && return
+	past=$(rules_past_transport | paste -s -d ' ' -)
+	[ -z "$past" ] || echo "$1 does not cover all mail, and $past may send it elsewhere"
+}
+
 # try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
 # the milters for it, and what submits a message: to the address and with the nonce
 # that are put in front of the argument.
@@ -213,6 +277,16 @@ try_way() {
 	shift 2
 	submit=$1
 	shift
+	why=$(may_leave "$list")
+	if [ -n "$why" ] && ! is_listed smtpd_milters && ! is_listed non_smtpd_milters; then
+		unknown "mail by $name: no test message was sent, because Postfix does not use" \
+			"postern-milter yet and might deliver it elsewhere: run postern setup"
+		return
+	elif [ -n "$why" ]; then
+		warn "mail by $name: no test message was sent, because it could leave this" \
+			"host if Postfix does not ask the milter: $why"
+		return
+	fi
 	if ! probe=$(new_probe "${submit#submit_by_}"); then
 		warn "$name: not tried: $probe"
 		return

@@ -178,7 +178,8 @@ static void look_at_transport(
 
 	for (size_t i = 0; found == 0 && i < ARRAY_SIZE(keys); i++)
 		found = postconf_look_up(ours->config_dir, tables, keys[i], &answer, NULL);
-	if (found == 0 || (found > 0 && !str_starts(answer, "retry:")))
+	setup->tickets_leave = found == 0 || (found > 0 && !str_starts(answer, "retry:"));
+	if (setup->tickets_leave)
 		keep_first(&setup->unguarded,
 			mem_printf(
 				"transport_maps in main.cf does not have mail to %s wait%s%s: when "

@@ -33,6 +33,8 @@ struct postfix_setup {
 	char *unchecked;       /* the mail that bypasses the milter, for people; NULL if none */
 	char *unguarded;       /* why mail is lost or unchecked while it is unavailable; NULL
 				* if not */
+	bool tickets_leave;    /* mail to tickets does not wait in the queue if the milter is not
+				* asked */
 	char *order;           /* the list that has another milter before ours; NULL if none */
 	int64_t message_bytes; /* maximum message size; 0: unlimited */
 };

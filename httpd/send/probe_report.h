@@ -43,7 +43,8 @@ struct probe_facts {
 	bool postfix_over;  /* Postfix does not run */
 	bool milter_silent; /* the milter does not answer, and EACCES is not the reason */
 	bool store_failed;
-	bool blamed; /* the last probe was PROBE_UNASKED, and main.cf shows the cause */
+	bool blamed; /* main.cf lacks the milter, and the last probe was PROBE_UNASKED, or a
+		      * message would leave this host */
 
 	/* About the message. */
 	enum { PROBE_UNSENT, PROBE_SENT, PROBE_TAKEN, PROBE_NOT_TAKEN } message;

@@ -142,6 +142,12 @@ static char *cause_unasked(const struct prober *prober)
 {
 	const struct conf *conf = prober->worker->conf;
 
+	if (prober->facts.message == PROBE_UNSENT && prober->setup.tickets_leave)
+		return mem_printf(
+			"main.cf does not name postern-milter in %s, and mail to postern.invalid "
+			"would leave this host, so no test message was sent: run postern setup",
+			conf->submission.method == SUBMISSION_SMTP ? "smtpd_milters"
+								   : "non_smtpd_milters");
 	if (conf->submission.method == SUBMISSION_SMTP)
 		return mem_printf(
 			"the smtpd at %s takes mail without asking postern-milter "
@@ -634,8 +640,10 @@ static void on_looked(struct task *task)
 	}
 	facts->postfix_over = postfix_run_is_over(worker->shared->run);
 	facts->milter_silent = look->milter && look->milter != EACCES;
-	facts->blamed = prober->found == PROBE_UNASKED && lacks_own_list(prober) &&
-			!others_since(prober, prober->unasked_us);
+	facts->blamed = lacks_own_list(prober) &&
+			(prober->setup.tickets_leave ||
+				(prober->found == PROBE_UNASKED &&
+					!others_since(prober, prober->unasked_us)));
 	tell_waiting(prober, look);
 	if (facts->milter_silent)
 		set_cause(prober, cause_silent(worker->conf->milter.socket, look->milter));

@@ -33,7 +33,7 @@ static const struct {
 	const char *main_cf;
 	const char *master_cf;
 	const char *unchecked, *unguarded, *order; /* in it; NULL: none */
-	bool lacks_smtpd, lacks_local, changes, rewrites;
+	bool lacks_smtpd, lacks_local, changes, rewrites, tickets_leave;
 } cases[] = {
 	{.main_cf = ""},
 	{"smtpd_milters =", .unchecked = "smtpd_milters in main.cf lacks", .lacks_smtpd = true},
@@ -63,11 +63,12 @@ static const struct {
 	/* cannot be asked */
 	{.main_cf = "smtpd_milter_maps = texthash:/nonexistent/table"},
 	{.main_cf = "transport_maps = texthash:/nonexistent/table"},
-	{"transport_maps =", .unguarded = "transport_maps in main.cf does not have mail"},
+	{"transport_maps =", .unguarded = "transport_maps in main.cf does not have mail",
+		.tickets_leave = true},
 	{"transport_maps = inline:{postern.invalid=smtp:[127.0.0.1]}",
-		.unguarded = "but says smtp:[127.0.0.1]"},
+		.unguarded = "but says smtp:[127.0.0.1]", .tickets_leave = true},
 	{"transport_maps = regexp:{ {/./ smtp:x} }, inline:{postern.invalid=retry:x}",
-		.unguarded = "but says smtp:x"},
+		.unguarded = "but says smtp:x", .tickets_leave = true},
 	{.main_cf = "transport_maps = inline:{ {*=smtp:x} }, proxy:inline:{postern.invalid=retry:x}"},
 	{"mynetworks = 127.0.0.0/8, 10.0.0.0/8",
 		.unchecked = "mynetworks in main.cf has 10.0.0.0/8"},
@@ -132,7 +133,8 @@ static void test_rows(void **state)
 		assert_true(setup.lacks_smtpd == cases[i].lacks_smtpd &&
 			    setup.lacks_local == cases[i].lacks_local &&
 			    setup.changes == cases[i].changes &&
-			    setup.rewrites == cases[i].rewrites);
+			    setup.rewrites == cases[i].rewrites &&
+			    setup.tickets_leave == cases[i].tickets_leave);
 		assert_string_equal(setup.host, "mx.test");
 		assert_string_equal(setup.queue, "/var/spool/postfix");
 		assert_string_equal(setup.folder, folder);
