@@ -27,7 +27,8 @@ CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
 	libsodium liboath uuid sqlite3 libpq zlib jansson 2>/dev/null)
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
 	libqrencode 2>/dev/null)
-MILTER_LIBS := -lmilter
+# The milter that the benchmarks compare with uses libmilter; ours speaks the protocol itself.
+BENCH_LIBS  := -lmilter
 # Its pkg-config file requires nettle's, which Debian's package does not bring along.
 DNS_LIBS    := -lunbound
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
@@ -65,7 +66,7 @@ $(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
 
 $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
 $(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
 	$(say)
@@ -144,7 +145,7 @@ $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
 		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a \
 		$(BUILD)/libwebhook.a $(BUILD)/libauth.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) \
 		$(EVENTS_LIBS) $(WEBHOOK_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
@@ -207,7 +208,7 @@ FUZZER_OBJS := $(FUZZERS:%=$(BUILD)/tests/fuzz/%.o)
 corpus: $(BUILD)/corpus
 
 $(BUILD)/corpus: $(BUILD)/tests/fuzz/corpus.o $(FUZZER_OBJS) $(BUILD)/libhttpd.a \
-		$(BUILD)/libevents.a $(BUILD)/libauth.a $(CORE)
+		$(BUILD)/libevents.a $(BUILD)/libauth.a $(BUILD)/libfilter.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
@@ -226,7 +227,7 @@ $(BUILD)/gen/fuzzers.h: FORCE
 FUZZ_SECONDS ?= 600
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.a \
-		$(BUILD)/libauth.a $(CORE)
+		$(BUILD)/libauth.a $(BUILD)/libfilter.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
@@ -251,7 +252,7 @@ $(BUILD)/bench/yes_sasl: $(BUILD)/tests/bench/tools/yes_sasl.o
 $(BENCH_TOOLS): $(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(BENCH_LIBS) $(CORE_LIBS)
 
 .PHONY: bench-tools bench
 bench-tools: $(BENCH_TOOLS)

@@ -3,8 +3,7 @@
  *
  * Invariant: outside a message (before MAIL FROM, after its end) message is
  * all zero; within one, sender is not NULL and what is kept is within limits.
- * Threads: libmilter runs the callbacks of one connection on any thread, but
- * never two at once.
+ * Threads: that of the connection.
  */
 #include "milter/session.h"
 
