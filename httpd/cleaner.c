@@ -1,11 +1,8 @@
 /*
  * cleaner: removes what is too old from the store.
  *
- * Invariant: there is one job. While busy is set, the committer owns it, and
- * all else that on_clean_done() writes.
- *
  * Threads: one thread calls cleaner_round() and cleaner_set(); clean_run() and
- * on_clean_done() run on the committer's.
+ * on_clean_ended() run on the committer's.
  */
 #include "httpd/cleaner.h"
 
@@ -18,16 +15,11 @@
 #include "core/conf/conf.h"
 #include "core/store/store_message.h"
 #include "core/store/store_purge.h"
+#include "httpd/recurring.h"
 
 struct cleaner {
-	struct commit_job job;
-	struct committer *committer;
+	struct recurring job;
 	const struct clock *clock;
-	struct log *log;
-	int64_t next_us; /* monotonic: no round before, unless there is more */
-	atomic_bool busy;
-	bool more;
-	bool failing;
 	/* How long each kind is kept; 0 means for ever. */
 	_Atomic int64_t keep_ms[PURGE_KINDS];
 	_Atomic int64_t keep_messages_ms;
@@ -125,40 +117,40 @@ static void tell_purged(struct cleaner *cleaner)
 	if (purges[PURGE_EMAILS].removed + purges[PURGE_CONTENT].removed +
 			purges[PURGE_EVENTS].removed >
 		0)
-		log_info(cleaner->log, "purged", "emails", LOG_INT(purges[PURGE_EMAILS].removed),
-			"contents", LOG_INT(purges[PURGE_CONTENT].removed), "events",
+		log_info(cleaner->job.log, "purged", "emails",
+			LOG_INT(purges[PURGE_EMAILS].removed), "contents",
+			LOG_INT(purges[PURGE_CONTENT].removed), "events",
 			LOG_INT(purges[PURGE_EVENTS].removed));
 	for (int kind = 0; kind < PURGE_KINDS; kind++)
 		purges[kind].removed = 0;
 }
 
-static void on_clean_done(void *arg, int result, const struct err *err)
+static void on_clean_ended(void *arg, int result)
 {
 	struct cleaner *cleaner = arg;
 
-	if (result < 0 && !cleaner->failing)
-		log_warn(cleaner->log, "clean_failed", "error", err->text);
-	cleaner->failing = result < 0;
 	if (result < 0) { /* the transaction was rolled back */
 		memset(cleaner->purges, 0, sizeof(cleaner->purges));
 		cleaner->bound = (struct message_bound){0};
-	} else if (result == 0)
+	} else if (result == 0) {
 		tell_purged(cleaner);
-	cleaner->more = result > 0;
-	atomic_store(&cleaner->busy, false);
+	}
 }
 
 struct cleaner *cleaner_new(struct committer *committer, const struct clock *clock, struct log *log)
 {
 	struct cleaner *cleaner = mem_new(struct cleaner);
 
-	cleaner->job.run = clean_run;
-	cleaner->job.done = on_clean_done;
-	cleaner->job.arg = cleaner;
-	cleaner->job.lazy = true;
-	cleaner->committer = committer;
 	cleaner->clock = clock;
-	cleaner->log = log;
+	cleaner->job = (struct recurring){
+		.committer = committer,
+		.log = log,
+		.every_us = CLEANER_EVERY_MS * INT64_C(1000),
+		.failed = "clean_failed",
+		.run = clean_run,
+		.ended = on_clean_ended,
+		.arg = cleaner,
+	};
 	return cleaner;
 }
 
@@ -179,17 +171,10 @@ void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 	/* The database does not change while this process runs. */
 	if (atomic_load(&cleaner->database) == NULL)
 		atomic_store(&cleaner->database, mem_strdup(conf->store.database));
-	cleaner->next_us = 0;
+	recurring_hurry(&cleaner->job);
 }
 
 bool cleaner_round(struct cleaner *cleaner, int64_t now_us)
 {
-	if (atomic_load(&cleaner->busy))
-		return true;
-	if (now_us < cleaner->next_us && !cleaner->more)
-		return false;
-	cleaner->next_us = now_us + CLEANER_EVERY_MS * INT64_C(1000);
-	atomic_store(&cleaner->busy, true);
-	committer_submit(cleaner->committer, &cleaner->job);
-	return true;
+	return recurring_round(&cleaner->job, now_us);
 }

@@ -2,9 +2,7 @@
  * cleaner: removes what is too old from the store: see store_clean(), and
  * store_purge for what the settings keep for a limited time.
  *
- * A round removes few rows, in a lazy job, so that no write of a request waits
- * long for it. There is one round a minute. While there is more to remove, each
- * call of cleaner_round() starts one; call it every CLEANER_STEP_MS then.
+ * A recurring job: a round a minute, each of which removes few rows.
  */
 #ifndef POSTERN_HTTPD_CLEANER_H
 #define POSTERN_HTTPD_CLEANER_H
@@ -19,7 +17,6 @@ struct log;
 
 enum {
 	CLEANER_EVERY_MS = 60 * 1000,
-	CLEANER_STEP_MS = 50,
 	CLEANER_ROWS = 100,        /* of each kind, in a round */
 	CLEANER_BOUND_ROWS = 5000, /* rows that are counted, in a round */
 	CLEANER_BUDGET_US = 2000,  /* for each kind that the settings limit */
@@ -37,8 +34,7 @@ void cleaner_free(struct cleaner *cleaner);
  * kept. The next round is due at once. */
 void cleaner_set(struct cleaner *cleaner, const struct conf *conf);
 
-/* Submits a round to the committer, if one is due and none is under way. now_us
- * is of a monotonic clock. Returns true if a round is under way now. */
+/* See recurring_round(). */
 bool cleaner_round(struct cleaner *cleaner, int64_t now_us);
 
 #endif

@@ -33,9 +33,8 @@
 #include "httpd/worker/worker.h"
 #include "httpd/admin/admin.h"
 #include "httpd/admin/login_throttle.h"
-#include "httpd/backlog_sampler.h"
-#include "httpd/cleaner.h"
-#include "httpd/filler.h"
+#include "httpd/housekeeping.h"
+#include "httpd/recurring.h"
 #include "httpd/admission/budget.h"
 #include "httpd/transport/listener.h"
 #include "core/policy/rate.h"
@@ -61,9 +60,7 @@ struct server {
 	int64_t postfix_limit; /* message_size_limit in bytes; 0 for none or unknown */
 	char *own_domains; /* domains that Postfix delivers here; NULL if unknown or not needed */
 	struct log *log;
-	struct cleaner *cleaner;
-	struct filler *filler;
-	struct backlog_sampler *backlog_sampler;
+	struct housekeeping *housekeeping;
 	struct smtp_watch smtp; /* for submission.smtp_server */
 	struct budget budget;
 	atomic_size_t connections;
@@ -378,11 +375,9 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		return -1;
 	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
-	server->cleaner = cleaner_new(server->shared.committer, &clock_system, server->log);
-	cleaner_set(server->cleaner, server->conf);
-	server->filler = filler_new(server->shared.committer, &clock_system, server->log);
-	server->backlog_sampler = backlog_sampler_new(
+	server->housekeeping = housekeeping_new(
 		server->shared.committer, server->shared.outbox, &clock_system, server->log);
+	housekeeping_set(server->housekeeping, server->conf);
 	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
 		return -1;
 	log_info(server->log, "listening", "address", name, "workers", LOG_INT(server->workers_n));
@@ -441,7 +436,7 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 	if (inject_settings_check(next, err) < 0 || learn_postfix(server, next, err) < 0)
 		return -1;
 	conf_reload(server->conf, next, &restart);
-	cleaner_set(server->cleaner, server->conf);
+	housekeeping_set(server->housekeeping, server->conf);
 	learn_domains(server);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_reload(
@@ -536,13 +531,11 @@ static void watch_sockets(struct server *server)
 
 int server_round(struct server *server)
 {
-	bool cleans = cleaner_round(server->cleaner, clock_monotonic_us());
-	bool fills = filler_round(server->filler, clock_monotonic_us());
-	bool samples = backlog_sampler_round(server->backlog_sampler, clock_monotonic_us());
+	bool busy = housekeeping_round(server->housekeeping, clock_monotonic_us());
 
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 	watch_sockets(server);
-	return cleans || fills || samples ? CLEANER_STEP_MS : ROUND_MS;
+	return busy ? RECURRING_STEP_MS : ROUND_MS;
 }
 
 static void stop_workers(struct server *server)
@@ -574,14 +567,12 @@ void server_stop(struct server *server)
 	work_pool_free(server->shared.dns);
 	db_pool_free(server->shared.readers);
 	db_watch_free(server->shared.server);
-	/* Runs the last jobs, perhaps that of the cleaner. What they post to
+	/* Runs the last jobs, perhaps those of the housekeeping. What they post to
 	 * the workers runs when those are freed. */
 	committer_free(server->shared.committer);
 	server->shared.committer = server->admin_shared.committer = NULL;
 	outbox_free(server->shared.outbox);
-	cleaner_free(server->cleaner);
-	filler_free(server->filler);
-	backlog_sampler_free(server->backlog_sampler);
+	housekeeping_free(server->housekeeping);
 	for (int i = 0; i < server->threads_n; i++)
 		worker_thread_free(server->workers[i]);
 	free(server->workers);
