@@ -81,14 +81,13 @@ __attribute__((format(printf, 3, 4))) static void line(
 	struct status *status, const char *label, const char *format, ...)
 {
 	_cleanup_buf_ struct buf shown = BUF_INIT;
-	char *text = NULL;
+	char *text;
 	va_list args;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	text = mem_vprintf(format, args);
 	va_end(args);
-	visible_add(&shown, text ? text : "");
+	visible_add(&shown, text);
 	free(text);
 	buf_printf(&status->text, "%-*s%.*s\n", LABEL, label,
 		(int)visible_cut(buf_str(&shown), SCREEN - LABEL), buf_str(&shown));

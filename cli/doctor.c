@@ -174,8 +174,7 @@ void doctor_say(
 	finding->row = find_row(row);
 	finding->result = result;
 	va_start(args, format);
-	if (vasprintf(&finding->text, format, args) < 0)
-		finding->text = mem_strdup("");
+	finding->text = mem_vprintf(format, args);
 	va_end(args);
 }
 

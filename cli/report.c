@@ -194,15 +194,14 @@ void report_progress(size_t done, size_t all)
 
 void report_note(struct report *report, const char *format, ...)
 {
-	char *text = NULL;
+	char *text;
 	va_list args;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	text = mem_vprintf(format, args);
 	va_end(args);
 	free(report->note);
-	report->note = mem_printf("%s\n", text ? text : "");
+	report->note = mem_printf("%s\n", text);
 	free(text);
 }
 

@@ -58,14 +58,20 @@ char *mem_strdup(const char *text)
 	return text == NULL ? NULL : mem_dup(text, strlen(text));
 }
 
+char *mem_vprintf(const char *format, va_list args)
+{
+	char *text;
+
+	return checked(vasprintf(&text, format, args) < 0 ? NULL : text);
+}
+
 char *mem_printf(const char *format, ...)
 {
-	char *text = NULL;
 	va_list args;
+	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	text = mem_vprintf(format, args);
 	va_end(args);
-	return checked(text);
+	return text;
 }

@@ -7,6 +7,7 @@
 #ifndef POSTERN_BASE_MEM_H
 #define POSTERN_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ uint64_t mem_hash(uint64_t hash, const void *data, size_t len);
 
 /* Returns a string formatted as by printf. The caller frees it. */
 char *mem_printf(const char *format, ...) __attribute__((malloc, format(printf, 1, 2)));
+char *mem_vprintf(const char *format, va_list args) __attribute__((malloc, format(printf, 1, 0)));
 
 /* Allocates one zeroed object of the type. */
 #define mem_new(type) ((type *)mem_alloc(1, sizeof(type)))

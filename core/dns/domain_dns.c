@@ -69,11 +69,9 @@ __attribute__((format(printf, 3, 4))) static void judge(
 
 	record->status = status;
 	va_start(args, format);
-	if (vasprintf(&record->text, format, args) < 0)
-		record->text = NULL;
+	record->text = mem_vprintf(format, args);
 	va_end(args);
-	if (record->text)
-		make_plain(record->text);
+	make_plain(record->text);
 }
 
 char *domain_dns_proof(const char *id)

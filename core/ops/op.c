@@ -98,12 +98,11 @@ int op_refuse(const struct op *op, struct err *err, const char *field, const cha
 	va_list args;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	text = mem_vprintf(format, args);
 	va_end(args);
 	if (op->actor == OP_COMMAND)
-		return err_set(err, ERR_INVALID, "--%s %s", field, text ? text : "");
-	return err_set(err, ERR_INVALID, "the `%s` %s", field, text ? text : "");
+		return err_set(err, ERR_INVALID, "--%s %s", field, text);
+	return err_set(err, ERR_INVALID, "the `%s` %s", field, text);
 }
 
 int op_check_limit(const struct op *op, enum store_limit limit, const char *owner, struct err *err)

@@ -104,11 +104,9 @@ __attribute__((format(printf, 3, 4))) static void group_add(
 	if (group->n++ >= EXAMPLES_MAX)
 		return;
 	va_start(args, format);
-	if (vasprintf(&page, format, args) < 0)
-		page = NULL;
+	page = mem_vprintf(format, args);
 	va_end(args);
-	json_array_append_new(
-		group->examples, json_pack("{s:s, s:s}", "name", name, "page", page ? page : ""));
+	json_array_append_new(group->examples, json_pack("{s:s, s:s}", "name", name, "page", page));
 	buf_printf(&group->names, "%s%s", group->n > 1 ? ", " : "", name);
 }
 
