@@ -502,24 +502,39 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	return 0;
 }
 
-int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
+/* The lists are ordered by a number, which the statements know by the name. */
+static int page_by_number(struct db *db, const struct row_pager *pager, const char *name,
+	const struct db_param *params, const struct row_type *type, const struct page *page,
+	struct rows *rows_r, struct err *err)
 {
 	const char *cursor = page_cursor(page);
 	struct db_param all[PAGE_PARAMS_MAX];
 	size_t n = copy_params(params, all);
-	int64_t created_us = INT64_MAX;
+	int64_t number = INT64_MAX;
 	int found;
 
 	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
-	found = cursor ? row_number(db, pager->cursor, all, &created_us, err) : 1;
+	found = cursor ? row_number(db, pager->cursor, all, &number, err) : 1;
 	if (found != 1)
 		return found;
-	all[n + 1] = (struct db_param)DB_INT("$created", created_us);
+	all[n + 1] = (struct db_param)DB_INT(name, number);
 	if (row_page(db, page_backwards(page) ? pager->newer : pager->older, all, type, page,
 		    rows_r, err) < 0)
 		return -1;
 	return 1;
+}
+
+int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
+{
+	return page_by_number(db, pager, "$created", params, type, page, rows_r, err);
+}
+
+int row_page_seq(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
+{
+	assert(pager->newer || !page_backwards(page));
+	return page_by_number(db, pager, "$seq", params, type, page, rows_r, err);
 }
 
 int row_page_named(struct db *db, const struct row_named_pager *pager,

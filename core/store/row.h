@@ -183,6 +183,10 @@ struct row_pager {
 };
 int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
 	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
+/* The same for a list ordered by seq, whose statements have `$seq` in place of `$created`. newer
+ * may be NULL if there are no pages `before`. */
+int row_page_seq(struct db *db, const struct row_pager *pager, const struct db_param *params,
+	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
 /* The same for a list ordered by (name, id), which has no pages `before`. */
 struct row_named_pager {
 	const char *cursor; /* the name of the item `$id`, if the list has it */

@@ -120,27 +120,21 @@ int store_held_find(struct db *db, const char *id, struct held *held_r, struct e
 int store_held_page(struct db *db, const struct page *page, struct held_list *list_r,
 	struct page_end *end_r, struct err *err)
 {
-	static const char sql_cursor[] = "SELECT seq FROM held WHERE id = $id";
-	static const char sql_page[] = "SELECT " COLUMNS
-				       " FROM held"
-				       " WHERE seq < $seq"
-				       " ORDER BY seq DESC"
-				       " LIMIT $limit";
-	const char *cursor = page_cursor(page);
-	int64_t seq = INT64_MAX;
-	struct rows rows = {0};
-	int found = cursor ? row_number(
-				     db, sql_cursor, DB_PARAMS(DB_TEXT("$id", cursor)), &seq, err)
-			   : 1;
+	static const struct row_pager pager = {
+		.cursor = "SELECT seq FROM held WHERE id = $id",
+		.older = "SELECT " COLUMNS
+			 " FROM held"
+			 " WHERE seq < $seq"
+			 " ORDER BY seq DESC"
+			 " LIMIT $limit",
+	};
+	struct rows rows;
+	int found = row_page_seq(db, &pager, NULL, &store_held_type, page, &rows, err);
 
 	if (found <= 0)
 		return found;
-	if (row_page(db, sql_page, DB_PARAMS(DB_INT("$seq", seq)), &store_held_type, page, &rows,
-		    err) < 0)
-		return -1;
 	*list_r = (struct held_list){rows.items, rows.n};
-	*end_r = (struct page_end){.more = rows.more};
-	memcpy(end_r->next, rows.next, ID_SIZE);
+	row_page_end(&rows, end_r);
 	return 1;
 }
 

@@ -121,27 +121,19 @@ int store_webhook_event_find(struct db *db, const char *webhook_id, const char *
 int store_webhook_event_list(struct db *db, const char *webhook_id, const struct page *page,
 	struct webhook_event_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const char sql_cursor[] =
-		"SELECT seq FROM webhook_event WHERE id = $id AND webhook_id = $webhook";
-	static const char sql_page[] = EVENT_SELECT
+	static const struct row_pager pager = {
+		.cursor = "SELECT seq FROM webhook_event WHERE id = $id AND webhook_id = $webhook",
+		.older = EVENT_SELECT
 		" WHERE m.webhook_id = $webhook AND m.seq < $seq"
 		" ORDER BY m.seq DESC"
-		" LIMIT $limit";
-	int64_t seq = INT64_MAX;
+		" LIMIT $limit",
+	};
 	struct rows rows;
-	int found = 1;
+	int found = row_page_seq(db, &pager, DB_PARAMS(DB_TEXT("$webhook", webhook_id)),
+		&event_type, page, &rows, err);
 
-	if (*page->after)
-		found = row_number(db, sql_cursor,
-			DB_PARAMS(DB_TEXT("$id", page->after), DB_TEXT("$webhook", webhook_id)),
-			&seq, err);
 	if (found <= 0)
 		return found;
-	if (row_list(db, sql_page,
-		    DB_PARAMS(DB_TEXT("$webhook", webhook_id), DB_INT("$seq", seq),
-			    DB_INT("$limit", page->limit + INT64_C(1))),
-		    &event_type, (size_t)page->limit, &rows, err) < 0)
-		return -1;
 	*list_r = (struct webhook_event_list){rows.items, rows.n};
 	row_page_end(&rows, end_r);
 	return 1;
@@ -150,28 +142,20 @@ int store_webhook_event_list(struct db *db, const char *webhook_id, const struct
 int store_webhook_attempt_list(struct db *db, int64_t event, const struct page *page,
 	struct webhook_attempt_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const char sql_cursor[] =
-		"SELECT seq FROM webhook_attempt WHERE event = $event AND id = $id";
-	static const char sql_page[] =
-		"SELECT id, http_status, response, error, sent_us, took_us"
-		" FROM webhook_attempt"
-		" WHERE event = $event AND seq < $seq"
-		" ORDER BY seq DESC"
-		" LIMIT $limit";
-	int64_t seq = INT64_MAX;
+	static const struct row_pager pager = {
+		.cursor = "SELECT seq FROM webhook_attempt WHERE event = $event AND id = $id",
+		.older = "SELECT id, http_status, response, error, sent_us, took_us"
+			 " FROM webhook_attempt"
+			 " WHERE event = $event AND seq < $seq"
+			 " ORDER BY seq DESC"
+			 " LIMIT $limit",
+	};
 	struct rows rows;
-	int found = 1;
+	int found = row_page_seq(db, &pager, DB_PARAMS(DB_INT("$event", event)),
+		&store_webhook_attempt_type, page, &rows, err);
 
-	if (*page->after)
-		found = row_number(db, sql_cursor,
-			DB_PARAMS(DB_INT("$event", event), DB_TEXT("$id", page->after)), &seq, err);
 	if (found <= 0)
 		return found;
-	if (row_list(db, sql_page,
-		    DB_PARAMS(DB_INT("$event", event), DB_INT("$seq", seq),
-			    DB_INT("$limit", page->limit + INT64_C(1))),
-		    &store_webhook_attempt_type, (size_t)page->limit, &rows, err) < 0)
-		return -1;
 	*list_r = (struct webhook_attempt_list){rows.items, rows.n};
 	row_page_end(&rows, end_r);
 	return 1;
