@@ -112,13 +112,18 @@ static void tally_add(struct tally *tally, const struct outcome_count *count)
 static int read_counts(struct op *op, const struct outcome_filter *filter,
 	enum outcome_aspect aspect, bool by_step, struct outcome_counts *counts_r, struct err *err)
 {
+	struct outcome_filter normal = *filter;
+	_cleanup_free_ char *domain = NULL;
 	int64_t missing;
 
+	if (filter->domain && addr_domain_normalize(filter->domain, &domain, err) < 0)
+		return -1;
+	normal.domain = domain;
 	if (store_outcome_missing(op->db, &missing, err) < 0)
 		return -1;
 	if (missing > 0)
 		json_object_set_new(op_more(op), "missing_percent", json_integer(missing));
-	return store_outcome_counts(op->db, filter, aspect, by_step, counts_r, err);
+	return store_outcome_counts(op->db, &normal, aspect, by_step, counts_r, err);
 }
 
 /* Converts counts, which are ordered by step and name, to one row for each step and name. */

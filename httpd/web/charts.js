@@ -16,8 +16,8 @@ const colourOf = (name) => getComputedStyle(document.documentElement).getPropert
 const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
 
 // kind: "bar" (stacked) or "line"; format makes the words of a value; logarithmic: for values
-// of very different size; without a legend where the page says which colour is what.
-export function plotOf({ title, kind = "bar", format = number, logarithmic = false, legend = true, told } = {}) {
+// of very different size; isFraction: values are no whole numbers; without a legend where the page says which colour is what.
+export function plotOf({ title, kind = "bar", format = number, logarithmic = false, isFraction = false, legend = true, told } = {}) {
   const canvas = el("canvas", { role: "img", "aria-label": title });
   const element = el("div.chart", canvas);
   let chart = null;
@@ -38,6 +38,8 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
       spanGaps: false,
       order: line ? -1 : 0,
       stack: line ? title : "all",
+      pointStyle: line ? "line" : "rect",
+      maxBarThickness: 64,
       barPercentage: 0.9,
       categoryPercentage: 0.95,
     }));
@@ -58,7 +60,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
-          legend: { display: legend, position: "bottom", labels: { boxWidth: 10, boxHeight: 10 } },
+          legend: { display: legend, position: "bottom", labels: { boxWidth: 16, boxHeight: 8, usePointStyle: true, pointStyleWidth: 16 } },
           tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4, callbacks: { label: ({ dataset, raw }) => ` ${dataset.label}: ${format(raw)}` } },
         },
         scales: {
@@ -68,7 +70,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
             stacked: kind === "bar",
             beginAtZero: !logarithmic,
             border: { display: false },
-            ticks: { maxTicksLimit: 5, callback: (value) => (Number.isInteger(value) || logarithmic ? format(value) : "") },
+            ticks: { maxTicksLimit: 5, callback: (value) => (Number.isInteger(value) || logarithmic || isFraction ? format(value) : "") },
           },
         },
       },

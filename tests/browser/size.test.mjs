@@ -44,6 +44,34 @@ describe("at size", () => {
     await visitor.leave();
   });
 
+  it("hosts that share the database are shown, one that is lost above the mail, and none where there is one", async () => {
+    const visitor = await browser.visitor({ user: t.operator });
+    const { page } = visitor;
+    await visitor.go("");
+    await page.getByRole("heading", { name: "Services" }).waitFor();
+    assert.equal(await page.getByRole("heading", { name: "Hosts" }).count(), 0);
+    // What a database of two hosts answers; tests/daemon/test_hosts.py has such hosts.
+    const host = (name, state, problem) => ({
+      object: "host", name, state, problem, version: "0.1.0", first_at: "2026-01-01T00:00:00Z", seen_at: new Date().toISOString(), taken: 0,
+    });
+    const hosts = [host("mx1.example", "well", ""), host("mx2.example", "lost", "postern-httpd: no heartbeat since 2026-11-21 12:00:00Z")];
+    await page.route("**/admin/hosts", (route) => route.fulfill({ json: { object: "list", has_more: false, data: hosts } }));
+    await page.reload();
+    const part = page.getByRole("region", { name: "Hosts" });
+    await part.waitFor();
+    assert.match(await part.getByRole("listitem").first().innerText(), /lost\s+mx2\.example.*no heartbeat since[^]*postern hosts remove mx2\.example/s);
+    const top = async (region) => (await region.boundingBox()).y;
+    const mail = page.getByRole("heading", { name: "Mail", exact: true });
+    assert.ok((await top(part)) < (await top(mail)));
+    await page.screenshot({ path: `${folder}/hosts-lost.png`, fullPage: true });
+    hosts[1] = host("mx2.example", "well", "");
+    await page.reload();
+    await part.waitFor();
+    await mail.waitFor();
+    assert.ok((await top(part)) > (await top(mail)));
+    await visitor.leave();
+  });
+
   it("a part that fails says so in its place, and mends", async () => {
     const visitor = await browser.visitor({ user: t.operator });
     const { page } = visitor;

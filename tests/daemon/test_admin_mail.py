@@ -355,6 +355,13 @@ def test_statistics(box, admin, tenant, stranger, to):
     assert admin.ok("GET", f"/admin/stats/delays{mine}&company_id={stranger.id}")["all"] is None
     assert tenant.viewer.ok("GET", f"/admin/stats/providers?domain={stranger.domain}")["data"] == []
     assert tenant.viewer.ok("GET", "/admin/stats/backlog")["data"][-1].keys() == {"object", "begin_at", "outbox"}
+    # The same after an upgrade from a version that did not count.
+    box.query(
+        "BEGIN; DELETE FROM outcome_count; UPDATE outcome_fill SET counted_us = 9223372036854775807,"
+        " next_seq = (SELECT max(seq) FROM event); COMMIT"
+    )
+    wait_for("the counts of before", lambda: admin.ok("GET", "/admin/stats/providers" + mine)["data"] == [{**provider, **none}])
+    assert tenant.viewer.ok("GET", "/admin/stats/delays?since=2h&step=hour")["data"] == took["data"]
     company = ["--company", tenant.id]
     assert box.cli("stats", "providers", *company, "--domain", tenant.domain)[0]["delivered"] == 3
     assert box.cli("stats", "delays", *company)[-1]["delivered"] == 3

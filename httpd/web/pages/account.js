@@ -239,6 +239,7 @@ export async function show(main, { session }) {
 
   const sessions = list({
     caption: "Sessions",
+    noun: "session",
     load: (after, limit = 50) => get("/admin/sessions", { after, limit }),
     columns: [
       {

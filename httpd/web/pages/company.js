@@ -115,7 +115,7 @@ export async function show(main, { id, session }) {
     ]);
     Object.assign(company, now);
     what.replaceChildren(definitions([
-      ["Has", el("span", link(`${counted(now.domains)} domains`, "domains", ofIt), ", ", link(`${counted(now.keys)} keys`, "keys", ofIt), ", ",
+      ["Has", el("span", link(`${counted(now.domains)} ${now.domains === 1 ? "domain" : "domains"}`, "domains", ofIt), ", ", link(`${counted(now.keys)} ${now.keys === 1 ? "key" : "keys"}`, "keys", ofIt), ", ",
         link("webhooks", "webhooks", ofIt), ", ", link("suppressed addresses", "suppressions", ofIt), ", ", link("changes", "audit", ofIt))],
       ["Added", time(now.created_at)],
       ["Id", shortId(now.id)],

@@ -172,13 +172,14 @@ export async function show(main, { id, session }) {
             domain.pending && !mayChange && el("span.muted", " An operator of this server has to activate it."),
           ),
         ],
-        ["Company", session.operator ? nameOf(domain) : null],
+        ["Company", session.operator ? link(nameOf(domain), "companies", domain.company_id) : null],
         [
           "Mail",
           el(
             "span.actions",
             link("Emails", "emails", { domain: domain.name }),
             link("Refusals", "refusals", { domain: domain.name }),
+            link("Statistics", "statistics", { domain: domain.name }),
           ),
         ],
         ["Added", time(domain.created_at)],

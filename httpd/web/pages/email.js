@@ -66,7 +66,7 @@ function beginning(email) {
     lines.push(moment(email.decided_at, "bad", "refused by the rules", el("p.said", email.refusal)));
   else if (email.is_test) lines.push(moment(email.decided_at, "none", "recorded as a test email that is not delivered"));
   else if (email.state === "sent")
-    lines.push(moment(email.decided_at, "none", ["accepted by the rules, as ", el("span.id", email.queue_id), " in Postfix's queue"]));
+    lines.push(moment(email.decided_at, "none", ["accepted by the rules, as ", el("span.id", email.queue_id), ` in Postfix's queue${email.host ? ` on ${email.host}` : ""}`]));
   return lines;
 }
 

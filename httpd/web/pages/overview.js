@@ -2,7 +2,7 @@
 // what became of it, the newest emails, and the parts of Postern.
 
 import { get, Problem } from "../api.js";
-import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, two } from "../ui.js";
+import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, time, two } from "../ui.js";
 import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
 import { subscribe } from "../live.js";
@@ -130,6 +130,25 @@ function healthOf(health) {
   );
 }
 
+// Where several hosts share the database: each of them, those that are not well first.
+const hostStates = { well: { text: "ok", tone: "good" }, trouble: { text: "trouble", tone: "warn" }, lost: { text: "lost", tone: "bad" } };
+const hostOrder = Object.keys(hostStates).reverse();
+function hostsOf(hosts) {
+  const help = {
+    lost: ({ name }) => `Other hosts take over its outbox. What its Postfix had taken is delivered when it is back. If it is gone for good, run on another host: postern hosts remove ${name}`,
+    trouble: () => "Look at the log of the program on that host, and run postern doctor there.",
+  };
+  const line = (host) =>
+    el("li",
+      badge(host.state, hostStates[host.state]),
+      el("span", el("strong.address", host.name), " ",
+        el("span.muted", "last heartbeat ", time(host.seen_at), `, Postern ${host.version}`, host.taken > 0 && `, outbox taken over ${count(host.taken, "time")}`),
+        host.problem && el("p", host.problem),
+        help[host.state] && el("p", el("span.muted", "What to do: "), help[host.state](host))));
+  hosts.sort((a, b) => hostOrder.indexOf(a.state) - hostOrder.indexOf(b.state) || (a.name < b.name ? -1 : 1));
+  return section("Hosts", { about: "They share one database. Each submits the emails of its own outbox to its own Postfix." }, el("ul.attention", hosts.map(line)));
+}
+
 // Domains by how many of their emails bounce at least, as far as so few or so many tell (the lower
 // end of Wilson's interval): one of one is no worse than 90 of 100.
 function bounceRate({ counts }) {
@@ -166,6 +185,8 @@ export async function show(main, { session }) {
   const start = el("div");
   const ill = el("div");
   const parts = el("div");
+  const hosts = el("div");
+  const illHosts = el("div");
   const tiles = el("div.tiles");
   const plot = plotOf({ title: "Mail", legend: false });
   let names = []; // of all that mail was counted of
@@ -276,6 +297,16 @@ export async function show(main, { session }) {
     (health.ok ? ill : parts).replaceChildren();
   }
 
+  // There are none where one host has the database to itself.
+  async function showHosts() {
+    if (!session.operator) return;
+    const { data } = await get("/admin/hosts");
+    const shown = data.length ? [hostsOf(data)] : [];
+    const isWell = data.every(({ state }) => state === "well");
+    hosts.replaceChildren(...(isWell ? shown : []));
+    illHosts.replaceChildren(...(isWell ? [] : shown));
+  }
+
   // An empty system shows its next step, one with mail what became of it.
   async function showNewest() {
     await newest.refresh();
@@ -310,13 +341,14 @@ export async function show(main, { session }) {
         ? [button("Create a key", () => go("keys", { create: 1 })), primary("Send a test email", sendTest)]
         : [],
     }),
-    ill, start, needs, mail, parts,
+    ill, illHosts, start, needs, mail, parts, hosts,
   );
   const tryNewest = shownIn(newest.element, "The newest emails", showNewest);
   const rest = [
     shownIn(tiles, "How much mail there was", showStats),
     shownIn(needs, "What needs attention", showNeeds),
     shownIn(ill, "How the services are", showServices),
+    shownIn(illHosts, "How the hosts are", showHosts),
   ];
   const showRest = () => Promise.all(rest.map((show) => show()));
   const again = () => Promise.all([tryNewest(), showRest()]);

@@ -112,7 +112,7 @@ export async function show(main, { session, query }) {
   const known = await companies(session);
   const plots = {
     mail: plotOf({ title: "What became of emails" }),
-    rate: plotOf({ title: "Deliveries a minute", kind: "line", format: (n) => (n >= 10 ? number(Math.round(n)) : String(Math.round(n * 100) / 100)) }),
+    rate: plotOf({ title: "Deliveries a minute", kind: "line", isFraction: true, format: (n) => (n >= 10 ? number(Math.round(n)) : String(Number(n.toPrecision(2)))) }),
     delay: plotOf({ title: "Delivery time", kind: "line", format: duration, logarithmic: true }),
     reasons: plotOf({ title: "Bounces by reason" }),
     providers: plotOf({ title: "Bounces and deferrals by provider" }),
@@ -190,7 +190,9 @@ export async function show(main, { session, query }) {
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
     const steps = stepsOf(time);
     const values = (name) => steps.map((step) => at.get(step)?.[name] ?? null);
-    const words = `Half of ${count(all.delivered, "delivery", "deliveries")} took up to ${duration(all.p50_ms)}, 95 % up to ${duration(all.p95_ms)}.`;
+    const words = all.delivered === 1
+      ? `One delivery, which took up to ${duration(all.p95_ms)}.`
+      : `Half of ${count(all.delivered, "delivery", "deliveries")} took up to ${duration(all.p50_ms)}, 95 % up to ${duration(all.p95_ms)}.`;
     plots.delay.tell(words);
     return [
       el("p", words),
