@@ -279,7 +279,7 @@ static void look_at_log(struct doctor *doctor)
 	struct log_state state;
 	char since[CLOCK_TEXT_SIZE];
 
-	if (store_log_state(doctor->db, &state, NULL) < 0)
+	if (store_log_state(doctor->db, NULL, &state, NULL) < 0)
 		return;
 	if (state.mute_us) {
 		clock_iso8601(state.mute_us, since);

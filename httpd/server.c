@@ -331,8 +331,9 @@ static struct conf *outbox_share(const struct server *server)
 	return share;
 }
 
-/* What makes /readyz answer that this host is not ready, except for what is seen from outside. */
-static void tell_problem(const struct worker_shared *shared, struct buf *words)
+/* Adds what makes /readyz answer that this host is not ready, except for what is seen from
+ * outside. */
+static int64_t tell_host(const struct worker_shared *shared, struct buf *words)
 {
 	struct probe_outcome outcome;
 
@@ -345,6 +346,13 @@ static void tell_problem(const struct worker_shared *shared, struct buf *words)
 	if (outcome.reader != READER_WELL)
 		buf_printf(
 			words, "%s%s", words->len ? "; " : "", reader_fault_words(outcome.reader));
+	return probe_report_read(shared->probe);
+}
+
+static void hosts_seen(
+	const struct worker_shared *shared, const char *own, const struct host_list *hosts)
+{
+	probe_report_set_hosts(shared->probe, own, hosts);
 }
 
 static int read_link_key(struct db *db, void *server, struct err *err)
@@ -354,6 +362,7 @@ static int read_link_key(struct db *db, void *server, struct err *err)
 
 static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
+	static const struct outbox_hooks hooks = {probe_report_recorded, tell_host, hosts_seen};
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
 
@@ -361,8 +370,8 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->store, &server->shared.committer, err) < 0 ||
-		outbox_new(&server->shared, outbox_share(server), probe_report_recorded,
-			tell_problem, &server->shared.outbox, err) < 0 ||
+		outbox_new(&server->shared, outbox_share(server), &hooks, &server->shared.outbox,
+			err) < 0 ||
 		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
 		return -1;
 	if (committer_run(server->shared.committer, read_link_key, server, err) < 0)

@@ -152,12 +152,13 @@ int delivery_report_new(struct db *db, const struct conf *conf, const struct ema
 	if (store_recipients_read(db, email->seq, true, &report->recipients, err) < 0 ||
 		store_event_of_email(db, email->seq, &report->events, err) < 0 ||
 		store_messages_of_email(db, email->seq, &report->messages, err) < 0 ||
-		store_log_state(db, &report->log, err) < 0) {
+		store_log_state(db, email->host, &report->log, err) < 0) {
 		delivery_report_free(report);
 		return -1;
 	}
 	report->entries = mem_alloc(report->recipients.n + 1, sizeof(*report->entries));
-	if (conf)
+	report->elsewhere = !str_empty(email->host) && !str_eq(email->host, db_host(db));
+	if (conf && !report->elsewhere)
 		ask_postfix(conf, report);
 	*report_r = report;
 	return 0;
@@ -417,7 +418,12 @@ char *delivery_report_next(const struct delivery_report *report, size_t i)
 	if (!delivery_is_open(status->status) || report->email->state != EMAIL_SENT ||
 		delivery_report_is_test(report))
 		return NULL;
-	if (entry->queue && str_eq(entry->queue, "hold"))
+	if (report->elsewhere)
+		buf_printf(&out,
+			"The Postfix of %s has its message: `postern email show` there says when it "
+			"tries again.",
+			report->email->host);
+	else if (entry->queue && str_eq(entry->queue, "hold"))
 		buf_printf(&out,
 			"Postfix holds it as %s: it waits until an admin lets it go (postsuper -H "
 			"%s).",

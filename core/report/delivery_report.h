@@ -37,6 +37,7 @@ struct delivery_report {
 	struct delivery_queue_entry *entries; /* one for each recipient */
 	struct log_state log;                 /* how far the log is read: the store's statuses
 					       * are as old */
+	bool elsewhere; /* another host has its message, whose queue cannot be asked from here */
 	bool queue_seen;
 	bool times_known;
 	struct queue_times times;

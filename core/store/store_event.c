@@ -1071,27 +1071,29 @@ int store_log_cursor_set(struct db *db, const char *source, const char *position
 		       : 0;
 }
 
-int store_log_state(struct db *db, struct log_state *state_r, struct err *err)
+int store_log_state(struct db *db, const char *host, struct log_state *state_r, struct err *err)
 {
 	static const char sql_read[] =
-		"SELECT coalesce(max(changed_us), 0) FROM log_cursor WHERE host = $this_host";
+		"SELECT coalesce(max(changed_us), 0) FROM log_cursor WHERE host = $host";
 	static const char sql_end[] =
-		"SELECT coalesce(max(end_us), 0) FROM log_cursor WHERE host = $this_host";
+		"SELECT coalesce(max(end_us), 0) FROM log_cursor WHERE host = $host";
 	static const char sql_gaps[] =
-		"SELECT count(*) FROM gap WHERE host = $this_host AND repaired_us = 0";
+		"SELECT count(*) FROM gap WHERE host = $host AND repaired_us = 0";
 	static const char sql_mute[] =
 		"SELECT coalesce(min(seen_us), 0)"
 		" FROM probe"
-		" WHERE host = $this_host AND seen_us > 0 AND logged_us = 0 AND created_us >"
-		"   (SELECT max(created_us) FROM probe WHERE host = $this_host AND logged_us > 0)";
+		" WHERE host = $host AND seen_us > 0 AND logged_us = 0 AND created_us >"
+		"   (SELECT max(created_us) FROM probe WHERE host = $host AND logged_us > 0)";
+	const struct db_param *its = DB_PARAMS(
+		DB_TEXT("$host", str_empty(host) ? db_host(db) : host));
 
-	if (row_number(db, sql_read, NULL, &state_r->read_us, err) < 0 ||
-		row_number(db, sql_end, NULL, &state_r->end_us, err) < 0 ||
-		row_number(db, sql_mute, NULL, &state_r->mute_us, err) < 0)
+	if (row_number(db, sql_read, its, &state_r->read_us, err) < 0 ||
+		row_number(db, sql_end, its, &state_r->end_us, err) < 0 ||
+		row_number(db, sql_mute, its, &state_r->mute_us, err) < 0)
 		return -1;
 	if (state_r->end_us < state_r->mute_us + STORE_LOG_END_S * SECOND_US)
 		state_r->mute_us = 0;
-	return row_number(db, sql_gaps, NULL, &state_r->gaps, err) < 0 ? -1 : 0;
+	return row_number(db, sql_gaps, its, &state_r->gaps, err) < 0 ? -1 : 0;
 }
 
 bool log_state_is_current(const struct log_state *state, int64_t now_us)

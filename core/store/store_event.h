@@ -267,7 +267,8 @@ struct log_state {
 	 * does. */
 	int64_t mute_us;
 };
-int store_log_state(struct db *db, struct log_state *state_r, struct err *err);
+/* Of the log of a host; NULL or "": this one. Returns 0 or -1. */
+int store_log_state(struct db *db, const char *host, struct log_state *state_r, struct err *err);
 /* True if the store's knowledge of recipients is up to date, within STORE_LOG_OLD_S. */
 bool log_state_is_current(const struct log_state *state, int64_t now_us);
 /* Finds an email that Postfix has had since between from_us and to_us and that the log has never

@@ -21,20 +21,22 @@ static const struct row_field fields[] = {
 	ROW_FIELD(host_part, seen_us, ROW_TIME),
 	ROW_FIELD(host_part, beat, ROW_INT64),
 	ROW_FIELD(host_part, taken, ROW_INT64),
+	ROW_FIELD(host_part, read_us, ROW_TIME),
 	ROW_FIELD(host_part, problem, ROW_TEXT),
 };
 const struct row_type store_host_type = ROW_TYPE(host_part, fields);
 
 int store_host_beat(struct db *db, const char *part, bool starts, const char *problem,
-	int64_t now_us, int64_t *epoch_r, struct err *err)
+	int64_t read_us, int64_t now_us, int64_t *epoch_r, struct err *err)
 {
 	static const char sql_beat[] =
 		"INSERT INTO host_part (host, part, version, first_us, started_us, seen_us, beat,"
-		"   problem)"
-		" VALUES ($this_host, $part, $version, $now, $now, $now, 1, $problem)"
+		"   problem, read_us)"
+		" VALUES ($this_host, $part, $version, $now, $now, $now, 1, $problem, $read)"
 		" ON CONFLICT (host, part)"
 		" DO UPDATE SET version = excluded.version, seen_us = excluded.seen_us,"
 		"   beat = host_part.beat + 1, problem = excluded.problem,"
+		"   read_us = iif($read > 0, excluded.read_us, host_part.read_us),"
 		"   started_us = iif($starts <> 0, excluded.started_us, host_part.started_us)"
 		" RETURNING first_us + taken";
 	int64_t epoch = 0;
@@ -42,7 +44,7 @@ int store_host_beat(struct db *db, const char *part, bool starts, const char *pr
 	if (row_number(db, sql_beat,
 		    DB_PARAMS(DB_TEXT("$part", part), DB_TEXT("$version", POSTERN_VERSION),
 			    DB_INT("$now", now_us), DB_TEXT("$problem", problem),
-			    DB_INT("$starts", starts)),
+			    DB_INT("$read", read_us), DB_INT("$starts", starts)),
 		    &epoch, err) < 0)
 		return -1;
 	if (epoch_r)
@@ -58,8 +60,8 @@ int host_pulse(struct db *db, struct host_pulse *pulse, const char *part, const 
 	if (*db_host(db) == '\0' || now_us < pulse->next_us)
 		return 0;
 	pulse->next_us = now_us + HOST_BEAT_S * SECOND_US;
-	if (store_host_beat(
-		    db, part, !pulse->beats, problem, clock_now_us(&clock_system), NULL, err) < 0)
+	if (store_host_beat(db, part, !pulse->beats, problem, 0, clock_now_us(&clock_system), NULL,
+		    err) < 0)
 		return -1;
 	pulse->beats = true;
 	return 0;
@@ -68,7 +70,8 @@ int host_pulse(struct db *db, struct host_pulse *pulse, const char *part, const 
 int store_host_list(struct db *db, struct host_list *list_r, struct err *err)
 {
 	static const char sql_list[] =
-		"SELECT host, part, version, first_us, started_us, seen_us, beat, taken, problem"
+		"SELECT host, part, version, first_us, started_us, seen_us, beat, taken, read_us,"
+		" problem"
 		" FROM host_part"
 		" ORDER BY host, part";
 

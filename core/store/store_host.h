@@ -33,6 +33,8 @@ struct host_part {
 	int64_t seen_us;
 	int64_t beat;
 	int64_t taken; /* how often others have taken over its outbox */
+	/* Of httpd: up to when the log of the host is read; 0: not known. */
+	int64_t read_us;
 	char *problem; /* in words; "" for none */
 };
 extern const struct row_type store_host_type;
@@ -42,10 +44,11 @@ struct host_list {
 };
 
 /* Writes a heartbeat of a program of this host. starts: it is the first one of the process.
+ * read_us is that of struct host_part; 0 leaves it as it is.
  * *epoch_r, which may be NULL, is another number after other hosts have taken over its outbox, or
  * an admin has removed the host. In a transaction of the caller, or of its own. Returns 0 or -1. */
 int store_host_beat(struct db *db, const char *part, bool starts, const char *problem,
-	int64_t now_us, int64_t *epoch_r, struct err *err);
+	int64_t read_us, int64_t now_us, int64_t *epoch_r, struct err *err);
 
 /* For a daemon that calls it often: writes a heartbeat when one is due. Zeroed at first. */
 struct host_pulse {

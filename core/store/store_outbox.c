@@ -831,7 +831,7 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 	int result = 0;
 
 	*taken_r = (struct outbox_taken){0};
-	if (resume(db, terms->now_us, err) < 0 || store_log_state(db, &log, err) < 0 ||
+	if (resume(db, terms->now_us, err) < 0 || store_log_state(db, NULL, &log, err) < 0 ||
 		find_turns(db, terms, &companies, err) < 0)
 		return -1;
 	for (size_t c = 0; c < companies.n && result == 0 && !full; c++) {

@@ -203,7 +203,7 @@ static void look_at_events(
 	int64_t since_us = 0;
 	int silent;
 
-	if (store_log_state(db, &state, &err) < 0 ||
+	if (store_log_state(db, NULL, &state, &err) < 0 ||
 		(silent = store_log_silence(
 			 db, now_us - DAY_US, now_us - patience_us, &since_us, &err)) < 0) {
 		tell_fault(part, effect, probe_finding_hint(PROBE_STORE), "%s", err.text);

@@ -606,7 +606,7 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 	struct email_queue queue;
 	struct log_state log;
 
-	if (store_email_queue(db, &queue, err) < 0 || store_log_state(db, &log, err) < 0)
+	if (store_email_queue(db, &queue, err) < 0 || store_log_state(db, NULL, &log, err) < 0)
 		return -1;
 	metric(out, "postern_queue_emails", GAUGE,
 		"Emails that are not at their end: staged for the milter, queued in Postfix, "

@@ -528,7 +528,7 @@ static void print_page(struct page_job *job)
 	for (size_t i = 0; i < list->n; i++)
 		json_array_append_new(items, event_form_render(&list->items[i]));
 	answer = json_pack("{s:o, s:o, s:o}", "items", items, "paging", render_paging(job),
-		"status_as_of", probe_report_as_of(job->request->worker->shared->probe));
+		"status_as_of", probe_report_as_of(job->request->worker->shared->probe, NULL));
 	job->answer = json_dumps(answer, JSON_COMPACT);
 	json_decref(answer);
 }

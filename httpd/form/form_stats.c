@@ -153,8 +153,8 @@ static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *c
 	return step;
 }
 
-static json_t *render_stats(const struct stats_ask *ask, const struct event_counts *counts,
-	const struct probe_report *probe)
+static json_t *render_stats(
+	const struct stats_ask *ask, const struct event_counts *counts, struct probe_report *probe)
 {
 	json_t *steps = json_array();
 	size_t i = 0;
@@ -170,7 +170,7 @@ static json_t *render_stats(const struct stats_ask *ask, const struct event_coun
 	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", form_time_json(ask->begin_us), "end",
 		form_time_json(ask->end_us - ask->step_us), "resolution",
 		ask->step_us == DAY_US ? "day" : "hour", "stats", steps, "status_as_of",
-		probe_report_as_of(probe));
+		probe_report_as_of(probe, NULL));
 }
 
 /* Runs in the pool: a thousand steps of all events take a while to print. */

@@ -65,11 +65,11 @@ void api_email_send(struct request *request)
 	send_request(request, &dialect);
 }
 
-/* Adds the time up to which delivery statuses are known. */
-static json_t *add_as_of(const struct request *request, json_t *answer)
+/* Adds the time up to which delivery statuses are known, of one host or of all (NULL). */
+static json_t *add_as_of(const struct request *request, const char *host, json_t *answer)
 {
 	json_object_set_new(
-		answer, "status_as_of", probe_report_as_of(request->worker->shared->probe));
+		answer, "status_as_of", probe_report_as_of(request->worker->shared->probe, host));
 	return answer;
 }
 
@@ -143,7 +143,8 @@ static void get_email(struct request *request, bool in_pool)
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		reply_printed(request, 200,
 			email_json_print(
-				add_as_of(request, email_render(&email, any_state > 0)), &email));
+				add_as_of(request, email.host, email_render(&email, any_state > 0)),
+				&email));
 	store_email_clear(&email);
 	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
 		return;
@@ -225,7 +226,8 @@ void api_email_events(struct request *request)
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_page(&query, &page, &problem) == 0)
 		find_events(request, &page, data, &more, &problem);
-	reply_either(request, &problem, 200, add_as_of(request, list_json_render(data, more)));
+	reply_either(
+		request, &problem, 200, add_as_of(request, NULL, list_json_render(data, more)));
 }
 
 /* GET /emails */
@@ -253,5 +255,5 @@ void api_email_list(struct request *request)
 	if (*rows->next)
 		json_object_set_new(list, "next", json_string(rows->next));
 	op_clear(&op);
-	reply_either(request, &problem, 200, add_as_of(request, list));
+	reply_either(request, &problem, 200, add_as_of(request, NULL, list));
 }

@@ -157,7 +157,7 @@ static void trip_breaker(struct attempt *attempt, enum breaker_cause cause, cons
 static void end_sent(struct attempt *attempt)
 {
 	close_breaker(attempt, true);
-	attempt->outbox->recorded(attempt->outbox->shared->probe);
+	attempt->outbox->hooks.recorded(attempt->outbox->shared->probe);
 	journal_remove(attempt->outbox->journal, &attempt->row);
 	tell(attempt, &(const struct attempt_outcome){.outcome = OUTBOX_SENT});
 	attempt_free(attempt);
@@ -168,7 +168,7 @@ static void end_refused(struct attempt *attempt, const char *refusal)
 	struct outbox *outbox = attempt->outbox;
 
 	close_breaker(attempt, true);
-	outbox->recorded(outbox->shared->probe);
+	outbox->hooks.recorded(outbox->shared->probe);
 	log_warn(outbox->log, "refused_by_milter", "email", attempt->row.id, "reason", refusal);
 	journal_remove(outbox->journal, &attempt->row);
 	tell(attempt,

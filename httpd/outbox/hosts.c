@@ -154,14 +154,14 @@ static int beat_run(struct db *db, void *arg, struct err *err)
 	struct hosts *hosts = arg;
 	struct outbox *outbox = hosts->outbox;
 	_cleanup_buf_ struct buf problem = BUF_INIT;
-	int64_t epoch = 0;
+	int64_t epoch = 0, read_us;
 
 	store_host_list_free(&hosts->list);
 	strv_free(&hosts->owners);
 	hosts->owner = 0;
 	hosts->was_taken = false;
-	outbox->tell_problem(outbox->shared, &problem);
-	if (store_host_beat(db, "httpd", !hosts->beats, buf_str(&problem),
+	read_us = outbox->hooks.tell_host(outbox->shared, &problem);
+	if (store_host_beat(db, "httpd", !hosts->beats, buf_str(&problem), read_us,
 		    clock_now_us(outbox->shared->clock), &epoch, err) < 0 ||
 		store_host_list(db, &hosts->list, err) < 0 ||
 		store_outbox_hosts(db, &hosts->owners, err) < 0)
@@ -191,6 +191,7 @@ static void on_hosts_seen(struct task *task)
 	if (hosts->was_taken)
 		log_warn(outbox->log, "outbox_was_taken_over", "hint",
 			"other hosts saw no heartbeat of this one, and submit its emails");
+	outbox->hooks.hosts_seen(outbox->shared, db_host(outbox->db), &hosts->list);
 	host_watch_look(&hosts->watch, "httpd", &hosts->list);
 	take_from_next(hosts);
 }

@@ -253,9 +253,7 @@ static int take_over(struct outbox *outbox, struct err *err)
 }
 
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
-	void (*recorded)(struct probe_report *report),
-	void (*tell_problem)(const struct worker_shared *shared, struct buf *words),
-	struct outbox **outbox_r, struct err *err)
+	const struct outbox_hooks *hooks, struct outbox **outbox_r, struct err *err)
 {
 	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
 	struct outbox *outbox = mem_new(struct outbox);
@@ -263,8 +261,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->shared = shared;
 	outbox->log = shared->log;
 	outbox->conf = conf;
-	outbox->recorded = recorded;
-	outbox->tell_problem = tell_problem;
+	outbox->hooks = *hooks;
 	outbox->max_bytes = conf->outbox.max_bytes;
 	outbox->counts = counts_new(shared->routes);
 	outbox->cpu.fd = -1;

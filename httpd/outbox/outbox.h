@@ -24,6 +24,7 @@
 #include "core/base/err.h"
 #include "core/db/committer.h"
 #include "core/store/store_email.h"
+#include "core/store/store_host.h"
 #include "core/store/store_idempotency.h"
 #include "httpd/admission/budget.h"
 #include "httpd/outbox/breaker.h"
@@ -123,14 +124,23 @@ void outbox_batch_release(struct outbox_batch *batch);
  * the latest. */
 void outbox_send(struct outbox *outbox, struct outbox_batch *batch);
 
+/* What the outbox calls. */
+struct outbox_hooks {
+	/* For each email that the milter has decided about. */
+	void (*recorded)(struct probe_report *report);
+	/* For other hosts and their admins: adds in words what is wrong with this host, and
+	 * returns the time up to which its log is read, or 0. On the committer's thread. */
+	int64_t (*tell_host)(const struct worker_shared *shared, struct buf *words);
+	/* After a heartbeat: all hosts, of which this one has the name own. On the outbox's
+	 * thread. */
+	void (*hosts_seen)(
+		const struct worker_shared *shared, const char *own, const struct host_list *hosts);
+};
+
 /* Makes the outbox, before there is any worker. Uses what shared has by then, and takes ownership
- * of conf. recorded is called for each email that the milter has decided about; tell_problem, on
- * the committer's thread, adds in words what is wrong with this host, for other hosts and their
- * admins. outbox_start() starts the thread. */
+ * of conf. outbox_start() starts the thread. */
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
-	void (*recorded)(struct probe_report *report),
-	void (*tell_problem)(const struct worker_shared *shared, struct buf *words),
-	struct outbox **outbox_r, struct err *err);
+	const struct outbox_hooks *hooks, struct outbox **outbox_r, struct err *err);
 int outbox_start(struct outbox *outbox, struct err *err);
 /* The server stops and the drain timeout is over: ends the wait of all requests. Any thread. */
 void outbox_cut_short(struct outbox *outbox);

@@ -62,8 +62,7 @@ struct outbox {
 		int64_t staged_us; /* when the last batch arrived that nobody waits for */
 		size_t sessions;   /* enough to keep the cores busy */
 	} cpu;
-	void (*recorded)(struct probe_report *report);
-	void (*tell_problem)(const struct worker_shared *shared, struct buf *words);
+	struct outbox_hooks hooks;
 	struct worker_counts *counts;
 	struct outbox_account account;
 

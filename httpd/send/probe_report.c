@@ -304,10 +304,18 @@ const char *service_fault_hint(enum service_fault fault)
  * The report.
  */
 
+struct host_read {
+	char *name;
+	const _Atomic int64_t *live_us; /* NULL unless it is this host */
+	int64_t read_us;
+};
+
 struct probe_report {
 	struct log *log;
-	pthread_mutex_t mutex; /* of the outcome */
+	pthread_mutex_t mutex; /* of the outcome and the hosts */
 	struct probe_outcome outcome;
+	struct host_read *hosts;
+	size_t hosts_n;
 	_Atomic int64_t recorded_us; /* monotonic */
 	_Atomic int64_t read_us;
 };
@@ -321,10 +329,20 @@ struct probe_report *probe_report_new(struct log *log)
 	return report;
 }
 
+static void forget_hosts(struct probe_report *report)
+{
+	for (size_t i = 0; i < report->hosts_n; i++)
+		free(report->hosts[i].name);
+	free(report->hosts);
+	report->hosts = NULL;
+	report->hosts_n = 0;
+}
+
 void probe_report_free(struct probe_report *report)
 {
 	if (report == NULL)
 		return;
+	forget_hosts(report);
 	pthread_mutex_destroy(&report->mutex);
 	free(report);
 }
@@ -364,9 +382,49 @@ void probe_report_set_read(struct probe_report *report, int64_t as_of_us)
 	atomic_store_explicit(&report->read_us, as_of_us, memory_order_relaxed);
 }
 
-json_t *probe_report_as_of(const struct probe_report *report)
+int64_t probe_report_read(const struct probe_report *report)
 {
-	return row_json_time(atomic_load_explicit(&report->read_us, memory_order_relaxed));
+	return atomic_load_explicit(&report->read_us, memory_order_relaxed);
+}
+
+void probe_report_set_hosts(
+	struct probe_report *report, const char *own, const struct host_list *hosts)
+{
+	pthread_mutex_lock(&report->mutex);
+	forget_hosts(report);
+	for (size_t i = 0; i < hosts->n; i++) {
+		const struct host_part *part = &hosts->items[i];
+
+		if (!str_eq(part->part, "httpd"))
+			continue;
+		report->hosts = mem_append(report->hosts, report->hosts_n, sizeof(*report->hosts));
+		report->hosts[report->hosts_n++] = (struct host_read){mem_strdup(part->host),
+			str_eq(part->host, own) ? &report->read_us : NULL, part->read_us};
+	}
+	pthread_mutex_unlock(&report->mutex);
+}
+
+static int64_t read_of(const struct host_read *host)
+{
+	return host->live_us ? atomic_load_explicit(host->live_us, memory_order_relaxed)
+			     : host->read_us;
+}
+
+json_t *probe_report_as_of(struct probe_report *report, const char *host)
+{
+	int64_t as_of_us = probe_report_read(report);
+
+	pthread_mutex_lock(&report->mutex);
+	if (report->hosts_n > 0 && !str_empty(host))
+		as_of_us = 0;
+	for (size_t i = 0; i < report->hosts_n; i++) {
+		int64_t read_us = read_of(&report->hosts[i]);
+
+		if (host ? str_eq(report->hosts[i].name, host) : read_us < as_of_us)
+			as_of_us = read_us;
+	}
+	pthread_mutex_unlock(&report->mutex);
+	return row_json_time(as_of_us);
 }
 
 void probe_report_set_reader(struct probe_report *report, enum reader_fault fault)

@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/metrics/metrics.h"
+#include "core/store/store_host.h"
 
 struct log;
 
@@ -162,10 +163,16 @@ void probe_report_get(struct probe_report *report, struct probe_outcome *outcome
 void probe_report_set(
 	struct probe_report *report, enum probe_finding finding, const char *cause, int64_t now_us);
 /* The time up to which Postfix's log was read, so the store knows the delivery
- * statuses as of then; 0 if unknown. Answers show it as `status_as_of`; a new
- * reference. */
+ * statuses as of then; 0 if unknown. */
 void probe_report_set_read(struct probe_report *report, int64_t as_of_us);
-json_t *probe_report_as_of(const struct probe_report *report);
+int64_t probe_report_read(const struct probe_report *report);
+/* Sets the hosts that share the database, of which this one has the name own. */
+void probe_report_set_hosts(
+	struct probe_report *report, const char *own, const struct host_list *hosts);
+/* Returns `status_as_of`, a new reference: of the host that has an email ("": this one), which is
+ * not known if it was removed; or, for the emails of all hosts (NULL), of the host that is furthest
+ * behind. */
+json_t *probe_report_as_of(struct probe_report *report, const char *host);
 
 /* Sets how the log is read. A change is logged once. */
 void probe_report_set_reader(struct probe_report *report, enum reader_fault fault);

@@ -79,8 +79,14 @@ def deliveries(hosts, to):
     return [mail for host in hosts for mail in host.sink.now(to=to)]
 
 
+def is_known(one):
+    """Whether the log was read after all that is told of the email."""
+    return (one["status_as_of"] or "") > one["recipients"][0]["updated_at"]
+
+
 def test_every_host_has_every_email(hosts):
-    """And says which host has it; what another one's Postfix does with it is told, too."""
+    """And says which host has it; what another one's Postfix does with it is told, too, and up
+    to when that is known."""
     sent = {}
     for host in hosts:
         one = email()
@@ -93,6 +99,9 @@ def test_every_host_has_every_email(hosts):
                 lambda: host.httpd().read(email_id)["last_event"] == "delivered",
             )
             assert host.cli("email", "show", email_id)["host"] == owner.name
+            wait_for("the host's log to be read", lambda: is_known(host.httpd().read(email_id)))
+    for host in hosts:
+        assert host.httpd().request("GET", "/emails").json()["status_as_of"]
     assert hosts[0].query("SELECT count(*) FROM outbox") == "0"
 
 

@@ -65,21 +65,30 @@ static void on_rig_recorded(struct probe_report *report)
 	(void)report;
 }
 
-static void tell_no_problem(const struct worker_shared *shared, struct buf *words)
+static int64_t tell_no_problem(const struct worker_shared *shared, struct buf *words)
 {
 	(void)shared;
 	(void)words;
+	return 0;
+}
+
+static void no_hosts_seen(
+	const struct worker_shared *shared, const char *own, const struct host_list *hosts)
+{
+	(void)shared;
+	(void)own;
+	(void)hosts;
 }
 
 /* Without its thread, and without what comes by time: the worker's loop is its loop. */
 static void set_outbox(struct send_rig *rig)
 {
+	static const struct outbox_hooks hooks = {on_rig_recorded, tell_no_problem, no_hosts_seen};
 	struct outbox *outbox;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(outbox_new(&rig->shared, conf_copy(rig->worker.conf), on_rig_recorded,
-				 tell_no_problem, &outbox, &err),
-		0);
+	assert_int_equal(
+		outbox_new(&rig->shared, conf_copy(rig->worker.conf), &hooks, &outbox, &err), 0);
 	event_del(outbox->janitor);
 	inject_free(outbox->inject);
 	rig->inject = fake_inject_new(outbox->base, rig->db);

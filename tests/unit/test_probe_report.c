@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/store/row.h"
 #include "httpd/send/probe_report.h"
 
 #define SEEN .message = PROBE_TAKEN, .seen = true
@@ -217,6 +218,44 @@ static void test_report(void **state)
 	probe_report_free(report);
 }
 
+static void check_as_of(struct probe_report *report, const char *host, int64_t read_us)
+{
+	json_t *as_of = probe_report_as_of(report, host), *wanted = row_json_time(read_us);
+
+	assert_true(json_equal(as_of, wanted));
+	json_decref(as_of);
+	json_decref(wanted);
+}
+
+/* What is known of an email is as old as what its host has read; of all, as the oldest. */
+static void test_as_of(void **state)
+{
+	struct host_part parts[] = {
+		{.host = (char *)"here", .part = (char *)"httpd", .read_us = 7 * SECOND_US},
+		{.host = (char *)"here", .part = (char *)"milter"},
+		{.host = (char *)"other", .part = (char *)"httpd", .read_us = 5 * SECOND_US},
+	};
+	const struct host_list hosts = {parts, ARRAY_SIZE(parts)};
+	struct probe_report *report = probe_report_new(NULL);
+
+	(void)state;
+	check_as_of(report, NULL, 0);
+	probe_report_set_read(report, 9 * SECOND_US);
+	check_as_of(report, NULL, 9 * SECOND_US);
+	check_as_of(report, "", 9 * SECOND_US);
+	for (int i = 0; i < 2; i++) {
+		probe_report_set_hosts(report, "here", &hosts);
+		check_as_of(report, "", 9 * SECOND_US);
+		check_as_of(report, "here", 9 * SECOND_US);
+		check_as_of(report, "other", 5 * SECOND_US);
+		check_as_of(report, "removed", 0);
+		check_as_of(report, NULL, 5 * SECOND_US);
+	}
+	probe_report_set_read(report, 4 * SECOND_US);
+	check_as_of(report, NULL, 4 * SECOND_US);
+	probe_report_free(report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_log),
 		cmocka_unit_test(test_reader),
 		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_as_of),
 	};
 
 	return cmocka_run_group_tests_name("probe_report", tests, NULL, NULL);

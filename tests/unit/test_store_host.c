@@ -15,7 +15,7 @@
 
 static void beat(struct db *db, bool starts, int64_t now_us, int64_t *epoch_r)
 {
-	OK(store_host_beat(db, "httpd", starts, "", now_us, epoch_r, &why));
+	OK(store_host_beat(db, "httpd", starts, "", now_us, now_us, epoch_r, &why));
 }
 
 static void look(struct db *db, struct host_watch *watch)

@@ -101,18 +101,18 @@ static void test_a_mute_log(void **state)
 
 	see(temp, 1 * SECOND_US, false); /* of before it was told at all */
 	OK(store_log_cursor_set(temp->db, "a", "x", 100 * SECOND_US, true, &why));
-	OK(store_log_state(temp->db, &log, &why));
+	OK(store_log_state(temp->db, NULL, &log, &why));
 	assert_true(log.mute_us == 0 && log_state_is_current(&log, 101 * SECOND_US));
 	see(temp, 31 * SECOND_US, true);
 	see(temp, 71 * SECOND_US, false);
-	OK(store_log_state(temp->db, &log, &why));
+	OK(store_log_state(temp->db, NULL, &log, &why));
 	assert_true(log.mute_us == 0); /* it may still come */
 	OK(store_log_cursor_set(temp->db, "a", "x", 102 * SECOND_US, true, &why));
-	OK(store_log_state(temp->db, &log, &why));
+	OK(store_log_state(temp->db, NULL, &log, &why));
 	assert_true(log.mute_us == 71 * SECOND_US + 1);
 	assert_false(log_state_is_current(&log, 103 * SECOND_US));
 	see(temp, 99 * SECOND_US, true);
-	OK(store_log_state(temp->db, &log, &why));
+	OK(store_log_state(temp->db, NULL, &log, &why));
 	assert_true(log.mute_us == 0 && log_state_is_current(&log, 103 * SECOND_US));
 }
 
