@@ -2,6 +2,7 @@
  * cmd_held: mail that stays in Postfix's queue because of Postern: messages that the rules put on
  * hold, and messages that wait because Postfix did not ask the milter.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -200,6 +201,8 @@ static int on_listed(void *arg, struct queue_item *item, struct err *err)
 static void note_listing(const struct listing *listing)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *host = NULL;
+	int64_t elsewhere = 0;
 
 	if (listing->left_out)
 		buf_printf(&text, "%zu more, see --limit. ", listing->left_out);
@@ -208,6 +211,11 @@ static void note_listing(const struct listing *listing)
 			"Postfix holds %zu more for other reasons than the rules, or so long ago "
 			"that it is not on record: postqueue -p",
 			listing->others);
+	if (store_held_elsewhere(listing->call->db, &elsewhere, &host, NULL) == 0 && elsewhere > 0)
+		buf_printf(&text,
+			"%s%" PRId64
+			" more on other hosts, such as %s: run postern held list there.",
+			text.len ? ". " : "", elsewhere, host);
 	if (text.len > 0)
 		report_note(listing->report, "\n%s", buf_str(&text));
 }

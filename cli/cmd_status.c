@@ -16,6 +16,7 @@
 #include "core/base/str.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
+#include "core/ops/op_host.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
@@ -45,6 +46,7 @@ enum {
 	ACCEPTED,
 	DELIVERED,
 	BOUNCED,
+	HOSTS,
 	ALARMS
 };
 
@@ -66,6 +68,7 @@ static const struct column columns[] = {
 	[ACCEPTED] = {"accepted_in_a_day", NULL, .type = COLUMN_INT},
 	[DELIVERED] = {"delivered_in_a_day", NULL, .type = COLUMN_INT},
 	[BOUNCED] = {"bounced_in_a_day", NULL, .type = COLUMN_INT},
+	[HOSTS] = {"hosts", NULL, .type = COLUMN_TEXT},
 	[ALARMS] = {"alarms", NULL, .type = COLUMN_LIST},
 	{0},
 };
@@ -187,6 +190,20 @@ static int count_queue(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
+/* The hosts that share the database, where there are several. */
+static int tell_of_hosts(struct status *status, struct err *err)
+{
+	_cleanup_buf_ struct buf words = BUF_INIT;
+
+	if (host_summary(status->call->db, status->call->now_us, &words, err) < 0)
+		return -1;
+	if (words.len > 0) {
+		report_text(status->report, HOSTS, buf_str(&words));
+		line(status, "Hosts", "%s", buf_str(&words));
+	}
+	return 0;
+}
+
 static int tell_of_queues(struct status *status, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
@@ -296,7 +313,9 @@ static int run_status(const struct call *call, struct report *report, struct err
 	report_text(report, VERSION, POSTERN_VERSION);
 	tell_of_daemons(&status);
 	tell_of_postfix(&status);
-	result = tell_of_queues(&status, err);
+	result = tell_of_hosts(&status, err);
+	if (result == 0)
+		result = tell_of_queues(&status, err);
 	if (result == 0)
 		result = tell_of_emails(&status, err);
 	if (result == 0) {
@@ -315,7 +334,8 @@ const struct verb cmd_status = {
 	.columns = columns,
 	.help = "Shows the state of everything on one screen: since when the daemons and Postfix "
 		"have been running and in which version, the outbox and Postfix's queue, the last "
-		"email, the counts of the last 24 hours, and what needs attention. It only reads; "
-		"postern doctor also tests.",
+		"email, the counts of the last 24 hours, and what needs attention. Where several hosts "
+		"share the database it names those that are not well; the outbox and the counts are "
+		"those of all hosts. It only reads; postern doctor also tests.",
 	.run = run_status,
 };

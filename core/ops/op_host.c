@@ -79,24 +79,58 @@ static void fill_host(const struct host_part *parts, size_t n, int64_t now_us, s
 	host->problem = words.len > 0 ? buf_take(&words) : mem_strdup("");
 }
 
-static int list_hosts(struct op *op, const void *arg, struct err *err)
+static int read_hosts(
+	struct db *db, int64_t now_us, struct host **hosts_r, size_t *n_r, struct err *err)
 {
-	static const struct page_end end = {0};
 	struct host_list list;
-	struct host *hosts = NULL;
-	size_t n = 0, first = 0;
+	size_t first = 0;
 
-	(void)arg;
-	if (store_host_list(op->db, &list, err) < 0)
+	*hosts_r = NULL;
+	*n_r = 0;
+	if (store_host_list(db, &list, err) < 0)
 		return -1;
 	for (size_t i = 1; i <= list.n; i++) {
 		if (i < list.n && str_eq(list.items[i].host, list.items[first].host))
 			continue;
-		hosts = mem_append(hosts, n, sizeof(*hosts));
-		fill_host(&list.items[first], i - first, op->now_us, &hosts[n++]);
+		*hosts_r = mem_append(*hosts_r, *n_r, sizeof(**hosts_r));
+		fill_host(&list.items[first], i - first, now_us, &(*hosts_r)[(*n_r)++]);
 		first = i;
 	}
 	store_host_list_free(&list);
+	return 0;
+}
+
+int host_summary(struct db *db, int64_t now_us, struct buf *words, struct err *err)
+{
+	_cleanup_buf_ struct buf others = BUF_INIT;
+	struct host *hosts;
+	size_t n, well = 0;
+
+	if (read_hosts(db, now_us, &hosts, &n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(hosts[i].state, "well"))
+			well++;
+		else
+			buf_printf(&others, "%s %s %s", others.len ? "," : ";", hosts[i].name,
+				hosts[i].state);
+	if (n > 0 && well == n)
+		buf_printf(words, "%zu, all well", n);
+	else if (n > 0)
+		buf_printf(words, "%zu, %zu well%s", n, well, buf_str(&others));
+	row_list_free(&host_type, hosts, n);
+	return 0;
+}
+
+static int list_hosts(struct op *op, const void *arg, struct err *err)
+{
+	static const struct page_end end = {0};
+	struct host *hosts;
+	size_t n;
+
+	(void)arg;
+	if (read_hosts(op->db, op->now_us, &hosts, &n, err) < 0)
+		return -1;
 	op_give_page(op, &host_type, hosts, n, &end);
 	return 1;
 }

@@ -221,6 +221,25 @@ int store_held_count(struct db *db, int64_t *count_r, struct err *err)
 	return row_number(db, sql_count, NULL, count_r, err) < 0 ? -1 : 0;
 }
 
+int store_held_elsewhere(struct db *db, int64_t *count_r, char **host_r, struct err *err)
+{
+	static const char sql_others[] =
+		"SELECT count(*), min(host) FROM held WHERE host NOT IN ('', $this_host)";
+	struct db_stmt *stmt;
+	int found;
+
+	*host_r = NULL;
+	if (db_start(db, sql_others, NULL, &stmt, err) != 0)
+		return -1;
+	found = db_step(stmt, err);
+	if (found < 0)
+		return -1;
+	*count_r = db_int(stmt, 0);
+	*host_r = db_copy(stmt, 1);
+	db_reset(stmt);
+	return 0;
+}
+
 int store_held_queue_ids(
 	struct db *db, int64_t before_us, int max, struct strv *ids_r, struct err *err)
 {

@@ -95,6 +95,9 @@ int store_held_set_answer(struct db *db, const char *queue_id, const char *answe
 /* Counts the rows. Returns 0 or -1. */
 int store_held_count(struct db *db, int64_t *count_r, struct err *err);
 
+/* Counts the rows of other hosts, and names one of these; NULL for none, the caller frees it. */
+int store_held_elsewhere(struct db *db, int64_t *count_r, char **host_r, struct err *err);
+
 /* Lists the queue ids of rows added before before_us, oldest first, up to max. Returns 0 or -1. */
 int store_held_queue_ids(
 	struct db *db, int64_t before_us, int max, struct strv *ids_r, struct err *err);

@@ -28,6 +28,7 @@
 #include "core/metrics/metrics.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "core/store/store_host.h"
 #include "core/store/store_outbox.h"
 #include "core/store/store_pause.h"
 #include "httpd/admission/counts.h"
@@ -599,6 +600,26 @@ static int tell_pauses(struct metrics *metrics, struct db *db, struct err *err)
 	return 0;
 }
 
+/* The heartbeats of all hosts that share the database. */
+static int tell_hosts(struct metrics *metrics, struct db *db, struct err *err)
+{
+	struct buf *out = &metrics->out;
+	struct host_list list;
+
+	if (store_host_list(db, &list, err) < 0)
+		return -1;
+	if (list.n > 0)
+		metric(out, "postern_heartbeat_timestamp_seconds", GAUGE,
+			"When the program of a host that shares the database wrote its last "
+			"heartbeat, by its clock.");
+	for (size_t i = 0; i < list.n; i++)
+		sample_us(out, list.items[i].seen_us,
+			"postern_heartbeat_timestamp_seconds{host=\"%s\",program=\"%s\"}",
+			list.items[i].host, list.items[i].part);
+	store_host_list_free(&list);
+	return 0;
+}
+
 /* Metrics that are read from the database; none if it cannot be read. */
 static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 {
@@ -610,12 +631,13 @@ static int tell_queue(struct metrics *metrics, struct db *db, struct err *err)
 		return -1;
 	metric(out, "postern_queue_emails", GAUGE,
 		"Emails that are not at their end: staged for the milter, queued in Postfix, "
-		" deferred by the next hop; and messages that are held.");
+		"deferred by the next hop; and messages that are held. Those of all hosts that "
+		"share the database.");
 	sample(out, queue.staged, "postern_queue_emails{state=\"staged\"}");
 	sample(out, queue.queued, "postern_queue_emails{state=\"queued\"}");
 	sample(out, queue.deferred, "postern_queue_emails{state=\"deferred\"}");
 	sample(out, queue.held, "postern_queue_emails{state=\"held\"}");
-	if (tell_pauses(metrics, db, err) < 0)
+	if (tell_pauses(metrics, db, err) < 0 || tell_hosts(metrics, db, err) < 0)
 		return -1;
 	metric(out, "postern_log_position_timestamp_seconds", GAUGE,
 		"When the position in Postfix's log was stored last; 0: never.");

@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 from harness import Sandbox, wait_for
+from harness.admin import operator
 from harness.postgresql import Standby
 from harness.receiver import Receiver
 from harness.sandbox import unique
+from test_metrics import read
 from test_restarts import queue_ids
 from test_store_server import break_off
 
@@ -126,6 +128,10 @@ def test_hosts_are_listed(hosts):
         listed = {one["name"]: one for one in hosts[1].cli("hosts")}
         assert "postern-webhook: no heartbeat since" in listed[stopped.name]["problem"]
         assert "in the last 15 seconds" in hosts[0].cli("hosts", "remove", stopped.name, ok=False)
+        assert hosts[0].cli("status")["hosts"] == f"3, 2 well; {stopped.name} trouble"
+        metrics = read(operator(hosts[0]))
+        for host in hosts:
+            assert metrics("postern_heartbeat_timestamp_seconds", host=host.name, program="milter")
     finally:
         stopped.start("webhook")
     wait_for("the host to be well", lambda: states(hosts[0])[stopped.name] == "well")
