@@ -27,7 +27,7 @@
 #include "core/base/str.h"
 #include "core/base/thread.h"
 
-enum { BATCH_MAX = 512, TRIES_MAX = 5 };
+enum { BATCH_MAX = 512, TRIES_MAX = 5, SHARES_MAX = 64 };
 
 struct commit_outcome {
 	struct commit_job *job;
@@ -87,9 +87,11 @@ static void add_to_queue(struct queue *queue, struct commit_job *job)
 	queue->end = &job->next;
 }
 
-static void take_from_queue(struct committer *committer, struct queue *queue, size_t max)
+static void take_patient(struct committer *committer)
 {
-	while (queue->first != NULL && committer->n < max) {
+	struct queue *queue = &committer->patient;
+
+	while (queue->first != NULL && committer->n < BATCH_MAX) {
 		add_to_batch(committer, queue->first);
 		queue->first = queue->first->next;
 		committer->stats.waiting--;
@@ -104,7 +106,7 @@ static void take_long(struct committer *committer)
 	struct queue *queue = &committer->lengthy;
 	struct commit_job **at = &queue->first, *job;
 
-	while (*at && str_eq((*at)->long_for, committer->last_long))
+	while (*at && str_eq((*at)->company_id, committer->last_long))
 		at = &(*at)->next;
 	if (*at == NULL)
 		at = &queue->first;
@@ -112,13 +114,71 @@ static void take_long(struct committer *committer)
 	*at = job->next;
 	if (*at == NULL)
 		queue->end = at;
-	snprintf(committer->last_long, sizeof(committer->last_long), "%s", job->long_for);
+	snprintf(committer->last_long, sizeof(committer->last_long), "%s", job->company_id);
 	add_to_batch(committer, job);
 	committer->stats.waiting--;
 }
 
+/* What a company has in a transaction. */
+struct share {
+	const char *company_id;
+	unsigned emails;
+	bool full; /* the rest of its jobs waits for the next transaction, in order */
+};
+
+static struct share *share_of(struct share *shares, size_t *n, const char *company_id)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (str_eq(shares[i].company_id, company_id))
+			return &shares[i];
+	if (*n == SHARES_MAX)
+		return NULL;
+	shares[*n] = (struct share){.company_id = company_id};
+	return &shares[(*n)++];
+}
+
+/* True if the job does not fit into the share of its company, or there are too many companies. */
+static bool has_to_wait(struct share *shares, size_t *n, const struct commit_job *job)
+{
+	struct share *share;
+	unsigned emails = job->emails > 0 ? job->emails : 1;
+
+	if (job->company_id == NULL)
+		return false;
+	share = share_of(shares, n, job->company_id);
+	if (share == NULL)
+		return true;
+	share->full |= share->emails > 0 && share->emails + emails > COMMIT_SHARE;
+	share->emails += share->full ? 0 : emails;
+	return share->full;
+}
+
+/* Takes urgent jobs, of each company up to its share; the others keep their order. Leaves one place
+ * for patient jobs. */
+static void take_urgent(struct committer *committer)
+{
+	struct queue *queue = &committer->urgent;
+	struct commit_job **at = &queue->first;
+	struct share shares[SHARES_MAX];
+	size_t n = 0;
+
+	while (*at && committer->n < BATCH_MAX - 1) {
+		struct commit_job *job = *at;
+
+		if (has_to_wait(shares, &n, job)) {
+			at = &job->next;
+			continue;
+		}
+		*at = job->next;
+		add_to_batch(committer, job);
+		committer->stats.waiting--;
+	}
+	if (*at == NULL)
+		queue->end = at;
+}
+
 /* Patient jobs come last: the first job of a transaction needs no savepoint, which makes a job with
- * many rows much cheaper. Urgent jobs leave one place for them. */
+ * many rows much cheaper. */
 static void take_batch(struct committer *committer)
 {
 	bool others = committer->urgent.first || committer->patient.first;
@@ -130,8 +190,8 @@ static void take_batch(struct committer *committer)
 		return;
 	}
 	committer->lengthy_is_next = true;
-	take_from_queue(committer, &committer->urgent, BATCH_MAX - 1);
-	take_from_queue(committer, &committer->patient, BATCH_MAX);
+	take_urgent(committer);
+	take_patient(committer);
 }
 
 /* True if the queued jobs are to be committed now. Needs the mutex. */
@@ -400,12 +460,17 @@ void committer_free(struct committer *committer)
 	destroy(committer);
 }
 
-/* Adds a job. Needs the mutex. A batch takes all waiting jobs, up to its size. */
+static bool is_long(const struct commit_job *job)
+{
+	return job->company_id && job->emails > COMMIT_SHARE && !job->patient;
+}
+
+/* Adds a job. Needs the mutex. */
 static void enqueue(struct committer *committer, struct commit_job *job)
 {
 	if (job->patient && committer->patient.first == NULL)
 		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;
-	add_to_queue(job->long_for  ? &committer->lengthy
+	add_to_queue(is_long(job)   ? &committer->lengthy
 		     : job->patient ? &committer->patient
 				    : &committer->urgent,
 		job);

@@ -1,12 +1,12 @@
 /*
  * committer: group commit.
  *
- * Jobs from any thread are queued. One thread, its own or that of a caller, runs all waiting jobs
- * in one transaction, except long ones, each job after the first in its own savepoint, and commits:
- * one fsync serves them all. If a job fails, only this job is undone; if the commit or the sync
- * fails, or the engine rolls the transaction back (disk full), all its jobs fail. A job is durable
- * when done() reports its result, unless it is lazy. No job learns any result earlier, because what
- * it saw of other jobs may still be undone.
+ * Jobs from any thread are queued. One thread, its own or that of a caller, runs waiting jobs in
+ * one transaction, of each company up to its share, each job after the first in its own savepoint,
+ * and commits: one fsync serves them all. If a job fails, only this job is undone; if the commit or
+ * the sync fails, or the engine rolls the transaction back (disk full), all its jobs fail. A job is
+ * durable when done() reports its result, unless it is lazy. No job learns any result earlier,
+ * because what it saw of other jobs may still be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H
@@ -15,7 +15,7 @@
 
 struct committer;
 
-enum { COMMIT_PATIENCE_MS = 250 };
+enum { COMMIT_PATIENCE_MS = 250, COMMIT_SHARE = 32, COMMIT_LONG = COMMIT_SHARE + 1 };
 
 /* The submitter owns a job, and must not touch it until done() is called. Both functions run on the
  * committer's thread and must block on nothing but the database; done() usually hands the job back
@@ -38,11 +38,15 @@ struct commit_job {
 	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. It runs after
 	 * those that are not patient. */
 	bool patient;
-	/* The company of a job that may write many rows; NULL: the job is short. A long job has a
-	 * transaction of its own. Long jobs alternate with all short jobs that wait, and their
-	 * companies take turns, so that a short job waits for one long job at most. Belongs to the
-	 * submitter, like the job. Not for patient jobs. */
-	const char *long_for;
+	/* The company that the job is for, if it is for one. Belongs to the submitter, like the
+	 * job. */
+	const char *company_id;
+	/* About how many emails it writes, or as much as so many; 0 is 1. A transaction has at most
+	 * COMMIT_SHARE of a company, so that what one company writes at once holds up others by no
+	 * more. A job beyond that, which has a company and is not patient, is long: it has a
+	 * transaction of its own. Long jobs alternate with the other jobs that wait, and their
+	 * companies take turns. */
+	unsigned emails;
 	/* The actor of audit entries; NULL: none. Belongs to the submitter, like the job. */
 	const struct db_actor *actor;
 	/* For done, with -1: the transaction was committed but could not be synced, or a server did

@@ -14,6 +14,9 @@
 #include "core/base/str.h"
 #include "core/store/store_key.h"
 
+/* Far more emails than are staged while one request is being stored. */
+enum { UNFINISHED_MAX = 20000 };
+
 static const char *const states[] = {
 	[EMAIL_STAGED] = "staged",
 	[EMAIL_SENT] = "sent",
@@ -452,6 +455,34 @@ int store_email_answered(struct db *db, const char *id, struct err *err)
 	static const char sql_answered[] = "UPDATE email SET answered = 1 WHERE id = $id";
 
 	return db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
+}
+
+int store_email_publish(struct db *db, const struct email *email, struct err *err)
+{
+	static const char sql_publish[] =
+		"UPDATE email SET answered = $answered WHERE seq = $seq AND id = $id";
+
+	return db_change(db, sql_publish,
+		DB_PARAMS(DB_INT("$answered", email->answered), DB_INT("$seq", email->seq),
+			DB_TEXT("$id", email->id)),
+		err);
+}
+
+int store_email_remove_unfinished(struct db *db, struct err *err)
+{
+	/* The newest emails contain what was being staged in the last seconds. */
+	static const char sql_remove[] =
+		"DELETE FROM email"
+		" WHERE seq IN (SELECT seq"
+		"   FROM (SELECT seq, state, answered, queue_id, last_event, host"
+		"     FROM email"
+		"     ORDER BY seq DESC"
+		"     LIMIT $max) newest"
+		"   WHERE state = 'staged' AND answered = 0 AND queue_id IS NULL"
+		"   AND last_event IS NULL AND host = $this_host"
+		"   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.email = newest.seq))";
+
+	return db_change(db, sql_remove, DB_PARAMS(DB_INT("$max", UNFINISHED_MAX)), err);
 }
 
 int store_email_is_auth(struct db *db, int64_t seq, struct err *err)

@@ -162,6 +162,15 @@ int store_email_is_auth(struct db *db, int64_t seq, struct err *err);
  * email, -1 on error. */
 int store_email_answered(struct db *db, const char *id, struct err *err);
 
+/* Sets `answered` of an email that was staged without it, by its seq and id. Returns 1, 0 if there
+ * is no such email (any more), -1 on error. */
+int store_email_publish(struct db *db, const struct email *email, struct err *err);
+
+/* Removes emails that a crash left between being staged and added to the outbox: staged, not
+ * answered, of this host, and among the newest. Only while nobody stages emails at this host.
+ * Returns how many, or -1. */
+int store_email_remove_unfinished(struct db *db, struct err *err);
+
 /* The emails that the caller may read. */
 struct email_scope {
 	const char *company_id; /* NULL: all companies (admins) */

@@ -114,7 +114,8 @@ void change_submit(struct request *request, struct change *change,
 	change->job.run = run_change;
 	change->job.done = on_change_committed;
 	change->job.arg = change;
-	change->job.long_for = admission_whose(&request->admission);
+	change->job.company_id = admission_whose(&request->admission);
+	change->job.emails = COMMIT_LONG;
 	committer_submit(request->worker->shared->committer, &change->job);
 }
 

@@ -4,7 +4,8 @@
  *   outbox_send: is there room?
  *     ─(pool)──────> write_next_file: large messages become files
  *     ─(committer)─> stage_run: emails, recipients, messages, outbox rows and the
- *                    Idempotency-Key in one commit
+ *                    Idempotency-Key in one commit; of a large batch, prepare_run in
+ *                    steps, and publish_run
  *     ─────────────> on_batch_staged: an attempt for each email that is due   dispatcher.c
  *     ─────────────> mail_end for each outcome; or the wait is over
  *     ─(committer)─> settle_run, if there is something to write
@@ -37,8 +38,8 @@
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
-/* The commit of a batch is long if it has more emails than this, or more bytes in its rows. */
-enum { LONG_EMAILS = 16, LONG_BYTES = 512 * 1024 };
+/* What takes a commit as long as the rows of a small email with one recipient do. */
+enum { RECIPIENTS_AN_EMAIL = 10, BYTES_AN_EMAIL = 32 * 1024, PUBLISHED_AN_EMAIL = 8 };
 
 struct outbox_batch *outbox_batch_new(size_t n)
 {
@@ -128,6 +129,23 @@ static void discard_batch(struct outbox_batch *batch)
 	for (size_t i = 0; i < batch->n; i++)
 		discard_mail(&batch->mails[i]);
 	answer(batch);
+}
+
+/* Submits a job of the batch, which has one at a time. weight is in commit_job.emails. */
+static void submit_job(struct outbox_batch *batch,
+	int (*run)(struct db *db, void *arg, struct err *err),
+	void (*done)(void *arg, int result, const struct err *err), bool lazy, size_t weight)
+{
+	batch->job = (struct commit_job){
+		.run = run,
+		.repeatable = true,
+		.done = done,
+		.arg = batch,
+		.lazy = lazy,
+		.company_id = batch->company_id,
+		.emails = (unsigned)weight,
+	};
+	committer_submit(batch->outbox->shared->committer, &batch->job);
 }
 
 /*
@@ -258,13 +276,7 @@ static void settle(struct outbox_batch *batch)
 		answer(batch);
 		return;
 	}
-	batch->job = (struct commit_job){
-		.run = settle_run,
-		.repeatable = true,
-		.done = settle_done,
-		.arg = batch,
-	};
-	committer_submit(outbox->shared->committer, &batch->job);
+	submit_job(batch, settle_run, settle_done, false, batch->n);
 }
 
 /*
@@ -441,34 +453,46 @@ static void on_batch_unsynced(struct task *task)
 	answer(batch);
 }
 
+static int add_rows(struct db *db, struct outbox_mail *mail, struct err *err)
+{
+	if (store_email_stage(db, &mail->row, err) < 0)
+		return -1;
+	return mail->test ? 0 : store_message_keep(db, &mail->row, &mail->message, err);
+}
+
 /* A test is recorded at once: Postfix and the milter never see it. */
+static int enter_outbox(struct db *db, struct outbox_mail *mail, struct err *err)
+{
+	struct email *row = &mail->row;
+	int added;
+
+	if (mail->test)
+		return store_email_record(db, row->ticket, "", row->created_us, err);
+	added = store_outbox_add(db, row->seq, (int64_t)mail->message.len, row->scheduled_us, err);
+	mail->paused = added > 0;
+	return added;
+}
+
+static int add_key(struct db *db, const struct outbox_batch *batch, struct err *err)
+{
+	if (!batch->has_key || batch->is_repeat)
+		return 0;
+	return store_idempotency_add(db, &batch->key, &batch->idempotency, err);
+}
+
+/* All of a batch that is within the share of a company. */
 static int stage_run(struct db *db, void *arg, struct err *err)
 {
 	const struct outbox_batch *batch = arg;
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
-		struct email *row = &mail->row;
-		int added = 0;
 
-		if (mail->stored)
-			continue;
-		if (store_email_stage(db, row, err) < 0)
+		if (!mail->stored &&
+			(add_rows(db, mail, err) < 0 || enter_outbox(db, mail, err) < 0))
 			return -1;
-		if (mail->test)
-			added = store_email_record(db, row->ticket, "", row->created_us, err);
-		else if (store_message_keep(db, row, &mail->message, err) < 0)
-			added = -1;
-		else
-			added = store_outbox_add(
-				db, row->seq, (int64_t)mail->message.len, row->scheduled_us, err);
-		if (added < 0)
-			return -1;
-		mail->paused = !mail->test && added > 0;
 	}
-	if (!batch->has_key || batch->is_repeat)
-		return 0;
-	return store_idempotency_add(db, &batch->key, &batch->idempotency, err);
+	return add_key(db, batch, err);
 }
 
 static void stage_done(void *arg, int result, const struct err *err)
@@ -498,34 +522,167 @@ static void stage_done(void *arg, int result, const struct err *err)
 	task_queue_post(outbox->tasks, &batch->staged);
 }
 
-static size_t row_bytes(const struct outbox_mail *mail)
+/* In commit_job.emails. */
+static unsigned weight_of(const struct outbox_mail *mail)
 {
 	const struct email *row = &mail->row;
+	size_t bytes = (has_file(mail) ? 0 : mail->message.len) +
+		       (row->html ? strlen(row->html) : 0) + (row->text ? strlen(row->text) : 0);
 
-	return (has_file(mail) ? 0 : mail->message.len) + (row->html ? strlen(row->html) : 0) +
-	       (row->text ? strlen(row->text) : 0) + row->recipients.n * sizeof(struct recipient);
+	if (mail->stored)
+		return 0;
+	return (unsigned)(1 + row->recipients.n / RECIPIENTS_AN_EMAIL + bytes / BYTES_AN_EMAIL);
 }
 
-static bool is_long(const struct outbox_batch *batch)
+/* The end of the emails from `from` on that one commit takes: those within the share of a company,
+ * and at least one. */
+static size_t step_end(const struct outbox_batch *batch, size_t from, unsigned *weight_r)
 {
-	size_t bytes = 0;
+	size_t end = from;
 
-	for (size_t i = 0; i < batch->n && bytes <= LONG_BYTES; i++)
-		bytes += row_bytes(&batch->mails[i]);
-	return batch->n > LONG_EMAILS || bytes > LONG_BYTES;
+	*weight_r = 0;
+	while (end < batch->n) {
+		unsigned weight = weight_of(&batch->mails[end]);
+
+		if (end > from && *weight_r + weight > COMMIT_SHARE)
+			break;
+		*weight_r += weight;
+		end++;
+	}
+	return end;
+}
+
+/*
+ * A batch beyond the share of a company is prepared in steps, between which others commit. Nobody
+ * sees prepared emails, because they are neither sent nor answered, and nobody submits them,
+ * because they are not in the outbox. One short commit publishes them all, with the
+ * Idempotency-Key. If a step fails, the rows are removed, also in steps. What a crash leaves behind
+ * is removed by store_outbox_reopen().
+ */
+
+static int retract_run(struct db *db, void *arg, struct err *err)
+{
+	const struct outbox_batch *batch = arg;
+
+	for (size_t i = batch->step_from; i < batch->step_end; i++)
+		if (!batch->mails[i].stored &&
+			store_email_retract(db, batch->mails[i].row.ticket, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void retract_next(struct outbox_batch *batch);
+
+static void retract_done(void *arg, int result, const struct err *err)
+{
+	struct outbox_batch *batch = arg;
+
+	if (result < 0) {
+		log_error(batch->outbox->log, "retract_failed", "request", batch->request_id,
+			"error", err->text, "effect",
+			"unfinished emails stay in the store, unseen, until postern-httpd starts");
+		discard_batch(batch);
+		return;
+	}
+	batch->step_end = batch->step_from;
+	retract_next(batch);
+}
+
+static void retract_next(struct outbox_batch *batch)
+{
+	size_t end = batch->step_end;
+
+	if (end == 0) {
+		discard_batch(batch);
+		return;
+	}
+	batch->step_from = end > COMMIT_SHARE ? end - COMMIT_SHARE : 0;
+	submit_job(batch, retract_run, retract_done, true, end - batch->step_from);
+}
+
+static void abandon(struct outbox_batch *batch, const struct err *err)
+{
+	batch->result = -1;
+	batch->err = *err;
+	retract_next(batch);
+}
+
+static int publish_run(struct db *db, void *arg, struct err *err)
+{
+	const struct outbox_batch *batch = arg;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+		int found = mail->stored ? 1 : store_email_publish(db, &mail->row, err);
+
+		if (found == 0)
+			return err_set(err, ERR_TEMPORARY,
+				"an email of the request was removed while it was stored");
+		if (found < 0 || (!mail->stored && enter_outbox(db, mail, err) < 0))
+			return -1;
+	}
+	return add_key(db, batch, err);
+}
+
+static void publish_done(void *arg, int result, const struct err *err)
+{
+	struct outbox_batch *batch = arg;
+
+	if (result < 0 && !batch->job.unsynced)
+		abandon(batch, err);
+	else
+		stage_done(batch, result, err);
+}
+
+static int prepare_run(struct db *db, void *arg, struct err *err)
+{
+	const struct outbox_batch *batch = arg;
+	int result = 0;
+
+	for (size_t i = batch->step_from; i < batch->step_end && result == 0; i++) {
+		struct outbox_mail *mail = &batch->mails[i];
+		bool answered = mail->row.answered;
+
+		if (mail->stored)
+			continue;
+		mail->row.answered = false;
+		result = add_rows(db, mail, err);
+		mail->row.answered = answered;
+	}
+	return result;
+}
+
+static void prepare_done(void *arg, int result, const struct err *err);
+
+static void prepare_next(struct outbox_batch *batch)
+{
+	unsigned weight;
+
+	batch->step_end = step_end(batch, batch->step_from, &weight);
+	submit_job(batch, prepare_run, prepare_done, true, weight);
+}
+
+static void prepare_done(void *arg, int result, const struct err *err)
+{
+	struct outbox_batch *batch = arg;
+	batch->step_from = batch->step_end;
+	if (result < 0)
+		abandon(batch, err);
+	else if (batch->step_end < batch->n)
+		prepare_next(batch);
+	else
+		submit_job(batch, publish_run, publish_done, batch->lazy,
+			1 + batch->n / PUBLISHED_AN_EMAIL);
 }
 
 static void stage(struct outbox_batch *batch)
 {
-	batch->job = (struct commit_job){
-		.run = stage_run,
-		.repeatable = true,
-		.done = stage_done,
-		.arg = batch,
-		.lazy = batch->lazy,
-		.long_for = is_long(batch) ? batch->company_id : NULL,
-	};
-	committer_submit(batch->outbox->shared->committer, &batch->job);
+	unsigned weight;
+
+	if (step_end(batch, 0, &weight) == batch->n)
+		submit_job(batch, stage_run, stage_done, batch->lazy, weight);
+	else
+		prepare_next(batch);
 }
 
 static int write_large(const struct outbox_mail *mail, struct err *err)

@@ -70,7 +70,7 @@ struct outbox_mail {
 	struct watched watched;
 };
 
-/* The emails of one request, staged in one commit, and those that an earlier request has stored.
+/* The emails of one request, staged by one commit, and those that an earlier request has stored.
  * The maker fills in the first part, and releases the batch at done. */
 struct outbox_batch {
 	struct outbox_mail *mails;
@@ -105,6 +105,7 @@ struct outbox_batch {
 	struct task task;
 	struct task staged;
 	struct commit_job job;
+	size_t step_from, step_end; /* the mails of the commit that prepares or removes some */
 	atomic_int refs;
 	size_t left; /* outcomes that are waited for */
 	bool lazy;   /* only a later commit makes it durable */

@@ -27,8 +27,7 @@
 #include "httpd/send/send_group.h"
 #include "httpd/worker/worker.h"
 
-/* The rows of all recipients are written in one commit, for which other companies wait: some ten
- * milliseconds for so many. */
+/* The memory and the rows of one request. */
 enum { RECIPIENTS_MAX = 10000 };
 
 _Static_assert((int)SEND_NOT_ALLOWED < COUNTS_EMAILS, "each has a counter");

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "tests/unit/commit_rig.h"
 
 enum { THREADS = 6, JOBS_OF_EACH = 150 };
@@ -218,33 +219,68 @@ static void turn_done(void *arg, int result, const struct err *err)
 	assert_int_equal(result, 0);
 }
 
-/* A company that submits many long jobs holds up short ones, and the long ones of other companies,
- * by one of them. */
-static void test_long(void **state)
+struct turn_row {
+	const char *name, *company_id;
+	unsigned emails;
+};
+
+/* Submits all while another commit is under way. */
+static void play_turns(
+	struct temp_db *temp, const struct turn_row *rows, size_t n, const char *expected)
 {
-	static const struct {
-		const char *name, *long_for;
-	} jobs[] = {{"a", "A"}, {"a", "A"}, {"a", "A"}, {"b", "B"}, {"s", NULL}, {"s", NULL}};
-	struct temp_db *temp = *state;
 	struct turns turns = {.committer = commit_rig_start(temp)};
-	struct turn all[ARRAY_SIZE(jobs)];
+	struct turn *all = mem_alloc(n, sizeof(*all));
 	struct commit_gate gate;
 
 	commit_rig_close_gate(turns.committer, &gate);
-	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+	for (size_t i = 0; i < n; i++) {
 		all[i] = (struct turn){
 			.job = {.run = run_turn,
 				.done = turn_done,
 				.arg = &all[i],
-				.long_for = jobs[i].long_for},
+				.company_id = rows[i].company_id,
+				.emails = rows[i].emails},
 			.turns = &turns,
-			.name = jobs[i].name,
+			.name = rows[i].name,
 		};
 		committer_submit(turns.committer, &all[i].job);
 	}
 	sem_post(&gate.open);
 	committer_free(turns.committer);
-	assert_string_equal(turns.order, "a1 s2 s2 b3 a4 a5 ");
+	assert_string_equal(turns.order, expected);
+	free(all);
+}
+
+/* A company that submits many long jobs holds up short ones, and the long ones of other companies,
+ * by one of them. */
+static void test_long(void **state)
+{
+	static const struct turn_row rows[] = {
+		{"a", "A", COMMIT_LONG},
+		{"a", "A", COMMIT_LONG},
+		{"a", "A", COMMIT_LONG},
+		{"b", "B", COMMIT_LONG},
+		{"s", NULL, 0},
+		{"s", "A", 0},
+	};
+
+	play_turns(*state, rows, ARRAY_SIZE(rows), "a1 s2 s2 b3 a4 a5 ");
+}
+
+/* A company gets no more than its share of a transaction, and keeps the order of its jobs; what
+ * others have submitted after it does not wait for the rest. */
+static void test_shares(void **state)
+{
+	static const struct turn_row rows[] = {
+		{"a", "A", COMMIT_SHARE / 2},
+		{"b", "A", COMMIT_SHARE / 2},
+		{"c", "A", COMMIT_SHARE},
+		{"d", "A", 0},
+		{"x", "B", 0},
+		{"y", NULL, COMMIT_LONG},
+	};
+
+	play_turns(*state, rows, ARRAY_SIZE(rows), "a1 b1 x1 y1 c2 d3 ");
 }
 
 int main(void)
@@ -257,6 +293,7 @@ int main(void)
 		TEST(patient),
 		TEST(patient_last),
 		TEST(long),
+		TEST(shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

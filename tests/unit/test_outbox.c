@@ -575,6 +575,72 @@ static void test_not_settled(void **state)
 	}
 }
 
+/* A batch beyond the share of a company in a transaction: three emails of 700 KB. */
+static const struct keyed_request large = {.n = 3, .key = 1, .bytes = 700 * 1024};
+
+/* It is stored in several commits, and nobody sees or submits any of it before the last one. */
+static void test_large_batch(void **state)
+{
+	static const char watch[] =
+		"CREATE TRIGGER seen BEFORE INSERT ON email WHEN NEW.answered <> 0"
+		" BEGIN SELECT RAISE(ABORT, 'seen'); END;"
+		"CREATE TRIGGER early BEFORE INSERT ON outbox"
+		" WHEN (SELECT count(*) FROM email) < 3 BEGIN SELECT RAISE(ABORT, 'early'); END;";
+	static const char sql_answered[] = "SELECT sum(answered) FROM email";
+	struct send_rig *rig = *state;
+	struct committer_stats before = committer_stats(rig->shared.committer), after;
+
+	rig->worker.conf->submission.answer = ANSWER_QUEUED;
+	rig->inject->milter = MILTER_AWAY;
+	OK(db_exec(rig->db, watch, &why));
+	keyed_request_send(rig, &large);
+	after = committer_stats(rig->shared.committer);
+	assert_int_equal(status_of(&rig->problems[0]), 200);
+	assert_true(after.commits - before.commits >= large.n + 1);
+	assert_int_equal(temp_db_number(rig->db, sql_answered), large.n);
+	assert_int_equal(rig->inject->submitted, large.n);
+	assert_true(keyed_request_send(rig, &large));
+	assert_int_equal(rig->inject->submitted, large.n);
+}
+
+/* All of it is stored, or nothing, wherever that fails. */
+static void test_large_batch_fails(void **state)
+{
+#define FULL " BEGIN INSERT INTO filler VALUES (zeroblob(30000000)); END"
+	static const char *const triggers[] = {
+		"BEFORE INSERT ON email WHEN (SELECT count(*) FROM email) = 0" FULL,
+		"BEFORE INSERT ON email WHEN (SELECT count(*) FROM email) = 2" FULL,
+		"BEFORE INSERT ON outbox WHEN (SELECT count(*) FROM outbox) = 2" FULL,
+		"BEFORE INSERT ON idempotency" FULL,
+		/* Somebody removes an email before all are stored. */
+		"AFTER INSERT ON email WHEN (SELECT count(*) FROM email) = 3"
+		" BEGIN DELETE FROM email WHERE seq = (SELECT min(seq) FROM email); END",
+	};
+#undef FULL
+	static const char sql_emails[] = "SELECT count(*) FROM email";
+	struct send_rig *rig = *state;
+
+	OK(db_exec(
+		rig->db, "PRAGMA max_page_count = 5000; CREATE TABLE filler (bytes BLOB)", &why));
+	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++) {
+		_cleanup_free_ char *sql = mem_printf("CREATE TRIGGER fails %s", triggers[i]);
+
+		print_message("%s\n", triggers[i]);
+		begin(rig);
+		OK(db_exec(rig->db, sql, &why));
+		keyed_request_send(rig, &large);
+		assert_int_equal(status_of(&rig->problems[0]), 503);
+		assert_int_equal(temp_db_number(rig->db, sql_emails), 0);
+		assert_int_equal(rig->inject->submitted, 0);
+		assert_int_equal(rig->shared.outbox->account.emails, 0);
+		OK(db_exec(rig->db, "DROP TRIGGER fails", &why));
+		assert_false(keyed_request_send(rig, &large));
+		assert_int_equal(status_of(&rig->problems[0]), 200);
+		assert_int_equal(send_rig_state(rig, 2), EMAIL_SENT);
+		drain(rig);
+	}
+}
+
 static void test_outbox_is_full(void **state)
 {
 	struct send_rig *rig = *state;
@@ -615,6 +681,8 @@ int main(void)
 		TEST(staged_but_not_synced),
 		TEST(answer_when_queued),
 		TEST(not_settled),
+		TEST(large_batch),
+		TEST(large_batch_fails),
 		TEST(outbox_is_full),
 	};
 	int failed;

@@ -395,6 +395,39 @@ static void test_put_off(void **state)
 	store_email_clear(&email);
 }
 
+/* What a crash leaves of a request between staging its emails and adding them to the outbox is
+ * removed at the next start, and nothing else. */
+static void test_unfinished(void **state)
+{
+	static const struct {
+		const char *name, *change;
+		bool stays;
+	} ends[] = {
+		{"unfinished", "DELETE FROM outbox", false},
+		{"in the outbox", "UPDATE outbox SET due_us = 0", true},
+		{"its client knows the id", "DELETE FROM outbox; UPDATE email SET answered = 1",
+			true},
+		{"recorded", "DELETE FROM outbox; UPDATE email SET state = 'sent'", true},
+		{"the log ended it", "DELETE FROM outbox; UPDATE email SET last_event = 'bounced'",
+			true},
+		{"of another host", "DELETE FROM outbox; UPDATE email SET host = 'b'", true},
+	};
+	static const char sql_emails[] = "SELECT count(*) FROM email";
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct email email;
+
+		print_message("%s\n", ends[i].name);
+		OK(db_exec(temp->db, "DELETE FROM email", &why));
+		stage(temp, "a", 0, &email);
+		OK(db_exec(temp->db, ends[i].change, &why));
+		assert_true(store_outbox_reopen(temp->db, NULL) >= 0);
+		assert_int_equal(temp_db_number(temp->db, sql_emails), ends[i].stays);
+		store_email_clear(&email);
+	}
+}
+
 /* What the dispatcher asks again and again, however much is scheduled. */
 static void test_cost_of_scheduled(void **state)
 {
@@ -634,6 +667,7 @@ int main(void)
 		TEST(no_turn),
 		TEST(bytes),
 		TEST(put_off),
+		TEST(unfinished),
 		TEST(cost_of_scheduled),
 		TEST(fail),
 		TEST(looked),
