@@ -49,6 +49,7 @@ struct committer {
 	enum committer_kind kind;
 	pthread_t thread;
 
+	pthread_mutex_t inlined; /* recursive: an inline committer has one caller at a time */
 	pthread_mutex_t mutex;
 	pthread_cond_t wake; /* a job was queued, or stopping is set */
 	struct queue urgent, lengthy, patient;
@@ -379,12 +380,17 @@ static void *thread_main(void *arg)
 static struct committer *make(struct db *db, enum committer_kind kind)
 {
 	struct committer *committer = mem_new(struct committer);
+	pthread_mutexattr_t recursive;
 
 	committer->db = db;
 	committer->kind = kind;
 	init_queue(&committer->urgent);
 	init_queue(&committer->lengthy);
 	init_queue(&committer->patient);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&committer->inlined, &recursive);
+	pthread_mutexattr_destroy(&recursive);
 	pthread_mutex_init(&committer->mutex, NULL);
 	pthread_cond_init(&committer->wake, NULL);
 	return committer;
@@ -394,6 +400,7 @@ static void destroy(struct committer *committer)
 {
 	pthread_cond_destroy(&committer->wake);
 	pthread_mutex_destroy(&committer->mutex);
+	pthread_mutex_destroy(&committer->inlined);
 	free(committer->path);
 	free(committer);
 }
@@ -481,9 +488,11 @@ void committer_submit(struct committer *committer, struct commit_job *job)
 {
 	assert(committer->kind != COMMITTER_SHARED);
 	if (committer->kind == COMMITTER_INLINE) {
+		pthread_mutex_lock(&committer->inlined);
 		committer->n = 0;
 		add_to_batch(committer, job);
 		finish_batch(committer);
+		pthread_mutex_unlock(&committer->inlined);
 		return;
 	}
 	pthread_mutex_lock(&committer->mutex);
