@@ -21,7 +21,11 @@
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
-enum { RETRY_US = 1000 * 1000 };
+enum {
+	RETRY_US = 1000 * 1000,
+	/* Entries in one commit, for which requests may wait: some milliseconds. */
+	ENTRIES_MAX = 128,
+};
 
 enum kind {
 	REMOVE,
@@ -258,6 +262,7 @@ static void on_journal_written(struct task *task)
 				outbox_account_leave(outbox, entry->company_id, entry->size);
 		}
 		clear(under_way);
+		journal_look(journal);
 		return;
 	}
 	if (!journal->failing)
@@ -274,7 +279,25 @@ static void on_journal_written(struct task *task)
 	*under_way = (struct entries){0};
 }
 
-/* The job is patient: it goes with another commit, or within a quarter of a second. */
+/* Moves the first entries, as many as one commit has. */
+static void take_first(struct entries *from, struct entries *to)
+{
+	size_t n = from->n < ENTRIES_MAX ? from->n : ENTRIES_MAX;
+
+	if (n == from->n) {
+		*to = *from;
+		*from = (struct entries){0};
+		return;
+	}
+	to->items = mem_alloc(n, sizeof(*to->items));
+	to->n = n;
+	memcpy(to->items, from->items, n * sizeof(*to->items));
+	from->n -= n;
+	memmove(from->items, from->items + n, from->n * sizeof(*from->items));
+}
+
+/* The job is patient, if it has all entries: it goes with another commit, or within a quarter of a
+ * second. */
 void journal_look(struct journal *journal)
 {
 	struct outbox *outbox = journal->outbox;
@@ -282,8 +305,7 @@ void journal_look(struct journal *journal)
 	if (journal->busy || journal->fresh.n == 0 || clock_monotonic_us() < journal->next_us)
 		return;
 	journal->busy = true;
-	journal->under_way = journal->fresh;
-	journal->fresh = (struct entries){0};
+	take_first(&journal->fresh, &journal->under_way);
 	journal->now_us = clock_now_us(outbox->shared->clock);
 	journal->task.run = on_journal_written;
 	journal->job = (struct commit_job){
@@ -291,7 +313,7 @@ void journal_look(struct journal *journal)
 		.done = journal_done,
 		.arg = journal,
 		.lazy = true,
-		.patient = !outbox->stopping,
+		.patient = !outbox->stopping && journal->fresh.n == 0,
 	};
 	committer_submit(outbox->shared->committer, &journal->job);
 }
