@@ -27,8 +27,7 @@ CORE_LIBS   := $(shell pkg-config --libs gmime-3.0 libxml-2.0 libidn2 inih \
 	libsodium liboath uuid sqlite3 libpq zlib jansson 2>/dev/null)
 HTTPD_LIBS  := $(shell pkg-config --libs libevent libevent_pthreads \
 	libqrencode 2>/dev/null)
-# The milter that the benchmarks compare with uses libmilter; ours speaks the protocol itself.
-BENCH_LIBS  := -lmilter
+MILTER_LIBS := -lmilter
 # Its pkg-config file requires nettle's, which Debian's package does not bring along.
 DNS_LIBS    := -lunbound
 EVENTS_LIBS := $(shell pkg-config --libs libsystemd 2>/dev/null)
@@ -66,7 +65,7 @@ $(BUILD)/postern-httpd: $(BUILD)/httpd/main.o $(BUILD)/libhttpd.a $(CORE)
 
 $(BUILD)/postern-milter: $(BUILD)/milter/main.o $(BUILD)/libfilter.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(MILTER_LIBS) $(CORE_LIBS)
 
 $(BUILD)/postern-events: $(BUILD)/events/main.o $(BUILD)/libevents.a $(CORE)
 	$(say)
@@ -145,7 +144,7 @@ $(BUILD)/unit: $(UNIT_OBJS) $(BUILD)/libhttpd.a $(BUILD)/libfilter.a \
 		$(BUILD)/libcli.a $(BUILD)/libevents.a $(BUILD)/libintake.a \
 		$(BUILD)/libwebhook.a $(BUILD)/libauth.a $(CORE)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(MILTER_LIBS) \
 		$(EVENTS_LIBS) $(WEBHOOK_LIBS) $(CORE_LIBS) $(DNS_LIBS) -lcmocka
 
 $(addprefix $(BUILD)/tests/unit/,$(addsuffix .o,$(UNIT_TESTS))): \
@@ -208,7 +207,7 @@ FUZZER_OBJS := $(FUZZERS:%=$(BUILD)/tests/fuzz/%.o)
 corpus: $(BUILD)/corpus
 
 $(BUILD)/corpus: $(BUILD)/tests/fuzz/corpus.o $(FUZZER_OBJS) $(BUILD)/libhttpd.a \
-		$(BUILD)/libevents.a $(BUILD)/libauth.a $(BUILD)/libfilter.a $(CORE)
+		$(BUILD)/libevents.a $(BUILD)/libauth.a $(CORE)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
 
@@ -227,7 +226,7 @@ $(BUILD)/gen/fuzzers.h: FORCE
 FUZZ_SECONDS ?= 600
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhttpd.a $(BUILD)/libevents.a \
-		$(BUILD)/libauth.a $(BUILD)/libfilter.a $(CORE)
+		$(BUILD)/libauth.a $(CORE)
 	@mkdir -p $(@D)
 	$(say)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS) $(DNS_LIBS)
@@ -252,7 +251,7 @@ $(BUILD)/bench/yes_sasl: $(BUILD)/tests/bench/tools/yes_sasl.o
 $(BENCH_TOOLS): $(CORE)
 	@mkdir -p $(@D)
 	$(say)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(BENCH_LIBS) $(CORE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(MILTER_LIBS) $(CORE_LIBS)
 
 .PHONY: bench-tools bench
 bench-tools: $(BENCH_TOOLS)

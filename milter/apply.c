@@ -9,7 +9,7 @@
  * A message with a ticket is accepted only with the recipients of its email in place. If a step
  * before that fails, the answer is tempfail and Postfix undoes all changes.
  *
- * Threads: that of the connection.
+ * Threads: any thread of libmilter.
  */
 #include "milter/apply.h"
 
@@ -26,7 +26,7 @@
 #include "milter/session.h"
 
 /* The record of a message is one job for the committer, so it costs at most one commit, shared
- * with messages that end at the same time. The job runs on the thread that commits. */
+ * with messages that end at the same time. The job runs on the libmilter thread that commits. */
 
 struct entry {
 	const char *ticket; /* NULL: the message is not an email of ours */

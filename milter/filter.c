@@ -1,5 +1,5 @@
 /*
- * filter: the callbacks of the milter protocol.
+ * filter: the callbacks of libmilter.
  *
  * Callbacks store in the session what Postfix sends and decide nothing. At the end of a message
  * the facts are read, verdict_decide() judges them, and the verdict is applied. Nothing is
@@ -8,18 +8,21 @@
  *
  *   negotiate ─> connect ─> (mail ─> rcpt... ─> header... ─> eom | abort)... ─> close
  *
- * Threads: the callbacks of a connection run on the thread that serves it. Per-connection state is
- * kept with smfi_setpriv(). The service is a global that is set before the first callback, because
- * libmilter's interface has no other place for it.
+ * Threads: libmilter calls from its own threads, never from two at once for one connection, but
+ * possibly from another thread each time. Per-connection state is kept with smfi_setpriv(). The
+ * service is a global that is set before the first callback, because libmilter has no other
+ * place for it.
  *
- * The threads serve until the process ends. Once the service is closed, they answer tempfail. If
- * an answer does not reach Postfix, Postfix presents the message again, and the same record is
+ * libmilter is never told to stop: it would wait for up to five seconds and finish nothing. Its
+ * threads serve until the process ends. Once the service is closed, they answer tempfail. If an
+ * answer does not reach Postfix, Postfix presents the message again, and the same record is
  * made again.
  */
 #include "milter/filter.h"
 
 #include <libmilter/mfapi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -58,8 +61,9 @@ static const struct {
 };
 
 static struct service *service;
+static _Atomic enum filter_state state = FILTER_SERVES;
 
-/* smfi_getsymval() takes macro names as char *, not const. */
+/* libmilter takes macro names as char *, not const. */
 static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
@@ -252,7 +256,7 @@ int filter_open(struct service *shared, const struct conf *conf, struct err *err
 
 	service = shared;
 	if (set_up(conf) < 0)
-		return err_set(err, ERR_INTERNAL, "milter.socket is no path");
+		return err_set(err, ERR_INTERNAL, "cannot set libmilter up");
 	umask_before = umask(0177);
 	opened = smfi_opensocket(false);
 	umask(umask_before);
@@ -264,11 +268,11 @@ int filter_open(struct service *shared, const struct conf *conf, struct err *err
 
 static void *serve(void *arg)
 {
-	smfi_main();
+	state = smfi_main() == MI_SUCCESS ? FILTER_STOPPED : FILTER_FAILED;
 	return arg;
 }
 
-/* The threads that serve connections inherit the signal mask of this one. */
+/* libmilter's threads inherit the signal mask of this thread. */
 int filter_start(struct err *err)
 {
 	pthread_t thread;
@@ -277,4 +281,9 @@ int filter_start(struct err *err)
 		return -1;
 	pthread_detach(thread);
 	return 0;
+}
+
+enum filter_state filter_state(void)
+{
+	return state;
 }

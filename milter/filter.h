@@ -1,5 +1,5 @@
 /*
- * filter: what the milter does at each step of a message.
+ * filter: the milter protocol, through libmilter.
  */
 #ifndef POSTERN_MILTER_FILTER_H
 #define POSTERN_MILTER_FILTER_H
@@ -12,7 +12,15 @@
  * last until the process ends. */
 int filter_open(struct service *service, const struct conf *conf, struct err *err);
 
-/* Serves connections, each in a thread, until the process ends. These threads block all signals. */
+/* Serves connections in threads of libmilter until the process ends. These threads block all
+ * signals. */
 int filter_start(struct err *err);
+
+enum filter_state {
+	FILTER_SERVES,
+	FILTER_STOPPED, /* libmilter received a signal and ended */
+	FILTER_FAILED,  /* libmilter ended with an error */
+};
+enum filter_state filter_state(void);
 
 #endif

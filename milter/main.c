@@ -2,14 +2,20 @@
  * postern-milter: tells Postfix which messages may pass, and records them.
  *
  * Starts settings, log, database and socket in this order, and stops in reverse. The main
- * thread waits for signals and is the janitor. Connections are served in threads of their own
- * until the process ends. If an answer does not reach Postfix, Postfix presents the message
- * again, and the same record is made again.
+ * thread waits for signals and is the janitor. libmilter serves in its own threads until the
+ * process ends. It is never told to stop: it would wait for up to five seconds and finish
+ * nothing. If an answer does not reach Postfix, Postfix presents the message again, and the
+ * same record is made again.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
@@ -45,6 +51,61 @@ struct daemon {
 	struct metrics_milter values; /* the content of the metrics file */
 };
 
+/*
+ * A thread of libmilter waits for SIGHUP, SIGINT and SIGTERM with sigwait() and ends the
+ * service on each of them. Linux delivers a signal for the process to its main thread if that
+ * has not blocked it. So the main thread never blocks these signals, and its handler writes
+ * them into a pipe. SA_NODEFER lets another signal arrive while one is handled. Only a SIGINT
+ * or SIGTERM directly after another signal can still reach libmilter, which then ends, as it
+ * should.
+ */
+static int signal_pipe[2] = {-1, -1};
+
+static void on_signal(int number)
+{
+	const unsigned char byte = (unsigned char)number;
+	int saved = errno;
+	ssize_t written = write(signal_pipe[1], &byte, 1);
+
+	(void)written; /* if the pipe is full, the signals in it are enough */
+	errno = saved;
+}
+
+static int catch_signals(struct err *err)
+{
+	const struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
+	sigset_t caught;
+
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(err, ERR_TEMPORARY, "cannot make a pipe: %s", strerror(errno));
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGHUP);
+	sigaddset(&caught, SIGINT);
+	sigaddset(&caught, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+	return 0;
+}
+
+/* Same contract as daemon_wait_signal(). */
+static int wait_signal(int wait_ms)
+{
+	struct pollfd ready = {.fd = signal_pipe[0], .events = POLLIN};
+	unsigned char numbers[64];
+	int number = 0;
+	ssize_t n;
+
+	poll(&ready, 1, wait_ms);
+	while ((n = read(signal_pipe[0], numbers, sizeof(numbers))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (number == 0 || number == SIGHUP)
+				number = numbers[i];
+	return number;
+}
+
 static int open_socket(struct daemon *daemon, struct err *err)
 {
 	const struct conf *conf = daemon->conf;
@@ -64,6 +125,8 @@ static int open_socket(struct daemon *daemon, struct err *err)
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	daemon_raise_descriptor_limit();
+	if (catch_signals(err) < 0)
+		return -1;
 	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
 		open_socket(daemon, err) < 0)
 		return -1;
@@ -112,6 +175,10 @@ static int look_after(struct daemon *daemon)
 {
 	struct err err = ERR_INIT;
 
+	if (filter_state() == FILTER_FAILED) {
+		log_error(daemon->log, "libmilter_ended");
+		return EX_UNAVAILABLE;
+	}
 	daemon->values.store = committer_stats(daemon->service->committer).db;
 	write_metrics(daemon);
 	/* Mail that comes meanwhile logs why the store cannot be written. */
@@ -131,7 +198,9 @@ static int serve(struct daemon *daemon)
 
 	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
-		number = daemon_wait_signal(ROUND_MS);
+		number = wait_signal(ROUND_MS);
+		if (filter_state() == FILTER_STOPPED)
+			number = SIGTERM;
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {

@@ -117,10 +117,10 @@ bool service_enter(struct service *service);
 void service_leave(struct service *service);
 
 /* Lets no new decision start, waits for the running ones, and closes the database. The rest
- * stays, because threads that serve connections use it until the process ends. */
+ * stays, because libmilter's threads use it until the process ends. */
 void service_close(struct service *service);
 
-/* Call after service_close(), in the same thread, and only if filter_start() was not called. */
+/* Call after service_close(), in the same thread, and only if no libmilter thread was started. */
 void service_free(struct service *service);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * Invariant: outside a message (before MAIL FROM, after its end) message is
  * all zero; within one, sender is not NULL and what is kept is within limits.
- * Threads: that of the connection.
+ * Threads: libmilter runs the callbacks of one connection on any thread, but
+ * never two at once.
  */
 #include "milter/session.h"
 

@@ -343,7 +343,8 @@ def test_reload(own_box):
 
 
 def test_reload_of_the_milter_under_load(own_box):
-    """Any number of SIGHUPs ends nothing, and SIGTERM behind them ends it in order."""
+    """libmilter waits for the same signals, and ends the milter on each of them:
+    it gets none, however many come, and SIGTERM behind them ends it in order."""
     box = own_box()
     pid = box.pid("milter")
     with Senders(box) as senders:

@@ -2,6 +2,7 @@
 
 scenario("3,000 SIGHUP in a row end nothing", function()
 	run("for i in $(seq 3000); do kill -HUP " .. MILTER_PID .. "; done")
+	-- libmilter looks after a connection whether it shall end.
 	for _ = 1, 3 do
 		local conn = connect()
 		begin(conn, ours(stage()))

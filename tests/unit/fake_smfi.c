@@ -1,6 +1,6 @@
 /*
- * fake_smfi: the functions of milter/protocol.c. Defined in the program, these
- * go before those of the archive.
+ * fake_smfi: what the milter calls of libmilter. Defined in the program, these
+ * go before the library's.
  */
 #include "tests/unit/fake_smfi.h"
 
@@ -57,11 +57,6 @@ int smfi_settimeout(int seconds)
 int smfi_opensocket(bool remove_old)
 {
 	return remove_old ? MI_FAILURE : MI_SUCCESS;
-}
-
-int smfi_main(void)
-{
-	return MI_FAILURE;
 }
 
 int smfi_setsymlist(SMFICTX *ctx, int stage, char *list)
@@ -144,12 +139,6 @@ int smfi_addrcpt(SMFICTX *ctx, char *address)
 int smfi_delrcpt(SMFICTX *ctx, char *address)
 {
 	return change_recipient(ctx, '-', address);
-}
-
-int smfi_chgfrom(SMFICTX *ctx, char *sender, char *parameters)
-{
-	(void)ctx;
-	return sender && parameters ? MI_SUCCESS : MI_FAILURE;
 }
 
 int smfi_quarantine(SMFICTX *ctx, char *reason)

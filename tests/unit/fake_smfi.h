@@ -1,5 +1,5 @@
 /*
- * fake_smfi: the milter protocol without threads and sockets, for tests.
+ * fake_smfi: libmilter without threads and sockets, for tests.
  *
  * A test calls the callbacks that the filter has registered, as Postfix would
  * have them called, and looks at what the filter asked for.
@@ -12,7 +12,7 @@
 
 #include "core/base/strv.h"
 
-/* One connection; stands for the context of the protocol. */
+/* One connection; stands for libmilter's context. */
 struct fake_smfi {
 	void *private;
 	const char *queue_id; /* the macros */
@@ -37,7 +37,7 @@ extern struct strv fake_smfi_macros;
 /* What smfi_setconn() got. */
 extern char fake_smfi_address[256];
 
-/* As mfapi.h has it, an opaque pointer. */
+/* As libmilter has it, an opaque pointer. */
 SMFICTX *fake_smfi_ctx(struct fake_smfi *fake);
 
 void fake_smfi_clear(struct fake_smfi *fake);
