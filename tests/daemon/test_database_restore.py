@@ -16,7 +16,8 @@ from harness.sandbox import TREE, roomy_folder
 POSTERN = Path(os.environ.get("BUILD", TREE / "build")).resolve() / "postern"
 SCHEMA = sorted((TREE / "schema").glob("[0-9]*.sql"))
 NEWEST = len(SCHEMA)
-OLDER = range(1, NEWEST)
+# A migration that fails with rows does so from version 1 as well.
+OLDER = [1, NEWEST // 2, NEWEST - 1]
 EX_CONFIG, EX_TEMPFAIL, EX_DATAERR = 78, 75, 65
 
 
@@ -30,6 +31,8 @@ def connect(path):
 class Store:
     """A database in a directory of its own, and the command on it."""
 
+    made = {}  # by version, so that each is made once
+
     def __init__(self, folder):
         self.folder = folder
         self.path = folder / "postern.db"
@@ -38,7 +41,12 @@ class Store:
 
     def make(self, version, path=None):
         """Makes a database of this version of the schema, with one row."""
-        db = connect(path or self.path)
+        path = path or self.path
+        if version in self.made:
+            path.write_bytes(self.made[version])
+            return path
+        db = connect(path)
+        db.execute("PRAGMA synchronous=OFF")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY KEY,"
                    " name TEXT NOT NULL, applied_us INTEGER NOT NULL)")
@@ -51,7 +59,8 @@ class Store:
         db.execute("INSERT INTO company (id, name, created_us) VALUES ('1', 'Acme', 1)")
         db.commit()
         db.close()
-        return path or self.path
+        self.made[version] = path.read_bytes()
+        return path
 
     def run(self, *words):
         return subprocess.run([POSTERN, "-c", self.conf, *words], text=True,
