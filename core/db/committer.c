@@ -341,6 +341,24 @@ static void count(struct committer *committer, bool committed, const struct err 
 	pthread_mutex_unlock(&committer->mutex);
 }
 
+static void finish_batch(struct committer *committer);
+
+/* A posted statement fails with the transaction, so nobody knows whose it was: each job is
+ * committed by itself. */
+static void finish_one_by_one(struct committer *committer)
+{
+	struct commit_job *jobs[BATCH_MAX];
+	size_t n = committer->n;
+
+	for (size_t i = 0; i < n; i++)
+		jobs[i] = committer->batch[i].job;
+	for (size_t i = 0; i < n; i++) {
+		committer->n = 0;
+		add_to_batch(committer, jobs[i]);
+		finish_batch(committer);
+	}
+}
+
 /* Commits the batch and reports to each job, without the mutex. A job belongs to its owner again as
  * soon as its done() is called. */
 static void finish_batch(struct committer *committer)
@@ -351,6 +369,11 @@ static void finish_batch(struct committer *committer)
 	size_t n = committer->n;
 
 	db_make_room(committer->db);
+	if (!committed && !unsynced && n > 1 && err.code != ERR_TEMPORARY &&
+		is_repeatable(committer)) {
+		finish_one_by_one(committer);
+		return;
+	}
 	count(committer, committed, &err);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy, because done() may submit and so start a new batch. */

@@ -211,7 +211,7 @@ bool db_repeatable(const struct db *db)
 void db_rollback(struct db *db)
 {
 	/* It fails only if the engine has rolled back already. */
-	if (db_in_transaction(db))
+	if (db_in_transaction(db) || db->lost)
 		db->engine->control(db, DB_ROLLBACK, NULL);
 	assert(!db_in_transaction(db));
 }
@@ -282,6 +282,20 @@ void db_bind(struct db_stmt *stmt, int index, const struct db_param *value)
 int db_step(struct db_stmt *stmt, struct err *err)
 {
 	return stmt->db->engine->step(stmt, err);
+}
+
+int db_post_stmt(struct db_stmt *stmt, struct err *err)
+{
+	const struct db_engine *engine = stmt->db->engine;
+
+	return engine->post ? engine->post(stmt, err) : db_run(stmt, err);
+}
+
+int db_post(struct db *db, const char *sql, const struct db_param *params, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	return db_start(db, sql, params, &stmt, err) == 0 ? db_post_stmt(stmt, err) : -1;
 }
 
 int64_t db_changes(const struct db *db)

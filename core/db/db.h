@@ -149,6 +149,14 @@ int db_run(struct db_stmt *stmt, struct err *err);
 /* Runs a statement that returns no rows. Returns the number of changed rows, or -1. */
 int db_change(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 
+/* Runs a statement of a transaction whose result the caller does not need, not even how many rows
+ * it has changed. An engine may have it wait for the next statement, or for the commit, to save a
+ * round trip. If it fails, that statement or the commit fails, and the whole transaction is rolled
+ * back, whatever savepoints it has. So this is for statements that nothing but a failing database
+ * keeps from succeeding. Returns 0, or -1 if it is known to have failed. */
+int db_post(struct db *db, const char *sql, const struct db_param *params, struct err *err);
+int db_post_stmt(struct db_stmt *stmt, struct err *err);
+
 /* Returns the number of rows that the last writing statement of this handle changed, without rows
  * changed by a cascade. */
 int64_t db_changes(const struct db *db);
@@ -166,10 +174,11 @@ int db_columns(struct db_stmt *stmt);
 /* The name after AS, or that of the table's column. */
 const char *db_column_name(struct db_stmt *stmt, int column);
 
-/* Transactions. db_begin() takes the write lock at once, and waits for it up to db_set_wait(). A
- * commit that fails has rolled back, except if the disk failed to store it: then it may or may not
- * take effect. A rollback cannot fail, and does nothing without a transaction: the engine itself
- * ends one when the disk is full or broken.
+/* Transactions. db_begin() takes the write lock, and waits for it up to db_set_wait(); an engine
+ * may leave that to the first statement, which fails with the whole transaction if there is no
+ * lock. A commit that fails has rolled back, except if the disk failed to store it: then it may or
+ * may not take effect. A rollback cannot fail, and does nothing without a transaction: the engine
+ * itself ends one when the disk is full or broken.
  *
  * Others see a commit at once. db_commit() returns when it is durable, together with everything
  * that any connection has committed before; others may write while it waits for the disk. A commit

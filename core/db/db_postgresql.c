@@ -2,17 +2,26 @@
  * db_postgresql: PostgreSQL as an engine behind db.h; nothing else includes
  * libpq-fe.h.
  *
- * Round trips are what costs. SAVEPOINT and RELEASE wait for the next statement
- * and go with it in one pipeline, and so do what prepares a statement and what
- * commits one that is a transaction by itself.
+ * Round trips cost most. BEGIN, the lock, SAVEPOINT and RELEASE wait in a queue
+ * for the next statement and go with it in one pipeline; so do the preparation
+ * of a statement, posted statements (db_post()), and COMMIT. The server's
+ * answers are read when a result is needed, or with COMMIT.
  *
  * Transactions that write take turns, as they do in SQLite, by an advisory lock
- * which the server gives back with the transaction. So rows become visible in
- * the order of their numbers, what was read stays true until it is written, and
- * two transactions cannot deadlock. Readers wait for nobody.
+ * that the server releases with the transaction. So rows become visible in the
+ * order of their numbers, what was read stays true until it is written, and two
+ * transactions cannot deadlock. Readers wait for nobody.
+ *
+ * A durable commit is an asynchronous one, which releases the lock without
+ * waiting for the disk, and behind it, in the same pipeline, a transaction that
+ * writes nothing but waits until the WAL is durable: on disk, and at standbys
+ * as the server's synchronous_commit demands. So the next writer works while
+ * this one waits, as in SQLite.
  *
  * A statement that fails has failed its whole transaction, up to the savepoint
  * when that is undone. What could go on after an error sets a savepoint first.
+ * If a posted statement fails, or BEGIN or the lock, savepoints do not help:
+ * the transaction is rolled back as soon as that is known.
  *
  * Time: libpq waits for nothing here. A handle gives up a server that does not
  * answer, closes the connection and connects anew with the next statement, by
@@ -49,7 +58,8 @@ enum {
 	CONNECT_MS = 2000, /* a host */
 	PAUSE_MIN_US = 50000,
 	PAUSE_MAX_US = 2000000,
-	QUEUE_MAX = 8,
+	QUEUE_MAX = 12,
+	POSTED_MAX = 1000, /* statements whose answers were not read */
 	VERSION_MIN = 150000,
 	VALUE_MAX = 1 << 30, /* bytes, of the server */
 	CONFLICT_TRIES = 5,
@@ -58,14 +68,33 @@ enum {
 /* Types of pg_type. */
 enum { TYPE_UNKNOWN = 0, TYPE_BOOL = 16, TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25 };
 
-static const char sql_begin[] = "BEGIN";
-static const char sql_lock[] = "SELECT pg_advisory_xact_lock(8101115116101114)";
-static const char sql_savepoint[] = "SAVEPOINT job";
-static const char sql_release[] = "RELEASE SAVEPOINT job";
-static const char sql_undo[] = "ROLLBACK TO SAVEPOINT job";
-static const char sql_lazy[] = "SET LOCAL synchronous_commit = off";
-static const char sql_commit[] = "COMMIT";
-static const char sql_rollback[] = "ROLLBACK";
+/* The statements of transactions. Each connection has them prepared, by their numbers. */
+enum control {
+	BEGIN,
+	LOCK,
+	SAVEPOINT,
+	RELEASE,
+	UNDO,
+	LAZY,
+	COMMIT,
+	SYNC,
+	ROLLBACK,
+	CONTROLS,
+};
+static const char *const controls[CONTROLS] = {
+	[BEGIN] = "BEGIN",
+	[LOCK] = "SELECT pg_advisory_xact_lock(8101115116101114)",
+	[SAVEPOINT] = "SAVEPOINT job",
+	[RELEASE] = "RELEASE SAVEPOINT job",
+	[UNDO] = "ROLLBACK TO SAVEPOINT job",
+	[LAZY] = "SET LOCAL synchronous_commit = off",
+	[COMMIT] = "COMMIT",
+	/* A transaction by itself. A standby may lack what is on disk here. */
+	[SYNC] = "SELECT pg_logical_emit_message(true, 'postern', '')"
+		 " WHERE pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()"
+		 " OR current_setting('synchronous_standby_names') <> ''",
+	[ROLLBACK] = "ROLLBACK",
+};
 
 struct pg_db {
 	struct db base;
@@ -86,10 +115,14 @@ struct pg_db {
 	bool late;        /* the last connection was given up at a deadline */
 
 	bool in_transaction;
-	bool touched;                 /* the server knows of it */
-	struct err failed;            /* why nothing more can be done in it; ERR_NONE: it can */
-	const char *queue[QUEUE_MAX]; /* what goes in front of the next statement */
+	bool touched;                  /* the server may know of it */
+	struct err failed;             /* why nothing more can be done in it; ERR_NONE: it can */
+	enum control queue[QUEUE_MAX]; /* what goes in front of the next statement */
 	size_t queued;
+	size_t sent; /* commands in the pipeline whose answers were not read */
+	/* Statements prepared by these commands. */
+	struct pg_stmt **unsure;
+	size_t n_unsure;
 	int64_t changes;
 };
 
@@ -109,7 +142,10 @@ struct pg_stmt {
 	bool reads;   /* and never writes */
 	unsigned age; /* of the connection that it is prepared for; 0: none */
 	unsigned name;
-	Oid *types;      /* that it is prepared for */
+	Oid *types; /* that it is prepared for */
+	/* What is sent of the parameters. */
+	const char **values;
+	int *lengths, *formats;
 	PGresult *shape; /* its columns, before it has run */
 	PGresult *result;
 	int row;
@@ -193,6 +229,7 @@ static void disconnect(struct pg_db *db)
 {
 	PQfinish(db->conn);
 	db->conn = NULL;
+	db->sent = db->n_unsure = 0;
 }
 
 /* Waits until the socket can be read, or with out also written: 1, 0 at the
@@ -427,6 +464,8 @@ static int check_identity(struct pg_db *db, struct err *err)
 		"%s: this is another database than before; restart what uses it", db->base.path);
 }
 
+static int prepare_controls(struct pg_db *db, struct err *err);
+
 static int connect_to_host(struct pg_db *db, struct err *err)
 {
 	begin_connection(db);
@@ -435,7 +474,9 @@ static int connect_to_host(struct pg_db *db, struct err *err)
 	PQsetnonblocking(db->conn, 1);
 	PQsetNoticeProcessor(db->conn, ignore_notice, NULL);
 	PQenterPipelineMode(db->conn);
-	return check_server(db, err) == 0 ? check_identity(db, err) : -1;
+	if (check_server(db, err) != 0 || check_identity(db, err) != 0)
+		return -1;
+	return prepare_controls(db, err);
 }
 
 /* After a failure nobody tries for a while, each longer than the last, and not
@@ -490,41 +531,56 @@ static int require_connection(struct pg_db *db, struct err *err)
 	return db->conn ? 0 : connect_anew(db, err);
 }
 
-/* The server is lost, and with it the transaction that it knew of. */
-static void lose(struct pg_db *db)
-{
-	disconnect(db);
-	if (!db->touched)
-		return;
-	db->base.repeatable = !db->late;
-	db->in_transaction = db->touched = false;
-	db->failed = ERR_INIT;
-	db->queued = 0;
-}
-
 /* The pipeline. */
 
-static bool send_sql(struct pg_db *db, const char *sql)
+enum { NO_COMMAND = SIZE_MAX };
+
+static void control_name(enum control control, char name_r[static 16])
 {
-	return PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
+	snprintf(name_r, 16, "c%d", control);
 }
 
+static bool send_control(struct pg_db *db, enum control control)
+{
+	char name[16];
+
+	control_name(control, name);
+	db->sent++;
+	return PQsendQueryPrepared(db->conn, name, 0, NULL, NULL, NULL, 0) == 1;
+}
+
+/* It stays in the queue until the server has answered or the caller empties it. */
 static bool send_queue(struct pg_db *db)
 {
 	for (size_t i = 0; i < db->queued; i++)
-		if (!send_sql(db, db->queue[i]))
+		if (!send_control(db, db->queue[i]))
 			return false;
 	return true;
 }
 
-/* Has the server answer all that was sent: the result of the statement with the
- * number, from 0, or NULL for a failure, which err has; the first one counts.
- * -1 when the server is lost. */
-static int take_results(struct pg_db *db, size_t wanted, PGresult **result_r, struct err *err)
+/* How the server has answered the commands in the pipeline. */
+struct answers {
+	PGresult *result; /* of the wanted command, if it was reached */
+	size_t failed;    /* the first command that failed, from 0; NO_COMMAND: none */
+	struct err why;
+};
+
+/* What was sent after a command that failed was skipped. A name is never used twice, so a
+ * statement that may or may not be prepared is prepared again. */
+static void note_prepared(struct pg_db *db, bool all)
+{
+	for (size_t i = 0; i < db->n_unsure; i++)
+		if (!all)
+			db->unsure[i]->age = 0;
+	db->n_unsure = 0;
+}
+
+/* Has the server answer all that was sent, and reads the answers. Returns 0, or -1 when the server
+ * is lost. */
+static int take_answers(struct pg_db *db, size_t wanted, struct answers *answers_r, struct err *err)
 {
 	int64_t deadline_us = deadline_of(db);
-	struct err why = ERR_INIT;
-	PGresult *result = NULL;
+	struct answers answers = {.failed = NO_COMMAND, .why = ERR_INIT};
 	bool empty = false;
 	size_t at = 0;
 
@@ -549,112 +605,168 @@ static int take_results(struct pg_db *db, size_t wanted, PGresult **result_r, st
 		status = PQresultStatus(taken);
 		if (status == PGRES_PIPELINE_SYNC) {
 			PQclear(taken);
-			if (why.code != ERR_NONE && err)
-				*err = why;
-			if (why.code != ERR_NONE) {
-				PQclear(result);
-				result = NULL;
-			}
-			*result_r = result;
+			db->sent = 0;
+			note_prepared(db, answers.failed == NO_COMMAND);
+			*answers_r = answers;
 			return 0;
 		}
-		if (status == PGRES_FATAL_ERROR && why.code == ERR_NONE)
-			fail_server(db, taken, &why);
-		if (at == wanted && result == NULL)
-			result = taken;
+		if (status == PGRES_FATAL_ERROR && answers.failed == NO_COMMAND) {
+			answers.failed = at;
+			fail_server(db, taken, &answers.why);
+		}
+		if (at == wanted && status != PGRES_FATAL_ERROR && answers.result == NULL)
+			answers.result = taken;
 		else
 			PQclear(taken);
 	}
-	PQclear(result);
+	PQclear(answers.result);
 	return -1;
 }
 
-/* Sends the queue and one more, if there is one, and waits for the answer: 0, -1 for an error of
- * the server or its loss. */
-static int run_queue(struct pg_db *db, const char *last, struct err *err)
+static int prepare_controls(struct pg_db *db, struct err *err)
 {
-	PGresult *result = NULL;
-	struct err why = ERR_INIT;
-	size_t wanted = db->queued - (last == NULL);
-	int answer = 0;
+	struct answers answers;
 
-	if (require_connection(db, err) != 0)
-		return -1;
-	if (!send_queue(db) || (last && !send_sql(db, last)))
-		fail_connection(db, &why);
-	else
-		answer = take_results(db, wanted, &result, &why);
-	if (answer != 0 || (result == NULL && why.code == ERR_NONE)) {
-		db->touched = true; /* it may know */
-		lose(db);
-		return err_copy(err, &why);
+	for (int i = 0; i < CONTROLS; i++) {
+		char name[16];
+
+		control_name((enum control)i, name);
+		if (PQsendPrepare(db->conn, name, controls[i], 0, NULL) == 0)
+			return fail_connection(db, err);
 	}
-	db->queued = 0;
-	db->touched = db->in_transaction;
-	if (result == NULL) {
-		db->failed = why;
-		return err_copy(err, &why);
-	}
-	/* The end of a transaction that has failed is a rollback, and no error. */
-	answer = last == sql_commit && !str_eq(PQcmdStatus(result), "COMMIT") ? -1 : 0;
-	PQclear(result);
-	return answer == 0 ? 0
-			   : err_set(err, ERR_INTERNAL, "%s: the transaction had failed",
-				     db->base.path);
-}
-
-static int enqueue(struct pg_db *db, const char *sql, struct err *err)
-{
-	if (db->queued == QUEUE_MAX && run_queue(db, NULL, err) != 0)
+	if (take_answers(db, NO_COMMAND, &answers, err) != 0)
 		return -1;
-	db->queue[db->queued++] = sql;
-	return 0;
+	return answers.failed == NO_COMMAND ? 0 : err_copy(err, &answers.why);
 }
 
-static bool is_last(const struct pg_db *db, const char *sql)
-{
-	return db->queued > 0 && db->queue[db->queued - 1] == sql;
-}
-
-/* Transactions. */
-
+/* Forgets the transaction. */
 static void end(struct pg_db *db)
 {
-	db->in_transaction = db->touched = false;
+	db->in_transaction = db->touched = db->base.lost = false;
 	db->failed = ERR_INIT;
 	db->queued = 0;
 }
 
-static void roll_back(struct pg_db *db)
+/* The server's part of rolling back. */
+static void end_at_server(struct pg_db *db)
+{
+	struct answers answers;
+
+	if (db->conn && db->sent > 0 && take_answers(db, NO_COMMAND, &answers, NULL) != 0)
+		disconnect(db);
+	if (db->conn && PQtransactionStatus(db->conn) != PQTRANS_IDLE &&
+		(!send_control(db, ROLLBACK) || take_answers(db, NO_COMMAND, &answers, NULL) != 0 ||
+			answers.failed != NO_COMMAND))
+		disconnect(db);
+}
+
+/* The transaction is over, and not by its owner. Until that calls db_rollback(), its statements
+ * fail, since each would be a transaction by itself. */
+static void abandon(struct pg_db *db, const struct err *why)
+{
+	end_at_server(db);
+	end(db);
+	db->base.lost = true;
+	db->failed = *why;
+}
+
+/* The server is lost, and with it the transaction that it knew of. */
+static void lose(struct pg_db *db, const struct err *why)
 {
 	bool known = db->touched;
 
+	disconnect(db);
+	if (!known)
+		return;
+	db->base.repeatable = !db->late;
+	abandon(db, why);
+}
+
+/* Sends the queue, and reads all answers. Returns 0 or -1. */
+static int flush_pipeline(struct pg_db *db, struct err *err)
+{
+	struct answers answers = {.why = ERR_INIT};
+
+	if (db->queued == 0 && db->sent == 0)
+		return 0;
+	db->touched = db->in_transaction;
+	if (!send_queue(db)) {
+		fail_connection(db, &answers.why);
+		lose(db, &answers.why);
+		return err_copy(err, &answers.why);
+	}
 	db->queued = 0;
-	if (known && run_queue(db, sql_rollback, NULL) != 0)
-		disconnect(db);
+	if (take_answers(db, NO_COMMAND, &answers, &answers.why) != 0)
+		lose(db, &answers.why);
+	else if (answers.failed == NO_COMMAND)
+		return 0;
+	else
+		abandon(db, &answers.why);
+	return err_copy(err, &answers.why);
+}
+
+static int enqueue(struct pg_db *db, enum control control, struct err *err)
+{
+	if (db->queued == QUEUE_MAX &&
+		(require_connection(db, err) != 0 || flush_pipeline(db, err) != 0))
+		return -1;
+	db->queue[db->queued++] = control;
+	return 0;
+}
+
+static bool is_last(const struct pg_db *db, enum control control)
+{
+	return db->queued > 0 && db->queue[db->queued - 1] == control;
+}
+
+/* Transactions. */
+
+static void roll_back(struct pg_db *db)
+{
+	if (db->touched)
+		end_at_server(db);
 	end(db);
 }
 
-/* A connection may turn out to be gone with the first that is sent over it. */
+/* The server learns of it with the first statement. */
 static int begin(struct pg_db *db, struct err *err)
 {
-	struct err why = ERR_INIT;
-
 	db->base.repeatable = false;
-	for (int tries = 0; tries < 2; tries++) {
-		end(db);
-		db->queue[db->queued++] = sql_begin;
-		db->in_transaction = true;
-		if (run_queue(db, db->mode == DB_READ ? NULL : sql_lock, &why) == 0)
-			return 0;
-		if (db->conn || db->late)
-			break;
-	}
-	if (db->touched)
-		roll_back(db);
 	end(db);
-	db->base.repeatable = false;
-	return err_copy(err, &why);
+	if (require_connection(db, err) != 0)
+		return -1;
+	db->queue[db->queued++] = BEGIN;
+	if (db->mode != DB_READ)
+		db->queue[db->queued++] = LOCK;
+	db->in_transaction = true;
+	return 0;
+}
+
+/* Sends a commit, and what waits until it is durable. The number of COMMIT goes to *at_r. */
+static bool send_commit(struct pg_db *db, bool lazy, size_t *at_r)
+{
+	bool reads = db->mode == DB_READ;
+
+	if ((!reads && !send_control(db, LAZY)) || !send_control(db, COMMIT))
+		return false;
+	*at_r = db->sent - 1;
+	return reads || lazy || send_control(db, SYNC);
+}
+
+/* What the answers say of the commit: 0; -1 if it was not made, or may not be durable. */
+static int commit_result(
+	struct pg_db *db, const struct answers *answers, size_t at, struct err *err)
+{
+	if (answers->failed <= at)
+		return err_copy(err, &answers->why);
+	/* The end of a transaction that has failed is a rollback, and no error. */
+	if (!str_eq(PQcmdStatus(answers->result), "COMMIT"))
+		return err_set(err, ERR_INTERNAL, "%s: the transaction had failed", db->base.path);
+	if (answers->failed == NO_COMMAND)
+		return 0;
+	db->base.unsynced = true;
+	return err_set(
+		err, ERR_TEMPORARY, "committed, but perhaps not durably: %s", answers->why.text);
 }
 
 /* No answer means that it may have come to be. */
@@ -662,20 +774,31 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 {
 	int64_t began_us = clock_monotonic_us();
 	struct err why = ERR_INIT;
+	struct answers answers;
+	size_t at = 0;
 	int result;
 
 	if (db->failed.code != ERR_NONE)
 		return err_copy(err, &db->failed);
-	if (lazy && enqueue(db, sql_lazy, err) != 0)
-		return -1;
-	result = run_queue(db, sql_commit, &why);
-	db->base.unsynced = result != 0 && db->conn == NULL;
-	if (db->base.unsynced) {
+	if (!db->touched) { /* nothing was done in it */
+		end(db);
+		return 0;
+	}
+	if (!send_queue(db) || !send_commit(db, lazy, &at))
+		result = fail_connection(db, &why);
+	else
+		result = take_answers(db, at, &answers, &why);
+	if (result != 0) {
+		disconnect(db);
+		db->base.unsynced = true;
 		db->base.repeatable = false;
 		err_set(err, ERR_TEMPORARY, "no answer to COMMIT, it may have come to be: %s",
 			why.text);
-	} else if (result != 0)
-		err_copy(err, &why);
+	} else {
+		result = commit_result(db, &answers, at, err);
+		PQclear(answers.result);
+		end_at_server(db);
+	}
 	end(db);
 	if (!lazy) {
 		db->base.counts.syncs++;
@@ -686,12 +809,12 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 
 static int undo(struct pg_db *db, struct err *err)
 {
-	if (is_last(db, sql_savepoint)) {
+	if (is_last(db, SAVEPOINT)) {
 		db->queued--;
 		return 0;
 	}
 	db->failed = ERR_INIT;
-	return enqueue(db, sql_undo, err) == 0 ? enqueue(db, sql_release, err) : -1;
+	return enqueue(db, UNDO, err) == 0 ? enqueue(db, RELEASE, err) : -1;
 }
 
 static int control(struct db *base, enum db_control what, struct err *err)
@@ -710,12 +833,12 @@ static int control(struct db *base, enum db_control what, struct err *err)
 	case DB_SAVEPOINT:
 		if (db->failed.code != ERR_NONE)
 			return err_copy(err, &db->failed);
-		return enqueue(db, sql_savepoint, err);
+		return enqueue(db, SAVEPOINT, err);
 	case DB_RELEASE:
 		if (db->failed.code != ERR_NONE)
 			return err_copy(err, &db->failed);
-		if (!is_last(db, sql_savepoint))
-			return enqueue(db, sql_release, err);
+		if (!is_last(db, SAVEPOINT))
+			return enqueue(db, RELEASE, err);
 		db->queued--;
 		return 0;
 	case DB_UNDO:
@@ -877,6 +1000,9 @@ static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, st
 	stmt->text = translate(stmt, sql);
 	stmt->params = mem_alloc(stmt->names.n + 1, sizeof(*stmt->params));
 	stmt->types = mem_alloc(stmt->names.n + 1, sizeof(*stmt->types));
+	stmt->values = mem_alloc(stmt->names.n + 1, sizeof(*stmt->values));
+	stmt->lengths = mem_alloc(stmt->names.n + 1, sizeof(*stmt->lengths));
+	stmt->formats = mem_alloc(stmt->names.n + 1, sizeof(*stmt->formats));
 	stmt->reads = !has_word(sql, "INSERT") && !has_word(sql, "UPDATE") &&
 		      !has_word(sql, "DELETE") && !has_word(sql, "CREATE");
 	*stmt_r = &stmt->base;
@@ -922,6 +1048,9 @@ static void finalize(struct db_stmt *base)
 	strv_free(&stmt->names);
 	free(stmt->params);
 	free(stmt->types);
+	free(stmt->values);
+	free(stmt->lengths);
+	free(stmt->formats);
 	free(stmt->text);
 	free(stmt);
 }
@@ -996,27 +1125,33 @@ static bool send_prepare(struct pg_db *db, struct pg_stmt *stmt)
 	char name[16];
 
 	stmt->name = ++db->names;
+	stmt->age = db->age;
+	db->unsure = mem_append(db->unsure, db->n_unsure, sizeof(struct pg_stmt *));
+	db->unsure[db->n_unsure++] = stmt;
 	name_of(stmt, name);
+	db->sent++;
 	return PQsendPrepare(db->conn, name, stmt->text, (int)stmt->names.n, stmt->types) == 1;
 }
 
+/* Sends it, and before, if it is not prepared, what prepares it. */
 static bool send_stmt(struct pg_db *db, struct pg_stmt *stmt)
 {
 	size_t n = stmt->names.n;
-	_cleanup_free_ const char **values = mem_alloc(n + 1, sizeof(*values));
-	_cleanup_free_ int *lengths = mem_alloc(n + 1, sizeof(*lengths));
-	_cleanup_free_ int *formats = mem_alloc(n + 1, sizeof(*formats));
 	char name[16];
 
+	if (!is_prepared(stmt, db) && !send_prepare(db, stmt))
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		const struct pg_param *param = &stmt->params[i];
 
-		values[i] = param->value;
-		lengths[i] = param->len;
-		formats[i] = param->binary;
+		stmt->values[i] = param->value;
+		stmt->lengths[i] = param->len;
+		stmt->formats[i] = param->binary;
 	}
 	name_of(stmt, name);
-	return PQsendQueryPrepared(db->conn, name, (int)n, values, lengths, formats, 0) == 1;
+	db->sent++;
+	return PQsendQueryPrepared(
+		       db->conn, name, (int)n, stmt->values, stmt->lengths, stmt->formats, 0) == 1;
 }
 
 /* What one try came to. */
@@ -1027,30 +1162,35 @@ enum outcome { DONE, FAILED, LOST };
 static enum outcome try_stmt(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
 {
 	bool alone = !db->in_transaction && !stmt->reads;
-	bool prepared = is_prepared(stmt, db);
-	size_t wanted = db->queued + (alone ? 2 : 0) + !prepared;
-	bool sent = send_queue(db) &&
-		    (!alone || (send_sql(db, sql_begin) && send_sql(db, sql_lock))) &&
-		    (prepared || send_prepare(db, stmt)) && send_stmt(db, stmt) &&
-		    (!alone || send_sql(db, sql_commit));
+	struct answers answers;
+	size_t first, wanted, at;
+	bool sent;
 
-	stmt->age = 0;
+	sent = send_queue(db) && (!alone || (send_control(db, BEGIN) && send_control(db, LOCK)));
+	first = db->sent;
+	sent = sent && send_stmt(db, stmt);
+	wanted = db->sent - 1;
+	sent = sent && (!alone || send_commit(db, false, &at));
 	if (!sent) {
 		fail_connection(db, err);
 		return LOST;
 	}
-	if (take_results(db, wanted, &stmt->result, err) != 0)
+	if (take_answers(db, wanted, &answers, err) != 0)
 		return LOST;
 	db->queued = 0;
 	db->touched = db->in_transaction;
-	if (stmt->result) {
-		stmt->age = db->age;
+	if (answers.failed == NO_COMMAND) {
+		stmt->result = answers.result;
 		return DONE;
 	}
-	/* Prepared it may be, or not: another name is never taken. */
-	if (alone && PQtransactionStatus(db->conn) != PQTRANS_IDLE &&
-		run_queue(db, sql_rollback, NULL) != 0)
-		disconnect(db);
+	PQclear(answers.result);
+	err_copy(err, &answers.why);
+	if (!db->in_transaction)
+		end_at_server(db);
+	else if (answers.failed < first)
+		abandon(db, &answers.why);
+	else
+		db->failed = answers.why;
 	return FAILED;
 }
 
@@ -1060,41 +1200,47 @@ static void count_changes(struct pg_db *db, struct pg_stmt *stmt)
 		db->changes = strtoll(PQcmdTuples(stmt->result), NULL, 10);
 }
 
-static int execute(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
+/* Whether the statement can be sent, on a connection that was there. */
+static int require_ready(struct pg_db *db, const struct pg_stmt *stmt, struct err *err)
 {
-	struct err why = ERR_INIT;
-	bool again = !db->in_transaction && stmt->reads;
-	enum outcome outcome;
-
 	if (db->failed.code != ERR_NONE)
 		return err_copy(err, &db->failed);
 	if (stmt->too_large)
 		return err_set(err, ERR_TOO_LARGE, "%s: a value has more than %d bytes",
 			db->base.path, VALUE_MAX);
-	if (require_connection(db, err) != 0)
+	return require_connection(db, err);
+}
+
+static int execute(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
+{
+	struct err why = ERR_INIT;
+	bool inside = db->in_transaction;
+	/* Nothing that was lost with the connection can have taken effect. */
+	bool again = inside ? !db->touched : stmt->reads;
+	enum outcome outcome;
+
+	if (require_ready(db, stmt, err) != 0)
 		return -1;
 	outcome = try_stmt(db, stmt, &why);
-	for (int tries = 1; outcome == FAILED && !db->in_transaction && db->base.repeatable &&
-			    tries < CONFLICT_TRIES;
+	for (int tries = 1;
+		outcome == FAILED && !inside && db->base.repeatable && tries < CONFLICT_TRIES;
 		tries++) {
 		why = ERR_INIT;
 		outcome = try_stmt(db, stmt, &why);
 	}
 	if (outcome == LOST) {
-		lose(db);
+		lose(db, &why);
 		if (again && !db->late && require_connection(db, err) == 0) {
 			why = ERR_INIT;
 			outcome = try_stmt(db, stmt, &why);
 			if (outcome == LOST)
-				lose(db);
+				lose(db, &why);
 		}
 	}
 	if (outcome == DONE) {
 		count_changes(db, stmt);
 		return 0;
 	}
-	if (outcome == FAILED && db->in_transaction)
-		db->failed = why;
 	return err_copy(err, &why);
 }
 
@@ -1165,34 +1311,62 @@ static int64_t column_int(struct db_stmt *base, int column)
 	return text ? strtoll(text, NULL, 10) : 0;
 }
 
+/* Sends the statement of a transaction without waiting for the answer. */
+static int post(struct db_stmt *base, struct err *err)
+{
+	struct pg_db *db = of_db(base->db);
+	struct pg_stmt *stmt = of_stmt(base);
+	struct err why = ERR_INIT;
+
+	if (!db->in_transaction)
+		return step(base, err);
+	if (require_ready(db, stmt, err) != 0 ||
+		(db->sent >= POSTED_MAX && flush_pipeline(db, err) != 0)) {
+		reset(base);
+		return -1;
+	}
+	db->touched = true;
+	if (!send_queue(db) || !send_stmt(db, stmt))
+		fail_connection(db, &why);
+	db->queued = 0;
+	reset(base);
+	if (why.code == ERR_NONE)
+		return 0;
+	lose(db, &why);
+	return err_copy(err, &why);
+}
+
 /* Has the server tell the columns of a statement that has not run. */
 static const PGresult *shape_of(struct db_stmt *base)
 {
 	struct pg_stmt *stmt = of_stmt(base);
 	struct pg_db *db = of_db(base->db);
-	PGresult *result = NULL;
+	struct answers answers;
+	struct err why = ERR_INIT;
 	char name[16];
+	bool sent;
 
 	if (stmt->result || stmt->shape)
 		return stmt->result ? stmt->result : stmt->shape;
 	if (db->failed.code != ERR_NONE || require_connection(db, NULL) != 0)
 		return NULL;
 	is_prepared(stmt, db);
-	if (!send_queue(db) || !send_prepare(db, stmt))
-		return NULL;
+	sent = send_queue(db) && send_prepare(db, stmt);
 	name_of(stmt, name);
-	if (PQsendDescribePrepared(db->conn, name) == 0 ||
-		take_results(db, db->queued + 1, &result, &db->away) != 0) {
-		lose(db);
+	sent = sent && PQsendDescribePrepared(db->conn, name) == 1;
+	db->sent++;
+	if (!sent || take_answers(db, db->sent - 1, &answers, &why) != 0) {
+		if (!sent)
+			fail_connection(db, &why);
+		lose(db, &why);
 		return NULL;
 	}
 	db->queued = 0;
 	db->touched = db->in_transaction;
-	stmt->age = result ? db->age : 0;
-	if (result == NULL && db->in_transaction)
-		db->failed = db->away;
-	stmt->shape = result;
-	return result;
+	stmt->shape = answers.result;
+	if (answers.failed != NO_COMMAND && db->in_transaction)
+		abandon(db, &answers.why);
+	return stmt->shape;
 }
 
 static int columns(struct db_stmt *stmt)
@@ -1213,14 +1387,12 @@ static int exec(struct db *base, const char *sql, struct err *err)
 
 	if (db->failed.code != ERR_NONE)
 		return err_copy(err, &db->failed);
-	if (db->queued > 0 && run_queue(db, NULL, err) != 0)
-		return -1;
-	if (require_connection(db, err) != 0)
+	if (require_connection(db, err) != 0 || flush_pipeline(db, err) != 0)
 		return -1;
 	if (run_simple(db, sql, NULL, &lost, &why) == 0)
 		return 0;
 	if (lost)
-		lose(db);
+		lose(db, &why);
 	else if (db->in_transaction)
 		db->failed = why;
 	return err_copy(err, &why);
@@ -1315,6 +1487,7 @@ static void close_connection(struct db *base)
 	strv_free(&db->hosts);
 	strv_free(&db->hostaddrs);
 	strv_free(&db->ports);
+	free(db->unsure);
 	free((char *)db->base.path);
 	free((char *)db->base.host);
 	free(db);
@@ -1423,6 +1596,7 @@ const struct db_engine db_postgresql = {
 	.param_name = param_name,
 	.bind = bind_param,
 	.step = step,
+	.post = post,
 	.reset = reset,
 	.changes = changes,
 	.text = column_text,

@@ -21,6 +21,8 @@ struct db {
 	struct db_counts counts; /* the engine counts syncs */
 	bool unsynced;           /* see db_unsynced(); set by the engine */
 	bool repeatable;         /* see db_repeatable(); set by the engine */
+	/* The engine has ended the transaction; until db_rollback(), statements fail. */
+	bool lost;
 	struct db_stmt *stmts[DB_STMT_BUCKETS];
 };
 
@@ -66,6 +68,8 @@ struct db_engine {
 	const char *(*param_name)(struct db_stmt *stmt, int index);
 	void (*bind)(struct db_stmt *stmt, int index, const struct db_param *value);
 	int (*step)(struct db_stmt *stmt, struct err *err);
+	/* See db_post(); NULL: as db_run(). */
+	int (*post)(struct db_stmt *stmt, struct err *err);
 	void (*reset)(struct db_stmt *stmt);
 	int64_t (*changes)(const struct db *db);
 	const char *(*text)(struct db_stmt *stmt, int column);

@@ -293,6 +293,17 @@ int row_write(struct db *db, const char *sql, const struct db_param *params,
 	return (int)db_changes(db);
 }
 
+int row_post(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, const void *item, struct err *err)
+{
+	_cleanup_strv_ struct strv lines = STRV_INIT;
+	struct db_stmt *stmt;
+
+	return start_statement(db, sql, params, type, item, &lines, &stmt, err) < 0
+		       ? -1
+		       : db_post_stmt(stmt, err);
+}
+
 int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, int64_t *number_r, struct err *err)
 {

@@ -117,6 +117,10 @@ json_t *row_json_given(const char *text);
 /* Returns the text of a member; "" if it is missing or not a string. */
 const char *row_json_text(const json_t *object, const char *name);
 
+/* Like row_write(), for a statement whose result is not needed: see db_post(). Returns 0 or -1. */
+int row_post(struct db *db, const char *sql, const struct db_param *params,
+	const struct row_type *type, const void *item, struct err *err);
+
 /* Runs a statement that returns no rows. It binds params, and each field that the statement names
  * as `$column`. Returns the number of changed rows, or -1. ERR_INVALID for a ROW_LINES with an item
  * that is empty or has a line break. */

@@ -183,12 +183,50 @@ static void test_begin_fails(void **state)
 	commit_rig_item(&item, 1);
 	OK(committer_run(committer, no_waiting, NULL, &why));
 	OK(db_begin(temp->db, &why));
+	assert_int_equal(commit_rig_count(temp->db), 0);
 	assert_int_equal(committer_run(committer, commit_rig_run_item, &item, &err), -1);
 	assert_int_equal(err.code, ERR_TEMPORARY);
 	db_rollback(temp->db);
 	OK(committer_run(committer, commit_rig_run_item, &item, &why));
 	committer_free(committer);
 	assert_int_equal(commit_rig_count(temp->db), 1);
+}
+
+static int post_twice(struct db *db, void *arg, struct err *err)
+{
+	static const char sql_post[] = "INSERT INTO item (number, data) VALUES ($number, 'posted')";
+	const struct commit_item *item = arg;
+
+	for (int i = 0; i < 2; i++)
+		if (db_post(db, sql_post, DB_PARAMS(DB_INT("$number", item->number)), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Also if the engine learns it with the commit, the others of the batch are committed. */
+static void test_posted_fails(void **state)
+{
+	struct temp_db *temp = *state;
+	struct committer *committer = commit_rig_start(temp);
+	struct commit_item items[4];
+	struct commit_gate gate;
+
+	commit_rig_close_gate(committer, &gate);
+	for (int i = 0; i < 4; i++) {
+		commit_rig_item(&items[i], i + 1);
+		items[i].job.repeatable = true;
+		if (i % 2 == 1)
+			items[i].job.run = post_twice;
+		committer_submit(committer, &items[i].job);
+	}
+	sem_post(&gate.open);
+	committer_free(committer);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(items[i].told, 1);
+		assert_int_equal(items[i].result, i % 2 == 1 ? -1 : 0);
+		assert_int_equal(items[i].code, i % 2 == 1 ? ERR_EXISTS : ERR_NONE);
+		assert_int_equal(commit_rig_has(temp->db, i + 1), i % 2 == 0);
+	}
 }
 
 int main(void)
@@ -200,6 +238,7 @@ int main(void)
 		TEST(lost_transaction),
 		TEST(commit_fails),
 		TEST(begin_fails),
+		TEST(posted_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
