@@ -1,0 +1,1 @@
+-- Nothing changes here: see postgresql/, where each change of an email planned the statement that counts it anew.
