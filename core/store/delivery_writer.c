@@ -858,7 +858,7 @@ static int write_recipient(
 		" relay = $relay, dsn = $dsn, text = $text"
 		" WHERE email = $email AND n = $n";
 
-	return db_change(db, sql_move,
+	return db_post(db, sql_move,
 		DB_PARAMS(DB_TEXT("$state", delivery_status_name(recipient->status)),
 			DB_INT("$attempts", recipient->attempts),
 			DB_INT("$changed", recipient->changed_us),
@@ -887,7 +887,7 @@ static int write_email(struct db *db, const struct email_changes *changes, struc
 			write_recipient(db, changes->email, &changes->recipients.items[i], err) < 0)
 			return -1;
 	}
-	return db_change(db, sql_settle,
+	return db_post(db, sql_settle,
 		DB_PARAMS(DB_TEXT("$event", delivery_last_event(counts)), DB_INT("$closed", closed),
 			DB_INT("$email", changes->email)),
 		err);

@@ -110,7 +110,7 @@ static int write_last(struct event_writer *writer, struct err *err)
 {
 	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
 
-	return db_change(writer->db, sql_last,
+	return db_post(writer->db, sql_last,
 		DB_PARAMS(DB_INT("$seq", writer->seq), DB_INT("$recorded", writer->recorded_us)),
 		err);
 }
@@ -178,7 +178,7 @@ static int write_count(struct db *db, const struct hour_count *count, struct err
 		" ON CONFLICT (company_id, hour_us, domain, kind)"
 		" DO UPDATE SET count = event_count.count + excluded.count";
 
-	return db_change(db, sql_count,
+	return db_post(db, sql_count,
 		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),
 			DB_TEXT("$domain", count->domain),
 			DB_TEXT("$kind", event_kind_name(count->kind)),

@@ -99,15 +99,12 @@ int store_outbox_flow(struct db *db, int64_t emails, int64_t now_us, struct err 
 	static const char sql_old[] = "DELETE FROM outbox_flow WHERE minute_us < $oldest";
 	int64_t minute_us = now_us - now_us % MINUTE_US;
 
-	if (db_change(db, sql_flow,
+	if (db_post(db, sql_flow,
 		    DB_PARAMS(DB_INT("$minute", minute_us), DB_INT("$emails", emails)), err) < 0)
 		return -1;
-	return db_change(db, sql_old,
-		       DB_PARAMS(DB_INT(
-			       "$oldest", minute_us - FLOW_KEPT_MINUTES * (int64_t)MINUTE_US)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_post(db, sql_old,
+		DB_PARAMS(DB_INT("$oldest", minute_us - FLOW_KEPT_MINUTES * (int64_t)MINUTE_US)),
+		err);
 }
 
 int store_outbox_rate(struct db *db, int64_t now_us, int64_t *per_hour_r, struct err *err)

@@ -70,7 +70,7 @@ int store_delivery_write(struct db *db, int64_t email, struct delivery_tree *tre
 	for (size_t i = 0; i < delivery_tree_count(tree); i++) {
 		struct delivery *one = delivery_tree_at(tree, i);
 
-		if (one->changed && row_write(db, sql_write, DB_PARAMS(DB_INT("$email", email)),
+		if (one->changed && row_post(db, sql_write, DB_PARAMS(DB_INT("$email", email)),
 					    &delivery_type, one, err) < 0)
 			return -1;
 		one->changed = false;

@@ -139,7 +139,7 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 	list = json_dumps(words, JSON_COMPACT);
 	json_decref(words);
 	json_decref(tags);
-	return db_change(db, sql_tags,
+	return db_post(db, sql_tags,
 		DB_PARAMS(DB_INT("$email", email->seq), DB_TEXT("$company", email->company_id),
 			DB_TEXT("$words", list)),
 		err);
@@ -165,7 +165,7 @@ static int insert(struct db *db, const char *sql, const struct db_param *params,
 		"   coalesce($variables, '{}'))";
 
 	if (row_write_returning(db, sql, params, &store_email_type, email, &email->seq, err) != 1 ||
-		row_write(db, sql_content, NULL, &store_email_type, email, err) != 1)
+		row_post(db, sql_content, NULL, &store_email_type, email, err) < 0)
 		return -1;
 	if (email->tags && insert_tags(db, email, err) < 0)
 		return -1;
@@ -415,22 +415,33 @@ static int forget_earlier_end(struct db *db, const char *ticket, struct err *err
 	return found == 1 ? reset_recipients(db, ticket, err) : found;
 }
 
-int store_email_record(
-	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
+/* forgotten: the last event of an earlier message was dealt with. */
+static int mark_sent(struct db *db, const char *ticket, const char *queue_id, int64_t now_us,
+	bool forgotten, struct err *err)
 {
 	static const char sql_record[] =
 		"UPDATE email"
 		" SET state = 'sent', decided_us = $now, queue_id = $queue_id, host = $this_host,"
 		" last_event = 'sent', closed = iif($queue_id = '', 1, 0)"
-		" WHERE ticket = $ticket AND state = 'staged'";
-	int changed;
+		" WHERE ticket = $ticket AND state = 'staged'"
+		" AND (last_event IS NULL OR $forgotten <> 0)";
 
+	return db_change(db, sql_record,
+		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
+			DB_TEXT("$ticket", ticket), DB_INT("$forgotten", forgotten)),
+		err);
+}
+
+int store_email_record(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
+{
+	int changed = mark_sent(db, ticket, queue_id, now_us, false, err);
+
+	if (changed != 0)
+		return changed;
 	if (forget_earlier_end(db, ticket, err) < 0)
 		return -1;
-	changed = db_change(db, sql_record,
-		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$queue_id", queue_id),
-			DB_TEXT("$ticket", ticket)),
-		err);
+	changed = mark_sent(db, ticket, queue_id, now_us, true, err);
 	return changed == 0 ? decided_before(db, ticket, "refused", err) : changed;
 }
 

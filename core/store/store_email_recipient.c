@@ -153,7 +153,7 @@ int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	if (check_recipients(recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++)
-		if (row_write(db, sql_insert, params, &recipient_type, &recipients->items[i], err) <
+		if (row_post(db, sql_insert, params, &recipient_type, &recipients->items[i], err) <
 			0)
 			return -1;
 	return 0;

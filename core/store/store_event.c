@@ -129,7 +129,7 @@ int store_message_add(struct db *db, const struct queue_message *message, struct
 		" DO UPDATE SET n = excluded.n, parent = excluded.parent, how = excluded.how"
 		" WHERE queue_message.how = 'message_id' OR excluded.how = 'forwarded'";
 
-	return row_write(db, sql_add, NULL, &message_type, message, err) < 0 ? -1 : 0;
+	return row_post(db, sql_add, NULL, &message_type, message, err);
 }
 
 int store_message_expect(struct db *db, const struct queue_message *message, struct err *err)
@@ -139,7 +139,7 @@ int store_message_expect(struct db *db, const struct queue_message *message, str
 		" SET recipients = $recipients"
 		" WHERE queue_id = $queue_id AND since_us = $since_us" ITS_HOST;
 
-	return row_write(db, sql_expect, NULL, &message_type, message, err) < 0 ? -1 : 0;
+	return row_post(db, sql_expect, NULL, &message_type, message, err);
 }
 
 int store_message_close(
@@ -150,10 +150,8 @@ int store_message_close(
 		" SET closed_us = $now"
 		" WHERE queue_id = $queue_id AND since_us = $since_us AND closed_us = 0" ITS_HOST;
 
-	return row_write(db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &message_type, message,
-		       err) < 0
-		       ? -1
-		       : 0;
+	return row_post(
+		db, sql_close, DB_PARAMS(DB_INT("$now", time_us)), &message_type, message, err);
 }
 
 int store_message_end(struct db *db, const struct queue_message *message,
@@ -164,12 +162,9 @@ int store_message_end(struct db *db, const struct queue_message *message,
 		" SET ended = $word, ended_us = $now"
 		" WHERE queue_id = $queue_id AND since_us = $since_us AND ended IS NULL" ITS_HOST;
 
-	return row_write(db, sql_end,
-		       DB_PARAMS(DB_INT("$now", time_us),
-			       DB_TEXT("$word", delivery_status_name(ended))),
-		       &message_type, message, err) < 0
-		       ? -1
-		       : 0;
+	return row_post(db, sql_end,
+		DB_PARAMS(DB_INT("$now", time_us), DB_TEXT("$word", delivery_status_name(ended))),
+		&message_type, message, err);
 }
 
 /* Most Message-IDs begin with the email's id. */
@@ -1063,12 +1058,10 @@ int store_log_cursor_set(struct db *db, const char *source, const char *position
 		" DO UPDATE SET position = excluded.position, changed_us = excluded.changed_us,"
 		" end_us = iif($end <> 0, $now, log_cursor.end_us)";
 
-	return db_change(db, sql_set,
-		       DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$position", position),
-			       DB_INT("$now", now_us), DB_INT("$end", end)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_post(db, sql_set,
+		DB_PARAMS(DB_TEXT("$source", source), DB_TEXT("$position", position),
+			DB_INT("$now", now_us), DB_INT("$end", end)),
+		err);
 }
 
 int store_log_state(struct db *db, const char *host, struct log_state *state_r, struct err *err)

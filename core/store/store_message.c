@@ -281,14 +281,11 @@ int store_message_keep(
 
 	if (!in_row && *db_host(db) && keep_chunks(db, email->id, message, err) < 0)
 		return -1;
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_INT("$email", email->seq),
-			       DB_INT("$size", (int64_t)message->len),
-			       DB_BLOB("$content", in_row ? message->data : NULL,
-				       in_row ? message->len : 0)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_post(db, sql_add,
+		DB_PARAMS(DB_INT("$email", email->seq), DB_INT("$size", (int64_t)message->len),
+			DB_BLOB("$content", in_row ? message->data : NULL,
+				in_row ? message->len : 0)),
+		err);
 }
 
 int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err)

@@ -192,7 +192,7 @@ int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct er
 	static const char sql_remove[] = "DELETE FROM outbox" OF_THIS_HOST;
 	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", id));
 
-	if (db_change(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) < 0)
+	if (db_post(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) < 0)
 		return -1;
 	return db_change(db, sql_remove, params, err);
 }

@@ -150,17 +150,14 @@ static int add_to_step(struct db *db, const struct outcome *outcome, enum outcom
 		" ON CONFLICT (company_id, domain, aspect, step, time_us, name, kind)"
 		" DO UPDATE SET count = outcome_count.count + excluded.count";
 
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$company", outcome->company_id),
-			       DB_TEXT("$domain", outcome->domain),
-			       DB_TEXT("$aspect", aspects[outcome->aspect]),
-			       DB_TEXT("$step", steps[step]), DB_INT("$time", time_us),
-			       DB_TEXT("$name", outcome->name),
-			       DB_TEXT("$kind", event_kind_name(outcome->kind)),
-			       DB_INT("$count", outcome->count)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_post(db, sql_add,
+		DB_PARAMS(DB_TEXT("$company", outcome->company_id),
+			DB_TEXT("$domain", outcome->domain),
+			DB_TEXT("$aspect", aspects[outcome->aspect]), DB_TEXT("$step", steps[step]),
+			DB_INT("$time", time_us), DB_TEXT("$name", outcome->name),
+			DB_TEXT("$kind", event_kind_name(outcome->kind)),
+			DB_INT("$count", outcome->count)),
+		err);
 }
 
 int outcome_tally_write(
