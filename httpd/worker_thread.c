@@ -60,10 +60,6 @@ struct worker_thread {
 	int64_t drain_since_us; /* monotonic */
 };
 
-/* Store reads of the event loop wait at most this long: a database server that
- * does not respond would block all requests of the worker. */
-enum { STORE_WAIT_MS = 1000 };
-
 /* How often the database file is checked. */
 enum { LOOK_US = 1000000 };
 
@@ -289,7 +285,7 @@ static int set_up(struct worker_thread *thread, struct err *err)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
 	if (db_open(shared->store, DB_READ, &worker->db, err) < 0)
 		return -1;
-	db_set_wait(worker->db, STORE_WAIT_MS);
+	db_set_wait(worker->db, LOOP_STORE_WAIT_MS);
 	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
 	worker->keys = key_use_new(shared->committer);

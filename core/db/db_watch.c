@@ -10,9 +10,8 @@
 #include "core/base/thread.h"
 
 enum {
-	INTERVAL_US = 1000000,
-	AWAY_INTERVAL_US = 250000, /* while the server does not answer */
-	WAIT_MS = 1000,
+	INTERVAL_US = 250000,
+	WAIT_MS = 500,
 };
 
 struct db_watch {
@@ -39,12 +38,12 @@ static int64_t ask_again(void *arg)
 {
 	struct db_watch *watch = arg;
 	struct err why = ERR_INIT;
-	bool there = ask(watch->url, &watch->db, &why) == 0;
 
+	ask(watch->url, &watch->db, &why);
 	pthread_mutex_lock(&watch->mutex);
 	watch->why = why;
 	pthread_mutex_unlock(&watch->mutex);
-	return there ? INTERVAL_US : AWAY_INTERVAL_US;
+	return INTERVAL_US;
 }
 
 int db_watch_new(const char *url, struct db_watch **watch_r, struct err *err)

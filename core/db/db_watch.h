@@ -1,8 +1,8 @@
 /*
  * db_watch: knows whether a database server answers, without waiting for it.
  *
- * A thread of its own asks the server once a second. Event loops look here before they use a handle
- * of theirs, which would block them until a timeout while the server hangs.
+ * A thread of its own asks the server four times a second. Event loops look here before they use a
+ * handle of theirs, which would block them until a timeout while the server hangs.
  */
 #ifndef POSTERN_DB_DB_WATCH_H
 #define POSTERN_DB_DB_WATCH_H

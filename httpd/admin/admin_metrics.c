@@ -669,7 +669,8 @@ static void tell_all(struct request *request, const struct conf *conf, bool gone
 	tell_webhook(&metrics);
 	tell_commits(&metrics);
 	tell_files(&metrics);
-	if (tell_queue(&metrics, request->db, &err) < 0)
+	/* The loop waits for no server that is away. */
+	if (!(gone && worker->database_watch.server) && tell_queue(&metrics, request->db, &err) < 0)
 		log_error(worker->log, "metrics_incomplete", "request", request->id, "error",
 			err.text);
 	reply_document(request, &kind, buf_take(&metrics.out));

@@ -477,6 +477,7 @@ static int check_caller(
 
 	if (admission->route->auth == AUTH_NONE || is_open(worker, head, admission))
 		return 0;
+	database_watch_look(&worker->database_watch, clock_monotonic_us());
 	if (worker->database_watch.gone)
 		return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
 	if (admission->route->auth == AUTH_LOGIN)

@@ -287,6 +287,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 		outbox_free(outbox);
 		return -1;
 	}
+	db_set_wait(outbox->db, LOOP_STORE_WAIT_MS); /* the loop reads from now on */
 	outbox->inject = inject_new(outbox->base, outbox->conf);
 	outbox->watch = record_watch_new(outbox->base, outbox->db, outbox->log);
 	outbox->janitor = event_new(outbox->base, -1, EV_PERSIST, on_outbox_janitor, outbox);

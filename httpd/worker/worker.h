@@ -85,6 +85,9 @@ struct worker_shared {
 	const atomic_bool *takes_hyphen;
 };
 
+/* How long a read in an event loop may wait for a database server; see doc/THREADS.md. */
+enum { LOOP_STORE_WAIT_MS = 500 };
+
 /*
  * database_watch: notices when the database file that a worker reads is
  * replaced or removed, or the database server does not answer.
@@ -108,7 +111,8 @@ struct database_watch {
 void database_watch_begin(
 	struct database_watch *watch, const char *path, struct db_watch *server, struct log *log);
 
-/* Checks a file at most once a second, and logs a change. */
+/* Checks a file at most once a second, and logs a change. Asks no server, but what its db_watch has
+ * found. */
 void database_watch_look(struct database_watch *watch, int64_t now_us);
 
 /* Its worker_thread owns all of it except shared and log. */

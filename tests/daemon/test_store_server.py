@@ -112,6 +112,7 @@ def check_requests_wait(box):
     for answer in (httpd.post(email), *(httpd.request("GET", route) for route in routes)):
         assert answer.status_code == 503
         assert int(answer.headers["Retry-After"]) > 0
+    assert httpd.request("GET", "/livez").status_code == 200
     wait_for("/readyz to tell", lambda: httpd.request("GET", "/readyz").status_code == 503)
 
 
