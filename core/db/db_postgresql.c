@@ -54,10 +54,13 @@
 
 enum {
 	WAIT_MS = 10000,
-	GRACE_MS = 1000,   /* for the server to give up by itself */
+	/* For the server to give up by itself, by how long it may wait. */
+	GRACE_MIN_MS = 500,
+	GRACE_MAX_MS = 1000,
 	CONNECT_MS = 2000, /* a host */
 	PAUSE_MIN_US = 50000,
 	PAUSE_MAX_US = 2000000,
+	PAUSE_LATE_US = 1000000,
 	QUEUE_MAX = 12,
 	POSTED_MAX = 1000, /* statements whose answers were not read */
 	VERSION_MIN = 150000,
@@ -289,12 +292,19 @@ struct limits {
 	long long lock_ms, run_ms, idle_ms;
 };
 
+static int64_t grace_ms(const struct pg_db *db)
+{
+	return db->wait_ms / 2 < GRACE_MIN_MS   ? GRACE_MIN_MS
+	       : db->wait_ms / 2 > GRACE_MAX_MS ? GRACE_MAX_MS
+						: db->wait_ms / 2;
+}
+
 static struct limits limits_of(const struct pg_db *db)
 {
 	struct limits limits = {.lock_ms = db->wait_ms > 0 ? db->wait_ms : 1};
 
 	if (db->mode != DB_CREATE)
-		limits.run_ms = limits.idle_ms = db->wait_ms + GRACE_MS;
+		limits.run_ms = limits.idle_ms = db->wait_ms + grace_ms(db);
 	return limits;
 }
 
@@ -386,7 +396,7 @@ static int take_result(struct pg_db *db, int64_t deadline_us, PGresult **result_
 		db->late = ready == 0;
 		if (db->late)
 			return err_set(err, ERR_TEMPORARY, "%s: no answer within %lld ms",
-				db->base.path, (long long)db->wait_ms + 2 * GRACE_MS);
+				db->base.path, (long long)(db->wait_ms + 2 * grace_ms(db)));
 		if (ready < 0 || PQconsumeInput(db->conn) == 0)
 			return fail_connection(db, err);
 	}
@@ -408,7 +418,7 @@ static int64_t deadline_of(const struct pg_db *db)
 {
 	if (db->mode == DB_CREATE)
 		return 0;
-	return clock_monotonic_us() + (db->wait_ms + 2 * GRACE_MS) * 1000;
+	return clock_monotonic_us() + (db->wait_ms + 2 * grace_ms(db)) * 1000;
 }
 
 /* Statements without parameters by the simple protocol, which the pipeline has
@@ -676,6 +686,11 @@ static void lose(struct pg_db *db, const struct err *why)
 	bool known = db->touched;
 
 	disconnect(db);
+	/* A reader may be an event loop. It does not wait again at once, for a connection. */
+	if (db->late && db->mode == DB_READ) {
+		db->away = *why;
+		db->retry_us = clock_monotonic_us() + PAUSE_LATE_US;
+	}
 	if (!known)
 		return;
 	db->base.repeatable = !db->late;
@@ -968,6 +983,8 @@ static char *translate(struct pg_stmt *stmt, const char *sql)
 		} else if ((next = after_word(at, "LIMIT")) && str_starts(next, "-1")) {
 			buf_add_str(&text, "LIMIT ALL");
 			next += 2;
+		} else if ((next = after_word(at, "group_concat"))) {
+			buf_add_str(&text, "string_agg"); /* ours is in SQL, and slow */
 		} else if ((next = after_word(at, "COLLATE")) && after_word(next, "NOCASE")) {
 			fold_comparison(&text);
 			next = skip_token(next);
