@@ -1,8 +1,8 @@
 """The groups of rows, by name."""
 
 from . import (
-    admin, bounded, cost, events, form, get, login, memory, milter, outbox, post, sendmail,
-    store_size, webhook,
+    admin, bounded, cost, events, form, get, login, memory, milter, outbox, post, postgresql,
+    sendmail, store_size, webhook,
 )
 
 GROUPS = {
@@ -20,4 +20,5 @@ GROUPS = {
     "webhook": webhook.run,
     "admin": admin.run,
     "bounded": bounded.run,
+    "postgresql": postgresql.run,
 }
