@@ -250,9 +250,9 @@ int store_purge_step(
  * A message whose ticket was removed counts as one without: an exclusive domain refuses it.
  */
 
-/* Each removes up to $max rows, oldest first over all or per company, along an index that contains
- * no or few others. `ended` has the last events of staged emails that have ended
- * (delivery_last_event()). */
+/* Each removes up to $max rows, along an index that contains no or few others. Staged emails are
+ * not sorted, since all that are found are too old: with SQLite the oldest of a company go first.
+ * `ended` has the last events of staged emails that have ended (delivery_last_event()). */
 static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
 				 ", ended (word) AS (VALUES (NULL), ('sent'),"
 				 "   ('delivered'), ('complained'), ('failed'), ('bounced')) "

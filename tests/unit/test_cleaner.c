@@ -135,10 +135,10 @@ static void add_emails(struct db *db, int n)
 		" '', '', '', '', '', n * 10, 'sent', n, 'Q', 'delivered' FROM "
 		"n",
 		"INSERT INTO email_content (seq, html, text)"
-		" SELECT seq, 'html', 'text' FROM email WHERE $n",
+		" SELECT seq, 'html', 'text' FROM email WHERE $n > 0",
 		"INSERT INTO email_recipient (email, n, kind, address, state)"
 		" SELECT seq, 0, 'to', 'a@b.test', 'delivered' FROM email"
-		" WHERE $n",
+		" WHERE $n > 0",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sql_add); i++)

@@ -69,8 +69,10 @@ static struct repair *begin(struct temp_db *temp, struct fake_queue *queue)
 static char *look_at(struct temp_db *temp, struct repair *repair, int64_t after_s)
 {
 	static const char sql_recipients[] =
-		"SELECT group_concat(state, ' ') FROM email_recipient"
-		" WHERE state IS NOT NULL";
+		"SELECT group_concat(state, ' ') FROM (SELECT state"
+		"   FROM email_recipient"
+		"   WHERE state IS NOT NULL"
+		"   ORDER BY email, n) one";
 
 	OK(repair_round(repair, SENT_US + after_s * SECOND_US, &why));
 	return temp_db_text(temp->db, sql_recipients);

@@ -130,8 +130,8 @@ static void test_keys(void **state)
 	assert_int_equal(temp_db_number(temp->db, sql_keys), 2);
 }
 
-/* A round takes so many of each kind, the oldest first, and tells whether
- * there may be more. */
+/* A round takes so many of each kind, and tells whether there may be more. With SQLite the oldest
+ * email goes first. */
 static void test_rounds(void **state)
 {
 	static const struct {
@@ -151,7 +151,7 @@ static void test_rounds(void **state)
 		assert_int_equal(temp_db_number(temp->db, sql_emails), rounds[i].emails);
 		assert_int_equal(temp_db_number(temp->db, sql_tickets), rounds[i].tickets);
 		assert_int_equal(temp_db_number(temp->db, sql_keys), rounds[i].keys);
-		if (i == 0)
+		if (i == 0 && !db_is_url(temp->name))
 			assert_true(temp_db_number(temp->db,
 					    "SELECT min(created_us)"
 					    " FROM email") == old_us - 1);

@@ -278,6 +278,7 @@ static void test_many_companies(void **state)
 	int before_last = 0;
 	bool found = false;
 
+	ONLY_SQLITE(state);
 	/* All of the others have theirs for later. */
 	stage(temp, "company 00000", CREATED, &email);
 	store_email_clear(&email);
@@ -440,6 +441,7 @@ static void test_cost_of_scheduled(void **state)
 	struct email email;
 	int64_t due, steps[2];
 
+	ONLY_SQLITE(state);
 	stage(temp, "a", NOW + DAY_US, &email);
 	store_email_clear(&email);
 	OK(db_exec(temp->db, "PRAGMA foreign_keys = OFF", &why));

@@ -75,7 +75,8 @@ static void test_events(void **state)
 	static const char sql_count[] =
 		"INSERT INTO event_count (company_id, hour_us, domain, kind,"
 		" count) VALUES ($company, $hour, 'a.test', 'delivered', 1)"
-		" ON CONFLICT DO UPDATE SET count = count + 1";
+		" ON CONFLICT (company_id, hour_us, domain, kind)"
+		" DO UPDATE SET count = event_count.count + 1";
 	struct temp_db *temp = *state;
 	struct looks looks;
 
