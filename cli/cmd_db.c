@@ -498,8 +498,9 @@ const struct verb cmd_db_copy = {
 			"Removes what a copy that was interrupted has written, and begins again."}},
 	.help = "Copies all of a SQLite database into the one on a server that store.url names, "
 		"which postern db migrate has made and which is empty. It shows how far each "
-		"table is, and checks that each has as many rows as in the file. Both have to "
-		"have the version of this program. Stop the daemons first. A copy that was "
+		"table is, and checks that each has as many rows as in the file. Run it on the "
+		"host that has the file: the rows get the name of this host. Both have to have the "
+		"version of this program. Stop the daemons first. A copy that was "
 		"interrupted goes on when it is run again, as long as the file has not changed; "
 		"until it is finished, no program uses the database. Messages of over 32 KiB stay where they are, beside the file, and are "
 		"found there as long as store.database names it.",
