@@ -513,10 +513,11 @@ int row_page(struct db *db, const char *sql, const struct db_param *params,
 	return 0;
 }
 
-/* The lists are ordered by a number, which the statements know by the name. */
+/* The lists are ordered by a number, which the statements know by the name; and by the id, unless
+ * the number is unique. */
 static int page_by_number(struct db *db, const struct row_pager *pager, const char *name,
-	const struct db_param *params, const struct row_type *type, const struct page *page,
-	struct rows *rows_r, struct err *err)
+	bool is_unique, const struct db_param *params, const struct row_type *type,
+	const struct page *page, struct rows *rows_r, struct err *err)
 {
 	const char *cursor = page_cursor(page);
 	struct db_param all[PAGE_PARAMS_MAX];
@@ -528,7 +529,7 @@ static int page_by_number(struct db *db, const struct row_pager *pager, const ch
 	found = cursor ? row_number(db, pager->cursor, all, &number, err) : 1;
 	if (found != 1)
 		return found;
-	all[n + 1] = (struct db_param)DB_INT(name, number);
+	all[is_unique ? n : n + 1] = (struct db_param)DB_INT(name, number);
 	if (row_page(db, page_backwards(page) ? pager->newer : pager->older, all, type, page,
 		    rows_r, err) < 0)
 		return -1;
@@ -538,14 +539,14 @@ static int page_by_number(struct db *db, const struct row_pager *pager, const ch
 int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
 	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
 {
-	return page_by_number(db, pager, "$created", params, type, page, rows_r, err);
+	return page_by_number(db, pager, "$created", false, params, type, page, rows_r, err);
 }
 
 int row_page_seq(struct db *db, const struct row_pager *pager, const struct db_param *params,
 	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
 {
 	assert(pager->newer || !page_backwards(page));
-	return page_by_number(db, pager, "$seq", params, type, page, rows_r, err);
+	return page_by_number(db, pager, "$seq", true, params, type, page, rows_r, err);
 }
 
 int row_page_named(struct db *db, const struct row_named_pager *pager,
