@@ -234,28 +234,41 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 		err, ERR_TEMPORARY, "the database gave up the transaction: disk full or failing?");
 }
 
-/* Runs one job in a savepoint; the first job needs none, because nothing precedes it in the
- * transaction. Returns the job's result in outcome; -1 only if the transaction is lost, or is to be
- * repeated: the savepoint keeps the locks of the jobs before it, which may be those of a deadlock.
- */
-static int run_job(
-	struct db *db, struct commit_outcome *outcome, bool first, bool repeatable, struct err *err)
+/* How a batch is committed, and how that failed. */
+struct attempt {
+	bool repeatable;       /* the engine may have it repeated */
+	bool guarded;          /* each job but the first has a savepoint */
+	bool unguarded_failed; /* a job that has none has failed: all is to be repeated, guarded */
+	bool unsynced;         /* it was committed nevertheless */
+};
+
+/* Runs one job, in a savepoint if guarded; the first job needs none, because nothing precedes it in
+ * the transaction. Returns the job's result in outcome; -1 only if the transaction is lost, or is
+ * to be repeated: because another job than the first has failed unguarded, or since the savepoint
+ * keeps the locks of the jobs before it, which may be those of a deadlock. */
+static int run_job(struct db *db, struct commit_outcome *outcome, bool first, bool guarded,
+	struct attempt *attempt, struct err *err)
 {
 	struct commit_job *job = outcome->job;
 
-	if (!first && db_savepoint(db, err) != 0)
+	if (guarded && db_savepoint(db, err) != 0)
 		return -1;
 	db_set_actor(db, job->actor);
 	outcome->result = job->run(db, job->arg, &outcome->err);
 	db_set_actor(db, NULL);
 	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
-	if (!db_in_transaction(db) || (outcome->result < 0 && repeatable && db_repeatable(db)))
+	if (!db_in_transaction(db) ||
+		(outcome->result < 0 && attempt->repeatable && db_repeatable(db)))
 		return lost(outcome, err);
 	if (outcome->result >= 0)
-		return first ? 0 : db_release(db, err);
+		return guarded ? db_release(db, err) : 0;
 	if (first) {
 		db_rollback(db);
 		return db_begin(db, err);
+	}
+	if (!guarded) {
+		attempt->unguarded_failed = true;
+		return err_copy(err, &outcome->err);
 	}
 	db_undo(db);
 	return db_in_transaction(db) ? 0 : lost(outcome, err);
@@ -277,26 +290,31 @@ static bool is_repeatable(const struct committer *committer)
 	return true;
 }
 
-/* *unsynced_r: with -1, true if it was committed nevertheless. */
-static int commit_batch(
-	struct committer *committer, bool repeatable, bool *unsynced_r, struct err *err)
+/* Savepoints make the statements of a job dearer, and hardly any job fails. So a job has none if it
+ * and all before it can be repeated. */
+static int commit_batch(struct committer *committer, struct attempt *attempt, struct err *err)
 {
 	struct db *db = committer->db;
+	bool guarded = attempt->guarded;
 
 	if (committer->path && db_same(committer->path, &committer->identity, err) != 0)
 		return -1;
 	if (db_begin(db, err) != 0)
 		return -1;
-	for (size_t i = 0; i < committer->n; i++)
-		if (run_job(db, &committer->batch[i], i == 0, repeatable, err) != 0) {
+	for (size_t i = 0; i < committer->n; i++) {
+		struct commit_outcome *outcome = &committer->batch[i];
+
+		guarded |= !outcome->job->repeatable;
+		if (run_job(db, outcome, i == 0, guarded && i > 0, attempt, err) != 0) {
 			db_rollback(db);
 			return -1;
 		}
+	}
 	if (is_lazy(committer))
 		return db_commit_lazy(db, err);
 	if (db_commit(db, err) == 0)
 		return 0;
-	*unsynced_r = db_unsynced(db);
+	attempt->unsynced = db_unsynced(db);
 	return -1;
 }
 
@@ -313,17 +331,26 @@ static void wait_for_others(int tries)
  * be repeated. Returns 0 or -1. */
 static int commit_repeatedly(struct committer *committer, bool *unsynced_r, struct err *err)
 {
-	bool repeatable = is_repeatable(committer);
+	bool repeatable = is_repeatable(committer), guarded = false;
+	int tries = 1;
 
-	for (int tries = 1;; tries++) {
+	for (;;) {
+		bool last = tries == TRIES_MAX;
+		struct attempt attempt = {
+			.repeatable = repeatable && !last, .guarded = guarded || last};
 		struct err why = ERR_INIT;
 
-		if (commit_batch(committer, repeatable && tries < TRIES_MAX, unsynced_r, &why) == 0)
+		if (commit_batch(committer, &attempt, &why) == 0)
 			return 0;
-		if (!repeatable || tries == TRIES_MAX || *unsynced_r ||
-			!db_repeatable(committer->db))
-			return err_copy(err, &why);
-		wait_for_others(tries);
+		*unsynced_r = attempt.unsynced;
+		if (attempt.unguarded_failed) {
+			guarded = true;
+		} else {
+			if (!repeatable || last || attempt.unsynced ||
+				!db_repeatable(committer->db))
+				return err_copy(err, &why);
+			wait_for_others(tries++);
+		}
 		for (size_t i = 0; i < committer->n; i++)
 			outcome_init(&committer->batch[i], committer->batch[i].job);
 	}

@@ -2,11 +2,11 @@
  * committer: group commit.
  *
  * Jobs from any thread are queued. One thread, its own or that of a caller, runs waiting jobs in
- * one transaction, of each company up to its share, each job after the first in its own savepoint,
- * and commits: one fsync serves them all. If a job fails, only this job is undone; if the commit or
- * the sync fails, or the engine rolls the transaction back (disk full), all its jobs fail. A job is
- * durable when done() reports its result, unless it is lazy. No job learns any result earlier,
- * because what it saw of other jobs may still be undone.
+ * one transaction, of each company up to its share, and commits: one fsync serves them all. If a
+ * job fails, only this job is undone: by its savepoint, or by running the others again. If the
+ * commit or the sync fails, or the engine rolls the transaction back (disk full), all its jobs
+ * fail. A job is durable when done() reports its result, unless it is lazy. No job learns any
+ * result earlier, because what it saw of other jobs may still be undone.
  */
 #ifndef POSTERN_DB_COMMITTER_H
 #define POSTERN_DB_COMMITTER_H

@@ -310,6 +310,7 @@ void journal_look(struct journal *journal)
 	journal->task.run = on_journal_written;
 	journal->job = (struct commit_job){
 		.run = journal_run,
+		.repeatable = true,
 		.done = journal_done,
 		.arg = journal,
 		.lazy = true,

@@ -105,21 +105,24 @@ static void test_large_batches_are_cut(void **state)
 	free(items);
 }
 
-/* The first of a batch has no savepoint. */
+/* The first of a batch has no savepoint; nor has one that can be repeated, as all before it. */
 static void test_failure_is_undone_alone(void **state)
 {
+	static const bool repeatable[][4] = {
+		{false}, {true, true, true, true}, {true, true}, {true, false, true, true}};
 	struct temp_db *temp = *state;
 
-	for (int failing = 0; failing < 3; failing++) {
+	for (int n = 0; n < 3 * (int)ARRAY_SIZE(repeatable); n++) {
 		struct committer *committer = commit_rig_start(temp);
 		struct commit_item items[4];
 		struct commit_gate gate;
-		int base = failing * 10, kept = failing == 0 ? 1 : 0;
+		int failing = n % 3, base = n * 10, kept = failing == 0 ? 1 : 0;
 
 		commit_rig_close_gate(committer, &gate);
 		for (int i = 0; i < 4; i++) {
 			/* The last one: a double. */
 			commit_rig_item(&items[i], base + (i < 3 ? i : kept));
+			items[i].job.repeatable = repeatable[n / 3][i];
 			if (i == failing)
 				items[i].job.run = commit_rig_run_and_fail;
 			committer_submit(committer, &items[i].job);
@@ -133,7 +136,7 @@ static void test_failure_is_undone_alone(void **state)
 		assert_int_equal(items[failing].code, ERR_INVALID);
 		assert_int_equal(items[3].result, -1);
 		assert_int_equal(items[3].code, ERR_EXISTS);
-		assert_int_equal(commit_rig_count(temp->db), 2 * (failing + 1));
+		assert_int_equal(commit_rig_count(temp->db), 2 * (n + 1));
 	}
 }
 

@@ -128,7 +128,9 @@ static void test_repeated(void **state)
 		{shutdown_fault, 1, 0, true, 2, 0},
 		{shutdown_fault, 2, 2, true, 3, 0},
 		{shutdown_fault, 1, 0, false, 1, -1},
-		{ordinary_fault, 1, 1, true, 1, -1},
+		/* Run again in a savepoint. */
+		{ordinary_fault, 100, 1, true, 2, -1},
+		{ordinary_fault, 1, 1, false, 1, -1},
 	};
 	struct temp_db *temp = *state;
 
