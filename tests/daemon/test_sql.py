@@ -31,8 +31,7 @@ MIGRATIONS = """CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY 
 @pytest.fixture(scope="module")
 def server():
     server = PostgreSQL()
-    server.create("postern", *sorted((ROOT / "schema/postgresql").glob("*.sql")))
-    server.psql(MIGRATIONS, "postern")
+    create(server, "postern")
     yield server
     server.stop()
 
@@ -45,10 +44,18 @@ def sqlite():
 def make(path):
     db = sqlite3.connect(path)
     db.create_function("folded", 1, str.casefold)
+    db.executescript(MIGRATIONS)
     for file in sorted((ROOT / "schema").glob("*.sql")):
         db.executescript(file.read_text())
-    db.executescript(MIGRATIONS)
     return db
+
+
+def create(server, database):
+    """A database with all migrations."""
+    server.create(database)
+    server.psql(MIGRATIONS, database)
+    for file in sorted((ROOT / "schema/postgresql").glob("*.sql")):
+        server.psql(f"BEGIN;\n{file.read_text()}\nCOMMIT;", database)
 
 
 def errors_of(answer):
@@ -196,8 +203,8 @@ def test_the_answers_are_the_same(server, tmp_path):
     """Each reading with random parameters on the same rows."""
     make(tmp_path / "store").close()
     db, tables = spread(tmp_path / "store", 200)
-    server.create("answers", *sorted((ROOT / "schema/postgresql").glob("*.sql")))
-    server.psql(MIGRATIONS + script_of(db, tables, IN_PARTS), "answers")
+    create(server, "answers")
+    server.psql(script_of(db, tables, IN_PARTS), "answers")
     texts = [text for text in all_texts() if re.match("SELECT|WITH", text.sql)
              and not re.search(r"\b(INSERT|UPDATE|DELETE)\b", text.sql)]
     values = Values(db, tables, seed=29)
@@ -238,8 +245,8 @@ def test_the_writings_do_the_same(server, tmp_path):
     db, tables = spread(tmp_path / "store", 48)
     db.isolation_level = None
     db.execute("PRAGMA foreign_keys = ON")
-    server.create("writings", *sorted((ROOT / "schema/postgresql").glob("*.sql")))
-    server.psql(MIGRATIONS + script_of(db, tables, IN_PARTS), "writings")
+    create(server, "writings")
+    server.psql(script_of(db, tables, IN_PARTS), "writings")
     given_numbers = {tuple(row) for row in rows_of(server, """
         SELECT table_name, column_name FROM information_schema.columns WHERE is_identity = 'YES'""")}
     columns = {
@@ -269,7 +276,7 @@ def test_the_writings_do_the_same(server, tmp_path):
 
 def test_events_are_numbered_in_the_order_of_commits(server):
     """The second writer waits for the commit of the first, and goes on behind its number."""
-    server.create("events", *sorted((ROOT / "schema/postgresql").glob("*.sql")))
+    create(server, "events")
     lock, = (t.sql for t in all_texts() if t.sql.startswith("UPDATE event_last SET seq = max("))
     write, = (t for t in all_texts() if t.sql.startswith("UPDATE event_last SET seq = $seq"))
     write = f"PREPARE w ({', '.join(write.params.values())}) AS {write.for_postgresql()};"

@@ -86,8 +86,9 @@ def part_lines(name, played, parts):
 
 def engines(options):
     count = max(20, int(1000 * options.scale))
+    how = (*ROOM, "--submission", options.submission)
     reads = max(50, int(10_000 * options.scale))
-    with Mail(*ROOM) as lite, Mail(*ROOM, "--store", "postgresql") as server:
+    with Mail(*how) as lite, Mail(*how, "--store", "postgresql") as server:
         mails = {"sqlite": lite, "postgresql": server}
         files = {name: http.json_file(mail, SIZE) for name, mail in mails.items()}
         for name, mail in mails.items():  # warm
@@ -124,10 +125,11 @@ def hosts_round(mails, files, count):
 
 def several(options):
     count = max(12, int(900 * options.scale))
+    how = (*ROOM, "--submission", options.submission)
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(Mail(*ROOM, "--store", "postgresql"))
+        first = stack.enter_context(Mail(*how, "--store", "postgresql"))
         mails = [first] + [
-            stack.enter_context(Mail(*ROOM, "--join", str(first.box.dir))) for _ in HOSTS[1:]]
+            stack.enter_context(Mail(*how, "--join", str(first.box.dir))) for _ in HOSTS[1:]]
         files = {mail: http.json_file(mail, SIZE) for mail in mails}
         hosts_round(mails, files, 12)
         played = play({

@@ -16,14 +16,14 @@ PARAM = re.compile(r'\.name = \(?"(\$\w+)"\)?, \.kind = DB_PARAM_(?:GIVEN_)?(TEX
 FIELD = re.compile(r'\{ ?((?:"[^"]*" ?)+), \(ROW_(\w+)\)')
 TOKENS = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\$\w+|\w+|\s+|.""", re.S)
 # Calls that bind the members of a struct.
-WRITES = re.compile(r"row_write\w*\(")
+WRITES = re.compile(r"row_(?:write\w*|post)\(")
 
 KINDS = {"TEXT": "text", "INT": "bigint", "BLOB": "bytea"}
 ROW_KINDS = {"HASH": "bytea", "INT64": "bigint", "TIME": "bigint", "UINT": "bigint",
              "SET": "bigint", "BOOL": "bigint"}
 # Parameters that core/store/row.c gives by itself; and one that is left out as its caller decides.
 OTHERS = {"$limit": "bigint", "$created": "bigint", "$id": "text", "$name": "text",
-          "$domain": "text", "$this_host": "text"}
+          "$domain": "text", "$this_host": "text", "$seq": "bigint"}
 
 
 @dataclass
@@ -48,6 +48,7 @@ class Text:
         sql = re.sub(r"\s+INDEXED BY \w+", "", sql)
         sql = re.sub(r"\+?([\w.]+) (=|<>) ([$\w.]+) +COLLATE +NOCASE",
                      r'lower(\1) \2 lower(\3 COLLATE "C")', sql)
+        sql = sql.replace("group_concat(", "string_agg(")
         return re.sub(r"\bCROSS JOIN (?=\w+(?: \w+)? +ON\b)", "JOIN ", sql)
 
 
