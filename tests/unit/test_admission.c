@@ -101,6 +101,7 @@ static int set_up(void **state)
 	rig->shared.rates = rate_table_new();
 	rig->worker.shared = &rig->shared;
 	rig->worker.db = temp->db;
+	rig->worker.database_watch.path = temp->name;
 	rig->worker.conf = conf_default();
 	rig->worker.conf->http.max_message_bytes = MESSAGE_MAX;
 	rig->worker.conf->http.rate_limit = 0;
