@@ -61,7 +61,7 @@ def test_again(box, httpd, files):
     shown, before = httpd.read(second), httpd.read(first)
     for name in ("from", "to", "cc", "bcc", "subject", "text", "html", "tags"):
         assert shown[name] == before[name], name
-    assert box.query("SELECT count(*) FROM outbox WHERE joined") == "0"
+    assert box.query("SELECT count(*) FROM outbox WHERE joined <> 0") == "0"
     entry = box.cli("audit", "list")[0]
     assert (entry["action"], entry["object_id"]) == ("email.resend", first)
     # It is kept in turn.
@@ -137,7 +137,7 @@ def test_no_room(own_box):
     wait_for("it to leave", lambda: box.query("SELECT count(*) FROM outbox") == "0")
     box.cli("outbox", "pause", "--domain", "example.com")
     resend(box, first)
-    wait_for("it to be put off", lambda: box.query("SELECT count(*) FROM outbox WHERE joined") == "0")
+    wait_for("it to be put off", lambda: box.query("SELECT count(*) FROM outbox WHERE joined <> 0") == "0")
     refused(box, first, "The company has as many emails in the outbox as it may have now")
     admin = operator(box)
     # It counts for httpd as well, also when it is started anew.
