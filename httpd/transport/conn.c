@@ -55,6 +55,10 @@
  * the request timeout is over. */
 enum { BYTES_PER_MS = 16 };
 
+/* Deadlines are checked ten times a second. If a check is so late, the process was stopped or got
+ * no CPU, and that time does not count against clients. */
+enum { STILL_US = 1000 * 1000 };
+
 /* While the worker drains, an idle client may have a request on its way. It has
  * this long to arrive. */
 enum { DRAIN_GRACE_MS = 300 };
@@ -117,6 +121,7 @@ struct conn_table {
 	LIST_HEAD(, conn) conns;
 	struct conn **by_fd; /* adopted connections, by their descriptor */
 	size_t by_fd_n;
+	int64_t looked_us; /* monotonic, when deadlines were checked last */
 };
 
 /* The table of this thread. Thread-local because the argument of a
@@ -128,6 +133,7 @@ struct conn_table *conn_table_new(void)
 	struct conn_table *table = mem_new(struct conn_table);
 
 	LIST_INIT(&table->conns);
+	table->looked_us = clock_monotonic_us();
 	return table;
 }
 
@@ -335,13 +341,21 @@ static void measure_unread(struct conn *conn)
 
 void conn_table_expire(struct conn_table *table)
 {
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = clock_monotonic_us(), still_us = now_us - table->looked_us;
 	struct conn *conn = LIST_FIRST(&table->conns);
 
+	/* What clients have sent meanwhile is not read yet. */
+	if (still_us < STILL_US)
+		still_us = 0;
+	table->looked_us = now_us;
 	while (conn != NULL) {
 		struct conn *next = LIST_NEXT(conn, link);
 		int64_t ms;
 
+		if (still_us > 0)
+			conn->since_us = conn->since_us + still_us < now_us
+						 ? conn->since_us + still_us
+						 : now_us;
 		if (conn->phase == CONN_ANSWERED)
 			measure_unread(conn);
 		ms = allowed_ms(conn);

@@ -1,5 +1,7 @@
 """Clients that take their time, and hold memory meanwhile."""
 
+import json
+import signal
 import socket
 import time
 
@@ -31,6 +33,25 @@ def test_announced_chunk(hasty_box):
     with httpd.raw() as raw:
         raw.send(post_head(httpd, "Transfer-Encoding: chunked") + b"1000000\r\n{")
         check(raw.answer(), 408)
+
+
+def test_httpd_was_stopped_meanwhile(hasty_box, email):
+    """A client is not late because httpd stood still."""
+    httpd = hasty_box.httpd()
+    body = json.dumps(email).encode()
+    sent_s = 1
+    while sent_s > 0.5:  # else the client itself may have been too slow
+        with httpd.raw() as raw:
+            began = time.monotonic()
+            raw.send(post_head(httpd, "Expect: 100-continue", f"Content-Length: {len(body)}"))
+            assert raw.answer().status == 100
+            hasty_box.kill("httpd", signal.SIGSTOP)
+            sent_s = time.monotonic() - began
+            time.sleep(2)
+            raw.send(body)
+            hasty_box.kill("httpd", signal.SIGCONT)
+            answer = raw.answer()
+    assert answer.status == 200, answer.body
 
 
 def test_slow_reader(hasty_box, email):
