@@ -310,11 +310,6 @@ static void hold_copy(struct milter_session *session)
 	drop_copy(session);
 }
 
-static bool is_private(const char *name)
-{
-	return is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD);
-}
-
 /* Fields that are addressed to us are kept apart from the copy. */
 static void copy_field(struct milter_session *session, const char *name, const char *value)
 {
@@ -325,7 +320,8 @@ static void copy_field(struct milter_session *session, const char *name, const c
 			add_one_of(&message->own[i], value, SESSION_OWN_FIELDS, SESSION_OWN_BYTES);
 			return;
 		}
-	if (is_private(name) || message->no_room)
+	if (is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD) ||
+		message->no_room)
 		return;
 	buf_printf(&message->copy, "%s: %s\n", name, value);
 	hold_copy(session);

@@ -514,14 +514,6 @@ int delivery_writer_expect(
 	return 0;
 }
 
-static void note_closed(struct email_changes *changes, const struct queue_message *message,
-	int64_t time_us, bool is_told)
-{
-	changes->closed = mem_append(changes->closed, changes->closed_n, sizeof(*changes->closed));
-	changes->closed[changes->closed_n++] = (struct closed){
-		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
-}
-
 /* Sets the key of a report about a recipient that follows from the end of a message. */
 static void end_key(struct event_report *report, const struct queue_message *message,
 	const struct recipient *recipient)
@@ -588,7 +580,9 @@ int delivery_writer_close(struct delivery_writer *writer, const struct queue_mes
 		store_message_close(writer->db, message, time_us, err) < 0)
 		return -1;
 	changes->told = true;
-	note_closed(changes, message, time_us, is_told);
+	changes->closed = mem_append(changes->closed, changes->closed_n, sizeof(*changes->closed));
+	changes->closed[changes->closed_n++] = (struct closed){
+		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
 	closed = changes->tree ? delivery_tree_message(
 					 changes->tree, message->queue_id, message->since_us)
 			       : NULL;

@@ -170,21 +170,17 @@ static int find_session(
 	return 0;
 }
 
-static bool changes_something(const struct http_head *head)
-{
-	return !span_is(head->method, "GET") && !span_is(head->method, "HEAD");
-}
-
 /* A browser sends the cookie by itself (CSRF), so a request that changes
  * something must come from one of our pages. */
 static int check_origin(
 	struct worker *worker, const struct http_head *head, struct admission *admission)
 {
+	bool changes = !span_is(head->method, "GET") && !span_is(head->method, "HEAD");
 	bool cookie = admission->route->auth == AUTH_USER &&
 		      admission->session.kind == SESSION_BROWSER;
 	enum page_origin origin = page_origin_of(head, worker->conf->admin.url);
 
-	if (!changes_something(head) || origin == PAGE_OWN || (origin == PAGE_NONE && !cookie))
+	if (!changes || origin == PAGE_OWN || (origin == PAGE_NONE && !cookie))
 		return 0;
 	return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
 		"The request does not come from a page of this server: Origin or Sec-Fetch-Site "
@@ -246,12 +242,6 @@ int admission_take_company_token(struct worker *worker, struct admission *admiss
 	return per_s == 0
 		       ? 0
 		       : admission_take_rate_token(worker, admission, company_id, &limit, problem);
-}
-
-static int check_rate(struct worker *worker, struct admission *admission)
-{
-	return admission_take_company_token(
-		worker, admission, admission->key.company_id, &admission->problem);
 }
 
 static int check_scope(struct admission *admission)
@@ -345,11 +335,6 @@ static uint64_t body_limit(const struct admission_limits *limits, const struct r
 	return limit < most ? limit : most;
 }
 
-static bool is_json_route(const struct route *route)
-{
-	return route->body == BODY_JSON || route->body == BODY_JSON_SMALL;
-}
-
 static int not_json(const struct http_head *head, struct problem *problem)
 {
 	const struct span *type = http_head_field(head, "Content-Type");
@@ -364,7 +349,9 @@ static int not_json(const struct http_head *head, struct problem *problem)
 static int check_body(
 	struct worker *worker, const struct http_head *head, struct admission *admission)
 {
-	if (is_json_route(admission->route) && !is_json(head))
+	enum route_body body = admission->route->body;
+
+	if ((body == BODY_JSON || body == BODY_JSON_SMALL) && !is_json(head))
 		return not_json(head, &admission->problem);
 	admission->body_limit = body_limit(&admission->limits, admission->route);
 	if (head->framing != HTTP_LENGTH)
@@ -486,7 +473,9 @@ static int check_caller(
 		return check_user(worker, head, admission) < 0
 			       ? -1
 			       : admission_take_slots(worker, admission, 1, &admission->problem);
-	if (find_key(worker, head, admission) < 0 || check_rate(worker, admission) < 0)
+	if (find_key(worker, head, admission) < 0 ||
+		admission_take_company_token(
+			worker, admission, admission->key.company_id, &admission->problem) < 0)
 		return -1;
 	allowed = admission->route->names_domain ? check_domain(worker, admission)
 						 : check_scope(admission);

@@ -47,31 +47,22 @@ void running_free(struct running *running)
 	free(running);
 }
 
-static struct running_list *list_of(struct running *running, const struct idempotency_key *key)
-{
-	return &running->lists[(key->hash[0] << 8 | key->hash[1]) % LISTS];
-}
-
-static bool same_key(const struct idempotency_key *a, const struct idempotency_key *b)
-{
-	return memcmp(a->hash, b->hash, sizeof(a->hash)) == 0 &&
-	       strcmp(a->company_id, b->company_id) == 0;
-}
-
 static struct running_entry *find_running(
 	const struct running_list *list, const struct idempotency_key *key)
 {
 	struct running_entry *entry;
 
 	LIST_FOREACH(entry, list, link)
-		if (same_key(&entry->key, key))
+		if (memcmp(entry->key.hash, key->hash, sizeof(key->hash)) == 0 &&
+			strcmp(entry->key.company_id, key->company_id) == 0)
 			return entry;
 	return NULL;
 }
 
 enum running_result running_enter(struct running *running, struct running_entry *entry)
 {
-	struct running_list *list = list_of(running, &entry->key);
+	const uint8_t *hash = entry->key.hash;
+	struct running_list *list = &running->lists[(hash[0] << 8 | hash[1]) % LISTS];
 	enum running_result result = RUNNING_ENTERED;
 	const struct running_entry *other;
 
