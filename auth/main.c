@@ -361,6 +361,7 @@ static int run_daemon(struct daemon *daemon)
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
 		daemon->conf->auth.socket);
+	daemon_ready();
 	status = serve(daemon);
 	socket_hide(daemon->socket);
 	log_info(daemon->log, "stopped");

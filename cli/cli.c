@@ -188,7 +188,7 @@ static int follow(const struct call *call, struct report *report, FILE *out, str
 {
 	int result;
 
-	daemon_block_signals();
+	daemon_ready();
 	do {
 		report_clear(report);
 		report_init(report, call->arguments->verb->columns);
@@ -232,6 +232,8 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 	struct err refused = ERR_INIT;
 	int result = -1;
 
+	if (follows)
+		daemon_block_signals(); /* one that comes before follow() waits for it */
 	if (secret_init() < 0)
 		return err_set(err, ERR_TEMPORARY, "the system has no random numbers to give");
 	if (conf_load(arguments->conf_path, &conf, &refused) < 0) {

@@ -299,6 +299,7 @@ static int run_daemon(struct daemon *daemon)
 	if (daemon->once)
 		return read_once(daemon);
 	log_info(daemon->log, "started", "version", POSTERN_VERSION);
+	daemon_ready();
 	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_EVENTS);
 	write_metrics(daemon);
 	status = serve(daemon);

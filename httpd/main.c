@@ -76,6 +76,7 @@ static int run_server(const char *path, struct conf *conf)
 	event_set_log_callback(on_libevent_message);
 	event_set_fatal_callback(on_libevent_fatal);
 	if (server_start(path, conf, log, &server, &err) == 0) {
+		daemon_ready();
 		serve(server, log);
 		server_stop(server);
 		log_info(log, "stopped");

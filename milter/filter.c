@@ -61,7 +61,7 @@ static const struct {
 };
 
 static struct service *service;
-static _Atomic enum filter_state state = FILTER_SERVES;
+static _Atomic bool has_ended;
 
 /* libmilter takes macro names as char *, not const. */
 static char queue_id_macro[] = "i";
@@ -268,7 +268,8 @@ int filter_open(struct service *shared, const struct conf *conf, struct err *err
 
 static void *serve(void *arg)
 {
-	state = smfi_main() == MI_SUCCESS ? FILTER_STOPPED : FILTER_FAILED;
+	smfi_main();
+	has_ended = true;
 	return arg;
 }
 
@@ -283,7 +284,7 @@ int filter_start(struct err *err)
 	return 0;
 }
 
-enum filter_state filter_state(void)
+bool filter_has_ended(void)
 {
-	return state;
+	return has_ended;
 }

@@ -16,11 +16,7 @@ int filter_open(struct service *service, const struct conf *conf, struct err *er
  * signals. */
 int filter_start(struct err *err);
 
-enum filter_state {
-	FILTER_SERVES,
-	FILTER_STOPPED, /* libmilter received a signal and ended */
-	FILTER_FAILED,  /* libmilter ended with an error */
-};
-enum filter_state filter_state(void);
+/* True if libmilter has ended, which only an error makes it do. */
+bool filter_has_ended(void);
 
 #endif

@@ -243,6 +243,7 @@ static int run_daemon(struct daemon *daemon)
 		return err_info(err.code)->exit_status;
 	}
 	log_info(daemon->log, "started", "version", POSTERN_VERSION);
+	daemon_ready();
 	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_WEBHOOK);
 	write_metrics(daemon);
 	event_base_dispatch(daemon->base);

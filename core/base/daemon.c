@@ -1,7 +1,7 @@
 /*
  * daemon: the start of each daemon's main(), and its signals.
  *
- * Threads: main only. All except daemon_wait_signal() are called before other threads start.
+ * Threads: main only. All except daemon_ready() and daemon_wait_signal() are called before other threads start.
  */
 #include "core/base/daemon.h"
 
@@ -9,10 +9,16 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/mem.h"
 #include "core/base/version.h"
@@ -118,6 +124,28 @@ void daemon_block_signals(void)
 		signal(ignored[i], SIG_IGN);
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
 		signal(number, SIG_IGN);
+}
+
+void daemon_ready(void)
+{
+	static const char ready[] = "READY=1";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (len == 0 || len > sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, len);
+	if (*path == '@') /* of the abstract name space */
+		address.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	/* If it is lost, the service manager says so after its time limit. */
+	(void)sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&address,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
 }
 
 /* sigtimedwait() returns the lowest pending number, which is SIGHUP. By itself it would never

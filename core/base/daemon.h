@@ -36,6 +36,12 @@ void daemon_raise_descriptor_limit(void);
  * and those that a program fault raises, such as SIGSEGV. */
 void daemon_block_signals(void);
 
+/* Tells the service manager that this process serves from now on and handles its signals
+ * (sd_notify(3)): with Type=notify, `systemctl start` and `systemctl reload` wait for that. Before
+ * main() blocks signals, while the dynamic linker still runs, a SIGHUP would end the process. Does
+ * nothing without $NOTIFY_SOCKET. */
+void daemon_ready(void);
+
 /* Waits at most wait_ms for one of the three signals. Returns its number, or 0 after the time.
  * SIGINT and SIGTERM take precedence over any number of SIGHUPs. */
 int daemon_wait_signal(int wait_ms);

@@ -199,10 +199,10 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	pid = fork();
 	if (pid < 0)

@@ -1,11 +1,16 @@
 """What the programs refuse to start with."""
 
+import os
+import random
 import shutil
+import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
+from harness.sandbox import BUILD, TREE
 
 PROGRAMS = ("postern-httpd", "postern-milter", "postern")
 
@@ -75,3 +80,53 @@ def test_a_port_that_is_taken(house, section):
     assert done.returncode in (75, 78)
     assert f"{section}.listen: cannot listen on {taken}: Address already in use" in done.stderr
     assert "event=start_failed" in done.stderr and "event=listening" not in done.stderr
+
+
+SERVICES = {
+    "httpd": ["postern-httpd"],
+    "milter": ["postern-milter"],
+    "events": ["postern-events"],
+    "webhook": ["postern-webhook"],
+    "auth": ["postern-auth"],
+    "held": ["postern", "held", "serve"],
+}
+REPEATS = int(os.environ.get("POSTERN_TEST_RELOADS", "2"))
+
+
+def hang_up_early(process):
+    """Five times, at random moments of its first 100 ms."""
+    start = time.monotonic()
+    for moment in sorted(random.uniform(0, 0.1) for _ in range(5)):
+        time.sleep(max(0, start + moment - time.monotonic()))
+        process.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.submission("sendmail")
+def test_a_reload_during_the_start(own_box, tmp_path):
+    """As soon as main() runs, a SIGHUP no longer ends a daemon. Before, nothing of it can: so it
+    inherits a blocked SIGHUP here, and systemd waits with a reload for READY=1 (Type=notify)."""
+    box = own_box(parts=["webhook", "auth", "held"])
+    notify = str(tmp_path / "notify")
+    for part, (program, *words) in SERVICES.items():
+        box.stop(part)
+        command = [TREE / BUILD / program, "-c", box.config, *words]
+        for _ in range(REPEATS):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+                ready.bind(notify)
+                ready.settimeout(60)
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+                process = subprocess.Popen(command, env={**os.environ, "NOTIFY_SOCKET": notify},
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                try:
+                    hang_up_early(process)
+                    assert ready.recv(100) == b"READY=1", part
+                    hang_up_early(process)
+                    assert process.poll() is None, part
+                    process.terminate()
+                    assert process.wait(60) == 0, part
+                finally:
+                    process.kill()
+                    process.wait(60)
+            os.unlink(notify)
+        box.start(part)

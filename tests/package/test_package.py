@@ -339,6 +339,24 @@ def test_the_doctor_mends_what_is_safe(machine, command, check, text):
     assert faults("--fix") == []
 
 
+def test_a_start_takes_until_the_daemon_serves(machine):
+    """So the doctor finds a milter that it has started, however long that takes, and a reload does
+    not end a daemon that has just been started."""
+    folder = "/run/systemd/system/postern-milter.service.d"
+    machine.run(f"mkdir -p {folder} && cat >{folder}/slow.conf && systemctl daemon-reload", input=(
+        "[Service]\nExecStart=\nExecStart=sh -c 'sleep 5; exec /usr/sbin/postern-milter'\n"))
+    machine.run("systemctl stop postern-milter")
+    found = json.loads(machine.run("postern doctor --json --fix", check=False).stdout)
+    machine.run(f"rm -r {folder} && systemctl daemon-reload")
+    assert [row["text"] for row in found if row["check"] == "milter" and row["result"] != "good"] == []
+    for unit in UNITS:
+        if unit != "postern-held":
+            machine.run(f"for _ in 1 2 3; do systemctl restart {unit} && systemctl reload {unit} || "
+                        f"exit; done; systemctl is-active {unit}")
+    assert states(machine) == ["active"] * len(UNITS)
+    machine.run("systemctl reset-failed")
+
+
 # What breaks the host, the check that finds it, a part of what it says: all at once, and
 # each is mended by the command that the doctor names, which a person runs.
 TO_BE_ASKED = [
