@@ -1072,10 +1072,12 @@ int store_log_state(struct db *db, const char *host, struct log_state *state_r, 
 		"SELECT coalesce(max(end_us), 0) FROM log_cursor WHERE host = $host";
 	static const char sql_gaps[] =
 		"SELECT count(*) FROM gap WHERE host = $host AND repaired_us = 0";
+	/* A probe by any way is a session without a message, of which the log says nothing. */
 	static const char sql_mute[] =
 		"SELECT coalesce(min(seen_us), 0)"
 		" FROM probe"
-		" WHERE host = $host AND seen_us > 0 AND logged_us = 0 AND created_us >"
+		" WHERE host = $host AND seen_us > 0 AND logged_us = 0 AND way <> 'any'"
+		" AND created_us >"
 		"   (SELECT max(created_us) FROM probe WHERE host = $host AND logged_us > 0)";
 	const struct db_param *its = DB_PARAMS(
 		DB_TEXT("$host", str_empty(host) ? db_host(db) : host));

@@ -97,6 +97,7 @@ static void see(struct temp_db *temp, int64_t at_us, bool logged)
 static void test_a_mute_log(void **state)
 {
 	struct temp_db *temp = *state;
+	struct probe_secrets session;
 	struct log_state log;
 
 	see(temp, 1 * SECOND_US, false); /* of before it was told at all */
@@ -114,6 +115,14 @@ static void test_a_mute_log(void **state)
 	see(temp, 99 * SECOND_US, true);
 	OK(store_log_state(temp->db, NULL, &log, &why));
 	assert_true(log.mute_us == 0 && log_state_is_current(&log, 103 * SECOND_US));
+	/* A session without a message leaves nothing in the log. */
+	OK(store_probe_add(temp->db, 101 * SECOND_US, EMAIL_WAY_ANY, false, &session, &why));
+	assert_int_equal(store_probe_see(temp->db, session.ticket, "", PROBE_SAME,
+				 101 * SECOND_US + 1, NULL),
+		1);
+	OK(store_log_cursor_set(temp->db, "a", "x", 140 * SECOND_US, true, &why));
+	OK(store_log_state(temp->db, NULL, &log, &why));
+	assert_true(log.mute_us == 0);
 }
 
 static void test_old_ones_go(void **state)
