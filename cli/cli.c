@@ -188,7 +188,6 @@ static int follow(const struct call *call, struct report *report, FILE *out, str
 {
 	int result;
 
-	daemon_ready();
 	do {
 		report_clear(report);
 		report_init(report, call->arguments->verb->columns);

@@ -96,6 +96,15 @@ __attribute__((format(printf, 3, 4))) static void line(
 		(int)visible_cut(buf_str(&shown), SCREEN - LABEL), buf_str(&shown));
 }
 
+/* Text that matters to its end takes as many lines as it needs. */
+static void wrapped(struct status *status, const char *label, const char *text)
+{
+	size_t start = status->text.len;
+
+	visible_add_wrapped(&status->text, text, LABEL, SCREEN);
+	memcpy(status->text.data + start, label, strlen(label));
+}
+
 /* Such as `since 2026-11-23 09:30:00Z`. */
 static char *since(int64_t time_us)
 {
@@ -294,7 +303,7 @@ static void tell_of_alarms(struct status *status)
 	if (alarms.n == 0)
 		line(status, "Alarms", "none");
 	for (size_t i = 0; i < alarms.n && i < ALARMS_SHOWN; i++)
-		line(status, i ? "" : "Alarms", "%s", alarms.items[i]);
+		wrapped(status, i ? "" : "Alarms", alarms.items[i]);
 	if (alarms.n > ALARMS_SHOWN)
 		line(status, "", "and %zu more", alarms.n - ALARMS_SHOWN);
 	if (alarms.n)

@@ -136,12 +136,12 @@ check_learnt() {
 	[ -n "$settings" ] || return 0
 	if ! has_learnt; then
 		warn "$settings: internal_hosts and local_domains were not" \
-			"learnt from Postfix: run enable"
+			"learnt from Postfix: run postern setup"
 	elif is_up_to_date; then
 		good "$(learnt_file) has mynetworks and the local domains"
 	else
 		wrong "$(learnt_file): mynetworks, mydestination or myorigin of" \
-			"Postfix have changed since: run enable"
+			"Postfix have changed since: run postern setup"
 	fi
 	tell_unlearnt warn
 }

@@ -1,7 +1,8 @@
 /*
  * daemon: the start of each daemon's main(), and its signals.
  *
- * Threads: main only. All except daemon_ready() and daemon_wait_signal() are called before other threads start.
+ * Threads: main only. All except daemon_ready() and daemon_wait_signal() are called before other
+ * threads start.
  */
 #include "core/base/daemon.h"
 

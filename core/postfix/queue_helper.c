@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/daemon.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
@@ -218,6 +219,7 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 	}
 	close(sockets[1]);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	daemon_ready(); /* of the two, this is the process that systemd knows */
 	status = serve_requests(sockets[0], queue, pid, signals);
 	close(signals);
 	postfix_queue_free(TAKE_PTR(queue));

@@ -279,7 +279,7 @@ def test_submission_by_smtp_without_its_service(box, changed, tmp_path):
     changed.reload()
     with copy_of(box, tmp_path, submission__method="smtp") as config:
         row = fault(doctor(box, config=config), "submission", "master.cf has no service postern")
-    assert "run enable --submission smtp" in row["text"]
+    assert "run postern setup --submission smtp" in row["text"]
 
 
 def test_the_service_lacks_an_option(box, changed):

@@ -140,7 +140,7 @@ def test_check_sees_a_drift(make):
         postfix.main_cf.write_text(text.replace("10.0.0.0/8", "10.0.0.0/9"))
         after = postfix.run("check", "-p", postfix.conf)
         assert after.returncode == 1
-        assert "have changed since: run enable" in after.stdout
+        assert "have changed since: run postern setup" in after.stdout
         postfix.do("enable", "-p", postfix.conf)
         postfix.do("check", "-p", postfix.conf)
     assert "10.0.0.0/9" in effective(postfix)["internal_hosts"]

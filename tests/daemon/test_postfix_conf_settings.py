@@ -34,7 +34,7 @@ def enabled(make):  # noqa: F811
 @pytest.mark.parametrize("more, says", [
     ("[web]\n", "postern.conf:"),
     ("[http]\nworkers = x\n", 'http.workers: "x" is not'),
-    (SMTP, "master.cf has no service postern, and submission.method is smtp: run enable"),
+    (SMTP, "master.cf has no service postern, and submission.method is smtp: run postern setup"),
     ("[store]\ndatabase = /nowhere/x.db\n", "already set"),
 ])
 def test_what_fails_each_request_is_wrong(enabled, more, says):

@@ -56,7 +56,7 @@ def test_enable_puts_it_first_and_disable_undoes_every_byte(state):
     once = postfix.bytes
     assert "transport_maps: Postern's entry is there already" in postfix.do("enable")
     assert postfix.bytes == once
-    assert "mail waits while the milter is not asked" in postfix.run("check").stdout
+    assert "wait in Postfix when it does not ask the milter" in postfix.run("check").stdout
     postfix.do("disable")
     assert postfix.bytes == before
 
@@ -151,7 +151,7 @@ def test_a_table_that_takes_tickets_is_refused_and_found(make, line):  # noqa: F
 def test_tables_that_leave_tickets_alone(make, line):  # noqa: F811
     postfix = make(line + "\n")
     postfix.do("enable")
-    assert "mail waits while the milter is not asked" in postfix.run("check").stdout
+    assert "wait in Postfix when it does not ask the milter" in postfix.run("check").stdout
 
 
 @pytest.fixture(scope="module")
