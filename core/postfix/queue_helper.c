@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
@@ -160,8 +161,11 @@ static int serve_requests(
 
 		if (poll(sources, ARRAY_SIZE(sources), -1) < 0)
 			continue;
-		if (sources[1].revents && read(signals, &signal, sizeof(signal)) > 0)
-			kill(unprivileged, SIGTERM);
+		/* Without the right to signal another user's process, as in postern-held.service,
+		 * the end of this one does it (PR_SET_PDEATHSIG). */
+		if (sources[1].revents && read(signals, &signal, sizeof(signal)) > 0 &&
+			kill(unprivileged, SIGTERM) < 0)
+			return EX_OK;
 		if (sources[0].revents && (receive_packet(socket, &letter, text, NULL) <= 0 ||
 						  handle_request(socket, queue, letter, text) < 0))
 			break;

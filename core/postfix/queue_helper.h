@@ -16,8 +16,9 @@ struct conf;
 
 /* Forks this process, which must run as root. Returns only in the child, which has become the user
  * who owns the folder, with the socket to the parent. The parent passes SIGTERM and SIGINT on
- * to the child as SIGTERM, and exits with the child's exit status. Both ignore SIGHUP. Returns 0,
- * or -1 if the folder does not exist or the child cannot drop its rights. */
+ * to the child as SIGTERM, and exits with the child's exit status. Without the right to send the
+ * child a signal it exits at once, which makes the kernel send SIGTERM. Both ignore SIGHUP. Returns
+ * 0, or -1 if the folder does not exist or the child cannot drop its rights. */
 int queue_helper_start(const struct conf *conf, const char *folder, int *helper_r, struct err *err);
 
 /* Like postfix_queue_list_start() and _end(), for all queues. Some configurations of Postfix show
