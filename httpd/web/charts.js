@@ -15,6 +15,13 @@ const colourOf = (name) => getComputedStyle(document.documentElement).getPropert
 
 const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
 
+// The legend has a line for a line, and a box for bars.
+const labelsOf = (Chart, chart) =>
+  Chart.defaults.plugins.legend.labels.generateLabels(chart).map((label) => ({
+    ...label,
+    pointStyle: chart.data.datasets[label.datasetIndex].type === "line" ? "line" : "rect",
+  }));
+
 // kind: "bar" (stacked) or "line"; format makes the words of a value; logarithmic: for values
 // of very different size; isFraction: values are no whole numbers; without a legend where the page says which colour is what.
 export function plotOf({ title, kind = "bar", format = number, logarithmic = false, isFraction = false, legend = true, told } = {}) {
@@ -38,7 +45,6 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
       spanGaps: false,
       order: line ? -1 : 0,
       stack: line ? title : "all",
-      pointStyle: line ? "line" : "rect",
       maxBarThickness: 64,
       barPercentage: 0.9,
       categoryPercentage: 0.95,
@@ -60,7 +66,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
-          legend: { display: legend, position: "bottom", labels: { boxWidth: 16, boxHeight: 8, usePointStyle: true, pointStyleWidth: 16 } },
+          legend: { display: legend, position: "bottom", labels: { boxWidth: 16, boxHeight: 8, usePointStyle: true, pointStyleWidth: 16, generateLabels: (drawn) => labelsOf(Chart, drawn) } },
           tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4, callbacks: { label: ({ dataset, raw }) => ` ${dataset.label}: ${format(raw)}` } },
         },
         scales: {

@@ -12,6 +12,7 @@
 
 import { Problem, target } from "./api.js";
 import { combo } from "./combo.js";
+import { textOf, toneOfCode } from "./labels.js";
 
 // Elements.
 
@@ -110,25 +111,12 @@ setInterval(() => {
   }
 }, 10000);
 
-// What a state means at a glance. Colour is never alone: the words are there.
-const tones = {
-  good: "delivered active ok yes owner sent",
-  warn: "delivery_delayed deferred delayed pending learn held learnt queued",
-  bad: "bounced failed refused complained suppressed rejected revoked not_ok discarded undeliverable expired stopped",
-};
-const words = {
-  delivery_delayed: "delayed",
-  not_ok: "not ok",
-};
-const toneOf = {};
-for (const [tone, all] of Object.entries(tones))
-  for (const word of all.split(" ")) toneOf[word] = tone;
-
+// A state at a glance: its label is one of labels.js.
 export function badge(state, { text, tone, title } = {}) {
   return el(
-    `span.state.tone-${tone ?? toneOf[state] ?? "none"}`,
+    `span.state.tone-${tone ?? toneOfCode(state)}`,
     { title },
-    text ?? words[state] ?? String(state).replaceAll("_", " "),
+    text ?? textOf(state),
   );
 }
 

@@ -1,6 +1,7 @@
 // One company: how much it sends, and its domains, keys, users and newest emails.
 
 import { get, path, remove } from "../api.js";
+import { accepted, outcomes, sumOf } from "../labels.js";
 import { subscribe } from "../live.js";
 import { badge, confirm, count, danger, definitions, el, empty, go, header, link, list, notice, number, place, primary, section, shortId, time } from "../ui.js";
 import { counted } from "./companies.js";
@@ -10,20 +11,16 @@ import { emailColumns, emailPlace } from "./emails.js";
 export const title = "Company";
 
 const SHOWN = 10;
-const kinds = {
-  accepted: "accepted", delivered: "delivered", deferred: "deferrals", bounced: "bounced", expired: "expired", refused: "refused",
-};
 
-// How many events of each kind there were in a week, with what leads to them.
+// What became of emails in a week, with what leads to them.
 function numbersOf({ data }, id) {
   const total = {};
   for (const { counts } of data) for (const [kind, n] of Object.entries(counts)) total[kind] = (total[kind] ?? 0) + n;
-  const status = { deferred: "delivery_delayed", accepted: undefined };
-  const tile = ([kind, words]) =>
-    el("a.tile", { href: place("emails", { company: id, since: "7d", status: kind in status ? status[kind] : kind }) },
-      el("span.tile-name", words.charAt(0).toUpperCase() + words.slice(1)),
-      el("span.tile-number", number(total[kind] ?? 0)));
-  return el("div.tiles", Object.entries(kinds).map(tile));
+  const tile = (one) =>
+    el("a.tile", { href: place("emails", { company: id, since: "7d", status: one.status }) },
+      el("span.tile-name", one.title),
+      el("span.tile-number", number(sumOf(total, one))));
+  return el("div.tiles", [accepted, ...outcomes].map(tile));
 }
 
 // The first of a list, and where all of it is.
@@ -101,7 +98,7 @@ export async function show(main, { id, session }) {
       actions: session.operator && mayChange ? [danger("Remove", removeIt)] : [],
     }),
     what,
-    section("The last seven days", { actions: [link("All emails", "emails", ofIt)] }, numbers),
+    section("The last seven days", { actions: [link("Statistics", "statistics", ofIt), link("All emails", "emails", ofIt)] }, numbers),
     section("Domains", { actions: mayChange ? [to(session.operator ? "Add a domain" : "Request a domain", "domains", { ...ofIt, create: 1 })] : [] }, domains.element),
     section("Keys", { actions: mayChange ? [to("Create a key", "keys", { ...ofIt, create: 1 })] : [] }, keys.element),
     ...(users ? [section("Users", { actions: [to("Users of the company", "users", ofIt)] }, users.element)] : []),

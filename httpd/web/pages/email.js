@@ -3,8 +3,9 @@
 import { get, path, post } from "../api.js";
 import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
 import { subscribe } from "../live.js";
-import { listed, stateOf, statusBadge, toneOfStatus } from "./emails.js";
-import { reasons, release } from "./suppressions.js";
+import { listed, stateOf, statusBadge } from "./emails.js";
+import { release } from "./suppressions.js";
+import { suppressionReasons, toneOfStatus } from "../labels.js";
 import { keyPick } from "../tenant.js";
 
 export const title = "Email";
@@ -87,7 +88,7 @@ function whySuppressed(recipient, mayChange, changed) {
     el("span.number.muted", "why"),
     el(
       "div",
-      el("p", `suppressed: ${reasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, for ${entry.domain} alone`),
+      el("p", `suppressed: ${suppressionReasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, for ${entry.domain} alone`),
       entry.text && el("p.said", entry.text),
       el("p.actions", link("Show in the list", "suppressions", { search: entry.address }),
         entry.email_id && link("The email that caused it", "emails", entry.email_id),

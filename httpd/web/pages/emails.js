@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
+import { emailStates, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, keyPick } from "../tenant.js";
 
@@ -10,28 +11,13 @@ export const title = "Emails";
 // Where the list was, with what it was narrowed to: an email leads back there.
 export let listed = "#/emails";
 
-// "sent": Postfix has it, and is at it.
-const states = {
-  scheduled: { title: "Waits for the time that was asked for" },
-  queued: { tone: "warn", title: "Waits here to be handed to Postfix" },
-  sent: { tone: "none", title: "In Postfix's queue" },
-  canceled: { title: "Canceled before it was sent" },
-  stopped: { title: "Postfix stopped it before the milter was asked" },
-  refused: { title: "The rules refused it" },
-};
-
 export function stateOf(email) {
   const state = email.state === "sent" ? email.last_event : email.state;
-  return badge(state, states[state]);
+  return badge(state, emailStates[state]);
 }
 
 // Of a recipient that was looked for, what became of the email for that one.
-const statusTones = {
-  delivered: "good", complained: "bad", suppressed: "bad", bounced: "bad", expired: "bad", removed: "bad", discarded: "bad",
-  deferred: "warn", handed_on: "none", queued: "none", unknown: "warn", accepted: "none",
-};
-export const statusBadge = ({ status, status_text }) => badge(status, { text: status_text, tone: statusTones[status] });
-export const toneOfStatus = (status) => statusTones[status];
+export const statusBadge = ({ status, status_text }) => badge(status, { text: status_text, tone: toneOfStatus(status) });
 const stateOfRow = (row) => (row.recipient && row.state === "sent" ? statusBadge(row.recipient) : stateOf(row));
 
 function recipientsOf(email) {

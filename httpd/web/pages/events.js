@@ -7,20 +7,14 @@
 
 import { get } from "../api.js";
 import { badge, button, el, empty, filters, go, header, link, number, place, table, time } from "../ui.js";
+import { eventKinds, textOf, titleOf, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
-import { toneOfStatus } from "./emails.js";
 
 export const title = "Events";
 
 const PAGE = 100; // of events in an answer
 const ROWS_MAX = 500;
-
-const kinds = [
-  ["accepted", "Accepted"], ["delivered", "Delivered"], ["deferred", "Deferred"], ["handed_on", "Handed on"], ["bounced", "Bounced"],
-  ["expired", "Expired"], ["complained", "Complained"], ["unsubscribed", "Unsubscribed"], ["suppressed", "Suppressed"],
-  ["failed", "Failed"], ["canceled", "Canceled"], ["discarded", "Discarded"], ["removed", "Removed"], ["unknown", "Unknown"],
-];
 
 const keyOf = (event) => `${event.email_id}.${event.id}`;
 
@@ -38,7 +32,7 @@ export async function show(main, { query, session }) {
     query,
     fields: [
       { name: "recipient", label: "Recipient", type: "search", placeholder: "ann@example.com" },
-      { name: "kind", label: "Event", type: "select", options: [{ value: "", text: "Any event" }, ...kinds.map(([value, text]) => ({ value, text }))] },
+      { name: "kind", label: "Event", type: "select", options: [{ value: "", text: "Any event" }, ...eventKinds.map((value) => ({ value, text: titleOf(value) }))] },
       ...known.filter(),
       { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
     ],
@@ -73,7 +67,7 @@ export async function show(main, { query, session }) {
       {
         title: "Event",
         kind: "state",
-        words: kinds.map(([kind]) => kind.replace("_", " ")),
+        words: eventKinds.map(textOf),
         cell: (event) => badge(event.kind, { tone: toneOfStatus(event.kind), title: event.attempt > 1 ? `${event.kind_text}, attempt ${event.attempt}` : event.kind_text }),
       },
       { title: "When", kind: "time", cell: (event) => time(event.occurred_at, { exact: true }) },

@@ -5,6 +5,7 @@ import { get, Problem } from "../api.js";
 import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, time, two } from "../ui.js";
 import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
+import { accepted, hostStates, outcomes, services, sumOf } from "../labels.js";
 import { subscribe } from "../live.js";
 import { matches } from "../tenant.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
@@ -18,18 +19,6 @@ const ranges = [
   { name: "7 days", since: "7d", step: "hour", length: HOUR, n: 168 },
   { name: "30 days", since: "30d", step: "day", length: DAY, n: 30 },
 ];
-
-// What is counted, as the chart stacks it; bounced are also those that Postfix
-// gave up.
-const series = [
-  { name: "delivered", title: "Delivered", kinds: ["delivered"], colour: "--good", status: "delivered" },
-  { name: "deferred", title: "Deferrals", kinds: ["deferred"], colour: "--warn", status: "delivery_delayed" },
-  { name: "bounced", title: "Bounced", kinds: ["bounced", "expired"], colour: "--bad", status: "bounced" },
-  { name: "refused", title: "Refused", kinds: ["refused"], colour: "--muted", status: "refused" },
-];
-const accepted = { name: "accepted", title: "Accepted", kinds: ["accepted"], colour: "--accent" };
-
-const sum = (counts, { kinds }) => kinds.reduce((all, kind) => all + (counts[kind] ?? 0), 0);
 
 const add = (all, counts) => {
   for (const [kind, n] of Object.entries(counts)) all[kind] = (all[kind] ?? 0) + n;
@@ -110,15 +99,11 @@ function beginning({ companies, domains, keys, session }) {
   );
 }
 
-const partNames = {
-  store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission to Postfix",
-  outbox: "Outbox", settings: "Settings", events: "postern-events",
-};
 function healthOf(health) {
   const part = ({ name, ok, text, effect, cure }) =>
     el("li",
       badge(ok ? "ok" : "not_ok"),
-      el("span", el("strong", partNames[name] ?? name), " ", el("span.muted", text),
+      el("span", el("strong", services[name] ?? name), " ", el("span.muted", text),
         effect && el("p", el("span.muted", "What it means: "), effect),
         cure && el("p", el("span.muted", "What to do: "), cure)));
   const [good, bad] = [true, false].map((ok) => health.parts.filter((one) => one.ok === ok));
@@ -131,8 +116,7 @@ function healthOf(health) {
 }
 
 // Where several hosts share the database: each of them, those that are not well first.
-const hostStates = { well: { text: "ok", tone: "good" }, trouble: { text: "trouble", tone: "warn" }, lost: { text: "lost", tone: "bad" } };
-const hostOrder = Object.keys(hostStates).reverse();
+const hostOrder = Object.keys(hostStates);
 function hostsOf(hosts) {
   const help = {
     lost: ({ name }) => `Other hosts take over its outbox. What its Postfix had taken is delivered when it is back. If it is gone for good, run on another host: postern hosts remove ${name}`,
@@ -152,8 +136,8 @@ function hostsOf(hosts) {
 // Domains by how many of their emails bounce at least, as far as so few or so many tell (the lower
 // end of Wilson's interval): one of one is no worse than 90 of 100.
 function bounceRate({ counts }) {
-  const bad = sum(counts, series[2]);
-  const n = bad + sum(counts, series[0]);
+  const bad = sumOf(counts, outcomes[2]);
+  const n = bad + sumOf(counts, outcomes[0]);
   if (n === 0) return { n, rate: 0, least: 0 };
   const rate = bad / n;
   const z = 1.96;
@@ -211,9 +195,9 @@ export async function show(main, { session }) {
   const counted = (one) => ({
     title: one.title,
     kind: "number",
-    cell: (row) => number(sum(row.counts, one)),
-    sort: (row) => sum(row.counts, one),
-    sum: (row) => sum(row.counts, one),
+    cell: (row) => number(sumOf(row.counts, one)),
+    sort: (row) => sumOf(row.counts, one),
+    sum: (row) => sumOf(row.counts, one),
   });
   const byDomain = table({
     caption: "By domain",
@@ -225,7 +209,7 @@ export async function show(main, { session }) {
     order: { by: "Bounce rate", down: true },
     columns: [
       { title: "Domain", kind: "main", cell: (row) => row.domain, sort: (row) => row.domain },
-      ...[accepted, ...series].map(counted),
+      ...[accepted, ...outcomes].map(counted),
       {
         title: "Bounce rate",
         kind: "number",
@@ -262,18 +246,18 @@ export async function show(main, { session }) {
     if (mine !== visit) return;
     const all = steps(stats, range);
     const total = stats.data.reduce((sums, step) => add(sums, step.counts), {});
-    tiles.replaceChildren(...[accepted, ...series].map((one) =>
+    tiles.replaceChildren(...[accepted, ...outcomes].map((one) =>
       el("a.tile", { href: place("emails", { status: one.status, domain, since: range.since }) },
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
-        el("span.tile-number", number(sum(total, one))))));
-    plot.tell(`of the last ${range.name}: ` + [accepted, ...series].map((one) => `${one.title} ${sum(total, one)}`).join(", "));
+        el("span.tile-number", number(sumOf(total, one))))));
+    plot.tell(`of the last ${range.name}: ` + [accepted, ...outcomes].map((one) => `${one.title} ${sumOf(total, one)}`).join(", "));
     names = domains.data.map((one) => one.domain).sort();
     byDomain.set(domains.data);
     cut.hidden = !domains.isCut;
     domainsPart.hidden = domains.data.length < 2;
     await plot.set(all.map((step) => labelOf(step.at, range)), [
-      ...series.map((one) => ({ ...one, values: all.map((step) => sum(step.counts, one)) })),
-      { ...accepted, line: true, values: all.map((step) => sum(step.counts, accepted)) },
+      ...outcomes.map((one) => ({ ...one, values: all.map((step) => sumOf(step.counts, one)) })),
+      { ...accepted, line: true, values: all.map((step) => sumOf(step.counts, accepted)) },
     ]);
   }
 
@@ -292,8 +276,8 @@ export async function show(main, { session }) {
   async function showServices() {
     if (!session.operator) return;
     const health = await get("/admin/health");
-    const services = healthOf(health);
-    (health.ok ? parts : ill).replaceChildren(services);
+    const shown = healthOf(health);
+    (health.ok ? parts : ill).replaceChildren(shown);
     (health.ok ? ill : parts).replaceChildren();
   }
 

@@ -2,18 +2,12 @@
 
 import { get } from "../api.js";
 import { badge, button, count, el, empty, filters, go, header, link, list, number, section, time } from "../ui.js";
+import { refusalOutcomes } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
 import { suggestions } from "./exemptions.js";
 
 export const title = "Refusals";
-
-const outcomes = {
-  rejected: { tone: "bad", title: "The sender got an error" },
-  held: { tone: "warn", title: "It waits in Postfix's hold queue: see the page Held" },
-  discarded: { tone: "bad", title: "Thrown away" },
-  learnt: { text: "let pass", tone: "warn", title: "It passed, because the domain only learns" },
-};
 
 function who(refusal) {
   if (refusal.login) return ["login ", el("strong", refusal.login)];
@@ -72,7 +66,7 @@ export async function show(main, { query, session }) {
       { title: "From", sort: (row) => row.from || row.sender, cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
       { title: "Sent by", cell: who },
       { title: "Why", kind: "main", sort: (row) => row.reason_text, cell: (row) => el("span", { title: row.reason }, row.reason_text) },
-      { title: "Outcome", kind: "state", sort: (row) => row.outcome, cell: (row) => badge(row.outcome, outcomes[row.outcome]) },
+      { title: "Outcome", kind: "state", sort: (row) => row.outcome, cell: (row) => badge(row.outcome, refusalOutcomes[row.outcome]) },
       { title: "Times", kind: "number", sort: (row) => row.count, sum: (row) => row.count, cell: (row) => number(row.count) },
       { title: "Last", kind: "time", sort: (row) => row.last_at, cell: (row) => time(row.last_at) },
     ],

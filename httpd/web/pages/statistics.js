@@ -3,6 +3,7 @@
 
 import { get } from "../api.js";
 import { plotOf } from "../charts.js";
+import { accepted, bounceReasons, outcomes, providerOf, sumOf } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
 import { count, el, empty, failure, filters, header, loading, number, section, table, two } from "../ui.js";
@@ -24,35 +25,9 @@ const periods = [
   { value: "dates", text: "From … to …" },
 ];
 
-const kinds = [
-  { title: "Accepted", names: ["accepted"], colour: "--accent" },
-  { title: "Delivered", names: ["delivered"], colour: "--good" },
-  { title: "Deferrals", names: ["deferred"], colour: "--warn", isBad: true },
-  { title: "Bounced", names: ["bounced", "expired"], colour: "--bad", isBad: true },
-  { title: "Refused", names: ["refused"], colour: "--muted", isBad: true },
-];
-
-const reasons = {
-  no_mailbox: "No such mailbox",
-  no_domain: "No such domain",
-  disabled: "Mailbox disabled",
-  full: "Mailbox full",
-  too_large: "Message too large",
-  spam: "Seen as spam",
-  policy: "Refused by policy",
-  unreachable: "Server not reached",
-  other: "Other",
-};
 // Enough that differ, in both themes.
 const palette = ["--bad", "--warn", "--accent", "--good", "--muted", "--plot-1", "--plot-2", "--plot-3", "--strong-line"];
 
-const providers = {
-  google: "Google", microsoft: "Microsoft", yahoo: "Yahoo and AOL", apple: "Apple", gmx: "GMX and Web.de", ionos: "IONOS",
-  telekom: "Telekom", proton: "Proton", ovh: "OVH", other: "Others",
-};
-const providerOf = (name) => providers[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
-
-const of = (counts, { names }) => names.reduce((all, name) => all + (counts[name] ?? 0), 0);
 const rate = (bad, good) => (bad + good ? `${((100 * bad) / (bad + good)).toFixed(1)} %` : "–");
 
 function duration(ms) {
@@ -164,23 +139,23 @@ export async function show(main, { session, query }) {
     const at = new Map(now.data.map((step) => [Date.parse(step.time), step.counts]));
     const steps = stepsOf(time);
     const was = new Map(then.data.map((step) => [Date.parse(step.time) + time.until - time.since, step.counts]));
-    const values = (map, one) => steps.map((step) => of(map.get(step) ?? {}, one));
-    const tiles = kinds.map((one) =>
-      el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(of(all, one))), change(of(all, one), of(past, one), one.isBad)));
-    const bounced = kinds[3];
-    tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(of(all, bounced), all.delivered ?? 0)),
-      el("span.muted", `${rate(of(past, bounced), past.delivered ?? 0)} before`)));
+    const values = (map, one) => steps.map((step) => sumOf(map.get(step) ?? {}, one));
+    const tiles = [accepted, ...outcomes].map((one) =>
+      el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(sumOf(all, one))), change(sumOf(all, one), sumOf(past, one), one.isBad)));
+    const bounced = outcomes[2];
+    tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(sumOf(all, bounced), all.delivered ?? 0)),
+      el("span.muted", `${rate(sumOf(past, bounced), past.delivered ?? 0)} before`)));
     const labels = steps.map((step) => labelOf(step, time));
     const minutes = time.step / 60e3;
     return [
       el("div.tiles", tiles),
       later(plots.mail, labels, [
-        ...kinds.slice(1).map((one) => ({ ...one, values: values(at, one) })),
-        { ...kinds[0], line: true, values: values(at, kinds[0]) },
-        { title: "Accepted in the time before", colour: "--muted", line: true, dashed: true, values: values(was, kinds[0]) },
+        ...outcomes.map((one) => ({ ...one, values: values(at, one) })),
+        { ...accepted, line: true, values: values(at, accepted) },
+        { title: "Accepted in the time before", colour: "--muted", line: true, dashed: true, values: values(was, accepted) },
       ]),
       el("h3", "Throughput: deliveries a minute"),
-      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: values(at, kinds[1]).map((n) => n / minutes) }]),
+      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: values(at, outcomes[0]).map((n) => n / minutes) }]),
     ];
   });
 
@@ -214,8 +189,8 @@ export async function show(main, { session, query }) {
     const total = Object.values(all).reduce((a, b) => a + b, 0);
     return [
       later(plots.reasons, steps.map((step) => labelOf(step, time)), names.map((name) => ({
-        title: reasons[name] ?? name,
-        colour: palette[Object.keys(reasons).indexOf(name)] ?? "--muted",
+        title: bounceReasons[name] ?? name,
+        colour: palette[Object.keys(bounceReasons).indexOf(name)] ?? "--muted",
         values: steps.map((step) => at.get(`${step} ${name}`) ?? 0),
       }))),
       table({
@@ -223,7 +198,7 @@ export async function show(main, { session, query }) {
         noun: "reason",
         exported: true,
         columns: [
-          { title: "Reason", kind: "main", cell: ({ reason }) => reasons[reason] ?? reason },
+          { title: "Reason", kind: "main", cell: ({ reason }) => bounceReasons[reason] ?? reason },
           { title: "Recipients", kind: "number", cell: ({ recipients }) => number(recipients) },
           { title: "Share", kind: "number", cell: ({ recipients }) => `${Math.round((100 * recipients) / total)} %` },
         ],

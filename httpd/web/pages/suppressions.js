@@ -2,6 +2,7 @@
 
 import { get, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
+import { suppressionReasons } from "../labels.js";
 import { companies, domainPick } from "../tenant.js";
 import {
   badge,
@@ -25,13 +26,7 @@ import {
 
 export const title = "Suppressed addresses";
 
-export const reasons = {
-  bounce: { text: "bounced", tone: "bad", help: "The mail server of the address has refused an email for good." },
-  complaint: { text: "complained", tone: "bad", help: "The recipient has reported an email as spam." },
-  unsubscribe: { text: "unsubscribed", tone: "warn", help: "The recipient wants no more emails." },
-  manual: { text: "by hand", tone: "none", help: "Somebody has added it." },
-};
-export const reasonOf = ({ reason }) => badge(reason, { ...reasons[reason], title: reasons[reason].help });
+export const reasonOf = ({ reason }) => badge(reason, { ...suppressionReasons[reason], title: suppressionReasons[reason].help });
 
 const PAGE = 50;
 const LOOKS_MAX = 200; // of 5,000 entries each
@@ -140,7 +135,7 @@ export async function show(main, { session, query }) {
     query,
     fields: [
       { name: "search", label: "Search", type: "search", placeholder: "Address, or a part of it" },
-      { name: "reason", label: "Reason", type: "select", options: [{ value: "", text: "All reasons" }, ...Object.entries(reasons).map(([value, { text }]) => ({ value, text }))] },
+      { name: "reason", label: "Reason", type: "select", options: [{ value: "", text: "All reasons" }, ...Object.entries(suppressionReasons).map(([value, { text }]) => ({ value, text }))] },
       { name: "domain", label: "Domain", type: "search", placeholder: "example.com" },
       ...known.filter(),
     ],
