@@ -297,10 +297,15 @@ static void call_refusals(struct db *db)
 static void call_held(struct db *db)
 {
 	struct held_note note = {.queue_id = "A", .reason = "no_ticket"};
+	struct held_list list;
+	struct page_end end;
 	struct held held;
 
 	for (int i = 0; i < 16; i++)
 		OK(store_held_note(db, &note, &why));
+	FOUND(store_held_page(db, WHOLE, &list, &end, &why));
+	assert_int_equal(list.n, 1);
+	store_held_list_free(&list);
 	assert_int_equal(store_held_get(db, "A", 0, &held, NULL), 1);
 	store_held_clear(&held);
 	OK(store_held_forget(db, "A", &why));
