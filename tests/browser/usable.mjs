@@ -1,7 +1,9 @@
 // Measures how long it takes until a page can be used: from the begin of its
 // navigation until its title and data are there. First: nothing of it is in the
 // browser's cache; again: the program is, and is started anew; moved: from another
-// page, as by a click. And what ten open overviews cost the server, in CPU time.
+// page, as by a click. And what does not depend on how busy the machine is: the requests and
+// kilobytes of each, the CPU time of the page's thread at first; and what ten open overviews
+// cost the server, in CPU time.
 //
 // usage: [EMAILS=1000000] tests/browser/run tests/browser/usable.mjs
 
@@ -82,21 +84,48 @@ const move = (page, place) =>
     place,
   );
 
+// Counts what is asked for from now on: requests and bytes.
+function traffic(context) {
+  const all = [];
+  const listen = (request) =>
+    all.push(request.sizes().then((n) => n.responseBodySize + n.responseHeadersSize, () => 0));
+  context.on("requestfinished", listen);
+  return async () => {
+    context.off("requestfinished", listen);
+    const bytes = await Promise.all(all);
+    return `${String(bytes.length).padStart(3)} ${(bytes.reduce((a, b) => a + b, 0) / 1000).toFixed(0).padStart(4)}`;
+  };
+}
+
+// The CPU time of the page's main thread so far, in ms.
+async function busyMs(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+  const { metrics } = await cdp.send("Performance.getMetrics");
+  return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+}
+
 const at = (numbers, share) =>
   numbers.sort((a, b) => a - b)[Math.ceil(share * numbers.length) - 1].toFixed(0);
 
 it("measures each page", async () => {
-  const lines = ["page         first ms: median, p95   again ms: median, p95   moved ms: median, p95"];
+  const lines = ["page         first ms: median, p95   again ms: median, p95   moved ms: median, p95   requests, kB: first, again   CPU ms"];
   for (const [name, place] of PLACES) {
-    const [first, again, moved] = [[], [], []];
+    const [first, again, moved, busy] = [[], [], [], []];
+    let asked = [];
     for (let n = 0; n < ROUNDS; n++) {
       const visitor = await browser.visitor(place === null ? {} : { user });
       const { page } = visitor;
       await page.addInitScript(watch);
+      const ofFirst = traffic(visitor.context);
       await page.goto(`/#/${place ?? ""}`);
       first.push(await usableAfter(page));
+      busy.push(await busyMs(page));
+      asked = [await ofFirst()];
+      const ofAgain = traffic(visitor.context);
       await page.reload();
       again.push(await usableAfter(page));
+      asked.push(await ofAgain());
       if (place !== null) {
         await move(page, "glossary");
         moved.push(await move(page, place));
@@ -105,7 +134,7 @@ it("measures each page", async () => {
     }
     const pair = (numbers) =>
       numbers.length ? `${at(numbers, 0.5).padStart(6)} ${at(numbers, 0.95).padStart(6)}` : "";
-    lines.push(`${name.padEnd(12)} ${pair(first)}            ${pair(again)}            ${pair(moved)}`);
+    lines.push(`${name.padEnd(12)} ${pair(first)}            ${pair(again)}            ${pair(moved).padEnd(13)}            ${asked.join("   ")}   ${at(busy, 0.5)}`);
   }
   console.log(lines.join("\n"));
 });
