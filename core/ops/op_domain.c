@@ -309,9 +309,23 @@ static bool may_activate(const struct op *op, const struct domain *domain)
 			       op_domain_dns_proves(op->looked_up, domain)));
 }
 
-static int verify_domain(struct op *op, const void *arg, struct err *err)
+/* Returns 1, or 0 if another company has registered the name. */
+static int activate(struct op *op, const struct domain *domain, struct err *err)
 {
 	struct err why = ERR_INIT;
+
+	if (db_savepoint(op->db, err) < 0)
+		return -1;
+	if (store_domain_change(op->db, domain, &why) >= 0)
+		return db_release(op->db, err) < 0 ? -1 : 1;
+	if (why.code != ERR_EXISTS)
+		return err_copy(err, &why);
+	db_undo(op->db);
+	return 0;
+}
+
+static int verify_domain(struct op *op, const void *arg, struct err *err)
+{
 	struct domain *domain;
 	int found = get_domain(op, arg, err), covered;
 
@@ -328,8 +342,9 @@ static int verify_domain(struct op *op, const void *arg, struct err *err)
 		return covered < 0 ? -1 : 1;
 	domain->active = true;
 	domain->pending = false;
-	if (store_domain_change(op->db, domain, &why) < 0)
-		return why.code == ERR_EXISTS ? 1 : err_copy(err, &why);
+	found = activate(op, domain, err);
+	if (found <= 0)
+		return found < 0 ? -1 : 1;
 	return check_limit(op, domain, err) < 0 ? -1 : 1;
 }
 

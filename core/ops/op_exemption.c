@@ -114,6 +114,26 @@ static int add_exemption(struct op *op, const void *arg, struct err *err)
 	return op_check_limit(op, LIMIT_EXEMPTIONS, exemption.company_id, err) < 0 ? -1 : 1;
 }
 
+/* Returns 1, or 0 if there is such an exemption already. */
+static int add_new(struct op *op, const char *domain, const struct op_exemption *input,
+	struct exemption *exemption_r, struct err *err)
+{
+	struct err why = ERR_INIT;
+
+	if (db_savepoint(op->db, err) < 0)
+		return -1;
+	if (add_one(op, domain, input, exemption_r, &why) == 0) {
+		if (db_release(op->db, err) == 0)
+			return 1;
+		store_exemption_clear(exemption_r);
+		return -1;
+	}
+	if (why.code != ERR_EXISTS)
+		return err_copy(err, &why);
+	db_undo(op->db);
+	return 0;
+}
+
 static int add_all(struct op *op, const void *arg, struct err *err)
 {
 	static const struct page_end end = {0};
@@ -122,16 +142,14 @@ static int add_all(struct op *op, const void *arg, struct err *err)
 	size_t n = 0;
 
 	for (size_t i = 0; i < input->exemptions.n; i++) {
-		struct err why = ERR_INIT;
+		int made;
 
 		added = mem_append(added, n, sizeof(*added));
 		op_give_page(op, &store_exemption_type, added, n, &end);
-		if (add_one(op, input->domain, &items[i], &added[n], &why) == 0)
-			n++;
-		else if (why.code != ERR_EXISTS) {
-			err_copy(err, &why);
+		made = add_new(op, input->domain, &items[i], &added[n], err);
+		if (made < 0)
 			return err_prefix(err, "exemptions[%zu]", i);
-		}
+		n += (size_t)made;
 	}
 	op_give_page(op, &store_exemption_type, added, n, &end);
 	return n > 0 && op_check_limit(op, LIMIT_EXEMPTIONS, added[0].company_id, err) < 0 ? -1 : 1;

@@ -199,6 +199,7 @@ def test_exemptions(admin, tenant, stranger):
     assert admin.status("DELETE", f"/admin/exemptions/{made[0]['id']}") == 404
 
 
+@pytest.mark.store
 def test_exemptions_all_at_once(box, admin, tenant):
     """All are made or none, with one audit entry for each."""
     name = tenant.domain["name"]

@@ -409,6 +409,7 @@ def test_domains_of_the_host(own_box):
     assert "domain_activation_by_operator_only" in box.log("httpd")
 
 
+@pytest.mark.store
 def test_company_activates(open_box, email, to):
     company, other = Company(open_box), Company(open_box)
     domain = company.ask()
