@@ -614,7 +614,7 @@ static int tell_hosts(struct metrics *metrics, struct db *db, struct err *err)
 			"heartbeat, by its clock.");
 	for (size_t i = 0; i < list.n; i++)
 		sample_us(out, list.items[i].seen_us,
-			"postern_heartbeat_timestamp_seconds{host=\"%s\",program=\"%s\"}",
+			"postern_heartbeat_timestamp_seconds{host=\"%s\",program=\"postern-%s\"}",
 			list.items[i].host, list.items[i].part);
 	store_host_list_free(&list);
 	return 0;

@@ -131,7 +131,8 @@ def test_hosts_are_listed(hosts):
         assert hosts[0].cli("status")["hosts"] == f"3, 2 well; {stopped.name} trouble"
         metrics = read(operator(hosts[0]))
         for host in hosts:
-            assert metrics("postern_heartbeat_timestamp_seconds", host=host.name, program="milter")
+            assert metrics("postern_heartbeat_timestamp_seconds", host=host.name,
+                           program="postern-milter")
     finally:
         stopped.start("webhook")
     wait_for("the host to be well", lambda: states(hosts[0])[stopped.name] == "well")

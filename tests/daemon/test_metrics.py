@@ -21,10 +21,12 @@ KINDS = {"counter", "gauge", "histogram", "summary"}
 LABELS = {
     "action": r"[a-z_]+",
     "code": r"[1-5][0-9][0-9]|other",
+    "host": r"[A-Za-z0-9._-]+",
     "kind": r"[a-z_]+",
     "le": r"[0-9.e+-]+|\+Inf",
     "listener": r"api|admin",
     "method": r"[A-Z]+|other|smtp|sendmail",
+    "name": r"[A-Za-z0-9._-]+",
     "outcome": r"[a-z]+",
     "part": r"[a-z]+",
     "program": r"postern-(httpd|milter|events|webhook)",
@@ -440,4 +442,5 @@ def test_dashboard(box, viewer):
     assert missing <= {
         "postern_build", "postern_build_info", "postern_store_volume_bytes",
         "postern_store_waiting_jobs", "postern_log_position_timestamp_seconds",
+        "postern_host", "postern_host_info", "postern_heartbeat_timestamp_seconds",
     }, missing
