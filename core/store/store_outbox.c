@@ -22,8 +22,9 @@ enum {
 	/* Delay between Postfix logging a line and the line being in the file. */
 	LOG_LAG_US = 2 * 1000 * 1000,
 	LOOK_AGAIN_US = 1000 * 1000,
-	/* Emails looked at in one step of canceling many. */
-	CANCEL_STEP = 250,
+	/* Emails looked at in one step of canceling many, for which all who write wait: some
+	 * milliseconds. */
+	CANCEL_STEP = 32,
 	/* Emails that become due at once when a pause has ended. */
 	RESUMED_MAX = 256,
 	/* Companies that have a turn at once, including those without due emails. */
