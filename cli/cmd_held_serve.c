@@ -172,6 +172,8 @@ static int run_serve(const struct call *call, struct report *report, struct err 
 	bool again = false;
 	int result;
 
+	if (queue_helper_has_ended(helper))
+		return 0;
 	if (db_same(conf_store(call->conf), &following->identity, err) < 0 ||
 		db_version(call->db, &version, err) < 0)
 		return -1;

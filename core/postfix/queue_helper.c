@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -161,8 +160,8 @@ static int serve_requests(
 
 		if (poll(sources, ARRAY_SIZE(sources), -1) < 0)
 			continue;
-		/* Without the right to signal another user's process, as in postern-held.service,
-		 * the end of this one does it (PR_SET_PDEATHSIG). */
+		/* Without the right to signal another user's process, as in postern-held.service.
+		 * The other process sees that this one has ended. */
 		if (sources[1].revents && read(signals, &signal, sizeof(signal)) > 0 &&
 			kill(unprivileged, SIGTERM) < 0)
 			return EX_OK;
@@ -217,8 +216,6 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 		*helper_r = sockets[1];
 		if (drop_rights(info.st_uid, info.st_gid, err) < 0)
 			return -1;
-		/* The kernel clears this setting when the ids change, so it comes after them. */
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		return 0;
 	}
 	close(sockets[1]);
@@ -228,6 +225,13 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 	close(signals);
 	postfix_queue_free(TAKE_PTR(queue));
 	_exit(status);
+}
+
+bool queue_helper_has_ended(int helper)
+{
+	struct pollfd other = {.fd = helper};
+
+	return poll(&other, 1, 0) == 1 && (other.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 static int receive_reply(int helper, char text_r[static PACKET_MAX], int *file_r, struct err *err)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from harness import wait_for
 from harness.sandbox import BUILD, TREE
 
 PROGRAMS = ("postern-httpd", "postern-milter", "postern")
@@ -130,3 +131,7 @@ def test_a_reload_during_the_start(own_box, tmp_path):
                     process.wait(60)
             os.unlink(notify)
         box.start(part)
+    # The process without rights ends with the one that has root's.
+    (helped,) = Path(f"/proc/{box.pid('held')}/task/{box.pid('held')}/children").read_text().split()
+    box.kill("held")
+    wait_for("the end of both", lambda: not Path(f"/proc/{helped}").exists())
