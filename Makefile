@@ -273,6 +273,7 @@ layers:
 	tools/check_layers
 	tools/check_words
 	tools/check_format
+	tools/check_json
 
 PREFIX ?= /usr/local
 

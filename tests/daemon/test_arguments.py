@@ -19,6 +19,8 @@ SCRIPTS = [
     ("tools/deps", "build"),
     ("tools/check_format", "{}"),
     ("tools/check_format", "--fix", "{}"),
+    ("tools/check_json", "{}"),
+    ("tools/check_json", "--fix", "{}"),
     ("tools/check_layers", "{}"),
     ("tools/check_words", "{}"),
     ("tools/demo",),
