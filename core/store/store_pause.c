@@ -153,19 +153,27 @@ int store_pause_remove(struct db *db, const char *id, struct err *err)
 int store_pause_list(
 	struct db *db, const char *company_id, struct pause_list *list_r, struct err *err)
 {
-	static const char sql_list[] =
-		PAUSE_SELECT(", (SELECT count(*)"
-			     "   FROM (SELECT 1"
-			     "     FROM outbox o"
-			     "     WHERE o.due_us > 0 AND o.due_us = " SQL_PAUSED " + s.seq"
-			     "     LIMIT $max) few) AS emails")
-		" WHERE $company IS NULL OR s.company_id = $company"
-		" ORDER BY s.created_us DESC, s.id"
-		" LIMIT $limit";
+#define LIST(where)                                                                                \
+	PAUSE_SELECT(                                                                              \
+		", (SELECT count(*)"                                                               \
+		"   FROM (SELECT 1"                                                                \
+		"     FROM outbox o"                                                               \
+		"     WHERE o.due_us > 0 AND o.due_us = " SQL_PAUSED                               \
+		" + s.seq"                                                                         \
+		"     LIMIT $max) few) AS emails")                                                 \
+	where " ORDER BY s.created_us DESC, s.id"                                                  \
+	      " LIMIT $limit"
+	/* Of one company, along its index: the work does not depend on others. */
+	static const char sql_list[] = LIST("");
+	static const char sql_of_company[] = LIST(" WHERE s.company_id = $company");
+#undef LIST
 
-	return row_all(db, sql_list,
-		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$max", PAUSE_COUNT_MAX),
-			DB_INT("$limit", PAUSES_MAX)),
+	const struct db_param *all = DB_PARAMS(
+		DB_INT("$max", PAUSE_COUNT_MAX), DB_INT("$limit", PAUSES_MAX));
+	const struct db_param *one = DB_PARAMS(DB_TEXT("$company", company_id),
+		DB_INT("$max", PAUSE_COUNT_MAX), DB_INT("$limit", PAUSES_MAX));
+
+	return row_all(db, company_id ? sql_of_company : sql_list, company_id ? one : all,
 		&store_pause_counted_type, &list_r->items, &list_r->n, err);
 }
 
