@@ -14,6 +14,7 @@ ITS_DOMAIN = "big.example"
 NOW = "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
 TIME = f"({NOW} - (1000000 - i) * 20000)"
 LATER = f"({NOW} + 86400000000 + i)"
+HOUR_US = 3_600_000_000
 ID = "printf('{}%07x-0000-4000-8000-%012x', i, i)"
 HASH = "CAST(printf('{}%031d', i) AS BLOB)"
 COMPANY = f"CASE i % 2 WHEN 0 THEN '{BIG}' ELSE printf('c%07x-0000-4000-8000-%012x', i, i) END"
@@ -252,6 +253,34 @@ TABLES = {
         reason="''",
         created_us=TIME,
     ),
+    "message_kept": dict(left_us=TIME, email="i", size="100"),
+    # Of the email that the outbox of another host keeps.
+    "message_chunk": dict(
+        email_id=ID.format("f"), n="0", created_us=TIME, data="CAST('Subject: x' AS BLOB)"
+    ),
+    "later_refusal": dict(
+        host="''", queue_id="printf('Q%09X', i)", refused_us=TIME, text="'550 No.'"
+    ),
+    "outbox_pause": dict(
+        id=ID.format("8"),
+        company_id=COMPANY,
+        key_id=ID.format("a"),
+        reason="'Paused'",
+        created_us=TIME,
+    ),
+    # Eight reasons an hour.
+    "outcome_count": dict(
+        company_id=COMPANY,
+        aspect="'reason'",
+        step="'hour'",
+        time_us=f"({NOW} / {HOUR_US} - i / 16) * {HOUR_US}",
+        domain=DOMAIN,
+        name="CASE (i / 2) % 8 WHEN 0 THEN 'no_domain' WHEN 1 THEN 'policy' WHEN 2 THEN 'spam'"
+        " WHEN 3 THEN 'no_mailbox' WHEN 4 THEN 'disabled' WHEN 5 THEN 'full'"
+        " WHEN 6 THEN 'too_large' ELSE 'unreachable' END",
+        kind="'bounced'",
+        count="1",
+    ),
     "audit": dict(
         id=ID.format("9"),
         at_us=TIME,
@@ -277,8 +306,10 @@ OWN_COLUMNS = re.compile(
 )
 
 # The milter keeps so many held messages. Of the probes of a day, through which httpd looks every
-# second, a few: that is no part of a request.
-ONLY = {"held": "i <= 100000", "probe": "i <= 100"}
+# second, a few: that is no part of a request. Operators pause keys one by one.
+ONLY = {
+    "held": "i <= 100000", "probe": "i <= 100", "outbox_pause": "i % 450 < 2 AND i <= 90000",
+}  # fmt: skip
 
 
 def migrate(cli, database):
