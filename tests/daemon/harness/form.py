@@ -3,7 +3,6 @@
 import base64
 import itertools
 import re
-import sqlite3
 from urllib.parse import urlencode
 
 import pytest
@@ -188,11 +187,8 @@ class FormClient:
 
     def stored(self, message_id):
         """What the store has of the emails with the message id."""
-        database = f"file:{self.box.dir}/store/postern.db?mode=ro"
-        with sqlite3.connect(database, uri=True) as db:
-            db.row_factory = sqlite3.Row
-            return db.execute(
-                "SELECT * FROM email JOIN email_content USING (seq)"
-                " WHERE message_id = ? ORDER BY seq",
-                [message_id],
-            ).fetchall()
+        quoted = message_id.replace("'", "''")
+        return self.box.rows(
+            "SELECT * FROM email JOIN email_content USING (seq)"
+            f" WHERE message_id = '{quoted}' ORDER BY seq"
+        )

@@ -2,6 +2,7 @@
 
 import atexit
 import configparser
+import contextlib
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import shlex
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -222,6 +224,15 @@ class Sandbox:
             check=True,
             timeout=60,
         ).stdout.strip()
+
+    def rows(self, sql):
+        """The rows of a SELECT on the store, each a dict."""
+        if self.env["POSTERN_STORE"] == "postgresql":
+            return json.loads(self.query(f"SELECT json_agg(one) FROM ({sql}) one") or "[]")
+        path = f"file:{self.dir}/store/postern.db?mode=ro"
+        with contextlib.closing(sqlite3.connect(path, uri=True, timeout=60)) as db:
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(sql)]
 
     def _age_main_cf(self):
         """Postfix, which waits a second or two before it reads what is new, takes
