@@ -96,7 +96,7 @@ json_t *admin_render_totp(const struct op *op);
 admin_handler admin_email_get, admin_email_html, admin_email_raw, admin_email_resend,
 	admin_email_test;
 
-/* admin_overview.c: what needs attention. */
+/* admin_attention.c: what needs attention. */
 admin_handler admin_attention_list;
 
 /* admin_host.c: this host, the settings, and the health of the parts. */

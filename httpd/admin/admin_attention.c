@@ -1,5 +1,5 @@
 /*
- * admin_overview: what needs attention, for the start page.
+ * admin_attention: what needs attention, for the start page.
  *
  * Threads: the pool's.
  */
