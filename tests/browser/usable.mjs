@@ -84,7 +84,7 @@ const move = (page, place) =>
     place,
   );
 
-// Counts what is asked for from now on: requests and bytes.
+// Counts what is sent from now on, not what the browser has kept: answers and bytes.
 function traffic(context) {
   const all = [];
   const listen = (request) =>
@@ -92,17 +92,18 @@ function traffic(context) {
   context.on("requestfinished", listen);
   return async () => {
     context.off("requestfinished", listen);
-    const bytes = await Promise.all(all);
+    const bytes = (await Promise.all(all)).filter(Boolean);
     return `${String(bytes.length).padStart(3)} ${(bytes.reduce((a, b) => a + b, 0) / 1000).toFixed(0).padStart(4)}`;
   };
 }
 
-// The CPU time of the page's main thread so far, in ms.
-async function busyMs(page) {
+// Measures the CPU time of the page's main thread from now on, in ms.
+async function busyOf(page) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
-  const { metrics } = await cdp.send("Performance.getMetrics");
-  return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+  const now = async () => (await cdp.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value;
+  const before = await now();
+  return async () => 1000 * ((await now()) - before);
 }
 
 const at = (numbers, share) =>
@@ -117,10 +118,11 @@ it("measures each page", async () => {
       const visitor = await browser.visitor(place === null ? {} : { user });
       const { page } = visitor;
       await page.addInitScript(watch);
+      const busyMs = await busyOf(page);
       const ofFirst = traffic(visitor.context);
       await page.goto(`/#/${place ?? ""}`);
       first.push(await usableAfter(page));
-      busy.push(await busyMs(page));
+      busy.push(await busyMs());
       asked = [await ofFirst()];
       const ofAgain = traffic(visitor.context);
       await page.reload();

@@ -83,6 +83,7 @@ async function showEvent(id, event, mayReplay, changed) {
   const top = el("div");
   const attempts = list({
     caption: "Attempts",
+    noun: "attempt",
     load: (after) => get(path`/admin/webhooks/${id}/attempts`, { event_id: event.id, after, limit: 20 }),
     columns: [
       { title: "Sent", kind: "time", cell: (one) => time(one.sent_at, { exact: true }) },
@@ -290,6 +291,7 @@ export async function show(main, { id, session }) {
 
   const events = list({
     caption: "Events",
+    noun: "event",
     load: (after, limit = 50) => get(path`/admin/webhooks/${id}/events`, { after, limit }),
     columns: [
       {
