@@ -200,6 +200,14 @@ def test_each_instance_is_undone_by_itself(box):
             assert done.returncode == 0, done.stderr
             assert f"setup --undo --postfix {one.dir}/postfix" in done.stdout
         both = files(box), files(other)
+        # Settings of another instance are not for this one.
+        for words in (["--yes"], ["--undo"]):
+            done = subprocess.run(
+                [CLI, "-c", box.config, "setup", "--postfix", other.dir / "postfix", *words],
+                capture_output=True, text=True, timeout=300, check=False,
+                stdin=subprocess.DEVNULL)
+            assert done.returncode == 1 and "needs settings and daemons of its own" in done.stderr
+        assert (files(box), files(other)) == both
         assert run_setup(other, "--undo").returncode == 0
         assert (files(box), files(other)) == (both[0], before[1])
         done = run_setup(box, "--undo")
