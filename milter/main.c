@@ -7,6 +7,10 @@
  * nothing. If an answer does not reach Postfix, Postfix presents the message again, and the
  * same record is made again.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,19 +52,60 @@ struct daemon {
 };
 
 /*
- * A thread of libmilter waits with sigwait() for SIGHUP, SIGINT and SIGTERM, and ends the service
- * on each of them. It calls this function in place of libc's, which never returns, so that no
- * signal gets there, and daemon_wait_signal() gets all of them.
+ * A thread of libmilter waits for SIGHUP, SIGINT and SIGTERM with sigwait() and ends the
+ * service on each of them. Linux delivers a signal for the process to its main thread if that
+ * has not blocked it. So the main thread never blocks these signals, and its handler writes
+ * them into a pipe. SA_NODEFER lets another signal arrive while one is handled.
  *
- * A handler in the main thread is no way to do that: while a signal is on its way to that thread,
- * Linux gives the next one to another thread that waits.
+ * A signal that comes within microseconds of another, while that is on its way to the main
+ * thread, can still reach libmilter. Then the program ends with a status for which the service
+ * manager starts it again, unless it has asked for the end itself.
  */
-int sigwait(const sigset_t *set, int *number_r)
+static int signal_pipe[2] = {-1, -1};
+
+static void on_signal(int number)
 {
-	(void)set;
-	(void)number_r;
-	for (;;)
-		pause();
+	const unsigned char byte = (unsigned char)number;
+	int saved = errno;
+	ssize_t written = write(signal_pipe[1], &byte, 1);
+
+	(void)written; /* if the pipe is full, the signals in it are enough */
+	errno = saved;
+}
+
+static int catch_signals(struct err *err)
+{
+	const struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
+	sigset_t caught;
+
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(err, ERR_TEMPORARY, "cannot make a pipe: %s", strerror(errno));
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGHUP);
+	sigaddset(&caught, SIGINT);
+	sigaddset(&caught, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+	return 0;
+}
+
+/* Same contract as daemon_wait_signal(). */
+static int wait_signal(int wait_ms)
+{
+	struct pollfd ready = {.fd = signal_pipe[0], .events = POLLIN};
+	unsigned char numbers[64];
+	int number = 0;
+	ssize_t n;
+
+	poll(&ready, 1, wait_ms);
+	while ((n = read(signal_pipe[0], numbers, sizeof(numbers))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (number == 0 || number == SIGHUP)
+				number = numbers[i];
+	return number;
 }
 
 static int open_socket(struct daemon *daemon, struct err *err)
@@ -82,6 +127,8 @@ static int open_socket(struct daemon *daemon, struct err *err)
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	daemon_raise_descriptor_limit();
+	if (catch_signals(err) < 0)
+		return -1;
 	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
 		open_socket(daemon, err) < 0)
 		return -1;
@@ -132,7 +179,7 @@ static int look_after(struct daemon *daemon)
 
 	if (filter_has_ended()) {
 		log_error(daemon->log, "libmilter_ended");
-		return EX_UNAVAILABLE;
+		return EX_TEMPFAIL;
 	}
 	daemon->values.store = committer_stats(daemon->service->committer).db;
 	write_metrics(daemon);
@@ -153,7 +200,7 @@ static int serve(struct daemon *daemon)
 
 	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
-		number = daemon_wait_signal(ROUND_MS);
+		number = wait_signal(ROUND_MS);
 		if (number == SIGHUP) {
 			reload(daemon);
 		} else if (number != 0) {

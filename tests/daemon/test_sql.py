@@ -165,10 +165,12 @@ INDEX = re.compile(
 
 
 def plain(text):
-    """A definition as both engines write it: without blanks, brackets, casts and the marks of a
-    collation."""
+    """A definition as both engines write it: without lists of words, blanks, brackets, casts and
+    the marks of a collation."""
     text = text.replace("= ANY (ARRAY[", "IN (").replace("])", ")")
     text = re.sub(r"::\w+(\[\])?|\bASC\b| COLLATE \w+", "", text)
+    text = re.sub(r"(\w+) IN \((.*?)\)", lambda found: " OR ".join(
+        f"{found[1]} = {word}" for word in found[2].split(",")), text)
     return re.sub(r"[\s()\"]", "", text).lower()
 
 
