@@ -466,8 +466,8 @@ int store_outbox_reopen(struct db *db, struct err *err)
 	int nameless = db_change(db, sql_nameless, NULL, err);
 	int reopened = nameless < 0 ? -1 : db_change(db, sql_reopen, NULL, err);
 
-	if (reopened < 0 || store_email_remove_unfinished(db, err) < 0 ||
-		db_change(db, sql_forget, NULL, err) < 0 || db_change(db, sql_turns, NULL, err) < 0)
+	if (reopened < 0 || db_change(db, sql_forget, NULL, err) < 0 ||
+		db_change(db, sql_turns, NULL, err) < 0)
 		return -1;
 	return reopened;
 }

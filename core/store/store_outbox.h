@@ -171,8 +171,8 @@ int store_outbox_take_over(
 	struct db *db, struct outbox_takeover *takeover, int max, struct err *err);
 void store_outbox_takeover_clear(struct outbox_takeover *takeover);
 
-/* When the dispatcher starts: emails that an earlier process had in hand are due, and those that it
- * had not added to the outbox yet are removed. How many are due, or -1. */
+/* When the dispatcher starts: emails that an earlier process had in hand are due. How many, or -1.
+ */
 int store_outbox_reopen(struct db *db, struct err *err);
 
 enum outbox_task {

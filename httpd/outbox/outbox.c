@@ -238,11 +238,22 @@ static int reopen_run(struct db *db, void *arg, struct err *err)
 	return store_outbox_reopen(db, err);
 }
 
-/* Emails that an earlier process had in hand are due again. Before any worker runs. */
+static int remove_run(struct db *db, void *arg, struct err *err)
+{
+	(void)arg;
+	return store_email_remove_unfinished(db, err);
+}
+
+/* Emails that an earlier process had in hand are due again, and what it had not finished storing is
+ * removed, which may fail: nobody sees it. Before any worker runs. */
 static int take_over(struct outbox *outbox, struct err *err)
 {
+	struct err unremoved = ERR_INIT;
 	int found = committer_run(outbox->shared->committer, reopen_run, outbox, err);
 
+	if (found >= 0 &&
+		committer_run(outbox->shared->committer, remove_run, NULL, &unremoved) < 0)
+		log_warn(outbox->log, "unfinished_not_removed", "error", unremoved.text);
 	if (found < 0 || store_outbox_sizes(outbox->db, account_add, outbox, err) < 0)
 		return -1;
 	if (outbox->account.emails > 0)

@@ -423,7 +423,7 @@ static void test_unfinished(void **state)
 		OK(db_exec(temp->db, "DELETE FROM email", &why));
 		stage(temp, "a", 0, &email);
 		OK(db_exec(temp->db, ends[i].change, &why));
-		assert_true(store_outbox_reopen(temp->db, NULL) >= 0);
+		assert_true(store_email_remove_unfinished(temp->db, NULL) >= 0);
 		assert_int_equal(temp_db_number(temp->db, sql_emails), ends[i].stays);
 		store_email_clear(&email);
 	}
