@@ -166,7 +166,8 @@ def test_first_message_does_wait(box, milter_away):
     before = discarded(box)
     attempt = Attempt(box)
     die_behind_the_message(attempt)
-    wait_for("the first message", lambda: box.waiting() == 1)
+    # The new httpd may have submitted the second one by now.
+    wait_for("the first message", lambda: box.waiting() > 0)
     attempt.make()
     assert box.waiting() == 2
     box.start("milter")
