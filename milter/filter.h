@@ -16,7 +16,7 @@ int filter_open(struct service *service, const struct conf *conf, struct err *er
  * signals. */
 int filter_start(struct err *err);
 
-/* True if libmilter has ended, which only an error makes it do. */
+/* True if libmilter has ended: by an error, or by a signal that has reached it (see main.c). */
 bool filter_has_ended(void);
 
 #endif

@@ -557,7 +557,7 @@ static size_t step_end(const struct outbox_batch *batch, size_t from, unsigned *
  * sees prepared emails, because they are neither sent nor answered, and nobody submits them,
  * because they are not in the outbox. One short commit publishes them all, with the
  * Idempotency-Key. If a step fails, the rows are removed, also in steps. What a crash leaves behind
- * is removed by store_outbox_reopen().
+ * is removed at the next start, by store_email_remove_unfinished().
  */
 
 static int retract_run(struct db *db, void *arg, struct err *err)
@@ -665,6 +665,7 @@ static void prepare_next(struct outbox_batch *batch)
 static void prepare_done(void *arg, int result, const struct err *err)
 {
 	struct outbox_batch *batch = arg;
+
 	batch->step_from = batch->step_end;
 	if (result < 0)
 		abandon(batch, err);
