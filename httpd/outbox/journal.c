@@ -4,7 +4,8 @@
  *   journal_*() ─> entries ─> journal_look ─(committer)─> journal_run ─> on_journal_written
  *
  * A crash may lose entries. That does no harm: rows that are in hand are due when httpd starts, and
- * what happened to them is found out again.
+ * what happened to them is found out again. A database server may crash or fail over while httpd
+ * goes on, which would leave such rows in hand for good. So entries are durable there.
  *
  * Invariant: an entry is in `fresh`; or, while the committer works, in `under_way`, which belongs
  * to the committer then.
@@ -14,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/db/committer.h"
 #include "core/store/store_backlog.h"
 #include "core/store/store_later_refusal.h"
@@ -313,7 +315,7 @@ void journal_look(struct journal *journal)
 		.repeatable = true,
 		.done = journal_done,
 		.arg = journal,
-		.lazy = true,
+		.lazy = str_empty(db_host(outbox->db)),
 		.patient = !outbox->stopping && journal->fresh.n == 0,
 	};
 	committer_submit(outbox->shared->committer, &journal->job);

@@ -80,6 +80,23 @@ def test_fault_of_the_server(own_box, fault):
     wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
 
 
+def test_what_nobody_waits_for_is_durable(own_box):
+    """A server that crashes by itself loses no change of the outbox: postern-httpd goes on, and
+    would hold what it has done for being under way."""
+    box = own_box("--store", "postgresql")
+    box.query("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    box.query("SELECT pg_reload_conf()")
+    box.stop("events")
+    for _ in range(3):
+        box.httpd().send({"from": "hello@example.com", "to": "b@dst.test", "text": "x"})
+        wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
+        break_off(box)
+        box.start("postgresql")
+        wait_for("requests to be served",
+                 lambda: box.httpd().request("GET", "/readyz").status_code == 200)
+        assert box.query("SELECT count(*) FROM outbox") == "0"
+
+
 def reply(box, domain):
     """The code of Postfix's answer to a message of this domain over SMTP."""
     host, port = box.env["POSTFIX_SMTP"].split(":")
