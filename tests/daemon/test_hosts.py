@@ -277,7 +277,9 @@ def test_each_webhook_event_is_sent_once(hosts, endpoint):
     try:
         sent = send(10)
         wait_for("all to be told", lambda: told(sent))
-        assert len(endpoint.deliveries) == len(sent)
+        # Emails of tests before may be delivered now.
+        ids = [one.event["data"]["email_id"] for one in list(endpoint.deliveries)]
+        assert sorted(one for one in ids if one in sent) == sorted(sent)
         wait_for("the end of the lease",
                  lambda: hosts[0].query("SELECT count(*) FROM webhook_lease") == "0")
         endpoint.answer = lambda delivery, request: 500
