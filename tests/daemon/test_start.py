@@ -133,6 +133,7 @@ def test_a_reload_during_the_start(own_box, tmp_path):
             os.unlink(notify)
         box.start(part)
     # The process without rights ends with the one that has root's.
-    (helped,) = Path(f"/proc/{box.pid('held')}/task/{box.pid('held')}/children").read_text().split()
+    children = Path(f"/proc/{box.pid('held')}/task/{box.pid('held')}/children")
+    (helped,) = wait_for("the process without rights", lambda: children.read_text().split())
     box.kill("held")
     wait_for("the end of both", lambda: not Path(f"/proc/{helped}").exists())
