@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/process.h"
 #include "core/base/mem.h"
 #include "core/base/program.h"
 #include "core/base/str.h"
@@ -22,6 +23,8 @@ enum { TIMEOUT_MS = 10000 };
 #define RELOAD "postfix reload"
 
 static const struct doctor_row table[] = {
+	{"setup", "No program can send, and mail is neither checked nor recorded.", ENABLE,
+		MEND_ASK},
 	/* Findings of postfix-conf/check. */
 	{"postfix", "No mail is sent or received.", "postfix start", MEND_ASK},
 	{"postfix_log", "No mail is sent or received. Emails wait in the outbox.", NULL,
@@ -300,8 +303,54 @@ void doctor_find_installation(struct doctor *doctor)
 	doctor->has_units = doctor->is_installed && access("/run/systemd/system", F_OK) == 0;
 }
 
+static bool runs(const struct doctor *doctor, const char *name)
+{
+	const struct conf *conf = doctor->conf;
+	struct process process;
+
+	return process_find(
+		name, str_empty(conf->store.url) ? conf->store.database : NULL, &process);
+}
+
+static bool is_started_at_boot(const struct doctor *doctor, const char *name)
+{
+	_cleanup_free_ char *said = doctor->has_units
+					    ? doctor_output("systemctl", "is-enabled", name, NULL)
+					    : NULL;
+
+	return said && str_starts(said, "enabled");
+}
+
+static bool is_in_postfix(const struct doctor *doctor)
+{
+	static const char *const names[] = {"smtpd_milters", "non_smtpd_milters", "transport_maps"};
+	struct strv values[ARRAY_SIZE(names)] = {0};
+	bool is = false;
+
+	/* If Postfix cannot be asked, nothing says that it was not set up. */
+	if (postconf_values(doctor->postfix, names, ARRAY_SIZE(names), values, NULL) < 0)
+		is = true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		for (size_t j = 0; j < values[i].n; j++)
+			is |= strstr(values[i].items[j], "postern") != NULL;
+		strv_free(&values[i]);
+	}
+	return is;
+}
+
+/* False if nothing of Postern is in use: no daemon runs or is started at boot, and no setting of
+ * Postfix names it. */
+static bool is_set_up(const struct doctor *doctor)
+{
+	return runs(doctor, "postern-milter") || runs(doctor, "postern-httpd") ||
+	       is_started_at_boot(doctor, "postern-milter") || is_in_postfix(doctor);
+}
+
 void doctor_run(struct doctor *doctor)
 {
+	doctor->is_set_up = is_set_up(doctor);
+	if (!doctor->is_set_up)
+		doctor_say(doctor, "setup", DOCTOR_WRONG, "Postern is not set up yet");
 	if (doctor->refused)
 		doctor_say(doctor, "settings", DOCTOR_WRONG, "%s", doctor->refused);
 	if (!doctor->is_root)
@@ -314,7 +363,7 @@ void doctor_run(struct doctor *doctor)
 		doctor_look_at_postfix(doctor);
 	doctor_look_at_host(doctor);
 	doctor_look_at_store(doctor);
-	if (!doctor->briefly)
+	if (!doctor->briefly && doctor->is_set_up)
 		doctor_look_at_dns(doctor);
 }
 

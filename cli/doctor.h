@@ -80,6 +80,7 @@ struct doctor {
 	bool is_root;
 	bool is_installed;                    /* the settings are those of the package's daemons */
 	bool has_units;                       /* and systemd runs these daemons */
+	bool is_set_up;                       /* see doctor_run() */
 	struct db *db;                        /* NULL: the database cannot be read */
 	char *parameters[POSTFIX_PARAMETERS]; /* NULL: Postfix cannot be asked */
 	struct doctor_finding *findings;
@@ -89,7 +90,8 @@ struct doctor {
 /* Finds out if the settings are those of the package's daemons, run as units of systemd. */
 void doctor_find_installation(struct doctor *doctor);
 
-/* Runs all checks. The caller sets the members above `db`. */
+/* Runs all checks; before `postern setup`, and after its undo, only those that make sense then.
+ * The caller sets the members above `is_set_up`. */
 void doctor_run(struct doctor *doctor);
 void doctor_clear(struct doctor *doctor);
 

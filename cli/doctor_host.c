@@ -644,11 +644,10 @@ static void look_at_dropped_lines(struct doctor *doctor)
 			sum, unit);
 }
 
-void doctor_look_at_host(struct doctor *doctor)
+static void look_at_daemons(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	const char *database = str_empty(conf->store.url) ? conf->store.database : NULL;
-	_cleanup_free_ char *store = db_file_folder(conf->store.database);
 	int64_t httpd_started_us = doctor->now_us;
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
@@ -672,10 +671,18 @@ void doctor_look_at_host(struct doctor *doctor)
 		if (str_eq(daemons[i], "postern-events"))
 			look_at_log_file(doctor, pid);
 	}
-	look_at_listener(
-		doctor, doctor->conf->http.listen, "http.listen", "the interface for programs");
-	look_at_listener(doctor, doctor->conf->admin.listen, "admin.listen", "the dashboard");
 	look_at_health(doctor, httpd_started_us);
+}
+
+void doctor_look_at_host(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	_cleanup_free_ char *store = db_file_folder(conf->store.database);
+
+	if (doctor->is_set_up)
+		look_at_daemons(doctor);
+	look_at_listener(doctor, conf->http.listen, "http.listen", "the interface for programs");
+	look_at_listener(doctor, conf->admin.listen, "admin.listen", "the dashboard");
 	look_at_disk(doctor, store, "the store");
 	if (!doctor->briefly)
 		look_at_sync(doctor);

@@ -355,6 +355,8 @@ void doctor_look_at_store(struct doctor *doctor)
 	if (!doctor->briefly)
 		look_at_integrity(doctor);
 	look_at_backup(doctor);
+	if (!doctor->is_set_up)
+		return;
 	look_at_emails(doctor);
 	look_at_messages(doctor);
 	look_at_later_refusals(doctor);

@@ -11,7 +11,7 @@ import time
 import pytest
 from harness import wait_for
 from harness.milter import REJECT, OtherMilter
-from test_doctor import OF_SANDBOX, box, copy_of, doctor, fault, faults  # noqa: F401 (a sandbox of this file)
+from test_doctor import OF_SANDBOX, a_store, box, copy_of, doctor, fault, faults, run  # noqa: F401 (a sandbox of this file)
 from test_held_waiting import send
 from test_postfix_conf_probe import Changed
 from test_setup import script
@@ -367,6 +367,23 @@ def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, 
     assert [row["result"] for row in about] == (
         ["good"] if good and "no_milters" in options else [] if good else ["warning"])
     assert good == (not [row for row in found if "content_filter:" in row["text"]])
+
+
+def test_before_the_setup(box, tmp_path):
+    """One line says so, and only what makes sense then is checked."""
+    folder = settings_of(box, tmp_path, "smtpd_milters =", "non_smtpd_milters =",
+                         "transport_maps =")
+    _, settings = a_store(box, tmp_path)
+    with settings as config:
+        found = doctor(box, "--postfix", folder, config=config)
+        quiet = run(box, "--postfix", folder, "--quiet", config=config)
+    row = fault(found, "setup", "Postern is not set up yet")
+    assert row["mend"] == "postern setup" and not row["safe"]
+    assert {row["check"] for row in found if row["result"] in ("wrong", "warning")} <= {
+        "setup"} | OF_SANDBOX
+    assert {"postfix", "owner", "integrity", "relay", "listen"} <= {
+        row["check"] for row in found if row["result"] == "good"}
+    assert quiet.returncode == 2 and "To fix it: postern setup" in quiet.stdout
 
 
 def test_a_service_whose_lines_nobody_knows(box, tmp_path):

@@ -185,6 +185,13 @@ def passes_local_mail(machine, subject):
     wait_for(f"{subject} to arrive", lambda: delivered(machine, f"Subject: {subject}"))
 
 
+def not_set_up(machine):
+    """The doctor says that, and nothing else about Postern that is wrong."""
+    done = machine.run("postern doctor", check=False)
+    assert done.returncode == 2 and done.stdout.count("WRONG:") == 1, done.stdout
+    assert "WRONG:   Postern is not set up yet\n" in done.stdout
+
+
 def test_lintian_has_nothing_to_say():
     changes = only(PACKAGES.glob("postern_*.changes"))
     done = subprocess.run([BUILDPACKAGE, SUITE, PACKAGES / "postern", "lintian", "--allow-root",
@@ -231,6 +238,7 @@ def test_installing_changes_nothing_in_postfix(machine):
     assert states(machine) == ["inactive"] * len(UNITS)
     assert states(machine, "is-enabled") == ["disabled"] * len(UNITS)
     passes_local_mail(machine, "installed")
+    not_set_up(machine)
     assert set(machine.said("id -Gn postern").split()) == {
         "postern", "postdrop", "adm", "systemd-journal"}  # fmt: skip
     assert machine.said("stat -c '%U:%G %a' /var/lib/postern /var/lib/postern/postern.db "
@@ -306,6 +314,7 @@ def test_undone_to_the_byte_and_set_up_again(machine):
     assert states(machine, "is-enabled") == ["disabled"] * len(UNITS)
     assert not machine.holds("ls /var/spool/postfix/postern || pgrep -u postern")
     passes_local_mail(machine, "undone")
+    not_set_up(machine)
     machine.run("postern setup --yes")
     assert states(machine) == ["active"] * len(UNITS)
     assert send(machine, "set up again").endswith(" 200")
