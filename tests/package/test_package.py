@@ -250,6 +250,7 @@ def test_the_commands_of_the_readme(machine):
     said = follow(machine, "README.md", "Install it beside Postfix")
     assert re.search(r"http://127\.0\.0\.1:8588/\S+", said), said
     assert "the milter is asked about mail by sendmail(1)" in said
+    assert "Yes: delivered to you@example.net." in said and "is not known after" not in said
     email = machine.names["ID"]
     wait_for("the first email", lambda: delivered(machine, "It works."))
     wait_for("its delivery status", lambda: '"last_event": "delivered"' in machine.said(
