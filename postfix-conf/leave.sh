@@ -6,18 +6,62 @@ is_running() {
 	[ -d /run/systemd/system ] && systemctl --quiet is-active "$1.service"
 }
 
-# How many emails of postern-httpd the milter has not seen yet: they have no
-# recipient but their ticket, which bounces without it.
+# Emails of postern-httpd that the milter has not seen yet, one on a line: QUEUE ID SENDER. They
+# have no recipient but their ticket, which bounces without the milter. The first that are
+# enough to see.
 tickets() {
-	postqueue -c "$1" -j 2>/dev/null | grep -c '@postern\.invalid"' || true
+	postqueue -c "$1" -j 2>/dev/null | grep '@postern\.invalid"' | head -n 100 |
+		sed 's/.*"queue_name": "\([^"]*\)", "queue_id": "\([^"]*\)".*"sender": "\([^"]*\)".*/\1 \2 \3/'
 }
 
+# False, too, if Postfix stands still, see log_is_stuck in common.sh.
+answers() {
+	timeout 10 postfix -c "$1" status >/dev/null 2>&1
+}
+
+# How many seconds an email may take to the milter. pickup(8) tries a message that was put off
+# again after a minute, or when it is told to.
+ticket_seconds() {
+	if ! answers "$1"; then
+		echo 0
+	elif [ -d /run/systemd/system ] && ! is_running postern-milter; then
+		echo 10 # unless it runs without systemd, nobody sees them
+	else
+		echo 60
+	fi
+}
+
+# Until the milter has seen all; fails, with those that wait in $left_tickets.
 wait_for_tickets() {
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		[ "$(tickets "$1")" -gt 0 ] || return 0
-		sleep 1
+	wait_until=
+	while left_tickets=$(tickets "$1") && [ -n "$left_tickets" ]; do
+		if [ -z "$wait_until" ]; then
+			seconds=$(ticket_seconds "$1")
+			wait_until=$(($(date +%s) + seconds))
+			[ "$seconds" -eq 0 ] || echo "Waiting for at most $seconds s until the milter" \
+				"has seen $(echo "$left_tickets" | wc -l) emails in the queue of $1."
+		fi
+		# Those of other queues have passed by it already, and come no nearer.
+		echo "$left_tickets" | grep -qE '^(maildrop|incoming|active) ' || return 1
+		[ "$(date +%s)" -lt "$wait_until" ] || return 1
+		postkick -c "$1" public pickup W >/dev/null 2>&1 || true
+		sleep 0.5
 	done
-	return 1
+}
+
+# Why Postfix cannot be left, in one paragraph: the emails in $left_tickets, and what to do.
+tell_about_tickets() {
+	names=$(echo "$left_tickets" | head -n 3 | sed 's/\([^ ]*\) \([^ ]*\) \(.*\)/\2 (\1, from \3)/' |
+		paste -s -d , - | sed 's/,\([0-9A-Za-z]* (\)/, \1/g')
+	echo "Emails that wait for the milter in the queue of $1, and would bounce without it:" \
+		"$(echo "$left_tickets" | wc -l), such as $names."
+	if ! answers "$1"; then
+		echo "Postfix is not running: start it, and try again."
+	elif echo "$left_tickets" | grep -q '^maildrop '; then
+		echo "They go on once postern-milter answers: start it, and try again."
+	else
+		echo "Have them go on by 'postern held release --waiting', and try again."
+	fi
 }
 
 # What master(8) leaves of a service that is gone.
@@ -42,8 +86,7 @@ leave_instance() {
 	shift
 	leave_files=$(login_service_files "$leave_folder")
 	if ! wait_for_tickets "$leave_folder"; then
-		why="$(tickets "$leave_folder") emails wait for the milter in the queue of
-$leave_folder, and would bounce without it: see 'postern held list --waiting'"
+		why=$(tell_about_tickets "$leave_folder")
 		return 1
 	fi
 	if ! "$conf_scripts/disable" "$@" --reload; then

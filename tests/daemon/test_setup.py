@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import Sandbox
+from harness import Sandbox, wait_for
 from harness.sandbox import BUILD, TREE
 
 pytestmark = pytest.mark.submission("sendmail")
@@ -139,6 +139,22 @@ def test_a_test_that_fails_later_on_leaves_the_milter_in_use(box):
         assert after == before and b"postern/milter.sock" in after[0]
     finally:
         assert run_setup(box, "--undo").returncode == 0
+
+
+def test_undo_waits_for_emails_on_their_way(box, to):
+    """pickup(8) tries a message that was put off again after a minute; nobody waits for that."""
+    before = files(box)
+    assert run_setup(box, "--yes", "--domain", "fresh.test").returncode == 0
+    log = box.dir / "log/postfix.log"
+    box.stop("milter")
+    read = log.stat().st_size
+    box.httpd().post({"from": "ann@example.com", "to": to, "subject": "Late", "text": "."})
+    wait_for("pickup to try it", lambda: b"milter.sock" in log.read_bytes()[read:] or None)
+    box.start("milter")
+    done = run_setup(box, "--undo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert files(box) == before
+    box.sink.find(to=to)
 
 
 def answered(box, answer, *words):
