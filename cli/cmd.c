@@ -207,6 +207,8 @@ static int refuse_missing(const struct call *call, struct err *err)
 
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err)
 {
+	/* Between two steps of a long operation, so that others can write. */
+	const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
 	const struct operation *operation = call->arguments->verb->operation;
 	struct op op;
 	int result;
@@ -215,7 +217,7 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 	op.ready = *call->ready;
 	*call->ready = (struct op_ready){0};
 	while ((result = operation->run(&op, input, err)) == STORE_MORE)
-		call_pause();
+		nanosleep(&pause, NULL);
 	if (result > 0)
 		*made_r = operation->list == OP_ONE ? op_json(&op) : op_list_json(&op);
 	op_clear(&op);
@@ -232,6 +234,7 @@ static int run_list(
 	const struct rows *rows;
 	struct op op;
 	bool more = true;
+	int result;
 
 	begin_op(call, &op);
 	rows = &op.result.rows;
@@ -239,8 +242,13 @@ static int run_list(
 		return -1;
 	while (more && left > 0) {
 		op.page.limit = left < REPORT_ROWS ? (int)left : REPORT_ROWS;
-		if (verb->operation->run(&op, input, err) <= 0)
-			return call_page_lost(err);
+		result = verb->operation->run(&op, input, err);
+		/* The row at which the page begins was removed meanwhile. */
+		if (result == 0)
+			return err_set(err, ERR_TEMPORARY,
+				"the list was changed while it was read: run the command again");
+		if (result < 0)
+			return -1;
 		for (size_t i = 0; i < rows->n; i++) {
 			json_t *item = op_item_json(&op, i);
 
@@ -306,21 +314,6 @@ int call_run(const struct call *call, struct report *report, struct err *err)
 		add_note(report, verb->note, made);
 	json_decref(made);
 	return 0;
-}
-
-int call_page_lost(struct err *err)
-{
-	return err->code != ERR_NONE
-		       ? -1
-		       : err_set(err, ERR_TEMPORARY,
-				 "the list was changed while it was read: run the command again");
-}
-
-void call_pause(void)
-{
-	const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-
-	nanosleep(&pause, NULL);
 }
 
 size_t terminal_width(int fd)

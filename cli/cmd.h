@@ -72,19 +72,6 @@ int call_run(const struct call *call, struct report *report, struct err *err);
  * with the items as `data`, and the further members. */
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err);
 
-/* Lists are read in pages, and each page is printed before the next is read (report_flush()), so
- * that memory use does not depend on their length. */
-#define CALL_FIRST_PAGE                                                                            \
-	{                                                                                          \
-		.limit = REPORT_ROWS                                                               \
-	}
-/* Sets the error for a page that cannot be read: unless err says otherwise, the row before it was
- * removed meanwhile. Returns -1. */
-int call_page_lost(struct err *err);
-
-/* Pauses between two steps of a long operation, so that others can write. */
-void call_pause(void);
-
 /* Returns the columns of the terminal; 0 if fd is none, or its size is unknown. */
 size_t terminal_width(int fd);
 

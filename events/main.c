@@ -199,9 +199,10 @@ static int read_once(struct daemon *daemon)
 
 static void reload(struct daemon *daemon)
 {
+	const struct conf_reader reader = {0};
 	struct err err = ERR_INIT;
 
-	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &(struct conf_reader){0}, &err);
+	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 }
 
 /* Reads a batch. An error is logged once; the next call tries again. */

@@ -456,7 +456,8 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 
 void server_reload(struct server *server)
 {
-	const struct conf_reader reader = {complete_settings, apply_settings, server};
+	const struct conf_reader reader = {
+		.complete = complete_settings, .apply = apply_settings, .arg = server};
 	struct err err = ERR_INIT;
 	int result = conf_reread(server->conf, server->conf_path, server->log, &reader, &err);
 

@@ -153,7 +153,8 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 
 static void reload(struct daemon *daemon)
 {
-	const struct conf_reader reader = {find_socket, apply_settings, daemon};
+	const struct conf_reader reader = {
+		.complete = find_socket, .apply = apply_settings, .arg = daemon};
 	struct err err = ERR_INIT;
 
 	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);

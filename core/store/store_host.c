@@ -24,7 +24,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(host_part, read_us, ROW_TIME),
 	ROW_FIELD(host_part, problem, ROW_TEXT),
 };
-const struct row_type store_host_type = ROW_TYPE(host_part, fields);
+static const struct row_type host_type = ROW_TYPE(host_part, fields);
 
 int store_host_beat(struct db *db, const char *part, bool starts, const char *problem,
 	int64_t read_us, int64_t now_us, int64_t *epoch_r, struct err *err)
@@ -75,12 +75,12 @@ int store_host_list(struct db *db, struct host_list *list_r, struct err *err)
 		" FROM host_part"
 		" ORDER BY host, part";
 
-	return row_all(db, sql_list, NULL, &store_host_type, &list_r->items, &list_r->n, err);
+	return row_all(db, sql_list, NULL, &host_type, &list_r->items, &list_r->n, err);
 }
 
 void store_host_list_free(struct host_list *list)
 {
-	row_list_free(&store_host_type, list->items, list->n);
+	row_list_free(&host_type, list->items, list->n);
 	*list = (struct host_list){0};
 }
 

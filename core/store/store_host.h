@@ -37,7 +37,6 @@ struct host_part {
 	int64_t read_us;
 	char *problem; /* in words; "" for none */
 };
-extern const struct row_type store_host_type;
 struct host_list {
 	struct host_part *items;
 	size_t n;

@@ -77,12 +77,6 @@ const char *store_suppression_reason_name(enum suppression_reason reason)
 	return reasons[reason];
 }
 
-const char *store_suppression_words(enum suppression_reason reason)
-{
-	assert(reason < SUPPRESSION_REASONS);
-	return words[reason];
-}
-
 enum suppression_reason store_suppression_reason_of(const char *text)
 {
 	for (size_t i = 0; i < SUPPRESSION_REASONS; i++)

@@ -28,9 +28,8 @@ enum suppression_reason {
 };
 extern const struct row_words store_suppression_reasons;
 const char *store_suppression_reason_name(enum suppression_reason reason);
-/* Return the text of the event of a suppressed recipient; and the reason for such a text:
- * SUPPRESSION_MANUAL for an unknown one. */
-const char *store_suppression_words(enum suppression_reason reason);
+/* Returns the reason for the text of the event of a suppressed recipient; SUPPRESSION_MANUAL for an
+ * unknown text. */
 enum suppression_reason store_suppression_reason_of(const char *words);
 
 struct suppression {

@@ -69,7 +69,9 @@ static int read_secret(struct db *db, const char *sql, const char *company_id,
 	return found;
 }
 
-int store_webhook_key(struct db *db, const char *company_id,
+/* Reads the key that signs attempts in the form dialect, and creates a missing one. Returns 0 or
+ * -1. */
+static int form_key(struct db *db, const char *company_id,
 	uint8_t secret_r[static WEBHOOK_SECRET_LEN], struct err *err)
 {
 	static const char sql_key[] = "SELECT secret FROM webhook_key WHERE company_id = $company";
@@ -105,7 +107,7 @@ int store_webhook_add(struct db *db, struct webhook *webhook, int64_t now_us, st
 	id_new(webhook->id);
 	webhook->created_us = now_us;
 	if (webhook->dialect == WEBHOOK_FORM) {
-		if (store_webhook_key(db, webhook->company_id, webhook->secret, &why) < 0)
+		if (form_key(db, webhook->company_id, webhook->secret, &why) < 0)
 			return err_copy(err, &why);
 	} else {
 		secret_random(webhook->secret, WEBHOOK_SECRET_LEN);

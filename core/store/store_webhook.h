@@ -99,11 +99,6 @@ int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_
 int store_webhook_waiting(
 	struct db *db, int64_t now_us, struct webhook_list *list_r, struct err *err);
 
-/* Reads the key that signs attempts in the form dialect, and creates a missing one. Returns 0 or
- * -1. */
-int store_webhook_key(struct db *db, const char *company_id,
-	uint8_t secret_r[static WEBHOOK_SECRET_LEN], struct err *err);
-
 void store_webhook_clear(struct webhook *webhook);
 void store_webhook_list_free(struct webhook_list *list);
 

@@ -417,15 +417,3 @@ void store_webhook_event_clear(struct webhook_event *event)
 {
 	row_clear(&event_type, event);
 }
-
-void store_webhook_event_list_free(struct webhook_event_list *list)
-{
-	row_list_free(&event_type, list->items, list->n);
-	*list = (struct webhook_event_list){0};
-}
-
-void store_webhook_attempt_list_free(struct webhook_attempt_list *list)
-{
-	row_list_free(&store_webhook_attempt_type, list->items, list->n);
-	*list = (struct webhook_attempt_list){0};
-}

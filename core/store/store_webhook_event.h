@@ -142,7 +142,5 @@ int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,
 	char words_r[static ERR_TEXT_MAX], struct err *err);
 
 void store_webhook_event_clear(struct webhook_event *event);
-void store_webhook_event_list_free(struct webhook_event_list *list);
-void store_webhook_attempt_list_free(struct webhook_attempt_list *list);
 
 #endif

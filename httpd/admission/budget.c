@@ -46,7 +46,7 @@ enum slots_result slots_take(struct slots *slots, int64_t limit, const char *com
 	return left > 0 ? SLOTS_COMPANY_FULL : SLOTS_FULL;
 }
 
-void slots_release(struct slots_share *share)
+static void slots_release(struct slots_share *share)
 {
 	if (share->slots) {
 		atomic_fetch_sub(share->company, share->n);

@@ -37,7 +37,7 @@ struct slots {
 	_Atomic int64_t by_company[BUDGET_COMPANIES];
 };
 
-/* The slots of one request. Starts zeroed; free them with slots_release(). */
+/* The slots of one request. Starts zeroed; budget_give_back() frees them. */
 struct slots_share {
 	struct slots *slots;
 	_Atomic int64_t *company; /* its part of by_company */
@@ -61,7 +61,6 @@ enum slots_result {
  * thread. */
 enum slots_result slots_take(struct slots *slots, int64_t limit, const char *company_id, int64_t n,
 	struct slots_share *share);
-void slots_release(struct slots_share *share);
 
 /* The kind of a share follows from its size. */
 enum budget_kind { BUDGET_SMALL, BUDGET_LARGE, BUDGET_KINDS };

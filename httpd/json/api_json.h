@@ -141,10 +141,6 @@ void api_webhook_show_event(struct request *request);
 extern const struct manage api_webhook_replay;
 void api_webhook_send_again(struct request *request);
 
-/* Parses the body of POST /webhooks into a struct op_webhook. Returns 0, or -1
- * with a problem that names the field. */
-int webhook_json_parse(const json_t *body, void *input, struct problem *problem);
-
 /*
  * /suppressions: the addresses to which the company's emails are not sent. The
  * path has an id or an address.

@@ -76,7 +76,7 @@ static int read_status(const json_t *body, struct op_webhook *webhook, struct pr
 	return 0;
 }
 
-int webhook_json_parse(const json_t *body, void *input, struct problem *problem)
+static int parse_webhook(const json_t *body, void *input, struct problem *problem)
 {
 	struct op_webhook *webhook = input;
 
@@ -196,7 +196,7 @@ static json_t *render_event_whole(const struct op *op)
 #define MISSING "Webhook not found"
 #define DENIED  PROBLEM_RESTRICTED_KEY
 
-const struct manage api_webhook_create = {webhook_json_parse, render_secret, NULL, MISSING, DENIED};
+const struct manage api_webhook_create = {parse_webhook, render_secret, NULL, MISSING, DENIED};
 const struct manage api_webhook_get = {NULL, render_whole, NULL, MISSING, DENIED};
 const struct manage api_webhook_update = {parse_changes, render_id, NULL, MISSING, DENIED};
 const struct manage api_webhook_remove = {NULL, render_removed, NULL, MISSING, DENIED};
