@@ -374,7 +374,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-static void clear(struct daemon *daemon)
+static void free_daemon(struct daemon *daemon)
 {
 	while (daemon->peers)
 		forget_peer(daemon, daemon->peers);
@@ -411,6 +411,6 @@ int main(int argc, char **argv)
 	daemon.log = log_new("postern-auth", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run_daemon(&daemon);
-	clear(&daemon);
+	free_daemon(&daemon);
 	return status;
 }

@@ -257,7 +257,7 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 	return result < 0 || follows ? result : show_report(arguments, report, out, err);
 }
 
-static int explain(const struct arguments *arguments, FILE *out, struct err *err)
+static int print_help(const struct arguments *arguments, FILE *out, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -281,7 +281,7 @@ int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 		return refuse_use(&arguments, errors, &err);
 	if (arguments.help || arguments.version) {
 		err = ERR_INIT; /* for a noun alone, whose verbs are shown */
-		if (explain(&arguments, out, &err) < 0)
+		if (print_help(&arguments, out, &err) < 0)
 			complain(errors, &err);
 		return err_info(err.code)->exit_status;
 	}

@@ -68,7 +68,7 @@ static int read_stats(const struct call *call, void *arg, struct err *err)
 	return 0;
 }
 
-static void add(json_t *row, const char *column, json_int_t count)
+static void add_count(json_t *row, const char *column, json_int_t count)
 {
 	json_t *sum = json_object_get(row, column);
 
@@ -108,8 +108,8 @@ static int run_stats(const struct call *call, struct report *report, struct err 
 				json_object_get(counts, event_kind_name(kind)));
 
 			if (column_of[kind] && n) {
-				add(row, column_of[kind], n);
-				add(sum, column_of[kind], n);
+				add_count(row, column_of[kind], n);
+				add_count(sum, column_of[kind], n);
 			}
 		}
 		report_json(report, row);

@@ -82,7 +82,7 @@ static void add_packet(struct session *session, char command, const void *data, 
 	buf_add(&session->out, data, len);
 }
 
-static int flush(struct session *session, struct err *err)
+static int send_out(struct session *session, struct err *err)
 {
 	size_t sent = 0;
 
@@ -118,7 +118,7 @@ static int read_packet(struct session *session, struct err *err)
 {
 	uint32_t length;
 
-	if (flush(session, err) < 0 || receive(session, sizeof(length), err) < 0)
+	if (send_out(session, err) < 0 || receive(session, sizeof(length), err) < 0)
 		return -1;
 	memcpy(&length, session->in.data, sizeof(length));
 	length = ntohl(length);
@@ -316,7 +316,7 @@ int milter_ask(const char *socket, const struct milter_message *message,
 
 	if (result == 0) {
 		add_packet(&session, 'Q', NULL, 0);
-		flush(&session, NULL);
+		send_out(&session, NULL);
 		*text_r = TAKE_PTR(text);
 	}
 	if (session.fd >= 0)

@@ -510,7 +510,7 @@ static void add_value(
 }
 
 /* Returns the cell as text, a dash for null and for an empty one. The caller frees it. */
-static char *render(const struct report *report, size_t row, size_t column, bool cut)
+static char *render_cell(const struct report *report, size_t row, size_t column, bool cut)
 {
 	const struct cell *cell = cell_at(report, row, column);
 	struct buf text = BUF_INIT;
@@ -527,7 +527,7 @@ static size_t column_width(const struct report *report, size_t column)
 	size_t width = visible_width(report->columns[column].title);
 
 	for (size_t row = 0; row < report->rows_n; row++) {
-		_cleanup_free_ char *text = render(report, row, column, true);
+		_cleanup_free_ char *text = render_cell(report, row, column, true);
 		size_t wanted = visible_width(text);
 
 		if (wanted > width)
@@ -582,7 +582,7 @@ static void print_rows(const struct report *report, const size_t *widths, struct
 
 			if (widths[i] == 0)
 				continue;
-			text = render(report, row, i, true);
+			text = render_cell(report, row, i, true);
 			add_cell(&line, text, widths[i]);
 		}
 		end_line(&line);
@@ -616,7 +616,7 @@ static void print_blocks(const struct report *report, struct buf *out)
 
 			if (column->title == NULL)
 				continue;
-			text = render(report, row, i, true);
+			text = render_cell(report, row, i, true);
 			buf_printf(out, "%-*s%s\n", (int)(width + GAP), column->name, text);
 		}
 	}
@@ -685,7 +685,7 @@ void print_table_record(const struct report *report, size_t terminal, struct buf
 
 	for (size_t i = 0; i < report->columns_n; i++) {
 		const struct column *column = &report->columns[i];
-		_cleanup_free_ char *text = render(report, 0, i, false);
+		_cleanup_free_ char *text = render_cell(report, 0, i, false);
 		_cleanup_buf_ struct buf lines = BUF_INIT;
 
 		if (column->type == COLUMN_ROWS)

@@ -72,7 +72,7 @@ struct daemon {
 	int64_t written_us;
 };
 
-static void clear(struct daemon *daemon)
+static void free_daemon(struct daemon *daemon)
 {
 	metrics_file_free(daemon->metrics);
 	repair_free(daemon->repair);
@@ -333,12 +333,12 @@ int main(int argc, char **argv)
 	}
 	if (daemon.given.flag) {
 		status = check_settings(&daemon);
-		clear(&daemon);
+		free_daemon(&daemon);
 		return status;
 	}
 	daemon.log = log_new("postern-events", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run_daemon(&daemon);
-	clear(&daemon);
+	free_daemon(&daemon);
 	return status;
 }

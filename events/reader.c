@@ -208,7 +208,7 @@ static struct line_position position_of(
 		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
 }
 
-static void parse(const struct source_line *from, const char *text, size_t len,
+static void parse_line(const struct source_line *from, const char *text, size_t len,
 	const char *instances, struct log_line *line_r)
 {
 	if (from->tag)
@@ -249,7 +249,8 @@ static int read_batch(struct reader *reader, struct err *err)
 		if (held->from.tag)
 			held->from.tag = bytes + held->tag;
 		if (held->from.gap == NULL)
-			parse(&held->from, held->from.text, held->from.len, instances, &held->line);
+			parse_line(&held->from, held->from.text, held->from.len, instances,
+				&held->line);
 		if (held->from.gap || held->line.kind != LOG_NOTHING)
 			reader->news = true;
 	}
@@ -287,7 +288,7 @@ static int store_line(struct reader *reader, const struct source_line *from,
 	glued = log_parse_glued(text, len, instances);
 	if (glued == 0)
 		return 0;
-	parse(from, text + glued, len - glued, instances, &next);
+	parse_line(from, text + glued, len - glued, instances, &next);
 	return store_line(reader, from, &next, text + glued, len - glued, err);
 }
 

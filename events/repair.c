@@ -221,8 +221,8 @@ static struct missed miss_again(
 
 /* Compares inside a transaction and appends to missed. *silent_r gets the number of recipients
  * that the log has never mentioned; NULL for staged emails. */
-static int compare(struct look *look, const struct open_recipients *open, struct missed *missed,
-	size_t *missed_n, size_t *silent_r, struct err *err)
+static int compare_deliveries(struct look *look, const struct open_recipients *open,
+	struct missed *missed, size_t *missed_n, size_t *silent_r, struct err *err)
 {
 	size_t n = *missed_n, silent = 0;
 
@@ -310,8 +310,8 @@ static int store(struct look *look, const struct open_recipients *open,
 		free(missed);
 		return -1;
 	}
-	if (compare(look, open, missed, &missed_n, &silent, err) < 0 ||
-		compare(look, staged, missed, &missed_n, NULL, err) < 0 ||
+	if (compare_deliveries(look, open, missed, &missed_n, &silent, err) < 0 ||
+		compare_deliveries(look, staged, missed, &missed_n, NULL, err) < 0 ||
 		forget_released(look, err) < 0 || delivery_writer_flush(repair->writer, err) < 0 ||
 		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
 		tell_mute(look, silent, err) < 0 || db_commit(repair->db, err) < 0) {

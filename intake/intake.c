@@ -271,7 +271,7 @@ static bool was_forwarded(const struct intake_message *message)
 }
 
 /* Runs in a transaction. */
-static int decide(struct intake *intake, struct err *err)
+static int decide_message(struct intake *intake, struct err *err)
 {
 	const struct intake_message *message = intake->message;
 	struct return_token token;
@@ -299,7 +299,7 @@ static int store_decided(struct db *db, void *arg, struct err *err)
 
 	intake->writer = delivery_writer_new(db);
 	delivery_writer_set_suppression(intake->writer, &intake->message->suppression);
-	if (decide(intake, err) < 0)
+	if (decide_message(intake, err) < 0)
 		return -1;
 	if (delivery_writer_flush(intake->writer, err) < 0)
 		return -1;

@@ -158,7 +158,7 @@ static bool is_other_way(const struct milter_session *session, enum email_way wa
 }
 
 /* Compares the message with the email of its ticket. */
-static void compare(const struct milter_session *session, struct facts *facts)
+static void compare_with_ticket(const struct milter_session *session, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
 	const struct email_ticket *ticket = &facts->ticket;
@@ -197,7 +197,7 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 		facts->ticket_found = false;
 		return 0;
 	}
-	compare(session, facts);
+	compare_with_ticket(session, facts);
 	facts->verdict.ticket = TICKET_LOST;
 	facts->verdict.ticket_submitted = true;
 	facts->domain = mem_strdup(facts->ticket.domain);
@@ -254,7 +254,7 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 		verdict->ticket = TICKET_SUPERSEDED;
 		return 0;
 	}
-	compare(session, facts);
+	compare_with_ticket(session, facts);
 	facts->domain = mem_strdup(facts->ticket.domain);
 	/* The list is read only for a staged email: if Postfix presents it again, it goes to
 	 * the same recipients as before. */

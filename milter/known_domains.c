@@ -56,7 +56,7 @@ void known_domains_free(struct known_domains *known)
 	free(known);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -64,13 +64,13 @@ static int compare(const void *a, const void *b)
 static void sort(struct strv *list)
 {
 	if (list->n > 0)
-		qsort(list->items, list->n, sizeof(*list->items), compare);
+		qsort(list->items, list->n, sizeof(*list->items), compare_names);
 }
 
 static bool sorted_has(const struct strv *list, const char *name)
 {
 	return list->n > 0 &&
-	       bsearch(&name, list->items, list->n, sizeof(*list->items), compare) != NULL;
+	       bsearch(&name, list->items, list->n, sizeof(*list->items), compare_names) != NULL;
 }
 
 static int read_names(

@@ -64,7 +64,7 @@ struct daemon {
 	int status;
 };
 
-static void clear(struct daemon *daemon)
+static void free_daemon(struct daemon *daemon)
 {
 	metrics_file_free(daemon->metrics);
 	sender_free(daemon->sender);
@@ -110,7 +110,7 @@ static void reload(struct daemon *daemon)
 }
 
 /* Removes what is too old, some rows at a time. 0 or -1. */
-static int clean(struct daemon *daemon, int64_t now_us, struct err *err)
+static int remove_old_events(struct daemon *daemon, int64_t now_us, struct err *err)
 {
 	int64_t keep_us = daemon->conf->retention.webhooks_ms * 1000;
 	int more;
@@ -156,7 +156,7 @@ static int work(struct daemon *daemon, struct err *err)
 		daemon->version = version;
 		daemon->looked_us = now_us;
 	}
-	return clean(daemon, now_us, err);
+	return remove_old_events(daemon, now_us, err);
 }
 
 static void tick(struct daemon *daemon)
@@ -278,6 +278,6 @@ int main(int argc, char **argv)
 	daemon.log = log_new("postern-webhook", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
 	status = run_daemon(&daemon);
-	clear(&daemon);
+	free_daemon(&daemon);
 	return status;
 }

@@ -282,7 +282,7 @@ static void fill_row(struct attempt *attempt, const struct http_answer *answer)
 }
 
 /* The new status of the event, and when it is due again. */
-static void decide(struct attempt *attempt)
+static void decide_retry(struct attempt *attempt)
 {
 	const enum webhook_dialect dialect = attempt->endpoint->webhook.dialect;
 	struct webhook_event *event = &attempt->event;
@@ -342,7 +342,7 @@ static void on_attempt_ended(void *arg, const struct http_answer *answer)
 	attempt->has_failed = answer->status < 200 || answer->status > 299;
 	++*(attempt->has_failed ? &sender->counts.failed : &sender->counts.succeeded);
 	fill_row(attempt, answer);
-	decide(attempt);
+	decide_retry(attempt);
 	slow_down(sender, endpoint, answer->status);
 
 	/* The outcome waits without the body. */

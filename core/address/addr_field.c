@@ -291,7 +291,7 @@ static char *with_quotes(const struct field *field)
 /* Bytes of the field that an error shows. */
 enum { SHOWN_MAX = 120 };
 
-static int refuse(const struct field *field, struct err *err)
+static int refuse_field(const struct field *field, struct err *err)
 {
 	_cleanup_free_ char *text = text_of(field, field->first, field->end);
 	_cleanup_free_ char *quoted = with_quotes(field);
@@ -325,7 +325,7 @@ int addr_field_check(struct span value, struct err *err)
 	} else {
 		find_addresses(&field);
 		if (field.why)
-			result = refuse(&field, err);
+			result = refuse_field(&field, err);
 	}
 	free(field.tokens);
 	return result;

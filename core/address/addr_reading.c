@@ -219,7 +219,7 @@ static const struct {
 
 static void *kept[ARRAY_SIZE(guesses)];
 
-static void keep(void)
+static void keep_charsets(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++)
 		kept[i] = mime_charset_keep(guesses[i].charset);
@@ -262,7 +262,7 @@ static void add_guesses(struct strv *texts, const char *value, struct mime_words
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, keep);
+	pthread_once(&once, keep_charsets);
 	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++) {
 		reading.charset = guesses[i].charset;
 		reading.everywhere = guesses[i].everywhere;

@@ -360,7 +360,7 @@ static int on_setting(void *arg, const char *section, const char *name, const ch
 }
 
 /* Parses the file. False, with errno set, if it cannot be opened. */
-static bool parse(struct loading *loading, const char *path)
+static bool read_lines(struct loading *loading, const char *path)
 {
 	int stopped_in;
 
@@ -401,7 +401,7 @@ static void parse_folder(struct loading *loading, const char *folder)
 
 		free(entries[i]);
 		strv_take(&loading->paths, path);
-		if (!parse(loading, path))
+		if (!read_lines(loading, path))
 			strv_take(&loading->faults,
 				mem_printf("cannot read %s: %s", path, strerror(errno)));
 	}
@@ -433,7 +433,7 @@ int conf_load(const char *path, struct conf **conf_r, struct err *err)
 	int result = 0;
 
 	loading.set_in = mem_alloc(settings_n, sizeof(*loading.set_in));
-	if (parse(&loading, path)) {
+	if (read_lines(&loading, path)) {
 		parse_folder(&loading, folder);
 		if (loading.faults.n > 0)
 			result = report_faults(&loading.faults, err);

@@ -357,7 +357,7 @@ void setting_describe(const struct setting *setting, struct buf *out)
 		buf_printf(out, " (as %s)", type->example);
 }
 
-static int refuse(const struct setting *setting, const char *text, struct err *err)
+static int refuse_value(const struct setting *setting, const char *text, struct err *err)
 {
 	_cleanup_buf_ struct buf expected = BUF_INIT;
 	int64_t months;
@@ -383,7 +383,7 @@ static int parse_text(
 	int64_t len = (int64_t)strlen(text);
 
 	if (len < setting->min || len > setting->max || !types[setting->type].valid(text))
-		return refuse(setting, text, err);
+		return refuse_value(setting, text, err);
 	free(*value);
 	*value = mem_strdup(text);
 	return 0;
@@ -398,7 +398,7 @@ static int parse_choice(
 		*number_at(setting, conf) = i;
 		return 0;
 	}
-	return refuse(setting, text, err);
+	return refuse_value(setting, text, err);
 }
 
 int setting_parse(
@@ -413,9 +413,9 @@ int setting_parse(
 	/* 0 needs no unit. */
 	if (str_amount(text, types[setting->type].units, &number) < 0 &&
 		(str_amount(text, plain_units, &number) < 0 || number != 0))
-		return refuse(setting, text, err);
+		return refuse_value(setting, text, err);
 	if (number < setting->min || number > setting->max)
-		return refuse(setting, text, err);
+		return refuse_value(setting, text, err);
 	*number_at(setting, conf) = number;
 	return 0;
 }

@@ -356,7 +356,7 @@ static int commit_repeatedly(struct committer *committer, bool *unsynced_r, stru
 	}
 }
 
-static void count(struct committer *committer, bool committed, const struct err *err)
+static void count_commit(struct committer *committer, bool committed, const struct err *err)
 {
 	pthread_mutex_lock(&committer->mutex);
 	committer->stats.jobs += committer->n;
@@ -401,7 +401,7 @@ static void finish_batch(struct committer *committer)
 		finish_one_by_one(committer);
 		return;
 	}
-	count(committer, committed, &err);
+	count_commit(committer, committed, &err);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy, because done() may submit and so start a new batch. */
 		struct commit_outcome outcome = committer->batch[i];

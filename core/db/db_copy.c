@@ -58,7 +58,7 @@ struct table {
 	int64_t copied, total;
 };
 
-static const char *keep(struct copy *copy, char *text)
+static const char *keep_text(struct copy *copy, char *text)
 {
 	strv_take(copy->texts, text);
 	return text;
@@ -158,11 +158,12 @@ static int make_texts(struct copy *copy, struct table *table, struct err *err)
 		return -1;
 	for (int i = 0; i < GROUP_ROWS * table->columns; i++)
 		snprintf(table->names[i], NAME_SIZE, "$v%d", i);
-	table->read = keep(
+	table->read = keep_text(
 		copy, mem_printf("SELECT %s FROM %s ORDER BY %s LIMIT -1 OFFSET $skip",
 			      buf_str(&columns), source_of(table->name), buf_str(&order)));
-	table->write_group = keep(copy, insert_text(table, buf_str(&columns), &types, GROUP_ROWS));
-	table->write_one = keep(copy, insert_text(table, buf_str(&columns), &types, 1));
+	table->write_group = keep_text(
+		copy, insert_text(table, buf_str(&columns), &types, GROUP_ROWS));
+	table->write_one = keep_text(copy, insert_text(table, buf_str(&columns), &types, 1));
 	return 0;
 }
 
@@ -301,7 +302,7 @@ static int copy_rows(struct copy *copy, struct table *table, struct err *err)
 /* Checks that both tables have as many rows as were copied. */
 static int check_rows(struct copy *copy, const struct table *table, struct err *err)
 {
-	const char *here = keep(copy, mem_printf("SELECT count(*) FROM %s", table->name));
+	const char *here = keep_text(copy, mem_printf("SELECT count(*) FROM %s", table->name));
 	int64_t after;
 
 	if (count_rows(copy->to, here, &after, err) != 0)
@@ -341,7 +342,7 @@ static int set_numbers(struct copy *copy, const char *table, struct err *err)
 /* Copies the rows after the first `copied` ones. Rows that the schema has inserted are removed. */
 static int copy_table(struct copy *copy, const char *name, int64_t copied, struct err *err)
 {
-	const char *there = keep(copy, mem_printf("SELECT count(*) FROM %s", source_of(name)));
+	const char *there = keep_text(copy, mem_printf("SELECT count(*) FROM %s", source_of(name)));
 	struct table *table = mem_new(struct table);
 	int result = -1;
 

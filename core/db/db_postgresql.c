@@ -650,7 +650,7 @@ static int prepare_controls(struct pg_db *db, struct err *err)
 }
 
 /* Forgets the transaction. */
-static void end(struct pg_db *db)
+static void end_transaction(struct pg_db *db)
 {
 	db->in_transaction = db->touched = db->base.lost = false;
 	db->failed = ERR_INIT;
@@ -675,7 +675,7 @@ static void end_at_server(struct pg_db *db)
 static void abandon(struct pg_db *db, const struct err *why)
 {
 	end_at_server(db);
-	end(db);
+	end_transaction(db);
 	db->base.lost = true;
 	db->failed = *why;
 }
@@ -740,14 +740,14 @@ static void roll_back(struct pg_db *db)
 {
 	if (db->touched)
 		end_at_server(db);
-	end(db);
+	end_transaction(db);
 }
 
 /* The server learns of it with the first statement. */
 static int begin(struct pg_db *db, struct err *err)
 {
 	db->base.repeatable = false;
-	end(db);
+	end_transaction(db);
 	if (require_connection(db, err) != 0)
 		return -1;
 	db->queue[db->queued++] = BEGIN;
@@ -796,7 +796,7 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 	if (db->failed.code != ERR_NONE)
 		return err_copy(err, &db->failed);
 	if (!db->touched) { /* nothing was done in it */
-		end(db);
+		end_transaction(db);
 		return 0;
 	}
 	if (!send_queue(db) || !send_commit(db, lazy, &at))
@@ -814,7 +814,7 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 		PQclear(answers.result);
 		end_at_server(db);
 	}
-	end(db);
+	end_transaction(db);
 	if (!lazy) {
 		db->base.counts.syncs++;
 		db->base.counts.sync_us += clock_monotonic_us() - began_us;

@@ -205,7 +205,7 @@ static int give_copy(const struct restore *self, struct err *err)
 }
 
 /* Keeps a file under another name. Returns 1, 0 if there was none, -1 on error. */
-static int keep(const char *path, const char *kept, struct err *err)
+static int keep_file(const char *path, const char *kept, struct err *err)
 {
 	if (link(path, kept) == 0)
 		return 1;
@@ -246,7 +246,8 @@ static int put_copy(const struct restore *self, const char *log, const char *ind
 						       : fail_restore(err, "make", self->database);
 }
 
-static int replace(const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
+static int replace_database(
+	const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->database, suffix_log);
 	_cleanup_free_ char *index = mem_printf("%s%s", self->database, suffix_index);
@@ -254,8 +255,8 @@ static int replace(const struct restore *self, int64_t now_us, char **kept_r, st
 	int had_database, had_log;
 
 	choose_names(self, now_us, &kept, &kept_log);
-	had_database = keep(self->database, kept, err);
-	had_log = had_database < 0 ? -1 : keep(log, kept_log, err);
+	had_database = keep_file(self->database, kept, err);
+	had_log = had_database < 0 ? -1 : keep_file(log, kept_log, err);
 	if (had_log < 0) {
 		if (had_database > 0)
 			unlink(kept);
@@ -311,7 +312,7 @@ int restore_run(const char *database, const char *backup, bool forced, int64_t n
 	if (result == 0 && !forced)
 		result = require_unused(&self, err);
 	if (result == 0)
-		result = replace(&self, now_us, &restored.kept, err);
+		result = replace_database(&self, now_us, &restored.kept, err);
 	if (result == 0)
 		*restored_r = restored;
 	else

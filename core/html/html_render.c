@@ -74,7 +74,7 @@ static const struct html_element elements[] = {
 	{"ul", HTML_LIST, 2},
 };
 
-static int compare(const void *name, const void *element)
+static int compare_element(const void *name, const void *element)
 {
 	return strcmp(name, ((const struct html_element *)element)->name);
 }
@@ -83,7 +83,7 @@ const struct html_element *html_elements_find(const char *name)
 {
 	static const struct html_element other = {"", HTML_INLINE, 0};
 	const struct html_element *found = bsearch(
-		name, elements, ARRAY_SIZE(elements), sizeof(*elements), compare);
+		name, elements, ARRAY_SIZE(elements), sizeof(*elements), compare_element);
 
 	return found ? found : &other;
 }
@@ -171,7 +171,7 @@ static void start_line(struct lines *lines)
 }
 
 /* Writes the breaks and blanks that were held back. */
-static void flush(struct lines *lines)
+static void flush_line(struct lines *lines)
 {
 	if (lines->breaks > 0 || lines->out.len == 0)
 		start_line(lines);
@@ -239,7 +239,7 @@ static void lines_text(struct lines *lines, const char *text, size_t len, bool p
 		size_t skip = blank ? blank : invisible_at(text, left);
 
 		if (skip == 0) {
-			flush(lines);
+			flush_line(lines);
 			buf_add_char(&lines->out, *text);
 		} else if (blank && !pre) {
 			lines->blank = true;
@@ -411,7 +411,7 @@ static void begin_frame(struct html_render *render, struct frame *frame, html_at
 	}
 }
 
-static void end(struct html_render *render, const struct frame *frame)
+static void end_element(struct html_render *render, const struct frame *frame)
 {
 	switch (frame->element->role) {
 	case HTML_PRE:
@@ -461,7 +461,7 @@ void html_render_close(struct html_render *render)
 		return;
 	frame = &render->frames[--render->frames_n];
 	if (render->hidden_n == 0) {
-		end(render, frame);
+		end_element(render, frame);
 		lines_break(&render->lines, frame->breaks);
 	}
 	render->hidden_n -= frame->hidden;

@@ -212,7 +212,7 @@ static void decode_quoted(struct span text, struct buf *out)
 	buf_wrote(out, n);
 }
 
-static int decode(const char *encoding, struct span content, bool strictly, struct buf *out)
+static int decode_content(const char *encoding, struct span content, bool strictly, struct buf *out)
 {
 	static const char *const plain[] = {"", "7bit", "8bit", "binary"};
 
@@ -238,10 +238,10 @@ static int decode(const char *encoding, struct span content, bool strictly, stru
 
 int mime_content_decode(const char *encoding, struct span content, struct buf *out)
 {
-	return decode(encoding, content, false, out);
+	return decode_content(encoding, content, false, out);
 }
 
 int mime_content_decode_strictly(const char *encoding, struct span content, struct buf *out)
 {
-	return decode(encoding, content, true, out);
+	return decode_content(encoding, content, true, out);
 }

@@ -47,7 +47,7 @@ int mime_date_parse(const char *text, int64_t *time_us_r)
 #define HIDDEN "\xef\xbf\xbf"
 
 /* Returns the text with each `from` replaced by `to`. The caller frees it. */
-static char *replace(const char *text, const char *from, const char *to)
+static char *replace_text(const char *text, const char *from, const char *to)
 {
 	struct buf out = BUF_INIT;
 	const char *found;
@@ -84,9 +84,9 @@ static void visit(const struct walk *walk, InternetAddressList *list)
 		hidden = internet_address_mailbox_get_addr(INTERNET_ADDRESS_MAILBOX(address));
 		if (hidden == NULL)
 			continue;
-		spec = replace(hidden, HIDDEN, "=?");
+		spec = replace_text(hidden, HIDDEN, "=?");
 		hidden = internet_address_get_name(address);
-		name = replace(hidden ? hidden : "", HIDDEN, "=?");
+		name = replace_text(hidden ? hidden : "", HIDDEN, "=?");
 		walk->on_mailbox(walk->user, spec, name);
 	}
 }
@@ -102,7 +102,7 @@ void mime_mailboxes(const char *value,
 		if (++colons > COLONS_MAX)
 			return;
 	mime_init();
-	hidden = replace(value, "=?", HIDDEN);
+	hidden = replace_text(value, "=?", HIDDEN);
 	list = internet_address_list_parse(NULL, hidden);
 	visit(&(struct walk){on_mailbox, user}, list);
 	if (list)

@@ -147,7 +147,7 @@ static char next_char(struct span *text, bool quoted, bool as_html)
 	return c;
 }
 
-static char *decode(const struct param *param, bool as_html)
+static char *decode_value(const struct param *param, bool as_html)
 {
 	struct span text = param->value;
 	struct buf out = BUF_INIT;
@@ -170,7 +170,7 @@ int param_read(const char *header, const char *name, char **value_r)
 	int found = find_param(header, name, &param);
 
 	if (found > 0)
-		*value_r = decode(&param, false);
+		*value_r = decode_value(&param, false);
 	return found;
 }
 
@@ -214,7 +214,7 @@ int param_read_name(const char *header, const char *name, char **value_r)
 	}
 	found = find_param(header, name, &param);
 	if (found > 0)
-		*value_r = decode(&param, true);
+		*value_r = decode_value(&param, true);
 	return found;
 }
 

@@ -237,7 +237,7 @@ static void add_plain(struct decoder *decoder, const char *text, size_t len)
 		add_utf8(decoder, text, len);
 }
 
-static void flush(struct decoder *decoder)
+static void flush_words(struct decoder *decoder)
 {
 	const char *charset = decoder->charset;
 
@@ -291,7 +291,7 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 		if (!is_same_charset(decoder, &word)) {
 			if (!can_read(decoder, &word))
 				break;
-			flush(decoder);
+			flush_words(decoder);
 			memcpy(decoder->charset, word.charset, CHARSET_MAX + 1);
 		}
 		add_payload(decoder, &word);
@@ -300,7 +300,7 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 		if (is_apart(decoder) && (p == end || !is_joined(decoder)))
 			break;
 	}
-	flush(decoder);
+	flush_words(decoder);
 	return end;
 }
 

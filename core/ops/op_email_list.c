@@ -234,7 +234,7 @@ static json_t *render_matched(const struct email *email, const struct email_filt
 	return array;
 }
 
-static void give(struct op *op, struct search *search)
+static void give_emails(struct op *op, struct search *search)
 {
 	const struct email_found *found = &search->found;
 	struct email_list *list = &search->found.list;
@@ -280,7 +280,7 @@ static int list_emails(struct op *op, const void *arg, struct err *err)
 			json_pack("{s:s?, s:o, s:I}", "found_by", search.found_by, "looked", looked,
 				"unread_percent", (json_int_t)unread));
 	}
-	give(op, &search);
+	give_emails(op, &search);
 	return 1;
 }
 

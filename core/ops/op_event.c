@@ -79,7 +79,7 @@ static json_t *render_cursor(struct db *db, int64_t seq)
 }
 
 /* The events become the result's, newest first. */
-static void give(struct op *op, bool ascending, const struct event_list *list)
+static void give_events(struct op *op, bool ascending, const struct event_list *list)
 {
 	bool more = list->more || list->looked_seq > 0;
 	int64_t last = list->more ? list->items[list->n - 1].seq : list->looked_seq;
@@ -136,7 +136,7 @@ static int list_events(struct op *op, const void *arg, struct err *err)
 			       0) ||
 		store_event_recent(op->db, &filter, &list, err) < 0)
 		return -1;
-	give(op, filter.ascending, &list);
+	give_events(op, filter.ascending, &list);
 	return 1;
 }
 

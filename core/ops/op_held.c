@@ -87,7 +87,7 @@ static int decide_one(struct op *op, const char *id, enum held_decision decision
 	return found;
 }
 
-static int decide(struct op *op, const void *arg, struct err *err)
+static int add_decision(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_held_decision *input = arg;
 	size_t decision = row_word(&held_decisions, input->decision);
@@ -111,4 +111,4 @@ static int decide(struct op *op, const void *arg, struct err *err)
 const struct operation op_held_list = {.list = OP_SEARCH, .run = list_held};
 const struct operation op_held_get = {.run = get_held};
 const struct operation op_held_decide = {
-	decision_fields, sizeof(struct op_held_decision), .run = decide};
+	decision_fields, sizeof(struct op_held_decision), .run = add_decision};

@@ -154,7 +154,7 @@ static int list_keys(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-static int get(struct op *op, const void *arg, struct err *err)
+static int get_key(struct op *op, const void *arg, struct err *err)
 {
 	struct key key;
 	int found = store_key_find_any(op->db, op->company_id, op->object, &key, err);
@@ -171,7 +171,7 @@ static int rename_one(struct op *op, const void *arg, struct err *err)
 	const struct key_range range = {op->company_id, op->domain};
 	int found = store_key_rename(op->db, &range, op->object, input->name, err);
 
-	return found > 0 ? get(op, NULL, err) : found;
+	return found > 0 ? get_key(op, NULL, err) : found;
 }
 
 static int revoke(struct op *op, const void *arg, struct err *err)
@@ -181,7 +181,8 @@ static int revoke(struct op *op, const void *arg, struct err *err)
 
 	(void)arg;
 	/* For the command, a key that was revoked before also counts. */
-	return found > 0 || (found == 0 && op->actor == OP_COMMAND) ? get(op, NULL, err) : found;
+	return found > 0 || (found == 0 && op->actor == OP_COMMAND) ? get_key(op, NULL, err)
+								    : found;
 }
 
 /* Revokes the given keys. Returns how many of them were valid, or -1. */
@@ -245,7 +246,7 @@ static int revoke_all(struct op *op, const void *arg, struct err *err)
 
 const struct operation op_key_create = {create_fields, INPUT, .run = create};
 const struct operation op_key_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list_keys};
-const struct operation op_key_get = {.run = get};
+const struct operation op_key_get = {.run = get_key};
 const struct operation op_key_rename = {rename_fields, INPUT, .run = rename_one};
 const struct operation op_key_revoke = {.run = revoke};
 const struct operation op_key_revoke_all = {revoke_all_fields, INPUT, .run = revoke_all};

@@ -181,7 +181,7 @@ static int add_one(struct op *op, const struct suppression_scope *scope,
 	return store_suppression_put(op->db, &item, input->renews, suppression_r, err);
 }
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_suppression(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg;
 	_cleanup_free_ char *domain = NULL;
@@ -263,7 +263,7 @@ static int find_one(struct op *op, const struct suppression_scope *scope, const 
 	return found;
 }
 
-static int get(struct op *op, const void *arg, struct err *err)
+static int get_suppression(struct op *op, const void *arg, struct err *err)
 {
 	_cleanup_free_ char *domain = NULL;
 	struct suppression_scope scope;
@@ -474,7 +474,7 @@ static int remove_all(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static int clear(struct op *op, const void *arg, struct err *err)
+static int clear_list(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg;
 	_cleanup_free_ char *domain = NULL;
@@ -610,16 +610,16 @@ static int disallow(struct op *op, const void *arg, struct err *err)
 
 #define INPUT sizeof(struct op_suppression)
 
-const struct operation op_suppression_add = {add_fields, INPUT, .run = add};
+const struct operation op_suppression_add = {add_fields, INPUT, .run = add_suppression};
 const struct operation op_suppression_add_all = {
 	add_all_fields, INPUT, .list = OP_WHOLE, .run = add_all};
-const struct operation op_suppression_get = {.by_address = true, .run = get};
+const struct operation op_suppression_get = {.by_address = true, .run = get_suppression};
 const struct operation op_suppression_list = {list_fields, INPUT, .list = OP_SEARCH, .run = list};
 const struct operation op_suppression_remove = {
 	remove_fields, INPUT, .by_address = true, .run = remove_one};
 const struct operation op_suppression_remove_all = {
 	remove_all_fields, INPUT, .list = OP_WHOLE, .run = remove_all};
-const struct operation op_suppression_clear = {clear_fields, INPUT, .run = clear};
+const struct operation op_suppression_clear = {clear_fields, INPUT, .run = clear_list};
 const struct operation op_suppression_import = {add_all_fields, INPUT, .run = import};
 const struct operation op_suppression_allow = {add_all_fields, INPUT, .run = allow};
 const struct operation op_suppression_disallow = {clear_fields, INPUT, .run = disallow};

@@ -260,7 +260,7 @@ static int make_link(struct op *op, const void *arg, struct err *err)
 	return add_link(op, user, false, err);
 }
 
-static int reset(struct op *op, const void *arg, struct err *err)
+static int reset_user_login(struct op *op, const void *arg, struct err *err)
 {
 	struct user *user;
 	int64_t tokens;
@@ -480,7 +480,7 @@ const struct operation op_user_list = {list_fields, USER, .list = OP_SEARCH, .ru
 const struct operation op_user_update = {update_fields, USER, .run = update_user};
 const struct operation op_user_remove = {.run = remove_one};
 const struct operation op_user_link = {.run = make_link};
-const struct operation op_user_reset = {.run = reset};
+const struct operation op_user_reset = {.run = reset_user_login};
 const struct operation op_user_totp_off = {.run = totp_off};
 const struct operation op_password_set = {password_fields, PASSWORD, .run = password_set};
 const struct operation op_account_get = {.run = account_get};

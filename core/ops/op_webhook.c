@@ -77,7 +77,7 @@ static int find_own(const struct op *op, struct webhook *webhook_r, struct err *
 }
 
 /* Returns 1 or -1. */
-static int give(struct op *op, struct webhook *webhook, struct err *err)
+static int give_webhook(struct op *op, struct webhook *webhook, struct err *err)
 {
 	int result = op->actor == OP_USER ? store_webhook_count_waiting(
 						    op->db, webhook->id, &webhook->waiting, err)
@@ -192,7 +192,7 @@ static int read_domain(const struct op *op, const char *company_id, const char *
 	return 0;
 }
 
-static int add(struct op *op, const void *arg, struct err *err)
+static int add_webhook(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_webhook *input = arg;
 	const char *company_id = op_company_of(op, input->company_id);
@@ -218,7 +218,7 @@ static int add(struct op *op, const void *arg, struct err *err)
 		result = op_check_limit(op, LIMIT_WEBHOOKS, company_id, err);
 	if (result == 0) {
 		give_secret(op, &webhook);
-		result = give(op, &webhook, err);
+		result = give_webhook(op, &webhook, err);
 	}
 	store_webhook_clear(&webhook);
 	return result < 0 ? -1 : 1;
@@ -247,7 +247,7 @@ static int list(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static int get(struct op *op, const void *arg, struct err *err)
+static int get_webhook(struct op *op, const void *arg, struct err *err)
 {
 	struct webhook webhook;
 	int found = find_own(op, &webhook, err);
@@ -257,7 +257,7 @@ static int get(struct op *op, const void *arg, struct err *err)
 		return found;
 	if (op->actor != OP_USER)
 		give_secret(op, &webhook);
-	return give(op, &webhook, err);
+	return give_webhook(op, &webhook, err);
 }
 
 static int show_secret(struct op *op, const void *arg, struct err *err)
@@ -279,7 +279,7 @@ static int show_secret(struct op *op, const void *arg, struct err *err)
 		return -1;
 	}
 	give_secret(op, &webhook);
-	return give(op, &webhook, err);
+	return give_webhook(op, &webhook, err);
 }
 
 static int update(struct op *op, const void *arg, struct err *err)
@@ -319,7 +319,7 @@ static int update(struct op *op, const void *arg, struct err *err)
 	if (result < 0)
 		return -1;
 	found = find_own(op, &webhook, err);
-	return found > 0 ? give(op, &webhook, err) : found;
+	return found > 0 ? give_webhook(op, &webhook, err) : found;
 }
 
 static int remove_one(struct op *op, const void *arg, struct err *err)
@@ -331,7 +331,7 @@ static int remove_one(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	found = store_webhook_remove(op->db, webhook.id, err);
-	if (give(op, &webhook, err) < 0)
+	if (give_webhook(op, &webhook, err) < 0)
 		return -1;
 	return found;
 }
@@ -351,7 +351,7 @@ static int rotate(struct op *op, const void *arg, struct err *err)
 	if (found <= 0)
 		return found;
 	give_secret(op, &webhook);
-	return give(op, &webhook, err);
+	return give_webhook(op, &webhook, err);
 }
 
 /* Returns the body of a test event, of the first type of the webhook. The caller frees it. */
@@ -733,11 +733,11 @@ static int test_urls(struct op *op, const void *arg, struct err *err)
 #define EVENT sizeof(struct op_webhook_event)
 #define URLS  sizeof(struct op_webhook_urls)
 
-const struct operation op_webhook_add = {add_fields, INPUT, .run = add};
+const struct operation op_webhook_add = {add_fields, INPUT, .run = add_webhook};
 const struct operation op_webhook_list = {list_fields, INPUT, .list = OP_BACKWARDS, .run = list};
 const struct operation op_webhook_search = {search_fields, INPUT, .list = OP_SEARCH, .run = list};
 const struct operation op_webhook_secret = {.run = show_secret};
-const struct operation op_webhook_get = {.run = get};
+const struct operation op_webhook_get = {.run = get_webhook};
 const struct operation op_webhook_update = {update_fields, INPUT, .run = update};
 const struct operation op_webhook_remove = {.run = remove_one};
 const struct operation op_webhook_rotate = {.run = rotate};

@@ -101,7 +101,7 @@ static int read_head(const struct row *row, bool domains, enum cell columns[stat
 	return found ? 0 : -1;
 }
 
-static const char *keep(struct suppression_csv *csv, const char *text)
+static const char *keep_text(struct suppression_csv *csv, const char *text)
 {
 	if (str_empty(text))
 		return NULL;
@@ -131,7 +131,7 @@ static const char *read_tags(struct suppression_csv *csv, const char *text)
 	if (!all && json_array_size(array) > 0) {
 		_cleanup_free_ char *dumped = json_dumps(array, JSON_COMPACT);
 
-		kept = keep(csv, dumped);
+		kept = keep_text(csv, dumped);
 	}
 	json_decref(array);
 	return kept;
@@ -150,15 +150,15 @@ static int read_row(struct suppression_csv *csv, const struct row *row, const en
 		if (!str_utf8_valid(text, strlen(text)))
 			return err_set(err, ERR_INVALID, "it is not UTF-8");
 		if (columns[i] == ADDRESS)
-			item->address = keep(csv, text);
+			item->address = keep_text(csv, text);
 		else if (columns[i] == REASON)
-			item->reason = keep(csv, text);
+			item->reason = keep_text(csv, text);
 		else if (columns[i] == DOMAIN_NAME)
-			domain = keep(csv, text);
+			domain = keep_text(csv, text);
 		else if (columns[i] == CODE)
-			item->code = keep(csv, text);
+			item->code = keep_text(csv, text);
 		else if (columns[i] == TEXT)
-			item->text = keep(csv, text);
+			item->text = keep_text(csv, text);
 		else if (columns[i] == TAGS)
 			item->tags = read_tags(csv, text);
 		else if (columns[i] == CREATED && clock_parse(text, 0, &time_us))

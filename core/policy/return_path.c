@@ -44,7 +44,7 @@ static int letter_value(char c)
 	return at ? (int)(at - letters) : -1;
 }
 
-static bool decode(const char *token, uint8_t raw_r[static RAW_LEN])
+static bool decode_token(const char *token, uint8_t raw_r[static RAW_LEN])
 {
 	memset(raw_r, 0, RAW_LEN);
 	for (size_t i = 0; i < TOKEN_LEN; i++) {
@@ -104,7 +104,7 @@ bool return_token_parse(enum return_use use, const char *text, struct return_tok
 	uint8_t raw[RAW_LEN];
 	size_t at = 0;
 
-	if (strnlen(text, TOKEN_LEN + 1) != TOKEN_LEN || !decode(text, raw))
+	if (strnlen(text, TOKEN_LEN + 1) != TOKEN_LEN || !decode_token(text, raw))
 		return false;
 	token_r->use = use;
 	memcpy(token_r->text, text, RETURN_TOKEN_SIZE);

@@ -48,7 +48,7 @@ static char *address_of(const struct domain *domain, const char *text)
 	return addr_spec(&addr);
 }
 
-static void count(struct suggest_list *list, const struct refusal *refusal,
+static void count_refusal(struct suggest_list *list, const struct refusal *refusal,
 	enum exemption_kind kind, const char *value)
 {
 	list->items = mem_append(list->items, list->n, sizeof(*list->items));
@@ -72,9 +72,9 @@ static void count_addresses(
 		return;
 	}
 	if (from)
-		count(list, refusal, EXEMPT_SENDER, from);
+		count_refusal(list, refusal, EXEMPT_SENDER, from);
 	if (sender && (from == NULL || !str_eq(sender, from)))
-		count(list, refusal, EXEMPT_SENDER, sender);
+		count_refusal(list, refusal, EXEMPT_SENDER, sender);
 }
 
 static void add_suggestion(
@@ -83,9 +83,9 @@ static void add_suggestion(
 	if (!is_curable(refusal))
 		list->hopeless += refusal->count;
 	else if (*refusal->login)
-		count(list, refusal, EXEMPT_LOGIN, refusal->login);
+		count_refusal(list, refusal, EXEMPT_LOGIN, refusal->login);
 	else if (*refusal->client && !is_local(refusal))
-		count(list, refusal, EXEMPT_CLIENT, refusal->client);
+		count_refusal(list, refusal, EXEMPT_CLIENT, refusal->client);
 	else
 		count_addresses(list, domain, refusal);
 }

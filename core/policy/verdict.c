@@ -252,7 +252,7 @@ static struct verdict with_ticket(const struct verdict_facts *facts)
 	return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
 }
 
-static struct verdict refuse(enum verdict_reason reason)
+static struct verdict refused_for(enum verdict_reason reason)
 {
 	return (struct verdict){VERDICT_REFUSE, reason};
 }
@@ -268,21 +268,21 @@ static struct verdict with_key(const struct verdict_facts *facts)
 	};
 
 	if (!facts->key_valid)
-		return refuse(REASON_LOGIN_INVALID);
+		return refused_for(REASON_LOGIN_INVALID);
 	if (!facts->from_one)
-		return refuse(REASON_LOGIN_FROM);
+		return refused_for(REASON_LOGIN_FROM);
 	if (facts->too_many_recipients)
-		return refuse(REASON_LOGIN_RECIPIENTS);
+		return refused_for(REASON_LOGIN_RECIPIENTS);
 	if (facts->sender != RULES_ALLOWED)
-		return refuse(reasons_of[facts->sender]);
+		return refused_for(reasons_of[facts->sender]);
 	if (facts->other_claim)
-		return refuse(REASON_OTHER_DOMAIN);
+		return refused_for(REASON_OTHER_DOMAIN);
 	if (facts->bad_field)
-		return refuse(REASON_LOGIN_FIELD);
+		return refused_for(REASON_LOGIN_FIELD);
 	if (facts->no_room)
 		return (struct verdict){VERDICT_TEMPFAIL, REASON_LOGIN_NO_ROOM};
 	if (facts->repeat == REPEAT_OTHER)
-		return refuse(REASON_REPEAT_OTHER);
+		return refused_for(REASON_REPEAT_OTHER);
 	if (facts->repeat == REPEAT_ARRIVED)
 		return (struct verdict){VERDICT_DISCARD, REASON_REPEAT_ARRIVED};
 	if (facts->rate_limited)
@@ -299,44 +299,44 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 	bool has_ticket = facts->ticket != TICKET_NONE;
 
 	if (has_ticket && !facts->ticket_submitted)
-		return refuse(REASON_TICKET_FROM_NETWORK);
+		return refused_for(REASON_TICKET_FROM_NETWORK);
 	if (facts->store_failed && facts->unclaimed && !has_ticket && !facts->key_login)
 		return (struct verdict){VERDICT_PASS, REASON_NOT_CLAIMED};
 	if (facts->store_failed)
 		return (struct verdict){VERDICT_TEMPFAIL, REASON_STORE_FAILED};
 	if (facts->too_many_fields)
-		return refuse(REASON_TOO_MANY_FIELDS);
+		return refused_for(REASON_TOO_MANY_FIELDS);
 	if (!has_ticket && facts->key_login)
 		return with_key(facts);
 	if (!has_ticket && facts->origin == ORIGIN_EXTERNAL)
 		return (struct verdict){VERDICT_PASS, REASON_EXTERNAL};
 	if (has_ticket && facts->ticket != TICKET_UNKNOWN && facts->ticket != TICKET_LOST &&
 		!facts->ticket_alone)
-		return refuse(REASON_TICKET_MISMATCH);
+		return refused_for(REASON_TICKET_MISMATCH);
 	switch (facts->ticket) {
 	case TICKET_NONE:
 		return without_ticket(facts);
 	case TICKET_UNKNOWN:
-		return refuse(REASON_TICKET_UNKNOWN);
+		return refused_for(REASON_TICKET_UNKNOWN);
 	case TICKET_STAGED:
 	case TICKET_SENT:
 	case TICKET_REFUSED:
 		if (facts->other_way)
-			return refuse(REASON_TICKET_OTHER_WAY);
+			return refused_for(REASON_TICKET_OTHER_WAY);
 		if (facts->ticket == TICKET_REFUSED)
-			return refuse(REASON_TICKET_REFUSED);
+			return refused_for(REASON_TICKET_REFUSED);
 		return with_ticket(facts);
 	case TICKET_SUPERSEDED:
 		return (struct verdict){VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
 	case TICKET_SPENT:
 		return (struct verdict){VERDICT_DISCARD, REASON_TICKET_SPENT};
 	case TICKET_LOST:
-		return refuse(REASON_TICKET_LOST);
+		return refused_for(REASON_TICKET_LOST);
 	case TICKET_PROBE:
 		if (facts->other_way)
-			return refuse(REASON_TICKET_OTHER_WAY);
+			return refused_for(REASON_TICKET_OTHER_WAY);
 		if (!facts->nonce_matches)
-			return refuse(REASON_TICKET_MISMATCH);
+			return refused_for(REASON_TICKET_MISMATCH);
 		return (struct verdict){VERDICT_PROBE, REASON_TICKET_PROBE};
 	}
 	/* Not reached. If it were, mail must wait rather than pass unchecked. */

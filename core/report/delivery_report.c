@@ -213,7 +213,8 @@ bool delivery_report_is_open(const struct delivery_report *report)
 	return !delivery_report_is_test(report) && has_open_recipient(report);
 }
 
-static void count(const struct delivery_report *report, size_t counts[static DELIVERY_STATUSES])
+static void count_statuses(
+	const struct delivery_report *report, size_t counts[static DELIVERY_STATUSES])
 {
 	for (size_t i = 0; i < report->recipients.n; i++)
 		counts[report->recipients.items[i].status]++;
@@ -230,7 +231,7 @@ static void add_counts(const struct delivery_report *report, struct buf *out)
 	size_t n = report->recipients.n, good;
 	const char *separator = ": ";
 
-	count(report, counts);
+	count_statuses(report, counts);
 	good = counts[DELIVERY_DELIVERED] + counts[DELIVERY_COMPLAINED];
 	if (good == n && counts[DELIVERY_COMPLAINED] == 0) {
 		buf_printf(out, "Yes: delivered to all %zu recipients.", n);

@@ -259,7 +259,7 @@ int delivery_writer_find(struct delivery_writer *writer, int64_t email, const ch
 	return 1;
 }
 
-static void replace(char **text, const char *fresh)
+static void replace_text(char **text, const char *fresh)
 {
 	char *copy = mem_strdup(fresh); /* fresh may alias the old text */
 
@@ -349,9 +349,9 @@ static struct delivery *find_whole(struct email_changes *changes, const struct r
 static void set_words(struct delivery *delivery, const struct event_report *report)
 {
 	delivery->changed_us = report->occurred_us;
-	replace(&delivery->relay, report->relay);
-	replace(&delivery->dsn, report->dsn);
-	replace(&delivery->text, report->text);
+	replace_text(&delivery->relay, report->relay);
+	replace_text(&delivery->dsn, report->dsn);
+	replace_text(&delivery->text, report->text);
 }
 
 int delivery_writer_add(
@@ -387,9 +387,9 @@ int delivery_writer_add(
 	if (!has_words_of(recipient->status, report->kind))
 		return added;
 	recipient->changed_us = report->occurred_us;
-	replace(&recipient->relay, report->relay);
-	replace(&recipient->dsn, report->dsn);
-	replace(&recipient->text, report->text);
+	replace_text(&recipient->relay, report->relay);
+	replace_text(&recipient->dsn, report->dsn);
+	replace_text(&recipient->text, report->text);
 	return added;
 }
 
@@ -475,7 +475,7 @@ int delivery_writer_deliver(struct delivery_writer *writer, const struct deliver
 		set_words(delivery, report);
 		delivery->began_us = attempt->began_us;
 		delivery->via = attempt->via;
-		replace(&delivery->child, attempt->child);
+		replace_text(&delivery->child, attempt->child);
 	}
 	changes->pending = mem_append(
 		changes->pending, changes->pending_n, sizeof(*changes->pending));
@@ -787,9 +787,9 @@ static void set_status(struct email_changes *changes, size_t i)
 	changes->moved[i] = true;
 	if (delivery == NULL)
 		return;
-	replace(&one->relay, delivery->relay);
-	replace(&one->dsn, delivery->dsn);
-	replace(&one->text, delivery->text);
+	replace_text(&one->relay, delivery->relay);
+	replace_text(&one->dsn, delivery->dsn);
+	replace_text(&one->text, delivery->text);
 }
 
 static int settle_tree(

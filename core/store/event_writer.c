@@ -152,7 +152,7 @@ static int insert_event(struct event_writer *writer, const struct event_owner *o
 	return added;
 }
 
-static void count(struct event_writer *writer, const struct event_owner *owner,
+static void count_event(struct event_writer *writer, const struct event_owner *owner,
 	const struct event_report *report)
 {
 	int64_t hour_us = report->occurred_us - report->occurred_us % HOUR_US;
@@ -212,7 +212,7 @@ int event_writer_add(struct event_writer *writer, const struct event_owner *owne
 	int added = insert_event(writer, owner, report, err);
 
 	if (added == 1) {
-		count(writer, owner, report);
+		count_event(writer, owner, report);
 		count_outcomes(writer, owner, report);
 	}
 	return added;

@@ -54,7 +54,7 @@ static const char *column_of(const struct row_type *type, const void *item, cons
 }
 
 /* At least one of before and after is not NULL, if the action changes an object. */
-static int insert(
+static int insert_entry(
 	struct db *db, const struct audit_action *action, const char *before, struct err *err)
 {
 	static const char sql_insert[] =
@@ -84,7 +84,7 @@ static int insert(
 
 int store_audit_add(struct db *db, const struct audit_action *action, struct err *err)
 {
-	return insert(db, action, NULL, err);
+	return insert_entry(db, action, NULL, err);
 }
 
 static int write_entry(struct db *db, const struct audit_change *change, const char *before,
@@ -103,7 +103,7 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 
 	if (str_starts(change->action, "company."))
 		action.company_id = id;
-	return insert(db, &action, before, err);
+	return insert_entry(db, &action, before, err);
 }
 
 /* Reads the existing object, which the caller clears, and its columns. Returns 1, 0 if there is

@@ -156,7 +156,7 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 	")"                                                                                        \
 	" RETURNING seq"
 
-static int insert(struct db *db, const char *sql, const struct db_param *params,
+static int insert_email(struct db *db, const char *sql, const struct db_param *params,
 	struct email *email, struct err *err)
 {
 	static const char sql_content[] =
@@ -176,7 +176,7 @@ static int insert_staged(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_stage[] = INSERT_EMAIL("", "");
 
-	return insert(db, sql_stage, NULL, arg, err);
+	return insert_email(db, sql_stage, NULL, arg, err);
 }
 
 int store_email_stage(struct db *db, struct email *email, struct err *err)
@@ -190,7 +190,7 @@ int store_email_add_sent(struct db *db, struct email *email, const char *queue_i
 		", state, decided_us, queue_id, last_event, closed",
 		", 'sent', $created_us, $postfix_id, 'sent', iif($postfix_id = '', 1, 0)");
 
-	return insert(db, sql_sent, DB_PARAMS(DB_TEXT("$postfix_id", queue_id)), email, err);
+	return insert_email(db, sql_sent, DB_PARAMS(DB_TEXT("$postfix_id", queue_id)), email, err);
 }
 
 /* Runs a statement on the row of a ticket. */

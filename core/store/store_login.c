@@ -32,7 +32,7 @@ int store_login_set_password(struct db *db, const char *id, const char *stored, 
 	return db_atomic(db, set_password, &login, err);
 }
 
-static int reset(struct db *db, void *arg, struct err *err)
+static int reset_login(struct db *db, void *arg, struct err *err)
 {
 	struct login *login = arg;
 	int changed = store_user_reset(db, login->company_id, login->id, err);
@@ -49,7 +49,7 @@ int store_login_reset(struct db *db, const char *company_id, const char *id, int
 	int64_t *tokens_r, struct err *err)
 {
 	struct login login = {.company_id = company_id, .id = id, .now_us = now_us};
-	int changed = db_atomic(db, reset, &login, err);
+	int changed = db_atomic(db, reset_login, &login, err);
 
 	if (changed > 0)
 		*tokens_r = login.tokens;

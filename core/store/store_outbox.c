@@ -559,7 +559,8 @@ int store_outbox_hosts(struct db *db, struct strv *hosts_r, struct err *err)
 	return found;
 }
 
-static void give(struct outbox_taken *taken, struct candidate *candidate, enum outbox_task task)
+static void give_candidate(
+	struct outbox_taken *taken, struct candidate *candidate, enum outbox_task task)
 {
 	taken->items = mem_append(taken->items, taken->n, sizeof(*taken->items));
 	taken->items[taken->n] = candidate->row;
@@ -567,12 +568,12 @@ static void give(struct outbox_taken *taken, struct candidate *candidate, enum o
 	candidate->row.sender = candidate->row.queue_id = NULL;
 }
 
-static int leave(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
-	struct outbox_taken *taken, struct err *err)
+static int leave_candidate(struct db *db, const struct outbox_terms *terms,
+	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
 	if (store_outbox_remove(db, candidate->row.id, terms->now_us, err) < 0)
 		return -1;
-	give(taken, candidate, OUTBOX_GONE);
+	give_candidate(taken, candidate, OUTBOX_GONE);
 	return 0;
 }
 
@@ -645,7 +646,7 @@ static int submit(struct db *db, const struct outbox_terms *terms, struct candid
 	}
 	if (hold(db, row->id, err) < 0)
 		return -1;
-	give(taken, candidate, OUTBOX_SUBMIT);
+	give_candidate(taken, candidate, OUTBOX_SUBMIT);
 	return 0;
 }
 
@@ -665,9 +666,9 @@ static int return_to_host(struct db *db, const struct outbox_terms *terms,
 	int returned = db_change(db, sql_return, DB_PARAMS(DB_TEXT("$id", candidate->row.id)), err);
 
 	if (returned == 0)
-		return leave(db, terms, candidate, taken, err);
+		return leave_candidate(db, terms, candidate, taken, err);
 	if (returned > 0)
-		give(taken, candidate, OUTBOX_GONE);
+		give_candidate(taken, candidate, OUTBOX_GONE);
 	return returned < 0 ? -1 : 0;
 }
 
@@ -679,7 +680,7 @@ static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t lo
 
 	if (candidate->way != EMAIL_WAY_SMTP || candidate->heard || row->queue_id == NULL ||
 		*row->queue_id == '\0')
-		return leave(db, terms, candidate, taken, err);
+		return leave_candidate(db, terms, candidate, taken, err);
 	if (candidate->moved)
 		return return_to_host(db, terms, candidate, taken, err);
 	if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
@@ -690,7 +691,7 @@ static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t lo
 		return delay(db, row->id, terms->now_us + LOOK_AGAIN_US, err);
 	if (hold(db, row->id, err) < 0)
 		return -1;
-	give(taken, candidate, OUTBOX_LOOK);
+	give_candidate(taken, candidate, OUTBOX_LOOK);
 	return 0;
 }
 
@@ -700,7 +701,7 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 	const struct outbox_row *row = &candidate->row;
 
 	if (candidate->ended)
-		return leave(db, terms, candidate, taken, err);
+		return leave_candidate(db, terms, candidate, taken, err);
 	if (candidate->paused_us > 0)
 		return pause(db, row->id, candidate->paused_us, err);
 	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
@@ -710,7 +711,7 @@ static int take_staged(struct db *db, const struct outbox_terms *terms, struct c
 
 		if (store_outbox_fail(db, row->id, reason, terms->now_us, err) < 0)
 			return -1;
-		give(taken, candidate, OUTBOX_GONE);
+		give_candidate(taken, candidate, OUTBOX_GONE);
 		return 0;
 	}
 	return submit(db, terms, candidate, taken, err);
@@ -746,7 +747,7 @@ static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log
 	case EMAIL_REFUSED:
 		break;
 	}
-	return leave(db, terms, candidate, taken, err);
+	return leave_candidate(db, terms, candidate, taken, err);
 }
 
 /* Finds the due emails of one company, with everything that decides what happens to them. */

@@ -277,7 +277,7 @@ static const char sql_tickets[] =
 	"   LIMIT $max)";
 
 /* Returns the number of removed rows, or -1. */
-static int clean(struct db *db, const char *sql, int64_t now_us, int max, struct err *err)
+static int clean_table(struct db *db, const char *sql, int64_t now_us, int max, struct err *err)
 {
 	return db_change(db, sql,
 		DB_PARAMS(DB_INT("$old", now_us - STORE_CLEAN_KEEP_S * SECOND_US),
@@ -289,8 +289,8 @@ int store_clean(struct db *db, int64_t now_us, int max, struct err *err)
 {
 	int emails, tickets, keys;
 
-	if ((emails = clean(db, sql_staged, now_us, max, err)) < 0 ||
-		(tickets = clean(db, sql_tickets, now_us, max, err)) < 0 ||
+	if ((emails = clean_table(db, sql_staged, now_us, max, err)) < 0 ||
+		(tickets = clean_table(db, sql_tickets, now_us, max, err)) < 0 ||
 		(keys = store_idempotency_clean(db, now_us, max, err)) < 0)
 		return -1;
 	return emails == max || tickets == max || keys == max;

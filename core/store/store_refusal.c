@@ -53,7 +53,8 @@ const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 }
 
 /* *seq_r: the seq of the row if it is new, 0 if an existing one was counted up. */
-static int insert(struct db *db, const struct refusal *refusal, int64_t *seq_r, struct err *err)
+static int insert_refusal(
+	struct db *db, const struct refusal *refusal, int64_t *seq_r, struct err *err)
 {
 	static const char sql_note[] =
 		"INSERT INTO refusal (seq, outcome, reason, domain, company_id, origin, client,"
@@ -122,7 +123,7 @@ int store_refusal_note(struct db *db, const struct refusal_note *note, struct er
 		.last_us = note->now_us,
 	};
 	int64_t seq = 0;
-	int result = insert(db, &refusal, &seq, err);
+	int result = insert_refusal(db, &refusal, &seq, err);
 
 	row_clear(&refusal_type, &refusal);
 	if (result == 0 && seq != 0 && seq % PRUNE_EVERY == 0)

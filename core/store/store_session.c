@@ -79,7 +79,7 @@ const struct row_type store_browser_type = {.name = "browser_session",
 	" JOIN admin_user u ON u.id = s.user_id"
 #define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"
 
-static int clean(struct db *db, int64_t now_us, struct err *err)
+static int clean_sessions(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_clean[] =
 		"DELETE FROM admin_session"
@@ -92,8 +92,9 @@ static int clean(struct db *db, int64_t now_us, struct err *err)
 		db, sql_clean, DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", CLEAN_MAX)), err);
 }
 
-static int insert(struct db *db, const struct session *session, const struct session_spec *spec,
-	const uint8_t hash[static SECRET_HASH_LEN], struct err *err)
+static int insert_session(struct db *db, const struct session *session,
+	const struct session_spec *spec, const uint8_t hash[static SECRET_HASH_LEN],
+	struct err *err)
 {
 	static const char *const actions[SESSION_KINDS] = {
 		[SESSION_TOKEN] = "token.create", [SESSION_LINK] = "link.create"};
@@ -169,7 +170,7 @@ static int create(struct db *db, void *arg, struct err *err)
 	struct user user;
 	int found;
 
-	if (clean(db, creation->now_us, err) < 0)
+	if (clean_sessions(db, creation->now_us, err) < 0)
 		return -1;
 	found = store_user_find(db, NULL, creation->user_id, &user, err);
 	if (found == 0)
@@ -184,7 +185,7 @@ static int create(struct db *db, void *arg, struct err *err)
 	session.name = mem_strdup(spec->name ? spec->name : "");
 	session.origin = row_bounded(spec->origin);
 	store_user_clear(&user);
-	if (insert(db, &session, spec, creation->hash, err) < 0 ||
+	if (insert_session(db, &session, spec, creation->hash, err) < 0 ||
 		drop_old(db, &session, err) < 0) {
 		store_session_clear(&session);
 		return -1;

@@ -264,7 +264,7 @@ struct of_company {
 	const char *id;
 };
 
-static int reset(struct db *db, void *arg, struct err *err)
+static int reset_user(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_reset[] =
 		"UPDATE admin_user"
@@ -282,7 +282,7 @@ int store_user_reset(struct db *db, const char *company_id, const char *id, stru
 {
 	struct of_company user = {company_id, id};
 
-	return db_atomic(db, reset, &user, err);
+	return db_atomic(db, reset_user, &user, err);
 }
 
 int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err)

@@ -387,7 +387,7 @@ static json_t *render_changes(const struct op *op)
 
 /* Sets the problem of an operation. Errors that the caller may not see are
  * logged. */
-static void explain(
+static void explain_operation(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
 	static const enum problem_kind kinds[ERR_CODES] = {
@@ -426,7 +426,7 @@ static void operate_read(struct request *request)
 		else if (found < 0 && err.code == ERR_INVALID) /* the input is the query */
 			problem_set(&problem, PROBLEM_PARAMETER, "%s", err.text);
 		else
-			explain(request, found, &err, &problem);
+			explain_operation(request, found, &err, &problem);
 		if (found > 0)
 			answer = operation->list == OP_ONE ? name_company(&op, op_json(&op))
 							   : render_list(&op, in_pages);
@@ -445,7 +445,7 @@ static void on_change_made(struct change *change)
 	if (job->settled)
 		job->settled(job);
 	if (problem.kind == PROBLEM_NONE)
-		explain(change->request, change->result, &change->err, &problem);
+		explain_operation(change->request, change->result, &change->err, &problem);
 	reply_changed(change->request, &problem,
 		job->operate.answer ? job->operate.answer : json_object());
 	operate_end(&job->operate);
@@ -533,7 +533,7 @@ void admin_suppression_csv(struct request *request)
 		if (found == 0)
 			list_json_check(request, found, &op.page, NULL, &err, &problem);
 		else
-			explain(request, found, &err, &problem);
+			explain_operation(request, found, &err, &problem);
 		items = rows->items;
 		if (op.page.after[0] == '\0')
 			suppression_csv_head(&lines);

@@ -77,7 +77,7 @@ struct live *live_new(void)
 	return live;
 }
 
-static void end(struct live *live, struct stream *stream)
+static void end_stream(struct live *live, struct stream *stream)
 {
 	LIST_REMOVE(stream, link);
 	if (LIST_EMPTY(&stream->view->streams)) {
@@ -92,7 +92,7 @@ static void end(struct live *live, struct stream *stream)
 static void end_all(struct live *live)
 {
 	while (live->n > 0)
-		end(live, LIST_FIRST(&LIST_FIRST(&live->views)->streams));
+		end_stream(live, LIST_FIRST(&LIST_FIRST(&live->views)->streams));
 }
 
 void live_free(struct live *live)
@@ -185,7 +185,7 @@ void live_look(struct worker *worker, int64_t now_us)
 			next = LIST_NEXT(stream, link);
 			if ((checks && session_is_over(worker, stream)) || failed ||
 				!send_event(stream, now_us))
-				end(live, stream);
+				end_stream(live, stream);
 		}
 	}
 }
@@ -246,5 +246,5 @@ void admin_live(struct request *request)
 	/* Browsers reconnect 3 seconds after the end of a stream. */
 	reply_stream_send(request, "retry: 3000\n\n");
 	if (seen < 0)
-		end(worker->live, stream);
+		end_stream(worker->live, stream);
 }

@@ -397,7 +397,7 @@ static int check_throttle(struct request *request, const char *login, struct pro
 }
 
 /* Answers a wrong password. */
-static void refuse(const struct verifying *verifying)
+static void refuse_password(const struct verifying *verifying)
 {
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
@@ -464,7 +464,7 @@ static void on_verified(struct task *task)
 	struct problem problem = PROBLEM_INIT;
 
 	if (!verifying->good) {
-		refuse(verifying);
+		refuse_password(verifying);
 	} else if (verifying->new_password && !verifying->hashed) {
 		problem_fixed(&problem, PROBLEM_UNAVAILABLE);
 		reply_problem(verifying->request, &problem);

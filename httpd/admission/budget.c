@@ -60,7 +60,7 @@ static enum budget_kind kind_of(int64_t bytes)
 	return bytes > BUDGET_SMALL_BYTES ? BUDGET_LARGE : BUDGET_SMALL;
 }
 
-static void add(
+static void add_bytes(
 	struct budget *budget, _Atomic int64_t *company, enum budget_kind kind, int64_t bytes)
 {
 	atomic_fetch_add(&budget->used[kind], bytes);
@@ -125,13 +125,13 @@ static enum budget_result charge(struct budget *budget, int64_t limit, const cha
 	if (company == NULL)
 		company = budget->of_company[id_hash(company_id) % BUDGET_COMPANIES];
 	/* Count first, then check: other threads charge at the same time. */
-	add(budget, company, kind_of(wanted), wanted);
+	add_bytes(budget, company, kind_of(wanted), wanted);
 	result = may_have(budget, limit, company, had, wanted);
 	if (result != BUDGET_TAKEN) {
-		add(budget, company, kind_of(wanted), -wanted);
+		add_bytes(budget, company, kind_of(wanted), -wanted);
 		return result;
 	}
-	add(budget, company, kind_of(had), -had);
+	add_bytes(budget, company, kind_of(had), -had);
 	share->budget = budget;
 	share->company = company;
 	share->bytes = wanted;
@@ -171,8 +171,8 @@ void budget_trim(struct budget_share *share, uint64_t body_bytes)
 		needed = share->held;
 	if (share->budget == NULL || share->bytes <= needed)
 		return;
-	add(share->budget, share->company, kind_of(needed), needed);
-	add(share->budget, share->company, kind_of(share->bytes), -share->bytes);
+	add_bytes(share->budget, share->company, kind_of(needed), needed);
+	add_bytes(share->budget, share->company, kind_of(share->bytes), -share->bytes);
 	share->bytes = needed;
 }
 
@@ -198,7 +198,7 @@ void budget_move_bytes(struct budget_share *from, struct budget_share *to_r)
 void budget_give_back(struct budget_share *share)
 {
 	if (share->budget)
-		add(share->budget, share->company, kind_of(share->bytes), -share->bytes);
+		add_bytes(share->budget, share->company, kind_of(share->bytes), -share->bytes);
 	slots_release(&share->requests);
 	*share = (struct budget_share){0};
 }

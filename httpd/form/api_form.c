@@ -219,7 +219,7 @@ static int expand(struct send_body *body, const struct form *form, struct send_p
 	return 0;
 }
 
-static int parse(
+static int parse_form_email(
 	struct send_body *body, bool is_mime, struct send_parsed *parsed_r, struct problem *problem)
 {
 	_cleanup_form_ struct form form = FORM_INIT;
@@ -239,12 +239,12 @@ static int parse(
 
 static int parse_form(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
-	return parse(body, false, parsed_r, problem);
+	return parse_form_email(body, false, parsed_r, problem);
 }
 
 static int parse_mime(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
-	return parse(body, true, parsed_r, problem);
+	return parse_form_email(body, true, parsed_r, problem);
 }
 
 void api_form_send(struct request *request)

@@ -90,7 +90,7 @@ static int invalid_escape(struct err *err)
 }
 
 /* Appends the decoded text. A + is a blank. */
-static int decode(struct span text, struct buf *out, struct err *err)
+static int decode_urlencoded(struct span text, struct buf *out, struct err *err)
 {
 	buf_reserve(out, text.len);
 	while (text.len > 0) {
@@ -111,14 +111,14 @@ static int read_pair(struct form *form, struct span pair, struct err *err)
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	struct form_field *field;
 
-	if (decode(key, &name, err) < 0)
+	if (decode_urlencoded(key, &name, err) < 0)
 		return -1;
 	if (memchr(buf_str(&name), '\0', name.len))
 		return invalid_escape(err);
 	field = form_add(form, buf_str(&name), err);
 	if (field == NULL)
 		return -1;
-	return decode(pair, &field->value, err);
+	return decode_urlencoded(pair, &field->value, err);
 }
 
 int form_parse_urlencoded(const char *body, size_t len, struct form *form_r, struct err *err)

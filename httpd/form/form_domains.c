@@ -237,7 +237,7 @@ static void end_change(struct domain_change *change)
 }
 
 /* Sets the problem of a change that failed. */
-static void explain(const struct change *done, struct problem *problem)
+static void explain_change(const struct change *done, struct problem *problem)
 {
 	const struct err *err = &done->err;
 
@@ -259,7 +259,7 @@ static void on_domain_changed(struct change *done)
 	struct domain_change *change = (struct domain_change *)done;
 	struct problem problem = PROBLEM_INIT;
 
-	explain(done, &problem);
+	explain_change(done, &problem);
 	reply_changed(done->request, &problem, change->operate.answer);
 	end_change(change);
 }

@@ -407,7 +407,7 @@ static json_t *answer_added(const struct list_change *change)
 			change->list->many, change->list->name));
 }
 
-static const char *keep(struct list_change *change, char *text)
+static const char *keep_text(struct list_change *change, char *text)
 {
 	strv_add(&change->texts, text);
 	free(text);
@@ -437,7 +437,8 @@ static void read_json_item(
 
 	item->address = json_string_value(json_object_get(object, "address"));
 	item->code = json_is_integer(code)
-			     ? keep(change, mem_printf("%lld", (long long)json_integer_value(code)))
+			     ? keep_text(change,
+				       mem_printf("%lld", (long long)json_integer_value(code)))
 			     : json_string_value(code);
 	item->text = json_string_value(json_object_get(object, "error"));
 	item->created_us = read_created(json_string_value(json_object_get(object, "created_at")));
@@ -447,7 +448,7 @@ static void read_json_item(
 	if (!all && change->list->reason == SUPPRESSION_UNSUBSCRIBE) {
 		json_t *array = tags ? json_incref(tags) : json_pack("[s]", tag);
 
-		item->tags = keep(change, json_dumps(array, JSON_COMPACT));
+		item->tags = keep_text(change, json_dumps(array, JSON_COMPACT));
 		json_decref(array);
 	}
 	json_decref(listed);
@@ -510,7 +511,7 @@ static int read_one(struct list_change *change, struct problem *problem)
 		!str_eq(tag, "*")) {
 		json_t *array = json_pack("[s]", tag);
 
-		item->tags = keep(change, json_dumps(array, JSON_COMPACT));
+		item->tags = keep_text(change, json_dumps(array, JSON_COMPACT));
 		json_decref(array);
 	}
 	if (change->list->reason == SUPPRESSION_REASONS && str_empty(item->address))

@@ -2,7 +2,7 @@
  * form_webhooks: /v3/domains/{domain}/webhooks: for each name of event, the
  * URLs that are notified. Some clients compare the messages word for word.
  *
- * Threads: the worker's; for changes render() runs on the committer's.
+ * Threads: the worker's; for changes render_urls() runs on the committer's.
  */
 #include "httpd/form/api_form.h"
 
@@ -58,7 +58,7 @@ static void init_op(struct request *request, const struct conf *conf, struct op 
 		.domain = key->domain};
 }
 
-static void explain(
+static void explain_webhook(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
 	if (result == 0)
@@ -71,7 +71,7 @@ static void explain(
 }
 
 /* Renders the URLs of one name as a webhook, or all without a name. */
-static json_t *render(const struct op *op, const char *name, const char *message)
+static json_t *render_urls(const struct op *op, const char *name, const char *message)
 {
 	json_t *all = json_object_get(op->result.more, "webhooks");
 	json_t *answer = str_empty(name)
@@ -97,8 +97,8 @@ void api_form_webhooks(struct request *request)
 		&(struct op_webhook_urls){
 			.domain = request->admission.param, .name = *name ? name : NULL},
 		&err);
-	explain(request, found, &err, &problem);
-	reply_either(request, &problem, 200, found > 0 ? render(&op, name, NULL) : NULL);
+	explain_webhook(request, found, &err, &problem);
+	reply_either(request, &problem, 200, found > 0 ? render_urls(&op, name, NULL) : NULL);
 	op_clear(&op);
 }
 
@@ -149,7 +149,7 @@ static int run_change(struct db *db, void *arg, struct err *err)
 		change->answer = operation == &op_webhook_urls_test
 					 ? json_pack("{s:i, s:s}", "code", 200, "message",
 						   "Test is queued")
-					 : render(&change->op, change->name,
+					 : render_urls(&change->op, change->name,
 						   operation == &op_webhook_urls_add
 							   ? "Webhook has been created"
 						   : operation == &op_webhook_urls_set
@@ -172,7 +172,7 @@ static void on_changed(struct change *done)
 	struct problem problem = done->refused;
 
 	if (problem.kind == PROBLEM_NONE)
-		explain(done->request, done->result, &done->err, &problem);
+		explain_webhook(done->request, done->result, &done->err, &problem);
 	reply_changed(done->request, &problem, change->answer);
 	free_change(change);
 }

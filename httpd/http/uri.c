@@ -62,7 +62,7 @@ static int find_value(
 	return found;
 }
 
-static int decode(const char *name, struct span text, char value[static QUERY_VALUE_MAX],
+static int decode_value(const char *name, struct span text, char value[static QUERY_VALUE_MAX],
 	struct problem *problem)
 {
 	if (percent_decode(text, value, QUERY_VALUE_MAX))
@@ -77,7 +77,7 @@ int query_get(const char *query, const char *name, char value[static QUERY_VALUE
 	struct span text;
 	int found = find_value(query, name, &text, problem);
 
-	return found == 1 ? decode(name, text, value, problem) : found;
+	return found == 1 ? decode_value(name, text, value, problem) : found;
 }
 
 int query_get_words(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
@@ -92,7 +92,7 @@ int query_get_words(const char *query, const char *name, char value[static QUERY
 	blanks = mem_dup(text.data, text.len);
 	for (char *p = blanks; (p = strchr(p, '+')) != NULL; p++)
 		*p = ' ';
-	return decode(name, (struct span){blanks, text.len}, value, problem);
+	return decode_value(name, (struct span){blanks, text.len}, value, problem);
 }
 
 int query_known(const char *query, const char *const *names, struct problem *problem)

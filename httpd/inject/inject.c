@@ -120,7 +120,8 @@ static struct turn *turn_of(struct inject_queue *queue, const char *company_id)
 }
 
 /* Removes a submission. Its company goes to the end of the turns. */
-static void leave(struct inject_queue *queue, struct submission *submission, struct turn *turn)
+static void leave_queue(
+	struct inject_queue *queue, struct submission *submission, struct turn *turn)
 {
 	TAILQ_REMOVE(&queue->waiting, submission, by_deadline);
 	TAILQ_REMOVE(&turn->waiting, submission, by_turn);
@@ -158,7 +159,7 @@ static void on_queue_late(evutil_socket_t fd, short what, void *arg)
 	if (err.code == ERR_NONE)
 		err_set(&err, ERR_TEMPORARY, "it waited too long for its turn to be submitted");
 	while ((first = TAILQ_FIRST(&queue->waiting)) != NULL && first->deadline_us <= now_us) {
-		leave(queue, first, turn_of(queue, first->company_id));
+		leave_queue(queue, first, turn_of(queue, first->company_id));
 		inject_answer_obstacle(queue->inject, first, obstacle, &err);
 	}
 	set_timer(queue);
@@ -248,7 +249,7 @@ struct submission *inject_queue_take(struct inject_queue *queue)
 	if (turn == NULL)
 		return NULL;
 	submission = TAILQ_FIRST(&turn->waiting);
-	leave(queue, submission, turn);
+	leave_queue(queue, submission, turn);
 	if (!submission->taken)
 		submission->deadline_us = clock_monotonic_us() + submission->timeout_ms * 1000;
 	submission->taken = true;
@@ -261,7 +262,7 @@ void inject_queue_stop(struct inject_queue *queue)
 	inject_queue_wake(queue);
 }
 
-static int refuse(const char *setting, const char *path, const char *why, struct err *err)
+static int refuse_setting(const char *setting, const char *path, const char *why, struct err *err)
 {
 	return err_set(err, ERR_CONFIG, "submission.%s: %s: %s", setting, path, why);
 }
@@ -271,9 +272,9 @@ static int check_sendmail(const char *path, struct err *err)
 	struct stat info;
 
 	if (stat(path, &info) < 0 || access(path, X_OK) < 0)
-		return refuse("sendmail", path, strerror(errno), err);
+		return refuse_setting("sendmail", path, strerror(errno), err);
 	if (!S_ISREG(info.st_mode))
-		return refuse("sendmail", path, "this is no program", err);
+		return refuse_setting("sendmail", path, "this is no program", err);
 	return 0;
 }
 
@@ -282,7 +283,7 @@ static int check_postfix_config(const char *folder, struct err *err)
 	_cleanup_free_ char *main_cf = mem_printf("%s/main.cf", folder);
 
 	if (access(main_cf, R_OK) < 0)
-		return refuse("postfix_config", main_cf, strerror(errno), err);
+		return refuse_setting("postfix_config", main_cf, strerror(errno), err);
 	return 0;
 }
 

@@ -177,7 +177,7 @@ static bool flush(struct smtp_session *session)
 	return write_out(session, &err) >= 0 || end_session(session, &err);
 }
 
-static bool leave(struct smtp_session *session)
+static bool leave_server(struct smtp_session *session)
 {
 	session->step = LEAVING;
 	session->spec.leaving(session->spec.arg);
@@ -249,7 +249,7 @@ static bool become_ready(struct smtp_session *session)
 	if (session->submission)
 		return begin_message(session);
 	if (session->fresh || clock_monotonic_us() - session->opened_us > AGE_MS * 1000LL)
-		return leave(session);
+		return leave_server(session);
 	set_timer(session, IDLE_MS);
 	session->spec.ready(session->spec.arg);
 	return true;
@@ -448,7 +448,7 @@ static void on_session_timeout(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (session->step == READY) {
-		leave(session);
+		leave_server(session);
 		return;
 	}
 	err_set(&err, ERR_TEMPORARY, "%s does not answer in time", session->spec.name);

@@ -136,7 +136,7 @@ static char *url_of(struct request *request, const char *link)
 		scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host, link);
 }
 
-static json_t *render(struct request *request, const struct kept *kept, size_t n)
+static json_t *render_file(struct request *request, const struct kept *kept, size_t n)
 {
 	const struct mime_file *file = &kept->files.items[n];
 	int64_t end_us = clock_now_us(request->worker->shared->clock) + LINK_S * SECOND_US;
@@ -189,7 +189,7 @@ void api_attachment_list(struct request *request)
 		list_json_check(request, found, &page, NULL, NULL, &problem);
 	}
 	for (size_t i = first; problem.kind == PROBLEM_NONE && i < end; i++) {
-		json_t *item = render(request, &kept, i);
+		json_t *item = render_file(request, &kept, i);
 
 		json_object_del(item, "object");
 		json_array_append_new(data, item);
@@ -215,7 +215,7 @@ void api_attachment_get(struct request *request)
 		for (size_t n = 0; object == NULL && n < kept.files.n; n++) {
 			file_id(kept.id, n, id);
 			if (strcmp(id, wanted) == 0)
-				object = render(request, &kept, n);
+				object = render_file(request, &kept, n);
 		}
 		if (object == NULL)
 			problem_set(&problem, PROBLEM_NOT_FOUND, "Attachment not found");

@@ -186,7 +186,7 @@ static void on_permissive_sent(struct request *request, const struct send_outcom
 		reply_json(request, 200, batch_json_render(outcome));
 }
 
-static int parse(struct send_body *body, bool permissive, struct send_parsed *parsed_r,
+static int parse_batch(struct send_body *body, bool permissive, struct send_parsed *parsed_r,
 	struct problem *problem)
 {
 	struct admission *admission = body->admission;
@@ -212,13 +212,13 @@ static int parse(struct send_body *body, bool permissive, struct send_parsed *pa
 static int parse_strict(
 	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
-	return parse(body, false, parsed_r, problem);
+	return parse_batch(body, false, parsed_r, problem);
 }
 
 static int parse_permissive(
 	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
-	return parse(body, true, parsed_r, problem);
+	return parse_batch(body, true, parsed_r, problem);
 }
 
 void api_batch_send(struct request *request)

@@ -1,7 +1,7 @@
 /*
  * api_email: the routes /emails, except for batches.
  *
- * Threads: the worker's. parse(), get_email() and the lists may run in the
+ * Threads: the worker's. parse_email(), get_email() and the lists may run in the
  * pool.
  */
 #include "httpd/json/api_json.h"
@@ -41,7 +41,8 @@ static void on_email_sent(struct request *request, const struct send_outcome *ou
 		reply_json(request, 200, json_pack("{s:s}", "id", outcome->results[0].id));
 }
 
-static int parse(struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
+static int parse_email(
+	struct send_body *body, struct send_parsed *parsed_r, struct problem *problem)
 {
 	struct admission *admission = body->admission;
 	int64_t max = admission_recipients(admission, EMAIL_JSON_RECIPIENTS);
@@ -58,7 +59,7 @@ void api_email_send(struct request *request)
 {
 	static const struct send_dialect dialect = {
 		.action = "POST /emails",
-		.parse = parse,
+		.parse = parse_email,
 		.done = on_email_sent,
 	};
 

@@ -16,7 +16,8 @@
 #include "httpd/transport/reply.h"
 
 /* Parses path and body. Returns 0, or -1 with the problem. */
-static int parse(struct request *request, void *input, json_t **body_r, struct problem *problem)
+static int parse_manage(
+	struct request *request, void *input, json_t **body_r, struct problem *problem)
 {
 	const struct manage *manage = request->admission.route->manage;
 	const char *param = request->admission.param;
@@ -40,7 +41,7 @@ static int set_sentence(struct problem *problem, enum problem_kind kind, const s
 }
 
 /* Sets the problem of a failed operation. */
-static void explain(
+static void explain_manage(
 	const struct request *request, int result, const struct err *err, struct problem *problem)
 {
 	const struct manage *manage = request->admission.route->manage;
@@ -61,7 +62,7 @@ static void on_changed(struct change *change)
 	struct problem problem = change->refused;
 
 	if (problem.kind == PROBLEM_NONE)
-		explain(change->request, change->result, &change->err, &problem);
+		explain_manage(change->request, change->result, &change->err, &problem);
 	reply_changed(change->request, &problem, operate->answer);
 	operate_end(operate);
 	json_decref(operate->body);
@@ -75,7 +76,7 @@ void manage_change(struct request *request)
 
 	operate_begin(request, operate, request->admission.route->operation);
 	operate->render = request->admission.route->manage->render;
-	if (parse(request, operate->input, &operate->body, &problem) == 0) {
+	if (parse_manage(request, operate->input, &operate->body, &problem) == 0) {
 		operate_submit(operate, on_changed);
 		return;
 	}
@@ -95,9 +96,9 @@ void manage_read(struct request *request)
 	int found;
 
 	operate_init(request, &op);
-	if (parse(request, NULL, &body, &problem) == 0) {
+	if (parse_manage(request, NULL, &body, &problem) == 0) {
 		found = operation->run(&op, NULL, &err);
-		explain(request, found, &err, &problem);
+		explain_manage(request, found, &err, &problem);
 		if (found > 0)
 			answer = request->admission.route->manage->render(&op);
 		op_clear(&op);

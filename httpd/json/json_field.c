@@ -15,7 +15,7 @@
 #include "httpd/json/json_long.h"
 
 /* Parses a whole body, which must be of the type: an object or an array. */
-static int parse(
+static int parse_root(
 	const char *body, size_t len, json_type type, json_t **root_r, struct problem *problem)
 {
 	const char *name = type == JSON_OBJECT ? "object" : "array";
@@ -41,12 +41,12 @@ static int parse(
 
 int json_field_parse(const char *body, size_t len, json_t **object_r, struct problem *problem)
 {
-	return parse(body, len, JSON_OBJECT, object_r, problem);
+	return parse_root(body, len, JSON_OBJECT, object_r, problem);
 }
 
 int json_field_parse_array(const char *body, size_t len, json_t **array_r, struct problem *problem)
 {
-	return parse(body, len, JSON_ARRAY, array_r, problem);
+	return parse_root(body, len, JSON_ARRAY, array_r, problem);
 }
 
 int json_field_parse_request(struct request *request, json_t **object_r, struct problem *problem)

@@ -117,7 +117,7 @@ bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char 
 }
 
 /* If it is open because of this company, more of its failures say nothing new. */
-static void count(struct breaker *breaker, unsigned *failures, const char *company_id)
+static void count_failure(struct breaker *breaker, unsigned *failures, const char *company_id)
 {
 	char *failing = breaker->failing_company;
 
@@ -132,13 +132,13 @@ static void count(struct breaker *breaker, unsigned *failures, const char *compa
 
 bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes)
 {
-	count(breaker, &breaker->unrecorded, company_id);
+	count_failure(breaker, &breaker->unrecorded, company_id);
 	return breaker->unrecorded >= BREAKER_UNRECORDED || probes;
 }
 
 bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes)
 {
-	count(breaker, &breaker->put_offs, company_id);
+	count_failure(breaker, &breaker->put_offs, company_id);
 	return breaker->put_offs >= BREAKER_PUT_OFF || probes;
 }
 

@@ -79,7 +79,7 @@ struct feeder *feeder_new(struct outbox *outbox)
 	return feeder;
 }
 
-static void clear(struct feeder *feeder)
+static void clear_taken(struct feeder *feeder)
 {
 	for (size_t i = 0; feeder->messages && i < feeder->taken.n; i++)
 		buf_free(&feeder->messages[i]);
@@ -96,7 +96,7 @@ void feeder_free(struct feeder *feeder)
 {
 	if (feeder == NULL)
 		return;
-	clear(feeder);
+	clear_taken(feeder);
 	buf_free(&feeder->excluded);
 	free(feeder);
 }
@@ -315,7 +315,7 @@ static void on_fed(struct task *task)
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)
 		handle_taken(feeder, i);
-	clear(feeder);
+	clear_taken(feeder);
 }
 
 /* True if something is due. Asks the store once a second at most. */

@@ -79,7 +79,7 @@ struct journal *journal_new(struct outbox *outbox)
 	return journal;
 }
 
-static void clear(struct entries *entries)
+static void clear_entries(struct entries *entries)
 {
 	for (size_t i = 0; i < entries->n; i++)
 		free(entries->items[i].reason);
@@ -91,12 +91,12 @@ void journal_free(struct journal *journal)
 {
 	if (journal == NULL)
 		return;
-	clear(&journal->fresh);
-	clear(&journal->under_way);
+	clear_entries(&journal->fresh);
+	clear_entries(&journal->under_way);
 	free(journal);
 }
 
-static struct entry *add(
+static struct entry *add_entry(
 	struct journal *journal, enum kind kind, const struct outbox_row *row, const char *reason)
 {
 	struct entries *fresh = &journal->fresh;
@@ -115,14 +115,14 @@ static struct entry *add(
 
 void journal_remove(struct journal *journal, const struct outbox_row *row)
 {
-	add(journal, REMOVE, row, NULL);
+	add_entry(journal, REMOVE, row, NULL);
 	journal_look(journal);
 }
 
 void journal_put_off(
 	struct journal *journal, const struct outbox_row *row, const struct outbox_delay *delay)
 {
-	struct entry *entry = add(journal, PUT_OFF, row, delay->reason);
+	struct entry *entry = add_entry(journal, PUT_OFF, row, delay->reason);
 
 	entry->delay = *delay;
 	entry->delay.reason = entry->reason;
@@ -135,45 +135,45 @@ void journal_give_back(
 {
 	int64_t due_us = clock_now_us(journal->outbox->shared->clock) + us;
 
-	add(journal, GIVE_BACK, row, reason)->delay.due_us = due_us;
+	add_entry(journal, GIVE_BACK, row, reason)->delay.due_us = due_us;
 	feeder_hint(journal->outbox->feeder, due_us);
 	journal_look(journal);
 }
 
 void journal_fail(struct journal *journal, const struct outbox_row *row, const char *reason)
 {
-	add(journal, FAIL, row, reason);
+	add_entry(journal, FAIL, row, reason);
 	journal_look(journal);
 }
 
 void journal_cancel(struct journal *journal, const struct outbox_row *row)
 {
-	add(journal, CANCEL, row, NULL);
+	add_entry(journal, CANCEL, row, NULL);
 	journal_look(journal);
 }
 
 void journal_looked(struct journal *journal, const struct outbox_row *row, bool found)
 {
-	add(journal, LOOKED, row, NULL)->found = found;
+	add_entry(journal, LOOKED, row, NULL)->found = found;
 	journal_look(journal);
 }
 
 void journal_hurry(struct journal *journal)
 {
-	add(journal, HURRY, NULL, NULL);
+	add_entry(journal, HURRY, NULL, NULL);
 	feeder_hint(journal->outbox->feeder, 1);
 	journal_look(journal);
 }
 
 void journal_breaker_opened(struct journal *journal, enum breaker_cause cause, const char *reason)
 {
-	add(journal, BREAKER_OPENED, NULL, reason)->cause = cause;
+	add_entry(journal, BREAKER_OPENED, NULL, reason)->cause = cause;
 	journal_look(journal);
 }
 
 void journal_breaker_closed(struct journal *journal)
 {
-	add(journal, BREAKER_CLOSED_AGAIN, NULL, NULL);
+	add_entry(journal, BREAKER_CLOSED_AGAIN, NULL, NULL);
 	journal_look(journal);
 }
 
@@ -263,7 +263,7 @@ static void on_journal_written(struct task *task)
 							 (entry->kind == LOOKED && entry->found)))
 				outbox_account_leave(outbox, entry->company_id, entry->size);
 		}
-		clear(under_way);
+		clear_entries(under_way);
 		journal_look(journal);
 		return;
 	}

@@ -116,12 +116,12 @@ static int compose(struct send_group *group, struct draft *draft, struct compose
 	return 0;
 }
 
-static int count(struct send_group *group, uint64_t bytes)
+static int count_bytes(struct send_group *group, uint64_t bytes)
 {
 	return admission_count_bytes(group->worker, group->admission, bytes, &group->problem);
 }
 
-static void discount(struct send_group *group, uint64_t bytes)
+static void uncount_bytes(struct send_group *group, uint64_t bytes)
 {
 	budget_uncount_bytes(&group->admission->share, bytes);
 }
@@ -155,12 +155,12 @@ static int make_text(struct send_group *group, struct draft *draft, uint64_t *by
 		return 0;
 	/* libxml2 reads a copy of the html. */
 	most = 2 * HTML_TEXT_GROWTH * strlen(message->html) + MESSAGE_EXTRA;
-	if (count(group, most) < 0)
+	if (count_bytes(group, most) < 0)
 		return -1;
 	free(message->text);
 	message->text = html_text(message->html);
 	draft->text_made = true;
-	discount(group, most - strlen(message->text));
+	uncount_bytes(group, most - strlen(message->text));
 	*bytes += strlen(message->text);
 	return 0;
 }
@@ -182,7 +182,7 @@ static void compose_one(struct send_email *email, struct draft *draft, uint64_t 
 		return;
 	made = 2 * (draft_text_size(draft) - body_size(draft));
 	most = composed_size_max(draft);
-	if (count(group, most) < 0)
+	if (count_bytes(group, most) < 0)
 		return;
 	email->test = draft->test;
 	memcpy(row->id, email->result->id, ID_SIZE);
@@ -196,7 +196,7 @@ static void compose_one(struct send_email *email, struct draft *draft, uint64_t 
 	row->text = message->text ? TAKE_PTR(message->text) : mem_strdup("");
 	made += email->composed.message.len;
 	if (made < most)
-		discount(group, most - made);
+		uncount_bytes(group, most - made);
 }
 
 /* With recipient variables. */
@@ -207,14 +207,14 @@ static void compose_personal(struct send_email *email, size_t i)
 	uint64_t bytes = personal->size(personal, group->draft, i);
 	struct draft draft = {0};
 
-	if (count(group, bytes) < 0)
+	if (count_bytes(group, bytes) < 0)
 		return;
 	if (personal->make(personal, group->draft, i, &draft, &email->result->problem) < 0)
 		email->end = SEND_BAD;
 	else
 		compose_one(email, &draft, &bytes);
 	personal->clear(&draft);
-	discount(group, bytes);
+	uncount_bytes(group, bytes);
 }
 
 /* Composes for a turn; true when all are done. At the end the drafts, and what was counted for
@@ -243,7 +243,7 @@ static bool compose_some(struct work *work)
 	}
 	if (group->personal)
 		draft_clear(&group->draft[0]);
-	discount(group, group->draft_bytes);
+	uncount_bytes(group, group->draft_bytes);
 	budget_trim(&group->admission->share, 0);
 	return true;
 }
@@ -261,7 +261,7 @@ void send_compose_group(struct send_group *group, void (*done)(struct task *task
 		.run = compose_some,
 	};
 	group->draft_bytes = bytes;
-	if (count(group, bytes) < 0) {
+	if (count_bytes(group, bytes) < 0) {
 		group->draft_bytes = 0;
 		done(&group->work.done);
 	} else if (group->n > COMPOSE_ON_LOOP_EMAILS || bytes * each > COMPOSE_ON_LOOP_BYTES) {

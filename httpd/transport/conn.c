@@ -258,7 +258,7 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
  * writing, and reads on until the client closes or a bound is reached
  * (lingering close): with an immediate close most clients would see a reset
  * instead of the answer. Returns -1. */
-static int refuse(struct conn *conn, const struct problem *problem)
+static int refuse_request(struct conn *conn, const struct problem *problem)
 {
 	const struct timeval linger = {.tv_sec = LINGER_S};
 	struct evbuffer *input = bufferevent_get_input(conn->bev);
@@ -282,7 +282,7 @@ static int refuse_fault(struct conn *conn, const struct http_fault *fault)
 	struct problem problem = PROBLEM_INIT;
 
 	problem_set(&problem, problem_kind_of_status(fault->status), "%s", fault->text);
-	return refuse(conn, &problem);
+	return refuse_request(conn, &problem);
 }
 
 /* How long the connection may stay in its phase; -1 means without limit. */
@@ -322,7 +322,7 @@ static void expire(struct conn *conn)
 		return;
 	}
 	problem_fixed(&problem, PROBLEM_TIMEOUT);
-	refuse(conn, &problem);
+	refuse_request(conn, &problem);
 }
 
 /* Includes what is in the kernel's send buffer: that holds megabytes, and takes
@@ -461,7 +461,7 @@ static int on_head_complete(struct conn *conn, size_t len)
 	admission_decide(conn->worker, &head,
 		cidr_list_has_text(&conn->worker->proxies, conn->peer), &conn->admission);
 	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head))
-		return refuse(conn, &conn->admission.problem);
+		return refuse_request(conn, &conn->admission.problem);
 	conn->framing = head.framing;
 	conn->body_left = head.length;
 	conn->body_seen = 0;
@@ -517,7 +517,7 @@ static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
 	if (conn->admission.problem.kind == PROBLEM_NONE &&
 		admission_grow(conn->worker, &conn->admission, conn->chunks.size,
 			&conn->admission.problem) < 0)
-		return refuse(conn, &conn->admission.problem);
+		return refuse_request(conn, &conn->admission.problem);
 	return (ssize_t)used;
 }
 

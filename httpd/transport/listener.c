@@ -104,7 +104,7 @@ static bool split(char *address, char **host_r, char **port_r)
 	return true;
 }
 
-static struct addrinfo *parse(const char *address)
+static struct addrinfo *parse_address(const char *address)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
@@ -132,7 +132,7 @@ static enum err_code code_of(int fault)
 int listener_bind(
 	const char *address, int *fd_r, char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
-	struct addrinfo *parsed = parse(address);
+	struct addrinfo *parsed = parse_address(address);
 	int fd, fault;
 
 	if (parsed == NULL)
