@@ -44,6 +44,7 @@
 #include "httpd/routes.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
+#include "httpd/send/prober.h"
 #include "httpd/worker_thread.h"
 
 enum { ROUND_MS = 1000 };
@@ -376,6 +377,8 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		return -1;
 	if (committer_run(server->shared.committer, read_link_key, server, err) < 0)
 		return -1;
+	outbox_withhold(server->shared.outbox,
+		conf->submission.probe_ms > 0 && prober_tickets_leave(server->conf));
 	server->shared.pool = work_pool_new(threads);
 	server->shared.dns = work_pool_new(DNS_THREADS);
 	server->shared.readers = db_pool_new(server->store, threads + DNS_THREADS);

@@ -215,6 +215,8 @@ static void return_to_store(struct attempt *attempt)
 	struct outbox_delay delay = {
 		.reason = breaker_is_open(breaker) ? breaker->state.reason : NULL};
 
+	if (attempt->outbox->withheld)
+		delay.reason = OUTBOX_WITHHELD_WORDS;
 	put_off(attempt, 0, &delay);
 }
 
@@ -350,7 +352,7 @@ void dispatcher_start(struct attempt *attempt)
 
 	outbox->under_way++;
 	/* A company leaves room for others, and a breaker that is open lets one email through. */
-	attempt->in_hand = !outbox->stopping &&
+	attempt->in_hand = !outbox->stopping && !outbox->withheld &&
 			   in_hand_enter(&outbox->in_hand, row->company_id, row->size,
 				   attempt->from_store, outbox->conf->submission.max_pending);
 	if (!attempt->in_hand || !breaker_enter(&outbox->breaker, row->company_id,

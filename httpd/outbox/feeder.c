@@ -357,7 +357,7 @@ void feeder_look(struct feeder *feeder)
 	if (feeder->busy || room <= 0 || (open && pauses) ||
 		!in_hand_has_room(&outbox->in_hand, outbox->conf->submission.max_pending))
 		return;
-	feeder->takes = is_due(feeder, now_us);
+	feeder->takes = !outbox->withheld && is_due(feeder, now_us);
 	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;
 	if (!feeder->takes && !feeder->sweeps)
 		return;

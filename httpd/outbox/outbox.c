@@ -151,6 +151,18 @@ void outbox_set_sessions(struct outbox *outbox)
 	outbox->inject->busy_max = few ? outbox->cpu.sessions : 0;
 }
 
+void outbox_withhold(struct outbox *outbox, bool withheld)
+{
+	if (atomic_exchange(&outbox->withheld, withheld) == withheld)
+		return;
+	if (withheld)
+		log_error(outbox->log, "submission_withheld", "cause", OUTBOX_WITHHELD_WORDS,
+			"effect", "emails wait in the outbox", "hint", "run postern setup");
+	else
+		log_info(outbox->log, "submission_allowed", "waiting",
+			LOG_INT(atomic_load(&outbox->account.emails)));
+}
+
 /*
  * The thread.
  */

@@ -153,6 +153,10 @@ void outbox_free(struct outbox *outbox);
 /* Applies new settings, and takes ownership of conf. For the server. */
 void outbox_reload(struct outbox *outbox, struct conf *conf);
 
+/* While withheld is true, emails stay in the outbox: Postfix does not ask the milter, and would
+ * send mail to tickets to another host. A change is logged once. Any thread. */
+void outbox_withhold(struct outbox *outbox, bool withheld);
+
 /* The outbox's counters, like those of a worker. Any thread. */
 const struct worker_counts *outbox_counts(const struct outbox *outbox);
 

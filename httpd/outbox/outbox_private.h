@@ -53,6 +53,7 @@ struct outbox {
 	int64_t disk_look_us;       /* monotonic: when the disk is checked again */
 	_Atomic int64_t refused_us; /* monotonic: when an email last found no room; 0: never */
 	atomic_bool disk_full;      /* and the log says so */
+	atomic_bool withheld;       /* of outbox_withhold() */
 	/* Detects that the outbox's thread waits for the CPU longer than it runs. */
 	struct {
 		int fd; /* of its schedstat; -1 for none */
@@ -96,6 +97,10 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 }
 
 /* outbox.c */
+
+/* Why emails are withheld. */
+#define OUTBOX_WITHHELD_WORDS                                                                      \
+	"Postfix does not ask postern-milter, and mail to postern.invalid would leave this host"
 
 /* Sets how many sessions with Postfix may carry a message now. */
 void outbox_set_sessions(struct outbox *outbox);

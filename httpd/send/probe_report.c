@@ -66,8 +66,7 @@ static const struct {
 		.hint = "run postern doctor, and look into Postfix's log"},
 	[PROBE_UNASKED] = {.rarer = true,
 		.words = "Postfix does not ask postern-milter",
-		.effect = "emails wait in Postfix, unrecorded; mail of other programs may pass "
-			  "unchecked",
+		.effect = "emails wait, unrecorded; mail of other programs may pass unchecked",
 		.hint = "run postern doctor, which names the cause; then postfix reload, and "
 			"postern held release --waiting"},
 	[PROBE_CHANGED] = {.words = "something changes emails on their way to postern-milter",

@@ -53,6 +53,7 @@ struct look {
 	char *socket; /* of the milter */
 	char *config; /* of Postfix; NULL to skip reading main.cf */
 	char *internal_hosts;
+	enum submission_method method;
 	int milter; /* 0, or an errno */
 	bool known; /* setup was read; false if Postfix could not be asked */
 	struct postfix_setup setup;
@@ -127,11 +128,23 @@ static bool others_since(const struct prober *prober, int64_t since_us)
 	return probe_report_recorded_us(prober->worker->shared->probe) > since_us;
 }
 
+/* The list of milters that emails pass, and not that of other mail. */
+static bool lacks_list(enum submission_method method, const struct postfix_setup *setup)
+{
+	return method == SUBMISSION_SMTP ? setup->lacks_smtpd : setup->lacks_local;
+}
+
 static bool lacks_own_list(const struct prober *prober)
 {
-	return prober->worker->conf->submission.method == SUBMISSION_SMTP
-		       ? prober->setup.lacks_smtpd
-		       : prober->setup.lacks_local;
+	return lacks_list(prober->worker->conf->submission.method, &prober->setup);
+}
+
+/* Withholds emails while Postfix would send them to another host without asking the milter. */
+static void withhold_emails(const struct prober *prober)
+{
+	outbox_withhold(prober->worker->shared->outbox,
+		prober->setup.tickets_leave &&
+			(lacks_own_list(prober) || prober->found == PROBE_UNASKED));
 }
 
 /*
@@ -145,7 +158,8 @@ static char *cause_unasked(const struct prober *prober)
 	if (prober->facts.message == PROBE_UNSENT && prober->setup.tickets_leave)
 		return mem_printf(
 			"main.cf does not name postern-milter in %s, and mail to postern.invalid "
-			"would leave this host, so no test message was sent: run postern setup",
+			"would leave this host, so emails wait in the outbox, and no test message "
+			"was sent: run postern setup",
 			conf->submission.method == SUBMISSION_SMTP ? "smtpd_milters"
 								   : "non_smtpd_milters");
 	if (conf->submission.method == SUBMISSION_SMTP)
@@ -234,6 +248,7 @@ static bool conclude(struct prober *prober)
 	prober->in_row = finding == prober->found && !facts->blamed ? prober->in_row + 1 : 1;
 	prober->told = true;
 	prober->found = finding;
+	withhold_emails(prober);
 	if (finding == PROBE_UNASKED)
 		prober->unasked_us = clock_monotonic_us();
 	cause = cause_of(prober, finding);
@@ -531,15 +546,38 @@ static void count_waiting(struct look *look)
 	db_pool_give(shared->readers, db, result == 0);
 }
 
+static int read_setup(const char *config, const char *socket, const char *internal_hosts,
+	struct postfix_setup *setup_r)
+{
+	_cleanup_free_ char *ticket = ticket_address("0123456789abcdef0123456789abcdef");
+	const struct postfix_setup_ours ours = {config, socket, internal_hosts, ticket};
+
+	return postfix_setup_read(&ours, setup_r, NULL);
+}
+
+bool prober_tickets_leave(const struct conf *conf)
+{
+	struct postfix_setup setup;
+	bool leave;
+
+	if (read_setup(conf->submission.postfix_config, conf->milter.socket,
+		    conf->milter.internal_hosts, &setup) < 0)
+		return false;
+	leave = setup.tickets_leave && lacks_list(conf->submission.method, &setup);
+	postfix_setup_clear(&setup);
+	return leave;
+}
+
+/* Emails are withheld before the milter is greeted, which may take GREET_MS. */
 static bool look_run(struct work *work)
 {
 	struct look *look = CONTAINER_OF(work, struct look, work);
-	_cleanup_free_ char *ticket = ticket_address("0123456789abcdef0123456789abcdef");
-	const struct postfix_setup_ours ours = {
-		look->config, look->socket, look->internal_hosts, ticket};
 
+	look->known = look->config && read_setup(look->config, look->socket, look->internal_hosts,
+					      &look->setup) == 0;
+	if (look->known && look->setup.tickets_leave && lacks_list(look->method, &look->setup))
+		outbox_withhold(look->prober->worker->shared->outbox, true);
 	look->milter = milter_greet(look->socket, GREET_MS);
-	look->known = look->config && postfix_setup_read(&ours, &look->setup, NULL) == 0;
 	count_waiting(look);
 	return true;
 }
@@ -555,6 +593,7 @@ static void learn(struct prober *prober, struct look *look)
 		has_changed(prober);
 	prober->learnt = true;
 	prober->stale = false;
+	withhold_emails(prober);
 }
 
 /* Checks what no message shows: the clock, the order of milters, whether
@@ -687,6 +726,7 @@ static void begin(struct prober *prober, int64_t now_us)
 		.config = prober->stale ? mem_strdup(worker->conf->submission.postfix_config)
 					: NULL,
 		.internal_hosts = mem_strdup(worker->conf->milter.internal_hosts),
+		.method = worker->conf->submission.method,
 	};
 	work_pool_submit(worker->shared->pool, &prober->look.work);
 }
@@ -699,8 +739,10 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 	if (worker->draining || worker->database_watch.gone || now_us - prober->looked_us < LOOK_US)
 		return;
 	prober->looked_us = now_us;
-	if (worker->conf->submission.probe_ms == 0)
+	if (worker->conf->submission.probe_ms == 0) {
+		outbox_withhold(worker->shared->outbox, false);
 		return;
+	}
 	/* The milter may be asked late, and the log is behind. */
 	refresh(prober);
 	if (prober->last[0])

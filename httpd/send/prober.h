@@ -24,8 +24,14 @@
 
 #include <stdbool.h>
 
+struct conf;
 struct prober;
 struct worker;
+
+/* True if Postfix would send emails to another host without asking the milter. False if its
+ * settings cannot be read. Blocks. Before there is a prober, which calls outbox_withhold() from
+ * then on. */
+bool prober_tickets_leave(const struct conf *conf);
 
 /* Makes the prober of one worker. It runs on that worker's thread and submits
  * by its injector. */

@@ -8,14 +8,14 @@ import re
 import shutil
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from harness import Sandbox, wait_for
 from harness.admin import Admin, operator
 from harness.milter import CONTINUE, DISCARD, REJECT, TEMPFAIL, OtherMilter
-from harness.sandbox import METHOD, TREE
+from harness.sandbox import METHOD, TREE, unique
 
 pytestmark = pytest.mark.submission
 
@@ -292,7 +292,7 @@ FAULTS = {
     "an old main.cf": (
         lambda box: main_cf(box, "smtpd_milters=", "non_smtpd_milters=", "transport_maps=",
                             "relayhost=[127.0.0.1]:1"),
-        NOT_ASKED, "submission", "would leave this host, so no test message was sent"),
+        NOT_ASKED, "submission", "would leave this host, so emails wait in the outbox, and no test message"),
 }
 if SMTP:
     FAULTS.update({
@@ -413,6 +413,40 @@ def test_fault_shows_and_goes(shared, admin, fault):
     assert api_status(shared) == 200
     wait_for("the log to tell of its end",
              lambda: len(events(shared, "probe_passed")) > passed)
+
+
+@pytest.mark.parametrize("change", ["main.cf", "main.cf, before httpd starts", "master.cf"])
+def test_a_ticket_that_would_leave(shared, admin, change):
+    """Without our lines in main.cf, as before `postern setup`, Postfix would hand tickets to the
+    relay host. Emails stay in the outbox, and go out when the lines are there."""
+    if change == "master.cf" and SENDMAIL:
+        pytest.skip("a service of smtpd")
+    wait_until_good(shared, admin)
+    httpd, sink = shared.httpd(), shared.main_cf("default_transport").removeprefix("smtp:")
+    leaving = ["transport_maps=", "default_transport=smtp", f"relayhost={sink}"]
+    lists = [f"{LIST}=", f"{OTHER_LIST}="]
+    withheld = len(events(shared, "submission_withheld"))
+    if change == "main.cf, before httpd starts":
+        shared.stop("httpd")
+    with ExitStack() as changes:
+        if change == "master.cf":
+            changes.enter_context(master_cf(shared, "-P", "postern/unix/smtpd_milters="))
+            lists = []
+        changes.enter_context(main_cf(shared, *leaving, *lists))
+        if change == "main.cf, before httpd starts":
+            shared.start("httpd")
+            assert len(events(shared, "submission_withheld")) > withheld
+        wait_for("httpd to notice", lambda: len(events(shared, "submission_withheld")) > withheld)
+        email = {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
+        email_id = httpd.send(email)
+        assert httpd.read(email_id)["last_event"] == "queued"
+        wait_for("the reason", lambda: "would leave this host" in shared.query(
+            f"SELECT o.reason FROM outbox o JOIN email e ON e.seq = o.email WHERE e.id = '{email_id}'"))
+        wait_for("/readyz to tell", lambda: "does not ask" in readyz(shared).text)
+        assert f"message-id=<{email_id}@" not in shared.log("postfix")
+    shared.sink.find(to=email["to"])
+    assert shared.log("postfix").count(f"message-id=<{email_id}@") == 1
+    wait_until_good(shared, admin)
 
 
 def test_healthy_system_shows_nothing(shared, admin):
