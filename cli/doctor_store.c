@@ -268,12 +268,6 @@ static void look_at_queue(struct doctor *doctor)
 	doctor_mend(doctor, "postern", "held", "release", "--waiting", NULL);
 }
 
-static void mend_log(struct doctor *doctor)
-{
-	if (doctor->has_units)
-		doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
-}
-
 static void look_at_log(struct doctor *doctor)
 {
 	struct log_state state;
@@ -293,7 +287,8 @@ static void look_at_log(struct doctor *doctor)
 		doctor_say(doctor, "log", DOCTOR_WRONG,
 			"postern-events is %" PRId64 " minutes behind Postfix's log",
 			(doctor->now_us - state.end_us) / SECOND_US / 60);
-		mend_log(doctor);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
 	} else {
 		doctor_say(doctor, "log", DOCTOR_GOOD,
 			"postern-events has read Postfix's log to its end");

@@ -153,12 +153,6 @@ static bool read_local_stamp(struct rest *rest, struct log_stamp *stamp_r)
 	return true;
 }
 
-static bool read_stamp(struct rest *rest, struct log_stamp *stamp_r)
-{
-	return left(rest) && ascii_is_digit(*rest->at) ? read_exact_stamp(rest, stamp_r)
-						       : read_local_stamp(rest, stamp_r);
-}
-
 /* Converts the stamp in that year. In an hour that occurs twice, at the end of summer time,
  * takes the later one: a line that seems older than the record of its message would match
  * nothing. mktime() returns either one, and is slow when asked for a specific one. False if
@@ -639,10 +633,12 @@ static void read_said(
 /* Reads up to the payload. The tag is absent if the line is not like Postfix's. */
 static bool read_head(struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
 {
+	bool exact = left(rest) && ascii_is_digit(*rest->at);
 	struct span host, pid;
 	struct rest at;
 
-	if (!read_stamp(rest, stamp_r) || !skip(rest, " ") || !until(rest, " ", &host))
+	if (!(exact ? read_exact_stamp(rest, stamp_r) : read_local_stamp(rest, stamp_r)) ||
+		!skip(rest, " ") || !until(rest, " ", &host))
 		return false;
 	*tag_r = (struct span){0};
 	at = *rest;

@@ -73,20 +73,10 @@ static void clear_marks(struct reader *reader)
 	reader->marks_n = 0;
 }
 
-/* Adds the first mark: no line before it is needed. */
-static void mark_begin(struct reader *reader, char *position)
-{
-	struct buf begin = BUF_INIT;
-
-	if (position == NULL)
-		reader->source->ops->position(reader->source, &begin);
-	reader->marks[reader->marks_n++] = (struct mark){
-		reader->number, position ? position : buf_take(&begin)};
-}
-
 static int open_source(struct reader *reader, struct err *err)
 {
 	_cleanup_free_ char *position = NULL;
+	struct buf begin = BUF_INIT;
 
 	if (!reader->setup.location->once &&
 		store_log_cursor(reader->setup.db, reader->setup.location->name, &position, err) <
@@ -94,8 +84,12 @@ static int open_source(struct reader *reader, struct err *err)
 		return -1;
 	if (source_open(reader->setup.location, position, &reader->source, err) < 0)
 		return -1;
+	/* The first mark: no line before it is needed. */
+	if (position == NULL)
+		reader->source->ops->position(reader->source, &begin);
 	clear_marks(reader);
-	mark_begin(reader, TAKE_PTR(position));
+	reader->marks[reader->marks_n++] = (struct mark){
+		reader->number, position ? TAKE_PTR(position) : buf_take(&begin)};
 	return 0;
 }
 
@@ -396,22 +390,16 @@ static int store_batch(struct reader *reader, bool more, struct err *err)
 	return 0;
 }
 
-/* If Postfix cannot be asked, the previous settings stay in use. */
-static void refresh_next_hops(struct reader *reader)
-{
-	struct err err = ERR_INIT;
-	bool failed = next_hops_refresh(reader->next_hops, &err) < 0;
-
-	if (failed && !reader->next_hops_failed && !reader->setup.location->once)
-		log_warn(reader->setup.log, "settings_not_read", "error", err.text);
-	reader->next_hops_failed = failed;
-}
-
 int reader_round(struct reader *reader, struct err *err)
 {
+	struct err why = ERR_INIT;
+	bool failed = next_hops_refresh(reader->next_hops, &why) < 0;
 	int more = -1;
 
-	refresh_next_hops(reader);
+	/* If Postfix cannot be asked, the previous settings stay in use. */
+	if (failed && !reader->next_hops_failed && !reader->setup.location->once)
+		log_warn(reader->setup.log, "settings_not_read", "error", why.text);
+	reader->next_hops_failed = failed;
 	if (reader->source || open_source(reader, err) == 0)
 		more = read_batch(reader, err);
 	if (more >= 0 && store_batch(reader, more, err) == 0)

@@ -90,7 +90,7 @@ struct work {
 	struct line_context context;
 };
 
-static int read_line(struct work *work);
+static int handle_line(struct work *work);
 
 /* Derives who took the email, for a recipient of which only the database row is known. */
 static void classify(const void *arg, const struct recipient *recipient, struct delivery *delivery)
@@ -257,16 +257,6 @@ static void read_texts(const struct log_line *line, struct texts *texts_r)
  * Is a line about a tracked message?
  */
 
-static struct lookup *find_lookup(struct tracker *tracker, struct span id)
-{
-	struct lookup *lookup =
-		tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
-
-	while (lookup && !span_is(id, lookup->id))
-		lookup = lookup->in_bucket;
-	return lookup;
-}
-
 /* True if the look-up is valid for a line of that time. */
 static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 {
@@ -277,30 +267,36 @@ static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 	       time_us <= lookup->message.closed_us;
 }
 
-/* Looks up the id at the time of the line. Returns 0, or -1 on error. Earlier look-ups of the
- * same id stay, because a caller may be using them. */
-static int find_message(struct work *work, struct span id, struct lookup **lookup_r)
+/* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
+ * error. The tracker owns the result. Earlier look-ups of the same id stay, because a caller may
+ * be using them. */
+static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
 	const struct line_position *position = &work->context.position;
-	struct lookup *lookup = mem_new(struct lookup);
-	struct lookup **slot =
+	struct lookup **bucket =
 		&tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
+	struct lookup *lookup = *bucket;
 	int found;
 
-	lookup->id = mem_dup(id.data, id.len);
-	lookup->time_us = INT64_MIN;
-	lookup->in_bucket = *slot;
-	lookup->before = tracker->last_lookup;
-	*slot = tracker->last_lookup = lookup;
-	found = store_message_find(tracker->db, lookup->id, position->time_us, position->ahead_us,
-		&lookup->message, work->context.err);
-	if (found < 0)
-		return -1;
-	lookup->found = found == 1;
-	lookup->time_us = position->time_us;
+	while (lookup && !span_is(id, lookup->id))
+		lookup = lookup->in_bucket;
+	if (lookup == NULL || !is_fresh(lookup, position->time_us)) {
+		lookup = mem_new(struct lookup);
+		lookup->id = mem_dup(id.data, id.len);
+		lookup->time_us = INT64_MIN;
+		lookup->in_bucket = *bucket;
+		lookup->before = tracker->last_lookup;
+		*bucket = tracker->last_lookup = lookup;
+		found = store_message_find(tracker->db, lookup->id, position->time_us,
+			position->ahead_us, &lookup->message, work->context.err);
+		if (found < 0)
+			return -1;
+		lookup->found = found == 1;
+		lookup->time_us = position->time_us;
+	}
 	*lookup_r = lookup;
-	return 0;
+	return lookup->found;
 }
 
 /* Postfix has the email: the milter recorded its message. The row of the message and the events are
@@ -334,20 +330,7 @@ static int add_accepted(struct work *work, const struct queue_message *message)
 	return 0;
 }
 
-/* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
- * error. The tracker owns the result. */
-static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
-{
-	struct lookup *lookup = find_lookup(work->tracker, id);
-
-	if ((lookup == NULL || !is_fresh(lookup, work->context.position.time_us)) &&
-		find_message(work, id, &lookup) < 0)
-		return -1;
-	*lookup_r = lookup;
-	return lookup->found;
-}
-
-/* The same for a line that shows that Postfix has the message. */
+/* The same as look_up(), for a line that shows that Postfix has the message. */
 static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	int found = look_up(work, id, lookup_r);
@@ -398,7 +381,7 @@ static int track(struct work *work, struct span id, const struct queue_message *
 
 		again.context.line = &untracked->lines[i].line;
 		again.context.position = untracked->lines[i].position;
-		if (read_line(&again) < 0)
+		if (handle_line(&again) < 0)
 			return -1;
 	}
 	return 1;
@@ -846,7 +829,7 @@ static int on_message(struct work *work)
 	return found ? on_tracked(work, lookup) : on_untracked(work);
 }
 
-static int read_line(struct work *work)
+static int handle_line(struct work *work)
 {
 	switch (work->context.line->kind) {
 	case LOG_CLIENT:
@@ -892,5 +875,5 @@ int tracker_line(struct tracker *tracker, const struct log_line *line,
 	tracker->counts.lines++;
 	if (line->kind == LOG_BAD)
 		tracker->counts.bad++;
-	return read_line(&work);
+	return handle_line(&work);
 }

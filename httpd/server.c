@@ -268,14 +268,6 @@ static struct endpoint admin_endpoint(const struct conf *conf)
 		conf->admin.socket_group};
 }
 
-static int bind_api(struct server *server, const struct conf *conf,
-	char name_r[static LISTENER_NAME_SIZE], struct err *err)
-{
-	const struct endpoint endpoint = api_endpoint(conf);
-
-	return bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name_r, err);
-}
-
 static int bind_admin(struct server *server, const struct conf *conf, struct err *err)
 {
 	const struct endpoint endpoint = admin_endpoint(conf);
@@ -364,6 +356,7 @@ static int read_link_key(struct db *db, void *server, struct err *err)
 static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
 	static const struct outbox_hooks hooks = {probe_report_recorded, tell_host, hosts_seen};
+	const struct endpoint endpoint = api_endpoint(conf);
 	size_t threads = get_nprocs() > 2 ? (size_t)get_nprocs() : 2;
 	char name[LISTENER_NAME_SIZE];
 
@@ -373,7 +366,9 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		committer_new(server->store, &server->shared.committer, err) < 0 ||
 		outbox_new(&server->shared, outbox_share(server), &hooks, &server->shared.outbox,
 			err) < 0 ||
-		bind_api(server, conf, name, err) < 0 || bind_admin(server, conf, err) < 0)
+		bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name, err) <
+			0 ||
+		bind_admin(server, conf, err) < 0)
 		return -1;
 	if (committer_run(server->shared.committer, read_link_key, server, err) < 0)
 		return -1;

@@ -69,23 +69,6 @@ static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
 static char service_macro[] = "{daemon_name}";
 
-static void complain(const char *text)
-{
-	if (!service_enter(service))
-		return;
-	log_error(service->log, "negotiation_failed", "error", text);
-	service_leave(service);
-}
-
-static void note_begin(const struct milter_session *session)
-{
-	if (!service_enter(service))
-		return;
-	log_debug(service->log, "message", "sender", session->message.sender, "origin",
-		origin_name(session_origin(session)));
-	service_leave(service);
-}
-
 static int ask_for_macros(SMFICTX *ctx)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(macros); i++) {
@@ -104,7 +87,11 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long f0, unsigned long f1, u
 	(void)f2;
 	(void)f3;
 	if ((f0 & ACTIONS) != ACTIONS || (f1 & STEPS) != STEPS || ask_for_macros(ctx) < 0) {
-		complain("the other side lacks what Postfix 2.6 has");
+		if (service_enter(service)) {
+			log_error(service->log, "negotiation_failed", "error",
+				"the other side lacks what Postfix 2.6 has");
+			service_leave(service);
+		}
 		return SMFIS_REJECT;
 	}
 	*pf0 = ACTIONS;
@@ -121,23 +108,16 @@ static void forget_session(SMFICTX *ctx)
 	session_free(session);
 }
 
-static struct milter_session *begin_session(const struct sockaddr *peer)
-{
-	enum mail_origin origin = service_origin(service, peer);
-	char client[ORIGIN_CLIENT_SIZE];
-
-	struct milter_session *session = session_new(
-		origin, origin_client(peer, client) ? client : NULL, service->by_tcp);
-
-	session->room = &service->room;
-	return session;
-}
-
 static sfsistat on_connect(SMFICTX *ctx, char *host, _SOCK_ADDR *peer)
 {
+	char client[ORIGIN_CLIENT_SIZE];
+	struct milter_session *session = session_new(service_origin(service, peer),
+		origin_client(peer, client) ? client : NULL, service->by_tcp);
+
 	(void)host;
+	session->room = &service->room;
 	forget_session(ctx);
-	smfi_setpriv(ctx, begin_session(peer));
+	smfi_setpriv(ctx, session);
 	return SMFIS_NOREPLY;
 }
 
@@ -149,8 +129,9 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	session_service(session, smfi_getsymval(ctx, service_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
 	session_parameters(session, arguments + 1);
-	note_begin(session);
 	if (service_enter(service)) {
+		log_debug(service->log, "message", "sender", session->message.sender, "origin",
+			origin_name(session_origin(session)));
 		record_probe_sender(service, session);
 		service_leave(service);
 	}

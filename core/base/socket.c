@@ -65,13 +65,6 @@ static int fail_socket(struct err *err, const char *what, const char *path)
 	return err_set(err, ERR_CONFIG, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static int remove_dead(const char *path, struct err *err)
-{
-	if (unlink(path) < 0 && errno != ENOENT)
-		return fail_socket(err, "remove the old socket", path);
-	return 0;
-}
-
 static int clear_path(const char *path, const struct socket_use *use, struct err *err)
 {
 	struct stat status;
@@ -87,7 +80,9 @@ static int clear_path(const char *path, const struct socket_use *use, struct err
 			use->setting);
 	if (errno != ECONNREFUSED && errno != ENOENT)
 		return fail_socket(err, "tell whether anybody listens on", path);
-	return remove_dead(path, err);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return fail_socket(err, "remove the old socket", path);
+	return 0;
 }
 
 static int lock(const char *lock_path, const char *path, const struct socket_use *use, int *fd_r,

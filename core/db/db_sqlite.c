@@ -415,30 +415,24 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	return run_all(db, pragmas_write, err);
 }
 
-static void init(void)
+/* Before the first handle, for the whole process. Otherwise SQLite counts every allocation under
+ * one lock, for which all threads wait. */
+static void stop_memory_statistics(void)
 {
-	/* Otherwise SQLite counts every allocation under one lock, for which all threads wait. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-}
-
-/* The setting is process-wide, and only possible before the first handle. */
-static void init_once(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, init);
 }
 
 static int open_file(const char *path, enum db_mode mode, struct db **db_r, struct err *err)
 {
 	/* Even a reader writes: its read mark in the -shm file. */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sqlite_db *db;
 	int rc, result;
 
 	if (mode == DB_CREATE ? db_file_create(path, err) : db_file_require(path, err))
 		return -1;
-	init_once();
+	pthread_once(&once, stop_memory_statistics);
 	db = mem_new(struct sqlite_db);
 	db->base.engine = &db_sqlite;
 	db->base.path = mem_strdup(path);

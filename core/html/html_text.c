@@ -91,13 +91,6 @@ static size_t directive_len(const char *text)
 	return close && close[-1] == ']' ? (size_t)(close + 1 - text) : 0;
 }
 
-static void init(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, xmlInitParser);
-}
-
 /* The attributes that the text needs. */
 static const char *const attributes[] = {"style", "hidden", "href", "alt", "start"};
 
@@ -276,6 +269,7 @@ char *html_text(const char *html)
 {
 	struct reader reader = {
 		.render = html_render_new(TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	_cleanup_free_ char *copy = NULL;
 	char *valid = NULL;
 
@@ -283,7 +277,7 @@ char *html_text(const char *html)
 		valid = g_utf8_make_valid(html, -1);
 	copy = simplify(valid ? valid : html);
 	g_free(valid);
-	init();
+	pthread_once(&once, xmlInitParser);
 	read_html(&reader, copy);
 	return html_render_finish(reader.render);
 }

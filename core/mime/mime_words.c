@@ -250,25 +250,6 @@ static void flush_words(struct decoder *decoder)
 	buf_clear(&decoder->bytes);
 }
 
-static bool can_read(const struct decoder *decoder, const struct word *word)
-{
-	return decoder->reading || mime_charset_known(word->charset);
-}
-
-static bool is_same_charset(const struct decoder *decoder, const struct word *word)
-{
-	return str_eq_nocase(word->charset, decoder->charset);
-}
-
-/* Replaces the charset of a word by that of the reading, if not all programs know it. */
-static void take_for(const struct decoder *decoder, struct word *word)
-{
-	const struct mime_words_reading *reading = decoder->reading;
-
-	if (reading && reading->charset && !mime_charset_common(word->charset))
-		snprintf(word->charset, sizeof(word->charset), "%s", reading->charset);
-}
-
 /* With `apart`, adds a blank between a word and adjacent text. */
 static void add_gap(struct decoder *decoder, char next)
 {
@@ -283,13 +264,16 @@ static void add_gap(struct decoder *decoder, char next)
  * where they end, or NULL if there is no word. */
 static const char *decode_row(struct decoder *decoder, const char *p)
 {
+	const struct mime_words_reading *reading = decoder->reading;
 	struct word word;
 	const char *end = NULL;
 
 	while (read_word(decoder, p, &word)) {
-		take_for(decoder, &word);
-		if (!is_same_charset(decoder, &word)) {
-			if (!can_read(decoder, &word))
+		/* A charset that not all programs know is replaced by that of the reading. */
+		if (reading && reading->charset && !mime_charset_common(word.charset))
+			snprintf(word.charset, sizeof(word.charset), "%s", reading->charset);
+		if (!str_eq_nocase(word.charset, decoder->charset)) {
+			if (reading == NULL && !mime_charset_known(word.charset))
 				break;
 			flush_words(decoder);
 			memcpy(decoder->charset, word.charset, CHARSET_MAX + 1);
@@ -421,11 +405,6 @@ static void add_q(struct buf *word, const char *text, size_t len)
 	}
 }
 
-static void add_b(struct buf *word, const char *text, size_t len)
-{
-	base64_encode(text, len, 0, word);
-}
-
 /* Returns the room for the payload of a word that begins `blanks` characters further on. */
 static size_t room_for(const struct mime_fold *fold, size_t blanks)
 {
@@ -450,7 +429,7 @@ static size_t add_word(struct mime_fold *fold, const char *text, size_t len, boo
 		n = fitting_b(text, len, room);
 	if (n > 0) {
 		buf_add_str(&word, "B?");
-		add_b(&word, text, n);
+		base64_encode(text, n, 0, &word);
 	} else {
 		n = fitting_q(text, len, room);
 		buf_add_str(&word, "Q?");

@@ -54,12 +54,6 @@ static void named_clear(struct named *named)
 }
 #define _cleanup_named_ __attribute__((cleanup(named_clear)))
 
-/* The command names the value by its kind. */
-static const char *value_field(const struct op *op, const struct exemption_spec *spec)
-{
-	return op->actor == OP_COMMAND ? store_exemption_kind_name(spec->kind) : "value";
-}
-
 /* Converts the input. The caller clears named, also after a failure. Returns 0 or -1. */
 static int read_named(const struct op *op, const char *domain, const struct op_exemption *input,
 	struct named *named, struct err *err)
@@ -86,7 +80,9 @@ static int read_named(const struct op *op, const char *domain, const struct op_e
 		return 0;
 	/* As in the store: without a display name, the domain normalized. */
 	if (addr_parse(input->value, &addr, &why) < 0)
-		return op_refuse(op, err, value_field(op, spec), "is no address: %s", why.text);
+		return op_refuse(op, err,
+			op->actor == OP_COMMAND ? store_exemption_kind_name(spec->kind) : "value",
+			"is no address: %s", why.text);
 	spec->value = named->address = addr_spec(&addr);
 	return 0;
 }

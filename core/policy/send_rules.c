@@ -8,25 +8,15 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-static bool own(enum domain_status status)
-{
-	return status == DOMAIN_INACTIVE || status == DOMAIN_ACTIVE;
-}
-
-/* Both domains are in their stored form (A-labels, lower case), so they can be compared as
- * strings. */
-static bool restricted(const struct send_facts *facts)
-{
-	return facts->key_domain != NULL && !str_eq(facts->key_domain, facts->from_domain);
-}
-
 enum send_decision send_rules_check(const struct send_facts *facts)
 {
-	if (!own(facts->status))
+	if (facts->status != DOMAIN_INACTIVE && facts->status != DOMAIN_ACTIVE)
 		return RULES_NOT_OWN;
 	if (!facts->key_may_send)
 		return RULES_NO_SCOPE;
-	if (restricted(facts))
+	/* Both domains are in their stored form (A-labels, lower case), so they can be compared
+	 * as strings. */
+	if (facts->key_domain && !str_eq(facts->key_domain, facts->from_domain))
 		return RULES_KEY_RESTRICTED;
 	if (facts->status != DOMAIN_ACTIVE)
 		return RULES_INACTIVE;

@@ -213,13 +213,6 @@ bool delivery_report_is_open(const struct delivery_report *report)
 	return !delivery_report_is_test(report) && has_open_recipient(report);
 }
 
-static void count_statuses(
-	const struct delivery_report *report, size_t counts[static DELIVERY_STATUSES])
-{
-	for (size_t i = 0; i < report->recipients.n; i++)
-		counts[report->recipients.items[i].status]++;
-}
-
 /* For an email with several recipients. */
 static void add_counts(const struct delivery_report *report, struct buf *out)
 {
@@ -231,7 +224,8 @@ static void add_counts(const struct delivery_report *report, struct buf *out)
 	size_t n = report->recipients.n, good;
 	const char *separator = ": ";
 
-	count_statuses(report, counts);
+	for (size_t i = 0; i < n; i++)
+		counts[report->recipients.items[i].status]++;
 	good = counts[DELIVERY_DELIVERED] + counts[DELIVERY_COMPLAINED];
 	if (good == n && counts[DELIVERY_COMPLAINED] == 0) {
 		buf_printf(out, "Yes: delivered to all %zu recipients.", n);
@@ -298,19 +292,13 @@ static const char *stopped_words(const struct delivery_report *report)
 	       "postern-milter was asked, so it has gone to nobody.";
 }
 
-static void add_schedule(const struct email *email, struct buf *out)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(email->scheduled_us, text);
-	buf_printf(out, "Not yet: it is scheduled for %.19sZ.", text);
-}
-
 char *delivery_report_answer(const struct delivery_report *report)
 {
 	const struct email *email = report->email;
+	char scheduled[CLOCK_TEXT_SIZE];
 	struct buf out = BUF_INIT;
 
+	clock_iso8601(email->scheduled_us, scheduled);
 	if (email->state == EMAIL_REFUSED && email->last_event &&
 		str_eq(email->last_event, "canceled"))
 		buf_printf(&out, "No: it was canceled before it was sent.%s%s",
@@ -321,7 +309,7 @@ char *delivery_report_answer(const struct delivery_report *report)
 	else if (email->state == EMAIL_REFUSED)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
 	else if (email->state == EMAIL_STAGED && email->scheduled_us > report->now_us)
-		add_schedule(email, &out);
+		buf_printf(&out, "Not yet: it is scheduled for %.19sZ.", scheduled);
 	else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "

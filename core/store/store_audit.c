@@ -118,8 +118,9 @@ static int read_columns(struct db *db, const struct audit_change *change, void *
 	return found;
 }
 
-static int add_new(struct db *db, const struct audit_change *change, struct err *err)
+static int add_object(struct db *db, void *arg, struct err *err)
 {
+	const struct audit_change *change = arg;
 	_cleanup_free_ char *after = NULL;
 	int n = row_write(db, change->sql, change->params, change->type, change->item, err);
 
@@ -129,8 +130,9 @@ static int add_new(struct db *db, const struct audit_change *change, struct err 
 	return write_entry(db, change, NULL, after, change->item, err) < 0 ? -1 : n;
 }
 
-static int change_old(struct db *db, const struct audit_change *change, struct err *err)
+static int change_object(struct db *db, void *arg, struct err *err)
 {
+	const struct audit_change *change = arg;
 	_cleanup_free_ void *old = mem_alloc(1, change->type->size);
 	_cleanup_free_ void *now = mem_alloc(1, change->type->size);
 	_cleanup_free_ char *before = NULL;
@@ -154,16 +156,9 @@ static int change_old(struct db *db, const struct audit_change *change, struct e
 	return result < 0 ? -1 : n;
 }
 
-static int make_change(struct db *db, void *arg, struct err *err)
-{
-	const struct audit_change *change = arg;
-
-	return change->item ? add_new(db, change, err) : change_old(db, change, err);
-}
-
 int audit_change(struct db *db, const struct audit_change *change, struct err *err)
 {
-	return db_atomic(db, make_change, (void *)change, err);
+	return db_atomic(db, change->item ? add_object : change_object, (void *)change, err);
 }
 
 int audit_remove(struct db *db, const struct audit_change *change, int *left, struct err *err)

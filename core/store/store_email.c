@@ -193,18 +193,12 @@ int store_email_add_sent(struct db *db, struct email *email, const char *queue_i
 	return insert_email(db, sql_sent, DB_PARAMS(DB_TEXT("$postfix_id", queue_id)), email, err);
 }
 
-/* Runs a statement on the row of a ticket. */
-static int change_by_ticket(struct db *db, const char *sql, const char *ticket, struct err *err)
-{
-	return db_change(db, sql, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
-}
-
 int store_email_retract(struct db *db, const char *ticket, struct err *err)
 {
 	static const char sql_retract[] =
 		"DELETE FROM email WHERE ticket = $ticket AND state <> 'refused'";
 
-	return change_by_ticket(db, sql_retract, ticket, err);
+	return db_change(db, sql_retract, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
 
 /* Saves the present ticket of an email in this state as superseded. Returns 1, 0 if there is no

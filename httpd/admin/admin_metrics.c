@@ -214,11 +214,6 @@ static void tell_programs(struct metrics *metrics)
  * Requests.
  */
 
-static const char *listener_of(const struct metrics *metrics, const struct route *routes)
-{
-	return routes == metrics->shared->api->routes ? "api" : "admin";
-}
-
 /* Sums the counts of one route over all workers with the same table. */
 static void add_route(const struct metrics *metrics, const struct route *routes, size_t n,
 	struct route_counts *sum_r)
@@ -249,8 +244,8 @@ static struct labels labels_of(const struct metrics *metrics, const struct route
 	struct labels labels;
 
 	snprintf(labels.text, sizeof(labels.text), "listener=\"%s\",method=\"%s\",route=\"%s\"",
-		listener_of(metrics, routes), route->method ? route->method : "other",
-		route->method ? route->pattern : "other");
+		routes == metrics->shared->api->routes ? "api" : "admin",
+		route->method ? route->method : "other", route->method ? route->pattern : "other");
 	return labels;
 }
 

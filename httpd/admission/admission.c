@@ -97,38 +97,33 @@ static int find_route(
 	return -1;
 }
 
-static int look_up_key(struct worker *worker, const struct buf *token, struct admission *admission)
-{
-	uint8_t hash[SECRET_HASH_LEN];
-	struct err err = ERR_INIT;
-	int found;
-
-	secret_hash(token->data, token->len, hash);
-	found = store_key_find(worker->db, hash, &admission->key, &err);
-	secret_wipe(hash, sizeof(hash));
-	if (found < 0) {
-		log_error(worker->log, "key_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	if (found == 0)
-		return problem_fixed(&admission->problem, PROBLEM_INVALID_KEY);
-	key_use_note(worker->keys, &admission->key, clock_now_us(worker->shared->clock));
-	return 0;
-}
-
 static int find_key(
 	struct worker *worker, const struct http_head *head, struct admission *admission)
 {
 	struct buf token = BUF_INIT;
 	bool given = admission->route->auth == AUTH_BASIC ? credentials_basic(head, &token)
 							  : credentials_bearer(head, &token);
-	int result = given ? look_up_key(worker, &token, admission)
-			   : problem_fixed(&admission->problem, PROBLEM_MISSING_KEY);
+	uint8_t hash[SECRET_HASH_LEN];
+	struct err err = ERR_INIT;
+	int found = 0;
 
+	if (given) {
+		secret_hash(token.data, token.len, hash);
+		found = store_key_find(worker->db, hash, &admission->key, &err);
+		secret_wipe(hash, sizeof(hash));
+	}
 	if (token.data)
 		secret_wipe(token.data, token.len);
 	buf_free(&token);
-	return result;
+	if (found < 0) {
+		log_error(worker->log, "key_lookup_failed", "error", err.text);
+		return problem_from_err(&admission->problem, &err);
+	}
+	if (found == 0)
+		return problem_fixed(
+			&admission->problem, given ? PROBLEM_INVALID_KEY : PROBLEM_MISSING_KEY);
+	key_use_note(worker->keys, &admission->key, clock_now_us(worker->shared->clock));
+	return 0;
 }
 
 /* A token is accepted only in the Authorization field, a browser session only
@@ -312,17 +307,6 @@ static int check_domain(struct worker *worker, struct admission *admission)
 /* The maximum length of a media type quoted in an answer, in bytes. */
 enum { TYPE_QUOTED_MAX = 100 };
 
-/* True for `application/json`, with any parameters. */
-static bool is_json(const struct http_head *head)
-{
-	static const char json[] = "application/json";
-	const size_t len = sizeof(json) - 1;
-	const struct span *type = http_head_field(head, "Content-Type");
-
-	return type && type->len >= len && str_starts_nocase(type->data, json) &&
-	       (type->len == len || strchr("; \t", type->data[len]));
-}
-
 /* JSON and forms escape some bytes, so a body may be twice as long as its
  * message, but never larger than the memory quota allows. */
 static uint64_t body_limit(const struct admission_limits *limits, const struct route *route)
@@ -335,12 +319,18 @@ static uint64_t body_limit(const struct admission_limits *limits, const struct r
 	return limit < most ? limit : most;
 }
 
-static int not_json(const struct http_head *head, struct problem *problem)
+/* The media type must be application/json, with any parameters. */
+static int check_json(const struct http_head *head, struct problem *problem)
 {
+	static const char json[] = "application/json";
+	const size_t len = sizeof(json) - 1;
 	const struct span *type = http_head_field(head, "Content-Type");
 
 	if (type == NULL || type->len == 0)
 		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);
+	if (type->len >= len && str_starts_nocase(type->data, json) &&
+		(type->len == len || strchr("; \t", type->data[len])))
+		return 0;
 	return problem_set(problem, PROBLEM_MEDIA_TYPE,
 		"The Content-Type must be application/json, not %.*s.",
 		type->len < TYPE_QUOTED_MAX ? (int)type->len : TYPE_QUOTED_MAX, type->data);
@@ -351,8 +341,9 @@ static int check_body(
 {
 	enum route_body body = admission->route->body;
 
-	if ((body == BODY_JSON || body == BODY_JSON_SMALL) && !is_json(head))
-		return not_json(head, &admission->problem);
+	if ((body == BODY_JSON || body == BODY_JSON_SMALL) &&
+		check_json(head, &admission->problem) < 0)
+		return -1;
 	admission->body_limit = body_limit(&admission->limits, admission->route);
 	if (head->framing != HTTP_LENGTH)
 		return 0;
@@ -496,17 +487,6 @@ static int read_idempotency_key(const struct http_head *head, struct admission *
 	return 0;
 }
 
-/* The maximum size of a message, in bytes, that both the settings and Postfix
- * accept. */
-static int64_t message_limit(const struct worker *worker)
-{
-	int64_t limit = worker->conf->http.max_message_bytes;
-
-	if (worker->postfix_limit > 0 && worker->postfix_limit < limit)
-		return worker->postfix_limit;
-	return limit;
-}
-
 void admission_decide(struct worker *worker, const struct http_head *head, bool by_proxy,
 	struct admission *admission_r)
 {
@@ -516,9 +496,11 @@ void admission_decide(struct worker *worker, const struct http_head *head, bool 
 	admission_r->limits = (struct admission_limits){
 		.memory = worker->conf->http.max_inflight_bytes,
 		.requests = worker->conf->http.max_requests,
-		.message = message_limit(worker),
+		.message = worker->conf->http.max_message_bytes,
 		.recipients = worker->conf->http.max_recipients,
 	};
+	if (worker->postfix_limit > 0 && worker->postfix_limit < admission_r->limits.message)
+		admission_r->limits.message = worker->postfix_limit;
 	if (check_host(worker, head, admission_r) == 0 &&
 		find_route(worker, head, admission_r) == 0 &&
 		check_caller(worker, head, admission_r) == 0 &&

@@ -61,31 +61,17 @@ static int spawn(char *const *argv, int io, int errors, pid_t *pid_r)
 	return failed;
 }
 
-/* A socket pair. Our end, the first, is non-blocking. */
-static int make_sockets(int fds[2])
-{
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-		return -1;
-	return fcntl(fds[0], F_SETFL, O_NONBLOCK);
-}
-
-/* O_APPEND, so that several processes do not overwrite each other's output. */
-static int make_errors(void)
-{
-	int fd = memfd_create("errors", MFD_CLOEXEC);
-
-	if (fd >= 0)
-		fcntl(fd, F_SETFL, O_APPEND);
-	return fd;
-}
-
 int child_start(char *const *argv, int *fd_r, struct child **child_r, struct err *err)
 {
-	int io[2] = {-1, -1}, errors = make_errors(), failed = 0;
+	int io[2] = {-1, -1}, errors = memfd_create("errors", MFD_CLOEXEC), failed = 0;
 	struct child *child;
 	pid_t pid = 0;
 
-	if (errors < 0 || make_sockets(io) < 0)
+	/* With O_APPEND several processes do not overwrite each other's output. Our end of the
+	 * socket pair, the first, is non-blocking. */
+	if (errors < 0 || fcntl(errors, F_SETFL, O_APPEND) < 0 ||
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, io) < 0 ||
+		fcntl(io[0], F_SETFL, O_NONBLOCK) < 0)
 		failed = errno;
 	if (failed == 0)
 		failed = spawn(argv, io[1], errors, &pid);

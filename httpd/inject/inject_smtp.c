@@ -214,18 +214,12 @@ static int run_sendmail(const struct conf *conf, int *fd_r, struct child **child
 	return child_start(argv.items, fd_r, child_r, err);
 }
 
-/* Reaches smtpd. */
-static int reach(const struct inject_smtp *self, int *fd_r, struct child **child_r, struct err *err)
+static int connect_smtpd(
+	const struct inject_smtp *self, int *fd_r, struct child **child_r, struct err *err)
 {
 	if (by_sendmail(self))
 		return run_sendmail(self->conf, fd_r, child_r, err);
 	return smtp_server_connect(self->conf->submission.smtp_server, fd_r, err);
-}
-
-static int64_t sessions_max(const struct inject_smtp *self)
-{
-	return by_sendmail(self) ? self->conf->submission.processes
-				 : self->conf->submission.sessions;
 }
 
 static void open_session(struct inject_smtp *self, struct submission *submission)
@@ -245,7 +239,7 @@ static void open_session(struct inject_smtp *self, struct submission *submission
 	struct err err = ERR_INIT;
 
 	self->may_probe = false;
-	if (reach(self, &spec.fd, &child, &err) < 0) {
+	if (connect_smtpd(self, &spec.fd, &child, &err) < 0) {
 		if (submission->prompt) {
 			inject_answer_obstacle(&self->inject, submission, INJECT_AWAY, &err);
 		} else if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {
@@ -264,14 +258,6 @@ static void open_session(struct inject_smtp *self, struct submission *submission
 	pooled->submission = submission;
 	LIST_INSERT_HEAD(&self->busy, pooled, link);
 	self->sessions_n++;
-	smtp_session_send(pooled->session, submission);
-}
-
-static void use_session(struct pooled *pooled, struct submission *submission)
-{
-	LIST_REMOVE(pooled, link);
-	LIST_INSERT_HEAD(&pooled->inject->busy, pooled, link);
-	pooled->submission = submission;
 	smtp_session_send(pooled->session, submission);
 }
 
@@ -295,12 +281,16 @@ static bool start_next(struct inject_smtp *self)
 	const struct submission *next = inject_queue_next(self->queue);
 	bool again = next->tries > 0 || next->fresh;
 	struct pooled *idle = LIST_FIRST(&self->idle);
-	bool full = self->sessions_n >= sessions_max(self);
+	bool full = self->sessions_n >= (by_sendmail(self) ? self->conf->submission.processes
+							   : self->conf->submission.sessions);
 
 	if (is_busy(self))
 		return false;
 	if (idle && !again) {
-		use_session(idle, inject_queue_take(self->queue));
+		LIST_REMOVE(idle, link);
+		LIST_INSERT_HEAD(&self->busy, idle, link);
+		idle->submission = inject_queue_take(self->queue);
+		smtp_session_send(idle->session, idle->submission);
 		return true;
 	}
 	if (self->pause_ms > 0 && !self->may_probe)
@@ -314,7 +304,7 @@ static bool start_next(struct inject_smtp *self)
 	return !full;
 }
 
-static void serve(struct inject *inject)
+static void serve_queue(struct inject *inject)
 {
 	struct inject_smtp *self = (struct inject_smtp *)inject;
 
@@ -383,7 +373,7 @@ static struct inject *make(
 	self->inject.ops = ops;
 	self->base = base;
 	self->conf = conf;
-	self->queue = inject_queue_new(base, &self->inject, serve);
+	self->queue = inject_queue_new(base, &self->inject, serve_queue);
 	self->pause = event_new(base, -1, 0, on_pause_over, self);
 	LIST_INIT(&self->busy);
 	LIST_INIT(&self->idle);

@@ -77,14 +77,6 @@ void batch_json_name(size_t index, const struct problem *problem, struct problem
 	named_r->retry_after_s = problem->retry_after_s;
 }
 
-static void add_error(json_t *errors, size_t index, const struct send_result *result)
-{
-	json_t *error = json_pack(
-		"{s:I, s:s}", "index", (json_int_t)index, "message", result->problem.text);
-
-	json_array_append_new(errors, error);
-}
-
 json_t *batch_json_render(const struct send_outcome *outcome)
 {
 	json_t *data = json_array(), *errors = json_array();
@@ -94,7 +86,9 @@ json_t *batch_json_render(const struct send_outcome *outcome)
 		const struct send_result *result = &outcome->results[i];
 
 		if (result->problem.kind != PROBLEM_NONE)
-			add_error(errors, i, result);
+			json_array_append_new(
+				errors, json_pack("{s:I, s:s}", "index", (json_int_t)i, "message",
+						result->problem.text));
 		else
 			json_array_append_new(data, json_pack("{s:s}", "id", result->id));
 	}
@@ -135,24 +129,15 @@ static size_t find_worst(const struct send_outcome *outcome)
 	return first;
 }
 
-static void reply_named(struct request *request, size_t index, const struct problem *problem)
-{
-	struct problem named;
-
-	batch_json_name(index, problem, &named);
-	reply_problem(request, &named);
-}
-
 /* A temporary failure of the server is not about one email, so it names none. */
 static void reply_worst(struct request *request, const struct send_outcome *outcome)
 {
 	size_t worst = find_worst(outcome);
-	const struct problem *problem = &outcome->results[worst].problem;
+	struct problem problem = outcome->results[worst].problem;
 
-	if (problem->kind == PROBLEM_UNAVAILABLE)
-		reply_problem(request, problem);
-	else
-		reply_named(request, worst, problem);
+	if (problem.kind != PROBLEM_UNAVAILABLE)
+		batch_json_name(worst, &outcome->results[worst].problem, &problem);
+	reply_problem(request, &problem);
 }
 
 /* An error must not make a client send again what was sent: once one email was
@@ -167,20 +152,14 @@ static void on_strict_sent(struct request *request, const struct send_outcome *o
 		reply_json(request, 200, batch_json_render(outcome));
 }
 
-static bool has_passing(const struct send_outcome *outcome)
-{
-	const struct send_result *worst = &outcome->results[find_worst(outcome)];
-
-	return problem_status(&worst->problem) >= 500;
-}
-
 /* In permissive mode it is no error that none could be sent, unless a status is
  * 500 or above. */
 static void on_permissive_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)
 		reply_problem(request, outcome->problem);
-	else if (outcome->sent == 0 && has_passing(outcome))
+	else if (outcome->sent == 0 &&
+		 problem_status(&outcome->results[find_worst(outcome)].problem) >= 500)
 		reply_worst(request, outcome);
 	else
 		reply_json(request, 200, batch_json_render(outcome));

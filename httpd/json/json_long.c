@@ -179,13 +179,6 @@ struct taken {
 	char nonce[SECRET_TICKET_SIZE];
 };
 
-static void free_taken(struct taken *taken)
-{
-	for (size_t i = 0; i < taken->n; i++)
-		buf_free(&taken->strings[i]);
-	free(taken->strings);
-}
-
 /* True if a colon precedes the string that begins with this quote. */
 static bool is_member(const char *text, const char *quote)
 {
@@ -277,7 +270,9 @@ json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags, j
 		root = json_loadb(rest.data, rest.len, flags, error);
 	if (root)
 		put_back(root, &taken);
-	free_taken(&taken);
+	for (size_t i = 0; i < taken.n; i++)
+		buf_free(&taken.strings[i]);
+	free(taken.strings);
 	return root ? root : json_loadb(text, len, flags, error);
 }
 
