@@ -331,11 +331,15 @@ int email_json_schedule(
 	else if (!isdigit((unsigned char)text[0]) || !strchr(text, '-') ||
 		 !clock_parse(text, now_us, &time_us))
 		time_us = 0;
-	if (time_us <= 0 || time_us > now_us + SCHEDULE_MAX_DAYS * DAY_US)
+	if (time_us <= 0)
 		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%sscheduled_at` field must be a time in the next %d days, as "
+			"The `%sscheduled_at` field must be a time such as "
 			"`2026-11-21T02:43:18Z`, `in 10 minutes`, `in 2 hours` or `in 3 days`.",
-			place, SCHEDULE_MAX_DAYS);
+			place);
+	if (time_us > now_us + SCHEDULE_MAX_DAYS * DAY_US)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%sscheduled_at` field must not be more than %d days ahead.", place,
+			SCHEDULE_MAX_DAYS);
 	*time_us_r = time_us;
 	return 0;
 }

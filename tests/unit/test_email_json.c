@@ -124,7 +124,9 @@ static const struct {
 	{"{" FULL ",\"tags\":[{\"name\":\"\u00e4\",\"value\":\"x\"}]}", 422, "`tags[0].name`"},
 	{"{" FULL ",\"tags\":[{\"name\":\"x\",\"value\":\"a\\u0000b\"}]}", 422, "`tags[0].value`"},
 	/* not supported, never swallowed */
-	{"{" FULL ",\"scheduled_at\":\"tomorrow\"}", 422, "`scheduled_at`"},
+	{"{" FULL ",\"scheduled_at\":\"tomorrow\"}", 422,
+		"`scheduled_at` field must be a time such as"},
+	{"{" FULL ",\"scheduled_at\":\"in 31 days\"}", 422, "not be more than 30 days ahead"},
 	{"{" FULL ",\"template\":{\"id\":\"x\"}}", 422, "`template`"},
 	{"{" FULL ",\"topic_id\":\"x\"}", 422, "`topic_id`"},
 };
