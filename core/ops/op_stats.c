@@ -328,6 +328,8 @@ static int read_span(const struct op *op, const struct op_stats_events *input,
 	filter->end_us = input->until ? input->until : op->now_us + HOUR_US;
 	filter->begin_us = input->since ? input->since : op->now_us - DAYS * DAY_US;
 	filter->begin_us -= filter->begin_us % filter->step_us;
+	if (filter->end_us <= filter->begin_us)
+		return op_refuse(op, err, "until", "is not behind since");
 	span_us = filter->end_us - filter->begin_us;
 	unit_us = filter->by_domain ? DAY_US : filter->step_us;
 	if (op->actor != OP_COMMAND && span_us / unit_us > OP_STATS_STEPS_MAX)

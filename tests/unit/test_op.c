@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
@@ -17,6 +18,7 @@
 #include "core/ops/op_domain.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_key.h"
+#include "core/ops/op_stats.h"
 #include "core/ops/op_user.h"
 #include "core/store/store_audit.h"
 #include "httpd/json/operate.h"
@@ -274,6 +276,26 @@ static void test_revoke_all(void **state)
 	conf_free(world.conf);
 }
 
+/* A time that ends before it begins is refused, however long before. */
+static void test_stats_time(void **state)
+{
+	static const int64_t spans_us[] = {0, HOUR_US, DAY_US, 2 * DAY_US};
+	struct temp_db *temp = *state;
+	struct op_stats_events input = {.since = 1000 * DAY_US};
+	struct world world;
+
+	world_up(temp, &world);
+	for (size_t i = 0; i < ARRAY_SIZE(spans_us); i++) {
+		input.until = input.since - spans_us[i];
+		assert_int_equal(run(temp, &world, &op_stats_events, world.one.company_id, NULL,
+					 NULL, &input),
+			-1);
+		assert_string_equal(world.err.text, "the `until` is not behind since");
+	}
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +306,7 @@ int main(void)
 			test_restricted_key, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_revoke_all, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_command, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_stats_time, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
