@@ -684,7 +684,7 @@ def test_removal(machine):
             break
     assert machine.bytes(*POSTFIX_FILES) == machine.original
     assert not machine.holds("pgrep -u postern")
-    # The settings, with what enabled the units, and the database.
+    # The settings and the database.
     assert CONF in (left := remains(machine))
     assert [path for path in left if not path.startswith(("/etc/", "/var/lib/postern"))] == []
     assert not machine.holds("ls /etc/postern/postern.conf.d")
@@ -702,6 +702,9 @@ def test_installed_again_with_another_queue_folder(machine):
     machine.original = machine.bytes(*POSTFIX_FILES)
     machine.run("apt-get install -y ./build/deb/next/postern_*.deb")
     assert machine.bytes(*POSTFIX_FILES) == machine.original
+    # Postfix would not have asked a milter about the emails of a postern-httpd.
+    assert states(machine) == ["inactive"] * len(UNITS)
+    assert states(machine, "is-enabled") == ["disabled"] * len(UNITS)
     for command in commands("README.md", "Install it beside Postfix"):
         if "postern setup" in command:
             machine.run(command)
