@@ -337,10 +337,37 @@ static void test_few_and_many(void **state)
 		assert_int_equal(steps[0][i], steps[1][i]);
 }
 
+/* What each page of the dashboard asks for again and again: the newest emails of all, or of one
+ * company. Among many it looks at those of the page alone. */
+static void test_newest_of_many(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct world *world = temp->more;
+	const struct email_scope scopes[] = {{NULL}, {.company_id = world->own.company_id}};
+	const struct email_filter none = {NULL};
+	const struct page page = {.limit = 10};
+
+	add_others(temp, 1, OWN, 1000006);
+	add_others(temp, 1 + OWN, EMAIL_SEARCH_MAX, 599);
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+		int64_t before = db_steps(temp->db);
+		struct email_found found;
+
+		assert_int_equal(
+			store_email_search(temp->db, &scopes[i], &none, &page, &found, NULL), 1);
+		assert_int_equal(found.list.n, 10);
+		assert_true(found.more);
+		assert_string_equal(found.next, "");
+		assert_in_range(db_steps(temp->db) - before, 1, EMAIL_SEARCH_MAX / 10);
+		store_email_list_free(&found.list);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_few_and_many, setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_newest_of_many, setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
