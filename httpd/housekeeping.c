@@ -19,7 +19,6 @@ struct housekeeping {
 	struct recurring sampler;
 	const struct clock *clock;
 	/* Used on the committer's thread. */
-	struct outbox *outbox;
 	char company_id[ID_SIZE]; /* the last company that was sampled */
 	bool of_companies;        /* all is sampled; some companies are left */
 };
@@ -41,15 +40,13 @@ static int sample(struct db *db, void *arg, struct err *err)
 {
 	struct housekeeping *keeping = arg;
 	int64_t now_us = clock_now_us(keeping->clock);
-	struct outbox_state state;
 	int added;
 
 	if (keeping->of_companies)
 		return store_backlog_sample_companies(
 			db, keeping->company_id, BUDGET_US, now_us, err);
 	keeping->company_id[0] = '\0';
-	outbox_state_get(keeping->outbox, &state);
-	added = store_backlog_sample(db, state.emails, now_us, err);
+	added = store_backlog_sample(db, now_us, err);
 	if (added > 0 && now_us % HOUR_US < BACKLOG_SAMPLE_S * SECOND_US &&
 		store_outcome_clean(db, now_us, err) < 0)
 		return -1;
@@ -63,13 +60,12 @@ static void on_sample_ended(void *arg, int result)
 	keeping->of_companies = result > 0;
 }
 
-struct housekeeping *housekeeping_new(struct committer *committer, struct outbox *outbox,
-	const struct clock *clock, struct log *log)
+struct housekeeping *housekeeping_new(
+	struct committer *committer, const struct clock *clock, struct log *log)
 {
 	struct housekeeping *keeping = mem_new(struct housekeeping);
 
 	keeping->cleaner = cleaner_new(committer, clock, log);
-	keeping->outbox = outbox;
 	keeping->clock = clock;
 	keeping->filler = (struct recurring){
 		.committer = committer,

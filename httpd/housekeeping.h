@@ -18,7 +18,6 @@
 
 #include "core/base/clock.h"
 #include "core/db/committer.h"
-#include "httpd/outbox/outbox.h"
 
 struct conf;
 struct housekeeping;
@@ -26,8 +25,8 @@ struct log;
 
 /* The caller keeps ownership of the arguments. Free the committer before the
  * housekeeping. */
-struct housekeeping *housekeeping_new(struct committer *committer, struct outbox *outbox,
-	const struct clock *clock, struct log *log);
+struct housekeeping *housekeeping_new(
+	struct committer *committer, const struct clock *clock, struct log *log);
 void housekeeping_free(struct housekeeping *housekeeping);
 
 /* Sets the retention periods ([retention]), see cleaner_set(). */

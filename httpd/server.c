@@ -383,7 +383,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->housekeeping = housekeeping_new(
-		server->shared.committer, server->shared.outbox, &clock_system, server->log);
+		server->shared.committer, &clock_system, server->log);
 	housekeeping_set(server->housekeeping, server->conf);
 	if (start_workers(server, conf, err) < 0 || outbox_start(server->shared.outbox, err) < 0)
 		return -1;

@@ -352,20 +352,21 @@ void store_outcome_counts_free(struct outcome_counts *counts)
 	*counts = (struct outcome_counts){0};
 }
 
-int store_backlog_sample(struct db *db, int64_t outbox, int64_t now_us, struct err *err)
+int store_backlog_sample(struct db *db, int64_t now_us, struct err *err)
 {
 	static const char sql_add[] =
 		"INSERT INTO backlog_sample (time_us, outbox, queue)"
-		" SELECT $time, $outbox, coalesce(sum(count), 0)"
+		" SELECT $time,"
+		"   coalesce(sum(CASE WHEN last_event = 'staged' THEN count END), 0),"
+		"   coalesce(sum(CASE WHEN last_event <> 'staged' THEN count END), 0)"
 		" FROM open_count"
-		" WHERE last_event IN ('sent', 'delivery_delayed')"
+		" WHERE last_event IN ('staged', 'sent', 'delivery_delayed')"
 		" ON CONFLICT (time_us)"
 		" DO NOTHING";
 	static const char sql_old[] = "DELETE FROM backlog_sample WHERE time_us < $old";
 	static const char sql_old_companies[] = "DELETE FROM backlog_company WHERE time_us < $old";
 	int64_t time_us = now_us - now_us % (BACKLOG_SAMPLE_S * SECOND_US);
-	int added = db_change(
-		db, sql_add, DB_PARAMS(DB_INT("$time", time_us), DB_INT("$outbox", outbox)), err);
+	int added = db_change(db, sql_add, DB_PARAMS(DB_INT("$time", time_us)), err);
 
 	if (added < 0 ||
 		db_change(db, sql_old,

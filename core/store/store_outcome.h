@@ -81,11 +81,11 @@ int store_outcome_counts(struct db *db, const struct outcome_filter *filter,
 	enum outcome_aspect aspect, bool by_step, struct outcome_counts *counts_r, struct err *err);
 void store_outcome_counts_free(struct outcome_counts *counts);
 
-/* Samples the number of emails in the outbox and of those that Postfix is still delivering, once in
- * BACKLOG_SAMPLE_S; old samples are removed. Returns 1 if this is the first sample of that time, 0
- * if not, -1 on error. */
+/* Samples the number of emails that Postfix does not have yet and of those that it is still
+ * delivering, on all hosts that share the database, once in BACKLOG_SAMPLE_S; old samples are
+ * removed. Returns 1 if this is the first sample of that time, 0 if not, -1 on error. */
 enum { BACKLOG_SAMPLE_S = 300, BACKLOG_SAMPLE_DAYS = 400 };
-int store_backlog_sample(struct db *db, int64_t outbox, int64_t now_us, struct err *err);
+int store_backlog_sample(struct db *db, int64_t now_us, struct err *err);
 /* Samples the outbox of each company with emails in it, those after last, until the budget is used,
  * and sets last; counts stop at BACKLOG_MAX (store_backlog.h). Returns 1 if there are more, 0 if
  * not, -1 on error. */

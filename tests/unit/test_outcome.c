@@ -262,25 +262,32 @@ static void test_samples(void **state)
 		" VALUES ($email, $company, 1, $due)"
 		" ON CONFLICT (email)"
 		" DO UPDATE SET due_us = excluded.due_us";
+	static const char sql_host[] = "UPDATE email SET host = 'other.example'";
+	static const char sql_sent[] = "UPDATE email SET state = 'sent', last_event = 'sent'";
 	struct backlog_samples samples;
 	struct temp_tenant tenant;
 	struct email email;
 
-	assert_int_equal(store_backlog_sample(temp->db, 5, hour + SECOND_US, NULL), 1);
+	assert_int_equal(store_backlog_sample(temp->db, hour + SECOND_US, NULL), 1);
+	temp_db_staged(temp->db, &tenant, &email);
 	/* Not twice in the same five minutes. */
-	assert_int_equal(store_backlog_sample(temp->db, 99, hour + 2 * SECOND_US, NULL), 0);
-	assert_int_equal(store_backlog_sample(temp->db, 7, hour + 400 * SECOND_US, NULL), 1);
-	assert_int_equal(store_backlog_sample(temp->db, 1, hour + HOUR_US, NULL), 1);
+	assert_int_equal(store_backlog_sample(temp->db, hour + 2 * SECOND_US, NULL), 0);
+	/* Also what is in the outbox of another host. */
+	assert_int_equal(db_change(temp->db, sql_host, NULL, NULL), 1);
+	assert_int_equal(store_backlog_sample(temp->db, hour + 400 * SECOND_US, NULL), 1);
+	assert_int_equal(db_change(temp->db, sql_sent, NULL, NULL), 1);
+	assert_int_equal(store_backlog_sample(temp->db, hour + HOUR_US, NULL), 1);
 	assert_int_equal(
 		store_backlog_samples(temp->db, NULL, hour, hour + DAY_US, HOUR_US, &samples, NULL),
 		0);
 	assert_int_equal(samples.n, 2);
 	assert_int_equal(samples.items[0].time_us, hour);
-	assert_int_equal(samples.items[0].outbox, 7);
-	assert_int_equal(samples.items[1].outbox, 1);
+	assert_int_equal(samples.items[0].outbox, 1);
+	assert_int_equal(samples.items[0].queue, 0);
+	assert_int_equal(samples.items[1].outbox, 0);
+	assert_int_equal(samples.items[1].queue, 1);
 	store_backlog_samples_free(&samples);
 	/* Of a company: what waited, and nothing where only others did. */
-	temp_db_staged(temp->db, &tenant, &email);
 	for (int due = 0; due < 2; due++) {
 		char last[ID_SIZE] = "";
 
@@ -303,8 +310,7 @@ static void test_samples(void **state)
 	store_backlog_samples_free(&samples);
 	/* The oldest go. */
 	assert_int_equal(
-		store_backlog_sample(temp->db, 2, hour + (BACKLOG_SAMPLE_DAYS + 1) * DAY_US, NULL),
-		1);
+		store_backlog_sample(temp->db, hour + (BACKLOG_SAMPLE_DAYS + 1) * DAY_US, NULL), 1);
 	assert_int_equal(
 		store_backlog_samples(temp->db, NULL, 0, INT64_MAX, HOUR_US, &samples, NULL), 0);
 	assert_int_equal(samples.n, 1);

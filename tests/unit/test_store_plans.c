@@ -506,7 +506,7 @@ static void call_events(struct db *db, const struct temp_tenant *tenant)
 	OK(store_outcome_fill(db, 0, 9, &why));
 	OK(store_outcome_missing(db, &(int64_t){0}, &why));
 	OK(store_outcome_clean(db, 9, &why));
-	OK(store_backlog_sample(db, 1, 9, &why) < 0 ? -1 : 0);
+	OK(store_backlog_sample(db, 9, &why) < 0 ? -1 : 0);
 	OK(store_backlog_sample_companies(db, company, 0, 9, &why) < 0 ? -1 : 0);
 	for (int own = 0; own < 2; own++) {
 		OK(store_backlog_samples(
