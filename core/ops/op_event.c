@@ -31,11 +31,11 @@ static json_t *show_event(const void *item)
 	json_t *object = email_render_event(event);
 
 	email_render_event_for_admins(object, event);
-	json_object_update_new(
-		object, json_pack("{s:s, s:o, s:o, s:s, s:o}", "email_id", event->email_id,
-				"subject", row_json_given(event->subject), "domain",
-				row_json_string(event->domain), "company_id", event->company_id,
-				"company_name", row_json_given(event->company_name)));
+	json_object_update_new(object,
+		json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "email_id", event->email_id, "subject",
+			row_json_given(event->subject), "domain", row_json_string(event->domain),
+			"company_id", event->company_id, "company_name",
+			row_json_given(event->company_name), "host", row_json_given(event->host)));
 	return object;
 }
 

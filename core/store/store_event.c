@@ -354,6 +354,7 @@ static const struct row_field event_fields[] = {
 	ROW_FIELD(email_event, is_repeat, ROW_BOOL),
 	ROW_FIELD(email_event, company_id, ROW_ID),
 	ROW_FIELD(email_event, company_name, ROW_TEXT),
+	ROW_FIELD(email_event, host, ROW_TEXT),
 };
 static const struct row_type event_type = ROW_TYPE(email_event, event_fields);
 
@@ -774,7 +775,7 @@ int store_event_recent(struct db *db, const struct event_filter *filter, struct 
 	" ORDER BY v.seq " order " LIMIT 1 OFFSET $max"
 #define PAGE(index, company, side, until, order)                                                   \
 	"SELECT " EVENT_COLUMNS                                                                    \
-	", e.subject, v.company_id,"                                                               \
+	", e.subject, e.host, v.company_id,"                                                       \
 	" (SELECT p.name FROM company p WHERE p.id = v.company_id) AS company_name"                \
 	" FROM event v" index                                                                      \
 	" CROSS JOIN email e ON e.seq = v.email"                                                   \

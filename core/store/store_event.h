@@ -126,6 +126,7 @@ struct email_event {
 	/* Only store_event_recent() sets these, and the subject. */
 	char company_id[ID_SIZE];
 	char *company_name; /* NULL: the company was removed */
+	char *host;         /* whose Postfix has the email; "": there is one host */
 };
 struct event_list {
 	struct email_event *items;
