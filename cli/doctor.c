@@ -137,8 +137,7 @@ static const struct doctor_row table[] = {
 		"them.",
 		"set limits.suppressions, or postern suppression remove", MEND_BY_HAND},
 	/* The DNS. */
-	{"dns", "Receivers refuse such mail or treat it as spam.", "postern domain check NAME",
-		MEND_BY_HAND},
+	{"dns", "Receivers refuse such mail or treat it as spam.", NULL, MEND_BY_HAND},
 	{"dkim", "Mail is sent unsigned, waits, or has invalid signatures.",
 		"postern dkim enable DOMAIN", MEND_ASK},
 	{"dns_host", "Large receivers refuse mail from this host.", NULL, MEND_BY_HAND},

@@ -15,7 +15,9 @@
 
 enum { DOMAINS_LOOKED_AT = 50 };
 
-static void report_records(struct doctor *doctor, const char *row, const json_t *records)
+/* domain: of a domain; NULL: of this host. */
+static void report_records(
+	struct doctor *doctor, const char *row, const char *domain, const json_t *records)
 {
 	const json_t *record;
 	size_t i;
@@ -30,6 +32,8 @@ static void report_records(struct doctor *doctor, const char *row, const json_t 
 						    : DOCTOR_WARNING,
 			"%s of %s: %s", row_json_text(record, "record"),
 			row_json_text(record, "name"), row_json_text(record, "text"));
+		if (domain)
+			doctor_mend(doctor, "postern", "domain", "check", domain, NULL);
 	}
 }
 
@@ -43,19 +47,23 @@ static void look_at_key(
 	struct err err = ERR_INIT;
 	int good;
 
-	if (key->state == DKIM_NEW && key->created_us < doctor->now_us - PATIENCE_US)
+	if (key->state == DKIM_NEW && key->created_us < doctor->now_us - PATIENCE_US) {
 		doctor_say(doctor, "dkim", DOCTOR_WARNING,
 			"the new key %s of %s has waited for its DNS record for more than a week",
 			key->selector, key->domain);
+		doctor_mend(doctor, "postern", "domain", "check", key->domain, NULL);
+	}
 	if (key->state != DKIM_SIGNING)
 		return;
 	good = dkim_signer_check_key(signer, key, &why, &err);
-	if (good > 0)
+	if (good > 0) {
 		doctor_say(doctor, "dkim", DOCTOR_GOOD, "%s signs for %s by the key %s",
 			dkim_signer_name(signer), key->domain, key->selector);
-	else
-		doctor_say(doctor, "dkim", DOCTOR_WRONG, "the key %s of %s: %s", key->selector,
-			key->domain, good < 0 ? err.text : why);
+		return;
+	}
+	doctor_say(doctor, "dkim", DOCTOR_WRONG, "the key %s of %s: %s", key->selector, key->domain,
+		good < 0 ? err.text : why);
+	doctor_mend(doctor, "postern", "dkim", "enable", key->domain, NULL);
 }
 
 /* Checks for key files of removed domains. */
@@ -94,6 +102,9 @@ static void look_at_tables(
 		doctor_say(doctor, "dkim", DOCTOR_WRONG,
 			"the tables of %s do not have the keys that are to sign",
 			dkim_signer_name(signer));
+	/* Enabling one domain writes the tables of all. */
+	if (same <= 0 && keys->n > 0)
+		doctor_mend(doctor, "postern", "dkim", "enable", keys->items[0].domain, NULL);
 	for (size_t i = 0; i < keys->n; i++) {
 		if (keys->items[i].state != DKIM_SIGNING)
 			continue;
@@ -161,13 +172,13 @@ void doctor_look_at_dns(struct doctor *doctor)
 			continue;
 		records = op_domain_dns_look(
 			doctor->db, doctor->conf, &view, dns, &list.items[i], NULL);
-		report_records(doctor, "dns", records);
+		report_records(doctor, "dns", list.items[i].name, records);
 		json_decref(records);
 	}
 	if (list.n > 0) {
 		host_dns_check(dns, &view.host, &of_host);
 		records = op_domain_dns_json(&of_host, true);
-		report_records(doctor, "dns_host", records);
+		report_records(doctor, "dns_host", NULL, records);
 		json_decref(records);
 	}
 	dns_view_close(&view);
