@@ -232,9 +232,8 @@ static void look_at_events(
 			"lines of Postfix's log are missing (%lld gap%s)", (long long)state.gaps,
 			state.gaps == 1 ? "" : "s");
 	else
-		tell_well(part,
-			"postern-events reads Postfix's log, to its end last at %.10s %.8sZ", end,
-			end + 11);
+		tell_well(part, "postern-events has read all of Postfix's log, last at %.10s %.8sZ",
+			end, end + 11);
 }
 
 /* Shows the faults from first to last as one part. Effect and cure are those of

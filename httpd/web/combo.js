@@ -1,10 +1,10 @@
 // A choice among what may be many: one types a part of the name, and the server finds what fits
 // (WAI-ARIA: combobox with a list). form() and filters() make it for a field of type "pick":
 //
-//   { name, label, type: "pick", find, textOf, any, of }
+//   { name, label, type: "pick", find, optionOf, any, of }
 //   find: async (words, values) => ({ options: [{ value, text, about }], isMore }), where values are
 //   those of the other fields; about says whose it is
-//   textOf: async (value) => the text of one that was chosen before; else it is the value
+//   optionOf: async (value) => the option of one that was chosen before; else the value is its text
 //   any: what it is to choose none
 //   of: (values) => what the choice belongs to: when that changes, nothing is chosen
 
@@ -32,12 +32,20 @@ export function combo(spec, common) {
     "aria-controls": list.id,
     value: text,
   });
-  const control = el("div.combo", input, list);
-  if (value && spec.textOf)
-    spec.textOf(value).then((found) => {
-      if (input.value === text) input.value = found;
-      text = found;
+  // Several may have the same name.
+  const whose = el("div.form-text.combo-whose", { hidden: true });
+  const control = el("div.combo", input, list, whose);
+  if (value && spec.optionOf)
+    spec.optionOf(value).then((found) => {
+      if (input.value === text) input.value = found.text;
+      text = found.text;
+      tellWhose(found.about);
     }, () => {});
+
+  function tellWhose(about) {
+    whose.textContent = about ?? "";
+    whose.hidden = !about;
+  }
 
   function close() {
     turn++;
@@ -53,6 +61,7 @@ export function combo(spec, common) {
     value = option.value || undefined;
     text = value ? option.text : "";
     input.value = text;
+    tellWhose(option.about);
     control.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
@@ -156,6 +165,7 @@ export function combo(spec, common) {
       if (owner !== undefined && owner !== mine) {
         value = undefined;
         text = input.value = "";
+        tellWhose();
       }
       owner = mine;
     },

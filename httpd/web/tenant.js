@@ -10,11 +10,11 @@ const found = async (from, asked, optionOf) => {
   const { data, has_more: isMore } = await get(from, { ...asked, limit: FOUND });
   return { options: data.map(optionOf), isMore };
 };
-const nameOfCompany = async (id) => (await get(path`/admin/companies/${id}`)).name;
+const companyOption = ({ id, name }) => ({ value: id, text: name });
 export const companyPick = {
   type: "pick",
-  find: (search) => found("/admin/companies", { search }, ({ id, name }) => ({ value: id, text: name })),
-  textOf: nameOfCompany,
+  find: (search) => found("/admin/companies", { search }, companyOption),
+  optionOf: async (id) => companyOption(await get(path`/admin/companies/${id}`)),
 };
 // Of the company that is chosen in the same form, if one is.
 const companyOf = ({ company_id, company }) => company_id ?? company ?? "";
@@ -24,17 +24,17 @@ export const domainPick = {
   find: async (search, values) =>
     found("/admin/domains", { search, company_id: companyOf(values) }, (one) => ({ value: one.name, text: one.name, about: one.company_name })),
 };
-const keyText = (key) => key.name || `Key ${key.id.slice(0, 8)}`;
+const keyOption = (key) => ({
+  value: key.id,
+  text: key.name || `Key ${key.id.slice(0, 8)}`,
+  about: [key.company_name, key.domain].filter(Boolean).join(" · "),
+});
 export const keyPick = {
   type: "pick",
   of: companyOf,
   find: (search, values) =>
-    found("/admin/keys", { search, valid: true, company_id: companyOf(values) }, (key) => ({
-      value: key.id,
-      text: keyText(key),
-      about: [key.company_name, key.domain].filter(Boolean).join(" · "),
-    })),
-  textOf: async (id) => keyText(await get(path`/admin/keys/${id}`)),
+    found("/admin/keys", { search, valid: true, company_id: companyOf(values) }, keyOption),
+  optionOf: async (id) => keyOption(await get(path`/admin/keys/${id}`)),
 };
 
 // Names by id, and the columns and fields that only operators need. Fewer companies than a select can

@@ -94,6 +94,11 @@ export function exactTime(iso) {
   );
 }
 
+// Words of the server, with its times (in UTC) as those of the viewer's clock.
+export const withTimes = (text) =>
+  text.split(/(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z)/).map((part, i) =>
+    i % 2 ? time(part.replace(" ", "T"), { exact: true }) : part);
+
 // How long ago, kept true, with the exact time in its title, by the viewer's clock and in UTC. null is "never".
 export function time(iso, { never = "never", exact = false } = {}) {
   if (!iso) return el("span.muted", never);
@@ -431,6 +436,7 @@ export function table({
   let shown = new Map();
   let lines = new Map();
   let isMore = false;
+  let isNewest = false;
   let page = 0;
   let order = { by: columns.findIndex(({ title }) => first && title === first.by), down: first?.down ?? false };
 
@@ -439,7 +445,9 @@ export function table({
     // On a phone a cell has two columns: its title, and one thing.
     if (Array.isArray(inner) && column.kind !== "actions") inner = el("span", inner);
     if (where) inner = el("a.row-link", { href: where }, inner);
-    return el("td", { class: column.kind ? `is-${column.kind}` : "", "data-title": column.title ?? "" }, inner ?? el("span.muted", "–"));
+    const isNone = inner === null || inner === undefined;
+    const kinds = [column.kind && `is-${column.kind}`, isNone && "is-none"].filter(Boolean).join(" ");
+    return el("td", { class: kinds, "data-title": column.title ?? "" }, isNone ? el("span.muted", "–") : inner);
   }
 
   function make(row) {
@@ -498,7 +506,7 @@ export function table({
         const kind = column.kind ? `is-${column.kind}` : "";
         if (text !== "" || isNamed) return el("td", { class: kind, "data-title": column.title }, text);
         isNamed = true;
-        return el("th", { scope: "row", class: kind }, i === 0 ? `All ${count(all.length, noun, nouns)}` : "");
+        return el("th", { scope: "row", class: kind }, i === 0 ? `${isMore ? "The first" : "All"} ${count(all.length, noun, nouns)}` : "");
       }),
     );
   }
@@ -531,18 +539,19 @@ export function table({
     const end = page * per + rows.length;
     pager.hidden = page === 0 && end === all.length && !isMore && !tools.length;
     where.textContent = rows.length
-      ? `${number(page * per + 1)} to ${number(end)} of ${isMore ? "more than " : ""}${count(all.length, noun, nouns)}`
+      ? `${number(page * per + 1)} to ${number(end)} of ${isMore ? "more than " : isNewest ? "the newest " : ""}${count(all.length, noun, nouns)}`
       : "";
     back.hidden = page === 0;
     on.hidden = end === all.length && !isMore;
   }
 
-  // All rows that are there; more: the server has others behind them. Those that are new since the last
-  // time are marked for a moment.
-  function set(rows, { more = false } = {}) {
+  // All rows that are there; more: the server has others behind them; newest: older ones exist, and are
+  // not for this table. Those that are new since the last time are marked for a moment.
+  function set(rows, { more = false, newest = false } = {}) {
     const before = shown;
     all = rows;
     isMore = more;
+    isNewest = newest;
     shown = new Map();
     if (key)
       for (const row of rows) {

@@ -1,7 +1,7 @@
 // One email: what became of it, recipient by recipient, and what it says.
 
 import { get, path, post } from "../api.js";
-import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time } from "../ui.js";
+import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time, withTimes } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf, statusBadge } from "./emails.js";
 import { release } from "./suppressions.js";
@@ -101,7 +101,7 @@ function timeline(email, recipient, why) {
   const events = email.events.filter((event) => event.recipient === recipient.address && event.kind !== "accepted");
   const lines = [...joined(events).map(eventLine), why(recipient)].filter(Boolean);
   if (recipient.next)
-    lines.push(moment(null, "next", recipient.next, recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
+    lines.push(moment(null, "next", withTimes(recipient.next), recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
       ", given up ", time(recipient.gives_up_at), ".")));
   return lines;
 }
@@ -246,7 +246,7 @@ export async function show(main, { id, session }) {
     const details = () => [head, what].flatMap((part) => [...part.querySelectorAll("details")]);
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", suppressed: "bad", delivery_delayed: "warn" }[email.last_event];
-    head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", email.answer)), summary(email, key));
+    head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", withTimes(email.answer))), summary(email, key));
     what.replaceChildren(section("Delivery", story(email, why)));
     // What somebody has opened or closed stays so.
     for (const one of details())

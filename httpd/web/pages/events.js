@@ -19,11 +19,12 @@ const ROWS_MAX = 500;
 const keyOf = (event) => `${event.email_id}.${event.id}`;
 
 // The words of the other server, with the code and the name where they do not say so themselves.
-function answerOf({ remote, dsn, message, address }) {
+function answerOf({ remote, dsn, message, address, host }) {
   const code = dsn && !message?.includes(dsn) && ` ${dsn}`;
   const name = remote && remote !== "none" && !message?.startsWith("host ") && ` by ${remote}`;
-  if (!message && !address) return null;
-  return el("span.said-short", { title: message }, address && el("span.muted", `to ${address} `), message, el("span.muted", code, name));
+  const where = host && el("span.muted", ` (host ${host})`);
+  if (!message && !address) return where || null;
+  return el("span.said-short", { title: message }, address && el("span.muted", `to ${address} `), message, el("span.muted", code, name), where);
 }
 
 export async function show(main, { query, session }) {
@@ -45,6 +46,7 @@ export async function show(main, { query, session }) {
   let lookedUntil = null;
   let isPaused = false;
   let isCut = false;
+  let isOlder = false; // there are older events than those of the page
   let turn = 0;
 
   const grid = table({
@@ -102,7 +104,7 @@ export async function show(main, { query, session }) {
   }
 
   function draw() {
-    grid.set(rows);
+    grid.set(rows, { newest: isOlder });
     tell();
   }
 
@@ -119,6 +121,7 @@ export async function show(main, { query, session }) {
     ({ newest } = answer);
     lookedUntil = answer.looked_until;
     isCut = false;
+    isOlder = answer.has_more;
     grid.toStart();
     draw();
   }
@@ -141,6 +144,7 @@ export async function show(main, { query, session }) {
       newest = answer.newest ?? newest;
       rows = [...answer.data, ...rows];
       isCut ||= rows.length > ROWS_MAX;
+      isOlder ||= isCut;
       rows = rows.slice(0, ROWS_MAX);
       draw();
       if (!answer.has_more) return;

@@ -45,6 +45,7 @@ export function suggestions({ domain, rows, mayChange, changed, empty: nothing }
   };
   return table({
     caption: `Exemptions that mail of ${domain} would need`,
+    noun: "sender",
     rows,
     key: (row) => `${row.kind} ${row.value} ${row.local}`,
     columns: [

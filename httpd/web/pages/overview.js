@@ -2,7 +2,7 @@
 // what became of it, the newest emails, and the parts of Postern.
 
 import { get, Problem } from "../api.js";
-import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, time, two } from "../ui.js";
+import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, time, two, withTimes } from "../ui.js";
 import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
 import { accepted, hostStates, outcomes, services, sumOf } from "../labels.js";
@@ -61,6 +61,19 @@ const kinds = [
 const kindOf = ({ code }) => kinds.find(({ codes }) => codes.includes(code)) ?? kinds.at(-1);
 const inOrder = (a, b) => levels[a.level].order - levels[b.level].order;
 
+// The words of an item, in which its examples are links to themselves.
+function withExamples({ text, examples = [], count: n }) {
+  const parts = [];
+  let rest = text;
+  for (const { name, page } of n > 1 ? examples : []) {
+    const at = rest.indexOf(name);
+    if (at < 0) continue;
+    parts.push(rest.slice(0, at), el("a", { href: `#/${page}` }, name));
+    rest = rest.slice(at + name.length);
+  }
+  return [...parts, ...withTimes(rest)];
+}
+
 // Kinds with a problem first; of each what is worst.
 function attention(items) {
   const groups = kinds
@@ -70,7 +83,7 @@ function attention(items) {
   const line = (item) =>
     el("li",
       badge(item.level, levels[item.level]),
-      el("span", item.text, item.count > 1 && el("span.examples", item.examples.map(({ name, page }) => el("a", { href: `#/${page}` }, name)))),
+      el("span", withExamples(item)),
       el("a", { href: `#/${item.page}`, "aria-label": `Open: ${item.text}` }, "Open"));
   return section(
     "Needs attention",
@@ -103,7 +116,7 @@ function healthOf(health) {
   const part = ({ name, ok, text, effect, cure }) =>
     el("li",
       badge(ok ? "ok" : "not_ok"),
-      el("span", el("strong", services[name] ?? name), " ", el("span.muted", text),
+      el("span", el("strong", services[name] ?? name), " ", el("span.muted", withTimes(text)),
         effect && el("p", el("span.muted", "What it means: "), effect),
         cure && el("p", el("span.muted", "What to do: "), cure)));
   const [good, bad] = [true, false].map((ok) => health.parts.filter((one) => one.ok === ok));
@@ -127,7 +140,7 @@ function hostsOf(hosts) {
       badge(host.state, hostStates[host.state]),
       el("span", el("strong.address", host.name), " ",
         el("span.muted", "last heartbeat ", time(host.seen_at), `, Postern ${host.version}`, host.taken > 0 && `, outbox taken over ${count(host.taken, "time")}`),
-        host.problem && el("p", host.problem),
+        host.problem && el("p", withTimes(host.problem)),
         help[host.state] && el("p", el("span.muted", "What to do: "), help[host.state](host))));
   hosts.sort((a, b) => hostOrder.indexOf(a.state) - hostOrder.indexOf(b.state) || (a.name < b.name ? -1 : 1));
   return section("Hosts", { about: "They share one database. Each submits the emails of its own outbox to its own Postfix." }, el("ul.attention", hosts.map(line)));

@@ -1,8 +1,9 @@
 // The settings in force, and how the parts are.
 
 import { get } from "../api.js";
+import { services } from "../labels.js";
 import { matches } from "../tenant.js";
-import { badge, button, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time } from "../ui.js";
+import { badge, button, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time, withTimes } from "../ui.js";
 
 export const title = "Settings";
 
@@ -28,7 +29,7 @@ function doctorOf({ looked_at: at, results }) {
       {
         title: "Finding",
         kind: "main",
-        cell: (one) => el("div", one.text, one.means && el("p.muted.about", one.means)),
+        cell: (one) => el("div", withTimes(one.text), one.means && el("p.muted.about", one.means)),
       },
       { title: "Fix", kind: "extra", cell: (one) => one.mend && el("code.address", one.mend) },
     ],
@@ -69,11 +70,6 @@ const explain = (one) =>
     el("p.muted", "What it means: man postern.conf. Default: ", one.default === "" ? "empty" : el("code", one.default), "."),
   );
 
-const parts = {
-  store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission to Postfix",
-  outbox: "Outbox", settings: "Settings", events: "postern-events",
-};
-
 export async function show(main, { query }) {
   const [{ data }, health, host, doctor] = await Promise.all([
     get("/admin/settings"),
@@ -92,8 +88,8 @@ export async function show(main, { query }) {
         "Health",
         definitions(
           health.parts.map((part) => [
-            parts[part.name] ?? part.name,
-            el("div", badge(part.ok ? "ok" : "not_ok"), " ", part.text,
+            services[part.name] ?? part.name,
+            el("div", badge(part.ok ? "ok" : "not_ok"), " ", withTimes(part.text),
               part.effect && el("p.muted", `What it means: ${part.effect}.`), part.cure && el("p.muted", `What to do: ${part.cure}.`)),
           ]),
         ),
