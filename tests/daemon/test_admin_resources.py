@@ -305,6 +305,7 @@ def test_emails(box, admin, tenant, stranger, to):
 
     page = tenant.owner.ok("GET", "/admin/events?limit=1&recipient=" + to)
     assert page["has_more"] and page["data"][0]["email_id"] == sent
+    assert page["data"][0]["host"] is None  # there is one alone
     assert data(tenant.owner, f"/admin/events?before={page['newest']}") == []
     older = data(tenant.owner, f"/admin/events?after={page['next']}")
     assert {(e["email_id"], e["kind"]) for e in older} == {(sent, "accepted")}

@@ -104,6 +104,11 @@ def test_every_host_has_every_email(hosts):
             wait_for("the host's log to be read", lambda: is_known(host.httpd().read(email_id)))
     for host in hosts:
         assert host.httpd().request("GET", "/emails").json()["status_as_of"]
+    # The newest first, of all hosts alike.
+    newest = operator(hosts[0]).ok("GET", "/admin/events?kind=delivered&limit=100")["data"]
+    assert {one["email_id"]: one["host"] for one in newest if one["email_id"] in sent} == {
+        email_id: owner.name for email_id, (owner, _) in sent.items()
+    }
     assert hosts[0].query("SELECT count(*) FROM outbox") == "0"
 
 
