@@ -37,7 +37,7 @@ PAGES = {
         (2, ["/admin/emails?limit=10"]),
         (15, ["/admin/stats?step=hour&since=1d",
               "/admin/stats?step=hour&since=1d&by=domain",
-              "/admin/attention", "/admin/health"]),
+              "/admin/attention", "/admin/health", "/admin/hosts"]),
     ],
     "emails": [(2, ["/admin/emails?limit=50"])],
 }  # fmt: skip
@@ -309,7 +309,8 @@ class Dashboards:
 
 
 def cost(mail, emails, options):
-    """The rates of the API with dashboards over those without."""
+    """The rates of the API with dashboards over those without, and the CPU time of
+    postern-httpd for the same requests: that of the dashboards is in it."""
     dashboards = Dashboards(mail, DASHBOARDS)
     gets = get.requests(mail, [n for n in emails if n % COMPANIES == 0])
     posts = api.json_file(mail, 2000)
@@ -323,17 +324,26 @@ def cost(mail, emails, options):
         )["rate"],
     }
 
+    def measured(work):
+        before = cpu_seconds(mail.box.pid("httpd"))
+        rate = work()
+        return {"rate": rate, "cpu": cpu_seconds(mail.box.pid("httpd")) - before}
+
     def watched(work):
         with dashboards:
-            return {"rate": work()}
+            return measured(work)
 
     for name, work in works.items():
         played = play(
-            {"with": lambda: watched(work), "without": lambda: {"rate": work()}},
+            {"with": lambda: watched(work), "without": lambda: measured(work)},
             options.rounds,
         )
         row = f"{name}, {DASHBOARDS} dashboards open"
-        yield compare(played, Row(row, "rate", "with", "without", 0.97))
+        yield compare(played, Row(f"{row}, a second", "rate", "with", "without", 0.97))
+        yield compare(
+            played,
+            Row(f"{row}, CPU s of httpd", "cpu", "with", "without", 1.03, at_most=True),
+        )
 
 
 def run(options):
