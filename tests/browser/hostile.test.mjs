@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { appendFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 import * as t from "./browser.mjs";
 
@@ -256,6 +257,90 @@ describe("the HTML of an email", () => {
     assert.equal(answer.status(), 200);
     await visitor.page.getByText(END).waitFor();
     assert.match(answer.headers()["content-security-policy"], /sandbox/);
+    await visitor.leave({ hostile: true });
+  });
+});
+
+// Another server of the same host name: another origin, but the same site, so the browser sends it
+// the cookie, and sends the cookie along with what its pages ask of us.
+describe("a page of another server on this host", () => {
+  let server, url;
+
+  before(async () => {
+    server = createServer((request, answer) => {
+      answer.setHeader("Content-Type", "text/html");
+      answer.end("<!doctype html><title>Another</title><body>");
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${server.address().port}/`;
+  });
+  after(() => server.close());
+
+  it("changes nothing, reads nothing, and frames nothing", async () => {
+    const visitor = await browser.visitor({ user: owner });
+    const { page } = visitor;
+    const changes = [];
+    visitor.context.on("response", (response) => {
+      const method = response.request().method();
+      if (response.url().startsWith(t.admin) && method !== "GET")
+        changes.push(`${method} ${response.status()}`);
+    });
+    await page.goto(url);
+    const tried = await page.evaluate(async (admin) => {
+      const session = `${admin}/admin/session`;
+      const ask = (options) =>
+        fetch(session, { credentials: "include", ...options })
+          .then(async (answer) => answer.text(), () => "nothing");
+      const login = JSON.stringify({ login: "a", password: "b" });
+      const event = (thing, ...names) => new Promise((resolve) => {
+        for (const name of names)
+          thing.addEventListener(name, () => resolve(name));
+      });
+      const load = (tag, attributes) => {
+        const element = Object.assign(document.createElement(tag), attributes);
+        document.body.append(element);
+        return event(element, "load", "error");
+      };
+      const frame = document.createElement("iframe");
+      frame.src = `${admin}/`;
+      document.body.append(frame);
+      await event(frame, "load");
+      return {
+        read: await ask({}),
+        readOpaque: await ask({ mode: "no-cors" }),
+        logIn: await ask({ method: "POST", mode: "no-cors", body: login }),
+        logInByJson: await ask({
+          method: "POST", body: login, headers: { "Content-Type": "application/json" },
+        }),
+        logOut: await ask({ method: "DELETE" }),
+        stream: await event(new EventSource(`${admin}/admin/live`, { withCredentials: true }),
+          "open", "error"),
+        socket: await event(new WebSocket(`${admin.replace("http", "ws")}/admin/live`),
+          "open", "error"),
+        script: await load("script", { src: session }),
+        style: await load("link", { rel: "stylesheet", href: `${admin}/web/style.css` }),
+        image: await load("img", { src: session }),
+        framed: frame.contentWindow.length,
+      };
+    }, t.admin);
+    assert.deepEqual(tried, {
+      read: "nothing", readOpaque: "nothing", logIn: "nothing", logInByJson: "nothing",
+      logOut: "nothing", stream: "error", socket: "error", script: "error", style: "error",
+      image: "error", framed: 0,
+    });
+    await page.evaluate((admin) => {
+      const form = document.createElement("form");
+      Object.assign(form, { method: "POST", enctype: "text/plain" });
+      form.action = `${admin}/admin/session`;
+      document.body.append(form);
+      form.submit();
+    }, t.admin);
+    await page.waitForURL(`${t.admin}/**`);
+    // That of the form; the browser keeps other answers to itself.
+    assert.ok(changes.includes("POST 403"), `${changes}`);
+    assert.deepEqual(changes.filter((change) => !/^POST 403$|^OPTIONS 4/.test(change)), []);
+    await page.goto("/");
+    await visitor.see("Overview");
     await visitor.leave({ hostile: true });
   });
 });
