@@ -83,6 +83,7 @@ struct inject_queue {
 	TAILQ_HEAD(, turn) turns;
 	struct inject *inject;
 	void (*serve)(struct inject *inject);
+	bool (*may_start)(const struct inject *inject, const char *company_id);
 	struct event *wake;
 	struct event *late; /* timer of the first deadline */
 	struct err cause;   /* see inject_queue_set_cause() */
@@ -180,8 +181,9 @@ static void on_queue_wake(evutil_socket_t fd, short what, void *arg)
 	set_timer(queue);
 }
 
-struct inject_queue *inject_queue_new(
-	struct event_base *base, struct inject *inject, void (*serve)(struct inject *inject))
+struct inject_queue *inject_queue_new(struct event_base *base, struct inject *inject,
+	void (*serve)(struct inject *inject),
+	bool (*may_start)(const struct inject *inject, const char *company_id))
 {
 	struct inject_queue *queue = mem_new(struct inject_queue);
 
@@ -189,6 +191,7 @@ struct inject_queue *inject_queue_new(
 	TAILQ_INIT(&queue->turns);
 	queue->inject = inject;
 	queue->serve = serve;
+	queue->may_start = may_start;
 	queue->wake = event_new(base, -1, 0, on_queue_wake, queue);
 	queue->late = event_new(base, -1, 0, on_queue_late, queue);
 	return queue;
@@ -234,16 +237,27 @@ void inject_queue_set_cause(struct inject_queue *queue, const struct err *err)
 	queue->cause = err ? *err : ERR_INIT;
 }
 
+/* When all are given up, every company may. */
+static struct turn *next_turn(const struct inject_queue *queue)
+{
+	struct turn *turn;
+
+	TAILQ_FOREACH(turn, &queue->turns, link)
+		if (queue->stopped || queue->may_start(queue->inject, turn->company_id))
+			return turn;
+	return NULL;
+}
+
 struct submission *inject_queue_next(const struct inject_queue *queue)
 {
-	const struct turn *turn = TAILQ_FIRST(&queue->turns);
+	const struct turn *turn = next_turn(queue);
 
 	return turn ? TAILQ_FIRST(&turn->waiting) : NULL;
 }
 
 struct submission *inject_queue_take(struct inject_queue *queue)
 {
-	struct turn *turn = TAILQ_FIRST(&queue->turns);
+	struct turn *turn = next_turn(queue);
 	struct submission *submission;
 
 	if (turn == NULL)

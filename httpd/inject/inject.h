@@ -98,6 +98,8 @@ struct inject {
 	/* The maximum of sessions with a message at the same time; 0 means no
 	 * such limit. The owner may change it at any time. */
 	size_t busy_max;
+	/* The same for the messages of one company. */
+	size_t company_max;
 };
 
 static inline void inject_submit(struct inject *inject, struct submission *submission)
@@ -158,9 +160,12 @@ int64_t inject_left_ms(const struct submission *submission);
 struct inject_queue;
 
 /* The event loop calls serve after something was added or the queue was woken,
- * not from within these calls. The injector then takes what it can serve. */
-struct inject_queue *inject_queue_new(
-	struct event_base *base, struct inject *inject, void (*serve)(struct inject *inject));
+ * not from within these calls. The injector then takes what it can serve.
+ * may_start tells if a company may have one more; those that may not are passed
+ * over, and keep their turn. */
+struct inject_queue *inject_queue_new(struct event_base *base, struct inject *inject,
+	void (*serve)(struct inject *inject),
+	bool (*may_start)(const struct inject *inject, const char *company_id));
 /* Nothing may wait any more. */
 void inject_queue_free(struct inject_queue *queue);
 
@@ -175,7 +180,7 @@ void inject_queue_add_again(struct inject_queue *queue, struct submission *submi
  * they only waited for their turn. */
 void inject_queue_set_cause(struct inject_queue *queue, const struct err *err);
 
-/* The next submission, or NULL if none waits. */
+/* The next submission of a company that may start one; NULL if there is none. */
 struct submission *inject_queue_next(const struct inject_queue *queue);
 /* Removes the next submission from the queue and returns it, or NULL. */
 struct submission *inject_queue_take(struct inject_queue *queue);

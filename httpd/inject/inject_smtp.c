@@ -275,6 +275,19 @@ static bool is_busy(const struct inject_smtp *self)
 	return n >= self->inject.busy_max;
 }
 
+static bool may_start(const struct inject *inject, const char *company_id)
+{
+	const struct inject_smtp *self = (const struct inject_smtp *)inject;
+	const struct pooled *pooled;
+	size_t n = 0;
+
+	if (inject->company_max == 0)
+		return true;
+	LIST_FOREACH(pooled, &self->busy, link)
+		n += pooled->submission && str_eq(pooled->submission->company_id, company_id);
+	return n < inject->company_max;
+}
+
 /* Starts the next submission of the queue. False if none can start now. */
 static bool start_next(struct inject_smtp *self)
 {
@@ -373,7 +386,7 @@ static struct inject *make(
 	self->inject.ops = ops;
 	self->base = base;
 	self->conf = conf;
-	self->queue = inject_queue_new(base, &self->inject, serve_queue);
+	self->queue = inject_queue_new(base, &self->inject, serve_queue, may_start);
 	self->pause = event_new(base, -1, 0, on_pause_over, self);
 	LIST_INIT(&self->busy);
 	LIST_INIT(&self->idle);

@@ -371,6 +371,7 @@ void dispatcher_start(struct attempt *attempt)
 		.prompt = true,
 		.done = on_attempt_answered,
 	};
+	outbox_note_company(outbox, row->company_id);
 	outbox_set_sessions(outbox);
 	inject_submit(outbox->inject, &attempt->submission);
 }

@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/base/thread.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
@@ -31,6 +32,8 @@ enum {
 	/* Sessions that keep the cores busy: for each core, and at least in total. */
 	SESSIONS_OF_CORE = 2,
 	SESSIONS_LEAST = 4,
+	/* So long after emails of several companies, each has a share of the sessions. */
+	SEVERAL_US = 10 * 1000 * 1000,
 	REFUSED_TOLD_US = 30 * 1000 * 1000,
 	FULL_PART = 20, /* the outbox counts as full if less than one in so many bytes is free */
 	/* The time for attempts to end after the last worker has ended. */
@@ -142,13 +145,28 @@ static void look_at_cpu(struct outbox *outbox)
 
 /* Each session keeps some processes of Postfix at work. More of them than the cores can run take
  * the CPU from the threads that answer requests. So while requests arrive that do not wait, and
- * this thread gets too little CPU, Postfix gets only as many sessions as keep the cores busy. */
+ * this thread gets too little CPU, Postfix gets only as many sessions as keep the cores busy. And
+ * where several companies send, an email of one competes for the CPU with all sessions of another:
+ * then a company gets no more of them than that. One that sends alone has all. */
 void outbox_set_sessions(struct outbox *outbox)
 {
+	int64_t now_us = clock_monotonic_us();
+	bool shared = outbox->cpu.crowded && outbox->cpu.several_us &&
+		      now_us - outbox->cpu.several_us < SEVERAL_US;
 	bool few = outbox->cpu.crowded && TAILQ_EMPTY(&outbox->waiting) &&
-		   clock_monotonic_us() - outbox->cpu.staged_us < SECOND_US;
+		   now_us - outbox->cpu.staged_us < SECOND_US;
 
 	outbox->inject->busy_max = few ? outbox->cpu.sessions : 0;
+	outbox->inject->company_max = shared ? outbox->cpu.sessions : 0;
+}
+
+void outbox_note_company(struct outbox *outbox, const char *company_id)
+{
+	if (str_eq(outbox->cpu.company_id, company_id))
+		return;
+	if (outbox->cpu.company_id[0])
+		outbox->cpu.several_us = clock_monotonic_us();
+	snprintf(outbox->cpu.company_id, sizeof(outbox->cpu.company_id), "%s", company_id);
 }
 
 void outbox_withhold(struct outbox *outbox, bool withheld)

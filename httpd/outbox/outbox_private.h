@@ -62,6 +62,9 @@ struct outbox {
 		bool crowded;
 		int64_t staged_us; /* when the last batch arrived that nobody waits for */
 		size_t sessions;   /* enough to keep the cores busy */
+		/* Of the last attempt; and when another company's came before one. */
+		char company_id[ID_SIZE];
+		int64_t several_us;
 	} cpu;
 	struct outbox_hooks hooks;
 	struct worker_counts *counts;
@@ -102,8 +105,10 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 #define OUTBOX_WITHHELD_WORDS                                                                      \
 	"Postfix does not ask postern-milter, and mail to postern.invalid would leave this host"
 
-/* Sets how many sessions with Postfix may carry a message now. */
+/* Sets how many sessions with Postfix may carry a message now, in total and of one company. */
 void outbox_set_sessions(struct outbox *outbox);
+/* Notes whose email is about to be submitted. */
+void outbox_note_company(struct outbox *outbox, const char *company_id);
 
 /* Count an email that another program added, and one that has left. Any thread. */
 void outbox_account_join(struct outbox *outbox, const char *company_id, int64_t bytes);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "httpd/inject/inject.h"
 
 enum { N = 4 };
@@ -19,6 +20,7 @@ struct rig {
 	struct inject_queue *queue;
 	struct submission submissions[N];
 	int turns;
+	const char *barred;            /* the company that may start nothing; NULL: none */
 	enum inject_obstacle obstacle; /* of those that are given up */
 	char done[N + 1];              /* numbers of those that were given up, in order */
 };
@@ -30,6 +32,13 @@ static const struct inject_ops ops = {.verdict_first = true};
 static void on_serve(struct inject *inject)
 {
 	((struct rig *)inject)->turns++;
+}
+
+static bool on_may_start(const struct inject *inject, const char *company_id)
+{
+	const struct rig *rig = (const struct rig *)inject;
+
+	return rig->barred == NULL || !str_eq(rig->barred, company_id);
 }
 
 static void on_done(struct submission *submission, const struct inject_answer *answer)
@@ -48,7 +57,7 @@ static int set_up(void **state)
 	rig->inject.ops = &ops;
 	rig->obstacle = INJECT_NO_TURN;
 	rig->base = event_base_new();
-	rig->queue = inject_queue_new(rig->base, &rig->inject, on_serve);
+	rig->queue = inject_queue_new(rig->base, &rig->inject, on_serve, on_may_start);
 	for (int i = 0; i < N; i++)
 		rig->submissions[i] = (struct submission){
 			.company_id = i < N - 1 ? "one" : "other",
@@ -121,6 +130,38 @@ static void test_turns(void **state)
 	assert_next(rig, 3);
 	assert_next(rig, 2);
 	assert_null(inject_queue_take(rig->queue));
+}
+
+/* A company that has its share is passed over, and keeps its turn. */
+static void test_share(void **state)
+{
+	struct rig *rig = *state;
+
+	add(rig, 0, 1000);
+	add(rig, 1, 1000);
+	add(rig, 3, 1000);
+	rig->barred = "one";
+	assert_next(rig, 3);
+	assert_null(inject_queue_next(rig->queue));
+	assert_null(inject_queue_take(rig->queue));
+	add(rig, 3, 1000);
+	rig->barred = NULL;
+	assert_next(rig, 0);
+	assert_next(rig, 3);
+	assert_next(rig, 1);
+}
+
+/* Of a company that has its share, too. */
+static void test_stop_with_a_share(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->barred = "one";
+	add(rig, 0, 1000);
+	add(rig, 1, 1000);
+	inject_queue_stop(rig->queue);
+	event_base_loop(rig->base, EVLOOP_NONBLOCK);
+	assert_string_equal(rig->done, "01");
 }
 
 /* Whoever's turn it is. */
@@ -199,6 +240,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_order),
 		test(test_turns),
+		test(test_share),
+		test(test_stop_with_a_share),
 		test(test_deadlines_of_several),
 		test(test_deadline),
 		test(test_cause),

@@ -520,6 +520,21 @@ static void test_fewer_at_work(void **state)
 	assert_int_equal(fake_smtpd_connections(rig->smtpd), 1);
 }
 
+/* All are of one company. */
+static void test_share_of_a_company(void **state)
+{
+	struct rig *rig = *state;
+	struct outcome outcomes[10];
+
+	rig->inject->company_max = 2;
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		assert_int_equal(outcomes[i].result, INJECT_QUEUED);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 2);
+}
+
 /* A session that is broken does not take the place of a message's second
  * try. */
 static void test_line_goes_on_after_failures(void **state)
@@ -630,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_listens),
 		test(test_bounded_number),
 		test(test_fewer_at_work),
+		test(test_share_of_a_company),
 		test(test_line_goes_on_after_failures),
 		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_timeouts),
