@@ -39,6 +39,14 @@ static void row_end(struct row *row)
 	row->n = 0;
 }
 
+/* Spreadsheets run a cell that begins like a formula, and other mail servers choose some texts.
+ * Such a cell is written with an apostrophe in front, which reading removes. */
+static bool begins_like_formula(const char *text)
+{
+	text += strspn(text, "'");
+	return *text && strchr("=+-@", *text);
+}
+
 /* Reads one row; a quoted cell may have line breaks. Returns 0, or -1 if it is not CSV. */
 static int cut_row(const char **at, const char *end, struct row *row)
 {
@@ -149,6 +157,8 @@ static int read_row(struct suppression_csv *csv, const struct row *row, const en
 
 		if (!str_utf8_valid(text, strlen(text)))
 			return err_set(err, ERR_INVALID, "it is not UTF-8");
+		if (*text == '\'' && begins_like_formula(text))
+			text++;
 		if (columns[i] == ADDRESS)
 			item->address = keep_text(csv, text);
 		else if (columns[i] == REASON)
@@ -234,7 +244,14 @@ void suppression_csv_clear(struct suppression_csv *csv)
 
 static void add_cell(struct buf *out, const char *text, bool last)
 {
+	_cleanup_buf_ struct buf guarded = BUF_INIT;
+
 	text = text ? text : "";
+	if (begins_like_formula(text)) {
+		buf_add_char(&guarded, '\'');
+		buf_add_str(&guarded, text);
+		text = buf_str(&guarded);
+	}
 	if (text[strcspn(text, ",\"\r\n")] == '\0' && *text != ' ') {
 		buf_add_str(out, text);
 	} else {
