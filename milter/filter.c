@@ -69,6 +69,33 @@ static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
 static char service_macro[] = "{daemon_name}";
 
+/* Has the committer expect the record of the message, if it may be an email of ours. */
+static void expect_record(struct milter_session *session)
+{
+	session->expected = session->message.key_login ||
+			    (session->submits && session->message.login == NULL);
+	if (session->expected)
+		committer_expect(service->committer, 1);
+}
+
+/* Call it between service_enter() and service_leave(). */
+static void stop_expecting(struct milter_session *session)
+{
+	if (session->expected)
+		committer_expect(service->committer, -1);
+	session->expected = false;
+}
+
+/* For a message that ends without a verdict. */
+static void abandon(struct milter_session *session)
+{
+	if (session->expected && service_enter(service)) {
+		stop_expecting(session);
+		service_leave(service);
+	}
+	session->expected = false;
+}
+
 static int ask_for_macros(SMFICTX *ctx)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(macros); i++) {
@@ -105,6 +132,8 @@ static void forget_session(SMFICTX *ctx)
 	struct milter_session *session = smfi_getpriv(ctx);
 
 	smfi_setpriv(ctx, NULL);
+	if (session)
+		abandon(session);
 	session_free(session);
 }
 
@@ -125,6 +154,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 {
 	struct milter_session *session = smfi_getpriv(ctx);
 
+	abandon(session);
 	session_begin(session, arguments[0], smfi_getsymval(ctx, login_macro));
 	session_service(session, smfi_getsymval(ctx, service_macro));
 	session_resolved(session, smfi_getsymval(ctx, resolved_macro));
@@ -133,6 +163,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 		log_debug(service->log, "message", "sender", session->message.sender, "origin",
 			origin_name(session_origin(session)));
 		record_probe_sender(service, session);
+		expect_record(session);
 		service_leave(service);
 	}
 	return SMFIS_NOREPLY;
@@ -181,6 +212,7 @@ static sfsistat on_eom(SMFICTX *ctx)
 			service->known, service_names_max_age_ms(service), session, &facts);
 		take_rate(&facts);
 		answer = apply_verdict(ctx, service, session, &facts);
+		stop_expecting(session);
 		service_leave(service);
 	} else {
 		counts_add(
@@ -194,8 +226,10 @@ static sfsistat on_abort(SMFICTX *ctx)
 {
 	struct milter_session *session = smfi_getpriv(ctx);
 
-	if (session != NULL)
+	if (session != NULL) {
+		abandon(session);
 		session_reset(session);
+	}
 	return SMFIS_CONTINUE;
 }
 

@@ -123,6 +123,7 @@ struct milter_session {
 	char *client;              /* its address as text; NULL if none */
 	bool submits;              /* httpd may submit this way; not with a login */
 	struct session_room *room; /* not owned; NULL: unlimited */
+	bool expected;             /* the committer expects the record of the message */
 	struct session_message message;
 };
 

@@ -10,13 +10,14 @@
  * followed by a check if the transaction is still open. If not, the earlier jobs are lost, and
  * later statements must not run: they would commit on their own.
  *
- * Threads: the mutex guards the queue, stopping, committing, the results of waiters, and stats. The
- * handle and the batch belong to the committer's thread; in a shared committer, to the thread that
- * has set committing; inline, to the caller.
+ * Threads: the mutex guards the queue, stopping, committing, gathering, callers, the results of
+ * waiters, and stats. The handle and the batch belong to the committer's thread; in a shared
+ * committer, to the thread that has set committing; inline, to the caller.
  */
 #include "core/db/committer.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +58,10 @@ struct committer {
 	char last_long[ID_SIZE]; /* the company of the last long job */
 	int64_t until_us;        /* when the patience of the first patient job ends */
 	bool stopping;
-	bool committing; /* a waiter is committing */
+	bool committing;          /* a waiter is committing */
+	bool grouped;             /* the last transaction of a waiter had several jobs */
+	unsigned callers;         /* that are expected, also while they wait */
+	struct waiter *gathering; /* waits for more jobs before it commits; NULL: none does */
 	struct committer_stats stats;
 
 	size_t n;
@@ -599,12 +603,47 @@ static void waiter_done(void *arg, int result, const struct err *err)
 	pthread_mutex_unlock(&waiter->committer->mutex);
 }
 
+/* True if every caller that is expected has queued its job. Needs the mutex. */
+static bool has_all(const struct committer *committer)
+{
+	return committer->stats.waiting >= committer->callers;
+}
+
+/* Needs the mutex. */
+static void wake_gathering(struct committer *committer)
+{
+	if (committer->gathering && has_all(committer))
+		pthread_cond_signal(&committer->gathering->done);
+}
+
+/* Waits for the jobs of expected callers, COMMIT_GATHER_MS at most. Needs the mutex. */
+static void gather(struct committer *committer, struct waiter *waiter)
+{
+	int64_t until_us = clock_monotonic_us() + COMMIT_GATHER_MS * 1000LL;
+	const struct timespec until = {
+		.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+	int result = 0;
+
+	committer->gathering = waiter;
+	while (!has_all(committer) && result != ETIMEDOUT)
+		result = pthread_cond_clockwait(
+			&waiter->done, &committer->mutex, CLOCK_MONOTONIC, &until);
+	committer->gathering = NULL;
+}
+
 /* Commits all queued jobs, and wakes one of the waiters that came meanwhile to go on. Needs the
- * mutex, and releases it during the commit. */
-static void commit_for_all(struct committer *committer)
+ * mutex, and releases it during the commit.
+ *
+ * A commit costs more CPU time than most jobs, and other processes read the changed pages again
+ * after each. So while there are enough callers for transactions with several jobs, a commit first
+ * waits for more of them. A job without company in the last transaction does not wait. */
+static void commit_for_all(struct committer *committer, struct waiter *waiter)
 {
 	committer->committing = true;
+	if (committer->grouped)
+		gather(committer, waiter);
 	take_batch(committer);
+	committer->grouped = committer->n > 1;
 	pthread_mutex_unlock(&committer->mutex);
 	finish_batch(committer);
 	pthread_mutex_lock(&committer->mutex);
@@ -622,12 +661,21 @@ static void run_shared(struct waiter *waiter, struct commit_job *job)
 
 	pthread_mutex_lock(&committer->mutex);
 	enqueue(committer, job);
+	wake_gathering(committer);
 	while (!waiter->finished) {
 		if (committer->committing)
 			pthread_cond_wait(&waiter->done, &committer->mutex);
 		else
-			commit_for_all(committer);
+			commit_for_all(committer, waiter);
 	}
+	pthread_mutex_unlock(&committer->mutex);
+}
+
+void committer_expect(struct committer *committer, int callers)
+{
+	pthread_mutex_lock(&committer->mutex);
+	committer->callers += (unsigned)callers;
+	wake_gathering(committer);
 	pthread_mutex_unlock(&committer->mutex);
 }
 

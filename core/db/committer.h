@@ -15,7 +15,12 @@
 
 struct committer;
 
-enum { COMMIT_PATIENCE_MS = 250, COMMIT_SHARE = 32, COMMIT_LONG = COMMIT_SHARE + 1 };
+enum {
+	COMMIT_PATIENCE_MS = 250,
+	COMMIT_SHARE = 32,
+	COMMIT_LONG = COMMIT_SHARE + 1,
+	COMMIT_GATHER_MS = 5,
+};
 
 /* The submitter owns a job, and must not touch it until done() is called. Both functions run on the
  * committer's thread and must block on nothing but the database; done() usually hands the job back
@@ -84,6 +89,12 @@ int committer_run(struct committer *committer,
 int committer_run_told(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, bool *unsynced_r,
 	struct err *err);
+
+/* Tells a shared committer how many callers of committer_run() to expect: 1 when a thread will
+ * probably call it within milliseconds, -1 after the call, or when it will not come. While
+ * transactions have several jobs, a commit waits for all that are expected, COMMIT_GATHER_MS at
+ * most. */
+void committer_expect(struct committer *committer, int callers);
 
 /* Statistics since the start. */
 struct committer_stats {

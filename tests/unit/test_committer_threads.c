@@ -73,6 +73,7 @@ struct sharer {
 	struct committer *committer;
 	pthread_t thread;
 	int number;
+	int64_t row;
 	sem_t open;
 	atomic_bool running;
 	int result;
@@ -85,7 +86,7 @@ static int run_when_open(struct db *db, void *arg, struct err *err)
 	sharer->running = true;
 	while (sharer->number == 0 && sem_wait(&sharer->open) != 0)
 		;
-	return commit_rig_insert(db, sharer->number, NULL, err);
+	return commit_rig_insert(db, sharer->row, NULL, err);
 }
 
 static void *share(void *arg)
@@ -97,9 +98,10 @@ static void *share(void *arg)
 }
 
 /* Returns when the thread's job is in the committer's hands. */
-static void start_sharer(struct sharer *sharer, struct committer *committer, int number)
+static void start_sharer(
+	struct sharer *sharer, struct committer *committer, int number, int64_t row)
 {
-	*sharer = (struct sharer){.committer = committer, .number = number};
+	*sharer = (struct sharer){.committer = committer, .number = number, .row = row};
 	sem_init(&sharer->open, 0, 0);
 	assert_int_equal(pthread_create(&sharer->thread, NULL, share, sharer), 0);
 	while (number == 0 ? !sharer->running : committer_stats(committer).waiting < (size_t)number)
@@ -114,7 +116,7 @@ static void test_shared_batches(void **state)
 	struct sharer sharers[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		start_sharer(&sharers[i], committer, i);
+		start_sharer(&sharers[i], committer, i, i);
 	sem_post(&sharers[0].open);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(sharers[i].thread, NULL);
@@ -125,6 +127,56 @@ static void test_shared_batches(void **state)
 	assert_int_equal(committer_stats(committer).commits, 2);
 	committer_free(committer);
 	assert_int_equal(commit_rig_count(temp->db), THREADS);
+}
+
+/* Two jobs in one commit, behind one that holds the committer. The rows are new ones. */
+static void commit_two_at_once(struct committer *committer, int64_t row)
+{
+	struct sharer sharers[3];
+
+	for (int i = 0; i < 3; i++)
+		start_sharer(&sharers[i], committer, i, row + i);
+	sem_post(&sharers[0].open);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(sharers[i].thread, NULL);
+		assert_int_equal(sharers[i].result, 0);
+		sem_destroy(&sharers[i].open);
+	}
+}
+
+static void *run_one(void *committer)
+{
+	committer_run(committer, commit_rig_run_one, NULL, NULL);
+	return NULL;
+}
+
+/* Behind a commit of several jobs, one waits for a caller who is expected. It waits for
+ * milliseconds only, so the caller may be late, but not always. */
+static void test_shared_gathers(void **state)
+{
+	enum { TRIES = 1000 };
+	struct temp_db *temp = *state;
+	struct committer *committer = commit_rig_start_shared(temp);
+	uint64_t commits = 0;
+	pthread_t thread;
+
+	for (int i = 0; i < TRIES && commits != 1; i++) {
+		uint64_t before;
+
+		commit_two_at_once(committer, i * 3);
+		before = committer_stats(committer).commits;
+		committer_expect(committer, 2);
+		assert_int_equal(pthread_create(&thread, NULL, run_one, committer), 0);
+		while (committer_stats(committer).waiting == 0 &&
+			committer_stats(committer).commits == before)
+			sched_yield();
+		run_one(committer);
+		pthread_join(thread, NULL);
+		committer_expect(committer, -2);
+		commits = committer_stats(committer).commits - before;
+	}
+	assert_int_equal(commits, 1);
+	committer_free(committer);
 }
 
 static void submit_patient(struct committer *committer, struct commit_item *item, int64_t number)
@@ -290,6 +342,7 @@ int main(void)
 		TEST(many_threads),
 		TEST(many_threads_share),
 		TEST(shared_batches),
+		TEST(shared_gathers),
 		TEST(patient),
 		TEST(patient_last),
 		TEST(long),
