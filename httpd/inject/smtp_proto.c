@@ -165,22 +165,6 @@ struct smtp_extensions smtp_ehlo_read(const char *text)
 	return found;
 }
 
-/* What the parameters of MAIL say about a message. */
-struct shape {
-	size_t size;      /* with CRLF, as RFC 1870 counts */
-	bool eight_bit;   /* has bytes above 127 */
-	bool utf8_header; /* has such bytes in its header */
-};
-
-static bool has_eight_bit(const char *data, size_t len)
-{
-	unsigned char seen = 0;
-
-	for (size_t i = 0; i < len; i++)
-		seen |= (unsigned char)data[i];
-	return seen & 0x80;
-}
-
 /* The length of the header, up to the first empty line. */
 static size_t header_len(const struct buf *message)
 {
@@ -192,44 +176,56 @@ static size_t header_len(const struct buf *message)
 	return end ? (size_t)(end - message->data) : message->len;
 }
 
-static size_t count_lines(const struct buf *message)
+/* Adds the number of lines, and whether there are bytes above 127. By blocks that stay in the
+ * processor's cache, so that each loop is short and memory is read once. */
+static void scan(const char *data, size_t len, size_t *lines, bool *eight_bit)
 {
-	size_t n = 0;
+	enum { BLOCK = 4096 };
 
-	for (size_t i = 0; i < message->len; i++)
-		n += message->data[i] == '\n';
-	return n;
+	while (len > 0) {
+		size_t n = len < BLOCK ? len : BLOCK, ends = 0;
+		unsigned char seen = 0;
+
+		for (size_t i = 0; i < n; i++)
+			ends += data[i] == '\n';
+		for (size_t i = 0; i < n; i++)
+			seen |= (unsigned char)data[i];
+		*lines += ends;
+		*eight_bit |= (seen & 0x80) != 0;
+		data += n;
+		len -= n;
+	}
 }
 
-/* Scans the whole message, whose lines end in LF. */
-static void read_shape(const struct buf *message, struct shape *shape_r)
+void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r)
 {
-	size_t header;
+	struct smtp_shape shape = {0};
+	size_t header, lines = 0;
 
-	*shape_r = (struct shape){0};
+	*shape_r = shape;
 	if (message->len == 0)
 		return;
 	header = header_len(message);
-	shape_r->size = message->len + count_lines(message);
-	shape_r->utf8_header = has_eight_bit(message->data, header);
-	shape_r->eight_bit = has_eight_bit(message->data, message->len);
+	scan(message->data, header, &lines, &shape.utf8_header);
+	shape.eight_bit = shape.utf8_header;
+	scan(message->data + header, message->len - header, &lines, &shape.eight_bit);
+	shape.size = message->len + lines;
+	shape.unfinished = message->data[message->len - 1] != '\n';
+	*shape_r = shape;
 }
 
 /* SMTPUTF8 is requested only if needed: a message with it cannot go to servers
  * without it. */
-static void add_mail(const struct submission *submission, const struct smtp_extensions *extensions,
-	struct buf *out)
+static void add_mail(const struct submission *submission, const struct smtp_shape *shape,
+	const struct smtp_extensions *extensions, struct buf *out)
 {
-	struct shape shape;
-
-	read_shape(submission->message, &shape);
 	buf_printf(out, "MAIL FROM:<%s>", submission->sender);
 	if (extensions->size)
-		buf_printf(out, " SIZE=%zu", shape.size);
-	if (extensions->eight_bit && shape.eight_bit)
+		buf_printf(out, " SIZE=%zu", shape->size);
+	if (extensions->eight_bit && shape->eight_bit)
 		buf_add_str(out, " BODY=8BITMIME");
 	if (extensions->utf8 &&
-		(shape.utf8_header || submission->utf8 || !str_is_ascii(submission->sender)))
+		(shape->utf8_header || submission->utf8 || !str_is_ascii(submission->sender)))
 		buf_add_str(out, " SMTPUTF8");
 	buf_add_str(out, "\r\n");
 }
@@ -239,23 +235,15 @@ bool smtp_is_chunked(const struct smtp_extensions *extensions)
 	return extensions->pipelining && extensions->chunking;
 }
 
-/* Counts the CRLF that is added to an unfinished last line. */
-static size_t chunk_size(const struct buf *message)
-{
-	bool unfinished = message->len > 0 && message->data[message->len - 1] != '\n';
-
-	return message->len + count_lines(message) + (unfinished ? 2 : 0);
-}
-
-void smtp_command_add(const struct submission *submission, enum smtp_command command,
-	const struct smtp_extensions *extensions, struct buf *out)
+void smtp_command_add(const struct submission *submission, const struct smtp_shape *shape,
+	enum smtp_command command, const struct smtp_extensions *extensions, struct buf *out)
 {
 	if (command == SMTP_MAIL)
-		add_mail(submission, extensions, out);
+		add_mail(submission, shape, extensions, out);
 	else if (command != SMTP_CONTENT)
 		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
 	else if (smtp_is_chunked(extensions))
-		buf_printf(out, "BDAT %zu LAST\r\n", chunk_size(submission->message));
+		buf_printf(out, "BDAT %zu LAST\r\n", shape->size + (shape->unfinished ? 2 : 0));
 	else
 		buf_add_str(out, "DATA\r\n");
 }

@@ -53,10 +53,21 @@ enum smtp_command { SMTP_MAIL, SMTP_RCPT, SMTP_RCPT_AGAIN, SMTP_CONTENT, SMTP_CO
  * DATA asks for it. */
 bool smtp_is_chunked(const struct smtp_extensions *extensions);
 
-/* Appends the command. MAIL gets the parameters that the server offers;
- * SMTP_CONTENT is BDAT or DATA. */
-void smtp_command_add(const struct submission *submission, enum smtp_command command,
-	const struct smtp_extensions *extensions, struct buf *out);
+/* What MAIL and BDAT say about a message, whose lines end in LF. To find it out is to read the
+ * whole message. */
+struct smtp_shape {
+	size_t size;      /* with CRLF, as RFC 1870 counts */
+	bool eight_bit;   /* has bytes above 127 */
+	bool utf8_header; /* has such bytes in its header */
+	bool unfinished;  /* the last line has no end; CRLF is added */
+};
+
+void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r);
+
+/* Appends the command. MAIL gets the parameters that the server offers; SMTP_CONTENT is BDAT or
+ * DATA. shape is that of the submission's message. */
+void smtp_command_add(const struct submission *submission, const struct smtp_shape *shape,
+	enum smtp_command command, const struct smtp_extensions *extensions, struct buf *out);
 
 /* The subject of the command for an error text, such as `the sender
  * <a@example.com>`; a new string. */

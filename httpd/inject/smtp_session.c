@@ -55,11 +55,12 @@ struct smtp_session {
 	bool by_policy;  /* the last reply to content was 4.7.x */
 	bool lost;       /* the server has closed, or is about to */
 	struct submission *submission;
-	size_t written;   /* commands written */
-	size_t answered;  /* commands answered */
-	bool rcpt_taken;  /* at least one RCPT was accepted */
-	bool not_taken;   /* Postfix surely does not have it */
-	bool has_content; /* the content is being sent; data is set */
+	size_t written;          /* commands written */
+	size_t answered;         /* commands answered */
+	bool rcpt_taken;         /* at least one RCPT was accepted */
+	bool not_taken;          /* Postfix surely does not have it */
+	bool has_content;        /* the content is being sent; data is set */
+	struct smtp_shape shape; /* of the submission's message */
 	struct smtp_data data;
 	size_t in_len;
 	char in[SMTP_REPLY_MAX];
@@ -220,7 +221,7 @@ static bool write_envelope(struct smtp_session *session)
 
 	while (session->written < SMTP_COMMANDS &&
 		(session->extensions.pipelining || session->written == session->answered))
-		smtp_command_add(submission, (enum smtp_command)session->written++,
+		smtp_command_add(submission, &session->shape, (enum smtp_command)session->written++,
 			&session->extensions, &session->out);
 	if (session->written < SMTP_COMMANDS || !smtp_is_chunked(&session->extensions))
 		return flush(session);
@@ -236,8 +237,10 @@ static bool begin_message(struct smtp_session *session)
 	session->messages++;
 	session->written = session->answered = 0;
 	session->rcpt_taken = session->not_taken = session->has_content = false;
-	if (session->in_len == 0)
+	if (session->in_len == 0) {
+		smtp_shape_read(session->submission->message, &session->shape);
 		return write_envelope(session);
+	}
 	/* Unsolicited data must not pass for the reply. */
 	err_set(&err, ERR_TEMPORARY, "%s says more than it was asked", session->spec.name);
 	return end_session(session, &err);

@@ -40,8 +40,10 @@ static void check_command(const struct submission *submission, enum smtp_command
 	const struct smtp_extensions *extensions, const char *expected)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct smtp_shape shape;
 
-	smtp_command_add(submission, i, extensions, &out);
+	smtp_shape_read(submission->message, &shape);
+	smtp_command_add(submission, &shape, i, extensions, &out);
 	assert_string_equal(buf_str(&out), expected);
 }
 

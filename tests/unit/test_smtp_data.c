@@ -49,8 +49,10 @@ static void test_pieces(void **state)
 		const char *wanted = chunked ? cases[i / 2].chunk : cases[i / 2].data;
 		_cleanup_free_ char *bdat = mem_printf("BDAT %zu LAST\r\n", strlen(wanted));
 		_cleanup_buf_ struct buf command = BUF_INIT;
+		struct smtp_shape shape;
 
-		smtp_command_add(&submission, SMTP_CONTENT, &chunks, &command);
+		smtp_shape_read(&message, &shape);
+		smtp_command_add(&submission, &shape, SMTP_CONTENT, &chunks, &command);
 		if (chunked)
 			assert_string_equal(buf_str(&command), bdat);
 		for (size_t size = SMTP_DATA_MIN; size < 80; size++) {
@@ -104,13 +106,39 @@ static void test_mail(void **state)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		_cleanup_free_ char *mail = mem_printf("MAIL FROM:%s\r\n", mails[i].mail);
 		_cleanup_free_ char *bare = mem_printf("MAIL FROM:<%s>\r\n", mails[i].sender);
+		struct smtp_shape shape;
 
-		smtp_command_add(&submission, 0, &all, &out);
+		smtp_shape_read(&message, &shape);
+		smtp_command_add(&submission, &shape, 0, &all, &out);
 		assert_string_equal(buf_str(&out), mail);
 		buf_clear(&out);
-		smtp_command_add(&submission, 0, &none, &out);
+		smtp_command_add(&submission, &shape, 0, &none, &out);
 		assert_string_equal(buf_str(&out), bare);
 	}
+}
+
+/* What is scanned in blocks. */
+static void test_shape(void **state)
+{
+	struct smtp_shape shape;
+
+	(void)state;
+	for (size_t lines = 0; lines < 3000; lines = 2 * lines + 1) {
+		_cleanup_buf_ struct buf message = BUF_INIT;
+
+		buf_add_str(&message, "A: b\n\n");
+		for (size_t i = 0; i < lines; i++)
+			buf_add_str(&message, "five\n");
+		smtp_shape_read(&message, &shape);
+		assert_int_equal(shape.size, message.len + lines + 2);
+		assert_false(shape.eight_bit || shape.utf8_header || shape.unfinished);
+		buf_add_str(&message, "\xc3\xbc");
+		smtp_shape_read(&message, &shape);
+		assert_int_equal(shape.size, message.len + lines + 2);
+		assert_true(shape.eight_bit && shape.unfinished && !shape.utf8_header);
+	}
+	smtp_shape_read(&(const struct buf)BUF_INIT, &shape);
+	assert_false(shape.size || shape.unfinished);
 }
 
 static void test_utf8_recipient(void **state)
@@ -121,11 +149,13 @@ static void test_utf8_recipient(void **state)
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	const struct submission submission = {
 		.sender = "a@x.test", .recipient = "b@x.test", .utf8 = true, .message = &message};
+	struct smtp_shape shape;
 
 	(void)state;
 	buf_add_str(&message, "A: b\n");
+	smtp_shape_read(&message, &shape);
 	for (int i = 0; i < SMTP_COMMANDS; i++)
-		smtp_command_add(&submission, (enum smtp_command)i, &all, &out);
+		smtp_command_add(&submission, &shape, (enum smtp_command)i, &all, &out);
 	assert_string_equal(buf_str(&out),
 		"MAIL FROM:<a@x.test> SIZE=6 SMTPUTF8\r\n"
 		"RCPT TO:<b@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n");
@@ -136,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_mail),
+		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_utf8_recipient),
 	};
 
