@@ -1,4 +1,38 @@
-"""Accepted means kept: what waits in the outbox, and how it goes on."""
+"""Accepted means kept: what waits in the outbox, and how it goes on.
+
+Every line of the table of answers ("The outbox" in doc/ARCHITECTURE.md), and every step between
+the states of an email that waits, is tried with a fake Postfix in tests/unit/test_outbox.c, and with
+a real one, by sendmail(1) and by SMTP, in these tests:
+
+  the milter's record and the 250      test_restarts.py test_postfix_restarts; nearly every other test
+  the milter refuses                   test_outcomes.py test_rules_are_fresh_when_the_milter_looks,
+                                       test_changed_by_postfix.py test_another_milter
+  Postfix refuses for good             test_smtp.py test_refused_by_postfix; by sendmail(1) the
+                                       message is in the maildrop by then, and the email `bounced`:
+                                       test_changed_by_postfix.py
+  Postfix or the milter is away,       test_restarts.py, test_smtp.py test_part_is_away,
+    busy, lost                         test_part_restarts, test_too_many_at_once; test_kills.py
+  record_wait is over                  test_restarts.py test_milter_is_away; test_faults.py
+                                       test_stands_still
+  answer = queued; over 50 emails      test_answer_when_queued, test_newsletter
+  the store cannot take it             test_full_outbox, test_disk_is_nearly_full; test_faults.py
+                                       test_disk_of_the_store
+  it takes it, but cannot sync         test_faults.py test_disk_does_not_sync
+
+  scheduled: its time, PATCH, cancel   test_scheduled.py test_goes_out_at_its_time,
+                                       test_another_time, test_canceled; test_clock_steps.py
+  queued: sent                         test_large_messages_are_files
+          refused by the milter        test_restarts.py
+                                       test_domain_loses_its_standing_while_mail_waits;
+                                       test_scheduled.py test_rules_hold_when_it_goes_out
+          refused for good by Postfix  test_smtp.py test_refused_by_postfix
+          outbox.lifetime is over      test_lifetime
+          canceled                     test_large_messages_are_files; test_scheduled.py
+                                       test_cancel_races_with_the_dispatcher
+  sent: kept until there is proof      test_power_loss.py; test_double_faults.py
+  final, an event with its reason      test_scheduled.py test_cancel_is_an_event, test_lifetime,
+                                       test_smtp.py test_refused_by_postfix
+"""
 
 import base64
 import json

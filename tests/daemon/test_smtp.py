@@ -121,7 +121,8 @@ def test_record_is_there_at_once(own_box):
 
 
 def test_refused_by_postfix(own_box, tmp_path):
-    """By its text, and nothing stays behind. The session goes on."""
+    """By its text, and nothing stays behind. The session goes on. An email whose client was told
+    the id before Postfix refused it has failed, in Postfix's words."""
     checks = tmp_path / "checks"
     checks.write_text("/^Subject: bad/ REJECT not this one\n")
     for folder in [tmp_path, *tmp_path.parents[:2]]:
@@ -134,6 +135,16 @@ def test_refused_by_postfix(own_box, tmp_path):
     httpd.send(new_email())
     assert len(box.cli("email", "list")) == 2
     assert box.log("postfix").count("smtpd[") > 0
+    box.stop("postfix")
+    late = new_email(subject="bad")
+    late_id = httpd.send(late)
+    assert httpd.read(late_id)["last_event"] == "queued"
+    box.start("postfix")
+    wait_for("its end", lambda: httpd.read(late_id)["last_event"] == "failed")
+    assert "not this one" in box.cli("email", "show", late_id)["refusal"]
+    (event,) = httpd.request("GET", f"/emails/{late_id}/events").json()["data"]
+    assert event["type"] == "failed" and "not this one" in event["message"], event
+    assert box.query("SELECT count(*) FROM outbox") == "0" and not box.sink.now(to=late["to"])
 
 
 def test_submission_by_tcp(own_box):
