@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,9 @@ char *temp_db_file(const struct temp_db *temp, const char *name)
 int temp_db_setup_folder(void **state)
 {
 	struct temp_db *temp = mem_new(struct temp_db);
+	const char *place = getenv("TMPDIR");
 
-	temp->folder = mem_strdup("/tmp/postern-test-XXXXXX");
+	temp->folder = mem_printf("%s/postern-test-XXXXXX", place ? place : "/tmp");
 	assert_non_null(mkdtemp(temp->folder));
 	if (geteuid() == 0)
 		assert_int_equal(chown(temp->folder, NOBODY, NOBODY), 0);
@@ -108,13 +110,20 @@ static char *url_of(const char *database)
 		"%.*s%s%s", (int)(name - server), server, database, name + strcspn(name, "?"));
 }
 
-/* A command that is no statement of a transaction. */
+/* Runs commands that are no statements of a transaction. Open until the process ends: a connection
+ * costs the server more than most commands do. */
+static struct db *server_db(void)
+{
+	static struct db *db;
+
+	if (db == NULL)
+		OK(db_open(getenv("POSTERN_TEST_STORE"), DB_CREATE, &db, &why));
+	return db;
+}
+
 static void command(const char *sql)
 {
-	_cleanup_(db) struct db *db = NULL;
-
-	OK(db_open(getenv("POSTERN_TEST_STORE"), DB_CREATE, &db, &why));
-	OK(db_exec(db, sql, &why));
+	OK(db_exec(server_db(), sql, &why));
 }
 
 /* Of SQLite, what the SQL of tests uses: printf() of one number. */
@@ -153,26 +162,65 @@ void temp_db_allow(struct db *db, const char *kind, const char *table)
 	OK(db_exec(db, sql, &why));
 }
 
-/* A copy of the first one that this process made. */
+/* The name says what is in it, so a server that is used again with another schema gets another
+ * model: FNV-1a of all that makes it. */
+static char *model_name(void)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+	const char *c;
+
+	for (int i = 0; i < migrations_n; i++)
+		for (c = migrations[i].postgresql ? migrations[i].postgresql : ""; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	for (c = server_functions; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	return mem_printf("model_%016" PRIx64, hash);
+}
+
+/* It gets its name when it is complete. */
+static void make_model(const char *model)
+{
+	_cleanup_free_ char *name = mem_printf("test_%d", (int)getpid());
+	_cleanup_free_ char *url = url_of(name), *create = mem_printf("CREATE DATABASE %s", name);
+	_cleanup_free_ char *rename = mem_printf("ALTER DATABASE %s RENAME TO %s", name, model);
+	struct db *db;
+	int applied;
+
+	command(create);
+	OK(db_open(url, DB_CREATE, &db, &why));
+	OK(temp_db_migrate(db, 1, &applied, &why));
+	OK(db_exec(db, server_functions, &why));
+	db_close(db);
+	command(rename);
+}
+
+/* The first process that needs the model makes it; the others wait for the lock. */
+static char *find_model(void)
+{
+	char *model = model_name();
+	_cleanup_free_ char *look = mem_printf(
+		"SELECT count(*) FROM pg_database WHERE datname = '%s'", model);
+	struct db *db = server_db();
+
+	while (temp_db_number(db, "SELECT pg_try_advisory_lock(1)::int::bigint") == 0)
+		usleep(20000);
+	if (temp_db_number(db, look) == 0)
+		make_model(model);
+	temp_db_number(db, "SELECT pg_advisory_unlock(1)::int::bigint");
+	return model;
+}
+
+/* A copy of the model. */
 static char *make_on_server(void)
 {
+	static char *model;
 	static int made;
-	_cleanup_free_ char *model = mem_printf("test_%d", (int)getpid());
-	_cleanup_free_ char *database = mem_printf("%s_%d", model, ++made);
+	_cleanup_free_ char *database = mem_printf("test_%d_%d", (int)getpid(), ++made);
 	_cleanup_free_ char *sql = NULL;
 
-	if (made == 1) {
-		_cleanup_free_ char *url = url_of(model), *create = NULL;
-		_cleanup_(db) struct db *db = NULL;
-		int applied;
-
-		create = mem_printf("CREATE DATABASE %s", model);
-		command(create);
-		OK(db_open(url, DB_CREATE, &db, &why));
-		OK(temp_db_migrate(db, 1, &applied, &why));
-		OK(db_exec(db, server_functions, &why));
-	}
-	sql = mem_printf("CREATE DATABASE %s TEMPLATE %s", database, model);
+	if (model == NULL)
+		model = find_model();
+	sql = mem_printf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY", database, model);
 	command(sql);
 	return url_of(database);
 }
