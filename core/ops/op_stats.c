@@ -282,17 +282,11 @@ static const struct op_field event_fields[] = {
 	{0},
 };
 
-/* The counts of a step, or of a domain. */
-struct kind_counts {
-	int64_t time_us;
-	char *domain; /* NULL: of a step */
-	int64_t counts[COUNTED_REFUSED + 1];
-};
-static const struct row_field kind_fields[] = {ROW_FIELD(kind_counts, domain, ROW_TEXT)};
+static const struct row_field kind_fields[] = {ROW_FIELD(op_stats_step, domain, ROW_TEXT)};
 
 static json_t *show_kinds(const void *item)
 {
-	const struct kind_counts *kinds = item;
+	const struct op_stats_step *kinds = item;
 	json_t *counts = json_object();
 
 	for (size_t kind = 0; kind < ARRAY_SIZE(kinds->counts); kind++)
@@ -307,7 +301,7 @@ static json_t *show_kinds(const void *item)
 
 static const struct row_type kinds_type = {
 	.name = "step",
-	.size = sizeof(struct kind_counts),
+	.size = sizeof(struct op_stats_step),
 	.fields = kind_fields,
 	.n = ARRAY_SIZE(kind_fields),
 	.shown = show_kinds,
@@ -349,7 +343,7 @@ static int list_events(struct op *op, const void *arg, struct err *err)
 	struct event_count_filter filter = {.company_id = op_company_of(op, input->company_id)};
 	_cleanup_free_ char *domain = NULL;
 	struct event_counts counts;
-	struct kind_counts *rows;
+	struct op_stats_step *rows;
 	size_t n = 0;
 
 	if ((input->domain && addr_domain_normalize(input->domain, &domain, err) < 0) ||
@@ -361,7 +355,7 @@ static int list_events(struct op *op, const void *arg, struct err *err)
 	rows = mem_alloc(counts.n + 1, sizeof(*rows));
 	for (size_t i = 0; i < counts.n; i++) {
 		const struct event_count *count = &counts.items[i];
-		struct kind_counts *last = n > 0 ? &rows[n - 1] : NULL;
+		struct op_stats_step *last = n > 0 ? &rows[n - 1] : NULL;
 
 		if (last == NULL || last->time_us != count->time_us ||
 			(count->domain && !str_eq(last->domain, count->domain))) {

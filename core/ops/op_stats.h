@@ -10,6 +10,7 @@
 #define POSTERN_OPS_OP_STATS_H
 
 #include "core/ops/op.h"
+#include "core/store/store_event.h"
 
 struct op_stats {
 	const char *company_id;
@@ -43,6 +44,12 @@ struct op_stats_events {
 	const char *by;    /* time or domain; NULL: time */
 	int64_t limit;     /* by domain: how many domains are looked at; 0: 1000 */
 	const char *after; /* by domain: the `next` of the previous page */
+};
+/* An item of the result. */
+struct op_stats_step {
+	int64_t time_us; /* when the step begins; 0 if by domain */
+	char *domain;    /* NULL: of a step */
+	int64_t counts[COUNTED_REFUSED + 1];
 };
 /* Gives the counts of each step with events, or of each domain over the whole time; then in pages,
  * which are smaller for a longer time. */

@@ -11,9 +11,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
-#include "core/store/store_event.h"
+#include "core/ops/op_stats.h"
 #include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
+#include "httpd/json/operate.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/worker.h"
@@ -142,30 +143,34 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 					     : (json_int_t)0);
 }
 
-static json_t *render_step(unsigned events, int64_t time_us, const json_int_t *counts)
+static json_t *render_step(unsigned events, int64_t time_us, const int64_t *counts)
 {
 	json_t *step = json_object();
+	json_int_t n[EVENT_KINDS];
 
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		n[i] = counts[i];
 	json_object_set_new(step, "time", form_time_json(time_us));
 	for (size_t k = 0; k < FORM_EVENTS; k++)
 		if (events & (1u << k))
-			json_object_set_new(step, form_event_names[k], render_counts(k, counts));
+			json_object_set_new(step, form_event_names[k], render_counts(k, n));
 	return step;
 }
 
 static json_t *render_stats(
-	const struct stats_ask *ask, const struct event_counts *counts, struct probe_report *probe)
+	const struct stats_ask *ask, const struct rows *counted, struct probe_report *probe)
 {
+	static const int64_t none[EVENT_KINDS] = {0};
+	const struct op_stats_step *items = counted->items;
 	json_t *steps = json_array();
 	size_t i = 0;
 
 	for (int64_t us = ask->begin_us; us < ask->end_us; us += ask->step_us) {
-		json_int_t n[EVENT_KINDS] = {0};
+		bool any = i < counted->n && items[i].time_us == us;
 
-		for (; i < counts->n && counts->items[i].time_us == us; i++)
-			if (counts->items[i].kind != COUNTED_REFUSED)
-				n[counts->items[i].kind] += counts->items[i].count;
-		json_array_append_new(steps, render_step(ask->events, us, n));
+		json_array_append_new(
+			steps, render_step(ask->events, us, any ? items[i].counts : none));
+		i += any;
 	}
 	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", form_time_json(ask->begin_us), "end",
 		form_time_json(ask->end_us - ask->step_us), "resolution",
@@ -178,25 +183,26 @@ void api_form_stats(struct request *request)
 {
 	const struct admission *admission = &request->admission;
 	struct problem problem = PROBLEM_INIT;
-	struct event_counts counts = {0};
 	struct err err = ERR_INIT;
 	struct stats_ask ask = {0};
 	json_t *answer = NULL;
+	struct op op;
 
+	operate_init(request, &op);
 	if (query_stats(request, &ask, &problem) == 0) {
-		const struct event_count_filter filter = {
-			.company_id = admission->key.company_id,
+		const struct op_stats_events input = {
 			.domain = *admission->param ? admission->param : admission->key.domain,
-			.begin_us = ask.begin_us,
-			.end_us = ask.end_us,
-			.step_us = ask.step_us,
+			.since = ask.begin_us > 0 ? ask.begin_us : 1, /* 0 is no time */
+			.until = ask.end_us,
+			.step = ask.step_us == DAY_US ? "day" : "hour",
 		};
 
-		if (store_event_counts(request->db, &filter, &counts, &err) == 0)
-			answer = render_stats(&ask, &counts, request->worker->shared->probe);
+		if (op_stats_events.run(&op, &input, &err) > 0)
+			answer = render_stats(
+				&ask, &op.result.rows, request->worker->shared->probe);
 		else
 			request_failed(request, "stats_failed", &err, &problem);
 	}
-	store_event_counts_free(&counts);
+	op_clear(&op);
 	reply_either(request, &problem, 200, answer);
 }
