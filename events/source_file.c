@@ -519,8 +519,7 @@ static void file_position(struct source *source, struct buf *position)
 
 	widen_print(file);
 	buf_printf(position, "%" PRId64 " %u ", file->offset, file->print.len);
-	for (size_t i = 0; i < sizeof(file->print.hash); i++)
-		buf_printf(position, "%02x", file->print.hash[i]);
+	buf_add_hex(position, file->print.hash, sizeof(file->print.hash));
 }
 
 static void file_free(struct source *source)

@@ -27,7 +27,7 @@ static char *decoded(const char *value)
 	char *text = mime_words_decode(value);
 
 	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
+		if (ascii_is_control(*c))
 			*c = ' ';
 	return text;
 }

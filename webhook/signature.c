@@ -34,12 +34,6 @@ void signature_standard(const struct webhook *webhook, const char *id, const cha
 	}
 }
 
-static void add_hex(const uint8_t *data, size_t len, struct buf *out)
-{
-	for (size_t i = 0; i < len; i++)
-		buf_printf(out, "%02x", data[i]);
-}
-
 /* The key is the text that clients are shown. Receivers require a token of 50 characters. */
 void signature_form(
 	const struct webhook *webhook, const char *event, int64_t now_us, struct buf *out)
@@ -48,14 +42,14 @@ void signature_form(
 	_cleanup_buf_ struct buf key = BUF_INIT, token = BUF_INIT;
 	uint8_t random[25], mac[SECRET_HASH_LEN];
 
-	add_hex(webhook->secret, WEBHOOK_SECRET_LEN, &key);
+	buf_add_hex(&key, webhook->secret, WEBHOOK_SECRET_LEN);
 	secret_random(random, sizeof(random));
-	add_hex(random, sizeof(random), &token);
+	buf_add_hex(&token, random, sizeof(random));
 	secret_hmac(key.data, key.len,
 		(const struct span[]){{time, strlen(time)}, {token.data, token.len}}, 2, mac);
 	buf_printf(out, "{\"signature\":{\"timestamp\":\"%s\",\"token\":\"%s\",\"signature\":\"",
 		time, buf_str(&token));
-	add_hex(mac, sizeof(mac), out);
+	buf_add_hex(out, mac, sizeof(mac));
 	buf_printf(out, "\"},\"event-data\":%s}", event);
 	secret_wipe(key.data, key.len);
 }

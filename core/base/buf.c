@@ -73,6 +73,14 @@ void buf_add_char(struct buf *buf, char c)
 	buf_add(buf, &c, 1);
 }
 
+void buf_add_hex(struct buf *buf, const void *data, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (const unsigned char *byte = data, *end = byte + len; byte < end; byte++)
+		buf_add(buf, (const char[]){digits[*byte >> 4], digits[*byte & 15]}, 2);
+}
+
 void buf_printf(struct buf *buf, const char *format, ...)
 {
 	va_list args;

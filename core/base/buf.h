@@ -23,6 +23,8 @@ struct buf {
 void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
+/* Appends the bytes as hexadecimal digits, in lower case. */
+void buf_add_hex(struct buf *buf, const void *data, size_t len);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Makes room for at least len more bytes and returns where they go. The caller writes there,

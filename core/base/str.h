@@ -89,6 +89,12 @@ static inline bool ascii_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* C0 (with tab and line breaks) and DEL. */
+static inline bool ascii_is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
 /* Returns the value of a hexadecimal digit of either case, or -1. */
 static inline int ascii_hex_digit(char c)
 {

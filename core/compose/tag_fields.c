@@ -27,7 +27,7 @@ static char *field_text(const char *value)
 static bool has_control(const char *text)
 {
 	for (const char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
+		if (ascii_is_control(*c))
 			return true;
 	return false;
 }

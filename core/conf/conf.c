@@ -204,12 +204,9 @@ __attribute__((format(printf, 2, 3))) static void add_fault(
 
 static bool has_control(const char *text)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
+	for (; *text; text++)
+		if (ascii_is_control(*text) && *text != '\t')
 			return true;
-	}
 	return false;
 }
 

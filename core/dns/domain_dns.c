@@ -58,7 +58,7 @@ static void make_plain(char *text)
 	str_utf8_mend(text);
 	text[str_utf8_cut(text, TEXT_MAX)] = '\0';
 	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
+		if (ascii_is_control(*text))
 			*text = '?';
 }
 

@@ -200,7 +200,7 @@ static size_t invisible_at(const char *text, size_t len)
 		"\xef\xbb\xbf", /* byte order mark */
 	};
 
-	if ((unsigned char)*text < 0x20 || *text == 0x7f)
+	if (ascii_is_control(*text))
 		return 1;
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		size_t n = strlen(codes[i]);

@@ -29,11 +29,9 @@ bool mime_header_name_valid(const char *name)
 /* True for control characters in valid UTF-8: C0 except tab, DEL, and C1 (U+0080 to U+009F). */
 static bool is_control(const char *text)
 {
-	unsigned char c = (unsigned char)text[0];
-
-	if (c == 0xc2)
+	if (text[0] == '\xc2')
 		return (unsigned char)text[1] < 0xa0;
-	return (c < 0x20 && c != '\t') || c == 0x7f;
+	return ascii_is_control(text[0]) && text[0] != '\t';
 }
 
 bool mime_header_value_valid(const char *value)

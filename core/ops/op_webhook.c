@@ -97,8 +97,7 @@ static void give_secret(struct op *op, const struct webhook *webhook)
 		buf_add_str(&text, "whsec_");
 		base64_encode((const char *)webhook->secret, WEBHOOK_SECRET_LEN, 0, &text);
 	} else {
-		for (size_t i = 0; i < WEBHOOK_SECRET_LEN; i++)
-			buf_printf(&text, "%02x", webhook->secret[i]);
+		buf_add_hex(&text, webhook->secret, WEBHOOK_SECRET_LEN);
 	}
 	json_object_set_new(op_more(op), "signing_secret", json_string(buf_str(&text)));
 	secret_wipe(text.data, text.len);

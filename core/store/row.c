@@ -625,7 +625,7 @@ int row_check_name(const char *what, const char *name, struct err *err)
 	if (!str_utf8_valid(name, len))
 		return err_set(err, ERR_INVALID, "%s is not UTF-8", what);
 	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+		if (ascii_is_control(name[i]))
 			return err_set(err, ERR_INVALID, "%s has a control character in it", what);
 	if (has_hidden(name))
 		return err_set(err, ERR_INVALID,

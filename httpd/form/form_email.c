@@ -254,7 +254,7 @@ static char *file_name(const struct form_field *field)
 	char *name = mem_strdup(str_empty(field->filename) ? field->name : field->filename);
 
 	for (char *p = name; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
+		if (ascii_is_control(*p))
 			*p = ' ';
 	return name;
 }

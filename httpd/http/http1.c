@@ -74,9 +74,9 @@ static bool is_token_char(unsigned char c)
 	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static bool is_value_char(unsigned char c)
+static bool is_value_char(char c)
 {
-	return (c >= ' ' || c == '\t') && c != 0x7f;
+	return c == '\t' || !ascii_is_control(c);
 }
 
 static bool is_token(struct span text)
@@ -138,7 +138,7 @@ static int parse_request_line(struct span line, struct http_head *head, struct h
 static bool is_field_value(struct span value)
 {
 	for (size_t i = 0; i < value.len; i++)
-		if (!is_value_char((unsigned char)value.data[i]))
+		if (!is_value_char(value.data[i]))
 			return false;
 	return true;
 }
@@ -317,7 +317,7 @@ static int on_trailer(struct http_chunks *chunks, char c)
 	if (c == '\r' && chunks->state != TRAILER_NAME)
 		return in_value ? TRAILER_LF : END_LF;
 	if (in_value)
-		return is_value_char((unsigned char)c) ? TRAILER_VALUE : BAD;
+		return is_value_char(c) ? TRAILER_VALUE : BAD;
 	if (c == ':' && chunks->state == TRAILER_NAME)
 		return TRAILER_VALUE;
 	return is_token_char((unsigned char)c) ? TRAILER_NAME : BAD;

@@ -107,7 +107,7 @@ char *child_said(struct child *child)
 	if (n <= 0)
 		return NULL;
 	for (ssize_t i = 0; i < n; i++)
-		if ((unsigned char)said[i] < ' ' || said[i] == 0x7f)
+		if (ascii_is_control(said[i]))
 			said[i] = ' ';
 	text = mem_dup(said, (size_t)n);
 	str_utf8_mend(text);

@@ -74,11 +74,6 @@ static size_t status_len(const struct line *line)
 	return len;
 }
 
-static bool is_control(char c)
-{
-	return (unsigned char)c < ' ' || c == 0x7f;
-}
-
 static void add_text(struct smtp_reply *reply, const char *text, size_t len)
 {
 	size_t at = strlen(reply->text);
@@ -91,7 +86,7 @@ static void add_text(struct smtp_reply *reply, const char *text, size_t len)
 	if (len > room)
 		len = room;
 	for (size_t i = 0; i < len; i++)
-		reply->text[at + i] = is_control(text[i]) ? '?' : text[i];
+		reply->text[at + i] = ascii_is_control(text[i]) ? '?' : text[i];
 	reply->text[at + len] = '\0';
 }
 

@@ -116,8 +116,7 @@ static char *make_link(
 
 	secret_keyed_hash(shared->link_key, link, strlen(link), hash);
 	buf_printf(&out, "%s.", link);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		buf_printf(&out, "%02x", hash[i]);
+	buf_add_hex(&out, hash, sizeof(hash));
 	free(link);
 	return buf_take(&out);
 }
