@@ -761,7 +761,7 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	return 0;
 }
 
-/* Whether postern-httpd may run as this user, or an admin who submits what waits. All daemons
+/* True if postern-httpd may run as this user, or an admin who submits what waits. All daemons
  * run as one user, since they share the store. */
 static bool is_our_user(int64_t uid)
 {

@@ -38,7 +38,7 @@ void tracker_kept(struct tracker *tracker);
  * Call tracker_settle() before the commit. */
 int tracker_line(struct tracker *tracker, const struct log_line *line,
 	const struct line_position *position, int64_t now_us, struct err *err);
-/* Whether a user of this host other than root and our own has submitted the message with
+/* True if a user of this host other than root and our own has submitted the message with
  * sendmail(1). Such a message is never one of postern-httpd. */
 bool tracker_is_by_other(const struct tracker *tracker, struct span queue_id);
 /* Updates the recipients and emails that have new events. */

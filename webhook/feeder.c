@@ -77,7 +77,7 @@ static int add_event(struct db *db, struct feed *feed, int64_t seq, struct err *
 	return 0;
 }
 
-/* Whether the type is one of the names in a JSON array. */
+/* True if the type is one of the names in the JSON array. */
 static bool has_name(const char *events, const char *type)
 {
 	json_t *names = json_loads(events, 0, NULL), *name;

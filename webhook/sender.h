@@ -37,7 +37,7 @@ int sender_reload(struct sender *sender, const struct conf *next, struct err *er
 int sender_round(struct sender *sender, bool look, struct err *err);
 /* How many attempts are under way. */
 size_t sender_under_way(const struct sender *sender);
-/* Whether attempts are under way, or outcomes wait to be written. */
+/* True if attempts are under way, or outcomes wait to be written. */
 bool sender_is_busy(const struct sender *sender);
 const struct sender_counts *sender_counts(const struct sender *sender);
 

@@ -21,7 +21,7 @@ struct target_rules {
 int target_rules_init(struct target_rules *rules, const char *allowed, struct err *err);
 void target_rules_clear(struct target_rules *rules);
 
-/* Whether it is an IP address that is public, or allowed. */
+/* True for an IP address that is public or allowed. */
 bool target_is_allowed(const struct target_rules *rules, const struct sockaddr *address);
 
 #endif

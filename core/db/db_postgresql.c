@@ -308,7 +308,7 @@ static struct limits limits_of(const struct pg_db *db)
 	return limits;
 }
 
-/* What the admin has in the URL counts, and is completed by what is ours. */
+/* The settings of the session. Those that the admin gives in the URL come last and win. */
 static char *session_options(const struct pg_db *db, const char *given)
 {
 	struct limits limits = limits_of(db);
@@ -364,7 +364,7 @@ static void ignore_notice(void *arg, const char *text)
 	(void)text;
 }
 
-/* What is not so will not be so by itself. */
+/* Checks version and encoding, which no later try would find changed. Returns 0 or -1. */
 static int check_server(struct pg_db *db, struct err *err)
 {
 	const char *encoding = PQparameterStatus(db->conn, "server_encoding");
@@ -575,8 +575,8 @@ struct answers {
 	struct err why;
 };
 
-/* What was sent after a command that failed was skipped. A name is never used twice, so a
- * statement that may or may not be prepared is prepared again. */
+/* The server skips all commands behind one that failed. A name is never used twice, so a statement
+ * that may or may not be prepared is prepared again. */
 static void note_prepared(struct pg_db *db, bool all)
 {
 	for (size_t i = 0; i < db->n_unsure; i++)
@@ -768,7 +768,8 @@ static bool send_commit(struct pg_db *db, bool lazy, size_t *at_r)
 	return reads || lazy || send_control(db, SYNC);
 }
 
-/* What the answers say of the commit: 0; -1 if it was not made, or may not be durable. */
+/* Reads from the answers how the commit ended. Returns 0, or -1 if it was not made or may not be
+ * durable. */
 static int commit_result(
 	struct pg_db *db, const struct answers *answers, size_t at, struct err *err)
 {
@@ -895,7 +896,7 @@ static const char *skip_space(const char *at)
 	return at + strspn(at, " \t\n");
 }
 
-/* Whether the word is here; what comes after it, else NULL. */
+/* Returns what follows the word, or NULL if the text does not begin with it. */
 static const char *after_word(const char *at, const char *word)
 {
 	size_t len = strlen(word);
@@ -903,7 +904,7 @@ static const char *after_word(const char *at, const char *word)
 	return strncmp(at, word, len) == 0 && !is_word(at[len]) ? skip_space(at + len) : NULL;
 }
 
-/* Past INDEXED BY and the name, if they are here. */
+/* Skips INDEXED BY and the name, if the text begins with them. */
 static const char *skip_hint(const char *at)
 {
 	const char *by = after_word(at, "INDEXED"), *name = by ? after_word(by, "BY") : NULL;
@@ -911,7 +912,7 @@ static const char *skip_hint(const char *at)
 	return name ? skip_space(skip_token(name)) : at;
 }
 
-/* Whether the table that is joined here, perhaps by another name, has a condition. */
+/* True if the joined table, perhaps under an alias, has a condition. */
 static bool has_condition(const char *table)
 {
 	const char *at = skip_hint(skip_space(skip_token(table)));
@@ -1055,7 +1056,7 @@ static void reset(struct db_stmt *base)
 		stmt->params[i] = (struct pg_param){.type = TYPE_UNKNOWN};
 }
 
-/* What the server keeps of it goes with the connection. */
+/* The server drops the prepared statement with the connection. */
 static void finalize(struct db_stmt *base)
 {
 	struct pg_stmt *stmt = of_stmt(base);
@@ -1171,7 +1172,7 @@ static bool send_stmt(struct pg_db *db, struct pg_stmt *stmt)
 		       db->conn, name, (int)n, stmt->values, stmt->lengths, stmt->formats, 0) == 1;
 }
 
-/* What one try came to. */
+/* How one try ended. */
 enum outcome { DONE, FAILED, LOST };
 
 /* All that the statement needs, in one pipeline. One that writes outside of transactions is one,
@@ -1217,7 +1218,7 @@ static void count_changes(struct pg_db *db, struct pg_stmt *stmt)
 		db->changes = strtoll(PQcmdTuples(stmt->result), NULL, 10);
 }
 
-/* Whether the statement can be sent, on a connection that was there. */
+/* Checks that the statement can be sent, and connects if necessary. Returns 0 or -1. */
 static int require_ready(struct pg_db *db, const struct pg_stmt *stmt, struct err *err)
 {
 	if (db->failed.code != ERR_NONE)
@@ -1442,7 +1443,7 @@ static int set_cache(struct db *db, int kib, struct err *err)
 	return 0;
 }
 
-/* What it calls itself: no user and no password. */
+/* Returns the name of the database for messages, without user and password. */
 static char *display_name(const PQconninfoOption *options)
 {
 	const char *host = NULL, *dbname = NULL;
@@ -1524,7 +1525,7 @@ static void make_room(struct db *db)
 	(void)db;
 }
 
-/* What was removed is the server's to overwrite. */
+/* The server overwrites by itself what was removed. */
 static int empty_log(struct db *db, struct err *err)
 {
 	(void)db;

@@ -41,7 +41,7 @@ DEFINE_CLEANUP(postfix_queue, postfix_queue_free)
  * queue_helper.h. */
 void postfix_queue_use_helper(struct postfix_queue *queue, int helper);
 
-/* Whether it has the form of a queue id: not empty, letters, digits and _. */
+/* True if the text has the form of a queue id: not empty, letters, digits and _. */
 bool queue_id_is_valid(const char *id);
 
 /* Calls on_item for each message, without holding more than one in memory. A message that moves

@@ -46,23 +46,23 @@ int store_outbox_add(struct db *db, int64_t email, int64_t size, int64_t due_us,
  * store_outbox_take() counts it. */
 int store_outbox_join(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err);
 
-/* Whether the email is in the outbox: 1, 0, -1. */
+/* Returns 1 if the email is in the outbox, 0 if not, -1 on error. */
 int store_outbox_has(struct db *db, const char *id, struct err *err);
 
 /* How many times the size of its message an email takes of the disk: the text is in the email's
  * row as well, and SQLite writes both once more when it copies them from its log. */
 enum { OUTBOX_DISK_FACTOR = 4 };
 
-/* Whether a company that has `own` bytes in the outbox may add some more. It may as long as it has
- * no more than what is free afterwards, of the outbox (`all` of `max` are used) and of the disk. So
- * what one company schedules, perhaps for a month, shuts out nobody else. Pure. */
+/* Decides if a company that has `own` bytes in the outbox may add some more. It may as long as it
+ * has no more than what is free afterwards, of the outbox (`all` of `max` are used) and of the
+ * disk. So what one company schedules, perhaps for a month, shuts out nobody else. Pure. */
 enum outbox_room {
 	OUTBOX_ROOM,
 	OUTBOX_FULL,
 	OUTBOX_DISK_FULL,
 	OUTBOX_SHARE_FULL /* it would fit if the company had nothing in the outbox */
 };
-/* What people are told then. */
+/* The text of the refusal for OUTBOX_SHARE_FULL. */
 #define OUTBOX_SHARE_WORDS                                                                         \
 	"The company has as many emails in the outbox as it may have now. Please try again."
 enum outbox_room store_outbox_room(
