@@ -137,6 +137,12 @@ static const char *more(int64_t n, int64_t max)
 	return n >= max ? " or more" : "";
 }
 
+/* What to do: members cannot do what operators can. */
+static const char *of_member(const struct attention *all, const char *member, const char *operator)
+{
+	return admission_company(&all->request->admission) ? member : operator;
+}
+
 static const char *plural(int64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -237,8 +243,9 @@ static int need_paused(struct attention *all, struct err *err)
 	if (pauses.n > 0) {
 		need(all, "warning", "paused", "outbox",
 			"Outgoing emails of %s are paused, and %lld wait in the "
-			"outbox. Resume them there.",
-			group_names(&group), (long long)emails);
+			"outbox. %s",
+			group_names(&group), (long long)emails,
+			of_member(all, "An operator can resume them.", "Resume them there."));
 		group_end(all, &group);
 	}
 	store_pause_list_free(&pauses);
@@ -259,11 +266,12 @@ static int need_waiting(struct attention *all, struct err *err)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "queued", "emails?status=queued",
-			"%lld email%s%s wait%s for postern-milter to decide. The pages "
-			"Held and Outbox say why. Once Postfix asks postern-milter "
-			"again, submit them with postern held release --waiting.",
+			"%lld email%s%s wait%s for postern-milter to decide. %s",
 			(long long)waiting.staged, plural(waiting.staged),
-			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "");
+			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "",
+			of_member(all, "If they wait for long, ask an operator of this server.",
+				"The pages Held and Outbox say why. Once Postfix asks postern-milter "
+				"again, submit them with postern held release --waiting."));
 	if (waiting.lost)
 		need(all, "warning", "lost", "emails?status=stopped",
 			"%lld email%s%s of the last day left Postfix's queue before "
@@ -386,6 +394,9 @@ static int64_t count_learnt(
 
 static int need_learning(struct attention *all, struct err *err)
 {
+	static const char exempt[] = "Add exemptions for who may send, then choose exclusive.";
+	static const char exempt_by_operator[] =
+		"An operator can add exemptions for who may send, and choose exclusive.";
 	__attribute__((cleanup(group_clear))) struct group group = {0};
 	struct domain_list list;
 	int64_t messages = 0;
@@ -416,16 +427,16 @@ static int need_learning(struct attention *all, struct err *err)
 
 		need(all, "warning", "learnt", page,
 			"%s has the policy learn. The policy exclusive would have "
-			"stopped %lld message%s%s. Add exemptions for who may send, "
-			"then choose exclusive.",
-			name, (long long)messages, plural(messages), or_more ? " or more" : "");
+			"stopped %lld message%s%s. %s",
+			name, (long long)messages, plural(messages), or_more ? " or more" : "",
+			of_member(all, exempt_by_operator, exempt));
 	} else {
 		need(all, "warning", "learnt", "refusals?learnt=true",
 			"%lld%s domains have the policy learn. The policy exclusive "
-			"would have stopped %lld messages%s (%s). Add exemptions for "
-			"who may send, then choose exclusive.",
+			"would have stopped %lld messages%s (%s). %s",
 			(long long)group.n, more(group.n, LEARN_DOMAINS_MAX), (long long)messages,
-			or_more ? " or more" : "", group_names(&group));
+			or_more ? " or more" : "", group_names(&group),
+			of_member(all, exempt_by_operator, exempt));
 	}
 	group_end(all, &group);
 	return 0;

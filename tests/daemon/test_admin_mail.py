@@ -385,7 +385,7 @@ def test_attention_of_a_company(box, admin, tenant, stranger, to):
     wait_for("the note", lambda: "learnt" in attention(tenant.viewer))
     learnt = attention(tenant.viewer)["learnt"]
     assert learnt["page"] == f"refusals?domain={tenant.domain}"
-    assert "1 message." in learnt["text"]
+    assert "1 message. An operator can add exemptions" in learnt["text"]
     # Deliveries that bounced.
     box.query(
         "INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
@@ -402,6 +402,7 @@ def test_attention_of_a_company(box, admin, tenant, stranger, to):
     assert attention(stranger.owner) == {}
     named = attention(admin, f"?company_id={tenant.id}")
     assert {"learnt", "key_refused", "bounces", "keys_unused"} <= set(named)
+    assert "1 message. Add exemptions" in named["learnt"]["text"]
     # A member's question is of their own company, whatever it names.
     assert attention(stranger.owner, f"?company_id={tenant.id}") == {}
     asked = unique("asked") + ".example"
