@@ -372,17 +372,19 @@ static char *ask_readyz(const char *listen)
 	return mem_dup(answer, len);
 }
 
-/* Returns why httpd is not ready: the admin listener says so, one reason per line. */
+/* Returns why httpd is not ready, which the admin listener says, one reason per line. The caller
+ * frees it. */
 static char *why_not_ready(const struct doctor *doctor)
 {
 	const char *listen = doctor->conf->admin.listen;
 	_cleanup_free_ char *answer = str_empty(listen) ? NULL : ask_readyz(listen);
 	const char *body = answer ? strstr(answer, "\r\n\r\n") : NULL;
-	char *words = body ? str_trim(body, strlen(body)) : mem_strdup("see its log");
+	_cleanup_free_ char *words = body ? str_trim(body, strlen(body))
+					  : mem_strdup("see its log");
+	_cleanup_strv_ struct strv lines = STRV_INIT;
 
-	for (char *end = words; (end = strchr(end, '\n')) != NULL;)
-		*end = ';';
-	return words;
+	strv_split(&lines, words, '\n');
+	return strv_join(&lines, "; ");
 }
 
 /* Reports the problems that httpd has found itself. After its start, or a fix, its first probe

@@ -42,7 +42,8 @@ static void mend_milter(struct doctor *doctor, const char *text)
 	}
 }
 
-/* Sets a fix that a finding of check ends with, after `: `, such as `usermod -aG adm postern`. */
+/* Sets a fix that a finding of check ends with, up to a comma, such as `usermod -aG adm postern`.
+ */
 static void mend_said(struct doctor *doctor, const char *text)
 {
 	static const char *const commands[] = {"usermod -aG ", "postconf -e "};
@@ -50,10 +51,12 @@ static void mend_said(struct doctor *doctor, const char *text)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		const char *at = strstr(text, commands[i]);
 		_cleanup_strv_ struct strv words = STRV_INIT;
+		_cleanup_free_ char *command = NULL;
 
 		if (at == NULL || strpbrk(at, "'\"();"))
 			continue;
-		strv_split(&words, at, ' ');
+		command = mem_dup(at, strcspn(at, ","));
+		strv_split(&words, command, ' ');
 		strv_add_all(&doctor->findings[doctor->n - 1].mend, &words);
 		return;
 	}

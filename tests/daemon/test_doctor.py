@@ -239,6 +239,26 @@ def test_the_newest_backup_is_missing_old_or_damaged(box, tmp_path):
     assert f"the newest backup, {folder}/dump.gz, is 0 hours old" in {row["text"] for row in found}
 
 
+def test_what_the_store_says_of_late_work(box, tmp_path):
+    """The log, and decisions of admins: in a copy that no daemon brings up to date."""
+    database, settings = a_store(box, tmp_path)
+    with sqlite3.connect(database) as db:
+        (host,) = db.execute("SELECT host FROM log_cursor LIMIT 1").fetchone()
+        db.execute("UPDATE log_cursor SET end_us = end_us - 7200000000")
+        db.execute("INSERT INTO gap (host, source, why, from_us, to_us, count) "
+                   "VALUES (?, 'file', 'test', 1, 2, 1)", (host,))
+        db.execute("INSERT INTO held (queue_id, held_us, reason, domain, header_from, decision, "
+                   "decided_us) VALUES ('ABC', 1, 'r', 'd.test', 'a@d.test', 'release', 1)")
+    db.close()
+    with settings as config:
+        found = doctor(box, config=config)
+    fault(found, "log", "minutes behind Postfix's log")
+    fault(found, "log", "missing parts of Postfix's log: 1")
+    # No daemon has this database.
+    fault(found, "decisions", "postern-held is not running")
+    fault(found, "held", "on hold because of the rules: 1")
+
+
 def test_a_reader_that_holds_the_journal_open(box, tmp_path):
     database, settings = a_store(box, tmp_path)
     reader = sqlite3.connect(database)

@@ -58,6 +58,13 @@ SETTINGS = [
     ("queue_minfree = 9000000000000000", "minfree", "Postfix wants", None),
     ("content_filter = smtp:[127.0.0.1]:1", "no_milters", "content_filter", None),
     ("masquerade_domains = example.com", "senders", "masquerade_domains: where it changes", None),
+    ("non_smtpd_milters = { unix:postern/milter.sock, default_action=tempfail },"
+     " { inet:127.0.0.1:8891, default_action=accept }", "signer",
+     "has default_action=accept: while it is not running", None),
+    ("smtpd_milters = { inet:127.0.0.1:8891, default_action=accept },"
+     " { unix:postern/milter.sock, default_action=tempfail }", "smtpd_milters",
+     "another milter comes first", None),
+    ("maximal_queue_lifetime = 0", "tickets", "maximal_queue_lifetime is 0", "postern setup"),
     ("header_size_limit = 50000", "header_limits", "header_size_limit is 50000",
      "postconf -e header_size_limit=60000"),
 ]

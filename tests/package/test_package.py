@@ -331,6 +331,10 @@ FAULTS = [
     ("chown root:root /var/lib/postern/postern.db", "owner", "does not belong"),
     ("chmod 644 /var/lib/postern/postern.db", "secrets", "everybody may read it"),
     ("chmod 700 /var/spool/postfix/postern", "folder", "with mode 2700"),
+    ("chmod 600 /var/spool/postfix/postern/milter.sock", "milter",
+     "Permission denied (as the user postfix)"),
+    ("gpasswd -d postern systemd-journal && gpasswd -d postern adm", "events",
+     "nobody learns what becomes of emails"),
     ("gpasswd -d postern postdrop && systemctl restart postern-httpd", "groups",
      "is not in the group postdrop"),
 ]
