@@ -9,7 +9,7 @@ a real one, by sendmail(1) and by SMTP, in these tests:
                                        test_changed_by_postfix.py test_another_milter
   Postfix refuses for good             test_smtp.py test_refused_by_postfix; by sendmail(1) the
                                        message is in the maildrop by then, and the email `bounced`:
-                                       test_changed_by_postfix.py
+                                       test_email_report.py test_stopped_by_a_rule
   Postfix or the milter is away,       test_restarts.py, test_smtp.py test_part_is_away,
     busy, lost                         test_part_restarts, test_too_many_at_once; test_kills.py
   record_wait is over                  test_restarts.py test_milter_is_away; test_faults.py
