@@ -29,7 +29,11 @@ class Deliveries:
 
     def route(self, domain, transport):
         """Takes effect at a reload."""
-        self.routes[domain] = transport
+        self.route_all({domain: transport})
+
+    def route_all(self, routes):
+        """The same for several, {domain: transport}."""
+        self.routes |= routes
         rows = " ".join(f"{{{name} = {way}}}" for name, way in self.routes.items())
         self.box.postconf(f"transport_maps = inline:{{ {rows} }} {self.tables}")
 
