@@ -17,6 +17,7 @@
 #include "core/db/db_copy.h"
 #include "core/db/migrate.h"
 #include "core/db/restore.h"
+#include "core/store/store_message.h"
 
 enum { BACKUP_FOLDER_MODE = 0700 };
 
@@ -54,13 +55,17 @@ static const struct column restore_columns[] = {
 	{0},
 };
 
-enum { TABLES = DATABASE + 1, ROWS, MENDED };
+enum { TABLES = DATABASE + 1, ROWS, WRITTEN, MENDED, MISSING, SECONDS, FINISHED };
 
 static const struct column copy_columns[] = {
 	[DATABASE] = {"database", "DATABASE", .type = COLUMN_TEXT},
 	[TABLES] = {"tables", "TABLES", .type = COLUMN_INT},
 	[ROWS] = {"rows", "ROWS", .type = COLUMN_INT},
+	[WRITTEN] = {"written", "WRITTEN", .type = COLUMN_INT},
 	[MENDED] = {"mended", "MENDED", .type = COLUMN_INT},
+	[MISSING] = {"missing_files", "MISSING", .type = COLUMN_INT},
+	[SECONDS] = {"seconds", "SECONDS", .type = COLUMN_INT},
+	[FINISHED] = {"finished", "FINISHED", .type = COLUMN_FLAG},
 	{0},
 };
 
@@ -327,62 +332,110 @@ static void show_table(const char *table, int64_t rows, int64_t total)
 	fprintf(stderr, "%s: %lld of %lld rows\n", table, (long long)rows, (long long)total);
 }
 
-/* Returns a name of the file and its state, which changes with every write. The caller frees it. */
-static char *source_of(const char *path)
+/* Returns the state of the file, which changes with every write. The caller frees it. */
+static char *state_of(const char *path)
 {
-	_cleanup_free_ char *log = mem_printf("%s-wal", path), *real = realpath(path, NULL);
+	_cleanup_free_ char *log = mem_printf("%s-wal", path);
 	struct stat file = {0}, written = {0};
 
 	stat(path, &file);
 	stat(log, &written);
-	return mem_printf("%s %lld %lld.%09ld %lld", real ? real : path, (long long)file.st_size,
+	return mem_printf("%lld %lld.%09ld %lld", (long long)file.st_size,
 		(long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (long long)written.st_size);
 }
 
-/* Writes to the file during the copy would be lost. */
-static int refuse_open_file(const char *path, struct err *err)
+/* Returns 1 if programs have the file open, or have changed it since state was read; 0 if not; -1
+ * on error. */
+static int is_in_use(const char *path, const char *state, struct err *err)
 {
+	_cleanup_free_ char *now = state_of(path);
 	int pid, open = db_is_open_elsewhere(path, &pid, err);
 
-	if (open <= 0)
-		return open;
-	return err_set(err, ERR_CONFIG,
-		"%s is open in process %d, whose writes would not be copied: stop the daemons "
-		"first",
-		path, pid);
+	return open != 0 ? open : !str_eq(now, state);
+}
+
+/* What one pass came to. */
+struct copy_pass {
+	struct db_copied copied;
+	int64_t messages; /* that were copied from files */
+	int64_t missing;  /* files */
+	int64_t took_us;
+};
+
+/* Opens the file for this pass alone, so that it is known afterwards whether others have it. */
+static int run_pass(const char *path, struct db *to, const struct db_copy_how *how,
+	struct strv *texts, struct copy_pass *pass_r, struct err *err)
+{
+	int64_t began_us = clock_monotonic_us();
+	_cleanup_(db) struct db *from = NULL;
+
+	if (db_open(path, DB_READ, &from, err) < 0 || migrate_check(from, err) < 0)
+		return err_prefix(err, "%s", path);
+	if (db_copy_pass(from, to, how, texts, &pass_r->copied, err) < 0)
+		return -1;
+	pass_r->messages = store_message_import(to, path, &pass_r->missing, err);
+	pass_r->took_us = clock_monotonic_us() - began_us;
+	return pass_r->messages < 0 ? -1 : 0;
+}
+
+static void report_pass(struct report *report, const struct copy_pass *pass, bool finished)
+{
+	const struct db_copied *copied = &pass->copied;
+	int64_t s = (pass->took_us + SECOND_US - 1) / SECOND_US;
+	_cleanup_free_ char *rest = NULL;
+
+	report_number(report, TABLES, copied->tables);
+	report_number(report, ROWS, copied->rows);
+	report_number(report, WRITTEN, copied->written);
+	report_number(report, MENDED, copied->mended);
+	report_number(report, MISSING, pass->missing);
+	report_number(report, SECONDS, s);
+	report_number(report, FINISHED, finished);
+	rest = mem_printf(
+		"\nThe copy is not finished: programs use the file, and what they write from now "
+		"on is not copied. Stop the daemons, and run this again. It took %lld s to compare "
+		"all rows and to write %lld.",
+		(long long)s, (long long)copied->written);
+	report_note(report, "%lld rows of %d tables are there, as many as in the file%s%s%s",
+		(long long)copied->rows, copied->tables,
+		copied->mended ? "; texts that were not UTF-8 were mended" : "",
+		pass->missing ? "; files of messages are missing" : "", finished ? "" : rest);
 }
 
 static int run_copy(const struct call *call, struct report *report, struct err *err)
 {
 	const char *path = call_argument(call);
 	_cleanup_strv_ struct strv texts = STRV_INIT;
-	_cleanup_(db) struct db *from = NULL, *to = NULL;
-	_cleanup_free_ char *source = NULL;
+	_cleanup_(db) struct db *to = NULL;
+	_cleanup_free_ char *state = NULL, *real = realpath(path, NULL);
 	struct db_copy_how how = {
+		.source = real ? real : path,
 		.anew = call_option(call, OPTION_NEW) != NULL,
 		.progress = show_table,
 	};
-	struct db_copied copied;
+	struct copy_pass pass = {.missing = 0};
+	int in_use;
 
 	if (str_empty(call->conf->store.url))
 		return err_set(err, ERR_CONFIG, "store.url names no database to copy to");
-	if (!call_option(call, OPTION_FORCE) && refuse_open_file(path, err) < 0)
-		return -1;
-	if (db_open(path, DB_READ, &from, err) < 0 || migrate_check(from, err) < 0)
-		return err_prefix(err, "%s", path);
-	source = source_of(path);
-	how.source = source;
-	if (db_open(call->conf->store.place, DB_CREATE, &to, err) < 0 ||
+	if (real == NULL)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	state = state_of(path);
+	in_use = is_in_use(path, state, err);
+	if (in_use < 0 || db_open(call->conf->store.place, DB_CREATE, &to, err) < 0 ||
 		migrate_check_version(to, err) < 0 ||
-		db_copy_all(from, to, &how, &texts, &copied, err) < 0)
+		run_pass(path, to, &how, &texts, &pass, err) < 0)
+		return -1;
+	how.anew = false;
+	/* Again, because the first pass took long, and to see how long the last one will take. */
+	if (in_use && run_pass(path, to, &how, &texts, &pass, err) < 0)
+		return -1;
+	if (!in_use)
+		in_use = is_in_use(path, state, err);
+	if (in_use < 0 || (!in_use && db_copy_finish(to, err) < 0))
 		return -1;
 	add_row(report, call);
-	report_number(report, TABLES, copied.tables);
-	report_number(report, ROWS, copied.rows);
-	report_number(report, MENDED, copied.mended);
-	report_note(report, "%lld rows of %d tables copied, as many as there were%s",
-		(long long)copied.rows, copied.tables,
-		copied.mended ? "; texts that were not UTF-8 were mended" : "");
+	report_pass(report, &pass, !in_use);
 	return 0;
 }
 
@@ -485,19 +538,17 @@ const struct verb cmd_db_copy = {
 	.access = VERB_NO_DATABASE,
 	.shape = VERB_NOTE,
 	.columns = copy_columns,
-	.options = {{OPTION_FORCE, false,
-			    "Also while programs have the file open. What they write from then on is not "
-			    "copied."},
-		{OPTION_NEW, false,
-			"Removes what a copy that was interrupted has written, and begins again."}},
+	.options = {{OPTION_NEW, false,
+		"Removes what a copy that was interrupted has written, and begins again."}},
 	.help = "Copies all of a SQLite database into the one on a server that store.url names, "
-		"which postern db migrate has made and which is empty. It shows how far each "
-		"table is, and checks that each has as many rows as in the file. Run it on the "
-		"host that has the file: the rows get the name of this host. Both have to have the "
-		"version of this program. Stop the daemons first. A copy that was "
-		"interrupted goes on when it is run again, as long as the file has not changed; "
-		"until it is finished, no program uses the database. Messages of over 32 KiB stay where they are, beside the file, and are "
-		"found there as long as store.database names it.",
+		"which postern db migrate has made and which is empty. Run it on the host that has "
+		"the file: the rows get the name of this host. Both have to have the version of "
+		"this program. The daemons may go on meanwhile with the file, by settings without "
+		"store.url: then the copy stays unfinished, and tells how long the last run will "
+		"take. Stop the daemons for that one: it copies what has changed, checks that each "
+		"table has as many rows as in the file, and finishes. Until then no program uses "
+		"the server's database. A run that was interrupted is run again, and goes on. "
+		"Messages in files beside the database (of over 32 KiB) are copied as well.",
 	.run = run_copy,
 };
 

@@ -351,11 +351,67 @@ int store_message_read(
 	if (content)
 		buf_add(message_r, content, len);
 	db_reset(stmt);
-	found = 1;
-	if (content == NULL)
-		found = *db_host(db) ? read_chunks(db, id, size, message_r, err) : 0;
-	/* Also of the time in which only one host could use the database. */
-	return content || found != 0 ? found : read_file(path, size, message_r, err);
+	if (content)
+		return 1;
+	return *db_host(db) ? read_chunks(db, id, size, message_r, err)
+			    : read_file(path, size, message_r, err);
+}
+
+struct import {
+	char *id;
+	struct buf message;
+};
+
+static int import_message(struct db *db, void *arg, struct err *err)
+{
+	const struct import *import = arg;
+
+	return keep_chunks(db, import->id, &import->message, err);
+}
+
+int64_t store_message_import(
+	struct db *to, const char *database, int64_t *missing_r, struct err *err)
+{
+	static const char sql_orphans[] =
+		"DELETE FROM message_chunk"
+		" WHERE email_id NOT IN (SELECT e.id FROM email e JOIN message m ON m.email = e.seq)";
+	static const char sql_next[] =
+		"SELECT m.email, e.id, m.size"
+		" FROM message m"
+		" JOIN email e ON e.seq = m.email"
+		" WHERE m.content IS NULL AND m.email > $after"
+		"   AND NOT EXISTS (SELECT 1 FROM message_chunk c WHERE c.email_id = e.id)"
+		" ORDER BY m.email"
+		" LIMIT 1";
+	int64_t after = INT64_MIN, copied = 0, missing = 0;
+	int found = db_change(to, sql_orphans, NULL, err);
+
+	while (found >= 0) {
+		_cleanup_free_ char *path = NULL;
+		struct import import = {.message = BUF_INIT};
+		struct db_stmt *stmt;
+		int64_t size;
+
+		if (db_start(to, sql_next, DB_PARAMS(DB_INT("$after", after)), &stmt, err) < 0)
+			return -1;
+		found = db_step(stmt, err);
+		if (found <= 0)
+			break;
+		after = db_int(stmt, 0);
+		import.id = db_copy(stmt, 1);
+		size = db_int(stmt, 2);
+		db_reset(stmt);
+		path = path_of(database, import.id);
+		found = read_file(path, size, &import.message, err);
+		if (found > 0)
+			found = db_atomic(to, import_message, &import, err) < 0 ? -1 : 1;
+		copied += found > 0;
+		missing += found == 0;
+		buf_free(&import.message);
+		free(import.id);
+	}
+	*missing_r = missing;
+	return found < 0 ? -1 : copied;
 }
 
 int store_message_erase(struct db *db, const char *database, int64_t email, struct err *err)

@@ -91,6 +91,13 @@ int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err 
 int store_message_sweep_chunks(struct db *db, struct committer *committer, int64_t min_age_s,
 	int64_t now_us, struct err *err);
 
+/* Copies the messages in files beside the database at this path, whose rows were copied into `to`
+ * (db_copy), into chunks, one message in a transaction; and removes the chunks of messages that
+ * have no row any more. *missing_r is the number of messages whose files are missing or truncated.
+ * Returns the number of copied ones, or -1. */
+int64_t store_message_import(
+	struct db *to, const char *database, int64_t *missing_r, struct err *err);
+
 /* Reads the key by which links to attachments are signed, and makes it if there is none. In the
  * caller's transaction. Returns 0 or -1. */
 int store_message_link_key(struct db *db, uint8_t key_r[static SECRET_HASH_LEN], struct err *err);

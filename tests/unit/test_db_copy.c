@@ -47,7 +47,8 @@ static void test_copy(void **state)
 	OK(db_exec(from, "UPDATE email SET subject = CAST(X'41FF42' AS TEXT)", &why));
 	OK(db_open(temp->path, DB_READ, &read, &why));
 
-	OK(db_copy_all(read, temp->db, &how, &texts, &copied, &why));
+	OK(db_copy_pass(read, temp->db, &how, &texts, &copied, &why));
+	OK(db_copy_finish(temp->db, &why));
 	assert_int_equal(copied.mended, 1);
 	assert_true(copied.rows > 5);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 1);
@@ -65,7 +66,7 @@ static void test_copy(void **state)
 	assert_true(last > temp_db_number(from, sql_last));
 	assert_int_equal(temp_db_number(temp->db, sql_open), 2);
 
-	assert_int_equal(db_copy_all(read, temp->db, &how, &texts, &copied, &err), -1);
+	assert_int_equal(db_copy_pass(read, temp->db, &how, &texts, &copied, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 2);
 	store_email_clear(&email);
@@ -83,7 +84,8 @@ static int copy_file(struct temp_db *temp, const char *source, bool anew,
 
 	OK(db_open(temp->path, DB_READ, &read, &why));
 	OK(db_open(place, DB_CREATE, &to, &why));
-	return db_copy_all(read, to, &how, &texts, copied_r, err);
+	return db_copy_pass(read, to, &how, &texts, copied_r, err) == 0 ? db_copy_finish(to, err)
+									: -1;
 }
 
 /* What was committed before the interruption stays, and is not copied again. */
@@ -128,6 +130,7 @@ static void test_interrupted(void **state)
 	assert_int_equal(
 		temp_db_number(temp->db, sql_sum), (int64_t)COMPANIES * (COMPANIES + 1) / 2);
 	assert_true(copied.rows >= COMPANIES);
+	assert_in_range(copied.written, COMPANIES - 5000, copied.rows - 5000);
 	assert_int_equal(copy_file(temp, "a", false, &copied, &err), -1);
 	assert_int_equal(err.code, ERR_EXISTS);
 }
@@ -158,11 +161,68 @@ static void test_anew(void **state)
 	assert_int_equal(temp_db_number(temp->db, sql_here), 1);
 }
 
+/* What changes in the file after a pass is copied by the next one, and no more. */
+static void test_changes(void **state)
+{
+	static const char *const changes[] = {
+		/* New, changed and removed; and a name that another row has had. */
+		"INSERT INTO company (id, name, created_us) VALUES ('0', 'first', 1), ('z', 'last', 1)",
+		"UPDATE email SET subject = 'changed', queue_id = NULL",
+		"DELETE FROM email_recipient WHERE n = 0",
+		"DELETE FROM domain WHERE name = 'b.example'",
+		"INSERT INTO domain (id, company_id, name, active, policy, created_us)"
+		" SELECT 'd', company_id, 'b.example', 1, 'learn', 1 FROM email",
+		"UPDATE event_last SET seq = 77",
+	};
+	static const char sql_names[] =
+		"SELECT group_concat(name, ',') FROM (SELECT name FROM company"
+		" ORDER BY id) c";
+	static const char sql_domain[] = "SELECT id FROM domain WHERE name = 'b.example'";
+	static const char sql_seq[] = "SELECT seq FROM event_last";
+	static const char sql_one[] = "SELECT count(*) FROM email_recipient";
+	struct temp_db *temp = *state;
+	_cleanup_strv_ struct strv texts = STRV_INIT;
+	_cleanup_(db) struct db *from = NULL, *read = NULL;
+	const struct db_copy_how how = {.source = "a"};
+	struct db_copied copied;
+	struct temp_tenant tenant;
+	struct email email;
+
+	if (!db_is_url(temp->name))
+		skip();
+	temp_db_make(temp->path);
+	OK(db_open(temp->path, DB_WRITE, &from, &why));
+	temp_db_staged(from, &tenant, &email);
+	store_email_clear(&email);
+	OK(db_exec(from,
+		"INSERT INTO domain (id, company_id, name, active, policy, created_us)"
+		" SELECT 'c', company_id, 'b.example', 1, 'learn', 1 FROM email",
+		&why));
+	OK(db_open(temp->path, DB_READ, &read, &why));
+	OK(db_copy_pass(read, temp->db, &how, &texts, &copied, &why));
+	OK(db_copy_pass(read, temp->db, &how, &texts, &copied, &why));
+	assert_int_equal(copied.written, 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
+		OK(db_exec(from, changes[i], &why));
+	OK(db_copy_pass(read, temp->db, &how, &texts, &copied, &why));
+	assert_in_range(copied.written, ARRAY_SIZE(changes), 20);
+	assert_same_text(from, temp->db, sql_names);
+	assert_same_text(from, temp->db, sql_subject);
+	assert_same_text(from, temp->db, sql_domain);
+	assert_same_text(from, temp->db, sql_seq);
+	assert_same_text(from, temp->db, sql_one);
+	OK(db_copy_pass(read, temp->db, &how, &texts, &copied, &why));
+	assert_int_equal(copied.written, 0);
+	OK(db_copy_finish(temp->db, &why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copy, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_interrupted, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_changes, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_anew, temp_db_setup, temp_db_teardown),
 	};
 
