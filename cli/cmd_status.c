@@ -118,13 +118,12 @@ static char *since(int64_t time_us)
 static void tell_of_daemons(struct status *status)
 {
 	const struct conf *conf = status->call->conf;
-	const char *database = str_empty(conf->store.url) ? conf->store.database : NULL;
 
 	for (size_t i = 0; i < DAEMONS; i++) {
 		struct process process;
 		bool replaced = false;
 
-		if (process_find(daemons[i], database, &process)) {
+		if (process_find(daemons[i], conf, &process)) {
 			_cleanup_free_ char *words = since(process.start_us);
 
 			free(process_program(process.pid, &replaced));

@@ -649,7 +649,6 @@ static void look_at_dropped_lines(struct doctor *doctor)
 static void look_at_daemons(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
-	const char *database = str_empty(conf->store.url) ? conf->store.database : NULL;
 	int64_t httpd_started_us = doctor->now_us;
 
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
@@ -658,7 +657,7 @@ static void look_at_daemons(struct doctor *doctor)
 
 		if (str_eq(daemons[i], "postern-auth") && !uses_logins(doctor))
 			continue;
-		if (process_find(daemons[i], database, &process)) {
+		if (process_find(daemons[i], conf, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
 			if (str_eq(daemons[i], "postern-httpd"))

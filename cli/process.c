@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 
 /* Returns the boot time of the host in seconds; 0: unknown. */
 static int64_t read_boot(void)
@@ -76,16 +77,56 @@ static bool has_open(const char *pid, const char *path)
 	return has;
 }
 
-bool process_find(const char *name, const char *path, struct process *process_r)
+/* Returns the path of the settings that are among the arguments of a daemon. The caller frees it.
+ */
+static char *settings_of(const char *pid)
 {
-	_cleanup_free_ char *real = path ? realpath(path, NULL) : NULL;
+	static const char option[] = "--config=";
+	_cleanup_free_ char *path = mem_printf("/proc/%s/cmdline", pid);
+	const char *settings = CONF_DEFAULT_PATH;
+	char text[16 * 1024] = "";
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	for (const char *at = text; at < text + len; at += strlen(at) + 1) {
+		if (str_starts(at, option))
+			settings = at + strlen(option);
+		else if (str_eq(at, "-c") || str_eq(at, "--config"))
+			settings = at + strlen(at) + 1;
+		else if (str_starts(at, "-c"))
+			settings = at + 2;
+	}
+	return *settings == '/' ? mem_strdup(settings)
+				: mem_printf("/proc/%s/cwd/%s", pid, settings);
+}
+
+static bool has_url(const char *pid, const char *url)
+{
+	_cleanup_free_ char *path = settings_of(pid);
+	struct conf *conf;
+	bool has;
+
+	if (conf_load(path, &conf, NULL) < 0)
+		return false;
+	has = str_eq(conf->store.url, url);
+	conf_free(conf);
+	return has;
+}
+
+bool process_find(const char *name, const struct conf *conf, struct process *process_r)
+{
+	const char *url = conf->store.url, *path = conf->store.database;
+	_cleanup_free_ char *real = realpath(path, NULL);
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
 	bool found = false;
 
 	while (processes && !found && (entry = readdir(processes)) != NULL)
 		found = process_read(entry->d_name, process_r) && str_eq(process_r->name, name) &&
-			(path == NULL || has_open(entry->d_name, real ? real : path));
+			(str_empty(url) ? has_open(entry->d_name, real ? real : path)
+					: has_url(entry->d_name, url));
 	if (processes)
 		closedir(processes);
 	return found;

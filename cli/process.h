@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct conf;
+
 struct process {
 	pid_t pid;
 	char name[32];
@@ -18,10 +20,10 @@ struct process {
 /* True if a process with this id, given as text, decimal or not, exists and has not ended. */
 bool process_read(const char *pid, struct process *process_r);
 
-/* Finds the process of that name that has a file open whose path begins with `path`, such as a
- * daemon with the database; NULL: any process of that name, if the database is no file. False if
- * there is none, or this user may not see it. */
-bool process_find(const char *name, const char *path, struct process *process_r);
+/* Finds the daemon of that name that uses the store of these settings: it has the database file
+ * open, or was started with settings that have the same store.url. False if there is none, or this
+ * user may not see it. */
+bool process_find(const char *name, const struct conf *conf, struct process *process_r);
 
 /* Returns the path of the program that it runs, and if that was replaced or removed since; NULL if
  * this user may not see it. The caller frees it. */

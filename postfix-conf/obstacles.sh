@@ -216,19 +216,43 @@ has_open() {
 	return 1
 }
 
-# Whether the process has the database open: has_store_open PID. Of one on a server that
-# is not known, and not denied.
-has_store_open() {
-	[ -n "$(setting_of store url)" ] || has_open "$1" "$(setting_of store database)"
+# The file with the settings of a process, from its arguments: settings_of_process PID.
+settings_of_process() {
+	tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | {
+		its=$default_settings
+		while read -r word; do
+			case $word in
+			-c | --config) read -r its ;;
+			--config=*) its=${word#--config=} ;;
+			-c*) its=${word#-c} ;;
+			esac
+		done
+		case $its in
+		/*) echo "$its" ;;
+		*) echo "/proc/$1/cwd/$its" ;;
+		esac
+	}
 }
 
-# The program, as a process that has the database open: has_database_open NAME.
+# Whether the process uses the store, by its open files, or, of one on a server, by its
+# settings: uses_store PID.
+uses_store() {
+	url=$(setting_of store url)
+	if [ -z "$url" ]; then
+		has_open "$1" "$(setting_of store database)"
+	else
+		"$postern" -c "$(settings_of_process "$1")" config 2>/dev/null |
+			grep -Fqx "url = $url"
+	fi
+}
+
+# The program, as a process that uses the store: has_database_open NAME.
 # Starts no program for each process: a host may have thousands.
 has_database_open() {
 	for process in /proc/[0-9]*; do
 		{ read -r program <"$process/comm"; } 2>/dev/null || continue
 		[ "$program" = "$1" ] || continue
-		! has_store_open "${process#/proc/}" || return 0
+		! uses_store "${process#/proc/}" || return 0
 	done
 	return 1
 }
