@@ -560,10 +560,13 @@ static void tell_files(struct metrics *metrics)
 	struct buf *out = &metrics->out;
 	struct statvfs volume;
 
-	single(out, "postern_store_size_bytes", GAUGE, "Size of the database file.",
-		size_of(path, ""));
-	single(out, "postern_store_log_size_bytes", GAUGE, "Size of its write-ahead log.",
-		size_of(path, "-wal"));
+	/* A database on a server has no file here. */
+	if (metrics->shared->server == NULL) {
+		single(out, "postern_store_size_bytes", GAUGE, "Size of the database file.",
+			size_of(path, ""));
+		single(out, "postern_store_log_size_bytes", GAUGE, "Size of its write-ahead log.",
+			size_of(path, "-wal"));
+	}
 	if (db_file_volume_of(path, &volume) < 0)
 		return;
 	single(out, "postern_store_free_bytes", GAUGE, "Free space of its file system.",
