@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import FormClient, Sandbox
-from harness.sandbox import METHOD, unique
+from harness.sandbox import METHOD, STORE, unique
 
 CACHE = "POSTERN_SANDBOX_CACHE"
 
@@ -39,7 +39,9 @@ def pytest_configure(config):
         " set by itself",
     )
     config.addinivalue_line(
-        "markers", "store: what is asked of both engines that may have the store"
+        "markers",
+        "store(engine): what is asked of both engines that may have the store; or what is of"
+        " the named one alone",
     )
     config.addinivalue_line(
         "markers",
@@ -49,7 +51,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is for another method of submission. Of processes side by
+    """Leaves out what is for another method of submission, or another engine. Of processes side by
     side each takes one test after another, the slow ones first; those that share
     a sandbox of their file stay together."""
     others = [i for i in items if not fits(i)]
@@ -73,7 +75,8 @@ def methods_of(item):
 
 
 def fits(item):
-    return all(METHOD in methods for methods in methods_of(item))
+    engines = [m.args for m in item.iter_markers("store") if m.args]
+    return all(METHOD in m for m in methods_of(item)) and all(STORE in e for e in engines)
 
 
 def has_box_of_file(item):

@@ -5,8 +5,8 @@ import re
 import signal
 import socket
 import struct
-import subprocess
 import threading
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -134,12 +134,7 @@ def test_ends_when_the_session_expires(own_box):
     """The stream ends although nothing changes."""
     box = own_box()
     stream = Stream(operator(box))
-    subprocess.run(
-        ["sqlite3", box.dir / "store" / "postern.db"],
-        input="PRAGMA busy_timeout=9000; UPDATE admin_session SET"
-        " expires_us = (strftime('%s', 'now') + 3) * 1000000;",
-        text=True, check=True, timeout=60, stdout=subprocess.DEVNULL,
-    )
+    box.sql("UPDATE admin_session SET expires_us = ?", int((time.time() + 3) * 1e6))
     assert stream.ended.wait(60)
 
 

@@ -160,13 +160,12 @@ def test_bound(own_box):
     ids = [httpd.send(new_email([("a", os.urandom(100_000), {})])) for _ in range(3)]
     small = httpd.send(new_email([]))
     wait_for("them to leave", lambda: box.query("SELECT count(*) FROM outbox") == "0")
-    files = box.dir / "store/postern.db-messages"
-    assert {f.name for f in files.iterdir()} == set(ids)
+    assert box.large_messages() == set(ids)
     told = lambda: "messages" in [one["code"] for one in boss.ok("GET", "/admin/attention")["data"]]
     assert not told()
     box.set("retention", "messages_max_bytes", "200K")
     box.kill("httpd", signal.SIGHUP)
-    wait_for("the oldest to go", lambda: {f.name for f in files.iterdir()} == {ids[2]})
+    wait_for("the oldest to go", lambda: box.large_messages() == {ids[2]})
     assert listed(httpd, ids[2])["data"] and listed(httpd, small)["data"] == []
     for gone in ids[:2]:
         check_problem(httpd.request("GET", f"/emails/{gone}/attachments"), 404, "not_found", "is not kept any more")

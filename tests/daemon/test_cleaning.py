@@ -1,7 +1,6 @@
 """What is too old goes from the store while httpd runs; what is not stays, and
 so does all that was sent."""
 
-import sqlite3
 
 import pytest
 from harness import wait_for
@@ -20,15 +19,11 @@ def box(own_box):
 
 class Store:
     def __init__(self, box):
-        self.path = box.dir / "store/postern.db"
+        self.box = box
 
     def run(self, sql, *values):
         """Runs and commits a statement; returns the first column of its rows."""
-        db = sqlite3.connect(self.path, timeout=60)
-        with db:
-            rows = {row[0] for row in db.execute(sql, values)}
-        db.close()
-        return rows
+        return {row[0] for row in self.box.sql(sql, *values)}
 
     def make_older(self, email_id, days):
         sql = "UPDATE email SET created_us = created_us - ? WHERE id = ?"

@@ -55,6 +55,7 @@ def check_told(box):
     assert "postern_http_requests_total{" in metrics.text
 
 
+@pytest.mark.store("sqlite")
 def test_moved_away_and_back(box, file, email, to):
     os.rename(file, file.with_name("aside"))
     check_refused(box, email)
@@ -66,6 +67,7 @@ def test_moved_away_and_back(box, file, email, to):
     assert box.sink.find(to=to)
 
 
+@pytest.mark.store("sqlite")
 def test_replaced(box, file, email, to):
     """The daemons that have the old file open must end before the new one is used,
     because its write-ahead log is beside it."""

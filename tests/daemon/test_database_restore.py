@@ -398,6 +398,7 @@ def test_a_damaged_database_names_its_cure(store):
     assert "`postern db restore FILE`" in store.run("company", "list").stderr
 
 
+@pytest.mark.store("sqlite")
 def test_under_daemons(own_box, email, to):
     """Running daemons are found. Afterwards the database has the rows of the backup,
     and not those written since."""

@@ -7,7 +7,6 @@ import pwd
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -319,9 +318,8 @@ def test_a_run_that_was_cut_off_is_made_good(box, signer, server):
     sender = Sender(box, server)
     [made] = run(box, "enable", sender.domain)
     path = signer.keys / f"{sender.domain}.{made['selector']}.private"
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
-        db.execute("DELETE FROM dkim_key WHERE selector = ? AND domain_id ="
-                   " (SELECT id FROM domain WHERE name = ?)", (made["selector"], sender.domain))
+    box.sql("DELETE FROM dkim_key WHERE selector = ? AND domain_id ="
+            " (SELECT id FROM domain WHERE name = ?)", made["selector"], sender.domain)
     before = path.read_bytes()
     [again] = run(box, "enable", sender.domain)
     assert again["selector"] == made["selector"] and path.read_bytes() != before

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sqlite3
 import subprocess
 import uuid
 from pathlib import Path
@@ -125,11 +124,10 @@ def test_another_record(box, server, kind, changes, status):
 
 def add_key(box, domain, key="QUJD", selector="s1", state="signing"):
     """The public half, as `postern dkim` writes it down."""
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
-        db.execute(
-            "INSERT INTO dkim_key (id, company_id, domain_id, selector, public_key, state,"
-            " created_us, changed_us) SELECT ?, company_id, id, ?, ?, ?, 1, 1 FROM domain"
-            " WHERE name = ?", (str(uuid.uuid4()), selector, key, state, domain))
+    box.sql(
+        "INSERT INTO dkim_key (id, company_id, domain_id, selector, public_key, state,"
+        " created_us, changed_us) SELECT ?, company_id, id, ?, ?, ?, 1, 1 FROM domain"
+        " WHERE name = ?", str(uuid.uuid4()), selector, key, state, domain)
 
 
 @pytest.fixture(scope="module")

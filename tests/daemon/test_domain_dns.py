@@ -1,7 +1,6 @@
 """/domains with the DNS: the records that are asked for, what was found, and the proof of who asked
 for a domain."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -45,8 +44,7 @@ def by_purpose(domain):
 
 def forget(box, domain):
     """As if the last look were some minutes ago."""
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=30) as db:
-        db.execute("UPDATE domain_check SET checked_us = 0 WHERE domain_id = ?", (domain["id"],))
+    box.sql("UPDATE domain_check SET checked_us = 0 WHERE domain_id = ?", domain["id"])
 
 
 def publish(server, domain, *purposes):

@@ -89,6 +89,7 @@ def test_pickup_dies_behind_the_queue_file(own_box, told):
 
 
 @pytest.mark.submission
+@pytest.mark.store("sqlite")
 def test_backup_is_put_back(own_box, tmp_path, sendmail):
     """The restored backup has an email in its outbox that has been sent since."""
     box = own_box("--set", f"submission.sendmail={sendmail}")

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -322,41 +321,30 @@ class Log:
         self.ahead_s = 0  # of its clock
         self.box = box
         self.emails = emails
-        db = sqlite3.connect(box.dir / "store/postern.db", timeout=60)
         now = int(time.time() * 1e6)
-        company, key = db.execute("SELECT company_id, id FROM api_key").fetchone()
-        with db:
-            for i in range(emails):
-                db.execute(
-                    "INSERT INTO email (id, ticket, company_id, key_id, domain, sender,"
-                    " header_from, reply_to, subject, message_id, created_us, state,"
-                    " decided_us, queue_id, last_event) VALUES (?, ?, ?, ?,"
-                    " 'many.example', 'a@b', 'a@b', '', '', ?, ?, 'sent', ?, ?, 'sent')",
-                    (
-                        f"00000000-0000-4000-8000-{i:012d}",
-                        f"{i:032x}",
-                        company,
-                        key,
-                        f"<{i}@many.example>",
-                        now,
-                        now,
-                        f"{i:010X}",
-                    ),
-                )
-                seq = db.execute("SELECT last_insert_rowid()").fetchone()[0]
-                db.execute("INSERT INTO email_content (seq, html, text) VALUES (?, '', '')", (seq,))
-                db.execute(
-                    "INSERT INTO email_recipient (email, n, kind, address, state,"
-                    " company_id) VALUES (?, 0, 'to', ?, 'queued', ?)",
-                    (seq, f"to{i}@remote.test", company),
-                )
-        db.close()
+        [(company, key)] = box.sql("SELECT company_id, id FROM api_key LIMIT 1")
+        emails = f"FROM email WHERE domain = 'many.example' AND created_us = {now}"
+        box.sql(
+            "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ? - 1)"
+            " INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
+            " reply_to, subject, message_id, created_us, state, decided_us, queue_id, last_event,"
+            " host) SELECT '00000000-0000-4000-8000-' || (100000000000 + i), 'many ' || i, ?, ?,"
+            " 'many.example', 'a@b', 'a@b', '', '', '<' || i || '@many.example>', ?, 'sent', ?,"
+            " 'A' || (100000000 + i), 'sent', ? FROM n",
+            self.emails, company, key, now, now, box.host,
+        )  # fmt: skip
+        box.sql(f"INSERT INTO email_content (seq, html, text) SELECT seq, '', '' {emails}")
+        box.sql(
+            "INSERT INTO email_recipient (email, n, kind, address, state, company_id)"
+            " SELECT seq, 0, 'to', 'to' || (CAST(substr(queue_id, 2) AS bigint) - 100000000) || '@remote.test',"
+            f" 'queued', company_id {emails}"
+        )
 
     def lines(self, i):
         """Returns the lines of one email that is deferred once, then delivered."""
         now = time.localtime(time.time() + self.ahead_s)
         head = f"{time.strftime('%b', now)} {now.tm_mday:2} {time.strftime('%T', now)}"
-        queue_id = f"{i:010X}"
+        queue_id = f"A{100_000_000 + i}"
         to = f"{head} mail postfix/smtp[1]: {queue_id}: to=<to{i}@remote.test>, relay=r"
         return (
             f"{head} mail postfix/cleanup[1]: {queue_id}: message-id=<{i}@many.example>\n"
@@ -402,12 +390,10 @@ def test_killed_again_and_again(own_box):
     log = Log(box, 1000 if SANITIZED else 4000)
     box.set("events", "log_file", str(log.path))
     log.path.write_text("")
-    path = box.dir / "store/postern.db"
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
     count = "SELECT count(*) FROM event WHERE kind = ?"
 
     def stored(least):
-        return lambda: db.execute(count, ("delivered",)).fetchone()[0] >= least
+        return lambda: box.sql(count, "delivered")[0][0] >= least
 
     readers = [start_reader(box)]
     try:
@@ -432,16 +418,16 @@ def test_killed_again_and_again(own_box):
     finally:
         readers[-1].kill()
     assert len(readers) == 1 + log.emails // 20
-    assert db.execute(
-        "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind"
-    ).fetchall() == [(kind, log.emails, log.emails) for kind in ("accepted", "deferred", "delivered")]
-    assert db.execute(
+    assert box.sql(
+        "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind ORDER BY kind"
+    ) == [(kind, log.emails, log.emails) for kind in ("accepted", "deferred", "delivered")]
+    assert box.sql(
         "SELECT state, attempts, count(*) FROM email_recipient GROUP BY 1, 2"
-    ).fetchall() == [("delivered", 2, log.emails)]
-    assert db.execute("SELECT last_event, count(*) FROM email GROUP BY 1").fetchall() == [
+    ) == [("delivered", 2, log.emails)]
+    assert box.sql("SELECT last_event, count(*) FROM email GROUP BY 1") == [
         ("delivered", log.emails)
     ]
-    assert db.execute("SELECT why FROM gap").fetchall() == []
+    assert box.sql("SELECT why FROM gap") == []
 
 
 def test_odd_lines_of_a_running_log(own_box):
@@ -452,11 +438,9 @@ def test_odd_lines_of_a_running_log(own_box):
     log = Log(box, 5)
     box.set("events", "log_file", str(log.path))
     log.path.write_text(log.lines(0))
-    path = box.dir / "store/postern.db"
-    db = sqlite3.connect(path, timeout=60)
 
     def states():
-        return [s for (s,) in db.execute("SELECT state FROM email_recipient ORDER BY email")]
+        return [s for (s,) in box.sql("SELECT state FROM email_recipient ORDER BY email")]
 
     def append(text):
         with log.path.open("a") as file:
@@ -469,22 +453,18 @@ def test_odd_lines_of_a_running_log(own_box):
         lines = log.lines(1).splitlines(keepends=True)
         append("".join(lines[:2]) + lines[2][:-30] + "".join(lines[3:]))
         wait_for("what was glued", lambda: states()[1] == "delivered")
-        assert db.execute("SELECT why, count FROM gap").fetchall() == [("unreadable_line", 1)]
+        assert box.sql("SELECT why, count FROM gap") == [("unreadable_line", 1)]
         # An hour, when Postfix has tried one of two already.
         lines = log.lines(2).splitlines(keepends=True)
         append("".join(lines[:3]))
         wait_for("the deferral", lambda: states()[2] == "deferred")
-        with db:
-            later = 3600 * 1000000
-            db.execute("UPDATE queue_message SET since_us = since_us + ?", (later,))
-            db.execute(
-                "UPDATE email SET decided_us = decided_us + ? WHERE domain = 'many.example'",
-                (later,),
-            )
+        later = 3600 * 1000000
+        box.sql("UPDATE queue_message SET since_us = since_us + ?", later)
+        box.sql("UPDATE email SET decided_us = decided_us + ? WHERE domain = 'many.example'", later)
         append("".join(lines[3:]) + log.lines(3))
         wait_for("both", lambda: states()[2:4] == ["delivered", "delivered"])
         assert states()[4] == "queued"
-        assert db.execute("SELECT count(*) FROM queue_message WHERE closed_us = 0").fetchone() == (0,)
+        assert box.sql("SELECT count(*) FROM queue_message WHERE closed_us = 0") == [(0,)]
     finally:
         reader.kill()
         reader.wait()
@@ -505,9 +485,7 @@ def test_once(own_box):
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
-        path = box.dir / "store/postern.db"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
-            assert db.execute("SELECT count(*) FROM event").fetchone() == (150,)
+        assert box.sql("SELECT count(*) FROM event") == [(150,)]
     done = subprocess.run(
         [TREE / BUILD / "postern-events", "-c", box.config, "--once", "/nonexistent"],
         capture_output=True,
@@ -531,12 +509,10 @@ def test_once_with_a_clock_that_is_off(own_box, hours):
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    path = box.dir / "store/postern.db"
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
-        assert db.execute("SELECT count(*) FROM event").fetchone() == (150,)
-        assert db.execute(
-            "SELECT DISTINCT state FROM email_recipient WHERE address LIKE 'to%'"
-        ).fetchall() == [("delivered",)]
+    assert box.sql("SELECT count(*) FROM event") == [(150,)]
+    assert box.sql(
+        "SELECT DISTINCT state FROM email_recipient WHERE address LIKE 'to%'"
+    ) == [("delivered",)]
 
 
 def test_check(own_box):
@@ -583,11 +559,9 @@ def test_rotated_into_what_is_not_read(own_box):
     log = Log(box, 3)
     box.set("events", "log_file", str(log.path))
     log.path.write_text(log.lines(0))
-    path = box.dir / "store/postern.db"
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
 
     def states():
-        return [s for (s,) in db.execute(
+        return [s for (s,) in box.sql(
             "SELECT state FROM email_recipient WHERE address LIKE 'to%' ORDER BY email")]
 
     reader = start_reader(box)
@@ -603,7 +577,7 @@ def test_rotated_into_what_is_not_read(own_box):
         log.path.write_text(log.lines(2))
         reader = start_reader(box)
         wait_for("the last email", lambda: states()[2] == "delivered")
-        assert db.execute("SELECT count(*) FROM gap").fetchone() == (1,)
+        assert box.sql("SELECT count(*) FROM gap") == [(1,)]
         assert states()[1] == "queued"
     finally:
         reader.kill()
@@ -613,6 +587,6 @@ def test_rotated_into_what_is_not_read(own_box):
     subprocess.run([TREE / BUILD / "postern-events", "-c", box.config, "--once", unpacked],
                    check=True, capture_output=True, timeout=60)
     assert states() == ["delivered"] * 3
-    kinds = dict(db.execute("SELECT kind, count(*) FROM event WHERE domain = 'many.example'"
-                            " GROUP BY kind"))
+    kinds = dict(box.sql("SELECT kind, count(*) FROM event WHERE domain = 'many.example'"
+                         " GROUP BY kind"))
     assert kinds == {"accepted": 3, "deferred": 3, "delivered": 3}

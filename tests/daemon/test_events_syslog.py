@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 
@@ -50,19 +49,14 @@ class Reader:
         self.process.send_signal(number)
         self.process.wait(60)
 
-    def rows(self, sql):
-        path = self.box.dir / "store/postern.db"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
-            return db.execute(sql).fetchall()
-
     def wait(self, delivered):
         sql = "SELECT count(*) FROM event WHERE kind = 'delivered'"
-        wait_for(f"{delivered} deliveries", lambda: self.rows(sql) == [(delivered,)])
+        wait_for(f"{delivered} deliveries", lambda: self.box.sql(sql) == [(delivered,)])
 
     def check(self, emails):
-        sql = "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind"
+        sql = "SELECT kind, count(*), count(DISTINCT email) FROM event GROUP BY kind ORDER BY kind"
         kinds = ("accepted", "deferred", "delivered")
-        assert self.rows(sql) == [(kind, emails, emails) for kind in kinds]
+        assert self.box.sql(sql) == [(kind, emails, emails) for kind in kinds]
 
 
 class Journald:
@@ -123,7 +117,7 @@ def test_journald(own_box):
         reader.wait(300)
         reader.check(300)
         reader.end()
-        assert reader.rows("SELECT why FROM gap") == []
+        assert reader.box.sql("SELECT why FROM gap") == []
         # All of it is lost, and noticed.
         journald.stop()
         journald.remove()
@@ -133,7 +127,7 @@ def test_journald(own_box):
         reader.wait(301)
         reader.check(301)
         reader.end()
-        assert reader.rows("SELECT why FROM gap") == [("cursor_lost",)]
+        assert reader.box.sql("SELECT why FROM gap") == [("cursor_lost",)]
     finally:
         journald.stop()
         journald.remove()
@@ -172,7 +166,7 @@ def test_rsyslog(own_box):
         reader.wait(200)
         reader.check(200)
         reader.end()
-        [(text,)] = reader.rows("SELECT DISTINCT text FROM event WHERE text LIKE 'caf%'")
+        [(text,)] = reader.box.sql("SELECT DISTINCT text FROM event WHERE text LIKE 'caf%'")
         assert "ü" in text and "status=sent (250 ok)" in text
     finally:
         rsyslogd.terminate()

@@ -5,7 +5,6 @@ A real moving log is in tests/clients/mailgun.test.mjs.
 
 import base64
 import json
-import sqlite3
 import time
 from email.utils import formatdate, parsedate_to_datetime
 from urllib.parse import quote, urlsplit
@@ -331,16 +330,15 @@ def test_rare_events_among_many(own_box):
     for _ in range(2):
         post(box, key, domain, to=f"{unique('to')}@dst.test")
     wait_for("two", lambda: len(log.page("?event=delivered")["items"]) == 2)
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=60) as db:
-        db.execute(
-            "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL"
-            " SELECT n + 1 FROM number WHERE n < 24000)"
-            " INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
-            " recorded_us, source, company_id) SELECT randomblob(16), email, v.n,"
-            " domain, iif(number.n % 6000, 'deferred', 'bounced'), 1, occurred_us,"
-            " recorded_us + number.n, 'log', company_id FROM number, event v"
-            " WHERE seq = (SELECT max(seq) FROM event)"
-        )
+    box.sql(
+        "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL"
+        " SELECT n + 1 FROM number WHERE n < 24000)"
+        " INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
+        f" recorded_us, source, company_id) SELECT substr({box.random_bytes}, 1, 16), email, v.n,"
+        " domain, iif(number.n % 6000 <> 0, 'deferred', 'bounced'), 1, occurred_us,"
+        " recorded_us + number.n, 'log', company_id FROM number, event v"
+        " WHERE seq = (SELECT max(seq) FROM event)"
+    )
     page = log.page("?event=failed&severity=permanent&limit=3&ascending=yes")
     assert len(page["items"]) == 3
     page = log.follow(page, "next")

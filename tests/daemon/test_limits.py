@@ -1,6 +1,5 @@
 """How many of a kind a company may have, and that what it had goes in steps."""
 
-import sqlite3
 import threading
 import uuid
 
@@ -133,22 +132,16 @@ MANY = 9000
 
 def fill(box, company, domain):
     """Makes keys that are restricted to the domain, and exemptions for it."""
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=60) as db:
-        [[domain_id]] = db.execute("SELECT id FROM domain WHERE name = ?", [domain])
-        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
-        db.execute(
-            f"{numbers} INSERT INTO api_key (id, company_id, domain_id, name, hash,"
-            " scopes, created_us) SELECT lower(hex(randomblob(16))), ?, ?, 'many',"
-            " randomblob(32), 1, i FROM n",
-            [MANY, company, domain_id],
-        )
-        db.execute(
-            f"{numbers} INSERT INTO exemption (id, company_id, domain_id, kind, value,"
-            " created_us) SELECT lower(hex(randomblob(16))), ?, ?, 'login', 'u' || i, i"
-            " FROM n",
-            [MANY, company, domain_id],
-        )
-    db.close()
+    [(domain_id,)] = box.sql("SELECT id FROM domain WHERE name = ?", domain)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+    box.sql(
+        f"{numbers} INSERT INTO api_key (id, company_id, domain_id, name, hash, scopes,"
+        f" created_us) SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'many', {box.random_bytes},"
+        " 1, i FROM n", MANY, company, domain_id)
+    box.sql(
+        f"{numbers} INSERT INTO exemption (id, company_id, domain_id, kind, value, created_us)"
+        f" SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'login', 'u' || i, i FROM n",
+        MANY, company, domain_id)
     return domain_id
 
 

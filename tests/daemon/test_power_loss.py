@@ -2,7 +2,6 @@
 email goes out, once, without anybody's help."""
 
 import signal
-import sqlite3
 import subprocess
 import threading
 
@@ -17,16 +16,6 @@ from test_smtp import new_email
 pytestmark = pytest.mark.submission("smtp")
 
 
-def store(box, sql, *values):
-    """Runs and commits a statement; returns its rows."""
-    path = box.dir / "store/postern.db"
-    db = sqlite3.connect(path, timeout=60)
-    with db:
-        rows = db.execute(sql, values).fetchall()
-    db.close()
-    return rows
-
-
 def queued(box):
     """Returns the number of messages in all of Postfix's queues."""
     names = ("incoming", "active", "deferred", "hold")
@@ -35,7 +24,7 @@ def queued(box):
 
 
 def proven(box):
-    return store(box, "SELECT count(*) FROM outbox") == [(0,)]
+    return box.sql("SELECT count(*) FROM outbox") == [(0,)]
 
 
 def rows_of(box, to, columns="id, state, queue_id"):
@@ -43,7 +32,7 @@ def rows_of(box, to, columns="id, state, queue_id"):
         f"SELECT {columns} FROM email"
         " WHERE seq IN (SELECT email FROM email_recipient WHERE address = ?)"
     )
-    return store(box, sql, to)
+    return box.sql(sql, to)
 
 
 def lose_queue(box):

@@ -152,14 +152,17 @@ def other_milter(box, verdict, behind=True, message_id=None):
 
 @contextmanager
 def read_only(box):
-    subprocess.run(["sqlite3", "-cmd", ".timeout 20000", box.dir / "store/postern.db",
-                    "CREATE TRIGGER no_probe BEFORE INSERT ON probe BEGIN"
-                    " SELECT raise(ABORT, 'as on a full disk'); END"], check=True, timeout=60)
+    if box.on_server:
+        box.query("CREATE FUNCTION no_probe() RETURNS trigger LANGUAGE plpgsql"
+                  " AS $$BEGIN RAISE disk_full; END$$")
+        fails = "FOR EACH ROW EXECUTE FUNCTION no_probe()"
+    else:
+        fails = "BEGIN SELECT raise(ABORT, 'as on a full disk'); END"
+    box.query(f"CREATE TRIGGER no_probe BEFORE INSERT ON probe {fails}")
     try:
         yield
     finally:
-        subprocess.run(["sqlite3", "-cmd", ".timeout 20000", box.dir / "store/postern.db",
-                        "DROP TRIGGER no_probe"], check=True, timeout=60)
+        box.query("DROP FUNCTION no_probe CASCADE" if box.on_server else "DROP TRIGGER no_probe")
 
 
 @contextmanager
@@ -520,6 +523,7 @@ def test_a_socket_that_is_for_postfix_alone(shared, admin):
 
 
 @pytest.mark.submission("smtp")
+@pytest.mark.store("sqlite")
 def test_a_damaged_database(own_box, tmp_path):
     """A page that each email needs is damaged; after a restore from a backup nothing is
     reported."""

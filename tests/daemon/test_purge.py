@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import threading
 
+import pytest
 from harness import wait_for
 from harness.sandbox import SANITIZED, unique
 
@@ -15,50 +16,36 @@ MANY = 5_000 if SANITIZED else 40_000
 
 class Store:
     def __init__(self, box):
-        self.path = box.dir / "store/postern.db"
+        self.box = box
 
     def one(self, sql, *values):
-        db = sqlite3.connect(self.path, timeout=60)
-        with db:
-            row = db.execute(sql, values).fetchone()
-        db.close()
-        return row and row[0]
+        rows = self.box.sql(sql, *values)
+        return rows[0][0] if rows else None
 
     def add_old(self, n):
         """So many emails of 2020, each to a recipient of its own and to one whom
         all have, with an event of each."""
-        db = sqlite3.connect(self.path, timeout=60)
-        company, key = db.execute("SELECT company_id, id FROM api_key").fetchone()
-        with db:
-            first = db.execute("SELECT coalesce(max(seq), 0) + 1 FROM email").fetchone()[0]
-            db.execute(
-                "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n"
-                " WHERE n < ? - 1) INSERT INTO email (seq, id, ticket, company_id,"
-                " key_id, domain, sender, header_from, reply_to, subject, message_id,"
-                " created_us, state, decided_us, queue_id, last_event)"
-                " SELECT ? + n, printf('00000000-0000-4000-8000-%012d', n),"
-                " printf('%032x', n), ?, ?, 'old.example', 'a@old.example', 'a@old.example',"
-                " '', 's', printf('<%d@old.example>', n), 1577836800000000 + n, 'sent',"
-                " 1577836800000000 + n, printf('%010X', n), 'delivered' FROM n",
-                (n, first, company, key),
-            )
-            seqs = (first, first + n - 1)
-            for sql in (
-                "INSERT INTO email_content (seq, html, text) SELECT seq, hex(zeroblob(500)),"
-                " 'text' FROM email WHERE seq BETWEEN ? AND ?",
+        box = self.box
+        [(company, key)] = box.sql("SELECT company_id, id FROM api_key LIMIT 1")
+        box.sql(
+            "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < ? - 1)"
+            " INSERT INTO email (id, ticket, company_id, key_id, domain, sender, header_from,"
+            " reply_to, subject, message_id, created_us, state, decided_us, queue_id, last_event)"
+            " SELECT '00000000-0000-4000-8000-' || (100000000000 + n), 'old ' || n, ?, ?,"
+            " 'old.example', 'a@old.example', 'a@old.example', '', 's',"
+            " '<' || n || '@old.example>', 1577836800000000 + n, 'sent', 1577836800000000 + n,"
+            " 'A' || (100000000 + n), 'delivered' FROM n", n, company, key)
+        old = "FROM email WHERE domain = 'old.example'"
+        box.sql(f"INSERT INTO email_content (seq, html, text) SELECT seq, ?, 'text' {old}", "0" * 1000)
+        for i, kind, address in ((0, "to", "'to' || seq || '@dst.test'"), (1, "cc", "'Ann@dst.test'")):
+            box.sql(
                 "INSERT INTO email_recipient (email, n, kind, address, state, company_id)"
-                " SELECT seq, 0, 'to', 'to' || seq || '@dst.test', 'delivered', company_id"
-                " FROM email WHERE seq BETWEEN ? AND ?",
-                "INSERT INTO email_recipient (email, n, kind, address, state, company_id)"
-                " SELECT seq, 1, 'cc', 'Ann@dst.test', 'delivered', company_id FROM email"
-                " WHERE seq BETWEEN ? AND ?",
-                "INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
-                " recorded_us, source, company_id) SELECT randomblob(16), r.email, r.n,"
-                " 'old.example', 'delivered', 1, 1, 1577836800000000, 'log', r.company_id"
-                " FROM email_recipient r WHERE r.email BETWEEN ? AND ?",
-            ):
-                db.execute(sql, seqs)
-        db.close()
+                f" SELECT seq, {i}, '{kind}', {address}, 'delivered', company_id {old}")
+        box.sql(
+            "INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us, recorded_us,"
+            f" source, company_id) SELECT substr({box.random_bytes}, 1, 16), r.email, r.n, 'old.example',"
+            " 'delivered', 1, 1, 1577836800000000, 'log', r.company_id FROM email_recipient r"
+            f" WHERE r.email IN (SELECT seq {old})")
 
     def emails(self):
         """Returns the number of old emails."""
@@ -162,7 +149,8 @@ def test_retention_while_emails_are_sent(own_box):
 
     store.add_old(2000)
     # It waits: a recipient may yet be in Postfix's queue.
-    store.one("UPDATE email_recipient SET state = 'deferred' WHERE email = 7 AND n = 0")
+    waits = store.one("SELECT min(seq) FROM email WHERE domain = 'old.example'") + 6
+    store.one(f"UPDATE email_recipient SET state = 'deferred' WHERE email = {waits} AND n = 0")
     senders = Senders(box)
     keep("content")
     wait_for("the contents to go", lambda: store.counts()[1] == 0)
@@ -171,7 +159,7 @@ def test_retention_while_emails_are_sent(own_box):
     wait_for("the events to go", lambda: store.counts()[2] == 2)
     keep("emails")
     wait_for("the emails to go", lambda: store.emails() == 1)
-    assert store.one("SELECT seq FROM email WHERE domain = 'old.example'") == 7
+    assert store.one("SELECT seq FROM email WHERE domain = 'old.example'") == waits
     sent = senders.end()
     for email_id in sent:
         assert store.one("SELECT text FROM email_content c JOIN email e ON e.seq = c.seq"
@@ -204,6 +192,7 @@ def files_with(box, text):
     ]
 
 
+@pytest.mark.store("sqlite")
 def test_nothing_is_left_of_who_was_erased(own_box):
     """No file of the database contains it, while all daemons have it open."""
     box = own_box()

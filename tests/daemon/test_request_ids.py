@@ -103,6 +103,7 @@ def lines_of(box, text):
     return [line for line in box.log("httpd").splitlines() if text in line]
 
 
+@pytest.mark.store("sqlite")
 def test_our_own_fault(own_box, email):
     """The client gets the id, the log has the reason."""
     box = own_box()

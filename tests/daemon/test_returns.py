@@ -1,10 +1,8 @@
 """What comes back to a return path: bounces, complaints, and what pretends to be one."""
 
-import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 from email.utils import formatdate
 from pathlib import Path
@@ -83,12 +81,11 @@ def states(box, email_id):
 
 def events(box, email_id, kind=None):
     """Returns (recipient's number, kind, source, dsn, text) of each."""
-    rows = box.query(
-        "SELECT json_array(n, kind, source, dsn, text) FROM event WHERE email ="
-        f" (SELECT seq FROM email WHERE id = '{email_id}') ORDER BY seq"
+    found = box.sql(
+        "SELECT n, kind, source, dsn, text FROM event WHERE email ="
+        " (SELECT seq FROM email WHERE id = ?) ORDER BY seq", email_id
     )
-    found = [json.loads(row) for row in rows.splitlines()]
-    return [one for one in found if kind in (None, one[1])]
+    return [list(one) for one in found if kind in (None, one[1])]
 
 
 def dsn(path, *recipients, status="5.1.1", extra="", action="failed"):
@@ -371,8 +368,7 @@ def test_waits_for_the_store(box, to, killed):
     """Postfix keeps the report while the store is locked, or when the command is
     killed."""
     email_id, path = send(box, to)
-    with sqlite3.connect(box.dir / "store/postern.db", timeout=60, isolation_level=None) as db:
-        db.execute("BEGIN IMMEDIATE")
+    with box.locked():
         returned = Returned(box, path, dsn(path, to))
         if killed:
             pid = wait_for(
@@ -381,8 +377,6 @@ def test_waits_for_the_store(box, to, killed):
             )[0]
             os.kill(pid, signal.SIGKILL)
         returned.wait("deferred")
-        db.execute("ROLLBACK")
-    db.close()
     box.flush()
     returned.wait()
     assert states(box, email_id)[to] == "bounced"
@@ -391,15 +385,8 @@ def test_waits_for_the_store(box, to, killed):
 
 def test_waits_while_the_store_is_away(box, to):
     email_id, path = send(box, to)
-    path_of = box.dir / "store"
-    owner = path_of.stat().st_uid
-    os.chown(path_of, 0, 0)
-    path_of.chmod(0o700)
-    try:
+    with box.store_away():
         returned = Returned(box, path, dsn(path, to)).wait("deferred")
-    finally:
-        os.chown(path_of, owner, 0)
-        path_of.chmod(0o755)
     box.flush()
     returned.wait()
     assert states(box, email_id)[to] == "bounced"
@@ -432,11 +419,8 @@ def deliver(box, news, to, **fields):
 
 
 def entries(box, address):
-    rows = box.query(
-        "SELECT json_array(domain, reason, email_id) FROM suppression"
-        f" WHERE address = '{address}'"
-    )
-    return [json.loads(row) for row in rows.splitlines()]
+    sql = "SELECT domain, reason, email_id FROM suppression WHERE address = ?"
+    return [list(row) for row in box.sql(sql, address)]
 
 
 def test_one_click(box, news, to):
@@ -600,11 +584,8 @@ def test_enable_and_disable(own_box, lines):
     assert row["text"].endswith(": enable --returns c.two.test")
     assert script(box, "enable", "--returns", "c.two.test")[0] == 0
     assert not faults(doctor(box), "returns")
-    (box.dir / "store/postern.db").chmod(0)
-    try:
+    with box.store_away():
         assert "postern-intake takes no bounces, which wait: 4.3" in script(box, "check")[1]
-    finally:
-        (box.dir / "store/postern.db").chmod(0o640)
     status, said = script(box, "disable")
     assert status == 0, said
     assert "domains have a return path still" in said

@@ -1,6 +1,8 @@
 """A store on a server that stops, breaks and hangs: what was answered 200 is sent once, all
 others are told to come again, and no daemon has to be restarted."""
 
+import contextlib
+import json
 import os
 import random
 import shutil
@@ -10,8 +12,12 @@ import subprocess
 import time
 
 import pytest
+import requests
 from harness import wait_for
 from harness.postgresql import Standby
+from harness.sandbox import TREE
+from test_attachments_read import FILES, listed, new_email
+from test_purge import Store
 from test_restarts import Senders, check_all_there, check_delivered_once
 
 pytestmark = pytest.mark.submission("sendmail")
@@ -263,3 +269,70 @@ def test_tls_and_password_file(own_box):
     query = ("SELECT bool_and(ssl), count(*) > 3 FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
              " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
     assert box.query(query) == "t|t"
+
+
+@contextlib.contextmanager
+def server_of_its_own(folder, users):
+    """Yields the URL of an empty database."""
+    tool = TREE / "tools/sandbox.d/postgresql"
+    url = subprocess.run([tool, "start", folder, "--no-sync", *users], check=True, text=True,
+                         stdout=subprocess.PIPE, timeout=120).stdout.strip()
+    try:
+        yield url
+    finally:
+        subprocess.run([tool, "stop", folder], check=True, timeout=120)
+
+
+def test_copy_of_a_file_that_is_in_use(own_box):
+    """The daemons go on with the file while it is copied, also by a command that is killed. They are
+    stopped for the last run alone, which copies what has changed."""
+    box = own_box("--store", "sqlite")
+    Store(box).add_old(20_000)
+    with server_of_its_own(box.dir / "pg", ["nobody"]) as url:
+        later = box.dir / "later.conf"
+        later.write_text(box.config.read_text().replace("[store]\n", f"[store]\nurl = {url}\n", 1))
+        command = [box.env["POSTERN_CLI"], "-c", later, "--json", "db"]
+        source = str(box.dir / "store/postern.db")
+
+        def copy():
+            done = subprocess.run([*command, "copy", source], check=True, capture_output=True,
+                                  text=True, timeout=300)
+            return json.loads(done.stdout)
+
+        def there(sql):
+            return subprocess.run(["psql", "-XqAt", "-h", box.dir / "pg", "-U", "postern", "-c", sql],
+                                  check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+        subprocess.run([*command, "migrate"], check=True, capture_output=True, timeout=60)
+        with Senders(box) as senders:
+            senders.wait_for(10)
+            first = subprocess.Popen([*command, "copy", source], stderr=subprocess.DEVNULL)
+            wait_for("some emails to be there", lambda: int(there("SELECT count(*) FROM email")) >= 5000)
+            first.kill()
+            first.wait()
+            senders.wait_for(10)
+            kept = there("SELECT xmin FROM email ORDER BY seq LIMIT 1")
+            done = copy()
+            assert not done["finished"] and done["rows"] > 80_000
+            assert there("SELECT xmin FROM email ORDER BY seq LIMIT 1") == kept
+            large = new_email()
+            large_id = box.httpd().send(large)
+            senders.wait_for(10)
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
+        done = copy()
+        assert done["finished"] and 10 < done["written"] < done["rows"] / 2
+        assert done["missing_files"] == 0
+        shutil.rmtree(f"{source}-messages")
+        box.set("store", "url", url)
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        sent = {**senders.sent, large["to"]: large_id}
+        check_all_there(box, sent)
+        check_delivered_once(box, sent)
+        httpd = box.httpd()
+        item = next(i for i in listed(httpd, large_id)["data"] if i["size"] == len(FILES[0][1]))
+        one = httpd.request("GET", f"/emails/{large_id}/attachments/{item['id']}").json()
+        assert requests.get(one["download_url"], timeout=60).content == FILES[0][1]
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)

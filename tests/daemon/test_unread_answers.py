@@ -1,8 +1,6 @@
 """Clients that ask and do not read."""
 
 import socket
-import sqlite3
-from contextlib import closing
 
 import pytest
 from harness import Sandbox, wait_for
@@ -25,9 +23,7 @@ def narrow_box():
 def send_large(box, email):
     """An email that takes long to read. To send it would take the budget, too."""
     email_id = box.httpd().send(email)
-    with closing(sqlite3.connect(box.dir / "store/postern.db", timeout=60)) as db:
-        db.execute("UPDATE email_content SET html = ?", [LARGE])
-        db.commit()
+    box.sql("UPDATE email_content SET html = ?", LARGE)
     return email_id
 
 

@@ -1,6 +1,5 @@
 """What becomes of emails at a remote server."""
 
-import sqlite3
 
 from .remote import Remote
 from .wait import wait_for
@@ -43,9 +42,7 @@ class Deliveries:
         self.box.restart("postfix")
 
     def rows(self, sql, *values):
-        path = self.box.dir / "store/postern.db"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as db:
-            return db.execute(sql, values).fetchall()
+        return self.box.sql(sql, *values)
 
     def send(self, *recipients):
         return self.box.httpd().send(
@@ -81,6 +78,4 @@ class Deliveries:
 
     def write(self, sql, *values):
         """For what no program does."""
-        path = self.box.dir / "store/postern.db"
-        with sqlite3.connect(path, timeout=60) as db:
-            db.execute(sql, values)
+        self.box.sql(sql, *values)

@@ -85,6 +85,12 @@ def roomy_folder():
     return memory if roomy else "/tmp"
 
 
+def quoted(value):
+    """As a literal of SQL."""
+    return "NULL" if value is None else repr(value) if isinstance(value, int) else (
+        "'" + value.replace("'", "''") + "'")
+
+
 class Sandbox:
     """A running mail system; up when made, down at close(). Of webhook, auth and held it has
     what is named in parts."""
@@ -112,6 +118,7 @@ class Sandbox:
             shutil.rmtree(self.dir)
             raise
         self.env = self._read_env()
+        self.on_server = self.env["POSTERN_STORE"] == "postgresql"
         self.url = self.env["POSTERN_URL"]
         self.config = Path(self.env["POSTERN_CONFIG"])
         self.sink = Sink(self.env["POSTERN_SINK"], self.dir / "sink.pid")
@@ -214,11 +221,13 @@ class Sandbox:
 
     def query(self, sql):
         """What sqlite3(1) or psql(1) prints for a statement on the store."""
-        command = ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql]
-        if self.env["POSTERN_STORE"] == "postgresql":
-            command = ["psql", "-XqAt", "-h", self.server, "-U", "postern", "-c", sql]
+        command, given = ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql], None
+        if self.on_server:  # not as an argument, for it may be large
+            options = ["-v", "ON_ERROR_STOP=1", "-h", self.server, "-U", "postern"]
+            command, given = ["psql", "-XqAt", *options, "-f", "-"], sql
         return subprocess.run(
             command,
+            input=given,
             capture_output=True,
             text=True,
             check=True,
@@ -227,12 +236,104 @@ class Sandbox:
 
     def rows(self, sql):
         """The rows of a SELECT on the store, each a dict."""
-        if self.env["POSTERN_STORE"] == "postgresql":
+        if self.on_server:
             return json.loads(self.query(f"SELECT json_agg(one) FROM ({sql}) one") or "[]")
         path = f"file:{self.dir}/store/postern.db?mode=ro"
         with contextlib.closing(sqlite3.connect(path, uri=True, timeout=60)) as db:
             db.row_factory = sqlite3.Row
             return [dict(row) for row in db.execute(sql)]
+
+    def sql(self, sql, *values):
+        """Runs a statement on the store, with a value for each question mark, and commits it.
+        Returns the rows of a SELECT, each a tuple."""
+        if self.on_server:
+            texts = sql.split("?")
+            assert len(texts) == len(values) + 1, sql
+            sql = "".join(text + literal for text, literal in zip(texts, [*map(quoted, values), ""]))
+            if sql.startswith("SELECT"):
+                rows = self.query(f"SELECT json_agg(one) FROM ({sql}) one") or "[]"
+                return json.loads(rows, object_pairs_hook=lambda pairs: tuple(v for _, v in pairs))
+            self.query(sql)
+            return []
+        with contextlib.closing(sqlite3.connect(self.dir / "store/postern.db", timeout=60)) as db:
+            with db:
+                return db.execute(sql, values).fetchall()
+
+    @property
+    def random_bytes(self):
+        """An expression of SQL for 32 of them."""
+        return "sha256(random()::text::bytea)" if self.on_server else "randomblob(32)"
+
+    @property
+    def host(self):
+        """Of the rows that are about the queue and the log of Postfix."""
+        conf = configparser.RawConfigParser()
+        conf.read(self.config)
+        return conf.get("store", "host") if self.on_server else ""
+
+    @contextlib.contextmanager
+    def locked(self):
+        """Others only read the store meanwhile: the turn to write is ours."""
+        if self.on_server:
+            turn = "BEGIN; SELECT pg_advisory_xact_lock(8101115116101114);\n"
+            holder = subprocess.Popen(
+                ["psql", "-XqAt", "-h", self.server, "-U", "postern"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            holder.stdin.write(turn + "SELECT 'ours';\n")
+            holder.stdin.flush()
+            while holder.stdout.readline() != "ours\n":
+                assert holder.poll() is None
+            try:
+                yield
+            finally:
+                holder.communicate("ROLLBACK;\n", timeout=60)
+            return
+        path = self.dir / "store/postern.db"
+        with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def store_away(self):
+        """No program can open the store meanwhile."""
+        folder = self.dir / "store"
+        if self.on_server:
+            self.stop("postgresql")
+        else:
+            owner, mode = folder.stat().st_uid, folder.stat().st_mode
+            os.chown(folder, 0, 0)
+            folder.chmod(0o700)
+        try:
+            yield
+        finally:
+            if self.on_server:
+                self.start("postgresql")
+            else:
+                os.chown(folder, owner, 0)
+                folder.chmod(mode)
+
+    def stores(self, text):
+        """Whether the text is anywhere in the store, in a text or a BLOB."""
+        if self.on_server:
+            dump = subprocess.run(
+                ["pg_dump", "-h", self.server, "-U", "postern", "postern"],
+                capture_output=True, text=True, check=True, timeout=60,
+            ).stdout  # fmt: skip
+        else:
+            path = f"file:{self.dir}/store/postern.db?mode=ro"
+            with contextlib.closing(sqlite3.connect(path, uri=True, timeout=60)) as db:
+                dump = "\n".join(db.iterdump())
+        return text in dump or text.encode().hex() in dump.lower()
+
+    def large_messages(self):
+        """The ids of the emails whose messages are too large for their rows."""
+        if self.on_server:
+            return {row[0] for row in self.sql("SELECT DISTINCT email_id FROM message_chunk")}
+        return {file.name for file in (self.dir / "store/postern.db-messages").glob("*")}
 
     def _age_main_cf(self):
         """Postfix, which waits a second or two before it reads what is new, takes
