@@ -333,12 +333,13 @@ def test_rare_events_among_many(own_box):
     box.sql(
         "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL"
         " SELECT n + 1 FROM number WHERE n < 24000)"
-        " INSERT INTO event (key, email, n, domain, kind, attempt, occurred_us,"
-        f" recorded_us, source, company_id) SELECT substr({box.random_bytes}, 1, 16), email, v.n,"
+        " INSERT INTO event (seq, key, email, n, domain, kind, attempt, occurred_us, recorded_us,"
+        f" source, company_id) SELECT seq + number.n, substr({box.random_bytes}, 1, 16), email, v.n,"
         " domain, iif(number.n % 6000 <> 0, 'deferred', 'bounced'), 1, occurred_us,"
         " recorded_us + number.n, 'log', company_id FROM number, event v"
         " WHERE seq = (SELECT max(seq) FROM event)"
     )
+    box.sql("UPDATE event_last SET seq = (SELECT max(seq) FROM event)")
     page = log.page("?event=failed&severity=permanent&limit=3&ascending=yes")
     assert len(page["items"]) == 3
     page = log.follow(page, "next")

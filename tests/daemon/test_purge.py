@@ -46,6 +46,7 @@ class Store:
             f" source, company_id) SELECT substr({box.random_bytes}, 1, 16), r.email, r.n, 'old.example',"
             " 'delivered', 1, 1, 1577836800000000, 'log', r.company_id FROM email_recipient r"
             f" WHERE r.email IN (SELECT seq {old})")
+        box.sql("UPDATE event_last SET seq = (SELECT max(seq) FROM event)")
 
     def emails(self):
         """Returns the number of old emails."""
