@@ -304,11 +304,9 @@ void doctor_find_installation(struct doctor *doctor)
 
 static bool runs(const struct doctor *doctor, const char *name)
 {
-	const struct conf *conf = doctor->conf;
 	struct process process;
 
-	return process_find(
-		name, str_empty(conf->store.url) ? conf->store.database : NULL, &process);
+	return process_find(name, doctor->conf, &process);
 }
 
 static bool is_started_at_boot(const struct doctor *doctor, const char *name)

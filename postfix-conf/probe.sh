@@ -412,7 +412,7 @@ wait_for_sender() {
 # Whether the milter that answers is known to have another database, in which no probe
 # of ours is.
 is_of_others() {
-	[ -e "/proc/$milter/fd" ] && ! has_store_open "$milter"
+	[ -e "/proc/$milter/fd" ] && ! uses_store "$milter"
 }
 
 check_probes() {
