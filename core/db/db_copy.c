@@ -437,7 +437,7 @@ static bool rows_differ(const struct table *table)
  * Writing.
  */
 
-static int run(struct db *db, const char *sql, const struct db_param *params, struct err *err)
+static int run_sql(struct db *db, const char *sql, const struct db_param *params, struct err *err)
 {
 	struct db_stmt *stmt;
 
@@ -455,13 +455,13 @@ static int insert_waiting(struct copy *copy, struct table *table, struct err *er
 
 		set_params(table, &table->waiting[row * table->n], false, own);
 		if (!whole)
-			result = run(copy->to, table->insert_one, own, err);
+			result = run_sql(copy->to, table->insert_one, own, err);
 		else
 			for (int i = 0; i < table->n; i++)
 				own[i].name = table->names[row * table->n + i];
 	}
 	if (whole)
-		result = run(copy->to, table->insert_group, params, err);
+		result = run_sql(copy->to, table->insert_group, params, err);
 	clear_row(table->waiting, table->waits * table->n);
 	table->waits = 0;
 	return result;
@@ -512,7 +512,8 @@ static int update_row(struct copy *copy, struct table *table, struct err *err)
 	struct db_param params[COLUMNS_MAX + 1];
 
 	set_params(table, table->here.row, false, params);
-	return begin_write(copy, table, err) == 0 ? run(copy->to, table->update, params, err) : -1;
+	return begin_write(copy, table, err) == 0 ? run_sql(copy->to, table->update, params, err)
+						  : -1;
 }
 
 static int delete_row(struct copy *copy, struct table *table, struct err *err)
@@ -520,7 +521,8 @@ static int delete_row(struct copy *copy, struct table *table, struct err *err)
 	struct db_param params[COLUMNS_MAX + 1];
 
 	set_params(table, table->there.row, true, params);
-	return begin_write(copy, table, err) == 0 ? run(copy->to, table->delete, params, err) : -1;
+	return begin_write(copy, table, err) == 0 ? run_sql(copy->to, table->delete, params, err)
+						  : -1;
 }
 
 /*
@@ -561,7 +563,7 @@ static int merge(struct copy *copy, struct table *table, enum step step, struct 
 }
 
 /* A table without a primary key has one row. */
-static int replace(struct copy *copy, struct table *table, struct err *err)
+static int replace_row(struct copy *copy, struct table *table, struct err *err)
 {
 	if (advance(copy, table, &table->there, err) != 0 ||
 		advance(copy, table, &table->here, err) != 0)
@@ -569,7 +571,8 @@ static int replace(struct copy *copy, struct table *table, struct err *err)
 	table->seen = !table->here.ended;
 	if (table->here.ended == table->there.ended && !rows_differ(table))
 		return 0;
-	if (begin_write(copy, table, err) != 0 || run(copy->to, table->delete, NULL, err) != 0 ||
+	if (begin_write(copy, table, err) != 0 ||
+		run_sql(copy->to, table->delete, NULL, err) != 0 ||
 		(table->seen && insert_row(copy, table, err) != 0))
 		return -1;
 	return end_chunk(copy, table, err);
@@ -632,8 +635,8 @@ static int write_table(struct copy *copy, struct table *table, struct err *err)
 		copy, mem_printf("SELECT count(*) FROM %s", source_of(table->name)));
 
 	if (count_rows(copy->from, here, &table->total, err) != 0 ||
-		(table->n_keys > 0 ? merge(copy, table, WRITE, err) : replace(copy, table, err)) !=
-			0 ||
+		(table->n_keys > 0 ? merge(copy, table, WRITE, err)
+				   : replace_row(copy, table, err)) != 0 ||
 		check_rows(copy, table, err) != 0 || set_numbers(copy, table->name, err) != 0)
 		return -1;
 	if (copy->progress)
