@@ -30,6 +30,7 @@
 
 struct entry {
 	const char *ticket; /* NULL: the message is not an email of ours */
+	bool is_first;      /* the email was not recorded when the facts were read */
 	const struct suppressed_list *suppressed;
 	const char *refusal;
 	bool noted; /* the note below is stored */
@@ -49,6 +50,9 @@ static int run_sent(struct db *db, void *arg, struct err *err)
 			err, ERR_NOT_FOUND, "the email of the ticket was removed or refused");
 	if (found < 0)
 		return -1;
+	if (found == STORE_EMAIL_RECORDED && entry->is_first)
+		return err_set(
+			err, ERR_TEMPORARY, "another message with the ticket was just recorded");
 	return store_suppressed_record(
 		db, entry->ticket, entry->suppressed, entry->note.now_us, err);
 }
@@ -80,11 +84,12 @@ static int run_refused(struct db *db, void *arg, struct err *err)
 }
 
 int record_sent(struct service *service, const struct milter_session *session,
-	const struct suppressed_list *suppressed, struct err *err)
+	const struct facts *facts, struct err *err)
 {
 	struct entry entry = {
 		.ticket = session->message.ticket,
-		.suppressed = suppressed,
+		.is_first = facts->ticket.state == EMAIL_STAGED,
+		.suppressed = &facts->suppressed,
 		.note.queue_id = session->message.queue_id,
 		.note.now_us = clock_now_us(service->clock),
 	};
@@ -470,14 +475,14 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 
 	if (facts->suppressed.n > 0 && facts->suppressed.n == facts->ticket.recipients.n) {
 		outcome->ending = END_DISCARD;
-		return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
+		return record_sent(eom->service, eom->session, facts, &outcome->err);
 	}
 	if (put_recipients(eom, &outcome->err) < 0 ||
 		put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
 		put_unsubscribe(eom, &to, &outcome->err) < 0 ||
 		put_return_path(eom, &to, &outcome->err) < 0)
 		return -1;
-	return record_sent(eom->service, eom->session, &facts->suppressed, &outcome->err);
+	return record_sent(eom->service, eom->session, facts, &outcome->err);
 }
 
 static int put_message_id(const struct eom *eom, const struct email *email, struct err *err)

@@ -19,9 +19,10 @@
 /* Each function returns when the record is durable: 0, or -1 on error. */
 
 /* Records that the email of the ticket is sent, and that the suppressed recipients are left
- * out. ERR_NOT_FOUND if the email was removed or refused. */
+ * out. ERR_NOT_FOUND if the email was removed or refused; ERR_TEMPORARY if the facts say that it
+ * was not recorded yet, but another message with its ticket was since. */
 int record_sent(struct service *service, const struct milter_session *session,
-	const struct suppressed_list *suppressed, struct err *err);
+	const struct facts *facts, struct err *err);
 
 struct record_refusal {
 	enum verdict_reason reason;

@@ -197,6 +197,17 @@ static void take_rate(struct facts *facts)
 		verdict->rate_limited = !service_take_rate(service, facts->key.company_id);
 }
 
+/* Notes if Postfix has just begun to present the message of the ticket again. */
+static void take_presented(const struct milter_session *session, struct facts *facts)
+{
+	struct verdict_facts *verdict = &facts->verdict;
+
+	if (verdict->ticket == TICKET_SENT && session_origin(session) == ORIGIN_LOCAL &&
+		!verdict->other_way)
+		verdict->presented_again = presented_again(
+			service->presented, facts->ticket.id, clock_monotonic_us());
+}
+
 static sfsistat on_eom(SMFICTX *ctx)
 {
 	struct milter_session *session = smfi_getpriv(ctx);
@@ -211,6 +222,7 @@ static sfsistat on_eom(SMFICTX *ctx)
 		facts_read_known(
 			service->known, service_names_max_age_ms(service), session, &facts);
 		take_rate(&facts);
+		take_presented(session, &facts);
 		answer = apply_verdict(ctx, service, session, &facts);
 		stop_expecting(session);
 		service_leave(service);

@@ -148,6 +148,7 @@ int service_open(
 	service->is_shared = *conf_host(conf) != '\0';
 	service->room.max = COPIES_MAX;
 	service->rates = rate_table_new();
+	service->presented = presented_new();
 	service->by_tcp = conf->submission.method == SUBMISSION_SMTP &&
 			  str_starts(conf->submission.smtp_server, "inet:");
 	service->url = mem_strdup(conf->http.url);
@@ -294,6 +295,7 @@ void service_free(struct service *service)
 	pthread_rwlock_destroy(&service->use);
 	clear_rules(&service->rules);
 	rate_table_free(service->rates);
+	presented_free(service->presented);
 	free(service->database);
 	pthread_rwlock_destroy(&service->lock);
 	free(service->url);

@@ -19,6 +19,7 @@
 #include "core/policy/rate.h"
 #include "core/policy/verdict.h"
 #include "milter/known_domains.h"
+#include "milter/presented.h"
 #include "milter/session.h"
 
 /*
@@ -77,7 +78,8 @@ struct service {
 	bool is_shared;           /* several hosts use the database */
 	struct session_room room; /* for the copies of messages */
 	struct rate_table *rates; /* of companies */
-	pthread_rwlock_t lock;    /* protects rules */
+	struct presented *presented;
+	pthread_rwlock_t lock; /* protects rules */
 	struct service_rules rules;
 };
 

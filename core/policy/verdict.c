@@ -47,6 +47,7 @@
  * ok     here     ours       key not valid       refuse   key_invalid
  * ok     here     ours       domain not owned    refuse   domain_not_owned
  * ok     here     ours       domain not active   refuse   domain_inactive
+ * ok     here     sent       presented again     tempfail ticket_open
  * ok     here     ours       else                record   ticket_valid
  *
  * The tickets' domain has no other addresses, so a wrong ticket is refused whatever the message
@@ -79,7 +80,9 @@
  *
  * A ticket is spent if Postfix certainly has its message. A second message with it is delivered
  * to nobody, whoever submits it. A ticket that was only recorded remains valid, because
- * cleanup(8) may have died after the record.
+ * cleanup(8) may have died after the record. With sendmail(1) its message waits in the maildrop
+ * for some seconds first: pickup(8) may have died behind a complete queue file, and then the log
+ * proves within that time that the ticket is spent.
  *
  * A ticket is lost if Postfix has replaced it by another recipient, with a table or a filter
  * that matches all addresses. The message is recognized by the id of its email, and refused
@@ -120,6 +123,8 @@ static const struct {
 	[REASON_TICKET_SUPERSEDED] = {"ticket_superseded",
 		"The message was submitted again, in place of this one."},
 	[REASON_TICKET_SPENT] = {"ticket_spent", "Postfix has the message of this ticket already."},
+	[REASON_TICKET_OPEN] = {"ticket_open",
+		"Postfix may have the message of this ticket already, try again later."},
 	[REASON_TICKET_OTHER_WAY] = {"ticket_other_way",
 		"The message did not come the way that its ticket was given out for."},
 	[REASON_TICKET_LOST] = {"ticket_lost",
@@ -249,6 +254,8 @@ static struct verdict with_ticket(const struct verdict_facts *facts)
 
 	if (fault != REASON_NONE)
 		return (struct verdict){VERDICT_REFUSE, fault};
+	if (facts->ticket == TICKET_SENT && facts->presented_again)
+		return (struct verdict){VERDICT_TEMPFAIL, REASON_TICKET_OPEN};
 	return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
 }
 

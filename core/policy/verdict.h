@@ -63,6 +63,9 @@ struct verdict_facts {
 	bool ticket_submitted; /* it came by a way that httpd submits by */
 	bool ticket_alone;     /* it is the only recipient */
 	bool other_way;        /* but not by the way of its email */
+	/* With TICKET_SENT: it came by sendmail(1), and Postfix presented it again for the first
+	 * time a moment ago. */
+	bool presented_again;
 	/* With a ticket that is ours, compared with its email: */
 	bool sender_matches;  /* the envelope sender is the staged one */
 	bool from_matches;    /* there is one From field, with the staged mailbox */
@@ -114,6 +117,7 @@ enum verdict_reason {
 	REASON_TICKET_REFUSED,  /* its message was refused before */
 	REASON_TICKET_SUPERSEDED,
 	REASON_TICKET_SPENT,
+	REASON_TICKET_OPEN, /* recorded, but unknown yet if Postfix has its message */
 	REASON_TICKET_OTHER_WAY,
 	REASON_TICKET_LOST,
 	REASON_TICKET_PROBE,

@@ -436,7 +436,10 @@ int store_email_record(
 	if (forget_earlier_end(db, ticket, err) < 0)
 		return -1;
 	changed = mark_sent(db, ticket, queue_id, now_us, true, err);
-	return changed == 0 ? decided_before(db, ticket, "refused", err) : changed;
+	if (changed != 0)
+		return changed;
+	changed = decided_before(db, ticket, "refused", err);
+	return changed > 0 ? STORE_EMAIL_RECORDED : changed;
 }
 
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,

@@ -127,8 +127,9 @@ void store_email_ticket_clear(struct email_ticket *ticket);
 /* The milter's decisions. Postfix may present a message twice: a repeated decision with the same
  * ticket keeps the first one's values. A sent email never becomes refused, nor a refused one sent:
  * then the verdict must be made again. last_event becomes `sent` or `failed`. Return 1, also if
- * nothing was left to do; 0 if there is no such ticket, or the opposite was decided already; -1 on
- * error. */
+ * nothing was left to do, but store_email_record() then returns STORE_EMAIL_RECORDED; 0 if there is
+ * no such ticket, or the opposite was decided already; -1 on error. */
+enum { STORE_EMAIL_RECORDED = 2 };
 int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,

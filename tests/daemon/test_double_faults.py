@@ -63,14 +63,15 @@ def test_log_lost_lines(own_box):
 
 
 @pytest.mark.submission("sendmail")
-@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("told", ["before", "in time", "too late"])
 def test_pickup_dies_behind_the_queue_file(own_box, told):
-    """The maildrop presents the message again: before the log mentions the first one,
-    or after that; then it is delivered once."""
+    """The maildrop presents the message again: after the log mentions the first one, or before
+    that; then it waits for the log, ten seconds at least. Only if nothing comes, it is delivered
+    twice."""
     box = own_box("--postconf", "service_throttle_time=1s")
     Request(box).send()
     request = Request(box)
-    if not told:
+    if told != "before":
         box.stop("events")
     (pickup,) = workers_of(box, "pickup")
     to = request.email["to"]
@@ -78,14 +79,19 @@ def test_pickup_dies_behind_the_queue_file(own_box, told):
         email_id = request.send()
         assert box.sink.find(to=to)
         wait_for("pickup to die", lambda: died(pickup))
-    if told:
+    if told == "in time":
+        wait_for("it to wait", lambda: box.flush() or "reason=ticket_open" in box.log("milter"))
+        assert box.waiting() == 1
+        box.start("events")
+    if told != "too late":
         wait_for("the log", lambda: box.httpd().read(email_id)["last_event"] == "delivered")
     wait_for("pickup to take it again", lambda: box.flush() or box.waiting() == 0)
-    if told:
+    if told == "too late":
+        assert "reason=ticket_open" in box.log("milter")
+        check_twice(box, to, email_id)
+    else:
         wait_for("it to be thrown away", lambda: "reason=ticket_spent" in box.log("milter"))
         assert box.sink.find(to=to)
-    else:
-        check_twice(box, to, email_id)
 
 
 @pytest.mark.submission

@@ -29,7 +29,7 @@ static struct milter_session *message(const struct service_world *world, const c
 	return session;
 }
 
-static const struct suppressed_list nobody;
+static const struct facts first; /* the email is staged, and nobody is suppressed */
 
 /* record_sent(), and a ticket of which nothing is known, or not any more. */
 static void test_sent(void **state)
@@ -39,16 +39,20 @@ static void test_sent(void **state)
 	_cleanup_(milter_session) struct milter_session *own = message(world, world->email.ticket);
 	_cleanup_(milter_session) struct milter_session *forged = message(
 		world, "00000000000000000000000000000000");
+	const struct facts again = {.ticket.state = EMAIL_SENT};
 	_cleanup_free_ char *queue_id = NULL;
 	struct err err = ERR_INIT;
 
-	for (int again = 0; again < 2; again++) {
-		OK(record_sent(world->service, own, &nobody, &why));
-		service_world_assert_email(state, EMAIL_SENT);
-	}
+	OK(record_sent(world->service, own, &first, &why));
+	service_world_assert_email(state, EMAIL_SENT);
+	OK(record_sent(world->service, own, &again, &why));
+	service_world_assert_email(state, EMAIL_SENT);
+	/* Two messages were judged at the same time. */
+	assert_int_equal(record_sent(world->service, own, &first, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
 	queue_id = temp_db_text(temp->db, "SELECT queue_id FROM email");
 	assert_string_equal(queue_id, "4F2A");
-	assert_int_equal(record_sent(world->service, forged, &nobody, &err), -1);
+	assert_int_equal(record_sent(world->service, forged, &first, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -76,7 +80,7 @@ static void test_own_refused(void **state)
 	told = temp_db_text(temp->db, "SELECT refusal FROM email");
 	assert_string_equal(told, verdict_reason_text(REASON_KEY_INVALID));
 	assert_int_equal(temp_db_number(temp->db, "SELECT count(*) FROM refusal"), 0);
-	assert_int_equal(record_sent(world->service, own, &nobody, &err), -1);
+	assert_int_equal(record_sent(world->service, own, &first, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -166,7 +170,7 @@ static void test_store_fails(void **state)
 
 	temp_db_forbid(temp->db, "UPDATE", "email");
 	temp_db_forbid(temp->db, "INSERT", "refusal");
-	assert_int_equal(record_sent(world->service, session, &nobody, &err), -1);
+	assert_int_equal(record_sent(world->service, session, &first, &err), -1);
 	assert_int_equal(refuse(world, session, &own, &err), -1);
 	assert_int_equal(refuse(world, session, &other, &err), -1);
 	service_world_assert_email(state, EMAIL_STAGED);

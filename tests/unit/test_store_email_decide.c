@@ -172,6 +172,8 @@ static void act(struct db *db, const char *ticket, enum action action, int numbe
 /* What was refused is not sent. */
 static int result_of(const struct steps *steps, int number)
 {
+	if (number > 0 && steps->actions[0] == RECORD && steps->actions[number] == RECORD)
+		return STORE_EMAIL_RECORDED;
 	return steps->actions[0] == RECORD || steps->actions[number] == REFUSE;
 }
 

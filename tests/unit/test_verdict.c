@@ -1,6 +1,6 @@
 /*
  * The verdict: every combination of facts (2 stores, too many fields or not, 4
- * origins, 5 claims, clear or not, 7 tickets, 512 states of a ticket
+ * origins, 5 claims, clear or not, 9 tickets, 1,024 states of a ticket
  * and its email)
  * against rules that are stated here anew, as properties, without looking at
  * how verdict.c decides.
@@ -18,7 +18,7 @@
 #include "core/policy/verdict.h"
 
 enum {
-	EMAIL_STATES = 1 << 10,
+	EMAIL_STATES = 1 << 11,
 	TICKETS = TICKET_PROBE + 1,
 	COMBINATIONS = 2 * 2 * 4 * CLAIMS * TICKETS * EMAIL_STATES,
 };
@@ -40,6 +40,7 @@ static struct verdict_facts facts_of(int number)
 		.ticket_submitted = bits & 128,
 		.from_unclear = bits & 256,
 		.other_way = bits & 512,
+		.presented_again = bits & 1024,
 		.ticket = (enum ticket_state)(rest % TICKETS),
 		.claim = (enum domain_claim)(rest / TICKETS % CLAIMS),
 		.origin = (enum mail_origin)(rest / TICKETS / CLAIMS % 4),
@@ -68,6 +69,11 @@ static int holds(const struct verdict_facts *f)
 static bool is_stopped(enum domain_claim claim)
 {
 	return claim == CLAIM_LEARN || claim == CLAIM_EXCLUSIVE;
+}
+
+static bool is_early(const struct verdict_facts *f)
+{
+	return f->ticket == TICKET_SENT && f->presented_again;
 }
 
 /* Each reason, and exactly when it is the one. */
@@ -130,8 +136,10 @@ static bool applies(const struct verdict_facts *f, enum verdict_reason reason)
 		return judged && open && alone && f->key_valid && !f->domain_owned;
 	case REASON_DOMAIN_INACTIVE:
 		return judged && open && holds(f) == 6 && !f->domain_active;
+	case REASON_TICKET_OPEN:
+		return judged && open && holds(f) == 7 && is_early(f);
 	case REASON_TICKET_VALID:
-		return judged && open && holds(f) == 7;
+		return judged && open && holds(f) == 7 && !is_early(f);
 	default:
 		return false;
 	}
@@ -154,6 +162,7 @@ static const enum verdict_action action_of[REASONS] = {
 	[REASON_TICKET_REFUSED] = VERDICT_REFUSE,
 	[REASON_TICKET_SUPERSEDED] = VERDICT_DISCARD,
 	[REASON_TICKET_SPENT] = VERDICT_DISCARD,
+	[REASON_TICKET_OPEN] = VERDICT_TEMPFAIL,
 	[REASON_TICKET_OTHER_WAY] = VERDICT_REFUSE,
 	[REASON_TICKET_LOST] = VERDICT_REFUSE,
 	[REASON_TICKET_PROBE] = VERDICT_PROBE,
@@ -198,8 +207,10 @@ static void test_every_combination(void **state)
 	assert_int_equal(seen[REASON_NONE], 0);
 	for (int reason = REASON_NONE + 1; reason < REASON_KEY_LOGIN; reason++)
 		assert_true(seen[reason] > 0);
-	/* 4 origins, any claim, clear or not, 2 tickets, all eight facts. */
-	assert_int_equal(seen[REASON_TICKET_VALID], 4 * CLAIMS * 2 * 2);
+	/* 4 origins, any claim, clear or not, all eight facts; staged, presented again or not, or
+	 * sent. */
+	assert_int_equal(seen[REASON_TICKET_VALID], 4 * CLAIMS * 2 * 3);
+	assert_int_equal(seen[REASON_TICKET_OPEN], 4 * CLAIMS * 2);
 }
 
 /* What else a message of a key may meet: the first that fits decides. */
