@@ -4,7 +4,6 @@ argument, says 64 (EX_USAGE; argparse says 2), and does nothing else."""
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from harness.sandbox import TOOL

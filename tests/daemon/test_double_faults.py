@@ -105,7 +105,6 @@ def test_backup_is_put_back(own_box, tmp_path, sendmail):
         sendmail.unlink()
     request = Request(box)
     email_id = request.send()
-    to = request.email["to"]
     large = Request(box)
     large.email["text"] = "x" * 100_000
     large_id = large.send()

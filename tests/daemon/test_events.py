@@ -15,7 +15,7 @@ from harness import wait_for
 from harness.httpd import check_problem
 from harness.deliveries import Deliveries, address
 from harness.remote import Remote
-from harness.sandbox import SANITIZED, TREE, free_port, unique
+from harness.sandbox import SANITIZED, TREE, free_port
 
 BUILD = os.environ.get("BUILD", "build")
 

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from harness import Sandbox, wait_for
+from harness import wait_for
 from harness.sandbox import unique
 from harness.submit import by_sendmail
 

@@ -21,13 +21,13 @@ a real one, by sendmail(1) and by SMTP, in these tests:
 
   scheduled: its time, PATCH, cancel   test_scheduled.py test_goes_out_at_its_time,
                                        test_another_time, test_canceled; test_clock_steps.py
-  queued: sent                         test_large_messages_are_files
+  queued: sent                         test_large_messages_are_kept
           refused by the milter        test_restarts.py
                                        test_domain_loses_its_standing_while_mail_waits;
                                        test_scheduled.py test_rules_hold_when_it_goes_out
           refused for good by Postfix  test_smtp.py test_refused_by_postfix
           outbox.lifetime is over      test_lifetime
-          canceled                     test_large_messages_are_files; test_scheduled.py
+          canceled                     test_large_messages_are_kept; test_scheduled.py
                                        test_cancel_races_with_the_dispatcher
   sent: kept until there is proof      test_power_loss.py; test_double_faults.py
   final, an event with its reason      test_scheduled.py test_cancel_is_an_event, test_lifetime,
@@ -206,7 +206,7 @@ def test_full_outbox(away):
         sent[email["to"]] = answer.json()["id"]
     assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
     assert 1 <= len(sent) < 5
-    assert len(files(away)) == len(sent)
+    assert len(away.large_messages()) == len(sent)
     # What one company lets wait leaves room for another one's.
     company = away.company()
     theirs = {**large_email(), "from": f"a@{away.domain(company)}"}

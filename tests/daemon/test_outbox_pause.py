@@ -5,7 +5,7 @@ import datetime
 import pytest
 from harness import wait_for
 from harness.admin import by_token, operator
-from harness.sandbox import METHOD, unique
+from harness.sandbox import unique
 from test_restarts import check_all_there, check_delivered_once
 
 pytestmark = pytest.mark.submission

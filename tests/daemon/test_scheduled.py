@@ -7,7 +7,7 @@ import time
 
 import pytest
 from harness import wait_for
-from harness.form import File, FormClient, queued_id
+from harness.form import File, queued_id
 from harness.httpd import check_problem
 from harness.sandbox import unique
 from test_restarts import check_all_there, check_delivered_once

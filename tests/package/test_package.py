@@ -12,7 +12,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 from machine import TOP, Machine, wait_for

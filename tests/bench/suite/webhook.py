@@ -193,7 +193,8 @@ def beside_dead(bench, receiver, options):
 def memory(bench, receiver, options):
     rows = max(1000, int(ROWS * min(1, options.scale)))
     listener, url = silent()
-    dead, mine = bench.create(url), bench.create(receiver.url)
+    dead = bench.create(url)
+    bench.create(receiver.url)
     bench.queue(dead, rows)
     pid = bench.mail.box.pid("webhook")
     forget_peak(pid)
