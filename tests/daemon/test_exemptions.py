@@ -58,7 +58,7 @@ def test_sender(box, domain, to):
 
 def test_sender_of_this_host(box, domain, to):
     """Mail that is submitted here, and not what the hosts of the network send."""
-    root = f"root@{domain}"
+    root, boss = f"root@{domain}", f"boss@{domain}"
     box.cli("exempt", "add", domain, "--sender", root, "--local")
     assert plain(box, "sendmail", root, to).verdict()["action"] == "pass"
     assert code(box, root, to) == 250
