@@ -312,6 +312,8 @@ static int run_backup(const struct call *call, struct report *report, struct err
 		unlink(part);
 		return err_prefix(err, "no backup was made, the copy");
 	}
+	/* SQLite removes its files beside the copy when it closes it, by the name it opened. */
+	db_close(TAKE_PTR(copy));
 	if (!argument && rename(part, path) < 0)
 		return err_set(err, ERR_CONFIG, "cannot rename %s: %m", part);
 	add_row(report, call);
