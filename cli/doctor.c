@@ -41,6 +41,10 @@ static const struct doctor_row table[] = {
 		"While Postfix does not use the milter, emails bounce or are sent elsewhere "
 		"instead of waiting.",
 		ENABLE, MEND_ASK},
+	{"retry",
+		"While Postfix does not use the milter, emails wait without the reason by which "
+		"postern finds and releases them.",
+		"postconf -M 'retry/unix=retry unix - - - - - error' && postfix reload", MEND_ASK},
 	{"milter_protocol", "Postfix does not tell the milter what it needs to decide.",
 		"postconf -X milter_protocol", MEND_ASK},
 	{"milter", "Mail waits in Postfix until the milter answers.", NULL, MEND_SAFE},

@@ -110,7 +110,10 @@ static int check_settings(struct daemon *daemon)
 		fprintf(stderr, "postern-events: %s\n", err.text);
 		return err_info(err.code)->exit_status;
 	}
-	printf("%s is read, since %s\n", location->file ? location->file : "the journal",
+	printf("%s %s, since %s\n", location->file ? location->file : "the journal",
+		location->file && access(location->file, F_OK) < 0
+			? "does not exist; it is read once it does"
+			: "is read",
 		location->why);
 	return EX_OK;
 }

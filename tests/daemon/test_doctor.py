@@ -154,19 +154,18 @@ def test_a_daemon_is_dead(box):
     ("admin__listen", "[::]:8588", "listen", "admin.listen"),
     ("submission__sendmail", "/bin/true", "sendmail", "is /"),
     ("submission__sendmail", "/nonexistent", "sendmail", "is missing"),
-    ("milter__socket", "/tmp/other.sock", "settings", "but Postfix asks"),
+    ("milter__socket", "/tmp/other.sock", "smtpd_milters",
+     "smtpd_milters lacks unix:/tmp/other.sock and names unix:postern/milter.sock: run postern "
+     "setup, or correct milter.socket in postern.conf"),
+    ("events__log_file", "/nonexistent.log", "events",
+     "/nonexistent.log does not exist; it is read once it does, since events.log_file names it"),
     pytest.param("store__database", "/nonexistent/postern.db", "database", "/nonexistent",
                  marks=pytest.mark.store("sqlite")),
     ("http__nonsense", "1", "settings", "nonsense"),
 ])
 def test_a_setting_of_postern(box, tmp_path, name, value, check, text):
     with copy_of(box, tmp_path, **{name: value}) as config:
-        if check == "settings" and name == "milter__socket":
-            # That is what the socket in main.cf is compared with.
-            found = json.loads(run(box, "--json", config=config).stdout)
-            assert [row for row in found if row["result"] == "wrong"]
-        else:
-            assert fault(doctor(box, config=config), check, text)
+        assert fault(doctor(box, config=config), check, text)
 
 
 def a_store(box, tmp_path):
@@ -264,6 +263,63 @@ def test_what_the_store_says_of_late_work(box, tmp_path):
     # No daemon has this database.
     fault(found, "decisions", "postern-held is not running")
     fault(found, "held", "on hold because of the rules: 1")
+
+
+@pytest.mark.store("sqlite")
+def test_a_log_that_shows_no_mail(box, tmp_path):
+    """postern-events has read it to its end, but of the last probe it said nothing."""
+    database, settings = a_store(box, tmp_path)
+    with contextlib.closing(sqlite3.connect(database)) as db, db:
+        host, end_us = db.execute("SELECT host, max(end_us) FROM log_cursor").fetchone()
+        db.execute("DELETE FROM probe")
+        db.executemany(
+            "INSERT INTO probe (ticket, host, way, created_us, seen_us, logged_us) "
+            "VALUES (?, ?, 'sendmail', ?, ?, ?)",
+            [("logged", host, end_us - 90000000, end_us - 90000000, end_us - 90000000),
+             ("mute", host, end_us - 60000000, end_us - 60000000, 0)])
+    with settings as config:
+        fault(doctor(box, config=config), "log", "has shown none of its mail since 20")
+
+
+@pytest.mark.store("sqlite")
+@pytest.mark.parametrize("options, files, text", [
+    ("size=64m", 0, "(the store) has 6"),
+    ("size=2g,nr_inodes=100", 93, "(the store) has 2047 MiB left, 99%, and "),
+])
+def test_a_disk_that_is_nearly_full(box, tmp_path, options, files, text):
+    """The store is on a disk of its own, with little space or few inodes."""
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", small], check=True, timeout=60)
+    try:
+        database, settings = a_store(box, small)
+        for n in range(files):
+            (small / str(n)).touch()
+        with settings as config:
+            assert fault(doctor(box, config=config), "disk", f"{small} {text}")
+    finally:
+        subprocess.run(["umount", "-l", small], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("clock, result, text, sync_ms", [
+    ("retval=5", "warning", "the clock is not synchronized", 30),
+    ("retval=0", "good", "the clock is synchronized", 0),
+    ("error=EPERM", "unknown", "cannot tell whether the clock is synchronized", 0),
+])
+def test_the_clock_and_the_disk_are_measured(box, clock, result, text, sync_ms):
+    """The kernel says so: by adjtimex(2), and by the time that fdatasync(2) takes."""
+    clocks, sync = "adjtimex,clock_adjtime", f"delay_exit={sync_ms * 1000}"
+    done = subprocess.run(
+        ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={clocks},fdatasync",
+         "-e", f"inject={clocks}:{clock}", "-e", f"inject=fdatasync:{sync}",
+         CLI, "-c", box.config, "doctor", "--json"],
+        capture_output=True, text=True, timeout=300, check=False)
+    found = json.loads(done.stdout)
+    assert [(row["result"], row["text"]) for row in found if row["check"] == "time"] == [
+        (result, text)]
+    if sync_ms:
+        fault(found, "sync", f"the disk of {box.dir}/store takes ")
+        assert fault(found, "time", text)["mend"] == "timedatectl set-ntp true"
 
 
 @pytest.mark.store("sqlite")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -113,6 +114,24 @@ def test_settings_of_postfix(box, changed, rows):
     assert not mended or not remaining(mended)
     changed.undo()
     assert not remaining(rows)
+
+
+def test_the_transport_by_which_mail_waits(box, tmp_path):
+    """master.cf lacks retry(8), or a service does not read the table that leads there."""
+    folder = settings_of(box, tmp_path)
+    master_cf = folder / "master.cf"
+    kept = re.sub(r"(?m)^retry\s.*\n", "", master_cf.read_text())
+    master_cf.write_text(f"{kept}2526 inet n - y - - smtpd\n  -o transport_maps=\n")
+    age(folder)
+    found = doctor(box, "--postfix", folder)
+    fault(found, "tickets", "master.cf: 2526/inet has its own transport_maps")
+    row = fault(found, "retry", "master.cf lacks the service retry")
+    command, _, reload = row["mend"].partition(" && ")
+    assert reload == "postfix reload" and not row["safe"]
+    postconf, *words = shlex.split(command)
+    subprocess.run([postconf, "-c", folder, *words], check=True, timeout=60)
+    age(folder)
+    assert not faults(doctor(box, "--postfix", folder), "retry")
 
 
 def test_a_service_with_milters_of_its_own(box, changed):
@@ -243,7 +262,9 @@ def test_a_socket_without_a_process(box):
             path.unlink(missing_ok=True)
             left.bind(str(path))
             path.chmod(0o666)
-        assert fault(doctor(box), "milter", "Connection refused")
+        found = doctor(box)
+        assert fault(found, "milter", "Connection refused")
+        assert fault(found, "health", "postern-httpd is not ready: postern-milter does not answer")
     finally:
         path.unlink()
         box.start("milter")
