@@ -117,7 +117,10 @@ static const struct doctor_row table[] = {
 	/* The store. */
 	{"database", "The milter defers all mail, and no program can send.", NULL, MEND_BY_HAND},
 	{"owner", "The daemons cannot write to it.", NULL, MEND_SAFE},
-	{"secrets", "Every user of this host can read mail and hashes of keys.", NULL, MEND_SAFE},
+	{"secrets",
+		"Every user of this host can read mail and hashes of keys, or log in to the "
+		"database.",
+		NULL, MEND_SAFE},
 	{"schema", "The daemons do not start.", "postern db migrate", MEND_ASK},
 	{"integrity", "Emails and keys may be lost.", "postern db restore FILE", MEND_BY_HAND},
 	{"backup", "If the disk fails, emails and keys since the last backup are lost.", NULL,

@@ -74,6 +74,55 @@ static void look_at_owner(struct doctor *doctor)
 			"the database belongs to the owner of its directory");
 }
 
+/* True if a line of the file contains the text. */
+static bool file_contains(const char *path, const char *text)
+{
+	_cleanup_free_ char *line = NULL;
+	FILE *file = fopen(path, "re");
+	bool contains = false;
+	size_t size = 0;
+
+	while (file && !contains && getline(&line, &size, file) >= 0)
+		contains = strstr(line, text) != NULL;
+	if (file)
+		fclose(file);
+	return contains;
+}
+
+/* Checks if everybody may read the password in store.url. The daemons may be among those who read
+ * the file as others: then it needs their group, that of the store's directory, first. */
+static void look_at_password(struct doctor *doctor)
+{
+	_cleanup_free_ char *folder = db_file_folder(doctor->conf->store.database);
+	_cleanup_strv_ struct strv files = STRV_INIT;
+	const char *url = doctor->conf->store.url;
+	struct stat of_folder, info;
+
+	if (!db_url_has_password(url) || stat(folder, &of_folder) < 0)
+		return;
+	conf_files(doctor->conf_path, &files);
+	for (size_t i = 0; i < files.n; i++) {
+		const char *file = files.items[i];
+
+		if (stat(file, &info) < 0 || (info.st_mode & 07) == 0 || !file_contains(file, url))
+			continue;
+		if (info.st_gid != of_folder.st_gid) {
+			_cleanup_free_ char *group = mem_printf("%u", (unsigned)of_folder.st_gid);
+
+			doctor_say(doctor, "secrets", DOCTOR_WRONG,
+				"%s, which holds the password of store.url, does not belong to the "
+				"group of the daemons",
+				file);
+			doctor_mend(doctor, "chgrp", group, file, NULL);
+		}
+		doctor_say(doctor, "secrets", DOCTOR_WRONG,
+			"%s, which holds the password of store.url, has mode %o: everybody may "
+			"read it",
+			file, (unsigned)info.st_mode & 07777);
+		doctor_mend(doctor, "chmod", "o-rwx,g+r", file, NULL);
+	}
+}
+
 static void look_at_integrity(struct doctor *doctor)
 {
 	struct err err = ERR_INIT;
@@ -345,6 +394,8 @@ void doctor_look_at_store(struct doctor *doctor)
 {
 	if (str_empty(doctor->conf->store.url))
 		look_at_owner(doctor);
+	else
+		look_at_password(doctor);
 	if (doctor->db == NULL)
 		return;
 	if (!doctor->briefly)

@@ -184,7 +184,7 @@ struct loading {
 	struct conf *conf;
 	struct file_position *set_in; /* for each setting: where it was set */
 	bool lost;                    /* in an unknown section, which inih does not see */
-	struct strv paths;            /* of the files in the directory */
+	struct strv paths;            /* see conf_files() */
 	struct strv faults;
 };
 
@@ -385,24 +385,33 @@ static int is_conf(const struct dirent *entry)
 	return *entry->d_name != '.' && end && str_eq(end, ".conf");
 }
 
-static void parse_folder(struct loading *loading, const char *folder)
+int conf_files(const char *path, struct strv *files)
 {
+	_cleanup_free_ char *folder = mem_printf("%s.d", path);
 	struct dirent **entries = NULL;
-	int n = scandir(folder, &entries, is_conf, alphasort);
+	int n;
 
-	if (n < 0 && errno != ENOENT)
-		strv_take(&loading->faults,
-			mem_printf("cannot read %s: %s", folder, strerror(errno)));
+	strv_add(files, path);
+	n = scandir(folder, &entries, is_conf, alphasort);
 	for (int i = 0; i < n; i++) {
-		char *path = mem_printf("%s/%s", folder, entries[i]->d_name);
-
+		strv_take(files, mem_printf("%s/%s", folder, entries[i]->d_name));
 		free(entries[i]);
-		strv_take(&loading->paths, path);
-		if (!read_lines(loading, path))
-			strv_take(&loading->faults,
-				mem_printf("cannot read %s: %s", path, strerror(errno)));
 	}
 	free(entries);
+	return n < 0 && errno != ENOENT ? -1 : 0;
+}
+
+/* Parses the files behind the first one. */
+static void parse_folder(struct loading *loading, const char *path)
+{
+	if (conf_files(path, &loading->paths) < 0)
+		strv_take(&loading->faults,
+			mem_printf("cannot read %s.d: %s", path, strerror(errno)));
+	for (size_t i = 1; i < loading->paths.n; i++)
+		if (!read_lines(loading, loading->paths.items[i]))
+			strv_take(&loading->faults,
+				mem_printf("cannot read %s: %s", loading->paths.items[i],
+					strerror(errno)));
 }
 
 /* Reports all faults on one line, as many as fit. */
@@ -425,13 +434,12 @@ static int report_faults(const struct strv *faults, struct err *err)
 
 int conf_load(const char *path, struct conf **conf_r, struct err *err)
 {
-	_cleanup_free_ char *folder = mem_printf("%s.d", path);
 	struct loading loading = {.conf = conf_default()};
 	int result = 0;
 
 	loading.set_in = mem_alloc(settings_n, sizeof(*loading.set_in));
 	if (read_lines(&loading, path)) {
-		parse_folder(&loading, folder);
+		parse_folder(&loading, path);
 		if (loading.faults.n > 0)
 			result = report_faults(&loading.faults, err);
 		else {

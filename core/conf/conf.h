@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 
 struct log;
+struct strv;
 
 #define CONF_DEFAULT_PATH "/etc/postern/postern.conf"
 
@@ -178,6 +179,9 @@ enum submission_method { SUBMISSION_SENDMAIL, SUBMISSION_SMTP };
  * lists all faults, including unknown sections and settings, with file and line. The caller
  * frees the result. */
 int conf_load(const char *path, struct conf **conf_r, struct err *err);
+/* Adds the names of the files that conf_load() reads, in their order. Returns 0, or -1 with errno
+ * if the directory cannot be read. */
+int conf_files(const char *path, struct strv *files);
 /* Returns the defaults. */
 struct conf *conf_default(void);
 /* Returns the name of the store for db_open(): the URL with the name of this host, or the path of

@@ -36,6 +36,9 @@ enum db_mode {
 /* True if the name is that of a database on a server, which has no file. */
 bool db_is_url(const char *name);
 
+/* True if the URL of a server contains a password. */
+bool db_url_has_password(const char *url);
+
 /* Opens the database. A URL may end with `#HOST`, the name under which this host writes its rows
  * (db_host()). The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist. */
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);

@@ -1457,6 +1457,19 @@ static char *display_name(const PQconninfoOption *options)
 	return mem_printf("postgresql://%s/%s", host ? host : "", dbname ? dbname : "");
 }
 
+bool db_url_has_password(const char *url)
+{
+	PQconninfoOption *options = PQconninfoParse(url, NULL);
+	bool has = false;
+
+	for (size_t i = 0; options && options[i].keyword; i++)
+		has |= (str_eq(options[i].keyword, "password") ||
+			       str_eq(options[i].keyword, "sslpassword")) &&
+		       !str_empty(options[i].val);
+	PQconninfoFree(options);
+	return has;
+}
+
 static int open_url(const char *name, enum db_mode mode, struct db **db_r, struct err *err)
 {
 	const char *mark = strrchr(name, '#'); /* before the name of this host */

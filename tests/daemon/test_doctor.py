@@ -282,6 +282,26 @@ def test_a_log_that_shows_no_mail(box, tmp_path):
 
 
 @pytest.mark.store("sqlite")
+def test_a_password_that_all_may_read(box, tmp_path):
+    """In the URL of a server, which nobody runs here."""
+    url = "postgresql://postern:secret@127.0.0.1:1/postern"
+    with copy_of(box, tmp_path) as config:
+        own = tmp_path / "postern.conf.d/server.conf"
+        own.parent.mkdir()
+        own.write_text(f"[store]\nurl = {url.replace(':secret', '')}\n")
+        assert not faults(doctor(box, config=config), "secrets")
+        own.write_text(f"[store]\nurl = {url}\n")
+        shutil.chown(own, "daemon", "daemon")
+        (to_group, to_mode) = faults(doctor(box, config=config), "secrets")
+        assert f"{own}, which holds the password of store.url, " in to_group["text"]
+        assert to_group["mend"] == f"chgrp 0 {own}" and to_group["safe"]
+        assert "has mode 644: everybody may read it" in to_mode["text"]
+        assert to_mode["mend"] == f"chmod o-rwx,g+r {own}" and to_mode["safe"]
+        assert not faults(doctor(box, "--fix", config=config), "secrets")
+    assert (own.stat().st_gid, own.stat().st_mode & 0o777) == (0, 0o640)
+
+
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize("options, files, text", [
     ("size=64m", 0, "(the store) has 6"),
     ("size=2g,nr_inodes=100", 93, "(the store) has 2047 MiB left, 99%, and "),
