@@ -12,9 +12,13 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 from machine import TOP, Machine, wait_for
+
+sys.path.insert(0, str(TOP / "tests/daemon"))
+from harness.documented import commands, section_of  # noqa: E402
 
 BUILD = TOP / os.environ.get("BUILD", "build")
 SUITE = os.environ.get("SUITE", "bookworm")
