@@ -43,7 +43,7 @@ static const struct doctor_row table[] = {
 		ENABLE, MEND_ASK},
 	{"retry",
 		"While Postfix does not use the milter, emails wait as \"mail transport "
-		"unavailable\", which does not say why, and doctor does not count them (staged).",
+		"unavailable\", which does not say why.",
 		"postconf -M 'retry/unix=retry unix - - - - - error' && postfix reload", MEND_ASK},
 	{"milter_protocol", "Postfix does not tell the milter what it needs to decide.",
 		"postconf -X milter_protocol", MEND_ASK},

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "cli/held_target.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -292,14 +293,15 @@ static void look_at_later_refusals(struct doctor *doctor)
 			n, n < LATER_REFUSALS_MAX ? "" : " or more", text);
 }
 
+/* The milter replaces a ticket by the recipients before the message is queued. A probe has a null
+ * sender. */
 static int count_waiting(void *arg, struct queue_item *item, struct err *err)
 {
+	char ticket[SECRET_TICKET_SIZE];
+
 	(void)err;
-	for (size_t i = 0; i < item->reasons.n; i++)
-		if (strstr(item->reasons.items[i], "postern-milter is not in charge")) {
-			++*(int64_t *)arg;
-			break;
-		}
+	if (str_eq(item->queue, "deferred") && *item->sender && held_find_ticket(item, ticket))
+		++*(int64_t *)arg;
 	return 0;
 }
 
