@@ -27,6 +27,7 @@ struct cleaner {
 	_Atomic(char *) database;
 	struct message_bound bound; /* used on the committer's thread, like what follows */
 	struct purge purges[PURGE_KINDS];
+	bool cleaned; /* store_clean() has nothing left in this round */
 };
 
 /* A walk continues where the last round stopped. When it has ended, the next
@@ -94,8 +95,11 @@ static int clean_run(struct db *db, void *arg, struct err *err)
 {
 	struct cleaner *cleaner = arg;
 	int64_t now_us = clock_now_us(cleaner->clock);
-	int more = store_clean(db, now_us, CLEANER_ROWS, err);
+	/* Not again in each step that removes messages: it looks at each company that has staged
+	 * emails. */
+	int more = cleaner->cleaned ? 0 : store_clean(db, now_us, CLEANER_ROWS, err);
 
+	cleaner->cleaned = more == 0;
 	if (more >= 0) {
 		int old = purge_messages(cleaner, db, now_us, err);
 		int many = old < 0 ? -1 : bound_messages(cleaner, db, now_us, err);
@@ -129,6 +133,8 @@ static void on_clean_ended(void *arg, int result)
 {
 	struct cleaner *cleaner = arg;
 
+	if (result <= 0)
+		cleaner->cleaned = false;
 	if (result < 0) { /* the transaction was rolled back */
 		memset(cleaner->purges, 0, sizeof(cleaner->purges));
 		cleaner->bound = (struct message_bound){0};
