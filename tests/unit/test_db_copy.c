@@ -170,8 +170,8 @@ static void test_changes(void **state)
 		"UPDATE email SET subject = 'changed', queue_id = NULL",
 		"DELETE FROM email_recipient WHERE n = 0",
 		"DELETE FROM domain WHERE name = 'b.example'",
-		"INSERT INTO domain (id, company_id, name, active, policy, created_us)"
-		" SELECT 'd', company_id, 'b.example', 1, 'learn', 1 FROM email",
+		("INSERT INTO domain (id, company_id, name, active, policy, created_us)"
+		 " SELECT 'd', company_id, 'b.example', 1, 'learn', 1 FROM email"),
 		"UPDATE event_last SET seq = 77",
 	};
 	static const char sql_names[] =

@@ -120,6 +120,7 @@ static void test_mail(void **state)
 /* What is scanned in blocks. */
 static void test_shape(void **state)
 {
+	const struct buf empty = BUF_INIT;
 	struct smtp_shape shape;
 
 	(void)state;
@@ -137,7 +138,7 @@ static void test_shape(void **state)
 		assert_int_equal(shape.size, message.len + lines + 2);
 		assert_true(shape.eight_bit && shape.unfinished && !shape.utf8_header);
 	}
-	smtp_shape_read(&(const struct buf)BUF_INIT, &shape);
+	smtp_shape_read(&empty, &shape);
 	assert_false(shape.size || shape.unfinished);
 }
 

@@ -343,8 +343,8 @@ static void test_newest_of_many(void **state)
 {
 	struct temp_db *temp = *state;
 	const struct world *world = temp->more;
-	const struct email_scope scopes[] = {{NULL}, {.company_id = world->own.company_id}};
-	const struct email_filter none = {NULL};
+	const struct email_scope scopes[] = {{0}, {.company_id = world->own.company_id}};
+	const struct email_filter none = {0};
 	const struct page page = {.limit = 10};
 
 	add_others(temp, 1, OWN, 1000006);
