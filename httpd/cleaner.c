@@ -27,7 +27,7 @@ struct cleaner {
 	_Atomic(char *) database;
 	struct message_bound bound; /* used on the committer's thread, like what follows */
 	struct purge purges[PURGE_KINDS];
-	bool cleaned; /* store_clean() has nothing left in this round */
+	bool cleaned; /* store_clean() has nothing left; until the walk has ended */
 };
 
 /* A walk continues where the last round stopped. When it has ended, the next
@@ -95,8 +95,8 @@ static int clean_run(struct db *db, void *arg, struct err *err)
 {
 	struct cleaner *cleaner = arg;
 	int64_t now_us = clock_now_us(cleaner->clock);
-	/* Not again in each step that removes messages: it looks at each company that has staged
-	 * emails. */
+	/* Not again in each step that removes messages: it looks at every company that has staged
+	 * emails, which takes long if there are many. */
 	int more = cleaner->cleaned ? 0 : store_clean(db, now_us, CLEANER_ROWS, err);
 
 	cleaner->cleaned = more == 0;

@@ -289,9 +289,13 @@ int store_clean(struct db *db, int64_t now_us, int max, struct err *err)
 {
 	int emails, tickets, keys;
 
-	if ((emails = clean_table(db, sql_staged, now_us, max, err)) < 0 ||
-		(tickets = clean_table(db, sql_tickets, now_us, max, err)) < 0 ||
+	if ((tickets = clean_table(db, sql_tickets, now_us, max, err)) < 0 ||
 		(keys = store_idempotency_clean(db, now_us, max, err)) < 0)
 		return -1;
-	return emails == max || tickets == max || keys == max;
+	/* Last, and not in each step for the others: every company with staged emails is looked
+	 * at. */
+	if (tickets == max || keys == max)
+		return 1;
+	emails = clean_table(db, sql_staged, now_us, max, err);
+	return emails < 0 ? -1 : emails == max;
 }

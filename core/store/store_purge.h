@@ -66,9 +66,9 @@ enum {
 	STORE_CLEAN_KEEP_S = STORE_IDEMPOTENCY_KEEP_S + STORE_CLEAN_WAIT_S,
 };
 
-/* Removes up to max rows of each kind: emails older than STORE_CLEAN_KEEP_S that the milter never
- * decided about; superseded tickets of emails that old; expired Idempotency-Keys. Returns 1 if
- * there may be more, 0 if not, -1 on error. */
+/* Removes up to max rows of each kind: superseded tickets of emails older than STORE_CLEAN_KEEP_S,
+ * and expired Idempotency-Keys; when few of them are left, emails that old that the milter never
+ * decided about. Returns 1 if there may be more, 0 if not, -1 on error. */
 int store_clean(struct db *db, int64_t now_us, int max, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cleaner: when there is a round, and that a failure passes.
+ * cleaner: when there is a round, what it removes, and that a failure passes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/conf/conf.h"
+#include "core/store/store_message.h"
 #include "core/store/store_purge.h"
 #include "httpd/cleaner.h"
 #include "tests/unit/count_syncs.h"
@@ -189,6 +190,37 @@ static void test_retention(void **state)
 	assert_int_equal(temp_db_number(db, sql_emails), 1000);
 }
 
+/* Staged emails are looked for once in a walk, however many messages it removes. */
+static void test_staged_emails(void **state)
+{
+	static const char sql_staged[] =
+		"UPDATE email"
+		" SET state = 'staged', queue_id = NULL, last_event = NULL, created_us = -$age,"
+		"   scheduled_us = -$age, company_id = 'acme'"
+		" WHERE seq = 1";
+	static const char sql_left[] = "SELECT count(*) FROM email WHERE seq = 1";
+	struct db *db = ((struct temp_db *)*state)->db;
+	_cleanup_(conf) struct conf *conf = conf_default();
+
+	conf->retention.messages_ms = 1;
+	cleaner_set(rig.cleaner, conf);
+	add_emails(db, 2 * CLEANER_ROWS);
+	for (int64_t seq = 1; seq <= 2 * CLEANER_ROWS; seq++)
+		OK(store_message_left(db, seq, 1, seq, &why));
+	assert_int_equal(round_at(1), 1);
+	assert_int_equal(
+		db_change(db, sql_staged,
+			DB_PARAMS(DB_INT("$age", STORE_CLEAN_KEEP_S * INT64_C(1000000))), NULL),
+		1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(round_at(1), 1);
+		assert_int_equal(temp_db_number(db, sql_left), 1);
+	}
+	assert_int_equal(round_at(1), 0);
+	assert_int_equal(round_at(1 + every_us), 1);
+	assert_int_equal(temp_db_number(db, sql_left), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +228,7 @@ int main(void)
 		TEST(while_there_is_more),
 		TEST(failure),
 		TEST(retention),
+		TEST(staged_emails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
