@@ -137,6 +137,22 @@ static void signal_readers(struct db *db, int number)
 		kill((pid_t)db_int(stmt, 0), number);
 }
 
+/* Stops the processes between two statements: one that is stopped within pg_current_snapshot() may
+ * hold a lock that the whole server waits for. */
+static void stop_readers(struct db *db)
+{
+	static const char sql_at_work[] =
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		" AND query LIKE '%pg_current_snapshot()%' AND state <> 'idle'";
+
+	signal_readers(db, SIGSTOP);
+	while (temp_db_number(db, sql_at_work) > 0) {
+		signal_readers(db, SIGCONT);
+		usleep(1000);
+		signal_readers(db, SIGSTOP);
+	}
+}
+
 static void wait_for_watch(struct db_watch *watch, int result)
 {
 	for (int i = 0; db_watch_look(watch, NULL) != result; i++) {
@@ -164,7 +180,7 @@ static void test_watch(void **state)
 	assert_int_equal(err.code, ERR_TEMPORARY);
 	while (temp_db_number(temp->db, sql_watches) == 0)
 		usleep(1000);
-	signal_readers(temp->db, SIGSTOP);
+	stop_readers(temp->db);
 	wait_for_watch(watch, -1);
 	wait_for_watch(watch, 0);
 	signal_readers(temp->db, SIGCONT);
