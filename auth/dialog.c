@@ -6,12 +6,12 @@
  */
 #include "auth/dialog.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/base64.h"
+#include "core/base/cidr.h"
 #include "core/base/secret.h"
 #include "core/base/span.h"
 #include "core/base/str.h"
@@ -197,13 +197,10 @@ static bool value_of(struct span word, const char *name, struct span *value_r)
 	return true;
 }
 
-static bool is_loopback(const char *client)
-{
-	return str_starts(client, "127.") || str_eq(client, "::1");
-}
-
+/* Sets the client to "" if the value cannot be an address. */
 static void copy_client(struct span value, char client[static CLIENT_MAX + 1])
 {
+	client[0] = '\0';
 	if (value.len > CLIENT_MAX)
 		return;
 	for (size_t i = 0; i < value.len; i++)
@@ -240,7 +237,7 @@ static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
 		else if (value_of(word, "resp=", &value))
 			response = value;
 	}
-	if (!secured && !is_loopback(client))
+	if (!secured && !cidr_is_loopback(client))
 		buf_printf(out, "FAIL\t%s\treason=a login needs TLS\n", number);
 	else if (response.data == NULL)
 		ask(dialog, number, client, step, out);

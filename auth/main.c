@@ -36,6 +36,8 @@
 
 enum {
 	ROUND_MS = 1000,
+	/* For the database. All logins wait for one look-up, and smtpd gives up after 10 s. */
+	WAIT_MS = 2000,
 	EVENTS_AT_ONCE = 64,
 	READ_SIZE = 16 * 1024,
 	OUT_MAX = 64 * 1024, /* unsent replies, beyond which a peer that does not read is
@@ -91,6 +93,16 @@ static enum auth_answer refuse_login(struct daemon *daemon, const char *client, 
 	return AUTH_FAIL;
 }
 
+/* Logs how many lines the limit of the log has left out. */
+static void log_left_out(struct daemon *daemon, int64_t now_us)
+{
+	int left_out = guesses_left_out(daemon->guesses, now_us);
+
+	if (left_out > 0)
+		log_warn(daemon->log, "lines_left_out", "lines", LOG_INT(left_out), "reason",
+			"too many logins were refused");
+}
+
 /* Logs a failure once, and once that the store works again. */
 static void note_store(struct daemon *daemon, const struct err *err)
 {
@@ -113,6 +125,8 @@ static enum auth_answer check_login(
 
 	if (guesses_limited(daemon->guesses, attempt->client, clock_monotonic_us()))
 		return AUTH_TEMP;
+	if (!secret_is_token(attempt->password, attempt->len))
+		return refuse_login(daemon, attempt->client, "no such key");
 	secret_hash(attempt->password, attempt->len, hash);
 	found = db_same(conf_store(daemon->conf), &daemon->identity, &err);
 	if (found == 0)
@@ -180,7 +194,7 @@ static void on_peer(struct daemon *daemon, struct peer *peer)
 
 	if (n > 0) {
 		closes = dialog_input(peer->dialog, data, (size_t)n, &peer->out);
-		if (closes < 0)
+		if (closes < 0 && guesses_may_log(daemon->guesses, clock_monotonic_us()))
 			log_warn(daemon->log, "protocol_error");
 		open = closes == 0;
 		secret_wipe(data, (size_t)n);
@@ -253,6 +267,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	if (migrate_check_name(store, err) < 0 || db_open(store, DB_READ, &daemon->db, err) < 0 ||
 		db_same(store, &daemon->identity, err) < 0)
 		return -1;
+	db_set_wait(daemon->db, WAIT_MS);
 	daemon->guesses = guesses_new();
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGHUP);
@@ -343,6 +358,7 @@ static int serve(struct daemon *daemon)
 		}
 		if (clock_monotonic_us() - looked_us >= ROUND_MS * INT64_C(1000)) {
 			looked_us = clock_monotonic_us();
+			log_left_out(daemon, looked_us);
 			status = look_after(daemon);
 		}
 		if (status != EX_OK)
@@ -363,6 +379,7 @@ static int run_daemon(struct daemon *daemon)
 		daemon->conf->auth.socket);
 	daemon_ready();
 	status = serve(daemon);
+	log_left_out(daemon, INT64_MAX);
 	socket_hide(daemon->socket);
 	log_info(daemon->log, "stopped");
 	return status;
@@ -394,14 +411,9 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status = EX_OK;
 
-	daemon_block_signals();
-	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
+	daemon.conf_path = daemon_begin(&about, argc, argv, NULL, &status);
 	if (daemon.conf_path == NULL)
 		return status;
-	if (secret_init() < 0) {
-		fputs("postern-auth: cannot initialize\n", stderr);
-		return EX_OSERR;
-	}
 	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0 ||
 		postconf_find_auth_socket(daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-auth: %s\n", err.text);

@@ -224,6 +224,23 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 	return result > 0 ? 0 : result < 0 ? -1 : refuse_missing(call, err);
 }
 
+int call_first(const struct call *call, const struct operation *list, const void *input,
+	json_t **item_r, struct err *err)
+{
+	struct op op;
+	int found;
+
+	begin_op(call, &op);
+	op.page.limit = 1;
+	found = list->run(&op, input, err);
+	if (found > 0 && op.result.rows.n == 0)
+		found = 0;
+	if (found > 0)
+		*item_r = op_item_json(&op, 0);
+	op_clear(&op);
+	return found;
+}
+
 /* Prints each page before it reads the next one, so that memory use does not depend on the length
  * of the list. */
 static int run_list(
@@ -316,16 +333,20 @@ int call_run(const struct call *call, struct report *report, struct err *err)
 	return 0;
 }
 
+enum { USUAL = 80 }; /* columns of a terminal */
+
 size_t terminal_width(int fd)
 {
 	struct winsize size = {0};
 
-	return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+	if (!isatty(fd))
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL;
 }
 
 size_t screen_width(void)
 {
-	enum { LEAST = 40, USUAL = 80, MOST = 120 };
+	enum { LEAST = 40, MOST = 120 };
 	size_t width = terminal_width(STDOUT_FILENO);
 
 	if (width == 0)

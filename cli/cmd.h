@@ -12,6 +12,7 @@
 #include "core/base/id.h"
 #include "core/db/db.h"
 #include "core/ops/op.h"
+#include "core/ops/op_email_read.h"
 
 struct arguments;
 struct conf;
@@ -19,9 +20,9 @@ struct conf;
 /* The state of a following verb between runs; zeroed at first. */
 struct following {
 	bool begun;
-	int64_t seq;     /* of the last event that was printed */
-	int64_t version; /* of the database at that time */
-	char email_id[ID_SIZE];
+	int64_t seq;                 /* of the last event that was printed */
+	int64_t version;             /* of the database at that time */
+	struct op_email_watch watch; /* of `postern email watch` */
 	struct db_identity identity;
 };
 
@@ -68,11 +69,16 @@ int call_check(const struct call *call, struct err *err);
  * ERR_NOT_FOUND if its object does not exist. */
 int call_run(const struct call *call, struct report *report, struct err *err);
 
-/* The same without the report. *made_r is the result, which the caller frees: for a list an object
- * with the items as `data`, and the further members. */
+/* Runs the operation without a report. *made_r is the result, which the caller frees: for a list an
+ * object with the items as `data`, and the further members. */
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err);
 
-/* Returns the columns of the terminal; 0 if fd is none, or its size is unknown. */
+/* Runs another operation, a list, for its first item, which the caller frees. Returns 1, 0 if the
+ * list is empty, -1 on error. */
+int call_first(const struct call *call, const struct operation *list, const void *input,
+	json_t **item_r, struct err *err);
+
+/* Returns the columns of the terminal, 80 if it does not tell its size; 0 if fd is none. */
 size_t terminal_width(int fd);
 
 /* Returns the output width: that of the terminal, within limits, or 80. */

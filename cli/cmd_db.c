@@ -111,9 +111,9 @@ static int back_up(const struct call *call, int version, char **path_r, struct e
 	const char *database = call->conf->store.database;
 	_cleanup_(db) struct db *db = NULL;
 	_cleanup_free_ char *path = NULL;
-	char stamp[RESTORE_STAMP_SIZE];
+	char stamp[CLOCK_TEXT_SIZE];
 
-	restore_stamp(call->now_us, stamp);
+	clock_stamp(call->now_us, stamp);
 	path = mem_printf("%s.v%d-%s", database, version, stamp);
 	if (db_open(database, DB_READ, &db, err) < 0 || db_backup(db, path, err) < 0)
 		return err_prefix(err,
@@ -127,16 +127,15 @@ static void note_migration(
 	struct report *report, const char *path, int version, int applied, const char *backup)
 {
 	if (applied == 0)
-		report_note(report, "%s: has version %d of the schema already", path, version);
+		report_note(report, "%s: is at schema version %d already", path, version);
 	else if (applied == version)
-		report_note(report, "%s: made, with version %d of the schema", path, version);
+		report_note(report, "%s: created, with schema version %d", path, version);
 	else if (backup)
 		report_note(report,
-			"%s: brought to version %d of the schema; as it was, with version %d, it "
-			"is kept in %s",
-			path, version, version - applied, backup);
+			"%s: migrated to schema version %d; the backup with version %d is %s", path,
+			version, version - applied, backup);
 	else
-		report_note(report, "%s: brought to version %d of the schema", path, version);
+		report_note(report, "%s: migrated to schema version %d", path, version);
 }
 
 /* Prints the name of a migration before it runs, and its duration after, because one of many rows
@@ -187,7 +186,7 @@ static int copy_older(const struct call *call, char **copy_r, int *version_r, st
 	const char *database = call->conf->store.database;
 	_cleanup_(db) struct db *db = NULL;
 	_cleanup_free_ char *path = NULL;
-	char stamp[RESTORE_STAMP_SIZE];
+	char stamp[CLOCK_TEXT_SIZE];
 
 	if (access(database, F_OK) < 0 && errno == ENOENT)
 		return 0;
@@ -195,7 +194,7 @@ static int copy_older(const struct call *call, char **copy_r, int *version_r, st
 		return -1;
 	if (*version_r == migrations_n)
 		return 0;
-	restore_stamp(call->now_us, stamp);
+	clock_stamp(call->now_us, stamp);
 	path = mem_printf("%s.rehearsal-%s", database, stamp);
 	if (db_backup(db, path, err) < 0)
 		return -1;
@@ -231,7 +230,7 @@ static int look_at_server(const struct call *call, struct report *report, struct
 		return migrate_check_list(db, &list, err);
 	add_row(report, call);
 	report_number(report, VERSION, version);
-	report_note(report, "%s: has version %d of the schema, of %d; nothing was tried",
+	report_note(report, "%s: is at schema version %d of %d; nothing was tried",
 		name_of(call->conf), version, list.n);
 	return 0;
 }
@@ -281,7 +280,7 @@ static char *new_backup(const struct call *call, struct err *err)
 {
 	const char *folder = call->conf->backup.folder;
 	const char *name = strrchr(call->conf->store.database, '/') + 1;
-	char stamp[RESTORE_STAMP_SIZE];
+	char stamp[CLOCK_TEXT_SIZE];
 
 	if (str_empty(folder)) {
 		err_set(err, ERR_CONFIG, "give the name of a file, or set backup.folder");
@@ -291,7 +290,7 @@ static char *new_backup(const struct call *call, struct err *err)
 		err_set(err, ERR_CONFIG, "cannot make backup.folder %s: %m", folder);
 		return NULL;
 	}
-	restore_stamp(call->now_us, stamp);
+	clock_stamp(call->now_us, stamp);
 	return mem_printf("%s/%s-%s", folder, name, stamp);
 }
 

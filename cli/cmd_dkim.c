@@ -84,13 +84,11 @@ static bool has_selector(const struct dkim_key_list *keys, const char *selector)
  * caller frees it. */
 static char *choose_selector(const struct call *call, const struct dkim_key_list *keys)
 {
-	time_t now = (time_t)(call->now_us / SECOND_US);
-	struct tm day;
+	char today[CLOCK_TEXT_SIZE];
 
-	gmtime_r(&now, &day);
+	clock_stamp(call->now_us, today);
 	for (char letter = 'a';; letter++) {
-		char *selector = mem_printf("p%04d%02d%02d%.*s", day.tm_year + 1900, day.tm_mon + 1,
-			day.tm_mday, letter > 'a', &letter);
+		char *selector = mem_printf("p%.8s%.*s", today, letter > 'a', &letter);
 
 		if (!has_selector(keys, selector) || letter == 'z')
 			return selector;

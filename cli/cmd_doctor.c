@@ -3,7 +3,6 @@
  * what is safe to fix.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -100,8 +99,9 @@ static void report_findings(
 		print_finding(finding, &text);
 	}
 	if (!quiet)
-		buf_printf(&text, "%zu wrong, %zu warnings, %zu unknown, %zu good\n",
-			counts[DOCTOR_WRONG], counts[DOCTOR_WARNING], counts[DOCTOR_UNKNOWN],
+		buf_printf(&text, "%zu wrong, %zu warning%s, %zu unknown, %zu good\n",
+			counts[DOCTOR_WRONG], counts[DOCTOR_WARNING],
+			counts[DOCTOR_WARNING] == 1 ? "" : "s", counts[DOCTOR_UNKNOWN],
 			counts[DOCTOR_GOOD]);
 	if (text.len) {
 		text.data[text.len - 1] = '\0'; /* the note adds the last newline */

@@ -1,7 +1,6 @@
 /*
  * cmd_domain: sending domains.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/arguments.h"
@@ -86,7 +85,7 @@ static int prepare_add(struct arguments *arguments, const struct conf *conf, str
 /* Adds a note about the valid keys restricted to the domain. Returns their number, or -1. */
 static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct err *err)
 {
-	const struct key_filter filter = {domain->company_id, domain->name, true};
+	const struct key_filter filter = {domain->company_id, domain->name, .valid_only = true};
 	const struct page page = {.limit = KEYS_TOLD};
 	struct key_list keys = {0};
 	struct page_end end = {0};

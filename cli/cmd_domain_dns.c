@@ -24,6 +24,11 @@ static const struct column columns[] = {
 
 enum { INDENT = 10 };
 
+/* Of SPF, the one record of a domain that depends on this host. */
+#define UNKNOWN_VALUE                                                                              \
+	"(not known yet: set dns.addresses to the\n"                                               \
+	"    addresses from which mail goes out, or give this host a name with a domain)"
+
 /* A record to publish is never wrapped, because it is copied. */
 static void show_record(const json_t *record, struct buf *out)
 {
@@ -143,9 +148,11 @@ void domain_dns_report(const json_t *made, struct report *report, size_t column)
 		return;
 	buf_add_str(&out, "DNS records to publish (postern domain check tests them):\n");
 	json_array_foreach(records, i, record) {
+		const char *value = row_json_text(record, "value");
+
 		report_json(rows, record);
 		buf_printf(&out, "  %s %s %s\n", row_json_text(record, "name"),
-			row_json_text(record, "type"), row_json_text(record, "value"));
+			row_json_text(record, "type"), *value ? value : UNKNOWN_VALUE);
 	}
 	out.data[out.len - 1] = '\0';
 	report_note(report, "%s", buf_str(&out));

@@ -10,72 +10,30 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/compose/mime_edit.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_email.h"
 #include "core/ops/op_email_list.h"
+#include "core/ops/op_email_read.h"
 #include "core/ops/op_refusal.h"
-#include "core/policy/ticket.h"
 #include "core/report/email_render.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
-#include "core/store/store_message.h"
 
 enum {
 	DEFAULT_LIMIT = 20,
 	MAX_LIMIT = 1000,
-	NAMED_MAX = 5, /* ids that an error lists */
-	WATCH_EVENTS = 500,
 };
 
 #define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
 
-static const struct email_scope everything = {0};
-
-/* emails has up to NAMED_MAX + 1, newest first. */
-static int refuse_several(
-	const char *what, const char *name, const struct email_list *emails, struct err *err)
+/* Finds the email that the argument names. Returns 0, and the caller clears it, or -1. */
+static int find_email(const struct call *call, struct email *email_r, struct err *err)
 {
-	_cleanup_buf_ struct buf list = BUF_INIT;
-
-	for (size_t i = 0; i < emails->n && i < NAMED_MAX; i++)
-		buf_printf(&list, "%s%s", i ? ", " : "", emails->items[i].id);
-	return err_set(err, ERR_INVALID,
-		"several emails have the %s %s; show one of them by its id: %s%s", what, name,
-		buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
-}
-
-/* Finds an email by its id; by the id in a Message-ID, as in answers of the form API; by the
- * Message-ID that its client chose; or by a queue id, which Postfix reuses if it is short. Several
- * matches are an error that lists their ids. Returns 0, and the caller clears the email, or -1. */
-static int email_find(const struct call *call, struct email *email_r, struct err *err)
-{
-	static const char *const words[] = {
-		[EMAIL_NAME_ID] = "id",
-		[EMAIL_NAME_MESSAGE_ID] = "Message-ID",
-		[EMAIL_NAME_QUEUE_ID] = "queue id",
-	};
-	const char *text = call_argument(call);
-	enum email_name kind = store_email_name_of(text);
-	_cleanup_free_ char *name = kind == EMAIL_NAME_MESSAGE_ID && *text != '<'
-					    ? mem_printf("<%s>", text)
-					    : mem_strdup(text);
-	struct email_list list;
+	const char *name = call_argument(call);
 	char id[ID_SIZE];
-	int found = 0;
 
-	if (kind == EMAIL_NAME_ID && call_id_argument(call, id, err) < 0)
+	if (store_email_name_of(name) == EMAIL_NAME_ID && call_id_argument(call, id, err) < 0)
 		return -1;
-	if (store_email_named(call->db, &everything, text, NAMED_MAX + 1, &list, err) < 0)
-		return -1;
-	if (list.n > 1)
-		found = refuse_several(words[kind], name, &list, err);
-	else if (list.n == 1)
-		found = store_email_get(call->db, list.items[0].id, &everything, email_r, err);
-	store_email_list_free(&list);
-	if (found == 0)
-		err_set(err, ERR_NOT_FOUND, "there is no email with the %s %s", words[kind], name);
-	return found > 0 ? 0 : -1;
+	return op_email_find(call->db, name, email_r, err);
 }
 
 static void list_recipients(const struct email *email, enum recipient_kind kind, struct strv *list)
@@ -196,7 +154,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	struct email email;
 	json_t *item;
 
-	if (email_find(call, &email, err) < 0)
+	if (find_email(call, &email, err) < 0)
 		return -1;
 	if (delivery_report_new(call->db, call->conf, &email, call->now_us, &delivery_report, err) <
 		0) {
@@ -219,82 +177,42 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	return 0;
 }
 
-/* Sets the start: all events of one email, or after the newest event of all. */
 static int begin_watch(const struct call *call, struct err *err)
 {
-	struct following *following = call->following;
-	struct email email;
+	const char *name = call_argument(call);
+	char id[ID_SIZE];
 
-	following->begun = true;
-	following->version = -1;
-	if (call_argument(call) == NULL)
-		return store_event_newest(call->db, &following->seq, err);
-	if (email_find(call, &email, err) < 0)
+	if (name && store_email_name_of(name) == EMAIL_NAME_ID &&
+		call_id_argument(call, id, err) < 0)
 		return -1;
-	strcpy(following->email_id, email.id);
-	store_email_clear(&email);
-	return 0;
+	call->following->begun = true;
+	return op_email_watch_begin(call->db, name, &call->following->watch, err);
 }
 
-/* Reads the state of the watched email. Returns 1 while more will come; 0, with the answer, when
- * everything is reported or the email is gone; -1 on error. */
-static int look_at_watched(
-	const struct call *call, int64_t *seq_r, char **answer_r, struct err *err)
-{
-	_cleanup_(delivery_report) struct delivery_report *delivery_report = NULL;
-	struct email email;
-	int result = store_email_get(call->db, call->following->email_id, &everything, &email, err);
-
-	if (result <= 0)
-		return result;
-	*seq_r = email.seq;
-	result = delivery_report_new(call->db, NULL, &email, call->now_us, &delivery_report, err);
-	if (result == 0 && delivery_report_is_open(delivery_report))
-		result = 1;
-	else if (result == 0)
-		*answer_r = delivery_report_answer(delivery_report);
-	store_email_clear(&email);
-	return result;
-}
-
-/* Reads the state of the email first, then its events: they are committed together, so none is
- * missing at the end. */
 static int run_watch(const struct call *call, struct report *report, struct err *err)
 {
 	struct following *following = call->following;
+	bool all = call_argument(call) == NULL;
 	_cleanup_free_ char *answer = NULL;
 	struct buf text = BUF_INIT;
 	struct event_list events;
-	int64_t version, email = 0;
-	int more = 1;
+	int more;
 
 	if (!following->begun && begin_watch(call, err) < 0)
 		return -1;
 	/* A file that was removed or replaced does not change any more. */
 	if (db_same(conf_store(call->conf), &following->identity, err) < 0)
 		return -1;
-	if (db_version(call->db, &version, err) < 0)
-		return -1;
-	if (version == following->version)
-		return 1;
-	if (*following->email_id)
-		more = look_at_watched(call, &email, &answer, err);
-	if (more < 0 || (more == 0 && email == 0))
-		return more;
-	if (store_event_after(call->db, following->seq, email, WATCH_EVENTS, &events, err) < 0)
+	more = op_email_watch_next(
+		call->db, &following->watch, call->now_us, &events, &answer, err);
+	if (more < 0)
 		return -1;
 	for (size_t i = 0; i < events.n; i++) {
 		report_add(report, &events.items[i]);
-		email_event_print(&events.items[i], email == 0, screen_width(), &text);
-		following->seq = events.items[i].seq;
+		email_event_print(&events.items[i], all, screen_width(), &text);
 	}
-	following->version = version;
-	if (events.more) {
-		following->version = -1;
-		more = 1;
-	} else if (answer) {
+	if (answer)
 		visible_add_wrapped(&text, answer, 0, screen_width());
-	}
 	store_event_list_free(&events);
 	report->note = buf_take(&text);
 	return more;
@@ -325,27 +243,22 @@ static const struct column raw_columns[] = {{"id", NULL, .type = COLUMN_TEXT},
 
 static int run_raw(const struct call *call, struct report *report, struct err *err)
 {
-	_cleanup_buf_ struct buf message = BUF_INIT, base64 = BUF_INIT;
+	_cleanup_buf_ struct buf base64 = BUF_INIT;
 	struct buf *out = &report->bytes;
 	struct email email;
-	size_t skip;
 	int found;
 
-	if (email_find(call, &email, err) < 0)
+	if (find_email(call, &email, err) < 0)
 		return -1;
 	report_add_row(report);
 	report_text(report, 0, email.id);
-	found = store_message_read(call->db, call->conf->store.database, email.id, &message, err);
-	if (found > 0 && email.scheduled_us > 0)
-		mime_edit_date(&message, email.created_us, email.scheduled_us);
+	found = op_email_message(call->db, call->conf->store.database, &email, out, err);
 	store_email_clear(&email);
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			"the message of this email is not kept any more (retention.messages)");
 	if (found < 0)
 		return -1;
-	skip = ticket_fields_len(message.data, message.len);
-	buf_add(out, message.data + skip, message.len - skip);
 	if (memchr(out->data, '\0', out->len) == NULL && str_utf8_valid(out->data, out->len))
 		report_text(report, 1, buf_str(out));
 	base64_encode(out->data, out->len, 0, &base64);
@@ -377,7 +290,7 @@ const struct verb cmd_email_cancel = {
 	.shape = VERB_NOTE,
 	.columns = cancel_columns,
 	.help = "Cancels an email that waits in the outbox, scheduled or not: it will not be "
-		"sent. One that the milter has let pass, or refused, cannot be canceled. Of one "
+		"sent. One that has passed the milter, or was refused, cannot be canceled. Of one "
 		"that never came to the milter, and is not in Postfix's queue any more, it settles "
 		"that nobody got it: postern doctor and the dashboard say no more of it.",
 	.operation = &op_email_cancel,
@@ -468,6 +381,7 @@ static const struct column refused_columns[] = {
 	{"from", "FROM", .type = COLUMN_TEXT, .width = 40},
 	{"email_id", "EMAIL ID", COLUMN_TEXT, .spare = 1},
 	{"queue_id", "QUEUE ID", COLUMN_TEXT, 20, .spare = 1},
+	{"host", NULL, .type = COLUMN_TEXT},
 	{0},
 };
 

@@ -522,8 +522,8 @@ const struct verb cmd_held_recheck = {
 	.access = VERB_STEPS,
 	.shape = VERB_ROWS,
 	.columns = held_done_columns,
-	.help = "Asks the rules again, as after postern exempt add: what they let pass now "
-		"goes, the rest stays held. postern-milter has to run. Mail that is "
+	.help = "Asks the rules again, as after postern exempt add: what passes them now "
+		"goes out, the rest stays held. postern-milter has to run. Mail that is "
 		"requeued with postsuper -r does not pass the milter again: it is "
 		"delivered.",
 	.prepare = prepare_root,

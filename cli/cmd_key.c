@@ -1,7 +1,13 @@
 /*
  * cmd_key: API keys.
  */
+#include <string.h>
+
 #include "cli/cmd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/conf/conf.h"
+#include "core/ops/op_domain.h"
 #include "core/ops/op_key.h"
 
 #define COLUMNS                                                                                    \
@@ -26,6 +32,117 @@ static const struct column created_columns[] = {COLUMNS, {"token", "TOKEN", .typ
 	{"smtp_security", "SMTP SECURITY", .type = COLUMN_TEXT},
 	{"smtp_user", "SMTP USER", .type = COLUMN_TEXT}, {0}};
 
+/* Finds the domain that the key sends as, or the first active one of its company. Returns 1, 0 if
+ * there is none, -1 on error. */
+static int find_sender(
+	const struct call *call, const json_t *made, char **domain_r, struct err *err)
+{
+	const struct op_domain active = {
+		.company_id = row_json_text(made, "company_id"), .active = OP_YES};
+	const char *own = json_string_value(json_object_get(made, "domain"));
+	json_t *domain;
+	int found;
+
+	if (own) {
+		*domain_r = mem_strdup(own);
+		return 1;
+	}
+	found = call_first(call, &op_domain_list, &active, &domain, err);
+	if (found <= 0)
+		return found;
+	*domain_r = mem_strdup(row_json_text(domain, "name"));
+	json_decref(domain);
+	return 1;
+}
+
+static bool has_scope(const json_t *made, const char *scope)
+{
+	const json_t *scopes = json_object_get(made, "scopes"), *item;
+	size_t i;
+
+	json_array_foreach(scopes, i, item)
+		if (str_eq(json_string_value(item), scope))
+			return true;
+	return false;
+}
+
+/* Adds a line for a shell of this host, where a server that listens everywhere is reached over
+ * loopback. */
+static void add_curl(
+	const struct conf *conf, const json_t *made, const char *domain, struct buf *out)
+{
+	static const char everywhere[] = "http://0.0.0.0:", everywhere6[] = "http://[::]:";
+	bool sends = has_scope(made, "sending");
+	const char *socket, *path = sends || has_scope(made, "reading") ? "emails" : "domains";
+	_cleanup_free_ char *url = conf_api_url(conf, &socket);
+
+	buf_add_str(out,
+		sends ? "\nSend an email over HTTP:\n\n  curl " : "\nUse it over HTTP:\n\n  curl ");
+	if (socket)
+		buf_printf(out, "--unix-socket %s \\\n    ", socket);
+	if (str_starts(url, everywhere))
+		buf_printf(out, "http://127.0.0.1:%s", url + strlen(everywhere));
+	else if (str_starts(url, everywhere6))
+		buf_printf(out, "http://[::1]:%s", url + strlen(everywhere6));
+	else
+		buf_add_str(out, url);
+	buf_printf(out, "/%s \\\n    -H \"Authorization: Bearer %s\"", path,
+		row_json_text(made, "token"));
+	if (sends)
+		buf_printf(out,
+			" \\\n    -H \"Content-Type: application/json\" \\\n"
+			"    -d '{\"from\":\"hello@%s\",\n"
+			"         \"to\":\"you@example.net\",\n"
+			"         \"subject\":\"Hello\",\"text\":\"It works.\"}'",
+			domain);
+	buf_add_char(out, '\n');
+}
+
+/* Adds the settings for programs that send over SMTP, if it is known where they log in. */
+static void add_smtp(const json_t *made, struct buf *out)
+{
+	const char *host = json_string_value(json_object_get(made, "smtp_host"));
+
+	if (host == NULL)
+		return;
+	buf_printf(out,
+		"\nSettings of a program that sends over SMTP:\n\n"
+		"  Host      %s\n  Port      %" JSON_INTEGER_FORMAT
+		"\n  Security  %s\n"
+		"  User      %s\n  Password  %s\n",
+		host, json_integer_value(json_object_get(made, "smtp_port")),
+		str_eq(row_json_text(made, "smtp_security"), "tls") ? "TLS from the start"
+								    : "STARTTLS",
+		row_json_text(made, "smtp_user"), row_json_text(made, "token"));
+}
+
+/* Reports the key, and for people how programs send with it. */
+static int run_create(const struct call *call, struct report *report, struct err *err)
+{
+	_cleanup_free_ void *input = NULL;
+	_cleanup_free_ char *domain = NULL;
+	struct buf text = BUF_INIT;
+	struct err unknown = ERR_INIT;
+	json_t *made;
+	int has_domain;
+
+	if (call_input(call, &input, err) < 0 || call_operate(call, input, &made, err) < 0)
+		return -1;
+	report_json(report, made);
+	/* The key is made: its token is shown whatever else fails. */
+	has_domain = find_sender(call, made, &domain, &unknown);
+	buf_add_str(&text, "\nThe token is shown only once: it is not stored.\n");
+	if (has_domain == 0 && has_scope(made, "sending"))
+		buf_add_str(&text,
+			"The company has no active domain yet: until it has one, emails of "
+			"this key\nare refused.\n");
+	add_curl(call->conf, made, has_domain > 0 ? domain : "your-domain.example", &text);
+	add_smtp(made, &text);
+	report->note = buf_take(&text);
+	json_decref(made);
+	return 0;
+}
+
 const struct verb cmd_key_create = {
 	.noun = "key",
 	.name = "create",
@@ -41,11 +158,12 @@ const struct verb cmd_key_create = {
 		{OPTION_DOMAIN, false,
 			"Restrict it to this domain of the company. The key is removed with the "
 			"domain."}},
-	.help = "Creates an API key and prints its token, once: only a hash of it is "
-		"stored. Over SMTP the token is the password; where programs log in is told when "
-		"the setting auth.url says so.",
+	.help = "Creates an API key and prints its token, once: only a hash of it is stored. A "
+		"curl command that sends a first email with it follows, and the settings for "
+		"programs that send over SMTP, where the token is the password, if auth.url is "
+		"set, as postern setup --smtp-auth does. --json has no command.",
+	.run = run_create,
 	.operation = &op_key_create,
-	.note = "\nThe token is shown only now: it is not stored.",
 };
 
 const struct verb cmd_key_list = {

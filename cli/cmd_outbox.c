@@ -39,11 +39,12 @@ static const struct column break_columns[] = {
 	{0},
 };
 
-enum { RATE = 3, COMPANIES, PAUSES, BREAKER };
+enum { AT_LEAST = 3, RATE, COMPANIES, PAUSES, BREAKER };
 static const struct column list_columns[] = {
 	{"waiting", NULL, .type = COLUMN_INT},
 	{"paused", NULL, .type = COLUMN_INT},
 	{"scheduled", NULL, .type = COLUMN_INT},
+	[AT_LEAST] = {"at_least", NULL, .type = COLUMN_FLAG},
 	[RATE] = {"rate_per_hour", NULL, .type = COLUMN_INT},
 	[COMPANIES] = {"data", NULL, .type = COLUMN_JSON},
 	[PAUSES] = {"pauses", NULL, .type = COLUMN_JSON},
@@ -78,7 +79,9 @@ static void print_list(const json_t *made, struct buf *out)
 	_cleanup_buf_ struct buf first = BUF_INIT;
 
 	buf_printf(&first,
-		"%lld wait, %lld paused, %lld scheduled. %lld an hour go out at the present rate.",
+		"%s%lld wait, %lld paused, %lld scheduled. %lld an hour go out at the present "
+		"rate.",
+		json_is_true(json_object_get(made, "at_least")) ? "At least " : "",
 		number_of(made, "waiting"), number_of(made, "paused"), number_of(made, "scheduled"),
 		number_of(made, "rate_per_hour"));
 	if (str_eq(row_json_text(breaker, "state"), "open"))
@@ -123,7 +126,8 @@ const struct verb cmd_outbox_list = {
 		"by when they are gone at the rate of the last five minutes. Then what is paused "
 		"(postern outbox pause), and the last times that nothing could be handed to "
 		"Postfix, with the reason. What is on its way into Postfix at this moment is not "
-		"counted, and of each kind 10,000 emails of a company at most.",
+		"counted, and of each kind 10,000 emails of a company at most. It shows 1,000 "
+		"companies at most; for another one, name it.",
 	.operation = &op_outbox_list,
 	.run = run_list,
 };

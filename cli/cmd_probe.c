@@ -4,10 +4,17 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
+#include "core/base/clock.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_probe.h"
+
+enum {
+	TIMEOUT_MAX_S = 60,
+	LOOK_EVERY_MS = 20,
+};
 
 static void fill_address(struct report *report, size_t column, const void *item)
 {
@@ -40,12 +47,19 @@ static const struct column columns[] = {
 	{0},
 };
 
-static int show_probe(
-	const struct call *call, const char *ticket, struct report *report, struct err *err)
+/* Reports the probe, once the milter was asked about its message or the time is up. */
+static int show_probe(const struct call *call, const char *ticket, int64_t timeout_s,
+	struct report *report, struct err *err)
 {
+	int64_t end_us = clock_monotonic_us() + timeout_s * 1000000;
 	struct probe probe;
-	int found = store_probe_get(call->db, ticket, &probe, err);
+	int found;
 
+	while ((found = store_probe_get(call->db, ticket, &probe, err)) > 0 && probe.seen_us == 0 &&
+		clock_monotonic_us() < end_us) {
+		store_probe_clear(&probe);
+		usleep(LOOK_EVERY_MS * 1000);
+	}
 	if (found < 0)
 		return -1;
 	if (found == 0)
@@ -67,21 +81,24 @@ static int run_add(const struct call *call, struct report *report, struct err *e
 	if (store_probe_add(call->db, call->now_us, (enum email_way)way,
 		    call_option(call, OPTION_THROUGH) != NULL, &secrets, err) < 0)
 		return -1;
-	return show_probe(call, secrets.ticket, report, err);
+	return show_probe(call, secrets.ticket, 0, report, err);
 }
 
 /* Not as an argument, because every user of the host can read the arguments of others. */
 static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	char ticket[SECRET_TICKET_SIZE], line[256];
+	int64_t timeout_s = 0;
 
+	if (call_number_option(call, OPTION_TIMEOUT, TIMEOUT_MAX_S, &timeout_s, err) < 0)
+		return -1;
 	if (fgets(line, sizeof(line), stdin) == NULL)
 		return err_set(err, ERR_INVALID,
 			"the address of the probe is read from standard input, as one line");
 	line[strcspn(line, "\r\n")] = '\0';
 	if (ticket_read(line, ticket) != TICKET_READ)
 		return err_set(err, ERR_INVALID, "\"%s\" is not the address of a probe", line);
-	return show_probe(call, ticket, report, err);
+	return show_probe(call, ticket, timeout_s, report, err);
 }
 
 const struct verb cmd_probe_add = {
@@ -110,7 +127,9 @@ const struct verb cmd_probe_show = {
 	.access = VERB_READS,
 	.shape = VERB_RECORD,
 	.columns = columns,
-	.help = "Reads the address from standard input, and tells whether the milter was asked "
-		"about the message to it, when, and as which message of Postfix.",
+	.help = "Reads the address from standard input, and shows whether the milter was asked "
+		"about the message to it, when, and with which queue id.",
+	.options = {{OPTION_TIMEOUT, false,
+		"Waits up to so many seconds, 60 at most, until the milter was asked."}},
 	.run = run_show,
 };

@@ -7,7 +7,6 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/ops/op_stats.h"
-#include "core/store/store_event.h"
 
 enum { DAYS_SHOWN = 7, HOURS_SHOWN = 24 };
 

@@ -20,7 +20,7 @@
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/store_event_count.h"
 #include "core/store/store_outbox.h"
 
 enum { DAEMONS = 6, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
@@ -118,12 +118,14 @@ static char *since(int64_t time_us)
 static void tell_of_daemons(struct status *status)
 {
 	const struct conf *conf = status->call->conf;
+	struct process_list running = {0};
 
+	process_list_read(&running);
 	for (size_t i = 0; i < DAEMONS; i++) {
 		struct process process;
 		bool replaced = false;
 
-		if (process_find(daemons[i], conf, &process)) {
+		if (process_find(&running, daemons[i], conf, &process)) {
 			_cleanup_free_ char *words = since(process.start_us);
 
 			free(process_program(process.pid, &replaced));
@@ -136,6 +138,7 @@ static void tell_of_daemons(struct status *status)
 				geteuid() == 0 ? "not running" : "unknown: run as root");
 		}
 	}
+	process_list_clear(&running);
 }
 
 static void tell_of_postfix(struct status *status)

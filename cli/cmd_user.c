@@ -323,7 +323,7 @@ const struct verb cmd_token_create = {
 	.help = "Creates a token with which a program does over the admin HTTP interface "
 		"what the user may, and prints it, once: only a hash of it is stored.",
 	.operation = &op_token_create,
-	.note = "\nThe token is shown only now: it is not stored.",
+	.note = "\nThe token is shown only once: it is not stored.",
 };
 
 const struct verb cmd_token_list = {

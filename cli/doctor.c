@@ -3,6 +3,7 @@
  */
 #include "cli/doctor.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,6 +128,8 @@ static const struct doctor_row table[] = {
 		MEND_SAFE},
 	{"wal", "The disk fills up, and reads become slow.", NULL, MEND_BY_HAND},
 	{"staged", "Nobody has received these emails yet.", "postern held list", MEND_BY_HAND},
+	{"outbox", "Emails wait in the outbox, and go out when the cause is gone.", NULL,
+		MEND_BY_HAND},
 	{"held", "They stay until somebody decides about them.", "postern held list", MEND_BY_HAND},
 	{"decisions", "What admins decide on the dashboard about held mail is not carried out.",
 		NULL, MEND_SAFE},
@@ -285,19 +288,29 @@ static void read_parameters(struct doctor *doctor)
 		[POSTFIX_SENDMAIL] = "sendmail_path",
 		[POSTFIX_LOG_NAME] = "syslog_name",
 	};
+	static const char *const options[] = {
+		"*/unix/syslog_name", "*/inet/milter_macro_daemon_name"};
 	struct err err = ERR_INIT;
 
 	if (postconf_read(doctor->postfix, names, POSTFIX_PARAMETERS, doctor->parameters, &err) < 0)
 		doctor_say(doctor, "postfix", DOCTOR_WRONG, "%s", err.text);
+	else
+		postconf_services(
+			doctor->postfix, options, ARRAY_SIZE(options), &doctor->services, NULL);
 }
 
 static void open_store(struct doctor *doctor)
 {
 	struct err err = ERR_INIT;
 
-	if (db_open(conf_store(doctor->conf), DB_READ, &doctor->db, &err) < 0)
-		doctor_say(doctor, "database", DOCTOR_WRONG, "%s", err.text);
-	else if (migrate_check(doctor->db, &err) < 0) {
+	if (db_open(conf_store(doctor->conf), DB_READ, &doctor->db, &err) < 0) {
+		/* This user may not read it; the daemons' user may. */
+		bool unreadable = !doctor->is_root &&
+				  access(doctor->conf->store.database, R_OK) < 0 && errno == EACCES;
+
+		doctor_say(doctor, "database", unreadable ? DOCTOR_UNKNOWN : DOCTOR_WRONG, "%s",
+			err.text);
+	} else if (migrate_check(doctor->db, &err) < 0) {
 		doctor_say(doctor, "schema", DOCTOR_WRONG, "%s", err.text);
 		db_close(TAKE_PTR(doctor->db));
 	}
@@ -313,7 +326,7 @@ static bool runs(const struct doctor *doctor, const char *name)
 {
 	struct process process;
 
-	return process_find(name, doctor->conf, &process);
+	return process_find(&doctor->processes, name, doctor->conf, &process);
 }
 
 static bool is_started_at_boot(const struct doctor *doctor, const char *name)
@@ -352,6 +365,7 @@ static bool is_set_up(const struct doctor *doctor)
 
 void doctor_run(struct doctor *doctor)
 {
+	process_list_read(&doctor->processes);
 	doctor->is_set_up = is_set_up(doctor);
 	if (!doctor->is_set_up)
 		doctor_say(doctor, "setup", DOCTOR_WRONG, "Postern is not set up yet");
@@ -381,5 +395,7 @@ void doctor_clear(struct doctor *doctor)
 	doctor->n = 0;
 	for (size_t i = 0; i < POSTFIX_PARAMETERS; i++)
 		free(TAKE_PTR(doctor->parameters[i]));
+	strv_free(&doctor->services);
+	process_list_clear(&doctor->processes);
 	db_close(TAKE_PTR(doctor->db));
 }

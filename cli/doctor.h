@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/process.h"
 #include "core/base/strv.h"
 
 struct conf;
@@ -23,7 +24,7 @@ enum doctor_result { DOCTOR_GOOD, DOCTOR_UNKNOWN, DOCTOR_WARNING, DOCTOR_WRONG }
 /* Such as `good`, `wrong`. */
 const char *doctor_result_name(enum doctor_result result);
 
-/* Whether a fix may run without asking. */
+/* How a fix is made. */
 enum doctor_mend {
 	MEND_BY_HAND, /* a person decides; the text says how */
 	MEND_ASK,     /* a command that a person must run */
@@ -83,6 +84,8 @@ struct doctor {
 	bool is_set_up;                       /* see doctor_run() */
 	struct db *db;                        /* NULL: the database cannot be read */
 	char *parameters[POSTFIX_PARAMETERS]; /* NULL: Postfix cannot be asked */
+	struct strv services;                 /* options of master.cf that are looked at */
+	struct process_list processes;
 	struct doctor_finding *findings;
 	size_t n;
 };

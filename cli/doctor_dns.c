@@ -1,9 +1,7 @@
 /*
  * doctor_dns: the DNS records of active domains and of this host, and the DKIM keys of the domains.
  */
-#include <stdio.h>
 
-#include "cli/cmd.h"
 #include "cli/dkim_signer.h"
 #include "cli/doctor.h"
 #include "core/base/clock.h"
@@ -84,7 +82,7 @@ static void look_at_leftovers(
 		if (found != 0)
 			continue;
 		doctor_say(doctor, "dkim", DOCTOR_WARNING,
-			"%s is the key of a domain that is not here any more", file->path);
+			"%s is the key of a domain that is no longer registered", file->path);
 		doctor_mend(doctor, "postern", "dkim", "disable", file->domain, NULL);
 	}
 }
@@ -100,8 +98,7 @@ static void look_at_tables(
 		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
 	else if (same == 0)
 		doctor_say(doctor, "dkim", DOCTOR_WRONG,
-			"the tables of %s do not have the keys that are to sign",
-			dkim_signer_name(signer));
+			"the tables of %s lack keys that have to sign", dkim_signer_name(signer));
 	/* Enabling one domain writes the tables of all. */
 	if (same <= 0 && keys->n > 0)
 		doctor_mend(doctor, "postern", "dkim", "enable", keys->items[0].domain, NULL);
@@ -111,13 +108,13 @@ static void look_at_tables(
 		if (dkim_signer_needs_address(signer) &&
 			doctor->conf->submission.method == SUBMISSION_SMTP)
 			doctor_say(doctor, "signer", DOCTOR_WRONG,
-				"%s signs no mail of the service postern, of which it is told no "
-				"address of a client: set method = sendmail in [submission]",
+				"%s signs no mail of the service postern, because it gets no client "
+				"address from it: set method = sendmail in [submission]",
 				dkim_signer_name(signer));
 		wiring = dkim_signer_wiring(signer, doctor->postfix);
 		if (wiring)
 			doctor_say(doctor, "signer", DOCTOR_WRONG,
-				"Postfix does not ask %s for all mail, which is to sign it; as root, "
+				"Postfix does not ask %s for all mail, so some is not signed; as root, "
 				"run:\n%s",
 				dkim_signer_name(signer), wiring);
 		break;
@@ -135,8 +132,8 @@ static void look_at_keys(struct doctor *doctor)
 		return;
 	if (!doctor->is_root) {
 		if (keys.n > 0)
-			doctor_say(doctor, "dkim", DOCTOR_UNKNOWN,
-				"root alone can look at private keys");
+			doctor_say(
+				doctor, "dkim", DOCTOR_UNKNOWN, "only root can check private keys");
 		return;
 	}
 	if (dkim_signer_open(doctor->conf, &signer, &err) < 0) {
@@ -163,7 +160,7 @@ void doctor_look_at_dns(struct doctor *doctor)
 	if (doctor->db == NULL)
 		return;
 	look_at_keys(doctor);
-	if (store_domain_list(doctor->db, NULL, &page, &list, &end, NULL) <= 0)
+	if (store_domain_list(doctor->db, NULL, false, &page, &list, &end, NULL) <= 0)
 		return;
 	dns = dns_view_resolver(doctor->conf);
 	dns_view_open(doctor->conf, &view);

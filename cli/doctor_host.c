@@ -20,7 +20,6 @@
 
 #include "cli/doctor.h"
 #include "cli/process.h"
-#include "core/base/buf.h"
 #include "core/base/cidr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -536,13 +535,9 @@ static void look_at_log_file(struct doctor *doctor, pid_t events)
 /* True if a service of Postfix asks postern-auth, see postfix-conf/logins.sh. */
 static bool uses_logins(const struct doctor *doctor)
 {
-	static const char *const pattern = "*/inet/milter_macro_daemon_name";
-	_cleanup_strv_ struct strv lines = STRV_INIT;
-
-	if (postconf_services(doctor->postfix, &pattern, 1, &lines, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < lines.n; i++)
-		if (strstr(lines.items[i], "= postern-smtp-auth"))
+	for (size_t i = 0; i < doctor->services.n; i++)
+		if (strstr(doctor->services.items[i],
+			    "/milter_macro_daemon_name = postern-smtp-auth"))
 			return true;
 	return false;
 }
@@ -651,13 +646,15 @@ static void look_at_daemons(struct doctor *doctor)
 	const struct conf *conf = doctor->conf;
 	int64_t httpd_started_us = doctor->now_us;
 
+	/* check has taken some seconds since they were read. */
+	process_list_read(&doctor->processes);
 	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
 		struct process process;
 		pid_t pid = 0;
 
 		if (str_eq(daemons[i], "postern-auth") && !uses_logins(doctor))
 			continue;
-		if (process_find(daemons[i], conf, &process)) {
+		if (process_find(&doctor->processes, daemons[i], conf, &process)) {
 			pid = process.pid;
 			look_at_process(doctor, daemons[i], pid);
 			if (str_eq(daemons[i], "postern-httpd"))

@@ -329,7 +329,7 @@ static void look_at_signed_fields(struct doctor *doctor)
 	struct page_end end;
 
 	if (doctor->db == NULL || (str_empty(generic) && str_empty(checks)) ||
-		store_domain_list(doctor->db, NULL, &page, &list, &end, NULL) <= 0)
+		store_domain_list(doctor->db, NULL, false, &page, &list, &end, NULL) <= 0)
 		return;
 	for (size_t i = 0; i < list.n; i++) {
 		_cleanup_free_ char *address = mem_printf("hello@%s", list.items[i].name);
@@ -428,20 +428,17 @@ static void look_at_chroot(struct doctor *doctor)
  * smtpd(8), which receives mail, do not matter. */
 static void look_at_log_names(struct doctor *doctor)
 {
-	static const char *const pattern = "*/unix/syslog_name";
+	static const char option[] = "/unix/syslog_name = ";
 	const char *name = doctor->parameters[POSTFIX_LOG_NAME];
-	_cleanup_strv_ struct strv lines = STRV_INIT;
 
-	if (str_empty(name) || postconf_services(doctor->postfix, &pattern, 1, &lines, NULL) < 0)
-		return;
-	for (size_t i = 0; i < lines.n; i++) {
-		const char *line = lines.items[i];
-		const char *value = strstr(line, " = ");
+	for (size_t i = 0; !str_empty(name) && i < doctor->services.n; i++) {
+		const char *line = doctor->services.items[i];
+		const char *value = strstr(line, option);
 		size_t len = strlen(name);
 
-		if (value == NULL || str_empty(value + strlen(" = ")))
+		if (value == NULL || str_empty(value + strlen(option)))
 			continue;
-		value += strlen(" = ");
+		value += strlen(option);
 		if (strncmp(value, name, len) == 0 && (value[len] == '/' || value[len] == '\0'))
 			continue;
 		doctor_say(doctor, "log_names", DOCTOR_WARNING,
@@ -451,9 +448,13 @@ static void look_at_log_names(struct doctor *doctor)
 	}
 }
 
-/* A part of what check does, for a Postfix that does not use the milter yet. */
+/* A part of what check does, for a Postfix that does not use the milter yet. Only root may read the
+ * pid. */
 static void look_at_master(struct doctor *doctor)
 {
+	if (!doctor->is_root)
+		return;
+
 	_cleanup_free_ char *pid = mem_printf("%" PRId64, doctor_postfix_master(doctor));
 	struct process process;
 

@@ -20,8 +20,9 @@
 #include "core/db/db_file.h"
 #include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
+#include "core/store/store_backlog.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/store_log.h"
 #include "core/store/store_held.h"
 #include "core/store/store_later_refusal.h"
 #include "core/store/store_message.h"
@@ -267,6 +268,25 @@ static void look_at_emails(struct doctor *doctor)
 			"messages on hold because of the rules: %" PRId64, held);
 }
 
+/* Checks if the circuit breaker of a host is open. */
+static void look_at_outbox(struct doctor *doctor)
+{
+	struct break_list breaks = {0};
+	char since[CLOCK_TEXT_SIZE];
+
+	if (store_break_list(doctor->db, BREAKS_KEPT, &breaks, NULL) < 0)
+		return;
+	for (size_t i = 0; i < breaks.n; i++) {
+		if (breaks.items[i].closed_us > 0)
+			continue;
+		clock_iso8601(breaks.items[i].opened_us, since);
+		doctor_say(doctor, "outbox", DOCTOR_WRONG,
+			"since %s no email could be handed to Postfix: %s", since,
+			breaks.items[i].words);
+	}
+	store_break_list_free(&breaks);
+}
+
 static void look_at_messages(struct doctor *doctor)
 {
 	struct message_cut cut;
@@ -275,8 +295,8 @@ static void look_at_messages(struct doctor *doctor)
 		cut.cut_us > doctor->now_us - DAY_US)
 		doctor_say(doctor, "messages", DOCTOR_WARNING,
 			"messages are kept for %" PRId64
-			" minutes at present, and not as long as retention.messages says: they "
-			"have more bytes than retention.messages_max_bytes",
+			" minutes at present, which is shorter than retention.messages: they "
+			"take more than retention.messages_max_bytes",
 			(cut.cut_us - cut.left_us) / (60 * SECOND_US));
 }
 
@@ -288,8 +308,10 @@ static void look_at_later_refusals(struct doctor *doctor)
 	if (store_later_refusal_count(doctor->db, doctor->now_us - HOUR_US, &n, &text, NULL) == 0 &&
 		n > 0)
 		doctor_say(doctor, "refused", DOCTOR_WARNING,
-			"messages of the last hour that the rules let pass and Postfix then "
-			"refused, mostly for another milter: %" PRId64 "%s, the last one with: %s",
+			"messages of the last hour that passed the rules, but were then refused by "
+			"Postfix, usually because of another milter: %" PRId64
+			"%s, the last one "
+			"with: %s",
 			n, n < LATER_REFUSALS_MAX ? "" : " or more", text);
 }
 
@@ -406,6 +428,7 @@ void doctor_look_at_store(struct doctor *doctor)
 	if (!doctor->is_set_up)
 		return;
 	look_at_emails(doctor);
+	look_at_outbox(doctor);
 	look_at_messages(doctor);
 	look_at_later_refusals(doctor);
 	look_at_queue(doctor);

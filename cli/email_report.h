@@ -13,7 +13,7 @@
  * columns. */
 void email_report_print(
 	const struct delivery_report *delivery_report, size_t width, struct buf *out);
-/* The same as rows, for two columns of a report. */
+/* Adds the report as rows of two columns. */
 void email_report_rows(const struct delivery_report *delivery_report, struct report *report,
 	size_t recipients, size_t events);
 

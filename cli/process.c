@@ -5,7 +5,9 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -13,19 +15,21 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-/* Returns the boot time of the host in seconds; 0: unknown. */
-static int64_t read_boot(void)
+static int64_t clock_us(clockid_t id)
 {
-	FILE *file = fopen("/proc/stat", "re");
-	char line[256];
-	long long seconds = 0;
+	struct timespec now;
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "btime %lld", &seconds) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return seconds;
+	clock_gettime(id, &now);
+	return now.tv_sec * SECOND_US + now.tv_nsec / 1000;
+}
+
+/* Returns the time at which a process was started, from the ticks since the boot. A look-up reads
+ * hundreds of processes, so this reads no file. */
+static int64_t time_of_start(unsigned long long ticks)
+{
+	int64_t boot_us = clock_us(CLOCK_REALTIME) - clock_us(CLOCK_BOOTTIME);
+
+	return boot_us + (int64_t)ticks * SECOND_US / sysconf(_SC_CLK_TCK);
 }
 
 bool process_read(const char *pid, struct process *process_r)
@@ -52,8 +56,7 @@ bool process_read(const char *pid, struct process *process_r)
 		return false;
 	process_r->pid = (pid_t)own;
 	process_r->parent = (pid_t)parent;
-	process_r->start_us = read_boot() * SECOND_US +
-			      (int64_t)ticks * SECOND_US / sysconf(_SC_CLK_TCK);
+	process_r->start_us = time_of_start(ticks);
 	return true;
 }
 
@@ -115,21 +118,46 @@ static bool has_url(const char *pid, const char *url)
 	return has;
 }
 
-bool process_find(const char *name, const struct conf *conf, struct process *process_r)
+void process_list_read(struct process_list *list)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+
+	process_list_clear(list);
+	while (processes && (entry = readdir(processes)) != NULL) {
+		struct process process;
+
+		if (!process_read(entry->d_name, &process) || !str_starts(process.name, "postern-"))
+			continue;
+		list->items = mem_append(list->items, list->n, sizeof(*list->items));
+		list->items[list->n++] = process;
+	}
+	if (processes)
+		closedir(processes);
+}
+
+void process_list_clear(struct process_list *list)
+{
+	free(TAKE_PTR(list->items));
+	list->n = 0;
+}
+
+bool process_find(const struct process_list *list, const char *name, const struct conf *conf,
+	struct process *process_r)
 {
 	const char *url = conf->store.url, *path = conf->store.database;
 	_cleanup_free_ char *real = realpath(path, NULL);
-	DIR *processes = opendir("/proc");
-	struct dirent *entry;
-	bool found = false;
 
-	while (processes && !found && (entry = readdir(processes)) != NULL)
-		found = process_read(entry->d_name, process_r) && str_eq(process_r->name, name) &&
-			(str_empty(url) ? has_open(entry->d_name, real ? real : path)
-					: has_url(entry->d_name, url));
-	if (processes)
-		closedir(processes);
-	return found;
+	for (size_t i = 0; i < list->n; i++) {
+		_cleanup_free_ char *pid = mem_printf("%ld", (long)list->items[i].pid);
+
+		if (!str_eq(list->items[i].name, name) ||
+			!(str_empty(url) ? has_open(pid, real ? real : path) : has_url(pid, url)))
+			continue;
+		*process_r = list->items[i];
+		return true;
+	}
+	return false;
 }
 
 char *process_program(pid_t pid, bool *replaced_r)

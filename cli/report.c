@@ -27,7 +27,7 @@ void report_init(struct report *report, const struct column *columns)
 		report->columns_n++;
 }
 
-/* The texts may contain the token of a new key. */
+/* The texts and the note may contain the token of a new key. */
 static void wipe(char *text)
 {
 	if (text)
@@ -67,7 +67,7 @@ void report_clear(struct report *report)
 {
 	forget_rows(report);
 	free(report->widths);
-	free(report->note);
+	wipe(report->note);
 	buf_free(&report->bytes);
 	*report = (struct report){0};
 }

@@ -147,11 +147,11 @@ void print_json_record(const struct report *report, struct buf *out);
  * the writing direction, and invalid bytes become \xNN or \u{NNNN}. */
 void visible_add(struct buf *out, const char *text);
 
-/* The same, but keeps line breaks and tabs. */
+/* Adds the text in visible form, and keeps line breaks and tabs. */
 void visible_add_lines(struct buf *out, const char *text);
 
-/* The same in lines of width columns, each indented. Lines break at blanks; only a word longer than
- * a line is broken. */
+/* Adds the text in visible form, in lines of width columns, each indented. Lines break at blanks;
+ * only a word longer than a line is broken. */
 void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
 
 /* Appends a time to the second: `2026-11-21 02:43:18Z`. */

@@ -136,6 +136,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_OFF] = {"off", NULL, NULL, false},
 	[OPTION_NO_BACKUP] = {"no-backup", NULL, NULL, false},
 	[OPTION_THROUGH] = {"through", NULL, NULL, false},
+	[OPTION_TIMEOUT] = {"timeout", "SECONDS", NULL, false},
 	[OPTION_NEW] = {"new", NULL, NULL, false},
 	[OPTION_FORCE] = {"force", NULL, NULL, false},
 	[OPTION_FIX] = {"fix", NULL, NULL, false},

@@ -59,8 +59,8 @@ static bool until(struct rest *rest, const char *text, struct span *span_r)
 	return true;
 }
 
-/* The same for a value, which has no blank. A value with a blank was cut, and another line is
- * appended to it. */
+/* Reads up to the end of a value, which has no blank. A value with a blank was cut, and another
+ * line is appended to it. */
 static bool until_value(struct rest *rest, struct span *span_r)
 {
 	return until(rest, ", ", span_r) && memchr(span_r->data, ' ', span_r->len) == NULL;

@@ -33,7 +33,7 @@ const char *next_hops_instances(const struct next_hops *next_hops);
 /* Tells who took a message, from the agent that logged it and its relay. */
 enum delivery_via next_hops_via(
 	const struct next_hops *next_hops, enum log_agent agent, const char *relay);
-/* The same from the relay alone. */
+/* Decides from the relay alone. */
 enum delivery_via next_hops_via_relay(const struct next_hops *next_hops, const char *relay);
 
 /* True if a client of smtpd, `name[address]`, is this host or a content filter, so that its

@@ -13,6 +13,8 @@
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/policy/ticket.h"
+#include "core/store/store_queue_message.h"
+#include "core/store/store_log.h"
 #include "core/store/store_email.h"
 #include "core/store/delivery_writer.h"
 #include "core/store/store_held.h"
@@ -136,7 +138,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	if (item->recipients.n == 1 &&
 		ticket_read(item->recipients.items[0], ticket) == TICKET_READ)
 		return on_ticket(look, ticket, err);
-	found = store_message_find(
+	found = store_queue_message_find(
 		look->repair->db, item->id, look->now_us, 366 * DAY_US, &message, err);
 	if (found != 1)
 		return found;

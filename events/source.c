@@ -118,7 +118,7 @@ static int check_file(const char *path, struct err *err)
 		path);
 }
 
-/* Who configured the file. */
+/* The configuration that names the file. */
 enum file_owner { OF_SETTINGS, OF_POSTFIX, OF_SYSLOG };
 
 /* Returns the file named by our settings, by Postfix, or a usual file of syslog; NULL if none. */

@@ -155,7 +155,8 @@ static size_t look_into_folder(const struct source_file *file, const struct prin
 	return n;
 }
 
-/* The same, oldest first, repeated until no file changes its name. The caller frees the list. */
+/* Lists the rotated files, oldest first, again until no file has changed its name meanwhile. The
+ * caller frees the list. */
 static size_t list_rotated(
 	const struct source_file *file, const struct print *print, struct candidate **all_r)
 {

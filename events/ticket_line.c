@@ -17,6 +17,7 @@
 
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
+#include "core/store/store_queue_message.h"
 #include "core/store/store_email.h"
 #include "events/tracker_private.h"
 

@@ -47,18 +47,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/hash_table.h"
 #include "core/store/delivery_writer.h"
+#include "core/store/store_queue_message.h"
 #include "core/store/store_email.h"
 #include "core/store/store_later_refusal.h"
 #include "events/tracker_private.h"
 #include "events/untracked.h"
 
-enum {
-	LOOKUP_BUCKETS = 512, /* a power of two */
-};
 /* Within this time a queue id means the same message, because stamps have whole seconds. */
 #define SAME_US SECOND_US
 
@@ -68,7 +66,6 @@ struct lookup {
 	int64_t time_us; /* it was looked up for this time; INT64_MIN: outdated */
 	bool found;
 	struct queue_message message;
-	struct lookup *in_bucket;
 	struct lookup *before; /* the look-up made before this one */
 };
 
@@ -77,7 +74,7 @@ struct tracker {
 	const struct next_hops *next_hops;
 	struct delivery_writer *writer;
 	struct untracked_list *untracked;
-	struct lookup *lookups[LOOKUP_BUCKETS];
+	struct hash_table lookups; /* the last one of each queue id */
 	struct lookup *last_lookup;
 	struct tracker_counts counts;
 	struct tracker_counts kept;  /* the counts at the last commit */
@@ -125,6 +122,7 @@ void tracker_set_suppression(struct tracker *tracker, const struct suppression_t
 
 static void clear_lookups(struct tracker *tracker)
 {
+	hash_table_empty(&tracker->lookups);
 	while (tracker->last_lookup) {
 		struct lookup *lookup = tracker->last_lookup;
 
@@ -134,7 +132,6 @@ static void clear_lookups(struct tracker *tracker)
 		free(lookup->id);
 		free(lookup);
 	}
-	memset(tracker->lookups, 0, sizeof(tracker->lookups));
 }
 
 void tracker_reset(struct tracker *tracker)
@@ -155,6 +152,7 @@ void tracker_free(struct tracker *tracker)
 	if (tracker == NULL)
 		return;
 	tracker_reset(tracker);
+	hash_table_clear(&tracker->lookups);
 	untracked_list_free(tracker->untracked);
 	delivery_writer_free(tracker->writer);
 	free(tracker);
@@ -188,7 +186,7 @@ int tracker_settle(struct tracker *tracker, struct err *err)
 		tracker->counts.added += fresh;
 		tracker->counts.events[i] += fresh;
 	}
-	tracker->counts.open += stored->untold - tracker->seen.untold;
+	tracker->counts.open += stored->unreported - tracker->seen.unreported;
 	tracker->counts.unlisted += stored->unlisted - tracker->seen.unlisted;
 	tracker->seen = *stored;
 	return 0;
@@ -267,6 +265,11 @@ static bool is_fresh(const struct lookup *lookup, int64_t time_us)
 	       time_us <= lookup->message.closed_us;
 }
 
+static bool is_of_id(const void *lookup, const void *id)
+{
+	return span_is(*(const struct span *)id, ((const struct lookup *)lookup)->id);
+}
+
 /* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
  * error. The tracker owns the result. Earlier look-ups of the same id stay, because a caller may
  * be using them. */
@@ -274,22 +277,27 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
 	const struct line_position *position = &work->context.position;
-	struct lookup **bucket =
-		&tracker->lookups[mem_hash(MEM_HASH, id.data, id.len) & (LOOKUP_BUCKETS - 1)];
-	struct lookup *lookup = *bucket;
+	uint64_t hash = span_hash(id);
+	struct lookup *last = hash_table_find(&tracker->lookups, hash, is_of_id, &id),
+		      *lookup = last;
 	int found;
 
-	while (lookup && !span_is(id, lookup->id))
-		lookup = lookup->in_bucket;
 	if (lookup == NULL || !is_fresh(lookup, position->time_us)) {
 		lookup = mem_new(struct lookup);
 		lookup->id = mem_dup(id.data, id.len);
 		lookup->time_us = INT64_MIN;
-		lookup->in_bucket = *bucket;
 		lookup->before = tracker->last_lookup;
-		*bucket = tracker->last_lookup = lookup;
-		found = store_message_find(tracker->db, lookup->id, position->time_us,
-			position->ahead_us, &lookup->message, work->context.err);
+		tracker->last_lookup = lookup;
+		if (last)
+			hash_table_replace(&tracker->lookups, hash, last, lookup);
+		else
+			hash_table_add(&tracker->lookups, hash, lookup);
+		/* What was found before may not be written. */
+		found = last ? delivery_writer_write_messages(tracker->writer, work->context.err)
+			     : 0;
+		if (found == 0)
+			found = store_queue_message_find(tracker->db, lookup->id, position->time_us,
+				position->ahead_us, &lookup->message, work->context.err);
 		if (found < 0)
 			return -1;
 		lookup->found = found == 1;
@@ -313,7 +321,7 @@ static int add_accepted(struct work *work, const struct queue_message *message)
 	const struct recipients *all;
 	char since[24];
 
-	if (store_message_add(context->db, message, context->err) < 0 ||
+	if (delivery_writer_begin_message(context->writer, message, context->err) < 0 ||
 		delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
 		return -1;
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
@@ -330,7 +338,7 @@ static int add_accepted(struct work *work, const struct queue_message *message)
 	return 0;
 }
 
-/* The same as look_up(), for a line that shows that Postfix has the message. */
+/* Looks a message up as look_up() does, for a line that shows that Postfix has the message. */
 static int find_tracked(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	int found = look_up(work, id, lookup_r);
@@ -436,7 +444,7 @@ static int find_children(
 			!delivery_may_lead_to(delivery, one->queue_id, one->first_us))
 			continue;
 		if (sharers == 0)
-			sharers = store_message_emails(context->db, message_id,
+			sharers = store_queue_message_emails(context->db, message_id,
 				context->position.time_us, context->position.ahead_us, emails,
 				context->err);
 		if (sharers < 0)
@@ -735,8 +743,8 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 {
 	struct line_context *context = &work->context;
 	int64_t emails[MESSAGE_EMAILS_MAX];
-	int n = store_message_emails(context->db, untracked->message_id, context->position.time_us,
-		context->position.ahead_us, emails, context->err);
+	int n = store_queue_message_emails(context->db, untracked->message_id,
+		context->position.time_us, context->position.ahead_us, emails, context->err);
 
 	if (n < 0)
 		return -1;

@@ -8,16 +8,16 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/hash_table.h"
 
 enum {
-	BUCKETS = 4096, /* a power of two */
 	BYTES_MAX = 4 * 1024 * 1024,
 	COST = 200, /* memory of a message without lines, estimated */
 };
 #define KEPT_US (600 * SECOND_US)
 
 struct untracked_list {
-	struct untracked *buckets[BUCKETS];
+	struct hash_table by_queue_id;
 	struct untracked *oldest, *newest;
 	size_t ours; /* number of those with is_ours */
 	size_t bytes;
@@ -53,29 +53,24 @@ void untracked_set_foreign(struct untracked *untracked)
 	free_lines(untracked);
 }
 
-static struct untracked *const *find_slot(const struct untracked_list *list, struct span queue_id)
+static bool is_of_queue_id(const void *untracked, const void *queue_id)
 {
-	struct untracked *const *slot =
-		&list->buckets[mem_hash(MEM_HASH, queue_id.data, queue_id.len) & (BUCKETS - 1)];
-
-	while (*slot && !span_is(queue_id, (*slot)->queue_id))
-		slot = &(*slot)->in_bucket;
-	return slot;
+	return span_is(
+		*(const struct span *)queue_id, ((const struct untracked *)untracked)->queue_id);
 }
 
 struct untracked *untracked_find(const struct untracked_list *list, struct span queue_id)
 {
-	return *find_slot(list, queue_id);
+	return hash_table_find(&list->by_queue_id, span_hash(queue_id), is_of_queue_id, &queue_id);
 }
 
 struct untracked *untracked_remove(struct untracked_list *list, struct span queue_id)
 {
-	struct untracked **slot = (struct untracked **)find_slot(list, queue_id);
-	struct untracked *untracked = *slot;
+	struct untracked *untracked = untracked_find(list, queue_id);
 
 	if (untracked == NULL)
 		return NULL;
-	*slot = untracked->in_bucket;
+	hash_table_remove(&list->by_queue_id, span_hash(queue_id), untracked);
 	*(untracked->older ? &untracked->older->newer : &list->oldest) = untracked->newer;
 	*(untracked->newer ? &untracked->newer->older : &list->newest) = untracked->older;
 	list->bytes -= untracked->bytes;
@@ -101,20 +96,21 @@ void untracked_list_free(struct untracked_list *list)
 	if (list == NULL)
 		return;
 	untracked_list_clear(list);
+	hash_table_clear(&list->by_queue_id);
 	free(list);
 }
 
 struct untracked *untracked_get(
 	struct untracked_list *list, struct span queue_id, const struct line_position *position)
 {
-	struct untracked **slot, *untracked;
+	struct untracked *untracked;
 
 	while (list->oldest &&
 		(list->oldest->first_us < position->time_us - KEPT_US || list->bytes > BYTES_MAX))
 		remove_oldest(list);
-	slot = (struct untracked **)find_slot(list, queue_id);
-	if (*slot)
-		return *slot;
+	untracked = untracked_find(list, queue_id);
+	if (untracked)
+		return untracked;
 	untracked = mem_new(struct untracked);
 	untracked->queue_id = mem_dup(queue_id.data, queue_id.len);
 	untracked->first_us = position->order_us;
@@ -124,7 +120,7 @@ struct untracked *untracked_get(
 	*(list->newest ? &list->newest->newer : &list->oldest) = untracked;
 	list->newest = untracked;
 	list->bytes += untracked->bytes;
-	*slot = untracked;
+	hash_table_add(&list->by_queue_id, span_hash(queue_id), untracked);
 	return untracked;
 }
 

@@ -40,7 +40,6 @@ struct untracked {
 	size_t n;
 	/* Managed by the list. */
 	size_t bytes;
-	struct untracked *in_bucket;
 	struct untracked *older, *newer;
 };
 void untracked_free(struct untracked *untracked);
@@ -56,7 +55,7 @@ void untracked_list_clear(struct untracked_list *list);
 
 /* Finds by queue id, or NULL. Owned by the list and valid until the next is added. */
 struct untracked *untracked_find(const struct untracked_list *list, struct span queue_id);
-/* The same, but adds it if it is missing. */
+/* Finds it, and adds it if it is missing. */
 struct untracked *untracked_get(
 	struct untracked_list *list, struct span queue_id, const struct line_position *position);
 /* Removes it from the list; the caller frees it. NULL if there is none. */

@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_message.h"
 #include "core/store/store_purge.h"
 #include "httpd/recurring.h"
@@ -20,15 +21,26 @@
 struct cleaner {
 	struct recurring job;
 	const struct clock *clock;
-	/* How long each kind is kept; 0 means for ever. */
+	/* The time for which each kind of data is kept; 0 means for ever. */
 	_Atomic int64_t keep_ms[PURGE_KINDS];
 	_Atomic int64_t keep_messages_ms;
+	_Atomic int64_t keep_audit_ms;
 	_Atomic int64_t messages_max_bytes; /* 0 means no bound */
 	_Atomic(char *) database;
 	struct message_bound bound; /* used on the committer's thread, like what follows */
 	struct purge purges[PURGE_KINDS];
-	bool cleaned; /* store_clean() has nothing left; until the walk has ended */
+	int64_t audit_removed; /* entries, in this walk */
+	struct clean clean;
+	bool cleaned; /* store_clean() has nothing left; until the round has ended */
 };
+
+/* Returns the time from before which nothing is kept; 0: everything is. */
+static int64_t old_us(int64_t keep_ms, int64_t now_us)
+{
+	int64_t us = now_us - keep_ms * 1000;
+
+	return keep_ms > 0 && us > 0 ? us : 0;
+}
 
 /* A walk continues where the last round stopped. When it has ended, the next
  * one starts at the beginning, because emails that waited may be done by then.
@@ -36,20 +48,27 @@ struct cleaner {
 static int purge(struct cleaner *cleaner, struct db *db, enum purge_kind kind, int64_t now_us,
 	struct err *err)
 {
-	int64_t keep_ms = atomic_load(&cleaner->keep_ms[kind]);
 	struct purge *purge = &cleaner->purges[kind];
 	int result;
 
-	if (keep_ms == 0)
-		return 0;
 	purge->kind = kind;
-	purge->before_us = now_us - keep_ms * 1000;
-	if (purge->before_us <= 0)
+	purge->before_us = old_us(atomic_load(&cleaner->keep_ms[kind]), now_us);
+	if (purge->before_us == 0)
 		return 0;
 	result = store_purge_step(db, purge, now_us, CLEANER_BUDGET_US, err);
 	if (result == 0 && kind != PURGE_CONTENT)
 		purge->seq = 0;
 	return result;
+}
+
+static int purge_audit(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
+{
+	int64_t before_us = old_us(atomic_load(&cleaner->keep_audit_ms), now_us);
+	int removed = before_us ? store_audit_clean(db, before_us, CLEANER_ROWS, err) : 0;
+
+	if (removed > 0)
+		cleaner->audit_removed += removed;
+	return removed < 0 ? -1 : removed == CLEANER_ROWS;
 }
 
 static int purge_messages(struct cleaner *cleaner, struct db *db, int64_t now_us, struct err *err)
@@ -95,16 +114,18 @@ static int clean_run(struct db *db, void *arg, struct err *err)
 {
 	struct cleaner *cleaner = arg;
 	int64_t now_us = clock_now_us(cleaner->clock);
-	/* Not again in each step that removes messages: it looks at every company that has staged
-	 * emails, which takes long if there are many. */
-	int more = cleaner->cleaned ? 0 : store_clean(db, now_us, CLEANER_ROWS, err);
+	/* Once in a round, however many messages it removes: all companies that have staged emails
+	 * are looked at. */
+	int more = cleaner->cleaned ? 0
+				    : store_clean(db, &cleaner->clean, now_us, CLEANER_ROWS, err);
 
 	cleaner->cleaned = more == 0;
 	if (more >= 0) {
 		int old = purge_messages(cleaner, db, now_us, err);
 		int many = old < 0 ? -1 : bound_messages(cleaner, db, now_us, err);
+		int entries = many < 0 ? -1 : purge_audit(cleaner, db, now_us, err);
 
-		more = many < 0 ? -1 : more | old | many;
+		more = entries < 0 ? -1 : more | old | many | entries;
 	}
 	for (int kind = 0; more >= 0 && kind < PURGE_KINDS; kind++) {
 		int result = purge(cleaner, db, (enum purge_kind)kind, now_us, err);
@@ -119,12 +140,14 @@ static void tell_purged(struct cleaner *cleaner)
 	struct purge *purges = cleaner->purges;
 
 	if (purges[PURGE_EMAILS].removed + purges[PURGE_CONTENT].removed +
-			purges[PURGE_EVENTS].removed >
+			purges[PURGE_EVENTS].removed + cleaner->audit_removed >
 		0)
 		log_info(cleaner->job.log, "purged", "emails",
 			LOG_INT(purges[PURGE_EMAILS].removed), "contents",
 			LOG_INT(purges[PURGE_CONTENT].removed), "events",
-			LOG_INT(purges[PURGE_EVENTS].removed));
+			LOG_INT(purges[PURGE_EVENTS].removed), "audit_entries",
+			LOG_INT(cleaner->audit_removed));
+	cleaner->audit_removed = 0;
 	for (int kind = 0; kind < PURGE_KINDS; kind++)
 		purges[kind].removed = 0;
 }
@@ -138,6 +161,8 @@ static void on_clean_ended(void *arg, int result)
 	if (result < 0) { /* the transaction was rolled back */
 		memset(cleaner->purges, 0, sizeof(cleaner->purges));
 		cleaner->bound = (struct message_bound){0};
+		cleaner->clean = (struct clean){0};
+		cleaner->audit_removed = 0;
 	} else if (result == 0) {
 		tell_purged(cleaner);
 	}
@@ -172,6 +197,7 @@ void cleaner_set(struct cleaner *cleaner, const struct conf *conf)
 	atomic_store(&cleaner->keep_ms[PURGE_EMAILS], conf->retention.emails_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_CONTENT], conf->retention.content_ms);
 	atomic_store(&cleaner->keep_ms[PURGE_EVENTS], conf->retention.events_ms);
+	atomic_store(&cleaner->keep_audit_ms, conf->retention.audit_ms);
 	atomic_store(&cleaner->keep_messages_ms, conf->retention.messages_ms);
 	atomic_store(&cleaner->messages_max_bytes, conf->retention.messages_max_bytes);
 	/* The database does not change while this process runs. */

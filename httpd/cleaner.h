@@ -17,7 +17,7 @@ struct log;
 
 enum {
 	CLEANER_EVERY_MS = 60 * 1000,
-	CLEANER_ROWS = 100,        /* of each kind, in a round */
+	CLEANER_ROWS = 100,        /* the most rows of each kind that one round removes */
 	CLEANER_BOUND_ROWS = 5000, /* rows that are counted, in a round */
 	CLEANER_BUDGET_US = 2000,  /* for each kind that the settings limit */
 };

@@ -16,7 +16,6 @@
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
-#include "core/base/secret.h"
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "httpd/server.h"
@@ -99,12 +98,11 @@ int main(int argc, char **argv)
 	/* Every malloc arena keeps memory that its threads freed, which the
 	 * memory quota does not count. So there are few arenas. */
 	mallopt(M_ARENA_MAX, 2);
-	daemon_block_signals();
 	signal(SIGCHLD, SIG_DFL); /* if ignored, children cannot be waited for */
-	path = daemon_arguments(&about, argc, argv, NULL, &status);
+	path = daemon_begin(&about, argc, argv, NULL, &status);
 	if (path == NULL)
 		return status;
-	if (secret_init() < 0 || evthread_use_pthreads() < 0) {
+	if (evthread_use_pthreads() < 0) {
 		fputs("postern-httpd: cannot initialize\n", stderr);
 		return EX_OSERR;
 	}

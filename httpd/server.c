@@ -9,7 +9,6 @@
  */
 #include "httpd/server.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -52,6 +51,13 @@ enum { ROUND_MS = 1000 };
 /* A company occupies at most one of them, see work_pool.h. */
 enum { DNS_THREADS = 2 };
 
+/* The number of connections for short reads of a database server is the number of cores, within
+ * these bounds. */
+enum { LOOKUP_THREADS_MIN = 4, LOOKUP_THREADS_MAX = 16 };
+
+/* How long such a read may wait for the server; see doc/THREADS.md. */
+enum { LOOKUP_WAIT_MS = 500 };
+
 struct server {
 	char *conf_path;
 	struct conf *conf; /* the caller's */
@@ -67,8 +73,7 @@ struct server {
 	atomic_size_t connections;
 	atomic_bool takes_hyphen;    /* see struct worker_shared */
 	struct worker_shared shared; /* the server owns what it points to */
-	/* For the admin worker. What follows is its own; the rest is the same
-	 * as in shared. */
+	/* What the admin worker gets in place of shared. It differs in the members that follow. */
 	struct worker_shared admin_shared;
 	struct budget admin_budget;
 	atomic_size_t admin_connections;
@@ -77,7 +82,7 @@ struct server {
 	bool socket_lost, admin_socket_lost;  /* could not be made again, which was logged */
 	struct web *web;
 	struct worker_thread **workers;      /* the admin worker is the last */
-	const struct worker_counts **counts; /* of each */
+	const struct worker_counts **counts; /* the counts of each worker */
 	int workers_n;                       /* without the admin worker */
 	int threads_n;                       /* with the admin worker, if there is one */
 };
@@ -223,11 +228,11 @@ static void prepare_admin(struct server *server)
 	server->admin_shared.started_us = server->started_us;
 }
 
-/* Where a listener listens, from its settings. */
+/* The address of a listener, from its settings. */
 struct endpoint {
 	const char *setting;
 	const char *address;
-	const char *mode, *group; /* of a Unix-domain socket */
+	const char *mode, *group; /* mode and group of a Unix-domain socket */
 };
 
 static int bind_socket(const struct endpoint *endpoint, const char *path, int *fd_r,
@@ -353,6 +358,22 @@ static int read_link_key(struct db *db, void *server, struct err *err)
 	return store_message_link_key(db, ((struct server *)server)->shared.link_key, err);
 }
 
+/* Each thread waits for the server most of the time. */
+static int start_lookups(struct server *server, struct err *err)
+{
+	size_t cores = (size_t)get_nprocs();
+	size_t threads = cores < LOOKUP_THREADS_MIN   ? LOOKUP_THREADS_MIN
+			 : cores < LOOKUP_THREADS_MAX ? cores
+						      : LOOKUP_THREADS_MAX;
+
+	if (db_watch_new(server->store, &server->shared.server, err) < 0)
+		return -1;
+	server->shared.lookup_handles = db_pool_new(server->store, threads);
+	db_pool_set_wait(server->shared.lookup_handles, LOOKUP_WAIT_MS);
+	server->shared.lookups = work_pool_new(threads);
+	return server->shared.lookups ? 0 : err_set(err, ERR_TEMPORARY, "cannot start threads");
+}
+
 static int start_server(struct server *server, const struct conf *conf, struct err *err)
 {
 	static const struct outbox_hooks hooks = {probe_report_recorded, tell_host, hosts_seen};
@@ -364,6 +385,7 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 		inject_settings_check(server->conf, err) < 0 ||
 		learn_postfix(server, server->conf, err) < 0 ||
 		committer_new(server->store, &server->shared.committer, err) < 0 ||
+		(db_is_url(server->store) && start_lookups(server, err) < 0) ||
 		outbox_new(&server->shared, outbox_share(server), &hooks, &server->shared.outbox,
 			err) < 0 ||
 		bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name, err) <
@@ -377,9 +399,6 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 	server->shared.pool = work_pool_new(threads);
 	server->shared.dns = work_pool_new(DNS_THREADS);
 	server->shared.readers = db_pool_new(server->store, threads + DNS_THREADS);
-	if (db_is_url(server->store) &&
-		db_watch_new(server->store, &server->shared.server, err) < 0)
-		return -1;
 	if (server->shared.pool == NULL || server->shared.dns == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot start threads");
 	server->housekeeping = housekeeping_new(
@@ -571,8 +590,10 @@ void server_stop(struct server *server)
 {
 	stop_workers(server);
 	outbox_stop(server->shared.outbox);
+	work_pool_free(server->shared.lookups);
 	work_pool_free(server->shared.pool);
 	work_pool_free(server->shared.dns);
+	db_pool_free(server->shared.lookup_handles);
 	db_pool_free(server->shared.readers);
 	db_watch_free(server->shared.server);
 	/* Runs the last jobs, perhaps those of the housekeeping. What they post to

@@ -31,6 +31,7 @@
 #include "httpd/outbox/outbox.h"
 #include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/worker.h"
 
@@ -283,13 +284,15 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
-	if (db_open(shared->store, DB_READ, &worker->db, err) < 0)
+	/* A server may be slow, or hang: a worker's loop has no connection to it. */
+	if (shared->server == NULL && db_open(shared->store, DB_READ, &worker->db, err) < 0)
 		return -1;
-	db_set_wait(worker->db, LOOP_STORE_WAIT_MS);
+	if (worker->db)
+		db_set_wait(worker->db, LOOP_STORE_WAIT_MS);
 	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
 	event_add(thread->janitor, &every);
 	worker->keys = key_use_new(shared->committer);
-	worker->conns = conn_table_new();
+	worker->conns = conn_table_new(worker->base);
 	worker->evhttp = new_evhttp(worker);
 	worker->inject = inject_new(worker->base, worker->conf);
 	if (shared->is_admin)
@@ -297,6 +300,8 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	worker->tasks = task_queue_new(worker->base);
 	if (worker->tasks == NULL)
 		return err_set(err, ERR_TEMPORARY, "no descriptors left");
+	if (shared->lookups)
+		worker->reads = store_reads_new(worker->base);
 	return listener_new(worker, &worker->listener, err);
 }
 
@@ -341,6 +346,7 @@ void worker_thread_free(struct worker_thread *thread)
 	key_use_free(worker->keys);
 	if (thread->janitor)
 		event_free(thread->janitor);
+	store_reads_free(worker->reads);
 	db_close(worker->db);
 	if (worker->base)
 		event_base_free(worker->base);

@@ -9,6 +9,14 @@
  * A message with a ticket is accepted only with the recipients of its email in place. If a step
  * before that fails, the answer is tempfail and Postfix undoes all changes.
  *
+ *   apply_verdict
+ *     act_sent      the email of a ticket: changes the message, then record_sent
+ *     act_key_sent  a message by a key's login: changes it, then record_key_email
+ *     act_refused   record_refused; holds the message if that is how it is stopped
+ *     act_probe     notes that the probe has arrived
+ *     reply_text    for a refusal, and when Postfix has to try again
+ *     log_outcome
+ *
  * Threads: any thread of libmilter.
  */
 #include "milter/apply.h"
@@ -25,10 +33,14 @@
 #include "milter/key_email.h"
 #include "milter/session.h"
 
-/* The record of a message is one job for the committer, so it costs at most one commit, shared
- * with messages that end at the same time. The job runs on the libmilter thread that commits. */
+/*
+ * The record of a message.
+ *
+ * It is one job for the committer, so it costs at most one commit, shared with messages that end
+ * at the same time. write_...() run on the libmilter thread that commits.
+ */
 
-struct entry {
+struct record {
 	const char *ticket; /* NULL: the message is not an email of ours */
 	bool is_first;      /* the email was not recorded when the facts were read */
 	const struct suppressed_list *suppressed;
@@ -39,26 +51,29 @@ struct entry {
 	enum probe_change changed;
 };
 
-static int run_sent(struct db *db, void *arg, struct err *err)
+static int write_sent(struct db *db, void *arg, struct err *err)
 {
-	const struct entry *entry = arg;
+	const struct record *record = arg;
 	int found = store_email_record(
-		db, entry->ticket, entry->note.queue_id, entry->note.now_us, err);
+		db, record->ticket, record->note.queue_id, record->note.now_us, err);
 
 	if (found == 0)
 		return err_set(
 			err, ERR_NOT_FOUND, "the email of the ticket was removed or refused");
 	if (found < 0)
 		return -1;
-	if (found == STORE_EMAIL_RECORDED && entry->is_first)
+	if (found == STORE_EMAIL_RECORDED && record->is_first)
 		return err_set(
 			err, ERR_TEMPORARY, "another message with the ticket was just recorded");
 	return store_suppressed_record(
-		db, entry->ticket, entry->suppressed, entry->note.now_us, err);
+		db, record->ticket, record->suppressed, record->note.now_us, err);
 }
 
-static int note_held(struct db *db, const struct refusal_note *note, struct err *err)
+/* If the email of the ticket is gone, nothing is left to refuse. */
+static int write_refusal(struct db *db, void *arg, struct err *err)
 {
+	const struct record *record = arg;
+	const struct refusal_note *note = &record->note;
 	const struct held_note held = {
 		.queue_id = note->queue_id,
 		.reason = note->reason,
@@ -67,26 +82,18 @@ static int note_held(struct db *db, const struct refusal_note *note, struct err 
 		.now_us = note->now_us,
 	};
 
-	return store_held_note(db, &held, err);
-}
-
-/* If the ticket is gone, nothing is left to refuse. */
-static int run_refused(struct db *db, void *arg, struct err *err)
-{
-	const struct entry *entry = arg;
-
-	if (entry->ticket && store_email_refuse(db, entry->ticket, entry->note.queue_id,
-				     entry->refusal, entry->note.now_us, err) < 0)
+	if (record->ticket && store_email_refuse(db, record->ticket, note->queue_id,
+				      record->refusal, note->now_us, err) < 0)
 		return -1;
-	if (entry->noted && store_refusal_note(db, &entry->note, err) < 0)
+	if (record->noted && store_refusal_note(db, note, err) < 0)
 		return -1;
-	return entry->held ? note_held(db, &entry->note, err) : 0;
+	return record->held ? store_held_note(db, &held, err) : 0;
 }
 
 int record_sent(struct service *service, const struct milter_session *session,
 	const struct facts *facts, struct err *err)
 {
-	struct entry entry = {
+	struct record record = {
 		.ticket = session->message.ticket,
 		.is_first = facts->ticket.state == EMAIL_STAGED,
 		.suppressed = &facts->suppressed,
@@ -94,15 +101,60 @@ int record_sent(struct service *service, const struct milter_session *session,
 		.note.now_us = clock_now_us(service->clock),
 	};
 
-	return committer_run(service->committer, run_sent, &entry, err);
+	return committer_run(service->committer, write_sent, &record, err);
 }
 
-static int run_probe(struct db *db, void *arg, struct err *err)
+/* Returns the mailbox if there is one readable From field, otherwise the text of the first.
+ * NULL if there is none. The caller frees the string. */
+static char *from_of(const struct session_message *message)
 {
-	const struct entry *entry = arg;
+	_cleanup_addr_ struct addr addr = {0};
+	char *line;
 
-	return store_probe_see(db, entry->ticket, entry->note.queue_id, entry->changed,
-		       entry->note.now_us, err) < 0
+	if (message->froms.values.n == 0)
+		return NULL;
+	line = str_unfolded(message->froms.values.items[0]);
+	if (message->froms.values.n > 1 || addr_parse(line, &addr, NULL) < 0)
+		return line;
+	free(line);
+	return addr_spec(&addr);
+}
+
+int record_refused(struct service *service, const struct milter_session *session,
+	const struct facts *facts, const struct record_refusal *refusal, struct err *err)
+{
+	const struct session_message *message = &session->message;
+	_cleanup_free_ char *from = from_of(message);
+	struct record record = {
+		.ticket = refusal->own ? facts->ticket.ticket : NULL,
+		.refusal = verdict_text(refusal->reason, &facts->verdict),
+		.noted = !refusal->own,
+		.note =
+			{
+				.outcome = refusal->outcome,
+				.reason = verdict_reason_name(refusal->reason),
+				.domain = facts->domain,
+				.origin = origin_name(session_origin(session)),
+				.client = session->client,
+				.login = message->login,
+				.sender = message->sender,
+				.from = from,
+				.queue_id = message->queue_id,
+				.now_us = clock_now_us(service->clock),
+				.keep = service_refusals_kept(service),
+			},
+		.held = refusal->outcome == REFUSAL_HELD,
+	};
+
+	return committer_run(service->committer, write_refusal, &record, err);
+}
+
+static int write_probe(struct db *db, void *arg, struct err *err)
+{
+	const struct record *record = arg;
+
+	return store_probe_see(db, record->ticket, record->note.queue_id, record->changed,
+		       record->note.now_us, err) < 0
 		       ? -1
 		       : 0;
 }
@@ -131,7 +183,7 @@ void record_probe_sender(struct service *service, const struct milter_session *s
 {
 	char ticket[SECRET_TICKET_SIZE];
 	struct err err = ERR_INIT;
-	struct entry entry = {
+	struct record record = {
 		.ticket = ticket,
 		.note.queue_id = "",
 		.note.now_us = clock_now_us(service->clock),
@@ -143,79 +195,34 @@ void record_probe_sender(struct service *service, const struct milter_session *s
 		return;
 	found = is_new_probe(service, ticket, &err);
 	if (found < 0 ||
-		(found > 0 && committer_run(service->committer, run_probe, &entry, &err) < 0))
+		(found > 0 && committer_run(service->committer, write_probe, &record, &err) < 0))
 		log_warn(service->log, "probe_not_noted", "error", err.text);
-}
-
-/* Returns the mailbox if there is one readable From field, otherwise the text of the first.
- * NULL if there is none. The caller frees the string. */
-static char *from_of(const struct session_message *message)
-{
-	_cleanup_addr_ struct addr addr = {0};
-	char *line;
-
-	if (message->froms.values.n == 0)
-		return NULL;
-	line = str_unfolded(message->froms.values.items[0]);
-	if (message->froms.values.n > 1 || addr_parse(line, &addr, NULL) < 0)
-		return line;
-	free(line);
-	return addr_spec(&addr);
-}
-
-int record_refused(struct service *service, const struct milter_session *session,
-	const struct facts *facts, const struct record_refusal *refusal, struct err *err)
-{
-	const struct session_message *message = &session->message;
-	_cleanup_free_ char *from = from_of(message);
-	struct entry entry = {
-		.ticket = refusal->own ? facts->ticket.ticket : NULL,
-		.refusal = verdict_text(refusal->reason, &facts->verdict),
-		.noted = !refusal->own,
-		.note =
-			{
-				.outcome = refusal->outcome,
-				.reason = verdict_reason_name(refusal->reason),
-				.domain = facts->domain,
-				.origin = origin_name(session_origin(session)),
-				.client = session->client,
-				.login = message->login,
-				.sender = message->sender,
-				.from = from,
-				.queue_id = message->queue_id,
-				.now_us = clock_now_us(service->clock),
-				.keep = service_refusals_kept(service),
-			},
-		.held = refusal->outcome == REFUSAL_HELD,
-	};
-
-	return committer_run(service->committer, run_refused, &entry, err);
 }
 
 /* A key's last use is stored at most once a minute. */
 enum { KEY_USE_US = 60 * 1000 * 1000 };
 
-struct key_entry {
+/* The record of a message that came with a key's login. */
+struct key_record {
 	struct email *email;
 	const struct buf *message;
 	const struct facts *facts;
 	const char *queue_id;
-	int64_t used_us; /* when the key was last used */
 	struct suppressed_list *suppressed_r;
 };
 
 /* If the first message of a repeated request was lost, the Idempotency-Key now names the new
  * email. */
-static int keep_idempotency(struct db *db, const struct key_entry *entry, struct err *err)
+static int write_idempotency(struct db *db, const struct key_record *record, struct err *err)
 {
-	const struct facts *facts = entry->facts;
-	struct idempotency kept = {.created_us = entry->email->created_us, .settled = true};
+	const struct facts *facts = record->facts;
+	struct idempotency kept = {.created_us = record->email->created_us, .settled = true};
 	int result;
 
 	if (!facts->has_idempotency)
 		return 0;
 	memcpy(kept.payload, facts->payload, sizeof(kept.payload));
-	strv_add(&kept.results, entry->email->id);
+	strv_add(&kept.results, record->email->id);
 	result = facts->earlier_lost ? store_idempotency_settle(db, &facts->idempotency, &kept, err)
 				     : store_idempotency_add(db, &facts->idempotency, &kept, err);
 	strv_free(&kept.results);
@@ -224,66 +231,47 @@ static int keep_idempotency(struct db *db, const struct key_entry *entry, struct
 
 /* Stores in one transaction: the email and its recipients, that it is sent, which recipients
  * are suppressed, its message, its Idempotency-Key, and the use of its key. */
-static int run_key_sent(struct db *db, void *arg, struct err *err)
+static int write_key_email(struct db *db, void *arg, struct err *err)
 {
-	const struct key_entry *entry = arg;
-	struct email *email = entry->email;
+	const struct key_record *record = arg;
+	struct email *email = record->email;
+	int64_t size = (int64_t)record->message->len, now_us = email->created_us;
 
-	store_suppressed_free(entry->suppressed_r);
-	if (store_email_add_sent(db, email, entry->queue_id, err) < 0 ||
+	store_suppressed_free(record->suppressed_r);
+	if (store_email_add_sent(db, email, record->queue_id, err) < 0 ||
 		store_suppressed_read(db, email->seq, email->company_id, email->domain,
-			entry->suppressed_r, err) < 0 ||
-		store_suppressed_record(
-			db, email->ticket, entry->suppressed_r, email->created_us, err) < 0 ||
-		store_message_keep(db, email, entry->message, err) < 0 ||
-		store_message_left(
-			db, email->seq, (int64_t)entry->message->len, email->created_us, err) < 0 ||
-		keep_idempotency(db, entry, err) < 0)
+			record->suppressed_r, err) < 0 ||
+		store_suppressed_record(db, email->ticket, record->suppressed_r, now_us, err) < 0 ||
+		store_message_keep(db, email, record->message, err) < 0 ||
+		store_message_left(db, email->seq, size, now_us, err) < 0 ||
+		write_idempotency(db, record, err) < 0)
 		return -1;
-	if (email->created_us - entry->used_us < KEY_USE_US)
+	if (now_us - record->facts->key.last_used_us < KEY_USE_US)
 		return 0;
-	return store_key_touch(db, email->key_id, email->created_us, err);
+	return store_key_touch(db, email->key_id, now_us, err);
 }
 
-/* The answers to Postfix. */
-enum ending { END_ACCEPT, END_REJECT, END_HOLD, END_DISCARD, END_TEMPFAIL };
+static int record_key_email(struct service *service, struct key_record *record, struct err *err)
+{
+	const struct buf *message = record->message;
+	const char *id = record->email->id;
 
-struct answer {
-	const char *name; /* for the log */
-	sfsistat result;
-	char code[4];   /* RFC 5321 4.2; "": Postfix's default reply */
-	char status[6]; /* RFC 3463 */
-};
+	if (!service_has_room(service, message->len))
+		return err_set(err, ERR_TEMPORARY,
+			"the disk of the store is nearly full (outbox.min_free)");
+	if ((service->is_shared ? store_message_write_chunks(service->committer, id, message, err)
+				: store_message_write(service->database, id, message, err)) < 0)
+		return -1;
+	if (committer_run(service->committer, write_key_email, record, err) < 0) {
+		store_message_discard(service->database, id);
+		return -1;
+	}
+	return 0;
+}
 
-static const struct answer answers[] = {
-	[END_ACCEPT] = {"accepted", SMFIS_ACCEPT, "", ""},
-	[END_REJECT] = {"rejected", SMFIS_REJECT, "550", "5.7.1"},
-	[END_HOLD] = {"held", SMFIS_ACCEPT, "", ""},
-	[END_DISCARD] = {"discarded", SMFIS_DISCARD, "", ""},
-	[END_TEMPFAIL] = {"put_off", SMFIS_TEMPFAIL, "451", "4.7.1"},
-};
-
-static const enum log_level levels[] = {
-	[VERDICT_PASS] = LOG_LEVEL_INFO,
-	[VERDICT_RECORD] = LOG_LEVEL_INFO,
-	[VERDICT_REFUSE] = LOG_LEVEL_WARN,
-	[VERDICT_TEMPFAIL] = LOG_LEVEL_ERROR,
-	[VERDICT_DISCARD] = LOG_LEVEL_WARN,
-	[VERDICT_LEARN] = LOG_LEVEL_INFO,
-	[VERDICT_PROBE] = LOG_LEVEL_INFO,
-};
-
-/* What is to be done, and the result. */
-struct outcome {
-	struct verdict verdict;
-	bool own; /* the refused message is the email of its ticket */
-	enum ending ending;
-	const char *reason; /* for the log */
-	const char *text;   /* for people */
-	struct err err;     /* our own failure, if any */
-	char id[ID_SIZE];   /* the email made for a login, or the earlier email of a repeat;
-			     * else "" */
-};
+/*
+ * Changes of the message.
+ */
 
 /* A message at its end, with the facts about it. */
 struct eom {
@@ -293,15 +281,24 @@ struct eom {
 	const struct facts *facts;
 };
 
+static int add_field(const struct eom *eom, const char *field, const char *value, struct err *err)
+{
+	_cleanup_free_ char *name = mem_strdup(field), *text = mem_strdup(value);
+
+	return smfi_addheader(eom->ctx, name, text) == MI_SUCCESS
+		       ? 0
+		       : err_set(err, ERR_INTERNAL, "cannot add %s", field);
+}
+
 /* Removes the n fields of this name, last first, because removing a field renumbers those
  * after it. */
-static int strip(SMFICTX *ctx, const char *field, size_t n, struct err *err)
+static int remove_fields(const struct eom *eom, const char *field, size_t n, struct err *err)
 {
 	_cleanup_free_ char *name = mem_strdup(field);
 
 	for (size_t i = n; i > 0; i--)
-		if (smfi_chgheader(ctx, name, (int)i, NULL) != MI_SUCCESS)
-			return err_set(err, ERR_INTERNAL, "cannot take %s off", field);
+		if (smfi_chgheader(eom->ctx, name, (int)i, NULL) != MI_SUCCESS)
+			return err_set(err, ERR_INTERNAL, "cannot remove %s", field);
 	return 0;
 }
 
@@ -344,92 +341,28 @@ static int put_recipients(const struct eom *eom, struct err *err)
 	return change_recipient(eom, smfi_delrcpt, ticket, err);
 }
 
-/* Records that the milter was asked about the message of a probe. */
-static int record_probe(const struct eom *eom, struct err *err)
-{
-	const struct milter_session *session = eom->session;
-	struct service *service = eom->service;
-	struct entry entry = {
-		.ticket = session->message.ticket,
-		.changed = eom->facts->probe_changed,
-		.note.queue_id = session->message.queue_id,
-		.note.now_us = clock_now_us(service->clock),
-	};
-
-	return committer_run(service->committer, run_probe, &entry, err);
-}
-
-/* With probe_through the message is accepted without recipients and nonce, so milters after ours
- * see its end too. Postfix then removes its queue file at once. */
-static int act_probe(const struct eom *eom, struct outcome *outcome)
-{
-	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
-
-	if (record_probe(eom, &outcome->err) < 0)
-		return -1;
-	if (!eom->facts->probe_through) {
-		outcome->ending = END_DISCARD;
-		return 0;
-	}
-	outcome->ending = END_ACCEPT;
-	if (strip(eom->ctx, TICKET_NONCE_FIELD, eom->session->message.nonces, &outcome->err) < 0)
-		return -1;
-	return change_recipient(eom, smfi_delrcpt, ticket, &outcome->err);
-}
-
+/* Removes the nonce. X-Postern-Email-Id names the email, or goes too (milter.trace_header). */
 static int put_trace(const struct eom *eom, const char *email_id, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
 	bool wanted = service_trace_header(eom->service);
-	char name[] = TICKET_TRACE_FIELD, id[ID_SIZE];
 
-	if (strip(eom->ctx, TICKET_NONCE_FIELD, message->nonces, err) < 0)
+	if (remove_fields(eom, TICKET_NONCE_FIELD, message->nonces, err) < 0)
 		return -1;
 	if (wanted && message->traces == 1 && eom->facts->verdict.trace_matches)
 		return 0;
-	if (strip(eom->ctx, name, message->traces, err) < 0)
+	if (remove_fields(eom, TICKET_TRACE_FIELD, message->traces, err) < 0)
 		return -1;
-	if (!wanted)
-		return 0;
-	memcpy(id, email_id, sizeof(id));
-	if (smfi_addheader(eom->ctx, name, id) != MI_SUCCESS)
-		return err_set(err, ERR_INTERNAL, "cannot add %s", name);
-	return 0;
+	return wanted ? add_field(eom, TICKET_TRACE_FIELD, email_id, err) : 0;
 }
 
 /* What a message needs for its bounces and unsubscribe requests. */
 struct answers_to {
-	const char *id, *nonce;  /* of the email */
-	const char *return_path; /* of its domain; NULL: bounces go to the sender */
+	const char *id, *nonce;  /* id and nonce of the email, for its return tokens */
+	const char *return_path; /* the domain that bounces go to; NULL: they go to the sender */
 	bool unsubscribe;        /* the domain adds a way to unsubscribe */
 	size_t recipients;
 };
-
-/* Sets the envelope sender to an address of the return path that names the email. RET=HDRS asks
- * for reports without the body. */
-static int put_return_path(const struct eom *eom, const struct answers_to *to, struct err *err)
-{
-	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
-	char token[RETURN_TOKEN_SIZE];
-
-	if (to->return_path == NULL || !return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
-		return 0;
-	address = return_address(RETURN_BOUNCE, token, to->return_path);
-	path = mem_printf("<%s>", address);
-	options = mem_printf("RET=HDRS ENVID=%s", to->id);
-	return smfi_chgfrom(eom->ctx, path, options) == MI_SUCCESS
-		       ? 0
-		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
-}
-
-static int add_field(const struct eom *eom, const char *field, const char *value, struct err *err)
-{
-	_cleanup_free_ char *name = mem_strdup(field), *text = mem_strdup(value);
-
-	return smfi_addheader(eom->ctx, name, text) == MI_SUCCESS
-		       ? 0
-		       : err_set(err, ERR_INTERNAL, "cannot add %s", field);
-}
 
 /* Adds List-Unsubscribe (RFC 2369), and List-Unsubscribe-Post for one click (RFC 8058) where
  * the URL is https. A message to several recipients gets none: all of them see the same field,
@@ -461,7 +394,43 @@ static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, s
 		       : 0;
 }
 
-/* If all recipients are suppressed, the message is discarded. */
+/* Sets the envelope sender to an address of the return path that names the email. RET=HDRS asks
+ * for reports without the body. */
+static int put_return_path(const struct eom *eom, const struct answers_to *to, struct err *err)
+{
+	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
+	char token[RETURN_TOKEN_SIZE];
+
+	if (to->return_path == NULL || !return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
+		return 0;
+	address = return_address(RETURN_BOUNCE, token, to->return_path);
+	path = mem_printf("<%s>", address);
+	options = mem_printf("RET=HDRS ENVID=%s", to->id);
+	return smfi_chgfrom(eom->ctx, path, options) == MI_SUCCESS
+		       ? 0
+		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
+}
+
+/*
+ * Actions, one for each kind of verdict.
+ */
+
+/* The answers to Postfix. */
+enum ending { END_ACCEPT, END_REJECT, END_HOLD, END_DISCARD, END_TEMPFAIL };
+
+/* What is to be done, and the result. */
+struct outcome {
+	struct verdict verdict;
+	bool own; /* the refused message is the email of its ticket */
+	enum ending ending;
+	const char *reason; /* for the log */
+	const char *text;   /* for people */
+	struct err err;     /* our own failure, if any */
+	char id[ID_SIZE];   /* the email made for a login, or the earlier email of a repeat;
+			     * else "" */
+};
+
+/* The email of a ticket. If all recipients are suppressed, the message is discarded. */
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
 	const struct facts *facts = eom->facts;
@@ -473,63 +442,20 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 		.recipients = facts->ticket.recipients.n,
 	};
 
-	if (facts->suppressed.n > 0 && facts->suppressed.n == facts->ticket.recipients.n) {
+	if (facts->suppressed.n > 0 && facts->suppressed.n == facts->ticket.recipients.n)
 		outcome->ending = END_DISCARD;
-		return record_sent(eom->service, eom->session, facts, &outcome->err);
-	}
-	if (put_recipients(eom, &outcome->err) < 0 ||
-		put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
-		put_unsubscribe(eom, &to, &outcome->err) < 0 ||
-		put_return_path(eom, &to, &outcome->err) < 0)
+	else if (put_recipients(eom, &outcome->err) < 0 ||
+		 put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
+		 put_unsubscribe(eom, &to, &outcome->err) < 0 ||
+		 put_return_path(eom, &to, &outcome->err) < 0)
 		return -1;
 	return record_sent(eom->service, eom->session, facts, &outcome->err);
 }
 
-static int put_message_id(const struct eom *eom, const struct email *email, struct err *err)
-{
-	_cleanup_free_ char *value = mem_strdup(email->message_id);
-	char name[] = "Message-ID";
-
-	if (eom->session->message.has_message_id ||
-		smfi_addheader(eom->ctx, name, value) == MI_SUCCESS)
-		return 0;
-	return err_set(err, ERR_INTERNAL, "cannot add %s", name);
-}
-
-/* Removes the fields that are addressed to us. */
-static int strip_own(const struct eom *eom, struct err *err)
-{
-	const struct session_message *message = &eom->session->message;
-
-	for (size_t i = 0; i < OWN_FIELDS; i++)
-		if (strip(eom->ctx, session_own_names[i], message->own[i].values.n, err) < 0)
-			return -1;
-	return 0;
-}
-
-static int keep_key_email(const struct eom *eom, struct key_entry *entry, struct err *err)
-{
-	struct service *service = eom->service;
-	const char *id = entry->email->id;
-	int result;
-
-	if (!service_has_room(service, entry->message->len))
-		return err_set(err, ERR_TEMPORARY,
-			"the disk of the store is nearly full (outbox.min_free)");
-	if ((service->is_shared
-			    ? store_message_write_chunks(
-				      service->committer, id, entry->message, err)
-			    : store_message_write(service->database, id, entry->message, err)) < 0)
-		return -1;
-	result = committer_run(service->committer, run_key_sent, entry, err);
-	if (result < 0)
-		store_message_discard(service->database, id);
-	return result;
-}
-
-/* As for an email with a ticket, but keeps the envelope sender if it is null, or if the client
- * asked for delivery reports (RFC 3461), which go to its own sender. */
-static int put_answers_to(const struct eom *eom, const struct email *email, struct err *err)
+/* Removes the fields that are meant for Postern, and adds what the domain is set to add. The
+ * envelope sender stays if it is null, or if the client asked for delivery reports (RFC 3461),
+ * which go to its own sender. */
+static int change_key_message(const struct eom *eom, const struct email *email, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
 	const struct answers_to to = {
@@ -540,42 +466,40 @@ static int put_answers_to(const struct eom *eom, const struct email *email, stru
 		.recipients = email->recipients.n,
 	};
 
-	if (put_unsubscribe(eom, &to, err) < 0)
+	if (put_trace(eom, email->id, err) < 0)
+		return -1;
+	for (size_t i = 0; i < OWN_FIELDS; i++)
+		if (remove_fields(eom, session_own_names[i], message->own[i].values.n, err) < 0)
+			return -1;
+	if ((!message->has_message_id &&
+		    add_field(eom, "Message-ID", email->message_id, err) < 0) ||
+		put_unsubscribe(eom, &to, err) < 0)
 		return -1;
 	if (str_empty(message->sender) || message->asks_for_reports)
 		return 0;
 	return put_return_path(eom, &to, err);
 }
 
-/* The envelope already has the recipients; suppressed ones are removed. Otherwise the message
- * goes out as it came, without the fields that are addressed to us and with what its domain is
- * set to add. */
+/* A message that came with a key's login: it becomes an email. Its envelope has the recipients
+ * already; suppressed ones are removed once the record tells which. */
 static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 {
-	struct service *service = eom->service;
 	struct suppressed_list suppressed = {0};
 	struct email email;
-	struct key_entry entry = {
+	struct key_record record = {
 		.email = &email,
 		.message = &eom->session->message.copy,
 		.facts = eom->facts,
 		.queue_id = eom->session->message.queue_id,
-		.used_us = eom->facts->key.last_used_us,
 		.suppressed_r = &suppressed,
 	};
 	int result;
 
-	key_email_make(eom->session, eom->facts, clock_now_us(service->clock), &email);
+	key_email_make(eom->session, eom->facts, clock_now_us(eom->service->clock), &email);
 	memcpy(outcome->id, email.id, ID_SIZE);
-	result = put_trace(eom, email.id, &outcome->err);
+	result = change_key_message(eom, &email, &outcome->err);
 	if (result == 0)
-		result = strip_own(eom, &outcome->err);
-	if (result == 0)
-		result = put_message_id(eom, &email, &outcome->err);
-	if (result == 0)
-		result = put_answers_to(eom, &email, &outcome->err);
-	if (result == 0)
-		result = keep_key_email(eom, &entry, &outcome->err);
+		result = record_key_email(eom->service, &record, &outcome->err);
 	if (suppressed.n > 0 && suppressed.n == email.recipients.n)
 		outcome->ending = END_DISCARD;
 	for (size_t i = 0; i < suppressed.n && result == 0 && outcome->ending != END_DISCARD; i++)
@@ -584,6 +508,32 @@ static int act_key_sent(const struct eom *eom, struct outcome *outcome)
 	store_suppressed_free(&suppressed);
 	store_email_clear(&email);
 	return result;
+}
+
+/* Records that the milter was asked about the message of a probe. With probe_through the message is
+ * accepted without recipients and nonce, so milters after ours see its end too. Postfix then
+ * removes its queue file at once. */
+static int act_probe(const struct eom *eom, struct outcome *outcome)
+{
+	const struct session_message *message = &eom->session->message;
+	_cleanup_free_ char *ticket = ticket_address(message->ticket);
+	struct record record = {
+		.ticket = message->ticket,
+		.changed = eom->facts->probe_changed,
+		.note.queue_id = message->queue_id,
+		.note.now_us = clock_now_us(eom->service->clock),
+	};
+
+	if (committer_run(eom->service->committer, write_probe, &record, &outcome->err) < 0)
+		return -1;
+	if (!eom->facts->probe_through) {
+		outcome->ending = END_DISCARD;
+		return 0;
+	}
+	outcome->ending = END_ACCEPT;
+	if (remove_fields(eom, TICKET_NONCE_FIELD, message->nonces, &outcome->err) < 0)
+		return -1;
+	return change_recipient(eom, smfi_delrcpt, ticket, &outcome->err);
 }
 
 static int note_refusal(const struct eom *eom, struct outcome *outcome, enum refusal_outcome as)
@@ -597,27 +547,6 @@ static int note_refusal(const struct eom *eom, struct outcome *outcome, enum ref
 	return record_refused(eom->service, eom->session, eom->facts, &refusal, &outcome->err);
 }
 
-static enum stop_way way_of(const struct eom *eom, bool own)
-{
-	const struct stop_facts facts = {
-		.origin = eom->facts->verdict.origin,
-		.own = own,
-		.sender_mailbox = service_has_mailbox(eom->service, eom->session->message.sender),
-		.local_way = service_refuse_local(eom->service),
-	};
-
-	return stop_decide(&facts);
-}
-
-static int hold(const struct eom *eom, struct outcome *outcome)
-{
-	_cleanup_free_ char *reason = mem_strdup(outcome->text);
-
-	if (smfi_quarantine(eom->ctx, reason) != MI_SUCCESS)
-		return err_set(&outcome->err, ERR_INTERNAL, "cannot have the message held");
-	return 0;
-}
-
 static int act_refused(const struct eom *eom, struct outcome *outcome)
 {
 	static const struct {
@@ -628,14 +557,22 @@ static int act_refused(const struct eom *eom, struct outcome *outcome)
 		[STOP_HOLD] = {END_HOLD, REFUSAL_HELD},
 		[STOP_DISCARD] = {END_DISCARD, REFUSAL_DISCARDED},
 	};
-	enum stop_way way;
+	const struct stop_facts stop = {
+		.origin = eom->facts->verdict.origin,
+		.own = stop_is_own(&eom->facts->verdict, outcome->verdict.reason),
+		.sender_mailbox = service_has_mailbox(eom->service, eom->session->message.sender),
+		.local_way = service_refuse_local(eom->service),
+	};
+	enum stop_way way = stop_decide(&stop);
+	_cleanup_free_ char *reason = mem_strdup(outcome->text);
 
-	outcome->own = stop_is_own(&eom->facts->verdict, outcome->verdict.reason);
-	way = way_of(eom, outcome->own);
+	outcome->own = stop.own;
 	outcome->ending = ways[way].ending;
 	if (note_refusal(eom, outcome, ways[way].outcome) < 0)
 		return -1;
-	return way == STOP_HOLD ? hold(eom, outcome) : 0;
+	return way != STOP_HOLD || smfi_quarantine(eom->ctx, reason) == MI_SUCCESS
+		       ? 0
+		       : err_set(&outcome->err, ERR_INTERNAL, "cannot have the message held");
 }
 
 static int act(const struct eom *eom, struct outcome *outcome)
@@ -665,57 +602,49 @@ static int act(const struct eom *eom, struct outcome *outcome)
 	return err_set(&outcome->err, ERR_INTERNAL, "unknown action");
 }
 
-/* ERR_EXISTS: another message with the same Idempotency-Key was stored at the same moment. */
-static void fail_outcome(struct outcome *outcome)
-{
-	enum verdict_reason reason = outcome->err.code == ERR_EXISTS ? REASON_REPEAT_OPEN
-								     : REASON_STORE_FAILED;
+/*
+ * The answer.
+ */
 
-	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, reason};
-	outcome->ending = END_TEMPFAIL;
-	outcome->reason = "record_failed";
-	outcome->text = "The message cannot be recorded now, try again later.";
-	if (reason == REASON_REPEAT_OPEN) {
-		outcome->reason = verdict_reason_name(reason);
-		outcome->text = verdict_reason_text(reason);
-	}
-}
+static const struct answer {
+	const char *name; /* for the log */
+	sfsistat result;
+	char code[4];   /* RFC 5321 4.2; "": Postfix's default reply */
+	char status[6]; /* RFC 3463 */
+} answers[] = {
+	[END_ACCEPT] = {"accepted", SMFIS_ACCEPT, "", ""},
+	[END_REJECT] = {"rejected", SMFIS_REJECT, "550", "5.7.1"},
+	[END_HOLD] = {"held", SMFIS_ACCEPT, "", ""},
+	[END_DISCARD] = {"discarded", SMFIS_DISCARD, "", ""},
+	[END_TEMPFAIL] = {"put_off", SMFIS_TEMPFAIL, "451", "4.7.1"},
+};
 
-/* Appends the domain to the text only if it has no character with a meaning in an SMTP reply. */
-static char *reply_text(const char *text, const char *domain)
+static const enum log_level levels[] = {
+	[VERDICT_PASS] = LOG_LEVEL_INFO,
+	[VERDICT_RECORD] = LOG_LEVEL_INFO,
+	[VERDICT_REFUSE] = LOG_LEVEL_WARN,
+	[VERDICT_TEMPFAIL] = LOG_LEVEL_ERROR,
+	[VERDICT_DISCARD] = LOG_LEVEL_WARN,
+	[VERDICT_LEARN] = LOG_LEVEL_INFO,
+	[VERDICT_PROBE] = LOG_LEVEL_INFO,
+};
+
+/* A login with a key gets the same sentences as over HTTP. Others get the text after their domain,
+ * unless the domain has a character with a meaning in an SMTP reply. */
+static char *reply_text(const struct outcome *outcome, const struct facts *facts)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+	const struct verdict_facts *verdict = &facts->verdict;
+	const char *domain = facts->domain;
 
-	if (domain == NULL || domain[strspn(domain, plain)] != '\0')
-		return mem_strdup(text);
-	return mem_printf("%s: %s", domain, text);
-}
-
-/* The same sentences as over HTTP, with the name of the domain. */
-static char *login_text(const struct facts *facts, const struct outcome *outcome)
-{
-	if (outcome->ending == END_REJECT && facts->key_found && facts->verdict.from_one &&
-		facts->verdict.sender != RULES_ALLOWED)
-		return send_rules_text(facts->verdict.sender, facts->domain);
-	if (outcome->verdict.reason == REASON_LOGIN_FIELD)
+	if (verdict->key_login && outcome->ending == END_REJECT && facts->key_found &&
+		verdict->from_one && verdict->sender != RULES_ALLOWED)
+		return send_rules_text(verdict->sender, domain);
+	if (verdict->key_login && outcome->verdict.reason == REASON_LOGIN_FIELD)
 		return mem_strdup(facts->field_err.text);
-	return mem_strdup(outcome->text);
-}
-
-static void set_reply(SMFICTX *ctx, const struct outcome *outcome, const struct facts *facts)
-{
-	struct answer answer = answers[outcome->ending];
-	_cleanup_free_ char *text = facts->verdict.key_login
-					    ? login_text(facts, outcome)
-					    : reply_text(outcome->text, facts->domain);
-
-	if (answer.code[0])
-		smfi_setreply(ctx, answer.code, answer.status, text);
-}
-
-static const char *known(const struct facts *facts, const char *value)
-{
-	return facts->ticket_found ? value : NULL;
+	if (verdict->key_login || domain == NULL || domain[strspn(domain, plain)] != '\0')
+		return mem_strdup(outcome->text);
+	return mem_printf("%s: %s", domain, outcome->text);
 }
 
 /* Outcomes that a company can cause as often as it likes are logged as info. */
@@ -736,16 +665,34 @@ static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 {
 	const struct milter_session *session = eom->session;
 	const struct facts *facts = eom->facts;
+	const char *email = facts->ticket_found ? facts->ticket.id : NULL;
+	const char *key = facts->ticket_found ? facts->ticket.key_id : NULL;
 
 	log_event(eom->service->log, level_of(&outcome->verdict), "verdict", "queue_id",
-		session->message.queue_id, "email",
-		outcome->id[0] ? outcome->id : known(facts, facts->ticket.id), "key",
-		facts->key_found ? facts->key.id : known(facts, facts->ticket.key_id), "domain",
-		facts->domain, "sender", session->message.sender, "origin",
-		origin_name(session_origin(session)), "client", session->client, "login",
-		session->message.login, "action", verdict_action_name(outcome->verdict.action),
-		"outcome", answers[outcome->ending].name, "reason", outcome->reason, "error",
+		session->message.queue_id, "email", outcome->id[0] ? outcome->id : email, "key",
+		facts->key_found ? facts->key.id : key, "domain", facts->domain, "sender",
+		session->message.sender, "origin", origin_name(session_origin(session)), "client",
+		session->client, "login", session->message.login, "action",
+		verdict_action_name(outcome->verdict.action), "outcome",
+		answers[outcome->ending].name, "reason", outcome->reason, "error",
 		outcome->err.code == ERR_NONE ? NULL : outcome->err.text, NULL);
+}
+
+/* A step has failed: the message comes again. ERR_EXISTS: another message with the same
+ * Idempotency-Key was stored at the same moment. */
+static void put_off(struct outcome *outcome)
+{
+	enum verdict_reason reason = outcome->err.code == ERR_EXISTS ? REASON_REPEAT_OPEN
+								     : REASON_STORE_FAILED;
+
+	outcome->verdict = (struct verdict){VERDICT_TEMPFAIL, reason};
+	outcome->ending = END_TEMPFAIL;
+	outcome->reason = "record_failed";
+	outcome->text = "The message cannot be recorded now, try again later.";
+	if (reason == REASON_REPEAT_OPEN) {
+		outcome->reason = verdict_reason_name(reason);
+		outcome->text = verdict_reason_text(reason);
+	}
 }
 
 sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milter_session *session,
@@ -759,11 +706,17 @@ sfsistat apply_verdict(SMFICTX *ctx, struct service *service, const struct milte
 		.text = verdict_text(verdict.reason, &facts->verdict),
 		.err = facts->err,
 	};
+	struct answer answer;
 
 	if (act(&eom, &outcome) < 0)
-		fail_outcome(&outcome);
+		put_off(&outcome);
 	counts_add(&service->counts, outcome.verdict);
-	set_reply(ctx, &outcome, facts);
+	answer = answers[outcome.ending];
+	if (answer.code[0]) {
+		_cleanup_free_ char *text = reply_text(&outcome, facts);
+
+		smfi_setreply(ctx, answer.code, answer.status, text);
+	}
 	log_outcome(&eom, &outcome);
-	return answers[outcome.ending].result;
+	return answer.result;
 }

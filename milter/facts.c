@@ -258,7 +258,7 @@ static int read_ticket(struct db *db, const struct milter_session *session, stru
 	facts->domain = mem_strdup(facts->ticket.domain);
 	/* The list is read only for a staged email: if Postfix presents it again, it goes to
 	 * the same recipients as before. */
-	return facts->ticket.state == EMAIL_STAGED
+	return facts->ticket.state == EMAIL_STAGED && facts->ticket.suppresses
 		       ? store_suppressed_read(db, facts->ticket.seq, facts->ticket.company_id,
 				 facts->domain, &facts->suppressed, &facts->err)
 		       : 0;
@@ -605,13 +605,13 @@ static bool has_too_many(const struct session_message *message, const struct sou
 			       message->nonces > SESSION_TRACE_FIELDS));
 }
 
-void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *changes_r)
+void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r)
 {
 	const struct session_message *message = &session->message;
-	struct verdict_facts *verdict = &changes_r->verdict;
+	struct verdict_facts *verdict = &facts_r->verdict;
 	_cleanup_sources_ struct sources sources = {0};
 
-	*changes_r = (struct facts){.err = ERR_INIT, .field_err = ERR_INIT};
+	*facts_r = (struct facts){.err = ERR_INIT, .field_err = ERR_INIT};
 	verdict->origin = session_origin(session);
 	verdict->key_login = message->key_login && !message->for_ticket;
 	if (message->for_ticket) {
@@ -628,7 +628,7 @@ void facts_read(struct db_pool *pool, const struct milter_session *session, stru
 	verdict->too_many_fields = has_too_many(message, &sources);
 	if (verdict->too_many_fields && !message->for_ticket)
 		return;
-	if (read_store(pool, session, &sources, changes_r) < 0)
+	if (read_store(pool, session, &sources, facts_r) < 0)
 		verdict->store_failed = true;
 }
 

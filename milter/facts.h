@@ -11,7 +11,7 @@
 #include "core/store/store_idempotency.h"
 #include "core/store/store_key.h"
 #include "core/store/store_probe.h"
-#include "core/store/store_suppression.h"
+#include "core/store/store_suppressed.h"
 #include "milter/known_domains.h"
 #include "milter/session.h"
 
@@ -43,8 +43,7 @@ struct facts {
 	enum probe_change probe_changed;
 	bool ticket_found;
 	struct email_ticket ticket;        /* set if ticket_found */
-	struct suppressed_list suppressed; /* of a staged email: the recipients that it is not
-					    * sent to */
+	struct suppressed_list suppressed; /* the recipients that a staged email is not sent to */
 	bool key_found;                    /* the message came with a key's login, and the key
 					    * is valid */
 	struct key key;
@@ -68,11 +67,10 @@ struct facts {
 
 /* Fills the facts of the session's message. Cannot fail: a failing store is a fact
  * (store_failed). The caller calls facts_clear(). */
-void facts_read(
-	struct db_pool *pool, const struct milter_session *session, struct facts *changes_r);
+void facts_read(struct db_pool *pool, const struct milter_session *session, struct facts *facts_r);
 
-/* For a message whose facts could not be read from the store: notes if the copy of the registered
- * domains, not older than max_age_ms, shows that the message uses none of them. */
+/* Completes the facts of a message for which the store could not be read: notes if the message uses
+ * none of the registered domains, by a copy of these that is not older than max_age_ms. */
 void facts_read_known(struct known_domains *known, int64_t max_age_ms,
 	const struct milter_session *session, struct facts *facts);
 void facts_clear(struct facts *facts);

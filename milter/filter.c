@@ -57,6 +57,7 @@ static const struct {
 	const char *macros;
 } macros[] = {
 	{SMFIM_ENVFROM, "i {auth_authen} {mail_addr} {daemon_name}"},
+	{SMFIM_ENVRCPT, "{rcpt_addr}"},
 	{SMFIM_EOM, "i"},
 };
 
@@ -68,6 +69,7 @@ static char queue_id_macro[] = "i";
 static char login_macro[] = "{auth_authen}";
 static char resolved_macro[] = "{mail_addr}";
 static char service_macro[] = "{daemon_name}";
+static char recipient_macro[] = "{rcpt_addr}";
 
 /* Has the committer expect the record of the message, if it may be an email of ours. */
 static void expect_record(struct milter_session *session)
@@ -86,7 +88,7 @@ static void stop_expecting(struct milter_session *session)
 	session->expected = false;
 }
 
-/* For a message that ends without a verdict. */
+/* Forgets a message that ends without a verdict. */
 static void abandon(struct milter_session *session)
 {
 	if (session->expected && service_enter(service)) {
@@ -171,7 +173,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 
 static sfsistat on_recipient(SMFICTX *ctx, char **arguments)
 {
-	session_recipient(smfi_getpriv(ctx), arguments[0]);
+	session_recipient(smfi_getpriv(ctx), arguments[0], smfi_getsymval(ctx, recipient_macro));
 	session_parameters(smfi_getpriv(ctx), arguments + 1);
 	return SMFIS_NOREPLY;
 }

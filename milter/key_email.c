@@ -41,6 +41,17 @@ struct reading {
 	bool *found;
 };
 
+/* Returns the address with quotes and backslashes only where they are needed, as Postfix writes
+ * it and as the envelope has it. */
+static char *plain_spec(const char *spec)
+{
+	_cleanup_addr_ struct addr addr = {0};
+	const char *at = strrchr(spec, '@');
+
+	return at && addr_parse(spec, &addr, NULL) == 0 ? mem_printf("%s@%s", addr.local, at + 1)
+							: mem_strdup(spec);
+}
+
 static char *mailbox_text(const char *spec, const char *name)
 {
 	_cleanup_free_ char *shown = decoded(name);
@@ -48,6 +59,7 @@ static char *mailbox_text(const char *spec, const char *name)
 	const char *at = strrchr(spec, '@');
 	char *text;
 
+	str_squeeze(shown);
 	if (str_empty(shown) || at == NULL)
 		return NULL;
 	addr.local = mem_dup(spec, (size_t)(at - spec));
@@ -58,8 +70,9 @@ static char *mailbox_text(const char *spec, const char *name)
 	return text;
 }
 
-static void on_recipient_mailbox(void *user, const char *spec, const char *name)
+static void on_recipient_mailbox(void *user, const char *given, const char *name)
 {
+	_cleanup_free_ char *spec = plain_spec(given);
 	struct reading *reading = user;
 	const struct strv *envelope = &reading->message->recipients;
 	unsigned folded = str_hash_folded(spec);
@@ -188,7 +201,7 @@ static void add_files(struct buf *out, const struct buf *copy)
 void key_email_payload(const struct session_message *message, const struct facts *facts,
 	uint8_t payload_r[static SECRET_HASH_LEN])
 {
-	_cleanup_mime_summary_ struct mime_summary summary;
+	_cleanup_free_ char *html = NULL, *text = NULL;
 	_cleanup_buf_ struct buf out = BUF_INIT;
 
 	add_value(&out, "smtp");
@@ -200,9 +213,9 @@ void key_email_payload(const struct session_message *message, const struct facts
 	add_value(&out, message->subject);
 	add_value(&out, facts->tags);
 	add_value(&out, facts->variables);
-	mime_read(message->copy.data, message->copy.len, &summary);
-	add_value(&out, summary.text);
-	add_value(&out, summary.html);
+	mime_read_texts(message->copy.data, message->copy.len, &html, &text);
+	add_value(&out, text);
+	add_value(&out, html);
 	add_files(&out, &message->copy);
 	secret_hash(out.data, out.len, payload_r);
 }
@@ -223,7 +236,6 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 	struct email *email_r)
 {
 	const struct session_message *message = &session->message;
-	_cleanup_mime_summary_ struct mime_summary summary;
 	struct email *email = email_r;
 
 	*email = (struct email){.way = EMAIL_WAY_AUTH, .answered = true, .created_us = now_us};
@@ -241,9 +253,7 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 		email->message_id = decoded(message->message_ids.items[0]);
 	else
 		email->message_id = mem_printf("<%s@%s>", email->id, facts->domain);
-	mime_read(message->copy.data, message->copy.len, &summary);
-	email->html = TAKE_PTR(summary.html);
-	email->text = TAKE_PTR(summary.text);
+	mime_read_texts(message->copy.data, message->copy.len, &email->html, &email->text);
 	email->tags = mem_strdup(facts->tags);
 	email->variables = mem_strdup(facts->variables);
 	read_recipients(message, &email->recipients);

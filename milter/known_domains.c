@@ -29,8 +29,8 @@ struct known_domains {
 	struct ticker *ticker;   /* NULL: not started */
 
 	pthread_mutex_t mutex;
-	struct strv names;    /* of all registered domains, sorted */
-	struct strv covering; /* of those that cover their subdomains, sorted */
+	struct strv names;    /* the registered domains, sorted */
+	struct strv covering; /* the domains that cover their subdomains, sorted */
 	int64_t read_us;      /* monotonic; 0: never */
 };
 

@@ -19,7 +19,6 @@
 
 #include "core/base/daemon.h"
 #include "core/base/log.h"
-#include "core/base/secret.h"
 #include "core/base/socket.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
@@ -247,14 +246,9 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status = EX_OK;
 
-	daemon_block_signals();
-	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
+	daemon.conf_path = daemon_begin(&about, argc, argv, NULL, &status);
 	if (daemon.conf_path == NULL)
 		return status;
-	if (secret_init() < 0) {
-		fputs("postern-milter: cannot initialize\n", stderr);
-		return EX_OSERR;
-	}
 	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0 ||
 		postconf_find_milter_socket(daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-milter: %s\n", err.text);

@@ -61,7 +61,7 @@ struct service_rules {
 	int64_t rate_limit; /* messages per second and company by SMTP; 0: unlimited */
 	int64_t rate_burst;
 	int64_t min_free;         /* bytes that must stay free on the store's disk */
-	int64_t names_max_age_ms; /* of the copy of the registered domains */
+	int64_t names_max_age_ms; /* the longest age of the copy of the registered domains */
 };
 
 struct service {
@@ -72,12 +72,12 @@ struct service {
 	struct committer *committer;
 	pthread_rwlock_t use; /* read lock: a decision runs; write lock: closed */
 	bool by_tcp;          /* httpd submits by SMTP over TCP */
-	char *url;            /* of httpd for recipients; "": they cannot reach it */
+	char *url;            /* the URL by which recipients reach httpd; "": they cannot */
 	struct counts counts;
 	char *database;           /* path of the store */
 	bool is_shared;           /* several hosts use the database */
 	struct session_room room; /* for the copies of messages */
-	struct rate_table *rates; /* of companies */
+	struct rate_table *rates; /* token buckets of companies */
 	struct presented *presented;
 	pthread_rwlock_t lock; /* protects rules */
 	struct service_rules rules;

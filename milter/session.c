@@ -193,11 +193,22 @@ void session_parameters(struct milter_session *session, char *const *parameters)
 }
 
 /* The same ticket may come twice, as it does when httpd submits by SMTP. */
-void session_recipient(struct milter_session *session, const char *address)
+/* True if the address is a mailbox as it stands: one @, and nothing that Postfix would take away
+ * (quotes, a source route, a comment) or understand as a part of another address (% and !). */
+static bool is_plain(const char *address)
+{
+	const char *at = strchr(address, '@');
+
+	return at && at != address && strchr(at + 1, '@') == NULL &&
+	       strpbrk(address, "\"\\%!()<>,;: \t") == NULL;
+}
+
+void session_recipient(struct milter_session *session, const char *given, const char *resolved)
 {
 	struct session_message *message = &session->message;
+	_cleanup_free_ char *address = NULL;
 	char ticket[SECRET_TICKET_SIZE];
-	enum ticket_reading reading = ticket_read(address, ticket);
+	enum ticket_reading reading = ticket_read(given, ticket);
 
 	message->for_ticket |= reading != TICKET_ELSEWHERE;
 	if (reading == TICKET_READ && message->ticket[0] == '\0')
@@ -205,10 +216,13 @@ void session_recipient(struct milter_session *session, const char *address)
 	message->for_others |= reading != TICKET_READ || !str_eq(message->ticket, ticket);
 	if (!message->key_login)
 		return;
-	if (message->recipients.n == SESSION_RECIPIENTS)
+	if (message->recipients.n == SESSION_RECIPIENTS) {
 		message->too_many_recipients = true;
-	else
-		strv_take(&message->recipients, without_brackets(address));
+		return;
+	}
+	address = without_brackets(given);
+	strv_add(&message->recipients,
+		str_empty(resolved) || is_plain(address) ? address : resolved);
 }
 
 static void add_one_of(struct session_fields *fields, const char *value, size_t max_n, size_t max)

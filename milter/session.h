@@ -50,9 +50,9 @@ enum {
 	SESSION_MESSAGE_ID_BYTES = 998,
 	/* For messages that came with a key's login. */
 	SESSION_RECIPIENTS = 1000,
-	SESSION_LIST_BYTES = 128 * 1024, /* of To and of Cc */
+	SESSION_LIST_BYTES = 128 * 1024, /* the most of To, and of Cc, that is kept */
 	SESSION_SUBJECT_BYTES = 8 * 1024,
-	SESSION_OWN_FIELDS = 100, /* of each kind that is addressed to us */
+	SESSION_OWN_FIELDS = 100, /* the most fields of one kind that are meant for Postern */
 	SESSION_OWN_BYTES = 64 * 1024,
 };
 
@@ -89,19 +89,18 @@ struct session_message {
 	bool for_ticket;                 /* a recipient is in the domain of tickets */
 	bool for_others;                 /* a recipient is not the ticket */
 	char ticket[SECRET_TICKET_SIZE]; /* the first ticket; "" if none */
-	struct strv message_ids;         /* of a message with a ticket or a key's login,
-					  * trimmed */
+	struct strv message_ids;         /* trimmed; kept with a ticket or a key's login */
 	struct session_fields froms;
 	struct session_fields others; /* Sender, Resent-From, Resent-Sender */
 	size_t traces;                /* number of fields with an email id, at most
 				       * SESSION_TRACE_FIELDS + 1 */
 	char trace[ID_SIZE];          /* value of the first; "" if it has no id */
-	size_t nonces;                /* the same for fields with a nonce */
+	size_t nonces;                /* number of fields with a nonce, with the same limit */
 	char nonce[SECRET_TICKET_SIZE];
 	bool key_login;               /* the login is the id of an API key; recipients, to,
 				       * cc, reply_to, subject, own and copy are kept only
 				       * with it */
-	struct strv recipients;       /* of the envelope */
+	struct strv recipients;       /* the envelope recipients */
 	bool too_many_recipients;     /* more came than are kept */
 	bool asks_for_reports;        /* RET, ENVID or NOTIFY was given (RFC 3461): reports go
 				       * to the message's sender */
@@ -112,14 +111,14 @@ struct session_message {
 	bool has_unsubscribe; /* the message has List-Unsubscribe itself */
 	struct session_fields own[OWN_FIELDS];
 	struct buf copy;    /* the message without own fields, with LF line ends */
-	int64_t copy_held;  /* what it takes of the room */
+	int64_t copy_held;  /* how many bytes of the shared room the copy takes */
 	bool copy_has_body; /* the header has ended */
 	bool copy_ends_cr;  /* the last byte received was a CR, which is not in the copy yet */
 	bool no_room;       /* there was no memory for the copy, so none is kept */
 };
 
 struct milter_session {
-	enum mail_origin origin;   /* of mail without a login */
+	enum mail_origin origin;   /* the origin if there is no login */
 	char *client;              /* its address as text; NULL if none */
 	bool submits;              /* httpd may submit this way; not with a login */
 	struct session_room *room; /* not owned; NULL: unlimited */
@@ -147,8 +146,10 @@ void session_resolved(struct milter_session *session, const char *address);
 /* The parameters of MAIL or RCPT (RFC 5321 4.1.1.11), ended by NULL. */
 void session_parameters(struct milter_session *session, char *const *parameters);
 
-/* Adds a recipient of the envelope, with or without <>. */
-void session_recipient(struct milter_session *session, const char *address);
+/* Adds a recipient of the envelope, with or without <>. resolved is what Postfix understands, in
+ * lower case, or NULL. It is used only where another spelling of a mailbox was given, such as
+ * quotes or a source route (RFC 5321 4.1.1.3). */
+void session_recipient(struct milter_session *session, const char *given, const char *resolved);
 
 /* Adds a header field. The value may be folded. */
 void session_header(struct milter_session *session, const char *name, const char *value);

@@ -17,21 +17,26 @@
 # master.cf gets a service at its end, with --submission smtp, in the same way.
 #
 # Most of the time a script takes is that of starting processes, and postconf
-# takes the most of them: what it says of a view is kept until that changes.
+# takes the most of them. What it says of a view is kept in files until the view
+# changes, and until the first change also in variables, since the shell reads a
+# file one byte at a time.
 #
 # Sets: config (folder), view (the folder that postconf reads: config or that of
 # the drafts), work (a folder that goes with the script: the drafts, and what
-# postconf said), main_cf (the file in config), draft (the file in view that is
-# being changed) and original (that in config), socket (as in main.cf),
-# socket_path (absolute), entry (what stands in the lists of milters), queue,
-# reload, submission, services (of master.cf, one a line), returns (domains, one a
-# line), logins (see logins.sh); status (of the script).
+# postconf said), values and overrides (what it said of the first view), main_cf
+# (the file in config), draft (the file in view that is being changed) and
+# original (that in config), socket (as in main.cf), socket_path (absolute),
+# entry (what stands in the lists of milters), queue, reload, submission,
+# services (of master.cf, one a line), returns (domains, one a line), logins
+# (see logins.sh); status (of the script).
 
 self=${0##*/}
 default_socket=postern/milter.sock
 socket=$default_socket
 socket_given=
 services=
+values=
+overrides=
 config=
 reload=
 changed=
@@ -46,11 +51,12 @@ status=0
 # the domain is looked up, which a later table may precede.
 wait_result='retry:4.3.5 postern-milter is not in charge'
 wait_regexp="regexp:{ {/@postern\\.invalid\$\$/ $wait_result} }"
+wait_value="regexp:{ {/@postern\\.invalid\$/ $wait_result} }" # as postconf -x has it
 wait_inline="inline:{ {postern.invalid = $wait_result} }"
 
 # The parameters that are looked at, which postconf is asked for at once.
 parameters='always_bcc authorized_submit_users body_checks canonical_maps command_directory
-compatibility_level content_filter inet_interfaces
+compatibility_level content_filter daemon_directory inet_interfaces
 enable_original_recipient header_address_token_limit header_checks
 header_size_limit hopcount_limit internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
@@ -144,16 +150,49 @@ wrong_usage() {
 	exit 64
 }
 
-# look_up FILE NAME: the value in the first line NAME = VALUE; fails without one.
+# each_line LINES COMMAND ARGUMENT: runs the command with the argument and each line, until one
+# succeeds; fails if none does.
+each_line() {
+	set -f
+	IFS='
+'
+	# shellcheck disable=SC2086 # lines
+	set -- "$2" "$3" $1
+	unset IFS
+	set +f
+	line_command=$1
+	line_argument=$2
+	shift 2
+	for line; do
+		! "$line_command" "$line_argument" "$line" || return 0
+	done
+	return 1
+}
+
+# print_value NAME LINE: the value, if the line is NAME = VALUE; else fails.
+print_value() {
+	case $2 in
+	"$1 ="*) ;;
+	*) return 1 ;;
+	esac
+	line_value=${2#"$1 ="}
+	printf '%s\n' "${line_value# }"
+}
+
+# look_up FILE NAME: the value in the first line NAME = VALUE of what postconf said; fails without
+# one.
 look_up() {
+	lines=
+	[ ! -e "$work/unchanged" ] || case $1 in
+	"$work/values") lines=$values ;;
+	"$work/overrides") lines=$overrides ;;
+	esac
+	if [ -n "$lines" ]; then
+		each_line "$lines" print_value "$2"
+		return
+	fi
 	while IFS= read -r line; do
-		case $line in
-		"$2 ="*)
-			line=${line#"$2 ="}
-			printf '%s\n' "${line# }"
-			return
-			;;
-		esac
+		! print_value "$2" "$line" || return 0
 	done <"$1"
 	return 1
 }
@@ -168,21 +207,21 @@ value_of() {
 
 read_values() {
 	# shellcheck disable=SC2086 # words
-	postconf -c "$view" -x $parameters >"$work/values" 2>/dev/null ||
-		: >"$work/values"
+	values=$(postconf -c "$view" -x $parameters 2>/dev/null) || values=
+	printf '%s' "${values:+$values
+}" >"$work/values"
 }
 
 make_work() {
 	work=$(mktemp -d) || die "cannot make a temporary folder"
+	: >"$work/unchanged" # the view, so that the variables hold
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 1' HUP INT TERM
 }
 
-# A list as it is written, with $names.
+# A list as main.cf has it, with $names; fails without one.
 raw_value_of() {
-	[ -f "$work/raw" ] ||
-		postconf -c "$view" smtpd_milters non_smtpd_milters \
-			transport_maps >"$work/raw" 2>/dev/null || true
+	[ -f "$work/raw" ] || postconf -c "$view" -n >"$work/raw" 2>/dev/null || true
 	look_up "$work/raw" "$1"
 }
 
@@ -313,7 +352,12 @@ name_socket() {
 # One item a line, out of a list as main.cf has it: separated by commas and
 # blanks, but not those within braces.
 split_list() {
-	list_items ''
+	IFS= read -r list || return 0
+	case $list in
+	"$entry") printf '%s\n' "$list" ;;
+	*[,{[:space:]]*) printf '%s\n' "$list" | list_items '' ;;
+	?*) printf '%s\n' "$list" ;;
+	esac
 }
 
 # Our entries in a list; nothing when it has none. Ours are milters at our socket,
@@ -321,6 +365,10 @@ split_list() {
 # tickets.
 ours_in() {
 	case $1 in
+	"$entry" | "$wait_value") # alone, as is usual
+		printf '%s\n' "$1"
+		return
+		;;
 	*"${socket#unix:}"* | *postern*invalid*) ;;
 	*) return 0 ;;
 	esac
@@ -445,14 +493,18 @@ edit_services() {
 
 # The services of master.cf, one a line, with their options in the lines behind.
 master_services() {
+	read_services
+	cat "$work/services"
+}
+
+read_services() {
 	[ -f "$work/services" ] ||
 		postconf -c "$view" -M >"$work/services" 2>/dev/null || true
-	cat "$work/services"
 }
 
 # Whether master.cf has it: has_entry NAME TYPE.
 has_entry() {
-	master_services >/dev/null
+	read_services
 	while read -r entry_name entry_type _; do
 		[ "$entry_name/$entry_type" != "$1/$2" ] || return 0
 	done <"$work/services"
@@ -546,6 +598,11 @@ first_answer() {
 # What would become of an email when the milter is not asked, one line for each
 # parameter because of which it would not wait. Nothing when all is well.
 ways_out() {
+	[ -f "$work/ways_out" ] || find_ways_out >"$work/ways_out"
+	cat "$work/ways_out"
+}
+
+find_ways_out() {
 	address=0123456789abcdef0123456789abcdef@postern.invalid
 	if fault=$(postmap -c "$view" -q x 'inline:{x=y}' 2>&1 | grep fatal); then
 		echo "cannot ask the tables: $fault"
@@ -581,14 +638,34 @@ ways_out() {
 
 # Makes the file of all settings in master.cf: SERVICE/NAME = VALUE.
 read_overrides() {
-	[ -f "$work/overrides" ] ||
-		postconf -c "$view" -x -P >"$work/overrides" 2>/dev/null || true
+	[ ! -f "$work/overrides" ] || return 0
+	overrides=$(postconf -c "$view" -x -P 2>/dev/null) || overrides=
+	printf '%s' "${overrides:+$overrides
+}" >"$work/overrides"
+}
+
+# print_override NAME LINE: SERVICE VALUE, if the line is SERVICE/NAME = VALUE. Fails.
+print_override() {
+	case $2 in
+	*"/$1 ="*) ;;
+	*) return 1 ;;
+	esac
+	line_value=${2#*"/$1 ="}
+	case ${2%%"/$1 ="*} in
+	*' '*) ;; # it stands in a value
+	*) printf '%s %s\n' "${2%%"/$1 ="*}" "${line_value# }" ;;
+	esac
+	return 1
 }
 
 # Services of master.cf with a setting of their own: SERVICE VALUE.
 overrides_of() {
 	read_overrides
-	sed -n "s|^\([^ ]*\)/$1 = *|\1 |p" "$work/overrides"
+	if [ -n "$overrides" ] && [ -e "$work/unchanged" ]; then
+		each_line "$overrides" print_override "$1" || true
+	else
+		sed -n "s|^\([^ ]*\)/$1 = *|\1 |p" "$work/overrides"
+	fi
 }
 
 # value_for SERVICE NAME: its own setting, else that of main.cf. No service means
@@ -662,9 +739,7 @@ has_filter() {
 
 # Whether main.cf sets the parameter, or did before the draft was changed.
 is_set() {
-	[ -f "$work/set" ] ||
-		postconf -c "$view" -n >"$work/set" 2>/dev/null || true
-	grep -q "^$1 =" "$work/set"
+	look_up "$work/set" "$1" >/dev/null
 }
 
 # Copies of both files, of which main.cf is to be changed first.
@@ -677,6 +752,7 @@ begin_draft() {
 	cat "$main_cf" >"$view/main.cf"
 	cp "$view/main.cf" "$work/main.cf"
 	cp "$view/master.cf" "$work/master.cf"
+	postconf -c "$config" -n 2>/dev/null | tee "$work/set" >"$work/raw"
 	change main.cf
 }
 
@@ -692,8 +768,9 @@ require_writable() {
 # What names the milter or the domain of tickets in the view, one on a line: FILE:
 # NAME = VALUE. Tables of smtpd_milter_maps are read as they stand.
 names_us() {
+	read_overrides
 	postconf -c "$view" -x -n 2>/dev/null | sed 's/^/main.cf: /'
-	postconf -c "$view" -x -P 2>/dev/null | sed 's/^/master.cf: /'
+	sed 's/^/master.cf: /' "$work/overrides"
 	value_of smtpd_milter_maps | split_list | while IFS= read -r table; do
 		table=${table#proxy:}
 		case $table in
@@ -710,9 +787,8 @@ find_us() {
 
 # Folders of other instances of Postfix, as the default main.cf names them.
 other_instances() {
-	for name in multi_instance_directories alternate_config_directories; do
-		postconf -h $name 2>/dev/null | tr ', \t' '[\n*]'
-	done | sed '/^$/d' | sort -u | while IFS= read -r other; do
+	postconf -h multi_instance_directories alternate_config_directories 2>/dev/null |
+		tr ', \t' '[\n*]' | sed '/^$/d' | sort -u | while IFS= read -r other; do
 		[ ! -f "$other/main.cf" ] ||
 			[ "$(readlink -f "$other")" = "$(readlink -f "$config")" ] ||
 			echo "$other"
@@ -726,18 +802,27 @@ change() {
 	age_draft
 }
 
-# postconf waits a second or two before it reads a file that is new. What it said
-# of the one before is forgotten.
+# postconf waits a second or two before it reads a file that is new.
 age_draft() {
 	touch -t 200001010000 "$draft"
-	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options" "$work/services"
+}
+
+# What postconf said of the draft before is forgotten.
+draft_has_changed() {
+	age_draft
+	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options" "$work/services" \
+		"$work/ways_out" "$work/unchanged"
 }
 
 # Puts what comes on standard input into the draft.
 rewrite_draft() {
 	cat >"$draft.new"
-	mv "$draft.new" "$draft"
-	age_draft
+	if cmp -s "$draft.new" "$draft"; then
+		rm "$draft.new"
+	else
+		mv "$draft.new" "$draft"
+		draft_has_changed
+	fi
 }
 
 # Whether master.cf has the service for postern-httpd.
@@ -910,7 +995,13 @@ restart_stuck() {
 }
 
 is_postfix_running() {
-	! log_is_stuck && postfix -c "$config" status >/dev/null 2>&1
+	! log_is_stuck && is_master_running
+}
+
+# As `postfix status`, which starts five more programs and writes into the log.
+is_master_running() {
+	[ -w "$queue/pid/master.pid" ] &&
+		! MAIL_CONFIG=$config "$(value_of daemon_directory)/master" -t >/dev/null 2>&1
 }
 
 tell_about_reload() {

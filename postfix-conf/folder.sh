@@ -32,7 +32,7 @@ mend_folder() {
 		setpriv --reuid "$user" --regid "$user" --init-groups \
 			test -x "$folder" ||
 		say "WARNING: " "the user $user cannot go into $folder, where the" \
-			"milter's socket is; to mend it: install -d -o $owner" \
+			"milter's socket is; to fix it: install -d -o $owner" \
 			"-g $group -m 2750 $folder" >&2
 }
 

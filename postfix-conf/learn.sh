@@ -1,12 +1,14 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # settings.sh sets settings
-# What postern-milter has to know of Postfix's settings; sourced by the scripts
-# behind settings.sh.
+# What Postern has to know of Postfix's settings; sourced by the scripts behind
+# settings.sh, together with logins.sh.
 #
 # enable writes it into a file of its own in the folder beside postern.conf:
 # internal_hosts from mynetworks, local_domains from mydestination and myorigin.
-# Both are lists that add up with what an admin has set. postern.conf itself stays
-# as it is, so that a package can replace it without asking when it is upgraded.
+# Both are lists that add up with what an admin has set. Unless an admin has set
+# auth.url, it is the first service of master.cf where programs of other hosts log in.
+# postern.conf itself stays as it is, so that a package can replace it without asking
+# when it is upgraded.
 # disable removes the file; check says when Postfix's settings are others by now.
 #
 # Before, it stood in postern.conf itself, as a block between two comments.
@@ -48,11 +50,39 @@ learnt_file() {
 	echo "$settings.d/learnt.conf"
 }
 
-learnt_text() {
+# Whether a file of the admin's sets auth.url. `postern config` does not tell which file does.
+sets_login_url() {
+	for file in "$settings" "$settings.d"/*.conf; do
+		[ "$file" != "$(learnt_file)" ] && [ -f "$file" ] || continue
+		awk '
+		/^[ \t]*\[/ { in_auth = /^[ \t]*\[auth\]/ }
+		in_auth && /^[ \t]*url[ \t]*=/ { found = 1 }
+		END { exit !found }' "$file" && return 0
+	done
+	return 1
+}
+
+learnt_login_url() {
+	! sets_login_url || return 0
+	for name in $(login_services_of_ours); do
+		! is_on_loopback "$name" || continue
+		login_url "$name" | tr '[:upper:]' '[:lower:]' |
+			grep -Ex 'smtps?://[a-z0-9-]+(\.[a-z0-9-]+)+:[0-9]+' || true
+		return
+	done
+}
+
+learnt_rules() {
 	echo '# Learnt from Postfix by postfix-conf/enable, which writes it anew.'
 	echo '[milter]'
 	learnt_hosts | sed 's/^/internal_hosts = /'
 	learnt_domains | sed 's/^/local_domains = /'
+}
+
+learnt_text() {
+	learnt_rules
+	url=$(learnt_login_url)
+	[ -z "$url" ] || printf '%s\n' '[auth]' "url = $url"
 }
 
 has_learnt() {
@@ -63,6 +93,10 @@ is_up_to_date() {
 	[ "$(cat "$(learnt_file)")" = "$(learnt_text)" ] && ! has_block
 }
 
+has_rules() {
+	[ "$(sed '/^\[auth\]$/,$d' "$(learnt_file)")" = "$(learnt_rules)" ] && ! has_block
+}
+
 has_block() {
 	[ -n "$settings" ] && grep -qxF "$block_begin" "$settings"
 }
@@ -70,8 +104,8 @@ has_block() {
 # Without its end nobody knows what is the admin's.
 require_whole_block() {
 	! has_block || sed "1,\|^$block_begin\$|d" "$settings" | grep -qxF "$block_end" ||
-		die "$settings: put the line '$block_end' back behind what was" \
-			"learnt"
+		die "$settings: put the line '$block_end' back after the learnt" \
+			"settings"
 }
 
 # usage: COMMAND | write_file FILE; one that is there keeps its owner and mode.
@@ -122,6 +156,9 @@ learn() {
 	has_learnt_anew=yes
 	take_block_out
 	say "" "$(learnt_file): mynetworks and the local domains were written to it$(then_reload)."
+	url=$(learnt_login_url)
+	[ -z "$url" ] || say "" "After a restart of postern-httpd, everybody who creates a key" \
+		"is shown $url (auth.url)."
 }
 
 unlearn() {
@@ -137,8 +174,11 @@ check_learnt() {
 	if ! has_learnt; then
 		warn "$settings: internal_hosts and local_domains were not" \
 			"learnt from Postfix: run postern setup"
-	elif is_up_to_date; then
+	elif is_up_to_date || { has_rules && sets_login_url; }; then
 		good "$(learnt_file) has mynetworks and the local domains"
+	elif has_rules; then
+		warn "$(learnt_file): the services of master.cf where programs log in, or auth.url," \
+			"have changed since: run postern setup"
 	else
 		wrong "$(learnt_file): mynetworks, mydestination or myorigin of" \
 			"Postfix have changed since: run postern setup"

@@ -134,6 +134,22 @@ login_block() {
 	login_lines "$1" "$2/inet" | sed 's/^/  -o /'
 }
 
+is_on_loopback() {
+	case $1 in
+	127.* | '[::1]:'* | localhost:*) return 0 ;;
+	esac
+	return 1
+}
+
+# Where programs log in at a service, as auth.url has it: login_url SERVICE.
+login_url() {
+	scheme=smtp
+	[ "$(value_for "$1" smtpd_tls_wrappermode)" != yes ] || scheme=smtps
+	at=$(value_of myhostname)
+	! is_on_loopback "$1" || at=${1%:*}
+	echo "$scheme://$at:$(port_number "${1%/inet}")"
+}
+
 # The number of a port that a service or a place names.
 port_number() {
 	port=${1##*:}
@@ -301,7 +317,7 @@ add_logins() {
 	done <<-END
 		$logins
 	END
-	age_draft
+	draft_has_changed
 	read_overrides
 	have=$(login_services_of_ours)
 	for name in $names; do

@@ -58,17 +58,17 @@ check_milter_maps() {
 	if [ -n "$off" ]; then
 		wrong "smtpd_milter_maps turns the milter off for clients of this" \
 			"host's networks, whose mail by SMTP is neither checked" \
-			"nor recorded:$off; have the table leave them out, or" \
-			"name '$entry' for them"
+			"nor recorded:$off; remove them from the table, or give" \
+			"them '$entry'"
 	elif [ -z "$(unasked_for 192.0.2.1)$(unasked_for 2001:db8::1)" ]; then
-		warn "smtpd_milter_maps can turn milters off for some clients; it" \
-			"does not for those of mynetworks"
+		warn "smtpd_milter_maps can turn milters off for some clients, but" \
+			"not for those of mynetworks"
 	else
 		good "smtpd_milter_maps leaves the milter on for mynetworks"
 		outside=$(login_services)
 		[ -z "$outside" ] || warn "smtpd_milter_maps turns the milter off" \
-			"for clients from elsewhere, who may log in at" \
-			"$outside: what they send is neither checked nor" \
+			"for clients from other networks, who may log in at" \
+			"$outside: their mail is neither checked nor" \
 			"recorded; set -o smtpd_milter_maps= there in master.cf"
 	fi
 }
@@ -92,7 +92,7 @@ try_milter() {
 
 # What mail meets besides ours.
 check_other_milters() {
-	[ -n "$postfix_runs" ] && perl -e 1 2>/dev/null || return 0
+	[ -n "$postfix_runs" ] && perl -MSocket -e 1 2>/dev/null || return 0
 	for list in smtpd_milters non_smtpd_milters; do
 		value_of $list | split_list | while IFS= read -r item; do
 			[ -n "$(ours_in "$item")" ] || printf '%s\n' "$item"
@@ -108,11 +108,11 @@ check_other_milters() {
 		esac
 		case $action in
 		accept) warn "another milter, $address, $why: mail passes without" \
-			"it; start it, or take it out of main.cf" ;;
+			"it; start it, or remove it from main.cf" ;;
 		reject) wrong "another milter, $address, $why: all mail is" \
-			"refused; start it, or take it out of main.cf" ;;
+			"refused; start it, or remove it from main.cf" ;;
 		*) wrong "another milter, $address, $why: all mail waits for it," \
-			"also that of postern-httpd; start it, or take it out of" \
+			"also emails of postern-httpd; start it, or remove it from" \
 			"main.cf" ;;
 		esac
 	done <"$work/others"
@@ -151,13 +151,13 @@ check_submit_users() {
 		return
 	fi
 	if [ "$(setting_of submission method)" = smtp ]; then
-		verb=warn effect="(submission.method is smtp, which needs it not)"
+		verb=warn effect="(submission.method is smtp, which does not need it)"
 	else
 		verb=wrong effect="so that every request fails (503)"
 	fi
-	$verb "authorized_submit_users ($users) leaves out the user $who, as which" \
-		"postern-httpd runs: sendmail(1) refuses its mail, $effect; mend" \
-		"it by: postconf -e 'authorized_submit_users = $users, $who'"
+	$verb "authorized_submit_users ($users) lacks the user $who, as which" \
+		"postern-httpd runs: sendmail(1) refuses its mail, $effect; to fix" \
+		"it: postconf -e 'authorized_submit_users = $users, $who'"
 }
 
 # other_mode PATH OWNER GROUP MODE...: what is wrong about it; nothing when it has
@@ -184,7 +184,7 @@ check_maildrop() {
 		"$(other_mode "$(value_of command_directory)/postdrop" root \
 			"$group" 2555 2755)"; do
 		[ -z "$why" ] || wrong "$why: users of this host, and postern-httpd," \
-			"cannot hand mail to sendmail(1); to mend it: postfix" \
+			"cannot submit mail by sendmail(1); to fix it: postfix" \
 			"set-permissions"
 	done
 }
@@ -202,7 +202,7 @@ check_clock() {
 	behind=$((newest - $(date +%s)))
 	[ "$behind" -le 120 ] ||
 		wrong "the clock is $((behind / 60)) minutes behind the newest" \
-			"email on record: it was put back, or was wrong then." \
+			"email in the store: it was set back, or was ahead before." \
 			"Mail goes out, but lists by time, retention and" \
 			"Idempotency-Keys go wrong until it is right: timedatectl" \
 			"status"
@@ -247,14 +247,23 @@ uses_store() {
 	fi
 }
 
-# The program, as a process that uses the store: has_database_open NAME.
-# Starts no program for each process: a host may have thousands.
-has_database_open() {
-	for process in /proc/[0-9]*; do
+# The processes of our programs, PID NAME, in $work/processes. Starts no program for each process,
+# and reads them once: a host may have thousands.
+read_processes() {
+	[ -f "$work/processes" ] || for process in /proc/[0-9]*; do
 		{ read -r program <"$process/comm"; } 2>/dev/null || continue
-		[ "$program" = "$1" ] || continue
-		! uses_store "${process#/proc/}" || return 0
-	done
+		case $program in
+		postern-*) echo "${process#/proc/} $program" ;;
+		esac
+	done >"$work/processes"
+}
+
+# The program, as a process that uses the store: has_database_open NAME.
+has_database_open() {
+	read_processes
+	while read -r process program; do
+		[ "$program" != "$1" ] || ! uses_store "$process" || return 0
+	done <"$work/processes"
 	return 1
 }
 
@@ -273,12 +282,12 @@ check_httpd() {
 	elif [ -z "$postfix_runs" ]; then
 		warn "postern-httpd is not running"
 	elif is_listening "$listen"; then
-		wrong "postern-httpd is not running, and another program has its" \
-			"address $listen: stop that one, or set http.listen; its" \
-			"log says the same (journalctl -u postern-httpd)"
+		wrong "postern-httpd is not running, and another program listens on" \
+			"its address $listen: stop that program, or set http.listen" \
+			"(journalctl -u postern-httpd)"
 	else
 		wrong "postern-httpd is not running, so that no program can send:" \
-			"its log says why (journalctl -u postern-httpd);" \
+			"its log tells why (journalctl -u postern-httpd);" \
 			"systemctl start postern-httpd"
 	fi
 }

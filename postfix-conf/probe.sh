@@ -108,8 +108,13 @@ lines_with() {
 	SOUGHT=$1 awk 'index($0, ENVIRON["SOUGHT"])'
 }
 
+# Waits up to so many seconds until the milter was asked: is_seen ADDRESS SECONDS.
 is_seen() {
-	echo "$1" | run_postern --json probe show 2>/dev/null | grep -q '"seen": true'
+	shown=$(echo "$1" | run_postern --json probe show --timeout "$2" 2>/dev/null) || sleep "$2"
+	case $shown in
+	*'"seen": true'*) ;;
+	*) return 1 ;;
+	esac
 }
 
 # The message to the address in the queue, as JSON; nothing when it is not there.
@@ -124,15 +129,14 @@ member_of() {
 
 # Waits until the milter was asked, or it is clear that it was not.
 wait_for_probe() {
-	left=$((probe_seconds * 5))
-	[ -n "$milter" ] || left=$((probe_seconds_without * 5))
-	while ! is_seen "$1"; do
-		[ $left -gt 0 ] || return 1
+	left=$probe_seconds
+	[ -n "$milter" ] || left=$probe_seconds_without
+	until is_seen "$1" 1; do
 		case $(member_of "$(queued_for "$1")" queue_name) in
 		deferred | hold) return 1 ;;
 		esac
 		left=$((left - 1))
-		sleep 0.2
+		[ $left -gt 0 ] || return 1
 	done
 }
 
@@ -389,24 +393,13 @@ try_tcp() {
 		if ! said=$(greet_by_smtp "$address" "$2" "$3"); then
 			unknown "SMTP to $2 port $3 ($1) cannot be tried: $said"
 			return
+		elif is_seen "$address" 3; then
+			good "the milter is asked about mail by SMTP to $2 port $3"
+			return
 		fi
-		! wait_for_sender "$address" || break
 	done
-	if is_seen "$address"; then
-		good "the milter is asked about mail by SMTP to $2 port $3"
-	else
-		wrong "mail by SMTP to $2 port $3 ($1): Postfix did not ask the milter:" \
-			"$(why_not_asked smtpd_milters)"
-	fi
-}
-
-wait_for_sender() {
-	left=15
-	until is_seen "$1"; do
-		[ $left -gt 0 ] || return 1
-		left=$((left - 1))
-		sleep 0.2
-	done
+	wrong "mail by SMTP to $2 port $3 ($1): Postfix did not ask the milter:" \
+		"$(why_not_asked smtpd_milters)"
 }
 
 # Whether the milter that answers is known to have another database, in which no probe

@@ -118,10 +118,10 @@ add_returns_service() {
 # The records that the DNS of a domain is to have, and what is to be done besides.
 tell_returns() {
 	host=$(value_of myhostname)
-	echo "The DNS of $1 is to have:"
+	echo "The DNS of $1 needs:"
 	echo "  $1. IN MX 10 $host."
 	echo "  $1. IN TXT \"v=spf1 a:$host -all\""
-	say "" "Once it has, and Postfix was reloaded: postern domain set NAME --return-path $1"
+	say "" "When it has these records, and Postfix was reloaded: postern domain set NAME --return-path $1"
 }
 
 # Draft without what put_returns adds for the domains on standard input.
@@ -191,8 +191,8 @@ tell_about_returns() {
 	[ -n "$1" ] && [ -n "$settings" ] && [ -n "$postern" ] || return 0
 	run_postern --json domain list 2>/dev/null |
 		grep -q '"return_path": "' &&
-		say "$self: " "domains have a return path still, to which nothing comes any" \
-			"more: postern domain set NAME --return-path off" >&2 || true
+		say "$self: " "some domains still have a return path, which receives nothing" \
+			"any more: postern domain set NAME --return-path off" >&2 || true
 }
 
 without_returns_service() {

@@ -6,13 +6,14 @@
 # installed or built.
 #
 # Sets: settings (the file; empty: there is none), postern (the command; empty:
-# it is missing), in_force (what `postern config` says), as_daemons (the words
-# that run a program with their rights).
+# it is missing), in_force (what `postern config` says), read (valid or refused; empty:
+# not read yet), as_daemons (the words that run a program with their rights).
 
 settings=
 default_settings=/etc/postern/postern.conf
 postern=
 in_force=
+read=
 as_daemons=
 
 # Without -p, postern.conf is only meant with Postfix's own main.cf.
@@ -47,9 +48,13 @@ settle_socket() {
 	name_socket
 }
 
-# Fails, with the reason in in_force, when the file is refused.
+# Fails, with the reason in in_force, when the file is refused. It is read once.
 read_settings() {
-	in_force=$("$postern" -c "$settings" config 2>&1)
+	if [ -z "$read" ]; then
+		read=valid
+		in_force=$("$postern" -c "$settings" config 2>&1) || read=refused
+	fi
+	[ $read = valid ]
 }
 
 # The value that is in force: setting_of SECTION NAME.

@@ -15,7 +15,6 @@
 #include "core/base/clock.h"
 #include "core/base/daemon.h"
 #include "core/base/log.h"
-#include "core/base/secret.h"
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/db/db.h"
@@ -260,17 +259,12 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status = EX_OK;
 
-	daemon_block_signals();
-	/* Without TZ, libc looks for the file at each timestamp of the log. */
+	/* Without TZ, libc checks /etc/localtime for every stamp of the log. */
 	setenv("TZ", ":/etc/localtime", 0);
-	daemon.conf_path = daemon_arguments(&about, argc, argv, NULL, &status);
+	daemon.conf_path = daemon_begin(&about, argc, argv, NULL, &status);
 	if (daemon.conf_path == NULL)
 		return status;
 	daemon_raise_descriptor_limit();
-	if (secret_init() < 0) {
-		fputs("postern-webhook: cannot initialize\n", stderr);
-		return EX_OSERR;
-	}
 	if (conf_load(daemon.conf_path, &daemon.conf, &err) < 0) {
 		fprintf(stderr, "postern-webhook: %s\n", err.text);
 		return err_info(err.code)->exit_status;

@@ -170,24 +170,6 @@ static bool is_decoded(const char *name)
 	return str_eq(name, again);
 }
 
-/* Reduces each run of blanks to one, and removes blanks at the ends, in place. */
-static void squeeze(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; from++) {
-		bool blank = *from == ' ' || *from == '\t';
-
-		if (!blank)
-			*to++ = *from;
-		else if (to > text && to[-1] != ' ')
-			*to++ = ' ';
-	}
-	if (to > text && to[-1] == ' ')
-		to--;
-	*to = '\0';
-}
-
 /* Reads the display name in the len bytes before the `<`: unquotes quoted strings, decodes
  * encoded words (RFC 2047), reduces runs of blanks. The text is a valid header value. The
  * caller frees the name. */
@@ -204,7 +186,7 @@ static int read_name(const char *text, size_t len, char **name_r, struct err *er
 			"the name has a line break or another control character in an encoded word");
 	if (!is_decoded(name))
 		return err_set(err, ERR_INVALID, "the name is encoded more than once");
-	squeeze(name);
+	str_squeeze(name);
 	*name_r = TAKE_PTR(name);
 	return 0;
 }

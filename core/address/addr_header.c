@@ -25,6 +25,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
+#include "core/base/hash_table.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
 
@@ -33,30 +34,42 @@ enum { PARENTS_MAX = 1024 }; /* bytes, more than any name has */
 /* Appends domains to a list without duplicates. Domains that are already in the list count as
  * found. */
 struct scan {
-	GHashTable *seen; /* the strings of list, not owned */
+	struct hash_table seen; /* the strings of list, not owned */
 	struct strv *list;
 };
 
+static uint64_t hash_text(const char *text)
+{
+	return mem_hash(MEM_HASH, text, strlen(text));
+}
+
+static bool is_text(const void *item, const void *text)
+{
+	return str_eq(item, text);
+}
+
 static struct scan scan_begin(struct strv *domains)
 {
-	struct scan scan = {g_hash_table_new(g_str_hash, g_str_equal), domains};
+	struct scan scan = {.list = domains};
 
 	for (size_t i = 0; i < domains->n; i++)
-		g_hash_table_add(scan.seen, domains->items[i]);
+		hash_table_add(&scan.seen, hash_text(domains->items[i]), domains->items[i]);
 	return scan;
 }
 
 static void scan_end(struct scan *scan)
 {
-	g_hash_table_destroy(scan->seen);
+	hash_table_clear(&scan->seen);
 }
 #define _cleanup_scan_ __attribute__((cleanup(scan_end)))
 
 /* Adds the domain and takes ownership. */
 static void add_domain(struct scan *scan, char *domain)
 {
-	if (!g_hash_table_contains(scan->seen, domain)) {
-		g_hash_table_add(scan->seen, domain);
+	uint64_t hash = hash_text(domain);
+
+	if (!hash_table_find(&scan->seen, hash, is_text, domain)) {
+		hash_table_add(&scan->seen, hash, domain);
 		strv_take(scan->list, TAKE_PTR(domain));
 	}
 	free(domain);

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "core/base/mem.h"
 #include "core/base/str.h"
 
 /* Iterates over an address without the quotes and backslashes of its local part. */

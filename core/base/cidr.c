@@ -236,6 +236,22 @@ bool cidr_address(const char *text, char text_r[static CIDR_TEXT_SIZE])
 	return true;
 }
 
+bool cidr_client(const char *address, char text_r[static CIDR_TEXT_SIZE])
+{
+	struct cidr one = {0};
+
+	if (str_empty(address) || strchr(address, '/') || read_item(address, &one) != NULL)
+		return false;
+	if (one.family == AF_INET && one.address[0] == 127) {
+		memcpy(one.address, (const uint8_t[]){127, 0, 0, 1}, 4);
+	} else if (one.family == AF_INET6) {
+		one.bits = 64;
+		memset(one.address + 8, 0, 8);
+	}
+	cidr_format(&one, text_r);
+	return true;
+}
+
 void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE])
 {
 	size_t len;

@@ -58,6 +58,11 @@ bool cidr_is_loopback(const char *address);
 /* Size of the longest text with prefix and NUL. */
 enum { CIDR_TEXT_SIZE = 46 + 4 };
 
+/* Writes the network by which the attempts of a client are counted: addresses that one client can
+ * choose among count as one. These are an IPv6 /64 and 127.0.0.0/8; a v4-mapped address counts as
+ * IPv4. False if the text is not an address. */
+bool cidr_client(const char *address, char text_r[static CIDR_TEXT_SIZE]);
+
 /* Writes the network in the form of RFC 5952, with its prefix unless it is a single address:
  * `10.0.0.0/8`, `2001:db8::1`. Equal networks give equal texts. */
 void cidr_format(const struct cidr *net, char text[static CIDR_TEXT_SIZE]);

@@ -72,19 +72,27 @@ static const char *parse_fraction(const char *text, int64_t *us_r)
 	return text;
 }
 
-/* Reads `Z`, `+01:00` or nothing, as seconds east of UTC. False if anything else follows. */
+/* Reads `Z`, an offset (`+01:00`, `+0100` or `+01`) or nothing, as seconds east of UTC. False if
+ * anything else follows. */
 static bool parse_zone(const char *text, int64_t *east_s_r)
 {
-	int hours, minutes, used = 0;
+	int digits[4] = {0}, n = 0;
+	const char *at = text;
 
 	*east_s_r = 0;
 	if (*text == '\0' || ((*text == 'Z' || *text == 'z') && !text[1]))
 		return true;
-	if ((*text != '+' && *text != '-') ||
-		sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
-		text[6] || hours > 23 || minutes > 59 || hours < 0 || minutes < 0)
+	if (*text != '+' && *text != '-')
 		return false;
-	*east_s_r = (*text == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	while (n < 4 && ascii_is_digit(at[1])) {
+		digits[n++] = *++at - '0';
+		if (n == 2 && at[1] == ':' && at[2])
+			at++;
+	}
+	if (at[1] || (n != 2 && n != 4) || digits[0] * 10 + digits[1] > 23 || digits[2] > 5)
+		return false;
+	*east_s_r = (*text == '-' ? -1 : 1) *
+		    ((digits[0] * 10 + digits[1]) * 3600 + (digits[2] * 10 + digits[3]) * 60);
 	return true;
 }
 
@@ -126,6 +134,14 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 	return false;
 }
 
+void clock_stamp(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
+{
+	struct tm tm = {0};
+
+	split(time_us, &tm);
+	strftime(text, CLOCK_TEXT_SIZE, "%Y%m%dT%H%M%SZ", &tm);
+}
+
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 {
 	static const char days[] = "SunMonTueWedThuFriSat";
@@ -136,16 +152,4 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE])
 	snprintf(text, CLOCK_TEXT_SIZE, "%.3s, %d %.3s %04d %02d:%02d:%02d +0000",
 		days + (ptrdiff_t)tm.tm_wday * 3, tm.tm_mday, months + (ptrdiff_t)tm.tm_mon * 3,
 		(tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
-}
-
-/*
- * pace: limits how often something is done.
- */
-
-bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us)
-{
-	int64_t next_us = atomic_load(&pace->next_us);
-
-	return now_us >= next_us &&
-	       atomic_compare_exchange_strong(&pace->next_us, &next_us, now_us + every_us);
 }

@@ -6,7 +6,6 @@
 #ifndef POSTERN_BASE_CLOCK_H
 #define POSTERN_BASE_CLOCK_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,22 +39,13 @@ void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 /* Formats as `Sat, 21 Nov 2026 02:43:18 +0000` (RFC 5322 3.3). */
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
+/* Formats as `20261121T024318Z` (the basic format of ISO 8601), for names of files; the first eight
+ * characters are the date. */
+void clock_stamp(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
+
 /* Parses a time: `2026-11-21`, `2026-11-21T02:43` or with seconds, as clock_iso8601() writes
  * it, followed by `Z`, an offset from UTC, or nothing, which means UTC; or a span before
  * now_us: `30m` or `30min`, `2h`, `7d`. False for anything else and for times before 1970. */
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r);
-
-/*
- * pace: limits how often something is done, such as logging a fault that many requests have.
- */
-
-/* Zeroed: due at once. */
-struct pace {
-	_Atomic int64_t next_us;
-};
-
-/* True if it is due; then it is due again after every_us. If several threads ask, only one gets
- * true. now_us: monotonic. */
-bool pace_is_time(struct pace *pace, int64_t every_us, int64_t now_us);
 
 #endif

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/base/secret.h"
 #include "core/base/version.h"
 
 static void print_usage(const struct daemon_about *about, FILE *to)
@@ -57,7 +58,7 @@ static int answer(const struct daemon_about *about, int option)
 	return option == '?' ? EX_USAGE : EX_OK;
 }
 
-const char *daemon_arguments(const struct daemon_about *about, int argc, char **argv,
+static const char *read_arguments(const struct daemon_about *about, int argc, char **argv,
 	struct daemon_given *given_r, int *status_r)
 {
 	struct option options[6] = {
@@ -90,6 +91,21 @@ const char *daemon_arguments(const struct daemon_about *about, int argc, char **
 	fprintf(stderr, "%s: unexpected argument: %s\n", about->program, argv[optind]);
 	*status_r = answer(about, '?');
 	return NULL;
+}
+
+const char *daemon_begin(const struct daemon_about *about, int argc, char **argv,
+	struct daemon_given *given_r, int *status_r)
+{
+	const char *path;
+
+	daemon_block_signals();
+	path = read_arguments(about, argc, argv, given_r, status_r);
+	if (path && secret_init() < 0) {
+		fprintf(stderr, "%s: cannot initialize\n", about->program);
+		*status_r = EX_OSERR;
+		return NULL;
+	}
+	return path;
 }
 
 void daemon_raise_descriptor_limit(void)

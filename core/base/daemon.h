@@ -21,10 +21,11 @@ struct daemon_given {
 	bool flag;
 };
 
-/* Reads `[-c FILE] [--help] [--version]`. Returns the path of the settings, or NULL after
- * printing help, version or an error, with the exit status in *status_r. given_r gets the
- * program's own options; NULL if it has none. */
-const char *daemon_arguments(const struct daemon_about *about, int argc, char **argv,
+/* The first call of main(): blocks signals as daemon_block_signals(), reads
+ * `[-c FILE] [--help] [--version]`, and calls secret_init(). Returns the path of the settings, or
+ * NULL after printing help, version or an error, with the exit status in *status_r. given_r gets
+ * the program's own options; NULL if it has none. */
+const char *daemon_begin(const struct daemon_about *about, int argc, char **argv,
 	struct daemon_given *given_r, int *status_r);
 
 /* Raises the limit of file descriptors to the maximum that the system allows; each connection

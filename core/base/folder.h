@@ -17,7 +17,7 @@
 /* Opens the directory of an absolute path without following links. Returns the descriptor, or
  * -1. */
 int folder_open(const char *path, struct err *err);
-/* The same for the directory of a file. *name_r points into path. */
+/* Opens the directory of a file. *name_r points into path. */
 int folder_open_of(const char *path, const char **name_r, struct err *err);
 
 /* Owner, group and permissions of a file. */

@@ -17,9 +17,10 @@ _Static_assert(SECRET_PASSWORD_SIZE >= crypto_pwhash_STRBYTES, "a stored passwor
 _Static_assert(
 	sizeof(SECRET_USER_PREFIX) == sizeof(SECRET_TOKEN_PREFIX), "all tokens have one length");
 
+enum { PREFIX_LEN = sizeof(SECRET_TOKEN_PREFIX) - 1 };
+
 static void make_token(const char *prefix, char token[static SECRET_TOKEN_SIZE])
 {
-	enum { PREFIX_LEN = sizeof(SECRET_TOKEN_PREFIX) - 1 };
 	unsigned char random[32];
 
 	randombytes_buf(random, sizeof(random));
@@ -37,6 +38,29 @@ void secret_token(char token[static SECRET_TOKEN_SIZE])
 void secret_user_token(char token[static SECRET_TOKEN_SIZE])
 {
 	make_token(SECRET_USER_PREFIX, token);
+}
+
+static bool has_form(const char *prefix, const char *text, size_t len)
+{
+	static const char base64url[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	if (len != SECRET_TOKEN_SIZE - 1 || memcmp(text, prefix, PREFIX_LEN) != 0)
+		return false;
+	for (size_t i = PREFIX_LEN; i < len; i++)
+		if (memchr(base64url, text[i], sizeof(base64url) - 1) == NULL)
+			return false;
+	return true;
+}
+
+bool secret_is_token(const char *text, size_t len)
+{
+	return has_form(SECRET_TOKEN_PREFIX, text, len);
+}
+
+bool secret_is_user_token(const char *text, size_t len)
+{
+	return has_form(SECRET_USER_PREFIX, text, len);
 }
 
 /* More than the minimum of OWASP's Password Storage Cheat Sheet for Argon2id (19 MiB, 2

@@ -28,8 +28,13 @@ int secret_init(void);
 /* Makes an API token. The caller wipes it after use. */
 void secret_token(char token[static SECRET_TOKEN_SIZE]);
 
-/* The same for a user: for a session, for automation, or in a link. */
+/* Makes a token of a user: for a session, for automation, or in a link. */
 void secret_user_token(char token[static SECRET_TOKEN_SIZE]);
+
+/* True if the text has the form of an API key's token or of a user's: the prefix, and 43 characters
+ * of base64url. No other text is a token, so nobody needs to look for it. */
+bool secret_is_token(const char *text, size_t len);
+bool secret_is_user_token(const char *text, size_t len);
 
 /* Hashes a password for storage: Argon2id (RFC 9106) with salt and costs, as text. Takes 32 MiB
  * and about 50 ms of CPU. Returns 0, or -1 if out of memory. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/mem.h"
 #include "core/base/str.h"
 
 bool span_is(struct span text, const char *word)
@@ -16,6 +17,11 @@ bool span_is(struct span text, const char *word)
 bool span_is_nocase(struct span text, const char *word)
 {
 	return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
+}
+
+uint64_t span_hash(struct span text)
+{
+	return mem_hash(MEM_HASH, text.data, text.len);
 }
 
 struct span span_cut(struct span *rest, char separator)

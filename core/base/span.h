@@ -6,10 +6,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 
-/* Not NUL-terminated. Valid as long as the bytes are. */
+/* A part of a text. It does not end with a NUL, and is valid as long as the bytes are. */
 struct span {
 	const char *data;
 	size_t len;
@@ -18,6 +19,9 @@ struct span {
 /* True if the text equals the word; the second ignores ASCII case. */
 bool span_is(struct span text, const char *word);
 bool span_is_nocase(struct span text, const char *word);
+
+/* For a struct hash_table with such keys. */
+uint64_t span_hash(struct span text);
 
 /* Removes the text up to and including the first separator from rest, and returns it without
  * the separator; without a separator, all of rest. */

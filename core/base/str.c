@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +118,23 @@ char *str_unfolded(const char *value)
 	return line;
 }
 
+void str_squeeze(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		bool blank = *from == ' ' || *from == '\t';
+
+		if (!blank)
+			*to++ = *from;
+		else if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+	}
+	if (to > text && to[-1] == ' ')
+		to--;
+	*to = '\0';
+}
+
 void str_lower(char *text)
 {
 	for (; *text; text++)
@@ -146,6 +165,22 @@ int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r)
 		return -1;
 	*value_r = value;
 	return 0;
+}
+
+const char *str_count(int64_t n, int64_t max, char out[static STR_COUNT_SIZE])
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRId64, n);
+	char *end = out;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0 && digits[i - 1] != '-')
+			*end++ = ',';
+		*end++ = digits[i];
+	}
+	snprintf(end, STR_COUNT_SIZE - (size_t)(end - out), "%s",
+		max > 0 && n >= max ? " or more" : "");
+	return out;
 }
 
 int str_amount(const char *text, const struct unit *units, int64_t *value_r)

@@ -36,6 +36,9 @@ char *str_trim(const char *text, size_t len);
  * each CR, LF and tab. The caller frees it. */
 char *str_unfolded(const char *value);
 
+/* Reduces each run of blanks and tabs to one blank, and removes them at the ends, in place. */
+void str_squeeze(char *text);
+
 /* Lowercases ASCII letters in place. */
 void str_lower(char *text);
 /* Returns a copy with ASCII letters in lower case; NULL for NULL. */
@@ -43,6 +46,13 @@ char *str_lowered(const char *text);
 
 /* Parses the whole text as a decimal number from min to max. Returns 0, or -1. */
 int str_int(const char *text, int64_t min, int64_t max, int64_t *value_r);
+
+enum { STR_COUNT_SIZE = 40 };
+/* Formats a number for people, such as `12,345`; `1,000 or more` if counting stopped at max, which
+ * is 0 if it did not stop. Returns out. */
+const char *str_count(int64_t n, int64_t max, char out[static STR_COUNT_SIZE]);
+/* str_count() into a buffer that lives as long as the block around the call. */
+#define STR_COUNT(n, max) str_count((n), (max), (char[STR_COUNT_SIZE]){0})
 
 /* A unit of an amount, such as `h`, and its factor. */
 struct unit {

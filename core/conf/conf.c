@@ -97,6 +97,20 @@ const char *conf_host(const struct conf *conf)
 	return conf->store.place ? strrchr(conf->store.place, '#') + 1 : "";
 }
 
+char *conf_api_url(const struct conf *conf, const char **socket_r)
+{
+	static const char un[] = "unix:";
+	const char *listen = conf->http.listen;
+
+	*socket_r = NULL;
+	if (!str_empty(conf->http.url))
+		return mem_strdup(conf->http.url);
+	if (!str_starts(listen, un))
+		return mem_printf("http://%s", listen);
+	*socket_r = listen + strlen(un);
+	return mem_strdup("http://localhost");
+}
+
 static void set_place(struct conf *conf)
 {
 	char name[HOST_NAME_MAX + 1] = "";
@@ -182,9 +196,9 @@ struct loading {
 	char *text; /* buffer of getline() */
 	size_t text_size;
 	struct conf *conf;
-	struct file_position *set_in; /* for each setting: where it was set */
-	bool lost;                    /* in an unknown section, which inih does not see */
-	struct strv paths;            /* see conf_files() */
+	struct file_position *set_in; /* the place where each setting was set */
+	bool lost;         /* the line is in an unknown section, which inih does not report */
+	struct strv paths; /* see conf_files() */
 	struct strv faults;
 };
 
@@ -301,19 +315,32 @@ static bool has_odd_comment(const char *value)
 	return is_comment(value) || strstr(value, " #") != NULL || strstr(value, "\t#") != NULL;
 }
 
+/* True for the file in which `postfix-conf/enable` writes what it learns from Postfix. */
+static bool is_learnt(const struct file_position *at)
+{
+	const char *slash = strrchr(at->path, '/');
+
+	return slash && str_eq(slash, "/learnt.conf");
+}
+
+/* A setting that an admin has set takes the place of a learnt one: enable does not learn it again,
+ * but it may have been learnt before. */
 static void set(struct loading *loading, const struct setting *setting, const char *value)
 {
 	struct file_position *set_in = &loading->set_in[setting - settings];
+	bool again = set_in->line && !setting_adds_up(setting);
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct err err = ERR_INIT;
 
-	if (set_in->line && !setting_adds_up(setting)) {
+	if (again && is_learnt(&loading->at))
+		return;
+	if (again && !is_learnt(set_in)) {
 		add_fault(loading, "%s.%s is already set in %s%s%d", setting->section,
 			setting->name, set_in->path == loading->at.path ? "line" : set_in->path,
 			set_in->path == loading->at.path ? " " : ":", set_in->line);
 		return;
 	}
-	if (set_in->line)
+	if (set_in->line && !again)
 		buf_printf(&all, "%s ", setting_text(setting, loading->conf));
 	buf_add_str(&all, value);
 	*set_in = loading->at;

@@ -23,9 +23,9 @@ struct strv;
 struct conf {
 	struct {
 		char *database; /* path of the file; other files lie in its directory */
-		char *url;      /* of a database server; "": none, the file is used */
+		char *url;      /* URL of a database server; "": none, the file is used */
 		char *host;     /* the name of this host on that server; "": the system's */
-		char *place;    /* of conf_store(), made of url and host; NULL without url */
+		char *place;    /* result of conf_store(), made of url and host; NULL without url */
 	} store;
 	struct {
 		char *folder; /* "": backups are not this program's business */
@@ -43,6 +43,7 @@ struct conf {
 		int64_t max_message_bytes;
 		int64_t max_recipients; /* per email; 0: the dialect's limit */
 		int64_t max_inflight_bytes;
+		int64_t max_wait_ms;
 		int64_t request_timeout_ms; /* in which a request must arrive completely */
 		int64_t idle_timeout_ms;    /* between requests */
 		int64_t domain_activation;  /* of enum domain_activation */
@@ -89,7 +90,7 @@ struct conf {
 		int64_t refusals_kept;
 		int64_t trace_header;     /* 1: the message keeps the email's id */
 		int64_t timeout_ms;       /* libmilter's, for one read */
-		int64_t names_max_age_ms; /* of the copy of the registered domains; 0: none */
+		int64_t names_max_age_ms; /* longest age of the copy of the domains; 0: no copy */
 	} milter;
 	struct {
 		char *socket;      /* path of the Unix-domain socket */
@@ -122,6 +123,7 @@ struct conf {
 		int64_t emails_ms;
 		int64_t events_ms;
 		int64_t webhooks_ms;        /* of webhook events and their attempts */
+		int64_t audit_ms;           /* of entries of the audit log; 0: unlimited */
 		int64_t messages_ms;        /* counted from when they left the outbox */
 		int64_t messages_max_bytes; /* 0: unlimited */
 	} retention;
@@ -189,6 +191,10 @@ struct conf *conf_default(void);
 const char *conf_store(const struct conf *conf);
 /* Returns the name of this host among those that share the store; "" if none may share it. */
 const char *conf_host(const struct conf *conf);
+/* Returns the URL of the API: http.url, or that of http.listen on this host. *socket_r is the path
+ * of the Unix-domain socket over which to ask for it, NULL if it is none; conf keeps it. The caller
+ * frees the URL. */
+char *conf_api_url(const struct conf *conf, const char **socket_r);
 /* Returns a copy; the caller frees it. */
 struct conf *conf_copy(const struct conf *conf);
 void conf_free(struct conf *conf);

@@ -28,7 +28,7 @@ enum setting_type {
 	SETTING_GROUP,     /* a group of this host; or empty */
 	SETTING_RECIPIENT, /* an address, or a user of this host */
 	SETTING_NETWORKS,  /* see cidr_list_parse_excepting(); several lines add up */
-	SETTING_PEERS,     /* the same, and the word unix */
+	SETTING_PEERS,     /* networks, and the word unix */
 	SETTING_DOMAINS,   /* names separated by blanks or commas; lines add up */
 	SETTING_CODES,     /* enhanced status codes (RFC 3463) 5.x.x or prefixes of them, but
 			    * not 5.7.x and 5.2.2 */

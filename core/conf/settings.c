@@ -115,7 +115,8 @@ const struct setting settings[] = {
 		.help = "A database of PostgreSQL (15 or newer, UTF-8) instead of the SQLite "
 			"file, as postgresql://postern@db.example.com/postern. All that libpq "
 			"knows may be in it: several hosts, of which the primary is used, "
-			"sslmode, a Unix socket (postgresql:///postern?host=/run/postgresql). "
+			"sslmode, a Unix socket (postgresql:///postern?host=/run/postgresql), "
+			"connect_timeout (seconds for each host, 2 by default). "
 			"Passwords are best in a file (?passfile=/etc/postern/pgpass). The "
 			"database is made by *createdb*, its tables by *postern db migrate*. "
 			"Several hosts can use it at the same time. Empty: the SQLite file.",
@@ -242,9 +243,9 @@ const struct setting settings[] = {
 		.reload = true,
 		.help = "How many requests with a valid key may be under way at once; one "
 			"that sends several emails counts as many. Beyond it further ones "
-			"are told to come back later (503), before their clients give up "
-			"waiting. A company may have as many as there are slots left: "
-			"alone at most half of all. A request with more emails goes, and "
+			"wait (*max_wait*), and then are told to come back later (503). A "
+			"company may have as many as there are slots left: alone at most half "
+			"of all. A request with more emails goes, and "
 			"counts for as many as that.",
 	},
 	{
@@ -284,8 +285,9 @@ const struct setting settings[] = {
 		.min = 1024,
 		.max = 1024 * (int64_t)MEGABYTE,
 		.reload = true,
-		.help = "The largest message that is accepted. Where Postfix takes less "
-			"(its *message_size_limit*), that limit holds.",
+		.help = "The largest message that is accepted over HTTP. Where Postfix takes less "
+			"(its *message_size_limit*), that limit holds. For SMTP logins it is the "
+			"only one.",
 	},
 	{
 		.section = "http",
@@ -299,7 +301,21 @@ const struct setting settings[] = {
 		.help = "How many recipients an email may have, with those of cc and bcc, "
 			"whether it comes as JSON or as a form; those of "
 			"*recipient-variables* count as one email's. 0 stands for what "
-			"client programs expect: 50 in JSON, 1000 in a form.",
+			"client programs expect: 50 in JSON, 1000 in a form. It does not apply to "
+			"SMTP logins, where a message has at most 1000.",
+	},
+	{
+		.section = "http",
+		.name = "max_wait",
+		IN_CONF(http.max_wait_ms),
+		.type = SETTING_DURATION,
+		.fallback = "10s",
+		.min = 0,
+		.max = 10 * MINUTE,
+		.reload = true,
+		.help = "How long a request waits for one of *max_requests*, or for memory of "
+			"*max_inflight_bytes* for its body, until it is answered with 503. Its "
+			"body is not read meanwhile.",
 	},
 	{
 		.section = "http",
@@ -313,9 +329,9 @@ const struct setting settings[] = {
 		.help = "How much memory requests may hold at once, all together, with the "
 			"emails made of them; while a body comes, three times its size. So "
 			"may answers until clients have read them. Beyond it further "
-			"requests are told to come back later (503), and a request that "
-			"would not fit alone is refused (413). A quarter of it is kept "
-			"besides for requests that hold up to 4 MiB. The last quarter of it "
+			"requests wait (*max_wait*), and then are told to come back later "
+			"(503); a request that would not fit alone is refused (413). A quarter "
+			"of it is kept besides for requests that hold up to 4 MiB. The last quarter of it "
 			"no company gets while it has more under way than it leaves to "
 			"others, unless no other large request is under way.",
 	},
@@ -817,7 +833,8 @@ const struct setting settings[] = {
 		.max = 200,
 		.help = "Where programs log in over SMTP with an API key: smtp://mail.example.com:587 "
 			"(STARTTLS), or smtps://mail.example.com:465 (TLS from the start). Shown with a "
-			"new key. Empty: nothing is shown.",
+			"new key. Empty: nothing is shown. *postern setup --smtp-auth* sets it in "
+			"_postern.conf.d/learnt.conf_ if it is empty.",
 	},
 	{
 		.section = "events",
@@ -1034,6 +1051,18 @@ const struct setting settings[] = {
 		.help = "How long what webhooks were told is kept, with the attempts: for so "
 			"long it can be sent once more. It goes with its event as well. "
 			"postern-webhook removes it.",
+	},
+	{
+		.section = "retention",
+		.name = "audit",
+		IN_CONF(retention.audit_ms),
+		.type = SETTING_AGE,
+		.fallback = "0ms",
+		.max = LONGEST,
+		.reload = true,
+		.help = "How long entries of the audit log are kept. Each change of a key, domain "
+			"or other object adds one, so whoever has a managing key or a login "
+			"decides how fast the log grows. _http.rate\\_limit_ bounds that of keys.",
 	},
 	{
 		.section = "retention",

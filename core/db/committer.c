@@ -124,7 +124,7 @@ static void take_long(struct committer *committer)
 	committer->stats.waiting--;
 }
 
-/* What a company has in a transaction. */
+/* The share of a company in a transaction. */
 struct share {
 	const char *company_id;
 	unsigned emails;
@@ -238,7 +238,7 @@ static int lost(const struct commit_outcome *outcome, struct err *err)
 		err, ERR_TEMPORARY, "the database gave up the transaction: disk full or failing?");
 }
 
-/* How a batch is committed, and how that failed. */
+/* An attempt to commit a batch, and how it failed. */
 struct attempt {
 	bool repeatable;       /* the engine may have it repeated */
 	bool guarded;          /* each job but the first has a savepoint */
@@ -616,18 +616,28 @@ static void wake_gathering(struct committer *committer)
 		pthread_cond_signal(&committer->gathering->done);
 }
 
-/* Waits for the jobs of expected callers, COMMIT_GATHER_MS at most. Needs the mutex. */
+/* Waits for the jobs of expected callers: COMMIT_GATHER_MS, and as long again whenever another job
+ * came in that time, COMMIT_GATHER_MAX_MS at most. Needs the mutex. */
 static void gather(struct committer *committer, struct waiter *waiter)
 {
-	int64_t until_us = clock_monotonic_us() + COMMIT_GATHER_MS * 1000LL;
-	const struct timespec until = {
-		.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-	int result = 0;
+	int64_t now_us = clock_monotonic_us();
+	const int64_t end_us = now_us + COMMIT_GATHER_MAX_MS * 1000LL;
+	uint64_t before = 0;
 
 	committer->gathering = waiter;
-	while (!has_all(committer) && result != ETIMEDOUT)
-		result = pthread_cond_clockwait(
-			&waiter->done, &committer->mutex, CLOCK_MONOTONIC, &until);
+	while (!has_all(committer) && committer->stats.waiting > before && now_us < end_us) {
+		int64_t step_us = now_us + COMMIT_GATHER_MS * 1000LL;
+		int64_t until_us = step_us < end_us ? step_us : end_us;
+		const struct timespec until = {
+			.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+		int result = 0;
+
+		before = committer->stats.waiting;
+		while (!has_all(committer) && result != ETIMEDOUT)
+			result = pthread_cond_clockwait(
+				&waiter->done, &committer->mutex, CLOCK_MONOTONIC, &until);
+		now_us = clock_monotonic_us();
+	}
 	committer->gathering = NULL;
 }
 

@@ -20,6 +20,7 @@ enum {
 	COMMIT_SHARE = 32,
 	COMMIT_LONG = COMMIT_SHARE + 1,
 	COMMIT_GATHER_MS = 5,
+	COMMIT_GATHER_MAX_MS = 10,
 };
 
 /* The submitter owns a job, and must not touch it until done() is called. Both functions run on the
@@ -85,15 +86,16 @@ void committer_submit(struct committer *committer, struct commit_job *job);
  * the result of run, or -1. Not to be called from run() or done(). */
 int committer_run(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, struct err *err);
-/* The same. *unsynced_r is that of the job. */
+/* Runs a job as committer_run() does. *unsynced_r is that of the job. */
 int committer_run_told(struct committer *committer,
 	int (*run)(struct db *db, void *arg, struct err *err), void *arg, bool *unsynced_r,
 	struct err *err);
 
 /* Tells a shared committer how many callers of committer_run() to expect: 1 when a thread will
  * probably call it within milliseconds, -1 after the call, or when it will not come. While
- * transactions have several jobs, a commit waits for all that are expected, COMMIT_GATHER_MS at
- * most. */
+ * transactions have several jobs, a commit waits for all that are expected:
+ * COMMIT_GATHER_MS, and as long again whenever one of them came in that time, COMMIT_GATHER_MAX_MS
+ * at most. */
 void committer_expect(struct committer *committer, int callers);
 
 /* Statistics since the start. */

@@ -2,7 +2,7 @@
  * db: the part that all SQL engines share: the prepared statements of a handle, and transactions;
  * it passes everything else to the engine.
  *
- * Invariant: a statement lives as long as its handle and is in one bucket.
+ * Invariant: a statement lives as long as its handle.
  */
 #include "core/db/db.h"
 
@@ -14,14 +14,14 @@
 
 static void free_statements(struct db *db)
 {
-	for (size_t i = 0; i < DB_STMT_BUCKETS; i++)
-		while (db->stmts[i] != NULL) {
-			struct db_stmt *stmt = db->stmts[i];
+	struct db_stmt *stmt;
+	size_t at = 0;
 
-			db->stmts[i] = stmt->next;
-			free(stmt->note);
-			db->engine->finalize(stmt);
-		}
+	while ((stmt = hash_table_next(&db->stmts, &at)) != NULL) {
+		free(stmt->note);
+		db->engine->finalize(stmt);
+	}
+	hash_table_clear(&db->stmts);
 }
 
 void db_close(struct db *db)
@@ -67,19 +67,16 @@ const char *db_host(const struct db *db)
 	return db->host ? db->host : "";
 }
 
-static struct db_stmt **bucket_of(struct db *db, const char *sql)
+static bool has_text(const void *stmt, const void *sql)
 {
-	/* Texts are some words apart, so the lowest bits carry little information. */
-	return &db->stmts[((uintptr_t)sql >> 5) % DB_STMT_BUCKETS];
+	return ((const struct db_stmt *)stmt)->sql == sql;
 }
 
 /* Returns the statement, reset and with nothing bound. */
 static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
-	struct db_stmt **bucket = bucket_of(db, sql), *stmt = *bucket;
+	struct db_stmt *stmt = hash_table_find(&db->stmts, (uintptr_t)sql, has_text, sql);
 
-	while (stmt != NULL && stmt->sql != sql)
-		stmt = stmt->next;
 	if (stmt != NULL) {
 		db_reset(stmt);
 	} else {
@@ -87,8 +84,7 @@ static int prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, stru
 			return -1;
 		stmt->db = db;
 		stmt->sql = sql;
-		stmt->next = *bucket;
-		*bucket = stmt;
+		hash_table_add(&db->stmts, (uintptr_t)sql, stmt);
 		stmt->host_index = db_param_index(stmt, "$this_host");
 	}
 	*stmt_r = stmt;
@@ -122,6 +118,12 @@ int db_start(struct db *db, const char *sql, const struct db_param *params, stru
 	return 0;
 }
 
+int db_first(struct db *db, const char *sql, const struct db_param *params, struct db_stmt **stmt_r,
+	struct err *err)
+{
+	return db_start(db, sql, params, stmt_r, err) == 0 ? db_step(*stmt_r, err) : -1;
+}
+
 void *db_stmt_note(const struct db_stmt *stmt)
 {
 	return stmt->note;
@@ -140,6 +142,13 @@ int db_change(struct db *db, const char *sql, const struct db_param *params, str
 	if (db_start(db, sql, params, &stmt, err) != 0 || db_run(stmt, err) != 0)
 		return -1;
 	return (int)db_changes(db);
+}
+
+int db_execute(struct db *db, const char *sql, const struct db_param *params, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	return db_start(db, sql, params, &stmt, err) != 0 ? -1 : db_run(stmt, err);
 }
 
 int db_run(struct db_stmt *stmt, struct err *err)
@@ -210,7 +219,7 @@ bool db_repeatable(const struct db *db)
 
 void db_rollback(struct db *db)
 {
-	/* It fails only if the engine has rolled back already. */
+	/* A rollback fails only if the engine has rolled back already. */
 	if (db_in_transaction(db) || db->lost)
 		db->engine->control(db, DB_ROLLBACK, NULL);
 	assert(!db_in_transaction(db));
@@ -296,6 +305,45 @@ int db_post(struct db *db, const char *sql, const struct db_param *params, struc
 	struct db_stmt *stmt;
 
 	return db_start(db, sql, params, &stmt, err) == 0 ? db_post_stmt(stmt, err) : -1;
+}
+
+void db_read_ahead(struct db *db, const char *sql, const struct db_param *params)
+{
+	struct db_stmt *stmt;
+
+	/* What fails here fails again when the statement is started. */
+	if (db->engine->read_ahead && db_start(db, sql, params, &stmt, NULL) == 0)
+		db->engine->read_ahead(stmt);
+}
+
+void db_end_ahead(struct db *db)
+{
+	if (db->engine->end_ahead)
+		db->engine->end_ahead(db);
+}
+
+void db_rows_add(struct db_rows *rows, const struct db_param *params)
+{
+	size_t width;
+
+	for (size_t n = 0; rows->n == 0 && params[n].name; n++)
+		rows->params = n + 1;
+	width = rows->params + 1;
+	rows->items = mem_append(rows->items, rows->n, width * sizeof(*rows->items));
+	memcpy(rows->items + rows->n++ * width, params, width * sizeof(*rows->items));
+}
+
+int db_post_rows(struct db *db, const char *sql, const struct db_rows *rows, struct err *err)
+{
+	struct db_stmt *stmt;
+
+	if (rows->n > 1 && db->engine->post_rows)
+		return prepare(db, sql, &stmt, err) == 0 ? db->engine->post_rows(stmt, rows, err)
+							 : -1;
+	for (size_t i = 0; i < rows->n; i++)
+		if (db_post(db, sql, rows->items + i * (rows->params + 1), err) != 0)
+			return -1;
+	return 0;
 }
 
 int64_t db_changes(const struct db *db)

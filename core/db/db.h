@@ -146,11 +146,18 @@ void db_stmt_set_note(struct db_stmt *stmt, void *note);
  * reset. */
 int db_step(struct db_stmt *stmt, struct err *err);
 
+/* Starts a statement and goes to its first row. Returns 1, and the caller resets the statement; 0
+ * if there is no row; -1 on error. */
+int db_first(struct db *db, const char *sql, const struct db_param *params, struct db_stmt **stmt_r,
+	struct err *err);
+
 /* Steps a statement that returns no rows. Returns 0 or -1. */
 int db_run(struct db_stmt *stmt, struct err *err);
 
 /* Runs a statement that returns no rows. Returns the number of changed rows, or -1. */
 int db_change(struct db *db, const char *sql, const struct db_param *params, struct err *err);
+/* Runs a statement that returns no rows. Returns 0 or -1. */
+int db_execute(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 
 /* Runs a statement of a transaction whose result the caller does not need, not even how many rows
  * it has changed. An engine may have it wait for the next statement, or for the commit, to save a
@@ -159,6 +166,28 @@ int db_change(struct db *db, const char *sql, const struct db_param *params, str
  * keeps from succeeding. Returns 0, or -1 if it is known to have failed. */
 int db_post(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 int db_post_stmt(struct db_stmt *stmt, struct err *err);
+
+/* Announces a statement that only reads, and that the caller is about to start with the same
+ * parameters, outside of transactions. A server is then asked for the rows of all announced
+ * statements in one round trip, at the first step of any statement, and each of them finds its rows
+ * here. If one of them fails, all are asked for again, each when it is stepped. Does nothing with a
+ * file. From the first announcement on the handle only reads, until db_end_ahead(), which forgets
+ * the rows that nobody has stepped through. */
+void db_read_ahead(struct db *db, const char *sql, const struct db_param *params);
+void db_end_ahead(struct db *db);
+
+/* Rows of parameters. Zeroed: none. The caller frees items. */
+struct db_rows {
+	struct db_param *items; /* one row behind the other, each with its end */
+	size_t n, params;       /* rows, and parameters of a row */
+};
+/* Adds a row, as DB_PARAMS() makes it. */
+void db_rows_add(struct db_rows *rows, const struct db_param *params);
+
+/* Posts the statement once for each row of parameters, all of which have the same names. It is an
+ * INSERT with VALUES, or an UPDATE or DELETE with WHERE. No two rows may concern the same row of
+ * the table, since an engine may run all of them at once, as a single statement. */
+int db_post_rows(struct db *db, const char *sql, const struct db_rows *rows, struct err *err);
 
 /* Returns the number of rows that the last writing statement of this handle changed, without rows
  * changed by a cascade. */

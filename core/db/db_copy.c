@@ -437,13 +437,6 @@ static bool rows_differ(const struct table *table)
  * Writing.
  */
 
-static int run_sql(struct db *db, const char *sql, const struct db_param *params, struct err *err)
-{
-	struct db_stmt *stmt;
-
-	return db_start(db, sql, params, &stmt, err) == 0 ? db_run(stmt, err) : -1;
-}
-
 static int insert_waiting(struct copy *copy, struct table *table, struct err *err)
 {
 	struct db_param params[GROUP_ROWS * COLUMNS_MAX + 1];
@@ -455,13 +448,13 @@ static int insert_waiting(struct copy *copy, struct table *table, struct err *er
 
 		set_params(table, &table->waiting[row * table->n], false, own);
 		if (!whole)
-			result = run_sql(copy->to, table->insert_one, own, err);
+			result = db_execute(copy->to, table->insert_one, own, err);
 		else
 			for (int i = 0; i < table->n; i++)
 				own[i].name = table->names[row * table->n + i];
 	}
 	if (whole)
-		result = run_sql(copy->to, table->insert_group, params, err);
+		result = db_execute(copy->to, table->insert_group, params, err);
 	clear_row(table->waiting, table->waits * table->n);
 	table->waits = 0;
 	return result;
@@ -512,7 +505,7 @@ static int update_row(struct copy *copy, struct table *table, struct err *err)
 	struct db_param params[COLUMNS_MAX + 1];
 
 	set_params(table, table->here.row, false, params);
-	return begin_write(copy, table, err) == 0 ? run_sql(copy->to, table->update, params, err)
+	return begin_write(copy, table, err) == 0 ? db_execute(copy->to, table->update, params, err)
 						  : -1;
 }
 
@@ -521,7 +514,7 @@ static int delete_row(struct copy *copy, struct table *table, struct err *err)
 	struct db_param params[COLUMNS_MAX + 1];
 
 	set_params(table, table->there.row, true, params);
-	return begin_write(copy, table, err) == 0 ? run_sql(copy->to, table->delete, params, err)
+	return begin_write(copy, table, err) == 0 ? db_execute(copy->to, table->delete, params, err)
 						  : -1;
 }
 
@@ -572,7 +565,7 @@ static int replace_row(struct copy *copy, struct table *table, struct err *err)
 	if (table->here.ended == table->there.ended && !rows_differ(table))
 		return 0;
 	if (begin_write(copy, table, err) != 0 ||
-		run_sql(copy->to, table->delete, NULL, err) != 0 ||
+		db_execute(copy->to, table->delete, NULL, err) != 0 ||
 		(table->seen && insert_row(copy, table, err) != 0))
 		return -1;
 	return end_chunk(copy, table, err);
@@ -582,7 +575,7 @@ static int count_rows(struct db *db, const char *sql, int64_t *n_r, struct err *
 {
 	struct db_stmt *stmt;
 
-	if (db_start(db, sql, NULL, &stmt, err) != 0 || db_step(stmt, err) != 1)
+	if (db_first(db, sql, NULL, &stmt, err) != 1)
 		return -1;
 	*n_r = db_int(stmt, 0);
 	db_reset(stmt);
@@ -613,11 +606,9 @@ static int set_numbers(struct copy *copy, const char *table, struct err *err)
 		"   AND is_identity = 'YES'";
 	_cleanup_free_ char *column = NULL, *number = NULL;
 	struct db_stmt *stmt;
-	int result;
+	int result = db_first(
+		copy->to, sql_numbers, DB_PARAMS(DB_TEXT("$table", table)), &stmt, err);
 
-	if (db_start(copy->to, sql_numbers, DB_PARAMS(DB_TEXT("$table", table)), &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
 	column = db_copy(stmt, 0);
@@ -705,7 +696,7 @@ static int create_note(struct db *to, const char *source, struct err *err)
 			to->path);
 	if (db_exec(to, "CREATE TABLE store_copy (source text NOT NULL)", err) != 0)
 		return -1;
-	return db_change(to, sql_note, DB_PARAMS(DB_TEXT("$source", source)), err) < 0 ? -1 : 0;
+	return db_execute(to, sql_note, DB_PARAMS(DB_TEXT("$source", source)), err);
 }
 
 /* Removes what an unfinished copy has written. */
@@ -736,8 +727,7 @@ static int prepare(struct db *to, void *arg, struct err *err)
 		return -1;
 	if (!unfinished || how->anew)
 		return create_note(to, how->source, err);
-	if (db_start(to, sql_other, DB_PARAMS(DB_TEXT("$source", how->source)), &stmt, err) != 0 ||
-		db_step(stmt, err) != 1)
+	if (db_first(to, sql_other, DB_PARAMS(DB_TEXT("$source", how->source)), &stmt, err) != 1)
 		return -1;
 	other = db_int(stmt, 0) > 0;
 	db_reset(stmt);

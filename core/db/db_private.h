@@ -2,15 +2,14 @@
  * db_private: the interface between db.c and the engines.
  *
  * db.c implements db.h: it keeps the prepared statements of a handle, which is common to all
- * engines, and calls the functions of the handle's engine for the rest. An engine is a file with a
- * struct db_engine, and a row in db_open().
+ * engines, and calls the functions of the handle's engine for the rest. An engine is a struct
+ * db_engine, in a file of its name, and its choice in db_open().
  */
 #ifndef POSTERN_DB_DB_PRIVATE_H
 #define POSTERN_DB_DB_PRIVATE_H
 
+#include "core/base/hash_table.h"
 #include "core/db/db.h"
-
-enum { DB_STMT_BUCKETS = 64 };
 
 /* The first member of an engine's handle. */
 struct db {
@@ -23,14 +22,13 @@ struct db {
 	bool repeatable;         /* see db_repeatable(); set by the engine */
 	/* The engine has ended the transaction; until db_rollback(), statements fail. */
 	bool lost;
-	struct db_stmt *stmts[DB_STMT_BUCKETS];
+	struct hash_table stmts; /* by the address of their text */
 };
 
 /* The first member of an engine's prepared statement. */
 struct db_stmt {
 	struct db *db;
-	const char *sql; /* the key: the address of the text */
-	struct db_stmt *next;
+	const char *sql;
 	int host_index; /* of the parameter $this_host; 0: there is none */
 	void *note;     /* see db_stmt_note() */
 };
@@ -70,6 +68,12 @@ struct db_engine {
 	int (*step)(struct db_stmt *stmt, struct err *err);
 	/* See db_post(); NULL: as db_run(). */
 	int (*post)(struct db_stmt *stmt, struct err *err);
+	/* See db_read_ahead(), for a statement with its parameters; NULL: it does nothing. */
+	void (*read_ahead)(struct db_stmt *stmt);
+	void (*end_ahead)(struct db *db);
+	/* See db_post_rows(), with a statement without bound parameters; NULL: each row by itself.
+	 */
+	int (*post_rows)(struct db_stmt *stmt, const struct db_rows *rows, struct err *err);
 	void (*reset)(struct db_stmt *stmt);
 	int64_t (*changes)(const struct db *db);
 	const char *(*text)(struct db_stmt *stmt, int column);

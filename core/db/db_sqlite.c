@@ -33,14 +33,6 @@
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
 
-/* Steps a PRAGMA to its first row. Returns 1, 0 if it returns none, -1 on error. */
-static int first_row(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err)
-{
-	if (db_start(db, sql, NULL, stmt_r, err) != 0)
-		return -1;
-	return db_step(*stmt_r, err);
-}
-
 /* Enables WAL mode, which is persistent; ERR_CONFIG if the file system does not support it. */
 static int set_wal_mode(struct db *db, struct err *err)
 {
@@ -48,7 +40,7 @@ static int set_wal_mode(struct db *db, struct err *err)
 	struct db_stmt *stmt;
 	int result = 0;
 
-	if (first_row(db, sql_wal, &stmt, err) < 0)
+	if (db_first(db, sql_wal, NULL, &stmt, err) < 0)
 		return -1;
 	if (!str_eq(db_text(stmt, 0), "wal"))
 		result = err_set(err, ERR_CONFIG,
@@ -63,7 +55,7 @@ static int read_header(struct db *db, struct err *err)
 {
 	static const char sql_header[] = "PRAGMA schema_version";
 	struct db_stmt *stmt;
-	int result = first_row(db, sql_header, &stmt, err);
+	int result = db_first(db, sql_header, NULL, &stmt, err);
 
 	if (result == 1)
 		db_reset(stmt);
@@ -77,11 +69,8 @@ static int has_table(struct db *db, const char *name, struct err *err)
 		" AND CASE WHEN $name IS NULL THEN name NOT LIKE 'sqlite\\_%'"
 		" ESCAPE '\\' ELSE name = $name END";
 	struct db_stmt *stmt;
-	int result;
+	int result = db_first(db, sql_table, DB_PARAMS(DB_TEXT("$name", name)), &stmt, err);
 
-	if (db_start(db, sql_table, DB_PARAMS(DB_TEXT("$name", name)), &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result == 1)
 		db_reset(stmt);
 	return result;
@@ -91,7 +80,7 @@ static int data_version(struct db *db, int64_t *version_r, struct err *err)
 {
 	static const char sql_version[] = "PRAGMA data_version";
 	struct db_stmt *stmt;
-	int result = first_row(db, sql_version, &stmt, err);
+	int result = db_first(db, sql_version, NULL, &stmt, err);
 
 	if (result < 0)
 		return -1;
@@ -107,7 +96,7 @@ static int check_pages(struct db *db, struct err *err)
 	struct db_stmt *stmt;
 	int result = 0;
 
-	if (first_row(db, sql_pages, &stmt, err) < 0)
+	if (db_first(db, sql_pages, NULL, &stmt, err) < 0)
 		return -1;
 	if (!str_eq(db_text(stmt, 0), "ok"))
 		result = err_set(err, ERR_CONFIG, "%s: %s", db->path, db_text(stmt, 0));
@@ -119,7 +108,7 @@ static int check_references(struct db *db, struct err *err)
 {
 	static const char sql_references[] = "PRAGMA foreign_key_check";
 	struct db_stmt *stmt;
-	int result = first_row(db, sql_references, &stmt, err);
+	int result = db_first(db, sql_references, NULL, &stmt, err);
 
 	if (result != 1)
 		return result;
@@ -652,7 +641,7 @@ static int size_of(struct db *db, int64_t *bytes_r, struct err *err)
 		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
 	struct db_stmt *stmt;
 
-	if (first_row(db, sql_size, &stmt, err) < 0)
+	if (db_first(db, sql_size, NULL, &stmt, err) < 0)
 		return -1;
 	*bytes_r = db_int(stmt, 0);
 	reset(stmt);

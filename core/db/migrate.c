@@ -104,12 +104,10 @@ static int note_migration(
 		"INSERT INTO schema_migration (version, name, applied_us)"
 		" VALUES ($version, $name, $applied)";
 
-	return db_change(db, sql_note,
-		       DB_PARAMS(DB_INT("$version", migration->version),
-			       DB_TEXT("$name", migration->name), DB_INT("$applied", now_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_note,
+		DB_PARAMS(DB_INT("$version", migration->version), DB_TEXT("$name", migration->name),
+			DB_INT("$applied", now_us)),
+		err);
 }
 
 struct migrate_job {

@@ -26,7 +26,7 @@ int migrate_version(struct db *db, int *version_r, struct err *err);
 /* Returns 0 if the database has exactly the schema of this program, and no unfinished copy of
  * another one (db_copy.h); otherwise -1 with ERR_CONFIG, and what to do. */
 int migrate_check(struct db *db, struct err *err);
-/* The same without regard to an unfinished copy. */
+/* Checks as migrate_check() does, but accepts an unfinished copy. */
 int migrate_check_version(struct db *db, struct err *err);
 /* The same for the database with this name, if it can be opened, so that a program fails at its
  * start instead of later. */
@@ -45,7 +45,7 @@ struct migrate_list {
  * migrations with other names. */
 int migrate_run_list(struct db *db, const struct migrate_list *list, int64_t now_us, int *applied_r,
 	struct err *err);
-/* As migrate_check(). */
+/* Checks as migrate_check() does, against another list. */
 int migrate_check_list(struct db *db, const struct migrate_list *list, struct err *err);
 
 #endif

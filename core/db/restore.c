@@ -51,15 +51,6 @@ static int fail_restore(struct err *err, const char *what, const char *path)
 	return err_set(err, code, "cannot %s %s: %m", what, path);
 }
 
-void restore_stamp(int64_t time_us, char stamp_r[static RESTORE_STAMP_SIZE])
-{
-	time_t seconds = (time_t)(time_us / SECOND_US);
-	struct tm tm;
-
-	gmtime_r(&seconds, &tm);
-	strftime(stamp_r, RESTORE_STAMP_SIZE, "%Y%m%dT%H%M%SZ", &tm);
-}
-
 static int require_unused(const struct restore *self, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
@@ -221,9 +212,9 @@ static int drop(const char *path, struct err *err)
 static void choose_names(
 	const struct restore *self, int64_t now_us, char **kept_r, char **kept_log_r)
 {
-	char stamp[RESTORE_STAMP_SIZE], number[16] = "";
+	char stamp[CLOCK_TEXT_SIZE], number[16] = "";
 
-	restore_stamp(now_us, stamp);
+	clock_stamp(now_us, stamp);
 	for (int n = 2;; n++) {
 		*kept_r = mem_printf("%s.replaced-%s%s", self->database, stamp, number);
 		*kept_log_r = mem_printf("%s%s", *kept_r, suffix_log);

@@ -30,8 +30,4 @@ struct restored {
 int restore_run(const char *database, const char *backup, bool forced, int64_t now_us,
 	struct restored *restored_r, struct err *err);
 
-/* Formats the time for a file name: 20261122T214501Z. */
-enum { RESTORE_STAMP_SIZE = 20 };
-void restore_stamp(int64_t time_us, char stamp_r[static RESTORE_STAMP_SIZE]);
-
 #endif

@@ -14,6 +14,9 @@
 #include "core/dns/spf.h"
 
 #define OFFLINE "the DNS gives no answer"
+#define UNKNOWN_HOST                                                                               \
+	", and what it has to say is not known: set dns.addresses to the addresses from which "    \
+	"mail goes out, or give this host a name with a domain"
 
 const char *dns_status_name(enum dns_status status)
 {
@@ -125,11 +128,23 @@ static bool check_dkim(struct dns *dns, const char *domain, const struct dkim_ke
 	return result == DKIM_SAME && str_empty(key->state);
 }
 
-/* Returns the record that lets this host send and leaves all others at softfail. */
+/* True if the DNS can have the name: one without a domain, or in localdomain, which Postfix adds to
+ * such a name, is known to this host alone. */
+static bool is_full_name(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot && dot[1] && !str_eq_nocase(dot, ".localdomain");
+}
+
+/* Returns the record that lets this host send and leaves all others at softfail; NULL if neither
+ * its addresses are known nor a name that others can look up. */
 static char *spf_value(const struct dns_host *host)
 {
 	struct buf value = BUF_INIT;
 
+	if (host->addresses->n == 0 && !is_full_name(host->helo))
+		return NULL;
 	buf_add_str(&value, "v=spf1");
 	for (size_t i = 0; i < host->addresses->n; i++)
 		buf_printf(&value, " %s:%s", strchr(host->addresses->items[i], ':') ? "ip6" : "ip4",
@@ -169,7 +184,8 @@ static void check_spf(struct dns *dns, const char *domain, const struct dns_host
 		if (result == SPF_PASS && i + 1 < host->addresses->n)
 			continue;
 		if (result == SPF_NONE)
-			judge(record, DNS_STATUS_MISSING, "there is no SPF record");
+			judge(record, DNS_STATUS_MISSING, "there is no SPF record%s",
+				record->value ? "" : UNKNOWN_HOST);
 		else if (result == SPF_PERMERROR)
 			judge(record, DNS_STATUS_WRONG,
 				"not valid: several records, more than 10 look-ups, or a term "
@@ -266,8 +282,8 @@ static void check_dmarc(
 static void check_mx(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add_record(
-		records, "MX", "MX", mem_strdup(domain), mem_printf("10 %s", host->helo));
+	struct dns_record *record = add_record(records, "MX", "MX", mem_strdup(domain),
+		is_full_name(host->helo) ? mem_printf("10 %s", host->helo) : NULL);
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
 	int found = dns_mx(dns, domain, &hosts);
 
@@ -308,8 +324,8 @@ void domain_dns_check(struct dns *dns, const struct dns_domain *domain, const st
 static void check_ptr(struct dns *dns, const char *address, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add_record(
-		records, "PTR", "PTR", mem_strdup(address), mem_strdup(host->helo));
+	struct dns_record *record = add_record(records, "PTR", "PTR", mem_strdup(address),
+		is_full_name(host->helo) ? mem_strdup(host->helo) : NULL);
 	_cleanup_strv_ struct strv names = STRV_INIT;
 	int found = dns_names(dns, address, &names);
 

@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct metrics_events) <= VALUES_MAX, "it has to fit");
 struct head {
 	char name[NAME_SIZE]; /* program and version, which determine the layout */
 	uint64_t size;
-	uint64_t sum; /* of everything, computed with sum = 0 */
+	uint64_t sum; /* checksum of the whole image, computed with sum = 0 */
 };
 
 struct image {
@@ -231,7 +231,7 @@ static int64_t resident_bytes(void)
 	return field ? strtoll(field, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Without the descriptor that is used for counting. */
+/* Does not count the descriptor that is open for the counting itself. */
 static int64_t descriptors(void)
 {
 	DIR *folder = opendir("/proc/self/fd");

@@ -83,7 +83,7 @@ DEFINE_CLEANUP(metrics_file, metrics_file_free)
 /* Writes the values after filling in the process. Creates the file if it is missing. Returns 0,
  * or -1 with the reason why readers do not get the values. */
 int metrics_file_write(struct metrics_file *file, void *values, struct err *err);
-/* The same for a daemon: logs a failure once until a later write succeeds. */
+/* Writes the file of a daemon: logs a failure once until a later write succeeds. */
 void metrics_file_update(struct metrics_file *file, void *values, struct log *log);
 
 enum metrics_found {

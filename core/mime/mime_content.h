@@ -37,7 +37,7 @@ void mime_content_add_lf(struct buf *out, const char *text, size_t len);
  * appended if the encoding is unknown. */
 int mime_content_decode(const char *encoding, struct span content, struct buf *out);
 
-/* The same, but damaged base64 is an error too. */
+/* Decodes as mime_content_decode() does, and reports damaged base64 as an error too. */
 int mime_content_decode_strictly(const char *encoding, struct span content, struct buf *out);
 
 #endif

@@ -15,9 +15,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
+#include "core/base/span.h"
 #include "core/base/str.h"
 #include "core/mime/mime_charset.h"
-#include "core/mime/mime_scan.h"
 #include "core/mime/mime_words.h"
 
 struct param {

@@ -20,10 +20,9 @@
 #include "core/base/base64.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
+#include "core/base/span.h"
 #include "core/base/str.h"
 #include "core/mime/mime_charset.h"
-#include "core/mime/mime_scan.h"
-#include "core/mime/mime_content.h"
 
 /* Reading. */
 
@@ -381,7 +380,7 @@ static size_t fitting_q(const char *text, size_t len, size_t room)
 	return good;
 }
 
-/* The same for B; 0 if the word would need padding. */
+/* Returns how much fits into a B encoded word; 0 if the word would need padding. */
 static size_t fitting_b(const char *text, size_t len, size_t room)
 {
 	size_t n = room / 4 * 3;

@@ -45,7 +45,7 @@ bool mime_words_doubtful(const char *value);
  * this text, and are valid both in text and in a phrase. */
 void mime_words_add(struct mime_fold *fold, const char *text, size_t len);
 
-/* The same, but the first word is attached without a blank. */
+/* Adds the words as mime_words_add() does, the first one without a blank before it. */
 void mime_words_attach(struct mime_fold *fold, const char *text, size_t len);
 
 #endif

@@ -22,7 +22,7 @@ struct dns *dns_view_resolver(const struct conf *conf);
 /* Fills *view_r. Runs postconf(1), so it blocks. */
 void dns_view_open(const struct conf *conf, struct dns_view *view_r);
 void dns_view_close(struct dns_view *view);
-/* The same on the heap. dns_view_free() accepts NULL. */
+/* Allocates one. dns_view_free() accepts NULL. */
 struct dns_view *dns_view_new(const struct conf *conf);
 void dns_view_free(struct dns_view *view);
 

@@ -50,7 +50,7 @@ struct op {
 	int64_t now_us;
 	enum op_actor actor;
 	const char *company_id;        /* the actor sees only this company; NULL: everything */
-	const char *domain;            /* and of it only this domain; NULL: all */
+	const char *domain;            /* only this domain of the company; NULL: all */
 	const struct session *session; /* for OP_USER */
 	const char *client;            /* the address of a user's client */
 	/* Set by the program that runs the outbox: gets the bytes of messages in the outbox, of all
@@ -80,9 +80,9 @@ struct op {
 /* The input of an operation is a struct; a table describes its members. */
 enum op_type {
 	OP_TEXT,   /* const char *, NULL if not given */
-	OP_LIST,   /* the same: comma-separated items; a body may have an array */
-	OP_WORDS,  /* the same; in a query, + means a blank */
-	OP_ID,     /* the same; messages of the command name the noun of the id */
+	OP_LIST,   /* a text with comma-separated items; a body may have an array */
+	OP_WORDS,  /* a text; in a query, + means a blank */
+	OP_ID,     /* a text; messages of the command name the noun of the id */
 	OP_FLAG,   /* enum op_flag */
 	OP_NUMBER, /* int64_t from 1 to max, 0 if not given */
 	OP_TIME,   /* int64_t, see clock_parse(); 0 if not given */
@@ -111,7 +111,7 @@ struct op_field {
 
 struct operation {
 	const struct op_field *fields; /* NULL: no input */
-	size_t size;                   /* of the input; 0: the input is NULL */
+	size_t size;                   /* size of the input; 0: the input is NULL */
 	enum op_list {
 		OP_ONE,
 		OP_WHOLE,     /* a short list, without pages */

@@ -7,7 +7,6 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"

@@ -4,14 +4,12 @@
 #include "core/ops/op_domain.h"
 
 #include "core/address/addr.h"
-#include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/clock.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_domain_dns.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_audit.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_key.h"
 
@@ -39,6 +37,7 @@ static const struct op_field update_fields[] = {
 static const struct op_field company_fields[] = {COMPANY_FIELD, {0}};
 static const struct op_field list_fields[] = {
 	{OP_FIELD(op_domain, company_id, OP_ID)},
+	{OP_FIELD(op_domain, active, OP_FLAG), .admins = true},
 	{0},
 };
 
@@ -186,8 +185,8 @@ static int list_domains(struct op *op, const void *arg, struct err *err)
 	const struct op_domain *input = arg;
 	struct domain_list domains = {0};
 	struct page_end end;
-	int found = store_domain_list(
-		op->db, op_company_of(op, input->company_id), &op->page, &domains, &end, err);
+	int found = store_domain_list(op->db, op_company_of(op, input->company_id),
+		input->active == OP_YES, &op->page, &domains, &end, err);
 
 	if (found > 0)
 		op_give_page(op, &store_domain_type, domains.items, domains.n, &end);

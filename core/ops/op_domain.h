@@ -36,7 +36,7 @@ extern const struct operation op_domain_update;
  * settings allow it: `company`, or `dns` and the proof is in the DNS. A domain that cannot be
  * activated stays as it is, and the answer does not say why. Gives the domain. */
 extern const struct operation op_domain_verify;
-/* The same, but gives the domain as op_domain_show does. */
+/* Verifies as op_domain_verify does, and returns the domain as op_domain_show does. */
 extern const struct operation op_domain_verify_shown;
 /* Removes a domain with the keys restricted to it. Gives it, and the number of these keys. */
 extern const struct operation op_domain_remove;

@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/strv.h"
 #include "core/report/delivery_report.h"
 #include "core/report/email_render.h"
 #include "core/store/store_email.h"
@@ -69,7 +70,7 @@ struct search {
 	struct email_scope scope;
 	struct email_filter filter;
 	char *domain, *to, *from;
-	const char *found_by; /* what q was taken for; NULL without it */
+	const char *found_by; /* the form in which q refers to an email; NULL without q */
 	struct email_found found;
 };
 
@@ -211,19 +212,46 @@ static int run_search(
 	return store_email_search(op->db, &search->scope, filter, &op->page, found, err);
 }
 
-/* Returns the recipients that the search matched, each with its own status, since that of the email
- * says nothing of one recipient. */
-static json_t *render_matched(const struct email *email, const struct email_filter *filter)
+/* Returns the one recipient whose address or name has all words, or NULL if there is none, or more
+ * than one: of those, no state stands for the others. */
+static const struct recipient *recipient_with_words(
+	const struct recipients *all, const struct strv *words)
 {
+	const struct recipient *found = NULL;
+
+	for (size_t i = 0; words->n > 0 && i < all->n; i++) {
+		_cleanup_free_ char *text = str_folded(recipient_text(&all->items[i]));
+		size_t word = 0;
+
+		while (word < words->n && strstr(text, words->items[word]))
+			word++;
+		if (word < words->n || !all->items[i].enveloped)
+			continue;
+		if (found)
+			return NULL;
+		found = &all->items[i];
+	}
+	return found;
+}
+
+/* Returns the recipients that the search matched, each with its own status, since that of the email
+ * says nothing of one recipient. words are those of the text that was searched for. */
+static json_t *render_matched(
+	const struct email *email, const struct email_filter *filter, const struct strv *words)
+{
+	const struct recipient *only = NULL;
 	json_t *array;
 
-	if (filter->to == NULL && filter->recipient == NULL)
-		return json_null();
+	if (filter->to == NULL && filter->recipient == NULL) {
+		only = recipient_with_words(&email->recipients, words);
+		if (only == NULL)
+			return json_null();
+	}
 	array = json_array();
 	for (size_t i = 0; i < email->recipients.n; i++) {
 		const struct recipient *one = &email->recipients.items[i];
 
-		if (one->enveloped &&
+		if (one->enveloped && (only == NULL || one == only) &&
 			(filter->recipient == NULL || one->status == *filter->recipient) &&
 			(filter->to == NULL || str_eq_nocase(one->address, filter->to)))
 			json_array_append_new(array,
@@ -240,13 +268,16 @@ static void give_emails(struct op *op, struct search *search)
 	struct email_list *list = &search->found.list;
 	struct listed_email *items = mem_alloc(list->n + 1, sizeof(*items));
 	struct page_end end = {.more = found->more};
+	_cleanup_strv_ struct strv words = STRV_INIT;
 
+	if (search->filter.text)
+		store_text_index_words(search->filter.text, &words);
 	for (size_t i = 0; i < list->n; i++) {
 		items[i].email = list->items[i];
 		items[i].for_admins = op->actor != OP_KEY;
-		items[i].matched = items[i].for_admins
-					   ? render_matched(&items[i].email, &search->filter)
-					   : NULL;
+		items[i].matched = items[i].for_admins ? render_matched(&items[i].email,
+								 &search->filter, &words)
+						       : NULL;
 	}
 	memcpy(end.next, found->next, ID_SIZE);
 	op_give_page(op, &listed_type, items, list->n, &end);

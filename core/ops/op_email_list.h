@@ -19,7 +19,7 @@ struct op_email_list {
 	const char *subject; /* a part of it */
 	const char *tag;
 	const char *status;           /* one of store_email_statuses */
-	const char *recipient_status; /* of a recipient, or of the one in `to` */
+	const char *recipient_status; /* status of a recipient, or of the one in `to` */
 	int64_t since;                /* created then or later */
 	int64_t until;                /* created before */
 };

@@ -8,7 +8,6 @@
 #include "core/address/addr.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/report/delivery_report.h"
 #include "core/report/email_render.h"
 #include "core/store/store_event.h"
 

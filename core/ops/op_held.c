@@ -15,6 +15,10 @@ static const struct op_field one_fields[] = {
 	{OP_FIELD(op_held, id, OP_ID), .required = true},
 	{0},
 };
+static const struct op_field list_fields[] = {
+	{OP_FIELD(op_held, company_id, OP_ID)},
+	{0},
+};
 static const struct op_field decision_fields[] = {
 	{OP_FIELD(op_held_decision, decision, OP_TEXT), .required = true},
 	{OP_FIELD(op_held_decision, messages, OP_ITEMS), .required = true, .max = OP_HELD_MAX,
@@ -29,11 +33,12 @@ static void explain_reason(struct held *held)
 
 static int list_held(struct op *op, const void *arg, struct err *err)
 {
+	const struct op_held *input = arg;
 	struct held_list list = {0};
 	struct page_end end;
-	int found = store_held_page(op->db, &op->page, &list, &end, err);
+	int found = store_held_page(
+		op->db, op_company_of(op, input->company_id), &op->page, &list, &end, err);
 
-	(void)arg;
 	if (found <= 0)
 		return found;
 	for (size_t i = 0; i < list.n; i++)
@@ -56,16 +61,19 @@ static int get_held(struct op *op, const void *arg, struct err *err)
 }
 
 /* The audit entry describes the message, because its row is removed with the message. */
-static int add_entry(struct op *op, const struct held *held, const char *decision, struct err *err)
+static int add_entry(
+	struct op *op, const struct held *held, enum held_decision decision, struct err *err)
 {
-	_cleanup_free_ char *action = mem_printf("held.%s", decision);
+	static const char *const actions[] = {[HELD_RECHECK] = "held.recheck",
+		[HELD_RELEASE] = "held.release",
+		[HELD_DROP] = "held.drop"};
 	json_t *after = json_pack("{s:s, s:s, s:s, s:s}", "queue_id", held->queue_id, "from",
 		held->from, "sender", held->sender, "reason", verdict_reason_words(held->reason));
 	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
 
 	json_decref(after);
 	return store_audit_add(op->db,
-		&(struct audit_action){.action = action,
+		&(struct audit_action){.action = actions[decision],
 			.object_id = held->id,
 			.object_name = held->queue_id,
 			.after = text},
@@ -81,7 +89,7 @@ static int decide_one(struct op *op, const char *id, enum held_decision decision
 	if (found <= 0)
 		return found;
 	found = store_held_decide(op->db, parsed, decision, op->now_us, err);
-	if (found > 0 && add_entry(op, &held, held_decisions.names[decision], err) < 0)
+	if (found > 0 && add_entry(op, &held, decision, err) < 0)
 		found = -1;
 	store_held_clear(&held);
 	return found;
@@ -108,7 +116,8 @@ static int add_decision(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-const struct operation op_held_list = {.list = OP_SEARCH, .run = list_held};
+const struct operation op_held_list = {
+	list_fields, sizeof(struct op_held), .list = OP_SEARCH, .run = list_held};
 const struct operation op_held_get = {.run = get_held};
 const struct operation op_held_decide = {
 	decision_fields, sizeof(struct op_held_decision), .run = add_decision};

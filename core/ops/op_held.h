@@ -14,11 +14,12 @@ enum { OP_HELD_MAX = 200 }; /* messages per decision */
 
 struct op_held {
 	const char *id;
+	const char *company_id; /* for the list: only messages that use a domain of this company */
 };
 
 struct op_held_decision {
 	const char *decision;     /* `recheck`, `release` or `drop` */
-	struct op_items messages; /* of struct op_held */
+	struct op_items messages; /* items of struct op_held */
 };
 
 /* Gives held messages, newest first. */

@@ -18,7 +18,7 @@ struct host {
 	char *problem; /* in words; "" for none */
 	char *version;
 	int64_t first_us;
-	int64_t seen_us; /* of its postern-httpd, which has the outbox */
+	int64_t seen_us; /* last heartbeat of its postern-httpd, which has the outbox */
 	int64_t taken;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/address/addr.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
@@ -41,6 +42,7 @@ static const struct op_field revoke_all_fields[] = {
 static const struct op_field list_fields[] = {
 	{OP_FIELD(op_key, company_id, OP_ID)},
 	{OP_FIELD(op_key, valid, OP_FLAG)},
+	{OP_FIELD(op_key, idle, OP_TEXT), .admins = true},
 	{0},
 };
 
@@ -140,15 +142,22 @@ static int create(struct op *op, const void *arg, struct err *err)
 static int list_keys(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_key *input = arg;
-	const struct key_filter filter = {
+	struct key_filter filter = {
 		.company_id = op_company_of(op, input->company_id),
 		.domain = op->domain,
 		.valid_only = op->actor == OP_KEY || input->valid == OP_YES,
 	};
 	struct key_list keys = {0};
 	struct page_end end;
-	int found = store_key_list(op->db, &filter, &op->page, &keys, &end, err);
+	int found;
 
+	if (input->idle && str_eq(input->idle, "unused"))
+		filter.unused_us = op->now_us - OP_KEY_UNUSED_DAYS * DAY_US;
+	else if (input->idle && str_eq(input->idle, "forgotten"))
+		filter.forgotten_us = op->now_us - OP_KEY_FORGOTTEN_DAYS * DAY_US;
+	else if (input->idle)
+		return op_refuse(op, err, "idle", "must be unused or forgotten");
+	found = store_key_list(op->db, &filter, &op->page, &keys, &end, err);
 	if (found > 0)
 		op_give_page(op, &store_key_type, keys.items, keys.n, &end);
 	return found;
@@ -205,7 +214,7 @@ static int revoke_given(struct op *op, const struct op_items *keys, struct err *
 	return revoked;
 }
 
-/* The same for the first valid keys of a company; *more_r is true if there are others. */
+/* Revokes the first valid keys of a company. *more_r is true if there are others. */
 static int revoke_first(
 	struct op *op, const struct key_filter *filter, bool *more_r, struct err *err)
 {

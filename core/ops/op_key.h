@@ -14,13 +14,18 @@ struct op_key {
 	const char *name;
 	const char *scopes;    /* comma-separated words; NULL: sending and reading */
 	const char *domain;    /* restricted to this domain: its name, */
-	const char *domain_id; /* or its id; NULL: unrestricted */
+	const char *domain_id; /* id of the domain; NULL: unrestricted */
 	enum op_flag valid;    /* for a list: only valid keys */
+	const char *idle;      /* for a list: only valid keys that are "unused" or "forgotten" */
 	const char *id;        /* in `keys`: the id of one key */
 	struct op_items keys;  /* several keys */
 };
 
-enum { OP_KEYS_MAX = 1000 };
+enum {
+	OP_KEYS_MAX = 1000,
+	OP_KEY_UNUSED_DAYS = 30,     /* after so long, a key that was never used is unused, */
+	OP_KEY_FORGOTTEN_DAYS = 180, /* and one that was used before is forgotten */
+};
 
 /* Gives the key, with its `token`, which is shown only once. */
 extern const struct operation op_key_create;

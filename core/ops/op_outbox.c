@@ -8,6 +8,7 @@
 #include "core/address/addr.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_backlog.h"
 #include "core/store/store_outbox.h"
@@ -86,35 +87,66 @@ static void estimate(const struct backlog_list *list, int64_t rate, int64_t now_
 	}
 }
 
+/* Moves the company's row to the front. False if it is not in the list. */
+static bool put_first(struct backlog_list *list, const char *company_id)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct backlog one = list->items[i];
+
+		if (!str_eq(one.id, company_id))
+			continue;
+		list->items[i] = list->items[0];
+		list->items[0] = one;
+		return true;
+	}
+	return false;
+}
+
+/* Reads what waits for a company (NULL: for each). An estimate needs those of the others, too. */
+static int read_backlog(struct op *op, const char *company_id, int64_t rate,
+	struct backlog_list *list_r, struct err *err)
+{
+	struct backlog_list list;
+
+	if (store_backlog_list(op->db, op->company_id, COMPANIES_MAX, op->now_us, &list, err) < 0)
+		return -1;
+	estimate(&list, rate, op->now_us);
+	if (company_id && !put_first(&list, company_id)) {
+		store_backlog_list_free(&list);
+		if (store_backlog_list(op->db, company_id, 1, op->now_us, &list, err) < 0)
+			return -1;
+	}
+	while (company_id && list.n > 1)
+		row_clear(&store_backlog_type, &list.items[--list.n]);
+	*list_r = list;
+	return 0;
+}
+
 static int list_outbox(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_outbox *input = arg;
 	const char *company_id = op_company_of(op, input->company_id);
-	struct backlog_list backlog = {0};
+	struct backlog_list backlog;
 	int64_t rate, waiting = 0, paused = 0, scheduled = 0;
 	struct page_end end = {0};
-	bool open;
+	bool open, cut;
 
 	if (add_flow(op, &rate, &open, err) < 0 || add_pauses(op, company_id, err) < 0 ||
-		store_backlog_list(
-			op->db, op->company_id, COMPANIES_MAX, op->now_us, &backlog, err) < 0)
+		read_backlog(op, company_id, open || op->company_id ? 0 : rate, &backlog, err) < 0)
 		return -1;
-	if (!open && op->company_id == NULL)
-		estimate(&backlog, rate, op->now_us);
-	for (size_t i = backlog.n; company_id && i-- > 0;) {
-		if (strcmp(backlog.items[i].id, company_id) == 0)
-			continue;
-		row_clear(&store_backlog_type, &backlog.items[i]);
-		memmove(&backlog.items[i], &backlog.items[i + 1],
-			(--backlog.n - i) * sizeof(*backlog.items));
-	}
+	cut = backlog.n == COMPANIES_MAX;
 	for (size_t i = 0; i < backlog.n; i++) {
-		waiting += backlog.items[i].waiting;
-		paused += backlog.items[i].paused;
-		scheduled += backlog.items[i].scheduled;
+		const struct backlog *one = &backlog.items[i];
+
+		waiting += one->waiting;
+		paused += one->paused;
+		scheduled += one->scheduled;
+		cut |= one->waiting >= BACKLOG_MAX || one->paused >= BACKLOG_MAX ||
+		       one->scheduled >= BACKLOG_MAX;
 	}
-	json_object_update_new(op_more(op), json_pack("{s:I, s:I, s:I}", "waiting", waiting,
-						    "paused", paused, "scheduled", scheduled));
+	json_object_update_new(
+		op_more(op), json_pack("{s:I, s:I, s:I, s:b}", "waiting", waiting, "paused", paused,
+				     "scheduled", scheduled, "at_least", (int)cut));
 	op_give_page(op, &store_backlog_type, backlog.items, backlog.n, &end);
 	return 1;
 }

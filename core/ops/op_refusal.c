@@ -42,7 +42,8 @@ struct refused {
 	char *login;
 	char *sender;
 	char *from;
-	char *queue_id; /* of the latest message */
+	char *queue_id; /* queue id of the latest message */
+	char *host;
 	int64_t count;
 	int64_t first_us;
 	int64_t last_us;
@@ -60,6 +61,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(refused, sender, ROW_TEXT),
 	ROW_FIELD(refused, from, ROW_TEXT),
 	ROW_FIELD(refused, queue_id, ROW_TEXT),
+	ROW_FIELD(refused, host, ROW_TEXT),
 	ROW_FIELD(refused, count, ROW_INT64),
 	ROW_FIELD(refused, first_us, ROW_TIME),
 	ROW_FIELD(refused, last_us, ROW_TIME),
@@ -67,7 +69,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type all_type = {
 	.name = "refusal", .size = sizeof(struct refused), .fields = fields, ARRAY_SIZE(fields)};
-/* Without email_id. */
+/* The row of a list that has no email_id. */
 static const struct row_type list_type = {.name = "refusal",
 	.size = sizeof(struct refused),
 	.fields = fields,
@@ -100,6 +102,7 @@ static struct refused take_refusal(struct refusal *refusal)
 		.sender = TAKE_PTR(refusal->sender),
 		.from = take_given(&refusal->from),
 		.queue_id = take_given(&refusal->queue_id),
+		.host = take_given(&refusal->host),
 		.count = refusal->count,
 		.first_us = refusal->first_us,
 		.last_us = refusal->last_us,
@@ -117,6 +120,7 @@ static struct refused take_email(struct email *email)
 		.sender = TAKE_PTR(email->sender),
 		.from = TAKE_PTR(email->from),
 		.queue_id = TAKE_PTR(email->queue_id),
+		.host = take_given(&email->host),
 		.count = 1,
 		.first_us = email->decided_us,
 		.last_us = email->decided_us,

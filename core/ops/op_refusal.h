@@ -17,7 +17,7 @@ struct op_refusal {
 /* Gives refused mail without an email, newest first; equal messages are one row. `next` is where
  * the next page begins. A row that is counted again moves to the front; the others stay. */
 extern const struct operation op_refusal_list;
-/* The same together with refused emails, which have an `email_id`: one page. */
+/* Lists refusals together with refused emails, which have an `email_id`: one page. */
 extern const struct operation op_refusal_list_all;
 
 #endif

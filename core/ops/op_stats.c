@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/outcome.h"
-#include "core/store/store_event.h"
+#include "core/store/store_event_count.h"
 #include "core/store/store_outcome.h"
 
 enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };

@@ -12,8 +12,8 @@
 #include "core/address/addr.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/conf/conf.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_suppression.h"
 
@@ -137,6 +137,21 @@ static int write_down(const struct op *op, const char *action, const char *compa
 		err);
 }
 
+/* Checks an entry to add; the address is a new string. Returns 0 or -1. */
+static int read_entry(const struct op *op, const struct op_suppression *input,
+	enum suppression_reason *reason_r, char **address_r, struct err *err)
+{
+	if (read_reason(op, input, reason_r, err) < 0)
+		return -1;
+	if (input->text && strlen(input->text) > TEXT_MAX)
+		return op_refuse(op, err, "text", "has more than %d bytes", TEXT_MAX);
+	if (input->code && strlen(input->code) > CODE_MAX)
+		return op_refuse(op, err, "code", "has more than %d bytes", CODE_MAX);
+	if (input->tags && strlen(input->tags) > TAGS_MAX)
+		return op_refuse(op, err, "tags", "have more than %d bytes", TAGS_MAX);
+	return read_address(op, input->address, address_r, err);
+}
+
 /* Returns 1 if it is new, 0 if not, -1 on error. */
 static int add_one(struct op *op, const struct suppression_scope *scope,
 	const struct op_suppression *input, struct suppression *suppression_r, struct err *err)
@@ -151,15 +166,8 @@ static int add_one(struct op *op, const struct suppression_scope *scope,
 				      : op->now_us};
 	int found = 0;
 
-	if (read_reason(op, input, &item.reason, err) < 0 ||
-		read_address(op, input->address, &address, err) < 0)
+	if (read_entry(op, input, &item.reason, &address, err) < 0)
 		return -1;
-	if (item.text && strlen(item.text) > TEXT_MAX)
-		return op_refuse(op, err, "text", "has more than %d bytes", TEXT_MAX);
-	if (item.code && strlen(item.code) > CODE_MAX)
-		return op_refuse(op, err, "code", "has more than %d bytes", CODE_MAX);
-	if (item.tags && strlen(item.tags) > TAGS_MAX)
-		return op_refuse(op, err, "tags", "have more than %d bytes", TAGS_MAX);
 	if (item.reason == SUPPRESSION_REASONS) {
 		struct suppression_scope just = *scope;
 
@@ -210,36 +218,78 @@ static bool is_among(const struct suppression *all, size_t n, const char *id)
 	return false;
 }
 
-static int add_all(struct op *op, const void *arg, struct err *err)
+/* Begins an answer of up to `total` entries. */
+static void give_none(struct op *op, size_t total)
 {
 	static const struct page_end end = {0};
-	const struct op_suppression *input = arg, *items = input->suppressions.items;
-	size_t total = input->suppressions.n, n = 0, fresh = 0;
-	struct suppression *all = mem_alloc(total + 1, sizeof(*all));
-	_cleanup_free_ char *domain = NULL;
-	struct suppression_scope scope;
-	int added = 0;
 
-	op_give_page(op, &store_suppression_type, all, 0, &end);
-	if (read_scope(op, input, true, &scope, &domain, err) < 0)
-		return -1;
+	op_give_page(op, &store_suppression_type, mem_alloc(total + 1, sizeof(struct suppression)),
+		0, &end);
+}
+
+/* Checks all entries before the first one is stored. Returns 0 or -1. */
+static int check_all(
+	const struct op *op, const struct op_suppression *items, size_t total, struct err *err)
+{
 	for (size_t i = 0; i < total; i++) {
-		added = add_one(op, &scope, &items[i], &all[n], err);
-		if (added < 0) {
+		_cleanup_free_ char *address = NULL;
+		enum suppression_reason reason;
+
+		if (read_entry(op, &items[i], &reason, &address, err) < 0) {
 			err_prefix(err, "suppressions[%zu]", i);
 			return -1;
 		}
-		fresh += added > 0;
-		if (added == 0 && is_among(all, n, all[n].id))
-			store_suppression_clear(&all[n]);
-		else
-			n++;
-		op_give_page(op, &store_suppression_type, all, n, &end);
 	}
-	json_object_set_new(op_more(op), "added", json_integer((json_int_t)fresh));
-	if (fresh > 0 &&
-		(write_down(op, "suppression.add", scope.company_id, &all[0], fresh, err) < 0 ||
-			op_check_limit(op, LIMIT_SUPPRESSIONS, scope.company_id, err) < 0))
+	return 0;
+}
+
+/* True if the company might exceed its limit with so many entries more. */
+static bool is_near_limit(const struct op *op, const char *company_id, size_t more)
+{
+	return op->actor != OP_COMMAND &&
+	       store_limit_check(op->db, LIMIT_SUPPRESSIONS, company_id,
+		       op->conf->limits.suppressions - (int64_t)more, NULL) < 0;
+}
+
+/* In steps, so that no other write waits for all of them. Near the limit in one step, so that all
+ * or nothing is added. Requests that run at the same time may exceed the limit together. */
+static int add_all(struct op *op, const void *arg, struct err *err)
+{
+	const struct op_suppression *input = arg, *items = input->suppressions.items;
+	size_t total = input->suppressions.n, i = (size_t)op->mark, end = i + IMPORT_STEP;
+	struct rows *rows = &op->result.rows;
+	json_int_t fresh = json_integer_value(json_object_get(op_more(op), "added"));
+	_cleanup_free_ char *domain = NULL;
+	struct suppression_scope scope;
+	struct suppression *all;
+	bool whole;
+
+	if (i == 0)
+		give_none(op, total);
+	all = rows->items;
+	if (read_scope(op, input, true, &scope, &domain, err) < 0 ||
+		(i == 0 && check_all(op, items, total, err) < 0))
+		return -1;
+	whole = i == 0 && is_near_limit(op, scope.company_id, total);
+	for (; i < total && (whole || i < end); i++) {
+		int added = add_one(op, &scope, &items[i], &all[rows->n], err);
+
+		if (added < 0)
+			return -1;
+		fresh += added > 0;
+		if (added == 0 && is_among(all, rows->n, all[rows->n].id))
+			store_suppression_clear(&all[rows->n]);
+		else
+			rows->n++;
+		if (whole && op_check_limit(op, LIMIT_SUPPRESSIONS, scope.company_id, err) < 0)
+			return -1;
+	}
+	json_object_set_new(op_more(op), "added", json_integer(fresh));
+	op->mark = (int64_t)i;
+	if (i < total)
+		return STORE_MORE;
+	if (fresh > 0 && write_down(op, "suppression.add", scope.company_id, &all[0], (size_t)fresh,
+				 err) < 0)
 		return -1;
 	return 1;
 }
@@ -391,16 +441,24 @@ static int list(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
+/* Returns 0 or -1. */
+static int check_removable(const struct op *op, const struct suppression *one, struct err *err)
+{
+	if (op->domain && *one->domain == '\0' && one->reason == SUPPRESSION_MANUAL)
+		return err_set(err, ERR_DENIED,
+			"%s is suppressed for all domains: a key of one domain may not change that",
+			one->address);
+	return 0;
+}
+
 /* Removes the entry that was found; if it was given by its address, all with that address. Returns
  * 1 or -1. */
 static int remove_found(struct op *op, const struct suppression_scope *scope,
 	const struct suppression *one, const char *what, enum suppression_reason reason,
 	struct err *err)
 {
-	if (op->domain && *one->domain == '\0' && one->reason == SUPPRESSION_MANUAL)
-		return err_set(err, ERR_DENIED,
-			"%s is suppressed for all domains: a key of one domain may not change that",
-			one->address);
+	if (check_removable(op, one, err) < 0)
+		return -1;
 	if (strchr(what, '@') == NULL)
 		return store_suppression_remove_id(op->db, one->id, err) < 0 ? -1 : 1;
 	/* An entry that an admin added for all domains may exist besides it. */
@@ -433,45 +491,67 @@ static int remove_one(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
+/* Adds an audit entry for each company among the removed entries. 0 or -1. */
+static int write_removed(
+	const struct op *op, const struct suppression *all, size_t n, struct err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t of_company = 0;
+		bool first = true;
+
+		for (size_t k = 0; k < i && first; k++)
+			first = !str_eq(all[k].company_id, all[i].company_id);
+		for (size_t k = i; k < n && first; k++)
+			of_company += str_eq(all[k].company_id, all[i].company_id);
+		if (first && write_down(op, "suppression.remove", all[i].company_id, &all[i],
+				     of_company, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* In steps, like add_all(). A key of one domain may not remove every entry: then a walk over all of
+ * them that checks this precedes the walk that removes. */
 static int remove_all(struct op *op, const void *arg, struct err *err)
 {
-	static const struct page_end end = {0};
 	const struct op_suppression *input = arg, *items = input->suppressions.items;
-	size_t total = input->suppressions.n, n = 0;
-	struct suppression *all = mem_alloc(total + 1, sizeof(*all));
+	size_t total = input->suppressions.n, checks = op->domain ? total : 0;
+	size_t i = (size_t)op->mark, end = i + IMPORT_STEP;
+	struct rows *rows = &op->result.rows;
 	_cleanup_free_ char *domain = NULL;
 	struct suppression_scope scope;
+	struct suppression *all;
 
-	op_give_page(op, &store_suppression_type, all, 0, &end);
+	if (i == 0)
+		give_none(op, total);
+	all = rows->items;
 	if (read_scope(op, input, false, &scope, &domain, err) < 0)
 		return -1;
-	for (size_t i = 0; i < total; i++) {
-		const char *what = items[i].address ? items[i].address : items[i].id;
+	for (; i < checks + total && i < end; i++) {
+		const struct op_suppression *item = &items[i % total];
+		const char *what = item->address ? item->address : item->id;
 		_cleanup_free_ char *trimmed = str_trim(what ? what : "", what ? strlen(what) : 0);
-		int found = find_one(op, &scope, trimmed, SUPPRESSION_REASONS, &all[n], err);
+		struct suppression *one = &all[rows->n];
+		int found = find_one(op, &scope, trimmed, SUPPRESSION_REASONS, one, err);
 
 		if (found == 0)
 			continue;
 		if (found < 0)
 			return -1;
-		op_give_page(op, &store_suppression_type, all, ++n, &end);
-		if (remove_found(op, &scope, &all[n - 1], trimmed, SUPPRESSION_REASONS, err) < 0)
+		if (i >= checks)
+			rows->n++;
+		found = i < checks
+				? check_removable(op, one, err)
+				: remove_found(op, &scope, one, trimmed, SUPPRESSION_REASONS, err);
+		if (i < checks)
+			store_suppression_clear(one);
+		if (found < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < n; i++) {
-		size_t of_company = 0;
-		bool first = true;
-
-		for (size_t k = 0; k < n; k++)
-			if (str_eq(all[k].company_id, all[i].company_id)) {
-				first &= k >= i;
-				of_company++;
-			}
-		if (first && write_down(op, "suppression.remove", all[i].company_id, &all[i],
-				     of_company, err) < 0)
-			return -1;
-	}
-	return 1;
+	op->mark = (int64_t)i;
+	if (i < checks + total)
+		return STORE_MORE;
+	return write_removed(op, all, rows->n, err) < 0 ? -1 : 1;
 }
 
 static int clear_list(struct op *op, const void *arg, struct err *err)
@@ -505,15 +585,33 @@ static int clear_list(struct op *op, const void *arg, struct err *err)
 		       : 1;
 }
 
+/* The audit entry has the number of rows that were given. Returns 0 or -1. */
+static int write_import(
+	const struct op *op, const struct suppression_scope *scope, size_t rows, struct err *err)
+{
+	_cleanup_free_ char *text = mem_printf("{\"rows\":%zu}", rows);
+
+	return store_audit_add(op->db,
+		&(struct audit_action){.company_id = scope->company_id,
+			.action = "suppression.import",
+			.object_id = scope->company_id,
+			.object_name = scope->domain ? scope->domain : "all domains",
+			.after = text},
+		err);
+}
+
+/* In steps. The first one writes the audit entry, since a later one may reach the company's limit:
+ * what was added before that stays. */
 static int import(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg, *items = input->suppressions.items;
 	size_t total = input->suppressions.n, i = (size_t)op->mark;
 	json_int_t fresh = json_integer_value(json_object_get(op_more(op), "added"));
-	_cleanup_free_ char *own = NULL, *text = NULL;
+	_cleanup_free_ char *own = NULL;
 	struct suppression_scope scope, whole;
 
-	if (read_scope(op, input, true, &whole, &own, err) < 0)
+	if (read_scope(op, input, true, &whole, &own, err) < 0 ||
+		(i == 0 && write_import(op, &whole, total, err) < 0))
 		return -1;
 	for (; i < total && i < (size_t)op->mark + IMPORT_STEP; i++) {
 		_cleanup_free_ char *domain = NULL;
@@ -542,18 +640,7 @@ static int import(struct op *op, const void *arg, struct err *err)
 	if (op_check_limit(op, LIMIT_SUPPRESSIONS, whole.company_id, err) < 0)
 		return -1;
 	op->mark = (int64_t)i;
-	if (i < total)
-		return STORE_MORE;
-	text = json_dumps(op->result.more, JSON_COMPACT);
-	return store_audit_add(op->db,
-		       &(struct audit_action){.company_id = whole.company_id,
-			       .action = "suppression.import",
-			       .object_id = whole.company_id,
-			       .object_name = own ? own : "all domains",
-			       .after = text},
-		       err) < 0
-		       ? -1
-		       : 1;
+	return i < total ? STORE_MORE : 1;
 }
 
 /* The route has checked the domain. */

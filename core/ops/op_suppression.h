@@ -27,7 +27,8 @@ enum { OP_SUPPRESSIONS_MAX = 1000 };
 /* Gives the entry, new or existing. Without a reason, an existing entry of the address is kept,
  * whatever its reason. */
 extern const struct operation op_suppression_add;
-/* The same for several. Gives each once, and how many were new, as `added`. */
+/* The same for several, all or none, in steps. Gives each once, and how many were new, as
+ * `added`. */
 extern const struct operation op_suppression_add_all;
 /* Gives one entry, by its id or its address. */
 extern const struct operation op_suppression_get;
@@ -36,7 +37,7 @@ extern const struct operation op_suppression_get;
 extern const struct operation op_suppression_list;
 /* Removes one by its id, or all of an address that the caller can see. Gives one of them. */
 extern const struct operation op_suppression_remove;
-/* The same for several; unknown ones are ignored. Gives what was removed. */
+/* The same for several, all or none, in steps; unknown ones are ignored. Gives what was removed. */
 extern const struct operation op_suppression_remove_all;
 /* Removes all of a reason that apply to a domain, in steps. */
 extern const struct operation op_suppression_clear;

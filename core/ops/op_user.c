@@ -142,7 +142,7 @@ static int add_link(struct op *op, const struct user *user, bool of_change, stru
 	int result = make_session(op, user->id, &spec, &link, token, err);
 
 	if (result == 0) {
-		path = mem_printf("/login?token=%s", token);
+		path = mem_printf("/#/login?token=%s", token);
 		json_object_set_new(op_more(op), "login_path", json_string(path));
 		json_object_set_new(
 			op_more(op), "login_path_expires_at", row_json_time(link.expires_us));

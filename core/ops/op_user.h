@@ -23,7 +23,8 @@ extern const struct operation op_user_list;
 /* Gives the user after the update, or before the removal. */
 extern const struct operation op_user_update;
 extern const struct operation op_user_remove;
-/* Gives a link as `login_path`, which logs a browser in once. */
+/* Gives a link as `login_path`, which logs a browser in once. Its token is in the fragment, which
+ * browsers send to no server: no proxy logs it, and no program that only opens links uses it. */
 extern const struct operation op_user_link;
 /* For a user who has lost the password or phone, or whose credentials somebody else may have: ends
  * all credentials. Gives a link, and the number of valid tokens that ended. */

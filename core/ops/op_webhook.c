@@ -103,6 +103,29 @@ static void give_secret(struct op *op, const struct webhook *webhook)
 	secret_wipe(text.data, text.len);
 }
 
+/* Checks the port of `host:port` or `[address]:port`. Returns 0 or -1. */
+static int check_port(const struct op *op, const char *host, size_t len, struct err *err)
+{
+	/* Mail servers of strangers, which take an HTTP client for an abused proxy. */
+	static const int64_t of_mail[] = {25, 465, 587};
+	const char *bracket = memrchr(host, ']', len);
+	const char *from = bracket ? bracket : host;
+	const char *colon = memchr(from, ':', len - (size_t)(from - host));
+	_cleanup_free_ char *digits = NULL;
+	int64_t port;
+
+	if (colon == NULL)
+		return 0;
+	digits = mem_dup(colon + 1, len - (size_t)(colon + 1 - host));
+	if (str_int(digits, 1, 65535, &port) < 0)
+		return op_refuse(op, err, "endpoint", "has a port that is no number up to 65535");
+	for (size_t i = 0; i < ARRAY_SIZE(of_mail); i++)
+		if (port == of_mail[i])
+			return op_refuse(op, err, "endpoint",
+				"has the port %s, which is for mail and not for HTTP", digits);
+	return 0;
+}
+
 /* Checks the URL. Returns 0 or -1. postern-webhook checks the address when it connects. */
 static int check_endpoint(const struct op *op, const char *url, struct err *err)
 {
@@ -123,7 +146,7 @@ static int check_endpoint(const struct op *op, const char *url, struct err *err)
 		return op_refuse(op, err, "endpoint", "is not a URL like https://example.com/path");
 	if (http && op->conf->webhook.schemes != WEBHOOK_HTTP_TOO)
 		return op_refuse(op, err, "endpoint", "must begin with https://");
-	return 0;
+	return check_port(op, host + authority - name, name, err);
 }
 
 /* Reads the types as a JSON array without duplicates; the caller frees it. Returns 0 or -1. */

@@ -12,7 +12,7 @@
 
 enum {
 	OP_WEBHOOK_EVENTS_MAX = 64,
-	OP_WEBHOOK_URLS_MAX = 3, /* of a name of the form API */
+	OP_WEBHOOK_URLS_MAX = 3, /* URLs of one event name of the form API */
 };
 
 struct op_webhook {
@@ -22,7 +22,7 @@ struct op_webhook {
 	const char *endpoint; /* NULL in an update: unchanged */
 	const char *events;   /* separated by commas; NULL in an update: unchanged */
 	enum op_flag enabled;
-	enum op_flag in_trouble; /* of a list: only those that fail, or were disabled for it */
+	enum op_flag in_trouble; /* for a list: only webhooks that fail, or were disabled for it */
 };
 
 /* Users also see how many events wait for each, as `waiting`. */
@@ -31,7 +31,7 @@ struct op_webhook {
 extern const struct operation op_webhook_add;
 /* Gives webhooks, newest first. */
 extern const struct operation op_webhook_list;
-/* The same for the dashboard, in pages. */
+/* Lists webhooks for the dashboard, in pages. */
 extern const struct operation op_webhook_search;
 /* Gives the webhook; keys and the command get its `signing_secret`. */
 extern const struct operation op_webhook_get;

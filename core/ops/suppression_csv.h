@@ -17,7 +17,7 @@
 struct suppression_csv {
 	struct op_suppression *items; /* members whose cell is missing or empty are NULL */
 	size_t n;
-	struct strv texts; /* what the items point to */
+	struct strv texts; /* the texts that the items point to */
 };
 
 /* The columns are address (or email), reason (or origin), domain, code, error (or text, message),

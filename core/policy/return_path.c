@@ -12,9 +12,8 @@
 
 enum {
 	TOKEN_LEN = RETURN_TOKEN_SIZE - 1,
-	ID_LEN = 16,
 	PROOF_LEN = 16,
-	RAW_LEN = ID_LEN + PROOF_LEN,
+	RAW_LEN = ID_BYTES + PROOF_LEN,
 	NONCE_LEN = SECRET_HASH_LEN, /* characters; the nonce is used as the hash key */
 };
 
@@ -75,21 +74,11 @@ bool return_token_make(enum return_use use, const char *id, const char *nonce,
 	char token_r[static RETURN_TOKEN_SIZE])
 {
 	uint8_t raw[RAW_LEN], proof[SECRET_HASH_LEN];
-	size_t n = 0;
 
-	if (strlen(nonce) != NONCE_LEN)
-		return false;
-	for (const char *p = id; *p && n < ID_LEN; p++) {
-		if (*p == '-')
-			continue;
-		if (ascii_hex_pair(p) < 0)
-			return false;
-		raw[n++] = (uint8_t)ascii_hex_pair(p++);
-	}
-	if (n < ID_LEN)
+	if (strlen(nonce) != NONCE_LEN || !id_bytes(id, raw))
 		return false;
 	make_proof(use, id, nonce, proof);
-	memcpy(raw + ID_LEN, proof, PROOF_LEN);
+	memcpy(raw + ID_BYTES, proof, PROOF_LEN);
 	encode(raw, token_r);
 	return true;
 }
@@ -102,18 +91,13 @@ char *return_address(enum return_use use, const char *token, const char *return_
 bool return_token_parse(enum return_use use, const char *text, struct return_token *token_r)
 {
 	uint8_t raw[RAW_LEN];
-	size_t at = 0;
 
 	if (strnlen(text, TOKEN_LEN + 1) != TOKEN_LEN || !decode_token(text, raw))
 		return false;
 	token_r->use = use;
 	memcpy(token_r->text, text, RETURN_TOKEN_SIZE);
 	str_lower(token_r->text);
-	for (size_t i = 0; i < ID_LEN; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			token_r->id[at++] = '-';
-		at += (size_t)snprintf(token_r->id + at, 3, "%02x", raw[i]);
-	}
+	id_format(raw, token_r->id);
 	return true;
 }
 

@@ -26,8 +26,7 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n, ch
  * asked, uses the default queue directory and returns -1. */
 struct conf;
 int postconf_find_milter_socket(struct conf *conf, struct err *err);
-/* The same for auth.socket, where Postfix connects to postern-auth: auth.sock beside the
- * milter's socket. */
+/* Finds auth.socket, where Postfix reaches postern-auth: auth.sock beside the milter's socket. */
 int postconf_find_auth_socket(struct conf *conf, struct err *err);
 
 /* Appends all non-empty values of n parameters to their lists: from main.cf, and from services

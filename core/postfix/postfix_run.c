@@ -13,7 +13,6 @@
 #include "core/postfix/postfix_run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -22,7 +22,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/base/daemon.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
@@ -160,8 +159,8 @@ static int serve_requests(
 
 		if (poll(sources, ARRAY_SIZE(sources), -1) < 0)
 			continue;
-		/* Without the right to signal another user's process, as in postern-held.service.
-		 * The other process sees that this one has ended. */
+		/* postern-held.service has no right to signal a process of another user. That
+		 * process notices that this one has ended. */
 		if (sources[1].revents && read(signals, &signal, sizeof(signal)) > 0 &&
 			kill(unprivileged, SIGTERM) < 0)
 			return EX_OK;
@@ -220,7 +219,7 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 	}
 	close(sockets[1]);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
-	daemon_ready(); /* of the two, this is the process that systemd knows */
+	daemon_ready(); /* This one of the two processes is the one that systemd knows. */
 	status = serve_requests(sockets[0], queue, pid, signals);
 	close(signals);
 	postfix_queue_free(TAKE_PTR(queue));

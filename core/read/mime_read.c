@@ -361,18 +361,35 @@ static void set_default(char **text)
 		*text = mem_strdup("");
 }
 
+static void read_texts(struct span message, struct mime_summary *summary)
+{
+	struct walk walk = {.summary = summary};
+
+	visit_part(&walk, message, 0);
+	set_default(&summary->html);
+	set_default(&summary->text);
+}
+
 void mime_read(const char *data, size_t len, struct mime_summary *summary_r)
 {
 	struct span message = {data, len};
-	struct walk walk = {.summary = summary_r};
 
 	*summary_r = (struct mime_summary){0};
 	mime_scan_drop_from_line(&message);
 	read_header(message, summary_r);
-	visit_part(&walk, message, 0);
+	read_texts(message, summary_r);
 	set_default(&summary_r->subject);
-	set_default(&summary_r->html);
-	set_default(&summary_r->text);
+}
+
+void mime_read_texts(const char *data, size_t len, char **html_r, char **text_r)
+{
+	struct mime_summary summary = {0};
+	struct span message = {data, len};
+
+	mime_scan_drop_from_line(&message);
+	read_texts(message, &summary);
+	*html_r = summary.html;
+	*text_r = summary.text;
 }
 
 void mime_summary_clear(struct mime_summary *summary)

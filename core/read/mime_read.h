@@ -41,6 +41,9 @@ struct mime_summary {
 /* The caller calls mime_summary_clear(). */
 void mime_read(const char *data, size_t len, struct mime_summary *summary_r);
 
+/* Reads html and text alone, without the header fields of the message. The caller frees both. */
+void mime_read_texts(const char *data, size_t len, char **html_r, char **text_r);
+
 void mime_summary_clear(struct mime_summary *summary);
 #define _cleanup_mime_summary_ __attribute__((cleanup(mime_summary_clear)))
 

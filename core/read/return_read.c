@@ -16,7 +16,6 @@
 #include "core/base/mem.h"
 #include "core/base/span.h"
 #include "core/base/str.h"
-#include "core/mime/mime_content.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_scan.h"
 #include "core/read/mime_read.h"
@@ -150,7 +149,7 @@ static char *one_line(const char *text, size_t len)
 	return line;
 }
 
-/* The same, but NULL if it is empty. */
+/* Returns the line, or NULL if it is empty. */
 static char *said_line(const char *text, size_t len)
 {
 	char *line = one_line(text, len);

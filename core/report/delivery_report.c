@@ -56,22 +56,14 @@ static const struct {
 		"No: the email was not sent, since the company's list has ", "."},
 };
 
-/* Adds a time to the minute, with the date if it is not today: `14:05Z`, `Thursday, 2026-11-26,
- * 14:05Z`. */
-static void add_moment(struct buf *out, int64_t time_s, int64_t now_s)
+/* Adds a time in the form of all times in these texts, which the dashboard shows by the viewer's
+ * clock: `2026-11-26 14:05:27Z`. */
+static void add_time(struct buf *out, int64_t time_us)
 {
-	static const char *const days[] = {
-		"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
-	enum { DAY_S = 24 * 3600 };
 	char text[CLOCK_TEXT_SIZE];
-	time_t when = (time_t)time_s;
-	struct tm day = {0};
 
-	clock_iso8601(time_s * SECOND_US, text);
-	gmtime_r(&when, &day);
-	if (time_s / DAY_S != now_s / DAY_S)
-		buf_printf(out, "%s, %.10s, ", days[day.tm_wday], text);
-	buf_printf(out, "%.5sZ", text + 11);
+	clock_iso8601(time_us, text);
+	buf_printf(out, "%.10s %.8sZ", text, text + 11);
 }
 
 /* Returns the email's message that is this item of the queue, or NULL. */
@@ -151,7 +143,7 @@ int delivery_report_new(struct db *db, const struct conf *conf, const struct ema
 	report->now_us = now_us;
 	if (store_recipients_read(db, email->seq, true, &report->recipients, err) < 0 ||
 		store_event_of_email(db, email->seq, &report->events, err) < 0 ||
-		store_messages_of_email(db, email->seq, &report->messages, err) < 0 ||
+		store_queue_message_list(db, email->seq, &report->messages, err) < 0 ||
 		store_log_state(db, email->host, &report->log, err) < 0) {
 		delivery_report_free(report);
 		return -1;
@@ -251,8 +243,6 @@ static void add_counts(const struct delivery_report *report, struct buf *out)
  * undelivered. */
 static void add_age(const struct delivery_report *report, struct buf *out)
 {
-	char at[CLOCK_TEXT_SIZE];
-
 	if (report->email->state != EMAIL_SENT || !delivery_report_is_open(report) ||
 		log_state_is_current(&report->log, report->now_us))
 		return;
@@ -262,18 +252,17 @@ static void add_age(const struct delivery_report *report, struct buf *out)
 			"have happened.");
 		return;
 	}
-	clock_iso8601(report->log.mute_us ? report->log.mute_us : report->log.end_us, at);
-	if (report->log.mute_us) {
-		buf_printf(out,
-			" That was so at %.10s %.8sZ, since when Postfix's log tells nothing: what "
-			"happened since is not known here. Does the system's logger run?",
-			at, at + 11);
-		return;
-	}
-	buf_printf(out,
-		" That was so at %.10s %.8sZ, when postern-events has read Postfix's log last: "
-		"what happened since is not known here. Does it run?",
-		at, at + 11);
+	buf_add_str(out, " That was so at ");
+	add_time(out, report->log.mute_us ? report->log.mute_us : report->log.end_us);
+	if (report->log.mute_us)
+		buf_add_str(out,
+			". Postfix's log has told nothing since then, so what happened later is not "
+			"known here. Check that the system's logger runs.");
+	else
+		buf_add_str(out,
+			", the last time that postern-events read Postfix's log. What happened "
+			"later is not known here. Check that postern-events runs: systemctl status "
+			"postern-events.");
 }
 
 /* How an email ended that the milter was not asked about. */
@@ -282,23 +271,21 @@ static const char *stopped_words(const struct delivery_report *report)
 	const struct recipient *one = &report->recipients.items[0];
 
 	if (one->status == DELIVERY_EXPIRED)
-		return "No: Postfix did not ask postern-milter about it for as long as it "
-		       "keeps a message, and has given it up, so it has gone to nobody.";
+		return "No: Postfix gave up before it could ask postern-milter about it, "
+		       "so nobody received it.";
 	if (one->status == DELIVERY_DISCARDED && one->relay)
 		return "No: Postfix handed it to another server without asking "
-		       "postern-milter, and without its recipients, so it has gone to "
-		       "nobody of them. Run postern doctor.";
+		       "postern-milter, and without its recipients, so none of them "
+		       "received it. Run postern doctor.";
 	return "No: a rule of Postfix, or another milter, stopped it before "
-	       "postern-milter was asked, so it has gone to nobody.";
+	       "postern-milter checked it, so nobody received it.";
 }
 
 char *delivery_report_answer(const struct delivery_report *report)
 {
 	const struct email *email = report->email;
-	char scheduled[CLOCK_TEXT_SIZE];
 	struct buf out = BUF_INIT;
 
-	clock_iso8601(email->scheduled_us, scheduled);
 	if (email->state == EMAIL_REFUSED && email->last_event &&
 		str_eq(email->last_event, "canceled"))
 		buf_printf(&out, "No: it was canceled before it was sent.%s%s",
@@ -308,28 +295,28 @@ char *delivery_report_answer(const struct delivery_report *report)
 		buf_printf(&out, "No: it could not be handed to Postfix. %s", email->refusal);
 	else if (email->state == EMAIL_REFUSED)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
-	else if (email->state == EMAIL_STAGED && email->scheduled_us > report->now_us)
-		buf_printf(&out, "Not yet: it is scheduled for %.19sZ.", scheduled);
-	else if (email->state == EMAIL_STAGED && email->queue_id)
+	else if (email->state == EMAIL_STAGED && email->scheduled_us > report->now_us) {
+		buf_add_str(&out, "Not yet: it is scheduled for ");
+		add_time(&out, email->scheduled_us);
+		buf_add_char(&out, '.');
+	} else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "
 			"have lost it.");
 	else if (delivery_report_is_stopped(report) &&
 		 report->recipients.items[0].status == DELIVERY_UNKNOWN)
 		buf_add_str(&out,
-			"No: it never came to postern-milter, and is not in Postfix's queue any "
-			"more, so it has gone to nobody. Whoever sent it can send it again.");
+			"No: it never reached postern-milter, and is no longer in Postfix's queue, "
+			"so nobody received it. It can be sent again.");
 	else if (is_redirected(report))
 		buf_printf(&out, "No: none of its recipients has it. %s.",
 			report->recipients.items[0].text);
 	else if (delivery_report_is_stopped(report))
 		buf_add_str(&out, stopped_words(report));
 	else if (email->state == EMAIL_STAGED)
-		buf_add_str(&out,
-			"Not yet: it is queued here, and has gone to nobody: postern-milter has "
-			"not let it pass.");
+		buf_add_str(&out, "Not yet: it waits here until postern-milter has checked it.");
 	else if (delivery_report_is_test(report))
-		buf_add_str(&out, "No: it was a test, which goes to nobody.");
+		buf_add_str(&out, "No: it was a test email, which is recorded but not sent.");
 	else if (report->recipients.n == 1) {
 		enum delivery_status status = report->recipients.items[0].status;
 
@@ -380,18 +367,14 @@ static void add_retry(const struct delivery_report *report, size_t i, struct buf
 		buf_add_str(out, "within minutes");
 	} else {
 		buf_add_str(out, "at about ");
-		add_moment(out, retry_s, now_s);
+		add_time(out, retry_s * SECOND_US);
 	}
 	if (end_s <= retry_s || end_s <= now_s) {
 		buf_add_str(out, ", for the last time.");
 		return;
 	}
-	buf_add_str(out, ", and gives up ");
-	if (end_s / (24 * 3600) == now_s / (24 * 3600))
-		buf_add_str(out, "at about ");
-	else
-		buf_add_str(out, "on ");
-	add_moment(out, end_s, now_s);
+	buf_add_str(out, ", and gives up at about ");
+	add_time(out, end_s * SECOND_US);
 	buf_add_char(out, '.');
 	if (!report->queue_seen)
 		buf_add_str(out, " (Its queue could not be asked.)");
@@ -435,8 +418,8 @@ char *delivery_report_next(const struct delivery_report *report, size_t i)
 		buf_printf(&out, " The queue says: %s", entry->reason);
 	if (status->status == DELIVERY_QUEUED && report->events.n == 0 && age_s > SILENCE_S)
 		buf_printf(&out,
-			"%sPostfix's log has told nothing of it: does postern-events run, and read "
-			"the right log?",
+			"%sPostfix's log has told nothing of it: check that postern-events runs and "
+			"reads the right log.",
 			out.len ? " " : "");
 	return out.len ? buf_take(&out) : NULL;
 }

@@ -17,6 +17,8 @@
 #include "core/postfix/postfix_queue.h"
 #include "core/store/store_email.h"
 #include "core/store/store_event.h"
+#include "core/store/store_log.h"
+#include "core/store/store_queue_message.h"
 
 struct conf;
 
@@ -71,7 +73,7 @@ bool delivery_report_times(
 
 /* Such as `delivered` or `in Postfix's queue`. */
 const char *delivery_report_status_words(enum delivery_status status);
-/* The same for an event: its status, or words such as `taken by Postfix`. */
+/* Returns the words for an event: its status, or words such as `taken by Postfix`. */
 const char *delivery_report_event_words(enum event_kind kind);
 /* How a message came to carry the email, such as `requeued`. */
 const char *delivery_report_message_words(enum message_how how);

@@ -103,7 +103,7 @@ static void find_handed_on(struct delivery_tree *tree, size_t message, bool is_l
 	const struct queue_message *said = &tree->messages[message];
 
 	for (size_t i = 0; i < tree->n; i++) {
-		const struct delivery *one = &tree->deliveries[i];
+		const struct delivery *one = tree->deliveries[i];
 		size_t from = tree->message_of[i];
 		bool names = names_id(one->child, said->queue_id);
 		bool late = one->via == VIA_LOCAL && !names && from != NONE &&
@@ -131,7 +131,7 @@ static void find_requeued(struct delivery_tree *tree, size_t message)
 	for (size_t i = 0; i < tree->computed[parent].n; i++) {
 		size_t delivery = tree->computed[parent].deliveries[i];
 
-		if (is_open(&tree->deliveries[delivery]))
+		if (is_open(tree->deliveries[delivery]))
 			carry(tree, message, tree->recipients->n + delivery, true);
 	}
 	for (size_t i = 0; i < tree->computed[parent].carried_n; i++)
@@ -345,7 +345,7 @@ void delivery_links_find(struct delivery_tree *tree)
 	for (size_t i = 0; i < recipients; i++)
 		names[i] = name_of(tree->recipients->items[i].address, "");
 	for (size_t i = 0; i < tree->n; i++) {
-		const struct delivery *one = &tree->deliveries[i];
+		const struct delivery *one = tree->deliveries[i];
 		const struct queue_message *said = delivery_tree_message(
 			tree, one->queue_id, one->since_us);
 		struct message *message;
@@ -395,10 +395,10 @@ static void find_owners(const struct delivery_tree *tree, size_t node, bool *see
 	node -= recipients;
 	for (size_t i = back->first[node]; i < back->first[node + 1]; i++)
 		find_owners(tree, back->items[i].to, seen, owners);
-	if (*tree->deliveries[node].queue_id == '\0')
+	if (*tree->deliveries[node]->queue_id == '\0')
 		for (size_t i = 0; i < recipients; i++)
-			owners[i] |= str_eq(
-				tree->recipients->items[i].address, tree->deliveries[node].address);
+			owners[i] |= str_eq(tree->recipients->items[i].address,
+				tree->deliveries[node]->address);
 }
 
 void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *owners)
@@ -413,7 +413,7 @@ void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *
 static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *owners)
 {
 	size_t recipients = tree->recipients->n, nodes = recipients + tree->n;
-	const struct delivery *one = &tree->deliveries[i];
+	const struct delivery *one = tree->deliveries[i];
 	const struct name name = name_of(one->address, one->orig_to);
 	int best = 2, alike;
 
@@ -421,7 +421,7 @@ static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *
 		for (size_t k = 0; k < nodes; k++) {
 			const struct delivery *other = k < recipients
 							       ? NULL
-							       : &tree->deliveries[k - recipients];
+							       : tree->deliveries[k - recipients];
 			struct name node;
 
 			if (other && tree->message_of[k - recipients] == tree->message_of[i])
@@ -438,7 +438,7 @@ static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *
 
 void delivery_tree_owners(const struct delivery_tree *tree, size_t i, bool *owners)
 {
-	if (has_edge(&tree->came_from, i) || *tree->deliveries[i].queue_id == '\0')
+	if (has_edge(&tree->came_from, i) || *tree->deliveries[i]->queue_id == '\0')
 		delivery_links_owners(tree, tree->recipients->n + i, owners);
 	else
 		add_likely_owners(tree, i, owners);

@@ -57,7 +57,7 @@ enum event_kind {
 	EVENT_SUPPRESSED,
 	/* Canceled and failed are of emails that never reached Postfix. They change no delivery. */
 	EVENT_CANCELED,
-	EVENT_FAILED,       /* Postfix refused it for good, or did not take it in its lifetime */
+	EVENT_FAILED,       /* refused after its client was told the id; or its lifetime is over */
 	EVENT_UNSUBSCRIBED, /* the recipient unsubscribed; changes no delivery */
 	EVENT_KINDS,
 	/* Not an event, but counted with the events: the milter refused an email. */

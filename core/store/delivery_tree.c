@@ -47,8 +47,8 @@
 
 /* The states that are replaced; the others are final. */
 static const struct {
-	bool carried; /* by the result of the message that carries it on */
-	bool ended;   /* else by the end of its own message, if it has one */
+	bool carried; /* replaced by the result of the message that carries it on */
+	bool ended;   /* otherwise replaced by the end of its own message */
 	enum delivery_status
 		waiting; /* the state while the message that carries it on has no report */
 } rules[DELIVERY_STATUSES] = {
@@ -57,6 +57,21 @@ static const struct {
 	[DELIVERY_HANDED_ON] = {true, false, DELIVERY_HANDED_ON},
 	[DELIVERY_DELIVERED] = {true, false, DELIVERY_HANDED_ON},
 };
+
+static uint64_t hash_name(const struct delivery *one)
+{
+	uint64_t hash = mem_hash(MEM_HASH, one->address, strlen(one->address));
+
+	return mem_hash(hash, one->queue_id, strlen(one->queue_id));
+}
+
+static bool has_name(const void *a, const void *b)
+{
+	const struct delivery *one = a, *other = b;
+
+	return one->since_us == other->since_us && str_eq(one->address, other->address) &&
+	       str_eq(one->orig_to, other->orig_to) && str_eq(one->queue_id, other->queue_id);
+}
 
 struct delivery_tree *delivery_tree_new(const struct recipients *recipients)
 {
@@ -93,7 +108,7 @@ static void clear_computed(struct delivery_tree *tree)
 	tree->has_circle = false;
 }
 
-static void clear_delivery(struct delivery *one)
+static void free_delivery(struct delivery *one)
 {
 	free(one->queue_id);
 	free(one->address);
@@ -102,6 +117,7 @@ static void clear_delivery(struct delivery *one)
 	free(one->relay);
 	free(one->dsn);
 	free(one->text);
+	free(one);
 }
 
 void delivery_tree_free(struct delivery_tree *tree)
@@ -111,9 +127,9 @@ void delivery_tree_free(struct delivery_tree *tree)
 	clear_computed(tree);
 	queue_messages_free(&(struct queue_messages){tree->messages, tree->messages_n});
 	for (size_t i = 0; i < tree->n; i++)
-		clear_delivery(&tree->deliveries[i]);
+		free_delivery(tree->deliveries[i]);
 	free(tree->deliveries);
-	free(tree->slots);
+	hash_table_clear(&tree->by_name);
 	free(tree);
 }
 
@@ -165,67 +181,48 @@ void delivery_tree_add_message(struct delivery_tree *tree, const struct queue_me
 	there->parent = mem_strdup(message->parent);
 }
 
-/* Returns the slot of the hash table where the delivery with these values is, or would be. */
-static size_t *find_slot(const struct delivery_tree *tree, const char *queue_id, int64_t since_us,
-	const char *address, const char *orig_to)
-{
-	uint64_t hash = mem_hash(MEM_HASH, address, strlen(address));
-
-	hash = mem_hash(hash, queue_id, strlen(queue_id));
-	for (size_t at = hash;; at++) {
-		size_t *slot = &tree->slots[at & (tree->slots_n - 1)];
-		const struct delivery *one = *slot ? &tree->deliveries[*slot - 1] : NULL;
-
-		if (one == NULL ||
-			(one->since_us == since_us && str_eq(one->address, address) &&
-				str_eq(one->orig_to, orig_to) && str_eq(one->queue_id, queue_id)))
-			return slot;
-	}
-}
-
 size_t delivery_tree_add(struct delivery_tree *tree, const struct delivery *delivery)
 {
-	if (2 * tree->n >= tree->slots_n) {
-		free(tree->slots);
-		tree->slots_n = tree->slots_n ? 2 * tree->slots_n : 16;
-		tree->slots = mem_alloc(tree->slots_n, sizeof(*tree->slots));
-		for (size_t i = 0; i < tree->n; i++) {
-			const struct delivery *one = &tree->deliveries[i];
+	struct delivery *added = mem_new(struct delivery);
 
-			*find_slot(tree, one->queue_id, one->since_us, one->address,
-				one->orig_to) = i + 1;
-		}
-	}
+	*added = *delivery;
+	added->index = tree->n;
 	tree->deliveries = mem_append(tree->deliveries, tree->n, sizeof(*tree->deliveries));
-	tree->deliveries[tree->n] = *delivery;
-	*find_slot(tree, delivery->queue_id, delivery->since_us, delivery->address,
-		delivery->orig_to) = tree->n + 1;
+	tree->deliveries[tree->n] = added;
+	hash_table_add(&tree->by_name, hash_name(added), added);
 	return tree->n++;
 }
 
 size_t delivery_tree_find(struct delivery_tree *tree, const char *queue_id, int64_t since_us,
 	const char *address, const char *orig_to)
 {
-	const size_t *slot = tree->n ? find_slot(tree, queue_id, since_us, address, orig_to) : NULL;
+	struct delivery name = {.queue_id = (char *)queue_id,
+		.since_us = since_us,
+		.address = (char *)address,
+		.orig_to = (char *)orig_to};
+	const struct delivery *there = hash_table_find(
+		&tree->by_name, hash_name(&name), has_name, &name);
 
-	if (slot && *slot)
-		return *slot - 1;
-	return delivery_tree_add(tree, &(struct delivery){.queue_id = mem_strdup(queue_id),
-					       .since_us = since_us,
-					       .address = mem_strdup(address),
-					       .orig_to = mem_strdup(orig_to)});
+	if (there)
+		return there->index;
+	name.queue_id = mem_strdup(queue_id);
+	name.address = mem_strdup(address);
+	name.orig_to = mem_strdup(orig_to);
+	return delivery_tree_add(tree, &name);
 }
 
 struct delivery *delivery_tree_whole(const struct delivery_tree *tree, const char *address)
 {
-	const size_t *slot = tree->n ? find_slot(tree, "", 0, address, "") : NULL;
+	char none[] = "";
+	const struct delivery name = {
+		.queue_id = none, .address = (char *)address, .orig_to = none};
 
-	return slot && *slot ? &tree->deliveries[*slot - 1] : NULL;
+	return hash_table_find(&tree->by_name, hash_name(&name), has_name, &name);
 }
 
 struct delivery *delivery_tree_at(struct delivery_tree *tree, size_t i)
 {
-	return &tree->deliveries[i];
+	return tree->deliveries[i];
 }
 
 size_t delivery_tree_count(const struct delivery_tree *tree)
@@ -287,7 +284,7 @@ static struct recipient_status evaluate_message(struct delivery_tree *tree, size
 
 /* True if the node may have more deliveries in that message than were reported: it is an alias
  * there, and not all addresses of the message were reported. */
-static bool has_untold(const struct delivery_tree *tree, size_t delivery)
+static bool may_have_unreported(const struct delivery_tree *tree, size_t delivery)
 {
 	size_t i = tree->message_of[delivery];
 	const struct queue_message *message = &tree->messages[i];
@@ -296,7 +293,7 @@ static bool has_untold(const struct delivery_tree *tree, size_t delivery)
 	if (all == 0 && message->how == MESSAGE_RECORDED)
 		all = (int64_t)tree->recipients->n;
 	return message->closed_us == 0 && (int64_t)tree->computed[i].n < all &&
-	       (*tree->deliveries[delivery].orig_to || message->how == MESSAGE_FORWARDED);
+	       (*tree->deliveries[delivery]->orig_to || message->how == MESSAGE_FORWARDED);
 }
 
 /* Returns the worst result of the node in other messages; NOTHING if no such result is known. */
@@ -309,7 +306,7 @@ static struct recipient_status evaluate_carried(
 	for (size_t i = became->first[node]; i < became->first[node + 1]; i++) {
 		one = evaluate(tree, tree->recipients->n + became->items[i].to);
 		add_worst(&worst, &one);
-		if (has_untold(tree, became->items[i].to))
+		if (may_have_unreported(tree, became->items[i].to))
 			add_worst(&worst, &(struct recipient_status){.state = waiting});
 	}
 	for (size_t i = carriers->first[node];
@@ -322,7 +319,7 @@ static struct recipient_status evaluate_carried(
 
 static struct recipient_status evaluate_delivery(struct delivery_tree *tree, size_t i)
 {
-	const struct delivery *one = &tree->deliveries[i];
+	const struct delivery *one = tree->deliveries[i];
 	size_t node = tree->recipients->n + i, message = tree->message_of[i];
 	struct recipient_status own = {one->state, one, 0}, other = {.state = NOTHING};
 
@@ -433,7 +430,7 @@ const struct recipient_status *delivery_tree_status(
 
 bool delivery_tree_is_handed_on(const struct delivery_tree *tree, size_t i)
 {
-	enum delivery_status state = tree->deliveries[i].state;
+	enum delivery_status state = tree->deliveries[i]->state;
 
 	return state == DELIVERY_HANDED_ON ||
 	       (state == DELIVERY_DELIVERED && has_edge(&tree->carriers, tree->recipients->n + i));
@@ -460,7 +457,7 @@ static size_t find_open(const struct delivery_tree *tree, size_t message, size_t
 	for (size_t i = 0; i < computed->n; i++) {
 		size_t node = recipients + computed->deliveries[i];
 
-		if (is_open(&tree->deliveries[computed->deliveries[i]]) &&
+		if (is_open(tree->deliveries[computed->deliveries[i]]) &&
 			!has_edge(&tree->carriers, node))
 			nodes[n++] = node;
 	}

@@ -12,7 +12,7 @@
 #define POSTERN_STORE_DELIVERY_TREE_H
 
 #include "core/store/store_email_recipient.h"
-#include "core/store/store_event.h"
+#include "core/store/store_queue_message.h"
 
 /* Where a delivery went. */
 enum delivery_via {
@@ -36,6 +36,7 @@ struct delivery {
 	char *dsn;
 	char *text;
 	bool changed; /* not stored yet */
+	size_t index; /* in the tree, which sets it */
 };
 
 /* Time limits for a queue message that continues a delivery. It may come up to DELIVERY_PROGRAM_US
@@ -78,7 +79,7 @@ size_t delivery_tree_add(struct delivery_tree *tree, const struct delivery *deli
 size_t delivery_tree_find(struct delivery_tree *tree, const char *queue_id, int64_t since_us,
 	const char *address, const char *orig_to);
 /* Return the report about the recipient with this address as a whole, or NULL; and the i-th
- * delivery. The pointers are valid until the next delivery is added. */
+ * delivery. */
 struct delivery *delivery_tree_whole(const struct delivery_tree *tree, const char *address);
 struct delivery *delivery_tree_at(struct delivery_tree *tree, size_t i);
 size_t delivery_tree_count(const struct delivery_tree *tree);

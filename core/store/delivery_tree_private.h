@@ -5,6 +5,7 @@
 #ifndef POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
 #define POSTERN_STORE_DELIVERY_TREE_PRIVATE_H
 
+#include "core/base/hash_table.h"
 #include "core/store/delivery_tree.h"
 
 #define NONE SIZE_MAX
@@ -50,10 +51,9 @@ struct delivery_tree {
 	const struct recipients *recipients;
 	struct queue_message *messages;
 	size_t messages_n;
-	struct delivery *deliveries;
+	struct delivery **deliveries;
 	size_t n;
-	size_t *slots; /* hash table of the deliveries by name: 1 + index, or 0 */
-	size_t slots_n;
+	struct hash_table by_name;
 	/* Computed. The first nodes are the recipients, then come the deliveries. */
 	struct node *nodes;
 	struct message *computed; /* one per message */

@@ -2,9 +2,8 @@
  * delivery_writer: stores reports, as events and as the states of recipients.
  *
  * Owns the emails that the transaction concerns, with all their recipients, and the tree of those
- * that need one. If the row of the recipient is the delivery, events are inserted at once; for a
- * tree, at the flush, when the owners of each delivery are known. The states of recipients and
- * emails are written at the flush.
+ * that need one. All is written at the flush: events, and the states of recipients and emails. For
+ * a tree, the owners of each delivery are known only then.
  *
  * Threads: a writer and its handle are used by one thread at a time.
  */
@@ -15,9 +14,9 @@
 
 #include "core/address/addr_logged.h"
 #include "core/base/str.h"
+#include "core/base/hash_table.h"
+#include "core/store/store_log.h"
 #include "core/store/store_suppression.h"
-
-enum { BUCKETS = 256 }; /* a power of two */
 
 struct email_changes {
 	int64_t email;
@@ -31,11 +30,12 @@ struct email_changes {
 	size_t pending_n;
 	struct closed *closed; /* messages that left the queue in this transaction */
 	size_t closed_n;
+	struct queue_message *fresh; /* messages without a row so far */
+	size_t fresh_n;
 	struct recipients recipients;
-	bool *moved; /* one flag per recipient: its row must be written */
-	bool told;   /* an event was added */
-	size_t next; /* index of the recipient after the last one found */
-	struct email_changes *in_bucket;
+	bool *moved;                  /* one flag per recipient: its row must be written */
+	bool changed;                 /* an event was added, or a message ended or left the queue */
+	size_t next;                  /* index of the recipient after the last one found */
 	struct email_changes *before; /* the email that was read before this one */
 };
 
@@ -48,17 +48,18 @@ struct closed {
 	char *queue_id;
 	int64_t since_us;
 	int64_t time_us;
-	bool is_told;
+	bool is_explained;
+	bool is_written; /* its row says so */
 };
 
 struct delivery_writer {
 	struct db *db;
-	struct email_changes *buckets[BUCKETS];
+	struct hash_table changes; /* the changes by email */
 	struct email_changes *last;
 	size_t held;
 	struct event_writer *events;
-	int64_t now_us;               /* of the newest report */
-	struct delivery_counts fresh; /* of this transaction */
+	int64_t now_us;               /* time of the newest report */
+	struct delivery_counts fresh; /* what this transaction has counted */
 	/* These survive a reset. */
 	delivery_classify *classify;
 	const void *classify_arg;
@@ -80,6 +81,7 @@ void delivery_writer_free(struct delivery_writer *writer)
 	if (writer == NULL)
 		return;
 	delivery_writer_reset(writer);
+	hash_table_clear(&writer->changes);
 	event_writer_free(writer->events);
 	free(writer);
 }
@@ -107,26 +109,6 @@ size_t delivery_writer_held(const struct delivery_writer *writer)
 	return writer->held;
 }
 
-/* Copies a report with its strings, and frees such a copy. */
-static struct event_report copy_report(const struct event_report *report)
-{
-	struct event_report copy = *report;
-
-	copy.address = mem_strdup(report->address);
-	copy.relay = mem_strdup(report->relay);
-	copy.dsn = mem_strdup(report->dsn);
-	copy.text = mem_strdup(report->text);
-	return copy;
-}
-
-static void clear_report(struct event_report *report)
-{
-	free((char *)report->address);
-	free((char *)report->relay);
-	free((char *)report->dsn);
-	free((char *)report->text);
-}
-
 void delivery_writer_reset(struct delivery_writer *writer)
 {
 	struct delivery_writer kept = {.db = writer->db,
@@ -141,11 +123,12 @@ void delivery_writer_reset(struct delivery_writer *writer)
 
 		writer->last = changes->before;
 		for (size_t i = 0; i < changes->pending_n; i++)
-			clear_report(&changes->pending[i].report);
+			event_report_clear(&changes->pending[i].report);
 		for (size_t i = 0; i < changes->closed_n; i++)
 			free(changes->closed[i].queue_id);
 		free(changes->pending);
 		free(changes->closed);
+		queue_messages_free(&(struct queue_messages){changes->fresh, changes->fresh_n});
 		delivery_tree_free(changes->tree);
 		free(changes->message_id);
 		recipients_free(&changes->recipients);
@@ -155,25 +138,30 @@ void delivery_writer_reset(struct delivery_writer *writer)
 		free(changes);
 	}
 	event_writer_reset(writer->events);
+	hash_table_empty(&writer->changes);
+	kept.changes = writer->changes;
 	*writer = kept;
 }
 
-static int read_email(struct db *db, struct email_changes *changes, struct err *err)
+static int read_email(
+	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
 {
 	static const char sql_email[] =
 		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
 		"   FROM delivery d"
 		"   WHERE d.email = email.seq), state = 'sent',"
-		"   CASE WHEN scheduled_us > created_us THEN scheduled_us ELSE created_us END"
+		"   CASE WHEN scheduled_us > created_us THEN scheduled_us ELSE created_us END,"
+		"   (SELECT group_concat(hex(key), '')"
+		"     FROM (SELECT key FROM event WHERE event.email = email.seq LIMIT $keys) few)"
 		" FROM email"
 		" WHERE seq = $email";
+	struct db *db = writer->db;
 	struct db_stmt *stmt;
 	bool has_tree = false;
-	int found;
+	int found = db_first(db, sql_email,
+		DB_PARAMS(DB_INT("$email", changes->email), DB_INT("$keys", EVENT_KEYS_MAX)), &stmt,
+		err);
 
-	if (db_start(db, sql_email, DB_PARAMS(DB_INT("$email", changes->email)), &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
 	if (found < 0)
 		return -1;
 	if (found == 1) {
@@ -183,6 +171,7 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 		has_tree = db_int(stmt, 3);
 		changes->is_sent = db_int(stmt, 4);
 		changes->due_us = db_int(stmt, 5);
+		event_writer_know(writer->events, changes->email, db_text(stmt, 6));
 		db_reset(stmt);
 	}
 	if (store_recipients_read(db, changes->email, true, &changes->recipients, err) < 0)
@@ -194,22 +183,24 @@ static int read_email(struct db *db, struct email_changes *changes, struct err *
 	return store_delivery_read(db, changes->email, changes->tree, err);
 }
 
+static bool are_of_email(const void *changes, const void *email)
+{
+	return ((const struct email_changes *)changes)->email == *(const int64_t *)email;
+}
+
 static int get_changes(struct delivery_writer *writer, int64_t email,
 	struct email_changes **changes_r, struct err *err)
 {
-	struct email_changes **slot = &writer->buckets[email & (BUCKETS - 1)];
-	struct email_changes *changes = *slot;
+	struct email_changes *changes = hash_table_find(
+		&writer->changes, (uint64_t)email, are_of_email, &email);
 
-	while (changes && changes->email != email)
-		changes = changes->in_bucket;
 	if (changes == NULL) {
 		changes = mem_new(struct email_changes);
 		changes->email = email;
-		changes->in_bucket = *slot;
 		changes->before = writer->last;
-		*slot = changes;
 		writer->last = changes;
-		if (read_email(writer->db, changes, err) < 0)
+		hash_table_add(&writer->changes, (uint64_t)email, changes);
+		if (read_email(writer, changes, err) < 0)
 			return -1;
 		writer->held += changes->recipients.n;
 	}
@@ -324,7 +315,7 @@ static int add_event_of(struct delivery_writer *writer, struct email_changes *ch
 		return added;
 	if (note_suppression(writer, changes, recipient, report, err) < 0)
 		return -1;
-	changes->told = true;
+	changes->changed = true;
 	writer->fresh.events[report->kind]++;
 	if (event_is_attempt(report->kind)) {
 		recipient->attempts++;
@@ -372,7 +363,7 @@ int delivery_writer_add(
 	if (added < 0 || report->kind == EVENT_ACCEPTED ||
 		(added == 0 && report->kind != EVENT_LOST))
 		return added;
-	changes->told = true;
+	changes->changed = true;
 	if (changes->tree) {
 		struct delivery *whole = find_whole(changes, recipient);
 
@@ -393,6 +384,51 @@ int delivery_writer_add(
 	return added;
 }
 
+static void add_message(struct queue_messages *list, const struct queue_message *message)
+{
+	list->items = mem_append(list->items, list->n, sizeof(*list->items));
+	list->items[list->n++] = *message;
+}
+
+/* Writes the messages that have no row so far, and which ones have left the queue: of one email, or
+ * of all (only is NULL). */
+static int write_messages(
+	struct delivery_writer *writer, struct email_changes *only, struct err *err)
+{
+	struct queue_messages fresh = {0}, closed = {0};
+	int result;
+
+	for (struct email_changes *changes = only ? only : writer->last; changes;
+		changes = only ? NULL : changes->before) {
+		for (size_t i = 0; i < changes->fresh_n; i++)
+			add_message(&fresh, &changes->fresh[i]);
+		free(changes->fresh);
+		changes->fresh = NULL;
+		changes->fresh_n = 0;
+		for (size_t i = 0; i < changes->closed_n; i++) {
+			struct closed *one = &changes->closed[i];
+
+			if (!one->is_written)
+				add_message(
+					&closed, &(struct queue_message){.queue_id = one->queue_id,
+							 .since_us = one->since_us,
+							 .closed_us = one->time_us});
+			one->is_written = true;
+		}
+	}
+	result = store_queue_messages_add(writer->db, &fresh, err);
+	if (result == 0)
+		result = store_queue_messages_close(writer->db, &closed, err);
+	queue_messages_free(&fresh);
+	free(closed.items);
+	return result;
+}
+
+int delivery_writer_write_messages(struct delivery_writer *writer, struct err *err)
+{
+	return write_messages(writer, NULL, err);
+}
+
 /* Gives the email a tree. The known states of its recipients come from its first message, except
  * those reported by the queue, which are about the recipients as a whole. */
 static int grow_tree(struct delivery_writer *writer, struct email_changes *changes, struct err *err)
@@ -403,7 +439,8 @@ static int grow_tree(struct delivery_writer *writer, struct email_changes *chang
 	if (changes->tree)
 		return 0;
 	tree = changes->tree = delivery_tree_new(&changes->recipients);
-	if (store_delivery_read(writer->db, changes->email, tree, err) < 0)
+	if (write_messages(writer, changes, err) < 0 ||
+		store_delivery_read(writer->db, changes->email, tree, err) < 0)
 		return -1;
 	first = delivery_tree_first(tree);
 	for (size_t i = 0; i < changes->recipients.n; i++) {
@@ -479,7 +516,24 @@ int delivery_writer_deliver(struct delivery_writer *writer, const struct deliver
 	}
 	changes->pending = mem_append(
 		changes->pending, changes->pending_n, sizeof(*changes->pending));
-	changes->pending[changes->pending_n++] = (struct pending){i, copy_report(report)};
+	changes->pending[changes->pending_n++] = (struct pending){i, event_report_copy(report)};
+	return 0;
+}
+
+int delivery_writer_begin_message(
+	struct delivery_writer *writer, const struct queue_message *message, struct err *err)
+{
+	struct email_changes *changes;
+	struct queue_message copy = *message;
+
+	if (get_changes(writer, message->email, &changes, err) < 0)
+		return -1;
+	copy.queue_id = mem_strdup(message->queue_id);
+	copy.parent = mem_strdup(message->parent);
+	changes->fresh = mem_append(changes->fresh, changes->fresh_n, sizeof(*changes->fresh));
+	changes->fresh[changes->fresh_n++] = copy;
+	if (changes->tree)
+		delivery_tree_add_message(changes->tree, message);
 	return 0;
 }
 
@@ -489,11 +543,11 @@ int delivery_writer_add_message(
 	struct email_changes *changes;
 
 	if (get_changes(writer, message->email, &changes, err) < 0 ||
-		grow_tree(writer, changes, err) < 0 ||
-		store_message_add(writer->db, message, err) < 0)
+		grow_tree(writer, changes, err) < 0 || write_messages(writer, changes, err) < 0 ||
+		store_queue_message_add(writer->db, message, err) < 0)
 		return -1;
 	delivery_tree_add_message(changes->tree, message);
-	changes->told = true;
+	changes->changed = true;
 	return 0;
 }
 
@@ -504,7 +558,8 @@ int delivery_writer_expect(
 	struct queue_message *known;
 
 	if (get_changes(writer, message->email, &changes, err) < 0 ||
-		store_message_expect(writer->db, message, err) < 0)
+		write_messages(writer, changes, err) < 0 ||
+		store_queue_message_expect(writer->db, message, err) < 0)
 		return -1;
 	known = changes->tree
 			? delivery_tree_message(changes->tree, message->queue_id, message->since_us)
@@ -527,7 +582,7 @@ static void end_key(struct event_report *report, const struct queue_message *mes
 }
 
 /* Uses the texts of the last report about the recipient. */
-static int tell_end(struct delivery_writer *writer, struct email_changes *changes,
+static int add_end_event(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct queue_message *message,
 	const struct event_report *report, struct err *err)
 {
@@ -549,19 +604,20 @@ int delivery_writer_end(struct delivery_writer *writer, const struct queue_messa
 	struct queue_message *ended;
 
 	if (get_changes(writer, report->email, &changes, err) < 0 ||
-		store_message_end(writer->db, message, delivery_status_of_event(report->kind),
+		write_messages(writer, changes, err) < 0 ||
+		store_queue_message_end(writer->db, message, delivery_status_of_event(report->kind),
 			report->occurred_us, err) < 0)
 		return -1;
 	if (changes->tree == NULL) {
 		for (size_t i = 0; i < changes->recipients.n; i++)
 			if (delivery_is_open(changes->recipients.items[i].status) &&
-				tell_end(writer, changes, &changes->recipients.items[i], message,
-					report, err) < 0)
+				add_end_event(writer, changes, &changes->recipients.items[i],
+					message, report, err) < 0)
 				return -1;
 		return 0;
 	}
 	ended = delivery_tree_message(changes->tree, message->queue_id, message->since_us);
-	changes->told = true;
+	changes->changed = true;
 	if (ended && !ended->has_end) {
 		ended->has_end = true;
 		ended->ended = delivery_status_of_event(report->kind);
@@ -570,19 +626,34 @@ int delivery_writer_end(struct delivery_writer *writer, const struct queue_messa
 	return 0;
 }
 
+/* Returns true if the message has no row so far, and is written as closed. */
+static bool close_fresh(
+	struct email_changes *changes, const struct queue_message *message, int64_t time_us)
+{
+	for (size_t i = 0; i < changes->fresh_n; i++) {
+		struct queue_message *one = &changes->fresh[i];
+
+		if (one->since_us != message->since_us || !str_eq(one->queue_id, message->queue_id))
+			continue;
+		if (one->closed_us == 0)
+			one->closed_us = time_us;
+		return true;
+	}
+	return false;
+}
+
 int delivery_writer_close(struct delivery_writer *writer, const struct queue_message *message,
-	int64_t time_us, bool is_told, struct err *err)
+	int64_t time_us, bool is_explained, struct err *err)
 {
 	struct email_changes *changes;
 	struct queue_message *closed;
 
-	if (get_changes(writer, message->email, &changes, err) < 0 ||
-		store_message_close(writer->db, message, time_us, err) < 0)
+	if (get_changes(writer, message->email, &changes, err) < 0)
 		return -1;
-	changes->told = true;
+	changes->changed = true;
 	changes->closed = mem_append(changes->closed, changes->closed_n, sizeof(*changes->closed));
-	changes->closed[changes->closed_n++] = (struct closed){
-		mem_strdup(message->queue_id), message->since_us, time_us, is_told};
+	changes->closed[changes->closed_n++] = (struct closed){mem_strdup(message->queue_id),
+		message->since_us, time_us, is_explained, close_fresh(changes, message, time_us)};
 	closed = changes->tree ? delivery_tree_message(
 					 changes->tree, message->queue_id, message->since_us)
 			       : NULL;
@@ -602,7 +673,7 @@ int delivery_writer_message_id(
 	return 0;
 }
 
-/* As delivery_writer_leads_to(), for one delivery. */
+/* Answers delivery_writer_leads_to() for one delivery. */
 static int leads_to(const struct delivery *delivery, const char *queue_id, int64_t since_us)
 {
 	if (!delivery_may_lead_to(delivery, queue_id, since_us))
@@ -645,8 +716,8 @@ int delivery_writer_leads_to(struct delivery_writer *writer, int64_t email, cons
 /* Adds the pending reports of this transaction as events of the recipients that own the deliveries.
  * news_r has a flag for each recipient that got a new one. A report that belongs to several
  * recipients has a key for each. */
-static int tell_pending(struct delivery_writer *writer, struct email_changes *changes, bool *news_r,
-	struct err *err)
+static int add_pending_events(struct delivery_writer *writer, struct email_changes *changes,
+	bool *news_r, struct err *err)
 {
 	_cleanup_free_ bool *owners = mem_alloc(changes->recipients.n + 1, sizeof(bool));
 
@@ -679,7 +750,7 @@ static int tell_pending(struct delivery_writer *writer, struct email_changes *ch
 }
 
 /* Adds events of shared deliveries for all recipients that they may belong to. */
-static int tell_shared(struct delivery_writer *writer, struct email_changes *changes,
+static int add_shared_events(struct delivery_writer *writer, struct email_changes *changes,
 	int64_t now_us, struct err *err)
 {
 	_cleanup_free_ bool *sharers = mem_alloc(changes->recipients.n + 1, sizeof(bool));
@@ -720,8 +791,8 @@ static int tell_shared(struct delivery_writer *writer, struct email_changes *cha
 	return 0;
 }
 
-static int tell_ended(struct delivery_writer *writer, struct email_changes *changes, int64_t now_us,
-	struct err *err)
+static int add_end_events(struct delivery_writer *writer, struct email_changes *changes,
+	int64_t now_us, struct err *err)
 {
 	_cleanup_free_ bool *open = mem_alloc(changes->recipients.n + 1, sizeof(bool));
 	const struct queue_message *message;
@@ -738,7 +809,7 @@ static int tell_ended(struct delivery_writer *writer, struct email_changes *chan
 		memset(open, 0, changes->recipients.n);
 		delivery_tree_ended(changes->tree, message, open);
 		for (size_t k = 0; k < changes->recipients.n; k++)
-			if (open[k] && tell_end(writer, changes, &changes->recipients.items[k],
+			if (open[k] && add_end_event(writer, changes, &changes->recipients.items[k],
 					       message, &report, err) < 0)
 				return -1;
 	}
@@ -799,21 +870,21 @@ static int settle_tree(
 	int64_t now_us = writer->now_us;
 
 	delivery_tree_compute(changes->tree);
-	if (tell_pending(writer, changes, news, err) < 0)
+	if (add_pending_events(writer, changes, news, err) < 0)
 		return -1;
 	if (forget_lost(changes, news))
 		delivery_tree_compute(changes->tree);
 	for (size_t i = 0; i < changes->recipients.n; i++)
 		set_status(changes, i);
-	if (tell_shared(writer, changes, now_us, err) < 0 ||
-		tell_ended(writer, changes, now_us, err) < 0)
+	if (add_shared_events(writer, changes, now_us, err) < 0 ||
+		add_end_events(writer, changes, now_us, err) < 0)
 		return -1;
-	changes->told = true;
+	changes->changed = true;
 	return store_delivery_write(writer->db, changes->email, changes->tree, err);
 }
 
 /* True if a message has left the queue with unreported deliveries. */
-static bool is_untold(struct email_changes *changes, const struct closed *closed)
+static bool has_unreported(struct email_changes *changes, const struct closed *closed)
 {
 	const struct queue_message *message;
 
@@ -827,15 +898,15 @@ static bool is_untold(struct email_changes *changes, const struct closed *closed
 	return false;
 }
 
-static int note_untold(
+static int record_unreported(
 	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
 {
 	for (size_t i = 0; i < changes->closed_n; i++) {
 		const struct closed *closed = &changes->closed[i];
 
-		if (closed->is_told || !is_untold(changes, closed))
+		if (closed->is_explained || !has_unreported(changes, closed))
 			continue;
-		writer->fresh.untold++;
+		writer->fresh.unreported++;
 		if (store_gap_add(writer->db, "log", "no_status", closed->since_us, closed->time_us,
 			    err) < 0)
 			return -1;
@@ -843,26 +914,38 @@ static int note_untold(
 	return 0;
 }
 
-static int write_recipient(
-	struct db *db, int64_t email, const struct recipient *recipient, struct err *err)
+static int write_recipients(struct delivery_writer *writer, struct err *err)
 {
 	static const char sql_move[] =
 		"UPDATE email_recipient"
 		" SET state = $state, attempts = $attempts, changed_us = $changed,"
 		" relay = $relay, dsn = $dsn, text = $text"
 		" WHERE email = $email AND n = $n";
+	struct db_rows rows = {0};
+	int result;
 
-	return db_post(db, sql_move,
-		DB_PARAMS(DB_TEXT("$state", delivery_status_name(recipient->status)),
-			DB_INT("$attempts", recipient->attempts),
-			DB_INT("$changed", recipient->changed_us),
-			DB_TEXT("$relay", recipient->relay), DB_TEXT("$dsn", recipient->dsn),
-			DB_TEXT("$text", recipient->text), DB_INT("$email", email),
-			DB_INT("$n", recipient->n)),
-		err);
+	for (struct email_changes *changes = writer->last; changes; changes = changes->before)
+		for (size_t i = 0; i < changes->recipients.n; i++) {
+			const struct recipient *one = &changes->recipients.items[i];
+
+			if (changes->changed && changes->moved[i])
+				db_rows_add(
+					&rows, DB_PARAMS(DB_TEXT("$state",
+								 delivery_status_name(one->status)),
+						       DB_INT("$attempts", one->attempts),
+						       DB_INT("$changed", one->changed_us),
+						       DB_TEXT("$relay", one->relay),
+						       DB_TEXT("$dsn", one->dsn),
+						       DB_TEXT("$text", one->text),
+						       DB_INT("$email", changes->email),
+						       DB_INT("$n", one->n)));
+		}
+	result = db_post_rows(writer->db, sql_move, &rows, err);
+	free(rows.items);
+	return result;
 }
 
-static int write_email(struct db *db, const struct email_changes *changes, struct err *err)
+static int write_emails(struct delivery_writer *writer, struct err *err)
 {
 	/* An email that was stopped before the milter was asked stays staged, but is finished. */
 	static const char sql_settle[] =
@@ -871,38 +954,71 @@ static int write_email(struct db *db, const struct email_changes *changes, struc
 		" WHERE seq = $email"
 		" AND (state = 'sent' OR (state = 'staged' AND queue_id IS NULL AND $closed <> 0))"
 		" AND (last_event IS DISTINCT FROM $event OR closed <> $closed)";
-	size_t counts[DELIVERY_STATUSES] = {0};
-	bool closed = true;
+	struct db_rows rows = {0};
+	int result;
 
-	for (size_t i = 0; i < changes->recipients.n; i++) {
-		counts[changes->recipients.items[i].status]++;
-		closed &= !delivery_is_open(changes->recipients.items[i].status);
-		if (changes->moved[i] &&
-			write_recipient(db, changes->email, &changes->recipients.items[i], err) < 0)
-			return -1;
+	for (struct email_changes *changes = writer->last; changes; changes = changes->before) {
+		size_t counts[DELIVERY_STATUSES] = {0};
+		bool closed = true;
+
+		for (size_t i = 0; i < changes->recipients.n; i++) {
+			counts[changes->recipients.items[i].status]++;
+			closed &= !delivery_is_open(changes->recipients.items[i].status);
+		}
+		if (changes->changed)
+			db_rows_add(&rows, DB_PARAMS(DB_TEXT("$event", delivery_last_event(counts)),
+						   DB_INT("$closed", closed),
+						   DB_INT("$email", changes->email)));
 	}
-	return db_post(db, sql_settle,
-		DB_PARAMS(DB_TEXT("$event", delivery_last_event(counts)), DB_INT("$closed", closed),
-			DB_INT("$email", changes->email)),
-		err);
+	result = db_post_rows(writer->db, sql_settle, &rows, err);
+	free(rows.items);
+	return result;
 }
 
 int delivery_writer_flush(struct delivery_writer *writer, struct err *err)
 {
 	for (struct email_changes *changes = writer->last; changes; changes = changes->before) {
-		bool has_news = changes->pending_n || changes->closed_n || changes->told;
+		bool has_news = changes->pending_n || changes->closed_n || changes->changed;
 
 		if ((changes->tree && has_news && settle_tree(writer, changes, err) < 0) ||
-			note_untold(writer, changes, err) < 0 ||
-			(changes->told && write_email(writer->db, changes, err) < 0))
+			record_unreported(writer, changes, err) < 0)
 			return -1;
 	}
-	if (event_writer_flush(writer->events, err) < 0)
+	if (write_messages(writer, NULL, err) < 0 || write_recipients(writer, err) < 0 ||
+		write_emails(writer, err) < 0 || event_writer_flush(writer->events, err) < 0)
 		return -1;
 	for (size_t i = 0; i < EVENT_KINDS; i++)
 		writer->stored.events[i] += writer->fresh.events[i];
-	writer->stored.untold += writer->fresh.untold;
+	writer->stored.unreported += writer->fresh.unreported;
 	writer->stored.unlisted += writer->fresh.unlisted;
 	delivery_writer_reset(writer);
 	return 0;
+}
+
+int delivery_writer_unsent(struct db *db, const struct unsent *unsent, struct err *err)
+{
+	static const char sql_email[] = "SELECT seq FROM email WHERE id = $id";
+	const char *const parts[] = {event_kind_name(unsent->kind), unsent->id};
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(db);
+	struct event_report report = {.kind = unsent->kind,
+		.occurred_us = unsent->now_us,
+		.now_us = unsent->now_us,
+		.text = unsent->text,
+		.source = "outbox",
+		.is_counted = unsent->is_counted};
+	const struct recipients *recipients;
+	uint8_t key[EVENT_KEY_LEN];
+
+	event_key(key, parts, ARRAY_SIZE(parts));
+	if (row_number(db, sql_email, DB_PARAMS(DB_TEXT("$id", unsent->id)), &report.email, err) <=
+			0 ||
+		delivery_writer_recipients(writer, report.email, &recipients, err) < 0)
+		return -1;
+	for (size_t i = 0; i < recipients->n; i++) {
+		event_key_of_one(report.key, key, i);
+		report.n = recipients->items[i].n;
+		if (delivery_writer_add(writer, &report, err) < 0)
+			return -1;
+	}
+	return delivery_writer_flush(writer, err);
 }

@@ -19,7 +19,7 @@
 #include "core/store/event_writer.h"
 #include "core/store/store_delivery.h"
 #include "core/store/store_email_recipient.h"
-#include "core/store/store_event.h"
+#include "core/store/store_queue_message.h"
 
 /* The result of an attempt for one address of a queue message. */
 struct delivery_attempt {
@@ -69,6 +69,12 @@ int delivery_writer_add(
 /* Stores the result of an attempt; the report has the address. Returns 0 or -1. */
 int delivery_writer_deliver(struct delivery_writer *writer, const struct delivery_attempt *attempt,
 	const struct event_report *report, struct err *err);
+/* Adds a message that the milter has recorded. Its row is written at the flush, or by
+ * delivery_writer_write_messages(), which is to be called before messages are looked up again. Both
+ * return 0 or -1. */
+int delivery_writer_begin_message(
+	struct delivery_writer *writer, const struct queue_message *message, struct err *err);
+int delivery_writer_write_messages(struct delivery_writer *writer, struct err *err);
 /* Adds a queue message that carries the email on, or updates how it came. Returns 0 or -1. */
 int delivery_writer_add_message(
 	struct delivery_writer *writer, const struct queue_message *message, struct err *err);
@@ -80,9 +86,10 @@ int delivery_writer_expect(
  * kind, and no recipient. Returns 0 or -1. */
 int delivery_writer_end(struct delivery_writer *writer, const struct queue_message *message,
 	const struct event_report *report, struct err *err);
-/* The message has left the queue. is_told: no more reports about it will come. Returns 0 or -1. */
+/* The message has left the queue. is_explained: the log has said why, so recipients without a
+ * report are no gap in it. Returns 0 or -1. */
 int delivery_writer_close(struct delivery_writer *writer, const struct queue_message *message,
-	int64_t time_us, bool is_told, struct err *err);
+	int64_t time_us, bool is_explained, struct err *err);
 /* _leads_to: returns 2 if a delivery of the email names this queue id, 1 if a queue message of that
  * time may continue one, 0 if not, -1 on error. _message_id: the Message-ID of the email, valid
  * until the flush. */
@@ -91,11 +98,22 @@ int delivery_writer_leads_to(struct delivery_writer *writer, int64_t email, cons
 int delivery_writer_message_id(
 	struct delivery_writer *writer, int64_t email, const char **message_id_r, struct err *err);
 
+/* An email that was not sent. */
+struct unsent {
+	const char *id;
+	enum event_kind kind; /* EVENT_CANCELED or EVENT_FAILED */
+	const char *text;
+	int64_t now_us;
+	bool is_counted; /* as COUNTED_REFUSED, so its events are not */
+};
+/* Adds an event for each recipient, by a writer of its own. Returns 0 or -1. */
+int delivery_writer_unsent(struct db *db, const struct unsent *unsent, struct err *err);
+
 /* Totals of all flushes: new events by kind, and messages that left the queue while some deliveries
  * were not reported. */
 struct delivery_counts {
 	uint64_t events[EVENT_KINDS];
-	uint64_t untold;
+	uint64_t unreported;
 	uint64_t unlisted; /* not added because the suppression list is full */
 };
 const struct delivery_counts *delivery_writer_counts(const struct delivery_writer *writer);

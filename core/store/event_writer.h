@@ -23,8 +23,13 @@ struct event_report {
 	const char *relay;
 	const char *dsn;
 	const char *text;
-	const char *source; /* log, queue, dsn, report */
+	const char *source; /* log, queue, dsn, report, outbox */
+	bool is_counted;    /* before it is added */
 };
+/* Copies a report with its strings, except for the source, and frees those of such a copy. */
+struct event_report event_report_copy(const struct event_report *report);
+void event_report_clear(struct event_report *report);
+
 /* Computes the key of an event: a hash of everything that distinguishes it from others. NULL parts
  * are skipped. */
 void event_key(uint8_t key_r[static EVENT_KEY_LEN], const char *const *parts, size_t n);
@@ -44,11 +49,15 @@ struct event_owner {
 /* All calls below belong to one transaction on db; see struct delivery_writer. */
 struct event_writer *event_writer_new(struct db *db);
 void event_writer_free(struct event_writer *writer);
-/* Returns the number of rows added: 0 if the event is known already; -1 on error. */
+/* Call for each email before its first event. keys are those of its events in hexadecimal digits,
+ * at most EVENT_KEYS_MAX of them; of an email with that many, the store is asked for each event. */
+enum { EVENT_KEYS_MAX = 1000 };
+void event_writer_know(struct event_writer *writer, int64_t email, const char *keys);
+/* Returns the number of events added: 0 if it is known already; -1 on error. */
 int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
 	const struct event_report *report, struct err *err);
-/* Call before the commit: writes the counts, and the lower bounds for seq and recorded_us of the
- * next event. Returns 0 or -1. */
+/* Call before the commit: writes the events, the counts, and the lower bounds for seq and
+ * recorded_us of the next event. Returns 0 or -1. */
 int event_writer_flush(struct event_writer *writer, struct err *err);
 void event_writer_reset(struct event_writer *writer);
 

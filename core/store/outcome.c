@@ -186,11 +186,6 @@ const char *outcome_delay_name(size_t class)
 	return names[class];
 }
 
-int64_t outcome_delay_end_ms(size_t class)
-{
-	return ends_ms[class];
-}
-
 int64_t outcome_delay_percentile_ms(const int64_t counts[static OUTCOME_DELAYS], int percent)
 {
 	int64_t all = 0, before = 0, rank;

@@ -25,8 +25,6 @@ enum { OUTCOME_DELAYS = 28 };
 size_t outcome_delay_class(int64_t delay_us);
 /* The class in the store: two digits. */
 const char *outcome_delay_name(size_t class);
-/* Returns the end of the class in milliseconds; the last class has a nominal end. */
-int64_t outcome_delay_end_ms(size_t class);
 /* Returns the percentile of the delays in milliseconds, interpolated linearly within a class. -1 if
  * there are none. */
 int64_t outcome_delay_percentile_ms(const int64_t counts[static OUTCOME_DELAYS], int percent);

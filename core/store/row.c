@@ -172,11 +172,8 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, void *item_r, struct err *err)
 {
 	struct db_stmt *stmt;
-	int result;
+	int result = db_first(db, sql, params, &stmt, err);
 
-	if (db_start(db, sql, params, &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
 	if (read_item(db, stmt, type, item_r, err) < 0)
@@ -189,16 +186,32 @@ int row_number(struct db *db, const char *sql, const struct db_param *params, in
 	struct err *err)
 {
 	struct db_stmt *stmt;
-	int result;
+	int result = db_first(db, sql, params, &stmt, err);
 
-	if (db_start(db, sql, params, &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result == 1) {
 		*number_r = db_int(stmt, 0);
 		db_reset(stmt);
 	}
 	return result;
+}
+
+int row_text(struct db *db, const char *sql, const struct db_param *params, char **text_r,
+	struct err *err)
+{
+	struct db_stmt *stmt;
+	int result = db_first(db, sql, params, &stmt, err);
+
+	if (result == 1) {
+		*text_r = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	return result;
+}
+
+int row_value(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
+	struct err *err)
+{
+	return row_number(db, sql, params, number_r, err) < 0 ? -1 : 0;
 }
 
 /* Gets the value of a field; `lines` keeps strings that must live until the statement has run. */
@@ -557,20 +570,14 @@ int row_page_named(struct db *db, const struct row_named_pager *pager,
 	struct db_param all[PAGE_PARAMS_MAX];
 	size_t n = copy_params(params, all);
 	_cleanup_free_ char *name = NULL;
-	struct db_stmt *stmt;
-	int found;
+	int found = 1;
 
 	assert(!page_backwards(page));
 	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
-	if (cursor) {
-		if (db_start(db, pager->cursor, all, &stmt, err) != 0)
-			return -1;
-		found = db_step(stmt, err);
-		if (found != 1)
-			return found;
-		name = db_copy(stmt, 0);
-		db_reset(stmt);
-	}
+	if (cursor)
+		found = row_text(db, pager->cursor, all, &name, err);
+	if (found != 1)
+		return found;
 	all[n + 1] = (struct db_param)DB_TEXT("$name", name ? name : "");
 	return row_page(db, pager->behind, all, type, page, rows_r, err) < 0 ? -1 : 1;
 }

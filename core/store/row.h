@@ -92,6 +92,13 @@ int row_get(struct db *db, const char *sql, const struct db_param *params,
  * error. */
 int row_number(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
 	struct err *err);
+/* Reads the text in the only column of the first row; the caller frees it. Returns 1, 0 if there is
+ * no row, -1 on error. */
+int row_text(struct db *db, const char *sql, const struct db_param *params, char **text_r,
+	struct err *err);
+/* Reads the number of a statement that has a row in any case, such as count(*). Returns 0 or -1. */
+int row_value(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
+	struct err *err);
 
 /* Fills *item_r from the current row of a statement, without read_rest. Returns 0; or -1 with the
  * statement reset and *item_r zeroed. */
@@ -112,7 +119,7 @@ json_t *row_json(const struct row_type *type, const void *item, enum row_form fo
 json_t *row_json_time(int64_t time_us);
 /* A text, with invalid UTF-8 mended; null for NULL. */
 json_t *row_json_string(const char *text);
-/* The same; null for "" as well. */
+/* Makes a JSON string; null for NULL and for "". */
 json_t *row_json_given(const char *text);
 /* Returns the text of a member; "" if it is missing or not a string. */
 const char *row_json_text(const json_t *object, const char *name);
@@ -196,15 +203,15 @@ struct row_named_pager {
 	const char *cursor; /* the name of the item `$id`, if the list has it */
 	const char *behind; /* after (`$name`, `$id`) */
 };
-#define ROW_NAMED_PAGER(select, table, name, condition)                                            \
-	{                                                                                          \
-		"SELECT " name " FROM " table " WHERE " condition "id = $id",                      \
-			select " WHERE " condition "(" name                                        \
-			       ", id) > ($name, $id)"                                              \
-			       " ORDER BY " name                                                   \
-			       ", id"                                                              \
-			       " LIMIT $limit"                                                     \
-	}
+/* clang-format off */
+#define ROW_NAMED_PAGER(select, table, name, condition) {                      \
+	"SELECT " name " FROM " table " WHERE " condition "id = $id",          \
+	select                                                                 \
+		" WHERE " condition "(" name ", id) > ($name, $id)"            \
+		" ORDER BY " name ", id"                                       \
+		" LIMIT $limit"                                                \
+}
+/* clang-format on */
 /* Two pagers: for all companies, and for the company `$company`. */
 #define ROW_NAMED_PAGERS(select, table, name)                                                      \
 	{                                                                                          \
@@ -217,35 +224,33 @@ int row_page_named(struct db *db, const struct row_named_pager *pager,
 /* Copies the members that struct page_end has. end_r may be NULL. */
 void row_page_end(const struct rows *rows, struct page_end *end_r);
 
+/* clang-format off */
 /* For indexes on (value, company_id, seq): the WITH clause `owner (id)` has the companies with rows
  * that match the condition on the value, each found by one index look-up. The last row is NULL. */
-#define ROW_OWNERS(table, condition)                                                               \
-	"WITH RECURSIVE owner (id) AS (SELECT min(company_id)"                                     \
-	"   FROM " table "   WHERE " condition                                                     \
-	"   UNION ALL SELECT (SELECT min(n.company_id)"                                            \
-	"     FROM " table                                                                         \
-	" n"                                                                                       \
-	"     WHERE " condition                                                                    \
-	" AND n.company_id > owner.id)"                                                            \
-	"   FROM owner"                                                                            \
+#define ROW_OWNERS(table, condition)                                           \
+	"WITH RECURSIVE owner (id) AS (SELECT min(company_id)"                 \
+	"   FROM " table                                                       \
+	"   WHERE " condition                                                  \
+	"   UNION ALL SELECT (SELECT min(n.company_id)"                        \
+	"     FROM " table " n"                                                \
+	"     WHERE " condition " AND n.company_id > owner.id)"                \
+	"   FROM owner"                                                        \
 	"   WHERE owner.id IS NOT NULL) "
 /* Adds `walk (seq, step)`, which walks the emails of all these companies in order, starting after
  * `start`, up to `max` of them: min and > upwards, max and < downwards. The first row is start, the
  * last one may be NULL. */
-#define ROW_WALK(table, condition, seq, next, side, start, max)                                    \
-	ROW_OWNERS(table, condition)                                                               \
-	", walk (seq, step) AS (SELECT " start                                                     \
-	", 0"                                                                                      \
-	"   UNION ALL SELECT (SELECT " next "((SELECT " next "(n." seq                             \
-	")"                                                                                        \
-	"         FROM " table                                                                     \
-	" n"                                                                                       \
-	"         WHERE " condition " AND n.company_id = owner.id AND n." seq " " side             \
-	" walk.seq))"                                                                              \
-	"     FROM owner"                                                                          \
-	"     WHERE owner.id IS NOT NULL), walk.step + 1"                                          \
-	"   FROM walk"                                                                             \
+#define ROW_WALK(table, condition, seq, next, side, start, max)                \
+	ROW_OWNERS(table, condition)                                           \
+	", walk (seq, step) AS (SELECT " start ", 0"                           \
+	"   UNION ALL SELECT (SELECT " next "((SELECT " next "(n." seq ")"     \
+	"         FROM " table " n"                                            \
+	"         WHERE " condition                                            \
+	" AND n.company_id = owner.id AND n." seq " " side " walk.seq))"       \
+	"     FROM owner"                                                      \
+	"     WHERE owner.id IS NOT NULL), walk.step + 1"                      \
+	"   FROM walk"                                                         \
 	"   WHERE walk.seq IS NOT NULL AND walk.step < " max ") "
+/* clang-format on */
 
 /* Returns a copy of an untrusted text, cut to 256 bytes and made valid UTF-8; "" for NULL. The
  * caller frees it. */

@@ -87,6 +87,22 @@ int store_audit_add(struct db *db, const struct audit_action *action, struct err
 	return insert_entry(db, action, NULL, err);
 }
 
+/* The oldest entries have the lowest numbers, unless the clock was put back meanwhile. */
+int store_audit_clean(struct db *db, int64_t old_us, int max, struct err *err)
+{
+	static const char sql_clean[] =
+		"DELETE FROM audit"
+		" WHERE seq IN (SELECT seq"
+		"   FROM (SELECT seq, at_us"
+		"     FROM audit"
+		"     ORDER BY seq"
+		"     LIMIT $max) oldest"
+		"   WHERE at_us < $old)";
+
+	return db_change(
+		db, sql_clean, DB_PARAMS(DB_INT("$old", old_us), DB_INT("$max", max)), err);
+}
+
 static int write_entry(struct db *db, const struct audit_change *change, const char *before,
 	const char *after, const void *item, struct err *err)
 {
@@ -210,39 +226,36 @@ struct span_of {
 	bool cut; /* there are more entries beyond it */
 };
 
-/* Limits the span to LOOK_MAX entries from the begin of the page. Returns 0 or -1. */
+/* clang-format off */
+#define BETWEEN " seq > $low AND seq < $high ORDER BY seq"
+#define BOUND(condition, order)                                                \
+	"SELECT seq"                                                           \
+	" FROM audit"                                                          \
+	" WHERE " condition BETWEEN order                                      \
+	" LIMIT 1 OFFSET $look"
+#define OF_OBJECT(column, order)                                               \
+	"SELECT seq"                                                           \
+	" FROM (SELECT seq"                                                    \
+	"   FROM audit"                                                        \
+	"   WHERE " column " = $object AND" BETWEEN order                      \
+	"   LIMIT $look + 1) few"
+#define OBJECT_BOUND(order)                                                    \
+	"SELECT seq"                                                           \
+	" FROM (" OF_OBJECT("object_id", order)                                \
+	"   UNION " OF_OBJECT("object_name", order) ") found"                  \
+	" ORDER BY seq" order                                                  \
+	" LIMIT 1 OFFSET $look"
+/* clang-format on */
+
+/* Limits the span to the first LOOK_MAX entries of the page. Returns 0 or -1. */
 static int cut_span(struct db *db, const struct audit_scope *scope, enum walk walk, bool backwards,
 	struct span_of *span, struct err *err)
 {
-#define BETWEEN " seq > $low AND seq < $high ORDER BY seq"
-#define BOUND(condition, order)                                                                    \
-	"SELECT seq"                                                                               \
-	" FROM audit"                                                                              \
-	" WHERE " condition BETWEEN order " LIMIT 1 OFFSET $look"
-#define OF_OBJECT(column, order)                                                                   \
-	"SELECT seq"                                                                               \
-	" FROM (SELECT seq"                                                                        \
-	"   FROM audit"                                                                            \
-	"   WHERE " column " = $object AND" BETWEEN order "   LIMIT $look + 1) few"
-#define OBJECT_BOUND(order)                                                                        \
-	"SELECT seq" \
-	" FROM (" OF_OBJECT("object_id", order) " UNION " OF_OBJECT( "object_name", order) ") found" \
-	" ORDER BY seq" order \
-	" LIMIT 1 OFFSET $look"
-	static const char sql_all[] = BOUND("", " DESC");
-	static const char sql_all_newer[] = BOUND("", "");
-	static const char sql_company[] = BOUND("company_id = $company AND", " DESC");
-	static const char sql_company_newer[] = BOUND("company_id = $company AND", "");
-	static const char sql_object[] = OBJECT_BOUND(" DESC");
-	static const char sql_object_newer[] = OBJECT_BOUND("");
-#undef OBJECT_BOUND
-#undef OF_OBJECT
-#undef BOUND
-#undef BETWEEN
 	static const char *const sql[WALKS][2] = {
-		[WALK_ALL] = {sql_all, sql_all_newer},
-		[WALK_COMPANY] = {sql_company, sql_company_newer},
-		[WALK_OBJECT] = {sql_object, sql_object_newer},
+		[WALK_ALL] = {BOUND("", " DESC"), BOUND("", "")},
+		[WALK_COMPANY] = {BOUND("company_id = $company AND", " DESC"),
+			BOUND("company_id = $company AND", "")},
+		[WALK_OBJECT] = {OBJECT_BOUND(" DESC"), OBJECT_BOUND("")},
 	};
 	int64_t seq = 0;
 	int found = row_number(db, sql[walk][backwards],
@@ -262,6 +275,11 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 	return 0;
 }
 
+#undef OBJECT_BOUND
+#undef OF_OBJECT
+#undef BOUND
+#undef BETWEEN
+
 /* Sets end->next to the id of the last entry that was looked at. Returns 0 or -1. */
 static int note_next(struct db *db, int64_t seq, struct page_end *end, struct err *err)
 {
@@ -277,50 +295,41 @@ static int note_next(struct db *db, int64_t seq, struct page_end *end, struct er
 	return found < 0 ? -1 : 0;
 }
 
+/* clang-format off */
+/* Members see neither the identity of an operator nor the origin of a token. */
+#define VEILED "($veil <> 0 AND operator <> 0)"
+#define PAGE(condition, order)                                                 \
+	"SELECT id, at_us,"                                                    \
+	" iif(" VEILED ", 'operator', actor) AS actor,"                        \
+	" iif(" VEILED ", '', actor_id) AS actor_id,"                          \
+	" iif(" VEILED ", '', actor_name) AS actor_name,"                      \
+	" iif(" VEILED ", '', origin) AS origin,"                              \
+	" company_id, action, object_id, object_name,"                         \
+	" iif($veil <> 0, json_remove(before, '$.origin'), before) AS before," \
+	" iif($veil <> 0, json_remove(after, '$.origin'), after) AS after"     \
+	" FROM audit"                                                          \
+	" WHERE " condition " seq > $low AND seq < $high"                      \
+	" AND at_us >= $since"                                                 \
+	" AND ($object IS NULL OR object_id = $object OR object_name = $object)" \
+	" AND ($actor IS NULL"                                                 \
+	"   OR NOT " VEILED                                                    \
+	" AND (actor_id = $actor OR actor_name = $actor))"                     \
+	" AND ($action IS NULL"                                                \
+	"   OR action = $action"                                               \
+	"   OR substr(action, 1, length($action) + 1) = $action || '.')"       \
+	" ORDER BY seq " order                                                 \
+	" LIMIT $limit"
+#define OF_OBJECT "(object_id = $object OR object_name = $object) AND"
+/* clang-format on */
+
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err)
 {
-/* Members see neither the identity of an operator nor the origin of a token. */
-#define VEILED "($veil <> 0 AND operator <> 0)"
-#define PAGE(condition, order)                                                                     \
-	"SELECT id, at_us, iif(" VEILED                                                            \
-	", 'operator', actor) AS actor,"                                                           \
-	" iif(" VEILED                                                                             \
-	", '', actor_id) AS actor_id,"                                                             \
-	" iif(" VEILED                                                                             \
-	", '', actor_name) AS actor_name,"                                                         \
-	" iif(" VEILED                                                                             \
-	", '', origin) AS origin,"                                                                 \
-	" company_id, action, object_id, object_name,"                                             \
-	" iif($veil <> 0, json_remove(before, '$.origin'), before) AS before,"                     \
-	" iif($veil <> 0, json_remove(after, '$.origin'), after) AS after"                         \
-	" FROM audit"                                                                              \
-	" WHERE " condition                                                                        \
-	" seq > $low"                                                                              \
-	" AND seq < $high"                                                                         \
-	" AND at_us >= $since"                                                                     \
-	" AND ($object IS NULL OR object_id = $object OR object_name = $object)"                   \
-	" AND ($actor IS NULL"                                                                     \
-	"   OR NOT " VEILED                                                                        \
-	" AND (actor_id = $actor OR actor_name = $actor))"                                         \
-	" AND ($action IS NULL"                                                                    \
-	"   OR action = $action"                                                                   \
-	"   OR substr(action, 1, length($action) + 1) = $action || '.')"                           \
-	" ORDER BY seq " order " LIMIT $limit"
-#define OF_OBJECT "(object_id = $object OR object_name = $object) AND"
-	static const char sql_all[] = PAGE("", "DESC");
-	static const char sql_all_newer[] = PAGE("", "ASC");
-	static const char sql_company[] = PAGE("company_id = $company AND", "DESC");
-	static const char sql_company_newer[] = PAGE("company_id = $company AND", "ASC");
-	static const char sql_object[] = PAGE(OF_OBJECT, "DESC");
-	static const char sql_object_newer[] = PAGE(OF_OBJECT, "ASC");
-#undef OF_OBJECT
-#undef PAGE
-#undef VEILED
 	static const char *const sql[WALKS][2] = {
-		[WALK_ALL] = {sql_all, sql_all_newer},
-		[WALK_COMPANY] = {sql_company, sql_company_newer},
-		[WALK_OBJECT] = {sql_object, sql_object_newer},
+		[WALK_ALL] = {PAGE("", "DESC"), PAGE("", "ASC")},
+		[WALK_COMPANY] = {PAGE("company_id = $company AND", "DESC"),
+			PAGE("company_id = $company AND", "ASC")},
+		[WALK_OBJECT] = {PAGE(OF_OBJECT, "DESC"), PAGE(OF_OBJECT, "ASC")},
 	};
 	bool backwards = page_backwards(page);
 	bool narrowed = scope->object || scope->actor || scope->action || scope->since_us;

@@ -65,6 +65,10 @@ struct audit_action {
 };
 int store_audit_add(struct db *db, const struct audit_action *action, struct err *err);
 
+/* Removes entries from before old_us, among the max oldest ones. Returns how many it removed: max
+ * if there may be more; or -1. */
+int store_audit_clean(struct db *db, int64_t old_us, int max, struct err *err);
+
 /* For the files of the store. */
 
 /* A change of one object. Its type has the columns id and company_id; the latter is missing for a

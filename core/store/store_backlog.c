@@ -116,12 +116,10 @@ int store_outbox_rate(struct db *db, int64_t now_us, int64_t *per_hour_r, struct
 		" FROM outbox_flow"
 		" WHERE minute_us > $since AND minute_us <= $now";
 
-	return row_number(db, sql_rate,
-		       DB_PARAMS(DB_INT("$now", now_us),
-			       DB_INT("$since", now_us - BACKLOG_RATE_S * SECOND_US)),
-		       per_hour_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_rate,
+		DB_PARAMS(DB_INT("$now", now_us),
+			DB_INT("$since", now_us - BACKLOG_RATE_S * SECOND_US)),
+		per_hour_r, err);
 }
 
 static const struct row_field break_fields[] = {
@@ -146,7 +144,7 @@ int store_break_open(
 			    DB_INT("$now", now_us)),
 		    err) < 0)
 		return -1;
-	return db_change(db, sql_old, DB_PARAMS(DB_INT("$kept", BREAKS_KEPT)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_old, DB_PARAMS(DB_INT("$kept", BREAKS_KEPT)), err);
 }
 
 int store_break_close(struct db *db, int64_t now_us, struct err *err)
@@ -156,7 +154,7 @@ int store_break_close(struct db *db, int64_t now_us, struct err *err)
 		" SET closed_us = max($now, opened_us)"
 		" WHERE closed_us = 0 AND host IN ('', $this_host)";
 
-	return db_change(db, sql_close, DB_PARAMS(DB_INT("$now", now_us)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_close, DB_PARAMS(DB_INT("$now", now_us)), err);
 }
 
 int store_break_list(struct db *db, int limit, struct break_list *list_r, struct err *err)

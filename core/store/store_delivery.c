@@ -3,6 +3,7 @@
  *
  * Threads: a handle is used by one thread at a time.
  */
+#include "core/store/store_queue_message.h"
 #include "core/store/store_delivery.h"
 
 static const char *const vias[] = {
@@ -40,7 +41,7 @@ int store_delivery_read(struct db *db, int64_t email, struct delivery_tree *tree
 	struct delivery *rows;
 	size_t n;
 
-	if (store_messages_of_email(db, email, &messages, err) < 0)
+	if (store_queue_message_list(db, email, &messages, err) < 0)
 		return -1;
 	for (size_t i = 0; i < messages.n; i++)
 		delivery_tree_add_message(tree, &messages.items[i]);

@@ -36,11 +36,6 @@ const struct row_type store_dkim_type = ROW_TYPE(dkim_key, dkim_fields);
 
 static const char sql_get[] = DKIM_SELECT " WHERE k.id = $id";
 
-const char *store_dkim_state_name(enum dkim_state state)
-{
-	return states[state];
-}
-
 void store_dkim_list_free(struct dkim_key_list *list)
 {
 	row_list_free(&store_dkim_type, list->items, list->n);

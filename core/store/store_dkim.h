@@ -35,9 +35,6 @@ struct dkim_key_list {
 void store_dkim_list_free(struct dkim_key_list *list);
 #define _cleanup_dkim_keys_ __attribute__((cleanup(store_dkim_list_free)))
 
-/* Such as `signing`. */
-const char *store_dkim_state_name(enum dkim_state state);
-
 /* Lists the keys of a domain, or of all domains for NULL, newest first. Returns 0 or -1. */
 int store_dkim_list(
 	struct db *db, const char *domain_id, struct dkim_key_list *list_r, struct err *err);

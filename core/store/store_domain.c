@@ -181,13 +181,19 @@ int store_domain_get(struct db *db, const char *company_id, const char *id, stru
 		&store_domain_type, domain_r, err);
 }
 
-int store_domain_list(struct db *db, const char *company_id, const struct page *page,
-	struct domain_list *list_r, struct page_end *end_r, struct err *err)
+int store_domain_list(struct db *db, const char *company_id, bool active_only,
+	const struct page *page, struct domain_list *list_r, struct page_end *end_r,
+	struct err *err)
 {
-	static const struct row_named_pager pagers[] = ROW_NAMED_PAGERS(
-		DOMAIN_SELECT, "domain", "name");
+#define PAGER(condition) ROW_NAMED_PAGER(DOMAIN_SELECT, "domain", "name", condition)
+	static const struct row_named_pager pagers[][2] = {
+		{PAGER(""), PAGER("active = 1 AND ")},
+		{PAGER("company_id = $company AND "),
+			PAGER("company_id = $company AND active = 1 AND ")},
+	};
+#undef PAGER
 	struct rows rows;
-	int found = row_page_named(db, &pagers[company_id != NULL],
+	int found = row_page_named(db, &pagers[company_id != NULL][active_only],
 		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_domain_type, page, &rows,
 		err);
 
@@ -243,10 +249,13 @@ int store_domain_page(struct db *db, const struct domain_scope *scope, const str
 	struct domain_list *list_r, bool *more_r, struct err *err)
 {
 #define IN_SCOPE " WHERE company_id = $company AND ($domain IS NULL OR name = $domain)"
-#define PAGE(side, order)                                                                          \
-	DOMAIN_SELECT IN_SCOPE " AND (created_us, id) " side                                       \
-			       " ($created, $id)"                                                  \
-			       " ORDER BY created_us " order ", id " order " LIMIT $limit"
+/* clang-format off */
+#define PAGE(side, order)                                                       \
+	DOMAIN_SELECT IN_SCOPE                                                  \
+	" AND (created_us, id) " side " ($created, $id)"                        \
+	" ORDER BY created_us " order ", id " order                             \
+	" LIMIT $limit"
+	/* clang-format on */
 	static const char sql_place[] = "SELECT created_us FROM domain" IN_SCOPE " AND id = $id";
 	static const char sql_older[] = PAGE("<", "DESC");
 	static const char sql_newer[] = PAGE(">", "ASC");
@@ -360,10 +369,7 @@ int store_domain_count(struct db *db, const char *company_id, int64_t *count_r, 
 {
 	static const char sql_count[] = "SELECT count(*) FROM domain WHERE company_id = $company";
 
-	return row_number(db, sql_count, DB_PARAMS(DB_TEXT("$company", company_id)), count_r, err) <
-			       0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_count, DB_PARAMS(DB_TEXT("$company", company_id)), count_r, err);
 }
 
 void store_domain_clear(struct domain *domain)

@@ -59,7 +59,7 @@ int store_domain_add(struct db *db, const char *company_id, const char *name,
 
 /* The registered domain with this name, of any company. */
 int store_domain_find(struct db *db, const char *name, struct domain *domain_r, struct err *err);
-/* The same, if this company owns it (NULL: any). */
+/* Finds a domain by name if this company owns it (NULL: any). */
 int store_domain_find_of(struct db *db, const char *company_id, const char *name,
 	struct domain *domain_r, struct err *err);
 /* A domain of the company (NULL: of any), by name or by id, including pending ones. */
@@ -72,10 +72,11 @@ int store_domain_find_named(struct db *db, const char *company_id, const char *n
 int store_domain_get(struct db *db, const char *company_id, const char *id, struct domain *domain_r,
 	struct err *err);
 
-/* Reads a page by name, including pending ones; of one company, or of all (NULL). Returns 1, 0 if
- * the cursor is not in the list, -1 on error. */
-int store_domain_list(struct db *db, const char *company_id, const struct page *page,
-	struct domain_list *list_r, struct page_end *end_r, struct err *err);
+/* Reads a page by name; of one company, or of all (NULL); active ones alone, or all, including
+ * pending ones. Returns 1, 0 if the cursor is not in the list, -1 on error. */
+int store_domain_list(struct db *db, const char *company_id, bool active_only,
+	const struct page *page, struct domain_list *list_r, struct page_end *end_r,
+	struct err *err);
 /* Adds the names of all registered domains to the list, and of those that cover their subdomains to
  * covering, too. Returns 0 or -1. */
 int store_domain_names(struct db *db, struct strv *names, struct strv *covering, struct err *err);

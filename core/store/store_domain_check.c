@@ -4,7 +4,6 @@
  */
 #include "core/store/store_domain_check.h"
 
-#include "core/base/mem.h"
 #include "core/store/row.h"
 
 static const struct row_field check_fields[] = {

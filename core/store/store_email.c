@@ -6,12 +6,12 @@
  */
 #include "core/store/store_email.h"
 
-#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/store/delivery_writer.h"
 #include "core/store/store_key.h"
 
 /* Far more emails than are staged while one request is being stored. */
@@ -81,6 +81,13 @@ const struct row_type store_email_type = {
 	.n = ARRAY_SIZE(email_fields),
 	.read_rest = read_recipients,
 	.clear_rest = clear_recipients,
+};
+
+const struct row_type store_email_columns_type = {
+	.size = sizeof(struct email),
+	.fields = email_fields,
+	.n = ARRAY_SIZE(email_fields),
+	.whole = &store_email_type,
 };
 
 const char *store_email_last_event(const struct email *email, int64_t now_us)
@@ -287,6 +294,7 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, return_path, ROW_TEXT),
 	ROW_FIELD(email_ticket, unsubscribe, ROW_BOOL),
 	ROW_FIELD(email_ticket, elsewhere, ROW_BOOL),
+	ROW_FIELD(email_ticket, suppresses, ROW_BOOL),
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
@@ -321,7 +329,11 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	" k.id IS NOT NULL AS key_valid, d.id IS NOT NULL AS domain_owned,"                        \
 	" coalesce(d.active, 0) AS domain_active, d.return_path,"                                  \
 	" coalesce(d.unsubscribe, 'off') = 'on' AS unsubscribe,"                                   \
-	" iif(e.host <> '' AND e.host <> $this_host, 1, 0) AS elsewhere"                           \
+	" iif(e.host <> '' AND e.host <> $this_host, 1, 0) AS elsewhere,"                          \
+	" EXISTS (SELECT 1"                                                                        \
+	"   FROM company_count n"                                                                  \
+	"   WHERE n.company_id = e.company_id AND n.kind = 'suppressions' AND n.count > 0)"        \
+	" AS suppresses"                                                                           \
 	" FROM email e"                                                                            \
 	" LEFT JOIN domain d  ON d.name = e.domain"                                                \
 	" AND d.company_id = e.company_id "                                                        \
@@ -332,16 +344,18 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	" AND (k.scopes & $sending) <> 0 "                                                         \
 	" AND (k.domain_id IS NULL OR k.domain_id = d.id)"
 
-static int find_ticket(struct db *db, const char *sql, const char *what,
+#define TICKET_PARAMS(what) DB_PARAMS(DB_TEXT("$what", what), DB_INT("$sending", KEY_SENDING))
+
+/* If the ticket is superseded between the statements, or the email removed, the envelope is empty,
+ * and the ticket is not found. */
+static int find_ticket(struct db *db, const char *sql, const char *ticket,
 	struct email_ticket *ticket_r, struct err *err)
 {
-	int found = row_get(db, sql,
-		DB_PARAMS(DB_TEXT("$what", what), DB_INT("$sending", KEY_SENDING)), &ticket_type,
-		ticket_r, err);
+	int found = row_get(db, sql, TICKET_PARAMS(ticket), &ticket_type, ticket_r, err);
 
 	if (found <= 0)
 		return found;
-	found = store_recipients_envelope(db, ticket_r->seq, &ticket_r->recipients, err);
+	found = store_recipients_envelope(db, ticket, &ticket_r->recipients, err);
 	if (found <= 0)
 		store_email_ticket_clear(ticket_r);
 	return found;
@@ -357,8 +371,14 @@ int store_email_ticket(
 		"SELECT email_id AS id, 1 AS superseded"
 		" FROM superseded_ticket"
 		" WHERE ticket = $ticket";
-	int found = find_ticket(db, sql_ticket, ticket, ticket_r, err);
+	int found;
 
+	if (!db_in_transaction(db)) {
+		db_read_ahead(db, sql_ticket, TICKET_PARAMS(ticket));
+		store_recipients_envelope_ahead(db, ticket);
+	}
+	found = find_ticket(db, sql_ticket, ticket, ticket_r, err);
+	db_end_ahead(db);
 	if (found != 0)
 		return found;
 	return row_get(db, sql_superseded, DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type,
@@ -370,7 +390,7 @@ int store_email_ticket_staged(
 {
 	static const char sql_staged[] = SELECT_TICKET " WHERE e.id = $what AND e.state = 'staged'";
 
-	return find_ticket(db, sql_staged, id, ticket_r, err);
+	return row_get(db, sql_staged, TICKET_PARAMS(id), &ticket_type, ticket_r, err);
 }
 
 void store_email_ticket_clear(struct email_ticket *ticket)
@@ -426,6 +446,28 @@ static int mark_sent(struct db *db, const char *ticket, const char *queue_id, in
 		err);
 }
 
+/* Takes the queue id and the time of a message that Postfix presents again, unless the log has
+ * mentioned the one that was recorded first. Returns 1, 0 if it has or if the ticket is that of no
+ * sent email, -1 on error. */
+static int take_queue_id(
+	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
+{
+	static const char sql_take[] =
+		"UPDATE email"
+		" SET queue_id = $queue_id, host = $this_host, decided_us = $now"
+		" WHERE ticket = $ticket"
+		" AND state = 'sent'"
+		" AND queue_id <> $queue_id"
+		" AND NOT EXISTS (SELECT 1"
+		"   FROM queue_message"
+		"   WHERE queue_message.email = email.seq)";
+
+	return db_change(db, sql_take,
+		DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$now", now_us),
+			DB_TEXT("$ticket", ticket)),
+		err);
+}
+
 int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
 {
@@ -439,7 +481,34 @@ int store_email_record(
 	if (changed != 0)
 		return changed;
 	changed = decided_before(db, ticket, "refused", err);
-	return changed > 0 ? STORE_EMAIL_RECORDED : changed;
+	if (changed <= 0)
+		return changed;
+	return take_queue_id(db, ticket, queue_id, now_us, err) < 0 ? -1 : STORE_EMAIL_RECORDED;
+}
+
+/* Adds the event of a refusal once the email is both refused and answered. Whoever makes it the
+ * second of the two calls this in the same transaction. The refusal itself was counted by a
+ * trigger. id or ticket: NULL if not known. Returns 0 or -1. */
+static int add_refusal_event(struct db *db, const char *id, const char *ticket, struct err *err)
+{
+	static const char sql_refused[] =
+		"SELECT id, refusal, decided_us"
+		" FROM email"
+		" WHERE (id = $id OR ticket = $ticket)"
+		" AND state = 'refused' AND last_event = 'failed' AND answered = 1";
+	_cleanup_free_ char *refused_id = NULL, *refusal = NULL;
+	struct unsent unsent = {.kind = EVENT_FAILED, .is_counted = true};
+	struct db_stmt *stmt;
+	int found = db_first(db, sql_refused,
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), &stmt, err);
+
+	if (found <= 0)
+		return found;
+	unsent.id = refused_id = db_copy(stmt, 0);
+	unsent.text = refusal = db_copy(stmt, 1);
+	unsent.now_us = db_int(stmt, 2);
+	db_reset(stmt);
+	return delivery_writer_unsent(db, &unsent, err);
 }
 
 int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, const char *refusal,
@@ -455,14 +524,18 @@ int store_email_refuse(struct db *db, const char *ticket, const char *queue_id, 
 			DB_TEXT("$refusal", refusal), DB_TEXT("$ticket", ticket)),
 		err);
 
-	return changed == 0 ? decided_before(db, ticket, "", err) : changed;
+	if (changed == 0)
+		return decided_before(db, ticket, "", err);
+	return changed > 0 && add_refusal_event(db, NULL, ticket, err) < 0 ? -1 : changed;
 }
 
 int store_email_answered(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_answered[] = "UPDATE email SET answered = 1 WHERE id = $id";
 
-	return db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
+	int changed = db_change(db, sql_answered, DB_PARAMS(DB_TEXT("$id", id)), err);
+
+	return changed > 0 && add_refusal_event(db, id, NULL, err) < 0 ? -1 : changed;
 }
 
 int store_email_publish(struct db *db, const struct email *email, struct err *err)

@@ -114,21 +114,26 @@ struct email_ticket {
 	bool domain_owned;  /* still registered to the same company */
 	bool domain_active; /* owned and active */
 	bool elsewhere;     /* another host submits the email: the ticket does not count here */
+	bool suppresses;    /* the company has a list of suppressed addresses */
 };
 /* Returns 1, 0 if there is no such ticket, -1 on error. The caller clears *ticket_r, only after
  * 1. */
 int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err);
-/* The same for the email with this id, if it is staged. */
+/* Finds the ticket of the email with this id, if it is staged, without the recipients: one
+ * statement, so no supersession can come between. */
 int store_email_ticket_staged(
 	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);
 
 /* The milter's decisions. Postfix may present a message twice: a repeated decision with the same
- * ticket keeps the first one's values. A sent email never becomes refused, nor a refused one sent:
- * then the verdict must be made again. last_event becomes `sent` or `failed`. Return 1, also if
- * nothing was left to do, but store_email_record() then returns STORE_EMAIL_RECORDED; 0 if there is
- * no such ticket, or the opposite was decided already; -1 on error. */
+ * ticket keeps the first one's values, except that a message of which the log knows nothing
+ * gives way to the next one, whose queue id and time are kept. A sent email never becomes refused,
+ * nor a refused one sent: then the verdict must be made again. last_event becomes `sent` or
+ * `failed`. Return 1, also if nothing was left to do, but store_email_record() then returns
+ * STORE_EMAIL_RECORDED; 0 if there is no such ticket, or the opposite was decided already; -1 on
+ * error. A refusal that comes after the client was told the id is an event, too; then the caller
+ * has a transaction. */
 enum { STORE_EMAIL_RECORDED = 2 };
 int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err);
@@ -159,8 +164,9 @@ int store_email_arrival(
 /* Returns 1 if the client submitted it itself over SMTP, 0 if not, -1 on error. */
 int store_email_is_auth(struct db *db, int64_t seq, struct err *err);
 
-/* Notes that the client was told the id before the milter decided. Returns 1, 0 if there is no such
- * email, -1 on error. */
+/* Notes that the client was told the id before the milter decided; or that it will be: if the
+ * milter has refused the email meanwhile, the refusal becomes an event. Returns 1, 0 if there is no
+ * such email, -1 on error. */
 int store_email_answered(struct db *db, const char *id, struct err *err);
 
 /* Sets `answered` of an email that was staged without it, by its seq and id. Returns 1, 0 if there
@@ -184,6 +190,18 @@ struct email_scope {
  * it with store_email_clear(). */
 int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
 	struct email *email_r, struct err *err);
+/* The same for the holder of a valid key, with the scope of the key: sent emails of its company,
+ * and of its domain if it has one. longest: an email whose content has more characters is not
+ * found. No statement needs what another one finds, so the call can be announced, see
+ * db_read_ahead(). */
+struct email_of_key {
+	const uint8_t *hash; /* of the key */
+	const char *id;
+	int64_t longest;
+};
+int store_email_of_key(
+	struct db *db, const struct email_of_key *ask, struct email *email_r, struct err *err);
+void store_email_of_key_ahead(struct db *db, const struct email_of_key *ask);
 void store_email_clear(struct email *email);
 /* Reads only its seq; with message_id only if the email has that Message-ID. */
 int store_email_seq(struct db *db, const char *id, const char *message_id,
@@ -296,8 +314,8 @@ const char *store_email_via(const struct email *email);
 
 /* For the files of the store: the columns of email and email_content, and the words of the columns
  * state and way. */
-#define STORE_STAGED_OWNERS ROW_OWNERS("email", "state = 'staged' AND queue_id IS NULL")
 extern const struct row_type store_email_type;
+extern const struct row_type store_email_columns_type; /* without its recipients */
 extern const struct row_words store_email_states;
 extern const struct row_words store_email_ways;
 

@@ -49,6 +49,48 @@ int store_email_get(struct db *db, const char *id, const struct email_scope *sco
 		&store_email_type, email_r, err);
 }
 
+static const char sql_of_key[] = "SELECT " COLUMNS
+				 ", c.html, c.text, c.tags, c.variables"
+				 " FROM api_key k"
+				 " LEFT JOIN domain d ON d.id = k.domain_id"
+				 " JOIN email e ON e.company_id = k.company_id"
+				 " JOIN email_content c ON c.seq = e.seq"
+				 " WHERE k.hash = $hash"
+				 " AND k.revoked_us = 0"
+				 " AND e.id = $id"
+				 " AND" IN_FOLDER
+				 " AND (k.domain_id IS NULL OR e.domain = d.name)"
+				 " AND length(c.html) + length(c.text) + length(c.tags)"
+				 "   + length(c.variables) <= $longest";
+
+#define PARAMS_OF_KEY(ask)                                                                         \
+	DB_PARAMS(DB_BLOB("$hash", (ask)->hash, SECRET_HASH_LEN), DB_TEXT("$id", (ask)->id),       \
+		DB_INT("$all", 0), DB_INT("$longest", (ask)->longest))
+
+void store_email_of_key_ahead(struct db *db, const struct email_of_key *ask)
+{
+	db_read_ahead(db, sql_of_key, PARAMS_OF_KEY(ask));
+	store_recipients_of_key_ahead(db, ask->hash, ask->id);
+}
+
+int store_email_of_key(
+	struct db *db, const struct email_of_key *ask, struct email *email_r, struct err *err)
+{
+	struct email email;
+	int found = row_get(
+		db, sql_of_key, PARAMS_OF_KEY(ask), &store_email_columns_type, &email, err);
+
+	if (found <= 0)
+		return found;
+	if (store_recipients_of_key(db, ask->hash, ask->id, &email.recipients, err) < 0) {
+		store_email_clear(&email);
+		return -1;
+	}
+	*email_r = email;
+	return 1;
+}
+#undef PARAMS_OF_KEY
+
 int store_email_seq(struct db *db, const char *id, const char *message_id,
 	const struct email_scope *scope, int64_t *seq_r, struct err *err)
 {
@@ -518,16 +560,17 @@ static int find_mark(const struct search *search, bool up, int64_t low, int64_t 
 	" WHERE " condition                                                                        \
 	" AND e.seq BETWEEN $low AND $high"                                                        \
 	" ORDER BY e.seq" order " LIMIT 1"
-#define MARK_OF_SEVERAL(end)                                                                       \
-	"SELECT e.seq, e.id, e.created_us"                                                         \
-	" FROM email e"                                                                            \
-	" WHERE e.seq = (SELECT " end "((SELECT " end                                              \
-	"(x.seq)"                                                                                  \
-	"       FROM email x"                                                                      \
-	"       WHERE x.domain = $domain"                                                          \
-	"       AND x.company_id = j.value"                                                        \
-	"       AND x.seq BETWEEN $low AND $high))"                                                \
+/* clang-format off */
+#define MARK_OF_SEVERAL(end)                                                    \
+	"SELECT e.seq, e.id, e.created_us"                                      \
+	" FROM email e"                                                         \
+	" WHERE e.seq = (SELECT " end "((SELECT " end "(x.seq)"                 \
+	"       FROM email x"                                                   \
+	"       WHERE x.domain = $domain"                                       \
+	"       AND x.company_id = j.value"                                     \
+	"       AND x.seq BETWEEN $low AND $high))"                             \
 	"   FROM json_each($companies) j)"
+	/* clang-format on */
 	static const char *const marks[][2] = {
 		EACH_WAY(MARK, "TRUE"),
 		EACH_WAY(MARK, "e.company_id = $company"),
@@ -609,10 +652,14 @@ static int64_t candidates_max(const struct search *search)
 static int bound_company(
 	struct search *search, const char *company_id, int64_t max, struct err *err)
 {
-#define LAST(from, condition, seq, join, once, order)                                              \
-	"SELECT " seq " FROM " from " WHERE " condition " AND " seq                                \
-	" BETWEEN $low AND $high"                                                                  \
-	" ORDER BY " seq order " LIMIT 1 OFFSET $max"
+/* clang-format off */
+#define LAST(from, condition, seq, join, once, order)                           \
+	"SELECT " seq                                                           \
+	" FROM " from                                                           \
+	" WHERE " condition " AND " seq " BETWEEN $low AND $high"               \
+	" ORDER BY " seq order                                                  \
+	" LIMIT 1 OFFSET $max"
+	/* clang-format on */
 	static const char *const lasts[LEADS][2] = EACH_LEAD(LAST, OF_ONE);
 #undef LAST
 	int64_t last;
@@ -762,46 +809,50 @@ static int find_candidates(struct search *search, struct email_found *found_r, s
 static int read_matches(
 	const struct search *search, const struct page *page, struct rows *rows_r, struct err *err)
 {
-#define MATCHES(from, condition, seq, join, once, order)                                           \
-	"SELECT " COLUMNS " FROM " from join " WHERE " condition once " AND " seq                  \
-	" BETWEEN $low AND $high"                                                                  \
-	" AND" IN_FOLDER                                                                           \
-	" AND ($company IS NULL OR e.company_id = $company)"                                       \
-	" AND ($domain IS NULL OR e.domain = $domain)"                                             \
-	" AND e.created_us >= $since"                                                              \
-	" AND e.created_us < $until"                                                               \
-	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"                                 \
-	"   AND ($key IS NULL OR e.key_id = $key)"                                                 \
-	"   AND ($subject IS NULL OR instr(lower(e.subject), $subject) > 0)"                       \
-	"   AND ($status IS NULL"                                                                  \
-	"     OR CASE $status"                                                                     \
-	"       WHEN 'refused' THEN e.state = 'refused' AND e.last_event = 'failed'"               \
-	"       WHEN 'stopped' THEN e.state = 'staged' AND e.last_event IS NOT NULL"               \
-	"       WHEN 'scheduled'"                                                                  \
-	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us > $now"      \
-	"       WHEN 'queued'"                                                                     \
-	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us <= $now"     \
-	"       WHEN 'sent' THEN e.last_event = 'sent' AND e.state = 'sent'"                       \
-	"       ELSE e.last_event = $status END)"                                                  \
-	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                                                 \
-	"       FROM email_tag t"                                                                  \
-	"       WHERE t.email = e.seq AND t.tag = $tag))"                                          \
-	"   AND (($receiver IS NULL AND $status_of IS NULL) OR EXISTS (SELECT 1"                   \
-	"       FROM email_recipient o"                                                            \
-	"       WHERE o.email = e.seq"                                                             \
-	"       AND ($status_of IS NULL OR o.state || '' = $status_of)"                            \
-	"       AND ($receiver IS NULL OR +o.address = $receiver COLLATE NOCASE)))"                \
-	"   AND NOT EXISTS (SELECT 1"                                                              \
-	"     FROM json_each($words) w"                                                            \
-	"     WHERE instr(lower(e.subject), w.value) = 0"                                          \
-	"     AND instr(lower(e.header_from), w.value) = 0"                                        \
-	"     AND instr(lower(e.sender), w.value) = 0"                                             \
-	"     AND instr(lower(e.message_id), w.value) = 0"                                         \
-	"     AND NOT EXISTS (SELECT 1"                                                            \
-	"       FROM email_recipient p"                                                            \
-	"       WHERE p.email = e.seq"                                                             \
-	"       AND instr(lower(coalesce(p.mailbox, p.address)), w.value) > 0))) IS TRUE"          \
-	" ORDER BY " seq order " LIMIT $limit"
+/* clang-format off */
+#define MATCHES(from, condition, seq, join, once, order)                        \
+	"SELECT " COLUMNS                                                       \
+	" FROM " from join                                                      \
+	" WHERE " condition once " AND " seq " BETWEEN $low AND $high"          \
+	" AND" IN_FOLDER                                                        \
+	" AND ($company IS NULL OR e.company_id = $company)"                    \
+	" AND ($domain IS NULL OR e.domain = $domain)"                          \
+	" AND e.created_us >= $since"                                           \
+	" AND e.created_us < $until"                                            \
+	" AND (($from IS NULL OR e.sender = $from COLLATE NOCASE)"              \
+	"   AND ($key IS NULL OR e.key_id = $key)"                              \
+	"   AND ($subject IS NULL OR instr(lower(e.subject), $subject) > 0)"    \
+	"   AND ($status IS NULL"                                               \
+	"     OR CASE $status"                                                  \
+	"       WHEN 'refused' THEN e.state = 'refused' AND e.last_event = 'failed'" \
+	"       WHEN 'stopped' THEN e.state = 'staged' AND e.last_event IS NOT NULL" \
+	"       WHEN 'scheduled'"                                               \
+	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us > $now" \
+	"       WHEN 'queued'"                                                  \
+	"         THEN e.state = 'staged' AND e.last_event IS NULL AND e.scheduled_us <= $now" \
+	"       WHEN 'sent' THEN e.last_event = 'sent' AND e.state = 'sent'"    \
+	"       ELSE e.last_event = $status END)"                               \
+	"   AND ($tag IS NULL OR EXISTS (SELECT 1"                              \
+	"       FROM email_tag t"                                               \
+	"       WHERE t.email = e.seq AND t.tag = $tag))"                       \
+	"   AND (($receiver IS NULL AND $status_of IS NULL) OR EXISTS (SELECT 1" \
+	"       FROM email_recipient o"                                         \
+	"       WHERE o.email = e.seq"                                          \
+	"       AND ($status_of IS NULL OR o.state || '' = $status_of)"         \
+	"       AND ($receiver IS NULL OR +o.address = $receiver COLLATE NOCASE)))" \
+	"   AND NOT EXISTS (SELECT 1"                                           \
+	"     FROM json_each($words) w"                                         \
+	"     WHERE instr(lower(e.subject), w.value) = 0"                       \
+	"     AND instr(lower(e.header_from), w.value) = 0"                     \
+	"     AND instr(lower(e.sender), w.value) = 0"                          \
+	"     AND instr(lower(e.message_id), w.value) = 0"                      \
+	"     AND NOT EXISTS (SELECT 1"                                         \
+	"       FROM email_recipient p"                                         \
+	"       WHERE p.email = e.seq"                                          \
+	"       AND instr(lower(coalesce(p.mailbox, p.address)), w.value) > 0))) IS TRUE" \
+	" ORDER BY " seq order                                                  \
+	" LIMIT $limit"
+	/* clang-format on */
 	static const char *const matches[2][LEADS][2] = {
 		EACH_LEAD(MATCHES, OF_ONE), EACH_LEAD(MATCHES, OF_SEVERAL)};
 #undef MATCHES
@@ -892,6 +943,51 @@ void store_email_list_free(struct email_list *list)
 	*list = (struct email_list){0};
 }
 
+/* clang-format off */
+#define STAGED(from, company, condition)                                        \
+	"SELECT e.seq"                                                          \
+	" FROM " from "email e"                                                 \
+	" WHERE e.company_id = " company                                        \
+	" AND e.state = 'staged'"                                               \
+	" AND e.queue_id IS NULL" condition                                     \
+	" LIMIT $max"
+#define IN_OUTBOX(index, condition)                                             \
+	"SELECT email"                                                          \
+	" FROM outbox INDEXED BY " index                                        \
+	" WHERE " condition                                                     \
+	" ORDER BY due_us, email"                                               \
+	" LIMIT $max"
+#define WAITING(owners, from, company, due, put_off)                            \
+	owners "SELECT count(*)"                                                \
+	" FROM (SELECT s.email"                                                 \
+	"   FROM (SELECT email FROM (" due ") due"                              \
+	"     UNION ALL SELECT email FROM (" put_off ") late) s"                \
+	"   CROSS JOIN email e ON e.seq = s.email"                              \
+	"   WHERE e.state = 'staged'"                                           \
+	"   AND e.queue_id IS NULL" WAITS                                       \
+	"   UNION ALL SELECT o.seq"                                             \
+	"   FROM (" STAGED(from, company, WAITS) ") o"                          \
+	"   WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE email = o.seq)"        \
+	"   LIMIT $max) few"
+#define DELAYED(condition)                                                      \
+	"SELECT count(*)"                                                       \
+	" FROM (SELECT 1"                                                       \
+	"   FROM email e"                                                       \
+	"   WHERE e.last_event = 'delivery_delayed'" condition                  \
+	"   LIMIT $max) few"
+#define COUNT(rows) "SELECT count(*) FROM (" rows ") few"
+#define WAITS                                                                   \
+	" AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
+#define LOST                                                                    \
+	" AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
+#define SOON "min($before, " SQL_PAUSED " - 1)"
+#define DUE  "due_us > 0 AND due_us <= " SOON
+#define PUT_OFF                                                                 \
+	"due_us > " SOON " AND due_us < " SQL_PAUSED                            \
+	" AND (attempts > 0 OR ticket_used <> 0)"                               \
+	" AND due_us > 0"
+/* clang-format on */
+
 /* Emails of the companies (owner) that the milter has not decided about and that are overdue: they
  * are due in the outbox, or put off there after an attempt; or they are not in the outbox, which no
  * program causes. Paused and scheduled emails do not count. At most $max rows of each kind are
@@ -899,42 +995,6 @@ void store_email_list_free(struct email_list *list)
 int store_email_waiting(struct db *db, const char *company_id, int64_t staged_before_us,
 	int64_t lost_after_us, struct email_waiting *waiting_r, struct err *err)
 {
-#define STAGED(from, company, condition)                                                           \
-	"SELECT e.seq"                                                                             \
-	" FROM " from                                                                              \
-	"email e"                                                                                  \
-	" WHERE e.company_id = " company                                                           \
-	" AND e.state = 'staged'"                                                                  \
-	" AND e.queue_id IS NULL" condition " LIMIT $max"
-#define IN_OUTBOX(index, condition)                                                                \
-	"SELECT email"                                                                             \
-	" FROM outbox INDEXED BY " index " WHERE " condition " ORDER BY due_us, email LIMIT $max"
-#define WAITING(owners, from, company, due, put_off)                                               \
-	owners "SELECT count(*)"                                                                   \
-	       " FROM (SELECT s.email"                                                             \
-	       "   FROM (SELECT email FROM (" due ") due"                                                  \
-	       "     UNION ALL SELECT email FROM (" put_off ") late) s"                                      \
-	       "   CROSS JOIN email e ON e.seq = s.email"                                          \
-	       "   WHERE e.state = 'staged'"                                                       \
-	       "   AND e.queue_id IS NULL" WAITS                                                   \
-	       "   UNION ALL SELECT o.seq"                                                         \
-	       "   FROM (" STAGED(from, company, WAITS) ") o"                                      \
-	       "   WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE email = o.seq)"                    \
-	       "   LIMIT $max) few"
-#define DELAYED(condition)                                                                         \
-	"SELECT count(*)"                                                                          \
-	" FROM (SELECT 1"                                                                          \
-	"   FROM email e"                                                                          \
-	"   WHERE e.last_event = 'delivery_delayed'" condition "   LIMIT $max) few"
-#define COUNT(rows) "SELECT count(*) FROM (" rows ") few"
-#define WAITS       " AND e.last_event IS NULL AND max(e.created_us, e.scheduled_us) < $before"
-#define LOST        " AND e.last_event = 'sent' AND max(e.created_us, e.scheduled_us) >= $after"
-#define SOON        "min($before, " SQL_PAUSED " - 1)"
-#define DUE         "due_us > 0 AND due_us <= " SOON
-#define PUT_OFF                                                                                    \
-	"due_us > " SOON " AND due_us < " SQL_PAUSED                                               \
-	" AND (attempts > 0 OR ticket_used <> 0)"                                                  \
-	" AND due_us > 0"
 	static const char *const sql_staged[] = {
 		WAITING(STORE_STAGED_OWNERS, "owner CROSS JOIN ", "owner.id",
 			IN_OUTBOX("outbox_due", DUE), IN_OUTBOX("outbox_put_off", PUT_OFF)),
@@ -946,16 +1006,6 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 		STORE_STAGED_OWNERS COUNT(STAGED("owner CROSS JOIN ", "owner.id", LOST)),
 		COUNT(STAGED("", "$company", LOST))};
 	static const char *const sql_delayed[] = {DELAYED(""), DELAYED(OF_COMPANY)};
-#undef PUT_OFF
-#undef DUE
-#undef SOON
-#undef LOST
-#undef WAITS
-#undef COUNT
-#undef DELAYED
-#undef WAITING
-#undef IN_OUTBOX
-#undef STAGED
 	bool one = company_id != NULL;
 
 	if (row_number(db, sql_staged[one],
@@ -969,10 +1019,7 @@ int store_email_waiting(struct db *db, const char *company_id, int64_t staged_be
 				DB_INT("$max", EMAIL_WAITING_MAX)),
 			&waiting_r->lost, err) < 0)
 		return -1;
-	return row_number(db, sql_delayed[one],
-		       DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
-			       DB_INT("$max", EMAIL_WAITING_MAX)),
-		       &waiting_r->delayed, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_delayed[one],
+		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$max", EMAIL_WAITING_MAX)),
+		&waiting_r->delayed, err);
 }

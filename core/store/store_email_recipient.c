@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/store/row.h"
 
@@ -77,13 +78,15 @@ void recipients_free(struct recipients *recipients)
 	*recipients = (struct recipients){0};
 }
 
+#define RECIPIENTS                                                                                 \
+	"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"                        \
+	" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"             \
+	" FROM email_recipient"
+
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err)
 {
-	static const char sql_read[] =
-		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
-		" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
-		" FROM email_recipient"
+	static const char sql_read[] = RECIPIENTS
 		" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
 		" ORDER BY n";
 
@@ -92,19 +95,50 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 		&recipients_r->items, &recipients_r->n, err);
 }
 
-int store_recipients_envelope(struct db *db, int64_t seq, struct strv *addresses_r, struct err *err)
+/* By the key as well, so that asking for another company's email takes as long as for none. Whether
+ * the key is valid, the email's statement asks. */
+static const char sql_of_key[] = RECIPIENTS
+	" WHERE email = (SELECT e.seq"
+	"   FROM api_key k"
+	"   JOIN email e ON e.company_id = k.company_id"
+	"   WHERE k.hash = $hash AND e.id = $id)"
+	" ORDER BY n";
+
+void store_recipients_of_key_ahead(struct db *db, const uint8_t *hash, const char *id)
 {
-	static const char sql_envelope[] =
-		"SELECT address, state = 'suppressed'"
-		" FROM email_recipient"
-		" WHERE email = $email AND state IS NOT NULL"
-		" ORDER BY n";
+	db_read_ahead(db, sql_of_key,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_TEXT("$id", id)));
+}
+
+int store_recipients_of_key(struct db *db, const uint8_t *hash, const char *id,
+	struct recipients *recipients_r, struct err *err)
+{
+	return row_all(db, sql_of_key,
+		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_TEXT("$id", id)),
+		&recipient_type, &recipients_r->items, &recipients_r->n, err);
+}
+
+/* By the ticket, so that it can be asked for before the email is known. */
+static const char sql_envelope[] =
+	"SELECT address, state = 'suppressed'"
+	" FROM email_recipient"
+	" WHERE email = (SELECT seq FROM email WHERE ticket = $ticket) AND state IS NOT NULL"
+	" ORDER BY n";
+
+void store_recipients_envelope_ahead(struct db *db, const char *ticket)
+{
+	db_read_ahead(db, sql_envelope, DB_PARAMS(DB_TEXT("$ticket", ticket)));
+}
+
+int store_recipients_envelope(
+	struct db *db, const char *ticket, struct strv *addresses_r, struct err *err)
+{
 	struct strv addresses = STRV_INIT;
 	struct db_stmt *stmt;
 	bool found = false;
 	int result;
 
-	if (db_start(db, sql_envelope, DB_PARAMS(DB_INT("$email", seq)), &stmt, err) != 0)
+	if (db_start(db, sql_envelope, DB_PARAMS(DB_TEXT("$ticket", ticket)), &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1) {
 		found = true;
@@ -157,4 +191,71 @@ int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 			0)
 			return -1;
 	return 0;
+}
+
+static const struct row_field open_fields[] = {
+	ROW_FIELD(open_recipient, email, ROW_INT64),
+	ROW_FIELD(open_recipient, n, ROW_INT64),
+	ROW_FIELD(open_recipient, decided_us, ROW_INT64),
+	ROW_WORD(open_recipient, status, ROW_ENUM, "state", &delivery_status_words),
+	ROW_FIELD(open_recipient, queue_id, ROW_TEXT),
+	ROW_FIELD(open_recipient, address, ROW_TEXT),
+	ROW_FIELD(open_recipient, seen, ROW_INT64),
+};
+static const struct row_type open_type = ROW_TYPE(open_recipient, open_fields);
+
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
+	struct open_recipients *open_r, struct err *err)
+{
+	static const char sql_open[] =
+		"SELECT e.seq AS email, r.n, e.decided_us, r.state, e.queue_id, r.address,"
+		" EXISTS (SELECT 1"
+		"   FROM queue_message h"
+		"   WHERE h.email = e.seq) AS seen"
+		" FROM email e"
+		" CROSS JOIN email_recipient r ON r.email = e.seq"
+		" WHERE e.last_event IN ('sent', 'delivery_delayed')"
+		" AND e.closed = 0"
+		" AND e.decided_us >= $from"
+		" AND e.decided_us < $to"
+		" AND e.state = 'sent'"
+		" AND e.host IN ('', $this_host)"
+		" AND r.state IN ('queued', 'deferred', 'handed_on')"
+		" ORDER BY e.decided_us, e.last_event, e.seq, r.n"
+		" LIMIT $limit";
+
+	return row_all(db, sql_open,
+		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us), DB_INT("$limit", limit)),
+		&open_type, &open_r->items, &open_r->n, err);
+}
+
+int store_staged_recipients(struct db *db, int64_t before_us, int limit,
+	struct open_recipients *open_r, struct err *err)
+{
+	static const char sql_staged[] = STORE_STAGED_OWNERS
+		"SELECT e.seq AS email, r.n, e.created_us AS decided_us, r.state,"
+		" e.ticket AS queue_id, r.address, 1 AS seen"
+		" FROM owner"
+		" CROSS JOIN email e ON e.company_id = owner.id"
+		" CROSS JOIN email_recipient r ON r.email = e.seq"
+		" WHERE e.state = 'staged'"
+		" AND e.queue_id IS NULL"
+		" AND e.last_event IS NULL"
+		" AND max(e.created_us, e.scheduled_us) < $before"
+		" AND e.host IN ('', $this_host)"
+		" AND NOT EXISTS (SELECT 1"
+		"   FROM outbox o"
+		"   WHERE o.email = e.seq)"
+		" AND r.state = 'queued'"
+		" LIMIT $limit";
+
+	return row_all(db, sql_staged,
+		DB_PARAMS(DB_INT("$before", before_us), DB_INT("$limit", limit)), &open_type,
+		&open_r->items, &open_r->n, err);
+}
+
+void store_open_recipients_free(struct open_recipients *open)
+{
+	row_list_free(&open_type, open->items, open->n);
+	*open = (struct open_recipients){0};
 }

@@ -53,16 +53,52 @@ void recipients_free(struct recipients *recipients);
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err);
 
+/* The same, all of them, for the email with this id, if its company has the key with the hash
+ * (SECRET_HASH_LEN bytes); and announces that call, see db_read_ahead(). */
+int store_recipients_of_key(struct db *db, const uint8_t *hash, const char *id,
+	struct recipients *recipients_r, struct err *err);
+void store_recipients_of_key_ahead(struct db *db, const uint8_t *hash, const char *id);
+
+/* Recipients without a final status, oldest email first. */
+struct open_recipient {
+	int64_t email;
+	int64_t n;
+	int64_t decided_us;
+	enum delivery_status status;
+	char *queue_id; /* recorded by the milter */
+	char *address;
+	int64_t seen; /* 1: the log has mentioned the message */
+};
+struct open_recipients {
+	struct open_recipient *items;
+	size_t n;
+};
+/* Lists those of emails that were sent at or after from_us and before to_us. */
+int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
+	struct open_recipients *open_r, struct err *err);
+/* Lists those of emails that were staged and due before before_us, about which the milter has not
+ * decided, that nothing has stopped and that are not in the outbox, which would submit them again.
+ * decided_us is the time of staging, queue_id the ticket. */
+int store_staged_recipients(struct db *db, int64_t before_us, int limit,
+	struct open_recipients *open_r, struct err *err);
+void store_open_recipients_free(struct open_recipients *open);
+
 /* The rest is for the files of the store. */
 
-/* Reads the addresses of the envelope, without suppressed ones. Returns 1; 0 if the envelope is
- * empty, because the email was removed since its row was read; -1 on error. */
+/* Reads the addresses of the envelope, without suppressed ones, by the email's ticket. Returns 1; 0
+ * if the envelope is empty, because the email was removed or got another ticket since its row was
+ * read; -1 on error. _ahead announces that (db_read_ahead()). */
+void store_recipients_envelope_ahead(struct db *db, const char *ticket);
 int store_recipients_envelope(
-	struct db *db, int64_t seq, struct strv *addresses_r, struct err *err);
+	struct db *db, const char *ticket, struct strv *addresses_r, struct err *err);
 
 /* Inserts the rows. In the caller's transaction, which must be rolled back if this fails.
  * ERR_INVALID for a value that cannot be stored. */
 int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	const struct recipients *recipients, struct err *err);
+
+/* For the files of the store: the WITH clause `owner (id)` with the companies that have staged
+ * emails, see ROW_OWNERS(). */
+#define STORE_STAGED_OWNERS ROW_OWNERS("email", "state = 'staged' AND queue_id IS NULL")
 
 #endif

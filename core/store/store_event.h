@@ -1,98 +1,16 @@
 /*
- * store_event: the events of emails, recipient by recipient, and the messages in Postfix's queue
- * that carry the emails.
+ * store_event: the events of emails, recipient by recipient.
  *
- * delivery_writer stores them. This file reads them, and keeps the state of the log and the queue.
- * schema/README.md describes the tables.
+ * event_writer stores them; this file reads them. schema/README.md describes the tables.
  */
 #ifndef POSTERN_STORE_STORE_EVENT_H
 #define POSTERN_STORE_STORE_EVENT_H
 
 #include "core/base/id.h"
-#include "core/base/strv.h"
 #include "core/db/db.h"
-#include "core/store/row.h"
 #include "core/store/delivery_status.h"
 
-enum { EVENT_KEY_LEN = 16, EVENT_ANY_RECIPIENT = -1 };
-
-/* How a queue message came to carry an email. */
-enum message_how {
-	MESSAGE_RECORDED,   /* the milter recorded it */
-	MESSAGE_FORWARDED,  /* local(8) created it, for an alias */
-	MESSAGE_QUEUED_AS,  /* a content filter returned it by SMTP */
-	MESSAGE_REQUEUED,   /* requeued by an admin (postsuper -r) */
-	MESSAGE_GIVEN_BACK, /* it has the email's Message-ID: returned by a pipe filter */
-};
-
-/* A queue message. */
-struct queue_message {
-	char *queue_id;
-	int64_t since_us;
-	int64_t email; /* its seq */
-	int64_t n;     /* its only recipient, or EVENT_ANY_RECIPIENT */
-	char *parent;  /* queue id; NULL */
-	/* Number of addresses it is delivered to; 0: as many as the email has recipients, or
-	 * unknown. */
-	int64_t recipients;
-	enum message_how how;
-	int64_t closed_us; /* when it left the queue, 0: not yet */
-	bool has_end;
-	/* With has_end, the end of all open deliveries: expired, removed, discarded. */
-	enum delivery_status ended;
-	int64_t ended_us;
-	bool is_new; /* the milter recorded it, and it has no row yet */
-};
-void queue_message_clear(struct queue_message *message);
-
-/* Finds the message that had the queue id at that time; Postfix reuses queue ids. If there is none,
- * one that was recorded up to ahead_us later is accepted, in case a clock was set back. Returns 1,
- * 0 if there is none, -1 on error. */
-int store_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
-	struct queue_message *message_r, struct err *err);
-/* Adds a message, or updates how and whose it is. Returns 0 or -1. */
-int store_message_add(struct db *db, const struct queue_message *message, struct err *err);
-int store_message_close(
-	struct db *db, const struct queue_message *message, int64_t time_us, struct err *err);
-/* Stores the end of all open deliveries. Returns 0 or -1. */
-int store_message_end(struct db *db, const struct queue_message *message,
-	enum delivery_status ended, int64_t time_us, struct err *err);
-/* Stores the number of addresses that it is delivered to. Returns 0 or -1. */
-int store_message_expect(struct db *db, const struct queue_message *message, struct err *err);
-/* Lists the emails with this Message-ID, newest first, up to MESSAGE_EMAILS_MAX, except those that
- * Postfix has had for longer than a message may stay in its queue. Returns their number, or -1. */
-enum { MESSAGE_EMAILS_MAX = 4 };
-int store_message_emails(struct db *db, const char *message_id, int64_t time_us, int64_t ahead_us,
-	int64_t emails_r[static MESSAGE_EMAILS_MAX], struct err *err);
-
-/* Adds a queue message that is known by its ticket, because Postfix has not asked the milter about
- * it. */
-int store_ticket_message_add(
-	struct db *db, const char *queue_id, int64_t since_us, int64_t email, struct err *err);
-/* It left the queue so, or expired. */
-int store_ticket_message_end(
-	struct db *db, const char *queue_id, int64_t time_us, bool left, struct err *err);
-/* Counts the emails of a company (NULL: of all) that ended so since since_us. Returns 0 or -1. */
-struct ticket_ends {
-	int64_t left;
-	int64_t expired;
-};
-int store_ticket_ends(struct db *db, const char *company_id, int64_t since_us,
-	struct ticket_ends *ends_r, struct err *err);
-/* Finds the ticket of the email of a queue message; the caller frees it. Returns 1, 0 if there is
- * none, -1 on error. */
-int store_ticket_message_find(
-	struct db *db, const char *queue_id, int64_t time_us, char **ticket_r, struct err *err);
-
-/* All messages of an email, oldest first. */
-struct queue_messages {
-	struct queue_message *items;
-	size_t n;
-};
-int store_messages_of_email(
-	struct db *db, int64_t email, struct queue_messages *list_r, struct err *err);
-void queue_messages_free(struct queue_messages *list);
-const char *message_how_name(enum message_how how);
+enum { EVENT_KEY_LEN = 16 };
 
 struct email_event {
 	int64_t seq;
@@ -110,7 +28,7 @@ struct email_event {
 	char *dsn;
 	char *text;
 	char *source;
-	/* Of the email; only store_event_page() and store_event_get() set these. */
+	/* Members of the email. Only store_event_page() and store_event_get() set these. */
 	char *message_id;
 	char *sender;
 	char *from;
@@ -205,108 +123,5 @@ int store_event_recent(struct db *db, const struct event_filter *filter, struct 
 int store_event_cursor(struct db *db, int64_t seq, struct event_cursor *cursor_r, struct err *err);
 int store_event_find(struct db *db, const char *company_id, const struct event_cursor *cursor,
 	int64_t *seq_r, struct err *err);
-
-/* Numbers of events by kind, and of emails that the milter refused. They are counted by the hour,
- * and include events that were removed since. */
-struct event_count {
-	int64_t time_us;      /* begin of the step, in UTC; 0 if by domain */
-	char *domain;         /* set if by domain; else NULL */
-	enum event_kind kind; /* or COUNTED_REFUSED */
-	int64_t count;        /* over 0 */
-};
-struct event_counts {
-	struct event_count *items; /* ordered by time_us, or by domain */
-	size_t n;
-	char *next; /* if by domain: `after` of the next page; NULL: this is the last */
-};
-struct event_count_filter {
-	const char *company_id; /* NULL: any */
-	const char *domain;     /* NULL: of any */
-	/* Of occurred_us; the hours that begin at or after begin_us and before end_us. */
-	int64_t begin_us;
-	int64_t end_us;
-	int64_t step_us; /* an hour, or a day */
-	bool by_domain;  /* one total per domain instead of steps */
-	/* For by_domain without a domain: a page of up to `limit` domains that have any counts,
-	 * ordered by name, after this one; NULL: the first page. A domain without counts in the
-	 * time has no item. */
-	const char *after;
-	int limit;
-};
-/* Counts of zero have no item. The cost depends on the hours and days and on the domains of the
- * page, not on the number of companies. Returns 0 or -1. */
-int store_event_counts(struct db *db, const struct event_count_filter *filter,
-	struct event_counts *counts_r, struct err *err);
-void store_event_counts_free(struct event_counts *counts);
-
-/* Counts by domain since since_us, for domains with more than two bounced or expired deliveries in
- * a day; up to limit domains, of the newest days those with the most. Returns 0 or -1. */
-int store_event_bounces(struct db *db, const char *company_id, int64_t since_us, int limit,
-	struct event_counts *counts_r, struct err *err);
-
-/* Reads the position up to which the log of a source was read; the caller frees it. Returns 1, 0 if
- * there is none, -1 on error. _set belongs in the transaction that stores what was read; end:
- * nothing is left to read. */
-int store_log_cursor(struct db *db, const char *source, char **position_r, struct err *err);
-int store_log_cursor_set(struct db *db, const char *source, const char *position, int64_t now_us,
-	bool end, struct err *err);
-
-enum {
-	/* the end of the log is noted this often, even when nothing was read */
-	STORE_LOG_END_S = 30,
-	STORE_LOG_OLD_S = 120, /* after that the state is out of date */
-};
-
-/* The progress of reading the log. */
-struct log_state {
-	int64_t read_us; /* when the position was last stored; 0: never */
-	/* When the end of the log was last reached; 0: never. The store's knowledge is as old as
-	 * that. */
-	int64_t end_us;
-	int64_t gaps; /* not repaired yet */
-	/* Since when the log is read but does not mention messages that Postfix has accepted; 0: it
-	 * does. */
-	int64_t mute_us;
-};
-/* Of the log of a host; NULL or "": this one. Returns 0 or -1. */
-int store_log_state(struct db *db, const char *host, struct log_state *state_r, struct err *err);
-/* True if the store's knowledge of recipients is up to date, within STORE_LOG_OLD_S. */
-bool log_state_is_current(const struct log_state *state, int64_t now_us);
-/* Finds an email that Postfix has had since between from_us and to_us and that the log has never
- * mentioned, among the newest unfinished ones and those that the queue listing found gone. Returns
- * 1 and since when Postfix has it, 0 if there is none, -1 on error. */
-int store_log_silence(
-	struct db *db, int64_t from_us, int64_t to_us, int64_t *since_us_r, struct err *err);
-
-/* Records that lines may be missing from from_us to to_us. An open gap of the same kind is
- * extended. Returns 0 or -1. */
-int store_gap_add(struct db *db, const char *source, const char *why, int64_t from_us,
-	int64_t to_us, struct err *err);
-/* Closes all open gaps after a comparison with the queue. Returns how many, or -1. */
-int store_gap_repaired(struct db *db, int64_t now_us, struct err *err);
-
-/* Recipients without a final status, oldest email first. */
-struct open_recipient {
-	int64_t email;
-	int64_t n;
-	int64_t decided_us;
-	enum delivery_status status;
-	char *queue_id; /* recorded by the milter */
-	char *address;
-	int64_t seen; /* 1: the log has mentioned the message */
-};
-struct open_recipients {
-	struct open_recipient *items;
-	size_t n;
-};
-/* Of emails sent at or after from_us and before to_us. */
-int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int limit,
-	struct open_recipients *open_r, struct err *err);
-/* Of emails that were staged and due before before_us, about which the milter has not decided, that
- * nothing has stopped and that are not in the outbox, which would submit them again. decided_us is
- * when they were staged, queue_id their ticket. */
-int store_staged_recipients(struct db *db, int64_t before_us, int limit,
-	struct open_recipients *open_r, struct err *err);
-void store_open_recipients_free(struct open_recipients *open);
 
 #endif

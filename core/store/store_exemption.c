@@ -177,12 +177,13 @@ int store_exemption_list(struct db *db, const char *company_id, const char *doma
 	struct err *err)
 {
 #define PLACE "SELECT x.created_us FROM exemption x WHERE x.id = $id"
-#define PAGE(condition)                                                                            \
-	EXEMPTION_SELECT                                                                           \
-	" WHERE " condition                                                                        \
-	"(x.created_us, x.id) < ($created, $id)"                                                   \
-	" ORDER BY x.created_us DESC, x.id DESC"                                                   \
+/* clang-format off */
+#define PAGE(condition)                                                         \
+	EXEMPTION_SELECT                                                        \
+	" WHERE " condition "(x.created_us, x.id) < ($created, $id)"            \
+	" ORDER BY x.created_us DESC, x.id DESC"                                \
 	" LIMIT $limit"
+/* clang-format on */
 #define OF_COMPANY "x.company_id = $company"
 #define OF_DOMAIN                                                                                  \
 	"x.domain_id = (SELECT o.id"                                                               \

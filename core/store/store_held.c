@@ -57,11 +57,8 @@ static int prune(struct db *db, struct err *err)
 		"   ORDER BY seq"
 		"   LIMIT $max)";
 
-	return db_change(db, sql_prune,
-		       DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX), DB_INT("$max", PRUNE_MAX)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_prune,
+		DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX), DB_INT("$max", PRUNE_MAX)), err);
 }
 
 int store_held_note(struct db *db, const struct held_note *note, struct err *err)
@@ -117,19 +114,27 @@ int store_held_find(struct db *db, const char *id, struct held *held_r, struct e
 		db, sql_held, DB_PARAMS(DB_TEXT("$id", id)), &store_held_whole_type, held_r, err);
 }
 
-int store_held_page(struct db *db, const struct page *page, struct held_list *list_r,
-	struct page_end *end_r, struct err *err)
+int store_held_page(struct db *db, const char *company_id, const struct page *page,
+	struct held_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const struct row_pager pager = {
-		.cursor = "SELECT seq FROM held WHERE id = $id",
-		.older = "SELECT " COLUMNS
-			 " FROM held"
-			 " WHERE seq < $seq"
-			 " ORDER BY seq DESC"
-			 " LIMIT $limit",
-	};
+#define OF_COMPANY "domain IN (SELECT d.name FROM domain d WHERE d.company_id = $company) AND "
+/* clang-format off */
+#define PAGER(condition) {                                                      \
+	.cursor = "SELECT seq FROM held WHERE " condition "id = $id",           \
+	.older = "SELECT " COLUMNS                                              \
+		" FROM held"                                                    \
+		" WHERE " condition "seq < $seq"                                \
+		" ORDER BY seq DESC"                                            \
+		" LIMIT $limit",                                                \
+}
+	/* clang-format on */
+	static const struct row_pager pagers[] = {PAGER(""), PAGER(OF_COMPANY)};
+#undef PAGER
+#undef OF_COMPANY
 	struct rows rows;
-	int found = row_page_seq(db, &pager, NULL, &store_held_type, page, &rows, err);
+	int found = row_page_seq(db, &pagers[company_id != NULL],
+		company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL, &store_held_type,
+		page, &rows, err);
 
 	if (found <= 0)
 		return found;
@@ -179,9 +184,7 @@ int store_held_late(struct db *db, int64_t before_us, int64_t *count_r, struct e
 		" WHERE decision IS NOT NULL"
 		"   AND decided_us < $before";
 
-	return row_number(db, sql_late, DB_PARAMS(DB_INT("$before", before_us)), count_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_late, DB_PARAMS(DB_INT("$before", before_us)), count_r, err);
 }
 
 int store_held_set_read(struct db *db, const struct held *held, struct err *err)
@@ -202,11 +205,8 @@ int store_held_set_answer(struct db *db, const char *queue_id, const char *answe
 		" SET decision = NULL, answer = $answer"
 		" WHERE queue_id = $queue_id AND host IN ('', $this_host)";
 
-	return db_change(db, sql_answer,
-		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_TEXT("$answer", answer)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_answer,
+		DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_TEXT("$answer", answer)), err);
 }
 
 void store_held_clear(struct held *held)
@@ -218,7 +218,7 @@ int store_held_count(struct db *db, int64_t *count_r, struct err *err)
 {
 	static const char sql_count[] = "SELECT count(*) FROM held";
 
-	return row_number(db, sql_count, NULL, count_r, err) < 0 ? -1 : 0;
+	return row_value(db, sql_count, NULL, count_r, err);
 }
 
 int store_held_elsewhere(struct db *db, int64_t *count_r, char **host_r, struct err *err)
@@ -229,9 +229,7 @@ int store_held_elsewhere(struct db *db, int64_t *count_r, char **host_r, struct 
 	int found;
 
 	*host_r = NULL;
-	if (db_start(db, sql_others, NULL, &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
+	found = db_first(db, sql_others, NULL, &stmt, err);
 	if (found < 0)
 		return -1;
 	*count_r = db_int(stmt, 0);
@@ -268,6 +266,5 @@ int store_held_forget(struct db *db, const char *queue_id, struct err *err)
 	static const char sql_forget[] =
 		"DELETE FROM held WHERE queue_id = $queue_id AND host IN ('', $this_host)";
 
-	return db_change(db, sql_forget, DB_PARAMS(DB_TEXT("$queue_id", queue_id)), err) < 0 ? -1
-											     : 0;
+	return db_execute(db, sql_forget, DB_PARAMS(DB_TEXT("$queue_id", queue_id)), err);
 }

@@ -75,9 +75,10 @@ void store_held_clear(struct held *held);
 
 /* Reads the row with this id, including the header. Returns 1, 0 if there is none, -1 on error. */
 int store_held_find(struct db *db, const char *id, struct held *held_r, struct err *err);
-/* Reads a page, newest first. Returns 1, 0 if the cursor is not in the list, -1 on error. */
-int store_held_page(struct db *db, const struct page *page, struct held_list *list_r,
-	struct page_end *end_r, struct err *err);
+/* Reads a page, newest first, of messages that use a domain of the company, or of any (NULL).
+ * Returns 1, 0 if the cursor is not in the list, -1 on error. */
+int store_held_page(struct db *db, const char *company_id, const struct page *page,
+	struct held_list *list_r, struct page_end *end_r, struct err *err);
 void store_held_list_free(struct held_list *list);
 
 /* Stores an admin's decision. Returns 1, 0 if the row is gone, -1 on error. */

@@ -33,7 +33,7 @@ struct host_part {
 	int64_t seen_us;
 	int64_t beat;
 	int64_t taken; /* how often others have taken over its outbox */
-	/* Of httpd: up to when the log of the host is read; 0: not known. */
+	/* Set for httpd: the time up to which the log of the host is read; 0: not known. */
 	int64_t read_us;
 	char *problem; /* in words; "" for none */
 };

@@ -3,6 +3,7 @@
  */
 #include "core/store/store_key.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -34,7 +35,6 @@ const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 	" FROM api_key k"                                                                          \
 	" LEFT JOIN domain d ON d.id = k.domain_id"
 
-/* A change of the key with the id. */
 /* Changes the key with the id. If it belongs to another company, only its company is read, so the
  * time taken does not reveal that it exists. */
 static int change_by_id(struct db *db, const char *action, const char *company_id, const char *id,
@@ -113,12 +113,17 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 	return 0;
 }
 
+static const char sql_valid[] = KEY_SELECT " WHERE k.hash = $hash AND k.revoked_us = 0";
+
+void store_key_find_ahead(struct db *db, const uint8_t hash[static SECRET_HASH_LEN])
+{
+	db_read_ahead(db, sql_valid, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)));
+}
+
 int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], struct key *key_r,
 	struct err *err)
 {
-	static const char sql_find[] = KEY_SELECT " WHERE k.hash = $hash AND k.revoked_us = 0";
-
-	return row_get(db, sql_find, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
+	return row_get(db, sql_valid, DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
 		&store_key_type, key_r, err);
 }
 
@@ -234,12 +239,9 @@ int store_key_count(struct db *db, const char *company_id, const char *domain_id
 		" FROM api_key"
 		" WHERE company_id = $company AND domain_id = $domain";
 
-	return row_number(db, domain_id ? sql_of_domain : sql_of_company,
-		       DB_PARAMS(DB_TEXT("$company", company_id),
-			       DB_GIVEN_TEXT("$domain", domain_id)),
-		       count_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, domain_id ? sql_of_domain : sql_of_company,
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_GIVEN_TEXT("$domain", domain_id)),
+		count_r, err);
 }
 
 int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *err)
@@ -254,6 +256,15 @@ int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *e
 	return changed < 0 ? -1 : 0;
 }
 
+static bool is_idle(const void *item, const void *arg)
+{
+	const struct key_filter *filter = arg;
+	const struct key *key = item;
+
+	return key->last_used_us == 0 ? key->created_us < filter->unused_us
+				      : key->last_used_us < filter->forgotten_us;
+}
+
 int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
 	struct key_list *list_r, struct page_end *end_r, struct err *err)
 {
@@ -264,31 +275,60 @@ int store_key_list(struct db *db, const struct key_filter *filter, const struct 
 		"k.domain_id = (SELECT o.id"                                                       \
 		"   FROM domain o"                                                                 \
 		"   WHERE o.company_id = $company AND o.name = $domain) AND "
-#define PAGE(condition, side, order)                                                               \
-	KEY_SELECT                                                                                 \
-	" WHERE " condition "(k.created_us, k.id) " side                                           \
-	" ($created, $id)"                                                                         \
-	" ORDER BY k.created_us " order ", k.id " order " LIMIT $limit"
+/* clang-format off */
+#define PAGE(condition, side, created, order)                                  \
+	KEY_SELECT                                                             \
+	" WHERE " condition "(k.created_us, k.id) " side " (" created ", $id)" \
+	" ORDER BY k.created_us " order ", k.id " order                        \
+	" LIMIT $limit"
+/* clang-format on */
+#define CURSOR(condition) "SELECT k.created_us FROM api_key k WHERE " condition "k.id = $id"
 #define PAGER(condition)                                                                           \
 	{                                                                                          \
-		"SELECT k.created_us FROM api_key k WHERE " condition "k.id = $id",                \
-			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC")                  \
+		CURSOR(condition), PAGE(condition, "<", "$created", "DESC"),                       \
+			PAGE(condition, ">", "$created", "ASC")                                    \
+	}
+/* The first page begins with what is old enough to be idle. */
+#define FROM_OLD "CASE WHEN $created < $old THEN $created ELSE $old END"
+#define OLD_PAGER(condition)                                                                       \
+	{                                                                                          \
+		.cursor = CURSOR(condition "k.created_us < $old AND "),                            \
+		.older = PAGE(condition, "<", FROM_OLD, "DESC")                                    \
 	}
 	static const struct row_pager pagers[][2] = {
 		{PAGER(""), PAGER(VALID)}, {PAGER(OF_COMPANY), PAGER(OF_COMPANY VALID)}};
+	static const struct row_pager old[] = {OLD_PAGER(VALID), OLD_PAGER(OF_COMPANY VALID)};
 	static const struct row_pager bound = PAGER(OF_DOMAIN);
+#undef OLD_PAGER
+#undef FROM_OLD
 #undef PAGER
+#undef CURSOR
 #undef PAGE
 #undef OF_DOMAIN
 #undef VALID
 #undef OF_COMPANY
+	const bool is_one = filter->company_id != NULL;
+	struct page kept = *page;
 	struct rows rows;
-	int found = row_page_created(db,
-		filter->domain ? &bound : &pagers[filter->company_id != NULL][filter->valid_only],
-		DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
-			DB_GIVEN_TEXT("$domain", filter->domain)),
-		&store_key_type, page, &rows, err);
+	int found;
 
+	if (filter->unused_us || filter->forgotten_us) {
+		assert(!page_backwards(page));
+		kept.keeps = is_idle;
+		kept.arg = filter;
+		found = row_page_created(db, &old[is_one],
+			DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+				DB_INT("$old", filter->unused_us > filter->forgotten_us
+						       ? filter->unused_us
+						       : filter->forgotten_us)),
+			&store_key_type, &kept, &rows, err);
+	} else {
+		found = row_page_created(db,
+			filter->domain ? &bound : &pagers[is_one][filter->valid_only],
+			DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+				DB_GIVEN_TEXT("$domain", filter->domain)),
+			&store_key_type, page, &rows, err);
+	}
 	if (found != 1)
 		return found;
 	*list_r = (struct key_list){rows.items, rows.n};
@@ -299,15 +339,18 @@ int store_key_list(struct db *db, const struct key_filter *filter, const struct 
 int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,
 	struct key_idle *idle_r, struct err *err)
 {
-#define COUNT(condition)                                                                           \
-	"SELECT count(*) FILTER (WHERE last_used_us = 0 AND created_us < $unused) AS unused,"      \
-	" count(*) FILTER (WHERE last_used_us > 0 AND last_used_us < $forgotten) AS forgotten"     \
-	" FROM (SELECT created_us, last_used_us"                                                   \
-	"   FROM api_key"                                                                          \
-	"   WHERE " condition                                                                      \
-	" revoked_us = 0"                                                                          \
-	"   ORDER BY created_us"                                                                   \
+/* clang-format off */
+#define COUNT(condition)                                                        \
+	"SELECT count(*) FILTER (WHERE last_used_us = 0 AND created_us < $unused)" \
+	"   AS unused,"                                                         \
+	" count(*) FILTER (WHERE last_used_us > 0 AND last_used_us < $forgotten)" \
+	"   AS forgotten"                                                       \
+	" FROM (SELECT created_us, last_used_us"                                \
+	"   FROM api_key"                                                       \
+	"   WHERE " condition " revoked_us = 0"                                 \
+	"   ORDER BY created_us"                                                \
 	"   LIMIT $max) few"
+	/* clang-format on */
 	static const char sql_all[] = COUNT("");
 	static const char sql_of[] = COUNT("company_id = $company AND");
 #undef COUNT

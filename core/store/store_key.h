@@ -52,6 +52,8 @@ int store_key_create(struct db *db, const struct key_spec *spec,
  * error. */
 int store_key_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], struct key *key_r,
 	struct err *err);
+/* Announces that call, see db_read_ahead(). */
+void store_key_find_ahead(struct db *db, const uint8_t hash[static SECRET_HASH_LEN]);
 /* Finds the valid key with the id, of the company or of any (NULL). Returns the same. */
 int store_key_get(
 	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
@@ -64,6 +66,11 @@ struct key_filter {
 	const char *company_id; /* NULL: of all */
 	const char *domain;     /* of the company; only valid keys restricted to it; NULL: all */
 	bool valid_only;        /* false: include revoked keys */
+	/* If one is given, only valid keys that were created before unused_us and never used, or
+	 * not used since forgotten_us. It looks at up to PAGE_LOOK valid keys that are old enough,
+	 * as a search. Not together with `domain` and `before`. */
+	int64_t unused_us;
+	int64_t forgotten_us;
 };
 int store_key_list(struct db *db, const struct key_filter *filter, const struct page *page,
 	struct key_list *list_r, struct page_end *end_r, struct err *err);

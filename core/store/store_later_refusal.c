@@ -33,12 +33,10 @@ int store_later_refusal_add(
 
 	if (db_change(db, sql_prune, DB_PARAMS(DB_INT("$old", now_us - DAY_US)), err) < 0)
 		return -1;
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$now", now_us),
-			       DB_TEXT("$text", shown), DB_INT("$max", LATER_REFUSALS_MAX)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_add,
+		DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$now", now_us),
+			DB_TEXT("$text", shown), DB_INT("$max", LATER_REFUSALS_MAX)),
+		err);
 }
 
 int store_later_refusal_add_email(

@@ -205,10 +205,8 @@ static int read_chunks(
 		const void *data;
 		size_t len = 0;
 
-		if (db_start(db, sql_chunks, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$n", n++)),
-			    &stmt, err) < 0)
-			return -1;
-		found = db_step(stmt, err);
+		found = db_first(db, sql_chunks, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$n", n++)),
+			&stmt, err);
 		if (found <= 0)
 			break;
 		data = db_blob(stmt, 0, &len);
@@ -293,12 +291,9 @@ int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_u
 	static const char sql_left[] =
 		"INSERT INTO message_kept (left_us, email, size) VALUES ($now, $email, $size)";
 
-	return db_change(db, sql_left,
-		       DB_PARAMS(DB_INT("$now", now_us), DB_INT("$email", email),
-			       DB_INT("$size", size)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_left,
+		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$email", email), DB_INT("$size", size)),
+		err);
 }
 
 static int read_file(const char *path, int64_t size, struct buf *message_r, struct err *err)
@@ -339,11 +334,8 @@ int store_message_read(
 	const void *content;
 	int64_t size;
 	size_t len;
-	int found;
+	int found = db_first(db, sql_read, DB_PARAMS(DB_TEXT("$id", id)), &stmt, err);
 
-	if (db_start(db, sql_read, DB_PARAMS(DB_TEXT("$id", id)), &stmt, err) < 0)
-		return -1;
-	found = db_step(stmt, err);
 	if (found <= 0)
 		return found;
 	size = db_int(stmt, 0);
@@ -392,9 +384,7 @@ int64_t store_message_import(
 		struct db_stmt *stmt;
 		int64_t size;
 
-		if (db_start(to, sql_next, DB_PARAMS(DB_INT("$after", after)), &stmt, err) < 0)
-			return -1;
-		found = db_step(stmt, err);
+		found = db_first(to, sql_next, DB_PARAMS(DB_INT("$after", after)), &stmt, err);
 		if (found <= 0)
 			break;
 		after = db_int(stmt, 0);
@@ -431,9 +421,7 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 	int found;
 
 	if (database) {
-		if (db_start(db, sql_file, params, &stmt, err) < 0)
-			return -1;
-		found = db_step(stmt, err);
+		found = db_first(db, sql_file, params, &stmt, err);
 		if (found < 0)
 			return -1;
 		if (found > 0) {
@@ -535,11 +523,8 @@ int store_message_cut(struct db *db, const struct message_cut *cut, struct err *
 		" VALUES (1, $cut, $left)"
 		" ON CONFLICT (one) DO UPDATE SET cut_us = $cut, left_us = $left";
 
-	return db_change(db, sql_cut,
-		       DB_PARAMS(DB_INT("$cut", cut->cut_us), DB_INT("$left", cut->left_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_cut,
+		DB_PARAMS(DB_INT("$cut", cut->cut_us), DB_INT("$left", cut->left_us)), err);
 }
 
 int store_message_last_cut(struct db *db, struct message_cut *cut_r, struct err *err)
@@ -566,7 +551,7 @@ int store_message_link_key(struct db *db, uint8_t key_r[static SECRET_HASH_LEN],
 
 	secret_random(fresh, sizeof(fresh));
 	if (db_change(db, sql_add, DB_PARAMS(DB_BLOB("$key", fresh, sizeof(fresh))), err) < 0 ||
-		db_start(db, sql_get, NULL, &stmt, err) < 0 || db_step(stmt, err) != 1)
+		db_first(db, sql_get, NULL, &stmt, err) != 1)
 		return -1;
 	key = db_blob(stmt, 0, &len);
 	memcpy(key_r, key, SECRET_HASH_LEN);

@@ -3,6 +3,7 @@
  *
  * Threads: a handle is used by one thread at a time.
  */
+#include "core/store/store_log.h"
 #include "core/store/store_outbox.h"
 
 #include <stdio.h>
@@ -147,11 +148,8 @@ static int sum_bytes(struct db *db, const char *sql, const char *company_id, int
 	int64_t *own_r, struct err *err)
 {
 	struct db_stmt *stmt;
-	int found;
+	int found = db_first(db, sql, DB_PARAMS(DB_TEXT("$company", company_id)), &stmt, err);
 
-	if (db_start(db, sql, DB_PARAMS(DB_TEXT("$company", company_id)), &stmt, err) < 0)
-		return -1;
-	found = db_step(stmt, err);
 	if (found <= 0)
 		return -1;
 	*all_r = db_int(stmt, 0);
@@ -263,34 +261,6 @@ int store_outbox_schedule(
 		db, sql_outbox, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us)), err);
 }
 
-/* Adds an event for each recipient of an email that was not sent. */
-static int add_events_of(struct db *db, const char *id, enum event_kind kind, const char *text,
-	int64_t now_us, struct err *err)
-{
-	static const struct email_scope everything = {0};
-	const char *const parts[] = {event_kind_name(kind), id};
-	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(db);
-	struct event_report report = {.kind = kind,
-		.occurred_us = now_us,
-		.now_us = now_us,
-		.text = text,
-		.source = "outbox"};
-	const struct recipients *recipients;
-	uint8_t key[EVENT_KEY_LEN];
-
-	event_key(key, parts, ARRAY_SIZE(parts));
-	if (store_email_seq(db, id, NULL, &everything, &report.email, err) <= 0 ||
-		delivery_writer_recipients(writer, report.email, &recipients, err) < 0)
-		return -1;
-	for (size_t i = 0; i < recipients->n; i++) {
-		event_key_of_one(report.key, key, i);
-		report.n = recipients->items[i].n;
-		if (delivery_writer_add(writer, &report, err) < 0)
-			return -1;
-	}
-	return delivery_writer_flush(writer, err);
-}
-
 int store_outbox_cancel(
 	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
 {
@@ -318,7 +288,10 @@ int store_outbox_cancel(
 		err);
 	if (found <= 0)
 		return found;
-	if (add_events_of(db, id, EVENT_CANCELED, refusal, now_us, err) < 0)
+	if (delivery_writer_unsent(db,
+		    &(struct unsent){
+			    .id = id, .kind = EVENT_CANCELED, .text = refusal, .now_us = now_us},
+		    err) < 0)
 		return -1;
 	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
 }
@@ -400,8 +373,12 @@ int store_outbox_fail(
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
 			DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
 		err);
-	if (found < 0 ||
-		(found > 0 && add_events_of(db, id, EVENT_FAILED, reason, now_us, err) < 0))
+	if (found < 0 || (found > 0 && delivery_writer_unsent(db,
+					       &(struct unsent){.id = id,
+						       .kind = EVENT_FAILED,
+						       .text = reason,
+						       .now_us = now_us},
+					       err) < 0))
 		return -1;
 	return store_outbox_remove(db, id, now_us, err);
 }
@@ -431,27 +408,34 @@ int store_outbox_looked(struct db *db, const char *id, bool found, int64_t now_u
 /* The turn of a company without waiting emails. */
 #define SQL_NEVER "9223372036854775807"
 
-int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
+/* What was put off after a failed attempt, until after this time, is due now. */
+static int hurry_after(struct db *db, int64_t until_us, int64_t now_us, struct err *err)
 {
 	static const char sql_hurry[] =
 		"UPDATE outbox INDEXED BY outbox_put_off"
 		" SET due_us = $now"
-		" WHERE due_us > $now AND due_us < " SQL_PAUSED
+		" WHERE due_us > $until AND due_us < " SQL_PAUSED
 		" AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0) AND host = $this_host";
+
+	return db_change(
+		db, sql_hurry, DB_PARAMS(DB_INT("$until", until_us), DB_INT("$now", now_us)), err);
+}
+
+int store_outbox_hurry(struct db *db, int64_t now_us, struct err *err)
+{
 	/* Turns in the future are from before the clock was set back. */
 	static const char sql_turns[] =
 		"UPDATE outbox_turn"
 		" SET served_us = 0, turn_us = coalesce(" SQL_FIRST_DUE ", " SQL_NEVER
 		")"
 		" WHERE served_us > $now AND host = $this_host";
-	const struct db_param *params = DB_PARAMS(DB_INT("$now", now_us));
 
-	if (db_change(db, sql_turns, params, err) < 0)
+	if (db_change(db, sql_turns, DB_PARAMS(DB_INT("$now", now_us)), err) < 0)
 		return -1;
-	return db_change(db, sql_hurry, params, err);
+	return hurry_after(db, now_us, now_us, err);
 }
 
-int store_outbox_reopen(struct db *db, struct err *err)
+int store_outbox_reopen(struct db *db, int64_t now_us, struct err *err)
 {
 	/* The rows of the time before hosts had names. */
 	static const char sql_nameless[] =
@@ -466,8 +450,8 @@ int store_outbox_reopen(struct db *db, struct err *err)
 	int nameless = db_change(db, sql_nameless, NULL, err);
 	int reopened = nameless < 0 ? -1 : db_change(db, sql_reopen, NULL, err);
 
-	if (reopened < 0 || db_change(db, sql_forget, NULL, err) < 0 ||
-		db_change(db, sql_turns, NULL, err) < 0)
+	if (reopened < 0 || hurry_after(db, now_us + OUTBOX_PAUSE_MOST_US, now_us, err) < 0 ||
+		db_change(db, sql_forget, NULL, err) < 0 || db_change(db, sql_turns, NULL, err) < 0)
 		return -1;
 	return reopened;
 }
@@ -823,13 +807,50 @@ static int end_turn(struct db *db, const char *company_id, int64_t now_us, struc
 		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$now", now_us)), err);
 }
 
+/* Removes emails by sendmail(1) whose record came after they were put off: the maildrop has kept
+ * the message. Among those that are put off it looks at the ones that are due first. */
+static int take_recorded(struct db *db, const struct outbox_terms *terms,
+	struct outbox_taken *taken, struct err *err)
+{
+	static const char sql_recorded[] =
+		"SELECT e.id, e.company_id, o.size"
+		" FROM (SELECT email, size"
+		"   FROM outbox INDEXED BY outbox_put_off"
+		"   WHERE due_us > $now AND due_us < " SQL_PAUSED
+		"   AND due_us > 0 AND (attempts > 0 OR ticket_used <> 0) AND host = $this_host"
+		"   AND joined = 0"
+		"   ORDER BY due_us"
+		"   LIMIT $max) o"
+		" JOIN email e ON e.seq = o.email"
+		" WHERE e.state = 'sent' AND e.way = 'sendmail'";
+	static const struct row_field columns[] = {
+		ROW_FIELD_AS(candidate, row.id, ROW_ID, "id"),
+		ROW_FIELD_AS(candidate, row.company_id, ROW_ID, "company_id"),
+		ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
+	};
+	static const struct row_type type = ROW_TYPE(candidate, columns);
+	struct candidate *items;
+	struct rows rows;
+	int result = 0;
+
+	if (row_list(db, sql_recorded,
+		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_INT("$max", OUTBOX_RECORDED_MAX)),
+		    &type, ROWS_ALL, &rows, err) < 0)
+		return -1;
+	items = rows.items;
+	for (size_t i = 0; i < rows.n && result == 0; i++)
+		result = leave_candidate(db, terms, &items[i], taken, err);
+	row_list_free(&type, rows.items, rows.n);
+	return result;
+}
+
 int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
 	struct err *err)
 {
 	_cleanup_strv_ struct strv companies = STRV_INIT;
 	struct log_state log;
 	int64_t bytes = 0, gone = 0;
-	bool full = false;
+	bool full = terms->rows == 0;
 	int result = 0;
 
 	*taken_r = (struct outbox_taken){0};
@@ -863,6 +884,8 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 		row_list_free(&candidate_type, rows.items, rows.n);
 		full |= taken_r->looked >= (size_t)terms->rows;
 	}
+	if (result == 0 && terms->recorded)
+		result = take_recorded(db, terms, taken_r, err);
 	for (size_t n = 0; n < taken_r->n; n++)
 		gone += taken_r->items[n].task == OUTBOX_GONE;
 	if (result == 0 && gone > 0)

@@ -171,9 +171,13 @@ int store_outbox_take_over(
 	struct db *db, struct outbox_takeover *takeover, int max, struct err *err);
 void store_outbox_takeover_clear(struct outbox_takeover *takeover);
 
-/* When the dispatcher starts: emails that an earlier process had in hand are due. How many, or -1.
- */
-int store_outbox_reopen(struct db *db, struct err *err);
+/* The longest pause after a failed attempt. */
+#define OUTBOX_PAUSE_MOST_US INT64_C(600000000)
+
+/* When the dispatcher starts: emails that an earlier process had in hand are due. So are those that
+ * were put off for longer than any pause: the clock was put back meanwhile. How many were in hand,
+ * or -1. */
+int store_outbox_reopen(struct db *db, int64_t now_us, struct err *err);
 
 enum outbox_task {
 	OUTBOX_SUBMIT,
@@ -208,13 +212,20 @@ struct outbox_taken {
 
 struct outbox_terms {
 	int64_t now_us;
-	int64_t lifetime_us; /* of an email, from its creation */
-	enum email_way way;  /* by which emails are submitted */
-	int rows;            /* at most */
-	int rows_each;       /* of a company, at most */
-	int64_t bytes;       /* of messages, at most; one message may be larger */
-	const char *but;     /* the ids of companies that have no turn, one after the other */
+	/* The lifetime of an email, from the latest of its creation, its scheduled time and the end
+	 * of its pause. */
+	int64_t lifetime_us;
+	enum email_way way; /* by which emails are submitted */
+	int rows;           /* at most; 0: nothing is due, or has a turn */
+	int rows_each;      /* of a company, at most */
+	int64_t bytes;      /* of messages, at most; one message may be larger */
+	const char *but;    /* the ids of companies that have no turn, one after the other */
+	/* Also remove emails that were put off and that the milter has recorded since, though their
+	 * time has not come and whoever has a turn: OUTBOX_RECORDED_MAX of them at most. Not those
+	 * submitted by SMTP, which have to be looked for. */
+	bool recorded;
 };
+enum { OUTBOX_RECORDED_MAX = 256 };
 
 /* Takes emails that are due, by turns of the companies: first those that have waited longest, for
  * their first email or since their last turn. The cost does not depend on how many other companies

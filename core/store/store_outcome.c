@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/hash_table.h"
 #include "core/store/outcome.h"
 #include "core/store/row.h"
 #include "core/store/store_backlog.h"
@@ -28,13 +29,28 @@ struct outcome {
 	int64_t count;
 };
 
-/* slots is a hash table with open addressing: numbers of items from 1; 0 is empty. */
 struct outcome_tally {
-	struct outcome *items;
-	size_t n;
-	size_t *slots;
-	size_t slots_n; /* a power of 2, at least twice n */
+	struct hash_table outcomes;
 };
+
+static bool is_same(const void *one, const void *other)
+{
+	const struct outcome *a = one, *b = other;
+
+	return a->name == b->name && a->aspect == b->aspect && a->kind == b->kind &&
+	       a->hour_us == b->hour_us && str_eq(a->domain, b->domain) &&
+	       str_eq(a->company_id, b->company_id);
+}
+
+static uint64_t hash_outcome(const struct outcome *outcome)
+{
+	uint64_t hash = mem_hash(MEM_HASH, outcome->domain, strlen(outcome->domain));
+
+	hash = mem_hash(hash, outcome->company_id, strlen(outcome->company_id));
+	hash = mem_hash(hash, &outcome->name, sizeof(outcome->name));
+	hash = mem_hash(hash, &outcome->kind, sizeof(outcome->kind));
+	return mem_hash(hash, &outcome->hour_us, sizeof(outcome->hour_us));
+}
 
 struct outcome_tally *outcome_tally_new(void)
 {
@@ -43,61 +59,27 @@ struct outcome_tally *outcome_tally_new(void)
 
 void outcome_tally_free(struct outcome_tally *tally)
 {
+	struct outcome *outcome;
+	size_t at = 0;
+
 	if (tally == NULL)
 		return;
-	free(tally->items);
-	free(tally->slots);
+	while ((outcome = hash_table_next(&tally->outcomes, &at)) != NULL)
+		free(outcome);
+	hash_table_clear(&tally->outcomes);
 	free(tally);
-}
-
-static bool is_same(const struct outcome *a, const struct outcome *b)
-{
-	return a->name == b->name && a->aspect == b->aspect && a->kind == b->kind &&
-	       a->hour_us == b->hour_us && str_eq(a->domain, b->domain) &&
-	       str_eq(a->company_id, b->company_id);
-}
-
-/* Returns the slot of an equal item, or the empty one where it belongs. */
-static size_t *find_slot(const struct outcome_tally *tally, const struct outcome *outcome)
-{
-	uint64_t hash = mem_hash(MEM_HASH, outcome->domain, strlen(outcome->domain));
-
-	hash = mem_hash(hash, outcome->company_id, strlen(outcome->company_id));
-	hash = mem_hash(hash, &outcome->name, sizeof(outcome->name));
-	hash = mem_hash(hash, &outcome->kind, sizeof(outcome->kind));
-	hash = mem_hash(hash, &outcome->hour_us, sizeof(outcome->hour_us));
-	for (size_t i = hash;; i++) {
-		size_t *slot = &tally->slots[i & (tally->slots_n - 1)];
-
-		if (*slot == 0 || is_same(&tally->items[*slot - 1], outcome))
-			return slot;
-	}
-}
-
-static void grow_slots(struct outcome_tally *tally)
-{
-	enum { FIRST = 64 };
-
-	free(tally->slots);
-	tally->slots_n = tally->slots_n ? 2 * tally->slots_n : FIRST;
-	tally->slots = mem_alloc(tally->slots_n, sizeof(*tally->slots));
-	for (size_t i = 0; i < tally->n; i++)
-		*find_slot(tally, &tally->items[i]) = i + 1;
 }
 
 static void count_outcome(struct outcome_tally *tally, const struct outcome *outcome)
 {
-	size_t *slot;
+	uint64_t hash = hash_outcome(outcome);
+	struct outcome *there = hash_table_find(&tally->outcomes, hash, is_same, outcome);
 
-	if (2 * (tally->n + 1) > tally->slots_n)
-		grow_slots(tally);
-	slot = find_slot(tally, outcome);
-	if (*slot == 0) {
-		tally->items = mem_append(tally->items, tally->n, sizeof(*tally->items));
-		tally->items[tally->n++] = *outcome;
-		*slot = tally->n;
+	if (there == NULL) {
+		there = mem_dup(outcome, sizeof(*outcome));
+		hash_table_add(&tally->outcomes, hash, there);
 	}
-	tally->items[*slot - 1].count++;
+	there->count++;
 }
 
 static void count_levels(struct outcome_tally *tally, struct outcome outcome, bool domain_only)
@@ -163,8 +145,10 @@ static int add_to_step(struct db *db, const struct outcome *outcome, enum outcom
 int outcome_tally_write(
 	struct db *db, const struct outcome_tally *tally, int64_t hours_us, struct err *err)
 {
-	for (size_t i = 0; i < tally->n; i++) {
-		const struct outcome *outcome = &tally->items[i];
+	const struct outcome *outcome;
+	size_t at = 0;
+
+	while ((outcome = hash_table_next(&tally->outcomes, &at)) != NULL) {
 		int64_t hour_us = outcome->hour_us, day_us = hour_us - hour_us % DAY_US;
 
 		if (hour_us >= hours_us && add_to_step(db, outcome, OUTCOME_HOUR, hour_us, err) < 0)
@@ -281,7 +265,7 @@ int store_outcome_missing(struct db *db, int64_t *percent_r, struct err *err)
 		"   / max(1, (SELECT max(seq) FROM event) - low)), 0)"
 		" FROM (SELECT next_seq, (SELECT min(seq) FROM event) AS low FROM outcome_fill) f";
 
-	return row_number(db, sql_missing, NULL, percent_r, err) < 0 ? -1 : 0;
+	return row_value(db, sql_missing, NULL, percent_r, err);
 }
 
 int store_outcome_clean(struct db *db, int64_t now_us, struct err *err)
@@ -290,10 +274,8 @@ int store_outcome_clean(struct db *db, int64_t now_us, struct err *err)
 		"DELETE FROM outcome_count"
 		" WHERE step = 'hour' AND time_us < $old";
 
-	return db_change(db, sql_old,
-		       DB_PARAMS(DB_INT("$old", now_us - OUTCOME_HOURS_DAYS * DAY_US)), err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(
+		db, sql_old, DB_PARAMS(DB_INT("$old", now_us - OUTCOME_HOURS_DAYS * DAY_US)), err);
 }
 
 static const struct row_field count_fields[] = {
@@ -316,12 +298,18 @@ int store_outcome_counts(struct db *db, const struct outcome_filter *filter,
 #define IN_TIME                                                                                    \
 	" AND c.aspect = $aspect AND c.step = $step"                                               \
 	" AND c.time_us >= $begin AND c.time_us < $end"
-#define BY_STEP(from)                                                                              \
-	"SELECT c.time_us, c.name, c.kind, sum(c.count) AS count FROM " from IN_TIME               \
-	" GROUP BY c.time_us, c.name, c.kind ORDER BY c.time_us, c.name, c.kind"
-#define WHOLE(from)                                                                                \
-	"SELECT c.name, c.kind, sum(c.count) AS count FROM " from IN_TIME                          \
-	" GROUP BY c.name, c.kind ORDER BY c.name, c.kind"
+/* clang-format off */
+#define BY_STEP(from)                                                           \
+	"SELECT c.time_us, c.name, c.kind, sum(c.count) AS count"               \
+	" FROM " from IN_TIME                                                   \
+	" GROUP BY c.time_us, c.name, c.kind"                                   \
+	" ORDER BY c.time_us, c.name, c.kind"
+#define WHOLE(from)                                                             \
+	"SELECT c.name, c.kind, sum(c.count) AS count"                          \
+	" FROM " from IN_TIME                                                   \
+	" GROUP BY c.name, c.kind"                                              \
+	" ORDER BY c.name, c.kind"
+	/* clang-format on */
 	static const char *const sql[2][2] = {
 		{WHOLE(OF_COMPANY), BY_STEP(OF_COMPANY)},
 		{WHOLE(OF_DOMAIN), BY_STEP(OF_DOMAIN)},
@@ -391,11 +379,8 @@ static int find_next_company(
 		" ORDER BY company_id"
 		" LIMIT 1";
 	struct db_stmt *stmt;
-	int found;
+	int found = db_first(db, sql_next, DB_PARAMS(DB_TEXT("$last", last)), &stmt, err);
 
-	if (db_start(db, sql_next, DB_PARAMS(DB_TEXT("$last", last)), &stmt, err) != 0)
-		return -1;
-	found = db_step(stmt, err);
 	if (found == 1) {
 		snprintf(next_r, ID_SIZE, "%s", db_text(stmt, 0));
 		db_reset(stmt);

@@ -5,7 +5,6 @@
  */
 #include "core/store/store_pause.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -163,7 +162,8 @@ int store_pause_list(
 		"     LIMIT $max) few) AS emails")                                                 \
 	where " ORDER BY s.created_us DESC, s.id"                                                  \
 	      " LIMIT $limit"
-	/* Of one company, along its index: the work does not depend on others. */
+	/* The pauses of one company, by its index, so the work does not depend on other companies.
+	 */
 	static const char sql_list[] = LIST("");
 	static const char sql_of_company[] = LIST(" WHERE s.company_id = $company");
 #undef LIST

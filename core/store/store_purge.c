@@ -8,6 +8,8 @@
  */
 #include "core/store/store_purge.h"
 
+#include <string.h>
+
 #include "core/base/clock.h"
 #include "core/store/row.h"
 #include "core/store/store_email.h"
@@ -250,10 +252,27 @@ int store_purge_step(
  * A message whose ticket was removed counts as one without: an exclusive domain refuses it.
  */
 
-/* Each removes up to $max rows, along an index that contains no or few others. Staged emails are
- * not sorted, since all that are found are too old: with SQLite the oldest of a company go first.
- * `ended` has the last events of staged emails that have ended (delivery_last_event()). */
-static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED_OWNERS
+/* Staged emails are found by company, since their index begins with it. `owner` has the next
+ * companies with staged emails behind $after, up to $owners, the last of them perhaps NULL. */
+#define STAGED_ID "state = 'staged' AND queue_id IS NULL AND company_id >"
+/* clang-format off */
+#define NEXT_OWNERS                                                             \
+	"WITH RECURSIVE owner (id, n) AS (SELECT (SELECT min(company_id)"       \
+	"   FROM email"                                                         \
+	"   WHERE " STAGED_ID " $after), 1"                                     \
+	"   UNION ALL SELECT (SELECT min(company_id)"                           \
+	"     FROM email"                                                       \
+	"     WHERE " STAGED_ID " owner.id), owner.n + 1"                       \
+	"   FROM owner"                                                         \
+	"   WHERE owner.id IS NOT NULL AND owner.n < $owners) "
+/* clang-format on */
+static const char sql_owners[] = NEXT_OWNERS
+	"SELECT coalesce(max(id), '') AS last, count(id) AS n FROM owner";
+
+/* Removes up to $max rows. They are not sorted, since all that are found are too old: with SQLite
+ * the oldest of a company go first. `ended` has the last events of staged emails that have ended
+ * (delivery_last_event()). */
+static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" NEXT_OWNERS
 				 ", ended (word) AS (VALUES (NULL), ('sent'),"
 				 "   ('delivered'), ('complained'), ('failed'), ('bounced')) "
 				 "SELECT e.seq"
@@ -268,6 +287,8 @@ static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" STORE_STAGED
 				 "   FROM outbox o"
 				 "   WHERE o.email = e.seq)"
 				 " LIMIT $max)";
+
+/* Removes up to $max rows, along an index. */
 static const char sql_tickets[] =
 	"DELETE FROM superseded_ticket"
 	" WHERE ticket IN (SELECT ticket"
@@ -285,17 +306,51 @@ static int clean_table(struct db *db, const char *sql, int64_t now_us, int max, 
 		err);
 }
 
-int store_clean(struct db *db, int64_t now_us, int max, struct err *err)
+/* The companies of a step. */
+struct owners {
+	char last[ID_SIZE];
+	int64_t n;
+};
+static const struct row_field owners_fields[] = {
+	ROW_FIELD(owners, last, ROW_ID),
+	ROW_FIELD(owners, n, ROW_INT64),
+};
+static const struct row_type owners_type = ROW_TYPE(owners, owners_fields);
+
+/* One step of the walk over the companies with staged emails. Returns 1 if there may be more, 0 at
+ * the end, -1 on error. */
+static int clean_staged(
+	struct db *db, struct clean *clean, int64_t now_us, int max, struct err *err)
 {
-	int emails, tickets, keys;
+	const struct db_param after = DB_TEXT("$after", clean->after);
+	const struct db_param max_owners = DB_INT("$owners", STORE_CLEAN_OWNERS);
+	struct owners owners;
+	int removed;
+
+	if (row_get(db, sql_owners, DB_PARAMS(after, max_owners), &owners_type, &owners, err) < 0)
+		return -1;
+	removed = db_change(db, sql_staged,
+		DB_PARAMS(after, max_owners,
+			DB_INT("$old", now_us - STORE_CLEAN_KEEP_S * SECOND_US),
+			DB_INT("$max", max)),
+		err);
+	if (removed < 0 || removed == max)
+		return removed < 0 ? -1 : 1;
+	memset(clean, 0, sizeof(*clean));
+	if (owners.n < STORE_CLEAN_OWNERS)
+		return 0;
+	memcpy(clean->after, owners.last, ID_SIZE);
+	return 1;
+}
+
+int store_clean(struct db *db, struct clean *clean, int64_t now_us, int max, struct err *err)
+{
+	int tickets, keys;
 
 	if ((tickets = clean_table(db, sql_tickets, now_us, max, err)) < 0 ||
 		(keys = store_idempotency_clean(db, now_us, max, err)) < 0)
 		return -1;
-	/* Last, and not in each step for the others: every company with staged emails is looked
-	 * at. */
 	if (tickets == max || keys == max)
 		return 1;
-	emails = clean_table(db, sql_staged, now_us, max, err);
-	return emails < 0 ? -1 : emails == max;
+	return clean_staged(db, clean, now_us, max, err);
 }

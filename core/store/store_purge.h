@@ -64,11 +64,19 @@ enum {
 	/* The age at which the tickets of an email can no longer arrive. While its Idempotency-Key
 	 * is valid it may be submitted again. */
 	STORE_CLEAN_KEEP_S = STORE_IDEMPOTENCY_KEEP_S + STORE_CLEAN_WAIT_S,
+	/* Companies whose staged emails a step looks at: some 2 ms of CPU time. */
+	STORE_CLEAN_OWNERS = 500,
+};
+
+/* The state of a walk over the companies; zeroed at first. */
+struct clean {
+	char after[ID_SIZE];
 };
 
 /* Removes up to max rows of each kind: superseded tickets of emails older than STORE_CLEAN_KEEP_S,
  * and expired Idempotency-Keys; when few of them are left, emails that old that the milter never
- * decided about. Returns 1 if there may be more, 0 if not, -1 on error. */
-int store_clean(struct db *db, int64_t now_us, int max, struct err *err);
+ * decided about, of the next STORE_CLEAN_OWNERS companies. Returns 1 if there may be more, 0 at the
+ * end of the walk, -1 on error. */
+int store_clean(struct db *db, struct clean *clean, int64_t now_us, int max, struct err *err);
 
 #endif

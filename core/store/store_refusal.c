@@ -40,6 +40,7 @@ static const struct row_field refusal_fields[] = {
 	ROW_FIELD(refusal, sender, ROW_TEXT),
 	ROW_FIELD_AS(refusal, from, ROW_TEXT, "header_from"),
 	ROW_FIELD(refusal, queue_id, ROW_TEXT),
+	ROW_FIELD(refusal, host, ROW_TEXT),
 	ROW_FIELD(refusal, count, ROW_INT64),
 	ROW_FIELD(refusal, first_us, ROW_INT64),
 	ROW_FIELD(refusal, last_us, ROW_INT64),
@@ -58,12 +59,12 @@ static int insert_refusal(
 {
 	static const char sql_note[] =
 		"INSERT INTO refusal (seq, outcome, reason, domain, company_id, origin, client,"
-		"   login, sender, header_from, first_us, last_us, queue_id)"
+		"   login, sender, header_from, first_us, last_us, queue_id, host)"
 		" VALUES ($seq, $outcome, $reason, $domain, coalesce((SELECT d.company_id"
 		"       FROM domain d"
 		"       WHERE d.name = $domain"
 		"       AND d.pending = 0), ''), $origin, $client, $login, $sender, $header_from,"
-		"   $last_us, $last_us, $queue_id)"
+		"   $last_us, $last_us, $queue_id, $this_host)"
 		" ON CONFLICT (domain, outcome, reason, origin, client, login, sender,"
 		"   header_from)"
 		" DO UPDATE SET count = iif(refusal.company_id = excluded.company_id,"
@@ -71,7 +72,7 @@ static int insert_refusal(
 		" first_us = iif(refusal.company_id = excluded.company_id,"
 		"   refusal.first_us, excluded.first_us),"
 		" company_id = excluded.company_id, last_us = excluded.last_us,"
-		" queue_id = excluded.queue_id"
+		" queue_id = excluded.queue_id, host = excluded.host"
 		" RETURNING CASE WHEN count = 1 THEN seq ELSE 0 END AS seq";
 	int result = row_write_returning(db, sql_note, NULL, &refusal_type, refusal, seq_r, err);
 
@@ -134,14 +135,15 @@ int store_refusal_note(struct db *db, const struct refusal_note *note, struct er
 int store_refusal_list(struct db *db, const struct refusal_scope *scope, int limit,
 	struct refusal_list *list_r, struct err *err)
 {
-#define LIST(condition)                                                                            \
-	"SELECT seq, outcome, reason, domain, origin, client, login, sender,"                      \
-	" header_from, queue_id, count, first_us, last_us"                                         \
-	" FROM refusal"                                                                            \
-	" WHERE " condition                                                                        \
-	"(last_us, seq) < ($behind_us, $behind_seq)"                                               \
-	" ORDER BY last_us DESC, seq DESC"                                                         \
+/* clang-format off */
+#define LIST(condition)                                                         \
+	"SELECT seq, outcome, reason, domain, origin, client, login, sender,"   \
+	" header_from, queue_id, host, count, first_us, last_us"                \
+	" FROM refusal"                                                         \
+	" WHERE " condition "(last_us, seq) < ($behind_us, $behind_seq)"        \
+	" ORDER BY last_us DESC, seq DESC"                                      \
 	" LIMIT $limit"
+/* clang-format on */
 #define LISTS(condition)                                                                           \
 	{                                                                                          \
 		LIST(condition), LIST(condition "outcome = 'learnt' AND ")                         \

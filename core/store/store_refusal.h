@@ -29,6 +29,7 @@ struct refusal {
 	char *sender;
 	char *from;     /* the mailbox of the header From, or its raw text */
 	char *queue_id; /* of the latest message */
+	char *host;     /* whose Postfix that is; "": there is one host */
 	int64_t count;
 	int64_t first_us;
 	int64_t last_us;
@@ -63,8 +64,8 @@ struct refusal_scope {
 	const char *company_id;
 	const char *domain; /* NULL: all */
 	bool learnt_only;
-	/* Only those after the one with this last_us and seq; 0: all. A refusal that is counted
-	 * again meanwhile moves to the front. */
+	/* Continues after the refusal with this last_us and seq; 0: from the start. A refusal that
+	 * is counted again meanwhile moves to the front. */
 	int64_t behind_us;
 	int64_t behind_seq;
 };

@@ -295,10 +295,8 @@ int store_session_touch(struct db *db, const char *id, int64_t now_us, struct er
 		" SET last_used_us = $now"
 		" WHERE id = $id AND last_used_us < $now";
 
-	return db_change(db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(
+		db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 }
 
 /* A page of sessions, newest first. */
@@ -324,11 +322,13 @@ int store_session_list_tokens(struct db *db, const char *company_id, const struc
 #define PLACE(condition)                                                                           \
 	"SELECT s.created_us"                                                                      \
 	" FROM admin_session s" TOKENS condition " AND s.id = $id"
-#define PAGE(condition)                                                                            \
-	SESSION_SELECT TOKENS condition                                                            \
-		" AND (s.created_us, s.id) < ($created, $id)"                                      \
-		" ORDER BY s.created_us DESC, s.id DESC"                                           \
-		" LIMIT $limit"
+/* clang-format off */
+#define PAGE(condition)                                                         \
+	SESSION_SELECT TOKENS condition                                         \
+	" AND (s.created_us, s.id) < ($created, $id)"                           \
+	" ORDER BY s.created_us DESC, s.id DESC"                                \
+	" LIMIT $limit"
+	/* clang-format on */
 	static const char sql_place[] = PLACE("");
 	static const char sql_older[] = PAGE("");
 	static const char sql_place_of[] = PLACE(OF_COMPANY);
@@ -352,10 +352,8 @@ int store_session_count_tokens(
 		" FROM admin_session s"
 		" WHERE s.user_id = $user AND s.kind = 'token'" IS_GOOD;
 
-	return row_number(db, sql_count,
-		       DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us)), n_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_count,
+		DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us)), n_r, err);
 }
 
 struct revocation {
@@ -469,10 +467,8 @@ int store_session_end_all(struct db *db, const char *user_id, const char *keep, 
 		"DELETE FROM admin_session"
 		" WHERE user_id = $id AND kind <> 'token' AND ($keep IS NULL OR id <> $keep)";
 
-	return db_change(db, sql_end, DB_PARAMS(DB_TEXT("$id", user_id), DB_TEXT("$keep", keep)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(
+		db, sql_end, DB_PARAMS(DB_TEXT("$id", user_id), DB_TEXT("$keep", keep)), err);
 }
 
 int store_session_end(struct db *db, const char *id, struct err *err)

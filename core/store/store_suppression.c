@@ -15,8 +15,6 @@
 #include "core/address/addr.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/delivery_writer.h"
-#include "core/store/store_company.h"
 
 static const char *const reasons[SUPPRESSION_REASONS] = {
 	[SUPPRESSION_BOUNCE] = "bounce",
@@ -26,8 +24,8 @@ static const char *const reasons[SUPPRESSION_REASONS] = {
 };
 const struct row_words store_suppression_reasons = {reasons, SUPPRESSION_REASONS, false};
 
-/* They are stored with events. After a change here, those of older events are not recognised. */
-static const char *const words[SUPPRESSION_REASONS] = {
+/* Events store these texts. After a change here, those of older events are not recognised. */
+static const char *const texts[SUPPRESSION_REASONS] = {
 	[SUPPRESSION_BOUNCE] = "Not delivering to previously bounced address",
 	[SUPPRESSION_COMPLAINT] = "Not delivering to a recipient who has complained",
 	[SUPPRESSION_UNSUBSCRIBE] = "Not delivering to unsubscribed recipient",
@@ -77,10 +75,15 @@ const char *store_suppression_reason_name(enum suppression_reason reason)
 	return reasons[reason];
 }
 
+const char *store_suppression_reason_text(enum suppression_reason reason)
+{
+	return texts[reason];
+}
+
 enum suppression_reason store_suppression_reason_of(const char *text)
 {
 	for (size_t i = 0; i < SUPPRESSION_REASONS; i++)
-		if (text && str_eq(words[i], text))
+		if (text && str_eq(texts[i], text))
 			return (enum suppression_reason)i;
 	return SUPPRESSION_MANUAL;
 }
@@ -194,25 +197,25 @@ int store_suppression_full(struct db *db, const char *company_id, int64_t max, i
 	char **name_r, struct err *err)
 {
 	static const char sql_one[] =
-		"SELECT c.id, c.name"
+		"SELECT c.name AS company_name"
 		" FROM company_count n"
 		" JOIN company c ON c.id = n.company_id"
 		" WHERE n.company_id = $company AND n.kind = 'suppressions' AND n.count >= $max";
 	static const char sql_all[] =
-		"SELECT c.id, c.name"
+		"SELECT c.name AS company_name"
 		" FROM company_count n"
 		" CROSS JOIN company c ON c.id = n.company_id"
 		" WHERE n.kind = 'suppressions' AND n.count >= $max"
 		" LIMIT 1000";
-	struct company_list list = {0};
+	struct suppression_list list = {0};
 
 	if (row_all(db, company_id ? sql_one : sql_all,
 		    DB_PARAMS(DB_INT("$max", max), DB_GIVEN_TEXT("$company", company_id)),
-		    &store_company_type, &list.items, &list.n, err) < 0)
+		    &store_suppression_type, &list.items, &list.n, err) < 0)
 		return -1;
 	*n_r = (int64_t)list.n;
-	*name_r = list.n > 0 ? mem_strdup(list.items[0].name) : NULL;
-	row_list_free(&store_company_type, list.items, list.n);
+	*name_r = list.n > 0 ? mem_strdup(list.items[0].company_name) : NULL;
+	store_suppression_list_free(&list);
 	return 0;
 }
 
@@ -230,10 +233,13 @@ int store_suppression_count(struct db *db, const char *address, struct err *err)
 /* Lists by time. */
 
 #define PLACE(condition) "SELECT s.created_us FROM suppression s WHERE s.id = $id" condition
-#define SIDE(condition, side, order)                                                               \
-	SELECT " WHERE " condition "(s.created_us, s.id) " side                                    \
-	       " ($created, $id)"                                                                  \
-	       " ORDER BY s.created_us " order ", s.id " order " LIMIT $limit"
+/* clang-format off */
+#define SIDE(condition, side, order)                                           \
+	SELECT                                                                 \
+	" WHERE " condition "(s.created_us, s.id) " side " ($created, $id)"    \
+	" ORDER BY s.created_us " order ", s.id " order                        \
+	" LIMIT $limit"
+/* clang-format on */
 #define OLDER(condition)     SIDE(condition, "<", "DESC")
 #define NEWER(condition)     SIDE(condition, ">", "ASC")
 #define PART(side)           "SELECT * FROM (" side ") part"
@@ -327,20 +333,28 @@ static void walk_range(const struct suppression_walk *walk, char **from_r, char 
 int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 	struct suppression_list *list_r, struct err *err)
 {
-#define RANGE(domain, more, order)                                                                 \
-	"SELECT * FROM (" SELECT " WHERE s.company_id = $company AND s.domain = " domain           \
-	" AND s.reason = $reason AND s.address >= $from AND s.address < $to" more                  \
-	" ORDER BY s.address " order " LIMIT $limit) part"
-#define NOT_OF_DOMAIN                                                                              \
-	" AND NOT EXISTS (SELECT 1"                                                                \
-	"   FROM suppression o"                                                                    \
-	"   WHERE o.company_id = $company AND o.address = s.address"                               \
+/* clang-format off */
+#define RANGE(domain, more, order)                                             \
+	"SELECT *"                                                             \
+	" FROM (" SELECT                                                       \
+	" WHERE s.company_id = $company AND s.domain = " domain                \
+	" AND s.reason = $reason AND s.address >= $from AND s.address < $to"   \
+	more                                                                   \
+	" ORDER BY s.address " order                                           \
+	" LIMIT $limit) part"
+#define NOT_OF_DOMAIN                                                          \
+	" AND NOT EXISTS (SELECT 1"                                            \
+	"   FROM suppression o"                                                \
+	"   WHERE o.company_id = $company AND o.address = s.address"           \
 	"   AND o.domain = $domain AND o.reason = $reason)"
-#define WALK(order)                                                                                \
-	"SELECT * FROM (" RANGE("$domain", "", order) " UNION ALL " RANGE(                         \
-		"''", NOT_OF_DOMAIN, order) " ORDER BY address " order                             \
-					    " LIMIT $limit) walk"                                  \
-					    " ORDER BY address"
+#define WALK(order)                                                            \
+	"SELECT *"                                                             \
+	" FROM (" RANGE("$domain", "", order)                                  \
+	"   UNION ALL " RANGE("''", NOT_OF_DOMAIN, order)                      \
+	"   ORDER BY address " order                                           \
+	"   LIMIT $limit) walk"                                                \
+	" ORDER BY address"
+	/* clang-format on */
 	static const char sql_on[] = WALK("ASC");
 	static const char sql_back[] = WALK("DESC");
 #undef WALK
@@ -581,19 +595,8 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 		err);
 }
 
-/* Suppressed recipients of an email. */
-
-void store_suppressed_free(struct suppressed_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->items[i].address);
-	free(list->items);
-	*list = (struct suppressed_list){0};
-}
-
-/* Returns 1 with the reason if the address is suppressed for the email, 0 if not, -1 on error. */
-static int find_reason(struct db *db, int64_t email, const char *company_id, const char *domain,
-	const char *address, enum suppression_reason *reason_r, struct err *err)
+int store_suppression_applies(struct db *db, int64_t email, const char *company_id,
+	const char *domain, const char *address, enum suppression_reason *reason_r, struct err *err)
 {
 	static const char sql_reason[] =
 		"SELECT s.reason"
@@ -616,69 +619,4 @@ static int find_reason(struct db *db, int64_t email, const char *company_id, con
 		*reason_r = found.reason;
 	store_suppression_clear(&found);
 	return result;
-}
-
-int store_suppressed_read(struct db *db, int64_t email, const char *company_id, const char *domain,
-	struct suppressed_list *list_r, struct err *err)
-{
-	static const char sql_any[] =
-		"SELECT 1"
-		" FROM company_count"
-		" WHERE company_id = $company AND kind = 'suppressions' AND count > 0";
-	struct suppressed_list list = {0};
-	struct recipients recipients = {0};
-	int64_t one;
-	int found = row_number(db, sql_any, DB_PARAMS(DB_TEXT("$company", company_id)), &one, err);
-
-	if (found > 0 && store_recipients_read(db, email, true, &recipients, err) < 0)
-		found = -1;
-	for (size_t i = 0; i < recipients.n && found >= 0; i++) {
-		const struct recipient *recipient = &recipients.items[i];
-		struct suppressed suppressed = {.n = recipient->n};
-
-		found = find_reason(
-			db, email, company_id, domain, recipient->address, &suppressed.reason, err);
-		if (found <= 0)
-			continue;
-		suppressed.address = mem_strdup(recipient->address);
-		list.items = mem_append(list.items, list.n, sizeof(*list.items));
-		list.items[list.n++] = suppressed;
-	}
-	recipients_free(&recipients);
-	if (found < 0) {
-		store_suppressed_free(&list);
-		return -1;
-	}
-	*list_r = list;
-	return 0;
-}
-
-int store_suppressed_record(struct db *db, const char *ticket, const struct suppressed_list *list,
-	int64_t now_us, struct err *err)
-{
-	static const char sql_email[] =
-		"SELECT seq FROM email WHERE ticket = $ticket AND state = 'sent'";
-	_cleanup_(delivery_writer) struct delivery_writer *writer = NULL;
-	struct event_report report = {.kind = EVENT_SUPPRESSED,
-		.occurred_us = now_us,
-		.now_us = now_us,
-		.source = "milter"};
-	uint8_t key[EVENT_KEY_LEN];
-	int found = 0;
-
-	if (list->n > 0)
-		found = row_number(
-			db, sql_email, DB_PARAMS(DB_TEXT("$ticket", ticket)), &report.email, err);
-	if (found <= 0)
-		return found;
-	writer = delivery_writer_new(db);
-	event_key(key, (const char *[]){event_kind_name(EVENT_SUPPRESSED), ticket}, 2);
-	for (size_t i = 0; i < list->n; i++) {
-		report.n = list->items[i].n;
-		report.text = words[list->items[i].reason];
-		event_key_of_one(report.key, key, (size_t)report.n);
-		if (delivery_writer_add(writer, &report, err) < 0)
-			return -1;
-	}
-	return delivery_writer_flush(writer, err);
 }

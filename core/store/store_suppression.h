@@ -28,9 +28,10 @@ enum suppression_reason {
 };
 extern const struct row_words store_suppression_reasons;
 const char *store_suppression_reason_name(enum suppression_reason reason);
-/* Returns the reason for the text of the event of a suppressed recipient; SUPPRESSION_MANUAL for an
- * unknown text. */
-enum suppression_reason store_suppression_reason_of(const char *words);
+/* Return the text of the event of a suppressed recipient, and the reason for such a text;
+ * SUPPRESSION_MANUAL for an unknown one. */
+const char *store_suppression_reason_text(enum suppression_reason reason);
+enum suppression_reason store_suppression_reason_of(const char *text);
 
 struct suppression {
 	char id[ID_SIZE];
@@ -165,23 +166,10 @@ struct suppression_note {
 };
 int store_suppression_note(struct db *db, const struct suppression_note *note, struct err *err);
 
-/* Suppressed recipients of an email that is about to go out. */
-struct suppressed {
-	int64_t n; /* of the recipient */
-	char *address;
-	enum suppression_reason reason;
-};
-struct suppressed_list {
-	struct suppressed *items;
-	size_t n;
-};
-void store_suppressed_free(struct suppressed_list *list);
-/* Reads which recipients of the email with this seq are suppressed now. 0 or -1. */
-int store_suppressed_read(struct db *db, int64_t email, const char *company_id, const char *domain,
-	struct suppressed_list *list_r, struct err *err);
-/* Records their status, with an event for each, in the transaction that records the email of the
- * ticket as sent. 0 or -1. */
-int store_suppressed_record(struct db *db, const char *ticket, const struct suppressed_list *list,
-	int64_t now_us, struct err *err);
+/* Returns 1 with the reason if the address is suppressed for the email with this seq, which is of
+ * the company and the domain; 0 if not; -1 on error. */
+int store_suppression_applies(struct db *db, int64_t email, const char *company_id,
+	const char *domain, const char *address, enum suppression_reason *reason_r,
+	struct err *err);
 
 #endif

@@ -212,12 +212,9 @@ static int read_block(struct finding *finding, const struct block *block, const 
 	struct db_stmt *stmt;
 	const char *text;
 	size_t len;
-	int result;
+	int result = db_first(
+		finding->db, sql_text, DB_PARAMS(DB_INT("$block", block->block)), &stmt, err);
 
-	if (db_start(finding->db, sql_text, DB_PARAMS(DB_INT("$block", block->block)), &stmt,
-		    err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
 	text = db_blob(stmt, 0, &len);
@@ -339,7 +336,7 @@ static int find_in_blocks(struct finding *finding, int64_t low, int64_t high, st
 	return result;
 }
 
-/* The same for emails without a block. */
+/* Searches the emails that no block covers yet. */
 static int find_in_rows(struct finding *finding, int64_t low, int64_t high, struct err *err)
 {
 #define ROWS(company, order) SOURCE("e.seq BETWEEN $low AND $high" company, order)
@@ -443,9 +440,7 @@ int store_text_index_find(
 	if (look->words->n == 0)
 		return err_set(err, ERR_INVALID, "nothing is searched for");
 	finding.longest = longest_word(look->words);
-	if (db_start(db, sql_edges, NULL, &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
+	result = db_first(db, sql_edges, NULL, &stmt, err);
 	if (result == 0)
 		return err_set(err, ERR_CONFIG, "the table text_range is empty");
 	if (result < 0)
@@ -499,12 +494,9 @@ static int get_block(struct db *db, const char *sql, const char *company_id, int
 	struct db_stmt *stmt;
 	const void *data;
 	size_t len;
-	int result;
+	int result = db_first(db, sql,
+		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$seq", seq)), &stmt, err);
 
-	if (db_start(db, sql, DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$seq", seq)),
-		    &stmt, err) != 0)
-		return -1;
-	result = db_step(stmt, err);
 	if (result != 1)
 		return result;
 	block_r->block = db_int(stmt, 0);
@@ -678,12 +670,10 @@ static int renew_block(struct db *db, const struct source *stale, struct err *er
 	if (result < 0 ||
 		(result == 1 && write_block(db, stale->company_id, &block, &renewed, err) < 0))
 		return -1;
-	return db_change(db, sql_done,
-		       DB_PARAMS(DB_INT("$seq", stale->seq), DB_INT("$first", block.first),
-			       DB_INT("$last", block.last), DB_TEXT("$company", stale->company_id)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_done,
+		DB_PARAMS(DB_INT("$seq", stale->seq), DB_INT("$first", block.first),
+			DB_INT("$last", block.last), DB_TEXT("$company", stale->company_id)),
+		err);
 }
 
 /* Rewrites one block with stale emails. Returns 1, 0 if there is none, -1 on error. */
@@ -694,10 +684,11 @@ static int renew_oldest(struct db *db, struct err *err)
 	struct source stale;
 	int found = row_get(db, sql_oldest, NULL, &source_type, &stale, err);
 
-	if (found == 1 && renew_block(db, &stale, err) < 0)
+	if (found != 1)
+		return found;
+	if (renew_block(db, &stale, err) < 0)
 		found = -1;
-	if (found != 0)
-		row_clear(&source_type, &stale);
+	row_clear(&source_type, &stale);
 	return found;
 }
 
@@ -743,5 +734,5 @@ int store_text_index_missing(struct db *db, int64_t *percent_r, struct err *err)
 		"     (SELECT max(seq) FROM email) AS newest"
 		"   FROM text_range) edges";
 
-	return row_number(db, sql_missing, NULL, percent_r, err) < 0 ? -1 : 0;
+	return row_value(db, sql_missing, NULL, percent_r, err);
 }

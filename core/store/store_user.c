@@ -173,7 +173,6 @@ int store_user_password(
 		" LIMIT 1";
 	static const char sql_password[] = "SELECT password FROM admin_user WHERE id = $id";
 	_cleanup_free_ char *folded = str_folded(login);
-	struct db_stmt *stmt;
 	struct user user;
 	int found = row_get(db, sql_login,
 		DB_PARAMS(DB_TEXT("$word", login), DB_TEXT("$folded", folded)), &store_user_type,
@@ -181,13 +180,11 @@ int store_user_password(
 
 	if (found <= 0)
 		return found;
-	if (db_start(db, sql_password, DB_PARAMS(DB_TEXT("$id", user.id)), &stmt, err) < 0 ||
-		(found = db_step(stmt, err)) <= 0) {
+	found = row_text(db, sql_password, DB_PARAMS(DB_TEXT("$id", user.id)), stored_r, err);
+	if (found <= 0) {
 		store_user_clear(&user);
-		return found <= 0 ? found : -1;
+		return found;
 	}
-	*stored_r = db_copy(stmt, 0);
-	db_reset(stmt);
 	*user_r = user;
 	return 1;
 }
@@ -256,33 +253,36 @@ static int drop_codes(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_drop[] = "DELETE FROM admin_recovery WHERE user_id = $id";
 
-	return db_change(db, sql_drop, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_drop, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
-struct of_company {
+/* A change of a user that removes the recovery codes, too. */
+struct code_change {
+	const char *action;
+	const char *sql; /* has `$id` and `$company` */
 	const char *company_id;
 	const char *id;
 };
 
-static int reset_user(struct db *db, void *arg, struct err *err)
+static int change_codes(struct db *db, void *arg, struct err *err)
+{
+	const struct code_change *change = arg;
+	const struct db_param *key = DB_PARAMS(
+		DB_TEXT("$id", change->id), DB_TEXT("$company", change->company_id));
+	int changed = change_user(db, change->action, change->sql, key, key, err);
+
+	return changed > 0 && drop_codes(db, change->id, err) < 0 ? -1 : changed;
+}
+
+int store_user_reset(struct db *db, const char *company_id, const char *id, struct err *err)
 {
 	static const char sql_reset[] =
 		"UPDATE admin_user"
 		" SET password = NULL, password_us = 0, totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id" IN_COMPANY;
-	const struct of_company *user = arg;
-	const struct db_param *key = DB_PARAMS(
-		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
-	int changed = change_user(db, "user.reset", sql_reset, key, key, err);
+	struct code_change change = {"user.reset", sql_reset, company_id, id};
 
-	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
-}
-
-int store_user_reset(struct db *db, const char *company_id, const char *id, struct err *err)
-{
-	struct of_company user = {company_id, id};
-
-	return db_atomic(db, reset_user, &user, err);
+	return db_atomic(db, change_codes, &change, err);
 }
 
 int store_user_remove(struct db *db, const char *company_id, const char *id, struct err *err)
@@ -308,12 +308,9 @@ static int read_secret(struct db *db, const char *id, bool confirmed,
 	struct db_stmt *stmt;
 	const void *secret;
 	size_t len;
-	int found;
+	int found = db_first(db, sql_secret,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$confirmed", confirmed)), &stmt, err);
 
-	if (db_start(db, sql_secret, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$confirmed", confirmed)),
-		    &stmt, err) < 0)
-		return -1;
-	found = db_step(stmt, err);
 	if (found <= 0)
 		return found;
 	secret = db_blob(stmt, 0, &len);
@@ -411,25 +408,15 @@ int store_user_totp_confirm(struct db *db, const char *id, const char *code, int
 	return result;
 }
 
-static int turn_off(struct db *db, void *arg, struct err *err)
+int store_user_totp_off(struct db *db, const char *company_id, const char *id, struct err *err)
 {
 	static const char sql_off[] =
 		"UPDATE admin_user"
 		" SET totp_secret = NULL, totp_us = 0"
 		" WHERE id = $id AND totp_secret IS NOT NULL" IN_COMPANY;
-	const struct of_company *user = arg;
-	const struct db_param *key = DB_PARAMS(
-		DB_TEXT("$id", user->id), DB_TEXT("$company", user->company_id));
-	int changed = change_user(db, "user.totp_off", sql_off, key, key, err);
+	struct code_change change = {"user.totp_off", sql_off, company_id, id};
 
-	return changed > 0 && drop_codes(db, user->id, err) < 0 ? -1 : changed;
-}
-
-int store_user_totp_off(struct db *db, const char *company_id, const char *id, struct err *err)
-{
-	struct of_company user = {company_id, id};
-
-	return db_atomic(db, turn_off, &user, err);
+	return db_atomic(db, change_codes, &change, err);
 }
 
 /* Returns 1, 0 if it is not an unused code, -1 on error. */

@@ -82,12 +82,10 @@ static int form_key(struct db *db, const char *company_id,
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	secret_random(secret_r, WEBHOOK_SECRET_LEN);
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$company", company_id),
-			       DB_BLOB("$secret", secret_r, WEBHOOK_SECRET_LEN)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_add,
+		DB_PARAMS(DB_TEXT("$company", company_id),
+			DB_BLOB("$secret", secret_r, WEBHOOK_SECRET_LEN)),
+		err);
 }
 
 int store_webhook_add(struct db *db, struct webhook *webhook, int64_t now_us, struct err *err)
@@ -214,13 +212,11 @@ int store_webhook_note(
 	static const char sql_works[] =
 		"UPDATE webhook SET succeeded_us = $now, failing_us = 0 WHERE id = $id";
 
-	return db_change(db, failure ? sql_failed : sql_works,
-		       failure ? DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
-					 DB_TEXT("$failure", failure))
-			       : DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, failure ? sql_failed : sql_works,
+		failure ? DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
+				  DB_TEXT("$failure", failure))
+			: DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)),
+		err);
 }
 
 int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_r, struct err *err)
@@ -232,11 +228,8 @@ int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_
 		"   WHERE webhook_id = $id AND due_us > 0"
 		"   LIMIT $max) few";
 
-	return row_number(db, sql_count,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$max", WEBHOOK_WAITING_MAX)),
-		       waiting_r, err) < 0
-		       ? -1
-		       : 0;
+	return row_value(db, sql_count,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$max", WEBHOOK_WAITING_MAX)), waiting_r, err);
 }
 
 #define IN_TROUBLE "(failing_us > 0 OR disabled_us > 0)"
@@ -244,11 +237,14 @@ int store_webhook_count_waiting(struct db *db, const char *id, int64_t *waiting_
 int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_us,
 	struct webhook_trouble *trouble_r, struct err *err)
 {
-#define TROUBLE(condition)                                                                         \
-	WEBHOOK_SELECT " WHERE " condition IN_TROUBLE                                              \
-		       " AND (w.disabled_us > 0 OR (w.enabled = 1 AND w.failing_us < $before))"    \
-		       " ORDER BY w.created_us DESC, w.id DESC"                                    \
-		       " LIMIT $max"
+/* clang-format off */
+#define TROUBLE(condition)                                                      \
+	WEBHOOK_SELECT                                                          \
+	" WHERE " condition IN_TROUBLE                                          \
+	" AND (w.disabled_us > 0 OR (w.enabled = 1 AND w.failing_us < $before))" \
+	" ORDER BY w.created_us DESC, w.id DESC"                                \
+	" LIMIT $max"
+	/* clang-format on */
 	static const char sql_all[] = TROUBLE("");
 	static const char sql_company[] = TROUBLE("w.company_id = $company AND ");
 #undef TROUBLE
@@ -288,9 +284,13 @@ int store_webhook_find(struct db *db, const struct webhook_scope *scope, const c
 int store_webhook_list(struct db *db, const struct webhook_scope *scope, const struct page *page,
 	struct webhook_list *list_r, struct page_end *end_r, struct err *err)
 {
-#define PAGE(condition, side, order)                                                               \
-	WEBHOOK_SELECT " WHERE " condition "(w.created_us, w.id) " side " ($created, $id)" FITS    \
-		       " ORDER BY w.created_us " order ", w.id " order " LIMIT $limit"
+/* clang-format off */
+#define PAGE(condition, side, order)                                            \
+	WEBHOOK_SELECT                                                          \
+	" WHERE " condition "(w.created_us, w.id) " side " ($created, $id)" FITS \
+	" ORDER BY w.created_us " order ", w.id " order                         \
+	" LIMIT $limit"
+/* clang-format on */
 #define PAGER(condition)                                                                           \
 	{                                                                                          \
 		"SELECT w.created_us FROM webhook w WHERE " condition "w.id = $id" FITS,           \

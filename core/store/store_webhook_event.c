@@ -100,13 +100,11 @@ int store_webhook_event_add(
 		"   created_us)"
 		" VALUES ($id, $webhook, nullif($event, 0), $type, $body, 'pending', $now, $now)";
 
-	return db_change(db, sql_add,
-		       DB_PARAMS(DB_TEXT("$id", event->id), DB_TEXT("$webhook", event->webhook_id),
-			       DB_INT("$event", event_seq), DB_TEXT("$type", event->type),
-			       DB_TEXT("$body", event->body), DB_INT("$now", event->created_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_add,
+		DB_PARAMS(DB_TEXT("$id", event->id), DB_TEXT("$webhook", event->webhook_id),
+			DB_INT("$event", event_seq), DB_TEXT("$type", event->type),
+			DB_TEXT("$body", event->body), DB_INT("$now", event->created_us)),
+		err);
 }
 
 int store_webhook_event_find(struct db *db, const char *webhook_id, const char *id,
@@ -238,22 +236,19 @@ int store_webhook_event_settle(struct db *db, const struct webhook_event *event,
 	if (changed <= 0)
 		return changed;
 	make_id("atmpt_", id);
-	return db_change(db, sql_attempt,
-		       DB_PARAMS(DB_TEXT("$id", id), DB_INT("$event", event->seq),
-			       DB_INT("$status", attempt->http_status),
-			       DB_TEXT("$response", attempt->response),
-			       DB_TEXT("$error", attempt->error), DB_INT("$sent", attempt->sent_us),
-			       DB_INT("$took", attempt->took_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(db, sql_attempt,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$event", event->seq),
+			DB_INT("$status", attempt->http_status),
+			DB_TEXT("$response", attempt->response), DB_TEXT("$error", attempt->error),
+			DB_INT("$sent", attempt->sent_us), DB_INT("$took", attempt->took_us)),
+		err);
 }
 
 int store_webhook_cursor_get(struct db *db, int64_t *seq_r, struct err *err)
 {
 	static const char sql_get[] = "SELECT seq FROM webhook_cursor";
 
-	return row_number(db, sql_get, NULL, seq_r, err) < 0 ? -1 : 0;
+	return row_value(db, sql_get, NULL, seq_r, err);
 }
 
 int store_webhook_match(struct db *db, int events, struct webhook_match_list *list_r,
@@ -295,24 +290,15 @@ int store_webhook_cursor_set(struct db *db, int64_t seq, struct err *err)
 {
 	static const char sql_set[] = "UPDATE webhook_cursor SET seq = $seq";
 
-	return db_change(db, sql_set, DB_PARAMS(DB_INT("$seq", seq)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_set, DB_PARAMS(DB_INT("$seq", seq)), err);
 }
 
 int store_webhook_lease_get(struct db *db, const char *webhook_id, char **host_r, struct err *err)
 {
 	static const char sql_holder[] =
 		"SELECT host FROM webhook_lease WHERE webhook_id = $webhook";
-	struct db_stmt *stmt;
-	int found;
 
-	if (db_start(db, sql_holder, DB_PARAMS(DB_TEXT("$webhook", webhook_id)), &stmt, err) < 0)
-		return -1;
-	found = db_step(stmt, err);
-	if (found > 0) {
-		*host_r = db_copy(stmt, 0);
-		db_reset(stmt);
-	}
-	return found;
+	return row_text(db, sql_holder, DB_PARAMS(DB_TEXT("$webhook", webhook_id)), host_r, err);
 }
 
 int store_webhook_lease_take(
@@ -378,7 +364,7 @@ int store_webhook_event_count(struct db *db, int64_t *waiting_r, struct err *err
 	static const char sql_count[] =
 		"SELECT count(*) FROM (SELECT 1 FROM webhook_event WHERE due_us > 0 LIMIT 100000) few";
 
-	return row_number(db, sql_count, NULL, waiting_r, err) < 0 ? -1 : 0;
+	return row_value(db, sql_count, NULL, waiting_r, err);
 }
 
 int store_webhook_stands_still(struct db *db, bool runs, int64_t now_us,

@@ -21,15 +21,13 @@ enum webhook_status {
 };
 
 enum {
-	WEBHOOK_EVENT_ID_SIZE = 4 + 27 + 1, /* "msg_", then letters and digits */
-	WEBHOOK_RESPONSE_MAX = 1024,
 	WEBHOOK_REPLAY_DUE = 1, /* due_us of an event that is to be replayed */
 	WEBHOOK_REPLAY_MAX = 10000,
 };
 
 struct webhook_event {
 	int64_t seq;
-	char id[ID_SIZE]; /* of WEBHOOK_EVENT_ID_SIZE bytes */
+	char id[ID_SIZE]; /* "msg_", then 27 letters and digits */
 	char webhook_id[ID_SIZE];
 	char *type; /* one of the webhook's events */
 	char *body; /* JSON */
@@ -50,7 +48,7 @@ struct webhook_event_list {
 struct webhook_attempt {
 	char id[ID_SIZE];    /* "atmpt_", then letters and digits */
 	int64_t http_status; /* 0: no answer */
-	char *response;      /* its first WEBHOOK_RESPONSE_MAX bytes */
+	char *response;      /* the first bytes of its body (HTTP_CLIENT_BODY_MAX) */
 	char *error;         /* why there is none; NULL */
 	int64_t sent_us;
 	int64_t took_us;

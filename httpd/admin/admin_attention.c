@@ -7,7 +7,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -18,11 +17,12 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_audit.h"
+#include "core/ops/op_key.h"
 #include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/store_event_count.h"
+#include "core/store/store_queue_message.h"
 #include "core/store/store_held.h"
 #include "core/store/store_key.h"
 #include "core/store/store_message.h"
@@ -30,9 +30,7 @@
 #include "core/store/store_refusal.h"
 #include "core/store/store_suppression.h"
 #include "core/store/store_webhook_event.h"
-#include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
-#include "httpd/json/list_json.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
 #include "httpd/transport/reply.h"
@@ -49,11 +47,9 @@ enum {
 	LEARN_NOTES_MAX = 200,
 	EXAMPLES_MAX = 3, /* examples of a kind with several */
 	REFUSED_MAX = 500,
-	BOUNCES_LOOK = 1000,  /* domains and days */
-	BOUNCES_MIN = 10,     /* bounces of a domain in a day that need attention, */
-	BOUNCES_PERCENT = 5,  /* if they are at least this part of the attempts */
-	UNUSED_DAYS = 30,     /* a new key */
-	FORGOTTEN_DAYS = 180, /* a key that was used */
+	BOUNCES_LOOK = 1000, /* domains and days */
+	BOUNCES_MIN = 10,    /* bounces of a domain in a day that need attention, */
+	BOUNCES_PERCENT = 5, /* if they are at least this part of the attempts */
 	DISK_PERCENT = 5,
 };
 #define HELD_LATE_US        (60 * SECOND_US)
@@ -64,7 +60,7 @@ struct attention {
 	const struct request *request;
 	struct db *db;
 	const struct conf *conf;
-	const char *company_id; /* of this company only; NULL for all */
+	const char *company_id; /* only rows of this company; NULL: of all */
 	int64_t now_us;
 	json_t *data;
 };
@@ -131,13 +127,7 @@ static const char *group_names(struct group *group)
 	return buf_str(&group->names);
 }
 
-/* " or more" if counting stopped at max. */
-static const char *more(int64_t n, int64_t max)
-{
-	return n >= max ? " or more" : "";
-}
-
-/* What to do: members cannot do what operators can. */
+/* The advice depends on the reader: members cannot do what operators can. */
 static const char *of_member(const struct attention *all, const char *member, const char *operator)
 {
 	return admission_company(&all->request->admission) ? member : operator;
@@ -167,8 +157,8 @@ static void need_setup(struct attention *all, const struct worker_shared *shared
 	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
 		if (outcome.faults[told[i].fault][0])
 			need(all, told[i].level, told[i].code, told[i].page,
-				"%s. Effect: %s. Cure: %s.", outcome.faults[told[i].fault],
-				service_fault_effect(told[i].fault),
+				"%s. What it means: %s. What to do: %s.",
+				outcome.faults[told[i].fault], service_fault_effect(told[i].fault),
 				service_fault_hint(told[i].fault));
 	if (outcome.order[0])
 		need(all, "hint", "milter_order", "settings",
@@ -188,21 +178,21 @@ static void need_parts(struct attention *all, const struct request *request)
 	admin_parts_look(request, false, parts);
 	for (size_t i = 0; i < PARTS; i++)
 		if (!parts[i].ok && !parts[i].told)
-			need(all, "problem", parts[i].name, "settings", "%s. Effect: %s. Cure: %s.",
-				parts[i].words, parts[i].effect, parts[i].cure);
+			need(all, "problem", parts[i].name, "settings",
+				"%s. What it means: %s. What to do: %s.", parts[i].words,
+				parts[i].effect, parts[i].cure);
 	outbox_state_get(shared->outbox, &outbox);
 	if (parts[PART_MILTER].ok && outbox.breaker.cause == BREAKER_NO_RECORDS)
 		need(all, "problem", "not_in_charge", "outbox",
-			"Postfix does not ask postern-milter about emails: %s. Effect: "
-			"they wait in the outbox, and go out as soon as it does. Cure: "
+			"Postfix does not ask postern-milter about emails: %s. What it means: "
+			"they wait in the outbox, and go out as soon as it does. What to do: "
 			"run postern doctor, which finds the setting.",
 			outbox.breaker.reason);
 	if (outbox.breaker.cause == BREAKER_AWAY)
 		need(all, "problem", "submission_paused", "outbox",
-			"Postfix takes no emails, and %" PRId64
-			" wait in the outbox: %s. Nothing is lost; "
-			"they go out by themselves once Postfix takes emails again.",
-			outbox.emails, outbox.breaker.reason);
+			"Postfix is not accepting emails: %s. Emails that wait in the outbox: %s. "
+			"Nothing is lost; they go out by themselves once Postfix takes emails again.",
+			outbox.breaker.reason, STR_COUNT(outbox.emails, 0));
 	need_setup(all, shared);
 }
 
@@ -242,10 +232,11 @@ static int need_paused(struct attention *all, struct err *err)
 	}
 	if (pauses.n > 0) {
 		need(all, "warning", "paused", "outbox",
-			"Outgoing emails of %s are paused, and %lld wait in the "
-			"outbox. %s",
-			group_names(&group), (long long)emails,
-			of_member(all, "An operator can resume them.", "Resume them there."));
+			"Outgoing emails of %s are paused; %s wait%s in the outbox. %s",
+			group_names(&group), emails ? STR_COUNT(emails, 0) : "none",
+			emails < 2 ? "s" : "",
+			of_member(all, "An operator can resume them.",
+				"The page Outbox resumes them."));
 		group_end(all, &group);
 	}
 	store_pause_list_free(&pauses);
@@ -266,37 +257,35 @@ static int need_waiting(struct attention *all, struct err *err)
 		return -1;
 	if (waiting.staged)
 		need(all, "warning", "queued", "emails?status=queued",
-			"%lld email%s%s wait%s for postern-milter to decide. %s",
-			(long long)waiting.staged, plural(waiting.staged),
-			more(waiting.staged, EMAIL_WAITING_MAX), waiting.staged == 1 ? "s" : "",
+			"%s email%s wait%s for postern-milter to decide. %s",
+			STR_COUNT(waiting.staged, EMAIL_WAITING_MAX), plural(waiting.staged),
+			waiting.staged == 1 ? "s" : "",
 			of_member(all, "If they wait for long, ask an operator of this server.",
 				"The pages Held and Outbox say why. Once Postfix asks postern-milter "
 				"again, submit them with postern held release --waiting."));
 	if (waiting.lost)
 		need(all, "warning", "lost", "emails?status=stopped",
-			"%lld email%s%s of the last day left Postfix's queue before "
+			"%s email%s of the last day left Postfix's queue before "
 			"postern-milter decided, and %s stopped: nobody got %s. Send "
 			"again what is still needed.",
-			(long long)waiting.lost, plural(waiting.lost),
-			more(waiting.lost, EMAIL_WAITING_MAX), waiting.lost == 1 ? "is" : "are",
-			waiting.lost == 1 ? "it" : "them");
+			STR_COUNT(waiting.lost, EMAIL_WAITING_MAX), plural(waiting.lost),
+			waiting.lost == 1 ? "is" : "are", waiting.lost == 1 ? "it" : "them");
 	if (waiting.delayed)
 		need(all, "hint", "delayed", "emails?status=delivery_delayed",
-			"%lld email%s%s could not be delivered yet. Postfix tries "
+			"%s email%s could not be delivered yet. Postfix tries "
 			"again by itself.",
-			(long long)waiting.delayed, plural(waiting.delayed),
-			more(waiting.delayed, EMAIL_WAITING_MAX));
+			STR_COUNT(waiting.delayed, EMAIL_WAITING_MAX), plural(waiting.delayed));
 	if (held)
 		need(all, "warning", "held", "held",
-			"The rules had Postfix hold %lld message%s. Look at what is "
+			"The rules had Postfix hold %s message%s. Look at what is "
 			"held, and release or drop it.",
-			(long long)held, plural(held));
+			STR_COUNT(held, 0), plural(held));
 	if (late)
 		need(all, "problem", "held_late", "held",
-			"%lld decision%s about held mail %s not carried out yet. "
-			"Effect: the messages stay held. Cure: systemctl restart "
+			"%s decision%s about held mail %s not carried out yet. "
+			"What it means: the messages stay held. What to do: systemctl restart "
 			"postern-held.",
-			(long long)late, plural(late), late == 1 ? "is" : "are");
+			STR_COUNT(late, 0), plural(late), late == 1 ? "is" : "are");
 	return 0;
 }
 
@@ -325,16 +314,16 @@ static int need_left(struct attention *all, struct err *err)
 		return -1;
 	if (ends.left)
 		need(all, "problem", "left_without_rules", "emails?status=stopped",
-			"In the last day Postfix handed %lld email%s to another server "
+			"In the last day Postfix handed %s email%s to another server "
 			"without asking postern-milter: mail leaves this host "
 			"unchecked. Run postern doctor, which finds the setting.",
-			(long long)ends.left, plural(ends.left));
+			STR_COUNT(ends.left, 0), plural(ends.left));
 	if (ends.expired)
 		need(all, "problem", "expired_without_rules", "emails?status=stopped",
-			"In the last day Postfix gave up on %lld email%s before "
+			"In the last day Postfix gave up on %s email%s before "
 			"postern-milter had decided about %s: nobody got "
 			"%s. Run postern doctor.",
-			(long long)ends.expired, plural(ends.expired),
+			STR_COUNT(ends.expired, 0), plural(ends.expired),
 			ends.expired == 1 ? "it" : "them", ends.expired == 1 ? "it" : "them");
 	return 0;
 }
@@ -363,9 +352,9 @@ static int need_pending(struct attention *all, struct err *err)
 			group_names(&group));
 	else
 		need(all, "warning", "pending", "domains",
-			"Companies have requested %lld%s domains (%s). Activate them, "
+			"Companies have requested %s domains (%s). Activate them, "
 			"or remove the requests.",
-			(long long)group.n, more(group.n, PENDING_MAX), group_names(&group));
+			STR_COUNT(group.n, PENDING_MAX), group_names(&group));
 	group_end(all, &group);
 	return 0;
 }
@@ -427,15 +416,15 @@ static int need_learning(struct attention *all, struct err *err)
 
 		need(all, "warning", "learnt", page,
 			"%s has the policy learn. The policy exclusive would have "
-			"stopped %lld message%s%s. %s",
-			name, (long long)messages, plural(messages), or_more ? " or more" : "",
+			"stopped %s message%s. %s",
+			name, STR_COUNT(messages, or_more ? messages : 0), plural(messages),
 			of_member(all, exempt_by_operator, exempt));
 	} else {
 		need(all, "warning", "learnt", "refusals?learnt=true",
-			"%lld%s domains have the policy learn. The policy exclusive "
-			"would have stopped %lld messages%s (%s). %s",
-			(long long)group.n, more(group.n, LEARN_DOMAINS_MAX), (long long)messages,
-			or_more ? " or more" : "", group_names(&group),
+			"%s domains have the policy learn. The policy exclusive "
+			"would have stopped %s messages (%s). %s",
+			STR_COUNT(group.n, LEARN_DOMAINS_MAX),
+			STR_COUNT(messages, or_more ? messages : 0), group_names(&group),
 			of_member(all, exempt_by_operator, exempt));
 	}
 	group_end(all, &group);
@@ -495,15 +484,15 @@ static int need_failing_keys(struct attention *all, struct err *err)
 	if (group.n == 1) {
 		page = mem_printf("emails?status=refused&key_id=%s", list.items[0].key_id);
 		need(all, "warning", "key_refused", page,
-			"The rules refused %zu%s email%s of the key \"%s\" in the last day: %s", n,
-			more((int64_t)n, REFUSED_MAX), plural((int64_t)n), group_names(&group),
+			"The rules refused %s email%s of the key \"%s\" in the last day: %s",
+			STR_COUNT((int64_t)n, REFUSED_MAX), plural((int64_t)n), group_names(&group),
 			list.items[0].refusal);
 	} else if (group.n > 1) {
 		need(all, "warning", "key_refused", "emails?status=refused",
-			"The rules refused %zu%s emails of %lld keys in the last day (%s). The "
+			"The rules refused %s emails of %s keys in the last day (%s). The "
 			"newest: %s",
-			n, more((int64_t)n, REFUSED_MAX), (long long)group.n, group_names(&group),
-			list.items[0].refusal);
+			STR_COUNT((int64_t)n, REFUSED_MAX), STR_COUNT(group.n, 0),
+			group_names(&group), list.items[0].refusal);
 	}
 	if (group.n > 0)
 		group_end(all, &group);
@@ -515,22 +504,21 @@ static int need_keys(struct attention *all, struct err *err)
 {
 	struct key_idle idle;
 
-	if (store_key_idle(all->db, all->company_id, all->now_us - UNUSED_DAYS * DAY_US,
-		    all->now_us - FORGOTTEN_DAYS * DAY_US, &idle, err) < 0)
+	if (store_key_idle(all->db, all->company_id, all->now_us - OP_KEY_UNUSED_DAYS * DAY_US,
+		    all->now_us - OP_KEY_FORGOTTEN_DAYS * DAY_US, &idle, err) < 0)
 		return -1;
 	if (idle.unused)
-		need(all, "hint", "keys_unused", "keys",
-			"%lld%s key%s %s created over %d days ago and never used. "
+		need(all, "hint", "keys_unused", "keys?idle=unused",
+			"%s key%s %s created over %d days ago and never used. "
 			"Revoke keys that nobody needs.",
-			(long long)idle.unused, more(idle.unused, KEY_IDLE_LOOK),
-			plural(idle.unused), idle.unused == 1 ? "was" : "were", UNUSED_DAYS);
+			STR_COUNT(idle.unused, KEY_IDLE_LOOK), plural(idle.unused),
+			idle.unused == 1 ? "was" : "were", OP_KEY_UNUSED_DAYS);
 	if (idle.forgotten)
-		need(all, "hint", "keys_forgotten", "keys",
-			"%lld%s key%s %s not used for %d days. Revoke keys that nobody "
+		need(all, "hint", "keys_forgotten", "keys?idle=forgotten",
+			"%s key%s %s not used for %d days. Revoke keys that nobody "
 			"needs.",
-			(long long)idle.forgotten, more(idle.forgotten, KEY_IDLE_LOOK),
-			plural(idle.forgotten), idle.forgotten == 1 ? "was" : "were",
-			FORGOTTEN_DAYS);
+			STR_COUNT(idle.forgotten, KEY_IDLE_LOOK), plural(idle.forgotten),
+			idle.forgotten == 1 ? "was" : "were", OP_KEY_FORGOTTEN_DAYS);
 	return 0;
 }
 
@@ -567,15 +555,16 @@ static int need_bounces(struct attention *all, struct err *err)
 		_cleanup_free_ char *page = mem_printf("emails?status=bounced&domain=%s", domain);
 
 		need(all, "warning", "bounces", page,
-			"%lld of %lld deliveries from %s bounced in the last day (%lld%%).",
-			(long long)all_bad, (long long)(all_good + all_bad), domain,
+			"%s of %s deliveries from %s bounced in the last day (%lld%%).",
+			STR_COUNT(all_bad, 0), STR_COUNT(all_good + all_bad, 0), domain,
 			(long long)(all_bad * 100 / (all_good + all_bad)));
 	} else if (group.n > 1) {
 		need(all, "warning", "bounces", "emails?status=bounced",
-			"%lld of %lld deliveries from %lld domains (%s) bounced in the last day "
+			"%s of %s deliveries from %s domains (%s) bounced in the last day "
 			"(%lld%%).",
-			(long long)all_bad, (long long)(all_good + all_bad), (long long)group.n,
-			group_names(&group), (long long)(all_bad * 100 / (all_good + all_bad)));
+			STR_COUNT(all_bad, 0), STR_COUNT(all_good + all_bad, 0),
+			STR_COUNT(group.n, 0), group_names(&group),
+			(long long)(all_bad * 100 / (all_good + all_bad)));
 	}
 	if (group.n > 0)
 		group_end(all, &group);
@@ -598,10 +587,10 @@ static int need_webhooks(struct attention *all, struct err *err)
 			trouble.endpoint);
 	else if (trouble.disabled)
 		need(all, "warning", "webhook_disabled", "webhooks?trouble=1",
-			"%lld%s webhook%s disabled because all attempts failed for "
+			"%s webhook%s disabled because all attempts failed for "
 			"days. Their programs get no events. Repair the endpoints, "
 			"then enable the webhooks.",
-			(long long)trouble.disabled, more(trouble.disabled, WEBHOOK_TROUBLE_MAX),
+			STR_COUNT(trouble.disabled, WEBHOOK_TROUBLE_MAX),
 			trouble.disabled == 1 ? " is" : "s are");
 	if (trouble.failing == 1 && trouble.disabled == 0)
 		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
@@ -611,16 +600,15 @@ static int need_webhooks(struct attention *all, struct err *err)
 			trouble.endpoint);
 	else if (trouble.failing)
 		need(all, "warning", "webhook_failing", "webhooks?trouble=1",
-			"All attempts to reach %lld%s webhook%s have failed for over "
+			"All attempts to reach %s webhook%s have failed for over "
 			"an hour. Each event is tried for three days: repair the "
 			"endpoints before they are over.",
-			(long long)trouble.failing, more(trouble.failing, WEBHOOK_TROUBLE_MAX),
-			plural(trouble.failing));
+			STR_COUNT(trouble.failing, WEBHOOK_TROUBLE_MAX), plural(trouble.failing));
 	free(trouble.endpoint);
 	return 0;
 }
 
-/* For operators: webhook events are not sent. */
+/* Tells operators that webhook events are not sent. */
 static int need_deliveries(struct attention *all, struct err *err)
 {
 	char words[ERR_TEXT_MAX];
@@ -630,8 +618,8 @@ static int need_deliveries(struct attention *all, struct err *err)
 
 	if (still > 0)
 		need(all, "problem", "webhooks", "webhooks",
-			"%s. Effect: programs get no events of their emails; the "
-			"events wait, and nothing is lost. Cure: systemctl restart "
+			"%s. What it means: programs get no events of their emails; the "
+			"events wait, and nothing is lost. What to do: systemctl restart "
 			"postern-webhook, and read its log (journalctl -u "
 			"postern-webhook).",
 			words);
@@ -649,10 +637,10 @@ static int need_room(struct attention *all, struct err *err)
 	if (n > 0)
 		need(all, "warning", "suppressions_full", "suppressions",
 			"The list of suppressed addresses of %s%s is full "
-			"(limits.suppressions, %lld). Addresses that bounce or "
+			"(limits.suppressions, %s). Addresses that bounce or "
 			"complain are not added any more, and get further emails. "
 			"Remove entries, or set a higher limit.",
-			name, n > 1 ? " and of others" : "", (long long)max);
+			name, n > 1 ? " and of others" : "", STR_COUNT(max, 0));
 	return 0;
 }
 
@@ -669,7 +657,7 @@ static const struct {
 	{need_deliveries, true, "whether webhook events are sent"},
 	{need_webhooks, false, "which webhooks fail"},
 	{need_room, false, "which lists of suppressed addresses are full"},
-	{need_learning, false, "what domains with the policy learn let pass"},
+	{need_learning, false, "what the policy learn has let through"},
 	{need_bounces, false, "which domains bounce"},
 	{need_failing_keys, false, "which keys have refused emails"},
 	{need_keys, false, "which keys nobody uses"},

@@ -2,7 +2,8 @@
  * admin_host: what programs and DNS records need to know about this host, the
  * settings in use, and the health of the parts.
  *
- * Threads: the pool's for the host and its health, the worker's for the rest.
+ * Threads: the pool's for the host and its health, the worker's for the rest;
+ * check_tables() as in store_read.h.
  */
 #include "httpd/admin/admin.h"
 
@@ -26,12 +27,12 @@
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_run.h"
 #include "core/store/store_domain.h"
-#include "core/store/store_event.h"
+#include "core/store/store_log.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/send/probe_report.h"
-#include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/worker.h"
 
 /* Runs in the pool, because it runs programs of Postfix. */
@@ -46,10 +47,8 @@ void admin_host_get(struct request *request)
 	};
 	const struct conf *conf = request->conf;
 	const char *config = conf->submission.postfix_config;
-	bool has_socket = str_starts(conf->http.listen, LISTENER_UNIX);
-	_cleanup_free_ char *plain = mem_printf(
-		"http://%s", has_socket ? "localhost" : conf->http.listen);
-	const char *name, *receives_by = NULL;
+	const char *name, *socket, *receives_by = NULL;
+	_cleanup_free_ char *url = conf_api_url(conf, &socket);
 	char *values[VALUES] = {NULL}; /* stay NULL without Postfix */
 	struct problem problem = PROBLEM_INIT;
 	struct domain domain = {0};
@@ -70,11 +69,7 @@ void admin_host_get(struct request *request)
 	store_domain_clear(&domain);
 	reply_json(request, 200,
 		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "object", "host", "version",
-			POSTERN_VERSION, "api_url", *conf->http.url ? conf->http.url : plain,
-			"api_socket",
-			row_json_given(has_socket && str_empty(conf->http.url)
-					       ? conf->http.listen + strlen(LISTENER_UNIX)
-					       : NULL),
+			POSTERN_VERSION, "api_url", url, "api_socket", row_json_given(socket),
 			"name", row_json_given(values[NAME]), "relay",
 			row_json_given(values[RELAY]), "postfix_version",
 			row_json_given(values[VERSION]), "receives_by",
@@ -136,28 +131,32 @@ static void tell_finding(struct admin_part *part, enum probe_finding finding, co
 	tell_fault(part, probe_finding_effect(finding), probe_finding_hint(finding), "%s", words);
 }
 
+struct store_state {
+	bool gone; /* the file was replaced or removed since the start, or the server is away */
+	struct err why; /* if its tables cannot be used */
+};
+
 /* Checks that the database can be read and written: by its file, if it is
  * SQLite, the last transaction, and the last probe. */
-static void look_at_store(const struct request *request, bool gone,
+static void look_at_store(const struct request *request, const struct store_state *state,
 	const struct probe_outcome *outcome, struct admin_part *part)
 {
 	const struct conf *conf = request->pooled ? request->conf : request->worker->conf;
 	bool is_file = str_empty(conf->store.url);
 	const char *file = is_file ? conf->store.database : "PostgreSQL";
 	struct committer_stats stats = committer_stats(request->worker->shared->committer);
-	struct err err = ERR_INIT;
 
-	if (gone && !is_file)
+	if (state->gone && !is_file)
 		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
 			"the database server does not answer; the log of postern-httpd has the "
 			"reason (database_away)");
-	else if (gone)
+	else if (state->gone)
 		tell_fault(part, probe_finding_effect(PROBE_STORE),
 			"put the file back, or a backup of it (postern db restore), then restart "
 			"the daemons of Postern",
 			"the database %s is gone, or another file than at the start", file);
-	else if (migrate_check(request->db, &err) < 0)
-		tell_finding(part, PROBE_STORE, err.text);
+	else if (state->why.code != ERR_NONE)
+		tell_finding(part, PROBE_STORE, state->why.text);
 	else if (is_file && access(file, W_OK) < 0)
 		tell_fault(part, probe_finding_effect(PROBE_STORE), probe_finding_hint(PROBE_STORE),
 			"the database %s cannot be written: %s", file, strerror(errno));
@@ -189,6 +188,7 @@ static void look_at_milter(
 		tell_well(part, "postern-milter listens at %s", socket);
 }
 
+/* db is NULL if the database server is away. */
 static void look_at_events(
 	const struct worker_shared *shared, struct db *db, struct admin_part *part)
 {
@@ -203,6 +203,11 @@ static void look_at_events(
 	int64_t since_us = 0;
 	int silent;
 
+	if (db == NULL) {
+		tell_fault(part, effect, probe_finding_hint(PROBE_STORE),
+			"the database server does not answer");
+		return;
+	}
 	if (store_log_state(db, NULL, &state, &err) < 0 ||
 		(silent = store_log_silence(
 			 db, now_us - DAY_US, now_us - patience_us, &since_us, &err)) < 0) {
@@ -284,10 +289,9 @@ static void look_at_submission(
 		     (outcome.finding == PROBE_MILTER && !parts[PART_MILTER].ok);
 }
 
-/* Checks the first n parts. gone: the database file was replaced or removed
- * since the start. */
-static void read_parts(
-	const struct request *request, bool gone, struct admin_part parts[static PARTS], size_t n)
+/* Checks the first n parts. */
+static void read_parts(const struct request *request, const struct store_state *state,
+	struct admin_part parts[static PARTS], size_t n)
 {
 	static const char *const names[PARTS] = {
 		[PART_STORE] = "store",
@@ -306,7 +310,7 @@ static void read_parts(
 	memset(parts, 0, PARTS * sizeof(*parts));
 	for (size_t i = 0; i < PARTS; i++)
 		parts[i].name = names[i];
-	look_at_store(request, gone, &outcome, &parts[PART_STORE]);
+	look_at_store(request, state, &outcome, &parts[PART_STORE]);
 	if (postfix_run_is_over(shared->run))
 		tell_finding(&parts[PART_POSTFIX], PROBE_POSTFIX, "Postfix is not running");
 	else
@@ -339,7 +343,7 @@ void admin_health_get(struct request *request)
 	struct admin_part parts[PARTS];
 	bool ok = true;
 
-	read_parts(request, false, parts, PARTS); /* without the database nobody is admitted here */
+	admin_parts_look(request, false, parts); /* without the database nobody is admitted here */
 	for (size_t i = 0; i < PARTS; i++)
 		ok &= parts[i].ok;
 	reply_json(request, 200,
@@ -360,7 +364,11 @@ void admin_doctor_get(struct request *request)
 void admin_parts_look(
 	const struct request *request, bool gone, struct admin_part parts[static PARTS])
 {
-	read_parts(request, gone, parts, PARTS);
+	struct store_state state = {.gone = gone, .why = ERR_INIT};
+
+	if (!gone)
+		migrate_check(request->db, &state.why);
+	read_parts(request, &state, parts, PARTS);
 }
 
 /* The process is alive. */
@@ -369,9 +377,7 @@ void admin_healthz(struct request *request)
 	reply_text(request, 200, mem_strdup("ok\n"));
 }
 
-/* For monitoring: 200 if an email that is sent now goes out by the rules, and
- * its events are read from the log. File names are for admins only. */
-void admin_readyz(struct request *request)
+static void tell_ready(struct request *request, const struct store_state *state)
 {
 	static const char *const faults[] = {
 		[PART_STORE] = "the store cannot be read or written",
@@ -383,7 +389,7 @@ void admin_readyz(struct request *request)
 	struct buf text = BUF_INIT;
 	struct admin_part parts[PARTS];
 
-	read_parts(request, worker->database_watch.gone, parts, PART_EVENTS);
+	read_parts(request, state, parts, PART_EVENTS);
 	probe_report_get(worker->shared->probe, &outcome);
 	for (size_t i = 0; i < PART_EVENTS; i++)
 		if (!parts[i].ok && !parts[i].told)
@@ -402,4 +408,40 @@ void admin_readyz(struct request *request)
 		reply_text(request, 503, buf_take(&text));
 	else
 		reply_text(request, 200, mem_strdup("ready\n"));
+}
+
+struct readiness {
+	struct store_read read; /* first */
+	struct request *request;
+};
+
+static int check_tables(struct store_read *read, struct db *db, struct err *err)
+{
+	(void)read;
+	return migrate_check(db, err);
+}
+
+static void on_tables_checked(struct store_read *read)
+{
+	struct readiness *readiness = (struct readiness *)read;
+
+	tell_ready(readiness->request, &(const struct store_state){.why = read->err});
+	free(readiness);
+}
+
+/* For monitoring: 200 if an email that is sent now goes out by the rules, and
+ * its events are read from the log. File names are for admins only. */
+void admin_readyz(struct request *request)
+{
+	struct readiness *readiness;
+
+	if (request->worker->database_watch.gone) {
+		tell_ready(request, &(const struct store_state){.gone = true, .why = ERR_INIT});
+		return;
+	}
+	readiness = mem_new(struct readiness);
+	readiness->request = request;
+	readiness->read.read = check_tables;
+	readiness->read.done = on_tables_checked;
+	store_read_start(request->worker, &readiness->read, "");
 }

@@ -2,14 +2,17 @@
  * admin_live: tells the pages that something has changed, by server-sent events
  * (WHATWG HTML, 9.2).
  *
+ *   live_look, from the janitor ─> start_look ─(store_read)─> look_at_store ─> on_looked
+ *
  * An event names only the topic that changed; the page then reads the other
  * routes. So there is one way to data, and a broken stream loses nothing. The
  * store is checked once a second, and read only after a commit.
  *
- * A stream ends with its session, when the client is gone or does not read, and
- * at once when the server stops.
+ * A stream ends with its session, when the client is gone or does not read, when
+ * the store fails, and at once when the server stops.
  *
- * Threads: the worker's.
+ * Threads: the worker's, except for look_at_store(). While that runs, the streams and
+ * views that it reads stay, and what it writes is not read: no stream ends.
  */
 #include "httpd/admin/admin.h"
 
@@ -24,6 +27,7 @@
 #include "core/store/store_session.h"
 #include "core/store/store_watch.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/worker.h"
 
 /* The maximum number of streams: of one user, of the members of one company, of
@@ -48,17 +52,32 @@ struct stream {
 	LIST_ENTRY(stream) link;
 	struct request *request; /* owned by the stream */
 	struct view *view;
+	bool open;        /* its head was sent */
+	bool over;        /* the last look: its session is */
 	unsigned changed; /* topics of which the client was not told yet */
 	int64_t said_us;  /* monotonic: when all was last sent */
 };
 
-/* What the members of one company see, or the operators. One check serves all
- * their streams, of which there is at least one. */
+/* What the members of one company, or all operators, see. One check of the store serves all their
+ * streams. There is at least one stream. */
 struct view {
 	LIST_ENTRY(view) link;
 	LIST_HEAD(, stream) streams;
 	char company_id[ID_SIZE]; /* "" for operators */
 	struct store_watch watch;
+	unsigned changed; /* topics that have changed between the last two looks */
+};
+
+struct look {
+	struct store_read read; /* first */
+	struct worker *worker;
+	bool under_way;
+	bool checks;             /* sessions are checked without a commit, too */
+	int64_t now_us, idle_us; /* as those of store_session_is_good() */
+	int64_t version;         /* version of the store at the last check */
+	struct view *views[STREAMS_MAX];
+	struct stream *streams[STREAMS_MAX];
+	size_t views_n, streams_n;
 };
 
 struct live {
@@ -66,7 +85,7 @@ struct live {
 	size_t n;        /* streams */
 	int64_t look_us; /* monotonic: no check before */
 	int64_t sessions_us;
-	int64_t version; /* of the store, at the last check */
+	struct look look;
 };
 
 struct live *live_new(void)
@@ -79,13 +98,19 @@ struct live *live_new(void)
 
 static void end_stream(struct live *live, struct stream *stream)
 {
+	struct problem unavailable = PROBLEM_INIT;
+
+	problem_fixed(&unavailable, PROBLEM_UNAVAILABLE);
 	LIST_REMOVE(stream, link);
 	if (LIST_EMPTY(&stream->view->streams)) {
 		LIST_REMOVE(stream->view, link);
 		free(stream->view);
 	}
 	live->n--;
-	reply_stream_end(stream->request);
+	if (stream->open)
+		reply_stream_end(stream->request);
+	else
+		reply_problem(stream->request, &unavailable);
 	free(stream);
 }
 
@@ -107,34 +132,36 @@ static const struct session *session_of(const struct stream *stream)
 	return &stream->request->admission.session;
 }
 
-static bool session_is_over(struct worker *worker, const struct stream *stream)
+/* Reads what has changed for the views, and which sessions are over. */
+static int look_at_store(struct store_read *read, struct db *db, struct err *err)
 {
-	int64_t now_us = clock_now_us(worker->shared->clock);
-	struct err err = ERR_INIT;
-	enum user_role role;
-	int good = store_session_is_good(worker->db, session_of(stream)->id, now_us,
-		now_us - worker->conf->admin.session_idle_ms * 1000, &role, &err);
+	struct look *look = (struct look *)read;
+	int64_t version = look->version;
+	bool committed;
 
-	if (good < 0)
-		log_error(worker->log, "session_lookup_failed", "error", err.text);
-	return good <= 0;
-}
-
-/* Reads what has changed for a view. Returns 0, or -1 on error. */
-static int read_view(struct worker *worker, struct view *view)
-{
-	const char *company_id = *view->company_id ? view->company_id : NULL;
-	struct err err = ERR_INIT;
-	struct stream *stream;
-	unsigned changed;
-
-	if (store_watch_look(worker->db, company_id, clock_now_us(worker->shared->clock),
-		    &view->watch, &changed, &err) < 0) {
-		log_error(worker->log, "live_look_failed", "error", err.text);
+	if (db_version(db, &version, err) < 0)
 		return -1;
+	committed = version != look->version;
+	look->version = version;
+	for (size_t i = 0; i < look->views_n; i++) {
+		struct view *view = look->views[i];
+		const char *company_id = *view->company_id ? view->company_id : NULL;
+
+		if ((committed || !view->watch.began) &&
+			store_watch_look(db, company_id, look->now_us, &view->watch, &view->changed,
+				err) < 0)
+			return -1;
 	}
-	LIST_FOREACH(stream, &view->streams, link)
-		stream->changed |= changed;
+	for (size_t i = 0; (committed || look->checks) && i < look->streams_n; i++) {
+		struct stream *stream = look->streams[i];
+		enum user_role role;
+		int good = store_session_is_good(
+			db, session_of(stream)->id, look->now_us, look->idle_us, &role, err);
+
+		if (good < 0)
+			return -1;
+		stream->over = good == 0;
+	}
 	return 0;
 }
 
@@ -159,35 +186,78 @@ static bool send_event(struct stream *stream, int64_t now_us)
 	return true;
 }
 
+static void open_stream(struct stream *stream)
+{
+	reply_stream(stream->request, "text/event-stream");
+	/* Browsers reconnect 3 seconds after the end of a stream. */
+	reply_stream_send(stream->request, "retry: 3000\n\n");
+	stream->open = true;
+}
+
+static void on_looked(struct store_read *read)
+{
+	struct look *look = (struct look *)read;
+	struct worker *worker = look->worker;
+	int64_t now_us = clock_monotonic_us();
+	bool failed = read->result < 0;
+
+	look->under_way = false;
+	worker->requests--;
+	if (failed)
+		log_error(worker->log, "live_look_failed", "error", read->err.text);
+	for (size_t i = 0; i < look->streams_n; i++)
+		look->streams[i]->changed |= look->streams[i]->view->changed;
+	for (size_t i = 0; i < look->views_n; i++)
+		look->views[i]->changed = 0;
+	/* Views are freed with their last streams. */
+	for (size_t i = 0; i < look->streams_n; i++) {
+		struct stream *stream = look->streams[i];
+
+		if (!failed && !stream->open)
+			open_stream(stream);
+		if (failed || stream->over || !send_event(stream, now_us))
+			end_stream(worker->live, stream);
+	}
+}
+
+static void start_look(struct worker *worker)
+{
+	struct live *live = worker->live;
+	struct look *look = &live->look;
+	int64_t now_us = clock_monotonic_us();
+	struct view *view;
+	struct stream *stream;
+
+	live->look_us = now_us + LOOK_US;
+	look->checks = now_us >= live->sessions_us;
+	if (look->checks)
+		live->sessions_us = now_us + SESSION_US;
+	look->worker = worker;
+	look->now_us = clock_now_us(worker->shared->clock);
+	look->idle_us = look->now_us - worker->conf->admin.session_idle_ms * 1000;
+	look->views_n = look->streams_n = 0;
+	LIST_FOREACH(view, &live->views, link) {
+		look->views[look->views_n++] = view;
+		LIST_FOREACH(stream, &view->streams, link)
+			look->streams[look->streams_n++] = stream;
+	}
+	look->under_way = true;
+	worker->requests++; /* the worker waits for its end */
+	look->read.read = look_at_store;
+	look->read.done = on_looked;
+	store_read_start(worker, &look->read, "");
+}
+
 void live_look(struct worker *worker, int64_t now_us)
 {
 	struct live *live = worker->live;
-	struct view *view, *next_view;
-	struct stream *stream, *next;
-	int64_t version = live->version;
-	bool committed, checks, failed;
 
+	if (live->look.under_way)
+		return;
 	if (worker->draining || worker->database_watch.gone)
 		end_all(live);
-	if (live->n == 0 || now_us < live->look_us)
-		return;
-	live->look_us = now_us + LOOK_US;
-	committed = db_version(worker->db, &version, NULL) < 0 || version != live->version;
-	live->version = version;
-	checks = committed || now_us >= live->sessions_us;
-	if (checks)
-		live->sessions_us = now_us + SESSION_US;
-	for (view = LIST_FIRST(&live->views); view; view = next_view) {
-		next_view = LIST_NEXT(view, link);
-		failed = committed && read_view(worker, view) < 0;
-		/* The view is freed with its last stream. */
-		for (stream = LIST_FIRST(&view->streams); stream; stream = next) {
-			next = LIST_NEXT(stream, link);
-			if ((checks && session_is_over(worker, stream)) || failed ||
-				!send_event(stream, now_us))
-				end_stream(live, stream);
-		}
-	}
+	if (live->n > 0 && now_us >= live->look_us)
+		start_look(worker);
 }
 
 static bool is_full(const struct live *live, const struct session *session)
@@ -224,11 +294,11 @@ static struct view *view_of(struct live *live, const char company_id[static ID_S
 void admin_live(struct request *request)
 {
 	struct worker *worker = request->worker;
+	struct live *live = worker->live;
 	struct problem problem = PROBLEM_INIT;
 	struct stream *stream;
-	int seen;
 
-	if (worker->draining || is_full(worker->live, &request->admission.session)) {
+	if (worker->draining || is_full(live, &request->admission.session)) {
 		problem_set(&problem, PROBLEM_UNAVAILABLE, "Too many pages are listening already.");
 		problem.retry_after_s = RETRY_S;
 		reply_problem(request, &problem);
@@ -237,14 +307,15 @@ void admin_live(struct request *request)
 	stream = mem_new(struct stream);
 	stream->request = request;
 	stream->said_us = clock_monotonic_us();
-	stream->view = view_of(worker->live, request->admission.session.company_id);
-	/* What has changed until now is for the other streams. */
-	seen = read_view(worker, stream->view);
+	stream->view = view_of(live, request->admission.session.company_id);
 	LIST_INSERT_HEAD(&stream->view->streams, stream, link);
-	worker->live->n++;
-	reply_stream(request, "text/event-stream");
-	/* Browsers reconnect 3 seconds after the end of a stream. */
-	reply_stream_send(request, "retry: 3000\n\n");
-	if (seen < 0)
-		end_stream(worker->live, stream);
+	live->n++;
+	/* The page reads everything once the stream is open. A look comes before that, so that no
+	 * later change is missed. */
+	if (live->look.under_way)
+		live->look_us = 0;
+	else if (stream->view->watch.began)
+		open_stream(stream);
+	else
+		start_look(worker);
 }

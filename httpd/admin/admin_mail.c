@@ -12,7 +12,6 @@
 #include "httpd/admission/change.h"
 #include "httpd/admin/admin.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/address/addr.h"
@@ -21,8 +20,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/compose/mime_build.h"
-#include "core/compose/mime_edit.h"
-#include "core/policy/ticket.h"
+#include "core/ops/op_email_read.h"
+#include "core/store/store_queue_message.h"
 #include "core/store/store_audit.h"
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
@@ -32,10 +31,10 @@
 #include "httpd/json/email_json.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
-#include "httpd/json/list_json.h"
 #include "httpd/send/send.h"
 #include "httpd/send/send_request.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/worker.h"
 
 /* GET /admin/emails/{id} */
@@ -315,27 +314,17 @@ static int rebuild(const struct email *email, struct buf *out, struct err *err)
 static int read_message(struct request *request, const struct email *email, struct buf *out,
 	struct problem *problem)
 {
-	_cleanup_buf_ struct buf message = BUF_INIT;
 	struct err err = ERR_INIT;
 	int64_t size = 0;
-	size_t skip;
 	int found = store_message_size(request->db, email->id, &size, &err);
 
 	if (found > 0 && admission_reserve_answer(request->worker, &request->admission,
 				 2 * (uint64_t)size, problem) < 0)
 		return -1;
 	if (found > 0)
-		found = store_message_read(request->db, request->worker->shared->database_path,
-			email->id, &message, &err);
-	if (found < 0)
-		return request_failed(request, "message_read_failed", &err, problem);
-	if (found == 0)
-		return 0;
-	if (email->scheduled_us > 0)
-		mime_edit_date(&message, email->created_us, email->scheduled_us);
-	skip = ticket_fields_len(message.data, message.len);
-	buf_add(out, message.data + skip, message.len - skip);
-	return 1;
+		found = op_email_message(
+			request->db, request->worker->shared->database_path, email, out, &err);
+	return found < 0 ? request_failed(request, "message_read_failed", &err, problem) : found;
 }
 
 void admin_email_raw(struct request *request)
@@ -370,23 +359,36 @@ void admin_email_raw(struct request *request)
 	reply_file(request, download ? &saved : &shown, buf_take(&message), len);
 }
 
-/* POST /admin/emails/{id}/resend. Charges memory, because the operation reads
- * the message, edits it, and keeps it until it is staged. */
-void admin_email_resend(struct request *request)
+struct resending {
+	struct store_read read; /* first */
+	struct request *request;
+	char id[ID_SIZE]; /* "": the path has none */
+	int64_t size;     /* size of the stored message in bytes */
+};
+
+static int read_size(struct store_read *read, struct db *db, struct err *err)
 {
+	struct resending *resending = (struct resending *)read;
+
+	if (*resending->id == '\0')
+		return 0;
+	return store_message_size(db, resending->id, &resending->size, err) < 0 ? -1 : 0;
+}
+
+static void on_size_read(struct store_read *read)
+{
+	struct resending *resending = (struct resending *)read;
+	struct request *request = resending->request;
 	struct problem problem = PROBLEM_INIT;
-	struct err err = ERR_INIT;
 	json_t *body = NULL;
 	struct admin_job *job;
-	char id[ID_SIZE];
-	int64_t size = 0;
 
-	if (id_parse(request->admission.param, id) &&
-		store_message_size(request->worker->db, id, &size, &err) < 0)
-		request_failed(request, "email_lookup_failed", &err, &problem);
-	else if (admission_reserve_answer(
-			 request->worker, &request->admission, 3 * (uint64_t)size, &problem) == 0)
+	if (read->result < 0)
+		request_failed(request, "email_lookup_failed", &read->err, &problem);
+	else if (admission_reserve_answer(request->worker, &request->admission,
+			 3 * (uint64_t)resending->size, &problem) == 0)
 		json_field_parse_request(request, &body, &problem);
+	free(resending);
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		return;
@@ -394,6 +396,20 @@ void admin_email_resend(struct request *request)
 	job = admin_job_new(request);
 	job->operate.body = body;
 	admin_job_submit(job);
+}
+
+/* POST /admin/emails/{id}/resend. Charges memory, because the operation reads
+ * the message, edits it, and keeps it until it is staged. */
+void admin_email_resend(struct request *request)
+{
+	struct resending *resending = mem_new(struct resending);
+
+	resending->request = request;
+	if (!id_parse(request->admission.param, resending->id))
+		resending->id[0] = '\0';
+	resending->read.read = read_size;
+	resending->read.done = on_size_read;
+	store_read_start(request->worker, &resending->read, "");
 }
 
 /*
@@ -406,6 +422,10 @@ void admin_email_resend(struct request *request)
 
 struct test_email {
 	struct change change; /* first */
+	struct store_read read;
+	json_t *body;
+	const char *key_id; /* in body */
+	bool key_is_valid;
 	struct key key;
 	struct draft draft;
 	char *note; /* JSON for the audit log */
@@ -439,6 +459,7 @@ static void free_test(struct test_email *test)
 {
 	draft_clear(&test->draft);
 	store_key_clear(&test->key);
+	json_decref(test->body);
 	free(test->note);
 	free(test);
 }
@@ -472,21 +493,6 @@ static int take_token(struct request *request, const char *company_id, struct pr
 		    request->worker, admission, admission->session.user_id, &limit, problem) < 0)
 		return -1;
 	return admission_take_company_token(request->worker, admission, company_id, problem);
-}
-
-static int find_test_key(
-	struct request *request, const char *id, struct key *key_r, struct problem *problem)
-{
-	struct err err = ERR_INIT;
-	int found = store_key_get(
-		request->worker->db, admission_company(&request->admission), id, key_r, &err);
-
-	if (found == 0)
-		return problem_set(
-			problem, PROBLEM_NOT_FOUND, "There is no such key, or it was revoked.");
-	if (found < 0)
-		return request_failed(request, "key_lookup_failed", &err, problem);
-	return 0;
 }
 
 /* Turns the body into one of POST /emails: adds a subject and a text if there
@@ -528,24 +534,52 @@ static char *print_note(const json_t *body)
 	return text;
 }
 
-void admin_email_test(struct request *request)
+static int read_test_key(struct store_read *read, struct db *db, struct err *err)
 {
-	struct test_email *test = mem_new(struct test_email);
-	struct problem problem = PROBLEM_INIT;
-	const char *key_id;
-	json_t *body = NULL;
+	struct test_email *test = CONTAINER_OF(read, struct test_email, read);
+	const struct admission *admission = &test->change.request->admission;
+	int found = store_key_get(db, admission_company(admission), test->key_id, &test->key, err);
 
-	if (json_field_parse_request(request, &body, &problem) == 0 &&
-		read_test(body, &key_id, &problem) == 0 &&
-		email_json_read(body, 1, &test->draft, &problem) == 0 &&
-		find_test_key(request, key_id, &test->key, &problem) == 0 &&
-		take_token(request, test->key.company_id, &problem) == 0)
-		test->note = print_note(body);
-	json_decref(body);
+	test->key_is_valid = found > 0;
+	return found < 0 ? -1 : 0;
+}
+
+static void on_test_key_read(struct store_read *read)
+{
+	struct test_email *test = CONTAINER_OF(read, struct test_email, read);
+	struct request *request = test->change.request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (read->result < 0)
+		request_failed(request, "key_lookup_failed", &read->err, &problem);
+	else if (!test->key_is_valid)
+		problem_set(
+			&problem, PROBLEM_NOT_FOUND, "There is no such key, or it was revoked.");
+	else
+		take_token(request, test->key.company_id, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		free_test(test);
 		return;
 	}
+	test->note = print_note(test->body);
 	change_submit(request, &test->change, note_test, on_test_noted);
+}
+
+void admin_email_test(struct request *request)
+{
+	struct test_email *test = mem_new(struct test_email);
+	struct problem problem = PROBLEM_INIT;
+
+	if (json_field_parse_request(request, &test->body, &problem) < 0 ||
+		read_test(test->body, &test->key_id, &problem) < 0 ||
+		email_json_read(test->body, 1, &test->draft, &problem) < 0) {
+		reply_problem(request, &problem);
+		free_test(test);
+		return;
+	}
+	test->change.request = request;
+	test->read.read = read_test_key;
+	test->read.done = on_test_key_read;
+	store_read_start(request->worker, &test->read, "");
 }

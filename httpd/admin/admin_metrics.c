@@ -27,7 +27,7 @@
 #include "core/db/db_file.h"
 #include "core/metrics/metrics.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/store_log.h"
 #include "core/store/store_host.h"
 #include "core/store/store_outbox.h"
 #include "core/store/store_pause.h"
@@ -75,7 +75,7 @@ __attribute__((format(printf, 3, 4))) static void sample(
 	buf_printf(out, "%" PRId64 "\n", value);
 }
 
-/* The same for microseconds, written in seconds. */
+/* Writes a sample that is in microseconds, as seconds. */
 __attribute__((format(printf, 3, 4))) static void sample_us(
 	struct buf *out, int64_t us, const char *format, ...)
 {
@@ -95,7 +95,7 @@ static void single(
 	sample(out, value, "%s", name);
 }
 
-/* What is known of each program. */
+/* The state of each program. */
 struct program {
 	const char *name;
 	bool up;
@@ -293,7 +293,7 @@ static void tell_times(struct metrics *metrics, const struct route *routes, size
 #undef NAME
 }
 
-/* For each route of both tables, and once for requests without one. */
+/* Counted for each route of both tables, and once for requests without a route. */
 static void each_route(struct metrics *metrics,
 	void (*tell)(struct metrics *metrics, const struct route *routes, size_t n))
 {
@@ -667,8 +667,7 @@ static void tell_all(struct request *request, const struct conf *conf, bool gone
 	tell_webhook(&metrics);
 	tell_commits(&metrics);
 	tell_files(&metrics);
-	/* The loop waits for no server that is away. */
-	if (!(gone && worker->database_watch.server) && tell_queue(&metrics, request->db, &err) < 0)
+	if (request->db && tell_queue(&metrics, request->db, &err) < 0)
 		log_error(worker->log, "metrics_incomplete", "request", request->id, "error",
 			err.text);
 	reply_document(request, &kind, buf_take(&metrics.out));
@@ -679,8 +678,8 @@ static void tell_in_pool(struct request *request)
 	tell_all(request, request->conf, false);
 }
 
-/* If the database file is gone, the pool gets no handle, but the worker still
- * has one. The other metrics must not fail with it. */
+/* While the database is away, the pool gets no handle. What needs none must not
+ * fail with it. Of a file that is gone the worker still has one. */
 void admin_metrics_get(struct request *request)
 {
 	const struct worker *worker = request->worker;

@@ -8,7 +8,7 @@
  * password is verified in the pool and wiped with the request.
  *
  * Threads: the worker's; run_session() is the committer's, verify() is the
- * pool's.
+ * pool's, and what reads the store is as in store_read.h.
  */
 #include "httpd/admission/change.h"
 #include "httpd/admin/admin.h"
@@ -24,9 +24,9 @@
 #include "core/store/store_session.h"
 #include "core/store/store_user.h"
 #include "httpd/admin/login_throttle.h"
-#include "httpd/http/uri.h"
 #include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
@@ -48,10 +48,12 @@ void admin_session_get(struct request *request)
 
 /* A new browser session, from a login or a link. */
 struct session_change {
-	struct change change; /* first */
-	char *login;          /* with the stored hash that was verified; NULL for a link */
+	struct change change;   /* first */
+	struct store_read read; /* the read of a link's token */
+	bool link_is_valid;
+	char *login; /* with the stored hash that was verified; NULL for a link */
 	char *stored;
-	char *code; /* of the app, or a recovery code; NULL if none is given */
+	char *code; /* a code of the authenticator app, or a recovery code; NULL if none is given */
 	enum user_code code_is;
 	uint8_t link[SECRET_HASH_LEN];
 	int64_t now_us;
@@ -142,24 +144,10 @@ static void tell_throttle(const struct session_change *job, bool made)
 			logins, request->client, job->login, clock_monotonic_us());
 }
 
-/* True if a browser asks for a page: people open links. */
-static bool wants_page(const struct request *request)
+static void refuse_link(struct problem *problem)
 {
-	const char *types = request_header(request, "Accept");
-
-	return types && strstr(types, "text/html") != NULL;
-}
-
-static void refuse_link(struct request *request)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	problem_set(&problem, PROBLEM_LOGIN,
+	problem_set(problem, PROBLEM_LOGIN,
 		"The link was used already, or has expired. `postern user link` makes another one.");
-	if (wants_page(request))
-		reply_redirect(request, "/#/login?link=used");
-	else
-		reply_problem(request, &problem);
 }
 
 static void on_session_made(struct change *change)
@@ -182,9 +170,7 @@ static void on_session_made(struct change *change)
 	} else if (change->result == 0 && job->login) {
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	} else if (change->result == 0) {
-		refuse_link(request);
-		session_change_free(job);
-		return;
+		refuse_link(&problem);
 	}
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
@@ -194,10 +180,7 @@ static void on_session_made(struct change *change)
 	log_info(request->worker->log, "login", "request", request->id, "user", job->session.login,
 		"client", request->client, "by", job->login ? "password" : "link");
 	reply_cookie(request, job->token, job->max_us / 1000000);
-	if (job->login)
-		reply_json(request, 200, render_session(&job->session));
-	else
-		reply_redirect(request, "/");
+	reply_json(request, 200, render_session(&job->session));
 	session_change_free(job);
 }
 
@@ -211,62 +194,78 @@ static struct session_change *session_change_new(struct request *request)
 	return job;
 }
 
-/* True if a browser prefetches the link, or loads it into a part of a page: an
- * email shown in a frame may contain a login link of its sender. */
-static bool is_not_opened(const struct request *request)
+/* An optional string of the body; n counts those that are given. */
+static const char *text_of(const json_t *body, const char *name, size_t *n)
 {
-	static const char *const ahead[] = {"Sec-Purpose", "Purpose", "X-Moz"};
-	const char *dest = request_header(request, "Sec-Fetch-Dest");
+	const char *text = json_string_value(json_object_get(body, name));
 
-	for (size_t i = 0; i < ARRAY_SIZE(ahead); i++) {
-		const char *purpose = request_header(request, ahead[i]);
-
-		if (purpose && strstr(purpose, "prefetch"))
-			return true;
-	}
-	return dest && !str_eq(dest, "document");
+	*n += text != NULL;
+	return text;
 }
 
-/* GET /login?token=...: the browser followed a link from another site, so it
- * sends no SameSite=Strict cookie, and gets one here. */
-void admin_session_link(struct request *request)
+/* Reads the body: the hash of the link's token. Returns 0, or -1 with the
+ * problem. */
+static int read_link(
+	struct request *request, uint8_t hash_r[static SECRET_HASH_LEN], struct problem *problem)
 {
-	char text[QUERY_VALUE_MAX];
-	struct problem problem = PROBLEM_INIT;
-	int given = query_get(request_query(request), "token", text, &problem);
-	struct session_change *job;
-	struct err err = ERR_INIT;
-	int found;
+	json_t *body;
+	const char *token;
+	size_t n = 0;
 
-	if (given == 0)
-		problem_set(&problem, PROBLEM_PARAMETER, "The `token` parameter is missing.");
-	if (given > 0 && is_not_opened(request))
-		problem_set(&problem, PROBLEM_FORBIDDEN,
-			"A login link is to be opened in a window, not loaded ahead or into a "
-			"frame.");
-	if (problem.kind == PROBLEM_NONE)
-		admission_take_slots(request->worker, &request->admission, 1, &problem);
-	if (problem.kind != PROBLEM_NONE) {
-		secret_wipe(text, sizeof(text));
-		reply_problem(request, &problem);
-		return;
-	}
-	job = session_change_new(request);
-	secret_hash(text, strlen(text), job->link);
-	secret_wipe(text, sizeof(text));
-	/* Checked first, so that made-up links never reach the committer. */
-	found = store_session_find_link(request->worker->db, job->link, job->now_us, &err);
-	if (found > 0) {
+	if (json_field_parse_request(request, &body, problem) < 0)
+		return -1;
+	token = text_of(body, "token", &n);
+	if (token && json_object_size(body) == n)
+		secret_hash(token, strlen(token), hash_r);
+	else
+		problem_set(problem, PROBLEM_VALIDATION, "The body must have the text `token`.");
+	admin_body_free(body);
+	return problem->kind == PROBLEM_NONE ? 0 : -1;
+}
+
+static int find_link(struct store_read *read, struct db *db, struct err *err)
+{
+	struct session_change *job = CONTAINER_OF(read, struct session_change, read);
+	int found = store_session_find_link(db, job->link, job->now_us, err);
+
+	job->link_is_valid = found > 0;
+	return found < 0 ? -1 : 0;
+}
+
+static void on_link_found(struct store_read *read)
+{
+	struct session_change *job = CONTAINER_OF(read, struct session_change, read);
+	struct request *request = job->change.request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (read->result < 0)
+		request_failed(request, "session_lookup_failed", &read->err, &problem);
+	else if (!job->link_is_valid)
+		refuse_link(&problem);
+	if (problem.kind == PROBLEM_NONE) {
 		change_submit(request, &job->change, run_session, on_session_made);
 		return;
 	}
-	if (found == 0) {
-		refuse_link(request);
-	} else {
-		request_failed(request, "session_lookup_failed", &err, &problem);
-		reply_problem(request, &problem);
-	}
+	reply_problem(request, &problem);
 	session_change_free(job);
+}
+
+/* The link is looked up first, so that made-up ones never reach the committer. */
+void admin_session_link(struct request *request)
+{
+	struct session_change *job = session_change_new(request);
+	struct problem problem = PROBLEM_INIT;
+
+	if (read_link(request, job->link, &problem) < 0 ||
+		admission_take_slots(request->worker, &request->admission, 1, &problem) < 0) {
+		reply_problem(request, &problem);
+		session_change_free(job);
+		return;
+	}
+	job->change.request = request;
+	job->read.read = find_link;
+	job->read.done = on_link_found;
+	store_read_start(request->worker, &job->read, "");
 }
 
 /* Why a password is verified: a login, or a change by a logged-in user. */
@@ -279,7 +278,8 @@ enum purpose {
 
 /* A password to verify, and a new one to hash. */
 struct verifying {
-	struct work work; /* first */
+	struct work work;       /* first */
+	struct store_read read; /* the read of the stored password */
 	struct request *request;
 	enum purpose purpose;
 	json_t *body; /* owns the passwords and the code */
@@ -311,15 +311,6 @@ static bool verify(struct work *work)
 		verifying->hashed = secret_password_hash(
 					    verifying->new_password, verified->new_stored) == 0;
 	return true;
-}
-
-/* An optional string of the body; n counts those that are given. */
-static const char *text_of(const json_t *body, const char *name, size_t *n)
-{
-	const char *text = json_string_value(json_object_get(body, name));
-
-	*n += text != NULL;
-	return text;
 }
 
 /* Reads the body. Returns 0, or -1 with the problem. Other members are for the
@@ -402,10 +393,10 @@ static void refuse_password(const struct verifying *verifying)
 	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 
-	/* Not logged if unknown: it may be a password in the wrong field. */
+	/* An unknown login is not logged: it may be a password in the wrong field. */
 	log_warn(request->worker->log, "login_refused", "request", request->id, "user",
 		verifying->known ? verifying->login : NULL, "client", request->client);
-	/* With 401 the dashboard would take the user for logged out. */
+	/* Not 401: the dashboard would conclude that the session has ended. */
 	if (verifying->purpose == FOR_LOGIN)
 		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
 	else
@@ -476,16 +467,46 @@ static void on_verified(struct task *task)
 	verifying_free(verifying);
 }
 
+static int read_stored_password(struct store_read *read, struct db *db, struct err *err)
+{
+	struct verifying *verifying = CONTAINER_OF(read, struct verifying, read);
+	struct user user = {0};
+	int found = store_user_password(
+		db, verifying->login, &user, &verifying->verified->stored, err);
+
+	verifying->known = found > 0;
+	store_user_clear(&user);
+	return found < 0 ? -1 : 0;
+}
+
+static void on_stored_password_read(struct store_read *read)
+{
+	struct verifying *verifying = CONTAINER_OF(read, struct verifying, read);
+	struct request *request = verifying->request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (read->result < 0)
+		request_failed(request, "user_lookup_failed", &read->err, &problem);
+	else
+		check_password_given(verifying, &problem);
+	if (problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &problem);
+		verifying_free(verifying);
+		return;
+	}
+	verifying->work.done.run = on_verified;
+	verifying->work.tasks = request->worker->tasks;
+	verifying->work.company_id = "logins";
+	verifying->work.run = verify;
+	work_pool_submit(request->worker->shared->pool, &verifying->work);
+}
+
 /* Reads the body and the stored password of the login, within the limits of the
  * throttle, has them compared in the pool, and then makes the login or change. */
 static void verify_password(struct request *request, enum purpose purpose)
 {
-	struct worker *worker = request->worker;
 	struct verifying *verifying = mem_new(struct verifying);
 	struct problem problem = PROBLEM_INIT;
-	struct err err = ERR_INIT;
-	struct user user = {0};
-	int found = 0;
 
 	verifying->request = request;
 	verifying->purpose = purpose;
@@ -494,28 +515,17 @@ static void verify_password(struct request *request, enum purpose purpose)
 		verifying->login = request->admission.session.login;
 	/* A logged-in user already has a slot. */
 	if (read_passwords(verifying, &problem) == 0 && purpose == FOR_LOGIN)
-		admission_take_slots(worker, &request->admission, 1, &problem);
+		admission_take_slots(request->worker, &request->admission, 1, &problem);
 	if (problem.kind == PROBLEM_NONE && verifying->password)
 		check_throttle(request, verifying->login, &problem);
-	if (problem.kind == PROBLEM_NONE)
-		found = store_user_password(
-			worker->db, verifying->login, &user, &verifying->verified->stored, &err);
-	if (found < 0)
-		request_failed(request, "user_lookup_failed", &err, &problem);
-	verifying->known = found > 0;
-	store_user_clear(&user);
-	if (problem.kind == PROBLEM_NONE)
-		check_password_given(verifying, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		verifying_free(verifying);
 		return;
 	}
-	verifying->work.done.run = on_verified;
-	verifying->work.tasks = worker->tasks;
-	verifying->work.company_id = "logins";
-	verifying->work.run = verify;
-	work_pool_submit(worker->shared->pool, &verifying->work);
+	verifying->read.read = read_stored_password;
+	verifying->read.done = on_stored_password_read;
+	store_read_start(request->worker, &verifying->read, "");
 }
 
 void admin_session_login(struct request *request)

@@ -90,7 +90,7 @@ struct web_file {
 };
 
 struct web {
-	char version[TAG_SIZE]; /* of all files */
+	char version[TAG_SIZE]; /* changes with any file */
 	struct web_file files[ARRAY_SIZE(own) + ARRAY_SIZE(packaged)];
 	size_t n;
 };

@@ -15,10 +15,10 @@
  */
 #include "httpd/admin/login_throttle.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/cidr.h"
 #include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
@@ -87,39 +87,16 @@ void login_throttle_free(struct login_throttle *throttle)
 	free(throttle);
 }
 
-/* Addresses that one client can vary count as one: an IPv6 /64, and
- * 127.0.0.0/8, also as IPv4-mapped IPv6 (RFC 4291 2.5.5.2). */
-static void client_name(const char *client, char name_r[static INET6_ADDRSTRLEN])
-{
-	struct in6_addr in6;
-	struct in_addr in4;
-	bool is_ipv6 = inet_pton(AF_INET6, client, &in6) == 1;
-
-	if (is_ipv6 && !IN6_IS_ADDR_V4MAPPED(&in6)) {
-		memset(in6.s6_addr + 8, 0, 8);
-		inet_ntop(AF_INET6, &in6, name_r, INET6_ADDRSTRLEN);
-		return;
-	}
-	if (is_ipv6)
-		memcpy(&in4, in6.s6_addr + 12, sizeof(in4));
-	else if (inet_pton(AF_INET, client, &in4) != 1) {
-		snprintf(name_r, INET6_ADDRSTRLEN, "%s", client);
-		return;
-	}
-	if (ntohl(in4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET)
-		in4.s_addr = htonl(INADDR_LOOPBACK);
-	inet_ntop(AF_INET, &in4, name_r, INET6_ADDRSTRLEN);
-}
-
 static struct caller caller_of(
 	const struct login_throttle *throttle, const char *client, const char *login)
 {
 	_cleanup_free_ char *folded = str_folded(login);
-	char name[INET6_ADDRSTRLEN];
+	char name[CIDR_TEXT_SIZE];
 	uint8_t both[2 * SECRET_HASH_LEN];
 	struct caller caller;
 
-	client_name(client, name);
+	if (!cidr_client(client, name)) /* a client on a Unix-domain socket */
+		snprintf(name, sizeof(name), "%s", client);
 	secret_keyed_hash(throttle->key, name, strlen(name), caller.client);
 	secret_keyed_hash(throttle->key, folded, strlen(folded), caller.login);
 	memcpy(both, caller.client, SECRET_HASH_LEN);

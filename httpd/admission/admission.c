@@ -2,7 +2,7 @@
  * admission: checks the head of a request against the columns of its route.
  *
  * Each check returns 0, or -1 with the admission's problem. Their order is in
- * admission_decide(), at the end.
+ * admission_begin() and admission_end(), at the end.
  */
 #include "httpd/admission/admission.h"
 
@@ -17,7 +17,6 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_domain.h"
 #include "httpd/admission/credentials.h"
 #include "httpd/admission/key_use.h"
 #include "core/policy/rate.h"
@@ -39,10 +38,6 @@ const char *admission_whose(const struct admission *admission)
 		return admission->key.company_id;
 	return *session->company_id ? session->company_id : session->user_id;
 }
-
-/* The maximum size of a body that is ignored or small: the worker's loop reads
- * it. */
-enum { READ_ON_LOOP_MAX = 64 * 1024 };
 
 /* True if the text can be put into a page and a log unescaped. */
 static bool is_plain(struct span text)
@@ -97,71 +92,65 @@ static int find_route(
 	return -1;
 }
 
-static int find_key(
-	struct worker *worker, const struct http_head *head, struct admission *admission)
+/* Wipes and frees a token. If it has the form of one, sets its hash. Returns is_token. */
+static bool hash_token(struct buf *token, bool is_token, uint8_t hash_r[static SECRET_HASH_LEN])
+{
+	if (is_token)
+		secret_hash(token->data, token->len, hash_r);
+	if (token->data)
+		secret_wipe(token->data, token->len);
+	buf_free(token);
+	return is_token;
+}
+
+/* Asks for the row of the caller's key. What does not have the form of a key is refused without
+ * asking, also while the database is away. */
+static int ask_for_key(const struct worker *worker, const struct http_head *head,
+	struct admission *admission, struct admission_rows *rows)
 {
 	struct buf token = BUF_INIT;
 	bool given = admission->route->auth == AUTH_BASIC ? credentials_basic(head, &token)
 							  : credentials_bearer(head, &token);
-	uint8_t hash[SECRET_HASH_LEN];
-	struct err err = ERR_INIT;
-	int found = 0;
+	bool is_key = given && secret_is_token(token.data, token.len);
+	_cleanup_free_ char *name = NULL;
 
-	if (given) {
-		secret_hash(token.data, token.len, hash);
-		found = store_key_find(worker->db, hash, &admission->key, &err);
-		secret_wipe(hash, sizeof(hash));
-	}
-	if (token.data)
-		secret_wipe(token.data, token.len);
-	buf_free(&token);
-	if (found < 0) {
-		log_error(worker->log, "key_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	if (found == 0)
+	if (!hash_token(&token, is_key, rows->hash))
 		return problem_fixed(
 			&admission->problem, given ? PROBLEM_INVALID_KEY : PROBLEM_MISSING_KEY);
-	key_use_note(worker->keys, &admission->key, clock_now_us(worker->shared->clock));
+	rows->kind = ROWS_KEY;
+	rows->domain[0] = '\0';
+	/* The body may arrive slowly, and nothing accounts for the row meanwhile. */
+	rows->reads_row = admission->route->read && worker->shared->lookups &&
+			  head->framing == HTTP_NO_BODY;
+	rows->admission = admission;
+	rows->query = head->query;
+	rows->row = NULL;
+	if (admission->route->names_domain &&
+		addr_domain_normalize(admission->param, &name, NULL) == 0)
+		snprintf(rows->domain, sizeof(rows->domain), "%s", name);
 	return 0;
 }
 
-/* A token is accepted only in the Authorization field, a browser session only
- * in the cookie, so neither can be used in place of the other. */
-static int find_session(
-	struct worker *worker, const struct http_head *head, struct admission *admission)
+/* Asks for the row of the caller's session. A token is accepted only in the Authorization field, a
+ * browser session only in the cookie, so neither can be used in place of the other. */
+static int ask_for_session(const struct worker *worker, const struct http_head *head,
+	struct admission *admission, struct admission_rows *rows)
 {
-	int64_t now_us = clock_now_us(worker->shared->clock);
-	int64_t idle_us = now_us - worker->conf->admin.session_idle_ms * 1000;
-	struct session *session = &admission->session;
+	const struct span *host = http_head_field(head, "Host");
+	char cookie_name[SESSION_COOKIE_SIZE];
 	struct buf token = BUF_INIT;
-	bool bearer = credentials_bearer(head, &token);
-	enum session_kind kind = bearer ? SESSION_TOKEN : SESSION_BROWSER;
-	uint8_t hash[SECRET_HASH_LEN];
-	struct err err = ERR_INIT;
-	int found = 0;
+	bool bearer = credentials_bearer(head, &token), is_token;
 
-	if (bearer || credentials_cookie(head, &token)) {
-		secret_hash(token.data, token.len, hash);
-		found = store_session_find(worker->db, hash, now_us, idle_us, session, &err);
-		secret_wipe(token.data, token.len);
-		secret_wipe(hash, sizeof(hash));
-	}
-	buf_free(&token);
-	if (found < 0) {
-		log_error(worker->log, "session_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	if (found > 0 && session->kind != kind) {
-		store_session_clear(session);
-		found = 0;
-	}
-	if (found == 0)
+	credentials_cookie_name(
+		host ? *host : (struct span){NULL, 0}, worker->conf->admin.url, cookie_name);
+	is_token = (bearer || credentials_cookie(head, cookie_name, &token)) &&
+		   secret_is_user_token(token.data, token.len);
+	if (!hash_token(&token, is_token, rows->hash))
 		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
-	/* Polling by a page that nobody looks at is not a use of the session:
-	 * an unused login ends, even if its browser was left open. */
-	if (!admission->route->unattended && http_head_field(head, "Postern-Unattended") == NULL)
-		key_use_note_session(worker->keys, session, now_us);
+	rows->kind = ROWS_SESSION;
+	rows->session_kind = bearer ? SESSION_TOKEN : SESSION_BROWSER;
+	rows->now_us = clock_now_us(worker->shared->clock);
+	rows->idle_us = rows->now_us - worker->conf->admin.session_idle_ms * 1000;
 	return 0;
 }
 
@@ -179,15 +168,23 @@ static int check_origin(
 		return 0;
 	return problem_set(&admission->problem, PROBLEM_FORBIDDEN,
 		"The request does not come from a page of this server: Origin or Sec-Fetch-Site "
-		"say otherwise, or are missing.");
+		"say otherwise, or are missing. Behind a proxy, set admin.url to the address that "
+		"browsers use.");
 }
 
-static int check_user(
-	struct worker *worker, const struct http_head *head, struct admission *admission)
+static int check_user(struct worker *worker, const struct http_head *head,
+	struct admission *admission, struct admission_rows *rows)
 {
 	const struct route *route = admission->route;
 
-	if (find_session(worker, head, admission) < 0 || check_origin(worker, head, admission) < 0)
+	if (!rows->found)
+		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
+	admission->session = TAKE(rows->session);
+	/* Polling by a page that nobody looks at is not a use of the session:
+	 * an unused login ends, even if its browser was left open. */
+	if (!route->unattended && http_head_field(head, "Postern-Unattended") == NULL)
+		key_use_note_session(worker->keys, &admission->session, rows->now_us);
+	if (check_origin(worker, head, admission) < 0)
 		return -1;
 	if (route->operators && admission_company(admission))
 		return problem_set(
@@ -255,57 +252,54 @@ static int check_scope(struct admission *admission)
 		"This API key is not allowed to make this request.");
 }
 
-static int no_domain(struct admission *admission)
+static int domain_not_found(struct admission *admission)
 {
 	return problem_set(
 		&admission->problem, PROBLEM_NOT_FOUND, "Domain not found: %s", admission->param);
 }
 
-/* For routes that read a domain. A key that is bound to another domain gets
- * 404. */
-static int check_own_domain(struct worker *worker, struct admission *admission)
+/* A route that reads a domain answers 404 to a key that is bound to another one; a route that
+ * sends says why the key may not send as it. */
+static int check_domain(struct admission *admission, const struct admission_rows *rows)
 {
 	const struct key *key = &admission->key;
-	_cleanup_free_ char *name = NULL;
-	struct err err = ERR_INIT;
-	struct domain domain;
-	int found;
+	const char *name = rows->domain;
+	bool sends = admission->route->scopes & KEY_SENDING;
 
-	if (check_scope(admission) < 0)
+	if (!sends && check_scope(admission) < 0)
 		return -1;
-	if (addr_domain_normalize(admission->param, &name, &err) < 0 ||
-		(key->domain && !str_eq(key->domain, name)))
-		return no_domain(admission);
-	found = store_domain_find_own(worker->db, key->company_id, name, &domain, &err);
-	if (found < 0) {
-		log_error(worker->log, "domain_lookup_failed", "error", err.text);
-		return problem_from_err(&admission->problem, &err);
-	}
-	if (found == 0)
-		return no_domain(admission);
-	store_domain_clear(&domain);
+	if (*name == '\0')
+		return domain_not_found(admission);
+	if (sends && sender_check(key, name, rows->status, SENDER_OF_PATH, &admission->problem) < 0)
+		return -1;
+	if (!sends &&
+		((key->domain && !str_eq(key->domain, name)) || rows->status == DOMAIN_NOT_OWN))
+		return domain_not_found(admission);
 	snprintf(admission->param, sizeof(admission->param), "%s", name);
 	return 0;
 }
 
-static int check_domain(struct worker *worker, struct admission *admission)
+static int check_key(
+	struct worker *worker, struct admission *admission, struct admission_rows *rows)
 {
-	_cleanup_free_ char *name = NULL;
-	struct err err = ERR_INIT;
-
-	if (!(admission->route->scopes & KEY_SENDING))
-		return check_own_domain(worker, admission);
-	if (addr_domain_normalize(admission->param, &name, &err) < 0)
-		return no_domain(admission);
-	if (sender_check(worker, &admission->key, name, SENDER_OF_PATH, NULL, &admission->problem) <
-		0)
+	if (!rows->found)
+		return problem_fixed(&admission->problem, PROBLEM_INVALID_KEY);
+	admission->key = TAKE(rows->key);
+	admission->row = TAKE_PTR(rows->row);
+	key_use_note(worker->keys, &admission->key, clock_now_us(worker->shared->clock));
+	if (admission_take_company_token(
+		    worker, admission, admission->key.company_id, &admission->problem) < 0)
 		return -1;
-	snprintf(admission->param, sizeof(admission->param), "%s", name);
-	return 0;
+	return admission->route->names_domain ? check_domain(admission, rows)
+					      : check_scope(admission);
 }
 
 /* The maximum length of a media type quoted in an answer, in bytes. */
 enum { TYPE_QUOTED_MAX = 100 };
+
+/* The maximum size of a body that is ignored or small: the worker's loop reads
+ * it. */
+enum { READ_ON_LOOP_MAX = 64 * 1024 };
 
 /* JSON and forms escape some bytes, so a body may be twice as long as its
  * message, but never larger than the memory quota allows. */
@@ -317,6 +311,17 @@ static uint64_t body_limit(const struct admission_limits *limits, const struct r
 	if (route->body != BODY_JSON && route->body != BODY_FORM)
 		return READ_ON_LOOP_MAX;
 	return limit < most ? limit : most;
+}
+
+enum { MIB = 1024 * 1024 };
+
+int admission_too_large(const struct admission *admission, struct problem *problem)
+{
+	uint64_t limit = admission->body_limit;
+
+	return problem_set(problem, PROBLEM_TOO_LARGE,
+		"request size exceeds %" PRIu64 " %s limit (%" PRIu64 " bytes)",
+		limit < MIB ? limit / 1024 : limit / MIB, limit < MIB ? "KiB" : "MiB", limit);
 }
 
 /* The media type must be application/json, with any parameters. */
@@ -336,8 +341,7 @@ static int check_json(const struct http_head *head, struct problem *problem)
 		type->len < TYPE_QUOTED_MAX ? (int)type->len : TYPE_QUOTED_MAX, type->data);
 }
 
-static int check_body(
-	struct worker *worker, const struct http_head *head, struct admission *admission)
+static int check_body(const struct http_head *head, struct admission *admission)
 {
 	enum route_body body = admission->route->body;
 
@@ -347,23 +351,15 @@ static int check_body(
 	admission->body_limit = body_limit(&admission->limits, admission->route);
 	if (head->framing != HTTP_LENGTH)
 		return 0;
-	return admission_grow(worker, admission, head->length, &admission->problem);
+	if (head->length > admission->body_limit)
+		return admission_too_large(admission, &admission->problem);
+	admission->body_bytes = head->length;
+	return 0;
 }
 
-enum { MIB = 1024 * 1024 };
-
-int admission_too_large(const struct admission *admission, struct problem *problem)
-{
-	uint64_t limit = admission->body_limit;
-
-	return problem_set(problem, PROBLEM_TOO_LARGE,
-		"request size exceeds %" PRIu64 " %s limit (%" PRIu64 " bytes)",
-		limit < MIB ? limit / 1024 : limit / MIB, limit < MIB ? "KiB" : "MiB", limit);
-}
-
-/* Logs what does not fit. Returns 0, or -1 with the problem. A caller without a
- * key or login has no company. */
-static int tell_of_memory(const struct worker *worker, const struct admission *admission,
+/* The result of a reservation of memory: returns 0, or logs that it did not fit and returns -1 with
+ * the problem. A caller without a key or login has no company. */
+static int check_reserved(const struct worker *worker, const struct admission *admission,
 	enum budget_result result, uint64_t bytes, struct problem *problem)
 {
 	bool own = result == BUDGET_COMPANY_FULL && *admission_whose(admission);
@@ -395,7 +391,7 @@ int admission_reserve_body(
 
 	if (bytes > (uint64_t)limit / BUDGET_FACTOR)
 		return too_much_memory(admission, bytes, problem);
-	return tell_of_memory(worker, admission,
+	return check_reserved(worker, admission,
 		budget_reserve_body(worker->shared->budget, limit, admission_whose(admission),
 			bytes, &admission->share),
 		bytes, problem);
@@ -409,7 +405,7 @@ int admission_count_bytes(
 
 	if (all < bytes || all > (uint64_t)limit)
 		return too_much_memory(admission, all / BUDGET_FACTOR, problem);
-	return tell_of_memory(worker, admission,
+	return check_reserved(worker, admission,
 		budget_count_bytes(worker->shared->budget, limit, admission_whose(admission), bytes,
 			&admission->share),
 		bytes, problem);
@@ -418,7 +414,7 @@ int admission_count_bytes(
 int admission_reserve_answer(
 	struct worker *worker, struct admission *admission, uint64_t bytes, struct problem *problem)
 {
-	return tell_of_memory(worker, admission,
+	return check_reserved(worker, admission,
 		budget_reserve_answer(worker->shared->budget, admission->limits.memory,
 			admission_whose(admission), bytes, &admission->share),
 		bytes, problem);
@@ -448,33 +444,6 @@ int admission_grow(struct worker *worker, struct admission *admission, uint64_t 
 	return admission_reserve_body(worker, admission, body_bytes, problem);
 }
 
-static int check_caller(
-	struct worker *worker, const struct http_head *head, struct admission *admission)
-{
-	int allowed;
-
-	if (admission->route->auth == AUTH_NONE || is_open(worker, head, admission))
-		return 0;
-	database_watch_look(&worker->database_watch, clock_monotonic_us());
-	if (worker->database_watch.gone)
-		return problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE);
-	if (admission->route->auth == AUTH_LOGIN)
-		return check_origin(worker, head, admission);
-	if (admission->route->auth == AUTH_USER)
-		return check_user(worker, head, admission) < 0
-			       ? -1
-			       : admission_take_slots(worker, admission, 1, &admission->problem);
-	if (find_key(worker, head, admission) < 0 ||
-		admission_take_company_token(
-			worker, admission, admission->key.company_id, &admission->problem) < 0)
-		return -1;
-	allowed = admission->route->names_domain ? check_domain(worker, admission)
-						 : check_scope(admission);
-	if (allowed < 0)
-		return -1;
-	return admission_take_slots(worker, admission, 1, &admission->problem);
-}
-
 static int read_idempotency_key(const struct http_head *head, struct admission *admission)
 {
 	int given = admission->route->idempotent
@@ -487,9 +456,57 @@ static int read_idempotency_key(const struct http_head *head, struct admission *
 	return 0;
 }
 
-void admission_decide(struct worker *worker, const struct http_head *head, bool by_proxy,
-	struct admission *admission_r)
+/* While the database is away, requests that need it are refused at once. */
+static int check_database(struct worker *worker, struct admission *admission)
 {
+	database_watch_look(&worker->database_watch, clock_monotonic_us());
+	return worker->database_watch.gone ? problem_fixed(&admission->problem, PROBLEM_UNAVAILABLE)
+					   : 0;
+}
+
+/* Returns 1 if rows are needed to decide whether the caller may make the request, 0 if not, or -1
+ * with the problem. */
+static int ask_for_caller(struct worker *worker, const struct http_head *head,
+	struct admission *admission, struct admission_rows *rows)
+{
+	int asked;
+
+	if (admission->route->auth == AUTH_NONE || is_open(worker, head, admission))
+		return 0;
+	if (admission->route->auth == AUTH_LOGIN)
+		return check_database(worker, admission) < 0
+			       ? -1
+			       : check_origin(worker, head, admission);
+	asked = admission->route->auth == AUTH_USER ? ask_for_session(worker, head, admission, rows)
+						    : ask_for_key(worker, head, admission, rows);
+	return asked < 0 || check_database(worker, admission) < 0 ? -1 : 1;
+}
+
+static void check_rest(const struct http_head *head, struct admission *admission)
+{
+	(void)(read_idempotency_key(head, admission) < 0 || check_body(head, admission) < 0);
+}
+
+static void drop_row(struct admission *admission)
+{
+	if (admission->row)
+		admission->route->row_free(TAKE_PTR(admission->row));
+}
+
+/* A refused request holds no memory while its client reads the refusal. */
+static void release_refused(struct admission *admission)
+{
+	if (admission->problem.kind == PROBLEM_NONE)
+		return;
+	budget_give_back(&admission->share);
+	drop_row(admission);
+}
+
+bool admission_begin(struct worker *worker, const struct http_head *head, bool by_proxy,
+	struct admission *admission_r, struct admission_rows *rows_r)
+{
+	int asked = -1;
+
 	memset(admission_r, 0, sizeof(*admission_r));
 	admission_r->is_admin = worker->shared->is_admin;
 	admission_r->by_proxy = by_proxy;
@@ -502,13 +519,106 @@ void admission_decide(struct worker *worker, const struct http_head *head, bool 
 	if (worker->postfix_limit > 0 && worker->postfix_limit < admission_r->limits.message)
 		admission_r->limits.message = worker->postfix_limit;
 	if (check_host(worker, head, admission_r) == 0 &&
-		find_route(worker, head, admission_r) == 0 &&
-		check_caller(worker, head, admission_r) == 0 &&
-		read_idempotency_key(head, admission_r) == 0 &&
-		check_body(worker, head, admission_r) == 0)
+		find_route(worker, head, admission_r) == 0)
+		asked = ask_for_caller(worker, head, admission_r, rows_r);
+	if (asked == 0)
+		check_rest(head, admission_r);
+	release_refused(admission_r);
+	return asked > 0;
+}
+
+static int read_session(struct db *db, struct admission_rows *rows, struct err *err)
+{
+	int found = store_session_find(
+		db, rows->hash, rows->now_us, rows->idle_us, &rows->session, err);
+
+	rows->found = found > 0 && rows->session.kind == rows->session_kind;
+	if (found > 0 && !rows->found)
+		store_session_clear(&rows->session);
+	return found < 0 ? -1 : 0;
+}
+
+bool admission_announces(const struct admission_rows *rows)
+{
+	return rows->kind == ROWS_KEY && str_empty(rows->domain);
+}
+
+void admission_announce(struct db *db, const struct admission_rows *rows)
+{
+	store_key_find_ahead(db, rows->hash);
+	if (rows->reads_row)
+		rows->admission->route->announce(db, rows);
+}
+
+int admission_read(struct db *db, struct admission_rows *rows, struct err *err)
+{
+	const struct key *key = &rows->key;
+	const struct route *route;
+	int found;
+
+	if (rows->kind == ROWS_SESSION)
+		return read_session(db, rows, err);
+	route = rows->admission->route;
+	found = store_key_find(db, rows->hash, &rows->key, err);
+	rows->found = found > 0;
+	if (found <= 0)
+		return found;
+	if ((*rows->domain &&
+		    sender_look_up(db, key->company_id, rows->domain, &rows->status, err) < 0) ||
+		(rows->reads_row && key->scopes & route->scopes &&
+			route->read(db, rows, &rows->row, err) < 0)) {
+		store_key_clear(&rows->key);
+		return -1;
+	}
+	return 0;
+}
+
+void admission_end(struct worker *worker, const struct http_head *head, struct admission *admission,
+	struct admission_rows *rows, int result, const struct err *err)
+{
+	int allowed;
+
+	secret_wipe(rows->hash, sizeof(rows->hash));
+	if (result < 0) {
+		log_error(worker->log,
+			rows->kind == ROWS_KEY ? "key_lookup_failed" : "session_lookup_failed",
+			"error", err->text);
+		problem_from_err(&admission->problem, err);
 		return;
-	/* The client may take a while to read the refusal. */
-	budget_give_back(&admission_r->share);
+	}
+	allowed = rows->kind == ROWS_KEY ? check_key(worker, admission, rows)
+					 : check_user(worker, head, admission, rows);
+	admission->takes_slot = allowed == 0;
+	if (allowed == 0)
+		check_rest(head, admission);
+	release_refused(admission);
+}
+
+bool admission_has_room(struct worker *worker, struct admission *admission)
+{
+	struct budget *budget = worker->shared->budget;
+	const struct admission_limits *limits = &admission->limits;
+	const char *whose = admission_whose(admission);
+
+	if (admission->problem.kind != PROBLEM_NONE)
+		return true;
+	if ((!admission->takes_slot || slots_take(&budget->requests, limits->requests, whose, 1,
+					       &admission->share.requests) == SLOTS_TAKEN) &&
+		budget_reserve_body(budget, limits->memory, whose, admission->body_bytes,
+			&admission->share) == BUDGET_TAKEN)
+		return true;
+	/* Nothing accounts for the row while the request waits. */
+	drop_row(admission);
+	return false;
+}
+
+void admission_insist_on_room(struct worker *worker, struct admission *admission)
+{
+	struct problem *problem = &admission->problem;
+
+	if (!admission->takes_slot || admission_take_slots(worker, admission, 1, problem) == 0)
+		(void)admission_reserve_body(worker, admission, admission->body_bytes, problem);
+	release_refused(admission);
 }
 
 int64_t admission_recipients(const struct admission *admission, int64_t own)
@@ -518,6 +628,7 @@ int64_t admission_recipients(const struct admission *admission, int64_t own)
 
 void admission_clear(struct admission *admission)
 {
+	drop_row(admission);
 	budget_give_back(&admission->share);
 	store_key_clear(&admission->key);
 	store_session_clear(&admission->session);

@@ -3,7 +3,13 @@
  * happens before its body is read, so that a client without a key cannot make
  * the server hold one.
  *
- * admission_decide() runs on the worker's thread. Any thread that has the
+ *   admission_begin   what the head alone decides
+ *   admission_read    the rows that the rest needs: who calls, the domain of the path, and what
+ *                     the route reads by its column `read`
+ *   admission_end     what they decide
+ *   admission_has_room   whether there is a slot, and memory for the body, now
+ *
+ * admission_begin() and admission_end() run on the worker's thread. Any thread that has the
  * request may call the rest: of the worker it uses only what all workers share.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_ADMISSION_H
@@ -14,6 +20,7 @@
 #include "core/store/store_session.h"
 #include "httpd/admission/budget.h"
 #include "core/policy/rate.h"
+#include "core/policy/send_rules.h"
 #include "httpd/admission/route.h"
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
@@ -34,20 +41,58 @@ struct admission {
 	bool is_admin;               /* on the admin listener */
 	bool by_proxy;               /* the connected peer is a trusted proxy */
 	char param[ROUTE_PARAM_MAX]; /* a domain: normalized */
-	struct key key;              /* of the caller, once found */
-	struct session session;      /* of the caller on the admin listener, once found */
-	struct rate_state rate;      /* token bucket of the caller's company */
+	struct key key;              /* key of the caller, once it was found */
+	struct session session; /* session of the caller on the admin listener, once it was found */
+	void *row;              /* what the route has read along with the key, or NULL */
+	struct rate_state rate; /* token bucket of the caller's company */
 	bool has_idempotency_key;
 	uint8_t idempotency_key[SECRET_HASH_LEN]; /* its hash */
 	uint64_t body_limit;                      /* bytes */
+	uint64_t body_bytes;                      /* as the head says; 0: unknown, or none */
+	bool takes_slot;
 	struct admission_limits limits;
 	struct budget_share share;
 };
 
-/* Never fails: what cannot be decided is also a problem. by_proxy: the
- * connected peer is a trusted proxy. Clear the result with admission_clear(). */
-void admission_decide(struct worker *worker, const struct http_head *head, bool by_proxy,
-	struct admission *admission_r);
+/* The question to the store about a request, and its answer. */
+struct admission_rows {
+	enum { ROWS_KEY, ROWS_SESSION } kind;
+	uint8_t hash[SECRET_HASH_LEN]; /* hash of the key or of the session's token */
+	/* For a session: */
+	enum session_kind session_kind;
+	int64_t now_us, idle_us;
+	char domain[ROUTE_PARAM_MAX]; /* the domain in the path, normalized; "": none */
+	bool found;
+	struct key key;
+	struct session session;
+	enum domain_status status; /* status of the domain */
+	/* For what the route reads: */
+	bool reads_row;
+	const struct admission *admission;
+	struct span query; /* of the head, which lives until admission_end() */
+	void *row;
+};
+
+/* Decides what needs no rows. Returns true if rows are needed: admission_read() and
+ * admission_end() have to follow. Never fails: what cannot be decided is also a problem. by_proxy:
+ * the connected peer is a trusted proxy. Clear the admission with admission_clear(). */
+bool admission_begin(struct worker *worker, const struct http_head *head, bool by_proxy,
+	struct admission *admission_r, struct admission_rows *rows_r);
+/* True if all that admission_read() asks for can be announced. */
+bool admission_announces(const struct admission_rows *rows);
+/* Announces it, see db_read_ahead(). Any thread. */
+void admission_announce(struct db *db, const struct admission_rows *rows);
+/* Any thread. Returns 0, or -1 with err: the store failed. */
+int admission_read(struct db *db, struct admission_rows *rows, struct err *err);
+/* result and err are those of admission_read(). Moves the rows to the admission. */
+void admission_end(struct worker *worker, const struct http_head *head, struct admission *admission,
+	struct admission_rows *rows, int result, const struct err *err);
+
+/* Takes the slot of a request that was admitted, and the memory for its body. Returns false if they
+ * are not free now: ask again, until this returns true. A refused request needs none. */
+bool admission_has_room(struct worker *worker, struct admission *admission);
+/* The same for the last time: without room the request is refused (503). */
+void admission_insist_on_room(struct worker *worker, struct admission *admission);
 
 /* The request is about to send this many emails, and takes a slot for each.
  * Returns 0, or -1 with the problem: too many are under way. */
@@ -85,8 +130,8 @@ int admission_grow(struct worker *worker, struct admission *admission, uint64_t 
 /* Sets the problem of a body that is longer than its limit. Returns -1. */
 int admission_too_large(const struct admission *admission, struct problem *problem);
 
-/* How many recipients an email may have. own is the dialect's limit, for
- * settings that have none. */
+/* Returns how many recipients an email may have. own is the dialect's limit, used if the settings
+ * have none. */
 int64_t admission_recipients(const struct admission *admission, int64_t own);
 
 void admission_clear(struct admission *admission);

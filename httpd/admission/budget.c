@@ -13,8 +13,8 @@
 
 #include "core/base/id.h"
 
-/* How many slots the company could take one at a time, each while it has fewer
- * than are left. */
+/* Returns how many slots the company could take one after another, each while it has fewer than are
+ * left. */
 static int64_t slots_for(int64_t left, int64_t of_company)
 {
 	return (left - of_company + 1) / 2;

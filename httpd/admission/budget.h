@@ -72,7 +72,7 @@ struct budget {
 	struct slots requests; /* one for each email of a request */
 };
 
-/* What one request has taken. Starts zeroed; free it with budget_give_back(). */
+/* The memory that one request has taken. Starts zeroed; budget_give_back() returns it. */
 struct budget_share {
 	struct budget *budget;
 	_Atomic int64_t *company; /* its part of of_company */
@@ -84,7 +84,7 @@ struct budget_share {
 enum budget_result {
 	BUDGET_TAKEN,
 	BUDGET_FULL,
-	BUDGET_COMPANY_FULL, /* it would fit if the company had nothing else under way */
+	BUDGET_COMPANY_FULL, /* it would fit if the company had no other requests under way */
 };
 
 /* Raises the share to what a body of this size needs, if it is smaller. Nothing

@@ -75,8 +75,8 @@ static int run_change(struct db *db, void *arg, struct err *err)
 
 	/* The removal may already have removed the caller's key. */
 	if (change->begun)
-		return change->run(db, change, err);
-	if (admission->session.login)
+		result = 0;
+	else if (admission->session.login)
 		result = check_session(db, admission, change->now_us, &change->refused, err);
 	else if (*admission->key.id)
 		result = check_key(db, &admission->key, &change->refused, err);
@@ -84,6 +84,8 @@ static int run_change(struct db *db, void *arg, struct err *err)
 		result = change->run(db, change, err);
 	if (change->refused.kind != PROBLEM_NONE)
 		return err_set(err, ERR_TEMPORARY, "%s", change->refused.text);
+	/* The last step makes those before it durable. Each would wait for the disk otherwise. */
+	change->job.lazy = result == STORE_MORE;
 	return result;
 }
 

@@ -21,7 +21,7 @@ struct change {
 	int64_t now_us;
 	int (*run)(struct db *db, void *arg, struct err *err);
 	void (*done)(struct change *change); /* takes ownership */
-	int result;                          /* what run returned, once durable, or -1 and err */
+	int result; /* the result of run once it is durable; or -1 and err */
 	bool begun; /* run returned STORE_MORE: it may finish, even if the key is revoked */
 	struct err err;
 	/* For change_failed(): the reason why run was not called. run may set

@@ -4,6 +4,8 @@
 #include "httpd/admission/credentials.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,11 +61,39 @@ bool credentials_basic(const struct http_head *head, struct buf *key)
 	return is_ours;
 }
 
-bool credentials_cookie(const struct http_head *head, struct buf *token)
+/* The port of `host:port`, or `none`. */
+static unsigned port_of(struct span host, unsigned none)
 {
-	static const char name[] = SESSION_COOKIE "=";
+	unsigned port = 0, tens = 1;
+
+	for (size_t i = host.len; i-- > 0; tens *= 10) {
+		if (host.data[i] == ':' && tens > 1)
+			return port;
+		if (!isdigit((unsigned char)host.data[i]) || tens > 10000)
+			break;
+		port += tens * (unsigned)(host.data[i] - '0');
+	}
+	return none;
+}
+
+void credentials_cookie_name(
+	struct span host, const char *url, char name_r[static SESSION_COOKIE_SIZE])
+{
+	static const char https[] = "https://", http[] = "http://";
+	bool secure = str_starts(url, https);
+
+	if (*url) {
+		url += secure ? strlen(https) : strlen(http);
+		host = (struct span){url, strlen(url)};
+	}
+	snprintf(name_r, SESSION_COOKIE_SIZE, "%spostern_session_%u", secure ? "__Host-" : "",
+		port_of(host, secure ? 443 : 80));
+}
+
+bool credentials_cookie(const struct http_head *head, const char *name, struct buf *token)
+{
 	const struct span *field = http_head_field(head, "Cookie");
-	const size_t skip = sizeof(name) - 1;
+	const size_t skip = strlen(name) + 1;
 	const char *at = field ? field->data : NULL;
 	const char *end = field ? at + field->len : NULL;
 
@@ -74,7 +104,8 @@ bool credentials_cookie(const struct http_head *head, struct buf *token)
 
 		while (at < stop && ascii_is_blank(*at))
 			at++;
-		if ((size_t)(stop - at) > skip && memcmp(at, name, skip) == 0) {
+		if ((size_t)(stop - at) > skip && memcmp(at, name, skip - 1) == 0 &&
+			at[skip - 1] == '=') {
 			buf_add(token, at + skip, (size_t)(stop - at) - skip);
 			return true;
 		}

@@ -19,9 +19,15 @@
 bool credentials_bearer(const struct http_head *head, struct buf *key);
 bool credentials_basic(const struct http_head *head, struct buf *key);
 
-/* Appends the value of the session's cookie. False if there is none. */
-#define SESSION_COOKIE "postern_session"
-bool credentials_cookie(const struct http_head *head, struct buf *token);
+/* Writes the name of the session's cookie. A browser sends the cookies of a host to all of its
+ * ports, so the name has the port of the dashboard as the browser knows it: that of the URL, which
+ * may be "", or else that of the Host field (NULL or empty: none). With https no other host of the
+ * domain can set it (__Host-, RFC 6265bis 4.1.3.2). */
+enum { SESSION_COOKIE_SIZE = 40 };
+void credentials_cookie_name(
+	struct span host, const char *url, char name_r[static SESSION_COOKIE_SIZE]);
+/* Appends the value of this cookie. False if there is none. */
+bool credentials_cookie(const struct http_head *head, const char *name, struct buf *token);
 
 /* Where the request comes from, by Origin (RFC 6454) and Sec-Fetch-Site (W3C
  * Fetch Metadata): a page of this server, no browser page, or a page of another

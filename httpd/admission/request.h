@@ -28,13 +28,14 @@ struct request {
 	/* The client's address: behind a trusted proxy, the one that the proxy
 	 * names. "" if it is not known. */
 	char client[REQUEST_CLIENT_SIZE];
-	struct db *db; /* for reading only: the worker's, or in the pool one of the readers */
+	struct db
+		*db; /* for reading only: the worker's, which may be NULL; or one of the readers */
 	struct pooled_reply *pooled; /* set while the pool handles it, else NULL */
 	struct conf *conf; /* a copy for a handler in the pool that reads settings; else NULL */
 	char id[ID_SIZE];  /* in the answer and in every log line about it */
 	struct admission admission;
 	int64_t began_us;       /* monotonic */
-	char email_id[ID_SIZE]; /* of the email that it sent, for the log; or "" */
+	char email_id[ID_SIZE]; /* id of the email that the request sent, for the log; or "" */
 	char *answer_id;        /* form dialect: the id that the client chose, or NULL */
 };
 
@@ -56,7 +57,7 @@ const char *request_body(struct request *request, size_t *len_r);
  * body is empty afterwards. */
 struct evbuffer *request_take_body(struct request *request);
 
-/* Only the reply calls this. */
+/* Called by reply.c only. */
 void request_free(struct request *request);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/mem.h"
 #include "httpd/http/uri.h"
 
 /* Cuts off the first segment of the path and returns it. */

@@ -14,6 +14,9 @@
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 
+struct admission_rows;
+struct db;
+struct err;
 struct manage;
 struct operation;
 struct request;
@@ -31,10 +34,10 @@ enum route_auth {
 
 enum route_body {
 	BODY_IGNORED,    /* read, if there is one, and discarded */
-	BODY_JSON,       /* of emails: as large as messages may be */
+	BODY_JSON,       /* JSON with emails, as large as messages may be */
 	BODY_JSON_SMALL, /* at most 64 KiB */
 	BODY_FORM,       /* the handler checks the media type */
-	BODY_FORM_SMALL, /* the same, at most 64 KiB */
+	BODY_FORM_SMALL, /* a form of at most 64 KiB */
 };
 
 struct route {
@@ -42,7 +45,7 @@ struct route {
 	const char *pattern; /* `{}` is one non-empty segment; the first is the parameter */
 	enum route_dialect dialect;
 	enum route_auth auth;
-	unsigned scopes; /* of enum key_scope; the key needs one of them */
+	unsigned scopes; /* bits of enum key_scope; the key needs one of them */
 	/* With AUTH_USER: */
 	enum user_role role; /* the lowest role that may */
 	bool operators;      /* members of a company may not */
@@ -57,11 +60,20 @@ struct route {
 	bool idempotent;   /* honours an Idempotency-Key; other routes ignore it */
 	enum route_body body;
 	bool pooled;     /* the handler runs in the pool, see reply_from_pool() */
-	bool reads_conf; /* it gets a copy of the settings; on the admin listener it always does */
+	bool reads_conf; /* the handler gets a copy of the settings, as all do on the admin listener
+			  */
+	/* Reads what the caller asks for, from a database server in the same piece of work as the
+	 * key: a hand-over to a thread costs as much as a statement. The handler finds it in the
+	 * admission, or NULL: then it was not read. Returns 0, or -1 with err. */
+	int (*read)(
+		struct db *db, const struct admission_rows *rows, void **row_r, struct err *err);
+	/* Announces its statements, before the key is known (db_read_ahead()). */
+	void (*announce)(struct db *db, const struct admission_rows *rows);
+	void (*row_free)(void *row);
 	void (*handle)(struct request *request);
 	const struct operation *operation; /* the operation it runs (core/ops), or NULL */
 	const struct manage *manage; /* how the JSON dialect reads and shows it (api_manage.h) */
-	int status;                  /* of the answer to a change; 0 means 200 */
+	int status;                  /* status of the answer to a change; 0 means 200 */
 	bool done_alone;             /* the answer to a change only confirms it */
 };
 

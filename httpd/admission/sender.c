@@ -1,10 +1,9 @@
 /* sender: decides whether a key may send as a domain. */
 #include "httpd/admission/sender.h"
 
-#include "core/base/log.h"
+#include "core/base/mem.h"
 #include "core/policy/send_rules.h"
 #include "core/store/store_domain.h"
-#include "httpd/worker/worker.h"
 
 /* The text for a domain in a path is before, the domain, after. For an email it
  * is send_rules_text(). */
@@ -42,32 +41,35 @@ static const struct refusal refusals[] = {
 		},
 };
 
-int sender_check(struct worker *worker, const struct key *key, const char *domain,
-	enum sender_field field, const char *request_id, struct problem *problem)
+int sender_look_up(struct db *db, const char *company_id, const char *domain,
+	enum domain_status *status_r, struct err *err)
 {
-	struct send_facts facts = {
+	struct domain own;
+	int found = store_domain_find_own(db, company_id, domain, &own, err);
+
+	if (found < 0)
+		return -1;
+	*status_r = DOMAIN_NOT_OWN;
+	if (found > 0) {
+		*status_r = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
+		store_domain_clear(&own);
+	}
+	return 0;
+}
+
+int sender_check(const struct key *key, const char *domain, enum domain_status status,
+	enum sender_field field, struct problem *problem)
+{
+	const struct send_facts facts = {
 		.key_may_send = key->scopes & KEY_SENDING,
 		.key_domain = key->domain,
 		.from_domain = domain,
-		.status = DOMAIN_NOT_OWN,
+		.status = status,
 	};
+	enum send_decision decision = send_rules_check(&facts);
 	_cleanup_free_ char *text = NULL;
 	const struct refusal *refusal;
-	enum send_decision decision;
-	struct err err = ERR_INIT;
-	struct domain own;
-	int found = store_domain_find_own(worker->db, key->company_id, domain, &own, &err);
 
-	if (found < 0) {
-		log_error(worker->log, "domain_lookup_failed", "request", request_id, "error",
-			err.text);
-		return problem_from_err(problem, &err);
-	}
-	if (found > 0) {
-		facts.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
-		store_domain_clear(&own);
-	}
-	decision = send_rules_check(&facts);
 	if (decision == RULES_ALLOWED)
 		return 0;
 	refusal = &refusals[decision];

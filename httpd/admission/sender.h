@@ -1,13 +1,12 @@
 /*
- * sender: decides whether a key may send as a domain, from the store.
+ * sender: decides whether a key may send as a domain.
  */
 #ifndef POSTERN_HTTPD_ADMISSION_SENDER_H
 #define POSTERN_HTTPD_ADMISSION_SENDER_H
 
+#include "core/policy/send_rules.h"
 #include "core/store/store_key.h"
 #include "httpd/http/problem.h"
-
-struct worker;
 
 /* Where the request names the domain. The words of the problem depend on it. */
 enum sender_field {
@@ -16,10 +15,13 @@ enum sender_field {
 	SENDER_FIELDS,
 };
 
-/* The domain is normalized by addr_domain_normalize(). Returns 0, or -1 with
- * the problem: the key may not send as it, or the store failed. request_id is
- * for the log; NULL if there is none yet. On the worker's thread. */
-int sender_check(struct worker *worker, const struct key *key, const char *domain,
-	enum sender_field field, const char *request_id, struct problem *problem);
+/* Reads what the domain is to a company. It is normalized by addr_domain_normalize(). Returns 0, or
+ * -1 with err: the store failed. Any thread. */
+int sender_look_up(struct db *db, const char *company_id, const char *domain,
+	enum domain_status *status_r, struct err *err);
+
+/* Returns 0, or -1 with the problem: the key may not send as the domain. */
+int sender_check(const struct key *key, const char *domain, enum domain_status status,
+	enum sender_field field, struct problem *problem);
 
 #endif

@@ -26,7 +26,7 @@
 /* The size limit of the first attempt to decompress. */
 enum { FIRST_BYTES = 64 * 1024 };
 
-/* What a field takes in addition to its bytes. */
+/* The memory of a form field in addition to its bytes. */
 enum { FIELD_BYTES = 512 };
 
 static const char multipart[] = "multipart/form-data";

@@ -28,13 +28,13 @@ enum {
 };
 
 struct form_field {
-	/* Without one trailing `[...]`. May contain CR and LF, but no NUL. */
+	/* The field's name without one trailing `[...]`. May contain CR and LF, but no NUL. */
 	char *name;
 	/* NULL if it is not a file; "" for a file without a name. Only the base
 	 * name. May contain CR and LF, but no NUL. UTF-8 if the client sends
 	 * that. */
 	char *filename;
-	/* As given, with its parameters; NULL if not given. */
+	/* The part's Content-Type with its parameters; NULL if it has none. */
 	char *content_type;
 	/* The exact bytes; may contain NUL and any line breaks. */
 	struct buf value;
@@ -80,7 +80,7 @@ void form_clear(struct form *form);
 int form_text(
 	const struct form *form, const char *name, const char **value_r, struct problem *problem);
 
-/* The same for the value of a header field: no control characters. */
+/* Reads the value of a header field: a text without control characters. */
 int form_text_line(
 	const struct form *form, const char *name, const char **value_r, struct problem *problem);
 
@@ -103,7 +103,7 @@ enum { FORM_TEXT_ADDRS_MAX = 1000 };
 int form_text_addrs(
 	const struct form *form, const char *name, struct addr_list *list, struct problem *problem);
 
-/* The same for one comma-separated list; name is for the problem. */
+/* Splits one comma-separated list. name is for the text of the problem. */
 int form_text_split(
 	const char *value, const char *name, struct addr_list *list, struct problem *problem);
 

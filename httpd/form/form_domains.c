@@ -226,7 +226,7 @@ void api_form_domain_list(struct request *request)
 struct domain_change {
 	struct operate operate; /* first */
 	struct form form;       /* owns the strings of the input */
-	char id[ID_SIZE];       /* of the domain that the path names */
+	char id[ID_SIZE];       /* id of the domain in the path */
 };
 
 static void end_change(struct domain_change *change)

@@ -12,7 +12,7 @@ struct mime_message;
 
 /* What a form is checked against. */
 struct form_email_rules {
-	const char *domain; /* of the path; From must be in it */
+	const char *domain; /* the domain in the path, which From must have */
 	int64_t recipients; /* the maximum; no more than FORM_TEXT_ADDRS_MAX */
 	int64_t now_us;
 };
@@ -23,7 +23,7 @@ struct form_email_rules {
 int form_email_parse(struct form *form, const struct form_email_rules *rules, struct draft *draft_r,
 	struct problem *problem);
 
-/* The same for POST /v3/{domain}/messages.mime. */
+/* Reads the form of POST /v3/{domain}/messages.mime. */
 int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
 	struct draft *draft_r, struct problem *problem);
 

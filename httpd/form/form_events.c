@@ -57,7 +57,7 @@ static const char *const filter_names[FILTERS] = {
 	"event", "severity", "recipient", "from", "to", "subject", "tags", "message-id", "list"};
 
 struct ask {
-	char *filters[FILTERS]; /* as given, or NULL */
+	char *filters[FILTERS]; /* values of the filters as given; NULL: not given */
 	int64_t begin_us;       /* the earlier time; 0 if not given */
 	int64_t end_us;
 	bool ascending;
@@ -377,7 +377,7 @@ struct page_job {
 	struct ask ask;
 	struct event_filter filter;
 	bool placed;          /* the filter has the position of the cursor */
-	char *texts[FILTERS]; /* what the filter points to */
+	char *texts[FILTERS]; /* the texts that the filter points to */
 	struct event_list found;
 	char *answer; /* the answer, as JSON text */
 };
@@ -448,7 +448,7 @@ static int make_filter(struct page_job *job, struct problem *problem)
 		json_decref(texts);
 		*members[i].texts = job->texts[one];
 	}
-	/* There are no mailing lists. */
+	/* Postern has no mailing lists, so no event is about one. */
 	return filter->kinds != 0 && ask->filters[FILTER_LIST] == NULL;
 }
 

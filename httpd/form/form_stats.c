@@ -24,7 +24,7 @@ enum { STEPS_MAX = 1000 };
 enum { DEFAULT_EVENTS = 1 << FORM_ACCEPTED | 1 << FORM_DELIVERED | 1 << FORM_FAILED };
 
 struct stats_ask {
-	unsigned events; /* of 1 << enum form_event */
+	unsigned events; /* bits 1 << enum form_event */
 	int64_t begin_us;
 	int64_t end_us; /* after the last step */
 	int64_t step_us;

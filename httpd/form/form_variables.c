@@ -119,7 +119,7 @@ void form_macros_apply(const struct form_recipient *recipient, char **text)
 
 #define FIELD "recipient-variables"
 
-/* What a header takes in addition to its texts. */
+/* The memory of a header field in addition to its texts. */
 enum { HEADER_BYTES = 64 };
 
 /* Removes the entries of List-Unsubscribe (RFC 2369) that contain a macro. */

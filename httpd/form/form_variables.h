@@ -15,7 +15,7 @@
 
 struct form_variables {
 	struct send_personal personal; /* first */
-	json_t *of;                    /* by address */
+	json_t *of;                    /* the variables by recipient address */
 };
 
 /* The memory that the parsed variables take, as the size of a body to reserve;

@@ -92,7 +92,7 @@ void api_form_webhooks(struct request *request)
 	int found;
 
 	read_name(request, name);
-	init_op(request, request->worker->conf, &op);
+	init_op(request, request->conf, &op);
 	found = request->admission.route->operation->run(&op,
 		&(struct op_webhook_urls){
 			.domain = request->admission.param, .name = *name ? name : NULL},

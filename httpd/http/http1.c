@@ -352,7 +352,7 @@ static int read_chunk_char(struct http_chunks *chunks, char c)
 	}
 }
 
-/* What evhttp sees in place of a byte that led from one state to the other. */
+/* The byte that evhttp gets in place of the one that led from one state to the other. */
 static char masked(int before, int after, char c)
 {
 	if (after == EXTENSION)

@@ -30,9 +30,9 @@ enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_head {
 	struct span method;
-	struct span path;  /* of the target, without the query */
+	struct span path;  /* path of the request target, without the query */
 	struct span query; /* without the ?; len 0 if there is none */
-	int minor_version; /* of HTTP/1.x */
+	int minor_version; /* the x of HTTP/1.x */
 	struct http_field fields[HTTP_FIELDS_MAX];
 	size_t fields_n;
 	enum http_framing framing;
@@ -67,7 +67,7 @@ enum { HTTP_TRAILER_MAX = 8 * 1024 }; /* bytes of trailer fields */
 /* The state of a scan. Starts zeroed. */
 struct http_chunks {
 	int state;
-	uint64_t left;  /* of the chunk */
+	uint64_t left;  /* bytes of the chunk that are still to come */
 	uint64_t size;  /* content so far */
 	size_t line;    /* length of the current line of framing */
 	size_t trailer; /* bytes of trailer fields */

@@ -67,7 +67,7 @@ static const struct {
 		{
 			.status = 422,
 			.name = "validation_error",
-			.text = "The `scheduled_at` field must not be a time that is over.",
+			.text = "The `scheduled_at` field must be a time in the future.",
 		},
 	[PROBLEM_ATTACHMENT] = {.status = 422, .name = "invalid_attachment"},
 	[PROBLEM_PARAMETER] = {.status = 422, .name = "invalid_parameter"},

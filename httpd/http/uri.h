@@ -24,7 +24,7 @@ enum { QUERY_VALUE_MAX = 256 }; /* bytes of a name or value, with the NUL */
 int query_get(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
 	struct problem *problem);
 
-/* The same for text in which forms encode blanks as +. */
+/* Reads a value in which + stands for a blank, as in forms. */
 int query_get_words(const char *query, const char *name, char value[static QUERY_VALUE_MAX],
 	struct problem *problem);
 

@@ -23,7 +23,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
-/* By enum submission_method. */
+/* Indexed by enum submission_method. */
 static struct inject *(*const makers[])(struct event_base *base, const struct conf *conf) = {
 	[SUBMISSION_SENDMAIL] = inject_sendmail_new,
 	[SUBMISSION_SMTP] = inject_smtp_new,

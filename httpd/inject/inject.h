@@ -69,7 +69,7 @@ struct submission {
 	/* The injector uses what follows. deadline_us: first of the wait for a
 	 * turn; once taken, of the wait for an answer. */
 	int64_t deadline_us;
-	int64_t timeout_ms; /* of each */
+	int64_t timeout_ms; /* how long each of these waits may last */
 	bool taken;
 	unsigned tries; /* attempts that ended without an answer */
 	TAILQ_ENTRY(submission) by_deadline, by_turn;
@@ -87,7 +87,7 @@ struct inject_ops {
 	 * INJECT_TEMPORARY, and what waits or is submitted later with
 	 * INJECT_TEMPORARY. */
 	void (*stop)(struct inject *inject);
-	/* No submission may be left. */
+	/* Frees it. No submission may be under way or waiting. */
 	void (*free)(struct inject *inject);
 };
 
@@ -98,7 +98,7 @@ struct inject {
 	/* The maximum of sessions with a message at the same time; 0 means no
 	 * such limit. The owner may change it at any time. */
 	size_t busy_max;
-	/* The same for the messages of one company. */
+	/* The most messages of one company at a time. */
 	size_t company_max;
 };
 
@@ -130,8 +130,7 @@ struct inject *inject_new(struct event_base *base, const struct conf *conf);
  * in a new one, a few times, if Postfix surely does not have it. */
 struct inject *inject_smtp_new(struct event_base *base, const struct conf *conf);
 
-/* The same with sendmail(1) -bs: at most conf->submission.processes processes,
- * one for each session. */
+/* Submits by sendmail(1) -bs: one process for each session, at most conf->submission.processes. */
 struct inject *inject_sendmail_new(struct event_base *base, const struct conf *conf);
 
 /* Checks that the programs and files named by the settings exist and this user
@@ -150,7 +149,7 @@ int inject_settings_check(const struct conf *conf, struct err *err);
 /* Calls done. err is as in struct inject_answer. */
 void inject_answer(const struct inject *inject, struct submission *submission,
 	enum inject_result result, const struct err *err);
-/* The same for INJECT_TEMPORARY with another obstacle than INJECT_PUT_OFF. */
+/* Answers with INJECT_TEMPORARY and an obstacle other than INJECT_PUT_OFF. */
 void inject_answer_obstacle(const struct inject *inject, struct submission *submission,
 	enum inject_obstacle obstacle, const struct err *err);
 

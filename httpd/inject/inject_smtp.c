@@ -29,6 +29,13 @@
  * the queue. The first answer to a probe lets all go on. A prompt submission is
  * answered instead of waiting there.
  *
+ * A connection may be accepted by the kernel and wait, unanswered, for as long as
+ * Postfix has no smtpd process to spare, since the sessions of this pool occupy
+ * them all. So whenever a session is ready, the message that has waited longest
+ * for its own session to open is taken back, and goes out in the ready one. The
+ * other session is then `spare`: it opens without a message, and no further one
+ * is opened meanwhile.
+ *
  * Threads: those of the event base.
  */
 #include <assert.h>
@@ -48,7 +55,8 @@ struct pooled {
 	struct inject_smtp *inject;
 	struct smtp_session *session;
 	struct child *child;           /* NULL with SMTP */
-	struct submission *submission; /* NULL while idle */
+	struct submission *submission; /* NULL while idle or spare */
+	bool spare;                    /* opening, and its message was taken back */
 	LIST_ENTRY(pooled) link;
 };
 
@@ -65,13 +73,20 @@ struct inject_smtp {
 	struct event_base *base;
 	const struct conf *conf;
 	struct inject_queue *queue;
-	struct pool busy; /* with a message, or sending QUIT */
+	struct pool busy; /* with a message, spare, or sending QUIT */
 	struct pool idle; /* the one used last is first */
 	int64_t sessions_n;
+	int64_t spare_n;
 	int64_t pause_ms; /* before the last probe; 0 while Postfix is reachable */
 	bool may_probe;   /* the pause is over */
 	struct event *pause;
 };
+
+/* A retry, since the sessions that are open may be broken as well. */
+static bool needs_new_session(const struct submission *submission)
+{
+	return submission->tries > 0 || submission->fresh;
+}
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 {
@@ -114,6 +129,7 @@ static void pooled_free(struct pooled *pooled)
 {
 	LIST_REMOVE(pooled, link);
 	pooled->inject->sessions_n--;
+	pooled->inject->spare_n -= pooled->spare;
 	smtp_session_free(pooled->session);
 	child_end(pooled->child);
 	free(pooled);
@@ -169,22 +185,64 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 		inject_answer(&self->inject, submission, result, &told);
 }
 
+/* Returns to the queue the message that has waited longest for its own session
+ * to open, so that a session that is ready gets it. */
+static void take_back_one(struct inject_smtp *self)
+{
+	struct pooled *pooled, *first = NULL;
+
+	LIST_FOREACH(pooled, &self->busy, link)
+		if (pooled->submission && !needs_new_session(pooled->submission) &&
+			!smtp_session_is_open(pooled->session) &&
+			(first == NULL ||
+				pooled->submission->deadline_us < first->submission->deadline_us))
+			first = pooled;
+	if (first == NULL)
+		return;
+	smtp_session_take_back(first->session);
+	first->spare = true;
+	self->spare_n++;
+	inject_queue_add_again(self->queue, TAKE_PTR(first->submission));
+}
+
 static void on_session_ready(void *arg)
 {
 	struct pooled *pooled = arg;
 	struct inject_smtp *self = pooled->inject;
 
+	self->spare_n -= pooled->spare;
+	pooled->spare = false;
 	LIST_REMOVE(pooled, link);
 	LIST_INSERT_HEAD(&self->idle, pooled, link);
+	take_back_one(self);
 	inject_queue_wake(self->queue);
+}
+
+/* Postfix may have a process for another client then. */
+static void close_spare_ones(struct inject_smtp *self)
+{
+	struct pooled *pooled = LIST_FIRST(&self->busy), *next;
+
+	for (; pooled; pooled = next) {
+		next = LIST_NEXT(pooled, link);
+		if (pooled->spare)
+			pooled_free(pooled);
+	}
 }
 
 static void on_session_leaving(void *arg)
 {
 	struct pooled *pooled = arg;
+	struct inject_smtp *self = pooled->inject;
 
+	/* A spare session that opens too late leaves at once. It is the caller: it must not be
+	 * freed below. */
+	self->spare_n -= pooled->spare;
+	pooled->spare = false;
 	LIST_REMOVE(pooled, link);
-	LIST_INSERT_HEAD(&pooled->inject->busy, pooled, link);
+	LIST_INSERT_HEAD(&self->busy, pooled, link);
+	if (inject_queue_next(self->queue) == NULL)
+		close_spare_ones(self);
 }
 
 static void on_session_closed(void *arg)
@@ -292,7 +350,7 @@ static bool may_start(const struct inject *inject, const char *company_id)
 static bool start_next(struct inject_smtp *self)
 {
 	const struct submission *next = inject_queue_next(self->queue);
-	bool again = next->tries > 0 || next->fresh;
+	bool again = needs_new_session(next);
 	struct pooled *idle = LIST_FIRST(&self->idle);
 	bool full = self->sessions_n >= (by_sendmail(self) ? self->conf->submission.processes
 							   : self->conf->submission.sessions);
@@ -306,6 +364,8 @@ static bool start_next(struct inject_smtp *self)
 		smtp_session_send(idle->session, idle->submission);
 		return true;
 	}
+	if (self->spare_n > 0 && !again)
+		return false;
 	if (self->pause_ms > 0 && !self->may_probe)
 		return false;
 	if (full && idle) {

@@ -14,7 +14,7 @@
 
 enum {
 	SMTP_REPLY_MAX = 8192,       /* bytes of a whole reply */
-	SMTP_REPLY_TEXT_MAX = 2048,  /* of its text, with the NUL; the rest is cut */
+	SMTP_REPLY_TEXT_MAX = 2048,  /* bytes of a reply's text, with the NUL; the rest is cut */
 	SMTP_REPLY_STATUS_SIZE = 12, /* such as 5.7.1, with the NUL */
 };
 

@@ -19,7 +19,6 @@
 #include "core/base/mem.h"
 #include "core/base/socket.h"
 #include "core/base/str.h"
-#include "core/postfix/postfix_run.h"
 
 /* An address of any family that is used here. */
 union address {
@@ -79,7 +78,7 @@ static int start_connecting(int fd, const union address *address, socklen_t len)
 {
 	const int one = 1;
 
-	/* Without Nagle's algorithm: a small segment must not wait for an ACK. */
+	/* Turns Nagle's algorithm off: a small segment must not wait for an ACK. */
 	if (address->any.sa_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(fd, &address->any, len) < 0 && errno != EINPROGRESS)

@@ -40,7 +40,7 @@ struct smtp_watch {
 	const char *server; /* NULL when reached, or not begun */
 	struct log *log;
 	int64_t next_us; /* monotonic: no check before */
-	bool told;       /* it was logged that it cannot be reached */
+	bool told;       /* the log already says that it cannot be reached */
 };
 
 /* Watches this server from now on, and logs anew. server and log must live

@@ -60,7 +60,7 @@ struct smtp_session {
 	bool rcpt_taken;         /* at least one RCPT was accepted */
 	bool not_taken;          /* Postfix surely does not have it */
 	bool has_content;        /* the content is being sent; data is set */
-	struct smtp_shape shape; /* of the submission's message */
+	struct smtp_shape shape; /* what MAIL and BDAT need to know of the message */
 	struct smtp_data data;
 	size_t in_len;
 	char in[SMTP_REPLY_MAX];
@@ -121,6 +121,11 @@ static ssize_t read_in(struct smtp_session *session, struct err *err)
 		n == 0 ? "the connection was closed" : strerror(errno));
 }
 
+bool smtp_session_is_open(const struct smtp_session *session)
+{
+	return session->step != GREETING && session->step != HELLO;
+}
+
 enum inject_result smtp_session_outcome(const struct smtp_session *session)
 {
 	if (session->has_content && session->data.ended && session->sent == session->out.len &&
@@ -131,7 +136,7 @@ enum inject_result smtp_session_outcome(const struct smtp_session *session)
 
 enum smtp_failure smtp_session_failure(const struct smtp_session *session)
 {
-	bool opened = session->step != GREETING && session->step != HELLO;
+	bool opened = smtp_session_is_open(session);
 	bool unknown = smtp_session_outcome(session) == INJECT_UNKNOWN;
 
 	if (!opened && session->lost && !session->spec.stand_alone)
@@ -496,4 +501,10 @@ void smtp_session_send(struct smtp_session *session, struct submission *submissi
 	set_timer(session, left_us > 0 ? left_us / 1000 : 0);
 	if (session->step == READY)
 		begin_message(session);
+}
+
+void smtp_session_take_back(struct smtp_session *session)
+{
+	assert(session->submission && !smtp_session_is_open(session));
+	session->submission = NULL;
 }

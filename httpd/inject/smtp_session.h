@@ -30,8 +30,8 @@ struct smtp_session;
 struct smtp_session_spec {
 	struct event_base *base;
 	int fd;           /* connected, or connecting; the session closes it */
-	const char *name; /* of the server, for errors */
-	bool stand_alone; /* it is sendmail(1) -bs */
+	const char *name; /* name of the server, for errors */
+	bool stand_alone; /* the server is sendmail(1) -bs */
 	/* The message is done, with this result; the session no longer uses the
 	 * submission. The callback must neither send nor free. */
 	void (*ended)(void *arg, enum inject_result result, const struct err *err);
@@ -53,12 +53,18 @@ void smtp_session_free(struct smtp_session *session);
  * its deadline. Allowed only on a new session, or after ready. */
 void smtp_session_send(struct smtp_session *session, struct submission *submission);
 
+/* False until smtpd has answered EHLO. */
+bool smtp_session_is_open(const struct smtp_session *session);
+/* Takes the message of a session back that is not open yet, without a callback.
+ * The session calls ready when it is open, or ends at the message's deadline. */
+void smtp_session_take_back(struct smtp_session *session);
+
 /* The result of the message under way if the session ended now. */
 enum inject_result smtp_session_outcome(const struct smtp_session *session);
 
 /* How a message failed temporarily, when the session has just ended. */
 enum smtp_failure {
-	/* It got a reply, or may be in the queue. */
+	/* Postfix has replied to the message, or may have it in its queue. */
 	SMTP_ANSWERED,
 	/* The session was not opened, which says nothing about the message. */
 	SMTP_NOT_OPENED,

@@ -22,8 +22,6 @@
 #include "core/store/store_email.h"
 #include "core/store/store_message.h"
 #include "httpd/admission/request.h"
-#include "httpd/http/uri.h"
-#include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"
 #include "httpd/transport/reply.h"
@@ -156,7 +154,8 @@ static json_t *render_file(struct request *request, const struct kept *kept, siz
 		file->content_id, "download_url", url, "expires_at", row_json_time(end_us));
 }
 
-/* GET /emails/{id}/attachments: in pages, like other lists. */
+/* GET /emails/{id}/attachments: in pages, like other lists, but without `limit`
+ * all of them, as clients expect. */
 void api_attachment_list(struct request *request)
 {
 	static const char *const names[] = {"limit", "after", "before", NULL};
@@ -172,7 +171,8 @@ void api_attachment_list(struct request *request)
 		json_query_page(&query, &page, &problem) == 0 &&
 		find_kept(request, &kept, &problem) == 0) {
 		const char *cursor = page_cursor(&page);
-		size_t limit = (size_t)page.limit, n = 0;
+		size_t limit = json_query_get(&query, "limit") ? (size_t)page.limit : kept.files.n;
+		size_t n = 0;
 		char id[ID_SIZE];
 
 		found = cursor == NULL;

@@ -152,8 +152,8 @@ static void on_strict_sent(struct request *request, const struct send_outcome *o
 		reply_json(request, 200, batch_json_render(outcome));
 }
 
-/* In permissive mode it is no error that none could be sent, unless a status is
- * 500 or above. */
+/* In permissive mode the request succeeds even if no email could be sent, unless a status is 500 or
+ * above. */
 static void on_permissive_sent(struct request *request, const struct send_outcome *outcome)
 {
 	if (outcome->problem)

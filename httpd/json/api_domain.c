@@ -41,7 +41,7 @@ static bool is_fixed(const json_t *value, const char *wanted)
 	return json_is_string(value) && str_eq(json_string_value(value), wanted);
 }
 
-/* It must be an object, if given. */
+/* `capabilities` may be missing; otherwise it must be an object. */
 static int check_capabilities(const json_t *body, struct problem *problem)
 {
 	const json_t *value = json_field_get(body, "capabilities");

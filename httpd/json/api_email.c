@@ -76,94 +76,173 @@ static json_t *add_as_of(const struct request *request, const char *host, json_t
 
 /* GET /emails/{id} */
 
-/* Returns 1 if the query asks for emails in any state, 0 if not, or -1 with the
- * problem. A key that may only send never sees unsent emails. */
-static int read_state(const struct request *request, struct problem *problem)
+/* Which email of the caller. */
+struct email_ask {
+	struct email_scope scope;
+	const char *message_id; /* or NULL */
+	char id[ID_SIZE];
+};
+
+/* A key that may only send never sees unsent emails. Returns 0, or -1 with the problem. */
+static int read_state(
+	const char *query, const struct key *key, struct email_ask *ask, struct problem *problem)
 {
 	char state[QUERY_VALUE_MAX];
-	int given = query_get(request_query(request), "state", state, problem);
+	int given = query_get(query, "state", state, problem);
 
 	if (given > 0 && !str_eq(state, "any"))
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"The `state` parameter must be `any`, if it is given.");
-	if (given > 0 && !(request->admission.key.scopes & KEY_READING))
-		return 0;
-	return given;
+	ask->scope.sent_only = given == 0 || !(key->scopes & KEY_READING);
+	return given < 0 ? -1 : 0;
 }
 
-/* Finds the email of the path, which must be the caller's, or only its seq.
- * Returns 0, or -1 with the problem. */
-static int find_email(struct request *request, bool any_state, struct email *email_r,
-	int64_t *seq_r, struct problem *problem)
+/* Reads which email the path names. Returns 0, or -1 with the problem. */
+static int read_path(const struct admission *admission, const struct key *key,
+	struct email_ask *ask_r, struct problem *problem)
 {
-	const char *param = request->admission.param;
-	const struct key *key = &request->admission.key;
-	const struct email_scope scope = {
-		.company_id = key->company_id,
-		.domain = key->domain,
-		.sent_only = !any_state,
+	*ask_r = (struct email_ask){
+		.scope = {.company_id = key->company_id, .domain = key->domain, .sent_only = true},
 	};
-	struct err err = ERR_INIT;
-	char id[ID_SIZE];
-	int found = 1;
-
-	if (*param == '<')
-		found = store_email_by_message_id(request->db, &scope, param, id, &err);
-	else if (!id_parse(param, id))
+	if (*admission->param == '<')
+		ask_r->message_id = admission->param;
+	else if (!id_parse(admission->param, ask_r->id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
-	if (found > 0)
-		found = email_r ? store_email_get(request->db, id, &scope, email_r, &err)
-				: store_email_seq(request->db, id, NULL, &scope, seq_r, &err);
-	if (found < 0)
-		return request_failed(request, "email_lookup_failed", &err, problem);
-	if (found == 0)
-		return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 	return 0;
+}
+
+/* Finds the email, or only its seq (email_r is NULL). Returns 1, 0, or -1. */
+static int find_email(struct db *db, struct email_ask *ask, struct email *email_r, int64_t *seq_r,
+	struct err *err)
+{
+	int found = ask->message_id ? store_email_by_message_id(
+					      db, &ask->scope, ask->message_id, ask->id, err)
+				    : 1;
+
+	if (found <= 0)
+		return found;
+	return email_r ? store_email_get(db, ask->id, &ask->scope, email_r, err)
+		       : store_email_seq(db, ask->id, NULL, &ask->scope, seq_r, err);
+}
+
+static int no_email(struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 }
 
 /* Emails with more content are printed in the pool. */
 enum { PRINT_ON_LOOP_MAX = 64 * 1024 };
 
-static void get_email_in_pool(struct request *request);
-
-/* Reading an email is fast whatever its size; printing takes ten times as long.
- * So the email is read here, and again in the pool if it is large. Asking for
- * its size first would slow down the small ones. */
-static void get_email(struct request *request, bool in_pool)
+void api_email_row_free(void *arg)
 {
-	struct problem problem = PROBLEM_INIT;
-	int any_state = read_state(request, &problem);
-	struct email email;
-	size_t bytes;
-
-	if (any_state < 0 || find_email(request, any_state > 0, &email, NULL, &problem) < 0) {
-		reply_problem(request, &problem);
-		return;
-	}
-	bytes = email_json_content_size(&email);
-	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
-		reply_printed(request, 200,
-			email_json_print(
-				add_as_of(request, email.host, email_render(&email, any_state > 0)),
-				&email));
-	store_email_clear(&email);
-	if (in_pool || bytes <= PRINT_ON_LOOP_MAX)
-		return;
-	if (admission_reserve_answer(
-		    request->worker, &request->admission, 2 * (uint64_t)bytes, &problem) < 0)
-		reply_problem(request, &problem);
-	else
-		reply_from_pool(request, get_email_in_pool);
+	store_email_clear(arg);
+	free(arg);
 }
 
-static void get_email_in_pool(struct request *request)
+/* Which email to read along with the key. Returns false for what get_email() reads: by another
+ * name, in any state. */
+static bool ask_with_key(
+	const struct admission_rows *rows, char id_r[static ID_SIZE], struct email_of_key *ask_r)
 {
-	get_email(request, true);
+	*ask_r = (struct email_of_key){
+		.hash = rows->hash, .id = id_r, .longest = PRINT_ON_LOOP_MAX};
+	return rows->query.len == 0 && id_parse(rows->admission->param, id_r);
+}
+
+void api_email_announce(struct db *db, const struct admission_rows *rows)
+{
+	struct email_of_key ask;
+	char id[ID_SIZE];
+
+	if (ask_with_key(rows, id, &ask))
+		store_email_of_key_ahead(db, &ask);
+}
+
+int api_email_read(struct db *db, const struct admission_rows *rows, void **row_r, struct err *err)
+{
+	struct email_of_key ask;
+	struct email email;
+	char id[ID_SIZE];
+	int found;
+
+	if (!ask_with_key(rows, id, &ask))
+		return 0;
+	found = store_email_of_key(db, &ask, &email, err);
+	if (found <= 0)
+		return found;
+	*row_r = mem_new(struct email);
+	*(struct email *)*row_r = email;
+	return 0;
+}
+
+static void print_in_pool(struct request *request);
+
+/* Reading an email is fast whatever its size; printing takes ten times as long.
+ * So a large one is printed in the pool. Asking for its size before reading it
+ * would slow down the small ones. */
+static void answer_email(
+	struct request *request, const struct email *email, bool any_state, bool charged)
+{
+	struct problem problem = PROBLEM_INIT;
+	size_t bytes = email_json_content_size(email);
+	bool large = bytes > PRINT_ON_LOOP_MAX;
+
+	if (large && !charged &&
+		admission_reserve_answer(
+			request->worker, &request->admission, 2 * (uint64_t)bytes, &problem) < 0)
+		reply_problem(request, &problem);
+	else if (large && request->pooled == NULL)
+		reply_from_pool(request, print_in_pool);
+	else
+		reply_printed(request, 200,
+			email_json_print(
+				add_as_of(request, email->host, email_render(email, any_state)),
+				email));
+}
+
+static void find_and_answer(struct request *request, bool charged)
+{
+	const struct admission *admission = &request->admission;
+	const struct email *row = admission->row;
+	struct problem problem = PROBLEM_INIT;
+	struct err err = ERR_INIT;
+	struct email_ask ask;
+	struct email email;
+	int found = -1;
+
+	if (read_path(admission, &admission->key, &ask, &problem) == 0 &&
+		read_state(request_query(request), &admission->key, &ask, &problem) == 0) {
+		found = row ? 1 : find_email(request->db, &ask, &email, NULL, &err);
+		if (found < 0)
+			request_failed(request, "email_lookup_failed", &err, &problem);
+		else if (found == 0)
+			no_email(&problem);
+	}
+	if (problem.kind != PROBLEM_NONE)
+		reply_problem(request, &problem);
+	else
+		answer_email(request, row ? row : &email, !ask.scope.sent_only, charged);
+	if (row == NULL && found > 0)
+		store_email_clear(&email);
+}
+
+/* What the loop has found and charged. */
+static void print_in_pool(struct request *request)
+{
+	find_and_answer(request, true);
+}
+
+static void get_email(struct request *request)
+{
+	find_and_answer(request, false);
 }
 
 void api_email_get(struct request *request)
 {
-	get_email(request, false);
+	if (request->worker->shared->lookups && request->admission.row == NULL)
+		reply_from_pool(request, get_email);
+	else
+		get_email(request);
 }
 
 /* PATCH /emails/{id}, POST /emails/{id}/cancel */
@@ -199,11 +278,17 @@ static int find_events(struct request *request, const struct page *page, json_t 
 {
 	struct err err = ERR_INIT;
 	struct event_list list;
+	struct email_ask ask;
 	int64_t seq;
 	int found;
 
-	if (find_email(request, false, NULL, &seq, problem) < 0)
+	if (read_path(&request->admission, &request->admission.key, &ask, problem) < 0)
 		return -1;
+	found = find_email(request->db, &ask, NULL, &seq, &err);
+	if (found < 0)
+		return request_failed(request, "email_lookup_failed", &err, problem);
+	if (found == 0)
+		return no_email(problem);
 	found = store_event_page_of_email(request->db, seq, page->after, page->limit, &list, &err);
 	if (list_json_check(request, found, page, "event_list_failed", &err, problem) < 0)
 		return -1;

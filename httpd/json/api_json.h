@@ -16,6 +16,7 @@
 #include "httpd/send/draft.h"
 #include "httpd/send/send_request.h"
 
+struct admission_rows;
 struct manage;
 struct request;
 
@@ -27,6 +28,10 @@ void api_email_send(struct request *request);
 /* GET /emails/{id}: a sent email that the key may see. With ?state=any also one
  * that waits or was refused. */
 void api_email_get(struct request *request);
+/* Read it along with the key, and free what was read (struct route). */
+int api_email_read(struct db *db, const struct admission_rows *rows, void **row_r, struct err *err);
+void api_email_announce(struct db *db, const struct admission_rows *rows);
+void api_email_row_free(void *row);
 
 /* GET /emails/{id}/events: its events, in the order in which they were
  * recorded. */

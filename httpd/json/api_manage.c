@@ -115,28 +115,33 @@ int manage_list_check(const struct request *request, int found, const struct op 
 	return list_json_check(request, found, &op->page, "operation_failed", err, problem);
 }
 
+json_t *manage_list_render(const struct op *op, json_t *(*item)(const void *item))
+{
+	const struct rows *rows = &op->result.rows;
+	json_t *data = json_array();
+
+	for (size_t i = 0; i < rows->n; i++)
+		json_array_append_new(
+			data, item((const char *)rows->items + i * op->result.type->size));
+	return list_json_render(data, rows->more);
+}
+
 void manage_list(struct request *request)
 {
-	const struct manage *manage = request->admission.route->manage;
 	const struct operation *operation = request->admission.route->operation;
 	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	bool more = false;
+	json_t *answer = NULL;
 	struct op op;
 	int found;
 
 	operate_init(request, &op);
 	if (list_json_parse(request_query(request), &op.page, &problem) == 0) {
 		found = operation->run(&op, input, &err);
-		manage_list_check(request, found, &op, &err, &problem);
-		for (size_t i = 0; i < op.result.rows.n; i++)
-			json_array_append_new(
-				data, manage->item((const char *)op.result.rows.items +
-						   i * op.result.type->size));
-		more = op.result.rows.more;
+		if (manage_list_check(request, found, &op, &err, &problem) == 0)
+			answer = manage_list_render(&op, request->admission.route->manage->item);
 		op_clear(&op);
 	}
-	reply_either(request, &problem, 200, list_json_render(data, more));
+	reply_either(request, &problem, 200, answer);
 }

@@ -18,7 +18,7 @@ struct manage {
 	 * the route has no body. Returns 0, or -1 with the problem. */
 	int (*parse)(const json_t *body, void *input, struct problem *problem);
 	json_t *(*render)(const struct op *op); /* the answer from the operation's result, */
-	json_t *(*item)(const void *item);      /* or each item of a list */
+	json_t *(*item)(const void *item);      /* renders an item of a list */
 	const char *missing;                    /* text of the 404 */
 	enum problem_kind denied;               /* the problem for ERR_DENIED */
 };
@@ -33,5 +33,8 @@ void manage_list(struct request *request);
  * returned, see list_json_check(). Returns 0, or -1 with the problem. */
 int manage_list_check(const struct request *request, int found, const struct op *op,
 	const struct err *err, struct problem *problem);
+/* Returns the answer with the rows of the operation's result, each rendered by item; a new
+ * reference. */
+json_t *manage_list_render(const struct op *op, json_t *(*item)(const void *item));
 
 #endif

@@ -20,7 +20,6 @@
 #include "httpd/json/api_manage.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
-#include "httpd/json/list_json.h"
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
@@ -179,10 +178,9 @@ void api_suppression_list(struct request *request)
 	static const char *const names[] = {"limit", "after", "before", "origin", NULL};
 	struct problem problem = PROBLEM_INIT;
 	struct op_suppression input = {0};
-	json_t *data = json_array();
+	json_t *answer = NULL;
 	struct err err = ERR_INIT;
 	struct json_query query;
-	bool more = false;
 	struct op op;
 	int found;
 
@@ -191,14 +189,11 @@ void api_suppression_list(struct request *request)
 		json_query_page(&query, &op.page, &problem) == 0) {
 		input.origin = json_query_get(&query, "origin");
 		found = op_suppression_list.run(&op, &input, &err);
-		manage_list_check(request, found, &op, &err, &problem);
-		for (size_t i = 0; i < op.result.rows.n; i++)
-			json_array_append_new(data,
-				render_item((const struct suppression *)op.result.rows.items + i));
-		more = op.result.rows.more;
+		if (manage_list_check(request, found, &op, &err, &problem) == 0)
+			answer = manage_list_render(&op, render_item);
 		op_clear(&op);
 	}
-	reply_either(request, &problem, 200, list_json_render(data, more));
+	reply_either(request, &problem, 200, answer);
 }
 
 #define MISSING "Suppression not found"

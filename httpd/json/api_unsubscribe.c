@@ -12,6 +12,7 @@
 #include "httpd/admission/change.h"
 #include "httpd/json/api_json.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/worker.h"
 
 static const struct reply_kind page = {.type = "text/html; charset=utf-8",
@@ -30,15 +31,12 @@ static char *make_page(const char *title, const char *domain, const char *text, 
 		title, title, text, domain, rest);
 }
 
-/* Finds the email of the token. Returns 0, or -1 with the problem. */
-static int find_email(
-	struct request *request, struct return_email *email_r, struct problem *problem)
+/* found is whether the token has an email. Returns 0, or -1 with the problem. */
+static int check_found(
+	const struct request *request, int found, const struct err *err, struct problem *problem)
 {
-	struct err err = ERR_INIT;
-	int found = unsubscribe_find(request->db, request->admission.param, email_r, &err);
-
 	if (found < 0)
-		return request_failed(request, "store_failed", &err, problem);
+		return request_failed(request, "store_failed", err, problem);
 	return found > 0 ? 0
 			 : problem_set(problem, PROBLEM_NOT_FOUND,
 				   "The link is not valid, or not any more.");
@@ -49,8 +47,10 @@ void api_unsubscribe_ask(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
 	struct return_email email;
+	struct err err = ERR_INIT;
+	int found = unsubscribe_find(request->db, request->admission.param, &email, &err);
 
-	if (find_email(request, &email, &problem) < 0) {
+	if (check_found(request, found, &err, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -63,8 +63,9 @@ void api_unsubscribe_ask(struct request *request)
 
 struct unsubscribe {
 	struct change change;
-	char *domain;
-	char email_id[ID_SIZE];
+	struct store_read read;
+	struct return_email email; /* if found */
+	int found;
 };
 
 static int store_unsubscribe(struct db *db, void *arg, struct err *err)
@@ -97,31 +98,47 @@ static void on_unsubscribed(struct change *change)
 	} else {
 		if (change->result > 0)
 			log_info(request->worker->log, "unsubscribed", "request", request->id,
-				"email", unsubscribe->email_id);
+				"email", unsubscribe->email.id);
 		reply_document(request, &page,
-			make_page("Unsubscribed", unsubscribe->domain,
+			make_page("Unsubscribed", unsubscribe->email.domain,
 				"You get no more emails from", "."));
 	}
-	free(unsubscribe->domain);
+	store_return_email_clear(&unsubscribe->email);
 	free(unsubscribe);
 }
 
-/* POST /unsubscribe/{token} */
-void api_unsubscribe(struct request *request)
+static int find_by_token(struct store_read *read, struct db *db, struct err *err)
 {
-	struct problem problem = PROBLEM_INIT;
-	struct unsubscribe *unsubscribe;
-	struct return_email email;
+	struct unsubscribe *unsubscribe = CONTAINER_OF(read, struct unsubscribe, read);
 
-	/* Checked first, so that requests without a valid token never reach the
-	 * committer. */
-	if (find_email(request, &email, &problem) < 0) {
-		reply_problem(request, &problem);
+	unsubscribe->found = unsubscribe_find(
+		db, unsubscribe->change.request->admission.param, &unsubscribe->email, err);
+	return unsubscribe->found < 0 ? -1 : 0;
+}
+
+static void on_found(struct store_read *read)
+{
+	struct unsubscribe *unsubscribe = CONTAINER_OF(read, struct unsubscribe, read);
+	struct request *request = unsubscribe->change.request;
+	struct problem problem = PROBLEM_INIT;
+
+	if (check_found(request, read->result < 0 ? -1 : unsubscribe->found, &read->err,
+		    &problem) == 0) {
+		change_submit(request, &unsubscribe->change, store_unsubscribe, on_unsubscribed);
 		return;
 	}
-	unsubscribe = mem_new(struct unsubscribe);
-	unsubscribe->domain = mem_strdup(email.domain);
-	memcpy(unsubscribe->email_id, email.id, ID_SIZE);
-	store_return_email_clear(&email);
-	change_submit(request, &unsubscribe->change, store_unsubscribe, on_unsubscribed);
+	reply_problem(request, &problem);
+	free(unsubscribe);
+}
+
+/* POST /unsubscribe/{token}: the email is looked up first, so that requests without a valid token
+ * never reach the committer. */
+void api_unsubscribe(struct request *request)
+{
+	struct unsubscribe *unsubscribe = mem_new(struct unsubscribe);
+
+	unsubscribe->change.request = request;
+	unsubscribe->read.read = find_by_token;
+	unsubscribe->read.done = on_found;
+	store_read_start(request->worker, &unsubscribe->read, "");
 }

@@ -15,7 +15,6 @@
 #include "core/report/event_json.h"
 #include "core/store/store_webhook_event.h"
 #include "httpd/admission/request.h"
-#include "httpd/http/uri.h"
 #include "httpd/json/api_manage.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
@@ -277,8 +276,7 @@ void api_webhook_page(struct request *request)
 	} input = {0};
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
-	json_t *data = json_array();
-	bool more = false;
+	json_t *answer = NULL;
 	struct op op;
 	int found;
 
@@ -290,17 +288,12 @@ void api_webhook_page(struct request *request)
 		found = operation->run(&op, &input, &err);
 		if (found < 0 && err.code == ERR_NOT_FOUND)
 			problem_set(&problem, PROBLEM_NOT_FOUND, "%s", manage->missing);
-		else
-			list_json_check(
-				request, found, &op.page, "operation_failed", &err, &problem);
-		for (size_t i = 0; i < op.result.rows.n; i++)
-			json_array_append_new(
-				data, manage->item((const char *)op.result.rows.items +
-						   i * op.result.type->size));
-		more = op.result.rows.more;
+		else if (list_json_check(
+				 request, found, &op.page, "operation_failed", &err, &problem) == 0)
+			answer = manage_list_render(&op, manage->item);
 		op_clear(&op);
 	}
-	reply_either(request, &problem, 200, list_json_render(data, more));
+	reply_either(request, &problem, 200, answer);
 }
 
 void api_webhook_show_event(struct request *request)

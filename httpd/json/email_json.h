@@ -20,7 +20,7 @@ enum { EMAIL_JSON_RECIPIENTS = 50 };
 int email_json_parse(const char *body, size_t len, int64_t max_recipients, struct draft *draft_r,
 	struct problem *problem);
 
-/* The same for an email within a larger body. */
+/* Reads an email that is a part of a larger body, as email_json_parse() does. */
 int email_json_read(const json_t *email, int64_t max_recipients, struct draft *draft_r,
 	struct problem *problem);
 

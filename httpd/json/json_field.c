@@ -1,7 +1,7 @@
 /*
  * json_field: reads typed fields of a JSON request.
  *
- * Threads: json_field_parse_request() is the worker's, the rest any.
+ * Threads: any; json_field_parse_request() for the one that has the request.
  */
 #include "httpd/json/json_field.h"
 

@@ -22,7 +22,7 @@ struct request;
  * UTF-8. The caller releases the reference. */
 int json_field_parse(const char *body, size_t len, json_t **object_r, struct problem *problem);
 
-/* The same for an array. */
+/* Parses a body that must be an array. */
 int json_field_parse_array(const char *body, size_t len, json_t **array_r, struct problem *problem);
 
 /* Parses the request's body, an object, and charges the memory for it. The
@@ -37,7 +37,7 @@ json_t *json_field_get(const json_t *object, const char *name);
 int json_field_text(const json_t *object, const char *name, const char *path, const char **value_r,
 	struct problem *problem);
 
-/* The same for the value of a header field: no control characters. */
+/* Reads the value of a header field: a text without control characters. */
 int json_field_line(const json_t *object, const char *name, const char *path, const char **value_r,
 	struct problem *problem);
 

@@ -30,12 +30,12 @@ struct json_query {
  * functions here that return int. */
 int json_query_read(const struct request *request, const char *const *names,
 	struct json_query *query_r, struct problem *problem);
-/* The same for a query as text, which may have other parameters. */
+/* Reads a query that is given as text and may have other parameters. */
 int json_query_read_text(const char *text, const char *const *names, struct json_query *query_r,
 	struct problem *problem);
 /* The value of a parameter, or NULL if it is not given. A + stays a +. */
 const char *json_query_get(const struct json_query *query, const char *name);
-/* The same for text, in which + stands for a blank, as in forms. */
+/* Returns a text in which + stands for a blank, as in forms. */
 const char *json_query_words(struct json_query *query, const char *name);
 /* Typed parameters: a time, 0 if not given; a number from 1 to max, else
  * fallback; `true` or `false`, else false; `limit`, `after` and `before`. */

@@ -7,7 +7,6 @@
 
 #include "httpd/admission/request.h"
 #include "httpd/json/json_query.h"
-#include "httpd/transport/reply.h"
 
 int list_json_parse(const char *query, struct page *page_r, struct problem *problem)
 {

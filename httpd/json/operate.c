@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
-#include "core/store/store_audit.h"
 #include "httpd/worker/worker.h"
 
 void operate_init(struct request *request, struct op *op)

@@ -38,7 +38,7 @@
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
-/* What takes a commit as long as the rows of a small email with one recipient do. */
+/* A commit takes as long for each of these as for a small email with one recipient. */
 enum { RECIPIENTS_AN_EMAIL = 10, BYTES_AN_EMAIL = 32 * 1024, PUBLISHED_AN_EMAIL = 8 };
 
 struct outbox_batch *outbox_batch_new(size_t n)
@@ -74,7 +74,7 @@ static bool is_scheduled(const struct outbox_mail *mail)
 	return mail->row.scheduled_us > 0;
 }
 
-/* The batch adds it to the outbox. */
+/* True if the batch adds the email to the outbox. */
 static bool is_new(const struct outbox_mail *mail)
 {
 	return !mail->stored && !mail->test;
@@ -112,7 +112,8 @@ static void answer(struct outbox_batch *batch)
 	task_queue_post(tasks, &batch->task);
 }
 
-/* The email is not in the outbox after all. Any thread. */
+/* Undoes what was reserved and written for an email that is not in the outbox after all. Any
+ * thread. */
 static void discard_mail(const struct outbox_mail *mail)
 {
 	struct outbox *outbox = mail->batch->outbox;
@@ -123,7 +124,7 @@ static void discard_mail(const struct outbox_mail *mail)
 		store_message_discard(outbox->shared->database_path, mail->row.id);
 }
 
-/* Nothing of the batch was stored. Any thread. */
+/* Answers a batch of which nothing was stored. Any thread. */
 static void discard_batch(struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
@@ -131,7 +132,7 @@ static void discard_batch(struct outbox_batch *batch)
 	answer(batch);
 }
 
-/* Submits a job of the batch, which has one at a time. weight is in commit_job.emails. */
+/* Submits a job of the batch, which has only one at a time. weight is in commit_job.emails. */
 static void submit_job(struct outbox_batch *batch,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(void *arg, int result, const struct err *err), bool lazy, size_t weight)
@@ -152,19 +153,6 @@ static void submit_job(struct outbox_batch *batch,
  * Settling: all emails have an outcome.
  */
 
-/* Why the email was not sent, if it was not. */
-static const char *reason_of(const struct outbox_mail *mail)
-{
-	switch (mail->outcome) {
-	case OUTBOX_REJECTED:
-		return mail->err.text;
-	case OUTBOX_REFUSED:
-		return mail->refusal;
-	default:
-		return NULL;
-	}
-}
-
 /* Stores the results for a repeat of the request. If nothing was sent, the key is removed, so the
  * request can be made again. */
 static int settle_key(struct db *db, const struct outbox_batch *batch, struct err *err)
@@ -177,7 +165,9 @@ static int settle_key(struct db *db, const struct outbox_batch *batch, struct er
 		strv_add(&settled.results, batch->idempotency.results.items[i]);
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct outbox_mail *mail = &batch->mails[i];
-		const char *reason = reason_of(mail);
+		const char *reason = mail->outcome == OUTBOX_REJECTED  ? mail->err.text
+				     : mail->outcome == OUTBOX_REFUSED ? mail->refusal
+								       : NULL;
 
 		if (reason) {
 			free(settled.results.items[mail->index]);
@@ -347,7 +337,8 @@ static void start_attempt(struct outbox_mail *mail)
 	dispatcher_start(attempt);
 }
 
-/* Somebody else submits the email; the milter has decided about it, or the wait is over. */
+/* Called for an email that another batch submits, when the milter has decided about it or the wait
+ * is over. */
 static void on_stored_recorded(struct watched *watched, enum email_state state, const char *refusal)
 {
 	struct outbox_mail *mail = CONTAINER_OF(watched, struct outbox_mail, watched);
@@ -384,33 +375,28 @@ static bool is_due(const struct outbox_mail *mail)
 	return !mail->test && !mail->paused && !is_scheduled(mail);
 }
 
-/* Everything is set up for the outcomes before the first attempt starts, since each may have its
- * outcome at once. */
-static void start_waiting(struct outbox_batch *batch)
-{
-	const struct timeval wait = {
-		.tv_sec = batch->wait_ms / 1000, .tv_usec = batch->wait_ms % 1000 * 1000};
-
-	for (size_t i = 0; i < batch->n; i++) {
-		batch->mails[i].awaited = is_due(&batch->mails[i]);
-		batch->left += batch->mails[i].awaited;
-	}
-	batch->timer = event_new(batch->outbox->base, -1, 0, on_wait_over, batch);
-	event_add(batch->timer, &wait);
-	TAILQ_INSERT_TAIL(&batch->outbox->waiting, batch, link);
-}
-
+/* The emails are durable. Everything is set up for their outcomes before the first attempt starts,
+ * since an attempt may have its outcome at once. */
 static void on_batch_staged(struct task *task)
 {
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
 	struct outbox *outbox = batch->outbox;
+	const struct timeval wait = {
+		.tv_sec = batch->wait_ms / 1000, .tv_usec = batch->wait_ms % 1000 * 1000};
 	bool waits = batch->wait_ms > 0;
 
 	batch->left = 1; /* this function */
-	if (waits)
-		start_waiting(batch);
-	else
+	for (size_t i = 0; i < batch->n && waits; i++) {
+		batch->mails[i].awaited = is_due(&batch->mails[i]);
+		batch->left += batch->mails[i].awaited;
+	}
+	if (waits) {
+		batch->timer = event_new(outbox->base, -1, 0, on_wait_over, batch);
+		event_add(batch->timer, &wait);
+		TAILQ_INSERT_TAIL(&outbox->waiting, batch, link);
+	} else {
 		outbox->cpu.staged_us = clock_monotonic_us();
+	}
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
 
@@ -433,9 +419,10 @@ static void on_batch_staged(struct task *task)
  * Staging.
  */
 
-/* The commit was made, but not synced: others may see the emails, and nobody has them in hand. The
- * client is told to come again. With an Idempotency-Key the emails go out from the store, since a
- * repeat finds them. Without one they are canceled, since the client sends new ones. */
+/* The commit was made, but not synced. The emails may be seen in the store, and no attempt has
+ * started. The client is asked to repeat its request. With an Idempotency-Key the emails go out
+ * from the store, since the repeat finds them. Without one they are canceled, since the repeat
+ * makes new ones. */
 static void on_batch_unsynced(struct task *task)
 {
 	struct outbox_batch *batch = CONTAINER_OF(task, struct outbox_batch, staged);
@@ -480,7 +467,7 @@ static int add_key(struct db *db, const struct outbox_batch *batch, struct err *
 	return store_idempotency_add(db, &batch->key, &batch->idempotency, err);
 }
 
-/* All of a batch that is within the share of a company. */
+/* Stages a whole batch, which is within the share of a company. */
 static int stage_run(struct db *db, void *arg, struct err *err)
 {
 	const struct outbox_batch *batch = arg;
@@ -522,7 +509,7 @@ static void stage_done(void *arg, int result, const struct err *err)
 	task_queue_post(outbox->tasks, &batch->staged);
 }
 
-/* In commit_job.emails. */
+/* What a commit takes for the email, in commit_job.emails. */
 static unsigned weight_of(const struct outbox_mail *mail)
 {
 	const struct email *row = &mail->row;
@@ -534,8 +521,8 @@ static unsigned weight_of(const struct outbox_mail *mail)
 	return (unsigned)(1 + row->recipients.n / RECIPIENTS_AN_EMAIL + bytes / BYTES_AN_EMAIL);
 }
 
-/* The end of the emails from `from` on that one commit takes: those within the share of a company,
- * and at least one. */
+/* Returns the end of the emails that one commit takes, beginning with `from`: as many as are within
+ * the share of a company, and at least one. */
 static size_t step_end(const struct outbox_batch *batch, size_t from, unsigned *weight_r)
 {
 	size_t end = from;
@@ -686,28 +673,24 @@ static void stage(struct outbox_batch *batch)
 		prepare_next(batch);
 }
 
-static int write_large(const struct outbox_mail *mail, struct err *err)
-{
-	const struct outbox *outbox = mail->batch->outbox;
-	const struct worker_shared *shared = outbox->shared;
-
-	return *db_host(outbox->db) ? store_message_write_chunks(
-					      shared->committer, mail->row.id, &mail->message, err)
-				    : store_message_write(shared->database_path, mail->row.id,
-					      &mail->message, err);
-}
-
-/* Writes one large message; true when no more are left. */
+/* Writes one large message: to a file beside the database, or in chunks to the database that hosts
+ * share. Returns true when no more are left. */
 static bool write_next_file(struct work *work)
 {
 	struct outbox_batch *batch = CONTAINER_OF(work, struct outbox_batch, work);
+	const struct worker_shared *shared = batch->outbox->shared;
+	bool is_shared = *db_host(batch->outbox->db) != '\0';
 
 	while (batch->written < batch->n && batch->result == 0) {
 		const struct outbox_mail *mail = &batch->mails[batch->written++];
+		const char *id = mail->row.id;
 
 		if (!has_file(mail))
 			continue;
-		batch->result = write_large(mail, &batch->err);
+		batch->result = is_shared ? store_message_write_chunks(shared->committer, id,
+						    &mail->message, &batch->err)
+					  : store_message_write(shared->database_path, id,
+						    &mail->message, &batch->err);
 		return false;
 	}
 	return true;

@@ -30,147 +30,358 @@ void breaker_destroy(struct breaker *breaker)
 	pthread_mutex_destroy(&breaker->mutex);
 }
 
-bool breaker_is_open(const struct breaker *breaker)
+/*
+ * A circuit, and the companies.
+ */
+
+static bool is_open(const struct breaker_circuit *circuit)
 {
-	return breaker->state.cause != BREAKER_CLOSED;
+	return circuit->cause != BREAKER_CLOSED;
 }
 
-const char *breaker_one_company(const struct breaker *breaker)
+static bool pauses(const struct breaker_circuit *circuit, int64_t now_us)
 {
-	return breaker->state.one_company ? breaker->state.company_id : NULL;
+	return is_open(circuit) && (circuit->probing || now_us < circuit->until_us);
 }
 
-/* True if it is open only because of another company's emails. */
-static bool is_of_another(const struct breaker *breaker, const char *company_id)
+/* Opens the circuit, or makes its pause longer. */
+static void trip(struct breaker_circuit *circuit, enum breaker_cause cause, const char *reason,
+	int64_t now_us)
 {
-	const char *failing = breaker->state.company_id;
+	int64_t pause_us;
 
-	return breaker_is_open(breaker) && *failing &&
-	       (!company_id || !str_eq(failing, company_id));
+	if (!is_open(circuit))
+		circuit->since_us = now_us;
+	pause_us = (now_us - circuit->since_us) / 4;
+	if (pause_us < BREAKER_FIRST_MS * 1000)
+		pause_us = BREAKER_FIRST_MS * 1000;
+	if (pause_us > BREAKER_MOST_MS * INT64_C(1000))
+		pause_us = BREAKER_MOST_MS * INT64_C(1000);
+	circuit->until_us = now_us + pause_us;
+	circuit->probing = false;
+	/* If no records come, only a record shows that this is over, even if Postfix goes away
+	 * meanwhile: that cause stays. */
+	if (!is_open(circuit) || cause == BREAKER_NO_RECORDS) {
+		circuit->cause = cause;
+		snprintf(circuit->reason, sizeof(circuit->reason), "%s", reason);
+	}
 }
 
-bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r)
+static struct breaker_company *find_company(struct breaker *breaker, const char *company_id)
 {
+	for (size_t i = 0; i < breaker->n; i++)
+		if (str_eq(breaker->companies[i].id, company_id))
+			return &breaker->companies[i];
+	return NULL;
+}
+
+static void remove_company(struct breaker *breaker, size_t i)
+{
+	breaker->n--;
+	memmove(&breaker->companies[i], &breaker->companies[i + 1],
+		(breaker->n - i) * sizeof(breaker->companies[i]));
+}
+
+/* A company that fails by its own fault gives way: it fails again, and comes back. The caller makes
+ * sure that there is one. */
+static struct breaker_company *add_company(struct breaker *breaker, const char *company_id)
+{
+	struct breaker_company *company;
+	size_t i = 0;
+
+	if (breaker->n == BREAKER_COMPANIES) {
+		while (i < BREAKER_COMPANIES - 1 && !breaker->companies[i].own_fault)
+			i++;
+		remove_company(breaker, i);
+	}
+	company = &breaker->companies[breaker->n++];
+	*company = (struct breaker_company){.is_news = false};
+	snprintf(company->id, sizeof(company->id), "%s", company_id);
+	return company;
+}
+
+/* Counts the companies whose emails may fail because Postfix or the milter is away. */
+static unsigned count_suspects(const struct breaker *breaker)
+{
+	unsigned suspects = 0;
+
+	for (size_t i = 0; i < breaker->n; i++)
+		suspects += !breaker->companies[i].own_fault;
+	return suspects;
+}
+
+static void forget_suspects(struct breaker *breaker)
+{
+	for (size_t i = breaker->n; i-- > 0;)
+		if (!breaker->companies[i].own_fault)
+			remove_company(breaker, i);
+}
+
+/* Returns the suspect that is put off for the longest time; NULL if there is none. */
+static const struct breaker_circuit *suspected(const struct breaker *breaker)
+{
+	const struct breaker_circuit *first = NULL;
+
+	for (size_t i = 0; i < breaker->n; i++) {
+		const struct breaker_company *company = &breaker->companies[i];
+
+		if (!company->own_fault && is_open(&company->circuit) &&
+			(!first || company->circuit.since_us < first->since_us))
+			first = &company->circuit;
+	}
+	return first;
+}
+
+/* Returns true if the breaker has opened. */
+static bool show(struct breaker *breaker)
+{
+	const struct breaker_circuit *circuit = is_open(&breaker->all) ? &breaker->all
+								       : suspected(breaker);
+	struct breaker_state *state = &breaker->state;
+	bool was_open = state->cause != BREAKER_CLOSED;
+
+	pthread_mutex_lock(&breaker->mutex);
+	state->cause = circuit ? circuit->cause : BREAKER_CLOSED;
+	if (circuit)
+		state->since_us = circuit->since_us;
+	snprintf(state->reason, sizeof(state->reason), "%s", circuit ? circuit->reason : "");
+	state->trips += circuit && !was_open;
+	pthread_mutex_unlock(&breaker->mutex);
+	return circuit && !was_open;
+}
+
+/*
+ * Whose emails may be submitted.
+ */
+
+static struct breaker_circuit *own_circuit(struct breaker *breaker, const char *company_id)
+{
+	struct breaker_company *company = find_company(breaker, company_id);
+
+	return company && is_open(&company->circuit) ? &company->circuit : NULL;
+}
+
+const struct breaker_circuit *breaker_circuit_of(struct breaker *breaker, const char *company_id)
+{
+	if (is_open(&breaker->all))
+		return &breaker->all;
+	return own_circuit(breaker, company_id);
+}
+
+/* True if those that are not known to have failed need not wait for the end of the pause of all. */
+static bool spares_others(const struct breaker *breaker)
+{
+	return breaker->by_companies && !breaker->all.probing &&
+	       count_suspects(breaker) < BREAKER_COMPANIES;
+}
+
+bool breaker_is_shut(const struct breaker *breaker, int64_t now_us)
+{
+	return pauses(&breaker->all, now_us) && !spares_others(breaker);
+}
+
+bool breaker_pauses(
+	const struct breaker *breaker, const struct breaker_company *company, int64_t now_us)
+{
+	return pauses(&breaker->all, now_us) || pauses(&company->circuit, now_us);
+}
+
+/* True if the emails of this company that are waiting have to probe, not a new one. */
+static bool keeps_turns(const struct breaker *breaker, const struct breaker_company *company)
+{
+	return is_open(&breaker->all) && breaker->by_companies &&
+	       (company || !spares_others(breaker));
+}
+
+bool breaker_enter(struct breaker *breaker, const char *company_id, bool is_new, int64_t now_us,
+	bool *probes_r)
+{
+	struct breaker_company *company = find_company(breaker, company_id);
+	struct breaker_circuit *own = own_circuit(breaker, company_id);
+
 	*probes_r = false;
-	if (!breaker_is_open(breaker) || is_of_another(breaker, company_id))
-		return true;
-	if (breaker->probing || now_us < breaker->until_us)
+	if (company ? breaker_pauses(breaker, company, now_us) : breaker_is_shut(breaker, now_us))
 		return false;
-	breaker->probing = *probes_r = true;
+	if (is_new && keeps_turns(breaker, company))
+		return false;
+	if (is_open(&breaker->all))
+		breaker->all.probing = *probes_r = true;
+	if (own)
+		own->probing = *probes_r = true;
 	return true;
 }
 
-void breaker_forget(struct breaker *breaker)
+void breaker_forget(struct breaker *breaker, const char *company_id)
 {
-	breaker->probing = false;
+	struct breaker_circuit *own = own_circuit(breaker, company_id);
+
+	breaker->all.probing = false;
+	if (own)
+		own->probing = false;
 }
 
-int64_t breaker_until_us(const struct breaker *breaker)
-{
-	return breaker_is_open(breaker) ? breaker->until_us : 0;
-}
+/*
+ * Failures.
+ */
 
-static void forget_failures(struct breaker *breaker)
+/* The companies that failed are remembered, without circuits of their own: the one of all counts.
+ */
+static void open_for_all(struct breaker *breaker, enum breaker_cause cause, const char *reason,
+	bool by_companies, int64_t now_us)
 {
-	breaker->unrecorded = breaker->put_offs = 0;
-	breaker->failing_company[0] = '\0';
+	const struct breaker_circuit *first = suspected(breaker);
+
+	if (first)
+		breaker->all = *first;
+	trip(&breaker->all, cause, reason, now_us);
+	breaker->by_companies = by_companies;
+	for (size_t i = 0; i < breaker->n; i++)
+		if (!breaker->companies[i].own_fault)
+			breaker->companies[i].circuit.cause = BREAKER_CLOSED;
 }
 
 /* A failure during a pause says nothing new: that attempt had started before. */
 bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *reason,
 	const char *company_id, int64_t now_us)
 {
-	bool widened = is_of_another(breaker, company_id);
-	bool opened = !breaker_is_open(breaker) || widened;
-	bool is_news = !breaker_is_open(breaker) || breaker->state.one_company;
-	enum breaker_cause was = breaker->state.cause;
-	int64_t pause_us;
+	struct breaker_company *company = company_id ? find_company(breaker, company_id) : NULL;
+	bool probed = breaker->all.probing;
 
-	if (!opened && !breaker->probing)
-		return false;
-	pause_us = opened ? 0 : (now_us - breaker->state.since_us) / 4;
-	if (pause_us < BREAKER_FIRST_MS * 1000)
-		pause_us = BREAKER_FIRST_MS * 1000;
-	if (pause_us > BREAKER_MOST_MS * INT64_C(1000))
-		pause_us = BREAKER_MOST_MS * INT64_C(1000);
-	breaker->until_us = now_us + pause_us;
-	breaker->probing = false;
-	pthread_mutex_lock(&breaker->mutex);
-	/* If no records come, only a record shows that this is over, even if Postfix goes away
-	 * meanwhile: that cause stays. */
-	if ((opened && (is_news || was != BREAKER_NO_RECORDS)) || cause == BREAKER_NO_RECORDS) {
-		breaker->state.cause = cause;
-		snprintf(breaker->state.reason, sizeof(breaker->state.reason), "%s", reason);
+	if (company && is_open(&company->circuit)) {
+		/* Another company's email may probe for all. */
+		breaker->all.probing = false;
+		if (company->circuit.probing)
+			trip(&company->circuit, cause, reason, now_us);
+	} else if (is_open(&breaker->all)) {
+		if (probed)
+			trip(&breaker->all, cause, reason, now_us);
+		if (probed && company_id && !company && count_suspects(breaker) < BREAKER_COMPANIES)
+			add_company(breaker, company_id);
+	} else if (!company ||
+		   (!company->own_fault && count_suspects(breaker) >= BREAKER_SEVERAL)) {
+		open_for_all(breaker, cause, reason, company != NULL, now_us);
+	} else {
+		trip(&company->circuit, cause, reason, now_us);
 	}
-	if (opened) {
-		if (is_news)
-			breaker->state.since_us = now_us;
-		breaker->state.trips += is_news;
-		breaker->state.one_company = false;
-		breaker->state.company_id[0] = '\0';
-		if (company_id && !widened)
-			memcpy(breaker->state.company_id, breaker->failing_company, ID_SIZE);
+	if (!company_id) { /* a company's probe may have found that out */
+		breaker->by_companies = false;
+		forget_suspects(breaker);
+		for (size_t i = 0; i < breaker->n; i++)
+			breaker->companies[i].circuit.probing = false;
 	}
-	pthread_mutex_unlock(&breaker->mutex);
-	forget_failures(breaker);
-	return opened && is_news;
+	return show(breaker);
 }
 
-/* If it is open because of this company, more of its failures say nothing new. */
-static void count_failure(struct breaker *breaker, unsigned *failures, const char *company_id)
+static bool count_failure(
+	struct breaker *breaker, bool recorded, const char *company_id, bool probes)
 {
-	char *failing = breaker->failing_company;
+	struct breaker_company *company = find_company(breaker, company_id);
 
-	if (breaker_is_open(breaker) && str_eq(breaker->state.company_id, company_id))
-		return;
-	if (breaker->unrecorded + breaker->put_offs == 0)
-		snprintf(failing, sizeof(breaker->failing_company), "%s", company_id);
-	else if (!str_eq(failing, company_id))
-		failing[0] = '\0';
-	++*failures;
+	if (breaker_circuit_of(breaker, company_id))
+		return probes;
+	if (!company)
+		company = add_company(breaker, company_id);
+	if (recorded)
+		company->put_offs++;
+	else
+		company->unrecorded++;
+	return company->put_offs >= BREAKER_PUT_OFF || company->unrecorded >= BREAKER_UNRECORDED ||
+	       (!company->own_fault && count_suspects(breaker) >= BREAKER_SEVERAL);
 }
 
 bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes)
 {
-	count_failure(breaker, &breaker->unrecorded, company_id);
-	return breaker->unrecorded >= BREAKER_UNRECORDED || probes;
+	return count_failure(breaker, false, company_id, probes);
 }
 
 bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes)
 {
-	count_failure(breaker, &breaker->put_offs, company_id);
-	return breaker->put_offs >= BREAKER_PUT_OFF || probes;
+	return count_failure(breaker, true, company_id, probes);
+}
+
+/*
+ * Emails that went through.
+ */
+
+/* True if an email that went through shows that the fault of this circuit is over. An attempt that
+ * does not probe may have started before the failures. */
+static bool ends(const struct breaker_circuit *circuit, bool recorded, bool probes)
+{
+	return circuit->cause == BREAKER_AWAY ? probes : recorded;
+}
+
+/* An email of a company without fault went through: those that are put off are at fault, and the
+ * failures of the others were not in a row. */
+static bool blame_suspects(struct breaker *breaker, bool recorded)
+{
+	bool found = false;
+
+	for (size_t i = breaker->n; i-- > 0;) {
+		struct breaker_company *company = &breaker->companies[i];
+
+		company->is_news = false;
+		if (company->is_told)
+			continue;
+		if (!is_open(&company->circuit)) {
+			if (recorded && company->own_fault)
+				company->put_offs = company->unrecorded = 0;
+			else if (recorded)
+				remove_company(breaker, i);
+		} else if (recorded || company->circuit.cause == BREAKER_AWAY) {
+			company->own_fault = company->is_told = company->is_news = found = true;
+		}
+	}
+	return found;
+}
+
+/* Emails go through again. Whether the companies that failed were at fault shows when they go on:
+ * until then, their failures do not count against others. */
+static void distrust_suspects(struct breaker *breaker)
+{
+	for (size_t i = 0; i < breaker->n; i++) {
+		struct breaker_company *company = &breaker->companies[i];
+
+		if (!company->own_fault)
+			company->put_offs = company->unrecorded = 0;
+		company->own_fault = true;
+	}
 }
 
 enum breaker_change breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
 	bool probes, int64_t now_us, int64_t *open_us_r)
 {
-	struct breaker_state *state = &breaker->state;
-	bool is_another, was_one = state->one_company;
+	struct breaker_company *company = find_company(breaker, company_id);
+	bool is_put_off = company && is_open(&company->circuit);
+	enum breaker_change change;
 
-	if (state->cause != BREAKER_AWAY && !recorded)
-		return BREAKER_NO_NEWS;
-	is_another = is_of_another(breaker, company_id);
-	/* Its attempt may have started before the others failed. */
-	if (state->cause == BREAKER_AWAY && !probes && !is_another)
-		return BREAKER_NO_NEWS;
-	*open_us_r = now_us - state->since_us;
-	forget_failures(breaker);
-	if (is_another) {
-		pthread_mutex_lock(&breaker->mutex);
-		state->one_company = true;
-		pthread_mutex_unlock(&breaker->mutex);
-		return was_one ? BREAKER_NO_NEWS : BREAKER_FOR_ONE;
+	if (is_open(&breaker->all)) {
+		if (!ends(&breaker->all, recorded, probes))
+			return BREAKER_NO_NEWS;
+		*open_us_r = now_us - breaker->all.since_us;
+		if (company && (!is_put_off || ends(&company->circuit, recorded, probes)))
+			remove_company(breaker, (size_t)(company - breaker->companies));
+		else if (company && probes)
+			company->circuit.probing = false; /* it probed for both; another one may */
+		distrust_suspects(breaker);
+		breaker->all = (struct breaker_circuit){.cause = BREAKER_CLOSED};
+		breaker->by_companies = false;
+		change = BREAKER_WAS_OPEN;
+	} else if (is_put_off) {
+		if (!ends(&company->circuit, recorded, probes))
+			return BREAKER_NO_NEWS;
+		*open_us_r = now_us - company->circuit.since_us;
+		change = company->own_fault ? BREAKER_ONE_IS_BACK : BREAKER_WAS_OPEN;
+		remove_company(breaker, (size_t)(company - breaker->companies));
+		/* If it was the fault of none of them, the others need not wait either. */
+		if (change == BREAKER_WAS_OPEN)
+			forget_suspects(breaker);
+	} else {
+		if (company && recorded)
+			remove_company(breaker, (size_t)(company - breaker->companies));
+		change = blame_suspects(breaker, recorded) ? BREAKER_OWN_FAULT : BREAKER_NO_NEWS;
 	}
-	breaker->probing = false;
-	if (!breaker_is_open(breaker))
-		return BREAKER_NO_NEWS;
-	pthread_mutex_lock(&breaker->mutex);
-	state->cause = BREAKER_CLOSED;
-	state->reason[0] = state->company_id[0] = '\0';
-	state->one_company = false;
-	pthread_mutex_unlock(&breaker->mutex);
-	return was_one ? BREAKER_ONE_IS_BACK : BREAKER_WAS_OPEN;
+	show(breaker);
+	return change;
 }
 
 void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r)
@@ -178,6 +389,4 @@ void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r)
 	pthread_mutex_lock(&breaker->mutex);
 	*state_r = breaker->state;
 	pthread_mutex_unlock(&breaker->mutex);
-	if (state_r->one_company)
-		state_r->cause = BREAKER_CLOSED;
 }

@@ -12,9 +12,16 @@
  * Then one email at a time probes. The pause between probes is a quarter of the time since the
  * breaker opened, within BREAKER_FIRST_MS and BREAKER_MOST_MS.
  *
- * If all failures in a row are of one company, its emails may be the cause. Then the emails of
- * other companies still go. If one of those goes through, the breaker is open for that company
- * alone, until one of its own emails goes through. If they fail as well, all wait.
+ * A company's emails may be the cause themselves. So failures with an answer of Postfix count for
+ * each company by itself: enough of them put off that company alone, with pauses and probes of its
+ * own. If an email of another company goes through, the fault is known to be the company's own. If
+ * BREAKER_SEVERAL companies fail, and no email of anybody goes through meanwhile, all wait. Then
+ * each other company may probe once without a pause, until BREAKER_COMPANIES have failed. So
+ * companies that fail by their own fault hold up nobody else for longer than one probe takes. The
+ * companies that have failed probe in turns, with emails from the store: one that sends request
+ * after request would take each probe otherwise. When
+ * the breaker closes, further failures of those that had failed concern them alone, until an email
+ * of their own goes through.
  *
  * No I/O and no clock: the caller passes monotonic times. Threads: one at a time, except for
  * breaker_state_get(), which any may call.
@@ -34,6 +41,8 @@ enum {
 	BREAKER_MOST_MS = 30 * 1000,
 	BREAKER_PUT_OFF = 3,
 	BREAKER_UNRECORDED = 5,
+	BREAKER_SEVERAL = 5,
+	BREAKER_COMPANIES = 128, /* the most that are remembered to have failed */
 };
 
 enum breaker_cause {
@@ -44,64 +53,82 @@ enum breaker_cause {
 
 const char *breaker_cause_name(enum breaker_cause cause);
 
-/* The part of the state that other threads may read. */
+/* The part of the state that other threads may read: if Postfix or the milter seems to be away. */
 struct breaker_state {
-	enum breaker_cause cause;
-	int64_t since_us;          /* monotonic */
+	enum breaker_cause cause; /* BREAKER_CLOSED as well if companies are known to be at fault */
+	int64_t since_us;         /* monotonic */
 	char reason[ERR_TEXT_MAX]; /* "" while it is closed */
 	uint64_t trips;            /* how often it has opened */
-	/* The company whose emails alone have failed; "" if several have. */
-	char company_id[ID_SIZE];
-	bool one_company; /* emails of others go through: it is open for that company only */
+};
+
+/* Closed if the cause is BREAKER_CLOSED. */
+struct breaker_circuit {
+	enum breaker_cause cause;
+	int64_t since_us, until_us; /* until_us: the end of the pause */
+	bool probing;
+	char reason[ERR_TEXT_MAX];
+};
+
+/* A company with failures since the last email of anybody went through, or that is put off. */
+struct breaker_company {
+	char id[ID_SIZE];
+	unsigned unrecorded, put_offs; /* in a row */
+	struct breaker_circuit circuit;
+	bool own_fault; /* emails of others have gone through since it failed: it fails alone */
+	bool is_told;   /* it is put off by its own fault, which has been news */
+	bool is_news;   /* the last breaker_close() found that out */
 };
 
 struct breaker {
-	pthread_mutex_t mutex; /* of the state */
+	pthread_mutex_t mutex; /* protects the state */
 	struct breaker_state state;
-	int64_t until_us; /* of the pause */
-	bool probing;
-	/* Failures in a row, and the company they are all of; "" if there are several, or none. */
-	unsigned unrecorded, put_offs;
-	char failing_company[ID_SIZE];
+	struct breaker_circuit all;
+	bool by_companies; /* `all` is open because those in `companies` failed */
+	struct breaker_company companies[BREAKER_COMPANIES];
+	size_t n;
 };
 
 void breaker_init(struct breaker *breaker);
 void breaker_destroy(struct breaker *breaker);
 
-/* True if an email of the company may go now. If *probes_r is set, breaker_trip(), breaker_close()
- * or breaker_forget() has to follow. */
-bool breaker_enter(struct breaker *breaker, const char *company_id, int64_t now_us, bool *probes_r);
-/* The probe had no result: the next email may probe. */
-void breaker_forget(struct breaker *breaker);
-/* When the pause ends; 0 if the breaker is closed. */
-int64_t breaker_until_us(const struct breaker *breaker);
-/* True if it is open; and the only company it is open for (NULL: for all, or closed). */
-bool breaker_is_open(const struct breaker *breaker);
-const char *breaker_one_company(const struct breaker *breaker);
+/* True if an email of the company may go now. is_new: it comes from a request, and has not waited
+ * in the store. If *probes_r is set, breaker_trip(), breaker_close() or breaker_forget() has to
+ * follow. */
+bool breaker_enter(struct breaker *breaker, const char *company_id, bool is_new, int64_t now_us,
+	bool *probes_r);
+/* The company's probe had no result: the next email may probe. */
+void breaker_forget(struct breaker *breaker, const char *company_id);
+/* Why the company's emails wait; NULL if they do not. */
+const struct breaker_circuit *breaker_circuit_of(struct breaker *breaker, const char *company_id);
+/* True if no company's email may go now. */
+bool breaker_is_shut(const struct breaker *breaker, int64_t now_us);
+/* True if the company, one of `companies`, may send nothing now. */
+bool breaker_pauses(
+	const struct breaker *breaker, const struct breaker_company *company, int64_t now_us);
 
-/* Opens the breaker: an email failed in a way that concerns all (company_id is NULL), or enough
- * failed in a row, the last of which was the company's. Returns true if the breaker opened just
- * now. */
+/* Opens the breaker: an email failed in a way that concerns all (company_id is NULL), or one of
+ * the company's failed and breaker_count_...() returned true. Returns true if Postfix or the
+ * milter seems to be away as of now. */
 bool breaker_trip(struct breaker *breaker, enum breaker_cause cause, const char *reason,
 	const char *company_id, int64_t now_us);
 /* Counts a message that Postfix accepted and the milter did not record in time. Returns true if the
  * breaker must trip: there were enough in a row, or this one was a probe. */
 bool breaker_count_unrecorded(struct breaker *breaker, const char *company_id, bool probes);
-/* The same for a 4xx of Postfix. */
+/* Counts a temporary refusal (4xx) by Postfix. */
 bool breaker_count_put_off(struct breaker *breaker, const char *company_id, bool probes);
 
 enum breaker_change {
 	BREAKER_NO_NEWS,
-	BREAKER_WAS_OPEN,    /* was open for all, is closed now */
-	BREAKER_FOR_ONE,     /* is now open for one company only */
-	BREAKER_ONE_IS_BACK, /* was open for one company, is closed now */
+	BREAKER_WAS_OPEN,    /* Postfix or the milter seemed to be away, and is not */
+	BREAKER_OWN_FAULT,   /* the companies with is_news are put off by their own fault */
+	BREAKER_ONE_IS_BACK, /* this company was put off by its own fault, and is not any more */
 };
-/* An email went through: Postfix accepted it, or (recorded) the milter recorded it as well.
- * *open_us_r is how long the breaker was open. */
+/* An email of the company went through: Postfix accepted it, or (recorded) the milter recorded it
+ * as well. *open_us_r is how long the breaker was open. */
 enum breaker_change breaker_close(struct breaker *breaker, const char *company_id, bool recorded,
 	bool probes, int64_t now_us, int64_t *open_us_r);
 
-/* The cause is BREAKER_CLOSED if it is open for one company alone. Any thread. */
+/* Any thread. */
 void breaker_state_get(struct breaker *breaker, struct breaker_state *state_r);
 
 #endif

@@ -38,7 +38,6 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
-#include "core/policy/verdict.h"
 #include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
@@ -47,10 +46,10 @@ enum {
 	/* The time until an email that was recorded is looked for; store_outbox_take() may wait
 	 * longer. */
 	LOOK_US = 1000 * 1000,
-	/* The pause after a failed attempt, doubled by each further one. */
+	/* The pause after a failed attempt, doubled by each further one, up to
+	 * OUTBOX_PAUSE_MOST_US. */
 	PAUSE_FIRST_US = 1000 * 1000,
-	PAUSE_MOST_US = 600 * 1000 * 1000,
-	/* The same when the maildrop has the message: pickup(8) tries it once a minute. */
+	/* The first pause if the maildrop has the message: pickup(8) tries it once a minute. */
 	LATE_FIRST_US = 90 * 1000 * 1000,
 	/* How long to watch for the record if no request waits. */
 	RECORD_WAIT_MS = 5000,
@@ -79,7 +78,7 @@ static void attempt_free(struct attempt *attempt)
 	leave_hand(attempt);
 	outbox->under_way--;
 	if (attempt->probes)
-		breaker_forget(&outbox->breaker);
+		breaker_forget(&outbox->breaker, attempt->row.company_id);
 	if (attempt->released)
 		attempt->released(attempt->arg);
 	free(attempt->row.sender);
@@ -95,28 +94,45 @@ static bool tell(struct attempt *attempt, const struct attempt_outcome *outcome)
 	return attempt->told && attempt->told(attempt->arg, outcome);
 }
 
+static void log_own_faults(const struct outbox *outbox)
+{
+	const struct breaker *breaker = &outbox->breaker;
+
+	for (size_t i = 0; i < breaker->n; i++)
+		if (breaker->companies[i].is_news)
+			log_error(outbox->log, "company_put_off", "company",
+				breaker->companies[i].id, "cause",
+				breaker->companies[i].circuit.reason, "effect",
+				"its emails wait; those of others go out, so the fault is in its "
+				"own",
+				"hint",
+				"see what header_checks and other milters do with them, in "
+				"Postfix's log");
+}
+
 /* Tells the breaker that the message went through or got a permanent answer. */
 static void close_breaker(struct attempt *attempt, bool recorded)
 {
 	struct outbox *outbox = attempt->outbox;
-	const struct breaker_state state = outbox->breaker.state;
+	struct breaker *breaker = &outbox->breaker;
+	const struct breaker_circuit *circuit = breaker_circuit_of(
+		breaker, attempt->row.company_id);
+	enum breaker_cause cause = circuit ? circuit->cause : BREAKER_CLOSED;
+	bool was_open = breaker->state.cause != BREAKER_CLOSED;
 	enum breaker_change change;
 	int64_t open_us;
 
-	change = breaker_close(&outbox->breaker, attempt->row.company_id, recorded, attempt->probes,
+	change = breaker_close(breaker, attempt->row.company_id, recorded, attempt->probes,
 		clock_monotonic_us(), &open_us);
-	if (recorded || state.cause != BREAKER_NO_RECORDS)
+	if (recorded || cause != BREAKER_NO_RECORDS)
 		attempt->probes = false;
+	if (was_open && breaker->state.cause == BREAKER_CLOSED)
+		journal_breaker_closed(outbox->journal);
 	switch (change) {
 	case BREAKER_NO_NEWS:
 		return;
-	case BREAKER_FOR_ONE:
-		log_error(outbox->log, "company_put_off", "company", state.company_id, "cause",
-			state.reason, "effect",
-			"its emails wait; those of others go out, so the fault is in its own",
-			"hint",
-			"see what header_checks and other milters do with them, in Postfix's log");
-		journal_breaker_closed(outbox->journal);
+	case BREAKER_OWN_FAULT:
+		log_own_faults(outbox);
 		return;
 	case BREAKER_ONE_IS_BACK:
 		log_info(outbox->log, "company_resumed", "company", attempt->row.company_id,
@@ -124,11 +140,9 @@ static void close_breaker(struct attempt *attempt, bool recorded)
 		break;
 	case BREAKER_WAS_OPEN:
 		log_info(outbox->log,
-			state.cause == BREAKER_NO_RECORDS ? "milter_in_charge"
-							  : "submission_resumed",
+			cause == BREAKER_NO_RECORDS ? "milter_in_charge" : "submission_resumed",
 			"after_s", LOG_INT(open_us / SECOND_US), "waiting",
 			LOG_INT(atomic_load(&outbox->account.emails)));
-		journal_breaker_closed(outbox->journal);
 		break;
 	}
 	journal_hurry(outbox->journal);
@@ -203,18 +217,20 @@ static int64_t pause_us(const struct attempt *attempt, int64_t first_us)
 {
 	int64_t us = first_us;
 
-	for (unsigned i = 0; i < attempt->row.attempts && us < PAUSE_MOST_US; i++)
+	for (unsigned i = 0; i < attempt->row.attempts && us < OUTBOX_PAUSE_MOST_US; i++)
 		us *= 2;
-	return us < PAUSE_MOST_US ? us : PAUSE_MOST_US;
+	return us < OUTBOX_PAUSE_MOST_US ? us : OUTBOX_PAUSE_MOST_US;
 }
 
 /* No attempt was made: the email goes out when there is a turn for it. */
 static void return_to_store(struct attempt *attempt)
 {
-	const struct breaker *breaker = &attempt->outbox->breaker;
-	struct outbox_delay delay = {
-		.reason = breaker_is_open(breaker) ? breaker->state.reason : NULL};
+	const struct breaker_circuit *circuit = breaker_circuit_of(
+		&attempt->outbox->breaker, attempt->row.company_id);
+	struct outbox_delay delay = {0};
 
+	if (circuit)
+		delay.reason = circuit->cause == BREAKER_AWAY ? OUTBOX_AWAY_WORDS : circuit->reason;
 	if (attempt->outbox->withheld)
 		delay.reason = OUTBOX_WITHHELD_WORDS;
 	put_off(attempt, 0, &delay);
@@ -234,6 +250,7 @@ static void end_late(struct attempt *attempt)
 		.failed = true,
 		.reason = "the milter has not decided about it",
 	};
+	int64_t us = pause_us(attempt, in_maildrop ? LATE_FIRST_US : PAUSE_FIRST_US);
 
 	log_warn(outbox->log, "record_late", "email", attempt->row.id, "hint",
 		attempt->unknown ? "nobody knows whether Postfix has it"
@@ -244,7 +261,9 @@ static void end_late(struct attempt *attempt)
 		trip_breaker(attempt, BREAKER_NO_RECORDS,
 			record_watch_cause(outbox->shared->run, outbox->conf),
 			attempt->row.company_id);
-	put_off(attempt, pause_us(attempt, in_maildrop ? LATE_FIRST_US : PAUSE_FIRST_US), &delay);
+	if (in_maildrop)
+		feeder_expect_record(outbox->feeder, us);
+	put_off(attempt, us, &delay);
 }
 
 static void on_attempt_recorded(
@@ -308,10 +327,12 @@ static void on_attempt_answered(struct submission *submission, const struct inje
 	_cleanup_free_ char *refusal = NULL;
 	enum email_state state = EMAIL_STAGED;
 	struct err err = ERR_INIT;
+	struct db *db;
 
 	count_add(&outbox->counts->submissions[answer->result], 1);
 	if (answer->verdict_first &&
-		store_email_outcome(outbox->db, attempt->row.id, &state, &refusal, &err) < 0)
+		((db = outbox_reads(outbox, &err)) == NULL ||
+			store_email_outcome(db, attempt->row.id, &state, &refusal, &err) < 0))
 		log_error(outbox->log, "store_failed", "email", attempt->row.id, "error", err.text);
 	if (state == EMAIL_REFUSED) {
 		end_refused(attempt, refusal);
@@ -354,9 +375,10 @@ void dispatcher_start(struct attempt *attempt)
 	/* A company leaves room for others, and a breaker that is open lets one email through. */
 	attempt->in_hand = !outbox->stopping && !outbox->withheld &&
 			   in_hand_enter(&outbox->in_hand, row->company_id, row->size,
-				   attempt->from_store, outbox->conf->submission.max_pending);
-	if (!attempt->in_hand || !breaker_enter(&outbox->breaker, row->company_id,
-					 clock_monotonic_us(), &attempt->probes)) {
+				   attempt->from_store);
+	if (!attempt->in_hand ||
+		!breaker_enter(&outbox->breaker, row->company_id, !attempt->from_store,
+			clock_monotonic_us(), &attempt->probes)) {
 		leave_hand(attempt);
 		return_to_store(attempt);
 		return;

@@ -10,9 +10,11 @@
  * requests go in between. It takes none of a company that has enough in hand (in_hand.h). While
  * the circuit breaker is open it takes one email for each probe.
  *
+ * An email whose record is late waits for longer than usual, since its message is in the maildrop.
+ * While there are such emails, a look every second finds those that were recorded since.
+ *
  * Threads: the outbox's, except for feed_run(): the pool has the feeder then.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -50,15 +52,17 @@ struct feeder {
 	struct work work; /* first */
 	struct outbox *outbox;
 	bool busy;
-	bool failing;        /* and the log says so */
-	int64_t due_us;      /* when the first email is due, as far as known; 0: none is */
-	int64_t look_us;     /* monotonic: when to ask the store for that again */
-	int64_t offset_us;   /* clock minus monotonic clock, at the last look */
-	int64_t sweep_us;    /* monotonic: when files without a row are removed again */
+	bool failing;      /* the last round failed, which was logged */
+	int64_t due_us;    /* when the first email is due, as far as known; 0: none is */
+	int64_t look_us;   /* monotonic: when to ask the store for that again */
+	int64_t offset_us; /* clock minus monotonic clock, at the last look */
+	int64_t sweep_us;  /* monotonic: when files without a row are removed again */
+	/* Monotonic: when to look for late records again, and until when to do so. */
+	int64_t records_us, records_until_us;
 	bool room_made;      /* an email has left the hand since the last look */
 	struct buf excluded; /* companies that have no turn now: put off, or enough in hand */
 	/* The pool's while it is busy. */
-	bool takes, sweeps; /* what it has to do */
+	bool takes, sweeps; /* what this round has to do */
 	struct outbox_terms terms;
 	struct outbox_taken taken;
 	/* For each email that was taken: */
@@ -66,7 +70,7 @@ struct feeder {
 	int *message_found; /* the result of store_message_read() */
 	enum look *looks;
 	bool committed; /* store_outbox_take() */
-	bool unsynced;  /* it was committed, but not synced */
+	bool unsynced;  /* the round was committed, but not synced */
 	bool read;      /* the messages were read */
 	struct err err;
 };
@@ -112,6 +116,14 @@ void feeder_make_room(struct feeder *feeder)
 	feeder->room_made = true;
 	if (feeder->excluded.len > 0)
 		feeder->look_us = 0;
+}
+
+void feeder_expect_record(struct feeder *feeder, int64_t us)
+{
+	int64_t until_us = clock_monotonic_us() + us;
+
+	if (until_us > feeder->records_until_us)
+		feeder->records_until_us = until_us;
 }
 
 bool feeder_is_idle(const struct feeder *feeder)
@@ -290,6 +302,19 @@ static void handle_taken(struct feeder *feeder, size_t i)
 	}
 }
 
+/* If nothing was taken while companies were excluded, what is due is theirs: the store is not asked
+ * again before one of them may have its turn. */
+static int64_t next_look_us(const struct feeder *feeder, bool failed, int64_t now_us)
+{
+	int64_t pause_end_us = feeder->outbox->breaker.all.until_us;
+
+	if (!failed && (feeder->excluded.len == 0 || feeder->taken.looked > 0 || feeder->room_made))
+		return 0;
+	if (!failed && now_us < pause_end_us && pause_end_us < now_us + LOOK_US)
+		return pause_end_us;
+	return now_us + LOOK_US;
+}
+
 static void on_fed(struct task *task)
 {
 	struct feeder *feeder = CONTAINER_OF(task, struct feeder, work.done);
@@ -301,12 +326,12 @@ static void on_fed(struct task *task)
 	if (failed && !feeder->failing)
 		log_error(outbox->log, "outbox_not_read", "error", feeder->err.text);
 	feeder->failing = failed;
-	feeder->due_us = 0;
-	/* If nothing was taken while companies were excluded, what is due is theirs. */
-	feeder->look_us = failed || (feeder->excluded.len > 0 && feeder->taken.looked == 0 &&
-					    !feeder->room_made)
-				  ? clock_monotonic_us() + LOOK_US
-				  : 0;
+	/* A round that only looked for records, or removed files, has learned nothing about what is
+	 * due, even if it failed. */
+	if (feeder->terms.rows > 0) {
+		feeder->due_us = 0;
+		feeder->look_us = next_look_us(feeder, failed, clock_monotonic_us());
+	}
 	if (feeder->taken.renewed > 0)
 		log_info(outbox->log, "submitted_again", "emails",
 			LOG_INT((int64_t)feeder->taken.renewed));
@@ -322,9 +347,12 @@ static void on_fed(struct task *task)
 static bool is_due(struct feeder *feeder, int64_t now_us)
 {
 	if (clock_monotonic_us() >= feeder->look_us) {
+		struct db *db = outbox_reads(feeder->outbox, NULL);
+
 		feeder->look_us = clock_monotonic_us() + LOOK_US;
 		feeder->due_us = 0;
-		store_outbox_next(feeder->outbox->db, &feeder->due_us, NULL);
+		if (db)
+			store_outbox_next(db, &feeder->due_us, NULL);
 	}
 	return feeder->due_us > 0 && feeder->due_us <= now_us;
 }
@@ -343,41 +371,73 @@ static void look_at_clock(struct feeder *feeder, int64_t now_us)
 	feeder->offset_us = offset_us;
 }
 
+/* Excludes the companies that are put off. Returns true if one that is put off alone may probe. */
+static bool exclude_put_off(struct feeder *feeder, int64_t now_us)
+{
+	const struct breaker *breaker = &feeder->outbox->breaker;
+	bool may_probe = false;
+
+	for (size_t i = 0; i < breaker->n; i++) {
+		const struct breaker_company *company = &breaker->companies[i];
+
+		if (breaker_pauses(breaker, company, now_us))
+			buf_add_str(&feeder->excluded, company->id);
+		else
+			may_probe = may_probe || company->circuit.cause != BREAKER_CLOSED;
+	}
+	return may_probe;
+}
+
+/* True once a second while records of emails in the maildrop may come. */
+static bool look_for_records(struct feeder *feeder)
+{
+	int64_t now_us = clock_monotonic_us();
+
+	if (now_us >= feeder->records_until_us || now_us < feeder->records_us)
+		return false;
+	feeder->records_us = now_us + LOOK_US;
+	return true;
+}
+
 void feeder_look(struct feeder *feeder)
 {
 	struct outbox *outbox = feeder->outbox;
 	int64_t now_us = clock_now_us(outbox->shared->clock);
-	const struct breaker *breaker = &outbox->breaker;
-	const char *one = breaker_one_company(breaker); /* the only company that is put off */
-	bool open = breaker_is_open(breaker) && one == NULL;
-	bool pauses = breaker->probing || clock_monotonic_us() < breaker_until_us(breaker);
+	const struct breaker_circuit *all = &outbox->breaker.all;
+	bool open = all->cause != BREAKER_CLOSED, has_room, takes_due, recorded, may_probe;
 	int64_t room = IN_HAND_FROM_STORE - outbox->in_hand.all.from_store;
+	int64_t most_bytes = outbox->in_hand.limits.bytes;
 
 	look_at_clock(feeder, now_us);
-	if (feeder->busy || room <= 0 || (open && pauses) ||
-		!in_hand_has_room(&outbox->in_hand, outbox->conf->submission.max_pending))
+	if (feeder->busy)
 		return;
-	feeder->takes = !outbox->withheld && is_due(feeder, now_us);
-	feeder->sweeps = clock_monotonic_us() >= feeder->sweep_us;
+	has_room = room > 0 && !breaker_is_shut(&outbox->breaker, clock_monotonic_us()) &&
+		   in_hand_has_room(&outbox->in_hand);
+	takes_due = has_room && !outbox->withheld && is_due(feeder, now_us);
+	recorded = look_for_records(feeder);
+	feeder->takes = takes_due || recorded;
+	feeder->sweeps = has_room && clock_monotonic_us() >= feeder->sweep_us;
 	if (!feeder->takes && !feeder->sweeps)
 		return;
 	if (feeder->sweeps)
 		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
 	feeder->room_made = false;
 	buf_clear(&feeder->excluded);
-	if (one && pauses)
-		buf_add_str(&feeder->excluded, one);
-	in_hand_full(&outbox->in_hand, outbox->conf->submission.max_pending, &feeder->excluded);
+	may_probe = exclude_put_off(feeder, clock_monotonic_us());
+	in_hand_full(&outbox->in_hand, &feeder->excluded);
 	feeder->busy = true;
 	feeder->terms = (struct outbox_terms){
 		.now_us = now_us,
 		.lifetime_us = outbox->conf->outbox.lifetime_ms * 1000,
 		.way = outbox_way(outbox),
 		/* At most half of the room: the next company finds some, too. */
-		.rows = open ? 1 : (int)(room < 2 * ROWS ? (room + 1) / 2 : ROWS),
-		.rows_each = open ? 1 : ROWS_OF_COMPANY,
-		.bytes = BYTES,
+		.rows = !takes_due ? 0
+			: open     ? 1
+				   : (int)(room < 2 * ROWS ? (room + 1) / 2 : ROWS),
+		.rows_each = open || may_probe ? 1 : ROWS_OF_COMPANY,
+		.bytes = most_bytes < BYTES ? most_bytes : BYTES,
 		.but = buf_str(&feeder->excluded),
+		.recorded = recorded,
 	};
 	feeder->work = (struct work){
 		.done = {.run = on_fed},

@@ -36,7 +36,7 @@ struct hosts {
 	int64_t next_us; /* monotonic: the next heartbeat */
 	bool busy;
 	bool beats;   /* since the start */
-	bool failing; /* and the log says so */
+	bool failing; /* the last round failed, which was logged */
 	int64_t epoch;
 	bool was_taken; /* others have taken rows of this host since the last heartbeat */
 	struct host_list list;
@@ -169,7 +169,7 @@ static int beat_run(struct db *db, void *arg, struct err *err)
 	hosts->was_taken = hosts->beats && epoch != hosts->epoch;
 	hosts->epoch = epoch;
 	hosts->beats = true;
-	/* No row is added or removed meanwhile, since this has the turn to write. */
+	/* No row is added or removed meanwhile: this transaction has the write lock. */
 	return hosts->was_taken ? outbox_account_again(outbox, db, err) : 0;
 }
 

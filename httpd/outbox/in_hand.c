@@ -19,6 +19,16 @@ void in_hand_clear(struct in_hand *in_hand)
 	*in_hand = (struct in_hand){0};
 }
 
+void in_hand_set_limits(struct in_hand *in_hand, int64_t max_pending, int64_t max_inflight_bytes)
+{
+	int64_t part = max_inflight_bytes / IN_HAND_PART;
+
+	in_hand->limits = (struct in_hand_limits){
+		.emails = max_pending,
+		.bytes = part < IN_HAND_BYTES ? part : IN_HAND_BYTES,
+	};
+}
+
 static struct in_hand_company *find_company(const struct in_hand *in_hand, const char *company_id)
 {
 	for (size_t i = 0; i < in_hand->n; i++)
@@ -33,11 +43,10 @@ static bool fits(int64_t most, int64_t all, int64_t own)
 	return own < most - all;
 }
 
-static bool may_enter(
-	const struct in_hand *in_hand, const struct in_hand_company *own, int64_t most)
+static bool may_enter(const struct in_hand *in_hand, const struct in_hand_company *own)
 {
-	return fits(most, in_hand->all.emails, own->emails) &&
-	       fits(IN_HAND_BYTES, in_hand->all.bytes, own->bytes);
+	return fits(in_hand->limits.emails, in_hand->all.emails, own->emails) &&
+	       fits(in_hand->limits.bytes, in_hand->all.bytes, own->bytes);
 }
 
 static void count_company(
@@ -48,13 +57,12 @@ static void count_company(
 	to->from_store += from_store ? emails : 0;
 }
 
-bool in_hand_enter(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store,
-	int64_t most)
+bool in_hand_enter(struct in_hand *in_hand, const char *company_id, int64_t bytes, bool from_store)
 {
 	static const struct in_hand_company none = {0};
 	struct in_hand_company *own = find_company(in_hand, company_id);
 
-	if (!may_enter(in_hand, own ? own : &none, most))
+	if (!may_enter(in_hand, own ? own : &none))
 		return false;
 	if (own == NULL) {
 		in_hand->companies = mem_append(
@@ -81,19 +89,19 @@ void in_hand_leave(struct in_hand *in_hand, const char *company_id, int64_t byte
 		*own = in_hand->companies[--in_hand->n];
 }
 
-bool in_hand_has_room(const struct in_hand *in_hand, int64_t most)
+bool in_hand_has_room(const struct in_hand *in_hand)
 {
 	static const struct in_hand_company none = {0};
 
-	return may_enter(in_hand, &none, most);
+	return may_enter(in_hand, &none);
 }
 
-void in_hand_full(const struct in_hand *in_hand, int64_t most, struct buf *ids)
+void in_hand_full(const struct in_hand *in_hand, struct buf *ids)
 {
 	for (size_t i = 0; i < in_hand->n; i++) {
 		const struct in_hand_company *own = &in_hand->companies[i];
 
-		if (!may_enter(in_hand, own, most) ||
+		if (!may_enter(in_hand, own) ||
 			!fits(IN_HAND_FROM_STORE, in_hand->all.from_store, own->from_store))
 			buf_add_str(ids, own->id);
 	}

@@ -19,7 +19,6 @@
 #include "core/db/committer.h"
 #include "core/store/store_backlog.h"
 #include "core/store/store_later_refusal.h"
-#include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 
@@ -62,11 +61,11 @@ struct journal {
 	struct outbox *outbox;
 	struct entries fresh, under_way;
 	bool busy;
-	bool failing;    /* and the log says so */
+	bool failing;    /* the last commit failed, which was logged */
 	int64_t next_us; /* monotonic: not before */
 	struct commit_job job;
 	struct task task;
-	int64_t now_us; /* of the job */
+	int64_t now_us; /* time of the job */
 	int result;
 	struct err err;
 };
@@ -206,7 +205,7 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 	return 0;
 }
 
-/* Whether the email is another host's now. Asked only where nothing was written. */
+/* Notes if another host has taken the email over. Only called if no row was changed. */
 static int note_elsewhere(struct db *db, struct entry *entry, int written, struct err *err)
 {
 	int found = written == 0 && *entry->id ? store_outbox_is_elsewhere(db, entry->id, err) : 0;

@@ -20,6 +20,7 @@
 #include "core/base/thread.h"
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
+#include "core/db/db_watch.h"
 #include "core/store/store_backlog.h"
 #include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
@@ -32,10 +33,11 @@ enum {
 	/* Sessions that keep the cores busy: for each core, and at least in total. */
 	SESSIONS_OF_CORE = 2,
 	SESSIONS_LEAST = 4,
-	/* So long after emails of several companies, each has a share of the sessions. */
+	/* For this time after emails of several companies, each company has a share of the
+	   sessions. */
 	SEVERAL_US = 10 * 1000 * 1000,
 	REFUSED_TOLD_US = 30 * 1000 * 1000,
-	FULL_PART = 20, /* the outbox counts as full if less than one in so many bytes is free */
+	FULL_PART = 20, /* the outbox counts as full if less than a 20th of its bytes is free */
 	/* The time for attempts to end after the last worker has ended. */
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
@@ -169,6 +171,13 @@ void outbox_note_company(struct outbox *outbox, const char *company_id)
 	snprintf(outbox->cpu.company_id, sizeof(outbox->cpu.company_id), "%s", company_id);
 }
 
+struct db *outbox_reads(struct outbox *outbox, struct err *err)
+{
+	struct db_watch *server = outbox->shared->server;
+
+	return server && db_watch_look(server, err) != 0 ? NULL : outbox->db;
+}
+
 void outbox_withhold(struct outbox *outbox, bool withheld)
 {
 	if (atomic_exchange(&outbox->withheld, withheld) == withheld)
@@ -185,6 +194,12 @@ void outbox_withhold(struct outbox *outbox, bool withheld)
  * The thread.
  */
 
+static void set_in_hand_limits(struct outbox *outbox)
+{
+	in_hand_set_limits(&outbox->in_hand, outbox->conf->submission.max_pending,
+		outbox->conf->http.max_inflight_bytes);
+}
+
 static void on_outbox_reload(struct task *task)
 {
 	struct outbox *outbox = CONTAINER_OF(task, struct outbox, reload);
@@ -195,6 +210,7 @@ static void on_outbox_reload(struct task *task)
 		return;
 	conf_reload(outbox->conf, fresh, &restart);
 	atomic_store(&outbox->max_bytes, outbox->conf->outbox.max_bytes);
+	set_in_hand_limits(outbox);
 	outbox->disk_look_us = 0;
 	conf_free(fresh);
 }
@@ -262,10 +278,11 @@ static void *thread_main(void *arg)
 static int reopen_run(struct db *db, void *arg, struct err *err)
 {
 	const struct outbox *outbox = arg;
+	int64_t now_us = clock_now_us(outbox->shared->clock);
 
-	if (store_break_close(db, clock_now_us(outbox->shared->clock), err) < 0)
+	if (store_break_close(db, now_us, err) < 0)
 		return -1;
-	return store_outbox_reopen(db, err);
+	return store_outbox_reopen(db, now_us, err);
 }
 
 static int remove_run(struct db *db, void *arg, struct err *err)
@@ -304,6 +321,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	outbox->conf = conf;
 	outbox->hooks = *hooks;
 	outbox->max_bytes = conf->outbox.max_bytes;
+	set_in_hand_limits(outbox);
 	outbox->counts = counts_new(shared->routes);
 	outbox->cpu.fd = -1;
 	outbox->cpu.sessions = SESSIONS_OF_CORE * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -330,7 +348,7 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	}
 	db_set_wait(outbox->db, LOOP_STORE_WAIT_MS); /* the loop reads from now on */
 	outbox->inject = inject_new(outbox->base, outbox->conf);
-	outbox->watch = record_watch_new(outbox->base, outbox->db, outbox->log);
+	outbox->watch = record_watch_new(outbox->base, outbox->db, shared->server, outbox->log);
 	outbox->janitor = event_new(outbox->base, -1, EV_PERSIST, on_outbox_janitor, outbox);
 	event_add(outbox->janitor, &every);
 	*outbox_r = outbox;

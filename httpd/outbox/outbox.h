@@ -42,9 +42,9 @@ struct worker_shared;
 enum outbox_outcome {
 	OUTBOX_PENDING,
 	OUTBOX_SENT,     /* the milter has recorded it, and Postfix has it */
-	OUTBOX_REFUSED,  /* by the milter */
-	OUTBOX_REJECTED, /* by Postfix, for good: its row is gone */
-	OUTBOX_ACCEPTED, /* it is durable, and the outbox goes on with it */
+	OUTBOX_REFUSED,  /* the milter has refused it */
+	OUTBOX_REJECTED, /* Postfix has refused it for good, and its row is gone */
+	OUTBOX_ACCEPTED, /* it is durable, and the outbox keeps trying to submit it */
 	OUTBOX_UNKEPT,   /* the store could not make it durable: its acceptance is not confirmed */
 };
 
@@ -53,13 +53,13 @@ struct outbox_mail {
 	/* From the maker. Way and answered of the row are set by outbox_send(). */
 	struct email row;
 	struct buf message;
-	size_t index; /* of its result in the request */
+	size_t index; /* index of its result in the answer to the request */
 	bool test;    /* recorded at once, and delivered to nobody */
 	bool stored;  /* an earlier request has stored it: only row.id is given, and its outcome
 		       * is waited for */
 
-	/* For the maker, at done. */
-	bool paused; /* it waits until an admin resumes its company, domain or key */
+	/* Set when done is called, for the maker. */
+	bool paused; /* it waits until an admin ends the pause of its company, domain or key */
 	enum outbox_outcome outcome;
 	char *refusal;  /* with OUTBOX_REFUSED */
 	struct err err; /* with OUTBOX_REJECTED and OUTBOX_UNKEPT */
@@ -80,11 +80,11 @@ struct outbox_batch {
 	bool has_key; /* an Idempotency-Key: */
 	bool is_repeat;
 	struct idempotency_key key;
-	struct idempotency idempotency; /* what is known of all emails of the request */
+	struct idempotency idempotency; /* the known results of all emails of the request */
 	/* The maximum wait for outcomes; 0 for none. Without effect for more than OUTBOX_WAITED_MAX
 	 * emails, which are never waited for. */
 	int64_t wait_ms;
-	struct task_queue *tasks; /* of the maker's worker */
+	struct task_queue *tasks; /* task queue of the maker's worker */
 	/* Called once, on its thread. */
 	void (*done)(struct outbox_batch *batch);
 	void *arg;
@@ -118,16 +118,16 @@ struct outbox_batch {
 enum { OUTBOX_WAITED_MAX = 50 };
 
 struct outbox_batch *outbox_batch_new(size_t n);
-/* For the maker: at done, or instead of outbox_send(). */
+/* Releases the maker's reference: when done was called, or instead of outbox_send(). */
 void outbox_batch_release(struct outbox_batch *batch);
 
 /* Stages and submits the emails. done is called when all have an outcome, and after wait_ms at
  * the latest. */
 void outbox_send(struct outbox *outbox, struct outbox_batch *batch);
 
-/* What the outbox calls. */
+/* Functions that the outbox calls. */
 struct outbox_hooks {
-	/* For each email that the milter has decided about. */
+	/* Called for each email that the milter has decided about. */
 	void (*recorded)(struct probe_report *report);
 	/* For other hosts and their admins: adds in words what is wrong with this host, and
 	 * returns the time up to which its log is read, or 0. On the committer's thread. */

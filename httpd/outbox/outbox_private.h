@@ -48,21 +48,22 @@ struct outbox {
 	const struct worker_shared *shared;
 	struct log *log;
 	struct conf *conf;
-	_Atomic int64_t max_bytes;  /* of conf, for other threads */
+	_Atomic int64_t max_bytes;  /* the setting, copied for other threads */
 	_Atomic int64_t disk_room;  /* bytes of the disk that new emails may use */
 	int64_t disk_look_us;       /* monotonic: when the disk is checked again */
 	_Atomic int64_t refused_us; /* monotonic: when an email last found no room; 0: never */
-	atomic_bool disk_full;      /* and the log says so */
-	atomic_bool withheld;       /* of outbox_withhold() */
+	atomic_bool disk_full;      /* the disk is full, which was logged */
+	atomic_bool withheld;       /* set by outbox_withhold() */
 	/* Detects that the outbox's thread waits for the CPU longer than it runs. */
 	struct {
-		int fd; /* of its schedstat; -1 for none */
+		int fd; /* descriptor of the thread's schedstat file; -1 for none */
 		int64_t look_us;
 		int64_t ran_ns, waited_ns; /* until the last look */
 		bool crowded;
 		int64_t staged_us; /* when the last batch arrived that nobody waits for */
 		size_t sessions;   /* enough to keep the cores busy */
-		/* Of the last attempt; and when another company's came before one. */
+		/* The company of the last attempt, and when two attempts in a row were of different
+		 * companies. */
 		char company_id[ID_SIZE];
 		int64_t several_us;
 	} cpu;
@@ -101,9 +102,17 @@ static inline enum email_way outbox_way(const struct outbox *outbox)
 
 /* outbox.c */
 
-/* Why emails are withheld. */
+/* The reason why emails are withheld. */
 #define OUTBOX_WITHHELD_WORDS                                                                      \
 	"Postfix does not ask postern-milter, and mail to postern.invalid would leave this host"
+
+/* The reason shown for an email that was not tried because Postfix took none of the emails before
+ * it. Postfix's own reply is not shown: it may name addresses of another company. */
+#define OUTBOX_AWAY_WORDS "Postfix takes no mail now"
+
+/* The handle from which the loop reads; NULL with err while the database server is known not to
+ * answer: each statement would hold up the loop until its deadline. */
+struct db *outbox_reads(struct outbox *outbox, struct err *err);
 
 /* Sets how many sessions with Postfix may carry a message now, in total and of one company. */
 void outbox_set_sessions(struct outbox *outbox);
@@ -171,6 +180,9 @@ void feeder_free(struct feeder *feeder);
 void feeder_make_room(struct feeder *feeder);
 /* An email is due at this time of the store's clock. */
 void feeder_hint(struct feeder *feeder, int64_t due_us);
+/* The maildrop has a message that the milter has not recorded in time. Until us from now, the email
+ * leaves the outbox within a second or two of the record. */
+void feeder_expect_record(struct feeder *feeder, int64_t us);
 /* Call it often: takes what is due if there is room. */
 void feeder_look(struct feeder *feeder);
 bool feeder_is_idle(const struct feeder *feeder);

@@ -17,6 +17,7 @@
 #include "core/base/mem.h"
 #include "core/base/socket.h"
 #include "core/conf/conf.h"
+#include "core/db/db_watch.h"
 #include "core/postfix/postfix_run.h"
 
 /* The interval of the checks. On average a commit is noticed half of this late. */
@@ -24,10 +25,11 @@ enum { LOOK_US = 2000 };
 
 struct record_watch {
 	struct db *db;
+	struct db_watch *server; /* NULL: the store is a file */
 	struct log *log;
 	struct event *timer;
 	struct watched *pending;
-	int64_t version;  /* of the store, at the last look */
+	int64_t version;  /* version of the store at the last check */
 	bool look_anyway; /* an email was added since, or could not be read */
 	bool failing;     /* the store could not be read at the last look */
 	bool stopped;
@@ -53,7 +55,8 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (db_version(watch->db, &version, &err) == 0) {
+	if ((watch->server == NULL || db_watch_look(watch->server, &err) == 0) &&
+		db_version(watch->db, &version, &err) == 0) {
 		changed = version != watch->version || watch->look_anyway;
 		watch->version = version;
 		watch->look_anyway = false;
@@ -65,8 +68,10 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 
 		/* An email that cannot be read counts as not decided. */
 		if (changed && store_email_outcome(
-				       watch->db, watched->email_id, &state, &refusal, &err) < 0)
+				       watch->db, watched->email_id, &state, &refusal, &err) < 0) {
 			watch->look_anyway = true;
+			changed = false; /* the next one would wait for the store as long */
+		}
 		if (state == EMAIL_STAGED && now_us < watched->deadline_us) {
 			at = &watched->next;
 			continue;
@@ -84,11 +89,13 @@ static void on_watch_timer(evutil_socket_t fd, short what, void *arg)
 	set_timer(watch);
 }
 
-struct record_watch *record_watch_new(struct event_base *base, struct db *db, struct log *log)
+struct record_watch *record_watch_new(
+	struct event_base *base, struct db *db, struct db_watch *server, struct log *log)
 {
 	struct record_watch *watch = mem_new(struct record_watch);
 
 	watch->db = db;
+	watch->server = server;
 	watch->log = log;
 	watch->timer = event_new(base, -1, 0, on_watch_timer, watch);
 	return watch;

@@ -14,12 +14,13 @@
 #include "core/store/store_email.h"
 
 struct conf;
+struct db_watch;
 struct event_base;
 struct log;
 struct postfix_run;
 struct record_watch;
 
-/* Whoever waits owns it, and must not change it until done. */
+/* Owned by the caller, who must not change it until done is called. */
 struct watched {
 	const char *email_id;
 	int64_t wait_ms;
@@ -30,8 +31,10 @@ struct watched {
 	struct watched *next;
 };
 
-/* Reads from db, on the thread of base. */
-struct record_watch *record_watch_new(struct event_base *base, struct db *db, struct log *log);
+/* Reads from db, on the thread of base; not while the server, which may be NULL, is known not to
+ * answer. */
+struct record_watch *record_watch_new(
+	struct event_base *base, struct db *db, struct db_watch *server, struct log *log);
 /* The time of everything that is watched, or added from now on, is up. */
 void record_watch_stop(struct record_watch *watch);
 /* Nothing may be watched any more. NULL is fine. */

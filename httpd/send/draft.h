@@ -21,12 +21,12 @@
 
 /* Plain data; starts zeroed, freed with draft_clear(). */
 struct draft {
-	/* Without date; with a message_id only if the client chose one. */
+	/* Has no date yet, and a message_id only if the client chose one. */
 	struct mime_message message;
 	DRAFT_MEMBERS(MIME_DECLARE)
 	bool text_made;     /* text was made from html */
 	bool reply_to_made; /* reply_to was read after variables were filled in */
-	bool test;          /* it is recorded, and delivered to nobody */
+	bool test;          /* the email is recorded, and delivered to nobody */
 	/* When it is sent; 0 for at once. A time in the past is refused, except in a repeat. */
 	int64_t scheduled_us;
 };

@@ -4,8 +4,7 @@
  *
  * There are never more locks than requests under way, so the table does not grow.
  *
- * Threads: the worker's, except for idempotency_hash(). All threads share struct running, whose
- * mutex is held while one list is searched.
+ * Threads: any. All threads share struct running, whose mutex is held while one list is searched.
  */
 #include "httpd/send/idempotency.h"
 
@@ -15,7 +14,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "httpd/admission/admission.h"
 #include "httpd/worker/worker.h"
@@ -95,31 +93,13 @@ void idempotency_hash(
 	secret_hash((const char *)parts, sizeof(parts), hash);
 }
 
-/* Looks up the key in the store. */
-static int find_stored(const struct worker *worker, const char *request_id,
-	struct idempotency_lock *lock, struct problem *problem)
-{
-	struct err err = ERR_INIT;
-	int found = store_idempotency_find(worker->db, &lock->entry.key,
-		clock_now_us(worker->shared->clock), &lock->earlier, &err);
-
-	if (found < 0) {
-		log_error(worker->log, "idempotency_lookup_failed", "request", request_id, "error",
-			err.text);
-		return problem_from_err(problem, &err);
-	}
-	lock->found = found > 0;
-	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload, SECRET_HASH_LEN) != 0)
-		return problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
-	return 0;
-}
-
-int idempotency_lock(const struct worker *worker, const struct admission *admission,
-	const char *request_id, const uint8_t payload[static SECRET_HASH_LEN],
-	struct idempotency_lock **lock_r, struct problem *problem)
+int idempotency_lock(const struct worker *worker, struct db *db, const struct admission *admission,
+	const uint8_t payload[static SECRET_HASH_LEN], struct idempotency_lock **lock_r,
+	struct problem *problem, struct err *err)
 {
 	struct idempotency_lock *lock = mem_new(struct idempotency_lock);
 	enum running_result entered;
+	int found;
 
 	lock->running = worker->shared->running;
 	memcpy(lock->entry.key.company_id, admission->key.company_id, ID_SIZE);
@@ -128,15 +108,20 @@ int idempotency_lock(const struct worker *worker, const struct admission *admiss
 	entered = running_enter(lock->running, &lock->entry);
 	if (entered != RUNNING_ENTERED) {
 		free(lock);
-		return problem_fixed(problem,
+		problem_fixed(problem,
 			entered == RUNNING_SAME ? PROBLEM_CONCURRENT : PROBLEM_OTHER_PAYLOAD);
+		return 0;
 	}
-	if (find_stored(worker, request_id, lock, problem) < 0) {
+	found = store_idempotency_find(
+		db, &lock->entry.key, clock_now_us(worker->shared->clock), &lock->earlier, err);
+	lock->found = found > 0;
+	if (lock->found && memcmp(lock->earlier.payload, lock->entry.payload, SECRET_HASH_LEN) != 0)
+		problem_fixed(problem, PROBLEM_OTHER_PAYLOAD);
+	if (found < 0 || problem->kind != PROBLEM_NONE)
 		idempotency_unlock(lock);
-		return -1;
-	}
-	*lock_r = lock;
-	return 0;
+	else
+		*lock_r = lock;
+	return found < 0 ? -1 : 0;
 }
 
 void idempotency_unlock(struct idempotency_lock *lock)

@@ -27,7 +27,7 @@ struct worker;
 struct running_entry {
 	struct idempotency_key key;
 	uint8_t payload[SECRET_HASH_LEN];
-	LIST_ENTRY(running_entry) link; /* of struct running */
+	LIST_ENTRY(running_entry) link; /* links the entries of struct running */
 };
 
 enum running_result {
@@ -37,7 +37,7 @@ enum running_result {
 };
 
 struct running *running_new(void);
-/* It must be empty. */
+/* No request may be running any more. */
 void running_free(struct running *running);
 
 /* Any thread. The caller owns the entry; if it entered, it has to leave. */
@@ -49,7 +49,7 @@ struct idempotency_lock {
 	struct running *running;
 	struct running_entry entry;
 	bool found;                 /* the request is a repeat: */
-	struct idempotency earlier; /* what the store has of the first one */
+	struct idempotency earlier; /* what the store has about the first request */
 };
 
 /* The hash of a payload. action names what the body is for: the same body for another purpose is
@@ -57,11 +57,12 @@ struct idempotency_lock {
 void idempotency_hash(
 	const char *action, const char *body, size_t len, uint8_t hash[static SECRET_HASH_LEN]);
 
-/* Locks the key of a request that has one. 0, or -1 with the problem: the key belongs to a request
- * that is under way, or to one with another payload. */
-int idempotency_lock(const struct worker *worker, const struct admission *admission,
-	const char *request_id, const uint8_t payload[static SECRET_HASH_LEN],
-	struct idempotency_lock **lock_r, struct problem *problem);
+/* Locks the key of a request that has one. Returns 0, or -1 with err: the store failed. If the key
+ * belongs to a request that is under way, or to one with another payload, sets the problem instead
+ * of the lock. Any thread. */
+int idempotency_lock(const struct worker *worker, struct db *db, const struct admission *admission,
+	const uint8_t payload[static SECRET_HASH_LEN], struct idempotency_lock **lock_r,
+	struct problem *problem, struct err *err);
 /* NULL is fine. */
 void idempotency_unlock(struct idempotency_lock *lock);
 

@@ -246,7 +246,7 @@ const char *reader_fault_hint(enum reader_fault fault)
 
 static const struct {
 	bool serves;
-	bool logged; /* by the code that found it */
+	bool logged; /* the code that found it has logged it */
 	const char *words;
 	const char *effect;
 	const char *hint;
@@ -311,7 +311,7 @@ struct host_read {
 
 struct probe_report {
 	struct log *log;
-	pthread_mutex_t mutex; /* of the outcome and the hosts */
+	pthread_mutex_t mutex; /* protects the outcome and the hosts */
 	struct probe_outcome outcome;
 	struct host_read *hosts;
 	size_t hosts_n;

@@ -52,8 +52,8 @@ struct probe_facts {
 	bool overdue;        /* the deadline has passed */
 	bool seen;           /* the milter was asked about it, */
 	bool others_seen;    /* or about a later email */
-	bool changed;        /* it got a changed Message-ID or From */
-	const char *refusal; /* how it was stopped, in the log's words; NULL or "" if not */
+	bool changed;        /* the message reached the milter with another Message-ID or From */
+	const char *refusal; /* what the log says about what stopped it; NULL or "": nothing did */
 
 	/* About the log: its report is needed, and has come. */
 	bool wait_for_log;
@@ -112,8 +112,8 @@ enum reader_fault {
 	READER_WELL,
 	READER_AWAY,    /* postern-events does not run */
 	READER_FOREIGN, /* its metrics file is of another version, or damaged */
-	READER_FAILING, /* it cannot read the log, or store events */
-	READER_BEHIND,  /* it has not reached the end of the log for READER_BEHIND_US */
+	READER_FAILING, /* the reader cannot read the log, or cannot store events */
+	READER_BEHIND,  /* the reader has not reached the end of the log for READER_BEHIND_US */
 	READER_MUTE,    /* the log does not mention probes */
 	READER_FAULTS
 };

@@ -1,8 +1,9 @@
 /*
  * prober: tests by itself whether emails go out.
  *
- * Threads: the worker's. What blocks runs in the pool (look_run), and the
- * committer adds the ticket; both come back as tasks.
+ * Threads: the worker's. What blocks runs in the pool (look_run), short reads
+ * where store_read.h has them run, and the committer adds the ticket; all come
+ * back as tasks.
  */
 #include "httpd/send/prober.h"
 
@@ -31,6 +32,7 @@
 #include "httpd/inject/inject.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/probe_report.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/task_queue.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
@@ -50,14 +52,29 @@ enum step { IDLE, LOOKING, ADDING, SUBMITTING, WATCHING };
 struct look {
 	struct work work; /* first */
 	struct prober *prober;
-	char *socket; /* of the milter */
-	char *config; /* of Postfix; NULL to skip reading main.cf */
+	char *socket; /* socket of the milter */
+	char *config; /* configuration folder of Postfix; NULL: main.cf is not read */
 	char *internal_hosts;
 	enum submission_method method;
 	int milter; /* 0, or an errno */
 	bool known; /* setup was read; false if Postfix could not be asked */
 	struct postfix_setup setup;
 	struct email_waiting waiting; /* zeroed if it could not be read */
+	int store_result;             /* result of reading the time of the newest row: */
+	int64_t newest_us;
+	struct err store_err;
+};
+
+/* What the store says about the last probe, and the oldest one that the log has not confirmed. It
+ * belongs to the thread that reads until its done runs. */
+struct reading {
+	struct store_read read; /* first */
+	struct prober *prober;
+	bool under_way;
+	void (*done)(struct prober *prober);
+	struct postfix_notes notes; /* zeroed if there are none */
+	bool has_last, has_oldest;
+	struct probe last, oldest;
 };
 
 struct prober {
@@ -66,10 +83,10 @@ struct prober {
 	int64_t next_us;     /* no probe before; all times here are monotonic */
 	int64_t looked_us;   /* the last check while idle */
 	int64_t began_us;    /* the probe that is under way, or the last one */
-	int64_t deadline_us; /* for its result */
+	int64_t deadline_us; /* until when the result of the probe is waited for */
 	int64_t unasked_us;  /* the last probe about which the milter was not asked */
 	char stamp[STAMP_SIZE];
-	int64_t reloaded_us; /* of struct postfix_notes */
+	int64_t reloaded_us; /* as in struct postfix_notes */
 
 	/* What the last probes found. */
 	enum probe_finding found;
@@ -77,7 +94,7 @@ struct prober {
 	bool told; /* the result of this probe was reported */
 
 	/* What main.cf says. */
-	bool stale; /* it must be read again */
+	bool stale; /* main.cf must be read again */
 	bool learnt;
 	struct postfix_setup setup;
 
@@ -93,6 +110,7 @@ struct prober {
 						 confirmed, or "" */
 
 	struct look look;
+	struct reading reading;
 	struct commit_job job;
 	struct task added;
 	bool through;                 /* as in struct probe */
@@ -287,7 +305,6 @@ static bool has_changed(struct prober *prober)
 	_cleanup_buf_ struct buf stamp = BUF_INIT;
 	const char *socket = worker->conf->milter.socket, *slash = strrchr(socket, '/');
 	_cleanup_free_ char *folder = slash ? mem_dup(socket, (size_t)(slash - socket)) : NULL;
-	struct postfix_notes news;
 	char run[POSTFIX_RUN_SIZE];
 	bool changed;
 
@@ -302,8 +319,6 @@ static bool has_changed(struct prober *prober)
 		add_time(&stamp, main_cf);
 		add_time(&stamp, master_cf);
 	}
-	if (store_postfix_notes_get(worker->db, &news, NULL) == 1)
-		prober->reloaded_us = news.reloaded_us;
 	buf_printf(&stamp, "%lld", (long long)prober->reloaded_us);
 	changed = strncmp(prober->stamp, buf_str(&stamp), STAMP_SIZE - 1) != 0;
 	snprintf(prober->stamp, sizeof(prober->stamp), "%s", buf_str(&stamp));
@@ -342,8 +357,8 @@ static void look_at_outbox(const struct prober *prober)
 	outbox_state_get(shared->outbox, &outbox);
 	probe_report_set_fault(shared->probe, FAULT_DISK,
 		outbox.disk_full ? "the disk of the store has less left than outbox.min_free" : "");
-	snprintf(cause, sizeof(cause), "the outbox is full: %lld emails of %lld MiB wait",
-		(long long)outbox.emails, (long long)(outbox.bytes / (1024 * 1024)));
+	snprintf(cause, sizeof(cause), "the outbox is full: %s emails of %s MiB wait",
+		STR_COUNT(outbox.emails, 0), STR_COUNT(outbox.bytes / (1024 * 1024), 0));
 	probe_report_set_fault(shared->probe, FAULT_FULL, outbox.full ? cause : "");
 	probe_report_set_fault(shared->probe, FAULT_CROWDED,
 		outbox.crowded && !outbox.full
@@ -353,15 +368,13 @@ static void look_at_outbox(const struct prober *prober)
 }
 
 /* What the log says about the probe. */
-static enum probe_log_finding ask_log(struct prober *prober, const struct probe *probe)
+static enum probe_log_finding ask_log(const struct prober *prober, const struct probe *probe)
 {
-	struct postfix_notes news = {0};
-
-	(void)store_postfix_notes_get(prober->worker->db, &news, NULL);
 	return probe_log_judge(
 		&(struct probe_log){prober->reader_lives, prober->reader.read_to_end_us,
 			probe->seen_us, probe->logged_us,
-			probe->through ? probe->taken_us : probe->logged_us, news.taken_us},
+			probe->through ? probe->taken_us : probe->logged_us,
+			prober->reading.notes.taken_us},
 		probe_patience_us(interval_us(prober)));
 }
 
@@ -370,7 +383,7 @@ static enum probe_log_finding ask_log(struct prober *prober, const struct probe 
 static void look_at_log(struct prober *prober, const struct probe *last)
 {
 	enum probe_log_finding finding = ask_log(prober, last);
-	struct probe probe;
+	const struct probe *oldest = prober->reading.has_oldest ? &prober->reading.oldest : NULL;
 
 	prober->facts.taken = finding == PROBE_LOG_TAKEN;
 	if (last->logged_us)
@@ -381,58 +394,108 @@ static void look_at_log(struct prober *prober, const struct probe *last)
 		prober->unconfirmed[0] = '\0';
 		return;
 	}
-	if (prober->unconfirmed[0] == '\0' && last->seen_us)
+	if (prober->unconfirmed[0] == '\0' && last->seen_us) {
 		memcpy(prober->unconfirmed, last->ticket, sizeof(prober->unconfirmed));
-	if (prober->unconfirmed[0] == '\0' ||
-		store_probe_get(prober->worker->db, prober->unconfirmed, &probe, NULL) <= 0)
+		oldest = last;
+	}
+	if (oldest == NULL)
 		return;
-	finding = ask_log(prober, &probe);
+	finding = ask_log(prober, oldest);
 	if (finding == PROBE_LOG_MUTE)
-		prober->mute_us = probe.seen_us;
-	store_probe_clear(&probe);
+		prober->mute_us = oldest->seen_us;
 	if (finding == PROBE_LOG_TAKEN)
 		prober->unconfirmed[0] = '\0';
 	else if (finding == PROBE_LOG_STUCK)
 		prober->by_log = prober->stuck = true;
 }
 
-/* Reads what the milter and the log say about the last probe. */
+static int read_notes(struct store_read *read, struct db *db, struct err *err)
+{
+	struct reading *reading = (struct reading *)read;
+	const struct prober *prober = reading->prober;
+	struct probe *last = &reading->last, *oldest = &reading->oldest;
+	int found = store_postfix_notes_get(db, &reading->notes, err);
+
+	if (found == 0)
+		reading->notes = (struct postfix_notes){0};
+	if (found >= 0 && prober->last[0]) {
+		found = store_probe_get(db, prober->last, last, err);
+		reading->has_last = found > 0;
+	}
+	if (reading->has_last && prober->unconfirmed[0]) {
+		found = store_probe_get(db, prober->unconfirmed, oldest, err);
+		reading->has_oldest = found > 0;
+	}
+	return found < 0 ? -1 : 0;
+}
+
+/* Takes over what the milter and the log say about the last probe. */
 static void refresh(struct prober *prober)
 {
-	struct probe probe;
-	int found;
+	const struct probe *last = &prober->reading.last;
 
-	if (prober->last[0] == '\0')
-		return;
-	found = store_probe_get(prober->worker->db, prober->last, &probe, NULL);
-	if (found < 0) {
+	if (prober->reading.read.result < 0 && prober->last[0]) {
 		prober->facts.store_failed = true;
 		set_cause(prober, mem_strdup("nothing can be read"));
 	}
-	if (found <= 0)
+	if (prober->reading.read.result < 0)
+		return;
+	if (prober->reading.notes.reloaded_us)
+		prober->reloaded_us = prober->reading.notes.reloaded_us;
+	if (!prober->reading.has_last)
 		return;
 	prober->facts.store_failed = false;
-	prober->facts.seen = probe.seen_us != 0;
-	prober->changed = probe.changed;
-	prober->facts.changed = prober->facts.seen && (probe.changed == PROBE_OTHER_ID ||
-							      (probe.changed == PROBE_OTHER_FROM &&
+	prober->facts.seen = last->seen_us != 0;
+	prober->changed = last->changed;
+	prober->facts.changed = prober->facts.seen && (last->changed == PROBE_OTHER_ID ||
+							      (last->changed == PROBE_OTHER_FROM &&
 								      !prober->setup.rewrites));
 	free(prober->refusal);
-	prober->refusal = mem_strdup(probe.refusal);
-	look_at_log(prober, &probe);
-	store_probe_clear(&probe);
+	prober->refusal = mem_strdup(last->refusal);
+	look_at_log(prober, last);
+}
+
+static void on_notes_read(struct store_read *read)
+{
+	struct reading *reading = (struct reading *)read;
+
+	reading->under_way = false;
+	refresh(reading->prober);
+	if (reading->has_last)
+		store_probe_clear(&reading->last);
+	if (reading->has_oldest)
+		store_probe_clear(&reading->oldest);
+	reading->has_last = reading->has_oldest = false;
+	reading->done(reading->prober);
+}
+
+/* Reads what the store says by now, and goes on with done. */
+static void look_into_store(struct prober *prober, void (*done)(struct prober *prober))
+{
+	struct reading *reading = &prober->reading;
+
+	reading->prober = prober;
+	reading->under_way = true;
+	reading->done = done;
+	reading->read.read = read_notes;
+	reading->read.done = on_notes_read;
+	store_read_start(prober->worker, &reading->read, "");
 }
 
 /*
  * The steps.
  */
 
-static void watch(struct prober *prober)
+static void watch_further(struct prober *prober)
 {
 	prober->facts.overdue |= clock_monotonic_us() >= prober->deadline_us;
-	refresh(prober);
-	if (conclude(prober) || prober->facts.seen)
+	if (prober->worker->draining || conclude(prober) || prober->facts.seen)
 		rest(prober);
+}
+
+static void watch(struct prober *prober)
+{
+	look_into_store(prober, watch_further);
 }
 
 static void on_probe_injected(struct submission *submission, const struct inject_answer *answer)
@@ -529,21 +592,35 @@ static void add_done(void *arg, int result, const struct err *err)
 	task_queue_post(prober->worker->tasks, &prober->added);
 }
 
-/* Counts emails that should have gone out by now. */
-static void count_waiting(struct look *look)
+/* Reads when the newest email or probe was written. */
+static int read_newest(struct db *db, int64_t *newest_us_r, struct err *err)
+{
+	int64_t email_us = 0, probe_us = 0;
+
+	if (migrate_check(db, err) < 0 || store_email_newest(db, &email_us, err) < 0 ||
+		store_probe_newest(db, &probe_us, err) < 0)
+		return -1;
+	*newest_us_r = email_us > probe_us ? email_us : probe_us;
+	return 0;
+}
+
+/* Reads the newest emails, and counts those that should have gone out by now. */
+static void look_at_emails(struct look *look)
 {
 	const struct worker_shared *shared = look->prober->worker->shared;
 	int64_t now_us = clock_now_us(shared->clock);
-	struct err err = ERR_INIT;
+	struct err *err = &look->store_err;
 	struct db *db;
 	int result;
 
 	look->waiting = (struct email_waiting){0};
-	if (db_pool_take(shared->readers, &db, &err) < 0)
+	look->store_result = db_pool_take(shared->readers, &db, err);
+	if (look->store_result < 0)
 		return;
+	look->store_result = read_newest(db, &look->newest_us, err);
 	result = store_email_waiting(
-		db, NULL, now_us - EMAIL_LATE_S * SECOND_US, now_us, &look->waiting, &err);
-	db_pool_give(shared->readers, db, result == 0);
+		db, NULL, now_us - EMAIL_LATE_S * SECOND_US, now_us, &look->waiting, NULL);
+	db_pool_give(shared->readers, db, look->store_result == 0 && result == 0);
 }
 
 static int read_setup(const char *config, const char *socket, const char *internal_hosts,
@@ -578,7 +655,7 @@ static bool look_run(struct work *work)
 	if (look->known && look->setup.tickets_leave && lacks_list(look->method, &look->setup))
 		outbox_withhold(look->prober->worker->shared->outbox, true);
 	look->milter = milter_greet(look->socket, GREET_MS);
-	count_waiting(look);
+	look_at_emails(look);
 	return true;
 }
 
@@ -602,11 +679,10 @@ static void learn(struct prober *prober, struct look *look)
 static void look_around(struct prober *prober)
 {
 	const struct worker *worker = prober->worker;
-	int64_t most = worker->conf->http.max_message_bytes, newest_us = 0, probe_us = 0;
+	int64_t most = worker->conf->http.max_message_bytes;
 	int64_t limit = prober->setup.message_bytes;
-	struct err err = ERR_INIT;
+	const struct look *look = &prober->look;
 	char cause[ERR_TEXT_MAX] = "";
-	int found;
 
 	if (worker->postfix_limit > 0 && worker->postfix_limit < most)
 		most = worker->postfix_limit;
@@ -617,16 +693,12 @@ static void look_around(struct prober *prober)
 			"(message_size_limit), and postern-httpd larger ones",
 			(long long)limit);
 	probe_report_set_fault(worker->shared->probe, FAULT_SIZE, cause);
-	found = migrate_check(worker->db, &err) < 0
-			? -1
-			: store_email_newest(worker->db, &newest_us, &err);
-	if (found >= 0)
-		found = store_probe_newest(worker->db, &probe_us, &err);
-	prober->behind_us = (probe_us > newest_us ? probe_us : newest_us) - wall_us(prober);
-	prober->facts.clock_behind = prober->behind_us > CLOCK_BEHIND_US;
-	prober->facts.store_failed = found < 0;
-	if (found < 0)
-		set_cause(prober, mem_printf("emails cannot be read: %s", err.text));
+	prober->facts.store_failed = look->store_result < 0;
+	if (look->store_result < 0)
+		set_cause(prober, mem_printf("emails cannot be read: %s", look->store_err.text));
+	else
+		prober->behind_us = look->newest_us - wall_us(prober);
+	prober->facts.clock_behind = look->store_result == 0 && prober->behind_us > CLOCK_BEHIND_US;
 }
 
 /* Why the milter does not answer; a new string. The daemons run as one user,
@@ -654,9 +726,8 @@ static void tell_waiting(const struct prober *prober, const struct look *look)
 	char cause[ERR_TEXT_MAX] = "";
 
 	if (n > 0)
-		snprintf(cause, sizeof(cause), "%lld email%s%s wait%s for postern-milter",
-			(long long)n, n == 1 ? "" : "s", n >= EMAIL_WAITING_MAX ? " or more" : "",
-			n == 1 ? "s" : "");
+		snprintf(cause, sizeof(cause), "%s email%s wait%s for postern-milter",
+			STR_COUNT(n, EMAIL_WAITING_MAX), n == 1 ? "" : "s", n == 1 ? "s" : "");
 	probe_report_set_fault(prober->worker->shared->probe, FAULT_LATE, cause);
 }
 
@@ -731,20 +802,14 @@ static void begin(struct prober *prober, int64_t now_us)
 	work_pool_submit(worker->shared->pool, &prober->look.work);
 }
 
-static void look_while_idle(struct prober *prober, int64_t now_us)
+/* The milter may be asked late, and the log is behind. */
+static void look_further(struct prober *prober)
 {
-	const struct worker *worker = prober->worker;
+	int64_t now_us = clock_monotonic_us();
 	bool changed;
 
-	if (worker->draining || worker->database_watch.gone || now_us - prober->looked_us < LOOK_US)
+	if (prober->worker->draining)
 		return;
-	prober->looked_us = now_us;
-	if (worker->conf->submission.probe_ms == 0) {
-		outbox_withhold(worker->shared->outbox, false);
-		return;
-	}
-	/* The milter may be asked late, and the log is behind. */
-	refresh(prober);
 	if (prober->last[0])
 		conclude(prober);
 	changed = has_changed(prober);
@@ -754,6 +819,20 @@ static void look_while_idle(struct prober *prober, int64_t now_us)
 	if (changed || now_us >= prober->next_us ||
 		(prober->found == PROBE_UNASKED && others_since(prober, prober->unasked_us)))
 		begin(prober, now_us);
+}
+
+static void look_while_idle(struct prober *prober, int64_t now_us)
+{
+	const struct worker *worker = prober->worker;
+
+	if (worker->draining || worker->database_watch.gone || now_us - prober->looked_us < LOOK_US)
+		return;
+	prober->looked_us = now_us;
+	if (worker->conf->submission.probe_ms == 0) {
+		outbox_withhold(worker->shared->outbox, false);
+		return;
+	}
+	look_into_store(prober, look_further);
 }
 
 void prober_look(struct prober *prober)
@@ -766,6 +845,8 @@ void prober_look(struct prober *prober)
 		look_at_reader(prober, now_us);
 		look_at_outbox(prober);
 	}
+	if (prober->reading.under_way)
+		return;
 	switch (prober->step) {
 	case IDLE:
 		look_while_idle(prober, now_us);
@@ -795,7 +876,7 @@ void prober_look(struct prober *prober)
 
 bool prober_is_idle(const struct prober *prober)
 {
-	return prober == NULL || prober->step == IDLE;
+	return prober == NULL || (prober->step == IDLE && !prober->reading.under_way);
 }
 
 struct prober *prober_new(struct worker *worker)
@@ -813,7 +894,7 @@ void prober_free(struct prober *prober)
 {
 	if (prober == NULL)
 		return;
-	assert(prober->step == IDLE);
+	assert(prober_is_idle(prober));
 	postfix_setup_clear(&prober->setup);
 	free(prober->refusal);
 	free(prober->cause);

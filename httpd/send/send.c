@@ -1,13 +1,14 @@
 /*
  * send: from the emails that a client wants to send to their outcomes.
  *
- *   send_emails: decide, lock the Idempotency-Key
- *     ─> send_compose_group ─(pool)─> on_composed
+ *   send_emails ─(store_read)─> decide_group: may they be sent; lock the Idempotency-Key
+ *     ─> on_decided: send_compose_group ─(pool)─> on_composed
  *     ─> hand_over ─(the outbox)─> on_batch_done: done() answers
  *
  * A repeat of an earlier request is not composed, see send_repeat.c.
  *
- * Threads: the worker's, except for composing, which the pool does if it may take long.
+ * Threads: the worker's, except for deciding, which another thread does if the store is a server,
+ * and for composing, which the pool does if it may take long.
  */
 #include "httpd/send/send.h"
 
@@ -65,6 +66,13 @@ static struct send_group *group_new(const struct send_spec *spec)
 	for (size_t i = 0; i < spec->n; i++) {
 		group->emails[i].group = group;
 		group->emails[i].result = &group->results[i];
+		id_new(group->results[i].id);
+		if (spec->problems && spec->problems[i].kind != PROBLEM_NONE)
+			group->results[i].problem = spec->problems[i];
+	}
+	if (spec->payload) {
+		group->has_payload = true;
+		memcpy(group->payload, spec->payload, sizeof(group->payload));
 	}
 	group->personal = spec->personal;
 	size = send_group_drafts(group) * sizeof(*group->draft);
@@ -104,12 +112,6 @@ static void group_end(struct send_group *group)
 
 	group->done(group->arg, &outcome);
 	group_free(group);
-}
-
-static void group_fail(struct send_group *group, const struct problem *problem)
-{
-	group->problem = *problem;
-	group_end(group);
 }
 
 static bool is_repeat(const struct send_group *group)
@@ -257,27 +259,6 @@ static void on_composed(struct task *task)
 }
 
 /*
- * The Idempotency-Key.
- */
-
-static void repeat(struct send_group *group)
-{
-	struct problem problem = PROBLEM_INIT;
-
-	/* The same payload has as many emails, unless another version of httpd read it. */
-	if (group->lock->earlier.results.n != group->n) {
-		problem_fixed(&problem, PROBLEM_OTHER_PAYLOAD);
-		group_fail(group, &problem);
-		return;
-	}
-	send_repeat_read(group);
-	if (send_group_count(group, SEND_OPEN) > 0)
-		hand_over(group);
-	else
-		group_end(group);
-}
-
-/*
  * The rules.
  */
 
@@ -321,29 +302,29 @@ static int check_addresses(
 	return 0;
 }
 
-/* Sets the id of each email, and the problem of those that may not be sent. A repeat is decided
- * like a first request, before it learns anything about that. Consecutive emails of the same domain
- * are decided once. */
-static void decide_all(struct send_group *group, const struct send_spec *spec)
+/* Sets the problem of the emails that may not be sent. A repeat is decided like a first request,
+ * before it learns anything about that. Consecutive emails of the same domain are decided once.
+ * Returns 0, or -1 with err: the store failed. */
+static int decide_all(struct send_group *group, struct db *db, struct err *err)
 {
+	const struct key *key = &group->admission->key;
 	struct problem decision = PROBLEM_INIT;
 	const char *decided = NULL;
+	enum domain_status status;
 
 	for (size_t i = 0; i < group->n; i++) {
 		const struct draft *draft = &group->draft[group->personal ? 0 : i];
 		const char *domain = draft->message.from.domain;
 		struct problem *problem = &group->results[i].problem;
 
-		id_new(group->results[i].id);
-		if (spec->problems && spec->problems[i].kind != PROBLEM_NONE) {
-			*problem = spec->problems[i];
-		} else if (group->personal && i > 0) {
+		if (group->personal && i > 0 && problem->kind == PROBLEM_NONE) {
 			*problem = group->results[0].problem;
-		} else {
+		} else if (problem->kind == PROBLEM_NONE) {
 			if (decided == NULL || !str_eq(domain, decided)) {
+				if (sender_look_up(db, key->company_id, domain, &status, err) < 0)
+					return -1;
 				decision = PROBLEM_INIT;
-				sender_check(group->worker, &group->admission->key, domain,
-					SENDER_OF_EMAIL, group->request_id, &decision);
+				sender_check(key, domain, status, SENDER_OF_EMAIL, &decision);
 				decided = domain;
 			}
 			*problem = decision;
@@ -353,6 +334,15 @@ static void decide_all(struct send_group *group, const struct send_spec *spec)
 		if (problem->kind != PROBLEM_NONE)
 			group->emails[i].end = SEND_BAD;
 	}
+	return 0;
+}
+
+/* True if the request is refused as a whole because of emails that may not be sent. */
+static bool is_refused(const struct send_group *group)
+{
+	size_t bad = send_group_count(group, SEND_BAD);
+
+	return bad > 0 && (!group->permissive || bad == group->n);
 }
 
 static int check_recipients(const struct send_group *group, struct problem *problem)
@@ -373,29 +363,59 @@ static int check_recipients(const struct send_group *group, struct problem *prob
 		RECIPIENTS_MAX, group->n, n * each);
 }
 
+static int read_repeat(struct send_group *group, struct db *db, struct err *err)
+{
+	/* The number of emails differs only if another version of httpd read the payload. */
+	if (group->lock->earlier.results.n == group->n)
+		return send_repeat_read(group, db, err);
+	problem_fixed(&group->problem, PROBLEM_OTHER_PAYLOAD);
+	return 0;
+}
+
+/* All that the store says before the emails are composed. */
+static int decide_group(struct store_read *read, struct db *db, struct err *err)
+{
+	struct send_group *group = CONTAINER_OF(read, struct send_group, read);
+
+	if (decide_all(group, db, err) < 0)
+		return -1;
+	if (!group->has_payload || is_refused(group))
+		return 0;
+	if (idempotency_lock(group->worker, db, group->admission, group->payload, &group->lock,
+		    &group->problem, err) < 0)
+		return -1;
+	return is_repeat(group) ? read_repeat(group, db, err) : 0;
+}
+
+static void on_decided(struct store_read *read)
+{
+	struct send_group *group = CONTAINER_OF(read, struct send_group, read);
+	bool open = send_group_count(group, SEND_OPEN) > 0;
+
+	if (read->result < 0) {
+		log_error(group->worker->log, "store_failed", "request", group->request_id, "error",
+			read->err.text);
+		problem_from_err(&group->problem, &read->err);
+	}
+	if (group->problem.kind != PROBLEM_NONE)
+		group_end(group);
+	else if (is_repeat(group) && open)
+		hand_over(group);
+	else if (is_repeat(group) || is_refused(group))
+		group_end(group);
+	else
+		send_compose_group(group, on_composed);
+}
+
 void send_emails(const struct send_spec *spec)
 {
-	struct problem problem = PROBLEM_INIT;
 	struct send_group *group = group_new(spec);
-	size_t bad;
 
-	decide_all(group, spec);
-	bad = send_group_count(group, SEND_BAD);
-	if (check_recipients(group, &problem) < 0) {
-		group_fail(group, &problem);
-		return;
-	}
-	if (bad > 0 && (!group->permissive || bad == group->n)) {
+	if (check_recipients(group, &group->problem) < 0) {
 		group_end(group);
 		return;
 	}
-	if (spec->payload && idempotency_lock(group->worker, group->admission, group->request_id,
-				     spec->payload, &group->lock, &problem) < 0) {
-		group_fail(group, &problem);
-		return;
-	}
-	if (is_repeat(group))
-		repeat(group);
-	else
-		send_compose_group(group, on_composed);
+	group->read.read = decide_group;
+	group->read.done = on_decided;
+	store_read_start(group->worker, &group->read, group->admission->key.company_id);
 }

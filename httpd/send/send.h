@@ -28,12 +28,12 @@ struct send_result {
 	char id[ID_SIZE];
 	const char *message_id; /* with <>; NULL if this request did not compose it */
 	const char *to;         /* its first recipient; NULL likewise */
-	struct problem problem; /* of the kind PROBLEM_NONE if it was taken */
+	struct problem problem; /* kind PROBLEM_NONE if the email was accepted */
 };
 
 /* The outcomes of all n emails, in their order; valid during the call of done. */
 struct send_outcome {
-	const struct problem *problem; /* of the whole request; NULL: see the results */
+	const struct problem *problem; /* problem of the whole request; NULL: see the results */
 	const struct send_result *results;
 	size_t n;
 	size_t sent; /* the number of emails that Postfix or the outbox has */
@@ -47,7 +47,7 @@ const struct problem *send_first_problem(const struct send_outcome *outcome);
 /* The emails of one request. */
 struct send_spec {
 	struct worker *worker;
-	/* Who sends, and whose account is charged. Must stay valid until done. */
+	/* The sender, whose account of memory is charged. Must stay valid until done. */
 	struct admission *admission;
 	const char *request_id; /* for the log */
 	/* n drafts, or one with personal. Their content is moved away. */
@@ -60,7 +60,7 @@ struct send_spec {
 	/* The hash of the request, whose admission has an Idempotency-Key; NULL: it has none. */
 	const uint8_t *payload;
 	send_done *done;
-	void *arg; /* of done */
+	void *arg; /* argument of done */
 };
 
 /* Calls done exactly once, perhaps before this returns. Leaves the drafts empty. */

@@ -23,7 +23,7 @@
 #include "httpd/admission/admission.h"
 #include "httpd/send/send_group.h"
 
-/* Emails that are composed on the worker's loop: at most so many, with so many bytes. */
+/* The most emails, and bytes of all of them, that are composed on the worker's loop. */
 enum { COMPOSE_ON_LOOP_EMAILS = 16, COMPOSE_ON_LOOP_BYTES = 16 * 1024 };
 
 /* How long a thread of the pool composes before other work has its turn. */
@@ -165,7 +165,7 @@ static int make_text(struct send_group *group, struct draft *draft, uint64_t *by
 	return 0;
 }
 
-/* bytes is what is counted for the draft; it shrinks by what moves into the row. */
+/* *bytes are those charged for the draft, from which what moves into the row is subtracted. */
 static void compose_one(struct send_email *email, struct draft *draft, uint64_t *bytes)
 {
 	struct send_group *group = email->group;

@@ -22,6 +22,7 @@
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/send.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/work_pool.h"
 
 /* A message and its row, for the store and Postfix. Starts zeroed. */
@@ -33,11 +34,11 @@ struct composed {
 /* How far an email is. All but SEND_OPEN are ends. */
 enum send_end {
 	SEND_OPEN,
-	SEND_BAD,         /* it may not be sent, or cannot be composed */
+	SEND_BAD,         /* the key may not send it, or it cannot be composed */
 	SEND_SENT,        /* recorded by the milter */
 	SEND_QUEUED,      /* in the outbox */
-	SEND_REJECTED,    /* by Postfix, for good */
-	SEND_REFUSED,     /* by the milter */
+	SEND_REJECTED,    /* Postfix has refused it for good */
+	SEND_REFUSED,     /* the milter has refused it */
 	SEND_NOT_ALLOWED, /* an earlier request stored it, but the key of this one may not send it:
 			     the client learns no more than that */
 };
@@ -60,18 +61,22 @@ struct send_group {
 	send_done *done;
 	void *arg;
 	bool permissive;
-	int64_t created_us;            /* of all emails */
+	int64_t created_us; /* creation time of all emails */
+	bool has_payload;   /* the request has an Idempotency-Key: */
+	uint8_t payload[SECRET_HASH_LEN];
 	struct idempotency_lock *lock; /* NULL: no key, or not yet */
-	struct problem problem;        /* of the whole request */
+	struct problem problem;        /* problem of the whole request */
 	struct send_email *emails;
 	struct send_result *results;
 	size_t n;
+
+	struct store_read read; /* for deciding */
 
 	/* For composing. */
 	struct work work;
 	struct draft *draft; /* n, or one with personal */
 	struct send_personal *personal;
-	size_t composed_n;    /* so many emails are done */
+	size_t composed_n;    /* number of emails that are composed */
 	uint64_t draft_bytes; /* counted in the admission's account for draft */
 };
 
@@ -94,7 +99,7 @@ static inline size_t send_group_count(const struct send_group *group, enum send_
 void send_compose_group(struct send_group *group, void (*done)(struct task *task));
 
 /* For a repeat: sets the current end of each email. Those that stay open are in the outbox, and
- * have to be waited for. */
-void send_repeat_read(struct send_group *group);
+ * have to be waited for. Returns 0, or -1 with err: the store failed. */
+int send_repeat_read(struct send_group *group, struct db *db, struct err *err);
 
 #endif

@@ -14,32 +14,23 @@
  *                          sent     the id                the id
  *                          refused  the refusal           the id
  *
- * Threads: the worker's.
+ * Threads: any; the group is the caller's.
  */
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_email.h"
 #include "httpd/send/send_group.h"
-#include "httpd/worker/worker.h"
 
 /* The first request was not answered: the row of the email says what became of it. */
-static void read_row(struct send_email *email)
+static int read_row(struct send_email *email, struct db *db, struct err *err)
 {
-	const struct worker *worker = email->group->worker;
 	_cleanup_free_ char *refusal = NULL;
 	enum email_state state = EMAIL_SENT;
-	struct err err = ERR_INIT;
 
-	if (store_email_outcome(worker->db, email->result->id, &state, &refusal, &err) < 0) {
-		log_error(worker->log, "store_failed", "request", email->group->request_id, "error",
-			err.text);
-		problem_from_err(&email->result->problem, &err);
-		email->end = SEND_BAD;
-		return;
-	}
+	if (store_email_outcome(db, email->result->id, &state, &refusal, err) < 0)
+		return -1;
 	switch (state) {
 	case EMAIL_STAGED:
 		email->stored = true;
@@ -53,10 +44,11 @@ static void read_row(struct send_email *email)
 			"%s", refusal);
 		email->end = SEND_REFUSED;
 	}
+	return 0;
 }
 
 /* result is what is stored under the key, see struct idempotency. */
-static void read_email(struct send_email *email, const char *result)
+static int read_email(struct send_email *email, const char *result, struct db *db, struct err *err)
 {
 	bool is_id = result[0] != '!';
 
@@ -68,18 +60,20 @@ static void read_email(struct send_email *email, const char *result)
 		email->end = SEND_BAD;
 	} else {
 		id_parse(result, email->result->id);
-		if (email->group->lock->earlier.settled)
-			email->end = SEND_SENT;
-		else
-			read_row(email);
+		if (!email->group->lock->earlier.settled)
+			return read_row(email, db, err);
+		email->end = SEND_SENT;
 	}
+	return 0;
 }
 
-void send_repeat_read(struct send_group *group)
+int send_repeat_read(struct send_group *group, struct db *db, struct err *err)
 {
 	const struct idempotency *earlier = &group->lock->earlier;
 
 	group->created_us = earlier->created_us;
 	for (size_t i = 0; i < group->n; i++)
-		read_email(&group->emails[i], earlier->results.items[i]);
+		if (read_email(&group->emails[i], earlier->results.items[i], db, err) < 0)
+			return -1;
+	return 0;
 }

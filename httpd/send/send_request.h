@@ -49,8 +49,7 @@ struct send_dialect {
 /* Parses the body, sends the emails, and answers: by done, or with a problem. */
 void send_request(struct request *request, const struct send_dialect *dialect);
 
-/* The same for emails that were parsed before. Fills in the members of spec that describe the
- * request. */
+/* Sends emails that were parsed before. Fills in the members of spec that describe the request. */
 void send_request_emails(struct request *request, const struct send_spec *spec,
 	void (*done)(struct request *request, const struct send_outcome *outcome));
 

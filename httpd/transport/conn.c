@@ -12,6 +12,10 @@
  * of a request and the end of its answer, and not while the next request is
  * already in the input. A request that EOF cuts off is refused.
  *
+ * While a decision waits for rows of a database server, or for room (a slot,
+ * and memory for the body), all input is kept from evhttp, in the deciding:
+ * evhttp parses pipelined bytes as soon as the request before is answered.
+ *
  * After a refusal evhttp's read and write callbacks are no longer set on the
  * bufferevent: its state machine stays where it is until
  * evhttp_connection_free().
@@ -49,6 +53,7 @@
 #include "httpd/http/http1.h"
 #include "httpd/transport/listener.h"
 #include "httpd/transport/reply.h"
+#include "httpd/worker/store_read.h"
 #include "httpd/worker/worker.h"
 
 /* The minimum transfer rate, for sending a body and for reading an answer, once
@@ -76,13 +81,18 @@ enum { REFUSED_BODY_MAX = 16 * 1024 };
  * reads at all. */
 enum { UNCOUNTED_ANSWER_MAX = 16 * 1024 };
 
+/* When a request ends, at most this many waiting requests are checked for room. The others are
+ * checked together with the deadlines. */
+enum { SERVED_AT_ONCE = 16 };
+
 /*
- *  IDLE ──> HEAD ──> BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
- *             └────────┴──> REFUSED ──> gone         └──> STREAM ──> ANSWERED
+ *  IDLE ──> HEAD ──> (DECIDING ──>) BODY ──> WHOLE ──> BUSY ──> ANSWERED ──> IDLE
+ *             └─────────────┴─────────┴──> REFUSED ──> gone └──> STREAM ──> ANSWERED
  */
 enum conn_phase {
 	CONN_IDLE,     /* between requests */
 	CONN_HEAD,     /* a part of a head has arrived */
+	CONN_DECIDING, /* the head is complete; it waits for rows or for room */
 	CONN_BODY,     /* the head is accepted; the body is coming */
 	CONN_WHOLE,    /* all has arrived; evhttp is about to report it */
 	CONN_BUSY,     /* the request is being handled */
@@ -104,7 +114,7 @@ struct conn {
 	int64_t since_us;   /* monotonic, when the phase began */
 	size_t unread;      /* bytes of the answer not read by the client, as last measured */
 	size_t unread_most; /* the maximum since this answer began */
-	struct budget_share share; /* of the answer, if it is large */
+	struct budget_share share; /* memory of a large answer */
 	struct buf head;
 	size_t scanned; /* bytes of head that were searched for its end */
 	enum http_framing framing;
@@ -113,34 +123,56 @@ struct conn {
 	struct http_chunks chunks;
 	struct admission admission;
 	char peer[REQUEST_CLIENT_SIZE];   /* the address of the connected peer */
-	char client[REQUEST_CLIENT_SIZE]; /* of this request: the peer, or as a proxy says */
+	char client[REQUEST_CLIENT_SIZE]; /* client of this request: the peer, or the address that a
+					     trusted proxy reports */
 	bool is_head_method;
+	struct deciding *deciding; /* with CONN_DECIDING */
+};
+
+/* A head whose admission waits for rows, or for room. The conn outlives it. */
+struct deciding {
+	struct store_read read; /* first */
+	struct conn *conn;
+	struct http_head head; /* its spans point into conn->head */
+	bool needs_rows;
+	struct admission_rows rows;
+	TAILQ_ENTRY(deciding) link; /* in the table, while it waits for room */
+	struct evbuffer *input;     /* the connection's */
+	size_t after;               /* bytes at its end, behind the head */
 };
 
 struct conn_table {
 	LIST_HEAD(, conn) conns;
 	struct conn **by_fd; /* adopted connections, by their descriptor */
 	size_t by_fd_n;
-	int64_t looked_us; /* monotonic, when deadlines were checked last */
+	TAILQ_HEAD(, deciding) waiting; /* for room, the longest first */
+	struct event *room;             /* runs on_room() */
+	int64_t looked_us;              /* monotonic, when deadlines were checked last */
 };
 
 /* The table of this thread. Thread-local because the argument of a
  * bufferevent's callbacks belongs to evhttp. */
 static _Thread_local struct conn_table *of_thread;
 
-struct conn_table *conn_table_new(void)
+static void on_room(evutil_socket_t fd, short what, void *arg);
+
+struct conn_table *conn_table_new(struct event_base *base)
 {
 	struct conn_table *table = mem_new(struct conn_table);
 
 	LIST_INIT(&table->conns);
+	TAILQ_INIT(&table->waiting);
+	table->room = event_new(base, -1, 0, on_room, table);
 	table->looked_us = clock_monotonic_us();
 	return table;
 }
 
 void conn_table_free(struct conn_table *table)
 {
-	if (table)
-		free(table->by_fd);
+	if (table == NULL)
+		return;
+	event_free(table->room);
+	free(table->by_fd);
 	free(table);
 }
 
@@ -187,6 +219,7 @@ static void forget_head(struct conn *conn)
 
 static void conn_free(struct conn *conn)
 {
+	assert(conn->deciding == NULL);
 	if (conn->evcon)
 		conn->worker->conns->by_fd[conn->fd] = NULL;
 	LIST_REMOVE(conn, link);
@@ -339,6 +372,8 @@ static void measure_unread(struct conn *conn)
 		conn->unread_most = unread;
 }
 
+static void serve_waiting(struct conn_table *table, bool all);
+
 void conn_table_expire(struct conn_table *table)
 {
 	int64_t now_us = clock_monotonic_us(), still_us = now_us - table->looked_us;
@@ -363,6 +398,7 @@ void conn_table_expire(struct conn_table *table)
 			expire(conn);
 		conn = next;
 	}
+	serve_waiting(table, true);
 }
 
 /* Input, as it arrives. */
@@ -408,7 +444,7 @@ static void on_conn_event(struct bufferevent *bev, short what, void *evcon)
  * request, and must not see a head before it is accepted. */
 static void intercept(struct conn *conn)
 {
-	bool in_head = conn->phase == CONN_IDLE || conn->phase == CONN_HEAD;
+	bool in_head = conn->phase < CONN_BODY;
 	bufferevent_data_cb on_read, on_write;
 	bufferevent_event_cb on_event;
 	void *evcon;
@@ -447,30 +483,71 @@ static void find_client(struct conn *conn, const struct http_head *head)
 		forwarded_client(head, proxies, conn->peer, conn->client);
 }
 
+/* The admission of the head is decided. Returns 0, or -1 when the request is refused here. */
+static int on_head_decided(struct conn *conn, const struct http_head *head)
+{
+	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(head))
+		return refuse_request(conn, &conn->admission.problem);
+	conn->framing = head->framing;
+	conn->body_left = head->length;
+	conn->body_seen = 0;
+	conn->chunks = (struct http_chunks){0};
+	if (head->expects_continue)
+		event_active(conn->resume, EV_READ, 0);
+	enter(conn, head->framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
+	intercept(conn);
+	forget_head(conn);
+	conn->scanned = 0;
+	return 0;
+}
+
+/* Until the decision nothing is read from the client, not even the end of its input. rows: NULL if
+ * none are needed. */
+static void decide_later(
+	struct conn *conn, const struct http_head *head, const struct admission_rows *rows)
+{
+	struct deciding *deciding = mem_new(struct deciding);
+
+	deciding->conn = conn;
+	deciding->head = *head;
+	deciding->needs_rows = rows != NULL;
+	if (rows)
+		deciding->rows = *rows;
+	deciding->input = evbuffer_new();
+	conn->deciding = deciding;
+	conn->worker->requests++;
+	enter(conn, CONN_DECIDING);
+	bufferevent_disable(conn->bev, EV_READ);
+}
+
 /* Handles a complete head. Returns 0, or -1 when it is refused. */
 static int on_head_complete(struct conn *conn, size_t len)
 {
+	struct worker *worker = conn->worker;
+	struct err err = ERR_INIT;
+	struct admission_rows rows;
 	struct http_head head;
 	struct http_fault fault;
+	bool needs_rows;
+	int result;
 
 	if (http_head_parse(conn->head.data, len, &head, &fault) < 0)
 		return refuse_fault(conn, &fault);
 	conn->is_head_method = span_is(head.method, "HEAD");
 	find_client(conn, &head);
 	admission_clear(&conn->admission);
-	admission_decide(conn->worker, &head,
-		cidr_list_has_text(&conn->worker->proxies, conn->peer), &conn->admission);
-	if (conn->admission.problem.kind != PROBLEM_NONE && !can_wait(&head))
-		return refuse_request(conn, &conn->admission.problem);
-	conn->framing = head.framing;
-	conn->body_left = head.length;
-	conn->body_seen = 0;
-	conn->chunks = (struct http_chunks){0};
-	if (head.expects_continue)
-		event_active(conn->resume, EV_READ, 0);
-	enter(conn, head.framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
-	intercept(conn);
-	return 0;
+	needs_rows = admission_begin(worker, &head,
+		cidr_list_has_text(&worker->proxies, conn->peer), &conn->admission, &rows);
+	if (needs_rows && worker->shared->lookups == NULL) {
+		result = admission_read(worker->db, &rows, &err);
+		admission_end(worker, &head, &conn->admission, &rows, result, &err);
+		needs_rows = false;
+	}
+	if (needs_rows || !admission_has_room(worker, &conn->admission)) {
+		decide_later(conn, &head, needs_rows ? &rows : NULL);
+		return 0;
+	}
+	return on_head_decided(conn, &head);
 }
 
 /* The feed_ functions consume bytes of a request. They return how many belong
@@ -492,11 +569,7 @@ static ssize_t feed_head(struct conn *conn, const char *data, size_t len)
 			enter(conn, CONN_HEAD);
 		return (ssize_t)len;
 	}
-	if (on_head_complete(conn, end) < 0)
-		return -1;
-	forget_head(conn);
-	conn->scanned = 0;
-	return (ssize_t)(end - before);
+	return on_head_complete(conn, end) < 0 ? -1 : (ssize_t)(end - before);
 }
 
 static ssize_t feed_chunks(struct conn *conn, char *data, size_t len)
@@ -532,9 +605,9 @@ static ssize_t feed_length(struct conn *conn, size_t len)
 	return (ssize_t)n;
 }
 
-/* Consumes new bytes, as far as they belong to the current request. False when
- * the remaining bytes must not be looked at now. */
-static bool feed(struct conn *conn, char *data, size_t len)
+/* Consumes new bytes, as far as they belong to the current request and it is decided. Returns the
+ * number of bytes that are left for later. */
+static size_t feed(struct conn *conn, char *data, size_t len)
 {
 	while (len > 0) {
 		ssize_t used;
@@ -542,39 +615,144 @@ static bool feed(struct conn *conn, char *data, size_t len)
 		if (conn->phase == CONN_IDLE || conn->phase == CONN_HEAD)
 			used = feed_head(conn, data, len);
 		else if (conn->phase != CONN_BODY)
-			return false;
+			break;
 		else if (conn->framing == HTTP_CHUNKED)
 			used = feed_chunks(conn, data, len);
 		else
 			used = feed_length(conn, len);
 		if (used < 0)
-			return false;
+			break;
 		data += used;
 		len -= (size_t)used;
 	}
-	return true;
+	return len;
 }
+
+static void hold_input(struct deciding *deciding, size_t after);
 
 /* Feeds the last n bytes of the input. */
 static void feed_input(struct conn *conn, struct evbuffer *input, size_t n)
 {
 	struct evbuffer_ptr at;
 	struct evbuffer_iovec parts[16];
-	size_t left = n;
+	size_t left = n, rest = 0;
 
-	while (left > 0) {
+	while (left > 0 && rest == 0) {
 		int used;
 
 		evbuffer_ptr_set(input, &at, evbuffer_get_length(input) - left, EVBUFFER_PTR_SET);
 		used = evbuffer_peek(input, (ev_ssize_t)left, &at, parts, ARRAY_SIZE(parts));
-		for (int i = 0; i < used && i < (int)ARRAY_SIZE(parts); i++) {
+		for (int i = 0; i < used && i < (int)ARRAY_SIZE(parts) && rest == 0; i++) {
 			size_t len = parts[i].iov_len < left ? parts[i].iov_len : left;
 
-			if (!feed(conn, parts[i].iov_base, len))
-				return;
-			left -= len;
+			rest = feed(conn, parts[i].iov_base, len);
+			left -= len - rest;
 		}
 	}
+	if (conn->phase == CONN_DECIDING)
+		hold_input(conn->deciding, left);
+}
+
+/* Continues where feed_input() has stopped: feeds the rest of the input, and has evhttp read all of
+ * it. */
+static void on_decided(struct deciding *deciding)
+{
+	struct conn *conn = TAKE_PTR(deciding->conn);
+	struct evbuffer *input = bufferevent_get_input(conn->bev);
+
+	conn->deciding = NULL;
+	conn->worker->requests--;
+	evbuffer_prepend_buffer(input, deciding->input);
+	bufferevent_enable(conn->bev, EV_READ);
+	if (on_head_decided(conn, &deciding->head) == 0)
+		feed_input(conn, input, deciding->after);
+	evbuffer_free(deciding->input);
+	free(deciding);
+	if (conn->phase != CONN_REFUSED)
+		bufferevent_trigger(conn->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS);
+}
+
+/* A burst of requests may need more slots or memory than there are, for as long as it takes to
+ * serve the first of them. */
+static void wait_for_room(struct deciding *deciding)
+{
+	enter(deciding->conn, CONN_DECIDING);
+	TAILQ_INSERT_TAIL(&of_thread->waiting, deciding, link);
+}
+
+/* Serves the waiting requests that have room now, in their order, and refuses those that have
+ * waited too long. all: checks all of them, not only the first ones. */
+static void serve_waiting(struct conn_table *table, bool all)
+{
+	struct deciding *deciding = TAILQ_FIRST(&table->waiting);
+	int64_t now_us = clock_monotonic_us();
+
+	for (int unserved = 0; deciding && (all || unserved < SERVED_AT_ONCE);) {
+		struct deciding *next = TAILQ_NEXT(deciding, link);
+		struct conn *conn = deciding->conn;
+		struct worker *worker = conn->worker;
+		int64_t wait_us = worker->cut_short ? 0 : worker->conf->http.max_wait_ms * 1000;
+		bool served = admission_has_room(worker, &conn->admission);
+
+		if (!served && now_us - conn->since_us >= wait_us) {
+			admission_insist_on_room(worker, &conn->admission);
+			served = true;
+		}
+		if (served) {
+			TAILQ_REMOVE(&table->waiting, deciding, link);
+			on_decided(deciding);
+		} else {
+			unserved++;
+		}
+		deciding = next;
+	}
+}
+
+static void on_room(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	serve_waiting(arg, false);
+}
+
+static void announce_rows(struct store_read *read, struct db *db)
+{
+	admission_announce(db, &((struct deciding *)read)->rows);
+}
+
+static int read_rows(struct store_read *read, struct db *db, struct err *err)
+{
+	return admission_read(db, &((struct deciding *)read)->rows, err);
+}
+
+static void on_rows_read(struct store_read *read)
+{
+	struct deciding *deciding = (struct deciding *)read;
+	struct conn *conn = deciding->conn;
+
+	admission_end(conn->worker, &deciding->head, &conn->admission, &deciding->rows,
+		read->result, &read->err);
+	if (admission_has_room(conn->worker, &conn->admission))
+		on_decided(deciding);
+	else
+		wait_for_room(deciding);
+}
+
+/* Moves the input to the deciding, and starts what it waits for. after: the number of bytes behind
+ * the head. */
+static void hold_input(struct deciding *deciding, size_t after)
+{
+	struct conn *conn = deciding->conn;
+
+	deciding->after = after;
+	evbuffer_add_buffer(deciding->input, bufferevent_get_input(conn->bev));
+	deciding->read.announce = admission_announces(&deciding->rows) ? announce_rows : NULL;
+	deciding->read.read = read_rows;
+	deciding->read.done = on_rows_read;
+	if (deciding->needs_rows)
+		store_read_start(conn->worker, &deciding->read, "");
+	else
+		wait_for_room(deciding);
 }
 
 static void on_conn_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
@@ -582,7 +760,7 @@ static void on_conn_input(struct evbuffer *input, const struct evbuffer_cb_info 
 	struct conn *conn = arg;
 	size_t n = info->n_added;
 
-	if (n == 0)
+	if (n == 0 || conn->phase == CONN_DECIDING)
 		return;
 	if (conn->phase == CONN_REFUSED)
 		evbuffer_drain(input, evbuffer_get_length(input));
@@ -672,6 +850,8 @@ static void on_request_complete(struct evhttp_request *evreq, void *arg)
 	budget_give_back(&conn->share);
 	enter(conn, CONN_IDLE);
 	find_client(conn, NULL);
+	if (!TAILQ_EMPTY(&of_thread->waiting))
+		event_active(of_thread->room, EV_READ, 0);
 	conn->is_head_method = false;
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, ahead);
 	event_active(conn->resume, EV_READ, 0);

@@ -21,10 +21,10 @@ struct evhttp_request;
 struct worker;
 
 /* All connections of a worker. Free it after its evhttp. */
-struct conn_table *conn_table_new(void);
+struct conn_table *conn_table_new(struct event_base *base);
 void conn_table_free(struct conn_table *table);
-/* Ends the connections whose phase has lasted too long. While the worker
- * drains, idle ones get a short grace period only. */
+/* Ends the connections whose phase has lasted too long, and serves those that wait for room.
+ * While the worker drains, idle ones get a short grace period only. */
 void conn_table_expire(struct conn_table *table);
 
 /* For evhttp_set_bevcb(): returns the bufferevent of a new connection. arg is

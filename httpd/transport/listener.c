@@ -32,10 +32,16 @@
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
-enum { BACKLOG = 1024 };
+/* How many connections may wait to be accepted; net.core.somaxconn may make it fewer. When there
+ * are more, a client's SYN is dropped, and it tries again after one second, and after three. */
+enum { BACKLOG = 4096 };
 
 /* How many connections above its share a worker takes. */
 enum { SHARE_AHEAD_MAX = 4 };
+
+/* When a worker that is ahead looks whether the others have caught up: soon, while they accept, and
+ * then half as often each time. */
+enum { AHEAD_FIRST_MS = 2, AHEAD_MOST_MS = 100 };
 
 /* The minimum interval between two log lines about failures of accept(). */
 enum { ERROR_LOG_US = 10 * 1000000 };
@@ -47,6 +53,8 @@ struct listener {
 	bool accepting;
 	bool accepted_one;   /* in this iteration of the loop */
 	struct event *round; /* runs on_round_end() */
+	int ahead_ms;        /* how long the worker waits for the others, being ahead */
+	size_t seen;         /* connections of all when it began to wait */
 	int64_t error_us;    /* monotonic, when one was last logged */
 };
 
@@ -188,6 +196,20 @@ void listener_enter_thread(struct listener *listener)
 	of_thread = listener;
 }
 
+static void wait_for_others(struct listener *listener, size_t all)
+{
+	struct timeval in = {0};
+
+	if (event_pending(listener->round, EV_TIMEOUT, NULL))
+		return;
+	listener->ahead_ms = all != listener->seen ? AHEAD_FIRST_MS : 2 * listener->ahead_ms;
+	if (listener->ahead_ms > AHEAD_MOST_MS)
+		listener->ahead_ms = AHEAD_MOST_MS;
+	listener->seen = all;
+	in.tv_usec = listener->ahead_ms * 1000;
+	event_add(listener->round, &in);
+}
+
 void listener_check(struct listener *listener)
 {
 	const struct worker *worker = listener->worker;
@@ -196,11 +218,15 @@ void listener_check(struct listener *listener)
 	bool at_limit = listener->connections >= (size_t)worker->conf->http.max_connections;
 	/* The worker with the fewest connections is never ahead, so at least
 	 * one worker accepts. */
-	bool ahead = listener->connections >
-		     *shared->connections / shared->workers + SHARE_AHEAD_MAX;
+	size_t all = *shared->connections;
+	bool ahead = listener->connections > all / shared->workers + SHARE_AHEAD_MAX;
 	bool accept = !listener->accepted_one && !ahead && !at_limit;
 
-	if (listener->socket == NULL || accept == listener->accepting)
+	if (listener->socket == NULL)
+		return;
+	if (ahead)
+		wait_for_others(listener, all);
+	if (accept == listener->accepting)
 		return;
 	events = evhttp_bound_socket_get_listener(listener->socket);
 	if (accept)

@@ -111,20 +111,16 @@ void reply_bytes(struct request *request, int status, const char *type, struct s
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
 {
 	const char *url = request->worker->conf->admin.url;
-	_cleanup_free_ char *cookie = mem_printf(SESSION_COOKIE
-		"=%s; Path=/; Max-Age=%lld; HttpOnly;"
-		" SameSite=Strict%s",
-		token, (long long)max_age_s, str_starts(url, "https://") ? "; Secure" : "");
+	const char *host = request_header(request, "Host");
+	char name[SESSION_COOKIE_SIZE];
+	char *cookie;
 
+	credentials_cookie_name((struct span){host, host ? strlen(host) : 0}, url, name);
+	cookie = mem_printf("%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s", name, token,
+		(long long)max_age_s, str_starts(url, "https://") ? "; Secure" : "");
 	reply_field(request, "Set-Cookie", cookie);
 	secret_wipe(cookie, strlen(cookie));
-}
-
-void reply_redirect(struct request *request, const char *path)
-{
-	reply_field(request, "Location", path);
-	log_reply(request, 303, NULL);
-	send_text(request, 303, "text/plain; charset=utf-8", mem_strdup(""));
+	free(cookie);
 }
 
 void reply_text(struct request *request, int status, char *text)

@@ -28,8 +28,6 @@ void reply_printed(struct request *request, int status, char *text);
 void reply_field(struct request *request, const char *name, const char *value);
 /* Adds Set-Cookie for the session's cookie. "" and 0 delete the cookie. */
 void reply_cookie(struct request *request, const char *token, int64_t max_age_s);
-/* Answers 303 with a path on this server as Location. */
-void reply_redirect(struct request *request, const char *path);
 /* Sends bytes that must outlive the answer. A NULL type sends neither
  * Content-Type nor Content-Length. */
 void reply_bytes(struct request *request, int status, const char *type, struct span bytes);
@@ -49,7 +47,7 @@ struct reply_kind {
 /* Sends text of a kind, with status 200, as the answer to a GET. Takes
  * ownership of it. */
 void reply_document(struct request *request, const struct reply_kind *kind, char *text);
-/* The same for bytes. They end with a NUL that is not sent. */
+/* Replies with bytes. They end with a NUL that is not sent. */
 void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len);
 
 /* A streamed answer of any length. reply_stream_end() ends it, and with it the
@@ -70,7 +68,7 @@ void reply_problem(struct request *request, const struct problem *problem);
 void reply_either(
 	struct request *request, const struct problem *problem, int status, json_t *object);
 
-/* The same for a change, with the status of its route (200 if it has none). */
+/* Replies to a change, with the status of its route (200 if it has none). */
 void reply_changed(struct request *request, const struct problem *problem, json_t *object);
 
 #endif

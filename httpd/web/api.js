@@ -16,6 +16,10 @@ export class Problem extends Error {
   }
 }
 
+// Explains why an unreachable server is no disaster, and where to look.
+export const away = () =>
+  new Problem("The server does not answer. Nothing is lost: emails already in Postfix are delivered, the others wait in the outbox. On the server, run: systemctl status postern-httpd");
+
 // A path with each value encoded as one segment.
 export function path(texts, ...values) {
   return texts.reduce(
@@ -23,20 +27,20 @@ export function path(texts, ...values) {
   );
 }
 
-// A path and its parameters; those that are empty or false are left out.
+// Builds a path with parameters; those that are empty or false are omitted.
 export function target(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value);
   const text = new URLSearchParams(given).toString();
   return text ? `${path}?${text}` : path;
 }
 
-// Called when a request finds that nobody is logged in; app.js sets it.
+// Called when a response says that nobody is logged in; app.js sets it.
 let onLoggedOut = () => {};
 export function whenLoggedOut(call) {
   onLoggedOut = call;
 }
 
-// The server adds a full stop to its own words, and none to the store's.
+// The server's own texts end with a full stop, the store's do not: this adds the missing one.
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(first) ? first : `${first}.`;
@@ -51,8 +55,8 @@ async function problemOf(answer) {
   return new Problem(text, { status: answer.status, name: body.name, retryAfter });
 }
 
-// A page that nobody has touched for a while goes on asking what is new; that
-// must not keep a login alive (admin.session_idle).
+// A page that nobody has touched for a while continues to poll. That must not keep a login alive
+// (admin.session_idle).
 const UNATTENDED_MS = 60000;
 let touched = Date.now();
 for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
@@ -79,7 +83,7 @@ async function request(method, where, body, quiet, asked = ask(method, where, bo
   try {
     answer = await asked;
   } catch {
-    throw new Problem("The server does not answer. Check that postern-httpd is running.");
+    throw away();
   }
   if (!answer.ok) {
     const problem = await problemOf(answer);
@@ -95,11 +99,11 @@ export const post = (path, body = {}) => request("POST", path, body);
 export const patch = (path, body) => request("PATCH", path, body);
 export const remove = (path) => request("DELETE", path);
 
-// For those to whom a 401 does not say that the session is over: the login page
-// and what asks for a password again.
+// For callers to whom a 401 does not mean that the session is over: the login page, and dialogs
+// that ask for a password again.
 export const postQuietly = (path, body) => request("POST", path, body, true);
 
-// Who is logged in; the first time, the answer to what start.js asked.
+// Returns who is logged in; the first time, from the response to the request of start.js.
 export function getSession() {
   const asked = globalThis.early?.session;
   globalThis.early = null;

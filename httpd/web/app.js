@@ -6,24 +6,24 @@
 //   export const title = "Keys";
 //   export async function show(main, { id, query, session }) { ... }
 //
-// main is an empty element of this visit; id is the rest of the path, if there
-// is one; query a URLSearchParams. session is what GET /admin/session answers,
-// with `operator` (sees all companies) and `owner` (may change things). What
-// show() returns, if anything, is called when the page is left.
+// main is an empty element for this visit; id is the rest of the path, if any; query is a
+// URLSearchParams. session is the response of GET /admin/session, with `operator` (sees all
+// companies) and `owner` (may change things). If show() returns a function, it is called when the
+// user leaves the page.
 
-import { getSession, Problem, remove, whenLoggedOut } from "./api.js";
-import { AGAIN_MS, dialog, el, failure, loading, mends, notice, place, remember } from "./ui.js";
+import { away, getSession, remove, whenLoggedOut } from "./api.js";
+import { AGAIN_MS, dialog, dropNotices, el, failure, header, loading, mends, notice, place, remember } from "./ui.js";
 import { whenLiveChanges } from "./live.js";
 import { listen } from "./shortcuts.js";
 
-// The address, the module; of those in the navigation its group and words.
+// For each address its module; for those in the navigation also group and text.
 const pages = [
   { path: "", module: "overview", group: "", text: "Overview" },
   { path: "statistics", module: "statistics", group: "", text: "Statistics" },
   { path: "emails", module: "emails", group: "Mail", text: "Emails" },
   { path: "emails/", module: "email" },
   { path: "events", module: "events", group: "Mail", text: "Events" },
-  { path: "held", module: "held", group: "Mail", text: "Held", operators: true },
+  { path: "held", module: "held", group: "Mail", text: "Held mail", operators: true },
   { path: "outbox", module: "outbox", group: "Mail", text: "Outbox" },
   { path: "refusals", module: "refusals", group: "Mail", text: "Refusals" },
   { path: "companies", module: "companies", group: "Sending", text: "Companies", operators: true },
@@ -33,7 +33,7 @@ const pages = [
   { path: "keys", module: "keys", group: "Sending", text: "Keys" },
   { path: "webhooks", module: "webhooks", group: "Sending", text: "Webhooks" },
   { path: "webhooks/", module: "webhook" },
-  { path: "suppressions", module: "suppressions", group: "Mail", text: "Suppressed" },
+  { path: "suppressions", module: "suppressions", group: "Mail", text: "Suppressed addresses" },
   { path: "exemptions", module: "exemptions", group: "Sending", text: "Exemptions" },
   { path: "users", module: "users", group: "Admin", text: "Users", owners: true },
   { path: "audit", module: "audit", group: "Admin", text: "Audit log" },
@@ -51,7 +51,7 @@ let session = null;
 let leave = null; // what the page that is shown wants to do at its end
 let visit = 0;
 
-// An address that was not encoded is taken as it is, and names no page.
+// An address with invalid encoding is used as it is; no page has it.
 function decode(text) {
   try {
     return decodeURIComponent(text);
@@ -92,14 +92,14 @@ function showNavigation(path) {
     el(
       "div.nav-group.nav-foot",
       el("p.who", { title: session.operator ? "Operator: sees all companies" : "Member of one company" },
-        session.login, el("span.muted", session.operator ? " operator" : " member", session.owner ? "" : ", views only")),
+        session.login, el("span.muted", session.operator ? " operator" : " member", session.owner ? "" : ", read only")),
       el("ul",
         [["account", "Account"], ["glossary", "Glossary"]].map(([to, text]) =>
           el("li", el("a", { href: place(to), "aria-current": path === to ? "page" : null }, text))),
         el("li", el("button", { type: "button", onclick: showShortcuts, "aria-keyshortcuts": "?" }, "Shortcuts")),
         el("li", themeChoice()),
         el("li", el("a", { href: "#/", onclick: logOut }, "Log out"))),
-      el("p.live", { id: "live", title: "Whether this page shows changes as they happen" }),
+      el("p.live", { id: "live", title: "Shows whether this page follows changes as they happen" }),
     ),
   );
   nav.hidden = menu.hidden = false;
@@ -138,15 +138,15 @@ async function logOut(event) {
   loggedOut();
 }
 
-// A dialog has what somebody typed, or a token that is shown once: who is logged
-// out there logs in on top of it, and goes on.
+// An open dialog may contain what the user has typed, or a token that is shown once. When the
+// session ends, the login therefore opens on top of it, and the dialog stays.
 let askingAgain = false;
 async function logInAgain() {
   const { user_id } = session;
   askingAgain = true;
   try {
     const { credentials } = await import("./pages/login.js");
-    const text = "Your session has ended. Log in, and go on where you were.";
+    const text = "Your session has ended. Log in to continue where you were.";
     const isIn = await dialog({ title: "Log in again", text, covers: true, ...credentials() });
     if (isIn) await findSession();
     if (isIn && session.user_id === user_id) return;
@@ -188,8 +188,8 @@ async function findSession() {
   tabs.postMessage(found.user_id);
 }
 
-// The tabs of a browser have one cookie: whoever logs in or out in one of them
-// does so in all, and none goes on in the name of another user.
+// All tabs of a browser share one cookie: a login or logout in one tab applies to all of them. No
+// tab continues as another user.
 const tabs = new BroadcastChannel("session");
 tabs.onmessage = ({ data: user }) => {
   if (user === (session?.user_id ?? null)) return;
@@ -198,25 +198,21 @@ tabs.onmessage = ({ data: user }) => {
   open();
 };
 
-// Browsers say in their own ways that a file did not come.
+// The errors by which browsers report that a module could not be loaded.
 async function moduleNamed(name) {
   try {
     return await import(`./pages/${name}.js`);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new Problem("The server does not answer. Check that postern-httpd is running.");
+    throw away();
   }
 }
 
-// What is shown in place of a page that cannot be.
-function broken(page, error) {
-  const isGone = error.status === 404;
-  return [
-    el("h1", { tabindex: -1 }, isGone ? "Not found" : page?.title ?? "Postern"),
-    isGone
-      ? el("p", "Nothing exists at this address, or it was removed. ", el("a", { href: "#/" }, "Go to the overview"))
-      : failure(error, open),
-  ];
+// Shown in place of a page that cannot be loaded.
+function broken(title, error) {
+  if (error.status === 404)
+    return [header("Not found"), el("p", "Nothing exists at this address, or it was removed. ", el("a", { href: "#/" }, "Go to the overview"))];
+  return [header(title), failure(error, open), mends(error) && el("p.muted.about", "This page tries again by itself.")].filter(Boolean);
 }
 
 async function moduleOf(wanted) {
@@ -228,7 +224,8 @@ async function moduleOf(wanted) {
       return "login";
     }
   }
-  // #/login is for a link that was used already: here by somebody who is in all the same.
+  // A login link is for another session, perhaps of another user.
+  if (wanted === "login" && read().query.has("token")) return "login";
   if (wanted === "login" || wanted === "overview") {
     history.replaceState(history.state, "", "#/");
     return "overview";
@@ -236,8 +233,8 @@ async function moduleOf(wanted) {
   return pages.find((page) => page.path === wanted && allowed(page))?.module;
 }
 
-// Where in the history of the browser this is: who comes back finds the lists as they were, at the
-// same place.
+// The position in the browser's history. With it, a user who goes back finds lists as they were, at
+// the same place.
 history.scrollRestoration = "manual";
 const entries = new Map();
 let entry;
@@ -252,8 +249,8 @@ function enter() {
 enter();
 addEventListener("scroll", () => main.hasAttribute("aria-busy") || (entry.scroll = scrollY), { passive: true });
 
-// Shows the page that the address names. What a page that was left still puts
-// into its box is not seen.
+// Shows the page that the address names. Output of a page that the user has left meanwhile is not
+// shown.
 async function open({ moved = false } = {}) {
   const mine = ++visit;
   let { path, id, query } = read();
@@ -265,7 +262,7 @@ async function open({ moved = false } = {}) {
   closeMenu();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   main.setAttribute("aria-busy", "true");
-  // While the server tells who is there, the page comes already.
+  // The module is loaded while the server answers who is logged in.
   const likely = pages.find((page) => page.path === path)?.module;
   if (likely) import(`./pages/${likely}.js`).catch(() => {});
   try {
@@ -276,7 +273,7 @@ async function open({ moved = false } = {}) {
     if (name === "overview") path = "";
     if (session) showNavigation(path);
     if (!name) {
-      box.append(el("h1", { tabindex: -1 }, "Not found"), el("p", "This page does not exist, or you may not open it. ",
+      box.append(header("Not found"), el("p", "This page does not exist, or you may not open it. ",
         el("a", { href: "#/" }, "Go to the overview")));
       main.replaceChildren(box);
     } else {
@@ -285,7 +282,7 @@ async function open({ moved = false } = {}) {
       if (mine !== visit) return;
       document.title = `${page.title} · Postern`;
       const done = page.show(box, { id, query, session, loggedIn });
-      // The page fills its box while it loads; it is shown as soon as it has something.
+      // The page fills its box while it loads; the box is shown as soon as it has content.
       if (box.firstChild) main.replaceChildren(box);
       const end = await done;
       clearTimeout(wait);
@@ -297,7 +294,7 @@ async function open({ moved = false } = {}) {
     if (mine !== visit) return;
     if (error.status === 401) return;
     main.replaceChildren(box);
-    box.replaceChildren(...broken(page, error));
+    box.replaceChildren(...broken(page?.title ?? pages.find((one) => one.path === path)?.text ?? "Postern", error));
     if (mends(error)) setTimeout(() => mine === visit && open(), AGAIN_MS);
     if (!("status" in error)) console.error(error);
   } finally {
@@ -309,7 +306,7 @@ async function open({ moved = false } = {}) {
   }
 }
 
-// For the login page: somebody has come in, and goes where they wanted to.
+// Called by the login page after a login: shows the page that was requested.
 async function loggedIn() {
   session = null;
   if (read().path === "login") history.replaceState(history.state, "", "#/");
@@ -323,6 +320,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 bar.querySelector(".brand").addEventListener("click", closeMenu);
 
 window.addEventListener("hashchange", () => {
+  dropNotices();
   enter();
   open({ moved: true });
 });

@@ -1,10 +1,10 @@
-// Plots, by Chart.js: series over time, as bars upon each other or as lines.
+// Plots, by Chart.js: series over time, as stacked bars or as lines.
 //
 //   const plot = plotOf({ unit: "emails" });
 //   plot.set(labels, [{ title: "Delivered", colour: "--good", values: [...] }]);
-//   main.append(plot.element);      plot.destroy() when the page is left
+//   main.append(plot.element);      plot.destroy() when the user leaves the page
 //
-// A plot is a picture to those who do not see it: its label has the sums, or what `told` says.
+// Screen readers get a label for the plot: its sums, or the text of `told`.
 
 import { el, number } from "./ui.js";
 
@@ -15,15 +15,16 @@ const colourOf = (name) => getComputedStyle(document.documentElement).getPropert
 
 const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
 
-// The legend has a line for a line, and a box for bars.
+// The legend shows lines as lines and bars as boxes.
 const labelsOf = (Chart, chart) =>
   Chart.defaults.plugins.legend.labels.generateLabels(chart).map((label) => ({
     ...label,
     pointStyle: chart.data.datasets[label.datasetIndex].type === "line" ? "line" : "rect",
   }));
 
-// kind: "bar" (stacked) or "line"; format makes the words of a value; logarithmic: for values
-// of very different size; isFraction: values are no whole numbers; without a legend where the page says which colour is what.
+// kind: "bar" (stacked) or "line"; format: returns the text of a value; logarithmic: for values of
+// very different size; isFraction: values are not integers. Without a legend, the page itself
+// explains the colours.
 export function plotOf({ title, kind = "bar", format = number, logarithmic = false, isFraction = false, legend = true, told } = {}) {
   const canvas = el("canvas", { role: "img", "aria-label": title });
   const element = el("div.chart", canvas);
@@ -39,7 +40,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
       borderColor: colourOf(colour),
       borderWidth: line ? 1.5 : 0,
       borderDash: dashed ? [5, 4] : [],
-      // No line leads to a value that stands alone.
+      // A value without neighbours has no line; it gets a point.
       pointRadius: values.map((value, i) => (line && (values[i - 1] ?? values[i + 1] ?? null) === null ? 3 : 0)),
       pointHitRadius: 8,
       spanGaps: false,
@@ -89,7 +90,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     chart.update();
   }
 
-  // It is on its way while the numbers are asked for.
+  // Chart.js is loaded while the numbers are fetched.
   load().catch(() => {});
   const onThemeChange = () => last && draw();
   addEventListener("themechange", onThemeChange);

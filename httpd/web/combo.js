@@ -1,12 +1,13 @@
-// A choice among what may be many: one types a part of the name, and the server finds what fits
-// (WAI-ARIA: combobox with a list). form() and filters() make it for a field of type "pick":
+// A choice among many options: the user types a part of the name, and the server finds what matches
+// (WAI-ARIA: combobox with a list). form() and filters() create it for a field of type "pick":
 //
 //   { name, label, type: "pick", find, optionOf, any, of }
-//   find: async (words, values) => ({ options: [{ value, text, about }], isMore }), where values are
-//   those of the other fields; about says whose it is
-//   optionOf: async (value) => the option of one that was chosen before; else the value is its text
-//   any: what it is to choose none
-//   of: (values) => what the choice belongs to: when that changes, nothing is chosen
+//   find: async (words, values) => ({ options: [{ value, text, about }], isMore }); values are
+//   those of the other fields, about names the owner
+//   optionOf: async (value) => the option of a value that was chosen before; without it the value
+//   is the text
+//   any: the text for choosing none
+//   of: (values) => the owner of the options: when it changes, the choice is cleared
 
 import { el } from "./ui.js";
 
@@ -32,7 +33,7 @@ export function combo(spec, common) {
     "aria-controls": list.id,
     value: text,
   });
-  // Several may have the same name.
+  // Several options may have the same name.
   const whose = el("div.form-text.combo-whose", { hidden: true });
   const control = el("div.combo", input, list, whose);
   if (value && spec.optionOf)
@@ -89,7 +90,7 @@ export function combo(spec, common) {
           },
         }, el("span", one.text), one.about && el("span.muted", one.about))),
       ...(isMore ? [el("li.muted.combo-note", { role: "presentation" }, "There are more: type a part of the name.")] : []),
-      ...(options.length ? [] : [el("li.muted.combo-note", { role: "presentation" }, "Nothing fits.")]),
+      ...(options.length ? [] : [el("li.muted.combo-note", { role: "presentation" }, "No match.")]),
     );
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
@@ -129,7 +130,8 @@ export function combo(spec, common) {
     event.preventDefault();
     event.stopPropagation();
   });
-  // What was typed and not chosen is looked for when the field is left, or the form sent.
+  // Text that was typed but not chosen is resolved when the field loses the focus, or the form is
+  // sent.
   async function settle() {
     const typed = input.value.trim();
     if (typed === text) return;
@@ -140,7 +142,7 @@ export function combo(spec, common) {
     const same = all.filter((one) => one.text.toLowerCase() === typed.toLowerCase());
     if (same.length === 1 || all.length === 1) return choose(same[0] ?? all[0]);
     throw Object.assign(
-      new Error(all.length ? `“${typed}” is the name of several, or a part of it: choose one from the list.` : `Nothing is called “${typed}”.`),
+      new Error(all.length ? `Several match “${typed}”. Choose one from the list.` : `Nothing is called “${typed}”.`),
       { field: spec.name },
     );
   }
@@ -155,10 +157,10 @@ export function combo(spec, common) {
   return {
     control,
     input,
-    // As long as something else is typed, nothing is chosen.
+    // While other text is typed, nothing is chosen.
     read: () => (input.value.trim() === text ? value : undefined),
     settle,
-    // The other fields of the form; called again when one of them has changed.
+    // The values of the other fields of the form; called again when one of them has changed.
     sync(now) {
       values = () => now;
       const mine = spec.of?.(now);

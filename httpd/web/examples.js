@@ -1,8 +1,8 @@
-// How programs send with a new key: the lines to paste, with that key in them.
-// tests/clients runs them.
+// Shows how programs send with a new key: lines to paste, with that key in them. tests/clients runs
+// them.
 
-// Where programs send to. Who listens everywhere is reached by the name by which
-// the page was.
+// The address to which programs send. A server that listens on all interfaces is reached by the
+// name in the page's own address.
 export function apiUrl(host) {
   const url = new URL(host.api_url);
   if (["0.0.0.0", "[::]"].includes(url.hostname)) url.hostname = location.hostname;
@@ -40,9 +40,8 @@ END`,
   ];
 }
 
-// [client, [[what it is, text], ...]] for each client; for a key that may not send
-// what it may do, by curl.
-// smtp: where programs log in, if that is known.
+// Returns [client, [[title, text], ...]] for each client; for a key that may not send, requests by
+// curl that it may make. smtp: where programs log in, if known.
 export function examples({ url, token, domain, scopes, smtp }) {
   const from = `hello@${domain}`;
   const to = "you@example.net";

@@ -1,8 +1,7 @@
-// A list as a file, CSV or JSON: all of it, as its filters narrow it, however long.
+// Saves a whole list as a file, CSV or JSON: all rows that match its filters, however many.
 //
-// It is read a page at a time, one after the other, so that the server has other things to do
-// between them, and put together in pieces that the browser keeps on disk. list() in ui.js has the
-// button.
+// The list is read page by page, so that the server can do other work in between, and assembled in
+// pieces that the browser keeps on disk. list() in ui.js has the button.
 
 import { count, el, form, modal, notice, number } from "./ui.js";
 
@@ -15,15 +14,16 @@ const textOf = (value) => {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
-// RFC 4180. Spreadsheets run what begins like a formula, and mail is written by strangers.
+// CSV (RFC 4180). Spreadsheets run texts that begin like a formula, and senders of mail are
+// strangers.
 function csvField(value) {
   let text = textOf(value);
   if (typeof value !== "number" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// Rows in, pieces out. The columns are those of the first rows; what others have besides comes
-// behind them.
+// Convert rows to pieces of the file. Its columns are those of the first rows; columns that only
+// later rows have come after them.
 const formats = {
   csv: {
     type: "text/csv",
@@ -59,7 +59,7 @@ const formats = {
   },
 };
 
-// Reads all pages; tell(rows, answer) after each. Gives null when it was stopped.
+// Reads all pages and calls tell(rows, answer) after each. Returns null if it was stopped.
 async function collect({ load, behind }, { writer, type }, isWanted, tell) {
   const write = writer();
   const pieces = [];
@@ -87,12 +87,13 @@ function save(file, name) {
   setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-// load(after, limit) answers as a list route does, behind(answer) is where the next page begins.
+// load(after, limit) returns a page as list routes do; behind(answer) is the cursor of the next
+// page.
 export async function exportList({ caption, load, behind }) {
   let isWanted = true;
   const progress = el("p.muted", { role: "status" });
-  const tell = (rows, { data, looked }) => {
-    const at = data.at(-1)?.created_at?.slice(0, 10);
+  const tell = (rows, { data, looked, looked_until }) => {
+    const at = (data.at(-1)?.created_at ?? data.at(-1)?.recorded_at ?? looked_until)?.slice(0, 10);
     progress.textContent =
       `${number(rows)} rows${at ? `, back to ${at}` : ""}${looked ? `, ${looked.percent} % searched` : ""} …`;
   };
@@ -117,7 +118,7 @@ export async function exportList({ caption, load, behind }) {
         if (!made) return;
         const name = `${caption.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${format}`;
         save(made.file, name);
-        notice(`${count(made.rows, "row is", "rows are")} in ${name}.`);
+        notice(`Saved ${count(made.rows, "row")} as ${name}.`);
         close();
       },
     }),

@@ -1,10 +1,10 @@
-// What pages call the codes of the server, and in which colour: the one place for both. Texts that the
-// server makes itself (status_text, kind_text, problems) are shown as they come. What a word means is
-// in words.js.
+// The text and colour that pages show for the codes of the server: the one place for both. Texts
+// that the server writes itself (status_text, kind_text, problems) are shown unchanged. words.js
+// explains the terms.
 
-// A label: { text, tone, title }. Without a text it is the code; without a tone, tones has it.
+// A label: { text, tone, title }. The default text is the code, the default tone that of tones.
 
-// Colour is never alone: the words are there.
+// Colour is never the only sign: there is always a text.
 const tones = {
   good: "delivered active ok yes owner sent",
   warn: "delivery_delayed deferred delayed pending learn held learnt queued",
@@ -19,13 +19,13 @@ export const textOf = (code) => texts[code] ?? String(code).replaceAll("_", " ")
 export const titleOf = (code) => textOf(code).replace(/^./, (first) => first.toUpperCase());
 export const toneOfCode = (code) => toneOf[code] ?? "none";
 
-// States of emails. "sent": Postfix has it, and tries to deliver it.
+// States of emails. "sent": Postfix has the email and tries to deliver it.
 export const emailStates = {
   scheduled: { title: "Waits for the time that was asked for" },
   queued: { tone: "warn", title: "Waits here to be handed to Postfix" },
   sent: { tone: "none", title: "In Postfix's queue" },
   canceled: { title: "Canceled before it was sent" },
-  stopped: { title: "Postfix stopped it before the milter was asked" },
+  stopped: { title: "It left Postfix's queue before postern-milter checked it" },
   refused: { title: "The rules refused it" },
 };
 
@@ -40,17 +40,20 @@ export const eventKinds = [
   "discarded", "removed", "unknown",
 ];
 
-// What is counted, as plots stack it. Bounced are also those that Postfix gave up.
+// What plots count and stack, and the state of the emails that a number links to.
 export const accepted = { name: "accepted", title: "Accepted", kinds: ["accepted"], colour: "--accent" };
 export const outcomes = [
   { name: "delivered", title: "Delivered", kinds: ["delivered"], colour: "--good", status: "delivered" },
   { name: "deferred", title: "Deferrals", kinds: ["deferred"], colour: "--warn", status: "delivery_delayed", isBad: true },
-  { name: "bounced", title: "Bounced", kinds: ["bounced", "expired"], colour: "--bad", status: "bounced", isBad: true },
+  { name: "bounced", title: "Bounced", kinds: ["bounced"], colour: "--bad", status: "bounced", isBad: true },
+  { name: "expired", title: "Expired", kinds: ["expired"], colour: "--plot-1", status: "expired", isBad: true },
   { name: "refused", title: "Refused", kinds: ["refused"], colour: "--muted", status: "refused", isBad: true },
 ];
+// The numbers from which the bounce rate is calculated.
+export const undelivered = { kinds: ["bounced", "expired"] };
 export const sumOf = (counts, { kinds }) => kinds.reduce((all, kind) => all + (counts[kind] ?? 0), 0);
 
-// Why emails bounced, and who runs the recipients' mail servers.
+// Reasons of bounces, and the operators of the recipients' mail servers.
 export const bounceReasons = {
   no_mailbox: "No such mailbox",
   no_domain: "No such domain",
@@ -71,9 +74,9 @@ export const providerOf = (name) => providers[name] ?? name.charAt(0).toUpperCas
 // What the rules did with a message.
 export const refusalOutcomes = {
   rejected: { tone: "bad", title: "The sender got an error" },
-  held: { tone: "warn", title: "It waits in Postfix's hold queue: see the page Held" },
+  held: { tone: "warn", title: "It waits in Postfix's hold queue: see Held mail" },
   discarded: { tone: "bad", title: "Thrown away" },
-  learnt: { text: "let pass", tone: "warn", title: "It passed, because the domain only learns" },
+  learnt: { text: "let through", tone: "warn", title: "The domain's policy is learn: it records, and stops nothing" },
 };
 
 // Why an address is suppressed.
@@ -81,7 +84,7 @@ export const suppressionReasons = {
   bounce: { text: "bounced", tone: "bad", help: "The mail server of the address has refused an email for good." },
   complaint: { text: "complained", tone: "bad", help: "The recipient has reported an email as spam." },
   unsubscribe: { text: "unsubscribed", tone: "warn", help: "The recipient wants no more emails." },
-  manual: { text: "by hand", tone: "none", help: "Somebody has added it." },
+  manual: { text: "added manually", tone: "none", help: "Added by an admin." },
 };
 
 // Parts of this server, and the hosts beside it; the worst state first.
@@ -89,4 +92,4 @@ export const services = {
   store: "Database", postfix: "Postfix", milter: "postern-milter", submission: "Submission to Postfix",
   outbox: "Outbox", settings: "Settings", events: "postern-events",
 };
-export const hostStates = { lost: { tone: "bad" }, trouble: { tone: "warn" }, well: { text: "ok", tone: "good" } };
+export const hostStates = { lost: { tone: "bad" }, trouble: { text: "has a problem", tone: "warn" }, well: { text: "ok", tone: "good" } };

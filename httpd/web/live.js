@@ -1,12 +1,11 @@
-// What has changed, as the server tells it (GET /admin/live).
+// Notifications about changes, from the server (GET /admin/live).
 //
-//   return subscribe(["emails"], list.refresh);   // what show() returns is called on leaving
+//   return subscribe(["emails"], list.refresh);   // what show() returns ends the subscription
 //
-// Topics: "emails" (and what became of them), "refusals", "tenants" (companies,
-// domains, keys, users: all that the audit log has). The function may be async:
-// it is called again two seconds after it has ended, or later when it takes
-// long: with a large store the pages that are open must not slow down the mail.
-// What costs the server more says after how many milliseconds at the earliest.
+// Topics: "emails" (and their events), "refusals", "tenants" (companies, domains, keys, users:
+// everything in the audit log). The function may be async. It is called again two seconds after it
+// has ended, or later if it takes long: with a large store, open pages must not slow down the mail.
+// A subscriber whose requests are expensive gives a minimum interval in milliseconds.
 
 const topics = ["emails", "refusals", "tenants"];
 const GAP_MS = 2000;
@@ -14,7 +13,7 @@ const GAP_MAX_MS = 15000;
 const GAP_FACTOR = 150; // of the time that a call takes
 const POLL_MS = 15000;
 
-// What was told so lately may have come while a page that subscribes was loaded.
+// A notification this recent may have arrived while the subscribing page was loaded.
 const LATELY_MS = 15000;
 
 const subscribers = new Set();
@@ -23,8 +22,8 @@ let source = null;
 let poll = null;
 let onState = () => {};
 
-// "live", "polling" (there is no stream: the page asks now and then), "lost" (the
-// server is not reached), or "off".
+// "live", "polling" (there is no stream, so the page polls now and then), "lost" (the server cannot
+// be reached), or "off".
 export function whenLiveChanges(call) {
   onState = call;
 }
@@ -36,13 +35,13 @@ async function run(one) {
   try {
     await one.call();
   } catch {
-    // The next change tries again; a page that cannot be loaded says so itself.
+    // The next change tries again; a page that cannot be loaded shows that itself.
   }
   const gap = GAP_FACTOR * (performance.now() - began);
   setTimeout(() => {
     one.busy = false;
     if (one.wanted && subscribers.has(one)) run(one);
-  }, Math.min(GAP_MAX_MS, Math.max(one.gap, gap)));
+  }, Math.max(one.gap, Math.min(GAP_MAX_MS, gap)));
 }
 
 function tell(topic) {
@@ -54,7 +53,8 @@ function tell(topic) {
     }
 }
 
-// Each try that fails calls this again: what runs goes on, or it would never end.
+// Called again after each failed attempt. A running timer is kept: if it were restarted each time,
+// it would never fire.
 function pollFrom(now) {
   if (now && poll) return;
   clearInterval(poll);
@@ -64,14 +64,14 @@ function pollFrom(now) {
 function open() {
   source = new EventSource("/admin/live");
   source.onopen = () => {
-    // Something may have changed since the page asked.
+    // Something may have changed since the page read its data.
     tell();
     pollFrom(false);
     onState("live");
   };
   source.onerror = () => {
     pollFrom(true);
-    // The browser comes again by itself, unless the answer was no stream.
+    // The browser reconnects by itself, unless the response was no event stream.
     const refused = source?.readyState === EventSource.CLOSED;
     onState(refused ? "polling" : "lost");
     if (refused) {
@@ -89,7 +89,7 @@ function close() {
   onState("off");
 }
 
-// A browser opens few connections to a server: a page that nobody sees has none.
+// Browsers open few connections to one server, so a hidden page has no stream.
 function check() {
   const wanted = subscribers.size > 0 && document.visibilityState === "visible";
   if (wanted && !source) open();

@@ -1,9 +1,9 @@
-// What the keyboard does on every page, and the list of it. Nothing happens while somebody types,
-// with Ctrl, Alt or Meta, or behind a dialog.
+// Keyboard shortcuts that every page has, and their list. They are off while the user types, with
+// Ctrl, Alt or Meta, and behind a dialog.
 
 import { el, go, show } from "./ui.js";
 
-// After "g". A page that has its letter elsewhere would have two.
+// The key after "g". Each letter belongs to one page.
 const letters = {
   o: "", t: "statistics", e: "emails", v: "events", h: "held", b: "outbox", r: "refusals", s: "suppressions", d: "domains", k: "keys", w: "webhooks",
   x: "exemptions", u: "users", l: "audit", c: "settings", a: "account",
@@ -13,7 +13,7 @@ const CHORD_MS = 1500;
 const search = () => document.querySelector("main input[type=search]");
 const links = () => [...document.querySelectorAll("main a.row-link")];
 
-// Along the rows of a list; above the first one is the search.
+// Moves along the rows of a list; above the first one is the search.
 function move(step) {
   const all = links();
   const at = all.indexOf(document.activeElement);
@@ -23,7 +23,7 @@ function move(step) {
   return true;
 }
 
-// pages: [{ path, text }] of those that this user has.
+// pages: [{ path, text }], the pages of this user.
 function list(pages) {
   const key = (...names) => names.flatMap((name, i) => [i > 0 && " ", el("kbd", name)]);
   const row = (keys, text) => el("div", el("dt", keys), el("dd", text));
@@ -32,7 +32,7 @@ function list(pages) {
     el("dl.shortcuts",
       row(key("/"), "Go to the search of the page"),
       row([key("j"), " or ", key("↓")], "Next row of the list"),
-      row([key("k"), " or ", key("↑")], "Row before"),
+      row([key("k"), " or ", key("↑")], "Previous row of the list"),
       row(key("Enter"), "Open the row"),
       row(key("Esc"), "Close a dialog"),
       row(key("?"), "Show this list"),
@@ -44,7 +44,7 @@ function list(pages) {
   );
 }
 
-// Listens from now on; pages() gives those of whoever is logged in, none before that.
+// Starts listening. pages() returns the pages of the user who is logged in, or none.
 export function listen(pages) {
   let chordAt = -CHORD_MS;
 

@@ -1,7 +1,7 @@
 // A plain script in the head, which the page waits for.
 
-// What the page will need is on its way before app.js is there: who is logged in, and the module of
-// the page that the address names, with what it imports.
+// Requests early what the page will need: who is logged in, and the module of the page that the
+// address names, with its imports.
 (() => {
   const [name, ...id] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
   const module = id.length ? name.replace(/ies$/, "y").replace(/s$/, "") : name || "overview";
@@ -11,8 +11,9 @@
 })();
 
 // Light or dark, before anything is painted.
-// People choose in the navigation; until then the setting of the browser counts.
-// The style sheet and the charts go by `data-theme` of the root; "themechange" says that it changed.
+// Users choose the theme in the navigation; without a choice the browser's setting applies. The
+// style sheet and the charts read `data-theme` of the root element; the event "themechange" reports
+// a change.
 
 (() => {
   const NAME = "postern.theme";
@@ -43,7 +44,7 @@
         if (name) localStorage.setItem(NAME, name);
         else localStorage.removeItem(NAME);
       } catch {
-        // It lasts until the page is loaded anew.
+        // Without storage the choice lasts until the page is reloaded.
       }
       apply();
     },

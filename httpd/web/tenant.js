@@ -1,14 +1,13 @@
-// What the pages of companies share: whose something is, in words and in forms,
-// and the lists of what they have.
+// What the pages of a company's objects share: the owner, as text and in forms, and their lists.
 
 import { get, path } from "./api.js";
-import { filters, el, link, list, shortId } from "./ui.js";
+import { filters, el, link, list, remembered, shortId } from "./ui.js";
 
-// What combo.js finds: the names of what the server has, and whose it is.
+// The options for combo.js: names of objects, with their owner.
 const FOUND = 20;
 const found = async (from, asked, optionOf) => {
   const { data, has_more: isMore } = await get(from, { ...asked, limit: FOUND });
-  return { options: data.map(optionOf), isMore };
+  return { options: data.map(optionOf).filter(Boolean), isMore };
 };
 const companyOption = ({ id, name }) => ({ value: id, text: name });
 export const companyPick = {
@@ -16,13 +15,13 @@ export const companyPick = {
   find: (search) => found("/admin/companies", { search }, companyOption),
   optionOf: async (id) => companyOption(await get(path`/admin/companies/${id}`)),
 };
-// Of the company that is chosen in the same form, if one is.
+// Of the company that is chosen in the same form, if any.
 const companyOf = ({ company_id, company }) => company_id ?? company ?? "";
 export const domainPick = {
   type: "pick",
   of: companyOf,
-  find: async (search, values) =>
-    found("/admin/domains", { search, company_id: companyOf(values) }, (one) => ({ value: one.name, text: one.name, about: one.company_name })),
+  find: async (search, values, asked) =>
+    found("/admin/domains", { search, company_id: companyOf(values), ...asked }, (one) => ({ value: one.name, text: one.name, about: one.company_name })),
 };
 const keyOption = (key) => ({
   value: key.id,
@@ -32,13 +31,14 @@ const keyOption = (key) => ({
 export const keyPick = {
   type: "pick",
   of: companyOf,
-  find: (search, values) =>
-    found("/admin/keys", { search, valid: true, company_id: companyOf(values) }, keyOption),
+  // fits(key): true if the key is offered.
+  find: (search, values, fits = () => true) =>
+    found("/admin/keys", { search, valid: true, company_id: companyOf(values) }, (key) => fits(key) && keyOption(key)),
   optionOf: async (id) => keyOption(await get(path`/admin/keys/${id}`)),
 };
 
-// Names by id, and the columns and fields that only operators need. Fewer companies than a select can
-// have are one.
+// Names by id, and the columns and fields that only operators need. While there are few companies,
+// they are options of a select.
 const FEW = 12;
 export async function companies(session) {
   const { data: all, has_more: isMany } = await get("/admin/companies", { limit: FEW });
@@ -76,7 +76,7 @@ export async function companies(session) {
   };
 }
 
-// Whose a row of a list is: operators are told the name.
+// The owner of a row: only operators need the name.
 export const nameOf = (row) => row.company_name ?? shortId(row.company_id);
 
 export const policies = [
@@ -98,18 +98,17 @@ export const policies = [
 ];
 
 export const subdomains = [
-  { value: "own", text: "this name alone", help: "Subdomains are not protected, unless they are registered themselves." },
+  { value: "own", text: "only this domain", help: "Subdomains are not protected, unless they have an entry of their own." },
   {
     value: "covered",
-    text: "and all names below it",
-    help: "Subdomains that are registered themselves keep their own rules.",
+    text: "this domain and its subdomains",
+    help: "A subdomain with its own entry keeps its own rules.",
   },
 ];
 
-// A list() of what a route answers, with a search, which stays hidden until there
-// is much to be searched, or something is. The server searches; asked(values) is
-// what it is asked for besides; changed() is called after another filter;
-// empty(isNarrowed) tells that there is none.
+// A list() of a route, with a search, which stays hidden until there are many rows, or a search is
+// active. The server searches. asked(values) returns further parameters; changed() is called after
+// a change of the filters; empty(isNarrowed) returns the text for an empty list.
 export function searched({
   from,
   query,
@@ -131,7 +130,8 @@ export function searched({
     },
   });
   const isNarrowed = () => Object.values(search.values()).some(Boolean);
-  search.element.hidden = true;
+  const kept = remembered();
+  search.element.hidden = !kept.has("search");
   const rows = list({
     ...options,
     empty: () => empty(isNarrowed()),
@@ -146,13 +146,14 @@ export function searched({
       });
       if (search.element.hidden)
         search.element.hidden = !isNarrowed() && !answer.has_more && (await isFew(answer));
+      if (!search.element.hidden) kept.set("search", true);
       return answer;
     },
   });
   return { ...rows, search: search.element };
 }
 
-// The text contains all words that were typed, in any order.
+// True if the text contains all words that were typed, in any order.
 export function matches(typed, ...texts) {
   const text = texts.join(" ").toLowerCase();
   return (typed ?? "")

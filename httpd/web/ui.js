@@ -1,14 +1,14 @@
-// What pages are made of. Everything returns a DOM node, or an object with its
-// node as `element`. Text is always put in as text: no function takes HTML.
+// The building blocks of pages. Everything returns a DOM node, or an object with its node as
+// `element`. Text is always inserted as text: no function takes HTML.
 //
 //   el("p.muted", "Since ", time(key.created_at))     an element, with classes
 //   header("Keys", { actions: [button("Create a key", ask)] })
 //   section("Recipients", table({...}).element)
-//   list({ load, columns, empty })                    a table that pages and stays fresh
-//   dialog({ title, fields, submit, run })            a form; the server's words in place
+//   list({ load, columns, empty })                    a table in pages that stays up to date
+//   dialog({ title, fields, submit, run })            a form; shows errors at its fields
 //   definitions([["Policy", badge("exclusive")], ...])
 //
-// What a page fetches by itself may fail: show() may throw, app.js tells why.
+// Requests of a page may fail: show() may throw, and app.js shows the error.
 
 import { Problem, target } from "./api.js";
 import { combo } from "./combo.js";
@@ -33,8 +33,8 @@ function set(node, name, value) {
   }
 }
 
-// el("tag.class", { attributes, onclick }, ...children). Children are texts,
-// numbers, nodes, or arrays of them; what is null or false is left out.
+// el("tag.class", { attributes, onclick }, ...children). Children are texts, numbers, nodes, or
+// arrays of them; null and false are omitted.
 export function el(kind, ...rest) {
   const [tag, ...classes] = kind.split(".");
   const node = document.createElement(tag);
@@ -46,7 +46,7 @@ export function el(kind, ...rest) {
   return node;
 }
 
-// The hash of another place: place("emails", id), place("emails", { state: "bounced" })
+// The hash of another page: place("emails", id), place("emails", { state: "bounced" })
 export function place(...parts) {
   const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
   return target("#/" + parts.map(encodeURIComponent).join("/"), query);
@@ -60,9 +60,12 @@ export function link(text, ...parts) {
   return el("a", { href: place(...parts) }, text);
 }
 
-// Words and values.
+// Texts and values.
 
 export const number = (value) => new Intl.NumberFormat("en").format(value);
+// The server counts up to this number of rows that belong to an object.
+const COUNTED_MAX = 1000;
+export const counted = (n) => (n < COUNTED_MAX ? number(n) : `${number(n)} or more`);
 export const count = (n, noun, nouns = `${noun}s`) =>
   `${number(n)} ${n === 1 ? noun : nouns}`;
 
@@ -82,7 +85,7 @@ function ago(date) {
   return seconds < 0 ? `in ${n}` : `${n} ago`;
 }
 
-// With a zero in front: 07
+// With a leading zero: 07
 export const two = (n) => String(n).padStart(2, "0");
 
 // In the browser's time zone: 2026-11-22 13:45:11
@@ -94,12 +97,13 @@ export function exactTime(iso) {
   );
 }
 
-// Words of the server, with its times (in UTC) as those of the viewer's clock.
+// A text of the server, with its times (in UTC) converted to the viewer's time zone.
 export const withTimes = (text) =>
   text.split(/(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z)/).map((part, i) =>
     i % 2 ? time(part.replace(" ", "T"), { exact: true }) : part);
 
-// How long ago, kept true, with the exact time in its title, by the viewer's clock and in UTC. null is "never".
+// How long ago a time was, kept up to date. Its title has the exact time, in the viewer's time zone
+// and in UTC. null is shown as "never".
 export function time(iso, { never = "never", exact = false } = {}) {
   if (!iso) return el("span.muted", never);
   return el(
@@ -116,7 +120,7 @@ setInterval(() => {
   }
 }, 10000);
 
-// A state at a glance: its label is one of labels.js.
+// A state in colour; labels.js has its text.
 export function badge(state, { text, tone, title } = {}) {
   return el(
     `span.state.tone-${tone ?? toneOfCode(state)}`,
@@ -125,13 +129,13 @@ export function badge(state, { text, tone, title } = {}) {
   );
 }
 
-// An address in full; it may break anywhere but stays one text to copy.
+// A whole address. It may break anywhere, but is copied as one text.
 export const address = (text) => el("span.address", text);
 
 export async function copy(text) {
   if (navigator.clipboard && window.isSecureContext)
     return navigator.clipboard.writeText(text);
-  // Over plain HTTP on another host there is no clipboard.
+  // Browsers offer no clipboard over plain HTTP from another host.
   const field = el("textarea.visually-hidden", { readonly: true, value: text });
   (document.querySelector("dialog[open]") ?? document.body).append(field);
   field.select();
@@ -156,13 +160,13 @@ export function copyButton(text, { label = "Copy", title } = {}) {
   return node;
 }
 
-// The begin of an id, with the whole one to copy; href leads to what it names.
+// The first digits of an id, with a button that copies the whole id; href links to its object.
 export function shortId(id, href) {
   const text = el(href ? "a" : "span", { href, title: id, class: "id" }, id.slice(0, 8));
   return el("span.with-copy", text, copyButton(id, { title: `Copy ${id}` }));
 }
 
-// Text to paste elsewhere, as it is, with a copy button.
+// Text to paste elsewhere, unchanged, with a copy button.
 export function code(text, { label } = {}) {
   return el(
     "div.code",
@@ -171,21 +175,21 @@ export function code(text, { label } = {}) {
   );
 }
 
-// A token that is shown this once.
+// A token that is shown only once.
 export function secret(label, text) {
   return el(
     "div.secret",
-    el("div", el("strong", label), " It is shown this once: keep it now."),
+    el("div", el("strong", label), " It is shown only once. Save it now."),
     el("div.secret-text", el("code", text), copyButton(text, { title: `Copy ${label}` })),
   );
 }
 
-// Some words and what they mean, of words.js.
+// Terms of the glossary (words.js) with their explanations.
 export const explained = (glossary, names) =>
   el("dl.words", names.map((name) => [el("dt", name), el("dd", glossary[name])]));
 
-// A question mark that explains words of the glossary: help("held", "rejected"). What it shows is
-// made when it is asked for.
+// A question mark that explains terms of the glossary: help("held", "rejected"). The explanation is
+// created on the first click.
 export function help(...names) {
   const mark = el("button.help", { type: "button", "aria-label": `Explain: ${names.join(", ")}`, "aria-expanded": "false" }, "?");
   mark.addEventListener("click", async (event) => {
@@ -210,21 +214,24 @@ export function help(...names) {
   return mark;
 }
 
-// Buttons. run may be async: the button waits for it, and says what failed.
+// Buttons. run may be async: the button waits for it, and shows its error.
 export function button(text, run, { tone = "plain", title } = {}) {
   const node = el(`button.btn.btn-sm.btn-${tone}`, { type: "button", title }, text);
+  let said;
   node.addEventListener("click", async (event) => {
     event.stopPropagation();
     const focused = document.activeElement === node;
     node.disabled = true;
     try {
       await run(event);
+      said?.remove();
     } catch (error) {
-      notice(error.message, "bad");
+      said?.remove();
+      said = notice(error.message, "bad");
     } finally {
       node.disabled = false;
-      // Disabled, it has lost the focus, and a dialog could not give it back; with
-      // its row gone, or hidden, whoever has no pointer goes on at the title.
+      // A disabled button loses the focus, and a dialog cannot return it. If its row is gone or
+      // hidden, keyboard users continue at the title.
       if (focused && document.activeElement === document.body)
         (node.checkVisibility() ? node : document.querySelector("main h1"))?.focus();
     }
@@ -234,11 +241,11 @@ export function button(text, run, { tone = "plain", title } = {}) {
 export const primary = (text, run) => button(text, run, { tone: "primary" });
 export const danger = (text, run) => button(text, run, { tone: "danger" });
 
-// Boxes to choose rows of a list by, and a line of what can be done with all that are chosen:
+// Checkboxes that select rows of a list, and a line with the actions for all selected rows:
 //
 //   const chosen = choosing((rows) => danger(`Remove ${rows.length}`, ...));
 //   chosen.box(row, name)    a checkbox, for the first cell of the row
-//   chosen.line              the buttons, while something is chosen; chosen.clear()
+//   chosen.line              the buttons, while a row is selected; chosen.clear()
 export function choosing(actions) {
   const rows = new Map();
   const line = el("span.actions");
@@ -272,17 +279,18 @@ export function choosing(actions) {
 
 // The parts of a page.
 
-// The title of the page, what one can do there, and a line below it; words that it explains.
+// The title of the page, its actions, a line below it, and the terms that it explains.
 export function header(title, { actions = [], about, back, words = [] } = {}) {
   return el(
     "header.page",
     back && el("p.back", el("a", { href: back.href }, "‹ ", back.text)),
-    el("div.page-line", el("div.titled", el("h1", { tabindex: -1 }, title), words.length > 0 && help(...words)), el("div.actions", actions)),
+    el("div.page-line", el("div.titled", el("h1", { tabindex: -1, title: title.length > 200 ? title : null }, title), words.length > 0 && help(...words)), el("div.actions", actions)),
     about && el("p.muted.about", about),
   );
 }
 
-// A part of a page under a title of its own; options may come first.
+// A part of a page with its own title. An object with options may be the first of the other
+// arguments.
 export function section(title, ...rest) {
   const plain = (x) => x && typeof x === "object" && !Array.isArray(x) && !(x instanceof Node);
   const { actions = [], about, words = [] } = plain(rest[0]) ? rest.shift() : {};
@@ -297,7 +305,7 @@ export function section(title, ...rest) {
   );
 }
 
-// [term, value] pairs; a null value leaves the pair out.
+// [term, value] pairs; a pair whose value is null is omitted.
 export function definitions(pairs) {
   return el(
     "dl.definitions",
@@ -307,39 +315,68 @@ export function definitions(pairs) {
   );
 }
 
-// Nothing is there yet: what it would be, and the next step.
+// An empty state: what will be here, and the next step.
 export function empty(title, text, ...actions) {
   return el("div.empty", el("p.empty-title", title), text && el("p", text), el("div.actions", actions));
 }
 
-// Words that matter, in the page.
+// A highlighted text in the page.
 export function remark(tone, ...children) {
   return el(`div.remark.tone-${tone}`, { role: tone === "bad" ? "alert" : null }, children);
 }
 
-// What failed, in place of what was wanted.
+// An error, in place of the content.
 export function failure(error, again) {
   return remark("bad", el("span", error.message), again && button("Try again", again));
 }
 
+// A part of a page that loads independently: show() fills the box. An error is shown above the box,
+// whose last content stays, and a temporary one is retried. Returns the function that shows the
+// part; it never throws.
+export function standalone(what, box, show) {
+  const failed = el("div.failed", { hidden: true });
+  let timer;
+  box.before(failed);
+  return async function run() {
+    clearTimeout(timer);
+    try {
+      await show();
+      failed.hidden = true;
+    } catch (error) {
+      if (error.status === 401) return;
+      box.querySelector(":scope > .loading")?.remove();
+      failed.replaceChildren(failure(new Problem(`${what} cannot be shown now. ${error.message}`), run));
+      failed.hidden = false;
+      if (mends(error)) timer = setTimeout(() => failed.isConnected && run(), AGAIN_MS);
+    }
+  };
+}
+
 export const loading = () => el("p.loading.muted", { role: "status" }, "Loading …");
 
-// A line that goes by itself; "bad" ones stay until they are closed.
+// A message that disappears by itself; a "bad" one stays until it is closed, the same button
+// succeeds, or the user leaves the page.
 export function notice(text, tone = "good") {
   const close = el("button.close", { type: "button", "aria-label": "Close" }, "×");
   const node = el(`div.notice.tone-${tone}`, el("span", text), close);
   close.addEventListener("click", () => node.remove());
   const notices = document.getElementById("notices");
-  // What is not in a dialog is behind it, and nothing to those who only hear.
+  // Behind an open dialog, screen readers would not announce it.
   const where = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
   if (notices.parentNode !== where) where.append(notices);
   notices.append(node);
-  if (tone !== "bad") setTimeout(() => node.remove(), 6000);
+  if (tone === "bad") node.dataset.until = "left";
+  else setTimeout(() => node.remove(), 6000);
   return node;
 }
 
-// Several views of one thing: tabs([["Text", () => node], ...]). Each is made
-// when it is first looked at; it may be async.
+// Called when the user leaves the page: removes the messages that belong to it.
+export function dropNotices() {
+  for (const node of document.querySelectorAll("#notices [data-until=left]")) node.remove();
+}
+
+// Several views of one object: tabs([["Text", () => node], ...]). Each is created when it is first
+// shown; the function may be async.
 export function tabs(views, label) {
   const panel = el("div.tab-panel", { role: "tabpanel", tabindex: 0 });
   const made = new Map();
@@ -374,11 +411,11 @@ export function tabs(views, label) {
 
 // Tables.
 
-// How many rows a page of a table has: a screen or two of them, and on a phone as many cards.
+// The number of rows on a page of a table: one or two screens; on a phone, as many cards.
 const narrow = matchMedia("(max-width: 48rem)");
 const perPage = (most = Infinity) => Math.min(most, narrow.matches ? 10 : 25);
 
-// Numbers by size, texts as people sort them; what is not there comes last.
+// Compares numbers by size and texts by the rules of the language; missing values come last.
 function compare(a, b, isDown) {
   const isGone = (value) => value === null || value === undefined || value === "";
   if (isGone(a) || isGone(b)) return isGone(a) - isGone(b);
@@ -387,25 +424,28 @@ function compare(a, b, isDown) {
 }
 
 // columns: { title, cell: (row) => text or node, kind, words, sort, sum }
-//   words: those of the glossary that the title explains
-//   kind: "main" takes the space that is left; "number", "time", "state", "actions" are as narrow
-//   as they can be; "extra" is left out on a phone
-//   sort: (row) => a number or a text: the table can be sorted by it. Numbers and times begin with
-//   the largest
-//   sum: (row) => a number: the last line has the total; total: (rows) => what stands there instead
-// key: (row) => what tells rows apart: rows that stay are not made anew
-// href: (row) => where a click on the row leads; the first column has the link
+//   words: the terms of the glossary that the title explains
+//   kind: "main" takes the remaining width; "number", "time", "state" and "actions" are as narrow
+//   as possible; "extra" is omitted on a phone
+//   sort: (row) => a number or a text by which the table can be sorted. Numbers and times begin
+//   with the largest
+//   sum: (row) => a number: the last line has the total; total: (rows) => the content of that cell
+//   instead; isCounted: the server counts up to COUNTED_MAX, so the total may be larger
+// key: (row) => the identity of a row: rows that stay are not created again
+// href: (row) => the target of a click on the row; the first column has the link
 // noun, nouns: what the rows are, for the total; most: rows of a page
-// tools: buttons below it; exported: one of them saves its rows as a file, as they are or as
-// exported(row) makes them
-// order: { by: the title of a column, down } at first; none: the order of the rows
-// loadOn: where not all rows are there: loads more, and resolves with whether it did
-// loadAll: the same until all are there, as sorting needs; resolves with whether they are
+// tools: buttons below the table; exported: true adds a button that saves the rows as a file, a
+// function exported(row) converts them
+// order: { by: the title of a column, down }, the initial order; without it that of the rows
+// loadOn: loads more rows, if not all are loaded; resolves with whether it did
+// loadAll: loads all rows, which sorting needs; resolves with whether all are loaded
+// keeps: a user who comes back to the page finds the same page of the table, in the same order
 export function table({
   caption, columns, rows = [], key, href, empty: nothing, noun = "row", nouns = `${noun}s`,
-  most, order: first, tools = [], exported = false, loadOn, loadAll, changed = () => {},
+  most, order: first, tools = [], exported = false, loadOn, loadAll, changed = () => {}, keeps = true,
 }) {
-  if (exported) tools = [...tools, exportButton(caption, { load: async () => ({ data: exported === true ? all : all.map(exported) }), behind: () => null })];
+  if (exported)
+    tools = [...tools, exportButton(caption, exported.load ? exported : { load: async () => ({ data: exported === true ? all : all.map(exported) }), behind: () => null })];
   const body = el("tbody");
   const summed = columns.some((column) => column.sum);
   const sums = el("tr");
@@ -420,7 +460,7 @@ export function table({
     body,
     summed && el("tfoot", sums),
   );
-  // A phone has no head of the table.
+  // On a phone the table has no head.
   const choice = el("select.form-select.form-select-sm", { "aria-label": `Sort ${caption ?? "the table"} by`, onchange: () => sortBy(Number(choice.value)) },
     el("option", { value: -1 }, "Sort by …"),
     columns.map((column, i) => column.sort && el("option", { value: i }, column.title)),
@@ -430,7 +470,8 @@ export function table({
   const on = button("Next", () => turn(page + 1));
   const pager = el("nav.pager", { "aria-label": `Pages of ${caption ?? "the table"}` }, where, el("span.actions", tools, back, on));
   const cut = el("p.muted.list-note", { hidden: true });
-  const whole = el("div.table-box", sorters.some(Boolean) && el("div.sort-choice", choice), cut, grid, pager);
+  const sorting = sorters.some(Boolean) && el("div.sort-choice", choice);
+  const whole = el("div.table-box", sorting, cut, grid, pager);
   const element = el("div.table-part");
   let all = [];
   let shown = new Map();
@@ -439,10 +480,17 @@ export function table({
   let isNewest = false;
   let page = 0;
   let order = { by: columns.findIndex(({ title }) => first && title === first.by), down: first?.down ?? false };
+  const kept = memory;
+  const name = `table ${caption}`;
+  let before = keeps ? kept.get(name) : null;
+  const keep = () => {
+    if (keeps) kept.set(name, { page, order });
+    changed();
+  };
 
   function cellOf(column, row, where) {
     let inner = column.cell(row);
-    // On a phone a cell has two columns: its title, and one thing.
+    // On a phone a cell has two columns: its title and its content.
     if (Array.isArray(inner) && column.kind !== "actions") inner = el("span", inner);
     if (where) inner = el("a.row-link", { href: where }, inner);
     const isNone = inner === null || inner === undefined;
@@ -483,10 +531,10 @@ export function table({
       const isAll = await loadAll().catch(() => false);
       element.setAttribute("aria-busy", "false");
       cut.hidden = isAll;
-      cut.textContent = `Sorted are the first ${number(all.length)} ${nouns}: narrow the list to have all of them.`;
+      cut.textContent = `Only the first ${number(all.length)} ${nouns} are sorted. Filter the list to sort all.`;
     }
     draw();
-    changed();
+    keep();
   }
 
   async function turn(to) {
@@ -494,15 +542,21 @@ export function table({
     if ((to + 1) * per > all.length && isMore && loadOn) await loadOn();
     page = to;
     draw();
-    changed();
+    keep();
     if (element.getBoundingClientRect().top < 0) element.scrollIntoView({ block: "start" });
+  }
+
+  function sumOf({ sum, isCounted }) {
+    const values = all.map(sum);
+    const total = number(values.reduce((n, value) => n + value, 0));
+    return isCounted && values.some((value) => value >= COUNTED_MAX) ? `${total} or more` : total;
   }
 
   function drawSums() {
     let isNamed = false;
     sums.replaceChildren(
       ...columns.map((column, i) => {
-        const text = column.total ? column.total(all) : column.sum ? number(all.reduce((n, row) => n + column.sum(row), 0)) : "";
+        const text = column.total ? column.total(all) : column.sum ? sumOf(column) : "";
         const kind = column.kind ? `is-${column.kind}` : "";
         if (text !== "" || isNamed) return el("td", { class: kind, "data-title": column.title }, text);
         isNamed = true;
@@ -526,7 +580,7 @@ export function table({
       lines.set(name, { said, line });
       return line;
     });
-    // Lines that stay are left where they are: they may have the focus.
+    // Rows that stay are not moved: they may have the focus.
     now.forEach((line, i) => {
       if (body.children[i] !== line) body.insertBefore(line, body.children[i] ?? null);
     });
@@ -537,6 +591,7 @@ export function table({
     choice.value = String(order.by);
     if (summed) drawSums();
     const end = page * per + rows.length;
+    if (sorting) sorting.hidden = all.length < 2;
     pager.hidden = page === 0 && end === all.length && !isMore && !tools.length;
     where.textContent = rows.length
       ? `${number(page * per + 1)} to ${number(end)} of ${isMore ? "more than " : isNewest ? "the newest " : ""}${count(all.length, noun, nouns)}`
@@ -545,22 +600,32 @@ export function table({
     on.hidden = end === all.length && !isMore;
   }
 
-  // All rows that are there; more: the server has others behind them; newest: older ones exist, and are
-  // not for this table. Those that are new since the last time are marked for a moment.
+  // Shows all loaded rows. more: the server has further rows; newest: older rows exist, but are not
+  // for this table. Rows that are new since the last call are highlighted for a moment.
   function set(rows, { more = false, newest = false } = {}) {
-    const before = shown;
+    const old = shown;
     all = rows;
     isMore = more;
     isNewest = newest;
+    if (before && all.length) {
+      ({ page, order } = before);
+      before = null;
+    }
     shown = new Map();
     if (key)
       for (const row of rows) {
         const said = JSON.stringify(row);
-        shown.set(key(row), { said, isFresh: before.size > 0 && before.get(key(row))?.said !== said });
+        shown.set(key(row), { said, isFresh: old.size > 0 && old.get(key(row))?.said !== said });
       }
     draw();
-    const wanted = all.length || !nothing ? whole : typeof nothing === "function" ? nothing() : nothing;
-    if (element.firstChild !== wanted) element.replaceChildren(wanted);
+    if (all.length || !nothing) {
+      if (element.firstChild !== whole) element.replaceChildren(whole);
+      if (pager.parentNode !== whole) whole.append(pager);
+    } else {
+      // A search may have found nothing yet, and continue with "Next".
+      const note = typeof nothing === "function" ? nothing() : nothing;
+      if (element.firstChild !== note || element.contains(pager) !== isMore) element.replaceChildren(note, ...(isMore ? [pager] : []));
+    }
   }
 
   narrow.addEventListener("change", () => element.isConnected && draw());
@@ -568,46 +633,51 @@ export function table({
   return {
     element,
     set,
-    // Where somebody is in it, to come back there, and the first page of another list.
+    // The position in the table, for a user who comes back; another list starts at the first page.
     view: () => ({ page, order }),
     restore: (view) => ({ page, order } = view),
-    toStart: () => (page = 0),
+    toStart() {
+      page = 0;
+      before = null;
+      kept.delete(name);
+    },
     isAtStart: () => page === 0 && order.by < 0,
   };
 }
 
-// What the browser loads when somebody wants it.
+// Modules that are loaded when they are needed.
 const exportButton = (caption, source) =>
   button("Export", async () => {
     const { exportList } = await import("./export.js");
     return exportList({ caption, ...source });
   });
 
-// What the lists of a page had when it was left, which they show again when somebody comes back.
+// The state of a page's lists when the user left it, for when they come back.
 let memory = new Map();
 export const remember = (kept) => (memory = kept);
+export const remembered = () => memory;
 
-// The server was away, or busy: that passes.
+// True for errors that pass: the server is away or busy.
 export const mends = (error) => error.status === 0 || error.status >= 500 || error.status === 429;
 export const AGAIN_MS = 4000;
 
-// A table of what a list route answers, a page at a time, which can be saved as a file.
-// load(after, limit) reads a page; without a limit, as many rows as a screen has.
+// A table of a list route, page by page, which can be saved as a file. load(after, limit) reads a
+// page; without a limit, as many rows as a screen has.
 //
 //   const emails = list({ load: (after) => get("/admin/emails", { after, limit: 50 }), columns, ... });
 //   main.append(emails.element); await emails.reload();
 //   subscribe(["emails"], emails.refresh);
 //
-// reload() begins anew, as after another filter; refresh() looks for what is new
-// and keeps what was loaded; refresh({ hold: true }) changes the rows that are
-// there alone. goesOn(answer, rows) says whether the next page is loaded without
-// being asked for, as by a search that has found little yet. isPart: there is a
-// page that has the whole list, and exports it. Other options are those of table().
-// One that is sorted by a column has all rows, up to SORTED_MAX.
+// reload() starts again, for example after a change of the filters. refresh() looks for new rows
+// and keeps the loaded ones; refresh({ hold: true }) only updates rows that are shown.
+// loaded(answer, rows) is called for each page that reload() or "Next" has loaded, and returns
+// whether to load the next page at once, as for a search that has found little yet. isPart: another
+// page shows and exports the whole list. Other options are those of table(). To be sorted by a
+// column, a list loads all rows, up to SORTED_MAX.
 const SORTED_MAX = 5000;
-export function list({ load, key = (row) => row.id, goesOn = () => false, isPart = false, ...options }) {
+export function list({ load, key = (row) => row.id, loaded = () => false, isPart = false, ...options }) {
   const tools = isPart ? [] : [exportButton(options.caption, { load, behind: (answer) => behind(answer) })];
-  const grid = table({ ...options, key, tools, loadOn: loadMore, loadAll, changed: keep });
+  const grid = table({ ...options, key, tools, loadOn: loadMore, loadAll, changed: keep, keeps: false });
   const name = options.caption;
   const kept = memory;
   let isFirst = true;
@@ -616,7 +686,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
   let next = null;
   let turn = 0;
 
-  // A search that looked at many and found few goes on behind `next`.
+  // A search that looked at many rows and found few continues after `next`.
   const behind = (answer) => answer.next ?? (answer.has_more ? key(answer.data.at(-1)) : null);
 
   function keep() {
@@ -628,6 +698,12 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     keep();
     element.setAttribute("aria-busy", "false");
     if (element.firstChild !== grid.element) element.replaceChildren(grid.element);
+  }
+
+  function showLoaded(answer) {
+    const goesOn = loaded(answer, rows);
+    show();
+    if (next && goesOn) lookOn();
   }
 
   async function reload() {
@@ -648,8 +724,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
       rows = answer.data;
       next = behind(answer);
       grid.toStart();
-      show();
-      if (next && goesOn(answer, rows)) lookOn();
+      showLoaded(answer);
     } catch (error) {
       if (mine !== turn) return;
       element.setAttribute("aria-busy", "false");
@@ -658,12 +733,12 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     }
   }
 
-  // With hold, rows that are new are left out; gives how many they are.
+  // With hold, new rows are not added; returns their number.
   async function refresh({ hold = false } = {}) {
     const mine = turn;
     const answer = await load(undefined);
     if (mine !== turn) return 0;
-    // Where somebody has sorted the rows, or is further behind, no row moves away.
+    // No row moves while the user has sorted the rows, or is on a later page.
     if (rows.length && (hold || (answer.has_more && !grid.isAtStart()))) {
       const now = new Map(answer.data.map((row) => [key(row), row]));
       rows = rows.map((row) => now.get(key(row)) ?? row);
@@ -671,11 +746,11 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
       show();
       return now.size;
     }
-    // A search goes on where it was.
+    // A search continues where it was.
     if (next && rows.length === 0 && answer.data.length === 0) return 0;
     const fresh = new Set(answer.data.map(key));
     const last = answer.data.length && rows.findIndex((row) => key(row) === key(answer.data.at(-1)));
-    // What lies between the new page and the old ones is not known: begin anew.
+    // There may be rows between the new page and the loaded ones: start again.
     if (rows.length === 0 || last < 0 || !answer.has_more) {
       rows = answer.data;
       next = behind(answer);
@@ -692,7 +767,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     try {
       answer = await load(next);
     } catch (error) {
-      // The row that the next page is behind was removed.
+      // The row after which the next page begins was removed.
       if (mine === turn && error.code === "invalid_parameter") return reload();
       throw error;
     }
@@ -700,8 +775,7 @@ export function list({ load, key = (row) => row.id, goesOn = () => false, isPart
     const known = new Set(rows.map(key));
     rows = [...rows, ...answer.data.filter((row) => !known.has(key(row)))];
     next = behind(answer);
-    show();
-    if (next && goesOn(answer, rows)) lookOn();
+    showLoaded(answer);
   }
 
   async function loadAll() {
@@ -724,12 +798,12 @@ let fields_n = 0;
 //   "select" and "choice" (radio buttons) with options, "checks" (an array of values), "pick" (one of
 //   many, see combo.js)
 //   options: texts, or { value, text, help }
-//   when: (values) => whether it is asked for
+//   when: (values) => true if the field is shown
 function field(spec) {
   const { name, label, type = "text", value, required, help } = spec;
   const id = `f${++fields_n}-${name}`;
   const options = (spec.options ?? []).map((o) => (typeof o === "string" ? { value: o, text: o } : o));
-  // An address may name what is there no longer: that is not to choose nothing.
+  // The address may name an option that no longer exists. That differs from choosing none.
   if (type === "select" && value && !options.some((o) => o.value === value)) options.push({ value, text: value });
   const hint = help && el("div.form-text", { id: `${id}-help` }, help);
   const wrong = el("div.wrong", { id: `${id}-wrong`, hidden: true });
@@ -774,7 +848,7 @@ function field(spec) {
           name,
           value: o.value,
           checked: chosen.includes(o.value),
-          // The help is part of what one may click, but not of the name.
+          // A click on the help also selects the option, but the help is not part of its name.
           "aria-labelledby": text.id,
           "aria-describedby": help?.id,
         });
@@ -817,11 +891,11 @@ function field(spec) {
   return { name, element, read, complain, typed, when: spec.when, sync: picked?.sync, settle: picked?.settle };
 }
 
-// A form whose run(values) may throw: the words are shown at the field that they name in
-// `backticks`, or that the error has as its `field`, or, where something was typed wrong, at
-// the one into which one types; else above the buttons. A field whose when() has come true
-// meanwhile gets the focus. Values that were left empty are undefined.
-export function form({ fields = [], submit = "Save", tone = "primary", run, cancel }) {
+// A form whose run(values) may throw. The error is shown at the field that it names in `backticks`
+// or has as its `field`; an error about the input without a name, at the only text field; any
+// other, above the buttons. A field that run() or a change has made visible gets the focus. Empty
+// values are undefined.
+export function form({ fields = [], submit = "Save", tone = "primary", run, cancel, dismiss = "Cancel" }) {
   const all = fields.map(field);
   const wrong = el("div.remark.tone-bad", { role: "alert", hidden: true });
   const go = el(`button.btn.btn-sm.btn-${tone}`, { type: "submit" }, submit);
@@ -834,7 +908,7 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
       f.sync?.(now);
     }
   };
-  // After run(), which may have found that something else is to be asked for.
+  // Called after run(), which may have found that another field is needed.
   const askMore = () => {
     const before = all.filter((f) => f.element.hidden);
     show();
@@ -869,20 +943,19 @@ export function form({ fields = [], submit = "Save", tone = "primary", run, canc
     }
   }
 
-  // A field that is not asked for must not keep the form from being sent.
+  // A hidden field must not keep the form from being sent.
   const node = el(
     "form.form",
     { onsubmit, oninput: show, novalidate: all.some((f) => f.when) },
     all.map((f) => f.element),
     wrong,
-    el("div.form-buttons", go, cancel && button("Cancel", cancel)),
+    el("div.form-buttons", go, cancel && button(dismiss, cancel)),
   );
   show();
   return node;
 }
 
-// A box over the page, with what inside(close) makes; `closed` resolves when it
-// is gone.
+// A box over the page with the content of inside(close); `closed` resolves when it is closed.
 export function modal(kind, title, inside) {
   const heading = el("h2", { id: `d${++fields_n}` }, title);
   const close = () => box.close();
@@ -890,6 +963,7 @@ export function modal(kind, title, inside) {
   const box = el(kind, { "aria-labelledby": heading.id }, el("div.dialog-head", heading, cross), inside(close));
   const closed = new Promise((resolve) => box.addEventListener("close", resolve)).then(() => {
     const notices = box.querySelector("#notices");
+    for (const node of notices?.children ?? []) delete node.dataset.until;
     if (notices) document.body.append(notices);
     box.remove();
   });
@@ -898,10 +972,11 @@ export function modal(kind, title, inside) {
   return { box, closed };
 }
 
-// Asks for something: resolves with what run() gave, or true if that was nothing,
-// after done() with it; with undefined when it was cancelled. run() that gives
-// false wants to be asked again. Without fields it is a question; tone "danger" for
-// what cannot be undone; covers: nothing of the page is to be seen behind it.
+// Opens a form. Resolves with the result of run(), or true if that is undefined, after done() was
+// called with it; with undefined if the user cancels. If run() returns false, the form stays open.
+// Without fields it is a question. tone "danger" is for what cannot be undone. covers: the page
+// behind it is not visible. dismiss: the text of the button that does nothing, where "Cancel" would
+// be ambiguous.
 export async function dialog({
   title,
   text,
@@ -909,6 +984,7 @@ export async function dialog({
   submit = "OK",
   tone = "primary",
   covers = false,
+  dismiss,
   run = () => true,
   done = () => {},
 }) {
@@ -919,6 +995,7 @@ export async function dialog({
       fields,
       submit,
       tone,
+      dismiss,
       cancel: close,
       run: async (values) => {
         const made = await run(values);
@@ -928,10 +1005,10 @@ export async function dialog({
       },
     }),
   ]);
-  // Return must not do what cannot be undone.
+  // The Return key must not trigger what cannot be undone.
   const first = tone === "danger" ? ".form-buttons button[type=button]" : "button[type=submit]";
   const asked = box.querySelector("input, select, textarea");
-  // Of a choice, what is chosen.
+  // In a choice, the selected option gets the focus.
   const at = asked?.type === "radio" ? box.querySelector("input:checked") : asked;
   (at ?? box.querySelector(first))?.focus();
   await closed;
@@ -939,17 +1016,17 @@ export async function dialog({
   return result;
 }
 
-export const confirm = (title, text, submit, run, done) =>
-  dialog({ title, text, submit, tone: "danger", run, done });
+export const confirm = (title, text, submit, run, done, dismiss) =>
+  dialog({ title, text, submit, tone: "danger", run, done, dismiss });
 
-// Shows something that is not asked for; resolves when it is closed.
+// Shows a box without a question; resolves when it is closed.
 export const show = (title, ...children) =>
   modal("dialog.wide", title, (close) => [
     el("div.dialog-body", children),
     el("div.form-buttons", el("button.btn.btn-sm.btn-primary", { type: "button", onclick: close }, "Done")),
   ]).closed;
 
-// Views that somebody has named: what the filters of a page were. The browser keeps them.
+// Saved views: names for values of a page's filters. The browser keeps them.
 const VIEWS = "postern.views";
 function keptViews() {
   try {
@@ -959,8 +1036,8 @@ function keptViews() {
   }
 }
 
-// The views of this page as links, and a button that keeps what the filters are now, if they narrow
-// anything.
+// The saved views of this page as links, and a button that saves the current filters, if there are
+// any.
 function viewsOf(isNarrowed) {
   const page = location.hash.split("?")[0];
   const line = el("div.views");
@@ -997,9 +1074,8 @@ function viewsOf(isNarrowed) {
   return { line, draw };
 }
 
-// A line of fields that narrow a list. Their values stand in the address, so that
-// it can be kept and sent. change(values) is called when they change, and not at
-// first.
+// The filters of a list. Their values are in the address, so that it can be bookmarked and shared.
+// change(values) is called on each change, but not initially.
 export function filters({ fields, query, change }) {
   const all = fields.map((spec) => field({ ...spec, value: query.get(spec.name) ?? spec.value }));
   const given = () => Object.fromEntries(all.map((f) => [f.name, f.read()]));
@@ -1009,7 +1085,7 @@ export function filters({ fields, query, change }) {
   let timer;
   function changed() {
     clearTimeout(timer);
-    // The page was left meanwhile, and the address is another one's.
+    // The user has left the page, so the address belongs to another one.
     if (!node.isConnected) return;
     sync();
     history.replaceState(history.state, "", target(location.hash.split("?")[0], given()));
@@ -1032,7 +1108,7 @@ export function filters({ fields, query, change }) {
     all.map((f) => f.element),
     views.line,
   );
-  // The page that was left is still there until the next one has something.
+  // The page that the user left stays visible until the next one has content.
   addEventListener("hashchange", () => clearTimeout(timer), { once: true });
   return { element: node, values: given };
 }

@@ -17,7 +17,7 @@
 struct task_queue {
 	int fd;
 	struct event *readable;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct task *first;
 	struct task **end;
 };

@@ -27,7 +27,7 @@ struct queue {
 struct work_pool {
 	pthread_t *threads;
 	size_t threads_n;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
 	TAILQ_HEAD(queues, queue) queues;
 	bool stopping;

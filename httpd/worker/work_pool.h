@@ -24,7 +24,7 @@ struct work_pool;
  * runs. */
 struct work {
 	struct task done;         /* first; run on the worker's thread when the work is done */
-	struct task_queue *tasks; /* of the worker that submitted it */
+	struct task_queue *tasks; /* task queue of the worker that submitted it */
 	const char *company_id;   /* the company whose turn it uses */
 	/* Does a piece of the work, on a thread of the pool. Returns true when
 	 * all is done, false when there is more: the rest then queues again. */
@@ -34,7 +34,7 @@ struct work {
 
 /* Starts the threads, two at least. NULL on failure. */
 struct work_pool *work_pool_new(size_t threads);
-/* No work may wait or run any more. NULL is fine. */
+/* The caller ensures that no work waits or runs any more. NULL is fine. */
 void work_pool_free(struct work_pool *pool);
 
 void work_pool_submit(struct work_pool *pool, struct work *work);

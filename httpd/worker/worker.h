@@ -2,7 +2,8 @@
  * worker: the parts of a worker, for everything that runs on its thread.
  *
  * Each worker has an event base, an evhttp on the shared listening socket, a
- * read handle on the store, and an injector, which the prober uses. Only the
+ * read handle on the store (or threads that read, see store_read.h), and an
+ * injector, which the prober uses. Only the
  * worker's thread uses what is declared here, except where a comment says
  * otherwise.
  */
@@ -41,6 +42,7 @@ struct prober;
 struct rate_table;
 struct route;
 struct running;
+struct store_reads;
 struct task_queue;
 struct web;
 struct work_pool;
@@ -56,9 +58,9 @@ struct worker_shared {
 	const struct clock *clock;     /* wall clock, for stored times */
 	const struct route *routes;    /* the table of routes */
 	bool on_loopback;              /* see listener_is_on_loopback() */
-	bool is_admin;                 /* of the admin listener */
-	struct login_throttle *logins; /* of the admin listener only */
-	struct web *web;               /* of the admin listener only */
+	bool is_admin;                 /* this is the worker of the admin listener */
+	struct login_throttle *logins; /* set for the admin listener only */
+	struct web *web;               /* set for the admin listener only */
 	struct log *log;
 	struct committer *committer;
 	struct budget *budget;
@@ -69,8 +71,11 @@ struct worker_shared {
 	struct postfix_run *run;
 	struct work_pool *pool;  /* for work that takes long */
 	struct db_pool *readers; /* store handles for the pool */
-	struct db_watch *server; /* of the database; NULL: the store is a file */
-	struct work_pool *dns;   /* for DNS queries: a slow DNS holds up nothing else */
+	struct db_watch *server; /* watches the database server; NULL: the store is a file */
+	/* Threads and database handles for store_read.h; NULL: the store is a file. */
+	struct work_pool *lookups;
+	struct db_pool *lookup_handles;
+	struct work_pool *dns; /* for DNS queries: a slow DNS holds up nothing else */
 	struct outbox *outbox;
 	/* Signs links to attachments, which are valid until this process ends. */
 	uint8_t link_key[SECRET_HASH_LEN];
@@ -103,7 +108,7 @@ struct database_watch {
 	struct log *log;
 	struct db_identity identity;
 	int64_t next_us; /* monotonic: no check before */
-	bool gone;       /* what is read is stale, or nothing can be read */
+	bool gone; /* the database server does not answer, or what it returns is out of date */
 };
 
 /* Remembers which file was opened; call it right after that. server is NULL for
@@ -124,15 +129,16 @@ struct worker {
 	struct event_base *base;
 	struct evhttp *evhttp;
 	struct listener *listener;
-	struct db *db;
-	struct database_watch database_watch; /* of the file of db */
+	struct db *db;                        /* NULL if the store is a server */
+	struct database_watch database_watch; /* watches the file of db */
 	struct task_queue *tasks;
+	struct store_reads *reads; /* NULL if the store is a file */
 	struct inject *inject;
 	struct key_use *keys;
 	struct conn_table *conns;
 	struct worker_counts *counts;
-	struct live *live;     /* of the admin worker; NULL in others */
-	struct prober *prober; /* of the first worker; NULL in others */
+	struct live *live;     /* set in the admin worker only */
+	struct prober *prober; /* set in the first worker only */
 	int64_t postfix_limit; /* Postfix's message_size_limit in bytes; 0 for none */
 	size_t requests;       /* in progress */
 	bool draining;

@@ -151,15 +151,15 @@ describe("what was typed", () => {
 });
 
 describe("a server that does not answer", () => {
-  it("is said to be, on pages that were not loaded yet", async () => {
+  it("is said to be, on a page that was not loaded yet, which mends when the server is back", async () => {
     const visitor = await browser.visitor({ user: owner });
     const { page } = visitor;
     await visitor.go("keys");
     await page.route("**/pages/domains.js", (route) => route.abort());
     await page.getByRole("link", { name: "Domains", exact: true }).click();
-    await visitor.see("The server does not answer. Check that postern-httpd is running.");
+    await visitor.see(/The server does not answer\. Nothing is lost/);
+    await visitor.see("This page tries again by itself.");
     await page.unroute("**/pages/domains.js");
-    await page.getByRole("button", { name: "Try again" }).click();
     await visitor.title().getByText("Domains", { exact: true }).waitFor();
     // What the browser itself says of it is no fault of the page.
     visitor.faults = visitor.faults.filter((text) => !/net::ERR_FAILED/.test(text));
@@ -224,11 +224,14 @@ describe("two who change a domain", () => {
     const form = page.getByRole("dialog", { name: `Rules of ${domain}` });
     await form.waitFor();
     await t.postern(["domain", "set", domain, "--policy", "exclusive"]);
-    await form.getByLabel("and all names below it").check();
+    await form.getByLabel("this domain and its subdomains").check();
     await form.getByRole("button", { name: "Save" }).click();
-    await visitor.see(`${domain} is exclusive.`);
+    await visitor.see(`${domain} now has the policy exclusive.`);
     const [row] = await t.postern(["domain", "list", "--company", id]);
     assert.deepEqual([row.policy, row.subdomains], ["exclusive", "covered"]);
+    const entries = await t.postern(["audit", "list", "--object", domain]);
+    assert.deepEqual(entries.map(({ actor, action }) => `${actor}: ${action}`),
+      ["user: domain.set", "command: domain.set", "command: domain.set", "command: domain.add"]);
     await visitor.leave();
   });
 });

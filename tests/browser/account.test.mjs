@@ -33,7 +33,8 @@ async function invited() {
   const { url } = await t.postern(["user", "link", login]);
   const visitor = await browser.visitor();
   await visitor.page.goto(url);
-  await visitor.settled();
+  await visitor.page.getByRole("button", { name: "Log in", exact: true }).click();
+  await visitor.title().getByText("Overview").waitFor();
   return { visitor, user: { login, password: t.unique("a long password") } };
 }
 
@@ -114,7 +115,7 @@ it("logs out elsewhere", async () => {
   const there = await browser.visitor({ user });
   await there.go("emails");
   await here.go("account");
-  await here.page.getByRole("button", { name: "Log out all others" }).click();
+  await here.page.getByRole("button", { name: "Log out everywhere else" }).click();
   await here.see("You are logged out everywhere else.");
   await there.follow("Keys");
   await there.see("Log in");

@@ -20,10 +20,10 @@ after(() => firefox?.close());
 // Whether the page of this address has its title and all that it loads.
 const isSettled = (place) => {
   const main = document.querySelector("main");
-  return location.hash.split("?")[0] === `#/${place}` && !main.hasAttribute("aria-busy") && main.querySelector("h1") &&
+  return main && location.hash.split("?")[0] === `#/${place}` && !main.hasAttribute("aria-busy") && main.querySelector("h1") &&
     !main.querySelector("[aria-busy=true], .loading") && document.title;
 };
-const isThere = (text) => document.body.innerText.includes(text);
+const isThere = (text) => document.body?.innerText.includes(text);
 
 async function go(place) {
   await firefox.evaluate((hash) => void (location.hash = hash), `#/${place}`);

@@ -5,8 +5,6 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import * as t from "./browser.mjs";
 
-const folder = process.env.POSTERN_SCREENSHOTS;
-
 let browser;
 
 before(async () => {
@@ -31,7 +29,7 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       await form.getByRole("radio", { name: "Domain", exact: true }).check();
       await form.getByLabel("Domain", { exact: true }).last().fill(tenant.domain);
       await form.getByLabel("Why", { exact: true }).fill("too many complaints");
-      await page.screenshot({ path: `${folder}/outbox-pause-${size}.png` });
+      await t.picture(visitor, `outbox-pause-${size}`);
       await form.getByRole("button", { name: "Pause", exact: true }).click();
       await visitor.see(`Emails of the domain ${tenant.domain} are paused.`);
       const to = `${t.unique("ann")}@remote.test`;
@@ -41,17 +39,30 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
         (name) => [...document.querySelectorAll("main tr")].some((row) => row.textContent.includes(name) && /1.*1/.test(row.textContent)),
         tenant.name,
       );
-      await page.screenshot({ path: `${folder}/outbox-${size}.png`, fullPage: true });
+      await t.picture(visitor, `outbox-${size}`);
       await visitor.go("");
       await page.getByRole("listitem").filter({ hasText: tenant.domain }).filter({ hasText: "paused" }).getByRole("link").click();
       await page.waitForURL(/#\/outbox/);
-      await inRow(page, "too many complaints").getByRole("button", { name: "Resume" }).click();
+      // What failed is said until the page is left, or the same button works.
+      const resume = () => inRow(page, "too many complaints").getByRole("button", { name: "Resume" }).click();
+      const isDropped = () => page.getByText("Not now.").waitFor({ state: "hidden" });
+      await page.route("**/admin/outbox/resume", (route) => route.fulfill({ status: 409, json: { message: "Not now" } }));
+      await resume();
+      await visitor.see("Not now.");
+      await visitor.go("glossary");
+      await isDropped();
+      await visitor.go("outbox");
+      await resume();
+      await visitor.see("Not now.");
+      await page.unroute("**/admin/outbox/resume");
+      await resume();
       await visitor.see("go out again");
+      await isDropped();
       await visitor.go(`emails/${ids[0]}`);
       await visitor.see(`delivered to ${to}`);
       await visitor.go(`emails/${ids[1]}`);
       await visitor.see(/it is scheduled for/);
-      await page.screenshot({ path: `${folder}/email-scheduled-${size}.png`, fullPage: true });
+      await t.picture(visitor, `email-scheduled-${size}`);
       await visitor.leave();
     });
 
@@ -64,11 +75,11 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
         await t.send(tenant, { to: "ann@remote.test", subject: "Other", scheduled_at: "in 1 hour" }),
       ];
       await visitor.go(`emails/${one}`);
-      await page.getByRole("button", { name: "Cancel it" }).click();
-      await sure(page, "Cancel it");
+      await page.getByRole("button", { name: "Cancel the email" }).click();
+      await sure(page, "Cancel the email");
       await visitor.see("No: it was canceled before it was sent.");
-      await page.getByRole("button", { name: "Cancel it" }).waitFor({ state: "hidden" });
-      await page.screenshot({ path: `${folder}/email-canceled-${size}.png`, fullPage: true });
+      await page.getByRole("button", { name: "Cancel the email" }).waitFor({ state: "hidden" });
+      await t.picture(visitor, `email-canceled-${size}`);
       await visitor.follow("Outbox");
       assert.equal(await page.getByRole("button", { name: "Pause emails" }).count(), 0);
       await inRow(page, tenant.name).getByRole("button", { name: "Cancel all" }).click();
@@ -90,13 +101,13 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       const first = await t.send(tenant, { to: ann, subject: "Your bill" });
       await visitor.go(`emails/${first}`);
       await visitor.see(`delivered to ${ann}`);
-      await page.screenshot({ path: `${folder}/email-kept-${size}.png`, fullPage: true });
+      await t.picture(visitor, `email-kept-${size}`);
       const again = async (to) => {
         const before = page.url();
         await page.getByRole("button", { name: "Send again" }).click();
         const form = page.getByRole("dialog", { name: "Send this email again?" });
         if (to) await form.getByLabel("To", { exact: true }).fill(to);
-        await page.screenshot({ path: `${folder}/email-again-${size}.png` });
+        await t.picture(visitor, `email-again-${size}`);
         await form.getByRole("button", { name: "Send again", exact: true }).click();
         return { before, form };
       };
@@ -109,9 +120,9 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       const other = await again(bob);
       await page.waitForURL((url) => url.href !== other.before);
       await visitor.see(`delivered to ${bob}`);
-      await page.screenshot({ path: `${folder}/email-resent-${size}.png`, fullPage: true });
+      await t.picture(visitor, `email-resent-${size}`);
       await visitor.go("audit");
-      await visitor.see("email.resend");
+      await visitor.see("sent again the email");
       // The key is revoked: another one is offered.
       const [{ id: key }] = await t.postern(["key", "list", "--company", tenant.id]);
       await t.postern(["key", "create", "--company", tenant.id, "--name", "the other"]);
@@ -120,7 +131,7 @@ for (const [size, screen] of [["desktop", t.DESKTOP], ["phone", t.PHONE]])
       await page.getByRole("button", { name: "Send again" }).click();
       const form = page.getByRole("dialog", { name: "Send this email again?" });
       await form.getByLabel("Key", { exact: true }).selectOption({ label: "the other" });
-      await page.screenshot({ path: `${folder}/email-again-key-${size}.png` });
+      await t.picture(visitor, `email-again-key-${size}`);
       await form.getByRole("button", { name: "Send again", exact: true }).click();
       await page.waitForURL((url) => url.href.includes("/emails/") && !url.href.includes(first));
       await visitor.see(`delivered to ${ann}`);

@@ -27,7 +27,7 @@ async function printedLink() {
   try {
     for await (const data of child.stdout) {
       text += data;
-      const found = text.match(/http:\/\/127\.0\.0\.1:\d+\/login\?\S+(?=\s)/);
+      const found = text.match(/http:\/\/127\.0\.0\.1:\d+\/#\/login\?\S+(?=\s)/);
       if (found) return found[0];
     }
   } finally {
@@ -86,6 +86,7 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       const visitor = await browser.visitor({ screen });
       const { page } = visitor;
       await page.goto(link);
+      await page.getByRole("button", { name: "Log in", exact: true }).click();
       await visitor.title().getByText("Overview").waitFor();
       assert.ok(!page.url().includes("token"));
       const name = t.unique("first");
@@ -102,7 +103,9 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       // The link has done its work.
       const late = await browser.visitor({ screen });
       await late.page.goto(link);
+      await late.page.getByRole("button", { name: "Log in", exact: true }).click();
       await late.see(/was used already, or has expired/);
+      await late.page.getByRole("link", { name: "Log in with a password" }).click();
       await late.page.getByLabel("Password", { exact: true }).waitFor();
       await late.leave();
     });
@@ -160,6 +163,13 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       await page.getByRole("dialog").getByRole("button", { name: "Revoke the key" }).click();
       await row(visitor, key).waitFor({ state: "detached" });
       assert.equal(await statusOf(line), "401");
+      // Each change is one entry of the audit log; the newest is the first.
+      const { id } = (await t.postern(["company", "list"])).find(({ name }) => name === company);
+      const entries = await t.postern(["audit", "list", "--company", id]);
+      assert.deepEqual(
+        entries.map(({ actor_name, action }) => [actor_name, action]),
+        ["key.revoke", "key.create", "domain.add", "company.add"].map((action) => [operator.login, action]),
+      );
       await visitor.leave();
     });
   });

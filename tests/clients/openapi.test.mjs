@@ -28,7 +28,8 @@ function lint(files) {
 const send = (d) => d.paths["/emails"].post;
 const answer = (d) => send(d).responses["200"];
 
-// What may go wrong in editing the document, by the rule that finds it.
+// What may go wrong in editing the document, by the rule that finds it. One file has all of it:
+// the linter takes seconds for each.
 const faults = {
   "invalid-ref": (d) => {
     send(d).responses["401"].$ref += "x";
@@ -37,7 +38,7 @@ const faults = {
     d.components.schemas.Unused = { description: "x", type: "string" };
   },
   "operation-operationId-unique": (d) => {
-    d.paths["/emails"].get.operationId = send(d).operationId;
+    d.paths["/domains"].get.operationId = d.paths["/domains"].post.operationId;
   },
   "path-params": (d) => {
     d.paths["/emails/{id}"].get.parameters = [];
@@ -66,9 +67,6 @@ const faults = {
   "operation-name": (d) => {
     send(d).operationId = "Send_email";
   },
-  version: (d) => {
-    d.openapi = "3.1.1";
-  },
 };
 
 describe("httpd/openapi.json", () => {
@@ -76,23 +74,24 @@ describe("httpd/openapi.json", () => {
   let found;
 
   before(() => {
-    const files = Object.entries(faults).map(([rule, damage]) => {
-      const document = JSON.parse(readFileSync(source));
-      const file = join(folder, `${rule}.json`);
-      damage(document);
+    const write = (name, document) => {
+      const file = join(folder, name);
       writeFileSync(file, JSON.stringify(document));
       return file;
-    });
-    found = lint([source, ...files]);
+    };
+    const document = JSON.parse(readFileSync(source));
+    const another = { openapi: "3.1.1", info: document.info, paths: {} };
+    for (const damage of Object.values(faults)) damage(document);
+    found = lint([source, write("faults.json", document), write("version.json", another)]);
   });
 
   after(() => rmSync(folder, { recursive: true }));
 
   it("passes", () => assert.deepEqual(found["openapi.json"], []));
 
-  for (const rule of Object.keys(faults))
-    it(`would not pass with a fault in ${rule}`, () => {
-      const codes = found[`${rule}.json`].map((one) => one.code);
-      assert.ok(codes.includes(rule), codes.join());
-    });
+  it("would not pass with a fault in what any rule is about", () => {
+    const codes = new Set(found["faults.json"].map((one) => one.code));
+    assert.deepEqual(Object.keys(faults).filter((rule) => !codes.has(rule)), []);
+    assert.ok(found["version.json"].some((one) => one.code === "version"));
+  });
 });

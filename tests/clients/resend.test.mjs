@@ -355,11 +355,11 @@ for (const [version, Resend] of Object.entries(versions)) {
           to: recipient(),
           subject: "x",
           text: "x",
-          attachments: [{ filename: "a.bin", content }],
+          attachments: Array(21).fill({ filename: "a.bin", content }), // more than a page has
         }),
       );
       const { data: items } = data(await resend.emails.attachments.list({ emailId: id }));
-      assert.equal(items.length, 1);
+      assert.equal(items.length, 21);
       const one = data(await resend.emails.attachments.get({ emailId: id, id: items[0].id }));
       assert.equal(one.filename, "a.bin");
       assert.equal(one.size, content.length);

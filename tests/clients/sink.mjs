@@ -22,21 +22,27 @@ async function parse(data) {
   };
 }
 
-async function whole(name) {
-  const path = `${folder}/${name}`;
-  const data = await readFile(path, "latin1");
-  return data.endsWith("\n\n") ? data : null; // smtp-sink is done with it
+// The files of each recipient. A file is read once: it does not change when smtp-sink is done with it.
+const seen = new Set();
+const files = new Map();
+
+async function readNew() {
+  for (const name of await readdir(folder)) {
+    if (name.startsWith(".") || seen.has(name)) continue;
+    const data = await readFile(`${folder}/${name}`, "latin1");
+    // smtp-sink is not done with it, or another call has read it meanwhile.
+    if (!data.endsWith("\n\n") || seen.has(name)) continue;
+    const envelope = data.slice(0, data.search(/^(?!X-)/m));
+    for (const [, to] of envelope.matchAll(/^X-Rcpt-Args: <(.*?)>/gm))
+      files.set(to, [...(files.get(to) ?? []), name]);
+    seen.add(name);
+  }
 }
 
 // The messages to the recipient that there are by now.
 export async function deliveries(to) {
-  const found = [];
-  for (const name of await readdir(folder)) {
-    const data = await whole(name);
-    if (data?.includes(`X-Rcpt-Args: <${to}>`))
-      found.push(Buffer.from(data, "latin1"));
-  }
-  return found;
+  await readNew();
+  return Promise.all((files.get(to) ?? []).map((name) => readFile(`${folder}/${name}`)));
 }
 
 // Waits for a message to the recipient.

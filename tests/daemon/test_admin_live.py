@@ -28,9 +28,9 @@ class Stream:
         self.socket = socket.create_connection((url.hostname, url.port), timeout=600)
         who = f"Authorization: Bearer {admin.token}"
         if admin.token is None:
-            who = f"Cookie: postern_session={admin.cookie()}"
+            who = f"Cookie: {admin.cookie_name}={admin.cookie()}"
         self.socket.sendall(
-            f"GET /admin/live HTTP/1.1\r\nHost: localhost\r\n{who}\r\n\r\n".encode()
+            f"GET /admin/live HTTP/1.1\r\nHost: {url.netloc}\r\n{who}\r\n\r\n".encode()
         )
         head = b""
         while b"\r\n\r\n" not in head:

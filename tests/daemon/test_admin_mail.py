@@ -150,6 +150,11 @@ def test_recipients(box, admin, tenant, stranger, to):
     assert matched(recipient_status="delivered") == [[(to, "delivered")]]
     assert matched(q=to.upper()) == [[(to, "delivered")]]
     assert matched(to=to, recipient_status="bounced") == []
+    # Words that are in one recipient mean that one; in none, or in several, the email.
+    part = other.split("@")[0]
+    assert matched(q=part) == matched(q=f"{part[:-2].upper()} @dst") == [[(other, "bounced")]]
+    found = tenant.viewer.ok("GET", "/admin/emails", params={"q": "@dst.test"})["data"]
+    assert [(e["id"], e["matched"]) for e in found] == [(sent, None)]
     assert matched(stranger.owner, recipient_status="bounced") == []
     assert [(other, "bounced")] in matched(admin, recipient_status="bounced")
     assert tenant.viewer.status("GET", "/admin/emails?recipient_status=odd") == 422
@@ -399,7 +404,18 @@ def test_attention_of_a_company(box, admin, tenant, stranger, to):
         "UPDATE api_key SET created_us = 1, last_used_us = 0"
         f" WHERE id = '{tenant.key_id}'"
     )
-    assert attention(tenant.viewer)["keys_unused"]["level"] == "hint"
+    unused = attention(tenant.viewer)["keys_unused"]
+    assert (unused["level"], unused["page"]) == ("hint", "keys?idle=unused")
+
+    def idle(how, client=tenant.viewer):
+        return [k["id"] for k in client.ok("GET", f"/admin/keys?idle={how}")["data"]]
+
+    assert idle("unused") == [tenant.key_id] and idle("forgotten") == []
+    assert tenant.key_id in idle("unused", admin) and idle("unused", stranger.owner) == []
+    box.query(f"UPDATE api_key SET last_used_us = 1 WHERE id = '{tenant.key_id}'")
+    assert idle("unused") == [] and idle("forgotten") == [tenant.key_id]
+    assert tenant.viewer.status("GET", "/admin/keys?idle=odd") == 422
+    box.query(f"UPDATE api_key SET last_used_us = 0 WHERE id = '{tenant.key_id}'")
     assert attention(stranger.owner) == {}
     named = attention(admin, f"?company_id={tenant.id}")
     assert {"learnt", "key_refused", "bounces", "keys_unused"} <= set(named)

@@ -245,14 +245,3 @@ def test_nothing_else_is_there(box, target):
         answer = connection.answer()
         assert answer.status in (400, 404)
         assert b"root:" not in answer.body
-
-
-def test_a_used_link_in_a_browser_leads_to_the_login(box):
-    for accepted, status in [("text/html,*/*;q=0.8", 303), ("*/*", 401)]:
-        answer = Admin(box).request(
-            "GET", "/login?token=pa_used", headers={"Accept": accepted}
-        )
-        assert answer.status_code == status
-        assert "set-cookie" not in answer.headers
-        if status == 303:
-            assert answer.headers["location"] == "/#/login?link=used"

@@ -14,8 +14,6 @@ from harness.httpd import check_problem
 from harness.sandbox import unique
 from test_doctor import doctor, fault, faults
 
-pytestmark = pytest.mark.submission
-
 FILES = [
     ("invoice ä.pdf", os.urandom(70_000), {"content_type": "application/pdf"}),
     ("a.txt", b"text\r\nwith NUL \0 in it\n", {}),
@@ -73,6 +71,14 @@ def test_pages(box, httpd):
     before = listed(httpd, email_id, f"?limit=2&before={ids[3]}")
     assert [i["id"] for i in before["data"]] == ids[1:3] and before["has_more"]
     check_problem(httpd.request("GET", f"/emails/{email_id}/attachments?after={email_id}"), 422, "invalid_parameter")
+
+
+def test_more_than_a_page(box, httpd):
+    """Without `limit` the list has all of them, as client libraries expect."""
+    email_id = httpd.send(new_email([(f"{n}.txt", b"x", {}) for n in range(21)]))
+    found = listed(httpd, email_id)
+    assert [i["filename"] for i in found["data"]] == [f"{n}.txt" for n in range(21)]
+    assert not found["has_more"]
 
 
 def test_none(box, httpd):
@@ -170,7 +176,7 @@ def test_bound(own_box):
     for gone in ids[:2]:
         check_problem(httpd.request("GET", f"/emails/{gone}/attachments"), 404, "not_found", "is not kept any more")
     wait_for("the overview", told)
-    assert fault(doctor(box), "messages", "more bytes than retention.messages_max_bytes")
+    assert fault(doctor(box), "messages", "more than retention.messages_max_bytes")
     box.set("retention", "messages_max_bytes", "1M")
     box.kill("httpd", signal.SIGHUP)
     # A day in which nothing had to go.

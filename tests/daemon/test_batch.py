@@ -10,7 +10,7 @@ from harness import FormClient, wait_for
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
 
-pytestmark = [pytest.mark.submission, pytest.mark.store]
+pytestmark = pytest.mark.store
 
 INVALID = "validation_error"
 NAMED = "Invalid `[1].to` field."
@@ -89,6 +89,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize("body, status, name, message", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_no_batch(httpd, mode, body, status, name, message):
@@ -102,6 +103,7 @@ def test_no_batch(httpd, mode, body, status, name, message):
         check_problem(answer, status, name, message)
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize("mode", ["", "lax", "Strict", "strict permissive"])
 def test_unknown_mode(httpd, mode):
     answer = httpd.batch(
@@ -149,6 +151,7 @@ def with_bad(addresses, change):
     return batch
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize("change, status, name, message", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("headers", [{}, {"x-batch-validation": "strict"}])
 def test_one_bad_refuses_all(box, httpd, headers, change, status, name, message):
@@ -189,11 +192,13 @@ def test_permissive_all_bad(httpd):
     assert [e["index"] for e in answer.json()["errors"]] == [0, 1]
 
 
+@pytest.mark.store("sqlite")
 def test_get_of_the_path(httpd):
     """GET takes the path for that of an email, and its id does not exist."""
     check_problem(httpd.get("batch"), 422, "invalid_parameter")
 
 
+@pytest.mark.store("sqlite")
 def test_memory_of_many_values(own_box):
     """The memory of a small body with very many emails is charged by what they need
     parsed."""
@@ -207,6 +212,7 @@ def test_memory_of_many_values(own_box):
     check_problem(answer, 413, INVALID)
 
 
+@pytest.mark.store("sqlite")
 def test_recipients_limit_is_each_emails(own_box):
     box = own_box("--set", "http.max_recipients=2")
     a, b, c = new_addresses(3)
@@ -316,6 +322,7 @@ def mixed(how, n=3):
     return addresses
 
 
+@pytest.mark.submission
 def test_none_goes_out(moody):
     """The answer is an error and nothing is stored, in both modes."""
     httpd = moody.httpd()
@@ -333,6 +340,7 @@ def check_delivered(box, addresses, ids):
         assert box.httpd().read(email_id)["to"] == [to]
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("how", ["temporary", "killed"])
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_some_are_put_off(moody, how, mode):
@@ -353,6 +361,7 @@ def test_some_are_put_off(moody, how, mode):
     check_delivered(moody, addresses, ids)
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_some_are_rejected(moody, mode):
     """The answer names the emails that were not sent."""
@@ -371,6 +380,7 @@ def form_to(box, addresses):
         "recipient-variables": json.dumps({to: {"id": n} for n, to in enumerate(addresses)})})
 
 
+@pytest.mark.submission("smtp")
 def test_rejected_after_the_answer(moody):
     """A request with that many emails does not wait. The email that Postfix refuses
     becomes failed, with Postfix's reply."""
@@ -386,6 +396,7 @@ def test_rejected_after_the_answer(moody):
         assert moody.sink.find(to=to)
 
 
+@pytest.mark.submission
 def test_part_of_a_form(moody):
     """Messages that were sent are reported as sent, also if they were not the first."""
     addresses = new_addresses(3)
@@ -400,6 +411,7 @@ def test_part_of_a_form(moody):
     assert told["id"] == moody.sink.find(to=addresses[1]).header("Message-ID")
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("how, status", [("temporary", 200), ("rejected", 400), ("killed", 200)])
 def test_all_of_a_form(moody, how, status):
     if METHOD == "smtp" and how == "killed":
@@ -412,6 +424,7 @@ def test_all_of_a_form(moody, how, status):
         moody.sink.find(to=to)
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("mode", ["strict", "permissive"])
 def test_rejected_for_good(moody, mode):
     """A repeat gets the same answer and sends nothing."""
@@ -428,6 +441,7 @@ def test_rejected_for_good(moody, mode):
     assert not moody.sink.now(to=addresses[1])
 
 
+@pytest.mark.store("sqlite")
 def test_httpd_is_told_to_stop(own_box):
     """A batch in progress is finished and answered."""
     import threading

@@ -156,7 +156,7 @@ def test_migrate_tells_people_where(store):
     store.make(NEWEST - 1)
     said = store.run("db", "migrate").stdout
     kept = next(store.folder.glob("*.v*"))
-    assert f"as it was, with version {NEWEST - 1}, it is kept in {kept}" in said
+    assert f"the backup with version {NEWEST - 1} is {kept}" in said
 
 
 def test_migrate_without_a_backup(store):
@@ -189,7 +189,7 @@ def test_no_room_no_migration(store, tmp_path):
     assert f"status {EX_TEMPFAIL}\npostern.db\n" in done.stdout, done
     assert "nothing was migrated, for want of a backup" in done.stderr
     assert "--no-backup" in done.stderr and "KB left" in done.stderr
-    assert f"brought to version {NEWEST}" in done.stdout
+    assert f"migrated to schema version {NEWEST}" in done.stdout
 
 
 @pytest.mark.parametrize("version", [*OLDER, NEWEST])

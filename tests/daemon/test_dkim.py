@@ -492,7 +492,7 @@ def test_what_a_removed_domain_leaves(own_box, server):
         assert [result for result, _ in found] == ["wrong", "warning", "warning"]
         assert "tables of OpenDKIM" in found[0][1]
         for name in files:
-            assert any(text.startswith(f"{signer.keys}/{name} is the key of a domain that is not")
+            assert any(text.startswith(f"{signer.keys}/{name} is the key of a domain that is no longer registered")
                        for _, text in found)
 
         run(box, "enable", other.domain, "--now", "--selector", "s1")

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 
 import pytest
 from harness import wait_for
@@ -45,7 +46,7 @@ SETTINGS = [
      "postern setup"),
     ("internal_mail_filter_classes = bounce", "internal_mail", "bounce",
      "postconf -X internal_mail_filter_classes"),
-    ("authorized_submit_users = nobody", "submit_users", "leaves out", None),
+    ("authorized_submit_users = nobody", "submit_users", "lacks the user", None),
     ("message_size_limit = 1000000", "message_size", "message_size_limit is 1000000",
      "postconf -e message_size_limit="),
     ("mynetworks = 0.0.0.0/0", "networks", "0.0.0.0/0", None),
@@ -58,7 +59,7 @@ SETTINGS = [
      "signed_fields", "has REPLACE", None),
     ("queue_minfree = 9000000000000000", "minfree", "Postfix wants", None),
     ("content_filter = smtp:[127.0.0.1]:1", "no_milters", "content_filter", None),
-    ("masquerade_domains = example.com", "senders", "masquerade_domains: where it changes", None),
+    ("masquerade_domains = example.com", "senders", "masquerade_domains: if it changes", None),
     ("non_smtpd_milters = { unix:postern/milter.sock, default_action=tempfail },"
      " { inet:127.0.0.1:8891, default_action=accept }", "signer",
      "has default_action=accept: while it is not running", None),
@@ -91,13 +92,7 @@ def side_by_side(rows):
 @pytest.mark.parametrize("rows", side_by_side(SETTINGS),
                          ids=lambda rows: "-".join(row[1] for row in rows))
 def test_settings_of_postfix(box, changed, rows):
-    """Each change is found, and the printed commands for postconf undo it. Without the
-    changes nothing is reported."""
-    def remaining(rows):
-        found = doctor(box)
-        return [row for _, check, text, _ in rows for row in faults(found, check)
-                if text in row["text"]]
-
+    """Each change is found, and the printed commands for postconf undo it."""
     changed.main_cf(*(row[0] for row in rows))
     found = doctor(box)
     mended = []
@@ -111,9 +106,9 @@ def test_settings_of_postfix(box, changed, rows):
             postconf, *words = row["mend"].split()
             subprocess.run([postconf, "-c", box.dir / "postfix", *words], check=True, timeout=60)
             mended.append(one)
-    assert not mended or not remaining(mended)
-    changed.undo()
-    assert not remaining(rows)
+    found = doctor(box) if mended else []
+    assert not [row for _, check, text, _ in mended for row in faults(found, check)
+                if text in row["text"]]
 
 
 def test_the_transport_by_which_mail_waits(box, tmp_path):
@@ -167,7 +162,7 @@ def test_another_milter_that_is_away(box, tmp_path):
         assert not faults(doctor(box, "--postfix", folder), "other_milters")
     row = fault(doctor(box, "--postfix", folder), "other_milters",
                 f"another milter, {other.name}, connection refused: all mail waits for it")
-    assert row["text"].endswith("start it, or take it out of main.cf")
+    assert row["text"].endswith("start it, or remove it from main.cf")
     subprocess.run(["postconf", "-c", folder, "-e", f"non_smtpd_milters={OURS}"], check=True,
                    timeout=60)
     age(folder)
@@ -411,19 +406,34 @@ def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, 
     assert good == (not [row for row in found if "content_filter:" in row["text"]])
 
 
+@contextmanager
+def another_store(box, tmp_path):
+    """Settings for a store that no daemon has."""
+    if not box.on_server:
+        with a_store(box, tmp_path)[1] as config:
+            yield config
+        return
+    box.query("CREATE DATABASE another")
+    url = f"postgresql:///another?host={box.server}&user=postern"
+    with copy_of(box, tmp_path, store__url=url) as config:
+        subprocess.run([box.env["POSTERN_CLI"], "-c", config, "db", "migrate"], check=True,
+                       capture_output=True, timeout=60)
+        yield config
+
+
 def test_before_the_setup(box, tmp_path):
     """One line says so, and only what makes sense then is checked."""
     folder = settings_of(box, tmp_path, "smtpd_milters =", "non_smtpd_milters =",
                          "transport_maps =")
-    _, settings = a_store(box, tmp_path)
-    with settings as config:
+    with another_store(box, tmp_path) as config:
         found = doctor(box, "--postfix", folder, config=config)
         quiet = run(box, "--postfix", folder, "--quiet", config=config)
     row = fault(found, "setup", "Postern is not set up yet")
     assert row["mend"] == "postern setup" and not row["safe"]
     assert {row["check"] for row in found if row["result"] in ("wrong", "warning")} <= {
         "setup"} | OF_SANDBOX
-    assert {"postfix", "owner", "integrity", "relay", "listen"} <= {
+    of_file = set() if box.on_server else {"owner"}
+    assert {"postfix", "integrity", "relay", "listen"} | of_file <= {
         row["check"] for row in found if row["result"] == "good"}
     assert quiet.returncode == 2 and "To fix it: postern setup" in quiet.stdout
 

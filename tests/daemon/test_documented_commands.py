@@ -1,5 +1,5 @@
 """The commands of README.md and doc/OPERATING.md, word for word. Those of the installation run in
-tests/package."""
+tests/package. RUN_BY names the test of each section."""
 
 import contextlib
 import json
@@ -8,9 +8,43 @@ import re
 import signal
 import subprocess
 
+import pytest
 from harness import wait_for
-from harness.documented import commands
-from harness.sandbox import TREE, unique
+from harness.documented import commands, sections
+from harness.sandbox import BUILD, TREE, unique
+
+PACKAGE = "tests/package/test_package.py"
+HERE = "tests/daemon/test_documented_commands.py"
+RUN_BY = {
+    "README.md": {
+        "Postern": (None, "a picture"),
+        "Try it": (HERE, "test_try_it"),
+        "A first email": (HERE, "test_a_first_email"),
+        "Install it beside Postfix": (PACKAGE, "test_the_commands_of_the_readme"),
+    },
+    "doc/INSTALL.md": {
+        "The Debian package": (PACKAGE, "test_installing_changes_nothing_in_postfix"),
+        "Upgrade": (PACKAGE, "test_the_commands_after_an_upgrade"),
+        "Remove": (PACKAGE, "test_removal"),
+        "Behind a proxy": (PACKAGE, "test_behind_a_proxy"),
+        "nginx": (PACKAGE, "test_behind_a_proxy"),
+        "HAProxy": (PACKAGE, "test_behind_a_proxy"),
+        "Caddy": (PACKAGE, "test_behind_a_proxy"),
+        "Programs that send over SMTP": (PACKAGE, "test_over_smtp"),
+        "Firewall": (PACKAGE, "test_what_listens"),
+        "Backup and restore": (PACKAGE, "test_backup_and_restore"),
+        "RPM": ("tests/package/test_from_source.py", "test_the_rpm"),
+        "A container": ("tests/package/test_container.py", "test_the_documented_commands"),
+        "From source": ("tests/package/test_from_source.py", "test_from_source"),
+    },
+    "doc/OPERATING.md": {
+        "Watch": (HERE, "test_the_state_on_one_screen"),
+        "Did that mail go out?": (HERE, "test_did_that_mail_go_out"),
+        "Sign mail": ("tests/daemon/test_dkim.py", "test_a_key_from_its_making_to_its_end"),
+        "Webhooks": (HERE, "test_webhooks"),
+        "Suppressed addresses": (HERE, "test_suppressed_addresses"),
+    },
+}
 
 # The sandbox has its own settings, and the tests run as root.
 INSTALLED = """
@@ -45,6 +79,34 @@ def operate(box, command, **names):
     for name, value in names.items():
         command = re.sub(rf"\b{name}\b", value, command)
     return output_of(INSTALLED.format(box.dir) + command)
+
+
+@pytest.mark.parametrize("file", RUN_BY)
+def test_every_section_with_commands_has_a_test(file):
+    assert sorted(sections(file)) == sorted(RUN_BY[file])
+    for heading, (path, name) in RUN_BY[file].items():
+        if path:
+            _, found, rest = (TREE / path).read_text().partition(f"\ndef {name}(")
+            assert found, name
+            if "test_dkim" not in path:
+                assert f'"{heading}"' in rest.partition("\ndef ")[0], heading
+
+
+@pytest.mark.parametrize("n", range(3))
+def test_try_it(n):
+    """Up to the last line, by which the demonstration has done all that it does."""
+    tried = list(commands("README.md", "Try it"))
+    assert tried[3:] == ["make test"]  # this test is part of it
+    with started(f"exec env BUILD={BUILD} {tried[n]}") as shell:
+        lines = []
+        for line in shell.stdout:
+            lines.append(line)
+            if "/login?token=" in line and "demo" not in tried[n]:
+                os.killpg(shell.pid, signal.SIGINT)  # Ctrl-C
+                shell.communicate(timeout=120)
+                return
+        assert shell.wait() == 0 and "demo" in tried[n], "".join(lines)
+        assert any("delivered" in line for line in lines)
 
 
 def test_a_first_email(box):

@@ -113,6 +113,7 @@ def test_default_limit(box):
     assert ids(company.httpd) == (company.sent[:20], True)
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize(
     "query, message",
     [
@@ -247,6 +248,7 @@ def test_restricted_key_lists_its_domain_only(box):
         )
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize(
     "scope, message",
     [
@@ -292,11 +294,13 @@ def test_what_waits_is_listed(own_box, to):
     assert "state" not in sending.request("GET", f"/emails/{waiting}?state=any").json()
 
 
+@pytest.mark.store("sqlite")
 def test_a_body_that_nobody_needs(company):
     answer = company.httpd.request("GET", "/emails", json={})
     assert answer.status_code == 200
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 def test_wrong_method(httpd, method):
     answer = httpd.request(method, "/emails", json={})

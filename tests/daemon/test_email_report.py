@@ -62,8 +62,7 @@ def test_answers(deliveries):
     assert "250 2.0.0 Ok: taken (2.0.0)" in flat(shown["fine"])
     assert "said: 550 5.1.1 User unknown" in flat(shown["unknown"])
     assert re.search(
-        r"Postfix tries again at about (\w+, [\d-]+, )?\d\d:\d\dZ, and gives up on"
-        r" \w+day, [\d-]+, \d\d:\d\dZ\.",
+        r"Postfix tries again at about [\d-]+ [\d:]{8}Z, and gives up at about [\d-]+ [\d:]{8}Z\.",
         flat(shown["later"]),
     )
     [recipient] = deliveries.box.cli("email", "show", ids["later"])["recipients"]
@@ -186,7 +185,7 @@ def test_without_events(deliveries):
     deliveries.write("UPDATE email SET decided_us = decided_us - 58000000")
     wait_for(
         "a question",
-        lambda: "does postern-events run, and read the right log?"
+        lambda: "check that postern-events runs and reads the right log."
         in flat(show(deliveries.box, email_id)),
     )
 
@@ -208,7 +207,7 @@ def test_stopped_by_a_rule(own_box):
             assert subject == "no" and "no such words" in answer.json()["message"]
     assert "drop" in sent
     for subject, email_id in sent.items():
-        line = "No: a rule of Postfix, or another milter, stopped it before postern-milter was asked"
+        line = "No: a rule of Postfix, or another milter, stopped it before postern-milter checked it"
         wait_for("the log", lambda: flat(show(box, email_id)).startswith(line))
         shown = show(box, email_id)
         told = {"drop": "stopped by a rule of Postfix", "no": "bounced"}[subject]
@@ -234,7 +233,7 @@ def test_redirected_by_a_rule(own_box):
             " header_checks: header Subject: other")
     wait_for("the log", lambda: flat(show(box, email_id)).startswith(line))
     shown = show(box, email_id)
-    assert "postern.invalid" not in shown and "gone to nobody" not in flat(shown)
+    assert "postern.invalid" not in shown and "nobody received it" not in flat(shown)
     assert "ann@dst.test: stopped by a rule of Postfix, " in shown and "discarded" not in shown
     assert not box.sink.now(to="ann@dst.test")
 
@@ -245,7 +244,8 @@ def test_without_postfix(deliveries):
     deliveries.wait(email_id, "deferred")
     deliveries.box.stop("events")
     config = deliveries.box.dir / "no-postfix.conf"
-    store = re.search("^(database|url) = .*", deliveries.box.config.read_text(), re.M).group()
+    text = deliveries.box.config.read_text()
+    store = "\n".join(re.findall("(?m)^(?:database|url|host) = .*", text))
     config.write_text(
         f"[store]\n{store}\n"
         f"[submission]\npostfix_config = {deliveries.box.dir}/nowhere\n"

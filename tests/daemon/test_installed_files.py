@@ -26,6 +26,31 @@ def test_the_template_shows_the_defaults(box, tmp_path):
         assert row["value"] == row["default"], row["name"]
 
 
+def test_libpq_is_for_a_database_on_a_server(box, tmp_path):
+    """A host with a database file does without it; the error names it where it is needed."""
+    (libpq,) = Path("/usr/lib").glob("*/libpq.so.5")
+    hide = 'mount --bind /dev/null "$0" && exec "$@"'
+
+    def postern(conf):
+        return subprocess.run(
+            ["unshare", "--mount", "sh", "-c", hide, libpq.resolve(),
+             box.env["POSTERN_CLI"], "-c", conf, "company", "list"],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+
+    with_file = tmp_path / "file.conf"
+    with_file.write_text(f"[store]\ndatabase = {tmp_path / 'postern.db'}\n")
+    subprocess.run([box.env["POSTERN_CLI"], "-c", with_file, "db", "migrate"], check=True,
+                   capture_output=True, timeout=60)  # fmt: skip
+    done = postern(with_file)
+    assert done.returncode == 0, done.stderr
+    on_server = tmp_path / "server.conf"
+    on_server.write_text(f"[store]\nurl = postgresql:///x?host={tmp_path}\n")
+    done = postern(on_server)
+    assert done.returncode != 0
+    assert "a database on a server needs libpq.so.5 (package libpq5 or libpq)" in done.stderr
+
+
 def test_no_empty_folder_is_left(tmp_path):
     """A directory with somebody else's file stays."""
     kept = tmp_path / "usr/share/man/man1/other.1"

@@ -11,6 +11,7 @@ from harness.httpd import check_problem
 from harness.sandbox import unique
 
 LIMITS = ["keys=3", "domains=2", "pending_domains=2", "exemptions=2", "users=3", "tokens=2"]
+LIMITS += ["suppressions=300"]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,53 @@ def test_keys_over_the_api(small_box, company, httpd):
     # The command may go beyond.
     small_box.new_key(company)
     refused(httpd.request("POST", "/api-keys", json={"name": "one more"}), "keys")
+
+
+def test_many_suppressions_at_once(small_box, company):
+    """They are stored and removed in steps, yet all or none, and as one change."""
+    domain = small_box.domain(company)
+    key = small_box.new_key(company, domain=domain)["token"]
+    httpd = small_box.httpd(key)
+    table = f"FROM suppression WHERE company_id = '{company}'"
+
+    def count(rows=table):
+        return int(small_box.query(f"SELECT count(*) {rows}"))
+
+    def add(entries):
+        url = f"{small_box.env['POSTERN_URL']}/v3/{domain}/bounces"
+        return requests.post(url, auth=("api", key), json=entries, timeout=60)
+
+    many = [{"address": f"a{i}@many.test"} for i in range(250)]
+    assert add([*many, {"address": "none"}]).status_code == 400 and count() == 0
+    assert add(many).json()["message"].startswith("250 addresses") and count() == 250
+    more = [{"address": f"b{i}@many.test"} for i in range(51)]
+    assert "limits.suppressions" in add(many + more).text and count() == 250
+    assert add(many + more[:50]).status_code == 200 and count() == 300
+    assert count(f"FROM audit WHERE company_id = '{company}' AND action = 'suppression.add'") == 2
+
+    small_box.cli("suppression", "add", "of.all@many.test", "--company", company)
+    batch = [item["address"] for item in many[:99]]
+
+    def remove(emails):
+        return httpd.request("POST", "/suppressions/batch/remove", json={"emails": emails})
+
+    assert remove([*batch, "of.all@many.test"]).status_code != 200 and count() == 301
+    assert len(remove(batch).json()["data"]) == 99 and count() == 202
+    ids = small_box.query(f"SELECT id {table}").split()
+    operator(small_box).ok(
+        "POST", "/admin/suppressions/remove", json={"suppressions": [{"id": i} for i in ids]}
+    )
+    assert count() == 0
+    removals = f"FROM audit WHERE company_id = '{company}' AND action = 'suppression.remove'"
+    assert count(removals) == 2
+
+    # A file is imported as far as there is room, which the audit log has as well.
+    file = "address\n" + "".join(f"c{i}@many.test\n" for i in range(350))
+    url = f"{small_box.env['POSTERN_URL']}/v3/{domain}/bounces/import"
+    answer = requests.post(url, auth=("api", key), files={"file": ("file", file)}, timeout=60)
+    assert "limits.suppressions" in answer.text and count() == 300
+    imports = f"FROM audit WHERE company_id = '{company}' AND action = 'suppression.import'"
+    assert count(imports) == 1
 
 
 def test_domains_over_the_api(httpd):
@@ -133,15 +181,19 @@ MANY = 9000
 def fill(box, company, domain):
     """Makes keys that are restricted to the domain, and exemptions for it."""
     [(domain_id,)] = box.sql("SELECT id FROM domain WHERE name = ?", domain)
-    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
-    box.sql(
-        f"{numbers} INSERT INTO api_key (id, company_id, domain_id, name, hash, scopes,"
-        f" created_us) SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'many', {box.random_bytes},"
-        " 1, i FROM n", MANY, company, domain_id)
-    box.sql(
-        f"{numbers} INSERT INTO exemption (id, company_id, domain_id, kind, value, created_us)"
-        f" SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'login', 'u' || i, i FROM n",
-        MANY, company, domain_id)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT ? UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+    # Each row counts in one row of company_count, of which PostgreSQL keeps all versions of a
+    # transaction, and looks at each of them again.
+    for first in range(1, MANY, MANY // 10):
+        last = first + MANY // 10 - 1
+        box.sql(
+            f"{numbers} INSERT INTO api_key (id, company_id, domain_id, name, hash, scopes,"
+            f" created_us) SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'many',"
+            f" {box.random_bytes}, 1, i FROM n", first, last, company, domain_id)
+        box.sql(
+            f"{numbers} INSERT INTO exemption (id, company_id, domain_id, kind, value, created_us)"
+            f" SELECT substr(lower(hex({box.random_bytes})), 1, 32), ?, ?, 'login', 'u' || i, i"
+            " FROM n", first, last, company, domain_id)
     return domain_id
 
 
@@ -164,12 +216,12 @@ def test_removal_in_steps_survives_a_kill(own_box):
         except requests.RequestException:
             pass
 
+    other = box.httpd(box.new_key(company)["token"])
     removing = threading.Thread(target=remove)
     removing.start()
     left = f"api_key WHERE domain_id = '{domain_id}'"
     wait_for("a step", lambda: counted(box, left) < MANY)
     # Others write meanwhile.
-    other = box.httpd(box.new_key(company)["token"])
     assert other.request("POST", "/api-keys", json={"name": "another"}).status_code == 201
     pid = box.pid("httpd")
     box.kill("httpd")

@@ -411,6 +411,10 @@ def test_rules_fire(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# A database on a server has no size here.
+OF_FILE = re.compile(r"postern_store_(log_)?size_bytes\b")
+
+
 def test_dashboard(box, viewer):
     """Every panel uses existing metrics, and no two panels overlap."""
     dashboard = json.loads((DOC / "grafana-dashboard.json").read_text())
@@ -432,7 +436,8 @@ def test_dashboard(box, viewer):
         assert panel["datasource"]["uid"] == "${datasource}"
         assert panel["targets"]
         for target in panel["targets"]:
-            check_query(numbers, target["expr"])
+            if not (box.on_server and OF_FILE.match(target["expr"])):
+                check_query(numbers, target["expr"])
             shown |= {name for name, _ in SELECTOR.findall(target["expr"])}
             used = set(re.findall(r"\$([a-z]+)", target["expr"]))
             assert used <= variables, target["expr"]

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from harness.sandbox import SANITIZED, unique
 from harness.steps import Steps
 
 pytestmark = [
+    pytest.mark.store("sqlite"),  # which counts steps
     pytest.mark.plain,
     pytest.mark.skipif(SANITIZED, reason="nothing may be loaded before a sanitizer"),
 ]
@@ -31,7 +33,24 @@ SLACK = 60
 
 STATUSES = ("scheduled", "queued", "canceled", "failed", "refused", "stopped", "sent",
             "delivered", "delivery_delayed", "bounced", "complained", "suppressed", "opened")
+
+# Five days that have ended: neither an hour nor a day of them ends while this runs.
+UNTIL = int(time.time()) // 86400 * 86400
+SINCE = UNTIL - 5 * 86400
+PERIOD = {name: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+          for name, at in (("since", SINCE), ("until", UNTIL))}
+TOTALS = [{"start": SINCE, "end": UNTIL - 1, "resolution": step, "event": ["accepted", "delivered", "failed"]}
+          for step in ("hour", "day")]
+
 OURS = {
+    "GET /admin/stats": [{**PERIOD, **more} for more in (
+        {"step": "hour"}, {"step": "day"}, {"by": "domain"}, {"domain": ITS_DOMAIN})],
+    "GET /admin/stats/reasons": [PERIOD],
+    "GET /admin/stats/providers": [PERIOD],
+    "GET /admin/stats/delays": [PERIOD],
+    "GET /admin/stats/backlog": [PERIOD],
+    "GET /v3/stats/total": TOTALS,
+    "GET /v3/{domain}/stats/total": TOTALS,
     "GET /emails": [{"status": status} for status in STATUSES]
     + [{"to": "user0@dst.test"}, {"tag": "tag0"}, {"from": "news@big.example"},
        {"subject": "Subject"}, {"to": "user0@dst.test", "limit": 3},
@@ -106,10 +125,11 @@ class Asker:
                 if method != "GET" or path in ("/openapi.json", "/readyz", "/healthz", "/metrics"):
                     continue
                 asked = [evaluate(o).get("params", {}) for o in ASKS.get(operation, [{}])]
+                # An hour, or a day, may end meanwhile.
+                asked = [params for params in asked if "stats" not in path
+                         and "resolution" not in params and "step" not in params]
                 for params in [*asked, *OURS.get(operation, [])]:
-                    # An hour, or a day, may end meanwhile.
-                    if "resolution" not in params and "step" not in params and "stats" not in path:
-                        yield who, path, params
+                    yield who, path, params
 
     def fill_in(self, path):
         letter = LETTERS.get(path.split("/{")[0].split("/")[-1])
@@ -117,9 +137,11 @@ class Asker:
         path = path.replace("{attachment_id}", row_id("f", ITS_ROW)).replace("{link}", "none")
         return path.replace("{domain}", ITS_DOMAIN).replace("{page}", "none")
 
-    def measure(self):
+    def measure(self, only=None):
         found = {}
         for who, path, params in self.questions():
+            if only is not None and f"{who}: GET {path} {params}" not in only:
+                continue
             answers = []
             took = self.steps.of(
                 lambda: answers.append(self.ask(who, self.fill_in(path), params))
@@ -144,6 +166,29 @@ def cancel_some(database):
     db.close()
 
 
+def add_outcomes(database, company, count):
+    """Events, outcomes and backlog of the period, with the same names and hours for each company,
+    and of the same domain."""
+    hours = [(SINCE + 3600 * i) * 1_000_000 for i in range(5 * 24)]
+    names = {"reason": ("spam", "bounced"), "provider": ("google", "delivered"),
+             "delay": ("3", "delivered")}  # fmt: skip
+    with sqlite3.connect(database, timeout=60) as db:
+        for aspect, (name, kind) in names.items():
+            db.executemany(
+                "INSERT INTO outcome_count (company_id, domain, aspect, step, time_us, name, kind, count)"
+                f" VALUES (?, '', '{aspect}', 'hour', ?, '{name}', '{kind}', ?)",
+                [(company, at, count) for at in hours],
+            )
+        db.executemany(
+            "INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
+            f" VALUES (?, ?, '{ITS_DOMAIN}', 'delivered', ?)",
+            [(company, at, count) for at in hours],
+        )
+        db.executemany("INSERT INTO backlog_company (company_id, time_us, outbox) VALUES (?, ?, ?)",
+                       [(company, at, count) for at in hours])  # fmt: skip
+    db.close()
+
+
 @pytest.fixture(scope="module")
 def world():
     cli = os.environ.get("BUILD", "build") + "/postern"
@@ -156,6 +201,7 @@ def world():
         db.close()
         grow(database, 1, OWN, ["company"], "i % 2 = 0")
         cancel_some(database)
+        add_outcomes(database, BIG, 7)
         for file in Path(folder).iterdir():
             os.chmod(file, 0o666)
         steps = Steps(folder)
@@ -166,6 +212,7 @@ def world():
             asker.alone = asker.measure()
             grow(database, 1, OTHERS, ["company"], "i % 2 = 1", of_other)
             cancel_some(database)
+            add_outcomes(database, OTHER, 11)
             asker.beside = asker.measure()
             yield asker
 
@@ -179,6 +226,15 @@ def test_there_is_something_to_tell(world):
             assert code == 200 and body["data"] and loop + other > 0, question
 
 
+def test_statistics_have_something_to_tell(world):
+    """Those that were asked for are there, and not only zeros."""
+    stats = {q: answer for q, (answer, _) in world.alone.items() if "/stats" in q}
+    assert len(stats) == 2 * 8 + 4
+    for question, (code, body) in stats.items():
+        assert code == 200, question
+        assert re.search(r": [1-9]", str(body.get("data", body.get("stats")))), question
+
+
 def test_the_same_is_told(world):
     differs = [f"{q}: {first_difference(answer, world.beside[q][0])}"
                for q, (answer, _) in world.alone.items() if world.beside[q][0] != answer]
@@ -186,8 +242,14 @@ def test_the_same_is_told(world):
 
 
 def test_by_as_much_work(world):
-    differs = {q: (took, world.beside[q][1]) for q, (_, took) in world.alone.items()
-               if abs(sum(took) - sum(world.beside[q][1])) > SLACK + sum(took) // 50}
+    def found(beside):
+        return {q: (world.alone[q][1], took) for q, (_, took) in beside.items()
+                if abs(sum(world.alone[q][1]) - sum(took)) > SLACK + sum(world.alone[q][1]) // 50}
+
+    # What no request asked for may have run meanwhile, but not each time.
+    differs = found(world.beside)
+    for _ in range(4):
+        differs = differs and found(world.measure(differs))
     text = "\n".join(f"{q}: {took}" for q, took in differs.items())
     assert not differs, text
 

@@ -1,14 +1,16 @@
 """What an admin pauses waits in the outbox, and what is told of that."""
 
 import datetime
+import re
+import time
 
 import pytest
 from harness import wait_for
 from harness.admin import by_token, operator
 from harness.sandbox import unique
+from test_doctor import doctor as findings
+from test_metrics import read as read_metrics
 from test_restarts import check_all_there, check_delivered_once
-
-pytestmark = pytest.mark.submission
 
 
 def new_email(domain="example.com", **fields):
@@ -141,11 +143,23 @@ def test_over_http(box, tenant):
     assert owner.ok("GET", f"/admin/emails/{other_id}")["state"] == "canceled"
 
 
+def breaker_metrics(admin):
+    numbers = read_metrics(admin)
+    return [numbers(f"postern_{name}") for name in (
+        "submission_paused", "submission_pauses_total", "outbox_emails", "outbox_bytes")]
+
+
 @pytest.mark.submission("smtp")
 def test_breaker_is_told_of(own_box):
-    """While Postfix is away, the command reports it from the store, and afterwards that
-    it was."""
+    """While Postfix is away, commands, dashboard and metrics report it, and afterwards that it
+    was."""
     box = own_box()
+    admin = operator(box)
+    needs = lambda: {need["code"]: need for need in admin.ok("GET", "/admin/attention")["data"]}
+    said = lambda: [row["text"] for row in findings(box) if row["check"] == "outbox"]
+    assert breaker_metrics(admin) == [0, 0, 0, 0]
+    assert "submission_paused" not in needs() and not said()
+    begun_s = time.monotonic()
     box.stop("postfix")
     emails = [new_email() for _ in range(5)]
     sent = {email["to"]: box.httpd().send(email) for email in emails}
@@ -158,8 +172,21 @@ def test_breaker_is_told_of(own_box):
     listed = wait_for("the breaker", open_with_all)
     assert listed["breaker"]["words"] and listed["breaker"]["cause"] == "away"
     assert listed["data"][0]["done_at"] is None
+    seen_s = time.monotonic()
+    need = needs()["submission_paused"]
+    assert need["level"] == "problem" and "wait in the outbox: 5. " in need["text"]
+    kept = int(box.query("SELECT sum(size) FROM outbox"))
+    assert kept > 0 and breaker_metrics(admin) == [1, 1, 5, kept]
+    (words,) = said()
+    assert "no email could be handed to Postfix: " + listed["breaker"]["words"] in words
+    assert any("no email could be handed to" in alarm for alarm in box.cli("status")["alarms"])
+    least_s = time.monotonic() - seen_s
     box.start("postfix")
     check_all_there(box, sent)
     wait_for("its end", lambda: box.cli("outbox", "list")["breaker"]["state"] == "closed")
+    (resumed,) = re.findall(r"event=submission_resumed after_s=(\d+) waiting=(\d+)", box.log("httpd"))
+    assert int(least_s) <= int(resumed[0]) <= time.monotonic() - begun_s and resumed[1] == "5"
+    wait_for("the outbox to be empty", lambda: breaker_metrics(admin) == [0, 1, 0, 0])
+    assert "submission_paused" not in needs() and not said()
     assert box.cli("outbox", "list")["breaker"]["history"][0]["closed_at"]
     wait_for("the rate", lambda: box.cli("outbox", "list")["rate_per_hour"] > 0)

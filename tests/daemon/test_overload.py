@@ -1,6 +1,7 @@
 """More requests at once than the server wants to hold."""
 
 import datetime
+import select
 import threading
 
 import pytest
@@ -19,7 +20,8 @@ UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 @pytest.fixture(scope="module")
 def busy_box():
     with Sandbox(
-        "--set", f"http.max_requests={PLACES}", "--set", "http.workers=2"
+        "--set", f"http.max_requests={PLACES}", "--set", "http.workers=2",
+        "--set", "http.max_wait=0",
     ) as box:
         yield box
 
@@ -90,6 +92,24 @@ def test_further_requests_are_to_come_later(busy_box, client, full, email, to):
         raw.socket.close()
     wait_for("a place", lambda: client.post(email).status_code == 200)
     assert len(busy_box.sink.find(to=to).recipients) == 1
+
+
+def test_a_request_waits_for_a_slot(own_box):
+    """It is served when another one of its company ends."""
+    box = own_box("--set", f"http.max_requests={PLACES}", "--set", "http.max_wait=10m")
+    client = box.httpd()
+    held = [begin(client) for _ in range(MOST)]
+    assert all(held)
+    with client.raw(timeout_s=600) as late:
+        late.send(
+            f"GET /emails/{UNKNOWN_ID} HTTP/1.1\r\nHost: {client.host}\r\n"
+            f"Authorization: Bearer {client.key}\r\n\r\n".encode()
+        )
+        assert not select.select([late.socket], [], [], 0.5)[0]
+        held.pop().socket.close()
+        assert late.answer().status == 404
+    for raw in held:
+        raw.socket.close()
 
 
 def test_form_dialect(busy_box, full, fields):
@@ -182,7 +202,8 @@ def test_a_newsletter_holds_up_nobody(own_box):
             {"from": f"x@{domain}", "to": "x@dst.test", "text": "x"}
         )
         assert answer.status_code == 200
-        assert other.read(answer.json()["id"])["last_event"] in ("sent", "delivered")
+        wait_for("it to go", lambda: other.read(answer.json()["id"])["last_event"]
+                 in ("sent", "delivered"))
         assert len(box.sink.all()) < 300
     sender.join()
     assert statuses == [200]

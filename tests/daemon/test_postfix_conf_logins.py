@@ -144,6 +144,36 @@ def test_a_port_that_another_program_has(make):  # noqa: F811
     assert both(postfix) == before
 
 
+@scripts
+def test_where_programs_log_in(make):  # noqa: F811
+    """The first service for other hosts becomes auth.url, unless the admin has set that; check
+    says when it is another one by now, and disable removes it."""
+    postfix = make("myhostname = Mail.Own.test\n" + CERTIFICATE)
+    conf = postfix.folder.parent / "postern.conf"
+    learnt = postfix.folder.parent / "postern.conf.d/learnt.conf"
+    given = "[milter]\nsocket = postern/milter.sock\n"
+    conf.write_text(given)
+    learn = ("enable", "-p", conf, "--smtp-auth")
+    postfix.do(*learn, "127.0.0.1:2525")
+    assert "[auth]" not in learnt.read_text()
+    said = postfix.do(*learn, "127.0.0.1:2525,tls:2465,2587")
+    assert "is shown smtps://mail.own.test:2465 (auth.url)" in " ".join(said.split())
+    assert learnt.read_text().endswith("\n[auth]\nurl = smtps://mail.own.test:2465\n")
+
+    def check():
+        return " ".join(postfix.run("check", "-p", conf).stdout.split())
+
+    conf.write_text(given + "[auth]\nurl = smtp://other.test:587\n")
+    assert "changed since" not in check()
+    postfix.do(*learn, "2587")
+    assert "[auth]" not in learnt.read_text()
+    conf.write_text(given)
+    assert "or auth.url, have changed since" in check()
+    postfix.do(*learn, "2587")
+    postfix.do("disable", "-p", conf)
+    assert not learnt.exists()
+
+
 # What master.cf has become, and what check says.
 FOUND = [
     ("smtpd_sasl_path=postern/auth.sock", "smtpd_sasl_path=private/auth",
@@ -219,7 +249,11 @@ def test_with_tls(box, to, tmp_path):
     assert f"smtps://mail.sandbox.test:{wrapper} with any" in done.stdout
     context = ssl.create_default_context(cafile=certificate)
     key = box.env["POSTERN_SENDING_KEY"]
+    learnt = box.config.parent / "postern.conf.d/learnt.conf"
+    assert learnt.read_text().endswith(f"[auth]\nurl = smtp://mail.sandbox.test:{starttls}\n")
     try:
+        made = key_created(box)
+        assert f"smtp_host      mail.sandbox.test\nsmtp_port      {starttls}\n" in made
         with smtplib.SMTP("localhost", starttls, timeout=60) as session:
             session.ehlo()
             assert not session.has_extn("auth")
@@ -243,12 +277,20 @@ def test_with_tls(box, to, tmp_path):
         done = run_setup(box, "--undo")
     assert done.returncode == 0, done.stderr
     assert files(box) == before
+    assert not learnt.exists() and "smtp_host      -\n" in key_created(box)
     left = {path.name for path in (box.dir / "queue/pid").iterdir()}
     assert not left & {f"inet.{starttls}", f"inet.{wrapper}"}
     main_cf.write_text(plain)
     master_cf.write_text(plain_master)
     box.reload_postfix()
     wait_for("Postfix to leave the port", lambda: refuses(starttls) and refuses(wrapper))
+
+
+def key_created(box):
+    """What the command prints about a new key."""
+    return subprocess.run(
+        [box.env["POSTERN_CLI"], "-c", box.config, "key", "create", "--company", company_of(box),
+         "--name", "new"], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def use(box, session, key, to):

@@ -86,8 +86,8 @@ def test_another_milter_is_none(changed):  # noqa: F811
 def test_a_misspelt_socket(box, changed):  # noqa: F811
     changed.main_cf("smtpd_milters = { unix:postern/milter.sokc, default_action=tempfail }")
     said = said_of(changed)
-    assert "WRONG:   smtpd_milters names unix:postern/milter.sokc, but postern-milter" \
-        f" listens on {box.dir}/queue/postern/milter.sock" in said
+    assert "WRONG:   smtpd_milters has unix:postern/milter.sokc, where no program listens, so all mail" \
+        f" waits: postern-milter listens on {box.dir}/queue/postern/milter.sock" in said
 
 
 def test_a_rule_for_a_sender_that_was_used(changed, email, to, box):  # noqa: F811
@@ -112,7 +112,7 @@ def test_a_folder_of_the_queue(box, name, mode):
 
 
 def test_the_clock_was_put_back(box, email):
-    """The newest email on record is from the future."""
+    """The newest email in the store is from the future."""
     email_id = box.httpd().send(email)
     tomorrow = datetime.datetime.now().timestamp() + 86400
     before = box.query(f"SELECT created_us FROM email WHERE id = '{email_id}'")
@@ -134,7 +134,7 @@ def test_httpd_is_dead(box):
         box.set("http", "listen", address)
         with socket.create_server((host, int(port))):
             said = said_of(Changed(box))
-        assert f"and another program has its address {address}" in said
+        assert f"and another program listens on its address {address}" in said
     finally:
         box.start("httpd")
 

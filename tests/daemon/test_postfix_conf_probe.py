@@ -18,7 +18,7 @@ WAY, LIST = WAYS[METHOD]
 SERVICE = {"sendmail": "cleanup    unix  n  -  y  -     0  cleanup",
            "smtp": "syslog_name=postfix/postern"}[METHOD]
 
-pytestmark = [pytest.mark.submission, pytest.mark.scripts]
+pytestmark = pytest.mark.scripts
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +123,7 @@ def fault(said, way=WAY):
     return next(line for line in said.splitlines() if line.startswith(f"WRONG:   mail by {way}"))
 
 
+@pytest.mark.submission
 def test_the_milter_is_asked(shared):
     said = Changed(shared).check()
     ways = [line for line in said.splitlines() if "the milter is asked about" in line]
@@ -133,6 +134,7 @@ def test_the_milter_is_asked(shared):
     assert "action=probe outcome=accepted reason=ticket_probe" in shared.log("milter")
 
 
+@pytest.mark.submission
 def test_a_milter_that_main_cf_lacks(changed):
     changed.main_cf(f"{LIST} =")
     with Arguments("@postern.invalid") as arguments:
@@ -160,6 +162,7 @@ def test_a_milter_that_is_turned_off(changed):
     assert "receive_override_options has no_milters. The message waits" in fault(changed.check())
 
 
+@pytest.mark.submission
 def test_a_milter_that_master_cf_lacks(changed):
     changed.master_cf(SERVICE, f"-o {LIST}=")
     line = fault(changed.check())
@@ -202,6 +205,7 @@ def test_nothing_can_be_told_before_the_setup(changed):
     assert "run postern setup" in said[0]
 
 
+@pytest.mark.submission
 def test_mail_that_is_held(changed):
     hold = "header_checks = regexp:{ {/^Auto-Submitted:/ HOLD of mine} }"
     changed.main_cf(hold)
@@ -210,6 +214,7 @@ def test_mail_that_is_held(changed):
     assert fault(changed.check()).endswith(f"{LIST} lacks it. The message is held")
 
 
+@pytest.mark.submission
 def test_a_milter_that_is_away(shared):
     shared.stop("milter")
     said = Changed(shared).check()
@@ -220,6 +225,7 @@ def test_a_milter_that_is_away(shared):
         assert f"WRONG:   {WAY}" in said and "takes no message: 451 4.7.1" in said
 
 
+@pytest.mark.submission
 def test_another_milter_that_is_away(changed):
     changed.main_cf(f"{LIST} = inet:127.0.0.1:1, unix:postern/milter.sock")
     said = changed.check()
@@ -230,6 +236,7 @@ def test_another_milter_that_is_away(changed):
         assert f"WRONG:   {WAY}" in said and "takes no message: 451 4.7.1" in said
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("verdict, said", [
     (REJECT, "5.7.1 Command rejected|takes no message: 550 5.7.1"),
     (TEMPFAIL, "4.7.1 Service unavailable|takes no message: 451 4.7.1|puts mail off"),
@@ -252,4 +259,4 @@ def test_postfix_is_stopped(changed):
     finally:
         changed.box.start("postfix")
     assert done.returncode == 1
-    assert "WRONG:   Postfix is not running: mail waits" in done.stdout
+    assert "WRONG:   Postfix is not running: emails wait" in done.stdout

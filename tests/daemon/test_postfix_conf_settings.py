@@ -55,7 +55,7 @@ def test_postfix_has_to_take_what_http_does(enabled, limit, wanted):
     with enabled.conf.open("a") as file:
         file.write(f"[http]\nmax_message_bytes = {limit}\n")
     said = check(enabled).stdout
-    told = (f"larger emails are refused, whatever http.max_message_bytes says ({wanted});"
+    told = (f"larger emails are refused, although http.max_message_bytes is {wanted};"
             f" to raise it: postconf -e message_size_limit={wanted}")
     assert ("warning: message_size_limit is 10240000" in said) == (wanted is not None)
     assert (told in said) == (wanted is not None)

@@ -120,6 +120,7 @@ def test_check_wants_the_socket(make):  # noqa: F811
 @pytest.mark.parametrize("change, name", [
     ("smtpd_timeout=300s", "smtpd_timeout"),
     ("smtpd_milter_maps=\n", "smtpd_milter_maps"),
+    ("smtpd_command_filter=\n", "smtpd_command_filter"),
     ("mynetworks=127.0.0.1/32,[::1]/128", "mynetworks"),
 ])
 def test_check_names_options_that_differ(make, change, name):  # noqa: F811

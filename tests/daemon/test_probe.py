@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -260,9 +261,6 @@ BYPASSED = "postern-milter does not answer, and mail is not safe meanwhile"
 FAULTS = {
     "the list of milters lost": (
         lambda box: main_cf(box, f"{LIST}="), NOT_ASKED, "submission", LIST),
-    "both lists lost": (
-        lambda box: main_cf(box, "smtpd_milters=", "non_smtpd_milters="),
-        NOT_ASKED, "submission", LIST),
     "no_milters": (
         lambda box: main_cf(box, "receive_override_options=no_milters"),
         NOT_ASKED, "submission", "without asking|did not ask"),
@@ -270,36 +268,40 @@ FAULTS = {
         lambda box: main_cf(
             box, f"{LIST}={{ unix:postern/miter.sock, default_action=tempfail }}"),
         NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|does not name its socket"),
-    "the socket closed to Postfix": (
-        lambda box: mode(box, "queue/postern/milter.sock", 0o600),
-        NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
     "a milter in front puts off": (
         lambda box: other_milter(box, TEMPFAIL, behind=False),
         NO_EMAIL if SMTP else PUT_OFF, "submission", "4.7.1"),
+    "the socket closed to Postfix": (
+        lambda box: mode(box, "queue/postern/milter.sock", 0o600),
+        NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
     "a milter behind puts off": (
         lambda box: other_milter(box, TEMPFAIL),
         NO_EMAIL if SMTP else PUT_OFF, "submission", "stopped behind it: .*4.7.1"),
     "a milter behind refuses": (
         lambda box: other_milter(box, REJECT), NO_EMAIL, "submission",
         "stopped behind it: .*5.7.1"),
-    "a milter behind discards": (
-        lambda box: other_milter(box, DISCARD), NO_EMAIL, "submission",
-        "stopped behind it: discard: "),
     "a milter in front discards": (
         lambda box: other_milter(box, DISCARD, behind=False), NO_EMAIL, "submission",
         "discard: .*DISCARD"),
-    "header_checks refuse": (
-        lambda box: main_cf(
-            box, "header_checks=regexp:{ {/^Auto-Submitted:/ REJECT not here} }"),
-        NO_EMAIL, "submission", "not here"),
     "an old main.cf": (
+        # A probe that was in the maildrop before httpd noticed waits for the relay host.
         lambda box: main_cf(box, "smtpd_milters=", "non_smtpd_milters=", "transport_maps=",
-                            "relayhost=[127.0.0.1]:1"),
+                            "default_transport=smtp", "relayhost=[127.0.0.1]:1"),
         NOT_ASKED, "submission", "would leave this host, so emails wait in the outbox, and no test message"),
 }
 if SMTP:
     FAULTS.update({
         # These are the same by both ways; by this one they take less time.
+        "both lists lost": (
+            lambda box: main_cf(box, "smtpd_milters=", "non_smtpd_milters="),
+            NOT_ASKED, "submission", LIST),
+        "a milter behind discards": (
+            lambda box: other_milter(box, DISCARD), NO_EMAIL, "submission",
+            "stopped behind it: discard: "),
+        "header_checks refuse": (
+            lambda box: main_cf(
+                box, "header_checks=regexp:{ {/^Auto-Submitted:/ REJECT not here} }"),
+            NO_EMAIL, "submission", "not here"),
         "the other list lost": (
             lambda box: main_cf(box, f"{OTHER_LIST}="),
             UNCHECKED, "submission", OTHER_LIST),
@@ -314,7 +316,7 @@ if SMTP:
             "Postfix is not running"),
         "its folder closed to Postfix": (
             lambda box: mode(box, "queue/postern", 0o700),
-            NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
+            NO_EMAIL, "submission", "451"),
         "a milter in front changes the Message-ID": (
             lambda box: other_milter(box, CONTINUE, behind=False, message_id="<x@other.test>"),
             "something changes emails", "submission", "another Message-ID"),
@@ -401,7 +403,7 @@ def test_fault_shows_and_goes(shared, admin, fault):
         need = wait_for("the cause", lambda: re.search(
             cause, needs(admin).get(code, need)["text"]) and needs(admin).get(code))
         assert re.search(cause, need["text"]), need["text"]
-        assert "Effect: " in need["text"] and "Cure: " in need["text"]
+        assert "What it means: " in need["text"] and "What to do: " in need["text"]
         wait_for("the metrics to tell", lambda: metric(admin, "postern_rules_in_force") == 0)
         assert metric(admin, f'postern_part_up{{part="{code}"}}') == 0
         line = wait_for("the log to tell", lambda: events(shared, "probe_failed")[failed:])[-1]
@@ -448,6 +450,7 @@ def test_a_ticket_that_would_leave(shared, admin, change):
         wait_for("/readyz to tell", lambda: "does not ask" in readyz(shared).text)
         assert f"message-id=<{email_id}@" not in shared.log("postfix")
     shared.sink.find(to=email["to"])
+    wait_for("the log", lambda: f"message-id=<{email_id}@" in shared.log("postfix"))
     assert shared.log("postfix").count(f"message-id=<{email_id}@") == 1
     wait_until_good(shared, admin)
 
@@ -488,7 +491,7 @@ def test_rules_for_all_mail_leave_nothing_of_probes(own_box, rule):
     box = own_box("--set", "submission.probe_interval=1s", "--postconf", rule)
     wait_for("probes", lambda: int(box.query(
         "SELECT count(*) FROM probe WHERE seen_us > 0 AND through = 0")) >= 3)
-    assert box.query("SELECT count(*) FROM probe WHERE through") == "0"
+    assert box.query("SELECT count(*) FROM probe WHERE through <> 0") == "0"
     box.stop("httpd")
     assert not box.sink.all()
     assert not list((box.dir / "queue/hold").iterdir())
@@ -668,7 +671,7 @@ def wait_until_log_unread(box, admin, cause):
     assert readyz(box).status_code == 503
     need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
     assert need["level"] == "problem"
-    for word in (cause, "what became of emails since", "Effect: mail goes out", "Cure: "):
+    for word in (cause, "what became of emails since", "What it means: mail goes out", "What to do: "):
         assert word in need["text"]
     assert metric(admin, 'postern_part_up{part="events"}') == 0
     line = events(box, "log_not_read")[-1]
@@ -754,7 +757,7 @@ def test_events_that_do_not_run(own_box):
     box.query("UPDATE log_cursor SET end_us = end_us - 200 * 1000000")
     for said in (box.cli("email", "show", email_id)["answer"],
                  admin.ok("GET", f"/admin/emails/{email_id}")["answer"]):
-        assert "what happened since is not known here" in said, said
+        assert "What happened later is not known here" in said, said
     assert status_times(box) == asked and len(set(asked)) == 1 and asked[0]
     assert asked[0] < box.httpd().read(email_id)["created_at"]
     box.start("events")
@@ -780,7 +783,7 @@ def test_events_after_an_installation(own_box):
     box.start("events")
     wait_for("the log to be read", lambda: health(admin)["events"]["ok"])
     wait_for("the position", lambda: box.query(
-        "SELECT position <> '' AND changed_us > 0 AND end_us > 0 FROM log_cursor") == "1")
+        "SELECT count(*) FROM log_cursor WHERE position <> '' AND changed_us > 0 AND end_us > 0") == "1")
     assert "events" not in needs(admin)
 
 
@@ -813,14 +816,16 @@ def test_a_message_that_never_comes_to_the_milter(own_box):
     box.stop("milter")
     email_id = box.httpd().send({"from": "hello@example.com", "to": "ann@dst.test", "text": "x"})
     # A probe that was under way waits there too.
-    wait_for("its message", lambda: box.query("SELECT due_us > 0 FROM outbox") == "1"
+    wait_for("its message", lambda: box.query("SELECT min(due_us) FROM outbox") not in ("", "0")
              and box.waiting())
     for file in (box.dir / "queue/maildrop").iterdir():
         file.unlink()
-    wait_for("it to be put off", lambda: box.query("SELECT due_us > 0 FROM outbox") == "1")
-    # It is not submitted again meanwhile, as all is when the milter is back.
+    wait_for("it to be put off", lambda: box.query("SELECT min(due_us) FROM outbox") not in ("", "0"))
+    # It is not submitted again meanwhile, as all is when the milter is back. No pause is longer
+    # than ten minutes: what is due later than that is from before the clock was put back.
     box.stop("httpd")
-    box.query(f"UPDATE outbox SET due_us = {HOUR_LATER}")
+    later = int(time.time() + 550) * 1000000
+    box.query(f"UPDATE outbox SET due_us = {later}")
     for part in ("milter", "httpd"):
         box.start(part)
     admin = operator(box)
@@ -834,7 +839,6 @@ def test_a_message_that_never_comes_to_the_milter(own_box):
     assert box.httpd().read(email_id)["last_event"] != "queued"
 
 
-HOUR_LATER = "CAST(unixepoch() + 3600 AS INTEGER) * 1000000"
 # As it is half a minute later.
 LATER = "UPDATE email SET created_us = created_us - 31000000"
 
@@ -867,7 +871,7 @@ def test_an_email_that_is_not_in_the_outbox(own_box):
     wait_until_good(box, admin)
     box.stop("milter")
     box.httpd().send({"from": "hello@example.com", "to": "ann@dst.test", "text": "x"})
-    wait_for("it to be put off", lambda: box.query("SELECT due_us > 0 FROM outbox") == "1")
+    wait_for("it to be put off", lambda: box.query("SELECT min(due_us) FROM outbox") not in ("", "0"))
     box.stop("httpd")
     box.query("DELETE FROM outbox")
     for part in ("milter", "httpd"):
@@ -912,7 +916,7 @@ def test_a_full_outbox(own_box):
         assert readyz(box).status_code == 503
         need = wait_for("the overview to tell", lambda: needs(admin).get(code))
         assert need["level"] == level
-        assert "answered with 503" in need["text"] and "Cure: " in need["text"]
+        assert "answered with 503" in need["text"] and "What to do: " in need["text"]
         assert metric(admin, 'postern_part_up{part="outbox"}') == 0
         line = events(box, "service_fault ")[-1]
         assert "effect=" in line and "hint=" in line
@@ -954,16 +958,14 @@ def test_a_second_milter(own_box):
     assert not needs(admin)
 
 
-# main.cf, master.cf and all that is there, of systems that are as they should be.
+# main.cf of systems that are as they should be.
 HEALTHY = {
-    "plain": [],
-    "another milter behind": ["{list}={ours}, {other}"],
-    "another milter before": ["{list}={other}, {ours}"],
-    "relayhost and transport maps": [
-        "relayhost=[127.0.0.1]:1", "transport_maps={map}, inline:{{other.test=smtp:[127.0.0.1]:1}}"],
-    "rules of its own": [
-        "header_checks=regexp:{{ {{/^X-Spam:/ WARN}} }}", "recipient_delimiter=+",
-        "smtpd_recipient_restrictions=permit_mynetworks, reject"],
+    "another milter behind": [
+        "{list}={ours}, {other}", "relayhost=[127.0.0.1]:1",
+        "transport_maps={map}, inline:{{other.test=smtp:[127.0.0.1]:1}}"],
+    "another milter before": [
+        "{list}={other}, {ours}", "header_checks=regexp:{{ {{/^X-Spam:/ WARN}} }}",
+        "recipient_delimiter=+", "smtpd_recipient_restrictions=permit_mynetworks, reject"],
 }
 
 

@@ -8,8 +8,6 @@ from harness.form import check_refused
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
-pytestmark = pytest.mark.submission
-
 
 def people(n, word="p"):
     return [f"{unique(word)}@dst.test" for _ in range(n)]
@@ -66,6 +64,7 @@ def check_to_all(box, wanted):
         )
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("names", NAMES)
 def test_1000_with_names(form, fields, names):
     """Names that make the field too long for Postfix are left out."""
@@ -79,6 +78,7 @@ def test_1000_with_names(form, fields, names):
     check_to_all(form.box, wanted)
 
 
+@pytest.mark.submission
 def test_longest_field_is_not_cut(form, fields):
     """The message that Postfix passes on has all names, too."""
     run, n = unique("r"), 640
@@ -121,6 +121,7 @@ def test_addresses_of_too_many_words(form, fields):
     check_to_all(form.box, wanted[:850])
 
 
+@pytest.mark.submission
 def test_as_many_as_the_setting_has(own_box, email):
     box = own_box("--set", "http.max_recipients=1000")
     run = unique("run")

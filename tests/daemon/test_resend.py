@@ -11,8 +11,6 @@ from harness.admin import by_token, operator
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
-pytestmark = pytest.mark.submission
-
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 LARGE = os.urandom(60_000)
 
@@ -40,6 +38,7 @@ def both(box, to):
     return wait_for("two messages", lambda: (found := box.sink.now(to=to)) and len(found) == 2 and found)
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("files", [False, True])
 def test_again(box, httpd, files):
     """It has its own id, Message-ID and Date, and is otherwise the same."""

@@ -1,6 +1,7 @@
 """What comes back to a return path: bounces, complaints, and what pretends to be one."""
 
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from harness import Sandbox, wait_for
 from harness.sandbox import TREE, unique
 from harness.submit import by_smtp
 from test_doctor import doctor, fault, faults
+from test_postfix_conf_learn import add_database, make  # noqa: F401
 from test_smtp_auth import email_of, login, new_message
 
 DOMAIN = "bounces.example.com"
@@ -563,30 +565,39 @@ def script(box, name, *words):
     ],
     ids=["none", "some", "continued", "empty"],
 )
-def test_enable_and_disable(own_box, lines):
-    """disable removes what enable adds, to the byte; check and doctor know both."""
+def test_taken_out_to_the_byte(make, lines):  # noqa: F811
+    """disable removes what enable adds, and a second run of enable adds nothing."""
+    postfix = make(main_cf=lines)
+    add_database(postfix)
+    os.chown(postfix.folder / "postern.db", pwd.getpwnam("nobody").pw_uid, -1)
+    files = [postfix.main_cf, postfix.folder / "master.cf"]
+    before = [file.read_bytes() for file in files]
+    postfix.do("enable", "-p", postfix.conf, "--returns", DOMAIN, "--returns", "b.two.test")
+    enabled = [file.read_bytes() for file in files]
+    assert all(b"postern-returns" in text for text in enabled)
+    postfix.do("enable", "-p", postfix.conf, "--returns", DOMAIN)
+    assert [file.read_bytes() for file in files] == enabled
+    postfix.do("disable", "-p", postfix.conf)
+    assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.scripts
+def test_enable_and_disable(own_box):
+    """check and doctor know what enable adds and disable removes."""
     box = own_box()
     subprocess.run(["chown", "-R", "nobody", box.dir / "store"], check=True)
-    assert script(box, "disable")[0] == 0
-    files = [box.dir / "postfix" / name for name in ("main.cf", "master.cf")]
-    files[0].write_text(files[0].read_text() + lines)
-    before = [file.read_bytes() for file in files]
     status, said = script(box, "enable", "--returns", DOMAIN, "--returns", "b.two.test", "--reload")
     assert status == 0, said
     assert f"{DOMAIN}. IN MX 10 mail.sandbox.test." in said
     assert "v=spf1 a:mail.sandbox.test -all" in said
-    enabled = [file.read_bytes() for file in files]
-    assert script(box, "enable", "--returns", DOMAIN)[0] == 0
-    assert [file.read_bytes() for file in files] == enabled
     assert f"what comes to b.two.test {DOMAIN} is taken by postern-intake" in script(box, "check")[1]
     box.cli("domain", "set", "example.com", "--return-path", "c.two.test")
     row = fault(doctor(box), "returns", "emails have the return path c.two.test, but")
     assert row["text"].endswith(": enable --returns c.two.test")
     assert script(box, "enable", "--returns", "c.two.test")[0] == 0
-    assert not faults(doctor(box), "returns")
     with box.store_away():
         assert "postern-intake takes no bounces, which wait: 4.3" in script(box, "check")[1]
+    assert not faults(doctor(box), "returns")
     status, said = script(box, "disable")
     assert status == 0, said
-    assert "domains have a return path still" in said
-    assert [file.read_bytes() for file in files] == before
+    assert "domains still have a return path" in said

@@ -1,5 +1,6 @@
 """Emails that go out later, at another time, or not at all."""
 
+import contextlib
 import datetime
 import email.utils
 import threading
@@ -9,10 +10,9 @@ import pytest
 from harness import wait_for
 from harness.form import File, queued_id
 from harness.httpd import check_problem
+from harness.receiver import Receiver
 from harness.sandbox import unique
 from test_restarts import check_all_there, check_delivered_once
-
-pytestmark = pytest.mark.submission
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 
@@ -59,7 +59,7 @@ def check_in_time(box, *ids, since=0):
     """None was early, not by a microsecond; none was later than a busy machine
     explains, counted from when it was due or could be sent."""
     for at, due in recorded(box, *ids):
-        assert due <= at < max(due, since) + 60
+        assert due <= at < max(due, since) + 180
 
 
 @pytest.mark.parametrize("at", ["in 1 minute", "in 2 hours", "In 30 days", "in 1 day"])
@@ -74,10 +74,11 @@ def test_words(box, httpd, at):
     check_id(cancel(httpd, email_id), email_id)
 
 
+@pytest.mark.submission
 def test_goes_out_at_its_time(box, httpd):
     """Not before, and it is found meanwhile. A repeat gets the same answer and sends
     nothing."""
-    email = new_email(scheduled_at=in_seconds(5))
+    email = new_email(scheduled_at=in_seconds(15))
     key = {"headers": {"Idempotency-Key": unique()}}
     ids = {httpd.post(email, **key).json()["id"] for _ in range(2)}
     (email_id,) = ids
@@ -91,7 +92,7 @@ def test_goes_out_at_its_time(box, httpd):
     check_in_time(box, email_id)
     # Its time is over: for a repeat that is no fault, for another request it is.
     assert httpd.post(email, **key).json()["id"] == email_id
-    check_problem(httpd.post(email), 422, "validation_error", "a time that is over")
+    check_problem(httpd.post(email), 422, "validation_error", "a time in the future")
     check_delivered_once(box, [email["to"]])
 
 
@@ -104,7 +105,7 @@ def test_another_time(box, httpd):
     email = new_email(scheduled_at="in 3 hours")
     email_id = httpd.send(email)
     check_id(patch(httpd, email_id, "in 4 hours"), email_id)
-    check_id(patch(httpd, email_id, in_seconds(1)), email_id)
+    check_id(patch(httpd, email_id, in_seconds(15)), email_id)
     check_all_there(box, {email["to"]: email_id})
     check_in_time(box, email_id)
     check_date(box.sink.find(to=email["to"]), httpd.read(email_id)["scheduled_at"])
@@ -113,19 +114,20 @@ def test_another_time(box, httpd):
 
 
 def test_canceled(box, httpd):
+    ids = []
     for more in ({}, {"json": {}}, {"data": b""}):
-        email = new_email(scheduled_at=in_seconds(3))
+        email = new_email(scheduled_at="in 1 hour")
         email_id = httpd.send(email)
+        ids.append(email_id)
         check_id(cancel(httpd, email_id, **more), email_id)
         shown = httpd.read(email_id)
         assert shown["last_event"] == "canceled"
         check_problem(cancel(httpd, email_id), 422, "validation_error")
         check_problem(patch(httpd, email_id, "in 1 hour"), 422, "validation_error")
-    later = new_email(scheduled_at=in_seconds(4))
-    httpd.send(later)
-    assert box.sink.find(to=later["to"])
-    assert not box.sink.now(to=email["to"])
-    assert box.query(f"SELECT count(*) FROM outbox JOIN email ON seq = email WHERE id = '{email_id}'") == "0"
+    # Nothing else can send them.
+    listed = ", ".join(f"'{one}'" for one in ids)
+    wait_for("them to leave the outbox", lambda: box.query(
+        f"SELECT count(*) FROM outbox JOIN email ON seq = email WHERE id IN ({listed})") == "0")
 
 
 def test_cancel_is_an_event(box, httpd, form, fields):
@@ -179,7 +181,7 @@ def test_whose_it_is(box, httpd):
 
 def test_batch(box, httpd):
     """Some of its emails are sent now."""
-    emails = [new_email(), new_email(scheduled_at=in_seconds(3)), new_email(scheduled_at="in 1 hour")]
+    emails = [new_email(), new_email(scheduled_at=in_seconds(15)), new_email(scheduled_at="in 1 hour")]
     ids = [one["id"] for one in httpd.batch(emails).json()["data"]]
     assert [httpd.read(i)["last_event"] for i in ids[1:]] == ["scheduled"] * 2
     check_all_there(box, {e["to"]: i for e, i in zip(emails[:2], ids)})
@@ -187,7 +189,7 @@ def test_batch(box, httpd):
 
 
 def test_form(box, form, fields):
-    fields["o:deliverytime"] = email.utils.formatdate(time.time() + 4)
+    fields["o:deliverytime"] = email.utils.formatdate(time.time() + 15)
     email_id = queued_id(form.post(fields)).strip("<>").split("@")[0]
     assert box.httpd().read(email_id)["last_event"] == "scheduled"
     assert not box.sink.now(to=fields["to"])
@@ -258,7 +260,7 @@ def test_form_queue_is_dropped(box, httpd):
 def test_form_another_time(box, httpd, form, fields):
     """What the form has scheduled gets another time as any, and is told of when that has come."""
     email_id = later_by_form(form, fields)
-    check_id(patch(httpd, email_id, in_seconds(2)), email_id)
+    check_id(patch(httpd, email_id, in_seconds(15)), email_id)
     assert box.sink.find(to=fields["to"])
     check_in_time(box, email_id)
     events = wait_for("the delivery", lambda: len(found := form_events(httpd, fields["to"])) > 1 and found)
@@ -266,11 +268,12 @@ def test_form_another_time(box, httpd, form, fields):
     check_problem(cancel(httpd, email_id), 422, "validation_error", "any more")
 
 
+@pytest.mark.submission
 def test_httpd_is_away_when_its_time_comes(own_box):
     box = own_box()
     sent = {}
     for n in range(3):
-        email = new_email(scheduled_at=in_seconds(3 + n / 10))
+        email = new_email(scheduled_at=in_seconds(15 + n / 10))
         sent[email["to"]] = box.httpd().send(email)
     pid = box.pid("httpd")
     box.kill("httpd")
@@ -283,7 +286,7 @@ def test_httpd_is_away_when_its_time_comes(own_box):
 def test_its_time_passes_while_httpd_is_away(own_box):
     """Overdue emails are due at once, others are not."""
     box = own_box()
-    sent, times = {}, [in_seconds(2 + n / 10) for n in range(3)]
+    sent, times = {}, [in_seconds(15 + n / 10) for n in range(3)]
     for at in times:
         email = new_email(scheduled_at=at)
         sent[email["to"]] = box.httpd().send(email)
@@ -299,22 +302,61 @@ def test_its_time_passes_while_httpd_is_away(own_box):
     assert box.httpd().read(later)["last_event"] == "scheduled"
 
 
+@pytest.mark.submission
 def test_rules_hold_when_it_goes_out(own_box):
-    box = own_box()
-    email_id = box.httpd().send(new_email(scheduled_at=in_seconds(3)))
-    box.cli("domain", "deactivate", "example.com")
-    wait_for("its end", lambda: box.httpd().read(email_id)["last_event"] == "failed")
-    assert box.sink.all() == []
+    """A refusal of an email that was answered is an event, for each recipient, and the webhook
+    hears of it once."""
+    box = own_box(parts=["webhook"])
+    httpd = box.httpd()
+    with contextlib.closing(Receiver()) as receiver:
+        answer = httpd.request("POST", "/webhooks", json={
+            "endpoint": receiver.url, "events": ["email.failed", "email.delivered"]})
+        assert answer.status_code == 201, answer.text
+        to = sorted(unique("to") + "@dst.test" for _ in range(2))
+        email_id = httpd.send(new_email(to=to, scheduled_at="in 1 hour"))
+        box.cli("domain", "deactivate", "example.com")
+        box.query("UPDATE email SET scheduled_us = 1")
+        box.query("UPDATE outbox SET due_us = 1")
+        wait_for("its end", lambda: httpd.read(email_id)["last_event"] == "failed")
+        assert box.sink.all() == []
+        refusal = box.cli("email", "show", email_id)["refusal"]
+        events = httpd.request("GET", f"/emails/{email_id}/events").json()["data"]
+        assert sorted((e["type"], e["recipient"], e["message"]) for e in events) == [
+            ("failed", one, refusal) for one in to]
+        # What comes later is delivered later: nothing else was sent before it.
+        box.cli("domain", "activate", "example.com")
+        httpd.send(new_email())
+        receiver.wait_for(1, of=lambda d: d.event["type"] == "email.delivered")
+        failed = receiver.wait_for(2, of=lambda d: d.event["type"] == "email.failed")
+        assert [d.event["data"]["email_id"] for d in failed] == [email_id] * 2
+    assert box.query("SELECT kind, sum(count) FROM event_count WHERE kind IN ('failed', 'refused')"
+                     " GROUP BY kind") == "refused|1"
 
 
+@pytest.mark.submission
 def test_cancel_races_with_the_dispatcher(own_box):
     """200 means that it was not sent and will not be."""
     box = own_box()
-    at = in_seconds(5)
-    emails = [new_email(scheduled_at=at) for _ in range(200)]
-    httpd = box.httpd()
-    ids = [email["id"] for i in (0, 100) for email in httpd.batch(emails[i:i + 100]).json()["data"]]
-    wait_for("the first to be sent", lambda: box.sink.all())
+    answers = set()
+    for _ in range(10):  # the race may be over before it begins
+        answers |= race(box)
+        if answers == {200, 422}:
+            return
+    raise AssertionError(f"only {answers}")
+
+
+def make_due(box, at_s):
+    """All emails, at that time: nobody can tell how long it takes to store them."""
+    box.query(f"UPDATE email SET scheduled_us = {at_s * 1_000_000}")
+    box.query(f"UPDATE outbox SET due_us = {at_s * 1_000_000}")
+
+
+def race(box, n=80):
+    """Cancels emails as they are due, the last ones first; returns the statuses."""
+    emails = [new_email(scheduled_at="in 1 hour") for _ in range(n)]
+    ids = [email["id"] for email in box.httpd().batch(emails).json()["data"]]
+    make_due(box, int(time.time() + 2))
+    wait_for("the first to be sent", lambda: any(box.sink.now(to=e["to"]) for e in emails))
     answers = {}
 
     def run(part):
@@ -322,35 +364,36 @@ def test_cancel_races_with_the_dispatcher(own_box):
         for i in part:
             answers[i] = cancel(client, ids[i]).status_code
 
-    threads = [threading.Thread(target=run, args=[range(199 - n, -1, -4)]) for n in range(4)]
+    threads = [threading.Thread(target=run, args=[range(n - 1 - k, -1, -4)]) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert set(answers.values()) <= {200, 422}
-    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
-    gone = {i for i, status in answers.items() if status == 200}
-    check_all_there(box, {emails[i]["to"]: ids[i] for i in range(200) if i not in gone})
-    for i in range(200):
-        assert len(box.sink.now(to=emails[i]["to"])) == (0 if i in gone else 1), i
+    sent = {emails[i]["to"]: ids[i] for i, status in answers.items() if status != 200}
+    check_all_there(box, sent)
+    box.drain([email["to"] for email in emails])
+    for email in emails:
+        assert len(box.sink.now(to=email["to"])) == (email["to"] in sent)
+    return set(answers.values())
 
 
 @pytest.mark.plain
-@pytest.mark.submission("smtp")
 def test_many_for_one_second(own_box):
     """Each is sent, once, and an email of now is sent in between."""
     box = own_box("--set", "http.max_recipients=1000")
     httpd = box.httpd()
-    at = in_seconds(40)
-    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(3000)]
+    addresses = [f"n{i}-{unique('to')}@dst.test" for i in range(300)]
     for i in range(0, len(addresses), 100):
-        emails = [new_email(to=to, scheduled_at=at) for to in addresses[i:i + 100]]
+        emails = [new_email(to=to, scheduled_at="in 1 hour") for to in addresses[i:i + 100]]
         assert httpd.batch(emails).status_code == 200
+    due_s = int(time.time() + 2)
+    make_due(box, due_s)
     wait_for("the first", lambda: any(box.sink.folder.iterdir()))
     now = new_email()
     httpd.send(now)
     wait_for("that of now", lambda: box.sink.now(to=now["to"]))
     assert box.query("SELECT count(*) FROM outbox") != "0"
-    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
-    wait_for("them to be delivered", lambda: len(box.sink.all()) > len(addresses))
+    wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0", 600)
+    wait_for("them to be delivered", lambda: len(box.sink.all()) > len(addresses), 600)
     check_delivered_once(box, [*addresses, now["to"]])
+    assert box.query(f"SELECT count(*) FROM email WHERE decided_us < {due_s * 1_000_000}") == "0"

@@ -6,8 +6,6 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-pytestmark = pytest.mark.submission
-
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 EVERY_KEY = {
@@ -38,6 +36,7 @@ def send(box, httpd, email):
     return box.sink.find(to=first), seen
 
 
+@pytest.mark.submission
 def test_smallest_email(box, httpd, email, to):
     before = datetime.now(timezone.utc) - timedelta(seconds=2)
     email_id = httpd.send(email)
@@ -86,6 +85,7 @@ def test_smallest_email(box, httpd, email, to):
         assert mail.header(name) is None
 
 
+@pytest.mark.submission
 def test_nothing_of_postern_leaves_the_host(box, httpd, email, to):
     httpd.send(email)
     head = box.sink.find(to=to).raw.split(b"\n\n", 1)[0]
@@ -135,6 +135,7 @@ def test_reply_to_of_one(box, httpd, email):
     assert seen["reply_to"] == ["help@example.net"]
 
 
+@pytest.mark.submission
 def test_same_recipient_twice_gets_one_copy(box, httpd, email, to):
     email_id = httpd.send({**email, "to": [to, to], "cc": to, "bcc": to})
     assert box.sink.find(to=to).recipients == [to]
@@ -261,6 +262,7 @@ def test_reserved_headers_are_ignored(box, httpd, email, to, case):
     assert mail.header("X-Postern-Ticket") is None
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize(
     "text",
     [
@@ -282,6 +284,7 @@ def test_text_arrives_as_it_is(box, httpd, email, text):
     assert all(len(line) <= 998 for line in mail.raw.split(b"\n"))
 
 
+@pytest.mark.submission
 def test_large_bodies(box, httpd, email):
     html = "<p>" + "0123456789 " * 100_000 + "</p>"
     mail, seen = send(box, httpd, {**email, "html": html, "text": "short"})

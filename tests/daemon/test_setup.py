@@ -81,17 +81,15 @@ def test_in_and_out(box, to):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("is as it was before the setup, byte for byte") == 2
     assert files(box) == before
-
-
-def test_what_others_changed_meanwhile_is_told(box):
-    before = files(box)
+    # What others have changed meanwhile stays, and is named.
     assert run_setup(box, "--yes", "--domain", "fresh.test").returncode == 0
     main_cf = box.dir / "postfix/main.cf"
     main_cf.write_text(main_cf.read_text() + "biff = no\n")
     done = run_setup(box, "--undo")
-    assert done.returncode == 0
-    assert "has other changes since the setup: diff -u" in done.stdout
-    assert main_cf.read_bytes() == before[0] + b"biff = no\n"
+    assert done.returncode == 0, done.stderr
+    assert f"{main_cf} has other changes since the setup: diff -u" in " ".join(done.stdout.split())
+    assert "postfix/master.cf is as it was before the setup, byte for byte" in done.stdout
+    assert files(box) == [before[0] + b"biff = no\n", before[1]]
     main_cf.write_bytes(before[0])
 
 
@@ -157,6 +155,10 @@ def test_undo_waits_for_emails_on_their_way(box, to):
     box.sink.find(to=to)
 
 
+# The answer to the first question, for ports where programs log in.
+NO_PORTS = "\n"
+
+
 def answered(box, answer, *words):
     """As somebody at a terminal answers it."""
     ours, its = pty.openpty()
@@ -179,10 +181,31 @@ def everything(box):
 
 def test_it_asks_first(box):
     before = everything(box)
-    status, out, errors = answered(box, "no", "--domain", "asked.test")
+    status, out, errors = answered(box, NO_PORTS + "no", "--domain", "asked.test")
     assert status == 1 and "Continue? yes or no [yes]: " in errors
     assert "+smtpd_milters" in out and "nothing was changed" in errors
     assert everything(box) == before
+
+
+def test_without_an_answer_it_stops(box):
+    """Ctrl-D is no consent."""
+    before = everything(box)
+    status, _, errors = answered(box, NO_PORTS + "\x04", "--domain", "asked.test")
+    assert status == 1 and "nothing was changed" in errors
+    assert everything(box) == before
+
+
+@pytest.mark.parametrize("words, status, text", [
+    (("--domain", "exa_mple"), 1, '"exa_mple" is no domain name'),
+    (("--policy", "stern"), 64, "--policy: it is learn, shared or exclusive, not stern"),
+    (("--user", "ann b"), 64, "--user: a login has no blanks: ann b"),
+    (("--to", "nobody"), 64, "--to: not an address: nobody"),
+])
+def test_words_that_cannot_be_meant_change_nothing(box, words, status, text):
+    before = files(box)
+    done = run_setup(box, "--yes", *words)
+    assert done.returncode == status and text in " ".join(done.stderr.split())
+    assert files(box) == before
 
 
 def test_beside_a_content_filter(box):

@@ -2,11 +2,13 @@
 
 import base64
 import email.message
+import json
 import re
 import signal
 import smtplib
 import socket
 import subprocess
+import threading
 from urllib.parse import quote
 
 import pytest
@@ -14,8 +16,6 @@ from harness import wait_for
 from harness.admin import operator
 from harness.sandbox import unique
 from harness.submit import by_smtp
-
-WORDS = "The {} domain is not verified. Please, add and verify your domain."
 
 
 def connect(box, address=None):
@@ -45,6 +45,13 @@ def refused(session, sender, to, data):
     with pytest.raises(smtplib.SMTPDataError) as error:
         session.sendmail(sender, to, data)
     return error.value.smtp_code, error.value.smtp_error.decode()
+
+
+def said_over_http(box, sender, to, key=None):
+    """The words with which POST /emails refuses the sender."""
+    answer = box.httpd(key or box.env["POSTERN_SENDING_KEY"]).post({"from": sender, "to": to, "text": "x"})
+    assert answer.status_code in (400, 401, 403), answer.text
+    return answer.json()["message"]
 
 
 def email_of(box, message_id, key=None):
@@ -93,6 +100,17 @@ def test_sent(box, to):
             assert message.raw[at:] == data.replace(b"\r\n", b"\n")
 
 
+def test_without_message_id(box, to):
+    """It gets one, by which the email is found as well as by its id."""
+    text = f"From: ann@example.com\r\nTo: {to}\r\nSubject: x\r\n\r\nhello\r\n"
+    assert login(box).sendmail("ann@example.com", [to], text.encode()) == {}
+    (email_id,) = sent_by(box, to)
+    (message_id,) = re.findall(rb"(?mi)^Message-ID: (<.*>)$", box.sink.find(to=to).raw)
+    for name in (email_id, message_id.decode()):
+        row = box.httpd().read(quote(name))
+        assert (row["id"], row["message_id"]) == (email_id, message_id.decode())
+
+
 def company_of(box):
     return box.query("SELECT company_id FROM domain WHERE name = 'example.com'")
 
@@ -107,11 +125,8 @@ def test_senders(box, to):
     bound = box.new_key(company, "sending", "example.com")["token"]
     session, restricted = login(box), login(box, bound)
     _, good = new_message(to)
-    for sender, words in [
-        (f"a@{other}", WORDS.format(other)),
-        ("a@nobody.test", WORDS.format("nobody.test")),
-        (f"a@{idle}", f"The {idle} domain is not active for sending."),
-    ]:
+    for sender in (f"a@{other}", "a@nobody.test", f"a@{idle}"):
+        words = said_over_http(box, sender, to)
         for envelope, data in [
             (sender, good),
             ("ann@example.com", new_message(to, sender)[1]),
@@ -120,12 +135,12 @@ def test_senders(box, to):
             assert refused(session, envelope, [to], data) == (550, f"5.7.1 {words}")
     assert session.sendmail(f"a@{second}", [to], new_message(to)[1]) == {}
     assert session.sendmail("", [to], new_message(to, f"a@{second}")[1]) == {}
-    words = f"This API key is not authorized to send emails from {second}"
+    words = said_over_http(box, f"a@{second}", to, bound)
     assert refused(restricted, f"a@{second}", [to], good) == (550, f"5.7.1 {words}")
     two = good.replace(b"Subject:", b"From: eve@example.com\r\nSubject:")
     none = re.sub(rb"From: [^\n]*\n", b"Resent-From: ann@example.com\r\n", good)
     assert refused(session, "ann@example.com", [to], two)[0] == 550
-    assert refused(session, "ann@example.com", [to], none)[0] in (250, 550)
+    assert refused(session, "ann@example.com", [to], none)[0] == 550
     with pytest.raises((smtplib.SMTPDataError, smtplib.SMTPRecipientsRefused)):
         session.sendmail("ann@example.com", [f"{'0' * 32}@postern.invalid"], good)
 
@@ -194,6 +209,24 @@ def test_suppressed(box, to):
     assert states()[blocked] == "suppressed"
     messages = [m for m in box.sink.all() if message_id.encode() in m.raw]
     assert [m.recipients for m in messages] == [[to]]
+
+
+@pytest.mark.parametrize("spelling", [
+    '<"{local}"@dst.test>', "<@relay.test:{local}@dst.test>", "<{local}@DST.test>",
+    "{local}@dst.test", '<"\\{local}"@dst.test>', "<{local}%dst.test>",
+])  # fmt: skip
+def test_suppressed_by_another_spelling(box, spelling):
+    """Postfix delivers to the mailbox however RCPT spells it."""
+    company, local = company_of(box), unique("blocked")
+    box.cli("suppression", "add", f"{local}@dst.test", "--company", company)
+    message_id, data = new_message(f"{local}@dst.test")
+    session = login(box)
+    session.mail("ann@example.com")
+    assert session.docmd("RCPT", "TO:" + spelling.format(local=local))[0] == 250
+    assert session.data(data)[0] == 250
+    email = email_of(box, message_id)
+    assert email["last_event"] == "suppressed"
+    assert [r["address"].lower() for r in email["recipients"]] == [f"{local}@dst.test"]
 
 
 def sent_by(box, address):
@@ -414,8 +447,8 @@ def test_revoked_key(box, to):
     session = login(box, key["token"])
     assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
     box.cli("key", "revoke", key["id"])
-    answer = refused(session, "ann@example.com", [to], new_message(to)[1])
-    assert answer == (550, "5.7.1 API key is invalid.")
+    words = said_over_http(box, "ann@example.com", to, key["token"])
+    assert refused(session, "ann@example.com", [to], new_message(to)[1]) == (550, f"5.7.1 {words}")
 
 
 def test_login_by_xclient(box, to):
@@ -437,7 +470,7 @@ def test_login_by_xclient(box, to):
 
 def test_many(own_box):
     """1,000 recipients, many messages in a session, and pipelining. Whoever makes a key is told
-    where programs log in."""
+    where programs log in, and `postern key create` prints a command that sends."""
     box = own_box("--set", "auth.url=smtps://mail.example.com", parts=["auth"])
     company = company_of(box)
     wanted = ["mail.example.com", 465, "tls", "postern"]
@@ -446,6 +479,22 @@ def test_many(own_box):
     assert [made[n] for n in names] == wanted
     assert [box.new_key(company)[n] for n in names] == wanted
     assert box.new_key(company, "reading")["smtp_host"] is None
+    printed = subprocess.run(
+        [box.env["POSTERN_CLI"], "-c", box.config, "key", "create", "--company", company, "--name", "x"],
+        check=True, capture_output=True, text=True, timeout=60,
+    ).stdout  # fmt: skip
+    token = re.search(r"(?m)^token +(ps_\S+)$", printed)[1]
+    assert max(map(len, printed.splitlines())) < 80
+    settings = dict(re.findall(r"(?m)^  ([A-Z]\w+)  +(.+)$", printed))
+    assert settings == {"Host": wanted[0], "Port": "465", "Security": "TLS from the start",
+                        "User": wanted[3], "Password": token}  # fmt: skip
+    command = re.search(r"(?ms)^  curl .*?$(?=\n\n)", printed)[0]
+    to = f"{unique()}@dst.test"
+    answered = subprocess.run(
+        ["sh", "-c", command.replace("you@example.net", to)],
+        check=True, capture_output=True, timeout=60,
+    ).stdout  # fmt: skip
+    assert sent_by(box, to) == [json.loads(answered)["id"]]
     session = login(box)
     recipients = [f"{unique()}@dst.test" for _ in range(1000)]
     message_id, data = new_message(recipients[0])
@@ -467,10 +516,10 @@ def test_many(own_box):
         assert [session.getreply()[0] for _ in range(3)] == [250, 250, 354]
         session.sock.sendall(new_message(to)[1] + b".\r\n")
         assert session.getreply()[0] == 250
-    assert box.query("SELECT count(*) FROM email WHERE state = 'sent'") == "121"
+    assert box.query("SELECT count(*) FROM email WHERE state = 'sent'") == "122"
     wait_for(
         "all to be delivered",
-        lambda: sum(len(m.recipients) for m in box.sink.all()) == 1120,
+        lambda: sum(len(m.recipients) for m in box.sink.all()) == 1121,
     )
 
 
@@ -478,7 +527,7 @@ def test_many(own_box):
 def test_part_is_away(own_box, to, part):
     """Nothing is let in, or lost: 454 for logins, 451 for messages."""
     box = own_box(parts=["auth"])
-    session, file = login(box), box.dir / "store/postern.db"
+    waiting, session, file = connect(box), login(box), box.dir / "store/postern.db"
     aside = file.with_name("aside")
     if part == "store" and box.on_server:
         box.stop("postgresql")
@@ -496,8 +545,12 @@ def test_part_is_away(own_box, to, part):
         assert getattr(error.value, "smtp_code", 454) in (421, 454)
     elif part == "auth":
         # A new process of smtpd(8) ends at once; those that run say 454.
-        with pytest.raises((smtplib.SMTPException, OSError)):
+        with pytest.raises((smtplib.SMTPException, OSError)) as error:
             login(box)
+        assert getattr(error.value, "smtp_code", 454) in (-1, 421, 454)
+        with pytest.raises(smtplib.SMTPAuthenticationError) as error:
+            waiting.login("x", box.env["POSTERN_SENDING_KEY"])
+        assert error.value.smtp_code == 454
         assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
     else:
         with pytest.raises(smtplib.SMTPResponseException) as error:
@@ -570,8 +623,17 @@ class Asking:
         return self.file.readline().decode().partition("\t")[0]
 
 
+def guess(box, client, stop):
+    """Guesses from the address until told to stop, with a new connection whenever one ends."""
+    asking = Asking(box, client)
+    while not stop.is_set():
+        if asking.login("guess") == "":
+            asking = Asking(box, client)
+
+
 def test_guesses(own_box):
-    """Those of one address are limited and in the log once, and hold up nobody else."""
+    """Those of one address are limited and in the log once, and hold up nobody else, even while
+    they go on. Those of many addresses get so many lines in the log, and one with the rest."""
     box = own_box(parts=["auth"])
     key = box.env["POSTERN_SENDING_KEY"]
     for _ in range(12):
@@ -592,3 +654,39 @@ def test_guesses(own_box):
     assert len([x for x in lines if "event=login_refused" in x]) == 5
     assert len([x for x in lines if "event=logins_limited" in x]) == 1
     assert len(lines) == 6
+    stop = threading.Event()
+    guessers = [
+        threading.Thread(target=guess, args=(box, f"203.0.113.{n}", stop)) for n in range(4)
+    ]
+    for thread in guessers:
+        thread.start()
+    try:
+        wait_for("the guesses", lambda: box.log("auth").count("event=logins_limited") > 4)
+        for n in range(20):
+            assert Asking(box, f"192.0.2.{n}").login(key) == "OK"
+        session = login(box)
+        to = f"{unique()}@dst.test"
+        assert session.sendmail("ann@example.com", [to], new_message(to)[1]) == {}
+        session.quit()
+    finally:
+        stop.set()
+        for thread in guessers:
+            thread.join()
+    for n in range(300):
+        assert Asking(box, f"10.0.{n // 200}.{n % 200}").login("guess") == "FAIL"
+    box.stop("auth")
+    logged = len(re.findall("event=login_refused client=10[.]", box.log("auth")))
+    left_out = sum(map(int, re.findall("event=lines_left_out lines=([0-9]+)", box.log("auth"))))
+    assert left_out > 0 and logged + left_out == 300
+
+
+def test_message_is_removed_in_time(own_box, to):
+    """With its file, as a message that came over HTTP."""
+    box = own_box(parts=("auth",))
+    message_id, data = new_message(to, body=("x" * 70 + "\r\n") * 1000)
+    assert login(box).sendmail("ann@example.com", [to], data) == {}
+    assert box.large_messages() == {email_of(box, message_id)["id"]}
+    box.set("retention", "messages", "1ms")
+    box.restart("httpd")
+    wait_for("the message to go", lambda: box.query("SELECT count(*) FROM message") == "0")
+    wait_for("its file to go", lambda: not box.large_messages())

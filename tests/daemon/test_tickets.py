@@ -1,6 +1,7 @@
 """A ticket is good for one message to its recipients, however it comes."""
 
 import contextlib
+import os
 import re
 import threading
 from pathlib import Path
@@ -161,18 +162,20 @@ def wait_until_spent(box, email_id):
 
 @pytest.mark.submission
 def test_spent(box, httpd, email, to):
-    """A second message with a spent ticket is delivered to nobody, even if it is
-    identical."""
+    """A second message with a spent ticket is delivered to nobody, even if it has
+    everything that the first one was bound to."""
     email_id = httpd.send(email)
     ticket = ticket_of(box, email_id)
     message_id = box.sink.find(to=to).header("Message-ID")
     wait_until_spent(box, email_id)
-    for head in (b"", f"X-Postern-Email-Id: {email_id}\n".encode()):
-        _, data = message(message_id=message_id, head=head)
+    nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'")
+    own = f"X-Postern-Email-Id: {email_id}\n"
+    for n, head in enumerate(("", own, f"{own}Postern-Nonce: {nonce}\n"), 1):
+        _, data = message(message_id=message_id, head=head.encode())
         submitted = by_sendmail(
             box, message_id, "hello@example.com", [ticket_address(ticket)], data
         )
-        wait_for("the verdict", lambda: box.log("milter").count("reason=ticket_spent") == 1 + bool(head))
+        wait_for("the verdict", lambda: box.log("milter").count("reason=ticket_spent") == n)
     assert "action=discard" in next(
         line for line in box.log("milter").splitlines() if "reason=ticket_spent" in line)
     assert len(box.sink.now(to=to)) == 1 and submitted
@@ -301,22 +304,28 @@ def test_another_message_to_the_ticket_of_a_probe(box, email):
 
 @pytest.mark.submission("sendmail")
 def test_nobody_sees_it(box, httpd, email):
-    """Every user can read the arguments of all processes."""
+    """Every user can read the arguments of all processes. sendmail(1) becomes smtpd(8), whose
+    environment names the configuration."""
     def arguments():
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
-                yield path.read_text(errors="replace").replace("\0", " ")
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                if config in words + Path(f"/proc/{pid}/environ").read_bytes():
+                    yield words.decode(errors="replace").replace("\0", " ")
 
     def look():
         while not done.is_set():
-            seen.extend(a for a in arguments() if box.env["POSTFIX_CONFIG"] in a)
+            seen.extend(arguments())
 
+    config = box.env["POSTFIX_CONFIG"].encode()
     seen, done = [], threading.Event()
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
         for _ in range(20):
             httpd.send(email)
+        wait_for("the submission",
+                 lambda: httpd.send(email) and any(a.startswith("smtpd -S") for a in seen))
     finally:
         done.set()
         watcher.join()

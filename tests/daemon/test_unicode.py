@@ -4,8 +4,6 @@ import pytest
 from harness import wait_for
 from harness.sandbox import unique
 
-pytestmark = pytest.mark.submission
-
 WORDS = [
     "Grüße aus Zürich",
     "你好，世界",
@@ -63,6 +61,7 @@ def test_text_is_derived_in_unicode(box, httpd, email, to):
     assert httpd.read(email_id)["text"].strip() == "Grüße 👋 你好"
 
 
+@pytest.mark.submission
 def test_recipient_domain_becomes_a_labels(box, httpd, email):
     local = unique("to")
     email_id = httpd.send({**email, "to": f"{local}@Bücher.test"})
@@ -71,6 +70,7 @@ def test_recipient_domain_becomes_a_labels(box, httpd, email):
     assert httpd.read(email_id)["to"] == [f"{local}@xn--bcher-kva.test"]
 
 
+@pytest.mark.submission
 def test_sending_domain_becomes_a_labels(box, email, to):
     company = box.company()
     name = unique("Bücher") + ".example"
@@ -84,6 +84,7 @@ def test_sending_domain_becomes_a_labels(box, email, to):
     assert httpd.read(email_id)["from"] == f"Bücher <hello@{a_label}>"
 
 
+@pytest.mark.submission
 def test_local_part_of_recipient(box, httpd, email):
     to = unique("jürgen") + "@utf8.test"
     email_id = httpd.send({**email, "to": f"Jürgen <{to}>", "subject": "Grüße"})
@@ -93,6 +94,7 @@ def test_local_part_of_recipient(box, httpd, email):
     assert httpd.read(email_id)["to"] == [to]
 
 
+@pytest.mark.submission
 def test_local_part_of_sender(box, httpd, email):
     to = unique("to") + "@utf8.test"
     email_id = httpd.send({**email, "from": "Jürgen <jürgen@example.com>", "to": to})
@@ -126,6 +128,7 @@ def test_escapes_in_json(box, httpd, to):
     assert box.sink.find(to=to).header("Subject") == "ü 👋"
 
 
+@pytest.mark.submission
 def test_recipients_in_another_letter_case(box, httpd, email):
     """Postfix delivers once to those, whatever their script, so they are one: none
     is left that seems to wait."""

@@ -15,7 +15,8 @@ LARGE = "\x01" * 2 * 1024 * 1024
 def narrow_box():
     """Two such answers of one company fit, and three requests."""
     with Sandbox(
-        "--set", "http.max_inflight_bytes=34M", "--set", "http.max_requests=5"
+        "--set", "http.max_inflight_bytes=34M", "--set", "http.max_requests=5",
+        "--set", "http.max_wait=0",
     ) as box:
         yield box
 

@@ -1,26 +1,33 @@
 /*
- * Fuzzes dialog_input(): whatever an smtpd says, in pieces of two sizes. The same is
- * answered however it comes, each line of an answer is whole, and nobody is let
- * in without the password.
+ * Fuzzes dialog_input() with any bytes from smtpd, in pieces of two sizes. The replies are the
+ * same for both, each reply is a whole line, no login succeeds without the password, and none
+ * reaches the check without TLS except from loopback.
  */
 #include <string.h>
 
 #include "auth/dialog.h"
+#include "core/base/cidr.h"
 #include "core/base/secret.h"
 #include "tests/fuzz/fuzz.h"
+
+struct run {
+	bool tls;  /* the input says `secured` */
+	int right; /* logins with the password */
+};
 
 static enum auth_answer check_login(
 	void *arg, const struct auth_attempt *attempt, char key_id[static ID_SIZE])
 {
-	int *right = arg;
+	struct run *run = arg;
 
+	CHECK(run->tls || cidr_is_loopback(attempt->client));
 	CHECK(attempt->password[attempt->len] == '\0');
 	CHECK(strlen(attempt->client) <= 64);
 	if (attempt->len != 3 || memcmp(attempt->password, "key", 3) != 0)
 		return attempt->len % 2 ? AUTH_FAIL : AUTH_TEMP;
 	memset(key_id, 'k', ID_SIZE - 1);
 	key_id[ID_SIZE - 1] = '\0';
-	(*right)++;
+	run->right++;
 	return AUTH_OK;
 }
 
@@ -40,9 +47,9 @@ static void talk(const uint8_t *data, size_t size, size_t piece, struct buf *out
 {
 	_cleanup_(dialog) struct dialog *dialog = NULL;
 	struct buf hello = BUF_INIT;
-	int right = 0;
+	struct run run = {.tls = memmem(data, size, "secured", 7) != NULL};
 
-	dialog = dialog_new(check_login, &right, 1, &hello);
+	dialog = dialog_new(check_login, &run, 1, &hello);
 	buf_free(&hello);
 	buf_add_str(out, "\n");
 	for (size_t at = 0; at < size; at += piece) {
@@ -51,7 +58,7 @@ static void talk(const uint8_t *data, size_t size, size_t piece, struct buf *out
 		if (dialog_input(dialog, (const char *)data + at, len, out) != 0)
 			break;
 	}
-	CHECK(count_ok(out) == right);
+	CHECK(count_ok(out) == run.right);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "httpd/form/form.h"
 #include "tests/fuzz/fuzz.h"

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/read/mime_read.h"
 #include "tests/fuzz/fuzz.h"

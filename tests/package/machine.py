@@ -27,15 +27,16 @@ def wait_for(what, condition):
 
 
 class Machine:
-    """Commands run in it as root, in the folder that has the packages."""
+    """Commands run in it as root, in the folder /root/postern. `binds` are options of
+    systemd-nspawn, which put something there."""
 
-    def __init__(self, name, root, packages):
+    def __init__(self, name, root, *binds):
         self.folder = "/root/postern"
         self.nspawn = subprocess.Popen(
             ["setpriv", "--pdeathsig", "TERM", "systemd-nspawn", "--quiet", "--boot",
              "--register=no", "--keep-unit", "--private-network", "--resolv-conf=off",
              "--console=pipe", "--volatile=overlay", f"--machine={name}",
-             f"--directory={root}", f"--bind-ro={packages}:{self.folder}/build/deb"],
+             f"--directory={root}", *binds],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.pid = None
@@ -60,14 +61,14 @@ class Machine:
         self.nspawn.kill()
         self.nspawn.communicate()
 
-    def run(self, command, check=True, input=""):
+    def run(self, command, check=True, input="", limit=LIMIT):
         """What a shell says to the command."""
         inner = f"cd {self.folder} && {command}"
         done = subprocess.run(
             ["nsenter", "-t", self.pid, "-a", "env", "-i", "HOME=/root", "LC_ALL=C.UTF-8",
              "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
              "DEBIAN_FRONTEND=noninteractive", "bash", "-c", inner],
-            input=input, capture_output=True, text=True, timeout=LIMIT,
+            input=input, capture_output=True, text=True, timeout=limit,
         )  # fmt: skip
         if check:
             assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

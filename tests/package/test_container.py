@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from installed import commands
 from machine import TOP, wait_for
 
 LINES = re.sub(r"\s*\\\n\s*", " ", (TOP / "container/Containerfile").read_text())
@@ -154,3 +155,58 @@ def test_it_ends_when_one_of_its_daemons_does(container):
     assert container.nspawn.wait(timeout=180) != 0
     container.start()
     assert container.holds("pgrep postern-events")
+
+
+@pytest.mark.skipif(not shutil.which("podman"), reason="podman is not installed")
+def test_the_documented_commands(tmp_path):
+    """With an engine, in its own words: built, run, healthy; an email is known after a crash, and to
+    a new container on the same volumes. CONTAINERS_CONF may name settings of podman."""
+    build, run, company = commands("doc/INSTALL.md", "A container")
+    volumes = ("postern-queue", "postern-data", "postern-log")
+    tree = tmp_path / "postern"
+    subprocess.run(["git", "-c", f"safe.directory={TOP}", "clone", "-q", TOP, tree], check=True)
+
+    def said(command, check=True):
+        done = subprocess.run(["sh", "-ec", command], cwd=tree, capture_output=True, text=True,
+                              timeout=1800)
+        assert done.returncode == 0 or not check, done.stdout + done.stderr
+        return done.stdout
+
+    def inside(command):
+        return said(f"podman exec postern {command}")
+
+    def is_healthy():
+        return wait_for("it to be healthy", lambda: "healthy\n" == said(
+            "podman healthcheck run postern && echo healthy", check=False)[-8:])
+
+    assert not said("podman ps -aq --filter name=^postern$"), "there is a container of that name"
+    said(build)
+    try:
+        said(run)
+        is_healthy()
+        created = json.loads(inside("postern --json company list") or "[]")
+        assert created == [] and "Acme" in said(company)
+        (acme,) = json.loads(inside("postern --json company list"))
+        inside(f"postern domain add example.com --company {acme['id']} --policy exclusive")
+        key = json.loads(inside(f"postern --json key create --company {acme['id']} --name it"))
+        body = json.dumps({"from": "shop@example.com", "to": "root@mail.example.com",
+                           "subject": "in a container", "text": "Hello."})
+        email = json.loads(said(
+            f"curl -fsS -H 'Authorization: Bearer {key['token']}' -H 'Content-Type: application/"
+            f"json' -d {shlex.quote(body)} http://127.0.0.1:8587/emails"))["id"]
+
+        def last_event():
+            return json.loads(inside(f"postern --json email show {email}"))["last_event"]
+
+        wait_for("its delivery status", lambda: last_event() not in ("queued", "sent"))
+        event = last_event()
+        said("podman kill --signal KILL postern && podman start postern")
+        is_healthy()
+        assert last_event() == event
+        said("podman rm -f postern")
+        said(run)
+        is_healthy()
+        assert last_event() == event
+    finally:
+        said("podman rm -f postern", check=False)
+        said(f"podman volume rm {' '.join(volumes)}", check=False)

@@ -42,7 +42,7 @@ void facts_world_ticket(struct milter_session *session, const struct email *emai
 {
 	_cleanup_free_ char *address = ticket_address(email->ticket);
 
-	session_recipient(session, address);
+	session_recipient(session, address, NULL);
 	session_header(session, "Message-ID", email->message_id);
 	if (*email->nonce)
 		session_header(session, TICKET_NONCE_FIELD, email->nonce);

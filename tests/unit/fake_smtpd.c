@@ -191,6 +191,15 @@ struct fake_smtpd *fake_smtpd_new(
 	return smtpd;
 }
 
+void fake_smtpd_say(struct fake_smtpd *smtpd, int connection, const char *line)
+{
+	struct client *client;
+
+	LIST_FOREACH(client, &smtpd->clients, link)
+		if (client->number == connection)
+			evbuffer_add_printf(bufferevent_get_output(client->io), "%s\r\n", line);
+}
+
 void fake_smtpd_hang_up(struct fake_smtpd *smtpd)
 {
 	while (!LIST_EMPTY(&smtpd->clients))

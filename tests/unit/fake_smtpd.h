@@ -42,6 +42,9 @@ int fake_smtpd_most(const struct fake_smtpd *smtpd);
 /* Messages that came to their end. */
 int fake_smtpd_messages(const struct fake_smtpd *smtpd);
 
+/* Says a line on a connection (the first is 1) that is open, without being asked. */
+void fake_smtpd_say(struct fake_smtpd *smtpd, int connection, const char *line);
+
 /* Closes all connections. */
 void fake_smtpd_hang_up(struct fake_smtpd *smtpd);
 

@@ -84,7 +84,7 @@ static void set_up_worker(struct http_rig *rig)
 	worker->shared = &rig->shared;
 	worker->conf = conf_default();
 	worker->base = event_base_new();
-	worker->conns = conn_table_new();
+	worker->conns = conn_table_new(worker->base);
 	worker->counts = counts_new(routes);
 	worker->evhttp = evhttp_new(worker->base);
 	evhttp_set_allowed_methods(

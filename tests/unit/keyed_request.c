@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "httpd/send/idempotency.h"
 #include "tests/unit/keyed_request.h"
 #include "tests/unit/temp_db.h"
 
@@ -23,18 +22,6 @@ const uint8_t keyed_request_payload[SECRET_HASH_LEN] = {42};
 static void set_key(struct send_rig *rig, uint8_t key)
 {
 	memset(rig->request.admission.idempotency_key, key, SECRET_HASH_LEN);
-}
-
-struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key)
-{
-	struct idempotency_lock *lock;
-	struct problem problem;
-
-	set_key(rig, key);
-	assert_int_equal(idempotency_lock(&rig->worker, &rig->request.admission, "",
-				 keyed_request_payload, &lock, &problem),
-		0);
-	return lock;
 }
 
 /* Whether the store has the key. */
@@ -73,6 +60,7 @@ bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what)
 			keyed_request_to[i], &emails[i]);
 		if (what->bytes > 0)
 			emails[i].message.text = mem_printf("%0*d", (int)what->bytes, 0);
+		emails[i].scheduled_us = what->scheduled_us;
 	}
 	if (what->bad)
 		problem_set(&problems[what->bad - 1], PROBLEM_VALIDATION, "two\nlines");

@@ -20,8 +20,9 @@ struct keyed_request {
 	size_t n;
 	uint8_t key;
 	bool permissive;
-	size_t bytes; /* of text in each; 0: few */
-	size_t bad;   /* the email, from 1, that cannot be read; 0: none */
+	size_t bytes;         /* of text in each; 0: few */
+	int64_t scheduled_us; /* of each; 0: they go out at once */
+	size_t bad;           /* the email, from 1, that cannot be read; 0: none */
 	/* Of each email; NULL: hello@example.com. */
 	const char *from[KEYED_EMAILS];
 };
@@ -29,10 +30,6 @@ struct keyed_request {
 /* Sends it, or its repeat, and waits for the outcome; whether the key was used
  * before and nothing was composed. */
 bool keyed_request_send(struct send_rig *rig, const struct keyed_request *what);
-
-/* Claims the key for the rig's request, as send_emails() does. The caller
- * releases it. */
-struct idempotency_lock *keyed_request_lock(struct send_rig *rig, uint8_t key);
 
 /* No row is left of what was sent, and all goes well from now on. */
 void keyed_request_forget_all(struct send_rig *rig);

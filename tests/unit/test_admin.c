@@ -186,11 +186,11 @@ static void test_document(void **state)
 static void test_columns(void **state)
 {
 	static const char *const anyones[] = {"/", "/web/{}", "/web/pages/{}", "/web/{}/{}",
-		"/web/{}/pages/{}", "/admin", "/admin/openapi.json", "/login", "/healthz",
-		"/readyz"};
+		"/web/{}/pages/{}", "/admin", "/admin/openapi.json", "/healthz", "/readyz"};
 	/* What viewers change of themselves. */
-	static const char *const own[] = {"/admin/session", "/admin/password", "/admin/totp",
-		"/admin/totp/confirm", "/admin/totp/off", "/admin/sessions", "/admin/sessions/{}"};
+	static const char *const own[] = {"/admin/session", "/admin/session/link",
+		"/admin/password", "/admin/totp", "/admin/totp/confirm", "/admin/totp/off",
+		"/admin/sessions", "/admin/sessions/{}"};
 
 	(void)state;
 	for (const struct route *route = admin_routes; route->method; route++) {
@@ -225,15 +225,20 @@ static void test_cookies(void **state)
 		const char *field;
 		const char *token; /* NULL: none */
 	} cases[] = {
-		{"postern_session=abc", "abc"},
-		{"a=b; postern_session=abc; c=d", "abc"},
-		{"a=b;postern_session=abc", "abc"},
-		{"postern_session=", NULL},
-		{"xpostern_session=abc", NULL},
-		{"a=postern_session=abc", NULL},
-		{"postern_session", NULL},
+		{"postern_session_80=abc", "abc"},
+		{"a=b; postern_session_80=abc; c=d", "abc"},
+		{"a=b;postern_session_80=abc", "abc"},
+		{"postern_session_8080=d; postern_session_80=abc", "abc"},
+		{"postern_session_8=d; postern_session=e; postern_session_80=abc", "abc"},
+		{"postern_session_80=", NULL},
+		{"postern_session=abc", NULL},
+		{"postern_session_80x=abc", NULL},
+		{"xpostern_session_80=abc", NULL},
+		{"__Host-postern_session_80=abc", NULL},
+		{"a=postern_session_80=abc", NULL},
+		{"postern_session_80", NULL},
 		{"a=b; ", NULL},
-		{"; ; postern_session=x=y", "x=y"},
+		{"; ; postern_session_80=x=y", "x=y"},
 	};
 
 	(void)state;
@@ -242,11 +247,39 @@ static void test_cookies(void **state)
 			"GET / HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n\r\n", cases[i].field);
 		struct http_head head = head_of(text);
 		_cleanup_buf_ struct buf token = BUF_INIT;
-		bool found = credentials_cookie(&head, &token);
+		bool found = credentials_cookie(&head, "postern_session_80", &token);
 
 		if (found != (cases[i].token != NULL) ||
 			(found && !str_eq(token.data, cases[i].token)))
 			fail_msg("%s: %s", cases[i].field, buf_str(&token));
+	}
+}
+
+static void test_cookie_names(void **state)
+{
+	static const struct {
+		const char *host, *url, *name;
+	} cases[] = {
+		{"localhost:8588", "", "postern_session_8588"},
+		{"[::1]:8588", "", "postern_session_8588"},
+		{"[::1]", "", "postern_session_80"},
+		{"localhost", "", "postern_session_80"},
+		{"localhost:", "", "postern_session_80"},
+		{":1", "", "postern_session_1"},
+		{"", "", "postern_session_80"},
+		{"a:123456789012345678901234567890", "", "postern_session_80"},
+		{"a:1", "http://mail.example.com", "postern_session_80"},
+		{"a:1", "https://mail.example.com", "__Host-postern_session_443"},
+		{"a:1", "https://mail.example.com:8443", "__Host-postern_session_8443"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char name[SESSION_COOKIE_SIZE];
+
+		credentials_cookie_name(
+			(struct span){cases[i].host, strlen(cases[i].host)}, cases[i].url, name);
+		assert_string_equal(name, cases[i].name);
 	}
 }
 
@@ -735,6 +768,7 @@ int main(void)
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_cookies),
+		cmocka_unit_test(test_cookie_names),
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_throttle_address),

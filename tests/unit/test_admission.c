@@ -54,16 +54,19 @@ struct rig {
 	struct budget budget;
 };
 
+/* A token by six letters of its own. */
+#define TOKEN(name) "ps_" name "0123456789012345678901234567890123456"
+
 static void add_keys(struct db *db)
 {
 	static const struct {
 		const char *token, *domain;
 		unsigned scopes;
 	} keys[] = {
-		{"all", NULL, KEY_ALL},
-		{"sender", NULL, KEY_SENDING},
-		{"reader", NULL, KEY_READING},
-		{"bound", "example.com", KEY_SENDING},
+		{TOKEN("all---"), NULL, KEY_ALL},
+		{TOKEN("sender"), NULL, KEY_SENDING},
+		{TOKEN("reader"), NULL, KEY_READING},
+		{TOKEN("bound-"), "example.com", KEY_SENDING},
 	};
 	struct temp_tenant tenant, other;
 	struct domain domain;
@@ -128,19 +131,29 @@ static enum problem_kind decide(
 {
 	_cleanup_free_ char *text = mem_printf("%s HTTP/1.1\r\nHost: x\r\n%s\r\n", line, fields);
 	struct http_fault fault;
+	struct admission_rows rows;
+	struct err err = ERR_INIT;
 	struct http_head head;
+	int result;
 
 	assert_int_equal(http_head_parse(text, strlen(text), &head, &fault), 0);
-	admission_decide(&rig->worker, &head, false, admission_r);
+	if (admission_begin(&rig->worker, &head, false, admission_r, &rows)) {
+		result = admission_read(rig->worker.db, &rows, &err);
+		admission_end(&rig->worker, &head, admission_r, &rows, result, &err);
+	}
+	if (!admission_has_room(&rig->worker, admission_r))
+		admission_insist_on_room(&rig->worker, admission_r);
 	return admission_r->problem.kind;
 }
 
-#define JSON         "Content-Type: application/json\r\n"
-#define KEY(token)   "Authorization: Bearer " token "\r\n"
-#define BASIC(pair)  "Authorization: Basic " pair "\r\n"
-#define BASIC_SENDER BASIC("YXBpOnNlbmRlcg==") /* api:sender */
-#define BASIC_READER BASIC("YXBpOnJlYWRlcg==") /* api:reader */
-#define BASIC_BOUND  BASIC("YXBpOmJvdW5k")     /* api:bound */
+#define JSON          "Content-Type: application/json\r\n"
+#define BEARER(token) "Authorization: Bearer " token "\r\n"
+#define KEY(name)     BEARER(TOKEN(name))
+#define BASIC(pair)   "Authorization: Basic " pair "\r\n"
+/* api:TOKEN("sender") and so on */
+#define BASIC_SENDER BASIC("YXBpOnBzX3NlbmRlcjAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY=")
+#define BASIC_READER BASIC("YXBpOnBzX3JlYWRlcjAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY=")
+#define BASIC_BOUND  BASIC("YXBpOnBzX2JvdW5kLTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY=")
 
 static const struct {
 	const char *line, *fields;
@@ -148,20 +161,21 @@ static const struct {
 } cases[] = {
 	/* the route */
 	{"GET /open", "", PROBLEM_NONE},
-	{"GET /nothing", KEY("all"), PROBLEM_NOT_FOUND},
-	{"PUT /emails", KEY("all"), PROBLEM_METHOD},
+	{"GET /nothing", KEY("all---"), PROBLEM_NOT_FOUND},
+	{"PUT /emails", KEY("all---"), PROBLEM_METHOD},
 	/* the key */
 	{"POST /emails", JSON KEY("sender"), PROBLEM_NONE},
 	{"POST /emails", JSON, PROBLEM_MISSING_KEY},
 	{"POST /emails", JSON BASIC_SENDER, PROBLEM_MISSING_KEY},
 	{"POST /emails", JSON KEY("nobody"), PROBLEM_INVALID_KEY},
+	{"POST /emails", JSON BEARER("ps_short"), PROBLEM_INVALID_KEY},
 	{"POST /v3/example.com/messages", BASIC_SENDER, PROBLEM_NONE},
 	{"POST /v3/example.com/messages", KEY("sender"), PROBLEM_MISSING_KEY},
 	/* its scope */
 	{"POST /emails", JSON KEY("reader"), PROBLEM_RESTRICTED_KEY},
 	{"GET /emails", KEY("sender"), PROBLEM_RESTRICTED_KEY},
 	{"GET /emails", KEY("reader"), PROBLEM_NONE},
-	{"GET /emails", KEY("all"), PROBLEM_NONE},
+	{"GET /emails", KEY("all---"), PROBLEM_NONE},
 	/* the domain of the path */
 	{"POST /v3/EXAMPLE.com/messages", BASIC_BOUND, PROBLEM_NONE},
 	{"POST /v3/second.example/messages", BASIC_SENDER, PROBLEM_NONE},
@@ -172,19 +186,20 @@ static const struct {
 	{"POST /v3/other.example/messages", BASIC_READER, PROBLEM_NOT_FOUND},
 	{"POST /v3/x..y/messages", BASIC_SENDER, PROBLEM_NOT_FOUND},
 	/* the Idempotency-Key, where one is taken */
-	{"POST /emails", JSON KEY("all") "Idempotency-Key: k\r\n", PROBLEM_NONE},
-	{"POST /emails", JSON KEY("all") "Idempotency-Key:\r\n", PROBLEM_IDEMPOTENCY_KEY},
-	{"GET /emails", KEY("all") "Idempotency-Key:\r\n", PROBLEM_NONE},
+	{"POST /emails", JSON KEY("all---") "Idempotency-Key: k\r\n", PROBLEM_NONE},
+	{"POST /emails", JSON KEY("all---") "Idempotency-Key:\r\n", PROBLEM_IDEMPOTENCY_KEY},
+	{"GET /emails", KEY("all---") "Idempotency-Key:\r\n", PROBLEM_NONE},
 	/* the body */
-	{"POST /emails", KEY("all"), PROBLEM_MEDIA_TYPE},
-	{"POST /emails", KEY("all") "Content-Type: application/jsonp\r\n", PROBLEM_MEDIA_TYPE},
-	{"POST /emails", KEY("all") "Content-Type: Application/JSON;charset=x\r\n", PROBLEM_NONE},
-	{"POST /emails", JSON KEY("all") "Content-Length: 2000\r\n", PROBLEM_NONE},
-	{"POST /emails", JSON KEY("all") "Content-Length: 2001\r\n", PROBLEM_TOO_LARGE},
-	{"GET /emails", KEY("all") "Content-Length: 2001\r\n", PROBLEM_NONE},
-	{"POST /domains", KEY("all"), PROBLEM_MEDIA_TYPE},
-	{"POST /domains", JSON KEY("all") "Content-Length: 65536\r\n", PROBLEM_NONE},
-	{"POST /domains", JSON KEY("all") "Content-Length: 65537\r\n", PROBLEM_TOO_LARGE},
+	{"POST /emails", KEY("all---"), PROBLEM_MEDIA_TYPE},
+	{"POST /emails", KEY("all---") "Content-Type: application/jsonp\r\n", PROBLEM_MEDIA_TYPE},
+	{"POST /emails", KEY("all---") "Content-Type: Application/JSON;charset=x\r\n",
+		PROBLEM_NONE},
+	{"POST /emails", JSON KEY("all---") "Content-Length: 2000\r\n", PROBLEM_NONE},
+	{"POST /emails", JSON KEY("all---") "Content-Length: 2001\r\n", PROBLEM_TOO_LARGE},
+	{"GET /emails", KEY("all---") "Content-Length: 2001\r\n", PROBLEM_NONE},
+	{"POST /domains", KEY("all---"), PROBLEM_MEDIA_TYPE},
+	{"POST /domains", JSON KEY("all---") "Content-Length: 65536\r\n", PROBLEM_NONE},
+	{"POST /domains", JSON KEY("all---") "Content-Length: 65537\r\n", PROBLEM_TOO_LARGE},
 	/* Who has no key learns nothing of the rest. */
 	{"POST /emails", "Content-Length: 2001\r\n", PROBLEM_MISSING_KEY},
 	{"POST /v3/other.example/messages", "", PROBLEM_MISSING_KEY},
@@ -239,11 +254,37 @@ static void test_rate(void **state)
 	rig->worker.conf->http.rate_burst = 2;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(kind, PROBLEM_NONE);
-		kind = decide(rig, "GET /emails", KEY("all"), &admission);
+		kind = decide(rig, "GET /emails", KEY("all---"), &admission);
 		admission_clear(&admission);
 	}
 	assert_int_equal(kind, PROBLEM_RATE);
 	assert_true(admission.problem.retry_after_s > 0);
+}
+
+/* While the database is away, only what could be a key has to come again. */
+static void test_without_the_database(void **state)
+{
+	struct temp_db *temp = *state;
+	struct rig *rig = temp->more;
+	const struct {
+		const char *fields;
+		enum problem_kind kind;
+	} keys[] = {
+		{KEY("all---"), PROBLEM_UNAVAILABLE},
+		{KEY("nobody"), PROBLEM_UNAVAILABLE},
+		{BEARER("ps_short"), PROBLEM_INVALID_KEY},
+		{"", PROBLEM_MISSING_KEY},
+	};
+
+	rig->worker.database_watch.gone = true;
+	rig->worker.database_watch.next_us = INT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		struct admission admission;
+
+		assert_int_equal(
+			decide(rig, "GET /emails", keys[i].fields, &admission), keys[i].kind);
+		admission_clear(&admission);
+	}
 }
 
 /* Under way are as many as the limit; what ends makes room. */
@@ -254,11 +295,12 @@ static void test_too_many(void **state)
 	struct admission first, second;
 
 	rig->worker.conf->http.max_requests = 1;
-	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
-	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &second), PROBLEM_UNAVAILABLE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all---"), &first), PROBLEM_NONE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all---"), &second), PROBLEM_UNAVAILABLE);
+	assert_int_equal(second.share.requests.n, 0);
 	admission_clear(&second);
 	admission_clear(&first);
-	assert_int_equal(decide(rig, "GET /emails", KEY("all"), &first), PROBLEM_NONE);
+	assert_int_equal(decide(rig, "GET /emails", KEY("all---"), &first), PROBLEM_NONE);
 	admission_clear(&first);
 }
 
@@ -269,6 +311,7 @@ int main(void)
 		WITH_RIG(test_columns),
 		WITH_RIG(test_what_is_learnt),
 		WITH_RIG(test_rate),
+		WITH_RIG(test_without_the_database),
 		WITH_RIG(test_too_many),
 	};
 

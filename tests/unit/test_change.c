@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/store/store_audit.h"
 #include "core/store/store_company.h"
 #include "httpd/worker/worker.h"
 #include "httpd/admission/change.h"
+#include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"
 
 struct rig {
@@ -24,6 +26,7 @@ struct rig {
 struct adding {
 	struct change change; /* first */
 	const char *name;
+	int steps; /* that follow */
 	int done;
 };
 
@@ -140,6 +143,37 @@ static void test_revoked(void **state)
 		0);
 }
 
+static int step_run(struct db *db, void *arg, struct err *err)
+{
+	struct adding *adding = arg;
+	_cleanup_free_ char *name = mem_printf("%s %d", adding->name, adding->steps);
+	struct company company;
+
+	if (store_company_add(db, name, 1, &company, err) < 0)
+		return -1;
+	store_company_clear(&company);
+	return adding->steps-- > 0 ? STORE_MORE : 1;
+}
+
+/* All are durable at the end, by one sync. */
+static void test_steps(void **state)
+{
+	struct temp_db *temp = *state;
+	struct rig *rig = temp->more;
+	struct adding adding = {.name = "Acme", .steps = 3};
+	int syncs = count_syncs();
+
+	change_submit(&rig->request, &adding.change, step_run, on_added);
+	while (adding.done == 0)
+		event_base_loop(rig->worker.base, EVLOOP_ONCE);
+	assert_int_equal(adding.change.result, 1);
+	assert_int_equal(
+		temp_db_number(temp->db, "SELECT count(*) FROM company WHERE name LIKE 'Acme %'"),
+		4);
+	if (!db_is_url(temp->name))
+		assert_int_equal(count_syncs() - syncs, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
@@ -147,6 +181,7 @@ int main(void)
 		TEST(done),
 		TEST(failed),
 		TEST(revoked),
+		TEST(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,6 +221,54 @@ static void test_staged_emails(void **state)
 	assert_int_equal(temp_db_number(db, sql_left), 0);
 }
 
+static void add_entries(struct db *db, int n)
+{
+	static const char sql_add[] =
+		"WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $n)"
+		" INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, action,"
+		"   object_id, object_name, after)"
+		" SELECT 'id ' || n, n * 10, 'key', '', '', '', 'key.rename', '', '', '{}'"
+		" FROM n";
+
+	if (db_change(db, sql_add, DB_PARAMS(DB_INT("$n", n)), NULL) < 0)
+		fail();
+}
+
+/* The audit log is kept for ever, unless the settings say for how long; it loses its oldest
+ * entries, a few in a round. */
+static void test_audit(void **state)
+{
+	static const char sql_entries[] = "SELECT count(*) FROM audit";
+	static const char sql_oldest[] = "SELECT min(at_us) FROM audit";
+	static const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+	struct db *db = ((struct temp_db *)*state)->db;
+	_cleanup_(conf) struct conf *conf = conf_default();
+	int64_t now_us = 1;
+
+	add_entries(db, 3 * CLEANER_ROWS);
+	assert_int_equal(conf->retention.audit_ms, 0);
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_entries), 3 * CLEANER_ROWS);
+	conf->retention.audit_ms = 20 * 365 * day_ms;
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_entries), 3 * CLEANER_ROWS);
+	/* The clock says that it is a day after 1970 began, and a moment: 1001 us are too old. */
+	conf->retention.audit_ms = day_ms - 1;
+	cleaner_set(rig.cleaner, conf);
+	now_us += every_us;
+	assert_int_equal(round_at(now_us), 1);
+	assert_int_equal(temp_db_number(db, sql_entries), 2 * CLEANER_ROWS);
+	assert_int_equal(round_at(now_us), 1);
+	assert_int_equal(round_at(now_us), 0);
+	assert_int_equal(temp_db_number(db, sql_oldest), 1010);
+	conf->retention.audit_ms = day_ms / 2;
+	cleaner_set(rig.cleaner, conf);
+	rounds(&now_us);
+	assert_int_equal(temp_db_number(db, sql_entries), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +277,7 @@ int main(void)
 		TEST(failure),
 		TEST(retention),
 		TEST(staged_emails),
+		TEST(audit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static void test_users(void **state)
 		assert_int_equal(at.status, EX_NOINPUT);
 	}
 	run_ok("user link ann");
-	assert_says(at.out, "http://127.0.0.1:8588/login?token=pa_");
+	assert_says(at.out, "http://127.0.0.1:8588/#/login?token=pa_");
 	run_ok("user remove bob");
 	run_ok("user remove robot");
 	run_ok("user list --json");

@@ -2,26 +2,29 @@
  * The command as a whole, over a database in a folder of its own: what it
  * prints, what it exits with, and what it leaves behind.
  */
+#include <fcntl.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cmd.h"
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
-#include "core/base/strv.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_outbox.h"
@@ -136,7 +139,7 @@ static void test_keys(void **state)
 	assert_non_null(strstr(at.out, "\ntoken "));
 	assert_non_null(strstr(at.out, " ps_"));
 	assert_non_null(strstr(at.out, "sending, reading\n"));
-	assert_non_null(strstr(at.out, "is shown only now"));
+	assert_non_null(strstr(at.out, "is shown only once"));
 	run_ok("key create --company %s --name n --scope sending,reading --domain "
 	       "A.Example --json",
 		company);
@@ -157,6 +160,69 @@ static void test_keys(void **state)
 	assert_int_equal(rows_printed(), 1);
 	run_ok("company remove %s --json", company);
 	assert_non_null(strstr(at.out, "\"domains\": 0, \"keys\": 1"));
+}
+
+/* Runs `key create`, and expects these texts in what it prints for people, or after NULL not. */
+static void created(const char *company, const char *scope, const char *const *texts)
+{
+	bool wanted = true;
+
+	run_ok("key create --company %s --name n --scope %s", company, scope);
+	for (; *texts || wanted; texts++)
+		if (*texts == NULL)
+			wanted = false;
+		else if ((strstr(at.out, *texts) != NULL) != wanted)
+			fail_msg("%s: %s", *texts, at.out);
+}
+
+/* How to send with a new key: what it may do, as whom, and where. */
+static void test_first_email(void **state)
+{
+	_cleanup_free_ char *company = add_company("A");
+	_cleanup_free_ char *token = NULL, *line = NULL;
+	FILE *settings;
+
+	(void)state;
+	created(company, "sending",
+		(const char *const[]){
+			"no active domain", "hello@your-domain.example", NULL, "SMTP:", NULL});
+	created(company, "reading",
+		(const char *const[]){"\n  curl http://127.0.0.1:8587/emails \\\n", NULL,
+			"no active domain", "hello@", NULL});
+	created(company, "managing", (const char *const[]){":8587/domains \\\n", NULL, NULL});
+	run_ok("domain add b.example --company %s --inactive", company);
+	run_ok("domain add c.example --company %s", company);
+	settings = fopen("postern.conf", "a");
+	fputs("[http]\nlisten = unix:/run/api.sock\n[auth]\nurl = smtp://mail.example.com\n",
+		settings);
+	assert_int_equal(fclose(settings), 0);
+	created(company, "sending",
+		(const char *const[]){"\n  curl --unix-socket /run/api.sock \\\n"
+				      "    http://localhost/emails \\\n",
+			"\"hello@c.example\"",
+			"\n  Host      mail.example.com\n  Port      587\n"
+			"  Security  STARTTLS\n  User      postern\n  Password  ps_",
+			NULL, "no active domain", NULL});
+	created(company, "reading", (const char *const[]){NULL, "SMTP:", NULL});
+	run_ok("key create --company %s --name n --json", company);
+	token = got("token");
+	line = mem_printf("\"token\": \"%s\"", token);
+	assert_non_null(strstr(at.out, line));
+	assert_null(strstr(at.out, "curl"));
+}
+
+static void test_terminal_width(void **state)
+{
+	const struct winsize narrow = {.ws_row = 20, .ws_col = 60};
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY), null = open("/dev/null", O_RDWR);
+
+	(void)state;
+	assert_int_equal(terminal_width(null), 0);
+	assert_int_equal(terminal_width(terminal), 80); /* it does not tell its size */
+	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &narrow), 0);
+	assert_int_equal(terminal_width(terminal), 60);
+	close(null);
+	close(terminal);
 }
 
 static struct db *open_database(void)
@@ -699,6 +765,8 @@ int main(void)
 		EACH(test_domains_asked_for),
 		EACH(test_a_token_is_not_stored),
 		EACH(test_keys),
+		EACH(test_first_email),
+		cmocka_unit_test(test_terminal_width),
 		EACH(test_email_show),
 		EACH(test_email_list),
 		EACH(test_email_list_filters),

@@ -51,6 +51,9 @@ static void test_parse(void **state)
 		{"2026-11-21T02:43:18Z", 1795228998000000},
 		{"2026-11-21T03:43:18.5+01:00", 1795228998500000},
 		{"2026-11-20T22:13:18-04:30", 1795228998000000},
+		{"2026-11-20T22:13:18-0430", 1795228998000000},
+		{"2026-11-21T03:43:18.123+01", 1795228998123000},
+		{"2026-11-21T02:43:18.1234567Z", 1795228998123456},
 		{"2026-11-21T02:43", 1795228980000000},
 		{"2000-02-29", 951782400000000},
 		{"1970-01-01", 0},
@@ -75,6 +78,14 @@ static void test_parse(void **state)
 		{"2026-11-21T", -1},
 		{"2026-11-21T02:43:18+1:00", -1},
 		{"2026-11-21T02:43:18+01:00x", -1},
+		{"2026-11-21T02:43:18+01:", -1},
+		{"2026-11-21T02:43:18+01:0", -1},
+		{"2026-11-21T02:43:18+010", -1},
+		{"2026-11-21T02:43:18+0:100", -1},
+		{"2026-11-21T02:43:18+01000", -1},
+		{"2026-11-21T02:43:18+", -1},
+		{"2026-11-21T02:43:18+24:00", -1},
+		{"2026-11-21T02:43:18+00:60", -1},
 		{"2026-11-21T02:43:18 Z", -1},
 		{" 2026-11-21", -1},
 		{"1969-12-31", -1},
@@ -151,6 +162,17 @@ static int64_t noon(const struct clock *clock)
 	return 43200000000;
 }
 
+static void test_stamp(void **state)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	(void)state;
+	clock_stamp(INT64_C(1763692998123456), text);
+	assert_string_equal(text, "20251121T024318Z");
+	clock_stamp(-1, text);
+	assert_string_equal(text, "19691231T235959Z");
+}
+
 static void test_clocks(void **state)
 {
 	const struct clock fake = {.now_us = noon};
@@ -172,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_rfc5322),
 		cmocka_unit_test(test_zone_is_ignored),
 		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_stamp),
 		cmocka_unit_test(test_clocks),
 	};
 

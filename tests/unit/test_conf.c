@@ -386,9 +386,41 @@ static void test_a_folder_of_files(void **state)
 		err.text, "cannot read " FILE_NAME ".d/b.conf: No such file or directory");
 }
 
+/* What was learnt gives way to what an admin sets, in a file before or behind it. */
+static void test_learnt_settings(void **state)
+{
+	static const char learnt[] =
+		"[auth]\nurl = smtp://learnt.test\n[milter]\n"
+		"internal_hosts = 10.0.0.0/8\n";
+	static const char later[] = "[auth]\nurl = smtp://later.test\n";
+	struct conf *conf;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(mkdir(FILE_NAME ".d", 0755), 0);
+	write_named(FILE_NAME ".d/learnt.conf", learnt, strlen(learnt));
+	conf = load("[milter]\ninternal_hosts = ::1\n");
+	assert_string_equal(conf->auth.url, "smtp://learnt.test");
+	assert_string_equal(conf->milter.internal_hosts, "::1 10.0.0.0/8");
+	conf_free(conf);
+	conf = load("[auth]\nurl = smtp://own.test\n");
+	assert_string_equal(conf->auth.url, "smtp://own.test");
+	conf_free(conf);
+	write_named(FILE_NAME ".d/z.conf", later, strlen(later));
+	conf = load("");
+	assert_string_equal(conf->auth.url, "smtp://later.test");
+	conf_free(conf);
+	write_file(later, strlen(later));
+	assert_int_equal(conf_load(FILE_NAME, &conf, &err), -1);
+	assert_string_equal(
+		err.text, FILE_NAME ".d/z.conf:2: auth.url is already set in " FILE_NAME ":2");
+}
+
 static int remove_files(void **state)
 {
 	(void)state;
+	unlink(FILE_NAME ".d/learnt.conf");
+	unlink(FILE_NAME ".d/z.conf");
 	unlink(FILE_NAME ".d/a.conf");
 	unlink(FILE_NAME ".d/b.conf");
 	unlink(FILE_NAME ".d/.c.conf");
@@ -476,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_long_lines_say_so),
 		cmocka_unit_test(test_files_that_cannot_be_read),
 		cmocka_unit_test_teardown(test_a_folder_of_files, remove_files),
+		cmocka_unit_test_teardown(test_learnt_settings, remove_files),
 		cmocka_unit_test(test_print_can_be_read),
 		cmocka_unit_test(test_reload),
 	};

@@ -13,9 +13,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "httpd/admission/budget.h"
 #include "httpd/admission/request.h"
 #include "httpd/http/http1.h"
-#include "httpd/transport/conn.h"
 #include "httpd/transport/listener.h"
 #include "tests/unit/http_rig.h"
 
@@ -466,6 +466,75 @@ static void test_answer_not_read(void **state)
 	http_client_free(client);
 }
 
+/* Takes the whole memory of requests, for a company of its own. */
+static void take_all_memory(struct http_rig *rig, struct budget_share *share_r)
+{
+	int64_t limit = rig->worker.conf->http.max_inflight_bytes;
+
+	*share_r = (struct budget_share){0};
+	assert_int_equal(budget_reserve_body(&rig->budget, limit, "another",
+				 (uint64_t)limit / BUDGET_FACTOR, share_r),
+		BUDGET_TAKEN);
+}
+
+/* A large body whose memory is not free waits, with all that comes behind it, and is served once
+ * the memory is free. Small ones go ahead. */
+static void test_waits_for_memory(void **state)
+{
+	enum { SIZE = 2 * 1024 * 1024 };
+	static const char head[] = POST "Content-Length: 2097152\r\n";
+	struct http_rig *rig = *state;
+	struct http_client *pipelined = http_client_new(rig), *asking, *small;
+	struct budget_share all;
+	struct buf body = BUF_INIT;
+
+	for (size_t i = 0; i < SIZE; i++)
+		buf_add(&body, "x", 1);
+	take_all_memory(rig, &all);
+	say(pipelined, head);
+	say(pipelined, "\r\n");
+	http_client_say(pipelined, body.data, 1000);
+	asking = client_saying(rig, head);
+	say(asking, "Expect: 100-continue\r\n\r\n");
+	http_rig_settle(rig);
+	small = client_saying(rig, POST "Content-Length: 2\r\n\r\nhi");
+	http_client_hear(small, "{\"body\":\"hi\"}", 1);
+	http_rig_expire(rig);
+	http_rig_settle(rig);
+	assert_int_equal(asking->got.len, 0);
+	budget_give_back(&all);
+	http_rig_expire(rig);
+	http_client_hear(asking, STATUS(100), 1);
+	http_client_say(asking, body.data, SIZE);
+	http_client_hear(asking, STATUS(200), 1);
+	http_client_say(pipelined, body.data, SIZE - 1000);
+	say(pipelined, GET);
+	http_client_hear(pipelined, STATUS(200), 2);
+	assert_int_equal(rig->worker.requests, 0);
+	buf_free(&body);
+	http_client_free(small);
+	http_client_free(asking);
+	http_client_free(pipelined);
+}
+
+static void test_waits_in_vain_for_memory(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *client;
+	struct budget_share all;
+
+	rig->worker.conf->http.max_wait_ms = 0;
+	take_all_memory(rig, &all);
+	client = client_saying(rig, POST "Content-Length: 2097152\r\n\r\nhello");
+	http_rig_settle(rig);
+	http_rig_expire(rig);
+	http_client_hear(client, STATUS(503), 1);
+	http_client_hear(client, "Retry-After", 1);
+	assert_int_equal(rig->worker.requests, 0);
+	http_client_free(client);
+	budget_give_back(&all);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, http_rig_setup, http_rig_teardown)
@@ -487,6 +556,8 @@ int main(void)
 		TEST(expired),
 		TEST(busy_does_not_expire),
 		TEST(answer_not_read),
+		TEST(waits_for_memory),
+		TEST(waits_in_vain_for_memory),
 	};
 	int failed = cmocka_run_group_tests_name("conn", tests, NULL, NULL);
 

@@ -49,7 +49,7 @@ static void test_arguments(void **state)
 		for (; cases[i].arguments[argc - 1]; argc++)
 			argv[argc] = mem_strdup(cases[i].arguments[argc - 1]);
 		optind = 0;
-		path = daemon_arguments(&about, argc, argv, NULL, &status);
+		path = daemon_begin(&about, argc, argv, NULL, &status);
 		if (cases[i].path)
 			assert_string_equal(path, cases[i].path);
 		else

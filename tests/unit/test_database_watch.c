@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "httpd/worker/worker.h"
-#include "httpd/worker_thread.h"
 #include "temp_db.h"
 
 enum { SECOND_US = 1000000 };

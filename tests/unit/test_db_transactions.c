@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -266,6 +267,53 @@ static void test_waits_for_writer(void **state)
 	OK(db_commit(other, &why));
 }
 
+/* Each row by itself or all at once, whatever is in them. */
+static void test_post_rows(void **state)
+{
+	static const char sql_add[] =
+		"INSERT INTO item (name, data, count)"
+		" VALUES ($name, $data, coalesce(nullif($count, 13), $count + 1))";
+	static const char sql_change[] =
+		"UPDATE item SET count = $count WHERE name = $name AND (count <> $count OR $count > 7)";
+	static const char sql_remove[] =
+		"DELETE FROM item WHERE name = $name AND $this_host <> 'another'";
+	static const char *const names[] = {"a", "{b,\"c\"}", "\\d'", "e f\n", "", "NULL"};
+	struct temp_db *temp = *state;
+	struct db_rows rows = {0}, changes = {0};
+
+	for (size_t n = 0; n <= ARRAY_SIZE(names); n += 2) {
+		OK(db_begin(temp->db, &why));
+		for (size_t i = 0; i < n; i++)
+			db_rows_add(&rows, DB_PARAMS(DB_INT("$count", 12 + (int64_t)i),
+						   DB_TEXT("$name", names[i]),
+						   DB_BLOB("$data", i == 2 ? NULL : "\\x\0,", 4)));
+		OK(db_post_rows(temp->db, sql_add, &rows, &why));
+		OK(db_commit(temp->db, &why));
+		assert_int_equal(item_db_count(temp->db), n);
+		for (size_t i = 0; i < n; i++)
+			db_rows_add(&changes,
+				DB_PARAMS(DB_TEXT("$name", names[i]), DB_INT("$count", 7)));
+		OK(db_begin(temp->db, &why));
+		OK(db_post_rows(temp->db, sql_change, &changes, &why));
+		OK(db_commit(temp->db, &why));
+		assert_int_equal(temp_db_number(temp->db,
+					 "SELECT count(*) FROM item WHERE count = 7"
+					 " AND (data IS NULL OR length(data) = 4)"),
+			n);
+		free(changes.items);
+		changes = (struct db_rows){0};
+		for (size_t i = 0; i < n; i++)
+			db_rows_add(&changes, DB_PARAMS(DB_TEXT("$name", names[i])));
+		OK(db_begin(temp->db, &why));
+		OK(db_post_rows(temp->db, sql_remove, &changes, &why));
+		OK(db_commit(temp->db, &why));
+		assert_int_equal(item_db_count(temp->db), 0);
+		free(rows.items);
+		free(changes.items);
+		rows = changes = (struct db_rows){0};
+	}
+}
+
 /* Nobody waits for anybody: with a wait of 0 it would fail. */
 static void test_reader_and_writer(void **state)
 {
@@ -340,6 +388,7 @@ int main(void)
 		TEST(disk_full),
 		TEST(busy),
 		TEST(waits_for_writer),
+		TEST(post_rows),
 		TEST(reader_and_writer),
 		TEST(processes_write_at_once),
 	};

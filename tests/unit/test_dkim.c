@@ -101,12 +101,44 @@ static void test_records_to_set(void **state)
 	}
 }
 
+/* A name that only this host knows is in no record to publish. */
+static void test_host_without_domain(void **state)
+{
+	static const struct {
+		const char *helo, *spf, *mx;
+	} cases[] = {
+		{"vm", NULL, NULL},
+		{"vm.", NULL, NULL},
+		{"localhost.localdomain", NULL, NULL},
+		{"vm.example.org", "v=spf1 a:vm.example.org ~all", "10 vm.example.org"},
+	};
+	static const struct dns_domain domain = {.name = "example.com"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_dns_records_ struct dns_records records = {0};
+		_cleanup_strv_ struct strv addresses = STRV_INIT;
+		const struct dns_host host = {cases[i].helo, &addresses};
+
+		domain_dns_check(NULL, &domain, &host, &records);
+		assert_int_equal(records.n, 3);
+		if (cases[i].spf) {
+			assert_string_equal(records.items[0].value, cases[i].spf);
+			assert_string_equal(records.items[2].value, cases[i].mx);
+		} else {
+			assert_null(records.items[0].value);
+			assert_null(records.items[2].value);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_many_tags),
 		cmocka_unit_test(test_records_to_set),
+		cmocka_unit_test(test_host_without_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

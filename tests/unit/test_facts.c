@@ -182,6 +182,41 @@ static void test_nonce(void **state)
 	}
 }
 
+/* A message that carries the id and the nonce of a staged email, and no ticket. */
+static enum ticket_state ticket_of_lost(struct facts_world *world)
+{
+	_cleanup_(milter_session) struct milter_session *session = session_new(
+		ORIGIN_LOCAL, NULL, false);
+	_cleanup_facts_ struct facts facts;
+
+	session_begin(session, world->email.sender, NULL);
+	session_recipient(session, "<a@dst.test>", NULL);
+	session_header(session, "From", "hello@example.com");
+	session_header(session, TICKET_TRACE_FIELD, world->email.id);
+	session_header(session, TICKET_NONCE_FIELD, world->email.nonce);
+	facts_read(world->pool, session, &facts);
+	assert_false(facts.verdict.store_failed);
+	assert_int_equal(facts.ticket_found, facts.verdict.ticket == TICKET_LOST);
+	return facts.verdict.ticket;
+}
+
+/* A new ticket may supersede the old one at any moment. So nothing but the row of the email decides
+ * that a message has lost its ticket: no other statement that looks for the old ticket. */
+static void test_lost(void **state)
+{
+	struct temp_db *temp = *state;
+	struct facts_world *world = facts_world_of(state);
+
+	assert_int_equal(ticket_of_lost(world), TICKET_LOST);
+	secret_ticket(world->email.ticket);
+	FOUND(store_email_supersede(temp->db, &world->email, &why));
+	assert_int_equal(ticket_of_lost(world), TICKET_LOST);
+	OK(db_exec(temp->db, "DELETE FROM email_recipient", &why));
+	assert_int_equal(ticket_of_lost(world), TICKET_LOST);
+	FOUND(store_email_record(temp->db, world->email.ticket, "Q1", 6, &why));
+	assert_int_equal(ticket_of_lost(world), TICKET_NONE);
+}
+
 /* The ticket has to be the one recipient, however often. */
 static void test_recipients(void **state)
 {
@@ -206,11 +241,11 @@ static void test_recipients(void **state)
 
 			session_begin(session, world->email.sender, NULL);
 			if (cases[i].more && first)
-				session_recipient(session, cases[i].more);
+				session_recipient(session, cases[i].more, NULL);
 			facts_world_ticket(session, &world->email);
 			facts_world_ticket(session, &world->email);
 			if (cases[i].more && !first)
-				session_recipient(session, cases[i].more);
+				session_recipient(session, cases[i].more, NULL);
 			facts_read(world->pool, session, &facts);
 			assert_true(facts.verdict.ticket != TICKET_NONE);
 			if (facts.verdict.ticket_alone != cases[i].alone)
@@ -393,7 +428,7 @@ static void test_tickets(void **state)
 	session_begin(session, "a@other.test", NULL);
 	session_header(session, "X-Postern-Ticket", world->email.ticket);
 	session_header(session, "To", world->email.ticket);
-	session_recipient(session, "b@other.test");
+	session_recipient(session, "b@other.test", NULL);
 	facts_read(world->pool, session, &facts);
 	assert_int_equal(facts.verdict.ticket, TICKET_NONE);
 	assert_null(facts.domain);
@@ -401,7 +436,7 @@ static void test_tickets(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
 		session_begin(session, "a@other.test", NULL);
-		session_recipient(session, none[i]);
+		session_recipient(session, none[i], NULL);
 		facts_read(world->pool, session, &facts);
 		assert_int_equal(facts.verdict.ticket, TICKET_UNKNOWN);
 		assert_false(facts.ticket_found);
@@ -420,6 +455,7 @@ int main(void)
 		TEST(states),
 		TEST(sender),
 		TEST(nonce),
+		TEST(lost),
 		TEST(recipients),
 		TEST(ways),
 		TEST(from),

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_domain.h"
 #include "tests/unit/milter_play.h"
 
 enum {

@@ -42,8 +42,44 @@ static void test_flood(void **state)
 		GUESS_LOGGED);
 }
 
-/* Of IPv6 a network of 64 bits is one; of loopback, and of what is no address, there is no limit.
- */
+/* A flood from more addresses than the table has slots: the log has so many lines a minute, and
+ * then the number of those left out. */
+static void test_many_addresses(void **state)
+{
+	_cleanup_(guesses) struct guesses *guesses = guesses_new();
+	const int64_t end_us = (1 + GUESSES_WINDOW_S) * SECOND_US;
+	int logged = 0, left_out = 0;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 10000; i++) {
+			_cleanup_free_ char *client = mem_printf("10.1.%d.%d", i / 250, i % 250);
+
+			if (guesses_add(guesses, client, SECOND_US + i) == GUESS_SILENT)
+				left_out++;
+			else
+				logged++;
+		}
+		assert_int_equal(logged, GUESSES_LINES);
+		assert_int_equal(guesses_left_out(guesses, end_us - 1), 0);
+	}
+	assert_false(guesses_may_log(guesses, end_us - 1));
+	/* Some slots of the table belong to one address, whose later failures are silent anyway. */
+	assert_false(guesses_may_log(guesses, end_us));
+	assert_in_range(guesses_left_out(guesses, end_us), 20000, left_out + 2);
+	assert_int_equal(guesses_left_out(guesses, end_us), 0);
+	for (int i = 0; i < GUESSES_LINES; i++)
+		assert_true(guesses_may_log(guesses, end_us));
+	assert_false(guesses_may_log(guesses, end_us));
+	assert_int_equal(guesses_left_out(guesses, end_us), 0);
+	assert_int_equal(guesses_left_out(guesses, INT64_MAX), 1);
+	/* Without lines left out a new window begins by itself. */
+	assert_true(guesses_may_log(guesses, 2 * end_us));
+	assert_int_equal(guesses_left_out(guesses, INT64_MAX), 0);
+}
+
+/* An IPv6 /64 network counts as one client, a v4-mapped address as its IPv4 address. Loopback
+ * addresses and what is no address have no limit. */
 static void test_addresses(void **state)
 {
 	static const struct {
@@ -53,6 +89,10 @@ static void test_addresses(void **state)
 		{"2001:db8:0:1::1", "2001:db8:0:1:ffff::9", true},
 		{"2001:db8:0:1::1", "2001:db8:0:2::1", false},
 		{"192.0.2.1", "192.0.2.1", true},
+		{"::ffff:192.0.2.1", "::ffff:192.0.2.1", true},
+		{"::ffff:192.0.2.1", "192.0.2.1", true},
+		{"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+		{"::ffff:127.0.0.1", "::ffff:127.0.0.1", false},
 		{"127.0.0.1", "127.0.0.1", false},
 		{"127.9.9.9", "127.9.9.9", false},
 		{"::1", "::1", false},
@@ -74,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_many_addresses),
 		cmocka_unit_test(test_addresses),
 	};
 

@@ -16,10 +16,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/inject/inject.h"
 #include "tests/unit/fake_smtpd.h"
+#include "tests/unit/later_clock.h"
 
 #define ON(what, answer)                                                                           \
 	{                                                                                          \
@@ -247,6 +249,9 @@ static void test_answers_to_chunk(void **state)
 
 /* Of a message whose session is lost. */
 enum { TRIES = 4 };
+
+/* A session that has been open for longer leaves when it has no message. */
+#define AGE_US (61 * SECOND_US)
 
 /* An smtpd that answers EHLO and leaves when there is more to read. */
 static void *leave_unread(void *arg)
@@ -504,6 +509,59 @@ static void test_bounded_number(void **state)
 	assert_int_equal(fake_smtpd_connections(rig->smtpd), 2);
 }
 
+/* Postfix has fewer processes than there are sessions: a connection gets no answer as long as
+ * another session lasts. Its message goes out in that one. */
+static void test_few_processes(void **state)
+{
+	static const struct smtpd_rule rules[] = {
+		{"CONNECT", "", 2, 0}, {"CONNECT", "", 3, 0}, {0}};
+	struct rig *rig = *state;
+	struct outcome outcomes[10];
+
+	rig->conf->submission.sessions = 3;
+	fake_smtpd_rules(rig->smtpd, rules);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		assert_int_equal(outcomes[i].result, INJECT_QUEUED);
+	send_one(rig, &outcomes[0]);
+	assert_int_equal(outcomes[0].result, INJECT_QUEUED);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 3);
+}
+
+/* The same; a minute later one connection is answered. It is too old by then, and leaves at once.
+ * The other one is given up, since nothing waits: Postfix may need the process. */
+static void test_spare_session_opens_late(void **state)
+{
+	static const struct smtpd_rule rules[] = {
+		{"CONNECT", "", 2, 0}, {"CONNECT", "", 3, 0}, {0}};
+	struct rig *rig = *state;
+	struct outcome outcomes[3];
+
+	rig->conf->submission.sessions = 3;
+	fake_smtpd_rules(rig->smtpd, rules);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		submit(rig, &outcomes[i]);
+	run(rig);
+	assert_int_equal(fake_smtpd_messages(rig->smtpd), 3);
+	while (fake_smtpd_connections(rig->smtpd) < 3)
+		event_base_loop(rig->base, EVLOOP_ONCE);
+
+	later_clock_set(AGE_US);
+	fake_smtpd_say(rig->smtpd, 2, "220 at last");
+	while (fake_smtpd_open(rig->smtpd) > 1)
+		event_base_loop(rig->base, EVLOOP_ONCE);
+	assert_log_ends(rig, "EHLO localhost\r\nQUIT\r\n");
+
+	/* No session counts as spare any more: new ones are opened. */
+	fake_smtpd_hang_up(rig->smtpd);
+	send_one(rig, &outcomes[0]);
+	assert_int_equal(outcomes[0].result, INJECT_QUEUED);
+	assert_int_equal(fake_smtpd_connections(rig->smtpd), 4);
+	later_clock_set(0);
+}
+
 /* Its owner may want fewer of them at work; those that end take the next. */
 static void test_fewer_at_work(void **state)
 {
@@ -644,6 +702,8 @@ int main(void)
 		test(test_idle_session_dies),
 		cmocka_unit_test(test_nobody_listens),
 		test(test_bounded_number),
+		test(test_few_processes),
+		test(test_spare_session_opens_late),
 		test(test_fewer_at_work),
 		test(test_share_of_a_company),
 		test(test_line_goes_on_after_failures),

@@ -19,6 +19,7 @@
 /* What a client sends; what is NULL is left out. */
 struct mail {
 	const char *date, *key_field, *key, *body;
+	bool skipped; /* the milter wants no body */
 };
 
 static sfsistat play(struct service_world *world, const struct mail *mail)
@@ -43,7 +44,7 @@ static sfsistat play(struct service_world *world, const struct mail *mail)
 		milter_play_header(
 			world, mail->key_field ? mail->key_field : "Idempotency-Key", mail->key);
 	assert_int_equal(fake_smfi_callbacks.xxfi_body(ctx, (unsigned char *)body, strlen(body)),
-		SMFIS_CONTINUE);
+		mail->skipped ? SMFIS_SKIP : SMFIS_CONTINUE);
 	return milter_play_end(world);
 }
 
@@ -105,6 +106,43 @@ static void test_repeats(void **state)
 	assert_int_equal(sent(temp), 3);
 }
 
+/* Two messages with one Idempotency-Key end at the same moment: neither finds the other, and the
+ * second one that is stored has to come again. */
+static void test_stored_at_once(void **state)
+{
+	static const char sql_race[] =
+		"CREATE TRIGGER race BEFORE INSERT ON idempotency"
+		" BEGIN"
+		"   INSERT INTO idempotency"
+		"    VALUES (NEW.company_id, NEW.key_hash, NEW.payload, NEW.created_us, NEW.settled,"
+		"      NEW.results);"
+		" END";
+	static const char sql_race_on_server[] =
+		"CREATE FUNCTION race() RETURNS trigger LANGUAGE plpgsql AS '"
+		" BEGIN"
+		"   IF pg_trigger_depth() = 1 THEN INSERT INTO idempotency VALUES (NEW.*); END IF;"
+		"   RETURN NEW;"
+		" END';"
+		"CREATE TRIGGER race BEFORE INSERT ON idempotency"
+		" FOR EACH ROW EXECUTE FUNCTION race()";
+	static const char sql_left[] =
+		"SELECT (SELECT count(*) FROM idempotency) + (SELECT count(*) FROM message_kept)";
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	const struct mail mail = {.key = "k"};
+
+	OK(db_exec(temp->db, temp_db_sql(temp->db, sql_race, sql_race_on_server), &why));
+	assert_int_equal(play(world, &mail), SMFIS_TEMPFAIL);
+	milter_play_assert_reply(world, "451", "still in progress");
+	assert_int_equal(temp_db_number(temp->db, sql_left), 0);
+	assert_int_equal(sent(temp), 0);
+	OK(db_exec(temp->db,
+		temp_db_sql(temp->db, "DROP TRIGGER race", "DROP TRIGGER race ON idempotency"),
+		&why));
+	assert_int_equal(play(world, &mail), SMFIS_ACCEPT);
+	assert_int_equal(sent(temp), 1);
+}
+
 static void test_bad_fields(void **state)
 {
 	static const struct {
@@ -164,6 +202,22 @@ static void test_rate(void **state)
 	assert_int_equal(sent(temp), 2);
 }
 
+/* Where the copies of other messages take all the memory, the next message is put off. */
+static void test_no_memory(void **state)
+{
+	struct temp_db *temp = *state;
+	struct service_world *world = service_world_of(state);
+	struct session_room *room = &world->service->room;
+
+	atomic_fetch_add(&room->held, room->max);
+	assert_int_equal(play(world, &(struct mail){.skipped = true}), SMFIS_TEMPFAIL);
+	milter_play_assert_reply(world, "451", "There is no room for the message now");
+	assert_int_equal(sent(temp), 0);
+	atomic_fetch_sub(&room->held, room->max);
+	assert_int_equal(play(world, &(struct mail){0}), SMFIS_ACCEPT);
+	assert_int_equal(sent(temp), 1);
+}
+
 /* Where the disk has no room nothing is sent. */
 static void test_no_room(void **state)
 {
@@ -184,9 +238,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_kept),
 		TEST(test_repeats),
+		TEST(test_stored_at_once),
 		TEST(test_bad_fields),
 		TEST(test_paused),
 		TEST(test_rate),
+		TEST(test_no_memory),
 		TEST(test_no_room),
 	};
 

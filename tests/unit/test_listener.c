@@ -10,8 +10,8 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/transport/listener.h"
 #include "tests/unit/http_rig.h"
@@ -89,26 +89,45 @@ static void test_limit(void **state)
 	free_all(clients);
 }
 
-/* Where another worker has less, this one leaves clients to it; where all have
- * many, it takes as many as they have. */
-static void test_share(void **state)
+/* Where another worker has less, this one leaves clients to it. Then the other one gets as many. */
+static void take_share(struct http_rig *rig, struct http_client *clients[static CLIENTS])
 {
-	struct http_rig *rig = *state;
-	struct http_client *clients[CLIENTS];
-	size_t before;
-
 	rig->shared.workers = 2;
 	connect_all(rig, clients);
 	while (taken(rig) <= CLIENTS / 2)
 		http_rig_wait(rig);
 	http_rig_settle(rig);
-	before = taken(rig);
-	assert_true(before < CLIENTS);
-
+	assert_true(taken(rig) < CLIENTS);
 	rig->connections += CLIENTS;
+}
+
+/* Where all have many, it takes as many as they have. */
+static void test_share(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *clients[CLIENTS];
+
+	take_share(rig, clients);
 	listener_check(rig->worker.listener);
 	while (taken(rig) < CLIENTS)
 		http_rig_wait(rig);
+	rig->connections -= CLIENTS;
+	free_all(clients);
+	wait_for(rig, 0);
+}
+
+/* It goes on by itself, soon after the others have caught up. */
+static void test_others_catch_up(void **state)
+{
+	struct http_rig *rig = *state;
+	struct http_client *clients[CLIENTS];
+
+	take_share(rig, clients);
+	for (int i = 0; i < 1000 && taken(rig) < CLIENTS; i++) {
+		http_rig_settle(rig);
+		usleep(10 * 1000);
+	}
+	assert_int_equal(taken(rig), CLIENTS);
 	rig->connections -= CLIENTS;
 	free_all(clients);
 	wait_for(rig, 0);
@@ -162,6 +181,7 @@ int main(void)
 		TEST(one_in_a_round),
 		TEST(limit),
 		TEST(share),
+		TEST(others_catch_up),
 		TEST(stop),
 		TEST(no_descriptors),
 	};

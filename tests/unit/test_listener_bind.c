@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,6 +33,26 @@ static void test_any_port(void **state)
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len);
 	assert_true(listening);
+	close(fd);
+}
+
+/* A client that opens two thousand connections at once makes no other one wait for a second SYN. */
+static void test_backlog(void **state)
+{
+	char name[LISTENER_NAME_SIZE], text[16] = "";
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	long most;
+	int fd, settings = open("/proc/sys/net/core/somaxconn", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(read(settings, text, sizeof(text) - 1) > 0);
+	close(settings);
+	most = strtol(text, NULL, 10);
+	assert_int_equal(listener_bind("127.0.0.1:0", &fd, name, NULL), 0);
+	/* Of a listener, it is the length of the queue. */
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	assert_int_equal(info.tcpi_sacked, most < 4096 ? most : 4096);
 	close(fd);
 }
 
@@ -122,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_port),
+		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_connection),
 		cmocka_unit_test(test_everywhere),
 		cmocka_unit_test(test_name_of_v6),

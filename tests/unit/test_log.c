@@ -9,7 +9,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/metrics/metrics.h"
 
 static char folder[64];

@@ -172,8 +172,12 @@ static void test_bodies(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
 		_cleanup_mime_summary_ struct mime_summary summary;
+		_cleanup_free_ char *html, *text;
 
 		mime_read(bodies[i].message, strlen(bodies[i].message), &summary);
+		mime_read_texts(bodies[i].message, strlen(bodies[i].message), &html, &text);
+		assert_string_equal(html, summary.html);
+		assert_string_equal(text, summary.text);
 		if (strcmp(summary.text, bodies[i].text) != 0)
 			fail_msg("%s: text is \"%s\"", bodies[i].name, summary.text);
 		if (strcmp(summary.html, bodies[i].html) != 0)

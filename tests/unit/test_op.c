@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -18,9 +19,12 @@
 #include "core/ops/op_domain.h"
 #include "core/ops/op_exemption.h"
 #include "core/ops/op_key.h"
+#include "core/ops/op_outbox.h"
 #include "core/ops/op_stats.h"
-#include "core/ops/op_user.h"
 #include "core/store/store_audit.h"
+#include "core/store/store_backlog.h"
+#include "core/store/store_email.h"
+#include "core/store/store_outbox.h"
 #include "httpd/json/operate.h"
 #include "tests/unit/temp_db.h"
 
@@ -296,6 +300,94 @@ static void test_stats_time(void **state)
 	conf_free(world.conf);
 }
 
+/* Stages an email that waits in the outbox. */
+static void stage(struct temp_db *temp, const struct temp_tenant *tenant)
+{
+	struct email email;
+
+	temp_db_email(tenant, &email);
+	assert_int_equal(store_email_stage(temp->db, &email, NULL), 0);
+	assert_true(store_outbox_add(temp->db, email.seq, 7, 1, NULL) >= 0);
+	store_email_clear(&email);
+}
+
+/* The list has the companies with the lowest ids; of one company it tells in any case. */
+static void test_outbox_of_one_among_many(void **state)
+{
+	enum { OTHERS = 1000 };
+	struct temp_db *temp = *state;
+	struct world world;
+	const json_t *waiting;
+
+	world_up(temp, &world);
+	for (int i = 0; i < OTHERS; i++) {
+		struct temp_tenant tenant = world.other;
+
+		snprintf(tenant.company_id, ID_SIZE, "00000000-0000-7000-8000-%012d", i);
+		stage(temp, &tenant);
+	}
+	stage(temp, &world.one);
+	assert_int_equal(
+		run(temp, &world, &op_outbox_list, NULL, NULL, NULL, &(const struct op_outbox){0}),
+		1);
+	assert_int_equal(world.op.result.rows.n, OTHERS);
+	assert_true(json_is_true(json_object_get(op_more(&world.op), "at_least")));
+	assert_int_equal(run(temp, &world, &op_outbox_list, NULL, NULL, NULL,
+				 &(const struct op_outbox){.company_id = world.one.company_id}),
+		1);
+	assert_int_equal(world.op.result.rows.n, 1);
+	waiting = json_object_get(op_more(&world.op), "waiting");
+	assert_int_equal(json_integer_value(waiting), 1);
+	assert_true(json_is_false(json_object_get(op_more(&world.op), "at_least")));
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
+static const struct backlog *backlog_of(const struct world *world, const struct temp_tenant *tenant)
+{
+	const struct backlog *items = world->op.result.rows.items;
+
+	for (size_t i = 0; i < world->op.result.rows.n; i++)
+		if (str_eq(items[i].id, tenant->company_id))
+			return &items[i];
+	fail_msg("the company is not in the list");
+	return NULL;
+}
+
+/* Two emails left in this second: 7200 an hour. Companies take turns, so the 3 emails of one are
+ * gone after 6 have left, and the 5 of the other one after all 8. */
+static void test_when_the_outbox_is_empty(void **state)
+{
+	struct temp_db *temp = *state;
+	struct world world;
+	const struct op_outbox all = {0};
+	struct op_outbox of_one = {0};
+
+	world_up(temp, &world);
+	of_one.company_id = world.one.company_id;
+	for (int i = 0; i < 8; i++)
+		stage(temp, i < 3 ? &world.one : &world.other);
+	OK(store_outbox_flow(temp->db, 2, 7, &why));
+	FOUND(run(temp, &world, &op_outbox_list, NULL, NULL, NULL, &all));
+	assert_int_equal(
+		json_integer_value(json_object_get(op_more(&world.op), "rate_per_hour")), 7200);
+	assert_int_equal(backlog_of(&world, &world.one)->done_us, 7 + 3 * SECOND_US);
+	assert_int_equal(backlog_of(&world, &world.other)->done_us, 7 + 4 * SECOND_US);
+	FOUND(run(temp, &world, &op_outbox_list, NULL, NULL, NULL, &of_one));
+	assert_int_equal(world.op.result.rows.n, 1);
+	assert_int_equal(backlog_of(&world, &world.one)->done_us, 7 + 3 * SECOND_US);
+	/* A company does not learn from it how much others send. */
+	FOUND(run(temp, &world, &op_outbox_list, world.one.company_id, NULL, NULL, &all));
+	assert_int_equal(backlog_of(&world, &world.one)->waiting, 3);
+	assert_int_equal(backlog_of(&world, &world.one)->done_us, 0);
+	/* While nothing leaves, nobody knows. */
+	OK(store_break_open(temp->db, "away", "refused", 7, &why));
+	FOUND(run(temp, &world, &op_outbox_list, NULL, NULL, NULL, &all));
+	assert_int_equal(backlog_of(&world, &world.other)->done_us, 0);
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +399,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_revoke_all, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_command, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_stats_time, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_outbox_of_one_among_many, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_when_the_outbox_is_empty, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

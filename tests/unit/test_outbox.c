@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,13 @@
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
+#include "core/store/row.h"
+#include "core/store/store_email.h"
 #include "core/store/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/keyed_request.h"
+#include "tests/unit/later_clock.h"
 #include "tests/unit/temp_db.h"
 
 /* What is left of an email: no row, or its state; and whether it waits in the outbox. */
@@ -97,6 +101,38 @@ static void begin(struct send_rig *rig)
 	breaker_close(&rig->shared.outbox->breaker, "", true, true, 0, &open_us);
 }
 
+/* Whoever was told 200 has it in writing: had the power been lost just now, the email would have
+ * been sent, or would wait in the outbox with its message. */
+static void check_power_loss(struct send_rig *rig)
+{
+	static const char sql_kept[] =
+		"SELECT count(*)"
+		" FROM outbox o"
+		" JOIN message m ON m.email = o.email"
+		" JOIN email e ON e.seq = o.email"
+		" WHERE e.id = $id";
+	_cleanup_free_ char *lost = mem_printf("%s/lost", rig->folder);
+	_cleanup_free_ char *copy = mem_printf("rm -f %s*; cp %s %s && head -c %" PRId64
+					       " %s-wal > %s-wal",
+		lost, rig->path, lost, count_syncs_log_size(), rig->path, lost);
+	_cleanup_free_ char *refusal = NULL;
+	enum email_state state;
+	struct db *db;
+
+	assert_int_equal(system(copy), 0);
+	OK(db_open(lost, DB_WRITE, &db, &why));
+	FOUND(store_email_outcome(db, rig->ids[0], &state, &refusal, &why));
+	if (state != EMAIL_SENT) {
+		int64_t kept;
+
+		assert_int_equal(state, EMAIL_STAGED);
+		FOUND(row_number(
+			db, sql_kept, DB_PARAMS(DB_TEXT("$id", rig->ids[0])), &kept, &why));
+		assert_int_equal(kept, 1);
+	}
+	db_close(db);
+}
+
 static void tell(struct send_rig *rig, const struct story *story)
 {
 	static const char sql_rows[] = "SELECT count(*) FROM outbox";
@@ -118,6 +154,8 @@ static void tell(struct send_rig *rig, const struct story *story)
 	if (story->syncs)
 		assert_int_equal(count_syncs() - before, story->syncs);
 	assert_int_equal(status_of(&rig->problems[0]), story->status);
+	if (story->status == 200)
+		check_power_loss(rig);
 	assert_int_equal(rig->sent, story->status == 200);
 	assert_int_equal(what_is_left(rig, 0), story->left);
 	assert_int_equal(temp_db_number(rig->db, sql_rows), waits);
@@ -214,28 +252,38 @@ static void test_repeat_waits(void **state)
 	}
 }
 
-/* While nobody takes emails, none is tried but now and then; all are accepted. */
+/* While nobody takes emails, none is tried but now and then; all are accepted. What is not tried
+ * does not get the words about another email, which may be another company's. */
 static void test_breaker_is_open(void **state)
 {
+	static const char sql_words[] =
+		"SELECT count(*) FROM outbox WHERE attempts = 0 AND reason LIKE '%the test wants%'";
+	static const char sql_own_words[] =
+		"SELECT count(*) FROM outbox WHERE attempts > 0 AND reason LIKE '%the test wants%'";
 	struct send_rig *rig = *state;
 	const struct keyed_request one = {.n = 1};
+	struct breaker *breaker;
 
 	begin(rig);
+	breaker = &rig->shared.outbox->breaker;
 	rig->inject->result = INJECT_TEMPORARY;
 	for (int i = 0; i < BREAKER_PUT_OFF; i++)
 		keyed_request_send(rig, &one);
-	rig->shared.outbox->breaker.until_us = INT64_MAX;
+	assert_int_equal(breaker->n, 1);
+	breaker->companies[0].circuit.until_us = INT64_MAX;
 	for (int i = 0; i < 3; i++) {
 		keyed_request_send(rig, &one);
 		assert_int_equal(rig->problems[0].kind, PROBLEM_NONE);
 		assert_int_equal(what_is_left(rig, 0), STAGED_WAITS);
 	}
 	assert_int_equal(rig->inject->submitted, BREAKER_PUT_OFF);
-	rig->shared.outbox->breaker.until_us = 0;
+	assert_int_equal(temp_db_number(rig->db, sql_words), 0);
+	assert_int_equal(temp_db_number(rig->db, sql_own_words), BREAKER_PUT_OFF);
+	breaker->companies[0].circuit.until_us = 0;
 	rig->inject->result = INJECT_QUEUED;
 	keyed_request_send(rig, &one);
 	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
-	assert_false(breaker_is_open(&rig->shared.outbox->breaker));
+	assert_int_equal(breaker->n, 0);
 }
 
 /* What waited in vain for a session says nothing about Postfix: no attempt has failed. */
@@ -254,7 +302,7 @@ static void test_no_turn(void **state)
 		assert_int_equal(what_is_left(rig, 0), STAGED_WAITS);
 	}
 	assert_int_equal(rig->inject->submitted, 2 * BREAKER_PUT_OFF);
-	assert_false(breaker_is_open(&rig->shared.outbox->breaker));
+	assert_int_equal(rig->shared.outbox->breaker.n, 0);
 	assert_int_equal(temp_db_number(rig->db, sql_attempts), 0);
 }
 
@@ -321,6 +369,161 @@ static void feed(struct send_rig *rig)
 	for (feeder_look(feeder); feeder_is_idle(feeder); feeder_look(feeder))
 		event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	drain(rig);
+}
+
+/* Nothing is done a microsecond before the time of an email, and the first look at its time takes
+ * it. */
+static void test_scheduled_for(void **state)
+{
+	struct send_rig *rig = *state;
+	struct set_clock set = {{set_now}, clock_now_us(&clock_system)};
+	const struct keyed_request one = {.n = 1, .scheduled_us = set.now_us + HOUR_US};
+	struct feeder *feeder = rig->shared.outbox->feeder;
+
+	begin(rig);
+	rig->shared.clock = &set.clock;
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	keyed_request_send(rig, &one);
+	set.now_us = one.scheduled_us - 1;
+	feed(rig); /* sweeps */
+	feeder_look(feeder);
+	assert_true(feeder_is_idle(feeder));
+	assert_int_equal(rig->inject->submitted, 0);
+	set.now_us = one.scheduled_us;
+	feeder_look(feeder);
+	assert_false(feeder_is_idle(feeder));
+	drain(rig);
+	assert_int_equal(rig->inject->submitted, 1);
+	assert_int_equal(send_rig_state(rig, 0), EMAIL_SENT);
+	rig->shared.clock = &clock_system;
+	db_pool_free(rig->shared.readers);
+}
+
+/* The pauses of an email between failed attempts. */
+static void check_pauses(struct send_rig *rig, const int *seconds, size_t n)
+{
+	static const char sql_due[] = "SELECT min(due_us) FROM outbox";
+	struct set_clock set = {{set_now}, clock_now_us(&clock_system)};
+	const struct keyed_request one = {.n = 1};
+	struct breaker *breaker = &rig->shared.outbox->breaker;
+	int64_t open_us;
+
+	rig->shared.clock = &set.clock;
+	keyed_request_send(rig, &one);
+	drain(rig);
+	for (size_t i = 0; i < n; i++) {
+		int64_t due_us = temp_db_number(rig->db, sql_due);
+
+		assert_int_equal(due_us - set.now_us, seconds[i] * SECOND_US);
+		assert_int_equal(rig->inject->submitted, i + 1);
+		breaker_close(breaker, "", true, true, 0, &open_us);
+		set.now_us = due_us;
+		feed(rig);
+	}
+	rig->shared.clock = &clock_system;
+}
+
+static void test_pauses(void **state)
+{
+	static const int put_off[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600};
+	static const int in_maildrop[] = {90, 180, 360, 600, 600};
+	struct send_rig *rig = *state;
+
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	begin(rig);
+	rig->inject->result = INJECT_TEMPORARY;
+	rig->inject->milter = MILTER_AWAY;
+	check_pauses(rig, put_off, ARRAY_SIZE(put_off));
+	begin(rig);
+	rig->inject->milter = MILTER_AWAY;
+	check_pauses(rig, in_maildrop, ARRAY_SIZE(in_maildrop));
+	db_pool_free(rig->shared.readers);
+}
+
+/* The milter records an email in the maildrop some seconds too late: it leaves the outbox then, not
+ * when its pause is over, even while the breaker lets nothing through. */
+static void test_late_record(void **state)
+{
+	static const char record[] =
+		"UPDATE email SET state = 'sent', queue_id = 'QUEUEID',"
+		" decided_us = created_us + 1";
+	const struct keyed_request one = {.n = 1};
+	struct send_rig *rig = *state;
+	struct outbox *outbox = rig->shared.outbox;
+
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	begin(rig);
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &one);
+	drain(rig);
+	feed(rig);
+	assert_int_equal(what_is_left(rig, 0), STAGED_WAITS);
+	breaker_trip(&outbox->breaker, BREAKER_AWAY, "refused", NULL, clock_monotonic_us());
+	OK(db_exec(rig->db, record, &why));
+	later_clock_set(SECOND_US);
+	feeder_look(outbox->feeder);
+	assert_false(feeder_is_idle(outbox->feeder));
+	drain(rig);
+	assert_int_equal(what_is_left(rig, 0), SENT);
+	assert_int_equal(atomic_load(&outbox->account.emails), 0);
+	later_clock_set(0);
+	db_pool_free(rig->shared.readers);
+}
+
+/* A clock that runs with the monotonic one, ahead of it by now_us. */
+static int64_t running_now(const struct clock *clock)
+{
+	return set_now(clock) + clock_monotonic_us();
+}
+
+/* One company's records are late, and another company is put off. Other emails go out when they are
+ * due, whether the feeder was told their time or another program has changed it. */
+static void test_due_while_records_are_late(void **state)
+{
+	struct send_rig *rig = *state;
+	struct outbox *outbox = rig->shared.outbox;
+	struct breaker *breaker = &outbox->breaker;
+	int64_t start_us = clock_now_us(&clock_system);
+	struct set_clock running = {{running_now}, start_us - clock_monotonic_us()};
+	const struct keyed_request late = {.n = 1};
+	const struct keyed_request soon = {.n = 1, .scheduled_us = start_us + 30 * SECOND_US};
+	const struct keyed_request later = {.n = 1, .scheduled_us = start_us + HOUR_US};
+
+	begin(rig);
+	rig->shared.clock = &running.clock;
+	rig->shared.readers = db_pool_new(rig->path, 1);
+	rig->inject->milter = MILTER_AWAY;
+	keyed_request_send(rig, &late);
+	drain(rig);
+	rig->inject->milter = MILTER_RECORDS;
+	keyed_request_send(rig, &soon);
+	keyed_request_send(rig, &later);
+	breaker_count_unrecorded(breaker, "put-off", false);
+	breaker_trip(breaker, BREAKER_NO_RECORDS, "late", "put-off", clock_monotonic_us());
+	breaker->companies[breaker->n - 1].circuit.until_us = INT64_MAX;
+	feed(rig); /* looks for records */
+	assert_int_equal(rig->inject->submitted, 1);
+	running.now_us += 30 * SECOND_US;
+	feeder_look(outbox->feeder);
+	assert_false(feeder_is_idle(outbox->feeder));
+	drain(rig);
+	assert_int_equal(rig->inject->submitted, 2);
+	for (int second = 2; second < 4; second++) {
+		later_clock_set(second * SECOND_US);
+		feeder_look(outbox->feeder);
+		assert_false(feeder_is_idle(outbox->feeder));
+		later_clock_set(second * SECOND_US + 9 * SECOND_US / 10); /* a slow commit */
+		drain(rig);
+	}
+	assert_int_equal(rig->inject->submitted, 2);
+	OK(db_exec(rig->db, "UPDATE outbox SET due_us = 1 WHERE attempts = 0", &why));
+	later_clock_set(4 * SECOND_US);
+	feeder_look(outbox->feeder);
+	drain(rig);
+	assert_int_equal(rig->inject->submitted, 3);
+	later_clock_set(0);
+	rig->shared.clock = &clock_system;
+	db_pool_free(rig->shared.readers);
 }
 
 /* What was put off is taken from the store, but that is not committed: all stays as it was,
@@ -523,6 +726,7 @@ static void test_answer_when_queued(void **state)
 	before = count_syncs();
 	keyed_request_send(rig, &one);
 	assert_int_equal(count_syncs() - before, 1);
+	check_power_loss(rig);
 	assert_int_equal(rig->sent, 1);
 	assert_int_equal(send_rig_state(rig, 0), EMAIL_STAGED);
 	assert_true(keyed_request_send(rig, &one));
@@ -677,6 +881,10 @@ int main(void)
 		TEST(breaker_is_open),
 		TEST(no_turn),
 		TEST(clock_is_put_back),
+		TEST(scheduled_for),
+		TEST(pauses),
+		TEST(late_record),
+		TEST(due_while_records_are_late),
 		TEST(taking_is_not_committed),
 		TEST(taking_is_not_synced),
 		TEST(message_moves_while_the_queue_is_listed),

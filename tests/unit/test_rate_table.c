@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "core/base/id.h"
-#include "core/base/mem.h"
 #include "core/policy/rate.h"
 
 enum { SECOND = 1000000, MANY = 50000, THREADS = 4, EACH = 20000 };

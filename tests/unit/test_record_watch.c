@@ -42,7 +42,7 @@ static int set_up(void **state)
 	temp_db_tenant(temp->db, "Acme", "example.com", &rig.tenant);
 	OK(db_open(temp->name, DB_READ, &rig.reader, &why));
 	rig.base = event_base_new();
-	rig.watch = record_watch_new(rig.base, rig.reader, NULL);
+	rig.watch = record_watch_new(rig.base, rig.reader, NULL, NULL);
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static void test_failure_is_said_once(void **state)
 	_cleanup_free_ char *text = NULL;
 
 	record_watch_free(rig.watch);
-	rig.watch = record_watch_new(rig.base, rig.reader, log);
+	rig.watch = record_watch_new(rig.base, rig.reader, NULL, log);
 	stage(temp, &first);
 	stage(temp, &second);
 	record(temp, &second);

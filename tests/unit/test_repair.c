@@ -10,7 +10,7 @@
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/store_queue_message.h"
 #include "core/store/store_held.h"
 #include "core/store/store_outbox.h"
 #include "events/repair.h"
@@ -118,8 +118,9 @@ static void test_seen_before_the_log(void **state)
 	struct queue_message message;
 
 	LOOK(1, "queued queued queued");
-	assert_int_equal(
-		store_message_find(temp->db, queue.id, SENT_US + SECOND_US, 0, &message, NULL), 1);
+	assert_int_equal(store_queue_message_find(
+				 temp->db, queue.id, SENT_US + SECOND_US, 0, &message, NULL),
+		1);
 	assert_true(message.is_new);
 	queue_message_clear(&message);
 }

@@ -343,7 +343,7 @@ static int list_domains(struct db *db, const struct world *world, struct err *er
 	struct domain_list list;
 
 	(void)world;
-	if (store_domain_list(db, NULL, WHOLE, &list, NULL, err) < 0)
+	if (store_domain_list(db, NULL, false, WHOLE, &list, NULL, err) < 0)
 		return -1;
 	store_domain_list_free(&list);
 	return 1;

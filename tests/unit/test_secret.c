@@ -33,6 +33,40 @@ static void test_tokens(void **state)
 	}
 }
 
+static void test_form_of_tokens(void **state)
+{
+#define WHOLE "abcdefghijklmnopqrstuvwxyz0123456789-_ABCDE"
+	static const struct {
+		const char *text;
+		bool key, user;
+	} cases[] = {
+		{"ps_" WHOLE, true, false},
+		{"pa_" WHOLE, false, true},
+		{"PS_" WHOLE, false, false},
+		{"ps_" WHOLE "F", false, false},
+		{"ps_bcdefghijklmnopqrstuvwxyz0123456789-_ABCDE", false, false},
+		{"ps_=bcdefghijklmnopqrstuvwxyz0123456789-_ABCDE", false, false},
+		{"ps_", false, false},
+		{"", false, false},
+		{"   " WHOLE, false, false},
+	};
+	char token[SECRET_TOKEN_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].text;
+
+		assert_int_equal(secret_is_token(text, strlen(text)), cases[i].key);
+		assert_int_equal(secret_is_user_token(text, strlen(text)), cases[i].user);
+	}
+	secret_token(token);
+	assert_true(secret_is_token(token, strlen(token)));
+	token[10] = '\0';
+	assert_false(secret_is_token(token, sizeof(token) - 1));
+	secret_user_token(token);
+	assert_true(secret_is_user_token(token, strlen(token)));
+}
+
 static void test_tickets(void **state)
 {
 	char before[SECRET_TICKET_SIZE] = "";
@@ -86,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_form_of_tokens),
 		cmocka_unit_test(test_tickets),
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_wipe),

@@ -11,14 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
 #include "core/store/store_email.h"
 #include "httpd/admission/counts.h"
-#include "httpd/outbox/breaker.h"
-#include "tests/unit/catch.h"
-#include "tests/unit/count_syncs.h"
 #include "tests/unit/send_rig.h"
 
 static void add(struct addr_list *list, const char *address)

@@ -122,7 +122,7 @@ static void test_recipients(void **state)
 
 		session_begin(session, "a@x.test", NULL);
 		for (size_t k = 0; cases[i].recipients[k]; k++)
-			session_recipient(session, cases[i].recipients[k]);
+			session_recipient(session, cases[i].recipients[k], NULL);
 		if (message->for_ticket != cases[i].for_ticket ||
 			message->for_others != cases[i].for_others)
 			fail_msg("%zu", i);
@@ -175,8 +175,8 @@ static void fill(struct milter_session *session)
 	session_header(session, "From", "a@x.test");
 	session_header(session, "Sender", "b@x.test");
 	session_header(session, "X-Postern-Email-Id", "t");
-	session_recipient(session, "x@x.test");
-	session_recipient(session, A_TICKET "@postern.invalid");
+	session_recipient(session, "x@x.test", NULL);
+	session_recipient(session, A_TICKET "@postern.invalid", NULL);
 	session_resolved(session, "a@x.test");
 	session->message.froms.overflow = true;
 }

@@ -101,6 +101,7 @@ static void test_good_numbers(void **state)
 		{"retention", "emails", "120s", 120000, "2min"},
 		{"retention", "emails", "2min", 120000, NULL},
 		{"retention", "events", "30d", INT64_C(2592000000), NULL},
+		{"retention", "audit", "730d", INT64_C(63072000000), NULL},
 		{"retention", "content", "0", 0, "0ms"},
 		{"http", "drain_timeout", "0s", 0, "0ms"},
 		{"http", "drain_timeout", "0", 0, "0ms"},

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/strv.h"
 #include "events/source.h"
 #include "tests/unit/temp_db.h"
 

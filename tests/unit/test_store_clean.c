@@ -23,12 +23,15 @@ static const char sql_keys[] = "SELECT count(*) FROM idempotency";
 
 enum { ALL = 1000 };
 
+static struct clean walk;
+
 static int setup(void **state)
 {
 	struct temp_db *temp;
 
 	temp_db_setup(state);
 	temp = *state;
+	walk = (struct clean){0};
 	temp->more = mem_new(struct temp_tenant);
 	temp_db_tenant(temp->db, "Acme", "example.com", temp->more);
 	return 0;
@@ -70,7 +73,7 @@ static void test_emails(void **state)
 		OK(db_exec(temp->db, "DELETE FROM email", &why));
 		stage(temp, cases[i].created_us);
 		OK(db_exec(temp->db, sql, &why));
-		assert_int_equal(store_clean(temp->db, now_us, ALL, NULL), 0);
+		assert_int_equal(store_clean(temp->db, &walk, now_us, ALL, NULL), 0);
 		assert_int_equal(temp_db_number(temp->db, sql_emails), cases[i].left);
 		assert_int_equal(temp_db_number(temp->db, sql_contents), cases[i].left);
 	}
@@ -98,7 +101,7 @@ static void test_tickets(void **state)
 	supersede(temp, old_us + 1);
 	supersede(temp, now_us);
 	OK(db_exec(temp->db, "UPDATE email SET state = 'sent'", &why));
-	assert_int_equal(store_clean(temp->db, now_us, ALL, NULL), 0);
+	assert_int_equal(store_clean(temp->db, &walk, now_us, ALL, NULL), 0);
 	assert_int_equal(temp_db_number(temp->db, sql_tickets), 2);
 	assert_int_equal(temp_db_number(temp->db, sql_emails), 4);
 	assert_int_equal(temp_db_number(temp->db,
@@ -126,7 +129,7 @@ static void test_keys(void **state)
 	/* The newest first: adding one removes what is old then. */
 	for (size_t i = 0; i < ARRAY_SIZE(created_us); i++)
 		add_key(temp, (uint8_t)i, created_us[i]);
-	assert_int_equal(store_clean(temp->db, now_us, ALL, NULL), 0);
+	assert_int_equal(store_clean(temp->db, &walk, now_us, ALL, NULL), 0);
 	assert_int_equal(temp_db_number(temp->db, sql_keys), 2);
 }
 
@@ -147,7 +150,7 @@ static void test_rounds(void **state)
 	for (uint8_t i = 0; i < 5; i++)
 		add_key(temp, i, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
-		assert_int_equal(store_clean(temp->db, now_us, 2, NULL), rounds[i].result);
+		assert_int_equal(store_clean(temp->db, &walk, now_us, 2, NULL), rounds[i].result);
 		assert_int_equal(temp_db_number(temp->db, sql_emails), rounds[i].emails);
 		assert_int_equal(temp_db_number(temp->db, sql_tickets), rounds[i].tickets);
 		assert_int_equal(temp_db_number(temp->db, sql_keys), rounds[i].keys);
@@ -155,6 +158,31 @@ static void test_rounds(void **state)
 			assert_true(temp_db_number(temp->db,
 					    "SELECT min(created_us)"
 					    " FROM email") == old_us - 1);
+	}
+}
+
+/* A step looks at the emails of so many companies, and the next one at those of the next. */
+static void test_companies(void **state)
+{
+	static const char sql_add[] =
+		"WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $n)"
+		" INSERT INTO email (seq, id, ticket, company_id, key_id, domain, sender,"
+		"   header_from, reply_to, subject, message_id, created_us, state)"
+		" SELECT n, 'id ' || n, 'ticket ' || n, 'company ' || n, '', '', '', '', '', '', '',"
+		"   1, 'staged'"
+		" FROM n";
+	static const int left[] = {STORE_CLEAN_OWNERS + 1, 1, 0};
+	struct temp_db *temp = *state;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(db_change(temp->db, sql_add,
+					 DB_PARAMS(DB_INT("$n", 2 * STORE_CLEAN_OWNERS + 1)), NULL),
+			2 * STORE_CLEAN_OWNERS + 1);
+		for (size_t k = 0; k < ARRAY_SIZE(left); k++) {
+			assert_int_equal(
+				store_clean(temp->db, &walk, now_us, 10 * ALL, NULL), left[k] > 0);
+			assert_int_equal(temp_db_number(temp->db, sql_emails), left[k]);
+		}
 	}
 }
 
@@ -166,6 +194,7 @@ int main(void)
 		TEST(tickets),
 		TEST(keys),
 		TEST(rounds),
+		TEST(companies),
 	};
 
 	assert_int_equal(secret_init(), 0);

@@ -4,9 +4,9 @@
  * end, and how much work that is, must not depend on the other one's rows.
  *
  * Each question is asked of the same database while others have as many rows as
- * the company, and when they have thousands. Work is what the engine counts:
- * steps of its own programs, in which the end of an index is one step less than
- * a row of somebody else.
+ * the company, and when they have thousands. Work is what SQLite counts: steps
+ * of its own programs, in which the end of an index is one step less than a row
+ * of somebody else.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "core/base/buf.h"
 #include "core/db/db_private.h"
 #include "core/store/store_event.h"
-#include "core/store/store_refusal.h"
+#include "core/store/store_event_count.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
 
@@ -69,7 +69,6 @@ static const char sql_events[] =
 /* Room between the own emails for others. The bisection for a time goes by seq,
  * so that room alone is a few steps more. */
 static const char sql_room[] =
-	"PRAGMA defer_foreign_keys = ON;"
 	"UPDATE email SET seq = seq * 1000000;"
 	"UPDATE email_content SET seq = seq * 1000000;"
 	"UPDATE email_recipient SET email = email * 1000000;"
@@ -89,6 +88,10 @@ static int setup(void **state)
 		add_own(temp, i);
 	OK(db_exec(temp->db, sql_events, &why));
 	OK(db_begin(temp->db, &why));
+	OK(db_exec(temp->db,
+		temp_db_sql(temp->db, "PRAGMA defer_foreign_keys = ON",
+			"SET LOCAL session_replication_role = replica"),
+		&why));
 	OK(db_exec(temp->db, sql_room, &why));
 	OK(db_commit(temp->db, &why));
 	return 0;
@@ -100,15 +103,16 @@ static int setup(void **state)
 static void add_others(struct temp_db *temp, int first, int n, int step)
 {
 	static const char sql_copy[] =
-		"CREATE TEMP TABLE IF NOT EXISTS copy (new, old, company);"
+		"CREATE TEMP TABLE IF NOT EXISTS copy"
+		" (new BIGINT, old BIGINT, company TEXT);"
 		"DELETE FROM copy;"
 		"WITH RECURSIVE number (n) AS (SELECT %d UNION ALL"
 		" SELECT n + 1 FROM number WHERE n < %d)"
-		" INSERT INTO copy SELECT 1000000 + n * %d + c.value,"
-		" (n %% 12 + 1) * 1000000, "
-		"printf('%%08x-0000-4000-8000-%%012d',"
-		" 4294967295 * c.value, c.value)"
-		" FROM number, json_each('[0, 1]') c";
+		" INSERT INTO copy SELECT 1000000 + n * %d + c.side,"
+		" (n %% 12 + 1) * 1000000,"
+		" printf('%%08x', 4294967295 * c.side) ||"
+		" printf('-0000-4000-8000-%%012d', c.side)"
+		" FROM number, (SELECT 0 AS side UNION ALL SELECT 1) c";
 	static const char sql_rows[] =
 		"INSERT INTO email (seq, id, ticket, company_id, key_id, "
 		"domain,"
@@ -134,8 +138,9 @@ static void add_others(struct temp_db *temp, int first, int n, int step)
 		" occurred_us, recorded_us, source, company"
 		" FROM copy JOIN event ON email = old;"
 		"INSERT INTO event_count (company_id, hour_us, domain, kind,"
-		" count) SELECT company, 0, 'own.test', 'deferred', 1 FROM copy"
-		" WHERE true ON CONFLICT DO UPDATE SET count = count + 1";
+		" count) SELECT company, 0, 'own.test', 'deferred', count(*) FROM copy"
+		" GROUP BY company ON CONFLICT (company_id, hour_us, domain, kind)"
+		" DO UPDATE SET count = event_count.count + excluded.count";
 	_cleanup_free_ char *copy = mem_printf(sql_copy, first, first + n - 1, step);
 
 	OK(db_begin(temp->db, &why));
@@ -311,13 +316,15 @@ static void (*const questions[])(struct temp_db *temp, struct buf *told) = {
 static void test_few_and_many(void **state)
 {
 	struct temp_db *temp = *state;
+	/* A server counts no steps: there the answers alone are compared. */
+	int many = db_is_url(temp->name) ? 1000 : 2 * EMAIL_SEARCH_MAX;
 	struct buf told[2][ARRAY_SIZE(questions)];
 	int64_t steps[2][ARRAY_SIZE(questions)];
 
 	add_others(temp, 1, OWN, 1000006);
 	for (int with = 0; with < 2; with++) {
 		if (with)
-			add_others(temp, 1 + OWN, 2 * EMAIL_SEARCH_MAX, 599);
+			add_others(temp, 1 + OWN, many, 599);
 		for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
 			int64_t before = db_steps(temp->db);
 
@@ -347,6 +354,7 @@ static void test_newest_of_many(void **state)
 	const struct email_filter none = {0};
 	const struct page page = {.limit = 10};
 
+	ONLY_SQLITE(state);
 	add_others(temp, 1, OWN, 1000006);
 	add_others(temp, 1 + OWN, EMAIL_SEARCH_MAX, 599);
 	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {

@@ -71,7 +71,7 @@ static void assert_domains(
 {
 	struct domain_list list;
 
-	FOUND(store_domain_list(db, company_id, WHOLE, &list, NULL, &why));
+	FOUND(store_domain_list(db, company_id, false, WHOLE, &list, NULL, &why));
 	assert_int_equal(list.n, n);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(list.items[i].name, names[i]);

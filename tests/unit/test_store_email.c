@@ -279,6 +279,75 @@ static void test_scope(void **state)
 	store_email_clear(&sent);
 }
 
+/* The scope is that of the key, whether the call was announced or not. */
+static void test_get_of_key(void **state)
+{
+	enum { OWN, OTHER, BOUND, ELSEWHERE, REVOKED, KEYS };
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	const char *one = tenants[0].company_id;
+	const struct key_spec of_company = {.scopes = KEY_ALL};
+	const struct key_spec of_domain = {.scopes = KEY_ALL, .domain = "one.test"};
+	const struct key_spec of_second = {.scopes = KEY_ALL, .domain = "second.test"};
+	static const struct {
+		int key;
+		bool sent;
+		int64_t longest;
+		int found;
+	} cases[] = {
+		{OWN, true, 1000, 1},
+		{OWN, false, 1000, 0},
+		{OWN, true, 1, 0},
+		{OTHER, true, 1000, 0},
+		{BOUND, true, 1000, 1},
+		{ELSEWHERE, true, 1000, 0},
+		{REVOKED, true, 1000, 0},
+	};
+	static const char *const names[KEYS] = {"One", "Other", "bound", "elsewhere", "revoked"};
+	uint8_t hashes[KEYS][SECRET_HASH_LEN];
+	struct key bound, elsewhere, revoked;
+	struct email staged, sent, got;
+	struct domain second;
+
+	OK(store_domain_add(temp->db, one, "second.test", &(const struct domain){.active = true}, 2,
+		&second, &why));
+	temp_db_key(temp->db, &tenants[0], names[BOUND], &of_domain, &bound);
+	temp_db_key(temp->db, &tenants[0], names[ELSEWHERE], &of_second, &elsewhere);
+	temp_db_key(temp->db, &tenants[0], names[REVOKED], &of_company, &revoked);
+	assert_int_equal(store_key_revoke(temp->db, &(const struct key_range){.company_id = one},
+				 revoked.id, 1, NULL),
+		1);
+	for (int i = 0; i < KEYS; i++)
+		secret_hash(names[i], strlen(names[i]), hashes[i]);
+	stage(temp, 0, &staged);
+	stage(temp, 0, &sent);
+	assert_int_equal(store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		size_t n = i / 2;
+		const struct email_of_key ask = {
+			.hash = hashes[cases[n].key],
+			.id = cases[n].sent ? sent.id : staged.id,
+			.longest = cases[n].longest,
+		};
+
+		if (i % 2)
+			store_email_of_key_ahead(temp->db, &ask);
+		assert_int_equal(store_email_of_key(temp->db, &ask, &got, NULL), cases[n].found);
+		db_end_ahead(temp->db);
+		if (cases[n].found) {
+			assert_same(&sent, &got);
+			assert_string_equal(got.html, sent.html);
+			store_email_clear(&got);
+		}
+	}
+	store_email_clear(&staged);
+	store_email_clear(&sent);
+	store_domain_clear(&second);
+	store_key_clear(&bound);
+	store_key_clear(&elsewhere);
+	store_key_clear(&revoked);
+}
+
 static void test_get_none(void **state)
 {
 	struct temp_db *temp = *state;
@@ -389,6 +458,7 @@ int main(void)
 		TEST(retract),
 		TEST(nobody),
 		TEST(scope),
+		TEST(get_of_key),
 		TEST(get_none),
 		TEST(list),
 		TEST(domain_changes_hands),

@@ -11,7 +11,6 @@
 
 #include "core/base/str.h"
 #include "core/store/row.h"
-#include "core/store/store_company.h"
 #include "core/store/store_domain.h"
 #include "tests/unit/temp_db.h"
 
@@ -154,7 +153,7 @@ enum action { NOTHING, RECORD, REFUSE };
 struct steps {
 	enum action actions[3];
 	enum email_state state;
-	int decided_by; /* which of the actions, from 1; 0: none */
+	int decided_by; /* the action whose values are kept, from 1; 0: none */
 	const char *last_event;
 };
 
@@ -212,9 +211,9 @@ static void test_decisions(void **state)
 	static const struct steps cases[] = {
 		{{NOTHING}, EMAIL_STAGED, 0, NULL},
 		{{RECORD}, EMAIL_SENT, 1, "sent"},
-		{{RECORD, RECORD}, EMAIL_SENT, 1, "sent"},
+		{{RECORD, RECORD}, EMAIL_SENT, 2, "sent"},
 		{{RECORD, REFUSE}, EMAIL_SENT, 1, "sent"},
-		{{RECORD, REFUSE, RECORD}, EMAIL_SENT, 1, "sent"},
+		{{RECORD, REFUSE, RECORD}, EMAIL_SENT, 3, "sent"},
 		{{REFUSE}, EMAIL_REFUSED, 1, "failed"},
 		{{REFUSE, REFUSE}, EMAIL_REFUSED, 1, "failed"},
 		{{REFUSE, RECORD}, EMAIL_REFUSED, 1, "failed"},
@@ -230,6 +229,32 @@ static void test_decisions(void **state)
 			act(temp->db, email->ticket, cases[i].actions[d], d + 1,
 				result_of(&cases[i], d));
 		assert_outcome(temp->db, email->id, &cases[i]);
+		db_rollback(temp->db);
+	}
+}
+
+/* A client that knows the id is told of the refusal by an event of each recipient, whichever of the
+ * two comes first. Whoever waits for the answer learns it there. It counts once, as refused. */
+static void test_refusal_is_an_event(void **state)
+{
+	static const char sql_failed[] =
+		"SELECT count(DISTINCT n) FROM event WHERE kind = 'failed' AND text = 'no'";
+	static const char sql_counted[] =
+		"SELECT sum(count) FROM event_count WHERE kind IN ('refused', 'failed')";
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+
+	for (int answered = -1; answered <= 1; answered++) {
+		OK(db_begin(temp->db, &why));
+		if (answered < 0)
+			FOUND(store_email_answered(temp->db, email->id, &why));
+		for (int again = 0; again < 2; again++)
+			FOUND(store_email_refuse(temp->db, email->ticket, "Q", "no", 5, &why));
+		for (int again = 0; again < 2 && answered > 0; again++)
+			FOUND(store_email_answered(temp->db, email->id, &why));
+		assert_int_equal(temp_db_number(temp->db, sql_failed),
+			answered == 0 ? 0 : (int64_t)email->recipients.n);
+		assert_int_equal(temp_db_number(temp->db, sql_counted), 1);
 		db_rollback(temp->db);
 	}
 }
@@ -372,6 +397,7 @@ int main(void)
 		TEST(add_sent),
 		TEST(facts),
 		TEST(decisions),
+		TEST(refusal_is_an_event),
 		TEST(no_such_ticket),
 		TEST(content_stays),
 		TEST(supersede),

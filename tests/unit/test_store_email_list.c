@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/store/store_event.h"
+#include "core/store/store_queue_message.h"
 #include "tests/unit/temp_db.h"
 
 enum { EMAILS = 10 };
@@ -111,7 +111,7 @@ static void test_named(void **state)
 	OK(store_email_named(temp->db, &all, ids[0], 1, &list, &why));
 	message.email = list.items[0].seq;
 	store_email_list_free(&list);
-	OK(store_message_add(temp->db, &message, &why));
+	OK(store_queue_message_add(temp->db, &message, &why));
 	assert_int_equal(count_named(temp, NULL, "4QUEUE", ids[0]), 1);
 	assert_int_equal(count_named(temp, theirs, "4QUEUE", NULL), 0);
 	/* Texts that name nothing. */

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/store_queue_message.h"
+#include "core/store/store_event_count.h"
+#include "core/store/store_log.h"
+#include "core/store/store_event.h"
 #include "core/base/clock.h"
 #include "core/store/delivery_writer.h"
 #include "tests/unit/temp_db.h"
@@ -375,20 +379,27 @@ static void test_queue_ids(void **state)
 	struct queue_message message;
 
 	begin(temp);
-	assert_int_equal(store_message_find(temp->db, "4X", 1000 + second, 0, &message, NULL), 1);
+	assert_int_equal(
+		store_queue_message_find(temp->db, "4X", 1000 + second, 0, &message, NULL), 1);
 	assert_true(message.is_new && message.how == MESSAGE_RECORDED);
-	OK(store_message_add(temp->db, &message, &why));
-	OK(store_message_close(temp->db, &message, 60 * second, &why));
+	OK(store_queue_message_add(temp->db, &message, &why));
+	message.closed_us = 60 * second;
+	OK(store_queue_messages_close(temp->db, &(struct queue_messages){&message, 1}, &why));
 	queue_message_clear(&message);
-	assert_int_equal(store_message_find(temp->db, "4X", 60 * second, 0, &message, NULL), 1);
+	assert_int_equal(
+		store_queue_message_find(temp->db, "4X", 60 * second, 0, &message, NULL), 1);
 	assert_false(message.is_new);
 	queue_message_clear(&message);
-	assert_int_equal(store_message_find(temp->db, "4X", 90 * second, 0, &message, NULL), 0);
-	assert_int_equal(store_message_find(temp->db, "4X", -10 * second, 0, &message, NULL), 0);
-	assert_int_equal(store_message_find(temp->db, "4Y", 60 * second, 0, &message, NULL), 0);
-	/* The clock was set back. */
 	assert_int_equal(
-		store_message_find(temp->db, "4X", -10 * second, 366 * DAY_US, &message, NULL), 1);
+		store_queue_message_find(temp->db, "4X", 90 * second, 0, &message, NULL), 0);
+	assert_int_equal(
+		store_queue_message_find(temp->db, "4X", -10 * second, 0, &message, NULL), 0);
+	assert_int_equal(
+		store_queue_message_find(temp->db, "4Y", 60 * second, 0, &message, NULL), 0);
+	/* The clock was set back. */
+	assert_int_equal(store_queue_message_find(
+				 temp->db, "4X", -10 * second, 366 * DAY_US, &message, NULL),
+		1);
 	queue_message_clear(&message);
 }
 
@@ -432,20 +443,21 @@ static void test_same_id_on_two_hosts(void **state)
 	hosts[0] = host_with_4X(temp, "one", &tenant, &seqs[0]);
 	hosts[1] = host_with_4X(temp, "two", &tenant, &seqs[1]);
 	for (int i = 0; i < 2; i++) {
-		FOUND(store_message_find(hosts[i], "4X", 2000, 0, &messages[i], &why));
+		FOUND(store_queue_message_find(hosts[i], "4X", 2000, 0, &messages[i], &why));
 		assert_int_equal(messages[i].email, seqs[i]);
-		OK(store_message_add(hosts[i], &messages[i], &why));
+		OK(store_queue_message_add(hosts[i], &messages[i], &why));
 		OK(store_ticket_message_add(hosts[i], "5X", 3000, seqs[i], &why));
 	}
-	OK(store_message_close(hosts[0], &messages[0], 4000, &why));
-	OK(store_message_end(hosts[1], &messages[1], DELIVERY_EXPIRED, 4000, &why));
+	messages[0].closed_us = 4000;
+	OK(store_queue_messages_close(hosts[0], &(struct queue_messages){&messages[0], 1}, &why));
+	OK(store_queue_message_end(hosts[1], &messages[1], DELIVERY_EXPIRED, 4000, &why));
 	OK(store_ticket_message_end(hosts[0], "5X", 4000, true, &why));
 	assert_int_equal(temp_db_number(temp->db, sql_open), seqs[1]);
 	assert_int_equal(temp_db_number(temp->db, sql_ended), seqs[1]);
 	assert_int_equal(temp_db_number(temp->db, sql_waits), seqs[1]);
 	for (int i = 0; i < 2; i++) {
 		queue_message_clear(&messages[i]);
-		FOUND(store_message_find(hosts[i], "4X", 3000, 0, &messages[i], &why));
+		FOUND(store_queue_message_find(hosts[i], "4X", 3000, 0, &messages[i], &why));
 		assert_int_equal(messages[i].email, seqs[i]);
 		assert_false(messages[i].is_new);
 		queue_message_clear(&messages[i]);
@@ -619,7 +631,7 @@ static void test_silence(void **state)
 	int64_t since_us, silent;
 
 	message.email = begin(temp);
-	OK(store_message_add(temp->db, &message, &why));
+	OK(store_queue_message_add(temp->db, &message, &why));
 	assert_int_equal(store_log_silence(temp->db, 1, 5000, &since_us, NULL), 0);
 	temp_db_tenant(temp->db, "Other", "other.test", &tenant);
 	temp_db_email(&tenant, &email);

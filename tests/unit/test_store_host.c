@@ -7,7 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/store/store_backlog.h"
-#include "core/store/store_event.h"
+#include "core/store/store_log.h"
 #include "core/store/store_held.h"
 #include "core/store/store_host.h"
 #include "core/store/store_outbox.h"

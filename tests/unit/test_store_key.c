@@ -202,6 +202,56 @@ static void test_list(void **state)
 	row_list_free(&store_key_type, list.items, list.n);
 }
 
+/* Keys that are old enough to be idle, and were used lately, in very many; before them, the oldest,
+ * one that was never used and one that is forgotten. */
+static void test_idle(void **state)
+{
+	static const char sql_add[] =
+		"WITH RECURSIVE n (n) AS (SELECT $first UNION ALL SELECT n + 1 FROM n"
+		"   WHERE n < $last)"
+		" INSERT INTO api_key (id, company_id, name, hash, scopes, created_us,"
+		"   last_used_us, revoked_us)"
+		" SELECT 'key ' || (10000 + n), $company, 'Key', CAST(printf('%032d', n) AS BLOB),"
+		"   1, n, CASE n WHEN 1 THEN 0 WHEN 2 THEN 50 ELSE 1000000 END, 0"
+		" FROM n";
+	static const struct {
+		int64_t unused_us, forgotten_us;
+		const char *id;
+	} cases[] = {{100000, 0, "key 10001"}, {0, 100000, "key 10002"}};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *tenants = temp->more;
+	struct key_list list;
+	struct page_end end;
+
+	OK(db_exec(temp->db, "UPDATE api_key SET created_us = 200000", &why));
+	/* A server keeps all versions that one transaction makes of a count. */
+	for (int n = 1; n < PAGE_LOOK + 100; n += 300)
+		assert_int_equal(db_change(temp->db, sql_add,
+					 DB_PARAMS(DB_INT("$first", n), DB_INT("$last", n + 299),
+						 DB_TEXT("$company", tenants[0].company_id)),
+					 NULL),
+			300);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		const struct key_filter filter = {
+			.company_id = i % 2 ? tenants[0].company_id : NULL,
+			.unused_us = cases[i / 2].unused_us,
+			.forgotten_us = cases[i / 2].forgotten_us,
+		};
+		struct page page = {.limit = 10};
+
+		/* Younger keys are not looked at. */
+		FOUND(store_key_list(temp->db, &filter, &page, &list, &end, &why));
+		assert_int_equal(list.n, 0);
+		assert_string_equal(end.next, "key 10101");
+		memcpy(page.after, end.next, sizeof(page.after));
+		FOUND(store_key_list(temp->db, &filter, &page, &list, &end, &why));
+		assert_int_equal(list.n, 1);
+		assert_string_equal(list.items[0].id, cases[i / 2].id);
+		assert_true(!end.more && end.next[0] == '\0');
+		row_list_free(&store_key_type, list.items, list.n);
+	}
+}
+
 /* The set as answers show it. */
 static void assert_shown(unsigned scopes, const char *words)
 {
@@ -291,7 +341,7 @@ static void fill_ring(struct db *db, struct key_ring *ring)
 /* The names of a page, a + when there are more; NULL for a cursor that is none. */
 static char *page_of(struct db *db, const struct key_range *range, const struct page *page)
 {
-	const struct key_filter filter = {range->company_id, range->domain, true};
+	const struct key_filter filter = {range->company_id, range->domain, .valid_only = true};
 	struct buf out = BUF_INIT;
 	struct key_list list;
 	struct page_end end;
@@ -418,6 +468,7 @@ int main(void)
 		TEST(revoke),
 		TEST(touch),
 		TEST(list),
+		TEST(idle),
 		cmocka_unit_test_setup_teardown(test_pages, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_revoke_own, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_rename_own, temp_db_setup, temp_db_teardown),

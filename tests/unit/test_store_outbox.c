@@ -13,6 +13,7 @@
 #include "core/store/store_event.h"
 #include "core/store/store_message.h"
 #include "core/store/store_outbox.h"
+#include "core/store/store_pause.h"
 #include "tests/unit/temp_db.h"
 
 #define CREATED INT64_C(1700000000123456)
@@ -72,6 +73,17 @@ static const struct {
 		1},
 	{"lifetime", "UPDATE outbox SET reason = 'away'", CREATED + DAY_US, OUTBOX_GONE, RENEWED,
 		"refused", 0},
+	{"scheduled for later than its lifetime",
+		"UPDATE email SET scheduled_us = created_us + 2 * $day", CREATED + 3 * DAY_US - 1,
+		OUTBOX_SUBMIT, KEPT, "staged", 1},
+	{"lifetime since it was due", "UPDATE email SET scheduled_us = created_us + 2 * $day",
+		CREATED + 3 * DAY_US, OUTBOX_GONE, RENEWED, "refused", 0},
+	{"paused for longer than its lifetime",
+		"UPDATE outbox SET resumed_us = (SELECT created_us FROM email) + 2 * $day",
+		CREATED + 3 * DAY_US - 1, OUTBOX_SUBMIT, KEPT, "staged", 1},
+	{"lifetime since it was resumed",
+		"UPDATE outbox SET resumed_us = (SELECT created_us FROM email) + 2 * $day",
+		CREATED + 3 * DAY_US, OUTBOX_GONE, RENEWED, "refused", 0},
 	{"not due", "UPDATE outbox SET due_us = 1 + $now", NOW, -1, KEPT, "staged", 1},
 	{"in hand", "UPDATE outbox SET due_us = 0", NOW, -1, KEPT, "staged", 1},
 	{"refused", "UPDATE email SET state = 'refused', refusal = 'no'", NOW, OUTBOX_GONE, KEPT,
@@ -115,15 +127,22 @@ static const struct {
 
 static void prepare(struct temp_db *temp, const char *sql)
 {
-	_cleanup_free_ char *now = mem_printf("%lld", (long long)NOW);
+	static const struct {
+		const char *name;
+		int64_t value;
+	} values[] = {{"$now", NOW}, {"$day", DAY_US}};
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	for (const char *p = sql; *p;) {
-		if (strncmp(p, "$now", 4) == 0) {
-			buf_add_str(&text, now);
-			p += 4;
+	while (*sql) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(values) && strncmp(sql, values[i].name, 4) != 0)
+			i++;
+		if (i < ARRAY_SIZE(values)) {
+			buf_printf(&text, "%lld", (long long)values[i].value);
+			sql += 4;
 		} else {
-			buf_add_char(&text, *p++);
+			buf_add_char(&text, *sql++);
 		}
 	}
 	OK(db_exec(temp->db, buf_str(&text), &why));
@@ -168,6 +187,50 @@ static void test_take(void **state)
 		/* It is in hand now, or not due. */
 		take(temp, &terms, &taken);
 		assert_int_equal(taken.n, 0);
+		store_outbox_taken_clear(&taken);
+		store_email_clear(&email);
+		temp_db_teardown(state);
+	}
+	temp_db_setup(state);
+}
+
+/* What leaves the outbox before its time, though nothing may be submitted. */
+static void test_recorded(void **state)
+{
+#define PUT_OFF "UPDATE outbox SET due_us = $now + 90000000, attempts = 1, ticket_used = 1"
+#define SENT    "UPDATE email SET state = 'sent', decided_us = created_us, queue_id = 'Q'"
+	static const struct {
+		const char *before;
+		bool leaves;
+	} rows[] = {
+		{PUT_OFF ";" SENT ", way = 'sendmail'", true},
+		{PUT_OFF ";" SENT, false}, /* by SMTP: Postfix may not have it */
+		{PUT_OFF "; UPDATE email SET way = 'sendmail'", false},
+		{"UPDATE outbox SET due_us = 0;" SENT ", way = 'sendmail'", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct outbox_terms terms = terms_at(NOW);
+		struct outbox_taken taken;
+		struct temp_db *temp;
+		struct email email;
+
+		temp_db_setup(state);
+		temp = *state;
+		stage(temp, "company", CREATED, &email);
+		prepare(temp, rows[i].before);
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, 0);
+		terms.rows = 0;
+		terms.recorded = true;
+		take(temp, &terms, &taken);
+		assert_int_equal(taken.n, rows[i].leaves);
+		if (taken.n > 0) {
+			assert_int_equal(taken.items[0].task, OUTBOX_GONE);
+			assert_string_equal(taken.items[0].company_id, email.company_id);
+			assert_int_equal(taken.items[0].size, 7);
+		}
+		assert_int_equal(store_outbox_has(temp->db, email.id, NULL), !rows[i].leaves);
 		store_outbox_taken_clear(&taken);
 		store_email_clear(&email);
 		temp_db_teardown(state);
@@ -389,11 +452,42 @@ static void test_put_off(void **state)
 	assert_int_equal(store_outbox_put_off(temp->db, email.id, &delay, NULL), 1);
 	OK(db_exec(temp->db, "UPDATE outbox SET attempts = 0", &why));
 	assert_int_equal(store_outbox_hurry(temp->db, NOW, NULL), 0);
-	assert_int_equal(store_outbox_reopen(temp->db, NULL), 0);
+	assert_int_equal(store_outbox_reopen(temp->db, NOW, NULL), 0);
 	OK(db_exec(temp->db, "UPDATE outbox SET due_us = 0", &why));
-	assert_int_equal(store_outbox_reopen(temp->db, NULL), 1);
+	assert_int_equal(store_outbox_reopen(temp->db, NOW, NULL), 1);
 	FOUND(store_outbox_next(temp->db, &due, &why));
 	store_email_clear(&email);
+}
+
+/* At a start: what was put off for longer than any pause is from before the clock was put back.
+ * Pauses that may be of now last, and so do schedules and the pauses of admins. */
+static void test_clock_put_back_before_the_start(void **state)
+{
+	static const struct {
+		int64_t due_us;
+		bool failed, hurried;
+	} rows[] = {
+		{NOW + OUTBOX_PAUSE_MOST_US, true, false},
+		{NOW + OUTBOX_PAUSE_MOST_US + 1, true, true},
+		{NOW + OUTBOX_PAUSE_MOST_US + 1, false, false},
+		{OUTBOX_PAUSED + 1, true, false},
+	};
+	struct temp_db *temp = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct outbox_delay delay = {
+			.due_us = rows[i].due_us, .failed = rows[i].failed};
+		struct email email;
+		int64_t due_us = 0;
+
+		OK(db_exec(temp->db, "DELETE FROM email", &why));
+		stage(temp, "a", 0, &email);
+		assert_int_equal(store_outbox_put_off(temp->db, email.id, &delay, NULL), 1);
+		assert_int_equal(store_outbox_reopen(temp->db, NOW, NULL), 0);
+		due_us = temp_db_number(temp->db, "SELECT due_us FROM outbox");
+		assert_int_equal(due_us, rows[i].hurried ? NOW : rows[i].due_us);
+		store_email_clear(&email);
+	}
 }
 
 /* What a crash leaves of a request between staging its emails and adding them to the outbox is
@@ -663,12 +757,14 @@ int main(void)
 		cmocka_unit_test(test_room),
 		TEST(joined_bytes),
 		cmocka_unit_test_teardown(test_take, temp_db_teardown),
+		cmocka_unit_test_teardown(test_recorded, temp_db_teardown),
 		TEST(turns),
 		TEST(let_go),
 		TEST(many_companies),
 		TEST(no_turn),
 		TEST(bytes),
 		TEST(put_off),
+		TEST(clock_put_back_before_the_start),
 		TEST(unfinished),
 		TEST(cost_of_scheduled),
 		TEST(fail),

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/clock.h"
-#include "core/store/store_event.h"
+#include "core/store/store_log.h"
 #include "core/store/store_probe.h"
 #include "tests/unit/temp_db.h"
 

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_event.h"
 #include "core/store/store_purge.h"
 #include "tests/unit/temp_db.h"
 

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/mem.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_email.h"
 #include "core/store/store_key.h"

@@ -370,6 +370,30 @@ static void test_eq_folded(void **state)
 	}
 }
 
+static void test_count(void **state)
+{
+	static const struct {
+		int64_t n, max;
+		const char *text;
+	} cases[] = {
+		{0, 0, "0"},
+		{999, 0, "999"},
+		{999, 1000, "999"},
+		{1000, 0, "1,000"},
+		{1000, 1000, "1,000 or more"},
+		{123456, 0, "123,456"},
+		{1234567, 0, "1,234,567"},
+		{-100, 0, "-100"},
+		{-1234, 0, "-1,234"},
+		{INT64_MIN, 0, "-9,223,372,036,854,775,808"},
+		{INT64_MAX, 1, "9,223,372,036,854,775,807 or more"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(STR_COUNT(cases[i].n, cases[i].max), cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_utf8_count),
 		cmocka_unit_test(test_utf8_cut),
 		cmocka_unit_test(test_is_ascii),
+		cmocka_unit_test(test_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

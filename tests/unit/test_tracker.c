@@ -13,7 +13,6 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
-#include "core/store/store_event.h"
 #include "events/repair.h"
 #include "events/tracker.h"
 #include "tests/unit/log_corpus.h"
@@ -514,21 +513,31 @@ static void test_other_message_id(void **state)
 }
 
 /* A message that is refused after it was recorded is not in Postfix's queue: nobody is told that
- * it was accepted. It comes again under another queue id. */
+ * it was accepted. It comes again under another queue id, and what the log says of that is said of
+ * the email. */
 static void test_refused_after_record(void **state)
 {
 #define LINE(time, payload) "2026-11-21T22:" time "Z mail postfix/" payload
-#define OURS                "4jX7GV2C8nz1fL5Q: "
+#define FIRST               "4jX7GV2C8nz1fL5Q: "
+#define SECOND              "4jX7GV2C8nz1fL60: "
 	static const char sql_accepted[] = "SELECT count(*) FROM event WHERE kind = 'accepted'";
+	static const char sql_ticket[] = "SELECT ticket FROM email ORDER BY seq DESC LIMIT 1";
+	static const char sql_decided[] = "SELECT decided_us FROM email ORDER BY seq DESC LIMIT 1";
 	static const struct story story = {"01", "4jX7GV2C8nz1fL5Q", "<chosen@sender.test>",
 		"ok@remote.test other@remote.test", "", "", 0};
 	static const char *const lines[] = {
-		LINE("00:00", "cleanup[1]: " OURS "message-id=<chosen@sender.test>"),
-		LINE("00:00", "cleanup[1]: " OURS "milter-reject: END-OF-MESSAGE from "
+		LINE("00:00", "cleanup[1]: " FIRST "message-id=<chosen@sender.test>"),
+		LINE("00:00", "cleanup[1]: " FIRST "milter-reject: END-OF-MESSAGE from "
 			      "localhost[127.0.0.1]: 4.7.1 Service unavailable - try again later; "
 			      "from=<a@s.test> to=<t@postern.invalid> proto=ESMTP helo=<x>"),
-		LINE("00:01", "qmgr[1]: " OURS "from=<a@s.test>, size=1, nrcpt=2 (queue active)"),
+		LINE("00:10", "pickup[1]: " SECOND "uid=0 from=<a@s.test>"),
+		LINE("00:10", "cleanup[1]: " SECOND "message-id=<chosen@sender.test>"),
+		LINE("00:11", "qmgr[1]: " SECOND "from=<a@s.test>, size=1, nrcpt=2 (queue active)"),
+		LINE("00:12", "smtp[1]: " SECOND "to=<ok@remote.test>, relay=mx[192.0.2.1]:25,"
+			      " delay=1, delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok)"),
 	};
+	enum { REFUSED = 2, COMES_AGAIN = 4 };
+	_cleanup_free_ char *ticket = NULL, *statuses = NULL;
 	struct world world;
 
 	begin(&world, *state, &story);
@@ -536,13 +545,23 @@ static void test_refused_after_record(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		strv_add(&world.lines, lines[i]);
 	OK(db_exec(world.temp->db, "UPDATE email SET decided_us = 1795298400000000", &why));
-	read_lines(&world, 0, 2);
+	read_lines(&world, 0, REFUSED);
 	assert_int_equal(temp_db_number(world.temp->db, sql_accepted), 0);
-	read_lines(&world, 2, 3);
+	read_lines(&world, REFUSED, COMES_AGAIN);
+	ticket = temp_db_text(world.temp->db, sql_ticket);
+	assert_int_equal(store_email_record(world.temp->db, ticket, "4jX7GV2C8nz1fL60",
+				 INT64_C(1795298410000000), NULL),
+		STORE_EMAIL_RECORDED);
+	/* By which repair finds it in the queue. */
+	assert_true(temp_db_number(world.temp->db, sql_decided) == INT64_C(1795298410000000));
+	read_lines(&world, COMES_AGAIN, world.lines.n);
 	assert_int_equal(temp_db_number(world.temp->db, sql_accepted), 2);
+	statuses = statuses_of(&world);
+	assert_string_equal(statuses, "delivered queued");
 	end(&world);
 #undef LINE
-#undef OURS
+#undef FIRST
+#undef SECOND
 }
 
 /* Somebody who has the email sends it back, as a list or a forwarding does,

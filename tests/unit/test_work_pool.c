@@ -10,7 +10,6 @@
 #include <event2/event.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "core/base/mem.h"

@@ -161,7 +161,10 @@ stop_part() {
 
 # Has a watcher of its own, too. Whoever runs postern-intake may come in.
 start_postgresql() {
-	settings[store.url]=$("$tools/sandbox.d/postgresql" start "$dir/pg" "$sink_user")
+	local like=()
+	[ ! -d "${kept_store:-}/data" ] || like=(--copy-of "$kept_store/data")
+	settings[store.url]=$("$tools/sandbox.d/postgresql" start "$dir/pg" \
+		${like+"${like[@]}"} "$sink_user")
 }
 
 stop_postgresql() {

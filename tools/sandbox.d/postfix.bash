@@ -47,28 +47,25 @@ capture_destination_recipient_limit = 50" >"$dir/postfix/main.cf"
 		>>"$dir/postfix/main.cf"
 }
 
-# Of the service with logins, as enable --smtp-auth writes them, but without TLS, which
-# loopback does not need. Sets $options.
-login_options() {
-	printf -v options '  -o %s\n' smtpd_sasl_auth_enable=yes smtpd_sasl_type=dovecot \
-		smtpd_sasl_path=postern/auth.sock smtpd_sasl_security_options=noanonymous \
-		smtpd_tls_auth_only=no smtpd_client_restrictions= smtpd_helo_restrictions= \
-		smtpd_sender_restrictions= smtpd_recipient_restrictions= \
-		smtpd_relay_restrictions=permit_sasl_authenticated,reject \
-		smtpd_authorized_xclient_hosts= smtpd_authorized_xforward_hosts= \
-		milter_macro_daemon_name=postern-smtp-auth
-}
+# Options of the service with logins, on separate lines: those of enable --smtp-auth at a
+# loopback address, without TLS.
+login_options() (
+	# shellcheck source=postfix-conf/logins.sh
+	. "$tree/postfix-conf/logins.sh"
+	certificate_of() { :; }
+	login_path=postern/auth.sock
+	login_lines plain "" | sed 's/^/  -o /'
+)
 
 write_master_cf() {
-	local port login options
-	login_options
+	local port login
 	port_of auth
 	login=$port
 	port_of postfix
 	echo "\
 127.0.0.1:$port inet n - y - - smtpd
 127.0.0.1:$login inet n - y - - smtpd
-${options%?}
+$(login_options)
 pickup     unix  n  -  y  60    1  pickup
 cleanup    unix  n  -  y  -     0  cleanup
 qmgr       unix  n  -  n  300   1  qmgr
@@ -266,7 +263,20 @@ are_gone() {
 
 # A quick pickup has read the W and closed before postkick writes the NUL behind
 # it, which ends postkick by SIGPIPE; the kick has arrived.
-flush_postfix() {
+kick_pickup() {
 	postkick -c "$dir/postfix" public pickup W || [ $? -eq 141 ]
+}
+
+flush_queue() {
 	postqueue -c "$dir/postfix" -f
+}
+
+# Neither waits for a place among the connections that a busy pickup or qmgr has not
+# accepted yet, or for a master that has just been started.
+flush_postfix() {
+	local what
+	for what in kick_pickup flush_queue; do
+		wait_until 60 "$what" 2>>"$dir/log/setup.log" ||
+			die "$what: Postfix cannot be reached, see $dir/log/setup.log"
+	done
 }

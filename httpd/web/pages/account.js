@@ -1,4 +1,4 @@
-// One's own login: password, codes of an authenticator app, sessions.
+// The user's own login: password, codes of an authenticator app, sessions.
 
 import { get, path, post, remove } from "../api.js";
 import {
@@ -24,7 +24,7 @@ export const title = "Account";
 
 const SHORTEST = 12;
 
-// The image may not be put into the page as text: it is a picture of its own.
+// An SVG from the server is shown as an image: as a part of the page it could contain markup.
 function picture(svg) {
   const node = el("img.qr", { alt: "QR code of the secret", width: 200, height: 200 });
   node.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
@@ -87,14 +87,14 @@ async function turnOn() {
     "Codes are on",
     remark(
       "warn",
-      "Keep these recovery codes where the phone is not. Each stands for a code once. They are shown only now.",
+      "Keep these recovery codes somewhere other than the phone. Each works once instead of a code from the app. They are shown only once.",
     ),
     code(confirmed.codes.join("\n"), { label: "Recovery codes" }),
   );
   return true;
 }
 
-// For what a login with codes asks for, beside the password.
+// The additional field for a login that uses codes, beside the password.
 export const codeField = (account) =>
   account.totp_at
     ? [
@@ -152,7 +152,7 @@ export async function show(main, { session }) {
 
     const box = form({
       fields: [
-        // So that password managers know whose it is.
+        // For password managers, which need the login.
         { name: "login", label: "Login", value: account.login, autocomplete: "username" },
         ...(account.password_at
           ? [
@@ -172,7 +172,7 @@ export async function show(main, { session }) {
           type: "password",
           required: true,
           autocomplete: "new-password",
-          help: `At least ${SHORTEST} characters. A few words that do not belong together are good.`,
+          help: `At least ${SHORTEST} characters. Several unrelated words make a good password.`,
         },
         { name: "again", label: "New password again", type: "password", required: true, autocomplete: "new-password" },
       ],
@@ -183,11 +183,11 @@ export async function show(main, { session }) {
         try {
           await post("/admin/password", { ...(account.password_at && { password: present }), code, new_password });
         } catch (error) {
-          // The store's words for a password are of the new one.
+          // The store's errors about a password mean the new one.
           if (error.status === 422 && !/`(password|code)`/.test(error.message)) error.field = "new_password";
           throw error;
         }
-        notice("The password is set. You are logged out everywhere else. Tokens of programs stay good.");
+        notice("The password is set. You are logged out everywhere else. Tokens remain valid.");
         await Promise.all([reload(), sessions.reload()]);
       },
     });
@@ -215,7 +215,7 @@ export async function show(main, { session }) {
                 ["Codes", el("span", badge("on", { tone: "good" }), " since ", time(account.totp_at))],
                 ["Recovery codes", `${left} left`],
               ]),
-              left < 3 && remark("warn", "For new recovery codes turn codes off, and on again."),
+              left < 3 && remark("warn", "To get new recovery codes, turn codes off and on again."),
               el(
                 "p.actions",
                 danger("Turn codes off", () => turnOff(account, reload)),
@@ -263,7 +263,7 @@ export async function show(main, { session }) {
       },
     ],
   });
-  const others = button("Log out all others", async () => {
+  const others = button("Log out everywhere else", async () => {
     await remove("/admin/sessions");
     notice("You are logged out everywhere else.");
     await sessions.reload();

@@ -1,4 +1,4 @@
-// Who changed what, when and from where, with what stood there before and after.
+// Who changed what, when and from where, with the values before and after.
 
 import { get } from "../api.js";
 import { subscribe } from "../live.js";
@@ -37,17 +37,27 @@ const verbs = {
   "webhook.add": "added the webhook",
   "webhook.change": "changed the webhook",
   "webhook.rotate": "made a new secret for the webhook",
-  "webhook.secret": "looked at the secret of the webhook",
-  "webhook.disable": "disabled, because it kept failing, the webhook",
+  "webhook.secret": "viewed the secret of the webhook",
+  "webhook.disable": "disabled after repeated failures: webhook",
   "webhook.remove": "removed the webhook",
   "suppression.add": "suppressed",
   "suppression.remove": "removed from the suppressed addresses",
   "suppression.clear": "emptied a list of suppressed addresses of",
   "suppression.import": "imported suppressed addresses for",
   "email.test": "sent a test email with the key",
-  "held.recheck": "had the rules check again the held message",
+  "email.cancel": "canceled the email",
+  "email.resend": "sent again the email",
+  "outbox.pause": "paused emails of",
+  "outbox.resume": "resumed emails of",
+  "outbox.cancel": "canceled the waiting emails of",
+  "held.recheck": "checked again the held message",
   "held.release": "released the held message",
   "held.drop": "dropped the held message",
+  "dkim.add": "added the DKIM key",
+  "dkim.sign": "started signing with the DKIM key",
+  "dkim.stop": "stopped signing with the DKIM key",
+  "dkim.remove": "removed the DKIM key",
+  "host.remove": "removed the host",
 };
 
 const kindsOf = [
@@ -55,17 +65,20 @@ const kindsOf = [
   { value: "company", text: "Companies" },
   { value: "domain", text: "Domains" },
   { value: "exemption", text: "Exemptions" },
+  { value: "dkim", text: "DKIM keys" },
   { value: "key", text: "Keys" },
   { value: "webhook", text: "Webhooks" },
   { value: "suppression", text: "Suppressed addresses" },
   { value: "held", text: "Held mail" },
+  { value: "outbox", text: "Outbox" },
   { value: "user", text: "Users" },
   { value: "token", text: "Tokens" },
   { value: "link", text: "Login links" },
-  { value: "email", text: "Test emails" },
+  { value: "email", text: "Emails" },
+  { value: "host", text: "Hosts" },
 ];
 
-// What says nothing to people, or stands elsewhere in the row.
+// Columns that mean nothing to people, or are shown elsewhere in the row.
 const silent = new Set([
   "id",
   "company_id",
@@ -105,7 +118,7 @@ function textOf(field, value) {
   return String(value);
 }
 
-// A line for each column that changed; of what is new or gone what it was.
+// One line for each changed column; for an object that was added or removed, its values.
 function difference({ before, after, action }) {
   const fields = Object.keys(after ?? before ?? {});
   const lines = [];
@@ -128,6 +141,7 @@ function difference({ before, after, action }) {
 function object({ action, object_id, object_name, after }) {
   const name = object_name || object_id.slice(0, 8);
   if (action.startsWith("domain.") && after) return link(name, "domains", object_id);
+  if (["email.cancel", "email.resend"].includes(action)) return link(object_id.slice(0, 8), "emails", object_id);
   if (action.startsWith("webhook.") && after) return link(name, "webhooks", object_id);
   return el("span.address", name);
 }
@@ -145,7 +159,7 @@ export async function show(main, { session, query }) {
   main.append(
     header(title, {
       about:
-        "Every change of a company, domain, exemption, key, webhook, list of suppressed addresses, user or token, by whatever way it was made; and each test email.",
+        "Every change of a company, domain, exemption, key, webhook, list of suppressed addresses, user or token, whichever way it was made. Also what was done with emails: tests, resends, cancellations, pauses, and decisions on held mail.",
     }),
   );
   const known = await companies(session);
@@ -153,7 +167,7 @@ export async function show(main, { session, query }) {
     query,
     fields: [
       { name: "action", label: "Action", type: "select", options: kindsOf },
-      { name: "object", label: "Changed", type: "search", placeholder: "Its whole name or id" },
+      { name: "object", label: "What", type: "search", placeholder: "Exact name or id" },
       { name: "actor", label: "Changed by", type: "search", placeholder: "Login, or key's name" },
       {
         name: "since",

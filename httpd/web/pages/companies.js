@@ -2,13 +2,10 @@
 
 import { subscribe } from "../live.js";
 import { searched } from "../tenant.js";
-import { empty, header, link, number, place, primary, shortId, time } from "../ui.js";
+import { counted, empty, header, link, place, primary, shortId, time } from "../ui.js";
 import { addCompany } from "./domains.js";
 
 export const title = "Companies";
-
-// The server counts that far.
-export const counted = (n) => (n < 1000 ? number(n) : `${number(n)} or more`);
 
 export async function show(main, { session, query }) {
   const rows = searched({
@@ -27,6 +24,7 @@ export async function show(main, { session, query }) {
         kind: "number",
         sort: (company) => company.domains,
         sum: (company) => company.domains,
+        isCounted: true,
         cell: (company) => link(counted(company.domains), "domains", { company: company.id }),
       },
       {
@@ -34,6 +32,7 @@ export async function show(main, { session, query }) {
         kind: "number",
         sort: (company) => company.keys,
         sum: (company) => company.keys,
+        isCounted: true,
         cell: (company) => link(counted(company.keys), "keys", { company: company.id }),
       },
       { title: "Id", kind: "extra", cell: (company) => shortId(company.id) },

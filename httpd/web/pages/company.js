@@ -3,8 +3,7 @@
 import { get, path, remove } from "../api.js";
 import { accepted, outcomes, sumOf } from "../labels.js";
 import { subscribe } from "../live.js";
-import { badge, confirm, count, danger, definitions, el, empty, go, header, link, list, notice, number, place, primary, section, shortId, time } from "../ui.js";
-import { counted } from "./companies.js";
+import { badge, confirm, count, counted, danger, definitions, el, empty, go, header, link, list, notice, number, place, primary, section, shortId, standalone, time } from "../ui.js";
 import { stateOf } from "./domains.js";
 import { emailColumns, emailPlace } from "./emails.js";
 
@@ -12,7 +11,7 @@ export const title = "Company";
 
 const SHOWN = 10;
 
-// What became of emails in a week, with what leads to them.
+// The results of a week's emails, with links to them.
 function numbersOf({ data }, id) {
   const total = {};
   for (const { counts } of data) for (const [kind, n] of Object.entries(counts)) total[kind] = (total[kind] ?? 0) + n;
@@ -23,7 +22,7 @@ function numbersOf({ data }, id) {
   return el("div.tiles", [accepted, ...outcomes].map(tile));
 }
 
-// The first of a list, and where all of it is.
+// The first rows of a list, with a link to the whole list.
 function some({ what, from, asked, all, ...options }) {
   const rows = list({ caption: what, isPart: true, load: async () => {
     const answer = await get(from, { ...asked, limit: SHOWN });
@@ -82,7 +81,7 @@ export async function show(main, { id, session }) {
       { title: "Role", kind: "state", cell: (user) => badge(user.role, { tone: "none" }) },
       { title: "Last login", kind: "time", sort: (user) => user.last_login_at, cell: (user) => time(user.last_login_at) },
     ],
-    empty: el("p.muted", "Nobody: only operators see this company here."),
+    empty: el("p.muted", "No users: only operators see this company here."),
   });
   const emails = some({
     what: "Emails", noun: "email", from: "/admin/emails", asked: { company_id: id }, all: ["emails", ofIt],
@@ -94,36 +93,38 @@ export async function show(main, { id, session }) {
   const to = (text, ...where) => el("a.btn.btn-sm.btn-plain", { href: place(...where) }, text);
   main.append(
     header(company.name, {
+      words: ["company"],
       back: session.operator ? { href: place("companies"), text: "Companies" } : undefined,
       actions: session.operator && mayChange ? [danger("Remove", removeIt)] : [],
     }),
     what,
     section("The last seven days", { actions: [link("Statistics", "statistics", ofIt), link("All emails", "emails", ofIt)] }, numbers),
-    section("Domains", { actions: mayChange ? [to(session.operator ? "Add a domain" : "Request a domain", "domains", { ...ofIt, create: 1 })] : [] }, domains.element),
-    section("Keys", { actions: mayChange ? [to("Create a key", "keys", { ...ofIt, create: 1 })] : [] }, keys.element),
-    ...(users ? [section("Users", { actions: [to("Users of the company", "users", ofIt)] }, users.element)] : []),
+    section("Domains", { words: ["domain", "policy", "requested"], actions: mayChange ? [to(session.operator ? "Add a domain" : "Request a domain", "domains", { ...ofIt, create: 1 })] : [] }, domains.element),
+    section("Keys", { words: ["key"], actions: mayChange ? [to("Create a key", "keys", { ...ofIt, create: 1 })] : [] }, keys.element),
+    ...(users ? [section("Users", { words: ["owner", "viewer"], actions: [to("Users of the company", "users", ofIt)] }, users.element)] : []),
     section("Newest emails", emails.element),
   );
 
-  async function showNumbers() {
-    const [now, stats] = await Promise.all([
-      get(path`/admin/companies/${id}`),
-      get("/admin/stats", { company_id: id, since: "7d", step: "day" }),
-    ]);
-    Object.assign(company, now);
+  function drawCompany() {
     what.replaceChildren(definitions([
-      ["Has", el("span", link(`${counted(now.domains)} ${now.domains === 1 ? "domain" : "domains"}`, "domains", ofIt), ", ", link(`${counted(now.keys)} ${now.keys === 1 ? "key" : "keys"}`, "keys", ofIt), ", ",
+      ["Has", el("span", link(`${counted(company.domains)} ${company.domains === 1 ? "domain" : "domains"}`, "domains", ofIt), ", ", link(`${counted(company.keys)} ${company.keys === 1 ? "key" : "keys"}`, "keys", ofIt), ", ",
         link("webhooks", "webhooks", ofIt), ", ", link("suppressed addresses", "suppressions", ofIt), ", ", link("changes", "audit", ofIt))],
-      ["Added", time(now.created_at)],
-      ["Id", shortId(now.id)],
+      ["Added", time(company.created_at)],
+      ["Id", shortId(company.id)],
     ]));
-    numbers.replaceChildren(numbersOf(stats, id));
   }
+  const tryCompany = standalone("The company", what, async () => {
+    Object.assign(company, await get(path`/admin/companies/${id}`));
+    drawCompany();
+  });
+  const tryNumbers = standalone("The numbers of the last seven days", numbers, async () =>
+    numbers.replaceChildren(numbersOf(await get("/admin/stats", { company_id: id, since: "7d", step: "day" }), id)));
+  drawCompany();
   const lists = [domains, keys, users].filter(Boolean);
-  await Promise.all([showNumbers(), emails.reload(), ...lists.map((one) => one.reload())]);
+  await Promise.all([tryNumbers(), emails.reload(), ...lists.map((one) => one.reload())]);
   const leave = [
     subscribe(["tenants"], () => Promise.all(lists.map((one) => one.refresh()))),
-    subscribe(["emails"], () => Promise.all([showNumbers(), emails.refresh()]), 4000),
+    subscribe(["emails"], () => Promise.all([tryCompany(), tryNumbers(), emails.refresh()]), 4000),
   ];
   return () => leave.forEach((one) => one());
 }

@@ -1,4 +1,4 @@
-// One domain: its rules, what they stop, and the DNS records that go with it.
+// One domain: its rules, the mail that they stop, and its DNS records.
 
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
@@ -25,6 +25,7 @@ import {
   remark,
   section,
   shortId,
+  standalone,
   table,
   time,
 } from "../ui.js";
@@ -36,13 +37,13 @@ export const title = "Domain";
 const back = { href: place("domains"), text: "Domains" };
 const textOf = (list, value) => list.find((one) => one.value === value)?.help;
 
-// What receivers look at: why a record is there, and what was found of it.
+// The purpose of each DNS record, and the result of the check.
 const reasons = {
-  PROOF: "Proof: only who can change the DNS of the domain can set this, and it is for this request alone.",
-  SPF: "SPF: mail with this envelope sender comes from this host. There may be one such record only: add to one that is there.",
+  PROOF: "Proof that the company controls the DNS of the domain. The value is for this request alone.",
+  SPF: "SPF: mail with this envelope sender comes from this host. A domain has only one such record: if it exists, add to it.",
   DKIM: "DKIM: the key by which mail is signed.",
   DMARC: "DMARC: what receivers do with mail that neither SPF nor DKIM vouches for. Once reports show your mail alone, say p=quarantine or p=reject.",
-  MX: "MX: where answers and bounces go. Leave one that is there.",
+  MX: "MX: where replies and bounces go. Keep an existing record.",
 };
 const states = {
   verified: ["good", "found"],
@@ -102,7 +103,7 @@ export async function show(main, { id, session }) {
   const exempt = el("div");
   const dns = el("div");
   main.append(top, rules, found, exempt, dns);
-  // A part is made anew only when it says something else: it may have the focus.
+  // A part is replaced only when its content has changed: it may have the focus.
   const said = new Map();
   const same = (part, data) => {
     const text = JSON.stringify(data);
@@ -116,18 +117,18 @@ export async function show(main, { id, session }) {
     notice(words(domain));
     showTop();
     showRules();
-    await showFound();
+    await tryFound();
   }
 
   const isActive = ({ name }) => `${name} is active.`;
   const isOff = ({ name }) => `${name} is off.`;
-  const hasPolicy = ({ name, policy }) => `${name} is ${policy}.`;
+  const hasPolicy = ({ name, policy }) => `${name} now has the policy ${policy}.`;
   const activate = () =>
     domain.pending
       ? dialog({
           title: `Activate ${domain.name}`,
           text: `${domain.company_name ?? "The company"} requested it. Once it is active, keys of the company can send as it, and the policy is in force.`,
-          fields: [{ name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" }],
+          fields: [{ name: "policy", label: "Policy for mail without a key", type: "choice", options: policies, value: "learn" }],
           submit: "Activate",
           run: (values) => change({ active: true, ...values }, isActive),
         })
@@ -162,7 +163,7 @@ export async function show(main, { id, session }) {
       : [];
     actions.push(...key);
     top.replaceChildren(
-      header(domain.name, { actions, back }),
+      header(domain.name, { actions, back, words: ["domain", "requested"] }),
       definitions([
         [
           "State",
@@ -202,14 +203,15 @@ export async function show(main, { id, session }) {
         ),
       ],
       [
-        "Covers",
+        "Applies to",
         `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
       ],
-      ["Bounces come back to", domain.return_path ?? "the senders of the emails"],
-      ["Unsubscribe link", domain.unsubscribe === "on" ? "in emails to one recipient" : "none"],
+      ["Bounces go to", domain.return_path ?? "the sender address of each email"],
+      ["Unsubscribe link", domain.unsubscribe === "on" ? "added to emails with one recipient" : "none"],
     ]);
     const ask = () => {
-      // What is left as it was may have been changed by somebody else meanwhile.
+      // A field that the user left unchanged is not sent: somebody else may have changed it
+      // meanwhile.
       const shown = domain;
       const isNew = ([field, value]) => value !== shown[field];
       return dialog({
@@ -219,8 +221,8 @@ export async function show(main, { id, session }) {
             ? `The policy exclusive would stop ${count(waiting, "sender")} now: see this page.`
             : null,
         fields: [
-          { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: domain.policy },
-          { name: "subdomains", label: "Covers", type: "choice", options: subdomains, value: domain.subdomains },
+          { name: "policy", label: "Policy for mail without a key", type: "choice", options: policies, value: domain.policy },
+          { name: "subdomains", label: "Applies to", type: "choice", options: subdomains, value: domain.subdomains },
         ],
         submit: "Save",
         run: (values) => {
@@ -234,6 +236,7 @@ export async function show(main, { id, session }) {
         "Rules",
         {
           actions: mayChange ? [button("Change", ask)] : [],
+          words: ["policy", "learn", "exclusive", "shared", "return path"],
           about:
             "For mail that uses this domain without a key: from SMTP clients, and from programs on this host.",
         },
@@ -242,7 +245,7 @@ export async function show(main, { id, session }) {
     );
   }
 
-  // What would be stopped, or was.
+  // Mail that would be stopped, or was.
   async function showFound() {
     if (domain.pending) return found.replaceChildren();
     const { data, hopeless } = await get("/admin/suggestions", { domain: domain.name });
@@ -266,7 +269,7 @@ export async function show(main, { id, session }) {
             "p.muted",
             domain.policy === "shared"
               ? "The policy is shared: nothing is stopped, and nothing recorded."
-              : "Nothing was stopped that an exemption would let pass.",
+              : "Nothing was stopped that would pass with an exemption.",
           ),
     });
     const all = async () => {
@@ -286,7 +289,7 @@ export async function show(main, { id, session }) {
             "warn",
             el(
               "span",
-              `${number(hopeless)} more messages claimed the domain in a way that no exemption helps. `,
+              `${number(hopeless)} more messages used the domain in a way that no exemption can allow. `,
               link("See the refusals", "refusals", { domain: domain.name }),
             ),
           ),
@@ -303,6 +306,7 @@ export async function show(main, { id, session }) {
       section(
         "Exemptions",
         {
+          words: ["exemption"],
           actions: mayChange ? [button("Add one", () => addExemption(showExempt, domain.name))] : [],
         },
         exempted.element,
@@ -311,7 +315,8 @@ export async function show(main, { id, session }) {
     await exempted.reload();
   }
 
-  const showMail = () => Promise.all([showFound(), showExempt()]);
+  const tryFound = standalone("What the rules found", found, showFound);
+  const showMail = () => Promise.all([tryFound(), showExempt()]);
 
   async function reload() {
     domain = await get(path`/admin/domains/${id}`);
@@ -344,8 +349,9 @@ export async function show(main, { id, session }) {
     );
   }
 
-  await reload();
-  await showDns();
+  const tryDns = standalone("The DNS records", dns, showDns);
+
+  await Promise.all([reload(), tryDns()]);
   const isGone = () => {
     top.replaceChildren(header(domain.name, { back }), remark("warn", "This domain was removed."));
     for (const part of [rules, found, exempt, dns]) part.replaceChildren();

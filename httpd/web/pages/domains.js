@@ -30,8 +30,8 @@ function addDomain(known, company) {
     fields: [
       { name: "name", label: "Domain", required: true, placeholder: "news.example.com" },
       ...known.fields({ required: true, value: company }),
-      { name: "policy", label: "Who may send as it", type: "choice", options: policies, value: "learn" },
-      { name: "subdomains", label: "Covers", type: "choice", options: subdomains },
+      { name: "policy", label: "Policy for mail without a key", type: "choice", options: policies, value: "learn" },
+      { name: "subdomains", label: "Applies to", type: "choice", options: subdomains },
     ],
     submit: "Add the domain",
     run: (values) => post("/admin/domains", values),
@@ -70,7 +70,7 @@ export async function show(main, { session, query }) {
       : empty(
           "No domain yet",
           session.operator
-            ? "Add the domain that your emails come from. A subdomain of its own works best."
+            ? "Add the domain that your emails come from. A subdomain used only for these emails works best, such as news.example.com."
             : "Request the domain that your emails come from.",
           ...(session.owner ? [primary(session.operator ? "Add a domain" : "Request a domain", () => add())] : []),
         );
@@ -85,7 +85,7 @@ export async function show(main, { session, query }) {
     href: (domain) => place("domains", domain.id),
     columns: [
       { title: "Domain", kind: "main", sort: (domain) => domain.name, cell: (domain) => domain.name },
-      { title: "State", kind: "state", sort: (domain) => (domain.pending ? "requested" : domain.active ? "active" : "off"), cell: stateOf },
+      { title: "State", kind: "state", words: ["requested"], sort: (domain) => (domain.pending ? "requested" : domain.active ? "active" : "off"), cell: stateOf },
       {
         title: "Policy",
         words: ["policy", "exclusive", "shared", "learn"],
@@ -116,7 +116,7 @@ export async function show(main, { session, query }) {
   }
   main.append(rows.search, rows.element);
   await rows.reload();
-  // From a company's page; not again when this one is reloaded.
+  // Opens the form that a company's page linked to; not again when this page is reloaded.
   if (main.isConnected && query.has("create") && session.owner) {
     history.replaceState(history.state, "", place("domains", { company: query.get("company") }));
     add().catch((error) => notice(error.message, "bad"));

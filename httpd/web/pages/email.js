@@ -1,20 +1,20 @@
-// One email: what became of it, recipient by recipient, and what it says.
+// One email: its content, and the delivery status of each recipient.
 
 import { get, path, post } from "../api.js";
-import { badge, button, code, confirm, copyButton, danger, definitions, dialog, el, exactTime, go, header, link, notice, number, place, remark, section, tabs, time, withTimes } from "../ui.js";
+import { button, code, confirm, copyButton, danger, definitions, dialog, el, go, header, help, link, notice, number, place, remark, section, table, tabs, time, withTimes } from "../ui.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf, statusBadge } from "./emails.js";
 import { release } from "./suppressions.js";
-import { suppressionReasons, toneOfStatus } from "../labels.js";
-import { keyPick } from "../tenant.js";
+import { suppressionReasons, textOf, toneOfStatus } from "../labels.js";
+import { keyPick, matches } from "../tenant.js";
 
 export const title = "Email";
 
-// A time, a line of words, and what was said.
+// A time, a line of text, and the reply of the other server.
 function moment(at, tone, words, ...said) {
   return el(
     `li.tone-${tone}`,
-    at ? el("time.number", { datetime: at, title: at }, exactTime(at)) : el("span.number.muted", "next"),
+    at ? time(at, { exact: true }) : el("span.number.muted", "next"),
     el("div", el("p", words), said),
   );
 }
@@ -26,9 +26,13 @@ function saidBy(event) {
     event.dsn && el("span.dsn", { title: "Enhanced status code (RFC 3463)" }, event.dsn));
 }
 
+const deliveryWords = [
+  "recipient", "sent", "delivered", "deferred", "handed on", "bounced", "expired", "complained", "suppressed", "discarded", "removed", "unknown",
+];
+
 const sameWords = (a, b) => a.kind === b.kind && a.message === b.message && a.address === b.address;
 
-// Attempts that were put off with the same words are one line, with the last time.
+// Consecutive deferred attempts with the same reply are one line, with the last time.
 function joined(events) {
   const lines = [];
   for (const event of events) {
@@ -52,11 +56,11 @@ function eventLine({ event, first, n }) {
   return moment(event.occurred_at, toneOfStatus(event.kind) ?? "none", words, saidBy(event));
 }
 
-// So many addresses of a field are shown at most; of more, so many.
+// If a field has more addresses than FOLDED_FROM, only the first FOLDED_TO are shown.
 const FOLDED_FROM = 8;
 const FOLDED_TO = 5;
 
-// What happened before any of its recipients was tried.
+// The events before the first attempt for any recipient.
 function beginning(email) {
   const lines = [moment(email.created_at, "none", `received over ${email.via.toUpperCase()}`)];
   if (email.state === "scheduled") lines.push(moment(email.scheduled_at, "next", "scheduled"));
@@ -77,7 +81,7 @@ function queueMessageLines(email) {
     .map((message) => moment(message.since_at, "none", [message.how_text, ", as ", el("span.id", message.queue_id), " in Postfix's queue"]));
 }
 
-// Why nothing is sent to a recipient, since when, and what can be done about it.
+// Why and since when a recipient is suppressed, and how to change that.
 function whySuppressed(recipient, mayChange, changed) {
   const entry = recipient.suppression;
   if (entry === undefined) return null;
@@ -88,46 +92,72 @@ function whySuppressed(recipient, mayChange, changed) {
     el("span.number.muted", "why"),
     el(
       "div",
-      el("p", `suppressed: ${suppressionReasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, for ${entry.domain} alone`),
+      el("p", `suppressed: ${suppressionReasons[entry.reason].text}, since `, time(entry.created_at, { exact: true }), entry.domain && `, only for ${entry.domain}`),
       entry.text && el("p.said", entry.text),
       el("p.actions", link("Show in the list", "suppressions", { search: entry.address }),
         entry.email_id && link("The email that caused it", "emails", entry.email_id),
-        mayChange && button("Stop suppressing it", () => release(entry, changed))),
+        mayChange && button("Send to this address again", () => release(entry, changed))),
     ),
   );
 }
 
-function timeline(email, recipient, why) {
-  const events = email.events.filter((event) => event.recipient === recipient.address && event.kind !== "accepted");
-  const lines = [...joined(events).map(eventLine), why(recipient)].filter(Boolean);
+const linesOf = (email, { address }) => joined(email.events.filter((event) => event.recipient === address && event.kind !== "accepted"));
+
+function timeline(recipient, happened, why) {
+  const lines = [...happened.map(eventLine), why(recipient)].filter(Boolean);
   if (recipient.next)
     lines.push(moment(null, "next", withTimes(recipient.next), recipient.gives_up_at && el("p.muted", "Next attempt ", time(recipient.next_attempt_at),
       ", given up ", time(recipient.gives_up_at), ".")));
   return lines;
 }
 
-// Those that need somebody come first.
+// Recipients that need attention come first.
 const urgency = { bad: 0, warn: 1, none: 2, good: 3 };
 const rank = (recipient) => urgency[toneOfStatus(recipient.status) ?? "none"];
 
-function story(email, why) {
+// All recipients, each with its timeline; many of them in pages, with a search.
+const MANY = 10;
+function recipientList(why) {
+  let all = [];
+  const search = el("input.form-control.form-control-sm", {
+    type: "search", "aria-label": "Find a recipient", placeholder: "Find a recipient", oninput: draw, hidden: true,
+  });
+  const grid = table({
+    caption: "Recipients",
+    noun: "recipient",
+    key: ({ recipient }) => `${recipient.kind} ${recipient.address}`,
+    exported: ({ recipient: { address, kind, status }, lines }) => ({ address, kind, status, answer: lines.at(-1)?.event.message }),
+    columns: [{ title: "Recipient", kind: "main", cell: ({ recipient, lines, isOpen }) =>
+      el("details.recipient", { open: isOpen, "data-address": recipient.address },
+        el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), statusBadge(recipient)),
+        el("ol.timeline", timeline(recipient, lines, why))) }],
+    empty: el("p.muted", "No recipient matches."),
+  });
+  function draw() {
+    grid.set(all.filter(({ recipient: { address, status, status_text } }) => matches(search.value, address, textOf(status), status_text)));
+  }
+  return {
+    element: el("div.recipients", search, grid.element),
+    set(email, recipients) {
+      search.hidden = recipients.length <= MANY;
+      grid.element.classList.toggle("few", recipients.length <= MANY);
+      all = recipients.map((recipient) => ({
+        recipient,
+        lines: linesOf(email, recipient),
+        isOpen: recipients.length < 4 || toneOfStatus(recipient.status) !== "good",
+      }));
+      draw();
+    },
+  };
+}
+
+function story(email, several, why) {
   const recipients = [...email.recipients].sort((a, b) => rank(a) - rank(b));
   const first = [...beginning(email), ...queueMessageLines(email)];
   if (email.state !== "sent" || email.is_test || recipients.length === 0) return el("ol.timeline", first);
-  if (recipients.length === 1) return el("ol.timeline", first, timeline(email, recipients[0], why));
-  const open = (recipient) => recipients.length < 4 || toneOfStatus(recipient.status) !== "good";
-  return el(
-    "div.recipients",
-    el("ol.timeline", first),
-    recipients.map((recipient, i) =>
-      el(
-        "details.recipient",
-        { open: open(recipient) && i < 20, "data-address": recipient.address },
-        el("summary", el("span.address", recipient.address), recipient.kind !== "to" && el("span.muted", recipient.kind), statusBadge(recipient)),
-        el("ol.timeline", timeline(email, recipient, why)),
-      ),
-    ),
-  );
+  if (recipients.length === 1) return el("ol.timeline", first, timeline(recipients[0], linesOf(email, recipients[0]), why));
+  several.set(email, recipients);
+  return [el("ol.timeline", first), several.element];
 }
 
 function summary(email, key) {
@@ -154,9 +184,9 @@ function summary(email, key) {
       ["Domain", link(email.domain, "emails", { domain: email.domain })],
       ["Key", link(key ? key.name || "without a name" : "a removed key", "emails", { key_id: email.key_id })],
       ["Id", withCopy(email.id)],
-      ["Queue id", withCopy(email.queue_id)],
+      [["Queue id ", help("queue id")], withCopy(email.queue_id)],
       ["Host", email.host],
-      ["Message-ID", withCopy(email.message_id)],
+      [["Message-ID ", help("Message-ID")], withCopy(email.message_id)],
     ]),
   );
 }
@@ -186,21 +216,22 @@ function content(email) {
 
 export async function show(main, { id, session }) {
   const first = await get(path`/admin/emails/${id}`);
-  // One that is gone has no name.
+  // A removed key has no name.
   const key = await get(path`/admin/keys/${first.key_id}`).catch(() => null);
   const people = [...first.to, ...(first.cc ?? []), ...(first.bcc ?? [])];
   const head = el("div");
   const what = el("div");
   const waits = (email) => session.owner && ["scheduled", "queued"].includes(email.state);
-  const stop = danger("Cancel it", () =>
-    confirm("Cancel this email?", "It will not be sent. That cannot be undone.", "Cancel it", async () => {
+  const stop = danger("Cancel the email", () =>
+    confirm("Cancel this email?", "It will not be sent. That cannot be undone.", "Cancel the email", async () => {
       await post(path`/admin/emails/${id}/cancel`);
       notice("The email is canceled.");
-    }, async () => draw(await get(path`/admin/emails/${id}`))),
+    }, async () => draw(await get(path`/admin/emails/${id}`)), "Keep it"),
   );
-  // What waits goes out by itself; of what is kept no longer there is nothing to send.
+  // A waiting email goes out by itself, and one whose content is no longer kept cannot be sent
+  // again.
   const mayResend = (email) => session.owner && email.message_size !== null && !email.is_test && !waits(email);
-  // Its own key may be gone, or may not send any more: then it goes in the name of another one.
+  // The email's own key may be gone, or not allowed to send any more: then another key is used.
   const maySend = (one) =>
     one && !one.revoked_at && one.scopes.includes("sending") && (!one.domain || one.domain === first.domain);
   const again = button("Send again", async () => {
@@ -209,12 +240,12 @@ export async function show(main, { id, session }) {
     const others = keys.data.filter(maySend);
     return dialog({
       title: "Send this email again?",
-      text: "A copy is sent now, as a new email under the present rules. Recipients who already have the email get it twice.",
+      text: "A copy is sent now, as a new email; the current rules apply. Recipients who already have the email get it twice.",
       fields: [
         {
           name: "to",
           label: "To",
-          help: "Addresses, separated by commas. Empty: its own " +
+          help: "Addresses, separated by commas. Leave empty to send to the same " +
             (people.length > 1 ? `${number(people.length)} recipients.` : "recipient."),
         },
         others.length > 0 && {
@@ -237,6 +268,8 @@ export async function show(main, { id, session }) {
   let said = "";
   const why = (recipient) => whySuppressed(recipient, session.owner, async () => draw(await get(path`/admin/emails/${id}`)));
 
+  const several = recipientList(why);
+
   function draw(email) {
     const now = JSON.stringify(email);
     if (now === said) return;
@@ -247,8 +280,8 @@ export async function show(main, { id, session }) {
     const closed = new Map(details().map((one) => [one.dataset.address, one.open]));
     const tone = { delivered: "good", bounced: "bad", failed: "bad", complained: "bad", suppressed: "bad", delivery_delayed: "warn" }[email.last_event];
     head.replaceChildren(remark(email.state === "queued" ? "warn" : tone ?? "none", el("strong", withTimes(email.answer))), summary(email, key));
-    what.replaceChildren(section("Delivery", story(email, why)));
-    // What somebody has opened or closed stays so.
+    what.replaceChildren(section("Delivery", { words: deliveryWords }, story(email, several, why)));
+    // Parts that the user has opened or closed stay as they are.
     for (const one of details())
       if (closed.has(one.dataset.address)) one.open = closed.get(one.dataset.address);
   }
@@ -271,7 +304,7 @@ export async function show(main, { id, session }) {
     what,
     content(first),
   );
-  // The server asks Postfix about an email that waits.
+  // For a waiting email the server asks Postfix.
   let isOpen = first.is_open;
   return subscribe(["emails"], async () => {
     if (!isOpen) return;

@@ -1,14 +1,14 @@
-// Emails: searched as one types, with their states as they change.
+// Emails: a search while the user types, with states that are updated.
 
 import { get, post } from "../api.js";
 import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
-import { emailStates, toneOfStatus } from "../labels.js";
+import { emailStates, textOf, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
-import { companies, domainPick, keyPick } from "../tenant.js";
+import { companies, domainPick, keyPick, matches } from "../tenant.js";
 
 export const title = "Emails";
 
-// Where the list was, with what it was narrowed to: an email leads back there.
+// The address of the list with its filters, to which an email's page links back.
 export let listed = "#/emails";
 
 export function stateOf(email) {
@@ -16,26 +16,28 @@ export function stateOf(email) {
   return badge(state, emailStates[state]);
 }
 
-// Of a recipient that was looked for, what became of the email for that one.
-export const statusBadge = ({ status, status_text }) => badge(status, { text: status_text, tone: toneOfStatus(status) });
+// When the list is searched by recipient, the status of that recipient. The text is a term of the
+// glossary ("sent" while the recipient is in Postfix's queue); the title is the whole sentence.
+export const statusBadge = ({ status, status_text }) =>
+  badge(status, { text: textOf(status === "queued" ? "sent" : status), tone: toneOfStatus(status), title: status_text });
 const stateOfRow = (row) => (row.recipient && row.state === "sent" ? statusBadge(row.recipient) : stateOf(row));
 
+const NAMED_MAX = 20;
 function recipientsOf(email) {
   if (email.recipient) return el("span.address", { title: email.recipient.address }, email.recipient.address);
   const all = [...email.to, ...(email.cc ?? []), ...(email.bcc ?? [])];
-  return el("span.address", { title: all.join(", ") }, all[0] ?? "nobody",
-    all.length > 1 && el("span.muted", `\u00a0+${all.length - 1}`));
+  return el("span.address", { title: all.slice(0, NAMED_MAX).join(", ") + (all.length > NAMED_MAX ? " …" : "") }, all[0] ?? "no recipient",
+    all.length > 1 && el("span.muted", `\u00a0+${number(all.length - 1)}`));
 }
 
-// The address alone, so that a row is one line; the name is in its title.
+// The address without the name, so that each row is one line; the name is in its title.
 function senderOf(email) {
   return el("span.address", { title: email.from }, email.from.replace(/^.*<([^<>]+)>$/, "$1"));
 }
 
-function subjectOf(email) {
-  const subject = email.subject || el("span.muted", "(no subject)");
-  if (email.via !== "smtp") return subject;
-  return el("span", subject, " ", badge("smtp", { text: "SMTP", title: "Its program logged in over SMTP" }));
+function subjectOf({ subject, via }) {
+  return el("span.said-short", { title: subject }, subject || el("span.muted", "(no subject)"),
+    via === "smtp" && [" ", badge("smtp", { text: "SMTP", title: "Its program logged in over SMTP" })]);
 }
 
 export const emailColumns = [
@@ -52,48 +54,41 @@ export const emailColumns = [
 ];
 export const emailPlace = (email) => place("emails", email.id);
 
-// Asks for an email to be sent to somebody, with a key of a company, and leads to what became of it.
+// Sends a test email with a key of a company, and opens its page.
 export async function sendTest() {
-  const [domains, keys] = await Promise.all([get("/admin/domains", { limit: 100 }), get("/admin/keys", { valid: true, limit: 100 })]);
-  const active = domains.data.filter((domain) => domain.active);
+  const [domains, keys] = await Promise.all([get("/admin/domains", { active: true, limit: 100 }), get("/admin/keys", { valid: true, limit: 100 })]);
+  const active = domains.data;
   const able = keys.data.filter((key) => key.scopes.includes("sending"));
   const isWay = (key, domain) => domain.company_id === key.company_id && (!key.domain || key.domain === domain.name);
   const first = able.find((key) => active.some((domain) => isWay(key, domain)));
   if (!first && !domains.has_more && !keys.has_more) {
-    const what = active.length ? "key that may send" : "domain that is active";
     return dialog({
       title: "Send a test email",
-      text: `You need a ${what} first.`,
+      text: active.length ? "First create a key that may send." : "First you need an active domain.",
       submit: active.length ? "Go to the keys" : "Go to the domains",
       run: () => go(active.length ? "keys" : "domains"),
     });
   }
-  const domain = first && active.find((one) => isWay(first, one));
-  // As which domain: those of the key's company.
+  // The domain of the sender: that of the key, or one of its company.
   const keyOf = new Map(able.map((key) => [key.id, key]));
-  const findKey = async (search, values) => {
-    const { data, has_more: isMore } = await get("/admin/keys", { search, valid: true, limit: 20 });
-    for (const key of data) keyOf.set(key.id, key);
-    const found = await keyPick.find(search, values);
-    return { isMore, options: found.options.filter(({ value }) => keyOf.get(value)?.scopes.includes("sending")) };
-  };
+  const isAble = (key) => key.scopes.includes("sending") && keyOf.set(key.id, key);
+  const domainsOf = ({ domain, company_id } = {}, search) =>
+    domain
+      ? { options: [{ value: domain, text: domain }].filter(({ text }) => matches(search, text)), isMore: false }
+      : domainPick.find(search, { company_id }, { active: true });
   return dialog({
     title: "Send a test email",
     text: "It is sent like any other email: through the rules, the milter and Postfix.",
     fields: [
-      { ...keyPick, find: findKey, name: "key_id", label: "With the key", required: true, value: first?.id },
+      { ...keyPick, find: (search, values) => keyPick.find(search, values, isAble), name: "key_id", label: "Key", required: true, value: first?.id },
       {
         ...domainPick,
         name: "domain",
-        label: "From the domain",
+        label: "Sender domain",
         required: true,
-        value: domain?.name,
+        value: first && active.find((one) => isWay(first, one)).name,
         of: ({ key_id }) => key_id ?? "",
-        find: async (search, { key_id }) => {
-          const key = keyOf.get(key_id);
-          const found = await domainPick.find(search, { company_id: key?.company_id });
-          return { ...found, options: found.options.filter(({ value }) => !key?.domain || key.domain === value) };
-        },
+        find: (search, { key_id }) => domainsOf(keyOf.get(key_id), search),
       },
       { name: "to", label: "To", type: "email", required: true, placeholder: "you@example.com", autocomplete: "email" },
       { name: "subject", label: "Subject", value: "A test of Postern" },
@@ -116,10 +111,10 @@ const foundBy = {
   text: "Emails with all of these words in the subject, the sender, a recipient or the Message-ID.",
 };
 
-// States of recipients: what is asked for are those, and each is a row.
+// States of recipients: with such a filter each row is a recipient.
 const ofRecipients = {
-  delivered: "delivered", delivery_delayed: "deferred", bounced: "bounced", expired: "expired",
-  complained: "complained", suppressed: "suppressed",
+  delivered: "delivered", delivery_delayed: "deferred", handed_on: "handed_on", bounced: "bounced", expired: "expired",
+  complained: "complained", suppressed: "suppressed", discarded: "discarded", removed: "removed", unknown: "unknown",
 };
 
 const PAGE = 50;
@@ -138,6 +133,7 @@ const stateOptions = [
   { value: "sent", text: "Sent" },
   { value: "delivered", text: "Delivered" },
   { value: "delivery_delayed", text: "Delayed" },
+  { value: "handed_on", text: "Handed on" },
   { value: "bounced", text: "Bounced" },
   { value: "expired", text: "Expired" },
   { value: "failed", text: "Failed" },
@@ -146,12 +142,21 @@ const stateOptions = [
   { value: "stopped", text: "Stopped" },
   { value: "complained", text: "Complained" },
   { value: "suppressed", text: "Suppressed" },
+  { value: "discarded", text: "Discarded" },
+  { value: "removed", text: "Removed" },
+  { value: "unknown", text: "Unknown" },
 ];
 
 export async function show(main, { query, session }) {
   const known = await companies(session);
   const note = el("p.muted.list-note", { role: "status" });
-  let isLooking = false; // until a page is full, all were looked at, or somebody says that it is enough
+  // A search that has found little yet continues by itself, until it has found this many rows, has
+  // looked at all emails, or the user presses Stop.
+  let isLooking, wanted, isWhole;
+  const look = (rows = 0) => {
+    isLooking = true;
+    wanted = rows + PAGE;
+  };
   const fresh = el("div.fresh-note", { hidden: true });
   const narrow = filters({
     query,
@@ -165,37 +170,38 @@ export async function show(main, { query, session }) {
     ],
     change: () => {
       fresh.hidden = true;
-      isLooking = true;
+      look();
       return emails.reload();
     },
   });
   const isNarrowed = () => Object.values(narrow.values()).some(Boolean);
 
-  // A search that has found little yet goes on by itself, and says how far it is.
-  const goesOn = (answer, rows) => isLooking && answer.looked && rows.length < PAGE;
   const stop = button("Stop", () => {
     isLooking = false;
     stop.remove();
   });
-  function tellProgress({ found_by, looked, unread_percent }) {
-    isLooking &&= Boolean(looked);
+  // Shows how far a search is, and whether it continues.
+  function loaded({ found_by, looked, unread_percent }, rows) {
+    isWhole = !looked;
+    isLooking &&= !isWhole && rows.length < wanted;
     const far = looked && [
-      isLooking ? "Still looking: " : "Looked at ",
+      isLooking ? "Still looking: " : "Searched ",
       `${looked.percent} % of the emails, back to `, time(looked.until, { exact: true }), ". ",
-      !isLooking && "“Next” looks on. ",
+      !isLooking && "Press Next to search further. ",
     ];
     const slow = looked && unread_percent > 0 &&
-      `Searching takes longer than usual until older emails are in the text index: ${unread_percent} % are not yet. `;
-    note.replaceChildren(...[foundBy[found_by], " ", far, slow].flat().filter(Boolean), ...(looked && isLooking ? [stop] : []));
+      `Older emails are still being indexed (${unread_percent} % to go). Until then searching is slower. `;
+    note.replaceChildren(...[foundBy[found_by], " ", far, slow].flat().filter(Boolean), ...(isLooking ? [stop] : []));
+    return isLooking;
   }
 
   async function load(after, limit) {
     if (/^#\/emails(\?|$)/.test(location.hash)) listed = location.hash;
+    // The user pressed Next.
+    if (after && !limit && !isLooking) look(emails.rows().length);
     const { status, company, ...rest } = narrow.values();
     const recipient_status = ofRecipients[status];
     const answer = await get("/admin/emails", { ...rest, company_id: company, recipient_status, status: recipient_status ? undefined : status, after, limit: limit ?? PAGE });
-    // Not of one that is exported.
-    if (!limit) tellProgress(answer);
     return {
       ...answer,
       next: answer.next ?? (answer.has_more ? answer.data.at(-1).id : null),
@@ -209,12 +215,14 @@ export async function show(main, { query, session }) {
     noun: "email",
     load,
     key: (row) => (row.recipient ? `${row.id} ${row.recipient.address}` : row.id),
-    goesOn,
+    loaded,
     columns: emailColumns,
     href: emailPlace,
     empty: () =>
       isNarrowed() && isLooking
         ? empty("Nothing found yet", "Still searching.")
+        : isNarrowed() && !isWhole
+        ? empty("Nothing found so far", "Press Next to search further.")
         : isNarrowed()
         ? empty("No email matches", "Try fewer words, or parts of words.", button("Show all emails", () => go("emails")))
         : empty(
@@ -227,10 +235,10 @@ export async function show(main, { query, session }) {
 
   emails.element.classList.add("compact");
 
-  // What is new waits while somebody reads, so that no line moves away from
-  // under their eyes or pointer; states change in place.
+  // New rows wait while the user reads, so that no line moves away under the pointer; states change
+  // in place.
   const reads = () => scrollY > 60 || emails.element.matches(":hover, :focus-within");
-  async function look() {
+  async function lookForNew() {
     const held = await emails.refresh({ hold: reads() });
     fresh.hidden = !held;
     fresh.replaceChildren(
@@ -249,7 +257,7 @@ export async function show(main, { query, session }) {
     fresh,
     emails.element,
   );
-  isLooking = true;
+  look();
   await emails.reload();
-  return subscribe(["emails"], look);
+  return subscribe(["emails"], lookForNew);
 }

@@ -1,12 +1,11 @@
-// What happens to emails, as it happens: the newest events first, narrowed by filters, until somebody
-// pauses it.
+// Events of emails as they happen: the newest first, filtered, until the user pauses the page.
 //
-// The page asks only for events that were recorded after the last one that it has. So it costs the
-// same on a busy and on a quiet server, and after an interruption nothing is missing but what is
-// older than the rows that it keeps.
+// The page asks only for events that were recorded after the last one that it has. So the cost is
+// the same on a busy and on a quiet server, and after an interruption nothing is missing except
+// events older than the rows that it keeps.
 
 import { get } from "../api.js";
-import { badge, button, el, empty, filters, go, header, link, number, place, table, time } from "../ui.js";
+import { badge, button, el, empty, filters, go, header, link, number, place, remembered, table, time } from "../ui.js";
 import { eventKinds, textOf, titleOf, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
@@ -18,7 +17,7 @@ const ROWS_MAX = 500;
 
 const keyOf = (event) => `${event.email_id}.${event.id}`;
 
-// The words of the other server, with the code and the name where they do not say so themselves.
+// The reply of the other server, with its code and name where the reply does not contain them.
 function answerOf({ remote, dsn, message, address, host }) {
   const code = dsn && !message?.includes(dsn) && ` ${dsn}`;
   const name = remote && remote !== "none" && !message?.startsWith("host ") && ` by ${remote}`;
@@ -52,7 +51,8 @@ export async function show(main, { query, session }) {
   const grid = table({
     caption: title,
     noun: "event",
-    exported: true,
+    // A link to all events that match the filters; this page shows only the newest.
+    exported: { load: (after, limit) => ask({ after, limit }), behind: ({ next }) => next },
     key: keyOf,
     href: (event) => place("emails", event.email_id),
     changed: tell,
@@ -64,7 +64,7 @@ export async function show(main, { query, session }) {
       },
       { title: "Answer", kind: "main", cell: answerOf },
       { title: "Domain", kind: "extra", cell: (event) => event.domain },
-      // The newest is the first, always.
+      // The newest event is always the first.
       ...known.columns.map(({ sort, ...column }) => ({ ...column, kind: "extra" })),
       {
         title: "Event",
@@ -90,7 +90,7 @@ export async function show(main, { query, session }) {
     if (!isPaused) return follow();
   });
 
-  // Rows that somebody pages through stay where they are.
+  // Rows that the user pages through stay in place.
   const holds = () => isPaused || !grid.isAtStart();
   function tell() {
     const text = isPaused
@@ -98,7 +98,7 @@ export async function show(main, { query, session }) {
       : !grid.isAtStart()
       ? "New events appear when you are back on the first page."
       : isCut
-      ? `Many events happen. The newest ${number(ROWS_MAX)} are kept here.`
+      ? `Events come fast: only the newest ${number(ROWS_MAX)} are kept here.`
       : "New events appear here by themselves.";
     if (note.textContent !== text) note.textContent = text;
   }
@@ -108,10 +108,15 @@ export async function show(main, { query, session }) {
     tell();
   }
 
-  const load = (before) => {
+  function ask(page) {
     const { company, ...rest } = narrow.values();
-    return get("/admin/events", { ...rest, company_id: company, before, limit: PAGE });
-  };
+    return get("/admin/events", { ...rest, company_id: company, ...page });
+  }
+  const load = (before) => ask({ before, limit: PAGE });
+
+  // A user who comes back from an email finds the rows as they were.
+  const kept = remembered();
+  const keep = () => kept.set("events", { rows, newest, lookedUntil, isCut, isOlder });
 
   async function begin() {
     const mine = ++turn;
@@ -126,7 +131,8 @@ export async function show(main, { query, session }) {
     draw();
   }
 
-  // Adds what was recorded since. If that is more than the page keeps, it begins anew with the newest.
+  // Adds the events recorded since. If there are more than the page keeps, it starts again with the
+  // newest.
   async function follow() {
     if (holds()) return;
     if (!newest) return begin();
@@ -154,12 +160,24 @@ export async function show(main, { query, session }) {
     tell();
   }
 
+  async function comeBack() {
+    const before = kept.get("events");
+    if (!before?.rows.length) return begin();
+    ({ rows, newest, lookedUntil, isCut, isOlder } = before);
+    draw();
+    return follow();
+  }
+
   main.append(
     header(title, { actions: [pause], words: ["event"], about: "What happens to emails, as Postern learns of it. Mail that the rules stopped is on the page Refusals." }),
     narrow.element,
     note,
     el("div.list.compact", grid.element),
   );
-  await begin();
-  return subscribe(["emails"], follow);
+  await comeBack();
+  const leave = subscribe(["emails"], follow);
+  return () => {
+    keep();
+    leave();
+  };
 }

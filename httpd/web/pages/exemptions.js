@@ -1,4 +1,4 @@
-// Who may send as a domain without a key, in spite of its policy.
+// Exemptions: who may send as a domain without a key, in spite of its policy.
 
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
@@ -21,14 +21,14 @@ const kinds = {
   },
 };
 
-// Of exemptions, and of those that are suggested.
+// Columns of exemptions and of suggested ones.
 const columns = [
   { title: "Who", kind: "main", sort: (row) => row.value, cell: (row) => address(row.value) },
   { title: "Kind", sort: (row) => row.kind, cell: ({ kind, local }) => kinds[kind].text + (local ? ", only from this host" : "") },
 ];
 const added = { title: "Added", kind: "time", sort: (row) => row.created_at, cell: (row) => time(row.created_at) };
 
-// The last column, for those who may change something.
+// The last column, for users who may change something.
 const action = (mayChange, cell) => (mayChange ? [{ title: "", kind: "actions", cell }] : []);
 
 async function exempt(domain, { kind, value, local }) {
@@ -37,7 +37,7 @@ async function exempt(domain, { kind, value, local }) {
   return made;
 }
 
-// What mail of the domain would need to be let pass, each with one click.
+// Suggestions: the exemptions that mail of the domain would need, each with a button.
 export function suggestions({ domain, rows, mayChange, changed, empty: nothing }) {
   const exemptIt = async (row) => {
     await exempt(domain, row);
@@ -58,8 +58,7 @@ export function suggestions({ domain, rows, mayChange, changed, empty: nothing }
   }).element;
 }
 
-// As many as one request takes, those first that are needed most; the page shows
-// what is left.
+// As many suggestions as one request takes, the most needed first; the page then shows the rest.
 export async function exemptAll(domain, rows) {
   const exemptions = rows.slice(0, 200).map(({ kind, value, local }) => ({ kind, value, local }));
   const { data } = await post("/admin/exemptions/batch", { domain, exemptions });
@@ -73,10 +72,10 @@ export const exemptions = ({ domain, mayChange, changed }) =>
     noun: "exemption",
     load: (after, limit = 50) => get("/admin/exemptions", { domain, after, limit }),
     columns: [...columns, added, ...action(mayChange, (row) => danger("Remove", () => removeExemption(row, changed)))],
-    empty: el("p.muted", "No exemptions: the policy holds for everybody."),
+    empty: el("p.muted", "No exemptions: the policy applies to all mail without a key."),
   });
 
-// Of one domain, or of one that is chosen.
+// For one domain, or for a domain that the user chooses.
 export function addExemption(changed, only) {
   return dialog({
     title: "Add an exemption",
@@ -90,10 +89,10 @@ export function addExemption(changed, only) {
         options: Object.entries(kinds).map(([value, { text, help, example }]) => ({
           value,
           text,
-          help: `${help} As ${example}.`,
+          help: `${help} Example: ${example}.`,
         })),
       },
-      { name: "value", label: "Which one", required: true },
+      { name: "value", label: "Value", required: true },
       {
         name: "local",
         label: "Only from this host",
@@ -112,7 +111,7 @@ export function addExemption(changed, only) {
 function removeExemption(exemption, changed) {
   return confirm(
     "Remove the exemption?",
-    `Mail of ${exemption.domain} by ${kinds[exemption.kind].text.toLowerCase()} ${exemption.value} meets the policy of the domain from now on.`,
+    `From now on the policy of ${exemption.domain} applies to mail from ${kinds[exemption.kind].text.toLowerCase()} ${exemption.value}.`,
     "Remove",
     async () => {
       await remove(path`/admin/exemptions/${exemption.id}`);

@@ -1,14 +1,14 @@
-// Held mail: what the rules had Postfix hold, and what is done with it.
+// Held mail: messages that the rules had Postfix hold, and the decisions about them.
 
 import { get, path, post } from "../api.js";
 import { subscribe } from "../live.js";
-import { searched } from "../tenant.js";
+import { companies, searched } from "../tenant.js";
 import { badge, button, choosing, code, confirm, count, danger, definitions, el, empty, header, link, list, notice, number, remark, section, show as showBox, time } from "../ui.js";
 import { emailColumns, emailPlace } from "./emails.js";
 
 export const title = "Held mail";
 
-// So long root's part takes at most to do what was decided.
+// The maximum time that the process with root's rights takes to carry out a decision.
 const PATIENCE_MS = 10_000;
 
 const decisions = {
@@ -19,7 +19,7 @@ const decisions = {
 const isLate = (row) => row.decision && Date.now() - new Date(row.decided_at) > PATIENCE_MS;
 
 function stateOf(row) {
-  if (isLate(row)) return badge("waits", { tone: "warn", title: "postern-held is not running" });
+  if (isLate(row)) return badge("waits", { text: "not carried out yet", tone: "warn", title: "postern-held is not running" });
   if (row.decision) return badge(row.decision, { text: decisions[row.decision].doing, tone: "none" });
   return badge("held", { title: row.answer || undefined });
 }
@@ -32,10 +32,11 @@ const toOf = ({ recipients }) =>
 
 export async function show(main, { session, query }) {
   const mayDecide = session.owner;
+  const known = await companies(session);
 
   async function decide(decision, messages) {
     const { decided, gone } = await post("/admin/held/decide", { decision, messages: messages.map(({ id }) => ({ id })) });
-    notice(`${decisions[decision].done} ${count(decided, "message")}.${gone ? ` ${number(gone)} had left the hold queue before.` : ""}`);
+    notice(`${decisions[decision].done} ${count(decided, "message")}.${gone ? ` ${number(gone)} ${gone === 1 ? "was" : "were"} no longer held.` : ""}`);
     chosen.clear();
     await rows.refresh();
   }
@@ -50,7 +51,7 @@ export async function show(main, { session, query }) {
   const drop = (messages) =>
     confirm(
       `Drop ${which(messages)}?`,
-      "Postfix removes what is dropped for good, and nobody is told. That cannot be undone.",
+      "Postfix deletes it. Neither sender nor recipient is told. This cannot be undone.",
       "Drop",
       () => decide("drop", messages),
     );
@@ -67,7 +68,7 @@ export async function show(main, { session, query }) {
       definitions([
         ["Why it is held", held.reason_text],
         ["The rules said", held.answer],
-        ["From", el("span.address", held.header_from || "nobody")],
+        ["From", el("span.address", held.header_from || "no sender")],
         ["Envelope sender", el("span.address", held.sender || "none")],
         ["To", el("span.address", held.recipients.join(", ") || "not read yet")],
         ["Domain", held.domain],
@@ -88,8 +89,9 @@ export async function show(main, { session, query }) {
     noun: "message",
     from: "/admin/held",
     query,
-    known: { filter: () => [] },
+    known,
     placeholder: "Sender, subject, recipient, domain, queue id",
+    changed: () => chosen.clear(),
     columns: [
       {
         title: "From",
@@ -97,7 +99,7 @@ export async function show(main, { session, query }) {
         sort: (row) => row.header_from,
         cell: (row) =>
           el("span.picked", mayDecide && chosen.box(row, `the message of ${row.header_from || row.queue_id}`),
-            el("span.address", row.header_from || row.sender || "nobody")),
+            el("span.address", row.header_from || row.sender || "no sender")),
       },
       {
         title: "Message",
@@ -123,7 +125,7 @@ export async function show(main, { session, query }) {
   });
 
   const waiting = list({
-    caption: "Emails that wait",
+    caption: "Emails waiting",
     noun: "email",
     isPart: true,
     load: async () => ({ ...(await get("/admin/emails", { status: "queued", limit: 10 })), has_more: false, next: null }),
@@ -135,16 +137,16 @@ export async function show(main, { session, query }) {
 
   main.append(
     header(title, {
-      about: "Messages without a key that the rules had Postfix hold. Each stays until somebody decides: check it again, as after an exemption was added, release it, or drop it.",
-      words: ["held"],
+      about: "Messages sent without a key that the rules stopped. Postfix holds each until you check it again (for example after adding an exemption), release it, or drop it.",
+      words: ["held", "hold queue", "postern-milter"],
     }),
     late,
     rows.search,
     chosen.line,
     rows.element,
-    section("Emails that wait", {
-      about: "Emails of keys that Postfix does not have yet, or about which postern-milter has not decided. They go out by themselves as soon as that works again.",
-      actions: [link("All of them", "emails", { status: "queued" }), link("The outbox", "outbox")],
+    section("Emails waiting", {
+      about: "Emails sent with a key that Postfix does not have yet, or that postern-milter has not checked. They go out by themselves as soon as both work again.",
+      actions: [link("All waiting emails", "emails", { status: "queued" }), link("The outbox", "outbox")],
     }, waiting.element),
   );
 
@@ -155,7 +157,7 @@ export async function show(main, { session, query }) {
   }
   await Promise.all([rows.reload(), waiting.reload()]);
   showLate();
-  // What is decided is done by another process, a moment later.
+  // Another process carries out the decision, a moment later.
   const timer = setInterval(() => {
     if (rows.rows().some((row) => row.decision || !row.read_at)) rows.refresh().then(showLate, () => {});
   }, 2000);

@@ -1,4 +1,4 @@
-// API keys: made, shown once with what programs need, watched, revoked.
+// API keys: created and shown once with what programs need, observed, revoked.
 
 import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
@@ -44,9 +44,14 @@ const scopes = [
 ];
 
 const domainNamed = async (name) =>
-  (await get("/admin/domains", { search: name, limit: 100 })).data.find((one) => one.active && one.name === name);
-const activeDomain = async (company_id) =>
-  (await get("/admin/domains", { company_id, limit: 100 })).data.find((one) => one.active)?.name;
+  (await get("/admin/domains", { search: name, active: true, limit: 100 })).data.find((one) => one.name === name);
+const activeDomain = async (company_id) => (await get("/admin/domains", { company_id, active: true, limit: 1 })).data[0]?.name;
+
+const idleOptions = [
+  { value: "", text: "Used or not" },
+  { value: "unused", text: "Never used for 30 days" },
+  { value: "forgotten", text: "Not used for 180 days" },
+];
 
 // A line that becomes a link to the first email that the key sends.
 function firstEmail(key) {
@@ -64,7 +69,7 @@ function firstEmail(key) {
   return { line, stop };
 }
 
-// preset: the name of a domain, and the company that it is for.
+// preset: the name of a domain, and its company.
 async function create(known, { domain: given, company_id: company } = {}) {
   let url;
   let socket;
@@ -91,7 +96,7 @@ async function create(known, { domain: given, company_id: company } = {}) {
     ],
     submit: "Create the key",
     run: async ({ name, company_id, domain, scopes: chosen }) => {
-      // First: once there is a key, nothing must keep its token from being shown.
+      // Loaded first: once the key exists, nothing must prevent its token from being shown.
       const host = await get("/admin/host");
       url = apiUrl(host);
       socket = host.api_socket;
@@ -155,7 +160,7 @@ export async function show(main, { session, query }) {
   const revoke = (key) =>
     confirm(
       `Revoke “${key.name}”?`,
-      `Programs with it are refused from now on, for good.${key.last_used_at ? "" : " It was never used."} Emails that are in the queue of Postfix are still delivered.`,
+      `Programs that use it can no longer send. This cannot be undone.${key.last_used_at ? "" : " It was never used."} Emails that are in the queue of Postfix are still delivered.`,
       "Revoke the key",
       () => remove(path`/admin/keys/${key.id}`),
       () => {
@@ -176,7 +181,7 @@ export async function show(main, { session, query }) {
     danger(`Revoke ${number(all.length)}`, () =>
       confirm(
         `Revoke ${count(all.length, "key")}?`,
-        `Programs with ${all.length === 1 ? "it" : "them"} are refused from now on, for good: ${all.slice(0, 5).map(({ name }) => name || "without a name").join(", ")}${all.length > 5 ? " …" : "."}`,
+        `Programs that use ${all.length === 1 ? "it" : "them"} can no longer send. This cannot be undone: ${all.slice(0, 5).map(({ name }) => name || "without a name").join(", ")}${all.length > 5 ? " …" : "."}`,
         all.length === 1 ? "Revoke the key" : "Revoke the keys",
         async () => {
           let revoked = 0;
@@ -200,9 +205,12 @@ export async function show(main, { session, query }) {
     known,
     placeholder: "Name, id, domain",
     changed: chosen.clear,
-    fields: [{ name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") }],
-    asked: ({ revoked }) => ({ valid: !revoked }),
-    // With the revoked ones.
+    fields: [
+      { name: "idle", label: "Use", type: "select", options: idleOptions },
+      { name: "revoked", label: "Show revoked keys", type: "checkbox", value: query.get("revoked") },
+    ],
+    asked: ({ idle, revoked }) => ({ idle, valid: !revoked }),
+    // Includes revoked keys.
     isFew: async ({ data }) => data.length < 2 && (await get("/admin/keys", { limit: 2 })).data.length === data.length,
     columns: [
       {
@@ -249,7 +257,7 @@ export async function show(main, { session, query }) {
   if (session.owner && known.all.length) head.querySelector(".actions").append(primary("Create a key", () => make()));
   main.append(rows.search, chosen.line, rows.element);
   await rows.reload();
-  // From a domain's page; not again when this one is reloaded.
+  // Opens the form that a domain's page linked to; not again when this page is reloaded.
   if (main.isConnected && query.has("create") && session.owner && known.all.length) {
     history.replaceState(history.state, "", place("keys", { company: query.get("company") }));
     const domain = await domainNamed(query.get("create"));

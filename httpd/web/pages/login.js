@@ -1,11 +1,11 @@
-// Who are you? Shown wherever nobody is logged in.
+// The login, shown whenever nobody is logged in.
 
 import { postQuietly } from "../api.js";
 import { el, form } from "../ui.js";
 
 export const title = "Log in";
 
-// What a login asks for, and does: false when a code is wanted, too.
+// The fields of the login and its request: returns false if a code is needed, too.
 export function credentials() {
   let wantsCode = false;
   return {
@@ -15,7 +15,7 @@ export function credentials() {
       {
         name: "code",
         label: "Code",
-        help: "Of the authenticator app, or a recovery code.",
+        help: "From the authenticator app, or a recovery code.",
         autocomplete: "one-time-code",
         inputmode: "numeric",
         when: () => wantsCode,
@@ -28,7 +28,7 @@ export function credentials() {
         return true;
       } catch (error) {
         if (error.code !== "code_required") throw error;
-        // That a code is wanted is no error; that it is wrong is one.
+        // A missing code is not an error, a wrong one is.
         if (wantsCode) throw Object.assign(error, { field: "code" });
         wantsCode = true;
         return false;
@@ -37,22 +37,42 @@ export function credentials() {
   };
 }
 
+// A link logs in only after a click on a button: programs that open links, such as mail scanners,
+// do not click.
+function ofLink(token, loggedIn) {
+  return el(
+    "div.login",
+    el("h1", { tabindex: -1 }, "Log in"),
+    el("p", "This link logs you in, once."),
+    form({
+      submit: "Log in",
+      run: async () => {
+        await postQuietly("/admin/session/link", { token });
+        await loggedIn();
+      },
+    }),
+    el("p", el("a", { href: "#/login" }, "Log in with a password")),
+  );
+}
+
 export async function show(main, { query, loggedIn }) {
-  const expired =
-    query.get("link") === "used" &&
-    el("p.remark.tone-warn", "That login link was used already, or has expired.");
+  const token = query.get("token");
+  if (token) {
+    main.append(ofLink(token, loggedIn));
+    setTimeout(() => main.querySelector("button")?.focus());
+    return;
+  }
   const { run, ...asked } = credentials();
   main.append(
     el(
       "div.login",
       el("h1", { tabindex: -1 }, "Log in"),
-      expired,
       form({ ...asked, run: async (values) => (await run(values)) && loggedIn() }),
     ),
     el(
       "div.login-help",
       el("p", "No password? On the server, ", el("code", "postern user link LOGIN"), " prints a link that logs in once, and ",
-        el("code", "postern user add LOGIN"), " makes a user."),
+        el("code", "postern user add LOGIN"), " creates a user."),
     ),
   );
   setTimeout(() => main.querySelector("input")?.focus());

@@ -1,4 +1,4 @@
-// What waits to be handed to Postfix: how much of whose, why, and what is paused.
+// Emails that wait to be submitted to Postfix: how many, whose, why, and which are paused.
 
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
@@ -16,7 +16,7 @@ const kinds = {
 const whose = ({ kind, company_id, domain, key_id }) => ({ [kinds[kind].field]: { company: company_id, domain, key: key_id }[kind] });
 const named = ({ kind, name }) => `the ${kind} ${name || "without a name"}`;
 
-// Each is asked for by itself.
+// One request for each.
 const ofAll = (pick) => ({ ...pick, of: undefined, find: (words) => pick.find(words, {}) });
 
 function pause(known, changed) {
@@ -24,7 +24,7 @@ function pause(known, changed) {
     title: "Pause outgoing emails",
     text: "Programs can go on sending. Their emails wait here until somebody resumes them; nothing is lost.",
     fields: [
-      { name: "kind", label: "Of which", type: "choice", options: Object.entries(kinds).map(([value, { text, help }]) => ({ value, text, help })) },
+      { name: "kind", label: "Which emails", type: "choice", options: Object.entries(kinds).map(([value, { text, help }]) => ({ value, text, help })) },
       ...known.fields({ when: (now) => now.kind === "company" }),
       { ...ofAll(domainPick), name: "domain", label: "Domain", when: (now) => now.kind === "domain" },
       { ...ofAll(keyPick), name: "key_id", label: "Key", when: (now) => now.kind === "key" },
@@ -49,20 +49,22 @@ const cancel = (one, changed) =>
       notice(`${count(canceled, "email")} canceled.`);
     },
     changed,
+    "Keep them",
   );
 
 const whatWaits = (some) =>
   [["waiting", "waiting"], ["paused", "paused"], ["scheduled", "scheduled"]]
     .map(([name, words]) => `${number(some[name])} ${words}`)
     .join(", ");
+const allThatWaits = (all) => (all.at_least ? "At least " : "") + whatWaits(all);
 
-// How fast it goes, or why it does not.
+// The rate of submission, or why there is none.
 function state({ breaker, rate_per_hour, ...all }) {
   if (breaker.state === "open")
-    return remark("bad", el("strong", "Postfix takes no emails at present."), ` ${whatWaits(all)}, since `, time(breaker.since_at), ".",
+    return remark("bad", el("strong", "Postfix is not accepting emails."), ` ${allThatWaits(all)}, since `, time(breaker.since_at), ".",
       breaker.words && el("p.said", breaker.words));
   const rate = rate_per_hour === null ? "" : ` ${count(rate_per_hour, "email")} an hour went out in the last five minutes.`;
-  return remark(all.paused ? "warn" : "none", el("strong", `${whatWaits(all)}.`), rate);
+  return remark(all.paused ? "warn" : "none", el("strong", `${allThatWaits(all)}.`), rate);
 }
 
 export async function show(main, { session }) {
@@ -78,7 +80,7 @@ export async function show(main, { session }) {
     { title: "Paused", kind: "number", sort: (row) => row.paused, sum: (row) => row.paused, cell: (row) => number0(row.paused) },
     { title: "Scheduled", kind: "number", sort: (row) => row.scheduled, sum: (row) => row.scheduled, cell: (row) => number0(row.scheduled) },
     { title: "Since", kind: "time", sort: (row) => row.since_at, cell: (row) => time(row.since_at, { never: "–" }) },
-    ...(session.operator ? [{ title: "Sent by", kind: "time", sort: (row) => row.done_at, cell: (row) => time(row.done_at, { never: "unknown", exact: true }) }] : []),
+    ...(session.operator ? [{ title: "Expected to be sent by", kind: "time", sort: (row) => row.done_at, cell: (row) => time(row.done_at, { never: "unknown", exact: true }) }] : []),
     { title: "Why", sort: (row) => row.why, cell: (row) => row.why },
     ...(where.owner ? [{ title: "", kind: "actions", cell: (row) => row.name && danger("Cancel all", () => cancel(asCompany(row), look)) }] : []),
   ];
@@ -112,14 +114,14 @@ export async function show(main, { session }) {
   const now = el("div");
   const paused = table({ caption: "What is paused", noun: "pause", exported: true, columns: pauses, key: (row) => row.id });
   const waits = table({
-    caption: "What waits", noun: "company", nouns: "companies", exported: true, columns, key: (row) => row.id,
+    caption: "Emails waiting", noun: "company", nouns: "companies", exported: true, columns, key: (row) => row.id,
     empty: () => empty("The outbox is empty", "Emails wait here while Postfix cannot take them, and while they are scheduled or paused.", link("All emails", "emails")),
   });
   const broken = table({ caption: "Interruptions", noun: "interruption", exported: true, columns: breaks, key: (row) => row.opened_at });
   const parts = [
     section("Paused", paused.element),
-    section("What waits", waits.element),
-    section("Times when Postfix took nothing", broken.element),
+    section("Emails waiting", waits.element),
+    section("When Postfix accepted no emails", broken.element),
   ];
   body.append(now, ...parts);
 

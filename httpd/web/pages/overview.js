@@ -1,13 +1,13 @@
-// What an admin looks at first: what needs attention, how much there was and
-// what became of it, the newest emails, and the parts of Postern.
+// The first page of an admin: what needs attention, the amount of mail and its results, the newest
+// emails, and the parts of Postern.
 
-import { get, Problem } from "../api.js";
-import { badge, button, count, el, failure, go, header, link, list, notice, number, place, primary, section, table, time, two, withTimes } from "../ui.js";
+import { get } from "../api.js";
+import { badge, button, count, el, go, header, link, list, number, place, primary, section, standalone, table, time, two, withTimes } from "../ui.js";
 import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
-import { accepted, hostStates, outcomes, services, sumOf } from "../labels.js";
+import { accepted, hostStates, outcomes, services, sumOf, undelivered } from "../labels.js";
 import { subscribe } from "../live.js";
-import { matches } from "../tenant.js";
+import { companyPick, matches } from "../tenant.js";
 import { emailColumns, emailPlace, sendTest } from "./emails.js";
 
 export const title = "Overview";
@@ -25,7 +25,7 @@ const add = (all, counts) => {
   return all;
 };
 
-// The counts of each step, also of those in which nothing happened.
+// The counts of each step, including steps in which nothing happened.
 function steps(stats, range) {
   const found = new Map(stats.data.map((step) => [Date.parse(step.time), step.counts]));
   const end = Math.floor(Date.now() / range.length) * range.length;
@@ -48,7 +48,7 @@ const levels = {
   warning: { order: 1, text: "To do", tone: "warn" },
   hint: { order: 2, text: "Hint", tone: "none" },
 };
-// What items are about, by their codes.
+// The subjects of items, by their codes.
 const kinds = [
   { title: "Outgoing mail", codes: "queued lost left_without_rules expired_without_rules paused outbox_full outbox_crowded breaker late" },
   { title: "Held mail", codes: "held held_late" },
@@ -61,7 +61,7 @@ const kinds = [
 const kindOf = ({ code }) => kinds.find(({ codes }) => codes.includes(code)) ?? kinds.at(-1);
 const inOrder = (a, b) => levels[a.level].order - levels[b.level].order;
 
-// The words of an item, in which its examples are links to themselves.
+// The text of an item, with links to its examples.
 function withExamples({ text, examples = [], count: n }) {
   const parts = [];
   let rest = text;
@@ -74,7 +74,7 @@ function withExamples({ text, examples = [], count: n }) {
   return [...parts, ...withTimes(rest)];
 }
 
-// Kinds with a problem first; of each what is worst.
+// Kinds with a problem first; within a kind the worst first.
 function attention(items) {
   const groups = kinds
     .map((kind) => ({ ...kind, items: items.filter((item) => kindOf(item) === kind).sort(inOrder) }))
@@ -87,12 +87,13 @@ function attention(items) {
       el("a", { href: `#/${item.page}`, "aria-label": `Open: ${item.text}` }, "Open"));
   return section(
     "Needs attention",
+    { words: ["held", "outbox", "refusal", "learn", "exemption", "requested", "postern-milter", "webhook", "suppressed"] },
     groups.map(({ title, items }) =>
       el("div.attention-kind", el("h3", title), el("ul.attention", items.map(line)))),
   );
 }
 
-// Of an empty system: what comes next, in order.
+// The next steps on an empty system, in order.
 function beginning({ companies, domains, keys, session }) {
   const active = domains.some((domain) => domain.active);
   let isNext = true;
@@ -103,12 +104,12 @@ function beginning({ companies, domains, keys, session }) {
   };
   return section(
     "First steps",
-    { about: "What it takes until a program can send. A program sends with a key, as a domain of its company." },
+    { about: "What a program needs before it can send: a domain of its company, and a key." },
     el("ol.steps",
-      session.operator && step(companies.length > 0, "A company", "owns the domains and keys.", link("Add it", "domains")),
-      step(active, "A domain", "that its emails come from.", link(session.operator ? "Add one" : "Request one", "domains")),
-      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends emails.", link("Add it", "keys", { create: 1 })),
-      step(false, "An email", "to check that it arrives.", session.owner && primary("Send a test email", sendTest))),
+      session.operator && step(companies.length > 0, "A company", "owns the domains and keys.", link("Add one", "domains")),
+      step(active, "A domain", "that the emails come from.", link(session.operator ? "Add one" : "Request one", "domains")),
+      step(keys.some((key) => !key.revoked_at), "A key", "for the program that sends them.", link("Create one", "keys", { create: 1 })),
+      step(false, "An email", "to test that all of this works.", session.owner && primary("Send a test email", sendTest))),
   );
 }
 
@@ -124,11 +125,11 @@ function healthOf(health) {
   return section(
     "Services",
     el("ul.attention", bad.map(part)),
-    good.length > 0 && el("details", el("summary", `The other ${count(good.length, "part is", "parts are")} well`), el("ul.attention", good.map(part))),
+    good.length > 0 && el("details", el("summary", `The other ${count(good.length, "service is", "services are")} fine`), el("ul.attention", good.map(part))),
   );
 }
 
-// Where several hosts share the database: each of them, those that are not well first.
+// The hosts, if several share the database: those with a fault first.
 const hostOrder = Object.keys(hostStates);
 function hostsOf(hosts) {
   const help = {
@@ -139,17 +140,17 @@ function hostsOf(hosts) {
     el("li",
       badge(host.state, hostStates[host.state]),
       el("span", el("strong.address", host.name), " ",
-        el("span.muted", "last heartbeat ", time(host.seen_at), `, Postern ${host.version}`, host.taken > 0 && `, outbox taken over ${count(host.taken, "time")}`),
+        el("span.muted", "last heartbeat ", time(host.seen_at), `, Postern ${host.version}`, host.taken > 0 && `, other hosts took over its outbox ${count(host.taken, "time")}`),
         host.problem && el("p", withTimes(host.problem)),
         help[host.state] && el("p", el("span.muted", "What to do: "), help[host.state](host))));
   hosts.sort((a, b) => hostOrder.indexOf(a.state) - hostOrder.indexOf(b.state) || (a.name < b.name ? -1 : 1));
   return section("Hosts", { about: "They share one database. Each submits the emails of its own outbox to its own Postfix." }, el("ul.attention", hosts.map(line)));
 }
 
-// Domains by how many of their emails bounce at least, as far as so few or so many tell (the lower
-// end of Wilson's interval): one of one is no worse than 90 of 100.
+// Domains by the lower bound of their bounce rate (Wilson's interval), which takes the number of
+// emails into account: one bounce of one email is no worse than 90 of 100.
 function bounceRate({ counts }) {
-  const bad = sumOf(counts, outcomes[2]);
+  const bad = sumOf(counts, undelivered);
   const n = bad + sumOf(counts, outcomes[0]);
   if (n === 0) return { n, rate: 0, least: 0 };
   const rate = bad / n;
@@ -160,7 +161,7 @@ function bounceRate({ counts }) {
 }
 const percent = ({ n, rate }) => (n ? `${(100 * rate).toFixed(1)} %` : "–");
 
-// The counts of all domains, however many pages they have.
+// The counts of all domains, over all pages of the list.
 const FOUND = 20; // of domains to choose from
 const DOMAIN_PAGES = 20;
 async function statsByDomain(asked) {
@@ -177,7 +178,9 @@ async function statsByDomain(asked) {
 
 export async function show(main, { session }) {
   let range = ranges[0];
+  let company = "";
   let domain = "";
+  let choose; // shows the numbers of another time, company or domain
   const needs = el("div");
   const start = el("div");
   const ill = el("div");
@@ -188,17 +191,30 @@ export async function show(main, { session }) {
   const plot = plotOf({ title: "Mail", legend: false });
   let names = []; // of all that mail was counted of
   const picked = combo(
-    { name: "domain", label: "Domain", any: "All domains", find: async (words) => {
+    { name: "domain", label: "Domain", any: "All domains", of: () => company, find: async (words) => {
       const fit = names.filter((name) => matches(words, name));
       return { options: fit.slice(0, FOUND).map((name) => ({ value: name, text: name })), isMore: fit.length > FOUND };
     } },
     { id: "overview-domain", name: "domain", "aria-label": "Domain", autocomplete: "off" },
   );
-  const choice = picked.control;
-  choice.addEventListener("input", () => {
+  picked.sync();
+  picked.control.addEventListener("input", () => {
     domain = picked.read() ?? "";
     choose();
   });
+  // Members see only their own company.
+  const whose = session.operator && combo(
+    { ...companyPick, name: "company", label: "Company", any: "All companies" },
+    { id: "overview-company", name: "company", "aria-label": "Company", autocomplete: "off" },
+  );
+  if (whose)
+    whose.control.addEventListener("input", () => {
+      company = whose.read() ?? "";
+      domain = "";
+      picked.sync();
+      choose();
+      tryNewest();
+    });
   const switches = el("div.switch", { role: "group", "aria-label": "Time" }, ranges.map((one) =>
     el("button", { type: "button", "aria-pressed": String(one === range), onclick: (event) => {
       range = one;
@@ -232,60 +248,67 @@ export async function show(main, { session }) {
       },
     ],
   });
-  const cut = el("p.muted", { hidden: true }, `Of the first ${number(DOMAIN_PAGES * 1000)} domains alone.`);
+  const cut = el("p.muted", { hidden: true }, `Only the first ${number(DOMAIN_PAGES * 1000)} domains are counted.`);
   const domainsPart = section("By domain", { about: "Those whose emails bounce most come first." }, byDomain.element, cut);
+  // A response about a company other than the one now chosen is not shown.
+  async function loadNewest() {
+    const asked = company;
+    const { data } = await get("/admin/emails", { limit: 10, company_id: asked });
+    return asked === company ? { data, has_more: false, next: null } : loadNewest();
+  }
   const newest = list({
     caption: "Newest emails",
     isPart: true,
-    load: async () => ({ ...(await get("/admin/emails", { limit: 10 })), has_more: false, next: null }),
+    load: loadNewest,
     columns: emailColumns,
     href: emailPlace,
     empty: el("p.muted", "No emails yet."),
   });
   newest.element.classList.add("compact");
   const mail = el("div", { hidden: true },
-    section("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused", "bounce rate"], actions: [choice, switches] }, tiles, plot.element),
+    section("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused", "bounce rate"], actions: [whose && whose.control, picked.control, switches] }, tiles, plot.element),
     domainsPart,
     section("Newest emails", { actions: [link("All emails", "emails")] }, newest.element));
 
-  let visit = 0;
+  let isOver = false; // a late answer draws nothing
+  const isLate = (asked) => isOver || asked.range !== range || asked.company_id !== company || asked.domain !== domain;
   async function showStats() {
-    const mine = ++visit;
-    const asked = { since: range.since, step: range.step, domain };
-    const [stats, domains] = await Promise.all([
-      get("/admin/stats", asked),
-      statsByDomain({ since: range.since, step: range.step }),
-    ]);
-    if (mine !== visit) return;
+    const asked = { range, company_id: company, domain };
+    const stats = await get("/admin/stats", { since: range.since, step: range.step, company_id: company, domain });
+    if (isLate(asked)) return;
     const all = steps(stats, range);
     const total = stats.data.reduce((sums, step) => add(sums, step.counts), {});
     tiles.replaceChildren(...[accepted, ...outcomes].map((one) =>
-      el("a.tile", { href: place("emails", { status: one.status, domain, since: range.since }) },
+      el("a.tile", { href: place("emails", { status: one.status, company, domain, since: range.since }) },
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
         el("span.tile-number", number(sumOf(total, one))))));
     plot.tell(`of the last ${range.name}: ` + [accepted, ...outcomes].map((one) => `${one.title} ${sumOf(total, one)}`).join(", "));
-    names = domains.data.map((one) => one.domain).sort();
-    byDomain.set(domains.data);
-    cut.hidden = !domains.isCut;
-    domainsPart.hidden = domains.data.length < 2;
     await plot.set(all.map((step) => labelOf(step.at, range)), [
       ...outcomes.map((one) => ({ ...one, values: all.map((step) => sumOf(step.counts, one)) })),
       { ...accepted, line: true, values: all.map((step) => sumOf(step.counts, accepted)) },
     ]);
   }
+  async function showDomains() {
+    const asked = { range, company_id: company, domain };
+    const domains = await statsByDomain({ since: range.since, step: range.step, company_id: company });
+    if (isLate(asked)) return;
+    names = domains.data.map((one) => one.domain).sort();
+    byDomain.set(domains.data);
+    cut.hidden = !domains.isCut;
+    domainsPart.hidden = domains.data.length < 2;
+  }
 
-  // What somebody has pressed says why it does nothing.
-  const choose = () =>
-    showStats().catch(
-      (error) => main.isConnected && error.status !== 401 && notice(error.message, "bad"),
-    );
-
+  // Replaced only when its content has changed: the user may be reading an explanation in it.
+  let needsNow;
   async function showNeeds() {
     const needed = await get("/admin/attention");
+    const text = JSON.stringify(needed.data);
+    if (text === needsNow) return;
+    needsNow = text;
     needs.replaceChildren(...(needed.data.length ? [attention(needed.data)] : []));
   }
 
-  // Above all else while one is not well.
+  // At the top while one of them has a fault.
   async function showServices() {
     if (!session.operator) return;
     const health = await get("/admin/health");
@@ -294,7 +317,7 @@ export async function show(main, { session }) {
     (health.ok ? ill : parts).replaceChildren();
   }
 
-  // There are none where one host has the database to itself.
+  // A database that only one host uses has no list of hosts.
   async function showHosts() {
     if (!session.operator) return;
     const { data } = await get("/admin/hosts");
@@ -304,10 +327,10 @@ export async function show(main, { session }) {
     illHosts.replaceChildren(...(isWell ? [] : shown));
   }
 
-  // An empty system shows its next step, one with mail what became of it.
+  // An empty system shows its next step, one with mail shows results.
   async function showNewest() {
     await newest.refresh();
-    const none = newest.rows().length === 0;
+    const none = !company && newest.rows().length === 0;
     mail.hidden = none;
     if (!none) return start.replaceChildren();
     const [companies, domains, keys] = await Promise.all([
@@ -315,22 +338,6 @@ export async function show(main, { session }) {
     ]);
     start.replaceChildren(beginning({ companies: companies.data, domains: domains.data, keys: keys.data, session }));
   }
-  // A part that cannot be shown says so in its place; the others go on, and it tries again.
-  const shownIn = (box, what, show) => {
-    const failed = el("div.failed", { hidden: true });
-    box.before(failed);
-    return async () => {
-      try {
-        await show();
-        failed.hidden = true;
-      } catch (error) {
-        if (error.status === 401) throw error;
-        const words = new Problem(`${what} cannot be shown now. ${error.message}`, error);
-        failed.replaceChildren(failure(words, again));
-        failed.hidden = false;
-      }
-    };
-  };
 
   main.append(
     header(title, {
@@ -340,22 +347,26 @@ export async function show(main, { session }) {
     }),
     ill, illHosts, start, needs, mail, parts, hosts,
   );
-  const tryNewest = shownIn(newest.element, "The newest emails", showNewest);
+  const tryNewest = standalone("The newest emails", newest.element, showNewest);
+  const tryStats = standalone("The mail counts", tiles, showStats);
+  const tryDomains = standalone("The numbers by domain", byDomain.element, showDomains);
   const rest = [
-    shownIn(tiles, "How much mail there was", showStats),
-    shownIn(needs, "What needs attention", showNeeds),
-    shownIn(ill, "How the services are", showServices),
-    shownIn(illHosts, "How the hosts are", showHosts),
+    tryStats,
+    standalone("What needs attention", needs, showNeeds),
+    standalone("The state of the services", ill, showServices),
+    standalone("The state of the hosts", illHosts, showHosts),
   ];
   const showRest = () => Promise.all(rest.map((show) => show()));
-  const again = () => Promise.all([tryNewest(), showRest()]);
-  await again();
+  choose = () => Promise.all([tryStats(), tryDomains()]);
+  await Promise.all([tryNewest(), tryDomains(), showRest()]);
   const leave = [
     subscribe(["emails", "tenants"], tryNewest),
     subscribe(["emails", "refusals", "tenants"], showRest, 15000),
+    // The server adds up some thousand rows for this.
+    subscribe(["emails"], tryDomains, 60000),
   ];
   return () => {
-    visit++; // a late answer draws nothing
+    isOver = true;
     for (const one of leave) one();
     plot.destroy();
   };

@@ -1,4 +1,4 @@
-// Mail that the rules stopped, or would have, and what would let it pass.
+// Mail that the rules stopped or would have stopped, and what would let it pass.
 
 import { get } from "../api.js";
 import { badge, button, count, el, empty, filters, go, header, link, list, number, section, time } from "../ui.js";
@@ -12,10 +12,11 @@ export const title = "Refusals";
 function who(refusal) {
   if (refusal.login) return ["login ", el("strong", refusal.login)];
   if (refusal.client) return ["client ", el("strong", refusal.client)];
-  return "this host";
+  return refusal.host ? `host ${refusal.host}` : "this host";
 }
 
-// Of so many domains that learn it is told at once who else sends as them.
+// For at most this many domains with the policy learn, the page shows at once who else sends as
+// them.
 const ADVISED = 5;
 
 function advice(domain, found, session, changed) {
@@ -26,7 +27,7 @@ function advice(domain, found, session, changed) {
       about:
         "The narrowest exemption for each sender that was stopped, or would be." +
         (mayChange ? "" : " An operator can add them.") +
-        (found.hopeless ? ` ${count(found.hopeless, "message")} no exemption would help.` : ""),
+        (found.hopeless ? ` For ${count(found.hopeless, "message")}, no exemption would help.` : ""),
       actions: [link("All exemptions", "exemptions", { search: domain })],
     },
     suggestions({ domain, rows: found.data, mayChange, changed }),
@@ -43,11 +44,11 @@ export async function show(main, { query, session }) {
       { ...domainPick, name: "domain", label: "Domain", any: "Any domain" },
       {
         name: "learnt",
-        label: "What",
+        label: "Outcome",
         type: "select",
         options: [
           { value: "", text: "Everything" },
-          { value: "true", text: "Only what was let pass" },
+          { value: "true", text: "Only let through (policy learn)" },
         ],
       },
     ],
@@ -63,7 +64,7 @@ export async function show(main, { query, session }) {
     },
     key: (row) => JSON.stringify([row.outcome, row.reason, row.domain, row.origin, row.client, row.login, row.sender, row.from]),
     columns: [
-      { title: "From", sort: (row) => row.from || row.sender, cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "nobody") },
+      { title: "From", sort: (row) => row.from || row.sender, cell: (row) => el("span.address", { title: row.sender && `envelope sender ${row.sender}` }, row.from || row.sender || "no sender") },
       { title: "Sent by", cell: who },
       { title: "Why", kind: "main", sort: (row) => row.reason_text, cell: (row) => el("span", { title: row.reason }, row.reason_text) },
       { title: "Outcome", kind: "state", sort: (row) => row.outcome, cell: (row) => badge(row.outcome, refusalOutcomes[row.outcome]) },
@@ -75,12 +76,12 @@ export async function show(main, { query, session }) {
         ? empty("No refusal matches", null, button("Show all", () => go("refusals")))
         : empty(
             "No refusals yet",
-            "Mail that uses a registered domain without a key and without an exemption appears here. So does mail that a domain with the policy learn lets pass.",
+            "Mail that uses a registered domain without a key and without an exemption appears here. So does mail that is let through because the policy of its domain is learn.",
             link("Domains and their policies", "domains"),
           ),
   });
 
-  // Of the domain that is chosen, else of those that learn.
+  // Of the chosen domain, otherwise of those with the policy learn.
   async function advise() {
     const { domain } = narrow.values();
     const learning = domains.data.filter((one) => one.policy === "learn" && !one.pending).map((one) => one.name);
@@ -92,7 +93,7 @@ export async function show(main, { query, session }) {
     help.replaceChildren(
       ...wanted.flatMap((name, i) => (found[i].data.length ? [advice(name, found[i], session, changed)] : [])),
       ...(left > 0
-        ? [el("p.muted", `${number(left)}${domains.has_more ? " or more" : ""} other domains learn: choose one above to see who else sends as it.`)]
+        ? [el("p.muted", `${number(left)}${domains.has_more ? " or more" : ""} other domains have the policy learn: choose one above to see who else sends as it.`)]
         : []),
     );
   }
@@ -100,7 +101,7 @@ export async function show(main, { query, session }) {
 
   main.append(
     header(title, {
-      words: ["rejected", "held", "discarded", "let pass", "refused"],
+      words: ["refusal", "rejected", "held", "discarded", "let through", "refused"],
       about: ["Mail without a key that the rules stopped, or would have stopped. Similar messages share a row. Refused emails of keys are in the list of ",
         link("emails", "emails", { status: "refused" }), "."],
     }),

@@ -1,9 +1,9 @@
-// The settings in force, and how the parts are.
+// The settings in force, and the health of the parts.
 
 import { get } from "../api.js";
 import { services } from "../labels.js";
 import { matches } from "../tenant.js";
-import { badge, button, code, definitions, el, empty, filters, header, remark, section, show as showBox, table, time, withTimes } from "../ui.js";
+import { badge, button, code, definitions, el, empty, filters, header, loading, remark, section, show as showBox, standalone, table, time, withTimes } from "../ui.js";
 
 export const title = "Settings";
 
@@ -11,11 +11,10 @@ const DAY_MS = 24 * 3600 * 1000;
 const looks = { wrong: "bad", warning: "warn", unknown: "none", good: "good" };
 const worst = Object.keys(looks);
 
-// What root's last run of `postern doctor` found, what is wrong first.
+// The findings of the last `postern doctor` that root ran, faults first.
 function doctorOf({ looked_at: at, results }) {
   const again = el("p", "To check again, on the server: ", el("code", "sudo postern doctor"));
-  const title = "What postern doctor found";
-  if (!at) return section(title, empty("No checks yet", "Run postern doctor on the server, as root."), again);
+  if (!at) return [empty("No checks yet", "Run postern doctor on the server, as root."), again];
   const count = (word) => results.filter(({ result }) => result === word).length;
   const rows = results
     .filter(({ result }) => result !== "good")
@@ -37,17 +36,16 @@ function doctorOf({ looked_at: at, results }) {
     empty: empty("No problems", "All checks passed."),
   });
   const old = Date.now() - new Date(at) > DAY_MS;
-  return section(
-    title,
+  return [
     el("p", { class: "muted" }, "Checked ", time(at), ": ",
       worst.map((word) => `${count(word)} ${word}`).join(", "), "."),
     old && remark("warn", "This is more than a day old. Check that postern-doctor.timer is active: systemctl enable --now postern-doctor.timer."),
     grid.element,
     again,
-  );
+  ].filter(Boolean);
 }
 
-// The daemons that read a section, which are reloaded or restarted after a change.
+// The daemons that read a section, and have to be reloaded or restarted after a change.
 const readers = {
   store: ["httpd", "milter", "events", "webhook", "auth"],
   log: ["httpd", "milter", "events", "webhook", "auth"],
@@ -59,7 +57,7 @@ const readers = {
 };
 const unitsOf = ({ section }) => (readers[section] ?? ["httpd"]).map((name) => `postern-${name}`).join(" ");
 
-// The lines to write, and the command that puts them in force.
+// The lines to write, and the command that applies them.
 const explain = (one) =>
   showBox(
     `${one.section}.${one.name}`,
@@ -70,100 +68,101 @@ const explain = (one) =>
     el("p.muted", "What it means: man postern.conf. Default: ", one.default === "" ? "empty" : el("code", one.default), "."),
   );
 
-export async function show(main, { query }) {
-  const [{ data }, health, host, doctor] = await Promise.all([
-    get("/admin/settings"),
-    get("/admin/health"),
-    get("/admin/host"),
-    get("/admin/doctor"),
+const healthOf = ({ parts }) =>
+  definitions(
+    parts.map((part) => [
+      services[part.name] ?? part.name,
+      el("div", badge(part.ok ? "ok" : "not_ok"), " ", withTimes(part.text),
+        part.effect && el("p.muted", `What it means: ${part.effect}.`), part.cure && el("p.muted", `What to do: ${part.cure}.`)),
+    ]),
+  );
+
+const serverOf = (host) =>
+  definitions([
+    ["Postern", host.version],
+    ["Postfix", host.postfix_version ?? el("span.muted", "cannot be asked")],
+    ["Name", host.name],
+    ["Mail leaves through", host.relay],
+    ["API address", el("code", host.api_url)],
+    ["Over the socket", host.api_socket && el("code", host.api_socket)],
+    [
+      "For programs",
+      el(
+        "span",
+        el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"),
+        ", ",
+        el("a", { href: "/metrics" }, "metrics"),
+      ),
+    ],
   ]);
+
+export async function show(main, { query }) {
+  let all = [];
+  const search = filters({
+    query,
+    fields: [
+      { name: "search", label: "Search", type: "search", placeholder: "Name or value" },
+      { name: "set", label: "Only settings set in postern.conf", type: "checkbox", value: query.get("set") },
+    ],
+    change: () => {
+      grid.toStart();
+      showAll();
+    },
+  });
+  const grid = table({
+    caption: "Settings",
+    noun: "setting",
+    exported: true,
+    columns: [
+      { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
+      {
+        title: "Value",
+        kind: "main",
+        cell: (one) => (one.value === "" ? el("span.muted", "empty") : el("code.address", one.value)),
+      },
+      {
+        title: "From",
+        kind: "state",
+        cell: (one) => (one.is_default ? el("span.muted", "default") : "postern.conf"),
+      },
+      {
+        title: "Default",
+        kind: "extra",
+        cell: (one) =>
+          one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default),
+      },
+      { title: "Change needs", kind: "extra", cell: (one) => (one.reload ? "reload" : "restart") },
+      { title: "", kind: "actions", cell: (one) => button("How to change", () => explain(one)) },
+    ],
+    key: (one) => `${one.section}.${one.name}`,
+    empty: empty("No setting matches", "Change the search."),
+  });
+  function showAll() {
+    const { search: typed, set } = search.values();
+    grid.set(all.filter(
+      (one) => (!set || !one.is_default) && matches(typed, `${one.section}.${one.name}`, one.value),
+    ));
+  }
+
+  const parts = [];
+  function part(heading, options, from, show) {
+    const box = el("div", loading());
+    const element = section(heading, options, box);
+    parts.push(standalone(heading, box, async () => box.replaceChildren(...[show(await get(from))].flat())));
+    return element;
+  }
   main.append(
     header(title, {
       about:
         "The settings in force. They are changed on the server, in postern.conf. This page shows how.",
     }),
-    el(
-      "div.two",
-      section(
-        "Health",
-        definitions(
-          health.parts.map((part) => [
-            services[part.name] ?? part.name,
-            el("div", badge(part.ok ? "ok" : "not_ok"), " ", withTimes(part.text),
-              part.effect && el("p.muted", `What it means: ${part.effect}.`), part.cure && el("p.muted", `What to do: ${part.cure}.`)),
-          ]),
-        ),
-      ),
-      section(
-        "This server",
-        definitions([
-          ["Postern", host.version],
-          ["Postfix", host.postfix_version ?? el("span.muted", "cannot be asked")],
-          ["Name", host.name],
-          ["Mail leaves through", host.relay],
-          ["Programs reach it at", el("code", host.api_url)],
-          ["Over the socket", host.api_socket && el("code", host.api_socket)],
-          [
-            "For programs",
-            el(
-              "span",
-              el("a", { href: "/admin/openapi.json" }, "the admin interface as OpenAPI"),
-              ", ",
-              el("a", { href: "/metrics" }, "metrics"),
-            ),
-          ],
-        ]),
-      ),
-    ),
+    el("div.two", part("Health", {}, "/admin/health", healthOf), part("This server", {}, "/admin/host", serverOf)),
+    part("What postern doctor found", {}, "/admin/doctor", doctorOf),
+    part("Settings in force", { about: "man postern.conf explains each." }, "/admin/settings", ({ data }) => {
+      all = data;
+      showAll();
+      return [search.element, grid.element];
+    }),
   );
-
-  main.append(doctorOf(doctor));
-
-  const box = el("div");
-  const search = filters({
-    query,
-    fields: [
-      { name: "search", label: "Search", type: "search", placeholder: "Name or value" },
-      { name: "set", label: "Only what postern.conf sets", type: "checkbox", value: query.get("set") },
-    ],
-    change: showAll,
-  });
-  function showAll() {
-    const { search: typed, set } = search.values();
-    const rows = data.filter(
-      (one) => (!set || !one.is_default) && matches(typed, `${one.section}.${one.name}`, one.value),
-    );
-    const grid = table({
-      caption: "Settings",
-      noun: "setting",
-      exported: true,
-      columns: [
-        { title: "Setting", cell: (one) => el("code", `${one.section}.${one.name}`) },
-        {
-          title: "Value",
-          kind: "main",
-          cell: (one) => (one.value === "" ? el("span.muted", "empty") : el("code.address", one.value)),
-        },
-        {
-          title: "From",
-          kind: "state",
-          cell: (one) => (one.is_default ? el("span.muted", "default") : "postern.conf"),
-        },
-        {
-          title: "Default",
-          kind: "extra",
-          cell: (one) =>
-            one.is_default ? null : one.default === "" ? el("span.muted", "empty") : el("code.address", one.default),
-        },
-        { title: "Change needs", kind: "extra", cell: (one) => (one.reload ? "reload" : "restart") },
-        { title: "", kind: "actions", cell: (one) => button("How to change", () => explain(one)) },
-      ],
-      rows,
-      key: (one) => `${one.section}.${one.name}`,
-      empty: empty("No setting matches", "Change the search."),
-    });
-    box.replaceChildren(grid.element);
-  }
-  showAll();
-  main.append(section("Settings in force", { about: "man postern.conf explains each." }, search.element, box));
+  await Promise.all(parts.map((show) => show()));
 }

@@ -1,12 +1,12 @@
-// What became of emails in a time, beside the time before it: how many, why they bounced, at which
-// providers, how long deliveries took, how much waited. Each part stands for itself.
+// The results of emails in a period, compared with the period before it: counts, reasons of
+// bounces, providers, delivery times, waiting emails. Each part loads independently.
 
 import { get } from "../api.js";
 import { plotOf } from "../charts.js";
-import { accepted, bounceReasons, outcomes, providerOf, sumOf } from "../labels.js";
+import { accepted, bounceReasons, outcomes, providerOf, sumOf, undelivered } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
-import { count, el, empty, failure, filters, header, loading, number, section, table, two } from "../ui.js";
+import { AGAIN_MS, count, el, empty, failure, filters, header, loading, mends, number, section, table, two } from "../ui.js";
 
 export const title = "Statistics";
 
@@ -22,10 +22,10 @@ const periods = [
   { value: "30d", text: "Last 30 days", length: 30 * DAY },
   { value: "90d", text: "Last 90 days", length: 90 * DAY },
   { value: "365d", text: "Last 12 months", length: 365 * DAY },
-  { value: "dates", text: "From … to …" },
+  { value: "dates", text: "Custom dates" },
 ];
 
-// Enough that differ, in both themes.
+// Enough colours that differ in both themes.
 const palette = ["--bad", "--warn", "--accent", "--good", "--muted", "--plot-1", "--plot-2", "--plot-3", "--strong-line"];
 
 const rate = (bad, good) => (bad + good ? `${((100 * bad) / (bad + good)).toFixed(1)} %` : "–");
@@ -38,7 +38,9 @@ function duration(ms) {
   return ms < 2 * DAY ? `${(ms / HOUR).toFixed(1)} h` : `${(ms / DAY).toFixed(1)} d`;
 }
 
-// The time that the filters name, in whole steps of UTC, or what is wrong with it.
+const perMinute = (n) => (n >= 10 ? number(Math.round(n)) : String(Number(n.toPrecision(2))));
+
+// The period that the filters name, in whole steps of UTC, or what is wrong with it.
 function timeOf({ period = "30d", from, to }) {
   let since;
   let until = Date.now();
@@ -58,7 +60,7 @@ function timeOf({ period = "30d", from, to }) {
 
 const asked = ({ since, until, name }) => ({ since: new Date(since).toISOString(), until: new Date(until).toISOString(), step: name });
 
-// Every step, in order.
+// All steps, in order.
 const stepsOf = ({ since, until, step }) => Array.from({ length: Math.round((until - since) / step) }, (_, i) => since + i * step);
 
 // Days are those of UTC, as the server counts them.
@@ -70,9 +72,9 @@ function labelOf(at, { since, until, step }) {
 }
 
 function change(now, before, isBad) {
-  if (before === 0) return el("span.muted", now === 0 ? "as before" : "none before");
+  if (before === 0) return el("span.muted", { title: "None in the previous period" }, now === 0 ? "no change" : "0 before");
   const percent = Math.round((100 * (now - before)) / before);
-  if (percent === 0) return el("span.muted", "as before");
+  if (percent === 0) return el("span.muted", "no change");
   const tone = (percent > 0) === Boolean(isBad) ? "bad" : "good";
   return el("span", { class: `change tone-${tone}`, title: `${number(before)} before` }, `${percent > 0 ? "+" : "−"}${number(Math.abs(percent))} %`);
 }
@@ -87,11 +89,11 @@ export async function show(main, { session, query }) {
   const known = await companies(session);
   const plots = {
     mail: plotOf({ title: "What became of emails" }),
-    rate: plotOf({ title: "Deliveries a minute", kind: "line", isFraction: true, format: (n) => (n >= 10 ? number(Math.round(n)) : String(Number(n.toPrecision(2)))) }),
+    rate: plotOf({ title: "Deliveries a minute", kind: "line", isFraction: true, format: perMinute }),
     delay: plotOf({ title: "Delivery time", kind: "line", format: duration, logarithmic: true }),
     reasons: plotOf({ title: "Bounces by reason" }),
-    providers: plotOf({ title: "Bounces and deferrals by provider" }),
-    backlog: plotOf({ title: "Emails that wait", kind: "line" }),
+    providers: plotOf({ title: "Bounced, expired and deferred by provider" }),
+    backlog: plotOf({ title: "Emails waiting", kind: "line" }),
   };
   const search = filters({
     query,
@@ -107,19 +109,25 @@ export async function show(main, { session, query }) {
   const dates = ["from", "to"].map((name) => search.element.querySelector(`[name=${name}]`).closest(".field"));
 
   let visit = 0;
-  // A part of the page: draw(box) puts into it what it finds.
+  // A part of the page: draw(box) fills it.
   function part(heading, options, draw) {
     const box = el("div", loading());
     const element = section(heading, options, box);
     return {
       element,
       async load(mine, ...given) {
+        const again = async () => {
+          if (mine !== visit) return;
+          await this.load(mine, ...given);
+          await drawPlots(mine);
+        };
         try {
           const found = await draw(...given);
           if (mine === visit) box.replaceChildren(...[found].flat());
-          return found;
         } catch (error) {
-          if (mine === visit) box.replaceChildren(failure(error, reload));
+          if (mine !== visit) return;
+          box.replaceChildren(failure(error, again));
+          if (mends(error)) setTimeout(again, AGAIN_MS);
         }
       },
     };
@@ -127,6 +135,7 @@ export async function show(main, { session, query }) {
   let missing = 0; // percent of the events that are not counted yet
   const counted = (answer) => ((missing = answer.missing_percent ?? 0), answer);
   const seen = []; // plots to be drawn when they are in the page
+  const drawPlots = (mine) => mine === visit && Promise.all(seen.map((draw) => draw()));
   const later = (plot, ...given) => (seen.push(() => plot.set(...given)), plot.element);
 
   const mail = part("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused"] }, async (time, whose) => {
@@ -142,24 +151,24 @@ export async function show(main, { session, query }) {
     const values = (map, one) => steps.map((step) => sumOf(map.get(step) ?? {}, one));
     const tiles = [accepted, ...outcomes].map((one) =>
       el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(sumOf(all, one))), change(sumOf(all, one), sumOf(past, one), one.isBad)));
-    const bounced = outcomes[2];
-    tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(sumOf(all, bounced), all.delivered ?? 0)),
-      el("span.muted", `${rate(sumOf(past, bounced), past.delivered ?? 0)} before`)));
+    tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(sumOf(all, undelivered), all.delivered ?? 0)),
+      el("span.muted", `${rate(sumOf(past, undelivered), past.delivered ?? 0)} before`)));
     const labels = steps.map((step) => labelOf(step, time));
-    const minutes = time.step / 60e3;
+    const rates = values(at, outcomes[0]).map((n) => n / (time.step / 60e3));
+    plots.rate.tell(`at most ${perMinute(Math.max(...rates))}`);
     return [
       el("div.tiles", tiles),
       later(plots.mail, labels, [
         ...outcomes.map((one) => ({ ...one, values: values(at, one) })),
         { ...accepted, line: true, values: values(at, accepted) },
-        { title: "Accepted in the time before", colour: "--muted", line: true, dashed: true, values: values(was, accepted) },
+        { title: "Accepted, previous period", colour: "--muted", line: true, dashed: true, values: values(was, accepted) },
       ]),
       el("h3", "Throughput: deliveries a minute"),
-      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: values(at, outcomes[0]).map((n) => n / minutes) }]),
+      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: rates }]),
     ];
   });
 
-  const delay = part("Delivery time", { about: "From when an email came in, or was scheduled for, until the recipient's mail server took it." }, async (time, whose) => {
+  const delay = part("Delivery time", { about: "From when an email came in, or from its scheduled time, until the recipient's mail server took it." }, async (time, whose) => {
     const { all, data } = counted(await get("/admin/stats/delays", { ...asked(time), ...whose }));
     if (!all) return empty("Nothing was delivered in this time");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
@@ -198,8 +207,8 @@ export async function show(main, { session, query }) {
         noun: "reason",
         exported: true,
         columns: [
-          { title: "Reason", kind: "main", cell: ({ reason }) => bounceReasons[reason] ?? reason },
-          { title: "Recipients", kind: "number", cell: ({ recipients }) => number(recipients) },
+          { title: "Reason", kind: "main", sort: ({ reason }) => bounceReasons[reason] ?? reason, cell: ({ reason }) => bounceReasons[reason] ?? reason },
+          { title: "Recipients", kind: "number", sort: ({ recipients }) => recipients, sum: ({ recipients }) => recipients, cell: ({ recipients }) => number(recipients) },
           { title: "Share", kind: "number", cell: ({ recipients }) => `${Math.round((100 * recipients) / total)} %` },
         ],
         rows: names.map((reason) => ({ reason, recipients: all[reason] })),
@@ -212,16 +221,25 @@ export async function show(main, { session, query }) {
     const { data } = await get("/admin/stats/providers", { ...rest, ...whose });
     const bad = (row) => row.bounced + row.expired;
     data.sort((a, b) => b.delivered + bad(b) - a.delivered - bad(a));
+    const sum = (rows, value) => rows.reduce((all, row) => all + value(row), 0);
+    const counts = (title, name) => ({ title, kind: "number", sort: (row) => row[name], sum: (row) => row[name], cell: (row) => number(row[name]) });
     const grid = table({
       caption: "By provider",
       noun: "provider",
       exported: true,
       columns: [
-        { title: "Provider", kind: "main", cell: (row) => providerOf(row.provider) },
-        { title: "Delivered", kind: "number", cell: (row) => number(row.delivered) },
-        { title: "Deferrals", kind: "number", cell: (row) => number(row.deferred) },
-        { title: "Bounced", kind: "number", cell: (row) => number(bad(row)) },
-        { title: "Bounce rate", kind: "number", cell: (row) => rate(bad(row), row.delivered) },
+        { title: "Provider", kind: "main", sort: (row) => providerOf(row.provider), cell: (row) => providerOf(row.provider) },
+        counts("Delivered", "delivered"),
+        counts("Deferrals", "deferred"),
+        counts("Bounced", "bounced"),
+        counts("Expired", "expired"),
+        {
+          title: "Bounce rate",
+          kind: "number",
+          sort: (row) => bad(row) / (bad(row) + row.delivered || 1),
+          cell: (row) => rate(bad(row), row.delivered),
+          total: (rows) => rate(sum(rows, bad), sum(rows, (row) => row.delivered)),
+        },
       ],
       rows: data,
       empty: empty("No deliveries in this time"),
@@ -229,15 +247,16 @@ export async function show(main, { session, query }) {
     if (!data.length) return grid;
     return [
       later(plots.providers, data.map((row) => providerOf(row.provider)), [
-        { title: "Bounced", colour: "--bad", values: data.map(bad) },
+        { title: "Bounced", colour: "--bad", values: data.map((row) => row.bounced) },
+        { title: "Expired", colour: "--plot-1", values: data.map((row) => row.expired) },
         { title: "Deferrals", colour: "--warn", values: data.map((row) => row.deferred) },
       ]),
       grid,
     ];
   });
 
-  const waits = part("What waited", { words: ["outbox", "queued", "sent"], about: "The highest number of emails in each step. Sampled every five minutes; of one company, the last 90 days are kept." }, async (time, { company_id, domain }) => {
-    if (domain) return empty("Not counted by domain", "Clear the domain to see how much waited.");
+  const waits = part("Emails waiting", { words: ["outbox", "queued", "sent"], about: "The highest number in each step, sampled every five minutes. For one company, 90 days are kept." }, async (time, { company_id, domain }) => {
+    if (domain) return empty("Not counted by domain", "Clear the domain to see how many emails waited.");
     const { data } = await get("/admin/stats/backlog", { ...asked(time), company_id });
     if (!data.length) return empty("No samples in this time", "postern-httpd takes one every five minutes while it runs.");
     const at = new Map(data.map((step) => [Date.parse(step.begin_at), step]));
@@ -270,13 +289,13 @@ export async function show(main, { session, query }) {
     missing = 0;
     await Promise.all(parts.map((one) => one.load(mine, time, { company_id: company, domain })));
     if (mine === visit && missing)
-      note.textContent = `Emails of the time before the upgrade are still being counted: ${missing} % are left, the oldest. Until then, bounces, providers and delivery times of that time are too low.`;
-    if (mine === visit) await Promise.all(seen.map((draw) => draw()));
+      note.textContent = `Emails from before the upgrade are still being counted (${missing} % to go). Until then the numbers of that time are too low.`;
+    await drawPlots(mine);
   }
 
   main.append(header(title, { about: "Each number is compared with the period before, which is as long. Days are in UTC." }), search.element, note, body);
   await reload();
-  // Drawn once more when the page is shown: a plot needs its size.
+  // Drawn again when the page is shown: a plot needs to know its size.
   requestAnimationFrame(() => seen.forEach((draw) => draw()));
   const leave = subscribe(["emails", "refusals"], reload, REFRESH_MS);
   return () => {

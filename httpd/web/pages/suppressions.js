@@ -1,4 +1,4 @@
-// Suppressed addresses: whom a company sends nothing to, and why.
+// Suppressed addresses: to whom a company sends nothing, and why.
 
 import { get, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
@@ -26,13 +26,13 @@ import {
 
 export const title = "Suppressed addresses";
 
-export const reasonOf = ({ reason }) => badge(reason, { ...suppressionReasons[reason], title: suppressionReasons[reason].help });
+const reasonOf = ({ reason }) => badge(reason, { ...suppressionReasons[reason], title: suppressionReasons[reason].help });
 
 const PAGE = 50;
 const LOOKS_MAX = 200; // of 5,000 entries each
 const BATCH = 500;
 
-// A search that has found little goes on by itself, and tells how far it is.
+// A search that has found little continues by itself, and shows how far it is.
 async function lookOn(asked, after, limit, isWanted, tell) {
   const data = [];
   for (let n = 1; ; n++) {
@@ -60,7 +60,7 @@ async function add(known, address) {
         value: address,
         required: true,
         placeholder: "ann@example.net",
-        help: "One or more, separated by blanks, commas or line breaks.",
+        help: "One or more, separated by spaces, commas or line breaks.",
       },
       {
         ...domainPick,
@@ -80,20 +80,20 @@ async function add(known, address) {
         try {
           added += (await post("/admin/suppressions/batch", { company_id, domain, suppressions: part })).added;
         } catch (error) {
-          // The server counts within what it was sent.
+          // The index in the server's error counts within one request.
           const [, n] = /^Suppressions\[(\d+)\]/i.exec(error.message) ?? [];
           if (n === undefined) throw error;
-          const done = i ? ` The ${number(i)} before this part are in the list.` : " None was added.";
-          throw Object.assign(new Error(`“${part[n].address}” is no address.${done}`), { field: "addresses" });
+          const done = i ? ` The first ${number(i)} were added.` : " None was added.";
+          throw Object.assign(new Error(`“${part[n].address}” is not an email address.${done}`), { field: "addresses" });
         }
       }
       const before = all.length - added;
-      notice(`${count(added, "address is", "addresses are")} suppressed now${before ? `, ${number(before)} were before` : ""}.`);
+      notice(`${count(added, "address is", "addresses are")} suppressed now${before ? `, ${number(before)} ${before === 1 ? "was" : "were"} already listed` : ""}.`);
     },
   });
 }
 
-// Lines of the whole list, a page at a time, as a file.
+// Saves the whole list as a file, page by page.
 async function download(asked, button) {
   const parts = [];
   let after;
@@ -115,7 +115,7 @@ export const release = (entry, done) =>
   confirm(
     `Send to ${entry.address} again?`,
     `From the next email on. ${
-      { bounce: "If the mailbox is still not there, the next bounce puts the address back.", complaint: "Who has complained once and gets more harms how receivers see your mail." }[entry.reason] ?? ""
+      { bounce: "If the mailbox is still not there, the next bounce puts the address back.", complaint: "Sending again to somebody who complained harms the reputation of your mail." }[entry.reason] ?? ""
     }`,
     "Remove the entry",
     () => remove(`/admin/suppressions/${encodeURIComponent(entry.id)}`),
@@ -155,7 +155,7 @@ export async function show(main, { session, query }) {
     const isWanted = () => mine === visit && main.isConnected;
     const { search: typed, ...rest } = asked();
     try {
-      // A whole address has an index.
+      // A whole address is found by an index.
       if (!after && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(typed ?? "")) {
         const found = await get("/admin/suppressions", { ...rest, address: typed });
         if (found.data.length) return found;
@@ -242,6 +242,6 @@ export async function show(main, { session, query }) {
     rows.element,
   );
   await rows.reload();
-  // What somebody has chosen, or looks for, stays as it is.
+  // The user's selection and search stay as they are.
   return subscribe(["emails", "tenants"], () => (isNarrowed() || chosen.size() ? null : rows.refresh()), 4000);
 }

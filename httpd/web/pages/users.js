@@ -25,8 +25,8 @@ import {
 export const title = "Users";
 
 const roles = [
-  { value: "viewer", text: "viewer", help: "Can see everything of the company, and change nothing." },
-  { value: "owner", text: "owner", help: "Can see and change everything of the company." },
+  { value: "viewer", text: "viewer", help: "Can see, but not change, anything." },
+  { value: "owner", text: "owner", help: "Can change everything they see." },
 ];
 
 const revoked = (made) =>
@@ -39,7 +39,7 @@ const showLink = (heading, login, made) =>
     revoked(made),
     el(
       "p",
-      `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it by a way that others do not read. On the account page they set a password.`,
+      `With this link ${login} logs in: once, and within an hour. It asks for no password and no code, so send it over a channel that nobody else reads. On the account page they set a password.`,
     ),
     secret("Login link.", location.origin + made.login_path),
   );
@@ -62,7 +62,7 @@ export async function show(main, { session, query }) {
           required: true,
           placeholder: "ann@example.com",
           help: session.operator
-            ? "An address, or any other name. Upper and lower case are the same."
+            ? "An address, or any other name. Not case-sensitive."
             : "An address in one of your company's active domains. An operator of this server adds users with other logins.",
         },
         { name: "role", label: "Role", type: "choice", options: roles },
@@ -99,7 +99,7 @@ export async function show(main, { session, query }) {
       submit: "Save",
       run: async (values) => {
         await patch(path`/admin/users/${user.id}`, values);
-        notice(`${user.login} is ${values.role}.`);
+        notice(`${user.login} is now ${values.role === "owner" ? "an" : "a"} ${values.role}.`);
       },
       done: () => rows.reload(),
     });
@@ -161,9 +161,9 @@ export async function show(main, { session, query }) {
           user.id === session.user_id
             ? el("a.btn.btn-sm.btn-plain", { href: "#/account" }, "Account")
             : [
-                button("Role", () => changeRole(user)),
-                button("Link", () => makeLink(user)),
-                button("Reset", () => reset(user)),
+                button("Change role", () => changeRole(user)),
+                button("Login link", () => makeLink(user)),
+                button("Reset login", () => reset(user)),
                 danger("Remove", () => removeUser(user)),
               ],
       },

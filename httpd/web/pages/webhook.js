@@ -1,9 +1,8 @@
-// One webhook: whether it works, what it was told and what it answered, and all that can be
-// done with it.
+// One webhook: whether it works, what was sent and answered, and all actions.
 
 import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
-import { nameOf } from "../tenant.js";
+import { domainPick, nameOf } from "../tenant.js";
 import {
   badge,
   button,
@@ -11,12 +10,12 @@ import {
   confirm,
   copyButton,
   count,
+  counted,
   danger,
   definitions,
   dialog,
   el,
   empty,
-  exactTime,
   go,
   header,
   link,
@@ -30,26 +29,25 @@ import {
   show as showBox,
   time,
 } from "../ui.js";
-import { domainPick } from "../tenant.js";
-import { domainField, endpointField, showSecret, stateOf, typesField, waiting } from "./webhooks.js";
+import { domainField, endpointField, showSecret, stateOf, typesField } from "./webhooks.js";
 
 export const title = "Webhook";
 
 const LOOK_MS = 1500;
 const REPLAY_MAX = 10000;
-// Of a test event, which tells of no email.
+// The recipient of a test event, which is about no email.
 const TEST_RECIPIENT = "nobody@example.invalid";
 
 const statuses = {
   pending: ["none", "waits"],
-  attempting: ["warn", "tried, and will be tried again"],
-  success: ["good", "taken"],
-  failed: ["bad", "given up"],
+  attempting: ["warn", "failed, will be retried"],
+  success: ["good", "received"],
+  failed: ["bad", "failed"],
 };
 const statusOf = ({ status }) => badge(status, { tone: statuses[status][0], text: statuses[status][1] });
 const isOpen = ({ status, next_attempt_at }) => next_attempt_at !== null || status === "pending";
 
-// Why it is not told, and what to do about it.
+// Why nothing is sent to the endpoint, and what to do about it.
 function advice(webhook, mayChange, enable) {
   if (webhook.disabled_at)
     return remark(
@@ -58,7 +56,7 @@ function advice(webhook, mayChange, enable) {
         "span",
         el("strong", "Disabled ", time(webhook.disabled_at, { exact: true }), ": all attempts had failed since ", time(webhook.failing_at, { exact: true }), "."),
         ` The last one: ${webhook.failure}. Repair the endpoint, then enable the webhook: `,
-        webhook.waiting ? `what waits (${waiting(webhook)}) is sent then. ` : "it gets events from then on. ",
+        webhook.waiting ? `what waits (${counted(webhook.waiting)}) is sent then. ` : "it gets events from then on. ",
         "What happens while it is disabled is not sent later.",
       ),
       mayChange && enable,
@@ -77,7 +75,7 @@ function advice(webhook, mayChange, enable) {
   return null;
 }
 
-// The attempts of an event, what it says, and a button that sends it once more.
+// The attempts of an event, its content, and a button that sends it again.
 async function showEvent(id, event, mayReplay, changed) {
   let now = event;
   const top = el("div");
@@ -119,7 +117,7 @@ async function showEvent(id, event, mayReplay, changed) {
     notice("The event is being sent again.");
     follow(now.attempts);
   });
-  // Until there is one attempt more than so many.
+  // Refreshes the dialog until the event has more than n attempts.
   function follow(n, tries = 40) {
     clearTimeout(timer);
     timer = setTimeout(async () => {
@@ -160,16 +158,16 @@ const spans = [
   { value: "1h", text: "The last hour" },
   { value: "1d", text: "The last 24 hours" },
   { value: "3d", text: "The last three days" },
-  { value: "custom", text: "Another time" },
+  { value: "custom", text: "Custom dates" },
 ];
 const utc = (local) => local && new Date(local).toISOString();
 
 const replaySome = (id, done) =>
   dialog({
-    title: "Send a time span again",
-    text: "Sends all events of that time again, delivered or not, as after an outage of the receiving program. It recognises repeats by their id.",
+    title: "Resend events of a period",
+    text: "Sends all events of that period again, delivered or not, as after an outage of the receiving program. It recognises repeats by their id.",
     fields: [
-      { name: "span", label: "Of which time", type: "select", options: spans, value: "1d" },
+      { name: "span", label: "Period", type: "select", options: spans, value: "1d" },
       { name: "since", label: "From", type: "datetime-local", required: true, when: ({ span }) => span === "custom" },
       { name: "until", label: "To", type: "datetime-local", help: "Empty: now.", when: ({ span }) => span === "custom" },
     ],
@@ -180,7 +178,7 @@ const replaySome = (id, done) =>
       notice(
         events < REPLAY_MAX
           ? `${count(events, "event is", "events are")} sent again.`
-          : `The oldest ${count(events, "event")} of that time are sent again, which is the most at once. For the rest choose a later begin.`,
+          : `The oldest ${count(events, "event")} of that period are sent again, which is the most at once. For the rest, choose a later start.`,
       );
     },
     done,
@@ -216,7 +214,7 @@ export async function show(main, { id, session }) {
   async function edit() {
     return dialog({
       title: "Change the webhook",
-      text: isForm ? "Its event and its domain are changed over the form API, by which it was made." : undefined,
+      text: isForm ? "This webhook was created over the form API (as Mailgun's); change its event and domain there." : undefined,
       fields: [
         endpointField(webhook.endpoint),
         ...(isForm ? [] : [typesField(webhook.events), { ...domainField(webhook.domain), of: undefined, find: (words) => domainPick.find(words, webhook) }]),
@@ -231,8 +229,8 @@ export async function show(main, { id, session }) {
     confirm(
       "Make a new secret?",
       isForm
-        ? "It is that of all webhooks of the form API of this company. The receivers need the new one at once."
-        : "For a day deliveries are signed with both, so that receivers can be changed one after the other. After that the old one is worth nothing.",
+        ? "All webhooks of the form API of this company share this secret. Their receivers need the new one at once."
+        : "For a day deliveries are signed with both, so that receivers can be changed one after the other. After that, the old one no longer works.",
       "Make a new secret",
       () => post(path`/admin/webhooks/${id}/rotate`),
       async (made) => {
@@ -262,6 +260,7 @@ export async function show(main, { id, session }) {
     top.replaceChildren(
       header(webhook.endpoint, {
         back: { href: place("webhooks"), text: "Webhooks" },
+        words: ["webhook", "event"],
         actions: mayChange
           ? [webhook.enabled && test(), button("Change", edit), button("Show secret", reveal), button("New secret", rotate),
              webhook.enabled && disable(), danger("Remove", removeIt)]
@@ -274,14 +273,14 @@ export async function show(main, { id, session }) {
           ["State", stateOf(webhook)],
           ["Last success", time(webhook.succeeded_at)],
           ["Last failure", webhook.failed_at ? el("span", time(webhook.failed_at), `: ${webhook.failure}`) : time(null)],
-          ["Waiting", waiting(webhook)],
-          ["Secret made", webhook.rotated_at && el("span", time(webhook.rotated_at), old && ". The one before still counts.")],
+          ["Waiting", counted(webhook.waiting)],
+          ["Secret created", webhook.rotated_at && el("span", time(webhook.rotated_at), old && ". The previous one is still valid.")],
         ]),
         definitions([
           ["Events", webhook.events.join(", ")],
           ["Domain", webhook.domain ?? "all domains of the company"],
           ["Company", session.operator ? nameOf(webhook) : null],
-          ["Made", time(webhook.created_at)],
+          ["Created", time(webhook.created_at)],
           ["Id", shortId(webhook.id)],
         ]),
       ),
@@ -303,7 +302,7 @@ export async function show(main, { id, session }) {
       { title: "Attempts", kind: "number", cell: (event) => event.attempts },
       { title: "Next attempt", kind: "time", cell: (event) => time(event.next_attempt_at, { never: "–" }) },
       { title: "Recipient", kind: "extra", cell: (event) => el("span.address", [event.payload?.data?.to ?? event.payload?.recipient ?? "–"].flat().join(", ")) },
-      { title: "Happened", kind: "time", cell: (event) => el("span", { title: exactTime(event.created_at) }, time(event.created_at)) },
+      { title: "Happened", kind: "time", cell: (event) => time(event.created_at) },
     ],
     empty: empty("Nothing was sent yet", "Events of emails show up here with each attempt and what the endpoint answered. A test event shows whether it works."),
   });
@@ -317,12 +316,12 @@ export async function show(main, { id, session }) {
   main.append(
     section(
       "Events",
-      { actions: mayChange && webhook.enabled ? [button("Send a time span again", () => replaySome(id, refresh))] : [] },
+      { actions: mayChange && webhook.enabled ? [button("Resend events of a period", () => replaySome(id, refresh))] : [] },
       events.element,
     ),
   );
   await events.reload();
-  // What is under way tells nobody that it has arrived.
+  // Nothing notifies the page when an attempt has ended.
   const timer = setInterval(() => {
     if (document.visibilityState === "visible" && events.rows().some(isOpen)) refresh().catch(() => {});
   }, 5000);

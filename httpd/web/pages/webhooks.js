@@ -1,13 +1,13 @@
-// Webhooks: which endpoints are told what becomes of emails, and whether that works.
+// Webhooks: the endpoints to which events are sent, and whether that works.
 
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, searched } from "../tenant.js";
-import { badge, code, dialog, el, empty, go, header, number, place, primary, show as showBox, time } from "../ui.js";
+import { badge, code, counted, dialog, el, empty, go, header, place, primary, show as showBox, time } from "../ui.js";
 
 export const title = "Webhooks";
 
-// What the JSON API has events of.
+// The event types of the JSON API.
 const types = {
   "email.sent": "The email is in Postfix's queue.",
   "email.delivered": "The recipient's mail server has taken it.",
@@ -18,7 +18,7 @@ const types = {
   "email.failed": "It was not sent, or was removed from the queue.",
 };
 
-// Those that somebody asked for and that never happen here stay as they are.
+// Types that somebody has requested and that never happen here stay in the list.
 export const typesField = (chosen) => ({
   name: "events",
   label: "Events to send",
@@ -36,14 +36,14 @@ export const endpointField = (value) => ({
   help: "Gets a POST request for each event, and answers 2xx when it has stored the event.",
 });
 
-// Of a company whose domains are known, or a field to type the name into.
+// A select of the company's domains if they are known, otherwise a text field.
 export const domainField = (value) => ({
   ...domainPick,
   name: "domain",
   label: "Domain",
   value,
   any: "All domains of the company",
-  help: "Emails that are sent as this domain alone. For several domains make a webhook for each.",
+  help: "Only emails sent as this domain. For several domains, create a webhook for each.",
 });
 
 export function stateOf(webhook) {
@@ -61,11 +61,7 @@ function toldOf({ events }) {
   return names.length > SHOWN ? `${names.slice(0, SHOWN).join(", ")} and ${names.length - SHOWN} more` : names.join(", ");
 }
 
-// So many are counted.
-const WAITING_MAX = 1000;
-export const waiting = ({ waiting: n }) => (n < WAITING_MAX ? number(n) : `${number(n)} or more`);
-
-// The secret, and what it is for.
+// The secret, and its purpose.
 export const showSecret = (heading, webhook, ...more) =>
   showBox(
     heading,
@@ -128,7 +124,7 @@ export async function show(main, { session, query }) {
       ...known.columns,
       { title: "Last success", kind: "time", sort: (webhook) => webhook.succeeded_at, cell: (webhook) => time(webhook.succeeded_at) },
       { title: "Last failure", kind: "time", sort: (webhook) => webhook.failed_at, cell: (webhook) => time(webhook.failed_at) },
-      { title: "Waiting", kind: "number", sort: (webhook) => webhook.waiting, sum: (webhook) => webhook.waiting, cell: (webhook) => (webhook.waiting ? waiting(webhook) : el("span.muted", "–")) },
+      { title: "Waiting", kind: "number", sort: (webhook) => webhook.waiting, sum: (webhook) => webhook.waiting, isCounted: true, cell: (webhook) => (webhook.waiting ? counted(webhook.waiting) : el("span.muted", "–")) },
     ],
     empty: (isNarrowed) =>
       isNarrowed

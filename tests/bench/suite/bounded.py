@@ -1,6 +1,11 @@
 """With 1,000,000 rows in every table, half of them of one company: how long another
 one's requests wait while that company asks for the same on 16 connections, for each
-route of all listeners. Also how long such a store of schema 0012 takes to migrate."""
+route of all listeners. Also how long such a store of schema 0012 takes to migrate.
+
+Others wait for the event loops and for the write lock of the store. For how much CPU
+time at once a route holds them does not depend on whatever else the machine runs, so
+this is what is judged: the group fails if a route is over the aim. The waiting times
+are those of this machine and its load, and are shown beside it."""
 
 import base64
 import json
@@ -11,14 +16,16 @@ import socket
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 import requests
 from harness import Sandbox, rows
 from harness.admin import Admin, by_token
-from harness.routes import ASKS, evaluate, fill_in, operations
+from harness.routes import ASKS, evaluate, fill_in, in_order, operations
 from harness.sandbox import TREE, unique
+from harness.steps import Steps
 
 from . import items
 from .mail import BUILD, TOOLS, tool
@@ -29,13 +36,17 @@ OLD_SCHEMA = 12
 CONNECTIONS = 16
 AIM_MS = 50
 
-# What is over the aim is measured so many times, and the quietest one counts: what the
-# machine does besides has no route of its own.
+# Routes that may be over it, as the beginnings of their names, and why.
+EXCEPTIONS = {}
+
+# What is over the aim is measured so many times, and the least counts: httpd does
+# something by itself as well.
 TRIES = 4
 
 # Requests of a kind by the one who waits, and of those that are asked for.
-COUNTS = {"GET": 200, "POST": 40, "admin": 100}
+COUNTS = {"GET": 100, "POST": 20, "admin": 50}
 ITEMS = 200
+ANSWER_S = 60
 
 
 class Store:
@@ -109,13 +120,13 @@ class Parties:
             yield who, Admin(self.box).ok("GET", "/admin/openapi.json")
 
 
-def prepared(method, path, options, authorization):
+def prepared(who, method, path, options, authorization):
     """A whole request with what requests would send for these options."""
-    options = evaluate(options)
+    options = evaluate(options, who)
     if "params" in options:
         path += "?" + urlencode(options["params"])
     if "json" in options:
-        body, kind = json.dumps(evaluate_json(options["json"])).encode(), "application/json"
+        body, kind = json.dumps(options["json"]).encode(), "application/json"
     else:
         made = requests.Request(
             method, "http://x/", data=options.get("data"), files=options.get("files")
@@ -127,26 +138,24 @@ def prepared(method, path, options, authorization):
     return items.request(method, path, authorization, body, kind)
 
 
-def evaluate_json(value):
-    return value() if callable(value) else value
-
-
-def asks(parties):
+def asks(parties, share):
     """By name: where to, and the requests."""
-    for who, document in parties.documents():
-        for operation in operations(document):
-            method, path = operation.split()
-            name = "form" if path.startswith("/v3") else who
-            address, authorization = parties.clients[name]
-            changes = re.match("DELETE|POST /admin/users/.*/reset", operation)
-            for options in ASKS.get(operation, [{}]):
-                requests_of = [
-                    prepared(method, fill_in(path), options, authorization)
-                    for _ in range(10 * ITEMS if changes else ITEMS)
-                ]
-                params = options.get("params", {})
-                query = "".join(f" {k}={v}" for k, v in params.items())
-                yield f"{name}: {operation}{query}", address, requests_of
+    n = max(2, int(ITEMS * share))
+    asked = [(who, operation) for who, document in parties.documents()
+             for operation in operations(document)]  # fmt: skip
+    for who, operation in in_order(asked):
+        method, path = operation.split()
+        name = "form" if path.startswith(("/v3", "/v4")) else who
+        address, authorization = parties.clients[name]
+        changes = re.match("DELETE|POST /admin/users/.*/reset", operation)
+        for options in ASKS.get(operation, [{}]):
+            requests_of = [
+                prepared(who, method, fill_in(method, path), options, authorization)
+                for _ in range(5 * n if changes else n)
+            ]
+            params = options.get("params", {})
+            query = "".join(f" {k}={v}" for k, v in params.items())
+            yield f"{name}: {operation}{query}", address, requests_of
     address, operator = parties.clients["operator"]
     yield (
         "operator: DELETE of the company that has half of everything", address,
@@ -155,14 +164,25 @@ def asks(parties):
 
 
 def status_of(address, request):
+    """What cancels or removes very many rows goes on, in steps, when its client has left."""
     host, port = address.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=60) as to:
+    with socket.create_connection((host, int(port)), timeout=ANSWER_S) as to:
         to.sendall(request)
-        return int(to.recv(64).split()[1])
+        try:
+            return to.recv(64).split()[1].decode()
+        except TimeoutError:
+            return f"no answer within {ANSWER_S} s"
+
+
+@dataclass
+class Span:
+    p50: float
+    longest: float
 
 
 class Walk:
-    def __init__(self, box, options):
+    def __init__(self, box, steps, options):
+        self.steps = steps
         self.parties = Parties(box)
         self.path = box.dir / "run"
         self.scale = min(1, options.scale)
@@ -177,10 +197,16 @@ class Walk:
         for kind, count in COUNTS.items():
             address, _ = self.parties.waits[kind]
             found = tool(
-                "load", "http", address, 1, max(5, int(count * self.scale)), self.files[kind]
+                "load", "http", address, 1, max(1, int(count * self.scale)), self.files[kind]
             )
-            took[kind] = (found["p50_us"] / 1000, found["max_us"] / 1000)
+            took[kind] = Span(found["p50_us"] / 1000, found["max_us"] / 1000)
         return took
+
+    def held(self):
+        """What waits() gives, and for how long the loops and the store were held at once."""
+        self.steps.forget_longest()
+        waits = self.waits()
+        return waits, self.steps.longest_ms()
 
     def meanwhile(self, address, requests_of):
         """The same while the requests are made without an end."""
@@ -191,7 +217,7 @@ class Walk:
         )  # fmt: skip
         try:
             time.sleep(0.1)
-            took = self.waits()
+            took = self.held()
             assert load.poll() is None, "the others were not there any more"
             return took
         finally:
@@ -199,47 +225,63 @@ class Walk:
             load.wait()
 
     def measure(self, address, requests_of):
-        """The quietest of up to TRIES."""
-        best = None
-        for _ in range(TRIES):
-            took = self.meanwhile(address, requests_of)
-            longest = {kind: min(took[kind][1], (best or took)[kind][1]) for kind in took}
-            best = {kind: (took[kind][0], longest[kind]) for kind in took}
-            if max(longest.values()) <= AIM_MS:
-                break
-        return best
+        """The least of up to TRIES: waits, and what was held."""
+        tries = []
+        while not tries or over(tries[-1]) and len(tries) < TRIES:
+            tries.append(self.meanwhile(address, requests_of))
+        return min(tries, key=lambda took: max(took[1]))
+
+
+def over(took):
+    return max(took[1]) > AIM_MS
 
 
 def line(name, took):
-    def cell(longest):
-        mark = "**" if longest > AIM_MS else ""
-        return f"{mark}{number(longest)}{mark}"
+    waits, held = took
+    cells = [f"{number(span.p50)} | {number(span.longest)}" for span in waits.values()]
+    cells += [f"**{number(ms)}**" if ms > AIM_MS else number(ms) for ms in held]
+    return f"| {name} | {' | '.join(cells)} |"
 
-    cells = " | ".join(f"{number(p50)} | {cell(longest)}" for p50, longest in took.values())
-    return f"| {name} | {cells} |"
+
+def is_excepted(name):
+    return any(name.startswith(route) for route in EXCEPTIONS)
+
+
+def walk_routes(walk, options):
+    """A line for each route; raises SystemExit if one is over the aim."""
+    bad = []
+    yield line("nothing", walk.held())
+    address, _ = walk.parties.waits["GET"]
+    probe = [items.request("GET", "/livez", "none")]
+    yield line("`/livez`, which has no rows", walk.measure(address, probe))
+    every = list(asks(walk.parties, walk.scale))
+    step = 1 if options.scale > 0.01 else 40
+    for name, address, requests_of in [*every[:-1:step], every[-1]]:
+        said = f": {status_of(address, requests_of.pop())}" if len(requests_of) > 1 else ""
+        took = walk.measure(address, requests_of)
+        if over(took) and not is_excepted(name):
+            bad.append(name)
+        yield line(name + said, took)
+    if bad:
+        raise SystemExit(f"over {AIM_MS} ms at once:\n" + "\n".join(bad))
 
 
 def run(options):
     count = max(1000, int(ROWS * min(1, options.scale)))
     with Store() as store:
         yield from store.fill(count)
-        with Sandbox(
-            "--set", f"store.database={store.database}", "--submission", options.submission
-        ) as box:
-            walk = Walk(box, options)
+        steps = Steps(store.folder)
+        with steps.counting():
+            box = Sandbox(
+                "--set", f"store.database={store.database}", "--submission", options.submission
+            )
+        with box:
+            walk = Walk(box, steps, options)
             yield ""
-            yield f"{count:,} rows in each table; what another company waits, ms:"
+            yield f"{count:,} rows in each table; what another company waits, ms, and the CPU time"
+            yield "for which an event loop and a write transaction were held at once, ms:"
             yield ""
             yield "| asked on 16 connections | GET: p50 | longest | POST: p50 | longest |" \
-                  " admin: p50 | longest |"  # fmt: skip
-            yield "|---|---|---|---|---|---|---|"
-            yield line("nothing", walk.waits())
-            address, _ = walk.parties.waits["GET"]
-            probe = [items.request("GET", "/livez", "none")]
-            yield line("`/livez`, which has no rows", walk.measure(address, probe))
-            every = list(asks(walk.parties))
-            step = 1 if options.scale > 0.01 else 10
-            for name, address, requests_of in [*every[:-1:step], every[-1]]:
-                if len(requests_of) > 1:
-                    name += f": {status_of(address, requests_of.pop())}"
-                yield line(name, walk.measure(address, requests_of))
+                  " admin: p50 | longest | loop | write |"  # fmt: skip
+            yield "|---|---|---|---|---|---|---|---|---|"
+            yield from walk_routes(walk, options)

@@ -1,7 +1,7 @@
 """How long one email takes, and how much work it is for the CPU."""
 
 from . import http, items
-from .mail import Mail, tool
+from .mail import mail_of, tool
 from .rounds import Row, compare, play, table
 
 SIZE = 2000
@@ -44,12 +44,12 @@ def cpu(mail, file, connections, count):
 
 
 def run(options):
-    count = max(50, int(600 * options.scale))
-    with Mail("--submission", options.submission) as mail:
+    count = max(4, int(600 * options.scale))
+    with mail_of(options, "--submission", options.submission) as mail:
         played = play(latency(mail, count), options.rounds)
         results = [compare(played, row) for row in LATENCY]
         file = http.json_file(mail, SIZE)
-        http.send(mail, mail.address, file, 16, 50)
+        http.send(mail, mail.address, file, 16, max(16, count // 12))
         spent = [cpu(mail, file, 16, 4 * count) for _ in range(options.rounds)]
         results.append(compare(spent, CPU))
     yield from table(results)

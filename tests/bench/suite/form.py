@@ -1,7 +1,7 @@
 """The form dialect with a large file, over the peer."""
 
 from . import http, items
-from .mail import ROOM, Mail
+from .mail import ROOM, mail_of
 from .rounds import Row, compare, play, table
 
 FILE_SIZE = 5_000_000
@@ -9,11 +9,12 @@ POOL = 16
 
 
 def run(options):
-    count = max(4, int(40 * options.scale))
-    with Mail("--submission", options.submission, *ROOM) as mail:
+    count = max(1, int(40 * options.scale))
+    file_size = int(FILE_SIZE * min(1, options.scale))
+    with mail_of(options, "--submission", options.submission, *ROOM) as mail:
         peer = mail.peer(POOL)
         domain = mail.box.env["POSTERN_DOMAIN"]
-        request = items.form_post(mail.key, domain, FILE_SIZE)
+        request = items.form_post(mail.key, domain, file_size)
         file = items.write(mail.path("form"), [request])
         for connections in (1, 16):
             played = play(

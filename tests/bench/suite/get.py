@@ -5,7 +5,7 @@ import random
 import sqlite3
 
 from . import http, items, store
-from .mail import PEER, Mail
+from .mail import PEER, mail_of
 from .rounds import Row, compare, play, table
 
 EMAILS = 1000
@@ -62,5 +62,5 @@ def results_of(mail, options):
 
 
 def run(options):
-    with Mail() as mail:
+    with mail_of(options) as mail:
         yield from table(results_of(mail, options))

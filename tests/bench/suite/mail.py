@@ -176,6 +176,34 @@ class Mail:
         return ours, cpu_seconds(master)
 
 
+_kept = None  # by mail_of(), for the next group of a smoke test
+
+
+@contextlib.contextmanager
+def mail_of(options, *words):
+    """A mail system. Groups that leave it as it was share one in a smoke test, with ROOM and
+    without their own words."""
+    global _kept
+    if not options.smoke:
+        with Mail(*words) as mail:
+            yield mail
+        return
+    if not _kept:
+        _kept = Mail("--submission", options.submission, *ROOM)
+    try:
+        yield _kept
+    except BaseException:
+        _kept.box.failed = True
+        raise
+
+
+def close_kept():
+    global _kept
+    if _kept:
+        _kept.close()
+    _kept = None
+
+
 def answers(address, file):
     """Whether somebody speaks HTTP there."""
     done = subprocess.run(

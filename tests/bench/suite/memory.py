@@ -5,7 +5,7 @@ import socket
 import threading
 
 from . import items
-from .mail import Mail, tool
+from .mail import mail_of, tool
 from .process import forget_peak, memory_mib
 
 BUDGET_MIB = 256
@@ -89,7 +89,7 @@ def of_httpd(mail, scale):
         each.close()
     forget_peak(pid)
     n = max(2, int(UPLOADS * scale))
-    uploads(mail, n, UPLOAD_SIZE)
+    uploads(mail, n, int(UPLOAD_SIZE * min(1, scale)))
     name = f"httpd, {n} uploads of 10 MB at once, peak"
     yield name, memory_mib(pid, peak=True), BUDGET_MIB + 64
     yield "httpd afterwards", memory_mib(pid), None
@@ -114,7 +114,7 @@ def run(options):
     yield "| what | at most, MiB | MiB |"
     yield "|---|---|---|"
     settings = ("--set", f"http.max_inflight_bytes={BUDGET_MIB}M")
-    with Mail("--submission", options.submission, *settings) as mail:
+    with mail_of(options, "--submission", options.submission, *settings) as mail:
         for part in (of_httpd, of_milter):
             for name, found, bound in part(mail, options.scale):
                 marks = "**" if bound and found > bound else ""

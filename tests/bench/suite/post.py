@@ -6,7 +6,7 @@ The aims are for mail that is delivered: who takes it faster than Postfix gets
 it out leaves a longer queue behind, and is not faster for that."""
 
 from . import http
-from .mail import ROOM, Mail, smtp_source
+from .mail import ROOM, mail_of, smtp_source
 from .rounds import Row, compare, play, table
 
 SIZES = {"1 KB": 1000, "10 KB": 10_000, "100 KB": 100_000, "5 MB": 5_000_000}
@@ -51,5 +51,5 @@ def results_of(mail, peer, options):
 
 
 def run(options):
-    with Mail("--submission", options.submission, *ROOM) as mail:
+    with mail_of(options, "--submission", options.submission, *ROOM) as mail:
         yield from table(results_of(mail, mail.peer(POOL), options))

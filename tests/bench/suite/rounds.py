@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass
 class Row:
-    """One line of a table: a metric of ours over that of another."""
+    """One line of a table: a metric of ours over that of another, or (no base) by itself."""
 
     name: str
     metric: str
     ours: str
-    base: str
+    base: str | None = None
     aim: float | None = None
     at_most: bool = False  # the aim is an upper bound
 
@@ -20,13 +20,13 @@ class Row:
 @dataclass
 class Result:
     row: Row
-    ratios: list
+    values: list  # ratios, or the metric itself
     ours: float  # medians
-    base: float
+    base: float | None
 
     @property
     def median(self):
-        return statistics.median(self.ratios)
+        return statistics.median(self.values)
 
     @property
     def reached(self):
@@ -50,6 +50,8 @@ def play(contenders, n):
 def compare(rounds, row):
     """What the rounds say about one row."""
     ours = [played[row.ours][row.metric] for played in rounds]
+    if row.base is None:
+        return Result(row, ours, statistics.median(ours), None)
     base = [played[row.base][row.metric] for played in rounds]
     return Result(
         row,
@@ -72,9 +74,11 @@ def table(results):
         row, aim = result.row, ""
         if row.aim is not None:
             aim = f"{'≤' if row.at_most else '≥'} {row.aim:g}"
+        show = number if row.base is None else "{:.2f}".format
+        base = "" if row.base is None else number(result.base)
         marks = "**" if result.reached is False else ""
         yield (
-            f"| {row.name} | {aim} | {min(result.ratios):.2f} |"
-            f" {marks}{result.median:.2f}{marks} | {max(result.ratios):.2f} |"
-            f" {number(result.ours)} | {number(result.base)} |"
+            f"| {row.name} | {aim} | {show(min(result.values))} |"
+            f" {marks}{show(result.median)}{marks} | {show(max(result.values))} |"
+            f" {number(result.ours)} | {base} |"
         )

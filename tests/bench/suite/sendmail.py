@@ -4,7 +4,7 @@ run sendmail(1), into the same Postfix."""
 import re
 
 from . import http, items
-from .mail import Mail, tool
+from .mail import mail_of, tool
 from .rounds import Row, compare, play, table
 
 SIZE = 2000
@@ -30,7 +30,7 @@ def loop(mail, count):
 
 def run(options):
     count = max(PARALLEL, int(600 * options.scale))
-    with Mail() as mail:
+    with mail_of(options) as mail:
         file = http.json_file(mail, SIZE)
         contenders = {
             "ours": lambda: http.send(

@@ -22,6 +22,7 @@ class Admin:
     def __init__(self, box, token=None):
         self.box = box
         self.url = box.env["POSTERN_ADMIN_URL"]
+        self.cookie_name = "postern_session_" + self.url.rpartition(":")[2]
         self.session = requests.Session()
         self.session.trust_env = False
         self.token = token
@@ -87,8 +88,16 @@ class Admin:
         body = {"login": login, "password": password, **code}
         return self.request("POST", "/admin/session", json=body)
 
+    def follow(self, link):
+        """Presses the button of the page that a login link opens."""
+        token = link.partition("/#/login?token=")[2]
+        return self.request("POST", "/admin/session/link", json={"token": token})
+
     def cookie(self):
-        return self.session.cookies.get("postern_session")
+        return self.session.cookies.get(self.cookie_name)
+
+    def set_cookie(self, token):
+        self.session.cookies.set(self.cookie_name, token)
 
 
 def totp_code(secret, steps=0):

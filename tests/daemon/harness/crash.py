@@ -23,14 +23,14 @@ def is_traced(tid):
 
 class Inject:
     """While it is entered, strace(1) does this to the nth system call of this name of each
-    thread that the process has now."""
+    thread that the process has now; with follow, also of the threads that it starts meanwhile."""
 
-    def __init__(self, pid, call, n, what):
+    def __init__(self, pid, call, n, what, follow=False):
         tids = threads_of(pid)
+        traced = ["-f", "-p", str(pid)] if follow else [word for tid in tids for word in ("-p", tid)]
         self.strace = subprocess.Popen(
             ["strace", "-q", "-o", "/dev/null", "-e", f"trace={call}"]
-            + ["-e", f"inject={call}:{what}:when={n}"]
-            + [word for tid in tids for word in ("-p", tid)],
+            + ["-e", f"inject={call}:{what}:when={n}", *traced],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -53,8 +53,8 @@ class KillAt(Inject):
     dies, and the process with it; with another signal than SIGKILL it makes the call and gets
     that."""
 
-    def __init__(self, pid, call, n, signal="SIGKILL"):
-        super().__init__(pid, call, n, f"signal={signal}")
+    def __init__(self, pid, call, n, signal="SIGKILL", follow=False):
+        super().__init__(pid, call, n, f"signal={signal}", follow)
 
 
 class FailAt(Inject):
@@ -119,7 +119,9 @@ PARTS = ("httpd", "milter", "smtpd", "cleanup", "pickup", "master", "postfix", "
 def kill(box, part):
     """Kills a part, all of Postfix, or everything that mail goes through; returns when it
     is back."""
-    daemons = [name for name in ("httpd", "milter") if part in (name, "everything")]
+    daemons = [part] if part in ("httpd", "milter", "auth", "events") else []
+    if part == "everything":
+        daemons = [name for name in ("httpd", "milter", "auth") if box.pid(name)]
     pids = {name: box.pid(name) for name in daemons}
     if part in ("postfix", "everything"):
         kill_postfix(box)

@@ -1,7 +1,9 @@
 """What becomes of emails at a remote server."""
 
+import smtplib
 
 from .remote import Remote
+from .sandbox import unique
 from .wait import wait_for
 
 
@@ -48,6 +50,20 @@ class Deliveries:
         return self.box.httpd().send(
             {"from": "hello@example.com", "to": list(recipients), "text": "Hello"}
         )
+
+    def send_by_smtp(self, *recipients):
+        """The same with the API key as an SMTP password; the sandbox has the part auth."""
+        host, port = self.box.env["POSTERN_SMTP"].split(":")
+        message_id = f"<{unique('smtp')}@made.test>"
+        message = (
+            f"From: hello@example.com\r\nTo: {', '.join(recipients)}\r\n"
+            f"Message-ID: {message_id}\r\n\r\nHello\r\n"
+        )
+        with smtplib.SMTP(host, int(port), timeout=60) as session:
+            session.login("x", self.box.env["POSTERN_SENDING_KEY"])
+            assert session.sendmail("hello@example.com", recipients, message) == {}
+        [(email_id,)] = self.rows("SELECT id FROM email WHERE message_id = ?", message_id)
+        return email_id
 
     def states(self, email_id):
         """The state of each recipient, in order; of a store on any engine."""

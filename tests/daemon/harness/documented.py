@@ -19,6 +19,14 @@ def section_of(file, heading):
     return section, [blocks[int(n)] for n in re.findall("\0([0-9]+)", section)]
 
 
+def sections(file):
+    """Headings of those that show commands or files."""
+    text = re.sub(r"(?ms)^```\n.*?^```\n", "", (TREE / file).read_text())
+    for heading in re.findall(r"(?m)^#+ (.*)$", text):
+        if section_of(file, heading)[1] or any(commands(file, heading)):
+            yield heading
+
+
 def commands(file, heading):
     """Those of the section, without what its subsections say."""
     command = ""

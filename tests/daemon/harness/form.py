@@ -11,7 +11,7 @@ from .contract import Contract
 
 BOUNDARY = "f0rm"
 
-UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 class File:
@@ -150,7 +150,7 @@ class FormClient:
     def exchange(self, data):
         """Sends the bytes; the answer, also when it comes before their end. It
         keeps to what the API is documented to be."""
-        with self.httpd.raw() as raw:
+        with self.httpd.raw(timeout_s=600) as raw:
             try:
                 raw.send(data)
             except ConnectionError:

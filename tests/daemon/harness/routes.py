@@ -12,8 +12,30 @@ HOOK = {"endpoint": "https://hooks.test/", "events": ["email.sent"]}
 FORM = {"from": f"news@{ITS_DOMAIN}", "to": "ann@dst.test", "text": "Hello"}
 MESSAGE = f"From: news@{ITS_DOMAIN}\r\nTo: ann@dst.test\r\n\r\nHello\r\n"
 
-# The number of a row of the company that no request has removed yet.
-numbers = itertools.count(20_002, 20)
+# Where rows of each kind begin, and each how many rows there is another one. They are of BIG, by
+# what harness.rows has: emails that were sent, and scheduled ones; valid keys, and such to be
+# revoked; addresses of each list; companies with one row of each table; endpoints of the JSON API.
+FIRST = {
+    "sent": 20_004, "scheduled": 20_006, "bounces": 20_006, "complaints": 20_002,
+    "unsubscribes": 20_004, "revoked": 20_006, "c": 20_001, "b": 20_000,
+}  # fmt: skip
+EACH = {"revoked": 10}
+numbers = {}
+
+
+def start_behind(row):
+    """From here on, requests name rows behind this one, of which the company has all."""
+    numbers.clear()
+    start_behind.row = (row + 79) // 80 * 80
+
+
+start_behind(0)
+
+
+def next_number(kind):
+    """The number of a row that no request has named yet."""
+    first = FIRST.get(kind, 20_002) + start_behind.row
+    return next(numbers.setdefault(kind, itertools.count(first, EACH.get(kind, 80))))
 
 
 def fresh():
@@ -82,16 +104,16 @@ ASKS = {
     ],
     "PUT /v3/domains/{domain}/webhooks/{name}": [{"data": {"url": "https://hook.invalid/"}}],
     "PUT /v3/domains/{domain}/webhooks/{name}/test": [{"data": {"url": "https://hook.invalid/"}}],
-    "POST /admin/users": [{"json": lambda: {"login": unique("user")}}],
+    "POST /admin/users": [{"json": lambda: {"login": f"{unique('user')}@{ITS_DOMAIN}"}}],
     "PATCH /admin/users/{id}": [{"json": {"role": "viewer"}}],
     "POST /admin/tokens": [{"json": fresh}],
     "POST /admin/companies": [{"json": fresh}],
     "POST /admin/domains": [{"json": lambda: {"company_id": BIG, **fresh()}}],
-    "PATCH /admin/domains/{id}": [{"json": {"policy": "learn"}}],
+    "PATCH /admin/domains/{id}": [{"json": {"active": True, "policy": "learn"}}],
     "POST /admin/keys": [{"json": lambda: {"company_id": BIG, **fresh()}}],
     "PATCH /admin/keys/{id}": [{"json": fresh}],
     "POST /admin/keys/revoke": [
-        {"json": lambda: {"keys": [{"id": row_id("a", next(numbers))} for _ in range(100)]}}
+        {"json": lambda: {"keys": [{"id": row_id("a", next_number("revoked"))} for _ in range(100)]}}
     ],
     "GET /admin/hosts": [{}],
     "GET /admin/held": [{}, {"params": {"search": "nobody"}}],
@@ -115,7 +137,12 @@ ASKS = {
     "GET /admin/domains": [{}, {"params": {"search": "nobody"}}],
     "GET /admin/users": [{}, {"params": {"search": "nobody"}}],
     "GET /admin/tokens": [{}, {"params": {"search": "nobody"}}],
-    "GET /admin/keys": [{}, {"params": {"valid": "true"}}, {"params": {"search": "nobody"}}],
+    "GET /admin/keys": [
+        {},
+        *({"params": {name: value}} for name, value in [
+            ("valid", "true"), ("search", "nobody"), ("idle", "unused"), ("idle", "forgotten"),
+        ]),
+    ],
     "GET /admin/exemptions": [{}, {"params": {"search": "nobody"}}],
     "GET /admin/suggestions": [{"params": {"domain": "d0000004.example"}}],
     "GET /admin/emails": [
@@ -149,8 +176,8 @@ ASKS = {
     "POST /admin/webhooks/{id}/secret": [{}],
     "POST /admin/webhooks/{id}/rotate": [{}],
     "POST /admin/webhooks/{id}/test": [{}],
-    "GET /admin/webhooks/{id}/event": [{"params": {"event_id": "nothing"}}],
-    "GET /admin/webhooks/{id}/attempts": [{"params": {"event_id": "nothing"}}],
+    "GET /admin/webhooks/{id}/event": [{"params": {"event_id": row_id("6", 4)}}],
+    "GET /admin/webhooks/{id}/attempts": [{"params": {"event_id": row_id("6", 4)}}],
     "POST /admin/webhooks/{id}/replay": [{"json": {"since": "1h"}}],
     "GET /admin/suppressions": [
         {},
@@ -199,13 +226,13 @@ for kind in ("bounces", "complaints", "unsubscribes", "whitelists"):
     ))]  # fmt: skip
     ASKS[f"POST {base}"] = [
         {"data": lambda: {"address": unique("listed") + "@dst.test"}},
-        {"json": [{"address": f"listed{i}@dst.test"} for i in range(1000)]},
+        {"json": [{"address": f"listed{i}@dst.test"} for i in range(999)]},
     ]
     ASKS[f"POST {base}/import"] = [{"files": {"file": "address\nlisted@dst.test\n"}}]
 
 # Logins and what is the caller's own, which are one row each; and what has no end.
 LEFT_OUT = re.compile(
-    r"\S+ (/|/admin|/login|/web/.*|/admin/(live|session|account|password|totp.*"
+    r"\S+ (/|/admin|/web/.*|/admin/(live|session(/link)?|account|password|totp.*"
     r"|emails/test)|DELETE /admin/sessions)$"
 )
 
@@ -213,7 +240,7 @@ LEFT_OUT = re.compile(
 LETTERS = {
     "emails": "f", "domains": "d", "api-keys": "a", "keys": "a", "users": "0",
     "tokens": "5", "exemptions": "e", "companies": "c", "sessions": "5",
-    "webhooks": "b", "suppressions": "2",
+    "webhooks": "b", "suppressions": "2", "held": "3",
 }  # fmt: skip
 
 
@@ -225,22 +252,39 @@ def operations(document):
                 yield operation
 
 
-def fill_in(path):
+def in_order(asked):
+    """The operations of pairs, with what removes behind all that reads and changes, and what
+    removes one thing before what removes all."""
+    def rank(pair):
+        method, path = pair[1].split()
+        return method == "DELETE" and (1 if path.endswith("}") else 2)
+    return sorted(asked, key=rank)
+
+
+def fill_in(method, path):
     """The path, with a row of its own for each request."""
     letter = LETTERS.get(path.split("/{")[0].split("/")[-1])
-    number = next(numbers)
-    if letter == "c":
-        number -= 1  # a company with one row of each kind
-    if letter == "b":
-        number -= 2  # an endpoint of the JSON API
-    path = path.replace("/webhooks/{id}/events", f"/webhooks/{row_id('b', 4)}/events")
+    # What hangs on an endpoint: the one that has half of the events.
+    path = re.sub(r"/webhooks/\{id\}/(events?|attempts)\b", rf"/webhooks/{row_id('b', 4)}/\1", path)
     path = path.replace("{event_id}", row_id("6", 4)).replace("{name}", "delivered")
-    path = path.replace("/domains/{domain}", f"/domains/d{number:07d}.example")
-    path = path.replace("{address}", f"gone{number:07d}@dst.test")
-    path = path.replace("{id}", row_id(letter, number) if letter else "")
+    if "/domains/{domain}" in path:
+        path = path.replace("{domain}", f"d{next_number('d'):07d}.example")
+    if "{address}" in path:
+        list_of = path.split("/")[-2]
+        name = "fine" if list_of == "whitelists" else "gone"
+        path = path.replace("{address}", f"{name}{next_number(list_of):07d}@dst.test")
+    if "{id}" in path:
+        kind = letter
+        if letter == "f":
+            kind = "scheduled" if method == "PATCH" or path.endswith("/cancel") else "sent"
+        path = path.replace("{id}", row_id(letter, next_number(kind)))
     path = path.replace("{attachment_id}", "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11").replace("{link}", "none")
     return path.replace("{domain}", ITS_DOMAIN).replace("{page}", "none")
 
 
-def evaluate(options):
-    return {name: value() if callable(value) else value for name, value in options.items()}
+def evaluate(options, who=None):
+    """The options with what their functions give. An owner names no company."""
+    made = {name: value() if callable(value) else value for name, value in options.items()}
+    if who == "owner" and "company_id" in made.get("json", ()):
+        made["json"] = {k: v for k, v in made["json"].items() if k != "company_id"}
+    return made

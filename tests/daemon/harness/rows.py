@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import subprocess
+import time
 
 # The company that half of all rows are of.
 BIG = "b0000000-0000-4000-8000-000000000000"
@@ -10,10 +11,11 @@ BIG = "b0000000-0000-4000-8000-000000000000"
 # Its domain that is active.
 ITS_DOMAIN = "big.example"
 
-# A time in the last hours, and ids in the order of their numbers.
-NOW = "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
+# A time in the last hours, and ids in the order of their numbers. The time does not go on, so that
+# rows that come later are in the same hours.
+NOW = int(time.time()) * 1_000_000
 TIME = f"({NOW} - (1000000 - i) * 20000)"
-LATER = f"({NOW} + 86400000000 + i)"
+LATER = f"({int(time.time() + 86400) * 1_000_000} + i)"  # the same in each table
 HOUR_US = 3_600_000_000
 ID = "printf('{}%07x-0000-4000-8000-%012x', i, i)"
 HASH = "CAST(printf('{}%031d', i) AS BLOB)"
@@ -49,7 +51,7 @@ TABLES = {
         name="printf('Key %d', i)",
         hash=HASH.format("a"),
         scopes="3",
-        created_us=TIME,
+        created_us=f"({TIME} - 200 * 24 * {HOUR_US})",  # so all might be idle
         last_used_us=f"(i % 3 = 0) * {TIME}",
         revoked_us=f"(i % 10 < 2) * {TIME}",
     ),
@@ -104,10 +106,11 @@ TABLES = {
         scheduled_us=f"iif({SCHEDULED}, {LATER}, 0)",
         refusal="CASE WHEN i % 8 = 2 THEN 'claims another domain' END",
         closed=f"NOT (i % 8 = 3 OR {SCHEDULED} OR {WAITS})",
+        answered="1",
     ),
     "message": dict(email="i", size="100", content="CAST('Subject: x' AS BLOB)"),
     "outbox": dict(email="i", company_id=COMPANY, size="100", due_us=LATER),
-    "email_content": dict(seq="i", html="''", text="'Hello'"),
+    "email_content": dict(seq="i", html="iif(i % 16 = 4, '<p>Hello</p>', '')", text="'Hello'"),
     "email_recipient": dict(
         email="i",
         n="0",

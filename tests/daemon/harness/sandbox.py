@@ -13,11 +13,13 @@ import shutil
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
 
 from .httpd import Httpd
+from .postgresql import programs
 from .sink import Sink
 from .wait import wait_for
 
@@ -89,6 +91,30 @@ def quoted(value):
     """As a literal of SQL."""
     return "NULL" if value is None else repr(value) if isinstance(value, int) else (
         "'" + value.replace("'", "''") + "'")
+
+
+def statements(sql):
+    """The statements of a text, one by one, as sqlite3.Connection.execute() takes them."""
+    whole = ""
+    for piece in sql.split(";"):
+        whole += piece + ";"
+        if sqlite3.complete_statement(whole):
+            if whole.strip(" \n;"):
+                yield whole
+            whole = ""
+    if whole.strip(" \n;"):
+        yield whole  # which SQLite refuses, and says why
+
+
+def read_queue_file(path):
+    """Returns its bytes; nothing of one that is gone, or that Postfix leaves alone because it was
+    never completed: then nobody may execute it."""
+    try:
+        if path.is_file() and path.stat().st_mode & stat.S_IXUSR:
+            return path.read_bytes()
+    except FileNotFoundError:
+        pass
+    return b""
 
 
 class Sandbox:
@@ -175,8 +201,24 @@ class Sandbox:
         self._tool("restart", self.dir, part)
 
     def flush(self):
-        """Has Postfix look at once at what waits."""
-        self._tool("flush", self.dir)
+        """Has Postfix look at once at what waits. Without a process, for tests that wait do so
+        again and again: these are the requests of postkick(1) and `postqueue -f`, which do not
+        wait for an answer either."""
+        for service, request in (("pickup", b"W"), ("qmgr", b"FADI")):
+            wait_for(f"{service} to have a place for a connection",
+                     lambda: self._trigger(service, request))
+
+    def _trigger(self, service, request):
+        """False while a hundred others wait to be accepted by the service, and while master has
+        just been started."""
+        with socket.socket(socket.AF_UNIX) as trigger:
+            trigger.settimeout(60)
+            try:
+                trigger.connect(str(self.dir / "queue/public" / service))
+                trigger.sendall(request)
+            except OSError:
+                return False
+        return True
 
     def pid(self, part):
         """The process id of a part; None while it is down."""
@@ -220,19 +262,27 @@ class Sandbox:
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     def query(self, sql):
-        """What sqlite3(1) or psql(1) prints for a statement on the store."""
-        command, given = ["sqlite3", "-cmd", ".timeout 20000", self.dir / "store/postern.db", sql], None
+        """What psql(1) prints for statements on the store, or sqlite3(1) would: a line for each
+        row, with bars between the values."""
         if self.on_server:  # not as an argument, for it may be large
-            options = ["-v", "ON_ERROR_STOP=1", "-h", self.server, "-U", "postern"]
-            command, given = ["psql", "-XqAt", *options, "-f", "-"], sql
-        return subprocess.run(
-            command,
-            input=given,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout.strip()
+            return subprocess.run(
+                [programs() / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.server, "-U", "postern",
+                 "-f", "-"],
+                input=sql, capture_output=True, text=True, check=True, timeout=60,
+            ).stdout.strip()  # fmt: skip
+        lines = []
+        with self.database() as db:
+            for statement in statements(sql):
+                for row in db.execute(statement):
+                    lines.append("|".join("" if value is None else str(value) for value in row))
+        return "\n".join(lines).strip()
+
+    @contextlib.contextmanager
+    def database(self):
+        """The database file; what was written is committed at the end."""
+        db = sqlite3.connect(self.dir / "store/postern.db", timeout=60)
+        with contextlib.closing(db), db:
+            yield db
 
     def rows(self, sql):
         """The rows of a SELECT on the store, each a dict."""
@@ -255,9 +305,8 @@ class Sandbox:
                 return json.loads(rows, object_pairs_hook=lambda pairs: tuple(v for _, v in pairs))
             self.query(sql)
             return []
-        with contextlib.closing(sqlite3.connect(self.dir / "store/postern.db", timeout=60)) as db:
-            with db:
-                return db.execute(sql, values).fetchall()
+        with self.database() as db:
+            return db.execute(sql, values).fetchall()
 
     @property
     def random_bytes(self):
@@ -277,7 +326,7 @@ class Sandbox:
         if self.on_server:
             turn = "BEGIN; SELECT pg_advisory_xact_lock(8101115116101114);\n"
             holder = subprocess.Popen(
-                ["psql", "-XqAt", "-h", self.server, "-U", "postern"],
+                [programs() / "psql", "-XqAt", "-h", self.server, "-U", "postern"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             holder.stdin.write(turn + "SELECT 'ours';\n")
@@ -320,7 +369,7 @@ class Sandbox:
         """Whether the text is anywhere in the store, in a text or a BLOB."""
         if self.on_server:
             dump = subprocess.run(
-                ["pg_dump", "-h", self.server, "-U", "postern", "postern"],
+                [programs() / "pg_dump", "-h", self.server, "-U", "postern", "postern"],
                 capture_output=True, text=True, check=True, timeout=60,
             ).stdout  # fmt: skip
         else:
@@ -425,3 +474,37 @@ class Sandbox:
     def waiting(self):
         """How many messages wait in maildrop, where pickup takes them."""
         return sum(1 for _ in (self.dir / "queue/maildrop").iterdir())
+
+    def in_hand(self):
+        """How many emails httpd is submitting, or waits for the milter to record."""
+        return int(self.query("SELECT count(*) FROM outbox WHERE due_us = 0"))
+
+    def drain(self, recipients, flush=True):
+        """Waits until nothing is left that could deliver to these, be it once more: in the outbox,
+        the maildrop, and Postfix's queues. The outbox looks after 90 s for a message of which it
+        does not know whether Postfix has it, and Postfix takes a queue file from a daemon that died
+        after five minutes. Not flush: nobody helps."""
+        listed = ", ".join(f"'{to}'" for to in recipients)
+        rows = ("SELECT count(*) FROM outbox o JOIN email_recipient r ON r.email = o.email"
+                f" WHERE r.address IN ({listed})")
+        addresses = [to.encode() for to in recipients]
+
+        def is_left():
+            if self.query(rows) != "0":
+                return True
+            for name in ("maildrop", "incoming", "active", "deferred", "hold"):
+                for path in (self.dir / "queue" / name).rglob("*"):
+                    text = read_queue_file(path)
+                    if any(address in text for address in addresses):
+                        return True
+            return self.sink.is_receiving()
+
+        def is_drained():
+            # The queue manager takes deferred messages up again, so one look may miss one.
+            if not is_left() and not is_left():
+                return True
+            if flush:
+                self.flush()
+            return False
+
+        wait_for("nothing to be left", is_drained, patience_s=600)

@@ -16,7 +16,7 @@ class Delivered:
     """One message in the sink, with the envelope that it came in."""
 
     def __init__(self, data, from_smtp_sink):
-        head, body = data.split(b"\n\n", 1)
+        head, blank_line, body = data.partition(b"\n\n")
         if from_smtp_sink:
             body = body[:-1]  # smtp-sink ends a file with an empty line
         self.data = data
@@ -28,7 +28,7 @@ class Delivered:
         # What smtp-sink put on top ends with its own Received field.
         fields = re.sub(rb"\A(X-(Client|Helo|Mail|Rcpt)-[^\n]*\n)+", b"", head)
         fields = re.sub(rb"\AReceived: [^\n]*\n\tby smtp-sink (.*\n\t.*|.*)\n", b"", fields)
-        self.raw = fields + b"\n\n" + body
+        self.raw = fields + blank_line + body
 
     @cached_property
     def message(self):
@@ -114,6 +114,10 @@ class Sink:
         except OSError:
             return set()
         return {file for file in map(target, fds) if file}
+
+    def is_receiving(self):
+        """Whether a message is only partly there."""
+        return any(Path(file).parent == self.folder for file in self._open_files())
 
     def _look(self):
         """Reads what has come since the last look."""

@@ -1,5 +1,5 @@
-"""How many steps of its own programs SQLite takes in postern-httpd: its work,
-whatever the machine."""
+"""What postern-httpd costs, whatever else the machine runs: the steps of SQLite's
+programs, and for how much CPU time a loop or a write transaction makes others wait."""
 
 import mmap
 import os
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 THREADS = 256
+COUNTS = struct.Struct("QQQQ")  # of a thread, as in count_steps.c
 
 
 class Steps:
@@ -21,7 +22,7 @@ class Steps:
         subprocess.run(
             ["cc", "-shared", "-fPIC", "-O2", "-o", self.library, source], check=True
         )
-        self.file.write_bytes(bytes(16 * THREADS))
+        self.file.write_bytes(bytes(COUNTS.size * THREADS))
         self.file.chmod(0o666)
         with self.file.open("r+b") as file:
             self.map = mmap.mmap(file.fileno(), 0)
@@ -39,12 +40,22 @@ class Steps:
     def now(self):
         """Those of event loops so far, and those of all other threads."""
         loops = others = 0
-        for is_loop, steps in struct.iter_unpack("QQ", self.map[:]):
+        for is_loop, steps, _, _ in COUNTS.iter_unpack(self.map[:]):
             if is_loop:
                 loops += steps
             else:
                 others += steps
         return loops, others
+
+    def forget_longest(self):
+        for at in range(0, len(self.map), COUNTS.size):
+            self.map[at + 16 : at + 32] = bytes(16)
+
+    def longest_ms(self):
+        """CPU time of the longest turn of an event loop, and of the longest write
+        transaction, since forget_longest()."""
+        threads = list(COUNTS.iter_unpack(self.map[:]))
+        return tuple(max(thread[column] for thread in threads) / 1e6 for column in (2, 3))
 
     def of(self, ask, tries=3):
         """The least that ask() took: meanwhile httpd may do something else."""

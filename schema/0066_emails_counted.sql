@@ -1,0 +1,1 @@
+-- Nothing changes here: see postgresql/, where the open emails are counted once for each statement.
