@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/mem.h"
 #include "core/store/store_held.h"
 #include "tests/unit/temp_db.h"
 
-enum { NOTED_S = 1000, SECOND_US = 1000000 };
+enum { NOTED_S = 1000, SECOND_US = 1000000, FILL_STEP = 10000 };
 
 static const struct held_note usual = {
 	.queue_id = "4F2A",
@@ -85,22 +86,32 @@ static void test_texts_are_bounded(void **state)
 	store_held_clear(&held);
 }
 
+/* As many rows as there may be, and then more, one by one. */
 static void test_the_number_is_bounded(void **state)
 {
+	static const char sql_fill[] =
+		"WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO held (id, queue_id, held_us, reason, domain, header_from)"
+		" SELECT printf('id-%%06d', i), 'OLD' || i, 1, 'no_ticket', '', '' FROM n";
 	struct temp_db *temp = *state;
 	struct held_note note = usual;
 	struct held held;
 	char id[32];
 
-	OK(db_begin(temp->db, &why));
-	for (int i = 0; i < STORE_HELD_MAX + 1000; i++) {
+	for (int i = 0; i < STORE_HELD_MAX; i += FILL_STEP) {
+		_cleanup_free_ char *fill = mem_printf(sql_fill, i, i + FILL_STEP - 1);
+
+		OK(db_exec(temp->db, fill, &why));
+	}
+	assert_int_equal(store_held_get(temp->db, "OLD0", 0, &held, NULL), 1);
+	store_held_clear(&held);
+	for (int i = 0; i < 200; i++) {
 		snprintf(id, sizeof(id), "ID%d", i);
 		note.queue_id = id;
 		OK(store_held_note(temp->db, &note, &why));
 	}
-	OK(db_commit(temp->db, &why));
 	assert_in_range(temp_db_number(temp->db, sql_count), STORE_HELD_MAX, STORE_HELD_MAX + 32);
-	assert_int_equal(store_held_get(temp->db, "ID0", 1, &held, NULL), 0);
+	assert_int_equal(store_held_get(temp->db, "OLD0", 0, &held, NULL), 0);
 	assert_int_equal(store_held_get(temp->db, id, 1, &held, NULL), 1);
 	store_held_clear(&held);
 }
