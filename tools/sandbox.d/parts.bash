@@ -38,21 +38,21 @@ part_command() {
 	esac
 }
 
-# Whether the process $pid has said that it serves.
+# Whether the process $pid has said that it serves. What an earlier process with the same number
+# said does not count: process ids come again.
 has_started() {
-	local lines=() line
+	local lines=() line last=
 	{ mapfile -t lines <"$dir/log/$1.log"; } 2>/dev/null
 	for line in "${lines[@]}"; do
-		[[ $line == *"[$pid] "*\ event=@(started|listening)\ * ]] && return
+		[[ $line != *\ event=@(started|listening)\ * ]] || last=$line
 	done
-	return 1
+	[[ $last == *"[$pid] "* ]]
 }
 
 part_is_ready() {
 	local pid port
 	pid_in "$dir/$1.pid" || return 1
 	case $1 in
-	milter) [ -S "$dir/queue/postern/milter.sock" ] ;;
 	sink) port_of sink && is_taken "$port" && listens_on "$pid" "$port" ;;
 	held) return 0 ;; # it serves nobody, and says nothing
 	*) has_started "$1" ;;

@@ -227,21 +227,19 @@ class Sandbox:
         except (FileNotFoundError, ValueError):
             return None
 
+    def started_pid(self, part):
+        """The process id of a part that has said that it serves, and thus has all its threads;
+        None before that. Of an earlier process with the same id another one has started since."""
+        pid = self.pid(part)
+        started = re.findall(r"\[(\d+)\] info event=(?:started|listening) ", self.log(part))
+        return pid if pid and started and int(started[-1]) == pid else None
+
     def kill(self, part, number=signal.SIGKILL):
         os.kill(self.pid(part), number)
 
     def wait_for_new(self, part, old_pid):
         """Waits until a part that died is back, and serves."""
-        wait_for(f"a new {part}", lambda: self.pid(part) not in (None, old_pid))
-        if part == "httpd":
-            wait_for("httpd to listen", self._httpd_listens)
-
-    def _httpd_listens(self):
-        try:
-            self.httpd().raw().socket.close()
-            return True
-        except ConnectionError:
-            return False
+        wait_for(f"a new {part}", lambda: self.started_pid(part) not in (None, old_pid))
 
     def log(self, part):
         """All that a part logged so far."""
