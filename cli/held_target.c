@@ -116,21 +116,16 @@ static int forget(const struct held_targets *targets, const struct queue_item *i
 	const char *action, struct err *err)
 {
 	struct db *db = targets->call->db;
-	_cleanup_free_ char *text = NULL;
-	json_t *after;
-
 	if (store_held_forget(db, item->id, err) < 0)
 		return -1;
 	if (targets->served)
 		return 0;
-	after = json_pack("{s:s, s:s}", "queue_id", item->id, "sender", item->sender);
-	text = json_dumps(after, JSON_COMPACT);
-	json_decref(after);
 	return store_audit_add(db,
 		&(struct audit_action){.action = action,
 			.object_id = item->id,
 			.object_name = item->id,
-			.after = text},
+			.after = json_pack(
+				"{s:s, s:s}", "queue_id", item->id, "sender", item->sender)},
 		err);
 }
 

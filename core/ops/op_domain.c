@@ -66,25 +66,6 @@ static int find_own_domain(const struct op *op, const struct op_domain *input,
 	return 1;
 }
 
-/* A return path accepts all mail to it, so it must be a name without other mail. */
-static int set_return_path(
-	const struct op *op, const char *given, struct domain *domain, struct err *err)
-{
-	struct err why = ERR_INIT;
-	char *name = NULL;
-
-	if (!str_eq(given, "off") && addr_domain_normalize(given, &name, &why) < 0)
-		return op_refuse(op, err, "return_path", "is a domain, or off: %s", why.text);
-	if (name && str_eq(name, domain->name)) {
-		free(name);
-		return op_refuse(op, err, "return_path", "is a name of its own, such as bounces.%s",
-			domain->name);
-	}
-	free(domain->return_path);
-	domain->return_path = name;
-	return 0;
-}
-
 /* Applies the input to *domain, not to the store. Returns 0 or -1. */
 static int set_rules(
 	const struct op *op, const struct op_domain *input, struct domain *domain, struct err *err)
@@ -102,7 +83,22 @@ static int set_rules(
 		!store_domain_unsubscribe_parse(input->unsubscribe, &domain->unsubscribe))
 		return op_refuse(
 			op, err, "unsubscribe", "is on or off, not \"%s\"", input->unsubscribe);
-	return input->return_path ? set_return_path(op, input->return_path, domain, err) : 0;
+	/* A return path accepts all mail to it, so it must be a name without other mail. */
+	if (input->return_path) {
+		struct err why = ERR_INIT;
+		char *name = NULL;
+
+		if (!str_eq(input->return_path, "off") &&
+			addr_domain_normalize(input->return_path, &name, &why) < 0)
+			return op_refuse(
+				op, err, "return_path", "is a domain, or off: %s", why.text);
+		free(domain->return_path);
+		domain->return_path = name;
+		if (name && str_eq(name, domain->name))
+			return op_refuse(op, err, "return_path",
+				"is a name of its own, such as bounces.%s", domain->name);
+	}
+	return 0;
 }
 
 /* Checks if the company may have one more domain. Returns 0 or -1. */
@@ -296,35 +292,12 @@ static int verify_check(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* True if only domains of other companies can keep the company from activating it. */
-static bool may_activate(const struct op *op, const struct domain *domain)
-{
-	int64_t activation = op->conf->http.domain_activation;
-
-	return domain->pending &&
-	       !postconf_names_have(op->conf->milter.local_domains, domain->name) &&
-	       (activation == ACTIVATION_COMPANY ||
-		       (activation == ACTIVATION_DNS &&
-			       op_domain_dns_proves(op->looked_up, domain)));
-}
-
-/* Returns 1, or 0 if another company has registered the name. */
-static int activate(struct op *op, const struct domain *domain, struct err *err)
-{
-	struct err why = ERR_INIT;
-
-	if (db_savepoint(op->db, err) < 0)
-		return -1;
-	if (store_domain_change(op->db, domain, &why) >= 0)
-		return db_release(op->db, err) < 0 ? -1 : 1;
-	if (why.code != ERR_EXISTS)
-		return err_copy(err, &why);
-	db_undo(op->db);
-	return 0;
-}
-
+/* Activates the domain of the company that asks, if it may do so and no domain of another company
+ * has the name or covers it. */
 static int verify_domain(struct op *op, const void *arg, struct err *err)
 {
+	int64_t activation = op->conf->http.domain_activation;
+	struct err why = ERR_INIT;
 	struct domain *domain;
 	int found = get_domain(op, arg, err), covered;
 
@@ -333,18 +306,24 @@ static int verify_domain(struct op *op, const void *arg, struct err *err)
 	domain = op->result.rows.items;
 	if (op->looked_up && op_domain_dns_keep(op->db, domain, op->looked_up, op->now_us, err) < 0)
 		return -1;
-	if (!may_activate(op, domain))
+	if (!domain->pending || postconf_names_have(op->conf->milter.local_domains, domain->name) ||
+		(activation != ACTIVATION_COMPANY &&
+			(activation != ACTIVATION_DNS ||
+				!op_domain_dns_proves(op->looked_up, domain))))
 		return 1;
-	/* The name may be registered to another company, or covered by its domain. */
 	covered = store_domain_is_covered(op->db, domain, err);
 	if (covered != 0)
 		return covered < 0 ? -1 : 1;
 	domain->active = true;
 	domain->pending = false;
-	found = activate(op, domain, err);
-	if (found <= 0)
-		return found < 0 ? -1 : 1;
-	return check_limit(op, domain, err) < 0 ? -1 : 1;
+	if (db_savepoint(op->db, err) < 0)
+		return -1;
+	if (store_domain_change(op->db, domain, &why) >= 0)
+		return db_release(op->db, err) < 0 || check_limit(op, domain, err) < 0 ? -1 : 1;
+	if (why.code != ERR_EXISTS)
+		return err_copy(err, &why);
+	db_undo(op->db);
+	return 1;
 }
 
 static int verify_and_show(struct op *op, const void *arg, struct err *err)

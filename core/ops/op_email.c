@@ -65,8 +65,9 @@ static int schedule_email(struct op *op, const void *arg, struct err *err)
 	return found < 0 ? -1 : give_email_id(op, op->id);
 }
 
-static int add_audit_entry(struct op *op, const char *company_id, const char *action,
-	const char *after, struct err *err)
+/* Takes the reference of after. */
+static int add_audit_entry(
+	struct op *op, const char *company_id, const char *action, json_t *after, struct err *err)
 {
 	return store_audit_add(op->db,
 		&(struct audit_action){.company_id = company_id,
@@ -92,7 +93,7 @@ static int cancel_email(struct op *op, const void *arg, struct err *err)
 		return -1;
 	/* A cancel by a key of the company gets no audit entry. */
 	if (op->actor != OP_KEY && add_audit_entry(op, op->company_id, "email.cancel",
-					   "{\"last_event\":\"canceled\"}", err) < 0)
+					   json_pack("{s:s}", "last_event", "canceled"), err) < 0)
 		return -1;
 	return give_email_id(op, op->id);
 }
@@ -312,22 +313,16 @@ static int make_message(
 	return 0;
 }
 
-static const char *resend_key_id(
-	const struct op_resend *input, const struct email *email, char id[ID_SIZE])
-{
-	return input->key_id && id_parse(input->key_id, id) ? id
-	       : input->key_id                              ? input->key_id
-							    : email->key_id;
-}
-
 static int prepare_resend(struct op *op, const struct op_resend *input, const struct email *email,
 	struct resend *resend, struct err *err)
 {
+	const char *key_id = input->key_id ? input->key_id : email->key_id;
 	char id[ID_SIZE];
-	const char *key_id = resend_key_id(input, email, id);
 	int64_t size;
 	int found = store_message_size(op->db, email->id, &size, err);
 
+	if (input->key_id && id_parse(input->key_id, id))
+		key_id = id;
 	if (found == 0)
 		return err_set(err, ERR_INVALID,
 			"the message of this email is not kept any more (retention.messages)");
@@ -365,34 +360,12 @@ static int resend_check(struct op *op, const void *input, struct err *err)
 	return result;
 }
 
-static int audit_resend(struct op *op, const struct email *row, struct err *err)
-{
-	json_t *to = json_array(), *after;
-	_cleanup_free_ char *text = NULL;
-
-	for (size_t i = 0; i < row->recipients.n; i++)
-		if (row->recipients.items[i].enveloped)
-			json_array_append_new(to, json_string(row->recipients.items[i].address));
-	after = json_pack("{s:s, s:o}", "id", row->id, "to", to);
-	text = json_dumps(after, JSON_COMPACT);
-	json_decref(after);
-	return add_audit_entry(op, row->company_id, "email.resend", text, err);
-}
-
-/* An email that never reached the milter is canceled by its successor. */
-static int settle_lost(struct op *op, const struct email *email, const char *id, struct err *err)
-{
-	_cleanup_free_ char *reason = mem_printf("It was sent again as %s.", id);
-
-	return email->state == EMAIL_STAGED
-		       ? store_outbox_cancel(op->db, email->id, reason, op->now_us, err)
-		       : 0;
-}
-
 static int resend_run(struct op *op, const void *input, struct err *err)
 {
 	const struct email_scope scope = scope_of(op);
 	struct resend *resend = op->ready.data;
+	_cleanup_free_ char *canceled = NULL;
+	json_t *to = NULL;
 	struct email *row;
 	struct email email;
 	int result = resend ? store_email_get(op->db, op->id, &scope, &email, err) : 0;
@@ -401,15 +374,25 @@ static int resend_run(struct op *op, const void *input, struct err *err)
 	if (result <= 0)
 		return result;
 	row = &resend->row;
+	canceled = mem_printf("It was sent again as %s.", row->id);
 	if (check_left_outbox(op, &email, err) < 0 || check_rules(op, row, row->key_id, err) < 0 ||
 		store_email_stage(op->db, row, err) < 0 ||
 		store_message_keep(op->db, row, &resend->message, err) < 0 ||
 		store_outbox_join(op->db, row->seq, (int64_t)resend->message.len, op->now_us, err) <
 			0 ||
-		settle_lost(op, &email, row->id, err) < 0 || audit_resend(op, row, err) < 0)
+		/* An email that never reached the milter is canceled by its successor. */
+		(email.state == EMAIL_STAGED &&
+			store_outbox_cancel(op->db, email.id, canceled, op->now_us, err) < 0))
 		result = -1;
 	store_email_clear(&email);
 	if (result < 0)
+		return -1;
+	to = json_array();
+	for (size_t i = 0; i < row->recipients.n; i++)
+		if (row->recipients.items[i].enveloped)
+			json_array_append_new(to, json_string(row->recipients.items[i].address));
+	if (add_audit_entry(op, row->company_id, "email.resend",
+		    json_pack("{s:s, s:o}", "id", row->id, "to", to), err) < 0)
 		return -1;
 	resend->staged = true;
 	return give_email_id(op, row->id);

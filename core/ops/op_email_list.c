@@ -196,22 +196,6 @@ static int search_typed(
 	return store_email_search(op->db, &search->scope, filter, &op->page, found, err);
 }
 
-static int run_search(
-	const struct op *op, const char *words, struct search *search, struct err *err)
-{
-	const struct email_filter *filter = &search->filter;
-	struct email_found *found = &search->found;
-
-	if (!str_empty(words))
-		return search_typed(op, words, search, err);
-	/* The sent folder has an index for its pages. */
-	if (op->actor == OP_KEY && !filter->to && !filter->from && !filter->subject &&
-		!filter->status && !filter->tag && !filter->since_us && !filter->until_us)
-		return store_email_page(
-			op->db, &search->scope, &op->page, &found->list, &found->more, err);
-	return store_email_search(op->db, &search->scope, filter, &op->page, found, err);
-}
-
 /* Returns the one recipient whose address or name has all words, or NULL if there is none, or more
  * than one: of those, no state stands for the others. */
 static const struct recipient *recipient_with_words(
@@ -289,12 +273,22 @@ static int list_emails(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_email_list *input = arg;
 	__attribute__((cleanup(clear_search))) struct search search = {.domain = NULL};
+	const struct email_filter *filter = &search.filter;
+	struct email_found *emails = &search.found;
 	int64_t unread = 0;
 	int found;
 
 	if (read_search(op, input, &search, err) < 0)
 		return -1;
-	found = run_search(op, input->q, &search, err);
+	if (!str_empty(input->q))
+		found = search_typed(op, input->q, &search, err);
+	/* The sent folder has an index for its pages. */
+	else if (op->actor == OP_KEY && !filter->to && !filter->from && !filter->subject &&
+		 !filter->status && !filter->tag && !filter->since_us && !filter->until_us)
+		found = store_email_page(
+			op->db, &search.scope, &op->page, &emails->list, &emails->more, err);
+	else
+		found = store_email_search(op->db, &search.scope, filter, &op->page, emails, err);
 	if (found == 1 && op->actor == OP_USER &&
 		store_text_index_missing(op->db, &unread, err) < 0)
 		return -1;

@@ -19,19 +19,6 @@ enum {
 
 static const struct email_scope everything = {0};
 
-/* emails has up to NAMED_MAX + 1, newest first. */
-static int refuse_several(
-	const char *what, const char *name, const struct email_list *emails, struct err *err)
-{
-	_cleanup_buf_ struct buf list = BUF_INIT;
-
-	for (size_t i = 0; i < emails->n && i < NAMED_MAX; i++)
-		buf_printf(&list, "%s%s", i ? ", " : "", emails->items[i].id);
-	return err_set(err, ERR_INVALID,
-		"several emails have the %s %s; show one of them by its id: %s%s", what, name,
-		buf_str(&list), emails->n > NAMED_MAX ? ", ..." : "");
-}
-
 int op_email_find(struct db *db, const char *name, struct email *email_r, struct err *err)
 {
 	static const char *const words[] = {
@@ -43,13 +30,18 @@ int op_email_find(struct db *db, const char *name, struct email *email_r, struct
 	_cleanup_free_ char *shown = kind == EMAIL_NAME_MESSAGE_ID && *name != '<'
 					     ? mem_printf("<%s>", name)
 					     : mem_strdup(name);
-	struct email_list list;
+	_cleanup_buf_ struct buf ids = BUF_INIT;
+	struct email_list list; /* newest first */
 	int found = 0;
 
 	if (store_email_named(db, &everything, name, NAMED_MAX + 1, &list, err) < 0)
 		return -1;
+	for (size_t i = 0; i < list.n && i < NAMED_MAX; i++)
+		buf_printf(&ids, "%s%s", i ? ", " : "", list.items[i].id);
 	if (list.n > 1)
-		found = refuse_several(words[kind], shown, &list, err);
+		found = err_set(err, ERR_INVALID,
+			"several emails have the %s %s; show one of them by its id: %s%s",
+			words[kind], shown, buf_str(&ids), list.n > NAMED_MAX ? ", ..." : "");
 	else if (list.n == 1)
 		found = store_email_get(db, list.items[0].id, &everything, email_r, err);
 	store_email_list_free(&list);

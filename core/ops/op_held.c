@@ -60,28 +60,13 @@ static int get_held(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-/* The audit entry describes the message, because its row is removed with the message. */
-static int add_entry(
-	struct op *op, const struct held *held, enum held_decision decision, struct err *err)
+/* Decides about one message. The audit entry describes it, because its row is removed with it.
+ * Returns 1, 0 if it is not held any more, or -1. */
+static int decide_held(struct op *op, const char *id, enum held_decision decision, struct err *err)
 {
 	static const char *const actions[] = {[HELD_RECHECK] = "held.recheck",
 		[HELD_RELEASE] = "held.release",
 		[HELD_DROP] = "held.drop"};
-	json_t *after = json_pack("{s:s, s:s, s:s, s:s}", "queue_id", held->queue_id, "from",
-		held->from, "sender", held->sender, "reason", verdict_reason_words(held->reason));
-	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
-
-	json_decref(after);
-	return store_audit_add(op->db,
-		&(struct audit_action){.action = actions[decision],
-			.object_id = held->id,
-			.object_name = held->queue_id,
-			.after = text},
-		err);
-}
-
-static int decide_one(struct op *op, const char *id, enum held_decision decision, struct err *err)
-{
 	char parsed[ID_SIZE];
 	struct held held;
 	int found = id_parse(id, parsed) ? store_held_find(op->db, parsed, &held, err) : 0;
@@ -89,7 +74,15 @@ static int decide_one(struct op *op, const char *id, enum held_decision decision
 	if (found <= 0)
 		return found;
 	found = store_held_decide(op->db, parsed, decision, op->now_us, err);
-	if (found > 0 && add_entry(op, &held, decision, err) < 0)
+	if (found > 0 &&
+		store_audit_add(op->db,
+			&(struct audit_action){.action = actions[decision],
+				.object_id = held.id,
+				.object_name = held.queue_id,
+				.after = json_pack("{s:s, s:s, s:s, s:s}", "queue_id",
+					held.queue_id, "from", held.from, "sender", held.sender,
+					"reason", verdict_reason_words(held.reason))},
+			err) < 0)
 		found = -1;
 	store_held_clear(&held);
 	return found;
@@ -105,7 +98,7 @@ static int add_decision(struct op *op, const void *arg, struct err *err)
 	if (decision == held_decisions.n)
 		return op_refuse(op, err, "decision", "field is one of recheck, release and drop");
 	for (size_t i = 0; i < input->messages.n; i++) {
-		int found = decide_one(op, items[i].id, (enum held_decision)decision, err);
+		int found = decide_held(op, items[i].id, (enum held_decision)decision, err);
 
 		if (found < 0)
 			return -1;

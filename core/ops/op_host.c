@@ -135,20 +135,6 @@ static int list_hosts(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static int add_entry(struct op *op, int64_t seen_us, struct err *err)
-{
-	json_t *after = json_pack("{s:o}", "seen_at", row_json_time(seen_us));
-	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
-
-	json_decref(after);
-	return store_audit_add(op->db,
-		&(struct audit_action){.action = "host.remove",
-			.object_id = op->object,
-			.object_name = op->object,
-			.after = text},
-		err);
-}
-
 static int remove_host(struct op *op, const void *arg, struct err *err)
 {
 	struct host_list list;
@@ -175,7 +161,12 @@ static int remove_host(struct op *op, const void *arg, struct err *err)
 			"daemons there first",
 			op->object, HOST_LATE_S);
 	if (store_host_remove(op->db, op->object, op->now_us, err) < 0 ||
-		add_entry(op, seen_us, err) < 0)
+		store_audit_add(op->db,
+			&(struct audit_action){.action = "host.remove",
+				.object_id = op->object,
+				.object_name = op->object,
+				.after = json_pack("{s:o}", "seen_at", row_json_time(seen_us))},
+			err) < 0)
 		return -1;
 	json_object_set_new(op_more(op), "name", json_string(op->object));
 	json_object_set_new(op_more(op), "removed", json_true());

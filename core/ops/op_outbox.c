@@ -71,54 +71,42 @@ static int add_pauses(struct op *op, const char *company_id, struct err *err)
 	return 0;
 }
 
-/* Estimates when a company's emails will have left. Companies take turns, one email each: until the
- * last one of a company leaves, as many of each other company have left, or all that it has. */
-static void estimate(const struct backlog_list *list, int64_t rate, int64_t now_us)
-{
-	for (size_t i = 0; i < list->n && rate > 0; i++) {
-		struct backlog *one = &list->items[i];
-		int64_t before = 0;
-
-		for (size_t k = 0; k < list->n; k++)
-			before += list->items[k].waiting < one->waiting ? list->items[k].waiting
-									: one->waiting;
-		if (one->waiting > 0)
-			one->done_us = now_us + before * 3600 / rate * SECOND_US;
-	}
-}
-
-/* Moves the company's row to the front. False if it is not in the list. */
-static bool put_first(struct backlog_list *list, const char *company_id)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		struct backlog one = list->items[i];
-
-		if (!str_eq(one.id, company_id))
-			continue;
-		list->items[i] = list->items[0];
-		list->items[0] = one;
-		return true;
-	}
-	return false;
-}
-
-/* Reads what waits for a company (NULL: for each). An estimate needs those of the others, too. */
+/* Reads what waits for a company (NULL: for each), and estimates when it will have left. Companies
+ * take turns, one email each: until the last one of a company leaves, as many of each other company
+ * have left, or all that it has. */
 static int read_backlog(struct op *op, const char *company_id, int64_t rate,
 	struct backlog_list *list_r, struct err *err)
 {
 	struct backlog_list list;
+	size_t own = 0;
 
 	if (store_backlog_list(op->db, op->company_id, COMPANIES_MAX, op->now_us, &list, err) < 0)
 		return -1;
-	estimate(&list, rate, op->now_us);
-	if (company_id && !put_first(&list, company_id)) {
-		store_backlog_list_free(&list);
-		if (store_backlog_list(op->db, company_id, 1, op->now_us, &list, err) < 0)
-			return -1;
+	for (size_t i = 0; i < list.n && rate > 0; i++) {
+		struct backlog *one = &list.items[i];
+		int64_t before = 0;
+
+		for (size_t k = 0; k < list.n; k++)
+			before += list.items[k].waiting < one->waiting ? list.items[k].waiting
+								       : one->waiting;
+		if (one->waiting > 0)
+			one->done_us = op->now_us + before * 3600 / rate * SECOND_US;
 	}
-	while (company_id && list.n > 1)
-		row_clear(&store_backlog_type, &list.items[--list.n]);
 	*list_r = list;
+	if (company_id == NULL)
+		return 0;
+	while (own < list.n && !str_eq(list.items[own].id, company_id))
+		own++;
+	if (own == list.n) { /* not among the first ones */
+		store_backlog_list_free(&list);
+		return store_backlog_list(op->db, company_id, 1, op->now_us, list_r, err) < 0 ? -1
+											      : 0;
+	}
+	for (size_t i = 0; i < list.n; i++)
+		if (i != own)
+			row_clear(&store_backlog_type, &list.items[i]);
+	list.items[0] = list.items[own];
+	list_r->n = 1;
 	return 0;
 }
 
@@ -168,14 +156,6 @@ static void meant_clear(struct meant *meant)
 }
 #define _cleanup_meant_ __attribute__((cleanup(meant_clear)))
 
-static int refuse_missing(const struct meant *meant, const struct op_outbox *input, struct err *err)
-{
-	return err_set(err, ERR_NOT_FOUND, "there is no %s %s", meant->kind,
-		meant->domain   ? meant->domain
-		: input->key_id ? input->key_id
-				: input->company_id);
-}
-
 /* Finds the object. The caller clears it, also after a failure. Returns 0 or -1. */
 static int find_meant(
 	const struct op *op, const struct op_outbox *input, struct meant *meant, struct err *err)
@@ -199,9 +179,12 @@ static int find_meant(
 	if (meant->whose.domain || meant->whose.key_id || meant->whose.company_id)
 		found = store_pause_owner(
 			op->db, op->company_id, &meant->whose, meant->owner, &meant->name, err);
-	if (found < 0)
-		return -1;
-	return found > 0 ? 0 : refuse_missing(meant, input, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return err_set(err, ERR_NOT_FOUND, "there is no %s %s", meant->kind,
+		meant->domain   ? meant->domain
+		: input->key_id ? input->key_id
+				: input->company_id);
 }
 
 static int pause(struct op *op, const void *arg, struct err *err)
@@ -246,25 +229,6 @@ static int resume(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* One audit entry for all; each email has its own event. */
-static int add_audit_entry(struct op *op, const struct meant *meant, struct err *err)
-{
-	json_t *after = json_pack("{s:s}", "kind", meant->kind);
-	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
-	const char *id = *meant->key_id  ? meant->key_id
-			 : meant->domain ? meant->domain
-					 : meant->owner;
-
-	json_decref(after);
-	return store_audit_add(op->db,
-		&(struct audit_action){.company_id = meant->owner,
-			.action = "outbox.cancel",
-			.object_id = id,
-			.object_name = meant->name,
-			.after = text},
-		err);
-}
-
 struct cancel_step {
 	struct op *op;
 	const struct meant *meant;
@@ -281,12 +245,21 @@ static int cancel_step(struct db *db, void *arg, struct err *err)
 		.mark = op->mark,
 		.canceled = json_integer_value(json_object_get(op_more(op), "canceled")),
 	};
-	int result = 0;
+	const struct meant *meant = step->meant;
+	int result;
 
-	if (op->mark == 0)
-		result = add_audit_entry(op, step->meant, err);
-	if (result == 0)
-		result = store_outbox_cancel_some(db, &some, op->now_us, err);
+	/* One audit entry for all; each email has its own event. */
+	if (op->mark == 0 && store_audit_add(op->db,
+				     &(struct audit_action){.company_id = meant->owner,
+					     .action = "outbox.cancel",
+					     .object_id = *meant->key_id  ? meant->key_id
+							  : meant->domain ? meant->domain
+									  : meant->owner,
+					     .object_name = meant->name,
+					     .after = json_pack("{s:s}", "kind", meant->kind)},
+				     err) < 0)
+		return -1;
+	result = store_outbox_cancel_some(db, &some, op->now_us, err);
 	if (result < 0)
 		return -1;
 	op->mark = some.mark;

@@ -121,11 +121,8 @@ static int write_down(const struct op *op, const char *action, const char *compa
 {
 	_cleanup_free_ char *name = n == 1 ? mem_strdup(one->address)
 					   : mem_printf("%zu addresses", n);
-	json_t *after = json_pack("{s:s, s:I}", "reason",
-		one ? store_suppression_reason_name(one->reason) : "", "addresses", (json_int_t)n);
-	_cleanup_free_ char *text = json_dumps(after, JSON_COMPACT);
+	const char *reason = one ? store_suppression_reason_name(one->reason) : "";
 
-	json_decref(after);
 	if (n == 0)
 		return 0;
 	return store_audit_add(op->db,
@@ -133,7 +130,8 @@ static int write_down(const struct op *op, const char *action, const char *compa
 			.action = action,
 			.object_id = one ? one->id : company_id,
 			.object_name = name,
-			.after = text},
+			.after = json_pack(
+				"{s:s, s:I}", "reason", reason, "addresses", (json_int_t)n)},
 		err);
 }
 
@@ -210,14 +208,6 @@ static int add_suppression(struct op *op, const void *arg, struct err *err)
 	return 1;
 }
 
-static bool is_among(const struct suppression *all, size_t n, const char *id)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(all[i].id, id))
-			return true;
-	return false;
-}
-
 /* Begins an answer of up to `total` entries. */
 static void give_none(struct op *op, size_t total)
 {
@@ -225,6 +215,14 @@ static void give_none(struct op *op, size_t total)
 
 	op_give_page(op, &store_suppression_type, mem_alloc(total + 1, sizeof(struct suppression)),
 		0, &end);
+}
+
+static bool is_among(const struct suppression *all, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(all[i].id, id))
+			return true;
+	return false;
 }
 
 /* Checks all entries before the first one is stored. Returns 0 or -1. */
@@ -578,30 +576,14 @@ static int clear_list(struct op *op, const void *arg, struct err *err)
 		       &(struct audit_action){.company_id = scope.company_id,
 			       .action = "suppression.clear",
 			       .object_id = scope.company_id,
-			       .object_name = scope.domain,
-			       .after = "{}"},
+			       .object_name = scope.domain},
 		       err) < 0
 		       ? -1
 		       : 1;
 }
 
-/* The audit entry has the number of rows that were given. Returns 0 or -1. */
-static int write_import(
-	const struct op *op, const struct suppression_scope *scope, size_t rows, struct err *err)
-{
-	_cleanup_free_ char *text = mem_printf("{\"rows\":%zu}", rows);
-
-	return store_audit_add(op->db,
-		&(struct audit_action){.company_id = scope->company_id,
-			.action = "suppression.import",
-			.object_id = scope->company_id,
-			.object_name = scope->domain ? scope->domain : "all domains",
-			.after = text},
-		err);
-}
-
-/* In steps. The first one writes the audit entry, since a later one may reach the company's limit:
- * what was added before that stays. */
+/* In steps. The first one writes the audit entry, with the number of rows that were given, since a
+ * later one may reach the company's limit: what was added before that stays. */
 static int import(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_suppression *input = arg, *items = input->suppressions.items;
@@ -610,8 +592,15 @@ static int import(struct op *op, const void *arg, struct err *err)
 	_cleanup_free_ char *own = NULL;
 	struct suppression_scope scope, whole;
 
-	if (read_scope(op, input, true, &whole, &own, err) < 0 ||
-		(i == 0 && write_import(op, &whole, total, err) < 0))
+	if (read_scope(op, input, true, &whole, &own, err) < 0)
+		return -1;
+	if (i == 0 && store_audit_add(op->db,
+			      &(struct audit_action){.company_id = whole.company_id,
+				      .action = "suppression.import",
+				      .object_id = whole.company_id,
+				      .object_name = whole.domain ? whole.domain : "all domains",
+				      .after = json_pack("{s:I}", "rows", (json_int_t)total)},
+			      err) < 0)
 		return -1;
 	for (; i < total && i < (size_t)op->mark + IMPORT_STEP; i++) {
 		_cleanup_free_ char *domain = NULL;

@@ -294,8 +294,7 @@ static int show_secret(struct op *op, const void *arg, struct err *err)
 		    &(struct audit_action){.company_id = webhook.company_id,
 			    .action = "webhook.secret",
 			    .object_id = webhook.id,
-			    .object_name = webhook.endpoint,
-			    .after = "{}"},
+			    .object_name = webhook.endpoint},
 		    err) < 0) {
 		store_webhook_clear(&webhook);
 		return -1;
@@ -554,16 +553,6 @@ static int replay(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* The form API: a row for each URL of a name. */
-
-static int check_form_name(const char *name, struct err *err)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(form_names); i++)
-		if (str_eq(name, form_names[i]))
-			return 0;
-	return err_set(err, ERR_INVALID, "there is no webhook \"%.60s\"", name);
-}
-
 static bool is_of_name(const struct webhook *webhook, const char *name)
 {
 	_cleanup_free_ char *events = mem_printf("[\"%s\"]", name ? name : "");
@@ -618,16 +607,6 @@ static int get_urls(struct op *op, const void *arg, struct err *err)
 	return input->name ? found : 1;
 }
 
-static int remove_rows(
-	struct op *op, const struct webhook_list *webhooks, const char *name, struct err *err)
-{
-	for (size_t i = 0; i < webhooks->n; i++)
-		if (is_of_name(&webhooks->items[i], name) &&
-			store_webhook_remove(op->db, webhooks->items[i].id, err) < 0)
-			return -1;
-	return 0;
-}
-
 static int remove_urls(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_webhook_urls *input = arg;
@@ -637,8 +616,10 @@ static int remove_urls(struct op *op, const void *arg, struct err *err)
 	if (list_urls(op, input, &webhooks, err) < 0)
 		return -1;
 	found = give_urls(op, &webhooks, input->name);
-	if (found > 0 && remove_rows(op, &webhooks, input->name, err) < 0)
-		found = -1;
+	for (size_t i = 0; i < webhooks.n && found > 0; i++)
+		if (is_of_name(&webhooks.items[i], input->name) &&
+			store_webhook_remove(op->db, webhooks.items[i].id, err) < 0)
+			found = -1;
 	store_webhook_list_free(&webhooks);
 	return found;
 }
@@ -684,10 +665,13 @@ static int set_urls(struct op *op, const void *arg, struct err *err)
 	const struct op_webhook_urls *input = arg;
 	bool has_url_already[OP_WEBHOOK_URLS_MAX] = {false};
 	struct webhook_list webhooks = {0};
+	size_t name = 0;
 	int result;
 
-	if (check_form_name(input->name, err) < 0)
-		return -1;
+	while (name < ARRAY_SIZE(form_names) && !str_eq(input->name, form_names[name]))
+		name++;
+	if (name == ARRAY_SIZE(form_names))
+		return err_set(err, ERR_INVALID, "there is no webhook \"%.60s\"", input->name);
 	if (input->n == 0 || input->n > OP_WEBHOOK_URLS_MAX)
 		return err_set(
 			err, ERR_INVALID, "a webhook has 1 to %d `url`", OP_WEBHOOK_URLS_MAX);

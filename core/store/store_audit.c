@@ -29,14 +29,19 @@ static const struct row_field audit_fields[] = {
 };
 const struct row_type store_audit_type = ROW_TYPE(audit, audit_fields);
 
+/* Prints the object and gives up its reference. The caller frees the string. */
+static char *print_object(json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	return text;
+}
+
 /* Returns the columns of an item as stored in the log. The caller frees the string. */
 static char *print_columns(const struct row_type *type, const void *item)
 {
-	json_t *json = row_json(type, item, ROW_STORED);
-	char *text = json_dumps(json, JSON_COMPACT);
-
-	json_decref(json);
-	return text;
+	return print_object(row_json(type, item, ROW_STORED));
 }
 
 /* Returns the text of a column; NULL if the object does not have it. */
@@ -54,8 +59,8 @@ static const char *column_of(const struct row_type *type, const void *item, cons
 }
 
 /* At least one of before and after is not NULL, if the action changes an object. */
-static int insert_entry(
-	struct db *db, const struct audit_action *action, const char *before, struct err *err)
+static int insert_entry(struct db *db, const struct audit_action *action, const char *before,
+	const char *after, struct err *err)
 {
 	static const char sql_insert[] =
 		"INSERT INTO audit (id, at_us, actor, actor_id, actor_name, origin, operator,"
@@ -77,14 +82,16 @@ static int insert_entry(
 			DB_TEXT("$action", action->action),
 			DB_TEXT("$object_id", action->object_id),
 			DB_TEXT("$object_name", action->object_name), DB_TEXT("$before", before),
-			DB_TEXT("$after", action->after)),
+			DB_TEXT("$after", after)),
 		err);
 	return written < 0 ? -1 : 0;
 }
 
 int store_audit_add(struct db *db, const struct audit_action *action, struct err *err)
 {
-	return insert_entry(db, action, NULL, err);
+	_cleanup_free_ char *after = action->after ? print_object(action->after) : mem_strdup("{}");
+
+	return insert_entry(db, action, NULL, after, err);
 }
 
 /* The oldest entries have the lowest numbers, unless the clock was put back meanwhile. */
@@ -114,12 +121,11 @@ static int write_entry(struct db *db, const struct audit_change *change, const c
 		.action = change->action,
 		.object_id = id,
 		.object_name = name ? name : "",
-		.after = after,
 	};
 
 	if (str_starts(change->action, "company."))
 		action.company_id = id;
-	return insert_entry(db, &action, before, err);
+	return insert_entry(db, &action, before, after, err);
 }
 
 /* Reads the existing object, which the caller clears, and its columns. Returns 1, 0 if there is

@@ -54,14 +54,13 @@ struct audit_scope {
 int store_audit_page(struct db *db, const struct audit_scope *scope, const struct page *page,
 	struct audit_list *list_r, struct page_end *end_r, struct err *err);
 
-/* Records an action that changes no object. after is a JSON object with details. Returns 0 or
- * -1. */
+/* Records an action that changes no object. Returns 0 or -1. */
 struct audit_action {
 	const char *company_id; /* NULL: of no company */
 	const char *action;
 	const char *object_id;
 	const char *object_name;
-	const char *after;
+	json_t *after; /* details, NULL: none; the reference is taken, also after a failure */
 };
 int store_audit_add(struct db *db, const struct audit_action *action, struct err *err);
 

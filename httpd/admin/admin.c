@@ -317,19 +317,24 @@ static int check_code(
 	return 0;
 }
 
-/* Checks that the verified password is still the caller's: it may have been
- * changed or removed to lock somebody out. */
-static int check_verified(struct db *db, struct admin_job *job, struct err *err)
+/* The verified password may have been changed or removed meanwhile, to lock somebody out. */
+int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 {
-	const struct session *session = job->operate.op.session;
-	const char *verified = job->verified->stored;
+	struct admin_job *job = (struct admin_job *)operate;
+	const struct session *session = operate->op.session;
+	const char *verified;
 	char *stored = NULL;
 	struct user user = {0};
-	int found = store_user_password(db, session->login, &user, &stored, err);
-	bool same = found > 0 && str_eq(user.id, session->user_id) &&
-		    (stored && verified ? str_eq(stored, verified) : stored == verified);
-	int result = found < 0 ? -1 : 0;
+	int found, result;
+	bool same;
 
+	if (job->verified == NULL)
+		return 0;
+	verified = job->verified->stored;
+	found = store_user_password(db, session->login, &user, &stored, err);
+	same = found > 0 && str_eq(user.id, session->user_id) &&
+	       (stored && verified ? str_eq(stored, verified) : stored == verified);
+	result = found < 0 ? -1 : 0;
 	if (found >= 0 && !same)
 		result = err_set(err, ERR_INVALID, "the `password` was changed meanwhile");
 	else if (same && job->asks_code)
@@ -337,13 +342,6 @@ static int check_verified(struct db *db, struct admin_job *job, struct err *err)
 	store_user_clear(&user);
 	admin_secret_free(stored);
 	return result;
-}
-
-int admin_job_before(struct operate *operate, struct db *db, struct err *err)
-{
-	struct admin_job *job = (struct admin_job *)operate;
-
-	return job->verified ? check_verified(db, job, err) : 0;
 }
 
 /* Results of operations. */

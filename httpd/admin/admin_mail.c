@@ -428,7 +428,6 @@ struct test_email {
 	bool key_is_valid;
 	struct key key;
 	struct draft draft;
-	char *note; /* JSON for the audit log */
 };
 
 static void on_test_sent(struct request *request, const struct send_outcome *outcome)
@@ -445,13 +444,16 @@ static void on_test_sent(struct request *request, const struct send_outcome *out
 static int note_test(struct db *db, void *arg, struct err *err)
 {
 	const struct test_email *test = arg;
+	const json_t *body = test->body;
 
 	return store_audit_add(db,
 		&(struct audit_action){.company_id = test->key.company_id,
 			.action = "email.test",
 			.object_id = test->key.id,
 			.object_name = test->key.name,
-			.after = test->note},
+			.after = json_pack("{s:O, s:O, s:O}", "from", json_object_get(body, "from"),
+				"to", json_object_get(body, "to"), "subject",
+				json_object_get(body, "subject"))},
 		err);
 }
 
@@ -460,7 +462,6 @@ static void free_test(struct test_email *test)
 	draft_clear(&test->draft);
 	store_key_clear(&test->key);
 	json_decref(test->body);
-	free(test->note);
 	free(test);
 }
 
@@ -480,19 +481,6 @@ static void on_test_noted(struct change *change)
 			&(const struct send_spec){.draft = &test->draft, .n = 1}, on_test_sent);
 	}
 	free_test(test);
-}
-
-/* An owner could make a key and send with it anyway: this only bounds
- * accidents. */
-static int take_token(struct request *request, const char *company_id, struct problem *problem)
-{
-	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
-	struct admission *admission = &request->admission;
-
-	if (admission_take_rate_token(
-		    request->worker, admission, admission->session.user_id, &limit, problem) < 0)
-		return -1;
-	return admission_take_company_token(request->worker, admission, company_id, problem);
 }
 
 /* Turns the body into one of POST /emails: adds a subject and a text if there
@@ -523,17 +511,6 @@ static int read_test(json_t *body, const char **key_id_r, struct problem *proble
 	return 0;
 }
 
-/* The note for the audit log: sender, recipients and subject. */
-static char *print_note(const json_t *body)
-{
-	json_t *note = json_pack("{s:O, s:O, s:O}", "from", json_object_get(body, "from"), "to",
-		json_object_get(body, "to"), "subject", json_object_get(body, "subject"));
-	char *text = json_dumps(note, JSON_COMPACT);
-
-	json_decref(note);
-	return text;
-}
-
 static int read_test_key(struct store_read *read, struct db *db, struct err *err)
 {
 	struct test_email *test = CONTAINER_OF(read, struct test_email, read);
@@ -546,8 +523,12 @@ static int read_test_key(struct store_read *read, struct db *db, struct err *err
 
 static void on_test_key_read(struct store_read *read)
 {
+	/* An owner could make a key and send with it anyway: this only bounds accidents. */
+	static const struct rate_limit limit = {.per_s = 1, .burst = 5};
 	struct test_email *test = CONTAINER_OF(read, struct test_email, read);
 	struct request *request = test->change.request;
+	struct worker *worker = request->worker;
+	struct admission *admission = &request->admission;
 	struct problem problem = PROBLEM_INIT;
 
 	if (read->result < 0)
@@ -555,14 +536,14 @@ static void on_test_key_read(struct store_read *read)
 	else if (!test->key_is_valid)
 		problem_set(
 			&problem, PROBLEM_NOT_FOUND, "There is no such key, or it was revoked.");
-	else
-		take_token(request, test->key.company_id, &problem);
+	else if (admission_take_rate_token(
+			 worker, admission, admission->session.user_id, &limit, &problem) == 0)
+		admission_take_company_token(worker, admission, test->key.company_id, &problem);
 	if (problem.kind != PROBLEM_NONE) {
 		reply_problem(request, &problem);
 		free_test(test);
 		return;
 	}
-	test->note = print_note(test->body);
 	change_submit(request, &test->change, note_test, on_test_noted);
 }
 

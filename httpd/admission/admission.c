@@ -341,22 +341,6 @@ static int check_json(const struct http_head *head, struct problem *problem)
 		type->len < TYPE_QUOTED_MAX ? (int)type->len : TYPE_QUOTED_MAX, type->data);
 }
 
-static int check_body(const struct http_head *head, struct admission *admission)
-{
-	enum route_body body = admission->route->body;
-
-	if ((body == BODY_JSON || body == BODY_JSON_SMALL) &&
-		check_json(head, &admission->problem) < 0)
-		return -1;
-	admission->body_limit = body_limit(&admission->limits, admission->route);
-	if (head->framing != HTTP_LENGTH)
-		return 0;
-	if (head->length > admission->body_limit)
-		return admission_too_large(admission, &admission->problem);
-	admission->body_bytes = head->length;
-	return 0;
-}
-
 /* The result of a reservation of memory: returns 0, or logs that it did not fit and returns -1 with
  * the problem. A caller without a key or login has no company. */
 static int check_reserved(const struct worker *worker, const struct admission *admission,
@@ -444,18 +428,6 @@ int admission_grow(struct worker *worker, struct admission *admission, uint64_t 
 	return admission_reserve_body(worker, admission, body_bytes, problem);
 }
 
-static int read_idempotency_key(const struct http_head *head, struct admission *admission)
-{
-	int given = admission->route->idempotent
-			    ? idempotency_key_read(head, admission->idempotency_key)
-			    : 0;
-
-	if (given < 0)
-		return problem_fixed(&admission->problem, PROBLEM_IDEMPOTENCY_KEY);
-	admission->has_idempotency_key = given > 0;
-	return 0;
-}
-
 /* While the database is away, requests that need it are refused at once. */
 static int check_database(struct worker *worker, struct admission *admission)
 {
@@ -482,9 +454,28 @@ static int ask_for_caller(struct worker *worker, const struct http_head *head,
 	return asked < 0 || check_database(worker, admission) < 0 ? -1 : 1;
 }
 
-static void check_rest(const struct http_head *head, struct admission *admission)
+/* Checks what the head says about the request itself, once its caller is known. */
+static void check_request(const struct http_head *head, struct admission *admission)
 {
-	(void)(read_idempotency_key(head, admission) < 0 || check_body(head, admission) < 0);
+	const struct route *route = admission->route;
+	struct problem *problem = &admission->problem;
+	int key = route->idempotent ? idempotency_key_read(head, admission->idempotency_key) : 0;
+
+	if (key < 0) {
+		problem_fixed(problem, PROBLEM_IDEMPOTENCY_KEY);
+		return;
+	}
+	admission->has_idempotency_key = key > 0;
+	if ((route->body == BODY_JSON || route->body == BODY_JSON_SMALL) &&
+		check_json(head, problem) < 0)
+		return;
+	admission->body_limit = body_limit(&admission->limits, route);
+	if (head->framing != HTTP_LENGTH)
+		return;
+	if (head->length > admission->body_limit)
+		admission_too_large(admission, problem);
+	else
+		admission->body_bytes = head->length;
 }
 
 static void drop_row(struct admission *admission)
@@ -522,20 +513,9 @@ bool admission_begin(struct worker *worker, const struct http_head *head, bool b
 		find_route(worker, head, admission_r) == 0)
 		asked = ask_for_caller(worker, head, admission_r, rows_r);
 	if (asked == 0)
-		check_rest(head, admission_r);
+		check_request(head, admission_r);
 	release_refused(admission_r);
 	return asked > 0;
-}
-
-static int read_session(struct db *db, struct admission_rows *rows, struct err *err)
-{
-	int found = store_session_find(
-		db, rows->hash, rows->now_us, rows->idle_us, &rows->session, err);
-
-	rows->found = found > 0 && rows->session.kind == rows->session_kind;
-	if (found > 0 && !rows->found)
-		store_session_clear(&rows->session);
-	return found < 0 ? -1 : 0;
 }
 
 bool admission_announces(const struct admission_rows *rows)
@@ -556,8 +536,14 @@ int admission_read(struct db *db, struct admission_rows *rows, struct err *err)
 	const struct route *route;
 	int found;
 
-	if (rows->kind == ROWS_SESSION)
-		return read_session(db, rows, err);
+	if (rows->kind == ROWS_SESSION) {
+		found = store_session_find(
+			db, rows->hash, rows->now_us, rows->idle_us, &rows->session, err);
+		rows->found = found > 0 && rows->session.kind == rows->session_kind;
+		if (found > 0 && !rows->found)
+			store_session_clear(&rows->session);
+		return found < 0 ? -1 : 0;
+	}
 	route = rows->admission->route;
 	found = store_key_find(db, rows->hash, &rows->key, err);
 	rows->found = found > 0;
@@ -590,7 +576,7 @@ void admission_end(struct worker *worker, const struct http_head *head, struct a
 					 : check_user(worker, head, admission, rows);
 	admission->takes_slot = allowed == 0;
 	if (allowed == 0)
-		check_rest(head, admission);
+		check_request(head, admission);
 	release_refused(admission);
 }
 

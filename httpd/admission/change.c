@@ -36,50 +36,40 @@ static void on_change_committed(void *arg, int result, const struct err *err)
 	task_queue_post(change->request->worker->tasks, &change->task);
 }
 
-/* The caller was admitted when the head arrived; the body may have come much
- * later. The idle timeout is not checked: this request uses the session. */
-static int check_session(struct db *db, const struct admission *admission, int64_t now_us,
-	struct problem *problem, struct err *err)
+/* The caller was admitted when the head arrived; the body may have come much later. The idle
+ * timeout is not checked: this request uses the session. Returns 0, with change->refused set if the
+ * caller may not do it any more, or -1. */
+static int check_caller(struct db *db, struct change *change, struct err *err)
 {
+	const struct admission *admission = &change->request->admission;
+	const struct key *key = &admission->key;
 	enum user_role role;
-	int good = store_session_is_good(db, admission->session.id, now_us, 0, &role, err);
-
-	if (good < 0)
-		return -1;
-	if (good == 0)
-		problem_fixed(problem, PROBLEM_LOGIN);
-	else if (role < admission->route->role)
-		problem_fixed(problem, PROBLEM_FORBIDDEN);
-	return 0;
-}
-
-static int check_key(struct db *db, const struct key *key, struct problem *problem, struct err *err)
-{
 	struct key now;
-	int found = store_key_get(db, key->company_id, key->id, &now, err);
+	int found = 0;
 
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		problem_fixed(problem, PROBLEM_INVALID_KEY);
-	else
-		store_key_clear(&now);
-	return 0;
+	if (admission->session.login) {
+		found = store_session_is_good(
+			db, admission->session.id, change->now_us, 0, &role, err);
+		if (found == 0)
+			problem_fixed(&change->refused, PROBLEM_LOGIN);
+		else if (found > 0 && role < admission->route->role)
+			problem_fixed(&change->refused, PROBLEM_FORBIDDEN);
+	} else if (*key->id) {
+		found = store_key_get(db, key->company_id, key->id, &now, err);
+		if (found == 0)
+			problem_fixed(&change->refused, PROBLEM_INVALID_KEY);
+		else if (found > 0)
+			store_key_clear(&now);
+	}
+	return found < 0 ? -1 : 0;
 }
 
 static int run_change(struct db *db, void *arg, struct err *err)
 {
 	struct change *change = arg;
-	const struct admission *admission = &change->request->admission;
-	int result = 0;
+	/* A change in steps may have removed the caller's key in the first one. */
+	int result = change->begun ? 0 : check_caller(db, change, err);
 
-	/* The removal may already have removed the caller's key. */
-	if (change->begun)
-		result = 0;
-	else if (admission->session.login)
-		result = check_session(db, admission, change->now_us, &change->refused, err);
-	else if (*admission->key.id)
-		result = check_key(db, &admission->key, &change->refused, err);
 	if (result == 0 && change->refused.kind == PROBLEM_NONE)
 		result = change->run(db, change, err);
 	if (change->refused.kind != PROBLEM_NONE)

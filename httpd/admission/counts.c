@@ -28,23 +28,16 @@ struct worker_counts *counts_new(const struct route *routes)
 	return counts;
 }
 
-static size_t place_of_status(int status)
-{
-	size_t i = 0;
-
-	while (i < COUNTS_STATUSES - 1 && counts_statuses[i] != status)
-		i++;
-	return i;
-}
-
 void counts_reply(
 	struct worker_counts *counts, const struct route *route, int status, int64_t took_us)
 {
 	size_t n = route ? (size_t)(route - counts->routes) : counts->routes_n;
 	struct route_counts *of = &counts->of[n];
-	size_t bucket = 0;
+	size_t place = 0, bucket = 0;
 
-	count_add(&of->statuses[place_of_status(status)], 1);
+	while (place < COUNTS_STATUSES - 1 && counts_statuses[place] != status)
+		place++;
+	count_add(&of->statuses[place], 1);
 	if (took_us < 0)
 		return;
 	while (bucket < COUNTS_BOUNDS && took_us > counts_bounds_us[bucket])

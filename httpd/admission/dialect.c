@@ -24,16 +24,6 @@ static void word_json(const struct problem *problem, struct dialect_answer *answ
 		problem->text, "name", problem_name(problem)));
 }
 
-static void word_page(const struct problem *problem, struct dialect_answer *answer)
-{
-	answer->content_type = "text/html; charset=utf-8";
-	answer->body = mem_printf(
-		"<!DOCTYPE html>\n<html lang=\"en\">"
-		"<title>Postern</title>\n"
-		"<h1>%d %s</h1>\n<p>%s</p>\n</html>\n",
-		answer->status, problem_name(problem), problem->text);
-}
-
 static void word_form(const struct problem *problem, struct dialect_answer *answer)
 {
 	if (answer->status == 401) {
@@ -70,8 +60,14 @@ void dialect_problem(
 		.status = dialect_status(route, problem_status(problem)),
 		.content_type = "application/json; charset=utf-8",
 	};
-	if (problem->as_page)
-		word_page(problem, answer_r);
-	else
+	if (!problem->as_page) {
 		dialect_of(route)->word(problem, answer_r);
+		return;
+	}
+	answer_r->content_type = "text/html; charset=utf-8";
+	answer_r->body = mem_printf(
+		"<!DOCTYPE html>\n<html lang=\"en\">"
+		"<title>Postern</title>\n"
+		"<h1>%d %s</h1>\n<p>%s</p>\n</html>\n",
+		answer_r->status, problem_name(problem), problem->text);
 }

@@ -33,20 +33,14 @@ size_t json_text_end(const char *text, size_t len, size_t at)
 	return len;
 }
 
-/* The bytes of the value that follows a comma. */
-static uint64_t item_bytes(const char *next, const char *end)
-{
-	while (next < end && *next == ' ')
-		next++;
-	return next < end && *next >= '0' && *next <= '9' ? NUMBER_BYTES : VALUE_BYTES;
-}
-
 /* The bytes that the character at this place stands for. */
 static uint64_t sign_bytes(const char *at, const char *end)
 {
 	switch (*at) {
-	case ',':
-		return item_bytes(at + 1, end);
+	case ',': /* a value follows */
+		for (at++; at < end && *at == ' '; at++)
+			;
+		return at < end && *at >= '0' && *at <= '9' ? NUMBER_BYTES : VALUE_BYTES;
 	case ':':
 		return KEY_BYTES;
 	case '"':

@@ -8,35 +8,27 @@
 
 #include "httpd/http/uri.h"
 
-/* Cuts off the first segment of the path and returns it. */
-static struct span cut_segment(struct span *path)
-{
-	const char *end = memchr(path->data, '/', path->len);
-	struct span segment = {path->data, end ? (size_t)(end - path->data) : path->len};
-
-	path->data += segment.len;
-	path->len -= segment.len;
-	return segment;
-}
-
 static bool path_matches(const char *pattern, struct span path, char param[static ROUTE_PARAM_MAX])
 {
 	struct span found = {NULL, 0};
 	const char *hole;
 
 	while ((hole = strstr(pattern, "{}")) != NULL) {
-		size_t before = (size_t)(hole - pattern);
-		struct span segment;
+		size_t before = (size_t)(hole - pattern), len;
+		const char *end;
 
 		if (path.len < before || memcmp(path.data, pattern, before) != 0)
 			return false;
 		path.data += before;
 		path.len -= before;
-		segment = cut_segment(&path);
-		if (segment.len == 0)
+		end = memchr(path.data, '/', path.len);
+		len = end ? (size_t)(end - path.data) : path.len;
+		if (len == 0)
 			return false;
 		if (found.data == NULL)
-			found = segment;
+			found = (struct span){path.data, len};
+		path.data += len;
+		path.len -= len;
 		pattern = hole + 2;
 	}
 	return span_is(path, pattern) &&

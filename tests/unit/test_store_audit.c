@@ -306,7 +306,7 @@ static void test_action(void **state)
 		.action = "email.test",
 		.object_id = "key",
 		.object_name = "shop",
-		.after = "{\"to\":\"a@b.test\"}"};
+		.after = json_pack("{s:s}", "to", "a@b.test")};
 	struct audit_list list;
 
 	db_set_actor(temp->db, &ann);
@@ -317,7 +317,7 @@ static void test_action(void **state)
 	assert_string_equal(list.items[0].company_id, "c");
 	assert_string_equal(list.items[0].object_id, "key");
 	assert_string_equal(list.items[0].actor_name, "ann");
-	assert_string_equal(list.items[0].after, action.after);
+	assert_string_equal(list.items[0].after, "{\"to\":\"a@b.test\"}");
 	assert_null(list.items[0].before);
 	row_list_free(&store_audit_type, list.items, list.n);
 }
@@ -338,7 +338,7 @@ static void test_operators(void **state)
 			.action = "token.create",
 			.object_id = "t",
 			.object_name = "t",
-			.after = "{\"name\":\"t\",\"origin\":\"::1\"}"};
+			.after = json_pack("{s:s, s:s}", "name", "t", "origin", "::1")};
 
 		db_set_actor(temp->db, actors[i]);
 		OK(store_audit_add(temp->db, &action, &why));
