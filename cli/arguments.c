@@ -18,8 +18,6 @@ enum { LENGTH_MAX = 32 };
 /* Three rows of the table of edit distances between prefixes of a and of b: row i is for i letters
  * of a. */
 struct table {
-	const char *a;
-	const char *b;
 	size_t rows[3][LENGTH_MAX + 1];
 };
 
@@ -33,32 +31,27 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Computes a distance from those of shorter prefixes. */
-static size_t cell(struct table *table, size_t i, size_t k)
-{
-	const char *a = table->a, *b = table->b;
-	size_t best = row(table, i - 1)[k - 1] + (a[i - 1] != b[k - 1]);
-
-	best = min(best, row(table, i - 1)[k] + 1);
-	best = min(best, row(table, i)[k - 1] + 1);
-	if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
-		best = min(best, row(table, i - 2)[k - 2] + 1);
-	return best;
-}
-
 size_t nearest_distance(const char *a, const char *b)
 {
 	size_t a_len = strlen(a), b_len = strlen(b);
-	struct table table = {.a = a, .b = b};
+	struct table table = {0};
 
 	if (a_len > LENGTH_MAX || b_len > LENGTH_MAX)
 		return a_len + b_len;
 	for (size_t k = 0; k <= b_len; k++)
 		row(&table, 0)[k] = k;
+	/* Each distance follows from those of shorter prefixes. */
 	for (size_t i = 1; i <= a_len; i++) {
 		row(&table, i)[0] = i;
-		for (size_t k = 1; k <= b_len; k++)
-			row(&table, i)[k] = cell(&table, i, k);
+		for (size_t k = 1; k <= b_len; k++) {
+			size_t best = row(&table, i - 1)[k - 1] + (a[i - 1] != b[k - 1]);
+
+			best = min(best, row(&table, i - 1)[k] + 1);
+			best = min(best, row(&table, i)[k - 1] + 1);
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				best = min(best, row(&table, i - 2)[k - 2] + 1);
+			row(&table, i)[k] = best;
+		}
 	}
 	return row(&table, a_len)[b_len];
 }
@@ -94,30 +87,6 @@ static const struct option general[GENERAL_OPTIONS] = {
 	{"version", no_argument, NULL, 'V'},
 };
 
-/* Lists the general options and those of all verbs for getopt_long. */
-static void fill_long_options(struct option all[static GENERAL_OPTIONS + OPTIONS + 1])
-{
-	memcpy(all, general, sizeof(general));
-	for (int i = 0; i < OPTIONS; i++)
-		all[GENERAL_OPTIONS + i] = (struct option){
-			.name = verbs_options[i].name,
-			.has_arg = verbs_options[i].argument ? required_argument : no_argument,
-			.val = FIRST_VERB_OPTION + i,
-		};
-	all[GENERAL_OPTIONS + OPTIONS] = (struct option){0};
-}
-
-static int keep_value(struct arguments *arguments, int id, struct err *err)
-{
-	if (arguments->values[id])
-		return err_set(err, ERR_INVALID, "--%s is given twice", verbs_options[id].name);
-	/* Ids are compared in lower case. */
-	if (verbs_options[id].argument && str_eq(verbs_options[id].argument, "ID"))
-		str_lower(optarg);
-	arguments->values[id] = optarg ? optarg : "";
-	return 0;
-}
-
 /* text is the last argument that getopt looked at: the option itself, unless it is one of several
  * letters after one dash. */
 static int refuse_unknown(const char *text, struct err *err)
@@ -139,59 +108,62 @@ static int refuse_unknown(const char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "there is no option --%s%s", text, buf_str(&meant));
 }
 
-static int on_option(struct arguments *arguments, int code, const char *text, struct err *err)
-{
-	switch (code) {
-	case 'c':
-		arguments->conf_path = optarg;
-		return 0;
-	case 'j':
-		arguments->json = true;
-		return 0;
-	case 'h':
-		arguments->help = true;
-		return 0;
-	case 'V':
-		arguments->version = true;
-		return 0;
-	case ':':
-		return err_set(err, ERR_INVALID, "%s wants a value", text);
-	case '?':
-		return refuse_unknown(text, err);
-	default:
-		return keep_value(arguments, code - FIRST_VERB_OPTION, err);
-	}
-}
-
 static int read_options(int argc, char **argv, struct arguments *arguments, struct err *err)
 {
-	struct option all[GENERAL_OPTIONS + OPTIONS + 1];
+	struct option all[GENERAL_OPTIONS + OPTIONS + 1] = {0};
 	int code;
 
-	fill_long_options(all);
+	memcpy(all, general, sizeof(general));
+	for (int i = 0; i < OPTIONS; i++)
+		all[GENERAL_OPTIONS + i] = (struct option){
+			.name = verbs_options[i].name,
+			.has_arg = verbs_options[i].argument ? required_argument : no_argument,
+			.val = FIRST_VERB_OPTION + i,
+		};
 	optind = 0; /* restarts getopt, including the permutation */
 	opterr = 0;
-	while ((code = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1)
-		if (on_option(arguments, code, argv[optind - 1], err) < 0)
-			return -1;
+	while ((code = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1) {
+		const int id = code - FIRST_VERB_OPTION;
+
+		switch (code) {
+		case 'c':
+			arguments->conf_path = optarg;
+			break;
+		case 'j':
+			arguments->json = true;
+			break;
+		case 'h':
+			arguments->help = true;
+			break;
+		case 'V':
+			arguments->version = true;
+			break;
+		case ':':
+			return err_set(err, ERR_INVALID, "%s wants a value", argv[optind - 1]);
+		case '?':
+			return refuse_unknown(argv[optind - 1], err);
+		default:
+			if (arguments->values[id])
+				return err_set(err, ERR_INVALID, "--%s is given twice",
+					verbs_options[id].name);
+			/* Ids are compared in lower case. */
+			if (verbs_options[id].argument && str_eq(verbs_options[id].argument, "ID"))
+				str_lower(optarg);
+			arguments->values[id] = optarg ? optarg : "";
+		}
+	}
 	return 0;
 }
 
-static void add_meant_noun(const char *noun, struct buf *out)
+/* Adds which noun the word may mean, or with a noun, which of its verbs. */
+static void add_meant(const char *noun, const char *word, struct buf *out)
 {
-	struct nearest nearest = {.text = noun};
+	struct nearest nearest = {.text = word};
 
 	for (size_t i = 0; verbs[i]; i++)
-		nearest_try(&nearest, verbs[i]->noun);
-	nearest_add(&nearest, "", out);
-}
-
-static void add_meant_name(const char *noun, const char *name, struct buf *out)
-{
-	struct nearest nearest = {.text = name};
-
-	for (size_t i = 0; verbs[i]; i++)
-		if (verbs[i]->name && str_eq(verbs[i]->noun, noun))
+		if (noun == NULL)
+			nearest_try(&nearest, verbs[i]->noun);
+		else if (verbs[i]->name && str_eq(verbs[i]->noun, noun))
 			nearest_try(&nearest, verbs[i]->name);
 	nearest_add(&nearest, "", out);
 }
@@ -206,7 +178,7 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 		return err_set(err, ERR_INVALID, "a command is missing");
 	if (!verbs_has_noun(words[0])) {
 		usage_add_nouns(&known);
-		add_meant_noun(words[0], &known);
+		add_meant(NULL, words[0], &known);
 		return err_set(err, ERR_INVALID, "there is no command \"%s\", but %s", words[0],
 			buf_str(&known));
 	}
@@ -225,7 +197,7 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 		return err_set(
 			err, ERR_INVALID, "%s what? There are %s", words[0], buf_str(&known));
 	*used_r = 2;
-	add_meant_name(words[0], words[1], &known);
+	add_meant(words[0], words[1], &known);
 	return err_set(
 		err, ERR_INVALID, "%s has no \"%s\", but %s", words[0], words[1], buf_str(&known));
 }

@@ -114,16 +114,6 @@ static int run_verb(const struct call *call, struct report *report, struct err *
 	return -1;
 }
 
-static void print_json(enum verb_shape shape, const struct report *report, struct buf *out)
-{
-	if (shape == VERB_ROWS || shape == VERB_LINES)
-		print_json_rows(report, out);
-	else if (shape == VERB_FOLLOWS)
-		print_json_lines(report, out);
-	else
-		print_json_record(report, out);
-}
-
 static void print_for_people(
 	enum verb_shape shape, struct report *report, size_t terminal, struct buf *out)
 {
@@ -160,14 +150,18 @@ static int write_out(FILE *out, const struct buf *text, struct err *err)
 static int show_report(
 	const struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
+	enum verb_shape shape = arguments->verb->shape;
 	struct buf text = BUF_INIT;
 	int result;
 
-	if (arguments->json)
-		print_json(arguments->verb->shape, report, &text);
+	if (!arguments->json)
+		print_for_people(shape, report, terminal_width(fileno(out)), &text);
+	else if (shape == VERB_ROWS || shape == VERB_LINES)
+		print_json_rows(report, &text);
+	else if (shape == VERB_FOLLOWS)
+		print_json_lines(report, &text);
 	else
-		print_for_people(
-			arguments->verb->shape, report, terminal_width(fileno(out)), &text);
+		print_json_record(report, &text);
 	result = write_out(out, &text, err);
 	secret_wipe(text.data, text.len);
 	buf_free(&text);

@@ -15,25 +15,21 @@ static const struct column columns[] = {
 	{0},
 };
 
-static void add_row(struct report *report, const struct setting *setting, const struct conf *conf)
-{
-	_cleanup_buf_ struct buf value = BUF_INIT;
-
-	setting_format(setting, conf, &value);
-	report_add_row(report);
-	report_text(report, SECTION, setting->section);
-	report_text(report, NAME, setting->name);
-	report_text(report, VALUE, buf_str(&value));
-	report_text(report, FALLBACK, setting->fallback);
-}
-
 static int run_config(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	(void)err;
-	for (size_t i = 0; i < settings_n; i++)
-		add_row(report, &settings[i], call->conf);
+	for (size_t i = 0; i < settings_n; i++) {
+		_cleanup_buf_ struct buf value = BUF_INIT;
+
+		setting_format(&settings[i], call->conf, &value);
+		report_add_row(report);
+		report_text(report, SECTION, settings[i].section);
+		report_text(report, NAME, settings[i].name);
+		report_text(report, VALUE, buf_str(&value));
+		report_text(report, FALLBACK, settings[i].fallback);
+	}
 	conf_print(call->conf, &text);
 	text.data[text.len - 1] = '\0'; /* the note adds the last newline */
 	report_note(report, "%s", buf_str(&text));

@@ -123,21 +123,6 @@ static int back_up(const struct call *call, int version, char **path_r, struct e
 	return 0;
 }
 
-static void note_migration(
-	struct report *report, const char *path, int version, int applied, const char *backup)
-{
-	if (applied == 0)
-		report_note(report, "%s: is at schema version %d already", path, version);
-	else if (applied == version)
-		report_note(report, "%s: created, with schema version %d", path, version);
-	else if (backup)
-		report_note(report,
-			"%s: migrated to schema version %d; the backup with version %d is %s", path,
-			version, version - applied, backup);
-	else
-		report_note(report, "%s: migrated to schema version %d", path, version);
-}
-
 /* Prints the name of a migration before it runs, and its duration after, because one of many rows
  * takes minutes. Uses standard error, so that --json stays valid. */
 static void show_migration(const char *name, size_t done, size_t all)
@@ -157,6 +142,7 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 {
 	const struct migrate_list list = {migrations, migrations_n, show_migration};
 	bool wanted = !call_option(call, OPTION_NO_BACKUP) && str_empty(call->conf->store.url);
+	const char *name = name_of(call->conf);
 	_cleanup_free_ char *backup = NULL;
 	int version, applied;
 
@@ -175,7 +161,16 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 	report_number(report, VERSION, version);
 	report_number(report, APPLIED, applied);
 	report_text(report, BACKUP, backup);
-	note_migration(report, name_of(call->conf), version, applied, backup);
+	if (applied == 0)
+		report_note(report, "%s: is at schema version %d already", name, version);
+	else if (applied == version)
+		report_note(report, "%s: created, with schema version %d", name, version);
+	else if (backup)
+		report_note(report,
+			"%s: migrated to schema version %d; the backup with version %d is %s", name,
+			version, version - applied, backup);
+	else
+		report_note(report, "%s: migrated to schema version %d", name, version);
 	return 0;
 }
 

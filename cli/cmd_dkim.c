@@ -122,47 +122,38 @@ static int add_key_row(struct db *db, void *arg, struct err *err)
 	return store_dkim_add(db, &addition->key, addition->now_us, err);
 }
 
-/* Imports the key of the admin's file, or creates one. */
-static int get_key(const struct call *call, struct dkim_signer *signer, const struct domain *domain,
-	const struct dkim_key_list *keys, struct dkim_key *key, struct err *err)
-{
-	const char *given = call_option(call, OPTION_SELECTOR);
-	const char *file = call_option(call, OPTION_KEY_FILE);
-
-	if (file)
-		return dkim_signer_import_key(
-			signer, domain->name, key->selector, file, &key->public_key, err);
-	/* The file of a selector that Postern chose is from a run that was interrupted before it
-	 * had a row; the file of an admin's selector may belong to another program. */
-	return dkim_signer_make_key(signer, domain->name, key->selector,
-		given == NULL && !has_selector(keys, key->selector), &key->public_key, err);
-}
-
 static int make_key(const struct call *call, struct dkim_signer *signer,
 	const struct domain *domain, const struct dkim_key_list *keys, struct err *err)
 {
 	const char *given = call_option(call, OPTION_SELECTOR);
+	const char *file = call_option(call, OPTION_KEY_FILE);
 	struct addition addition = {.now_us = call->now_us};
+	struct dkim_key *key = &addition.key;
 	int result;
 
-	if (given == NULL && call_option(call, OPTION_KEY_FILE))
+	if (given == NULL && file)
 		return err_set(err, ERR_INVALID,
 			"--key-file needs --selector, the name of the key's DNS record");
 	if (given && check_selector(given, err) < 0)
 		return -1;
 	if (given && has_selector(keys, given))
 		return err_set(err, ERR_EXISTS, "%s has a key %s already", domain->name, given);
-	addition.key.selector = given ? mem_strdup(given) : choose_selector(call, keys);
-	memcpy(addition.key.domain_id, domain->id, ID_SIZE);
-	result = get_key(call, signer, domain, keys, &addition.key, err);
+	key->selector = given ? mem_strdup(given) : choose_selector(call, keys);
+	memcpy(key->domain_id, domain->id, ID_SIZE);
+	/* The file of a selector that Postern chose is from a run that was interrupted before it
+	 * had a row; the file of an admin's selector may belong to another program. */
+	result = file ? dkim_signer_import_key(
+				signer, domain->name, key->selector, file, &key->public_key, err)
+		      : dkim_signer_make_key(signer, domain->name, key->selector,
+				given == NULL && !has_selector(keys, key->selector),
+				&key->public_key, err);
 	if (result == 0 && db_atomic(call->db, add_key_row, &addition, err) < 0) {
 		/* The file may be the admin's only copy. */
-		if (call_option(call, OPTION_KEY_FILE) == NULL)
-			(void)dkim_signer_remove_key(
-				signer, domain->name, addition.key.selector, NULL);
+		if (file == NULL)
+			(void)dkim_signer_remove_key(signer, domain->name, key->selector, NULL);
 		result = -1;
 	}
-	row_clear(&store_dkim_type, &addition.key);
+	row_clear(&store_dkim_type, key);
 	return result;
 }
 
@@ -227,16 +218,6 @@ static int remove_old(const struct call *call, struct dkim_signer *signer,
 	return 0;
 }
 
-static int write_tables(
-	const struct call *call, struct dkim_signer *signer, char **note_r, struct err *err)
-{
-	_cleanup_dkim_keys_ struct dkim_key_list all = {0};
-
-	return store_dkim_list(call->db, NULL, &all, err) < 0
-		       ? -1
-		       : dkim_signer_use(signer, &all, note_r, err);
-}
-
 /* Reports the keys of the domain, and what remains to be done. */
 static int report_domain(const struct call *call, const struct domain *domain,
 	const struct dkim_signer *signer, const char *note, struct report *report, struct err *err)
@@ -294,7 +275,7 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 	const bool stop = str_eq(call->arguments->verb->name, "disable");
 	struct switching stopping = {domain->id, call->now_us};
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
-	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	_cleanup_dkim_keys_ struct dkim_key_list keys = {0}, all = {0};
 	_cleanup_free_ char *note = NULL;
 	const struct dkim_key *fresh;
 
@@ -320,7 +301,9 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 	fresh = stop ? NULL : key_in(&keys, DKIM_NEW);
 	if (fresh && use_new_key(call, domain, fresh, err) < 0)
 		return -1;
-	if (write_tables(call, signer, &note, err) < 0 || remove_old(call, signer, domain, err) < 0)
+	if (store_dkim_list(call->db, NULL, &all, err) < 0 ||
+		dkim_signer_use(signer, &all, &note, err) < 0 ||
+		remove_old(call, signer, domain, err) < 0)
 		return -1;
 	return report_domain(call, domain, signer, note, report, err);
 }

@@ -37,15 +37,7 @@ enum {
 	SETTLE_MS = 2000, /* time for restarted services to come up */
 };
 
-/* Wraps the text after the label on a terminal, else prints it on one line. */
-static void print_labelled(struct buf *out, const char *label, const char *text)
-{
-	size_t start = out->len;
-
-	visible_add_wrapped(out, text, LABEL, isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
-	memcpy(out->data + start, label, strlen(label));
-}
-
+/* Texts are wrapped on a terminal, else each has one line. */
 static void print_finding(const struct doctor_finding *finding, struct buf *out)
 {
 	static const char *const labels[] = {
@@ -54,32 +46,18 @@ static void print_finding(const struct doctor_finding *finding, struct buf *out)
 		[DOCTOR_WARNING] = "warning:",
 		[DOCTOR_WRONG] = "WRONG:",
 	};
+	size_t width = isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX;
 	_cleanup_free_ char *mend = doctor_mend_words(finding);
 
-	print_labelled(out, labels[finding->result], finding->text);
+	visible_add_labelled(out, labels[finding->result], finding->text, LABEL, width);
 	if (finding->result < DOCTOR_WARNING)
 		return;
-	print_labelled(out, "", finding->row->means);
+	visible_add_wrapped(out, finding->row->means, LABEL, width);
 	if (mend) {
 		_cleanup_free_ char *line = mem_printf("To fix it: %s", mend);
 
-		print_labelled(out, "", line);
+		visible_add_wrapped(out, line, LABEL, width);
 	}
-}
-
-static void report_finding(const struct doctor_finding *finding, struct report *report)
-{
-	_cleanup_free_ char *mend = doctor_mend_words(finding);
-
-	report_add_row(report);
-	report_text(report, CHECK, finding->row->name);
-	report_text(report, RESULT, doctor_result_name(finding->result));
-	report_text(report, TEXT, finding->text);
-	if (finding->result >= DOCTOR_WARNING) {
-		report_text(report, MEANS, finding->row->means);
-		report_text(report, MEND, mend);
-	}
-	report_number(report, SAFE, doctor_mend_is_safe(finding));
 }
 
 static void report_findings(
@@ -91,11 +69,19 @@ static void report_findings(
 
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *finding = &doctor->findings[i];
+		bool bad = finding->result >= DOCTOR_WARNING;
+		_cleanup_free_ char *mend = bad ? doctor_mend_words(finding) : NULL;
 
 		counts[finding->result]++;
-		if (quiet && finding->result < DOCTOR_WARNING)
+		if (quiet && !bad)
 			continue;
-		report_finding(finding, report);
+		report_add_row(report);
+		report_text(report, CHECK, finding->row->name);
+		report_text(report, RESULT, doctor_result_name(finding->result));
+		report_text(report, TEXT, finding->text);
+		report_text(report, MEANS, bad ? finding->row->means : NULL);
+		report_text(report, MEND, mend);
+		report_number(report, SAFE, doctor_mend_is_safe(finding));
 		print_finding(finding, &text);
 	}
 	if (!quiet)

@@ -115,18 +115,6 @@ static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct e
 	return n;
 }
 
-/* Adds a note that the signer's files and lines stay, because root owns them. */
-static void tell_of_signatures(struct db *db, const struct domain *domain)
-{
-	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
-
-	if (store_dkim_list(db, domain->id, &keys, NULL) == 0 && keys.n > 0)
-		fprintf(stderr,
-			"postern: its keys for signatures (DKIM) stay with the signer, which goes "
-			"on signing; once the domain is removed, run: postern dkim disable %s\n",
-			domain->name);
-}
-
 /* Warns about the keys that are removed with the domain: the programs that use them are not visible
  * in its name. */
 static int prepare_remove(struct arguments *arguments, const struct conf *conf, struct err *err)
@@ -134,6 +122,7 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 	static const char *const answers[] = {"no", "yes"};
 	const char *answer;
 	_cleanup_(db) struct db *db = NULL;
+	_cleanup_dkim_keys_ struct dkim_key_list signing = {0};
 	_cleanup_free_ char *name = NULL;
 	struct domain domain = {0};
 	int64_t keys = 0;
@@ -144,10 +133,14 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 		db_open(conf_store(conf), DB_READ, &db, NULL) < 0)
 		return 0;
 	found = store_domain_find_named(db, arguments->values[OPTION_COMPANY], name, &domain, NULL);
-	if (found > 0) {
+	if (found > 0)
 		keys = tell_of_keys(db, &domain, err);
-		tell_of_signatures(db, &domain);
-	}
+	/* The signer's files and lines stay, because root owns them. */
+	if (found > 0 && store_dkim_list(db, domain.id, &signing, NULL) == 0 && signing.n > 0)
+		fprintf(stderr,
+			"postern: its keys for signatures (DKIM) stay with the signer, which goes "
+			"on signing; once the domain is removed, run: postern dkim disable %s\n",
+			domain.name);
 	store_domain_clear(&domain);
 	if (keys <= 0 || arguments->values[OPTION_YES] || arguments->json || !ask_is_possible())
 		return keys < 0 ? -1 : 0;

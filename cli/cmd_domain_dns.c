@@ -29,29 +29,6 @@ enum { INDENT = 10 };
 	"(not known yet: set dns.addresses to the\n"                                               \
 	"    addresses from which mail goes out, or give this host a name with a domain)"
 
-/* A record to publish is never wrapped, because it is copied. */
-static void show_record(const json_t *record, struct buf *out)
-{
-	const char *status = row_json_text(record, "status");
-
-	buf_printf(out, "%-*s%-6s %s\n", INDENT, status, row_json_text(record, "record"),
-		row_json_text(record, "name"));
-	visible_add_wrapped(out, row_json_text(record, "text"), INDENT,
-		isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
-	if (!str_eq(status, dns_status_name(DNS_STATUS_VERIFIED)) &&
-		*row_json_text(record, "value"))
-		buf_printf(out, "%*sto set: %s %s %s\n", INDENT, "", row_json_text(record, "name"),
-			row_json_text(record, "type"), row_json_text(record, "value"));
-}
-
-static bool is_bad(const json_t *record)
-{
-	const char *status = row_json_text(record, "status");
-
-	return str_eq(status, dns_status_name(DNS_STATUS_MISSING)) ||
-	       str_eq(status, dns_status_name(DNS_STATUS_WRONG));
-}
-
 /* Finds the domain in the database; an unregistered domain is checked as well. */
 static int find_named(
 	const struct call *call, const char *name, struct domain *domain_r, struct err *err)
@@ -126,9 +103,21 @@ static int run_check(const struct call *call, struct report *report, struct err 
 	store_domain_clear(&domain);
 	report->status = 0;
 	json_array_foreach(records, i, record) {
+		const char *status = row_json_text(record, "status");
+		const char *value = row_json_text(record, "value");
+
 		report_json(report, record);
-		show_record(record, &out);
-		if (is_bad(record))
+		buf_printf(&out, "%-*s%-6s %s\n", INDENT, status, row_json_text(record, "record"),
+			row_json_text(record, "name"));
+		visible_add_wrapped(&out, row_json_text(record, "text"), INDENT,
+			isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX);
+		/* A record to publish is never wrapped, because it is copied. */
+		if (!str_eq(status, dns_status_name(DNS_STATUS_VERIFIED)) && *value)
+			buf_printf(&out, "%*sto set: %s %s %s\n", INDENT, "",
+				row_json_text(record, "name"), row_json_text(record, "type"),
+				value);
+		if (str_eq(status, dns_status_name(DNS_STATUS_MISSING)) ||
+			str_eq(status, dns_status_name(DNS_STATUS_WRONG)))
 			report->status = 1;
 	}
 	json_decref(records);

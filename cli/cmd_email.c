@@ -36,15 +36,6 @@ static int find_email(const struct call *call, struct email *email_r, struct err
 	return op_email_find(call->db, name, email_r, err);
 }
 
-static void list_recipients(const struct email *email, enum recipient_kind kind, struct strv *list)
-{
-	const struct recipients *recipients = &email->recipients;
-
-	for (size_t i = 0; i < recipients->n; i++)
-		if (recipients->items[i].kind == kind)
-			strv_add(list, recipient_text(&recipients->items[i]));
-}
-
 /* The members of email_render_item() and email_render_for_admins(), and sent_at. */
 #define LISTED                                                                                     \
 	{"object", NULL, .type = COLUMN_TEXT}, {"created_at", "CREATED", .type = COLUMN_TIME},     \
@@ -100,10 +91,13 @@ static void add_line(const char *name, const char *value, size_t width, struct b
 static void add_line_of_recipients(const char *name, const struct email *email,
 	enum recipient_kind kind, size_t width, struct buf *out)
 {
+	const struct recipients *recipients = &email->recipients;
 	_cleanup_strv_ struct strv list = STRV_INIT;
 	_cleanup_free_ char *text = NULL;
 
-	list_recipients(email, kind, &list);
+	for (size_t i = 0; i < recipients->n; i++)
+		if (recipients->items[i].kind == kind)
+			strv_add(&list, recipient_text(&recipients->items[i]));
 	text = strv_join(&list, ", ");
 	add_line(name, text, width, out);
 }
@@ -177,29 +171,24 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	return 0;
 }
 
-static int begin_watch(const struct call *call, struct err *err)
-{
-	const char *name = call_argument(call);
-	char id[ID_SIZE];
-
-	if (name && store_email_name_of(name) == EMAIL_NAME_ID &&
-		call_id_argument(call, id, err) < 0)
-		return -1;
-	call->following->begun = true;
-	return op_email_watch_begin(call->db, name, &call->following->watch, err);
-}
-
 static int run_watch(const struct call *call, struct report *report, struct err *err)
 {
 	struct following *following = call->following;
-	bool all = call_argument(call) == NULL;
+	const char *name = call_argument(call);
+	char id[ID_SIZE];
 	_cleanup_free_ char *answer = NULL;
 	struct buf text = BUF_INIT;
 	struct event_list events;
 	int more;
 
-	if (!following->begun && begin_watch(call, err) < 0)
-		return -1;
+	if (!following->begun) {
+		if (name && store_email_name_of(name) == EMAIL_NAME_ID &&
+			call_id_argument(call, id, err) < 0)
+			return -1;
+		following->begun = true;
+		if (op_email_watch_begin(call->db, name, &following->watch, err) < 0)
+			return -1;
+	}
 	/* A file that was removed or replaced does not change any more. */
 	if (db_same(conf_store(call->conf), &following->identity, err) < 0)
 		return -1;
@@ -209,7 +198,7 @@ static int run_watch(const struct call *call, struct report *report, struct err 
 		return -1;
 	for (size_t i = 0; i < events.n; i++) {
 		report_add(report, &events.items[i]);
-		email_event_print(&events.items[i], all, screen_width(), &text);
+		email_event_print(&events.items[i], name == NULL, screen_width(), &text);
 	}
 	if (answer)
 		visible_add_wrapped(&text, answer, 0, screen_width());

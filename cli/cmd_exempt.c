@@ -130,7 +130,7 @@ const struct verb cmd_exempt_remove = {
 };
 
 /* The value is untrusted. */
-static void add_quoted(struct buf *out, const char *value)
+static void add_shell_quoted(struct buf *out, const char *value)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_";
@@ -155,7 +155,7 @@ static char *suggest_command(const json_t *item)
 
 	buf_printf(&out, "postern exempt add %s --%s=", row_json_text(item, "domain"),
 		row_json_text(item, "kind"));
-	add_quoted(&out, row_json_text(item, "value"));
+	add_shell_quoted(&out, row_json_text(item, "value"));
 	if (json_is_true(json_object_get(item, "local")))
 		buf_add_str(&out, " --local");
 	return buf_take(&out);

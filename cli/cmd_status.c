@@ -96,15 +96,6 @@ __attribute__((format(printf, 3, 4))) static void line(
 		(int)visible_cut(buf_str(&shown), SCREEN - LABEL), buf_str(&shown));
 }
 
-/* Text that matters to its end takes as many lines as it needs. */
-static void wrapped(struct status *status, const char *label, const char *text)
-{
-	size_t start = status->text.len;
-
-	visible_add_wrapped(&status->text, text, LABEL, SCREEN);
-	memcpy(status->text.data + start, label, strlen(label));
-}
-
 /* Such as `since 2026-11-23 09:30:00Z`. */
 static char *since(int64_t time_us)
 {
@@ -201,20 +192,6 @@ static int count_queue(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-/* The hosts that share the database, where there are several. */
-static int tell_of_hosts(struct status *status, struct err *err)
-{
-	_cleanup_buf_ struct buf words = BUF_INIT;
-
-	if (host_summary(status->call->db, status->call->now_us, &words, err) < 0)
-		return -1;
-	if (words.len > 0) {
-		report_text(status->report, HOSTS, buf_str(&words));
-		line(status, "Hosts", "%s", buf_str(&words));
-	}
-	return 0;
-}
-
 static int tell_of_queues(struct status *status, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
@@ -305,7 +282,8 @@ static void tell_of_alarms(struct status *status)
 	if (alarms.n == 0)
 		line(status, "Alarms", "none");
 	for (size_t i = 0; i < alarms.n && i < ALARMS_SHOWN; i++)
-		wrapped(status, i ? "" : "Alarms", alarms.items[i]);
+		visible_add_labelled(
+			&status->text, i ? "" : "Alarms", alarms.items[i], LABEL, SCREEN);
 	if (alarms.n > ALARMS_SHOWN)
 		line(status, "", "and %zu more", alarms.n - ALARMS_SHOWN);
 	if (alarms.n)
@@ -318,13 +296,18 @@ static void tell_of_alarms(struct status *status)
 static int run_status(const struct call *call, struct report *report, struct err *err)
 {
 	struct status status = {call, report, BUF_INIT};
+	_cleanup_buf_ struct buf hosts = BUF_INIT;
 	int result;
 
 	report_add_row(report);
 	report_text(report, VERSION, POSTERN_VERSION);
 	tell_of_daemons(&status);
 	tell_of_postfix(&status);
-	result = tell_of_hosts(&status, err);
+	result = host_summary(call->db, call->now_us, &hosts, err);
+	if (hosts.len > 0) {
+		report_text(report, HOSTS, buf_str(&hosts));
+		line(&status, "Hosts", "%s", buf_str(&hosts));
+	}
 	if (result == 0)
 		result = tell_of_queues(&status, err);
 	if (result == 0)

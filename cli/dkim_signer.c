@@ -233,14 +233,6 @@ static char *without_block(const char *text)
 	return buf_take(&out);
 }
 
-/* True if the end marker of our block was removed: then it is unknown which lines are ours. */
-static bool has_open_block(const char *text)
-{
-	const char *begin = strstr(text, BEGIN);
-
-	return begin && strstr(begin, END) == NULL;
-}
-
 /* Writes the lines into the file as our block, first or last, unless they are there. Returns 1 if
  * it was changed, or with dry would be; 0 if not; -1 on error. */
 static int put_block(const char *path, const char *lines, bool first, bool dry, struct err *err)
@@ -248,11 +240,13 @@ static int put_block(const char *path, const char *lines, bool first, bool dry, 
 	struct folder_rights rights = {0, 0, 0644};
 	_cleanup_buf_ struct buf old = BUF_INIT, out = BUF_INIT;
 	_cleanup_free_ char *rest = NULL;
-	const char *name;
+	const char *name, *begin;
 	int folder = folder_open_of(path, &name, err);
 	int result = folder < 0 ? -1 : folder_read(folder, name, &old, &rights, err);
 
-	if (result > 0 && has_open_block(buf_str(&old)))
+	/* Without the line at its end it is unknown which lines are ours. */
+	begin = strstr(buf_str(&old), BEGIN);
+	if (result > 0 && begin && strstr(begin, END) == NULL)
 		result = err_set(err, ERR_CONFIG, "behind \"%.*s\" the line \"%.*s\" is missing",
 			(int)strlen(BEGIN) - 1, BEGIN, (int)strlen(END) - 1, END);
 	if (result >= 0) {
@@ -284,25 +278,22 @@ static bool path_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-static const struct signer_kind *choose_signer(const struct conf *conf)
-{
-	if (conf->dkim.signer != DKIM_SIGNER_AUTO)
-		return &kinds[conf->dkim.signer];
-	if (path_exists(conf->dkim.opendkim))
-		return &kinds[DKIM_SIGNER_OPENDKIM];
-	return path_exists(conf->dkim.rspamd) ? &kinds[DKIM_SIGNER_RSPAMD] : NULL;
-}
-
 int dkim_signer_open(const struct conf *conf, struct dkim_signer **signer_r, struct err *err)
 {
-	const struct signer_kind *kind = choose_signer(conf);
+	const struct signer_kind *kind = NULL;
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *rest = NULL;
 	const char *name;
 	int folder, found;
 
-	if (kind == NULL)
+	if (conf->dkim.signer != DKIM_SIGNER_AUTO)
+		kind = &kinds[conf->dkim.signer];
+	else if (path_exists(conf->dkim.opendkim))
+		kind = &kinds[DKIM_SIGNER_OPENDKIM];
+	else if (path_exists(conf->dkim.rspamd))
+		kind = &kinds[DKIM_SIGNER_RSPAMD];
+	else
 		return err_set(err, ERR_CONFIG,
 			"there is no program that signs: neither %s (OpenDKIM; apt-get install "
 			"opendkim) nor %s (rspamd)",

@@ -237,21 +237,14 @@ char *doctor_output(const char *program, ...)
 	return buf_take(&output);
 }
 
-/* Reads the target of a link; "" if it cannot be read. */
-static void read_link(const char *path, char *target_r, size_t size)
-{
-	ssize_t len = readlink(path, target_r, size - 1);
-
-	target_r[len > 0 ? len : 0] = '\0';
-}
-
 char *doctor_script(const char *name)
 {
 	static const char *const folders[] = {"../share/postern/postfix-conf", "../postfix-conf"};
 	char program[4096];
+	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	char *slash;
 
-	read_link("/proc/self/exe", program, sizeof(program));
+	program[len > 0 ? len : 0] = '\0';
 	slash = strrchr(program, '/');
 	for (size_t i = 0; slash && i < ARRAY_SIZE(folders); i++) {
 		char *path = mem_printf(
@@ -329,15 +322,6 @@ static bool runs(const struct doctor *doctor, const char *name)
 	return process_find(&doctor->processes, name, doctor->conf, &process);
 }
 
-static bool is_started_at_boot(const struct doctor *doctor, const char *name)
-{
-	_cleanup_free_ char *said = doctor->has_units
-					    ? doctor_output("systemctl", "is-enabled", name, NULL)
-					    : NULL;
-
-	return said && str_starts(said, "enabled");
-}
-
 static bool is_in_postfix(const struct doctor *doctor)
 {
 	static const char *const names[] = {"smtpd_milters", "non_smtpd_milters", "transport_maps"};
@@ -359,8 +343,13 @@ static bool is_in_postfix(const struct doctor *doctor)
  * Postfix names it. */
 static bool is_set_up(const struct doctor *doctor)
 {
-	return runs(doctor, "postern-milter") || runs(doctor, "postern-httpd") ||
-	       is_started_at_boot(doctor, "postern-milter") || is_in_postfix(doctor);
+	_cleanup_free_ char *boot = NULL;
+
+	if (runs(doctor, "postern-milter") || runs(doctor, "postern-httpd"))
+		return true;
+	if (doctor->has_units)
+		boot = doctor_output("systemctl", "is-enabled", "postern-milter", NULL);
+	return (boot && str_starts(boot, "enabled")) || is_in_postfix(doctor);
 }
 
 void doctor_run(struct doctor *doctor)

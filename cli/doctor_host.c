@@ -570,24 +570,18 @@ static int64_t late_decisions(const struct doctor *doctor)
 	return late;
 }
 
-/* Returns the row that reports the absence of a daemon here: of webhook and held, which nothing
- * else notices, and of auth, which check tries. NULL: another check reports it, or the daemon is
- * not needed. */
-static const char *row_of_absence(struct doctor *doctor, const char *name)
-{
-	if (str_eq(name, "postern-auth"))
-		return doctor->briefly ? "smtp_auth" : NULL;
-	if (str_eq(name, "postern-webhook"))
-		return uses_webhooks(doctor) ? "webhook" : NULL;
-	if (str_eq(name, "postern-held"))
-		return doctor->has_units || late_decisions(doctor) > 0 ? "decisions" : NULL;
-	return NULL;
-}
-
+/* Reports the absence of webhook and held, which nothing else notices, and of auth, unless check
+ * tries it. Another check reports the other daemons. */
 static void look_at_absence(struct doctor *doctor, const char *name)
 {
-	const char *row = row_of_absence(doctor, name);
+	const char *row = NULL;
 
+	if (str_eq(name, "postern-auth") && doctor->briefly)
+		row = "smtp_auth";
+	if (str_eq(name, "postern-webhook") && uses_webhooks(doctor))
+		row = "webhook";
+	if (str_eq(name, "postern-held") && (doctor->has_units || late_decisions(doctor) > 0))
+		row = "decisions";
 	if (row == NULL)
 		return;
 	doctor_say(doctor, row, DOCTOR_WRONG, "%s is not running", name);

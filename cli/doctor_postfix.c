@@ -267,27 +267,22 @@ static void look_at_lifetime(struct doctor *doctor)
 			text);
 }
 
-static bool is_signer(const char *item)
-{
-	static const char *const names[] = {
-		"dkim", "rspamd", ":8891", ":12301", ":11332", "amavis"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(item, names[i]))
-			return true;
-	return false;
-}
-
 /* Returns the first milter of the list that signs, judging by its name, or NULL. The caller frees
  * it. */
 static char *find_signer(const char *list)
 {
+	static const char *const names[] = {
+		"dkim", "rspamd", ":8891", ":12301", ":11332", "amavis"};
 	bool excepted;
 	char *item;
 
-	while ((item = postconf_item(&list, &excepted)) != NULL && !is_signer(item))
+	while ((item = postconf_item(&list, &excepted)) != NULL) {
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (strstr(item, names[i]))
+				return item;
 		free(item);
-	return item;
+	}
+	return NULL;
 }
 
 static void look_at_signer(struct doctor *doctor)

@@ -147,16 +147,6 @@ static void look_at_integrity(struct doctor *doctor)
 				: "no index and no constraint of the database is invalid");
 }
 
-static bool is_part(const char *name)
-{
-	static const char *const ends[] = {".part", "-wal", "-shm"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (strstr(name, ends[i]))
-			return true;
-	return false;
-}
-
 /* Finds the newest file in the folder. Backups may have any name, since other programs make them,
  * too. Unfinished ones do not count, nor what SQLite keeps beside one that is open. Returns 1, 0 if
  * there is none, -1 with errno. The caller frees the path. */
@@ -170,7 +160,8 @@ static int newest_file(const char *folder, char **path_r, struct stat *info_r)
 	if (dir == NULL)
 		return errno == ENOENT ? 0 : -1;
 	while ((entry = readdir(dir)) != NULL) {
-		if (is_part(entry->d_name) ||
+		if (strstr(entry->d_name, ".part") || strstr(entry->d_name, "-wal") ||
+			strstr(entry->d_name, "-shm") ||
 			fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(info.st_mode) || (*path_r && info.st_mtime <= info_r->st_mtime))
 			continue;

@@ -121,21 +121,6 @@ static void add_events(const struct delivery_report *delivery_report, size_t wid
 	free(next);
 }
 
-static void add_messages(
-	const struct delivery_report *delivery_report, size_t width, struct buf *out)
-{
-	for (size_t i = 0; i < delivery_report->messages.n; i++) {
-		const struct queue_message *message = &delivery_report->messages.items[i];
-		_cleanup_free_ char *text = NULL;
-
-		if (message->how == MESSAGE_RECORDED)
-			continue;
-		text = mem_printf("%s, as %s in Postfix's queue",
-			delivery_report_message_words(message->how), message->queue_id);
-		add_line(out, message->since_us, text, width);
-	}
-}
-
 static void add_decision(const struct email *email, size_t width, struct buf *out)
 {
 	_cleanup_free_ char *text = NULL;
@@ -165,7 +150,14 @@ void email_report_print(
 		buf_add_char(out, '\n');
 	}
 	add_decision(delivery_report->email, width, out);
-	add_messages(delivery_report, width, out);
+	for (size_t i = 0; i < delivery_report->messages.n; i++) {
+		const struct queue_message *message = &delivery_report->messages.items[i];
+		_cleanup_free_ char *text = mem_printf("%s, as %s in Postfix's queue",
+			delivery_report_message_words(message->how), message->queue_id);
+
+		if (message->how != MESSAGE_RECORDED)
+			add_line(out, message->since_us, text, width);
+	}
 	add_events(delivery_report, width, out);
 }
 

@@ -64,27 +64,19 @@ static int lock(const struct call *call, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "another postern held is at work on waiting mail");
 }
 
-static int find_email(
-	struct db *db, struct waiting *waiting, enum email_state *state_r, struct err *err)
-{
-	_cleanup_free_ char *refusal = NULL;
-	int found = store_email_find_ticket(db, waiting->ticket, waiting->email_id, err);
-
-	if (found > 0)
-		found = store_email_outcome(db, waiting->email_id, state_r, &refusal, err);
-	if (found > 0 && refusal)
-		err_set(&waiting->why, ERR_INVALID, "%s", refusal);
-	return found;
-}
-
 /* Step 1 for one message. A message with a final outcome is skipped. */
 static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 {
+	_cleanup_free_ char *refusal = NULL;
 	enum email_state state;
-	int found = find_email(db, waiting, &state, err);
+	int found = store_email_find_ticket(db, waiting->ticket, waiting->email_id, err);
 
+	if (found > 0)
+		found = store_email_outcome(db, waiting->email_id, &state, &refusal, err);
 	if (found < 0)
 		return -1;
+	if (found > 0 && refusal)
+		err_set(&waiting->why, ERR_INVALID, "%s", refusal);
 	if (found == 0) {
 		err_set(&waiting->why, ERR_NOT_FOUND, "no email on record has its ticket");
 		return 0;
@@ -97,49 +89,6 @@ static int take_ticket(struct db *db, struct waiting *waiting, struct err *err)
 	secret_ticket(waiting->new_ticket);
 	found = store_email_reissue(db, waiting->email_id, waiting->new_ticket, err);
 	return found < 0 ? -1 : 0;
-}
-
-static int take_tickets(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
-{
-	if (db_begin(db, err) < 0)
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		if (batch[i]->file >= 0 && take_ticket(db, batch[i], err) < 0) {
-			db_rollback(db);
-			return -1;
-		}
-	}
-	return db_commit(db, err);
-}
-
-/* Step 2. */
-static void submit(const struct postfix_queue *queue, struct waiting *const *batch, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct waiting *waiting = batch[i];
-		_cleanup_free_ char *address = NULL;
-
-		if (*waiting->new_ticket == '\0')
-			continue;
-		address = ticket_address(waiting->new_ticket);
-		if (postfix_queue_submit(queue, waiting->item->sender, address, waiting->file,
-			    &waiting->why) < 0)
-			continue;
-		waiting->outcome = WAITING_UNJUDGED;
-		waiting->done = true;
-	}
-}
-
-/* Step 3. A message that is gone already was removed by somebody else. */
-static int remove_old(
-	const struct postfix_queue *queue, struct waiting *const *batch, size_t n, struct err *err)
-{
-	_cleanup_strv_ struct strv ids = STRV_INIT, removed = STRV_INIT;
-
-	for (size_t i = 0; i < n; i++)
-		if (batch[i]->done)
-			strv_add(&ids, batch[i]->item->id);
-	return postfix_queue_change(queue, QUEUE_REMOVE, &ids, &removed, err);
 }
 
 /* Checks if the milter has decided about all submitted messages. */
@@ -167,12 +116,45 @@ static int look_at_verdicts(struct db *db, struct waiting *const *batch, size_t 
 	return all;
 }
 
-static int await_verdicts(struct db *db, struct waiting *const *batch, size_t n, struct err *err)
+/* The three steps, with the files of the messages open. */
+static int take_steps(const struct call *call, const struct postfix_queue *queue,
+	struct waiting *const *batch, size_t n, struct err *err)
 {
-	int64_t end_us = clock_monotonic_us() + JUDGED_MS * 1000;
+	_cleanup_strv_ struct strv ids = STRV_INIT, removed = STRV_INIT;
+	int64_t end_us;
 	int all;
 
-	while ((all = look_at_verdicts(db, batch, n, err)) == 0 && clock_monotonic_us() < end_us)
+	if (db_begin(call->db, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (batch[i]->file >= 0 && take_ticket(call->db, batch[i], err) < 0) {
+			db_rollback(call->db);
+			return -1;
+		}
+	}
+	if (db_commit(call->db, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		struct waiting *waiting = batch[i];
+		_cleanup_free_ char *address = NULL;
+
+		if (*waiting->new_ticket) {
+			address = ticket_address(waiting->new_ticket);
+			if (postfix_queue_submit(queue, waiting->item->sender, address,
+				    waiting->file, &waiting->why) == 0) {
+				waiting->outcome = WAITING_UNJUDGED;
+				waiting->done = true;
+			}
+		}
+		if (waiting->done)
+			strv_add(&ids, waiting->item->id);
+	}
+	/* A message that is gone already was removed by somebody else. */
+	if (postfix_queue_change(queue, QUEUE_REMOVE, &ids, &removed, err) < 0)
+		return -1;
+	end_us = clock_monotonic_us() + JUDGED_MS * 1000;
+	while ((all = look_at_verdicts(call->db, batch, n, err)) == 0 &&
+		clock_monotonic_us() < end_us)
 		usleep(LOOK_EVERY_MS * 1000);
 	return all < 0 ? -1 : 0;
 }
@@ -180,32 +162,17 @@ static int await_verdicts(struct db *db, struct waiting *const *batch, size_t n,
 static int submit_batch(const struct call *call, const struct postfix_queue *queue,
 	struct waiting *const *batch, size_t n, struct err *err)
 {
-	int result = -1;
+	int result;
 
 	for (size_t i = 0; i < n; i++)
 		if (postfix_queue_read(
 			    queue, batch[i]->item, true, &batch[i]->file, &batch[i]->why) < 0)
 			batch[i]->file = -1;
-	if (take_tickets(call->db, batch, n, err) == 0) {
-		submit(queue, batch, n);
-		if (remove_old(queue, batch, n, err) == 0)
-			result = await_verdicts(call->db, batch, n, err);
-	}
+	result = take_steps(call, queue, batch, n, err);
 	for (size_t i = 0; i < n; i++)
 		if (batch[i]->file >= 0)
 			close(batch[i]->file);
 	return result;
-}
-
-/* Returns the number of messages in the next batch. */
-static size_t batch_size(struct waiting *const *all, size_t n)
-{
-	int64_t bytes = all[0]->item->size;
-	size_t i = 1;
-
-	while (i < n && i < BATCH && bytes + all[i]->item->size <= BATCH_BYTES)
-		bytes += all[i++]->item->size;
-	return i;
 }
 
 /* True if a batch was submitted and the milter has seen none of it. */
@@ -230,8 +197,12 @@ int held_waiting_submit(const struct call *call, const struct postfix_queue *que
 		return -1;
 	while (done < n) {
 		struct waiting *const *batch = all + done;
-		size_t size = batch_size(batch, n - done);
+		int64_t bytes = batch[0]->item->size;
+		size_t size = 1;
 
+		while (done + size < n && size < BATCH &&
+			bytes + batch[size]->item->size <= BATCH_BYTES)
+			bytes += batch[size++]->item->size;
 		if (submit_batch(call, queue, batch, size, err) < 0)
 			return -1;
 		done += size;

@@ -204,34 +204,29 @@ static int tell_envelope(
 	return 0;
 }
 
-/* Sends one field, still folded, without its last line break. */
-static int tell_field(struct session *session, const char *field, size_t len, struct err *err)
-{
-	const char *colon = memchr(field, ':', len);
-	_cleanup_buf_ struct buf data = BUF_INIT;
-	const char *value;
-
-	if (colon == NULL)
-		return 0;
-	buf_add(&data, field, (size_t)(colon - field));
-	buf_add_char(&data, '\0');
-	value = colon + 1;
-	if (value < field + len && *value == ' ')
-		value++;
-	buf_add(&data, value, (size_t)(field + len - value));
-	buf_add_char(&data, '\0');
-	return take_step(session, 'L', data.data, data.len, err);
-}
-
+/* Sends each field, still folded, without its last line break. */
 static int tell_header(struct session *session, const char *header, struct err *err)
 {
 	while (*header) {
 		size_t len = strcspn(header, "\n");
+		const char *colon;
 
 		while (header[len] && (header[len + 1] == ' ' || header[len + 1] == '\t'))
 			len += 1 + strcspn(header + len + 1, "\n");
-		if (len > 0 && tell_field(session, header, len, err) < 0)
-			return -1;
+		colon = memchr(header, ':', len);
+		if (colon) {
+			_cleanup_buf_ struct buf data = BUF_INIT;
+			const char *value = colon + 1;
+
+			buf_add(&data, header, (size_t)(colon - header));
+			buf_add_char(&data, '\0');
+			if (value < header + len && *value == ' ')
+				value++;
+			buf_add(&data, value, (size_t)(header + len - value));
+			buf_add_char(&data, '\0');
+			if (take_step(session, 'L', data.data, data.len, err) < 0)
+				return -1;
+		}
 		header += len + (header[len] == '\n');
 	}
 	return 0;
@@ -295,25 +290,19 @@ static int read_answer(
 	}
 }
 
-static int ask_about(struct session *session, const char *socket,
-	const struct milter_message *message, enum milter_answer *answer_r, char **text,
-	struct err *err)
-{
-	if (open_session(session, socket, err) < 0 || negotiate(session, err) < 0 ||
-		tell_envelope(session, message, err) < 0 ||
-		tell_header(session, message->header, err) < 0)
-		return -1;
-	add_macros(session, 'E', message);
-	return read_answer(session, answer_r, text, err);
-}
-
 int milter_ask(const char *socket, const struct milter_message *message,
 	enum milter_answer *answer_r, char **text_r, struct err *err)
 {
 	struct session session = {.fd = -1};
 	char *text = NULL;
-	int result = ask_about(&session, socket, message, answer_r, &text, err);
+	int result = -1;
 
+	if (open_session(&session, socket, err) == 0 && negotiate(&session, err) == 0 &&
+		tell_envelope(&session, message, err) == 0 &&
+		tell_header(&session, message->header, err) == 0) {
+		add_macros(&session, 'E', message);
+		result = read_answer(&session, answer_r, &text, err);
+	}
 	if (result == 0) {
 		add_packet(&session, 'Q', NULL, 0);
 		send_out(&session, NULL);

@@ -23,15 +23,6 @@ static int64_t clock_us(clockid_t id)
 	return now.tv_sec * SECOND_US + now.tv_nsec / 1000;
 }
 
-/* Returns the time at which a process was started, from the ticks since the boot. A look-up reads
- * hundreds of processes, so this reads no file. */
-static int64_t time_of_start(unsigned long long ticks)
-{
-	int64_t boot_us = clock_us(CLOCK_REALTIME) - clock_us(CLOCK_BOOTTIME);
-
-	return boot_us + (int64_t)ticks * SECOND_US / sysconf(_SC_CLK_TCK);
-}
-
 bool process_read(const char *pid, struct process *process_r)
 {
 	_cleanup_free_ char *path = NULL;
@@ -56,7 +47,10 @@ bool process_read(const char *pid, struct process *process_r)
 		return false;
 	process_r->pid = (pid_t)own;
 	process_r->parent = (pid_t)parent;
-	process_r->start_us = time_of_start(ticks);
+	/* In ticks since the boot. A look-up reads hundreds of processes, so the time of the boot
+	 * is read from no file. */
+	process_r->start_us = clock_us(CLOCK_REALTIME) - clock_us(CLOCK_BOOTTIME) +
+			      (int64_t)ticks * SECOND_US / sysconf(_SC_CLK_TCK);
 	return true;
 }
 
@@ -105,19 +99,6 @@ static char *settings_of(const char *pid)
 				: mem_printf("/proc/%s/cwd/%s", pid, settings);
 }
 
-static bool has_url(const char *pid, const char *url)
-{
-	_cleanup_free_ char *path = settings_of(pid);
-	struct conf *conf;
-	bool has;
-
-	if (conf_load(path, &conf, NULL) < 0)
-		return false;
-	has = str_eq(conf->store.url, url);
-	conf_free(conf);
-	return has;
-}
-
 void process_list_read(struct process_list *list)
 {
 	DIR *processes = opendir("/proc");
@@ -150,9 +131,19 @@ bool process_find(const struct process_list *list, const char *name, const struc
 
 	for (size_t i = 0; i < list->n; i++) {
 		_cleanup_free_ char *pid = mem_printf("%ld", (long)list->items[i].pid);
+		_cleanup_free_ char *settings = NULL;
+		_cleanup_(conf) struct conf *own = NULL;
+		bool is;
 
-		if (!str_eq(list->items[i].name, name) ||
-			!(str_empty(url) ? has_open(pid, real ? real : path) : has_url(pid, url)))
+		if (!str_eq(list->items[i].name, name))
+			continue;
+		if (str_empty(url)) {
+			is = has_open(pid, real ? real : path);
+		} else {
+			settings = settings_of(pid);
+			is = conf_load(settings, &own, NULL) == 0 && str_eq(own->store.url, url);
+		}
+		if (!is)
 			continue;
 		*process_r = list->items[i];
 		return true;

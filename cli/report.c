@@ -276,6 +276,15 @@ void visible_add_lines(struct buf *out, const char *text)
 	add_escaped(out, text, "\n\t");
 }
 
+void visible_add_labelled(
+	struct buf *out, const char *label, const char *text, size_t at, size_t width)
+{
+	size_t start = out->len;
+
+	visible_add_wrapped(out, text, at, width);
+	memcpy(out->data + start, label, strlen(label));
+}
+
 void visible_add_time(struct buf *out, int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -365,15 +374,6 @@ static json_t *json_of_text(const char *text)
 	return json_string(buf_str(&shown));
 }
 
-static json_t *json_of_list(const struct strv *list)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(array, json_of_text(list->items[i]));
-	return array;
-}
-
 static json_t *json_of_rows(const struct report *report);
 
 static json_t *json_of_cell(enum column_type type, const struct cell *cell)
@@ -392,7 +392,10 @@ static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 	case COLUMN_FLAG:
 		return json_boolean(cell->number);
 	case COLUMN_LIST:
-		return json_of_list(&cell->list);
+		json = json_array();
+		for (size_t i = 0; i < cell->list.n; i++)
+			json_array_append_new(json, json_of_text(cell->list.items[i]));
+		return json;
 	case COLUMN_ROWS:
 		return json_of_rows(cell->rows);
 	case COLUMN_JSON:

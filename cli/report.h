@@ -153,6 +153,9 @@ void visible_add_lines(struct buf *out, const char *text);
 /* Adds the text in visible form, in lines of width columns, each indented. Lines break at blanks;
  * only a word longer than a line is broken. */
 void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
+/* The same, with a label of fewer than `at` bytes in front of the first line. */
+void visible_add_labelled(
+	struct buf *out, const char *label, const char *text, size_t at, size_t width);
 
 /* Appends a time to the second: `2026-11-21 02:43:18Z`. */
 void visible_add_time(struct buf *out, int64_t time_us);
