@@ -103,16 +103,6 @@ static void log_left_out(struct daemon *daemon, int64_t now_us)
 			"too many logins were refused");
 }
 
-/* Logs a failure once, and once that the store works again. */
-static void note_store(struct daemon *daemon, const struct err *err)
-{
-	if (err && !daemon->failing)
-		log_error(daemon->log, "store_failed", "error", err->text);
-	if (err == NULL && daemon->failing)
-		log_info(daemon->log, "store_works_again");
-	daemon->failing = err != NULL;
-}
-
 static enum auth_answer check_login(
 	void *arg, const struct auth_attempt *attempt, char key_id[static ID_SIZE])
 {
@@ -120,7 +110,7 @@ static enum auth_answer check_login(
 	uint8_t hash[SECRET_HASH_LEN];
 	struct err err = ERR_INIT;
 	struct key key;
-	unsigned scopes;
+	bool may_send;
 	int found;
 
 	if (guesses_limited(daemon->guesses, attempt->client, clock_monotonic_us()))
@@ -131,15 +121,19 @@ static enum auth_answer check_login(
 	found = db_same(conf_store(daemon->conf), &daemon->identity, &err);
 	if (found == 0)
 		found = store_key_find(daemon->db, hash, &key, &err);
-	note_store(daemon, found < 0 ? &err : NULL);
+	if (found < 0 && !daemon->failing)
+		log_error(daemon->log, "store_failed", "error", err.text);
+	if (found >= 0 && daemon->failing)
+		log_info(daemon->log, "store_works_again");
+	daemon->failing = found < 0;
 	if (found < 0)
 		return AUTH_TEMP;
 	if (found == 0)
 		return refuse_login(daemon, attempt->client, "no such key");
 	memcpy(key_id, key.id, ID_SIZE);
-	scopes = key.scopes;
+	may_send = key.scopes & KEY_SENDING;
 	store_key_clear(&key);
-	if ((scopes & KEY_SENDING) == 0)
+	if (!may_send)
 		return refuse_login(daemon, attempt->client, "the key may not send");
 	log_debug(daemon->log, "login", "key", key_id, "client", attempt->client);
 	return AUTH_OK;
@@ -291,23 +285,17 @@ static int find_socket(void *arg, struct conf *fresh, struct err *err)
 	return postconf_find_auth_socket(fresh, err);
 }
 
-static void reload(struct daemon *daemon)
-{
-	const struct conf_reader reader = {.complete = find_socket};
-	struct err err = ERR_INIT;
-
-	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
-}
-
 /* Returns the signal to stop by, or 0. */
 static int on_signals(struct daemon *daemon)
 {
+	const struct conf_reader reader = {.complete = find_socket};
 	struct signalfd_siginfo info;
+	struct err err = ERR_INIT;
 	int number = 0;
 
 	while (read(daemon->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
-			reload(daemon);
+			conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 		else
 			number = (int)info.ssi_signo;
 	}
@@ -366,25 +354,6 @@ static int serve(struct daemon *daemon)
 	}
 }
 
-static int run_daemon(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-	int status;
-
-	if (start_daemon(daemon, &err) < 0) {
-		log_error(daemon->log, "start_failed", "error", err.text);
-		return err_info(err.code)->exit_status;
-	}
-	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
-		daemon->conf->auth.socket);
-	daemon_ready();
-	status = serve(daemon);
-	log_left_out(daemon, INT64_MAX);
-	socket_hide(daemon->socket);
-	log_info(daemon->log, "stopped");
-	return status;
-}
-
 static void close_fd(int fd)
 {
 	if (fd >= 0)
@@ -422,7 +391,18 @@ int main(int argc, char **argv)
 	}
 	daemon.log = log_new("postern-auth", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run_daemon(&daemon);
+	if (start_daemon(&daemon, &err) < 0) {
+		log_error(daemon.log, "start_failed", "error", err.text);
+		status = err_info(err.code)->exit_status;
+	} else {
+		log_info(daemon.log, "started", "version", POSTERN_VERSION, "socket",
+			daemon.conf->auth.socket);
+		daemon_ready();
+		status = serve(&daemon);
+		log_left_out(&daemon, INT64_MAX);
+		socket_hide(daemon.socket);
+		log_info(daemon.log, "stopped");
+	}
 	free_daemon(&daemon);
 	return status;
 }

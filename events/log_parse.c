@@ -361,18 +361,6 @@ static void read_discarded(struct rest *rest, struct log_line *line)
 		read_addr(&at, ">", &line->to);
 }
 
-/* Like read_discarded(), with the address that gets the message at the end. Its recipients do
- * not get it. */
-static void read_redirected(struct rest *rest, struct log_line *line)
-{
-	struct rest at = *rest;
-	struct span before;
-
-	read_discarded(rest, line);
-	while (until(&at, ">: ", &before))
-		line->other = (struct span){at.at, left(&at)};
-}
-
 /* `milter-reject: END-OF-MESSAGE from ..: 5.7.1 ..; from=<..> to=<..>` */
 static void read_refused(const struct rest *rest, struct log_line *line)
 {
@@ -392,6 +380,9 @@ static void read_refused(const struct rest *rest, struct log_line *line)
 
 static void read_cleanup(struct rest *rest, struct log_line *line)
 {
+	struct span before;
+	struct rest at;
+
 	if (skip(rest, "message-id=")) {
 		line->kind = LOG_MESSAGE_ID;
 		line->text = (struct span){rest->at, left(rest)};
@@ -400,7 +391,11 @@ static void read_cleanup(struct rest *rest, struct log_line *line)
 	} else if (skip(rest, "discard: ") || skip(rest, "milter-discard: ")) {
 		read_discarded(rest, line);
 	} else if (skip(rest, "redirect: ")) {
-		read_redirected(rest, line);
+		/* The address that gets the message instead of its recipients is at the end. */
+		at = *rest;
+		read_discarded(rest, line);
+		while (until(&at, ">: ", &before))
+			line->other = (struct span){at.at, left(&at)};
 	} else if (skip(rest, "removed (discarded)")) {
 		line->kind = LOG_DISCARDED;
 	} else {
@@ -465,29 +460,25 @@ static void read_smtpd(struct rest *rest, struct log_line *line)
 	line->uid = -1;
 }
 
-/* What follows `uid=`, up to a blank; -1: no user's id. */
-static int64_t read_uid(struct rest at)
-{
-	int64_t uid = 0;
-	const char *first = at.at;
-
-	for (; left(&at) && ascii_is_digit(*at.at) && uid <= UINT32_MAX; at.at++)
-		uid = 10 * uid + (*at.at - '0');
-	return at.at > first && left(&at) && *at.at == ' ' && uid <= UINT32_MAX ? uid : -1;
-}
-
 /* The previous id stands at the end, where a sender cannot write: a line without it ends with
  * the sender's bracket. */
 static void read_pickup(struct rest *rest, struct log_line *line)
 {
 	static const char mark[] = "> orig_id=";
 	const char *last = NULL, *found;
-	struct rest at = *rest;
+	struct rest at;
 
-	if (skip(rest, "uid=")) {
+	if (skip(rest, "uid=")) { /* up to a blank; -1: no user's id */
+		int64_t uid = 0;
+
+		for (at = *rest; left(&at) && ascii_is_digit(*at.at) && uid <= UINT32_MAX; at.at++)
+			uid = 10 * uid + (*at.at - '0');
 		line->kind = LOG_CLIENT;
-		line->uid = read_uid(*rest);
+		line->uid = at.at > rest->at && left(&at) && *at.at == ' ' && uid <= UINT32_MAX
+				    ? uid
+				    : -1;
 	}
+	at = *rest;
 	while ((found = find_text(&at, mark)) != NULL) {
 		last = found;
 		at.at = found + 1;

@@ -90,14 +90,6 @@ static int each_message(void *queue,
 	return postfix_queue_each(queue, on_item, arg, err);
 }
 
-static int open_queue(struct daemon *daemon, struct err *err)
-{
-	if (postfix_queue_open(daemon->conf, &daemon->queue, err) < 0)
-		return -1;
-	daemon->repair = repair_new(daemon->db, daemon->log, each_message, daemon->queue);
-	return 0;
-}
-
 /* Prints where the log would be read. */
 static int check_settings(struct daemon *daemon)
 {
@@ -119,6 +111,7 @@ static int check_settings(struct daemon *daemon)
 
 static int start_daemon(struct daemon *daemon, struct err *err)
 {
+	const bool once = daemon->once != NULL;
 	const char *store = conf_store(daemon->conf);
 	const struct source_location *location = &daemon->location;
 
@@ -126,8 +119,10 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 		db_set_cache(daemon->db, CACHE_KIB, err) < 0 ||
 		db_same(store, &daemon->identity, err) < 0 ||
 		source_choose(daemon->conf, daemon->once, &daemon->location, err) < 0 ||
-		(daemon->once == NULL && open_queue(daemon, err) < 0))
+		(!once && postfix_queue_open(daemon->conf, &daemon->queue, err) < 0))
 		return -1;
+	if (!once)
+		daemon->repair = repair_new(daemon->db, daemon->log, each_message, daemon->queue);
 	if (location->file)
 		log_info(daemon->log, "source", "source", "file", "file", location->file, "why",
 			location->why);
@@ -184,43 +179,6 @@ static void write_metrics(struct daemon *daemon)
 	daemon->written_us = clock_monotonic_us();
 }
 
-static int read_once(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-	int n;
-
-	while ((n = reader_round(daemon->reader, &err)) > 0)
-		;
-	if (n == 0) {
-		log_counts(daemon);
-		return EX_OK;
-	}
-	log_error(daemon->log, "read_failed", "error", err.text);
-	return err_info(err.code)->exit_status;
-}
-
-static void reload(struct daemon *daemon)
-{
-	const struct conf_reader reader = {0};
-	struct err err = ERR_INIT;
-
-	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
-}
-
-/* Reads a batch. An error is logged once; the next call tries again. */
-static int read_on(struct daemon *daemon, bool *failed)
-{
-	struct err err = ERR_INIT;
-	int n = reader_round(daemon->reader, &err);
-
-	if (n < 0 && !*failed)
-		log_error(daemon->log, "read_failed", "error", err.text);
-	if (n >= 0 && *failed)
-		log_info(daemon->log, "read_again");
-	*failed = n < 0;
-	return n;
-}
-
 /* Compares with the queue when it is due, when lines may be missing, or after a failure; only
  * when the log is read to its end. A failure is logged once, and so is the recovery. */
 static void repair(struct daemon *daemon)
@@ -244,23 +202,22 @@ static void repair(struct daemon *daemon)
 	daemon->repair_failed = failed;
 }
 
-/* The pause after a round with this result. */
-static int pause_ms(const struct daemon *daemon, int result)
-{
-	if (result != 0)
-		return result > 0 ? PAUSE_MS : FAILED_MS;
-	return reader_lines(daemon->reader) < BUSY_LINES ? LOOK_MS : BUSY_MS;
-}
-
+/* Reads the log until a signal. An error of reading is logged once; the next round tries again. */
 static int serve(struct daemon *daemon)
 {
-	struct err err = ERR_INIT;
+	const struct conf_reader reader = {0};
 	bool failed = false;
-	int n, number;
 
 	daemon->counted_us = clock_monotonic_us();
 	for (;;) {
-		n = read_on(daemon, &failed);
+		struct err err = ERR_INIT;
+		int n = reader_round(daemon->reader, &err), pause_ms, number;
+
+		if (n < 0 && !failed)
+			log_error(daemon->log, "read_failed", "error", err.text);
+		if (n >= 0 && failed)
+			log_info(daemon->log, "read_again");
+		failed = n < 0;
 		if (n == 0) {
 			daemon->values.read_to_end_us = clock_now_us(&clock_system);
 			repair(daemon);
@@ -272,9 +229,13 @@ static int serve(struct daemon *daemon)
 		(void)host_pulse(daemon->db, &daemon->pulse, "events",
 			failed ? "It cannot read the log, or cannot write what it says." : "",
 			&err);
-		number = daemon_wait_signal(pause_ms(daemon, n));
+		if (n != 0)
+			pause_ms = n > 0 ? PAUSE_MS : FAILED_MS;
+		else
+			pause_ms = reader_lines(daemon->reader) < BUSY_LINES ? LOOK_MS : BUSY_MS;
+		number = daemon_wait_signal(pause_ms);
 		if (number == SIGHUP) {
-			reload(daemon);
+			conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 		} else if (number != 0) {
 			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
@@ -288,28 +249,6 @@ static int serve(struct daemon *daemon)
 			log_counts(daemon);
 		}
 	}
-}
-
-static int run_daemon(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-	int status;
-
-	if (start_daemon(daemon, &err) < 0) {
-		log_error(daemon->log, "start_failed", "error", err.text);
-		return err_info(err.code)->exit_status;
-	}
-	if (daemon->once)
-		return read_once(daemon);
-	log_info(daemon->log, "started", "version", POSTERN_VERSION);
-	daemon_ready();
-	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_EVENTS);
-	write_metrics(daemon);
-	status = serve(daemon);
-	write_metrics(daemon);
-	log_counts(daemon);
-	log_info(daemon->log, "stopped");
-	return status;
 }
 
 int main(int argc, char **argv)
@@ -335,7 +274,28 @@ int main(int argc, char **argv)
 	}
 	daemon.log = log_new("postern-events", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run_daemon(&daemon);
+	if (start_daemon(&daemon, &err) < 0) {
+		log_error(daemon.log, "start_failed", "error", err.text);
+		status = err_info(err.code)->exit_status;
+	} else if (daemon.once) {
+		while ((status = reader_round(daemon.reader, &err)) > 0)
+			;
+		if (status == 0) {
+			log_counts(&daemon);
+		} else {
+			log_error(daemon.log, "read_failed", "error", err.text);
+			status = err_info(err.code)->exit_status;
+		}
+	} else {
+		log_info(daemon.log, "started", "version", POSTERN_VERSION);
+		daemon_ready();
+		daemon.metrics = metrics_file_new(daemon.conf->store.database, METRICS_EVENTS);
+		write_metrics(&daemon);
+		status = serve(&daemon);
+		write_metrics(&daemon);
+		log_counts(&daemon);
+		log_info(daemon.log, "stopped");
+	}
 	free_daemon(&daemon);
 	return status;
 }

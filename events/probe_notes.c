@@ -56,31 +56,6 @@ static bool read_ticket(struct span text, char ticket_r[static SECRET_TICKET_SIZ
 	return ticket_read(address, ticket_r) == TICKET_READ;
 }
 
-static int on_message_id(
-	struct probe_notes *notes, const struct log_line *line, int64_t now_us, struct err *err)
-{
-	char ticket[SECRET_TICKET_SIZE];
-
-	if (!read_ticket(line->text, ticket) || line->id.len >= ID_MAX)
-		return 0;
-	snprintf(
-		notes->ids[notes->next].queue_id, ID_MAX, "%.*s", (int)line->id.len, line->id.data);
-	memcpy(notes->ids[notes->next].ticket, ticket, sizeof(ticket));
-	notes->next = (notes->next + 1) % IDS;
-	return store_probe_logged(notes->db, ticket, now_us, err);
-}
-
-static int on_active(
-	struct probe_notes *notes, const struct log_line *line, int64_t now_us, struct err *err)
-{
-	notes->news.taken_us = now_us;
-	notes->fresh = true;
-	for (size_t i = 0; i < IDS; i++)
-		if (notes->ids[i].queue_id[0] && span_is(line->id, notes->ids[i].queue_id))
-			return store_probe_taken(notes->db, notes->ids[i].ticket, now_us, err);
-	return 0;
-}
-
 static int on_stopped(struct probe_notes *notes, const struct log_line *line, struct err *err)
 {
 	_cleanup_free_ char *text = NULL;
@@ -104,14 +79,26 @@ static int on_stopped(struct probe_notes *notes, const struct log_line *line, st
 int probe_notes_line(
 	struct probe_notes *notes, const struct log_line *line, int64_t now_us, struct err *err)
 {
+	char ticket[SECRET_TICKET_SIZE];
 	int result = 0;
 
 	switch (line->kind) {
 	case LOG_MESSAGE_ID:
-		result = on_message_id(notes, line, now_us, err);
+		if (!read_ticket(line->text, ticket) || line->id.len >= ID_MAX)
+			break;
+		snprintf(notes->ids[notes->next].queue_id, ID_MAX, "%.*s", (int)line->id.len,
+			line->id.data);
+		memcpy(notes->ids[notes->next].ticket, ticket, sizeof(ticket));
+		notes->next = (notes->next + 1) % IDS;
+		result = store_probe_logged(notes->db, ticket, now_us, err);
 		break;
 	case LOG_ACTIVE:
-		result = on_active(notes, line, now_us, err);
+		notes->news.taken_us = now_us;
+		notes->fresh = true;
+		for (size_t i = 0; i < IDS; i++)
+			if (notes->ids[i].queue_id[0] && span_is(line->id, notes->ids[i].queue_id))
+				return store_probe_taken(
+					notes->db, notes->ids[i].ticket, now_us, err);
 		break;
 	case LOG_REFUSED:
 	case LOG_DISCARDED:

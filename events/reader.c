@@ -156,16 +156,6 @@ static int note_gap(struct reader *reader, const char *why, int64_t time_us, str
 		reader->setup.db, reader->setup.location->name, why, time_us, time_us, err);
 }
 
-/* How much later than the line its message may have been recorded. A line that has just come is
- * current, whatever its time stamp says. In a file that is read once, the clock may have been
- * hours off. */
-static int64_t ahead_of(const struct reader *reader, const struct source_line *from)
-{
-	if (from->live)
-		return 366 * DAY_US;
-	return reader->setup.location->once ? DAY_US : 0;
-}
-
 /* The time of the line. For a line that has just come it is our clock, if the stamp is local
  * time without a year in whole seconds. */
 static int64_t time_of(
@@ -194,12 +184,15 @@ static struct line_position position_of(
 	struct reader *reader, const struct source_line *from, const struct log_line *line)
 {
 	int64_t time_us = time_of(reader, from, line);
+	/* How much later than the line its message may have been recorded. A line that has just
+	 * come is current, whatever its time stamp says. In a file that is read once, the clock may
+	 * have been hours off. */
+	int64_t ahead_us = from->live ? 366 * DAY_US : reader->setup.location->once ? DAY_US : 0;
 
 	reader->order_us = time_us <= reader->order_us && time_us > reader->order_us - SECOND_US
 				   ? reader->order_us + 1
 				   : time_us;
-	return (struct line_position){
-		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
+	return (struct line_position){reader->number, time_us, reader->order_us, ahead_us};
 }
 
 static void parse_line(const struct source_line *from, const char *text, size_t len,

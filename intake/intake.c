@@ -140,22 +140,16 @@ static int add_event(struct intake *intake, int64_t n, enum event_kind kind,
 	return added < 0 ? -1 : 0;
 }
 
-/* Returns 1 if it is from this host's Postfix, and so recent that the log may not be read yet; 0 if
- * not; -1 on error. */
-static int is_early(struct intake *intake, struct err *err)
-{
-	int64_t age_us = intake->message->now_us - intake->said.date_us;
-
-	if (intake->said.queue_id == NULL || age_us > OWN_WAIT_US || age_us < -OWN_WAIT_US)
-		return 0;
-	return store_return_is_message(intake->db, intake->email.seq, intake->said.queue_id, err);
-}
-
 static int store_failures(struct intake *intake, const struct recipients *all, struct err *err)
 {
+	const char *queue_id = intake->said.queue_id;
+	int64_t age_us = intake->message->now_us - intake->said.date_us;
 	bool has_unmatched = false;
-	int early = is_early(intake, err);
+	int early = 0;
 
+	/* A bounce of this host's Postfix may come before its log is read. */
+	if (queue_id && age_us <= OWN_WAIT_US && age_us >= -OWN_WAIT_US)
+		early = store_return_is_message(intake->db, intake->email.seq, queue_id, err);
 	if (early < 0)
 		return -1;
 	intake->outcome.result = INTAKE_KNOWN;
@@ -220,28 +214,40 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 	return 0;
 }
 
-/* Any message to the mailto address of List-Unsubscribe is an unsubscribe, except a bounce. */
-static int store_unsubscribe(struct intake *intake, struct err *err)
+/* Decides what the message says of which email, and stores it. */
+static int decide_message(struct intake *intake, struct err *err)
 {
-	int added;
-
-	intake->outcome.kind = "unsubscribe";
-	intake->outcome.result = INTAKE_IGNORED;
-	if (str_empty(intake->message->sender))
-		return 0;
-	added = unsubscribe_store(
-		intake->db, intake->writer, &intake->email, "mail", intake->message->now_us, err);
-	if (added < 0)
-		return -1;
-	intake->outcome.result = added > 0 ? INTAKE_STORED : INTAKE_KNOWN;
-	intake->outcome.recipients = 1;
-	return 0;
-}
-
-static int store_said(struct intake *intake, struct err *err)
-{
+	const struct intake_message *message = intake->message;
+	struct intake_outcome *outcome = &intake->outcome;
 	const struct recipients *all;
+	struct return_token token;
+	bool has_token = false;
+	int found = find_token(intake, &message->recipients, &token, &has_token, err);
 
+	/* Any message to the mailto address of List-Unsubscribe is an unsubscribe, except a
+	 * bounce. */
+	if (found > 0 && token.use == RETURN_UNSUBSCRIBE) {
+		outcome->kind = "unsubscribe";
+		outcome->result = INTAKE_IGNORED;
+		if (str_empty(message->sender))
+			return 0;
+		found = unsubscribe_store(
+			intake->db, intake->writer, &intake->email, "mail", message->now_us, err);
+		outcome->result = found > 0 ? INTAKE_STORED : INTAKE_KNOWN;
+		outcome->recipients = 1;
+		return found < 0 ? -1 : 0;
+	}
+	if (found == 0 && !has_token && intake->said.kind == RETURN_COMPLAINT)
+		found = find_token(intake, &intake->said.paths, &token, &has_token, err);
+	if (found < 0)
+		return -1;
+	/* Mail to an address without a token, such as postmaster@, is for a person. */
+	if (found == 0 && !has_token)
+		return forward(intake, "it came to an address without a token");
+	if (found == 0) {
+		outcome->result = INTAKE_FORGED;
+		return 0;
+	}
 	if (delivery_writer_recipients(intake->writer, intake->email.seq, &all, err) < 0)
 		return -1;
 	switch (intake->said.kind) {
@@ -250,47 +256,13 @@ static int store_said(struct intake *intake, struct err *err)
 	case RETURN_COMPLAINT:
 		return store_complaint(intake, all, err);
 	case RETURN_NOTICE:
-		intake->outcome.result = INTAKE_IGNORED;
+		outcome->result = INTAKE_IGNORED;
 		return 0;
 	case RETURN_UNREAD:
 	case RETURN_KINDS:
 		break;
 	}
 	return forward(intake, "it is no report that is known");
-}
-
-static bool was_forwarded(const struct intake_message *message)
-{
-	struct span rest = {message->data, message->len};
-	struct mime_scan_field field;
-
-	while (mime_scan_field(&rest, &field))
-		if (mime_scan_is(&field, INTAKE_FIELD))
-			return true;
-	return false;
-}
-
-/* Runs in a transaction. */
-static int decide_message(struct intake *intake, struct err *err)
-{
-	const struct intake_message *message = intake->message;
-	struct return_token token;
-	bool has_token = false;
-	int found = find_token(intake, &message->recipients, &token, &has_token, err);
-
-	if (found > 0 && token.use == RETURN_UNSUBSCRIBE)
-		return store_unsubscribe(intake, err);
-	if (found == 0 && !has_token && intake->said.kind == RETURN_COMPLAINT)
-		found = find_token(intake, &intake->said.paths, &token, &has_token, err);
-	if (found < 0)
-		return -1;
-	if (found > 0)
-		return store_said(intake, err);
-	/* Mail to an address without a token, such as postmaster@, is for a person. */
-	if (!has_token)
-		return forward(intake, "it came to an address without a token");
-	intake->outcome.result = INTAKE_FORGED;
-	return 0;
 }
 
 static int store_decided(struct db *db, void *arg, struct err *err)
@@ -311,6 +283,8 @@ int intake_store(struct db *db, const struct intake_message *message,
 	struct intake_outcome *outcome_r, struct err *err)
 {
 	struct intake intake = {.db = db, .message = message};
+	struct span rest = {message->data, message->len};
+	struct mime_scan_field field;
 	int result;
 
 	return_read(message->data, message->len, !str_empty(message->sender), &intake.said);
@@ -318,8 +292,10 @@ int intake_store(struct db *db, const struct intake_message *message,
 	result = db_atomic(db, store_decided, &intake, err);
 	if (result >= 0) {
 		*outcome_r = intake.outcome;
-		if (outcome_r->result == INTAKE_FORWARD && was_forwarded(message))
-			outcome_r->result = INTAKE_LOOP;
+		/* What was forwarded before has a field that says so. */
+		while (outcome_r->result == INTAKE_FORWARD && mime_scan_field(&rest, &field))
+			if (mime_scan_is(&field, INTAKE_FIELD))
+				outcome_r->result = INTAKE_LOOP;
 	}
 	delivery_writer_free(intake.writer);
 	if (intake.has_email)

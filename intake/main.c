@@ -53,27 +53,11 @@ struct program {
 	int file;        /* in memory: INTAKE_FIELD, then the whole message */
 };
 
-static int write_all(int file, const char *data, size_t len, struct err *err)
-{
-	while (len > 0) {
-		ssize_t n = write(file, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(
-				err, ERR_TEMPORARY, "cannot keep the message: %s", strerror(errno));
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Postfix bounds its length (message_size_limit). */
 static int read_message(struct program *program, struct err *err)
 {
 	static char chunk[CHUNK];
-	ssize_t n;
+	ssize_t n, written;
 
 	program->file = program_file("message", err);
 	if (program->file < 0)
@@ -97,32 +81,24 @@ static int read_message(struct program *program, struct err *err)
 
 			buf_add(&program->head, chunk, (size_t)n < room ? (size_t)n : room);
 		}
-		if (write_all(program->file, chunk, (size_t)n, err) < 0)
-			return -1;
+		for (ssize_t done = 0; done<n; done += written> 0 ? written : 0) {
+			written = write(program->file, chunk + done, (size_t)(n - done));
+			if (written < 0 && errno != EINTR)
+				return err_set(err, ERR_TEMPORARY, "cannot keep the message: %s",
+					strerror(errno));
+		}
 	}
 	program->message.data = buf_str(&program->head);
 	program->message.len = program->head.len;
 	return 0;
 }
 
-static int forward_message(struct program *program, struct err *err)
-{
-	struct postfix_queue *queue;
-	int result;
-
-	if (lseek(program->file, 0, SEEK_SET) < 0)
-		return err_set(err, ERR_TEMPORARY, "cannot read the message again");
-	if (postfix_queue_open(program->conf, &queue, err) < 0)
-		return -1;
-	result = postfix_queue_submit(
-		queue, "", program->conf->returns.forward_to, program->file, err);
-	postfix_queue_free(queue);
-	return result;
-}
-
-static int take_message(struct program *program, struct intake_outcome *outcome_r, struct err *err)
+/* Stores what the message says; a person gets it if that is nothing which is known. */
+static int store_message(struct program *program, struct intake_outcome *outcome_r, struct err *err)
 {
 	const char *store = conf_store(program->conf);
+	struct postfix_queue *queue;
+	int result;
 
 	if (read_message(program, err) < 0 || migrate_check_name(store, err) < 0 ||
 		db_open(store, DB_WRITE, &program->db, err) < 0)
@@ -136,7 +112,16 @@ static int take_message(struct program *program, struct intake_outcome *outcome_
 			break;
 		usleep(LOOK_MS * 1000);
 	}
-	return outcome_r->result == INTAKE_FORWARD ? forward_message(program, err) : 0;
+	if (outcome_r->result != INTAKE_FORWARD)
+		return 0;
+	if (lseek(program->file, 0, SEEK_SET) < 0)
+		return err_set(err, ERR_TEMPORARY, "cannot read the message again");
+	if (postfix_queue_open(program->conf, &queue, err) < 0)
+		return -1;
+	result = postfix_queue_submit(
+		queue, "", program->conf->returns.forward_to, program->file, err);
+	postfix_queue_free(queue);
+	return result;
 }
 
 static int run_program(struct program *program)
@@ -144,7 +129,7 @@ static int run_program(struct program *program)
 	struct intake_outcome outcome = {0};
 	struct err err = ERR_INIT;
 
-	if (take_message(program, &outcome, &err) < 0) {
+	if (store_message(program, &outcome, &err) < 0) {
 		log_error(program->log, "intake_failed", "recipient",
 			program->message.recipients.items[0], "error", err.text);
 		/* pipe(8) copies it to Postfix's log. */

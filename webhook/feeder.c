@@ -46,37 +46,6 @@ struct feed {
 	size_t rows_n;
 };
 
-static void feed_clear(struct feed *feed)
-{
-	for (size_t i = 0; i < feed->events_n; i++) {
-		struct rendered *rendered = &feed->events[i];
-
-		if (rendered->exists)
-			store_event_clear(&rendered->event);
-		for (size_t d = 0; d < WEBHOOK_DIALECTS; d++)
-			free(rendered->bodies[d]);
-	}
-	free(feed->rows);
-}
-
-static int add_event(struct db *db, struct feed *feed, int64_t seq, struct err *err)
-{
-	struct rendered *rendered = &feed->events[feed->events_n];
-	int found;
-
-	*rendered = (struct rendered){.seq = seq};
-	found = store_event_get(db, seq, &rendered->event, err);
-	if (found < 0)
-		return -1;
-	feed->events_n++;
-	rendered->exists = found > 0;
-	if (rendered->exists) {
-		rendered->types[WEBHOOK_JSON] = event_json_type(&rendered->event);
-		rendered->types[WEBHOOK_FORM] = event_form_type(&rendered->event);
-	}
-	return 0;
-}
-
 /* True if the type is one of the names in the JSON array. */
 static bool has_name(const char *events, const char *type)
 {
@@ -118,22 +87,29 @@ static void add_row(struct feed *feed, const struct webhook_match *match)
 static int read_feed(struct db *db, struct feed *feed, struct err *err)
 {
 	struct webhook_match_list list;
-	int result = 0;
+	struct rendered *event = NULL;
+	int found = 0;
 
 	if (store_webhook_match(db, ROUND_EVENTS, &list, &feed->cursor, &feed->upto, err) < 0)
 		return -1;
-	for (size_t i = 0; i < list.n && result == 0; i++) {
+	for (size_t i = 0; i < list.n && found >= 0; i++) {
 		const struct webhook_match *match = &list.items[i];
 
-		if (feed->events_n == 0 || feed->events[feed->events_n - 1].seq != match->event)
-			result = add_event(db, feed, match->event, err);
-		if (result == 0 && feed->events[feed->events_n - 1].exists)
+		if (event == NULL || event->seq != match->event) {
+			event = &feed->events[feed->events_n++];
+			*event = (struct rendered){.seq = match->event};
+			found = store_event_get(db, match->event, &event->event, err);
+			event->exists = found > 0;
+			if (event->exists) {
+				event->types[WEBHOOK_JSON] = event_json_type(&event->event);
+				event->types[WEBHOOK_FORM] = event_form_type(&event->event);
+			}
+		}
+		if (event->exists)
 			add_row(feed, match);
 	}
 	store_webhook_match_list_free(&list);
-	if (result < 0)
-		return -1;
-	return feed->upto > feed->cursor;
+	return found < 0 ? -1 : feed->upto > feed->cursor;
 }
 
 static int write_feed(struct db *db, void *arg, struct err *err)
@@ -182,6 +158,14 @@ int feeder_round(struct db *db, int64_t now_us, struct err *err)
 		else
 			result = 1;
 	}
-	feed_clear(&feed);
+	for (size_t i = 0; i < feed.events_n; i++) {
+		struct rendered *rendered = &feed.events[i];
+
+		if (rendered->exists)
+			store_event_clear(&rendered->event);
+		for (size_t d = 0; d < WEBHOOK_DIALECTS; d++)
+			free(rendered->bodies[d]);
+	}
+	free(feed.rows);
 	return result;
 }

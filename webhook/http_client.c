@@ -61,29 +61,7 @@ static void request_free(struct http_request *request)
 	free(request);
 }
 
-/* Hands the outcome to whoever asked. */
-static void finish_request(struct http_request *request, CURLcode code)
-{
-	struct http_answer answer = {.took_us = clock_monotonic_us() - request->started_us};
-	/* The status of an answer that is too long still counts; an answer that was cut off by
-	 * the other side does not. */
-	bool is_whole = code == CURLE_OK ||
-			(code == CURLE_WRITE_ERROR && request->body_read > READ_MAX);
-	long status = 0;
-
-	if (is_whole)
-		curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-	answer.status = status;
-	answer.body = status ? buf_str(&request->kept) : "";
-	answer.body_len = status ? request->kept.len : 0;
-	if (request->is_refused && status == 0)
-		answer.error = "the address of the endpoint is not a public one";
-	else if (status == 0)
-		answer.error = *request->error ? request->error : curl_easy_strerror(code);
-	request->done(request->arg, &answer);
-	request_free(request);
-}
-
+/* Hands each outcome to whoever asked. */
 static void finish_requests(struct http_client *client)
 {
 	CURLMsg *message;
@@ -91,12 +69,30 @@ static void finish_requests(struct http_client *client)
 
 	while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
 		CURLcode code = message->data.result;
+		struct http_request *request;
+		struct http_answer answer = {0};
 		char *private = NULL;
+		long status = 0;
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-		finish_request((struct http_request *)(void *)private, code);
+		request = (struct http_request *)(void *)private;
+		/* The status of an answer that is too long still counts; an answer that was cut off
+		 * by the other side does not. */
+		if (code == CURLE_OK ||
+			(code == CURLE_WRITE_ERROR && request->body_read > READ_MAX))
+			curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+		answer.took_us = clock_monotonic_us() - request->started_us;
+		answer.status = status;
+		answer.body = status ? buf_str(&request->kept) : "";
+		answer.body_len = status ? request->kept.len : 0;
+		if (request->is_refused && status == 0)
+			answer.error = "the address of the endpoint is not a public one";
+		else if (status == 0)
+			answer.error = *request->error ? request->error : curl_easy_strerror(code);
+		request->done(request->arg, &answer);
+		request_free(request);
 	}
 }
 

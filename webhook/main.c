@@ -100,14 +100,6 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 	return sender_reload(daemon->sender, next, err);
 }
 
-static void reload(struct daemon *daemon)
-{
-	const struct conf_reader reader = {.apply = apply_settings, .arg = daemon};
-	struct err err = ERR_INIT;
-
-	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
-}
-
 /* Removes what is too old, some rows at a time. 0 or -1. */
 static int remove_old_events(struct daemon *daemon, int64_t now_us, struct err *err)
 {
@@ -160,12 +152,14 @@ static int work(struct daemon *daemon, struct err *err)
 
 static void tick(struct daemon *daemon)
 {
+	const struct conf_reader reader = {.apply = apply_settings, .arg = daemon};
 	struct err err = ERR_INIT;
 	int64_t now_us = clock_monotonic_us();
 	int number = daemon_wait_signal(0);
 
 	if (number == SIGHUP) {
-		reload(daemon);
+		conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
+		err = ERR_INIT;
 	} else if (number != 0) {
 		/* Attempts that are under way are made again. */
 		log_info(daemon->log, "stopping", "signal", strsignal(number));
@@ -233,26 +227,6 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	return 0;
 }
 
-static int run_daemon(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-
-	if (start_daemon(daemon, &err) < 0) {
-		log_error(daemon->log, "start_failed", "error", err.text);
-		return err_info(err.code)->exit_status;
-	}
-	log_info(daemon->log, "started", "version", POSTERN_VERSION);
-	daemon_ready();
-	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_WEBHOOK);
-	write_metrics(daemon);
-	event_base_dispatch(daemon->base);
-	if (daemon->status == EX_OK && sender_round(daemon->sender, false, &err) < 0)
-		log_error(daemon->log, "work_failed", "error", err.text);
-	write_metrics(daemon);
-	log_info(daemon->log, "stopped");
-	return daemon->status;
-}
-
 int main(int argc, char **argv)
 {
 	struct daemon daemon = {0};
@@ -271,7 +245,21 @@ int main(int argc, char **argv)
 	}
 	daemon.log = log_new("postern-webhook", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run_daemon(&daemon);
+	if (start_daemon(&daemon, &err) < 0) {
+		log_error(daemon.log, "start_failed", "error", err.text);
+		daemon.status = err_info(err.code)->exit_status;
+		free_daemon(&daemon);
+		return daemon.status;
+	}
+	log_info(daemon.log, "started", "version", POSTERN_VERSION);
+	daemon_ready();
+	daemon.metrics = metrics_file_new(daemon.conf->store.database, METRICS_WEBHOOK);
+	write_metrics(&daemon);
+	event_base_dispatch(daemon.base);
+	if (daemon.status == EX_OK && sender_round(daemon.sender, false, &err) < 0)
+		log_error(daemon.log, "work_failed", "error", err.text);
+	write_metrics(&daemon);
+	log_info(daemon.log, "stopped");
 	free_daemon(&daemon);
-	return status;
+	return daemon.status;
 }

@@ -116,37 +116,16 @@ static struct company *join_company(struct sender *sender, const char *id)
 	return company;
 }
 
-static void leave_company(struct sender *sender, struct company *company)
-{
-	struct company **link = &sender->companies;
-
-	if (--company->endpoints > 0)
-		return;
-	while (*link != company)
-		link = &(*link)->next;
-	*link = company->next;
-	free(company);
-}
-
-/* Takes over the webhook. */
-static void add_endpoint(struct sender *sender, struct webhook *webhook)
-{
-	struct endpoint *endpoint = mem_new(struct endpoint);
-
-	*endpoint = (struct endpoint){
-		.webhook = *webhook,
-		.company = join_company(sender, webhook->company_id),
-		.has_more = true,
-		.is_due = true,
-		.next = sender->endpoints,
-	};
-	*webhook = (struct webhook){0};
-	sender->endpoints = endpoint;
-}
-
 static void free_endpoint(struct sender *sender, struct endpoint *endpoint)
 {
-	leave_company(sender, endpoint->company);
+	struct company **link = &sender->companies, *company = endpoint->company;
+
+	if (--company->endpoints == 0) {
+		while (*link != company)
+			link = &(*link)->next;
+		*link = company->next;
+		free(company);
+	}
 	store_webhook_clear(&endpoint->webhook);
 	free(endpoint);
 }
@@ -266,21 +245,6 @@ static int start_attempts(struct sender *sender, struct err *err)
 
 /* When an attempt is over. */
 
-/* The answer, as the attempt is recorded. A NUL byte would end its text. */
-static void fill_row(struct attempt *attempt, const struct http_answer *answer)
-{
-	struct webhook_attempt *row = &attempt->row;
-
-	row->http_status = answer->status;
-	row->took_us = answer->took_us;
-	row->error = answer->error ? mem_strdup(answer->error) : NULL;
-	row->response = mem_dup(answer->body, answer->body_len);
-	for (size_t i = 0; i < answer->body_len; i++)
-		if (row->response[i] == '\0')
-			row->response[i] = ' ';
-	str_utf8_mend(row->response);
-}
-
 /* The new status of the event, and when it is due again. */
 static void decide_retry(struct attempt *attempt)
 {
@@ -327,6 +291,7 @@ static void slow_down(struct sender *sender, struct endpoint *endpoint, int64_t 
 static void on_attempt_ended(void *arg, const struct http_answer *answer)
 {
 	struct attempt *attempt = arg, **link;
+	struct webhook_attempt *row = &attempt->row;
 	struct sender *sender = attempt->sender;
 	struct endpoint *endpoint = attempt->endpoint;
 	struct err err = ERR_INIT;
@@ -341,7 +306,14 @@ static void on_attempt_ended(void *arg, const struct http_answer *answer)
 
 	attempt->has_failed = answer->status < 200 || answer->status > 299;
 	++*(attempt->has_failed ? &sender->counts.failed : &sender->counts.succeeded);
-	fill_row(attempt, answer);
+	row->http_status = answer->status;
+	row->took_us = answer->took_us;
+	row->error = answer->error ? mem_strdup(answer->error) : NULL;
+	row->response = mem_dup(answer->body, answer->body_len);
+	for (size_t i = 0; i < answer->body_len; i++)
+		if (row->response[i] == '\0') /* it would end the text */
+			row->response[i] = ' ';
+	str_utf8_mend(row->response);
 	decide_retry(attempt);
 	slow_down(sender, endpoint, answer->status);
 
@@ -358,22 +330,17 @@ static void on_attempt_ended(void *arg, const struct http_answer *answer)
 	(void)start_attempts(sender, &err);
 }
 
-static void attempt_free(struct attempt *attempt)
-{
-	buf_free(&attempt->form_body);
-	free(attempt->row.response);
-	free(attempt->row.error);
-	store_webhook_event_clear(&attempt->event);
-	free(attempt);
-}
-
 static void free_attempts(struct attempt **list)
 {
 	struct attempt *attempt;
 
 	while ((attempt = *list) != NULL) {
 		*list = attempt->next;
-		attempt_free(attempt);
+		buf_free(&attempt->form_body);
+		free(attempt->row.response);
+		free(attempt->row.error);
+		store_webhook_event_clear(&attempt->event);
+		free(attempt);
 	}
 }
 
@@ -400,40 +367,30 @@ static int note_endpoint(struct sender *sender, const struct attempt *attempt, s
 	return 0;
 }
 
-/* *disabled_r: the endpoint has failed for so long that it is disabled now. 0 or -1. */
-static int write_outcome(
-	struct sender *sender, const struct attempt *attempt, bool *disabled_r, struct err *err)
-{
-	const struct webhook *webhook = &attempt->endpoint->webhook;
-	int64_t disable_after_us = sender->conf->webhook.disable_after_ms * 1000;
-	int64_t sent_us = attempt->row.sent_us;
-
-	*disabled_r = attempt->has_failed && webhook->failing_us > 0 &&
-		      sent_us - webhook->failing_us >= disable_after_us;
-	if (store_webhook_event_settle(
-		    sender->db, &attempt->event, attempt->was_due_us, &attempt->row, err) < 0 ||
-		note_endpoint(sender, attempt, err) < 0)
-		return -1;
-	return *disabled_r && store_webhook_disable(sender->db, webhook->id, sent_us, err) < 0 ? -1
-											       : 0;
-}
-
 static int write_outcomes(struct sender *sender, struct err *err)
 {
-	bool disabled;
+	int64_t disable_after_us = sender->conf->webhook.disable_after_ms * 1000;
 
 	if (db_begin(sender->db, err) < 0)
 		return -1;
 	for (struct attempt *attempt = sender->ended; attempt; attempt = attempt->next) {
 		struct endpoint *endpoint = attempt->endpoint;
 		struct webhook *webhook = &endpoint->webhook;
+		int64_t sent_us = attempt->row.sent_us;
+		/* The endpoint has failed for too long. */
+		bool disabled = attempt->has_failed && webhook->failing_us > 0 &&
+				sent_us - webhook->failing_us >= disable_after_us;
 
-		if (write_outcome(sender, attempt, &disabled, err) < 0) {
+		if (store_webhook_event_settle(sender->db, &attempt->event, attempt->was_due_us,
+			    &attempt->row, err) < 0 ||
+			note_endpoint(sender, attempt, err) < 0 ||
+			(disabled &&
+				store_webhook_disable(sender->db, webhook->id, sent_us, err) < 0)) {
 			db_rollback(sender->db);
 			return -1;
 		}
 		if (attempt->has_failed != (webhook->failing_us > 0))
-			webhook->failing_us = attempt->has_failed ? attempt->row.sent_us : 0;
+			webhook->failing_us = attempt->has_failed ? sent_us : 0;
 		if (disabled && webhook->enabled) {
 			webhook->enabled = false;
 			endpoint->first = endpoint->end;
@@ -557,9 +514,23 @@ static int look_for_due(struct sender *sender, struct err *err)
 	}
 	update_endpoints(sender, &list);
 	forget_endpoints(sender);
-	for (size_t i = 0; i < list.n; i++)
-		if (list.items[i].endpoint)
-			add_endpoint(sender, &list.items[i]);
+	for (size_t i = 0; i < list.n; i++) {
+		struct webhook *webhook = &list.items[i];
+		struct endpoint *endpoint;
+
+		if (webhook->endpoint == NULL)
+			continue;
+		endpoint = mem_new(struct endpoint);
+		*endpoint = (struct endpoint){
+			.webhook = *webhook,
+			.company = join_company(sender, webhook->company_id),
+			.has_more = true,
+			.is_due = true,
+			.next = sender->endpoints,
+		};
+		sender->endpoints = endpoint;
+		*webhook = (struct webhook){0};
+	}
 	store_webhook_list_free(&list);
 	return 0;
 }
