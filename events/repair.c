@@ -207,31 +207,19 @@ static int report_end(struct look *look, const struct open_recipient *one, enum 
 	return delivery_writer_held(writer) > HELD_MAX ? delivery_writer_flush(writer, err) : 0;
 }
 
-/* Returns the recipient's entry with this comparison counted. */
-static struct missed miss_again(
-	const struct repair *repair, const struct open_recipient *one, int64_t now_us)
-{
-	const struct who who = {one->email, one->n};
-	const struct missed *before = NULL;
-
-	if (repair->missed_n)
-		before = bsearch(&who, repair->missed, repair->missed_n, sizeof(*repair->missed),
-			compare_who);
-	return (struct missed){
-		who, before ? before->since_us : now_us, before ? before->looks + 1 : 1};
-}
-
 /* Compares inside a transaction and appends to missed. *silent_r gets the number of recipients
  * that the log has never mentioned; NULL for staged emails. */
 static int compare_deliveries(struct look *look, const struct open_recipients *open,
 	struct missed *missed, size_t *missed_n, size_t *silent_r, struct err *err)
 {
+	const struct repair *repair = look->repair;
 	size_t n = *missed_n, silent = 0;
 
 	for (size_t i = 0; i < open->n; i++) {
 		const struct open_recipient *one = &open->items[i];
 		const struct who who = {one->email, one->n};
 		const struct waiting *waiting = find_waiting(look, &who);
+		const struct missed *before = NULL;
 
 		if (waiting) {
 			if (one->status == DELIVERY_QUEUED && waiting->reason[0] &&
@@ -240,15 +228,19 @@ static int compare_deliveries(struct look *look, const struct open_recipients *o
 			continue;
 		}
 		silent += !one->seen;
-		missed[n] = miss_again(look->repair, one, look->now_us);
+		if (repair->missed_n)
+			before = bsearch(&who, repair->missed, repair->missed_n,
+				sizeof(*repair->missed), compare_who);
+		missed[n] = (struct missed){who, before ? before->since_us : look->now_us,
+			before ? before->looks + 1 : 1};
 		if (missed[n].looks >= 2 &&
 			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
 			if (report_end(look, one, EVENT_LOST, NULL, err) < 0)
 				return -1;
 			/* Do not log the queue id of a staged email: it is the ticket. */
-			log_warn(look->repair->log,
-				silent_r ? "status_unknown" : "email_never_came", "queue_id",
-				silent_r ? one->queue_id : NULL, "email", LOG_INT(one->email));
+			log_warn(repair->log, silent_r ? "status_unknown" : "email_never_came",
+				"queue_id", silent_r ? one->queue_id : NULL, "email",
+				LOG_INT(one->email));
 			continue;
 		}
 		n++;
@@ -286,25 +278,12 @@ static int forget_released(struct look *look, struct err *err)
 	return 0;
 }
 
-/* Logs once that the log is mute, and again after it was not. */
-static int tell_mute(struct look *look, size_t silent, struct err *err)
-{
-	struct repair *repair = look->repair;
-	bool was_mute = repair->mute;
-
-	repair->mute = silent > 0;
-	if (silent == 0 || was_mute)
-		return 0;
-	log_error(repair->log, "log_is_mute", "emails", LOG_INT((int64_t)silent));
-	return store_gap_add(repair->db, "log", "mute", look->now_us - REPAIR_AFTER_S * SECOND_US,
-		look->now_us, err);
-}
-
 static int store(struct look *look, const struct open_recipients *open,
 	const struct open_recipients *staged, struct err *err)
 {
 	struct repair *repair = look->repair;
 	struct missed *missed = mem_alloc(open->n + staged->n + 1, sizeof(*missed));
+	const int64_t after_us = look->now_us - REPAIR_AFTER_S * SECOND_US;
 	size_t missed_n = 0, silent = 0;
 
 	delivery_writer_reset(repair->writer);
@@ -316,12 +295,18 @@ static int store(struct look *look, const struct open_recipients *open,
 		compare_deliveries(look, staged, missed, &missed_n, NULL, err) < 0 ||
 		forget_released(look, err) < 0 || delivery_writer_flush(repair->writer, err) < 0 ||
 		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
-		tell_mute(look, silent, err) < 0 || db_commit(repair->db, err) < 0) {
+		(silent > 0 && !repair->mute &&
+			store_gap_add(repair->db, "log", "mute", after_us, look->now_us, err) <
+				0) ||
+		db_commit(repair->db, err) < 0) {
 		db_rollback(repair->db);
 		delivery_writer_reset(repair->writer);
 		free(missed);
 		return -1;
 	}
+	if (silent > 0 && !repair->mute)
+		log_error(repair->log, "log_is_mute", "emails", LOG_INT((int64_t)silent));
+	repair->mute = silent > 0;
 	free(repair->missed);
 	if (missed_n)
 		qsort(missed, missed_n, sizeof(*missed), compare_who);

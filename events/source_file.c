@@ -304,13 +304,6 @@ static int read_position(const char *position, struct print *print_r, int64_t *o
 	return 0;
 }
 
-/* True if the open file has this print and reaches the offset. */
-static bool is_same(const struct source_file *file, const struct print *print, int64_t offset)
-{
-	return file->fd >= 0 && file->opened.st_size >= offset &&
-	       has_print(file->first, file->print.len, print);
-}
-
 static int open_at(struct source_file *file, const char *position, struct err *err)
 {
 	struct print print;
@@ -325,7 +318,8 @@ static int open_at(struct source_file *file, const char *position, struct err *e
 		file->gap = "cursor_lost";
 		return 0;
 	}
-	if (is_same(file, &print, offset)) {
+	if (file->fd >= 0 && file->opened.st_size >= offset &&
+		has_print(file->first, file->print.len, &print)) {
 		file->offset = offset;
 		return 0;
 	}
@@ -335,10 +329,19 @@ static int open_at(struct source_file *file, const char *position, struct err *e
 /* Reads more bytes. Returns their number, 0 at the end, -1 on error. */
 static long read_more(struct source_file *file, struct err *err)
 {
-	char *room = buf_reserve(&file->data, READ_SIZE);
-	int64_t end = file->offset + (int64_t)(file->data.len - file->used);
+	size_t left = file->data.len - file->used;
+	int64_t end = file->offset + (int64_t)left;
+	char *room;
 	long n;
 
+	/* The used part goes, if it is large or there is nothing else. */
+	if (left == 0 || file->used >= READ_SIZE) {
+		if (left)
+			memmove(file->data.data, file->data.data + file->used, left);
+		file->data.len = left;
+		file->used = 0;
+	}
+	room = buf_reserve(&file->data, READ_SIZE);
 	if (file->old) {
 		n = gzip_file_read(file->old, room, READ_SIZE, err);
 	} else if (file->fd >= 0) {
@@ -376,19 +379,6 @@ static bool take_line(struct source_file *file, bool all, struct source_line *li
 		.live = file->at_end,
 	};
 	return true;
-}
-
-/* Frees the used part of data if it is large or there is nothing else. */
-static void drop_used(struct source_file *file)
-{
-	size_t left = file->data.len - file->used;
-
-	if (left && file->used < READ_SIZE)
-		return;
-	if (left)
-		memmove(file->data.data, file->data.data + file->used, left);
-	file->data.len = left;
-	file->used = 0;
 }
 
 /* Lists the files that were rotated after the given time, to be read before the current file. */
@@ -458,20 +448,11 @@ static int look_around(struct source_file *file, struct err *err)
 	return 2;
 }
 
-/* The renamed file is read to its end: continues with the files after it. */
-static int leave_renamed(struct source_file *file, struct err *err)
-{
-	struct stat st;
-
-	list_following(file, fstat(file->fd, &st) == 0 ? mtime_us(&st) : 0);
-	close_all(file);
-	return open_following(file, err);
-}
-
 static int file_next(struct source *source, struct source_line *line_r, struct err *err)
 {
 	struct source_file *file = of(source);
 	bool complete = false;
+	struct stat st;
 	long n;
 	int result;
 
@@ -483,7 +464,6 @@ static int file_next(struct source *source, struct source_line *line_r, struct e
 		}
 		if (take_line(file, false, line_r))
 			return 1;
-		drop_used(file);
 		n = read_more(file, err);
 		if (n < 0 && file->old == NULL)
 			return -1;
@@ -501,7 +481,10 @@ static int file_next(struct source *source, struct source_line *line_r, struct e
 		} else if (file->fd < 0) {
 			result = file->once ? 0 : open_current(file, 0, err);
 		} else if (complete) {
-			result = leave_renamed(file, err);
+			/* The renamed file is read to its end: the files after it follow. */
+			list_following(file, fstat(file->fd, &st) == 0 ? mtime_us(&st) : 0);
+			close_all(file);
+			result = open_following(file, err);
 			complete = false;
 		} else {
 			widen_print(file);

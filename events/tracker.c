@@ -457,39 +457,29 @@ static int find_children(
 	return 0;
 }
 
-/* Finds the one recipient that an alias's message is for, by the address before alias
- * expansion. Returns 0, or -1 on error. */
-static int find_recipient(struct work *work, const struct queue_message *message,
-	const struct texts *texts, int64_t *n_r)
-{
-	struct line_context *context = &work->context;
-	int found = 0;
-
-	*n_r = message->n;
-	if (message->n >= 0)
-		return 0;
-	if (texts->orig_to)
-		found = delivery_writer_find(
-			context->writer, message->email, texts->orig_to, n_r, context->err);
-	if (found == 0)
-		found = delivery_writer_find(
-			context->writer, message->email, texts->to, n_r, context->err);
-	return found < 0 ? -1 : 0;
-}
-
 /* local(8) has made a message for an alias and logs its id. */
 static int on_forwarded(struct work *work, const struct queue_message *message, struct span child,
 	const struct texts *texts, struct delivery_attempt *attempt, struct event_report *report)
 {
+	struct line_context *context = &work->context;
 	_cleanup_free_ char *name = line_text(child);
-	int64_t n;
+	int64_t n = message->n;
+	int found = 0;
 
-	if (find_recipient(work, message, texts, &n) < 0)
+	/* The one recipient that the alias's message is for, by the address before alias
+	 * expansion. */
+	if (n < 0 && texts->orig_to)
+		found = delivery_writer_find(
+			context->writer, message->email, texts->orig_to, &n, context->err);
+	if (message->n < 0 && found == 0)
+		found = delivery_writer_find(
+			context->writer, message->email, texts->to, &n, context->err);
+	if (found < 0)
 		return -1;
 	attempt->via = VIA_ALIAS;
 	attempt->child = name;
 	report->kind = EVENT_HANDED_ON;
-	if (delivery_writer_deliver(work->context.writer, attempt, report, work->context.err) < 0)
+	if (delivery_writer_deliver(context->writer, attempt, report, context->err) < 0)
 		return -1;
 	return track(work, child, message, MESSAGE_FORWARDED, n) < 0 ? -1 : 0;
 }
@@ -769,13 +759,6 @@ static int track_by_message_id(struct work *work, struct untracked *untracked)
 	return 0;
 }
 
-/* True if postern-httpd may run as this user, or an admin who submits what waits. All daemons
- * run as one user, since they share the store. */
-static bool is_our_user(int64_t uid)
-{
-	return uid == 0 || uid == (int64_t)geteuid();
-}
-
 /* Notes who sent the message, or its Message-ID. */
 static int on_head(struct work *work)
 {
@@ -789,7 +772,10 @@ static int on_head(struct work *work)
 	} else {
 		untracked->is_local = text.data == NULL ||
 				      next_hops_is_local_client(context->next_hops, text);
-		untracked->by_other = text.data == NULL && !is_our_user(context->line->uid);
+		/* postern-httpd, or an admin who submits what waits. All daemons run as one user,
+		 * since they share the store. */
+		untracked->by_other = text.data == NULL && context->line->uid != 0 &&
+				      context->line->uid != (int64_t)geteuid();
 	}
 	return untracked->is_recorded && untracked->message_id && !untracked->is_foreign
 		       ? track_by_message_id(work, untracked)
