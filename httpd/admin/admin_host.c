@@ -326,29 +326,22 @@ static void read_parts(const struct request *request, const struct store_state *
 		look_at_events(shared, request->db, &parts[PART_EVENTS]);
 }
 
-static json_t *render_parts(const struct admin_part parts[static PARTS])
+void admin_health_get(struct request *request)
 {
+	struct admin_part parts[PARTS];
 	json_t *array = json_array();
+	bool ok = true;
 
-	for (size_t i = 0; i < PARTS; i++)
+	admin_parts_look(request, false, parts); /* without the database nobody is admitted here */
+	for (size_t i = 0; i < PARTS; i++) {
+		ok &= parts[i].ok;
 		json_array_append_new(
 			array, json_pack("{s:s, s:b, s:s, s:s?, s:s?}", "name", parts[i].name, "ok",
 				       parts[i].ok, "text", parts[i].words, "effect",
 				       parts[i].effect, "cure", parts[i].cure));
-	return array;
-}
-
-void admin_health_get(struct request *request)
-{
-	struct admin_part parts[PARTS];
-	bool ok = true;
-
-	admin_parts_look(request, false, parts); /* without the database nobody is admitted here */
-	for (size_t i = 0; i < PARTS; i++)
-		ok &= parts[i].ok;
+	}
 	reply_json(request, 200,
-		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok, "parts",
-			render_parts(parts)));
+		json_pack("{s:s, s:b, s:o}", "object", "health", "ok", ok, "parts", array));
 }
 
 /* What `postern doctor` found as root: this process never is root, and would

@@ -72,40 +72,35 @@ static void session_change_free(struct session_change *job)
 	free(job);
 }
 
-/* In the same commit as the session, so that of two logins with one code only
- * one succeeds. */
-static int use_code(
-	struct db *db, struct session_change *job, const struct user *user, struct err *err)
-{
-	const struct db_actor *before = db_actor(db);
-	const struct db_actor actor = {"user", user->id, user->login, job->change.request->client,
-		str_empty(user->company_id)};
-	int result;
-
-	db_set_actor(db, &actor);
-	result = store_user_use_code(db, user, job->code, job->now_us, &job->code_is, err);
-	db_set_actor(db, before);
-	return result;
-}
-
 /* Returns 1, 0 if the user was removed, has another password by now, or gave no
  * valid code, or -1. */
 static int make_of_login(struct db *db, struct session_change *job, const struct session_spec *spec,
 	const uint8_t *hash, struct err *err)
 {
+	const struct db_actor *before = db_actor(db);
 	char *stored = NULL;
 	struct user user;
 	int found = store_user_password(db, job->login, &user, &stored, err);
 
 	if (found <= 0)
 		return found;
-	if (stored == NULL || !str_eq(stored, job->stored))
+	if (stored == NULL || !str_eq(stored, job->stored)) {
 		found = 0;
-	else if (use_code(db, job, &user, err) < 0)
-		found = -1;
-	else if (job->code_is != USER_CODE_GOOD)
+	} else {
+		const struct db_actor actor = {"user", user.id, user.login,
+			job->change.request->client, str_empty(user.company_id)};
+
+		/* In the same commit as the session, so that of two logins with one code only one
+		 * succeeds. */
+		db_set_actor(db, &actor);
+		if (store_user_use_code(db, &user, job->code, job->now_us, &job->code_is, err) < 0)
+			found = -1;
+		db_set_actor(db, before);
+	}
+	if (found > 0 && job->code_is != USER_CODE_GOOD)
 		found = 0;
-	else if (store_session_create(db, user.id, spec, hash, job->now_us, &job->session, err) < 0)
+	if (found > 0 &&
+		store_session_create(db, user.id, spec, hash, job->now_us, &job->session, err) < 0)
 		found = -1;
 	admin_secret_free(stored);
 	store_user_clear(&user);
@@ -128,20 +123,23 @@ static int run_session(struct db *db, void *arg, struct err *err)
 	return store_session_redeem(db, job->link, &spec, hash, job->now_us, &job->session, err);
 }
 
-/* Tells the throttle the result, after the right password. */
-static void tell_throttle(const struct session_change *job, bool made)
+/* Tells the throttle whether the code was right, after the right password. */
+static void tell_throttle(const struct request *request, const char *login, const char *company_id,
+	enum user_code code_is)
 {
-	struct request *request = job->change.request;
 	struct login_throttle *logins = request->worker->shared->logins;
+	int64_t now_us = clock_monotonic_us();
 
-	if (made)
-		login_throttle_good(logins, request->client, job->login, job->session.company_id,
-			clock_monotonic_us());
-	else if (job->code_is == USER_CODE_MISSING)
-		login_throttle_half(logins, request->client, job->login);
-	else if (job->code_is == USER_CODE_WRONG)
-		login_throttle_wrong_code(
-			logins, request->client, job->login, clock_monotonic_us());
+	switch (code_is) {
+	case USER_CODE_GOOD:
+		login_throttle_good(logins, request->client, login, company_id, now_us);
+		break;
+	case USER_CODE_MISSING:
+		login_throttle_half(logins, request->client, login);
+		break;
+	case USER_CODE_WRONG:
+		login_throttle_wrong_code(logins, request->client, login, now_us);
+	}
 }
 
 static void refuse_link(struct problem *problem)
@@ -156,8 +154,10 @@ static void on_session_made(struct change *change)
 	struct request *request = change->request;
 	struct problem problem = PROBLEM_INIT;
 
-	if (job->login && change->result >= 0)
-		tell_throttle(job, change->result > 0);
+	/* A login with a good code that has failed was removed meanwhile, or its password. */
+	if (job->login &&
+		(change->result > 0 || (change->result == 0 && job->code_is != USER_CODE_GOOD)))
+		tell_throttle(request, job->login, job->session.company_id, job->code_is);
 	if (change->result < 0) {
 		change_failed(change, "login_failed", &problem);
 	} else if (change->result == 0 && job->code_is == USER_CODE_MISSING) {
@@ -387,48 +387,12 @@ static int check_throttle(struct request *request, const char *login, struct pro
 	return -1;
 }
 
-/* Answers a wrong password. */
-static void refuse_password(const struct verifying *verifying)
-{
-	struct request *request = verifying->request;
-	struct problem problem = PROBLEM_INIT;
-
-	/* An unknown login is not logged: it may be a password in the wrong field. */
-	log_warn(request->worker->log, "login_refused", "request", request->id, "user",
-		verifying->known ? verifying->login : NULL, "client", request->client);
-	/* Not 401: the dashboard would conclude that the session has ended. */
-	if (verifying->purpose == FOR_LOGIN)
-		problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
-	else
-		problem_set(&problem, PROBLEM_VALIDATION, "The `password` is wrong.");
-	reply_problem(request, &problem);
-}
-
-static void submit_login(struct verifying *verifying)
-{
-	struct request *request = verifying->request;
-	struct session_change *job = session_change_new(request);
-
-	job->login = mem_strdup(verifying->login);
-	job->code = mem_strdup(verifying->code);
-	job->stored = TAKE_PTR(verifying->verified->stored);
-	change_submit(request, &job->change, run_session, on_session_made);
-}
-
-/* The password was right; the change has checked the code. */
 static void on_password_settled(const struct admin_job *job)
 {
 	const struct request *request = job->operate.change.request;
-	struct login_throttle *logins = request->worker->shared->logins;
-	const char *login = request->admission.session.login;
+	const struct session *session = &request->admission.session;
 
-	if (job->code_is == USER_CODE_GOOD)
-		login_throttle_good(logins, request->client, login,
-			request->admission.session.company_id, clock_monotonic_us());
-	else if (job->code_is == USER_CODE_MISSING)
-		login_throttle_half(logins, request->client, login);
-	else
-		login_throttle_wrong_code(logins, request->client, login, clock_monotonic_us());
+	tell_throttle(request, session->login, session->company_id, job->code_is);
 }
 
 static void submit_change(struct verifying *verifying)
@@ -452,15 +416,30 @@ static void submit_change(struct verifying *verifying)
 static void on_verified(struct task *task)
 {
 	struct verifying *verifying = (struct verifying *)task;
+	struct request *request = verifying->request;
 	struct problem problem = PROBLEM_INIT;
 
 	if (!verifying->good) {
-		refuse_password(verifying);
+		/* An unknown login is not logged: it may be a password in the wrong field. */
+		log_warn(request->worker->log, "login_refused", "request", request->id, "user",
+			verifying->known ? verifying->login : NULL, "client", request->client);
+		/* Not 401: the dashboard would conclude that the session has ended. */
+		if (verifying->purpose == FOR_LOGIN)
+			problem_set(&problem, PROBLEM_LOGIN, "Wrong login or password.");
+		else
+			problem_set(&problem, PROBLEM_VALIDATION, "The `password` is wrong.");
 	} else if (verifying->new_password && !verifying->hashed) {
 		problem_fixed(&problem, PROBLEM_UNAVAILABLE);
-		reply_problem(verifying->request, &problem);
+	}
+	if (problem.kind != PROBLEM_NONE) {
+		reply_problem(request, &problem);
 	} else if (verifying->purpose == FOR_LOGIN) {
-		submit_login(verifying);
+		struct session_change *job = session_change_new(request);
+
+		job->login = mem_strdup(verifying->login);
+		job->code = mem_strdup(verifying->code);
+		job->stored = TAKE_PTR(verifying->verified->stored);
+		change_submit(request, &job->change, run_session, on_session_made);
 	} else {
 		submit_change(verifying);
 	}

@@ -235,18 +235,11 @@ static bool accepts_gzip(const char *field)
 	return false;
 }
 
-/* True if If-None-Match (RFC 9110 13.1.2) has the tag. Our tags have no commas
- * or inner quotes. */
-static bool has_tag(const char *field, const char *tag)
-{
-	return str_eq(field, "*") || strstr(field, tag) != NULL;
-}
-
 /* for_ever: the address names the version. */
 static void send_file(struct request *request, struct web_file *file, bool for_ever)
 {
 	bool packed = accepts_gzip(field_of(request, "Accept-Encoding"));
-	const char *tag = packed ? file->packed_tag : file->tag;
+	const char *tag = packed ? file->packed_tag : file->tag, *known;
 	struct span bytes = file->plain;
 
 	reply_field(request, "Cache-Control",
@@ -255,7 +248,9 @@ static void send_file(struct request *request, struct web_file *file, bool for_e
 	reply_field(request, "ETag", tag);
 	if (str_starts(file->type, "text/html"))
 		reply_field(request, "Content-Security-Policy", page_policy);
-	if (has_tag(field_of(request, "If-None-Match"), tag)) {
+	/* RFC 9110 13.1.2. Our tags have no commas or inner quotes. */
+	known = field_of(request, "If-None-Match");
+	if (str_eq(known, "*") || strstr(known, tag)) {
 		reply_bytes(request, 304, NULL, (struct span){NULL, 0});
 		return;
 	}

@@ -16,47 +16,35 @@
 #include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
 
-static int check_size(size_t n, struct problem *problem)
-{
-	if (n == 0)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"The `request.body` field must have at least one email.");
-	if (n > BATCH_MAX)
-		return problem_set(problem, PROBLEM_VALIDATION,
-			"Too many emails in the batch: the limit is %d.", BATCH_MAX);
-	return 0;
-}
-
-static void parse_all(const json_t *array, int64_t max_recipients, struct batch *batch)
-{
-	size_t n = json_array_size(array);
-
-	batch->emails = mem_alloc(n, sizeof(*batch->emails));
-	batch->problems = mem_alloc(n, sizeof(*batch->problems));
-	batch->n = n;
-	for (size_t i = 0; i < n; i++) {
-		struct problem *problem = &batch->problems[i];
-
-		if (!batch->permissive)
-			snprintf(problem->prefix, sizeof(problem->prefix), "[%zu].", i);
-		email_json_read(
-			json_array_get(array, i), max_recipients, &batch->emails[i], problem);
-	}
-}
-
 int batch_json_parse(const char *body, size_t len, int64_t max_recipients, struct batch *batch_r,
 	struct problem *problem)
 {
 	json_t *array;
-	int result;
+	size_t n;
 
 	if (json_field_parse_array(body, len, &array, problem) < 0)
 		return -1;
-	result = check_size(json_array_size(array), problem);
-	if (result == 0)
-		parse_all(array, max_recipients, batch_r);
+	n = json_array_size(array);
+	if (n == 0 || n > BATCH_MAX) {
+		json_decref(array);
+		return n == 0 ? problem_set(problem, PROBLEM_VALIDATION,
+					"The `request.body` field must have at least one email.")
+			      : problem_set(problem, PROBLEM_VALIDATION,
+					"Too many emails in the batch: the limit is %d.",
+					BATCH_MAX);
+	}
+	batch_r->emails = mem_alloc(n, sizeof(*batch_r->emails));
+	batch_r->problems = mem_alloc(n, sizeof(*batch_r->problems));
+	batch_r->n = n;
+	for (size_t i = 0; i < n; i++) {
+		struct problem *own = &batch_r->problems[i];
+
+		if (!batch_r->permissive)
+			snprintf(own->prefix, sizeof(own->prefix), "[%zu].", i);
+		email_json_read(json_array_get(array, i), max_recipients, &batch_r->emails[i], own);
+	}
 	json_decref(array);
-	return result;
+	return 0;
 }
 
 void batch_json_clear(struct batch *batch)
@@ -96,17 +84,6 @@ json_t *batch_json_render(const struct send_outcome *outcome)
 		json_object_set(answer, "errors", errors);
 	json_decref(errors);
 	return answer;
-}
-
-static int read_mode(struct request *request, bool *permissive_r, struct problem *problem)
-{
-	const char *mode = request_header(request, "x-batch-validation");
-
-	*permissive_r = mode && str_eq(mode, "permissive");
-	if (mode == NULL || *permissive_r || str_eq(mode, "strict"))
-		return 0;
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `x-batch-validation` header must be `strict` or `permissive`.");
 }
 
 /* The first problem with a status of 500 or above (temporary, or our own
@@ -213,11 +190,16 @@ void api_batch_send(struct request *request)
 		.parse = parse_permissive,
 		.done = on_permissive_sent,
 	};
+	const char *mode = request_header(request, "x-batch-validation");
 	struct problem problem = PROBLEM_INIT;
-	bool permissive = false;
 
-	if (read_mode(request, &permissive, &problem) < 0)
+	if (mode == NULL || str_eq(mode, "strict")) {
+		send_request(request, &strict);
+	} else if (str_eq(mode, "permissive")) {
+		send_request(request, &lenient);
+	} else {
+		problem_set(&problem, PROBLEM_VALIDATION,
+			"The `x-batch-validation` header must be `strict` or `permissive`.");
 		reply_problem(request, &problem);
-	else
-		send_request(request, permissive ? &lenient : &strict);
+	}
 }

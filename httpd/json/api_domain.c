@@ -34,36 +34,22 @@ static const struct {
 	{"capabilities.receiving", "capabilities", "receiving", "disabled"},
 };
 
-static bool is_fixed(const json_t *value, const char *wanted)
-{
-	if (wanted == NULL)
-		return json_is_false(value);
-	return json_is_string(value) && str_eq(json_string_value(value), wanted);
-}
-
-/* `capabilities` may be missing; otherwise it must be an object. */
-static int check_capabilities(const json_t *body, struct problem *problem)
-{
-	const json_t *value = json_field_get(body, "capabilities");
-
-	if (value == NULL || json_is_object(value))
-		return 0;
-	return problem_set(
-		problem, PROBLEM_VALIDATION, "The `capabilities` field must be an object.");
-}
-
 /* Checks the settings of a body: they may only ask for what is the case anyway. */
 static int check_settings(const json_t *body, struct problem *problem)
 {
-	if (check_capabilities(body, problem) < 0)
-		return -1;
+	const json_t *capabilities = json_field_get(body, "capabilities");
+
+	if (capabilities && !json_is_object(capabilities))
+		return problem_set(
+			problem, PROBLEM_VALIDATION, "The `capabilities` field must be an object.");
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		const json_t *object = fixed[i].object ? json_object_get(body, fixed[i].object)
 						       : body;
 		const json_t *value = json_field_get(object, fixed[i].name);
 		const char *wanted = fixed[i].value;
+		const char *text = json_string_value(value);
 
-		if (value && !is_fixed(value, wanted))
+		if (value && !(wanted ? text && str_eq(text, wanted) : json_is_false(value)))
 			return problem_set(problem, PROBLEM_VALIDATION,
 				"The `%s` field can only be `%s` here.", fixed[i].path,
 				wanted ? wanted : "false");

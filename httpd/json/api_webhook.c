@@ -97,19 +97,14 @@ static int parse_changes(const json_t *body, void *input, struct problem *proble
 		       : read_status(body, webhook, problem);
 }
 
-static json_t *events_of(const struct webhook *webhook)
-{
-	json_t *events = webhook->events ? json_loads(webhook->events, 0, NULL) : NULL;
-
-	return events ? events : json_array();
-}
-
 static json_t *render_item(const void *item)
 {
 	const struct webhook *webhook = item;
+	json_t *events = webhook->events ? json_loads(webhook->events, 0, NULL) : NULL;
 	json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", webhook->id, "endpoint",
 		webhook->endpoint, "created_at", row_json_time(webhook->created_us), "status",
-		webhook->enabled ? "enabled" : "disabled", "events", events_of(webhook));
+		webhook->enabled ? "enabled" : "disabled", "events",
+		events ? events : json_array());
 
 	if (webhook->domain)
 		json_object_set_new(object, "domain", json_string(webhook->domain));

@@ -25,34 +25,33 @@
  * is. */
 enum { TO_MAX = 50, TAGS_MAX = 75, TAG_TEXT_MAX = 256 };
 
-static int check_characters(const char *text, const char *path, struct problem *problem)
+static int missing(const char *field, struct problem *problem)
+{
+	return problem_field(
+		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->prefix, field);
+}
+
+static int read_tag_text(const json_t *item, const char *name, const char *tag, const char **text_r,
+	struct problem *problem)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	if (text[strspn(text, allowed)] != '\0')
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must contain only ASCII letters, digits, underscores and "
-			"dashes.",
-			problem->prefix, path);
-	if (strlen(text) > TAG_TEXT_MAX)
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must not be longer than %d characters.", problem->prefix,
-			path, TAG_TEXT_MAX);
-	return 0;
-}
-
-static int read_text(const json_t *item, const char *name, const char *tag, const char **text_r,
-	struct problem *problem)
-{
 	_cleanup_free_ char *path = mem_printf("%s.%s", tag, name);
 
 	if (json_field_text(item, name, path, text_r, problem) < 0)
 		return -1;
 	if (*text_r == NULL)
-		return problem_field(problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.",
+		return missing(path, problem);
+	if ((*text_r)[strspn(*text_r, allowed)] != '\0')
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must contain only ASCII letters, digits, underscores and "
+			"dashes.",
 			problem->prefix, path);
-	return check_characters(*text_r, path, problem);
+	if (strlen(*text_r) > TAG_TEXT_MAX)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"The `%s%s` field must not be longer than %d characters.", problem->prefix,
+			path, TAG_TEXT_MAX);
+	return 0;
 }
 
 static int read_tag(const json_t *item, const char *path, json_t *tags, struct problem *problem)
@@ -62,24 +61,10 @@ static int read_tag(const json_t *item, const char *path, json_t *tags, struct p
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%s%s` field must be an object.", problem->prefix, path);
-	if (read_text(item, "name", path, &name, problem) < 0 ||
-		read_text(item, "value", path, &value, problem) < 0)
+	if (read_tag_text(item, "name", path, &name, problem) < 0 ||
+		read_tag_text(item, "value", path, &value, problem) < 0)
 		return -1;
 	json_array_append_new(tags, json_pack("{s:s, s:s}", "name", name, "value", value));
-	return 0;
-}
-
-static int read_tags(const json_t *array, json_t *tags, struct problem *problem)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(array, i, item) {
-		_cleanup_free_ char *path = mem_printf("tags[%zu]", i);
-
-		if (read_tag(item, path, tags, problem) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -88,9 +73,10 @@ static int read_tags(const json_t *array, json_t *tags, struct problem *problem)
  * kept, in their order. */
 static int parse_tags(const json_t *email, char **tags_r, struct problem *problem)
 {
-	const json_t *array = json_field_get(email, "tags");
+	const json_t *array = json_field_get(email, "tags"), *item;
 	json_t *tags;
-	int result;
+	int result = 0;
+	size_t i;
 
 	*tags_r = NULL;
 	if (array == NULL)
@@ -103,7 +89,13 @@ static int parse_tags(const json_t *email, char **tags_r, struct problem *proble
 			"Too many items in the `%stags` field: the limit is %d.", problem->prefix,
 			TAGS_MAX);
 	tags = json_array();
-	result = read_tags(array, tags, problem);
+	json_array_foreach(array, i, item) {
+		_cleanup_free_ char *path = mem_printf("tags[%zu]", i);
+
+		result = read_tag(item, path, tags, problem);
+		if (result < 0)
+			break;
+	}
 	if (result == 0)
 		*tags_r = json_dumps(tags, JSON_COMPACT);
 	json_decref(tags);
@@ -117,31 +109,23 @@ static int bad_content(const char *path, struct problem *problem)
 		problem->prefix, path);
 }
 
-static int read_bytes(
-	const json_t *array, const char *path, struct buf *content, struct problem *problem)
+/* Content is a base64 string, an array of integers, or what JSON.stringify()
+ * makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
+static int read_content(
+	const json_t *value, const char *path, struct buf *content, struct problem *problem)
 {
-	const json_t *item;
+	const json_t *bytes = json_is_object(value) ? json_object_get(value, "data") : value, *item;
 	size_t i;
 
-	json_array_foreach(array, i, item) {
+	json_array_foreach(bytes, i, item) {
 		json_int_t byte = json_integer_value(item);
 
 		if (!json_is_integer(item) || byte < 0 || byte > 255)
 			return bad_content(path, problem);
 		buf_add_char(content, (char)byte);
 	}
-	return 0;
-}
-
-/* Content is a base64 string, an array of integers, or what JSON.stringify()
- * makes of a Node.js Buffer: {"type":"Buffer","data":[...]}. */
-static int read_content(
-	const json_t *value, const char *path, struct buf *content, struct problem *problem)
-{
-	const json_t *bytes = json_is_object(value) ? json_object_get(value, "data") : value;
-
 	if (json_is_array(bytes))
-		return read_bytes(bytes, path, content, problem);
+		return 0;
 	if (!json_is_string(value))
 		return bad_content(path, problem);
 	if (base64_decode(json_string_value(value), json_string_length(value), content) < 0)
@@ -261,25 +245,6 @@ static int parse_addrs(
 	return 0;
 }
 
-static int missing(const char *field, struct problem *problem)
-{
-	return problem_field(
-		problem, PROBLEM_MISSING_FIELD, "Missing `%s%s` field.", problem->prefix, field);
-}
-
-/* Fields that change what is sent. Refusing them is better than sending a wrong
- * or empty email. */
-static int check_unsupported(const json_t *email, struct problem *problem)
-{
-	static const char *const fields[] = {"template", "topic_id"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (json_field_get(email, fields[i]))
-			return problem_field(problem, PROBLEM_VALIDATION,
-				"The `%s%s` field is not supported.", problem->prefix, fields[i]);
-	return 0;
-}
-
 /* Parses spans such as `in 10 minutes`. */
 static bool read_span(const char *text, int64_t *us_r)
 {
@@ -344,8 +309,17 @@ int email_json_schedule(
 	return 0;
 }
 
-static int check_required(const json_t *email, struct problem *problem)
+/* Some fields are required. Others change what is sent, and are not supported: refusing them is
+ * better than sending a wrong or empty email. */
+static int check_fields(const json_t *email, struct problem *problem)
 {
+	static const char *const unsupported[] = {"template", "topic_id"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported); i++)
+		if (json_field_get(email, unsupported[i]))
+			return problem_field(problem, PROBLEM_VALIDATION,
+				"The `%s%s` field is not supported.", problem->prefix,
+				unsupported[i]);
 	if (json_field_get(email, "from") == NULL)
 		return missing("from", problem);
 	if (json_field_get(email, "to") == NULL)
@@ -356,28 +330,11 @@ static int check_required(const json_t *email, struct problem *problem)
 	return 0;
 }
 
-static int check_recipients(
-	const struct draft *draft, int64_t max_recipients, struct problem *problem)
-{
-	const struct mime_message *message = &draft->message;
-	const char *place = problem->prefix;
-	size_t all = message->to.n + message->cc.n + draft->bcc.n;
-
-	if (message->to.n > TO_MAX)
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"Too many recipients in the `%sto` field: the limit is %d.", place, TO_MAX);
-	if (all > (size_t)max_recipients)
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"Too many recipients in `%sto`, `%scc` and `%sbcc`: "
-			"the limit is %" PRId64 ".",
-			place, place, place, max_recipients);
-	return 0;
-}
-
 static int parse_people(
 	const json_t *email, int64_t max_recipients, struct draft *draft, struct problem *problem)
 {
 	struct mime_message *message = &draft->message;
+	const char *place = problem->prefix;
 	const char *from;
 
 	if (json_field_line(email, "from", "from", &from, problem) < 0 ||
@@ -387,7 +344,15 @@ static int parse_people(
 		parse_addrs(email, "bcc", &draft->bcc, problem) < 0 ||
 		parse_addrs(email, "reply_to", &message->reply_to, problem) < 0)
 		return -1;
-	return check_recipients(draft, max_recipients, problem);
+	if (message->to.n > TO_MAX)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many recipients in the `%sto` field: the limit is %d.", place, TO_MAX);
+	if (message->to.n + message->cc.n + draft->bcc.n > (size_t)max_recipients)
+		return problem_field(problem, PROBLEM_VALIDATION,
+			"Too many recipients in `%sto`, `%scc` and `%sbcc`: "
+			"the limit is %" PRId64 ".",
+			place, place, place, max_recipients);
+	return 0;
 }
 
 static int parse_content(const json_t *email, struct mime_message *message, struct problem *problem)
@@ -404,25 +369,6 @@ static int parse_content(const json_t *email, struct mime_message *message, stru
 	return 0;
 }
 
-static int parse_header(const char *name, const json_t *value, struct mime_message *message,
-	struct problem *problem)
-{
-	_cleanup_free_ char *path = mem_printf("headers.%s", name);
-	struct header *header;
-
-	if (!mime_header_name_valid(name))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%.100s` field is not a valid header name.", problem->prefix, path);
-	if (mime_header_reserved(name))
-		return 0;
-	if (json_field_check_line(value, path, problem) < 0)
-		return -1;
-	header = mime_message_add_header(message);
-	header->name = mem_strdup(name);
-	header->value = mem_strdup(json_string_value(value));
-	return 0;
-}
-
 static int parse_headers(const json_t *email, struct mime_message *message, struct problem *problem)
 {
 	json_t *headers = json_field_get(email, "headers"), *value;
@@ -433,9 +379,22 @@ static int parse_headers(const json_t *email, struct mime_message *message, stru
 	if (!json_is_object(headers))
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%sheaders` field must be an object.", problem->prefix);
-	json_object_foreach(headers, name, value)
-		if (parse_header(name, value, message, problem) < 0)
+	json_object_foreach(headers, name, value) {
+		_cleanup_free_ char *path = mem_printf("headers.%s", name);
+		struct header *header;
+
+		if (!mime_header_name_valid(name))
+			return problem_field(problem, PROBLEM_VALIDATION,
+				"The `%s%.100s` field is not a valid header name.", problem->prefix,
+				path);
+		if (mime_header_reserved(name))
+			continue;
+		if (json_field_check_line(value, path, problem) < 0)
 			return -1;
+		header = mime_message_add_header(message);
+		header->name = mem_strdup(name);
+		header->value = mem_strdup(json_string_value(value));
+	}
 	return 0;
 }
 
@@ -446,7 +405,7 @@ int email_json_read(
 
 	if (!json_is_object(email))
 		return problem_set(problem, PROBLEM_VALIDATION, "The email must be an object.");
-	if (check_unsupported(email, problem) < 0 || check_required(email, problem) < 0 ||
+	if (check_fields(email, problem) < 0 ||
 		parse_people(email, max_recipients, draft_r, problem) < 0 ||
 		parse_content(email, message, problem) < 0 ||
 		parse_headers(email, message, problem) < 0 ||

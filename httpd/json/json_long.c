@@ -133,11 +133,6 @@ int json_string_decode(const char *text, size_t len, struct buf *out)
 	return 0;
 }
 
-static bool is_plain(char c)
-{
-	return (unsigned char)c >= ' ' && c != '"' && c != '\\';
-}
-
 static void add_escaped(struct buf *out, char c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++)
@@ -159,7 +154,8 @@ static int json_string_encode(const char *text, size_t len, struct buf *out)
 	while (len > 0) {
 		size_t run = 0;
 
-		while (run < len && is_plain(text[run]))
+		while (run < len && (unsigned char)text[run] >= ' ' && text[run] != '"' &&
+			text[run] != '\\')
 			run++;
 		buf_add(out, text, run);
 		if (run < len)
@@ -229,29 +225,20 @@ static void take_out(
 		buf_add(rest, text + kept, len - kept);
 }
 
-static void put_string_back(json_t *value, struct taken *taken)
-{
-	const char *mark = json_string_value(value);
-	struct buf *string;
-	size_t number;
-
-	if (json_string_length(value) != MARK_LEN ||
-		memcmp(mark, taken->nonce, MARK_LEN - NUMBER_LEN) != 0)
-		return;
-	number = strtoul(mark + MARK_LEN - NUMBER_LEN, NULL, 16);
-	string = &taken->strings[number];
-	json_string_setn_nocheck(value, buf_str(string), string->len);
-	buf_free(string);
-}
-
 static void put_back(json_t *value, struct taken *taken)
 {
+	const char *mark = json_string_value(value), *name;
 	json_t *item;
-	const char *name;
 	size_t i;
 
-	if (json_is_string(value))
-		put_string_back(value, taken);
+	if (mark && json_string_length(value) == MARK_LEN &&
+		memcmp(mark, taken->nonce, MARK_LEN - NUMBER_LEN) == 0) {
+		struct buf *string =
+			&taken->strings[strtoul(mark + MARK_LEN - NUMBER_LEN, NULL, 16)];
+
+		json_string_setn_nocheck(value, buf_str(string), string->len);
+		buf_free(string);
+	}
 	json_array_foreach(value, i, item)
 		put_back(item, taken);
 	json_object_foreach(value, name, item)
@@ -276,21 +263,6 @@ json_t *json_long_load(const char *text, size_t len, size_t min, size_t flags, j
 	return root ? root : json_loadb(text, len, flags, error);
 }
 
-/* Returns 0, or -1 if it cannot be printed. */
-static int add_member(const struct json_long_member *member, struct buf *out)
-{
-	buf_printf(out, ",\"%s\":", member->name);
-	if (member->text == NULL) {
-		buf_add_str(out, "null");
-		return 0;
-	}
-	buf_add_char(out, '"');
-	if (json_string_encode(member->text, strlen(member->text), out) < 0)
-		return -1;
-	buf_add_char(out, '"');
-	return 0;
-}
-
 char *json_long_dump(const json_t *object, const struct json_long_member *members, size_t n)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
@@ -299,9 +271,15 @@ char *json_long_dump(const json_t *object, const struct json_long_member *member
 	if (own == NULL)
 		return NULL;
 	buf_add(&out, own, strlen(own) - 1);
-	for (size_t i = 0; i < n; i++)
-		if (add_member(&members[i], &out) < 0)
+	for (size_t i = 0; i < n; i++) {
+		const char *text = members[i].text;
+
+		buf_printf(&out, ",\"%s\":%s", members[i].name, text ? "\"" : "null");
+		if (text && json_string_encode(text, strlen(text), &out) < 0)
 			return NULL;
+		if (text)
+			buf_add_char(&out, '"');
+	}
 	buf_add_char(&out, '}');
 	return buf_take(&out);
 }
