@@ -5,8 +5,11 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
@@ -21,6 +24,19 @@ const char *request_query(const struct request *request)
 const char *request_header(const struct request *request, const char *name)
 {
 	return evhttp_find_header(evhttp_request_get_input_headers(request->evreq), name);
+}
+
+char *request_own_url(const struct request *request)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]";
+	const char *host = request_header(request, "Host");
+	const char *scheme = request_header(request, "X-Forwarded-Proto");
+
+	if (str_empty(host) || host[strspn(host, allowed)])
+		host = "localhost";
+	return mem_printf(
+		"%s://%s", scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host);
 }
 
 const char *request_body(struct request *request, size_t *len_r)

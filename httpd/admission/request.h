@@ -46,6 +46,9 @@ const char *request_query(const struct request *request);
 /* The value of a header field, or NULL if there is none. */
 const char *request_header(const struct request *request, const char *name);
 
+/* The scheme and host by which the client reaches us, without a slash. The caller frees it. */
+char *request_own_url(const struct request *request);
+
 /* Logs err as the event and sets its problem. Returns -1. */
 int request_failed(const struct request *request, const char *event, const struct err *err,
 	struct problem *problem);

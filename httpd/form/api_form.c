@@ -136,38 +136,30 @@ int api_form_read(struct request *request, struct form *form_r, struct problem *
 	return read_body(&body, false, form_r, problem);
 }
 
-/* The emails of the form that were not accepted, with their recipients. */
-static json_t *list_results(const struct send_outcome *outcome)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < outcome->n; i++) {
-		const struct send_result *result = &outcome->results[i];
-
-		if (result->problem.kind != PROBLEM_NONE)
-			json_array_append_new(list, json_pack("{s:s?, s:s}", "to", result->to,
-							    "message", result->problem.text));
-	}
-	return list;
-}
-
 /* Some of the emails go out: an error would make the client send all of them
  * again. */
 static void reply_part(struct request *request, const struct send_outcome *outcome)
 {
+	json_t *not_sent = json_array();
 	_cleanup_free_ char *message = mem_printf(
 		"Queued %zu of %zu emails. Do not send all of them again: see not_sent.",
 		outcome->sent, outcome->n);
 	const char *id = request->answer_id;
 
-	for (size_t i = 0; id == NULL && i < outcome->n; i++)
-		if (outcome->results[i].problem.kind == PROBLEM_NONE)
-			id = outcome->results[i].message_id;
+	for (size_t i = 0; i < outcome->n; i++) {
+		const struct send_result *result = &outcome->results[i];
+
+		if (result->problem.kind != PROBLEM_NONE)
+			json_array_append_new(not_sent, json_pack("{s:s?, s:s}", "to", result->to,
+								"message", result->problem.text));
+		else if (id == NULL)
+			id = result->message_id;
+	}
 	if (id == NULL)
 		id = outcome->results[0].message_id;
 	reply_json(request, 200,
 		json_pack("{s:s, s:s, s:I, s:o}", "id", id, "message", message, "sent",
-			(json_int_t)outcome->sent, "not_sent", list_results(outcome)));
+			(json_int_t)outcome->sent, "not_sent", not_sent));
 }
 
 static void on_form_sent(struct request *request, const struct send_outcome *outcome)
@@ -182,19 +174,6 @@ static void on_form_sent(struct request *request, const struct send_outcome *out
 		reply_part(request, outcome);
 	else
 		reply_problem(request, problem);
-}
-
-static int parse_email(const struct send_body *body, struct form *form, bool is_mime,
-	struct draft *email, struct problem *problem)
-{
-	const struct form_email_rules rules = {
-		.domain = body->admission->param,
-		.recipients = admission_recipients(body->admission, FORM_TEXT_ADDRS_MAX),
-		.now_us = clock_now_us(body->worker->shared->clock),
-	};
-
-	return is_mime ? form_email_parse_mime(form, &rules, email, problem)
-		       : form_email_parse(form, &rules, email, problem);
 }
 
 /* Individual messages are counted, but not made here: they may take many times
@@ -222,13 +201,22 @@ static int expand(struct send_body *body, const struct form *form, struct send_p
 static int parse_form_email(
 	struct send_body *body, bool is_mime, struct send_parsed *parsed_r, struct problem *problem)
 {
+	const struct form_email_rules rules = {
+		.domain = body->admission->param,
+		.recipients = admission_recipients(body->admission, FORM_TEXT_ADDRS_MAX),
+		.now_us = clock_now_us(body->worker->shared->clock),
+	};
 	_cleanup_form_ struct form form = FORM_INIT;
 	struct draft *email = mem_new(struct draft);
+	int result;
 
 	parsed_r->emails = email;
 	parsed_r->n = 1;
-	if (read_body(body, is_mime, &form, problem) < 0 ||
-		parse_email(body, &form, is_mime, email, problem) < 0)
+	if (read_body(body, is_mime, &form, problem) < 0)
+		return -1;
+	result = is_mime ? form_email_parse_mime(&form, &rules, email, problem)
+			 : form_email_parse(&form, &rules, email, problem);
+	if (result < 0)
 		return -1;
 	if (!is_mime)
 		parsed_r->answer_id = mem_strdup(email->message.message_id);

@@ -49,9 +49,6 @@ void api_form_suppression_import(struct request *request);
 void api_form_suppression_get(struct request *request);
 void api_form_suppression_remove(struct request *request);
 
-/* The URL of this server as the client used it; a new string. */
-char *form_own_url(const struct request *request);
-
 /* Parses the form in the body of a request, on the worker's thread: only for
  * small bodies (BODY_FORM_SMALL) or rare requests. The caller clears form_r.
  * Returns 0, or -1 with the problem. */

@@ -19,31 +19,23 @@
 #include "core/mime/mime_scan.h"
 #include "core/mime/mime_content.h"
 
-/* The length of the name without one `[...]` at its end, unless that is all of
- * it. */
-static size_t bare_len(const char *name)
-{
-	size_t len = strlen(name);
-	const char *open = strrchr(name, '[');
-
-	if (open && open > name && name[len - 1] == ']')
-		return (size_t)(open - name);
-	return len;
-}
-
-/* Appends a field with the name, without its trailing `[...]`. The pointer is
- * valid until the form grows again. NULL and ERR_INVALID if the form is full. */
+/* Appends a field with the name, without one `[...]` at its end, unless that is all of it. The
+ * pointer is valid until the form grows again. NULL and ERR_INVALID if the form is full. */
 static struct form_field *form_add(struct form *form, const char *name, struct err *err)
 {
+	const char *open = strrchr(name, '[');
 	struct form_field *field;
+	size_t len = strlen(name);
 
+	if (open && open > name && name[len - 1] == ']')
+		len = (size_t)(open - name);
 	if (form->n == FORM_FIELDS_MAX) {
 		err_set(err, ERR_INVALID, "too many form fields, max is %d", FORM_FIELDS_MAX);
 		return NULL;
 	}
 	form->fields = mem_append(form->fields, form->n, sizeof(*form->fields));
 	field = &form->fields[form->n++];
-	field->name = mem_dup(name, bare_len(name));
+	field->name = mem_dup(name, len);
 	return field;
 }
 
@@ -198,20 +190,6 @@ static int read_header(struct span text, struct part *part, struct err *err)
 	return 0;
 }
 
-/* Replaces a path by what follows its last slash or backslash. */
-static void keep_base_name(char **path)
-{
-	const char *base = *path;
-	char *name;
-
-	for (const char *p = base; *p; p++)
-		if (*p == '/' || *p == '\\')
-			base = p + 1;
-	name = mem_strdup(base);
-	free(*path);
-	*path = name;
-}
-
 /* Reads the names from Content-Disposition. `outer` is the name of the
  * enclosing multipart/mixed, or NULL. */
 static int read_names(struct part *part, const char *outer, struct err *err)
@@ -232,8 +210,16 @@ static int read_names(struct part *part, const char *outer, struct err *err)
 	file = param_read_name(disposition, "filename", &part->filename);
 	if (file < 0)
 		return malformed(err);
-	if (file > 0)
-		keep_base_name(&part->filename);
+	if (file > 0) { /* without the folders of a path */
+		char *path = part->filename;
+		const char *base = path;
+
+		for (const char *p = path; *p; p++)
+			if (*p == '/' || *p == '\\')
+				base = p + 1;
+		part->filename = mem_strdup(base);
+		free(path);
+	}
 	return 0;
 }
 
@@ -252,26 +238,13 @@ static void recode(struct form_field *field)
 	field->value = text;
 }
 
-static int add_field(struct form *form, struct part *part, struct err *err)
-{
-	struct form_field *field = form_add(form, part->name, err);
-
-	if (field == NULL)
-		return -1;
-	field->filename = TAKE_PTR(part->filename);
-	field->content_type = TAKE_PTR(part->type);
-	if (mime_content_decode_strictly(part->encoding, part->content, &field->value) < 0)
-		return malformed(err);
-	recode(field);
-	return 0;
-}
-
 static int read_parts(
 	struct form *form, const char *type, struct span body, const char *outer, struct err *err);
 
 static int read_part(struct form *form, struct span text, const char *outer, struct err *err)
 {
 	__attribute__((cleanup(part_clear))) struct part part = {0};
+	struct form_field *field;
 
 	if (read_header(text, &part, err) < 0 || read_names(&part, outer, err) < 0)
 		return -1;
@@ -279,7 +252,15 @@ static int read_part(struct form *form, struct span text, const char *outer, str
 	if (outer == NULL && part.filename == NULL && part.type &&
 		param_read_is(part.type, "multipart/mixed"))
 		return read_parts(form, part.type, part.content, part.name, err);
-	return add_field(form, &part, err);
+	field = form_add(form, part.name, err);
+	if (field == NULL)
+		return -1;
+	field->filename = TAKE_PTR(part.filename);
+	field->content_type = TAKE_PTR(part.type);
+	if (mime_content_decode_strictly(part.encoding, part.content, &field->value) < 0)
+		return malformed(err);
+	recode(field);
+	return 0;
 }
 
 /* Recurses at most once: then outer is set. */

@@ -155,23 +155,6 @@ static int query_number(const char *query, const char *name, int64_t min, int64_
 	return given < 0 ? -1 : 0;
 }
 
-static int query_list(const char *query, struct list_ask *ask_r, struct problem *problem)
-{
-	*ask_r = (struct list_ask){.limit = LIST_DEFAULT};
-	if (query_number(query, "limit", 1, LIST_MAX, &ask_r->limit, problem) < 0 ||
-		query_number(query, "skip", 0, INT32_MAX, &ask_r->skip, problem) < 0 ||
-		query_get(query, "state", ask_r->state, problem) < 0 ||
-		query_get(query, "search", ask_r->search, problem) < 0)
-		return -1;
-	return 0;
-}
-
-static bool is_asked_for(const struct list_ask *ask, const struct domain *domain)
-{
-	return (!*ask->state || str_eq(ask->state, state_of(domain))) &&
-	       strstr(domain->name, ask->search) != NULL;
-}
-
 /* Reads all domains that the key may see, since clients want their total
  * number; limits.domains bounds it. NULL with err. */
 static json_t *list_domains(struct request *request, const struct list_ask *ask, struct err *err)
@@ -193,10 +176,13 @@ static json_t *list_domains(struct request *request, const struct list_ask *ask,
 		}
 		more &= found > 0 && list.n > 0;
 		for (size_t i = 0; i < list.n; i++) {
-			if (!is_asked_for(ask, &list.items[i]))
+			const struct domain *domain = &list.items[i];
+
+			if ((*ask->state && !str_eq(ask->state, state_of(domain))) ||
+				!strstr(domain->name, ask->search))
 				continue;
 			if (total >= ask->skip && total - ask->skip < ask->limit)
-				json_array_append_new(items, render_item(&list.items[i]));
+				json_array_append_new(items, render_item(domain));
 			total++;
 		}
 		if (more)
@@ -211,9 +197,13 @@ void api_form_domain_list(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	json_t *answer = NULL;
-	struct list_ask ask;
+	struct list_ask ask = {.limit = LIST_DEFAULT};
+	const char *query = request_query(request);
 
-	if (query_list(request_query(request), &ask, &problem) == 0) {
+	if (query_number(query, "limit", 1, LIST_MAX, &ask.limit, &problem) == 0 &&
+		query_number(query, "skip", 0, INT32_MAX, &ask.skip, &problem) == 0 &&
+		query_get(query, "state", ask.state, &problem) >= 0 &&
+		query_get(query, "search", ask.search, &problem) >= 0) {
 		answer = list_domains(request, &ask, &err);
 		if (answer == NULL)
 			request_failed(request, "domain_failed", &err, &problem);
@@ -236,30 +226,23 @@ static void end_change(struct domain_change *change)
 	free(change);
 }
 
-/* Sets the problem of a change that failed. */
-static void explain_change(const struct change *done, struct problem *problem)
-{
-	const struct err *err = &done->err;
-
-	if (done->refused.kind != PROBLEM_NONE)
-		*problem = done->refused;
-	else if (done->result == 0)
-		problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
-			done->request->admission.param);
-	else if (done->result < 0 && err->code == ERR_DENIED)
-		problem_set(problem, PROBLEM_DOMAIN, "%s", err->text);
-	else if (done->result < 0 && (err->code == ERR_INVALID || err->code == ERR_EXISTS))
-		problem_set(problem, PROBLEM_VALIDATION, "%s", err->text);
-	else if (done->result < 0)
-		request_failed(done->request, "operation_failed", err, problem);
-}
-
 static void on_domain_changed(struct change *done)
 {
 	struct domain_change *change = (struct domain_change *)done;
-	struct problem problem = PROBLEM_INIT;
+	const struct err *err = &done->err;
+	struct problem problem = done->refused;
 
-	explain_change(done, &problem);
+	if (problem.kind != PROBLEM_NONE)
+		;
+	else if (done->result == 0)
+		problem_set(&problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
+			done->request->admission.param);
+	else if (done->result < 0 && err->code == ERR_DENIED)
+		problem_set(&problem, PROBLEM_DOMAIN, "%s", err->text);
+	else if (done->result < 0 && (err->code == ERR_INVALID || err->code == ERR_EXISTS))
+		problem_set(&problem, PROBLEM_VALIDATION, "%s", err->text);
+	else if (done->result < 0)
+		request_failed(done->request, "operation_failed", err, &problem);
 	reply_changed(done->request, &problem, change->operate.answer);
 	end_change(change);
 }

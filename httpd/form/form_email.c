@@ -56,19 +56,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
 }
 
-static void collect(const struct mime_message *message, struct files *files)
-{
-	files->items = mem_alloc(message->attachments.n, sizeof(*files->items));
-	for (size_t i = 0; i < message->attachments.n; i++) {
-		const struct attachment *file = &message->attachments.items[i];
-
-		if (file->content_id && !is_plain(file->content_id))
-			files->items[files->n++] = (struct file){
-				file->filename, new_id(i, file->filename)};
-	}
-	qsort(files->items, files->n, sizeof(*files->items), by_name);
-}
-
 static const struct file *find_file(const struct files *files, const char *name)
 {
 	const struct file wanted = {.name = name};
@@ -92,26 +79,16 @@ static const struct file *find_text(const struct files *files, const char *text,
 	return file;
 }
 
-/* The length of the name at at. Its end depends on the character before `cid:`. */
-static size_t name_length(char before, const char *at)
-{
-	switch (before) {
-	case '"':
-		return strcspn(at, "\"");
-	case '\'':
-		return strcspn(at, "'");
-	case '(':
-		return strcspn(at, ")");
-	default:
-		return strcspn(at, " \t\r\n\"'()<>");
-	}
-}
-
-/* Copies `cid:` and the id or the name. Returns where the rest begins. */
+/* Copies `cid:` and the id or the name, whose end depends on the character before `cid:`. Returns
+ * where the rest begins. */
 static const char *rewrite_one(const struct files *files, const char *at, struct buf *out)
 {
 	const char *name = at + strlen(scheme);
-	size_t len = name_length(at[-1], name);
+	const char *end = at[-1] == '"'    ? "\""
+			  : at[-1] == '\'' ? "'"
+			  : at[-1] == '('  ? ")"
+					   : " \t\r\n\"'()<>";
+	size_t len = strcspn(name, end);
 	const struct file *file = find_text(files, name, len);
 
 	buf_add(out, at, strlen(scheme));
@@ -136,31 +113,33 @@ static char *rewrite(const struct files *files, const char *html)
 	return buf_take(&out);
 }
 
-static void set_ids(const struct files *files, struct mime_message *message)
+void form_cid_apply(struct mime_message *message)
 {
+	struct files files = {
+		.items = mem_alloc(message->attachments.n, sizeof(*files.items)),
+	};
+
 	for (size_t i = 0; i < message->attachments.n; i++) {
 		struct attachment *file = &message->attachments.items[i];
 
-		if (file->content_id == NULL || is_plain(file->content_id))
-			continue;
-		free(file->content_id);
-		file->content_id = mem_strdup(find_file(files, file->filename)->id);
+		if (file->content_id && !is_plain(file->content_id))
+			files.items[files.n++] = (struct file){
+				file->filename, new_id(i, file->filename)};
 	}
-}
+	qsort(files.items, files.n, sizeof(*files.items), by_name);
+	for (size_t i = 0; i < message->attachments.n; i++) {
+		struct attachment *file = &message->attachments.items[i];
 
-void form_cid_apply(struct mime_message *message)
-{
-	struct files files = {0};
-
-	collect(message, &files);
-	if (files.n > 0) {
-		set_ids(&files, message);
-		if (message->html) {
-			char *html = message->html;
-
-			message->html = rewrite(&files, html);
-			free(html);
+		if (file->content_id && !is_plain(file->content_id)) {
+			free(file->content_id);
+			file->content_id = mem_strdup(find_file(&files, file->filename)->id);
 		}
+	}
+	if (files.n > 0 && message->html) {
+		char *html = message->html;
+
+		message->html = rewrite(&files, html);
+		free(html);
 	}
 	for (size_t i = 0; i < files.n; i++)
 		free(files.items[i].id);
@@ -192,31 +171,24 @@ static int form_email_check_recipients(
 		rules->recipients);
 }
 
-static int parse_from(
-	const struct form *form, const char *domain, struct addr *from, struct problem *problem)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *value;
-
-	if (form_text(form, "from", &value, problem) < 0)
-		return -1;
-	text = str_trim(value, strlen(value));
-	if (addr_parse(text, from, NULL) < 0)
-		return problem_set(problem, PROBLEM_BAD_REQUEST,
-			"from parameter is not a valid address. please check documentation");
-	return form_email_check_domain(from, domain, problem);
-}
-
 static int parse_people(const struct form *form, const struct form_email_rules *rules,
 	struct draft *draft, struct problem *problem)
 {
 	struct mime_message *message = &draft->message;
+	_cleanup_free_ char *from = NULL;
+	const char *given;
 
 	if (!form_text_given(form, "from"))
 		return missing(problem, "from");
 	if (!form_text_given(form, "to"))
 		return missing(problem, "to");
-	if (parse_from(form, rules->domain, &message->from, problem) < 0 ||
+	if (form_text(form, "from", &given, problem) < 0)
+		return -1;
+	from = str_trim(given, strlen(given));
+	if (addr_parse(from, &message->from, NULL) < 0)
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"from parameter is not a valid address. please check documentation");
+	if (form_email_check_domain(&message->from, rules->domain, problem) < 0 ||
 		form_text_addrs(form, "to", &message->to, problem) < 0 ||
 		form_text_addrs(form, "cc", &message->cc, problem) < 0 ||
 		form_text_addrs(form, "bcc", &draft->bcc, problem) < 0)
@@ -313,18 +285,6 @@ static int parse_mime_from(
 	return form_email_check_domain(from, domain, problem);
 }
 
-/* Moves what the message contains into the record of the email. */
-static void describe(struct mime_summary *summary, struct mime_message *message)
-{
-	message->to = TAKE(summary->to);
-	message->cc = TAKE(summary->cc);
-	message->reply_to = TAKE(summary->reply_to);
-	message->subject = TAKE_PTR(summary->subject);
-	message->html = TAKE_PTR(summary->html);
-	message->text = TAKE_PTR(summary->text);
-	message->message_id = TAKE_PTR(summary->message_id);
-}
-
 /* Recipients that To and Cc do not name get a blind copy. */
 static void add_blind(struct draft *draft)
 {
@@ -373,7 +333,13 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	mime_read(file->value.data, file->value.len, &summary);
 	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from, problem) < 0)
 		return -1;
-	describe(&summary, message);
+	message->to = TAKE(summary.to);
+	message->cc = TAKE(summary.cc);
+	message->reply_to = TAKE(summary.reply_to);
+	message->subject = TAKE_PTR(summary.subject);
+	message->html = TAKE_PTR(summary.html);
+	message->text = TAKE_PTR(summary.text);
+	message->message_id = TAKE_PTR(summary.message_id);
 	add_blind(draft_r);
 	draft_r->finished = TAKE(form->fields[file - form->fields].value);
 	return form_options_parse(form, rules->now_us, draft_r, problem);

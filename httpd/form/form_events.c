@@ -67,12 +67,6 @@ struct ask {
 	bool back;                  /* the page ends before the cursor; "" for the last page */
 };
 
-static void ask_clear(struct ask *ask)
-{
-	for (size_t i = 0; i < FILTERS; i++)
-		free(ask->filters[i]);
-}
-
 /* Parses seconds since 1970, or a date in the format of RFC 5322 or RFC 3339. */
 static bool read_time(const char *text, int64_t *time_us_r)
 {
@@ -155,25 +149,6 @@ static int query_range(const char *query, struct ask *ask, struct problem *probl
 		ask->end_us = end_us;
 	}
 	return 0;
-}
-
-static int query_limit(const char *query, int64_t max, int64_t *limit, struct problem *problem)
-{
-	char text[QUERY_VALUE_MAX];
-	int given = query_get(query, "limit", text, problem);
-
-	if (given > 0 && str_int(text, 1, max, limit) < 0)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"'limit' parameter must be a number from 1 to %d", (int)max);
-	return given < 0 ? -1 : 0;
-}
-
-static int read_query(const char *query, struct ask *ask, struct problem *problem)
-{
-	ask->limit = LIMIT_DEFAULT;
-	if (query_filters(query, ask, problem) < 0 || query_range(query, ask, problem) < 0)
-		return -1;
-	return query_limit(query, LIMIT_MAX, &ask->limit, problem);
 }
 
 /* Tokens: JSON in base64url (RFC 4648 5). A token grants nothing that the query
@@ -384,9 +359,10 @@ struct page_job {
 
 static void job_free(struct page_job *job)
 {
-	for (size_t i = 0; i < FILTERS; i++)
+	for (size_t i = 0; i < FILTERS; i++) {
 		free(job->texts[i]);
-	ask_clear(&job->ask);
+		free(job->ask.filters[i]);
+	}
 	store_event_list_free(&job->found);
 	free(job);
 }
@@ -454,26 +430,11 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 /* Answers */
 
-char *form_own_url(const struct request *request)
-{
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyz"
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-		".-:[]";
-	const char *host = request_header(request, "Host");
-	const char *scheme = request_header(request, "X-Forwarded-Proto");
-
-	if (str_empty(host) || host[strspn(host, allowed)])
-		host = "localhost";
-	return mem_printf(
-		"%s://%s", scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host);
-}
-
 static void add_page(const struct page_job *job, json_t *paging, const char *name, bool back,
 	const struct event_cursor *cursor, int64_t shift)
 {
 	_cleanup_free_ char *token = make_token(&job->ask, back, cursor, shift);
-	_cleanup_free_ char *base = form_own_url(job->request);
+	_cleanup_free_ char *base = request_own_url(job->request);
 	_cleanup_free_ char *url = mem_printf(
 		"%s/v3/%s/events/%s", base, job->request->admission.param, token);
 
@@ -556,19 +517,6 @@ static void append(struct event_list *list, struct event_list *more)
 	free(more->items);
 }
 
-static int find_cursor(struct page_job *job, struct db *db, struct err *err)
-{
-	const struct ask *ask = &job->ask;
-	int64_t *seq = &job->filter.after_seq;
-
-	if (store_event_seq(db, &job->filter, &ask->cursor, seq, err) < 0)
-		return -1;
-	if (*ask->cursor.email_id)
-		*seq += ask->shift;
-	job->placed = true;
-	return 0;
-}
-
 static bool read_piece(struct work *work)
 {
 	struct page_job *job = (struct page_job *)work;
@@ -587,7 +535,11 @@ static bool read_piece(struct work *work)
 	result = db_pool_take(readers, &db, &err);
 	if (result == 0) {
 		if (!job->placed)
-			result = find_cursor(job, db, &err);
+			result = store_event_seq(
+				db, &job->filter, &job->ask.cursor, &job->filter.after_seq, &err);
+		if (result == 0 && !job->placed && *job->ask.cursor.email_id)
+			job->filter.after_seq += job->ask.shift;
+		job->placed |= result == 0;
 		if (result == 0)
 			result = store_event_page(db, &job->filter, &more, &err);
 		db_pool_give(readers, db, result == 0);
@@ -608,6 +560,8 @@ static void list_events(struct request *request, const char *token)
 {
 	struct page_job *job = mem_new(struct page_job);
 	struct problem *problem = &job->problem;
+	const char *query = request_query(request);
+	char limit[QUERY_VALUE_MAX];
 	int result;
 
 	job->request = request;
@@ -618,9 +572,20 @@ static void list_events(struct request *request, const char *token)
 		.company_id = request->admission.key.company_id,
 		.run = read_piece,
 	};
-	result = token ? read_token(token, &job->ask, problem)
-		       : read_query(request_query(request), &job->ask, problem);
-	if (result == 0)
+	job->ask.limit = LIMIT_DEFAULT;
+	if (token) {
+		result = read_token(token, &job->ask, problem);
+	} else {
+		result = query_filters(query, &job->ask, problem);
+		if (result == 0)
+			result = query_range(query, &job->ask, problem);
+		if (result == 0)
+			result = query_get(query, "limit", limit, problem);
+		if (result > 0 && str_int(limit, 1, LIMIT_MAX, &job->ask.limit) < 0)
+			result = problem_set(problem, PROBLEM_PARAMETER,
+				"'limit' parameter must be a number from 1 to %d", LIMIT_MAX);
+	}
+	if (result >= 0)
 		result = make_filter(job, problem);
 	if (result > 0) {
 		work_pool_submit(request->worker->shared->pool, &job->work);

@@ -151,7 +151,7 @@ struct page_ask {
 static void add_url(const struct request *request, const struct page_ask *ask, json_t *paging,
 	const char *name, const char *page, const char *address)
 {
-	_cleanup_free_ char *base = form_own_url(request);
+	_cleanup_free_ char *base = request_own_url(request);
 	_cleanup_free_ char *encoded = evhttp_uriencode(address ? address : "", -1, 0);
 	_cleanup_free_ char *term = evhttp_uriencode(ask->term, -1, 0);
 

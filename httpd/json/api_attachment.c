@@ -119,26 +119,13 @@ static char *make_link(
 	return buf_take(&out);
 }
 
-/* The URL of a link, with the host and scheme that the client used. */
-static char *url_of(struct request *request, const char *link)
-{
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]";
-	const char *host = request_header(request, "Host");
-	const char *scheme = request_header(request, "X-Forwarded-Proto");
-
-	if (str_empty(host) || host[strspn(host, allowed)])
-		host = "localhost";
-	return mem_printf("%s://%s/attachments/%s",
-		scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host, link);
-}
-
 static json_t *render_file(struct request *request, const struct kept *kept, size_t n)
 {
 	const struct mime_file *file = &kept->files.items[n];
 	int64_t end_us = clock_now_us(request->worker->shared->clock) + LINK_S * SECOND_US;
 	_cleanup_free_ char *link = make_link(request->worker->shared, kept->id, n, end_us);
-	_cleanup_free_ char *url = url_of(request, link);
+	_cleanup_free_ char *base = request_own_url(request);
+	_cleanup_free_ char *url = mem_printf("%s/attachments/%s", base, link);
 	_cleanup_buf_ struct buf content = BUF_INIT;
 	char id[ID_SIZE];
 
