@@ -78,15 +78,15 @@ static const struct column backup_columns[] = {
 };
 
 /* Returns the name for reports: that of a server without user and password. */
-static const char *name_of(const struct conf *conf)
+static const char *store_name(const struct conf *conf)
 {
 	return str_empty(conf->store.url) ? conf->store.database : "PostgreSQL";
 }
 
-static void add_row(struct report *report, const struct call *call)
+static void add_store_row(struct report *report, const struct call *call)
 {
 	report_add_row(report);
-	report_text(report, DATABASE, name_of(call->conf));
+	report_text(report, DATABASE, store_name(call->conf));
 }
 
 /* Refuses to create an empty database in place of a missing one: it would contain no keys and
@@ -142,7 +142,7 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 {
 	const struct migrate_list list = {migrations, migrations_n, show_migration};
 	bool wanted = !call_option(call, OPTION_NO_BACKUP) && str_empty(call->conf->store.url);
-	const char *name = name_of(call->conf);
+	const char *name = store_name(call->conf);
 	_cleanup_free_ char *backup = NULL;
 	int version, applied;
 
@@ -157,7 +157,7 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 		return -1;
 	}
 	version += applied;
-	add_row(report, call);
+	add_store_row(report, call);
 	report_number(report, VERSION, version);
 	report_number(report, APPLIED, applied);
 	report_text(report, BACKUP, backup);
@@ -223,10 +223,10 @@ static int look_at_server(const struct call *call, struct report *report, struct
 		return -1;
 	if (version > list.n)
 		return migrate_check_list(db, &list, err);
-	add_row(report, call);
+	add_store_row(report, call);
 	report_number(report, VERSION, version);
 	report_note(report, "%s: is at schema version %d of %d; nothing was tried",
-		name_of(call->conf), version, list.n);
+		store_name(call->conf), version, list.n);
 	return 0;
 }
 
@@ -241,7 +241,7 @@ static int run_rehearse(const struct call *call, struct report *report, struct e
 	if (copy_older(call, &copy, &version, err) < 0)
 		return -1;
 	report_add_row(report);
-	report_text(report, DATABASE, name_of(call->conf));
+	report_text(report, DATABASE, store_name(call->conf));
 	report_number(report, VERSION, version);
 	if (copy == NULL) {
 		report_note(report, "%s: nothing is to be migrated", call->conf->store.database);
@@ -264,7 +264,7 @@ static int run_check(const struct call *call, struct report *report, struct err 
 {
 	if (db_check(call->db, err) < 0)
 		return -1;
-	add_row(report, call);
+	add_store_row(report, call);
 	report_number(report, OK, true);
 	report_note(report, "ok");
 	return 0;
@@ -316,7 +316,7 @@ static int run_backup(const struct call *call, struct report *report, struct err
 	}
 	if (!argument && rename(part, path) < 0)
 		return err_set(err, ERR_CONFIG, "cannot rename %s: %m", part);
-	add_row(report, call);
+	add_store_row(report, call);
 	report_text(report, COPY, path);
 	report_note(report, "%s copied to %s", call->conf->store.database, path);
 	return 0;
@@ -436,7 +436,7 @@ static int run_copy(const struct call *call, struct report *report, struct err *
 		in_use = is_in_use(path, state, err);
 	if (in_use < 0 || (!in_use && db_copy_finish(to, err) < 0))
 		return -1;
-	add_row(report, call);
+	add_store_row(report, call);
 	report_pass(report, &pass, !in_use);
 	return 0;
 }
@@ -452,7 +452,7 @@ static int run_restore(const struct call *call, struct report *report, struct er
 			"store.url names a server, whose backups are restored by pg_restore");
 	if (restore_run(call->conf->store.database, path, forced, call->now_us, &restored, err) < 0)
 		return -1;
-	add_row(report, call);
+	add_store_row(report, call);
 	report_number(report, VERSION, restored.version);
 	report_text(report, RESTORED_FROM, path);
 	report_text(report, KEPT, restored.kept);

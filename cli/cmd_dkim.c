@@ -51,7 +51,7 @@ static void report_keys(struct report *report, const struct dkim_key_list *keys)
 	}
 }
 
-static int find_domain(const struct call *call, struct domain *domain_r, struct err *err)
+static int find_signed_domain(const struct call *call, struct domain *domain_r, struct err *err)
 {
 	_cleanup_free_ char *name = NULL;
 	int found;
@@ -366,7 +366,7 @@ static int run_change(const struct call *call, struct report *report, struct err
 	struct domain domain;
 	int result;
 
-	if (find_domain(call, &domain, err) < 0)
+	if (find_signed_domain(call, &domain, err) < 0)
 		return -1;
 	result = change_keys(call, &domain, report, err);
 	store_domain_clear(&domain);
@@ -378,7 +378,7 @@ static int list_keys(const struct call *call, struct report *report, struct err 
 	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
 	struct domain domain = {0};
 
-	if (call_argument(call) && find_domain(call, &domain, err) < 0)
+	if (call_argument(call) && find_signed_domain(call, &domain, err) < 0)
 		return -1;
 	if (store_dkim_list(call->db, domain.name ? domain.id : NULL, &keys, err) < 0) {
 		store_domain_clear(&domain);

@@ -30,7 +30,7 @@ enum { INDENT = 10 };
 	"    addresses from which mail goes out, or give this host a name with a domain)"
 
 /* Finds the domain in the database; an unregistered domain is checked as well. */
-static int find_named(
+static int find_checked_domain(
 	const struct call *call, const char *name, struct domain *domain_r, struct err *err)
 {
 	char company_id[ID_SIZE];
@@ -94,7 +94,7 @@ static int run_check(const struct call *call, struct report *report, struct err 
 	size_t i;
 
 	if (addr_domain_normalize(call_argument(call), &name, err) < 0 ||
-		find_named(call, name, &domain, err) < 0)
+		find_checked_domain(call, name, &domain, err) < 0)
 		return -1;
 	if (look_up_records(call, &domain, &records, err) < 0) {
 		store_domain_clear(&domain);

@@ -26,7 +26,7 @@ enum {
 #define LIMIT_HELP "How many at most, from 1 to 1000. Without this, 20."
 
 /* Finds the email that the argument names. Returns 0, and the caller clears it, or -1. */
-static int find_email(const struct call *call, struct email *email_r, struct err *err)
+static int find_given_email(const struct call *call, struct email *email_r, struct err *err)
 {
 	const char *name = call_argument(call);
 	char id[ID_SIZE];
@@ -77,7 +77,7 @@ static void add_sent_at(json_t *item)
 }
 
 /* Adds a line with name and value; nothing if there is no value. */
-static void add_line(const char *name, const char *value, size_t width, struct buf *out)
+static void add_named_line(const char *name, const char *value, size_t width, struct buf *out)
 {
 	enum { AT = 12 };
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -99,7 +99,7 @@ static void add_line_of_recipients(const char *name, const struct email *email,
 		if (recipients->items[i].kind == kind)
 			strv_add(&list, recipient_text(&recipients->items[i]));
 	text = strv_join(&list, ", ");
-	add_line(name, text, width, out);
+	add_named_line(name, text, width, out);
 }
 
 /* For people: the answer first, then the email, then its events. */
@@ -111,27 +111,27 @@ static void print_show(const struct call *call, const struct email *email,
 
 	visible_add_wrapped(out, answer, 0, width);
 	buf_add_char(out, '\n');
-	add_line("id", email->id, width, out);
-	add_line("from", email->from, width, out);
+	add_named_line("id", email->id, width, out);
+	add_named_line("from", email->from, width, out);
 	add_line_of_recipients("to", email, RECIPIENT_TO, width, out);
 	add_line_of_recipients("cc", email, RECIPIENT_CC, width, out);
 	add_line_of_recipients("bcc", email, RECIPIENT_BCC, width, out);
-	add_line("subject", email->subject, width, out);
-	add_line("state", store_email_state_shown(email, call->now_us), width, out);
-	add_line("last event", store_email_last_event(email, call->now_us), width, out);
+	add_named_line("subject", email->subject, width, out);
+	add_named_line("state", store_email_state_shown(email, call->now_us), width, out);
+	add_named_line("last event", store_email_last_event(email, call->now_us), width, out);
 	if (email->scheduled_us > 0) {
 		char at[CLOCK_TEXT_SIZE];
 
 		clock_iso8601(email->scheduled_us, at);
-		add_line("scheduled", at, width, out);
+		add_named_line("scheduled", at, width, out);
 	}
-	add_line("queue id", email->queue_id, width, out);
-	add_line("host", email->host, width, out);
-	add_line("message id", email->message_id, width, out);
-	add_line("sender", email->sender, width, out);
-	add_line("domain", email->domain, width, out);
-	add_line("company", email->company_id, width, out);
-	add_line("key", email->key_id, width, out);
+	add_named_line("queue id", email->queue_id, width, out);
+	add_named_line("host", email->host, width, out);
+	add_named_line("message id", email->message_id, width, out);
+	add_named_line("sender", email->sender, width, out);
+	add_named_line("domain", email->domain, width, out);
+	add_named_line("company", email->company_id, width, out);
+	add_named_line("key", email->key_id, width, out);
 	buf_add_char(out, '\n');
 	email_report_print(delivery_report, width, out);
 	if (call_option(call, OPTION_CONTENT) && !str_empty(email->text))
@@ -148,7 +148,7 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	struct email email;
 	json_t *item;
 
-	if (find_email(call, &email, err) < 0)
+	if (find_given_email(call, &email, err) < 0)
 		return -1;
 	if (delivery_report_new(call->db, call->conf, &email, call->now_us, &delivery_report, err) <
 		0) {
@@ -237,7 +237,7 @@ static int run_raw(const struct call *call, struct report *report, struct err *e
 	struct email email;
 	int found;
 
-	if (find_email(call, &email, err) < 0)
+	if (find_given_email(call, &email, err) < 0)
 		return -1;
 	report_add_row(report);
 	report_text(report, 0, email.id);

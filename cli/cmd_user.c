@@ -31,7 +31,7 @@ static const struct column columns[] = {
 
 /* Reads a line without its newline. A line that does not fit is cut, and is too long for a password
  * anyway. Reads byte by byte, so that nothing of it stays in a buffer. */
-static int read_line(char *line, size_t size, struct err *err)
+static int read_typed_line(char *line, size_t size, struct err *err)
 {
 	size_t len = 0;
 	ssize_t got;
@@ -65,14 +65,14 @@ static int ask_line(const char *question, char *line, size_t size, struct err *e
 	int result;
 
 	if (!isatty(STDIN_FILENO))
-		return read_line(line, size, err);
+		return read_typed_line(line, size, err);
 	fprintf(stderr, "%s: ", question);
 	tcgetattr(STDIN_FILENO, &old);
 	silent = old;
 	/* An interrupt must not leave the terminal like that. */
 	silent.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
-	result = read_line(line, size, err);
+	result = read_typed_line(line, size, err);
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
 	fputc('\n', stderr);
 	return result;

@@ -33,7 +33,7 @@ static void add_recipient(
 }
 
 /* A line that begins with the time. */
-static void add_line(struct buf *out, int64_t time_us, const char *text, size_t width)
+static void add_dated_line(struct buf *out, int64_t time_us, const char *text, size_t width)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 
@@ -58,7 +58,7 @@ void email_event_print(
 		buf_printf(&line, ", attempt %lld", (long long)event->attempt);
 	if (str_eq(event->source, "queue"))
 		buf_add_str(&line, " (seen in the queue)");
-	add_line(out, event->occurred_us, buf_str(&line), width);
+	add_dated_line(out, event->occurred_us, buf_str(&line), width);
 	if (event->relay && !str_eq(event->relay, "none") &&
 		!(event->text && str_starts(event->text, "host ")))
 		buf_printf(&said, "%s: ", event->relay);
@@ -125,7 +125,7 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 {
 	_cleanup_free_ char *text = NULL;
 
-	add_line(out, email->created_us,
+	add_dated_line(out, email->created_us,
 		email->way == EMAIL_WAY_AUTH ? "received over SMTP" : "received over HTTP", width);
 	if (email->decided_us == 0)
 		return;
@@ -136,7 +136,7 @@ static void add_decision(const struct email *email, size_t width, struct buf *ou
 	else
 		text = mem_printf(
 			"accepted by postern-milter, as %s in Postfix's queue", email->queue_id);
-	add_line(out, email->decided_us, text, width);
+	add_dated_line(out, email->decided_us, text, width);
 }
 
 void email_report_print(
@@ -156,7 +156,7 @@ void email_report_print(
 			delivery_report_message_words(message->how), message->queue_id);
 
 		if (message->how != MESSAGE_RECORDED)
-			add_line(out, message->since_us, text, width);
+			add_dated_line(out, message->since_us, text, width);
 	}
 	add_events(delivery_report, width, out);
 }

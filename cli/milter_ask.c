@@ -247,7 +247,7 @@ static int tempfailed(const char *text, struct err *err)
 }
 
 /* Reads the milter's changes, then its answer. */
-static int read_answer(
+static int read_milter_answer(
 	struct session *session, enum milter_answer *answer_r, char **text, struct err *err)
 {
 	enum milter_answer passes = MILTER_PASSES;
@@ -301,7 +301,7 @@ int milter_ask(const char *socket, const struct milter_message *message,
 		tell_envelope(&session, message, err) == 0 &&
 		tell_header(&session, message->header, err) == 0) {
 		add_macros(&session, 'E', message);
-		result = read_answer(&session, answer_r, &text, err);
+		result = read_milter_answer(&session, answer_r, &text, err);
 	}
 	if (result == 0) {
 		add_packet(&session, 'Q', NULL, 0);

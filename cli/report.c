@@ -468,7 +468,7 @@ void print_json_record(const struct report *report, struct buf *out)
 enum { GAP = 2 };
 
 /* Adds a text of one line, cut to the column's width if `cut` is set. */
-static void add_text(const struct column *column, const char *text, bool cut, struct buf *out)
+static void add_cell_text(const struct column *column, const char *text, bool cut, struct buf *out)
 {
 	_cleanup_buf_ struct buf shown = BUF_INIT;
 
@@ -481,13 +481,13 @@ static void add_text(const struct column *column, const char *text, bool cut, st
 	}
 }
 
-static void add_value(
+static void add_cell_value(
 	const struct column *column, const struct cell *cell, bool cut, struct buf *out)
 {
 	switch (column->type) {
 	case COLUMN_TEXT:
 	case COLUMN_JSON:
-		add_text(column, cell->text, cut, out);
+		add_cell_text(column, cell->text, cut, out);
 		break;
 	case COLUMN_BODY:
 		visible_add_lines(out, cell->text);
@@ -504,7 +504,7 @@ static void add_value(
 	case COLUMN_LIST: {
 		_cleanup_free_ char *text = strv_join(&cell->list, ", ");
 
-		add_text(column, text, cut, out);
+		add_cell_text(column, text, cut, out);
 		break;
 	}
 	case COLUMN_ROWS:
@@ -519,7 +519,7 @@ static char *render_cell(const struct report *report, size_t row, size_t column,
 	struct buf text = BUF_INIT;
 
 	if (cell->set)
-		add_value(&report->columns[column], cell, cut, &text);
+		add_cell_value(&report->columns[column], cell, cut, &text);
 	if (text.len == 0)
 		buf_add_str(&text, "-");
 	return buf_take(&text);

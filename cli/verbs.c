@@ -227,7 +227,7 @@ static bool begins_noun(size_t i)
 	return i == 0 || !str_eq(verbs[i - 1]->noun, verbs[i]->noun);
 }
 
-static void add_word(struct buf *out, size_t start, const char *word)
+static void add_usage_word(struct buf *out, size_t start, const char *word)
 {
 	buf_printf(out, "%s%s", out->len > start ? ", " : "", word);
 }
@@ -238,7 +238,7 @@ void usage_add_nouns(struct buf *out)
 
 	for (size_t i = 0; verbs[i]; i++)
 		if (begins_noun(i))
-			add_word(out, start, verbs[i]->noun);
+			add_usage_word(out, start, verbs[i]->noun);
 }
 
 void usage_add_names(const char *noun, struct buf *out)
@@ -247,7 +247,7 @@ void usage_add_names(const char *noun, struct buf *out)
 
 	for (size_t i = 0; verbs[i]; i++)
 		if (verbs[i]->name && !verbs[i]->variant && str_eq(verbs[i]->noun, noun))
-			add_word(out, start, verbs[i]->name);
+			add_usage_word(out, start, verbs[i]->name);
 }
 
 static void add_option(const struct verb_option *taken, struct buf *out)

@@ -596,7 +596,7 @@ static bool is_instance(struct span name, const char *instances)
 }
 
 /* Reads the program from a tag of one of the instances. */
-static bool read_tag(struct span tag, const char *instances, struct span *program_r)
+static bool read_program(struct span tag, const char *instances, struct span *program_r)
 {
 	const char *slash = memchr(tag.data, '/', tag.len);
 	const char *last = memrchr(tag.data, '/', tag.len);
@@ -616,13 +616,13 @@ static void read_said(
 	if (span_is(tag, "systemd-journald")) {
 		if (skip(rest, "Suppressed ") && find_text(rest, "postfix"))
 			line->kind = LOG_DROPPED;
-	} else if (read_tag(tag, instances, &program)) {
+	} else if (read_program(tag, instances, &program)) {
 		read_payload(program, rest, line);
 	}
 }
 
 /* Reads up to the payload. The tag is absent if the line is not like Postfix's. */
-static bool read_head(struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
+static bool read_line_head(struct rest *rest, struct log_stamp *stamp_r, struct span *tag_r)
 {
 	bool exact = left(rest) && ascii_is_digit(*rest->at);
 	struct span host, pid;
@@ -650,7 +650,7 @@ void log_parse(const char *line, size_t len, const char *instances, struct log_l
 	struct log_line read = {0};
 	struct span tag;
 
-	if (len > 0 && !read_head(&rest, &read.stamp, &tag))
+	if (len > 0 && !read_line_head(&rest, &read.stamp, &tag))
 		read.kind = LOG_BAD;
 	else if (len > 0 && tag.data)
 		read_said(tag, &rest, instances, &read);
@@ -679,8 +679,8 @@ size_t log_parse_glued(const char *line, size_t len, const char *instances)
 
 		if (!ascii_is_digit(line[i]) && !(line[i] >= 'A' && line[i] <= 'S'))
 			continue;
-		if (read_head(&rest, &stamp, &tag) && tag.data &&
-			read_tag(tag, instances, &program))
+		if (read_line_head(&rest, &stamp, &tag) && tag.data &&
+			read_program(tag, instances, &program))
 			return i;
 	}
 	return 0;

@@ -52,7 +52,7 @@ int source_check(const struct source_location *location, struct err *err)
 
 /* An old log may be read on a host without Postfix. maillog_file is "" if Postfix logs to
  * syslog. */
-static int ask_postfix(const struct conf *conf, struct source_location *location,
+static int ask_log_settings(const struct conf *conf, struct source_location *location,
 	char **maillog_file_r, struct err *err)
 {
 	static const char *const names[] = {"syslog_name", "mail_owner", "maillog_file"};
@@ -187,7 +187,7 @@ int source_choose(
 	};
 	_cleanup_free_ char *maillog_file = NULL;
 
-	if (ask_postfix(conf, &location, &maillog_file, err) < 0 ||
+	if (ask_log_settings(conf, &location, &maillog_file, err) < 0 ||
 		(once == NULL && choose(conf, maillog_file, &location, err) < 0)) {
 		source_location_clear(&location);
 		return -1;

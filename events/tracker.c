@@ -225,7 +225,7 @@ static char *text_in(char *copy, const char *from, struct span span)
 	return text;
 }
 
-static void read_texts(const struct log_line *line, struct texts *texts_r)
+static void read_delivery_texts(const struct log_line *line, struct texts *texts_r)
 {
 	const char *from = line->to.data;
 	size_t len = (size_t)(line->text.data + line->text.len - from);
@@ -547,7 +547,7 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 
 	if (line->status == LOG_PROBED)
 		return 0;
-	read_texts(line, &texts);
+	read_delivery_texts(line, &texts);
 	attempt.orig_to = texts.orig_to;
 	report.address = texts.to;
 	report.relay = str_eq(texts.relay, "none") ? NULL : texts.relay;

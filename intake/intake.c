@@ -56,7 +56,8 @@ static int forward(struct intake *intake, const char *reason)
 }
 
 /* Finds the email that was sent with the token. Returns 1, 0 if there is none, -1 on error. */
-static int find_email(struct intake *intake, const struct return_token *token, struct err *err)
+static int find_token_email(
+	struct intake *intake, const struct return_token *token, struct err *err)
 {
 	int found = store_return_email(intake->db, token->id, &intake->email, err);
 
@@ -82,13 +83,13 @@ static int find_token(struct intake *intake, const struct strv *texts, struct re
 		if (!return_token_find(texts->items[i], token_r))
 			continue;
 		*has_r = true;
-		found = find_email(intake, token_r, err);
+		found = find_token_email(intake, token_r, err);
 	}
 	return found;
 }
 
 /* Finds the number of the reported recipient. Returns 1, 0 if there is none, -1 on error. */
-static int find_recipient(struct intake *intake, const struct return_recipient *one,
+static int find_reported(struct intake *intake, const struct return_recipient *one,
 	const struct recipients *all, int64_t *n_r, struct err *err)
 {
 	const char *const addresses[] = {one->original, one->final};
@@ -157,7 +158,7 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 		const struct return_recipient *one = &intake->said.recipients[i];
 		const struct recipient *recipient;
 		int64_t n;
-		int found = find_recipient(intake, one, all, &n, err);
+		int found = find_reported(intake, one, all, &n, err);
 
 		if (found < 0)
 			return -1;
@@ -195,7 +196,7 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 	for (size_t i = 0; i < n_said; i++) {
 		struct return_recipient one = intake->said.n ? intake->said.recipients[i] : none;
 		int64_t n;
-		int found = find_recipient(intake, &one, all, &n, err);
+		int found = find_reported(intake, &one, all, &n, err);
 
 		if (found < 0)
 			return -1;

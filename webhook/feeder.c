@@ -59,7 +59,7 @@ static bool has_name(const char *events, const char *type)
 	return found;
 }
 
-static void add_row(struct feed *feed, const struct webhook_match *match)
+static void add_feed_row(struct feed *feed, const struct webhook_match *match)
 {
 	struct rendered *rendered = &feed->events[feed->events_n - 1];
 	const enum webhook_dialect dialect = match->dialect;
@@ -106,7 +106,7 @@ static int read_feed(struct db *db, struct feed *feed, struct err *err)
 			}
 		}
 		if (event->exists)
-			add_row(feed, match);
+			add_feed_row(feed, match);
 	}
 	store_webhook_match_list_free(&list);
 	return found < 0 ? -1 : feed->upto > feed->cursor;

@@ -173,7 +173,7 @@ static bool is_decoded(const char *name)
 /* Reads the display name in the len bytes before the `<`: unquotes quoted strings, decodes
  * encoded words (RFC 2047), reduces runs of blanks. The text is a valid header value. The
  * caller frees the name. */
-static int read_name(const char *text, size_t len, char **name_r, struct err *err)
+static int read_display_name(const char *text, size_t len, char **name_r, struct err *err)
 {
 	_cleanup_buf_ struct buf raw = BUF_INIT;
 	_cleanup_free_ char *name = NULL;
@@ -191,7 +191,7 @@ static int read_name(const char *text, size_t len, char **name_r, struct err *er
 	return 0;
 }
 
-/* Writes the name so that read_name() reads it back: unchanged, or quoted where it would be
+/* Writes the name so that read_display_name() reads it back: unchanged, or quoted where it would be
  * misread. The caller frees it. */
 static char *write_name(const char *name)
 {
@@ -351,7 +351,7 @@ static int read_mailbox(const char *text, struct addr *addr, struct err *err)
 		return err_set(err, ERR_INVALID, "the closing > is missing");
 	if (last[1] != '\0')
 		return err_set(err, ERR_INVALID, "something stands behind the closing >");
-	if (read_name(text, (size_t)(angle - text), &addr->name, err) < 0)
+	if (read_display_name(text, (size_t)(angle - text), &addr->name, err) < 0)
 		return -1;
 	spec = mem_dup(angle + 1, (size_t)(last - angle - 1));
 	return read_spec(spec, addr, err);
@@ -436,7 +436,7 @@ static size_t item_len(const char *text)
 	return i;
 }
 
-static int read_item(const char *text, size_t len, struct addr_list *list, struct err *err)
+static int read_mailbox_item(const char *text, size_t len, struct addr_list *list, struct err *err)
 {
 	_cleanup_free_ char *item = mem_dup(text, len);
 
@@ -454,7 +454,7 @@ int addr_list_parse(const char *text, struct addr_list *list, struct err *err)
 	for (;;) {
 		size_t len = item_len(text);
 
-		if (read_item(text, len, list, err) < 0)
+		if (read_mailbox_item(text, len, list, err) < 0)
 			break;
 		if (text[len] == '\0')
 			return 0;

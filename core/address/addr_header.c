@@ -123,7 +123,7 @@ static void add_parents(struct scan *scan, const char *text, size_t len)
 }
 
 /* Adds len bytes of text if they are a domain or below one. */
-static void add_text(struct scan *scan, const char *text, size_t len)
+static void add_domain_text(struct scan *scan, const char *text, size_t len)
 {
 	_cleanup_free_ char *copy = NULL;
 
@@ -169,7 +169,7 @@ static size_t letters_len(const char *text)
 
 /* Adds what may be the domain at text: up to the first non-ASCII character, up to the first
  * non-letter, and up to the end of the word. Returns the length of the word. */
-static size_t add_word(struct scan *scan, const char *text)
+static size_t add_domain_word(struct scan *scan, const char *text)
 {
 	size_t ascii = 0, letters = letters_len(text), len = 0;
 
@@ -177,11 +177,11 @@ static size_t add_word(struct scan *scan, const char *text)
 		ascii++;
 	while (is_part(text[len]))
 		len++;
-	add_text(scan, text, ascii);
+	add_domain_text(scan, text, ascii);
 	if (letters > ascii)
-		add_text(scan, text, letters);
+		add_domain_text(scan, text, letters);
 	if (len > ascii && len != letters)
-		add_text(scan, text, len);
+		add_domain_text(scan, text, len);
 	return len;
 }
 
@@ -206,7 +206,7 @@ static void collect_spaced(const char *text, struct buf *out)
 static void add_words(struct scan *scan, const char *text, const char *end)
 {
 	while (text < end) {
-		size_t len = add_word(scan, text);
+		size_t len = add_domain_word(scan, text);
 
 		text += len > 0 ? len : 1;
 	}
@@ -220,12 +220,12 @@ static void add_at(struct scan *scan, const char *text)
 
 	while (*text && strchr(" \t\r\n\"[", *text))
 		text++;
-	len = add_word(scan, text);
+	len = add_domain_word(scan, text);
 	if (text[len] && strchr("!#$%&'*+/=?^_`{|}~-", text[len]))
 		add_words(scan, text + len, text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
 	if (ascii_is_space(text[len])) {
 		collect_spaced(text, &spaced);
-		add_text(scan, buf_str(&spaced), spaced.len);
+		add_domain_text(scan, buf_str(&spaced), spaced.len);
 	}
 }
 
@@ -248,7 +248,7 @@ static void on_mailbox(void *user, const char *spec, const char *name)
 
 	(void)name;
 	if (at)
-		add_text(user, at + 1, strlen(at + 1));
+		add_domain_text(user, at + 1, strlen(at + 1));
 }
 
 /* True if the text shows a letter or a digit. */

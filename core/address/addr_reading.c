@@ -44,7 +44,7 @@ char *addr_reading_without_comments(const char *text)
 }
 
 /* Returns the length of the quoted string at text, or of all the text if it is not closed. */
-static size_t quoted_len(const char *text)
+static size_t open_quoted_len(const char *text)
 {
 	size_t i = 1;
 
@@ -58,7 +58,7 @@ char *addr_reading_outside_quotes(const char *text)
 	struct buf out = BUF_INIT;
 
 	while (*text) {
-		size_t len = *text == '"' ? quoted_len(text) : 1;
+		size_t len = *text == '"' ? open_quoted_len(text) : 1;
 
 		if (*text != '"' || text[len] == '@')
 			buf_add(&out, text, len);
@@ -240,7 +240,7 @@ static char *without_quoting(const char *text)
 	return buf_take(&out);
 }
 
-static void add_text(struct strv *texts, char *text)
+static void add_reading(struct strv *texts, char *text)
 {
 	if (strv_has(texts, text))
 		free(text);
@@ -254,8 +254,8 @@ static void add_read(
 	char *text = mime_words_read(value, reading);
 
 	if (strstr(text, "=?"))
-		add_text(texts, mime_words_read(text, reading));
-	add_text(texts, text);
+		add_reading(texts, mime_words_read(text, reading));
+	add_reading(texts, text);
 }
 
 static void add_guesses(struct strv *texts, const char *value, struct mime_words_reading reading)

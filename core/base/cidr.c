@@ -52,7 +52,7 @@ static bool has_bits_behind(const struct cidr *net)
 }
 
 /* Reads the part before the slash. False if it is not an address. */
-static bool read_address(char *text, struct cidr *net)
+static bool read_net_address(char *text, struct cidr *net)
 {
 	size_t len = strlen(text);
 	bool bracketed = text[0] == '[';
@@ -71,7 +71,7 @@ static bool read_address(char *text, struct cidr *net)
 }
 
 /* Returns what is wrong with the item, or NULL. */
-static const char *read_item(const char *item, struct cidr *net)
+static const char *read_network(const char *item, struct cidr *net)
 {
 	_cleanup_free_ char *text = mem_strdup(item);
 	char *slash = strchr(text, '/');
@@ -79,7 +79,7 @@ static const char *read_item(const char *item, struct cidr *net)
 
 	if (slash)
 		*slash++ = '\0';
-	if (!read_address(text, net))
+	if (!read_net_address(text, net))
 		return "it is no IPv4 or IPv6 address or network";
 	bits = width(net->family);
 	if (slash && str_int(slash, 0, bits, &bits) < 0)
@@ -109,7 +109,7 @@ static int add_item(struct cidr_list *list, const char *item, enum list_kind kin
 	struct cidr net = {.excepted = kind == EXCEPTING && *item == '!'};
 	const char *fault = kind == PEERS && read_unix(item, &net)
 				    ? NULL
-				    : read_item(item + net.excepted, &net);
+				    : read_network(item + net.excepted, &net);
 
 	if (fault)
 		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
@@ -221,7 +221,7 @@ bool cidr_list_has_text(const struct cidr_list *list, const char *address)
 	struct cidr one = {0};
 
 	if (str_empty(address) || strchr(address, '/') ||
-		(!read_unix(address, &one) && read_item(address, &one) != NULL))
+		(!read_unix(address, &one) && read_network(address, &one) != NULL))
 		return false;
 	return has(list, &one);
 }
@@ -230,7 +230,7 @@ bool cidr_address(const char *text, char text_r[static CIDR_TEXT_SIZE])
 {
 	struct cidr one = {0};
 
-	if (str_empty(text) || strchr(text, '/') || read_item(text, &one) != NULL)
+	if (str_empty(text) || strchr(text, '/') || read_network(text, &one) != NULL)
 		return false;
 	cidr_format(&one, text_r);
 	return true;
@@ -240,7 +240,7 @@ bool cidr_client(const char *address, char text_r[static CIDR_TEXT_SIZE])
 {
 	struct cidr one = {0};
 
-	if (str_empty(address) || strchr(address, '/') || read_item(address, &one) != NULL)
+	if (str_empty(address) || strchr(address, '/') || read_network(address, &one) != NULL)
 		return false;
 	if (one.family == AF_INET && one.address[0] == 127) {
 		memcpy(one.address, (const uint8_t[]){127, 0, 0, 1}, 4);

@@ -63,7 +63,7 @@ const char *log_int(char text[static 24], int64_t number)
 	return text;
 }
 
-static void add_quoted(struct buf *line, const char *value)
+static void add_log_quoted(struct buf *line, const char *value)
 {
 	buf_add_char(line, '"');
 	for (; *value; value++) {
@@ -82,7 +82,7 @@ static void add_quoted(struct buf *line, const char *value)
 	buf_add_char(line, '"');
 }
 
-static void add_value(struct buf *line, const char *value)
+static void add_log_value(struct buf *line, const char *value)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:/@+<>,[]";
@@ -90,7 +90,7 @@ static void add_value(struct buf *line, const char *value)
 	if (*value && value[strspn(value, plain)] == '\0')
 		buf_add_str(line, value);
 	else
-		add_quoted(line, value);
+		add_log_quoted(line, value);
 }
 
 static void add_pairs(struct buf *line, va_list args)
@@ -103,7 +103,7 @@ static void add_pairs(struct buf *line, va_list args)
 		if (value == NULL)
 			continue;
 		buf_printf(line, " %s=", key);
-		add_value(line, value);
+		add_log_value(line, value);
 	}
 }
 

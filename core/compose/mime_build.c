@@ -49,7 +49,7 @@ static size_t token_len(const char *text)
 	return len;
 }
 
-static size_t quoted_len(const char *text)
+static size_t quoted_string_len(const char *text)
 {
 	for (size_t i = 1; text[i] >= ' ' && text[i] <= '~'; i++) {
 		if (text[i] == '"')
@@ -86,7 +86,7 @@ static const char *read_param(const char *text, struct strv *params)
 	if (name == 0 || text[name] != '=')
 		return NULL;
 	text += name + 1;
-	value = *text == '"' ? quoted_len(text) : token_len(text);
+	value = *text == '"' ? quoted_string_len(text) : token_len(text);
 	if (value == 0 || name + value > PARAM_MAX)
 		return NULL;
 	strv_take(params, mem_dup(text - name - 1, name + 1 + value));
@@ -392,7 +392,7 @@ static void multipart_end(struct multipart *multipart)
 	buf_printf(multipart->out, "\n--%s--", multipart->boundary);
 }
 
-static void add_text(struct buf *out, const struct mime_message *message)
+static void add_text_parts(struct buf *out, const struct mime_message *message)
 {
 	struct multipart multipart;
 
@@ -449,7 +449,7 @@ static int add_related(struct buf *out, const struct mime_message *message, stru
 	struct multipart multipart;
 
 	if (count_inline(message) == 0) {
-		add_text(out, message);
+		add_text_parts(out, message);
 		return 0;
 	}
 	/* RFC 2387 3.1 requires the type of the root. */
@@ -457,7 +457,7 @@ static int add_related(struct buf *out, const struct mime_message *message, stru
 		str_empty(message->text) ? "; type=\"text/html\""
 					 : ";\n type=\"multipart/alternative\"");
 	multipart_next(&multipart);
-	add_text(out, message);
+	add_text_parts(out, message);
 	if (add_attachments(&multipart, message, true, err) < 0)
 		return -1;
 	multipart_end(&multipart);

@@ -73,7 +73,7 @@ static bool goes(const struct mime_edit *edit, const struct mime_scan_field *fie
 }
 
 /* The size of the field with LF line ends. */
-static size_t size_of(const struct mime_scan_field *field)
+static size_t field_size(const struct mime_scan_field *field)
 {
 	struct span rest = field->raw, line;
 	size_t size = 0;
@@ -103,7 +103,7 @@ static int check_field(
 			field->name.data, fault);
 	name = mem_dup(field->name.data, field->name.len);
 	max = mime_fields_max(name);
-	if (size_of(field) > max && !goes(edit, field))
+	if (field_size(field) > max && !goes(edit, field))
 		return err_set(err, ERR_INVALID,
 			"the header field %.*s of the message is longer than %zu bytes", len, name,
 			max);
@@ -148,7 +148,7 @@ static int check_inside(
 	struct span rest = text, part;
 
 	while (mime_scan_field(&rest, &field))
-		if (depth > 0 && size_of(&field) > MIME_FIELDS_MAX)
+		if (depth > 0 && field_size(&field) > MIME_FIELDS_MAX)
 			return err_set(err, ERR_INVALID,
 				"the header field %.*s of a part of the message is longer than %d "
 				"bytes",
@@ -206,7 +206,7 @@ static int check_header(
 	return 0;
 }
 
-static void add_field(struct buf *out, const char *name, const char *value)
+static void add_edited_field(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, "%s: %s\n", name, value);
 }
@@ -216,10 +216,10 @@ static void add_front(const struct mime_edit *edit, const struct present *presen
 	char date[CLOCK_TEXT_SIZE];
 
 	if (!present->message_id)
-		add_field(out, "Message-ID", edit->message_id);
+		add_edited_field(out, "Message-ID", edit->message_id);
 	if (!present->date) {
 		clock_rfc5322(edit->date_us, date);
-		add_field(out, "Date", date);
+		add_edited_field(out, "Date", date);
 	}
 }
 

@@ -97,7 +97,7 @@ static void add_field_text(
 
 /* Appends a field. word_max: TEXT_WORD_MAX for text for people; SIZE_MAX for values with an
  * unknown grammar, whose ASCII words are never encoded for their length. */
-static void add_field(struct buf *out, const char *name, const char *value, size_t word_max)
+static void add_folded_field(struct buf *out, const char *name, const char *value, size_t word_max)
 {
 	const struct text_rules rules = {
 		.word_max = word_max,
@@ -305,7 +305,7 @@ static int add_addrs(
 	return check_field(out, start, field, err);
 }
 
-static int add_text(struct buf *out, const char *field, const char *text, struct err *err)
+static int add_text_field(struct buf *out, const char *field, const char *text, struct err *err)
 {
 	size_t start = out->len;
 
@@ -313,7 +313,7 @@ static int add_text(struct buf *out, const char *field, const char *text, struct
 		return 0;
 	if (!mime_header_value_valid(text))
 		return bad_value(field, err);
-	add_field(out, field, text, TEXT_WORD_MAX);
+	add_folded_field(out, field, text, TEXT_WORD_MAX);
 	return check_field(out, start, field, err);
 }
 
@@ -337,7 +337,7 @@ static int add_members(struct buf *out, const struct mime_message *message, stru
 			result = add_addrs(out, member->field, at, err);
 			break;
 		case MIME_TEXT:
-			result = add_text(out, member->field, *(char *const *)at, err);
+			result = add_text_field(out, member->field, *(char *const *)at, err);
 			break;
 		case MIME_HEADERS:
 		case MIME_ATTACHMENTS:
@@ -403,7 +403,7 @@ static int by_name(const void *a, const void *b)
 	return strcasecmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-static struct named *find_named(const struct presence *presence, const char *name)
+static struct named *find_presence(const struct presence *presence, const char *name)
 {
 	const struct named wanted = {.name = name};
 
@@ -424,7 +424,7 @@ static struct presence find_present(const struct mime_message *message, struct s
 	qsort(presence.items, presence.n, sizeof(*presence.items), by_name);
 	while (mime_scan_field(&header, &field)) {
 		_cleanup_free_ char *name = mem_dup(field.name.data, field.name.len);
-		struct named *named = find_named(&presence, name);
+		struct named *named = find_presence(&presence, name);
 
 		if (named)
 			named->present = true;
@@ -441,11 +441,11 @@ static int add_custom(struct buf *out, const struct mime_message *message,
 		size_t start = out->len;
 
 		if (mime_header_reserved(header->name) ||
-			(presence && find_named(presence, header->name)->present))
+			(presence && find_presence(presence, header->name)->present))
 			continue;
 		if (check_custom(message, i, err) < 0)
 			return -1;
-		add_field(out, header->name, header->value, SIZE_MAX);
+		add_folded_field(out, header->name, header->value, SIZE_MAX);
 		if (check_field(out, start, header->name, err) < 0)
 			return -1;
 	}
@@ -458,7 +458,7 @@ int mime_fields_add_missing(
 	struct presence presence = find_present(message, header);
 	int result = 0;
 
-	if (!find_named(&presence, reply_to)->present)
+	if (!find_presence(&presence, reply_to)->present)
 		result = add_addrs(out, reply_to, &message->reply_to, err);
 	if (result == 0)
 		result = add_custom(out, message, &presence, err);

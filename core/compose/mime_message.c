@@ -15,14 +15,14 @@ enum { BLOCK = 32 };
 #define MEMBER(type_, member_, field_) MIME_MEMBER(mime_message, type_, member_, field_),
 const struct mime_member mime_message_members[MIME_MESSAGE_N] = {MIME_MESSAGE_MEMBERS(MEMBER)};
 
-static uint64_t size_of(const char *text)
+static uint64_t text_size(const char *text)
 {
 	return text ? strlen(text) + BLOCK : 0;
 }
 
 static uint64_t addr_size(const struct addr *addr)
 {
-	return size_of(addr->name) + size_of(addr->local) + size_of(addr->domain);
+	return text_size(addr->name) + text_size(addr->local) + text_size(addr->domain);
 }
 
 uint64_t mime_member_size(const struct mime_member *member, const void *object)
@@ -34,7 +34,7 @@ uint64_t mime_member_size(const struct mime_member *member, const void *object)
 	case MIME_ADDR:
 		return addr_size(at);
 	case MIME_TEXT:
-		return size_of(*(char *const *)at);
+		return text_size(*(char *const *)at);
 	case MIME_BYTES:
 		return ((const struct buf *)at)->len;
 	case MIME_ADDRS: {
@@ -48,17 +48,17 @@ uint64_t mime_member_size(const struct mime_member *member, const void *object)
 		const struct header_list *list = at;
 
 		for (size_t i = 0; i < list->n; i++)
-			bytes += sizeof(list->items[i]) + size_of(list->items[i].name) +
-				 size_of(list->items[i].value);
+			bytes += sizeof(list->items[i]) + text_size(list->items[i].name) +
+				 text_size(list->items[i].value);
 		return bytes;
 	}
 	case MIME_ATTACHMENTS: {
 		const struct attachment_list *list = at;
 
 		for (size_t i = 0; i < list->n; i++)
-			bytes += sizeof(list->items[i]) + size_of(list->items[i].filename) +
-				 size_of(list->items[i].content_type) +
-				 size_of(list->items[i].content_id) + list->items[i].content.len +
+			bytes += sizeof(list->items[i]) + text_size(list->items[i].filename) +
+				 text_size(list->items[i].content_type) +
+				 text_size(list->items[i].content_id) + list->items[i].content.len +
 				 BLOCK;
 		return bytes;
 	}

@@ -43,7 +43,7 @@ static int add_tag(json_t *tags, const char *name, const char *value, struct err
 	return 0;
 }
 
-static int read_tag(json_t *tags, const char *value, struct err *err)
+static int read_tag_field(json_t *tags, const char *value, struct err *err)
 {
 	_cleanup_free_ char *text = field_text(value);
 	size_t len = strlen(text);
@@ -116,7 +116,7 @@ static int read_fields(
 	const struct tag_fields *fields, json_t *tags, json_t *variables, struct err *err)
 {
 	for (size_t i = 0; i < fields->tags.n; i++)
-		if (read_tag(tags, fields->tags.items[i], err) < 0)
+		if (read_tag_field(tags, fields->tags.items[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < fields->named.n; i++)
 		if (read_named(tags, fields->named.items[i], err) < 0)

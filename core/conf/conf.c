@@ -256,7 +256,7 @@ static void check_section(struct loading *loading, const char *text)
 }
 
 /* Checks a line without its end that is valid UTF-8 and not too long. */
-static void check_text(struct loading *loading, const char *text)
+static void check_conf_text(struct loading *loading, const char *text)
 {
 	const char *start = skip_blanks(text);
 
@@ -290,7 +290,7 @@ static void check_line(struct loading *loading, size_t len, size_t max)
 	else if (!str_utf8_valid(text, strlen(text)))
 		add_fault(loading, "the text is not UTF-8");
 	else
-		check_text(loading, text);
+		check_conf_text(loading, text);
 }
 
 static char *on_line_wanted(char *to, int size, void *arg)

@@ -200,7 +200,7 @@ static void take_batch(struct committer *committer)
 }
 
 /* True if the queued jobs are to be committed now. Needs the mutex. */
-static bool is_due(const struct committer *committer)
+static bool is_batch_due(const struct committer *committer)
 {
 	return committer->urgent.first || committer->lengthy.first || committer->stopping ||
 	       committer->stats.waiting >= BATCH_MAX ||
@@ -211,7 +211,7 @@ static bool is_due(const struct committer *committer)
 static void wait_for_batch(struct committer *committer)
 {
 	pthread_mutex_lock(&committer->mutex);
-	while (!is_due(committer)) {
+	while (!is_batch_due(committer)) {
 		const struct timespec until = {
 			.tv_sec = committer->until_us / 1000000,
 			.tv_nsec = committer->until_us % 1000000 * 1000,

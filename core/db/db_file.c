@@ -46,7 +46,7 @@ static bool have_right(const char *path, enum db_right right)
 }
 
 /* Returns the user's name, or the number if it has no name; the caller frees it. */
-static char *name_of(uid_t uid, bool *has_name_r)
+static char *user_name(uid_t uid, bool *has_name_r)
 {
 	char text[PASSWD_BYTES];
 	struct passwd entry, *found = NULL;
@@ -62,8 +62,8 @@ static char *name_of(uid_t uid, bool *has_name_r)
 static char *advice(const char *path, enum db_right right, uid_t owner)
 {
 	bool is_user;
-	_cleanup_free_ char *name = name_of(owner, &is_user);
-	_cleanup_free_ char *self = name_of(geteuid(), NULL);
+	_cleanup_free_ char *name = user_name(owner, &is_user);
+	_cleanup_free_ char *self = user_name(geteuid(), NULL);
 
 	if (owner == geteuid())
 		return mem_printf("`chmod %s %s`", rights[right].own, path);
@@ -98,8 +98,8 @@ static int refuse_right(const char *path, enum db_right right, struct err *err)
 {
 	struct stat info = {0};
 	_cleanup_free_ char *at = find_barrier(path, &info);
-	_cleanup_free_ char *self = name_of(geteuid(), NULL);
-	_cleanup_free_ char *owner = name_of(info.st_uid, NULL);
+	_cleanup_free_ char *self = user_name(geteuid(), NULL);
+	_cleanup_free_ char *owner = user_name(info.st_uid, NULL);
 	_cleanup_free_ char *mend = NULL;
 
 	if (!str_eq(at, path))

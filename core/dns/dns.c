@@ -118,7 +118,7 @@ static void add_address(struct strv *list, const uint8_t *data, size_t len)
 		strv_add(list, address);
 }
 
-static void add_text(struct strv *list, const uint8_t *data, size_t len)
+static void add_txt(struct strv *list, const uint8_t *data, size_t len)
 {
 	struct buf text = BUF_INIT;
 
@@ -128,7 +128,7 @@ static void add_text(struct strv *list, const uint8_t *data, size_t len)
 }
 
 /* Adds a domain name without the root's dot. */
-static void add_name(struct strv *list, const uint8_t *data, size_t len)
+static void add_domain_name(struct strv *list, const uint8_t *data, size_t len)
 {
 	struct buf name = BUF_INIT;
 
@@ -141,7 +141,7 @@ static void add_name(struct strv *list, const uint8_t *data, size_t len)
 	str_lower(list->items[list->n - 1]);
 }
 
-static int read_answer(struct dns *dns, const char *name, int type, struct strv *list)
+static int read_dns_answer(struct dns *dns, const char *name, int type, struct strv *list)
 {
 	struct ub_result *result = resolve(dns, name, type);
 	size_t before = list->n;
@@ -153,11 +153,11 @@ static int read_answer(struct dns *dns, const char *name, int type, struct strv 
 		size_t len = (size_t)result->len[i];
 
 		if (type == TYPE_TXT)
-			add_text(list, data, len);
+			add_txt(list, data, len);
 		else if (type == TYPE_PTR)
-			add_name(list, data, len);
+			add_domain_name(list, data, len);
 		else if (type == TYPE_MX && len > 2)
-			add_name(list, data + 2, len - 2);
+			add_domain_name(list, data + 2, len - 2);
 		else if (len == 4 || len == 16)
 			add_address(list, data, len);
 	}
@@ -167,18 +167,18 @@ static int read_answer(struct dns *dns, const char *name, int type, struct strv 
 
 int dns_txt(struct dns *dns, const char *name, struct strv *texts_r)
 {
-	return read_answer(dns, name, TYPE_TXT, texts_r);
+	return read_dns_answer(dns, name, TYPE_TXT, texts_r);
 }
 
 int dns_mx(struct dns *dns, const char *name, struct strv *hosts_r)
 {
-	return read_answer(dns, name, TYPE_MX, hosts_r);
+	return read_dns_answer(dns, name, TYPE_MX, hosts_r);
 }
 
 int dns_addresses(struct dns *dns, const char *name, struct strv *addresses_r)
 {
-	int ipv4 = read_answer(dns, name, TYPE_A, addresses_r);
-	int ipv6 = read_answer(dns, name, TYPE_AAAA, addresses_r);
+	int ipv4 = read_dns_answer(dns, name, TYPE_A, addresses_r);
+	int ipv6 = read_dns_answer(dns, name, TYPE_AAAA, addresses_r);
 
 	return ipv4 > 0 || ipv6 > 0 ? 1 : ipv4 < 0 || ipv6 < 0 ? -1 : 0;
 }
@@ -199,5 +199,5 @@ int dns_names(struct dns *dns, const char *address, struct strv *names_r)
 	} else {
 		return 0;
 	}
-	return read_answer(dns, buf_str(&name), TYPE_PTR, names_r);
+	return read_dns_answer(dns, buf_str(&name), TYPE_PTR, names_r);
 }

@@ -42,7 +42,7 @@ void dns_records_clear(struct dns_records *records)
 }
 
 /* Takes ownership of name and value. */
-static struct dns_record *add_record(
+static struct dns_record *add_dns_record(
 	struct dns_records *records, const char *kind, const char *type, char *name, char *value)
 {
 	struct dns_record *record;
@@ -86,7 +86,7 @@ char *domain_dns_proof(const char *id)
 static void check_proof(
 	struct dns *dns, const char *domain, const char *proof, struct dns_records *records)
 {
-	struct dns_record *record = add_record(
+	struct dns_record *record = add_dns_record(
 		records, "PROOF", "TXT", mem_printf("_postern.%s", domain), mem_strdup(proof));
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	int found = dns_txt(dns, record->name, &texts);
@@ -119,7 +119,7 @@ static bool check_dkim(struct dns *dns, const char *domain, const struct dkim_ke
 			"tag that receivers do not take"},
 		[DKIM_UNKNOWN] = {DNS_STATUS_UNKNOWN, OFFLINE},
 	};
-	struct dns_record *record = add_record(records, "DKIM", "TXT",
+	struct dns_record *record = add_dns_record(records, "DKIM", "TXT",
 		dkim_record_name(domain, key->selector), dkim_record_value(key->key));
 	enum dkim_result result = dkim_check(dns, domain, key);
 
@@ -170,7 +170,7 @@ static void add_to_spf(struct dns_record *record, const char *found)
 static void check_spf(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add_record(
+	struct dns_record *record = add_dns_record(
 		records, "SPF", "TXT", mem_strdup(domain), spf_value(host));
 	const char *address = host->addresses->n ? host->addresses->items[0] : "0.0.0.0";
 	enum spf_result result = SPF_NONE;
@@ -257,7 +257,7 @@ static int find_dmarc(struct dns *dns, const char *domain, char **record_r, cons
 static void check_dmarc(
 	struct dns *dns, const char *domain, bool passes, struct dns_records *records)
 {
-	struct dns_record *record = add_record(records, "DMARC", "TXT",
+	struct dns_record *record = add_dns_record(records, "DMARC", "TXT",
 		mem_printf("_dmarc.%s", domain), mem_strdup("v=DMARC1; p=none"));
 	_cleanup_free_ char *text = NULL, *policy = NULL;
 	const char *where = NULL;
@@ -282,7 +282,7 @@ static void check_dmarc(
 static void check_mx(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add_record(records, "MX", "MX", mem_strdup(domain),
+	struct dns_record *record = add_dns_record(records, "MX", "MX", mem_strdup(domain),
 		is_full_name(host->helo) ? mem_printf("10 %s", host->helo) : NULL);
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
 	int found = dns_mx(dns, domain, &hosts);
@@ -324,7 +324,7 @@ void domain_dns_check(struct dns *dns, const struct dns_domain *domain, const st
 static void check_ptr(struct dns *dns, const char *address, const struct dns_host *host,
 	struct dns_records *records)
 {
-	struct dns_record *record = add_record(records, "PTR", "PTR", mem_strdup(address),
+	struct dns_record *record = add_dns_record(records, "PTR", "PTR", mem_strdup(address),
 		is_full_name(host->helo) ? mem_strdup(host->helo) : NULL);
 	_cleanup_strv_ struct strv names = STRV_INIT;
 	int found = dns_names(dns, address, &names);
@@ -360,7 +360,7 @@ void host_dns_check(struct dns *dns, const struct dns_host *host, struct dns_rec
 
 	for (size_t i = 0; i < host->addresses->n; i++)
 		check_ptr(dns, host->addresses->items[i], host, records);
-	record = add_record(records, "HELO", "A", mem_strdup(host->helo),
+	record = add_dns_record(records, "HELO", "A", mem_strdup(host->helo),
 		host->addresses->n ? mem_strdup(host->addresses->items[0]) : NULL);
 	found = dns_addresses(dns, host->helo, &addresses);
 	if (found < 0) {

@@ -220,7 +220,7 @@ static int match(struct evaluation *all, const char *term, const char *domain, i
 	return -1;
 }
 
-static enum spf_result evaluate(
+static enum spf_result evaluate_spf(
 	struct evaluation *all, const char *record, const char *domain, int depth)
 {
 	_cleanup_strv_ struct strv terms = STRV_INIT;
@@ -277,7 +277,7 @@ static enum spf_result evaluate_domain(
 		return result;
 	if (depth > LOOK_UPS_MAX)
 		return SPF_PERMERROR;
-	return evaluate(all, *record_r, domain, depth);
+	return evaluate_spf(all, *record_r, domain, depth);
 }
 
 enum spf_result spf_check(struct dns *dns, const char *domain, const char *address, char **record_r)

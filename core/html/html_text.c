@@ -103,7 +103,7 @@ struct piece {
 };
 
 /* Reads the value after `=` and returns what follows. */
-static const char *read_value(const char *at, struct piece *piece)
+static const char *read_attribute_value(const char *at, struct piece *piece)
 {
 	const char *end;
 
@@ -133,7 +133,7 @@ static bool next_piece(const char **at, struct piece *piece)
 	next += piece->name_len;
 	blanks = strspn(next, BLANKS);
 	if (next[blanks] == '=')
-		next = read_value(next + blanks + 1, piece);
+		next = read_attribute_value(next + blanks + 1, piece);
 	*at = next;
 	return true;
 }

@@ -55,7 +55,7 @@ bool mime_content_is_7bit(const char *text, size_t len)
 
 enum { LINE_MAX_LEN = 76 }; /* of quoted-printable and base64 */
 
-static bool is_plain(char c)
+static bool is_qp_plain(char c)
 {
 	return ascii_is_blank(c) || (c > ' ' && c <= '~' && c != '=');
 }
@@ -75,13 +75,13 @@ static void add_hex(struct buf *out, char c)
 }
 
 /* Appends a line in quoted-printable. The line is without its LF. */
-static void add_line(struct buf *out, const char *text, size_t len)
+static void add_qp_line(struct buf *out, const char *text, size_t len)
 {
 	size_t column = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		bool last = i + 1 == len;
-		bool plain = is_plain(text[i]) && !(last && ascii_is_blank(text[i]));
+		bool plain = is_qp_plain(text[i]) && !(last && ascii_is_blank(text[i]));
 
 		if (column + (plain ? 1 : 3) + !last > LINE_MAX_LEN) {
 			buf_add_str(out, "=\n");
@@ -99,7 +99,7 @@ static void add_line(struct buf *out, const char *text, size_t len)
 
 /* Appends the text in quoted-printable (RFC 2045 6.7). No line of the result
  * begins with "From " or with a dot, which mail programs change. */
-static void add_quoted(struct buf *out, const char *text, size_t len)
+static void add_qp(struct buf *out, const char *text, size_t len)
 {
 	const char *end = text + len;
 
@@ -107,7 +107,7 @@ static void add_quoted(struct buf *out, const char *text, size_t len)
 		const char *lf = memchr(text, '\n', (size_t)(end - text));
 		const char *stop = lf ? lf : end;
 
-		add_line(out, text, (size_t)(stop - text));
+		add_qp_line(out, text, (size_t)(stop - text));
 		if (lf == NULL)
 			return;
 		buf_add_char(out, '\n');
@@ -116,12 +116,12 @@ static void add_quoted(struct buf *out, const char *text, size_t len)
 }
 
 /* Returns the approximate length of text in quoted-printable. */
-static size_t quoted_len(const char *text, size_t len)
+static size_t qp_len(const char *text, size_t len)
 {
 	size_t n = len;
 
 	for (size_t i = 0; i < len; i++)
-		if (!is_plain(text[i]) && text[i] != '\n')
+		if (!is_qp_plain(text[i]) && text[i] != '\n')
 			n += 2;
 	return n;
 }
@@ -163,9 +163,9 @@ void mime_content_text(struct buf *out, const char *text)
 		buf_add_char(&lf, '\n');
 	if (mime_content_is_7bit(buf_str(&lf), lf.len)) {
 		mime_content_7bit(out, lf.data, lf.len);
-	} else if (quoted_len(lf.data, lf.len) <= (lf.len + 2) / 3 * 4) {
+	} else if (qp_len(lf.data, lf.len) <= (lf.len + 2) / 3 * 4) {
 		add_encoding(out, "quoted-printable");
-		add_quoted(out, lf.data, lf.len);
+		add_qp(out, lf.data, lf.len);
 	} else {
 		add_encoding(out, "base64");
 		add_text_base64(out, &lf);

@@ -67,7 +67,7 @@ static const char *closing_quote(const char *text)
 }
 
 /* Reads the value at *at and moves past it. False if the closing quote is missing. */
-static bool read_value(const char **at, struct param *param)
+static bool read_param_value(const char **at, struct param *param)
 {
 	const char *p = skip_blanks(*at), *end;
 
@@ -104,7 +104,7 @@ static int next_param(const char **at, struct param *param)
 			break;
 	}
 	*at = p + 1;
-	return read_value(at, param) ? 1 : -1;
+	return read_param_value(at, param) ? 1 : -1;
 }
 
 static int find_param(const char *header, const char *name, struct param *param)
@@ -221,7 +221,7 @@ int param_read_name(const char *header, const char *name, char **value_r)
 enum { PLAIN_MAX = 60, PIECE_MAX = 54 };
 
 /* True for short printable ASCII without anything that a reader would decode. */
-static bool is_plain(const char *value)
+static bool is_plain_value(const char *value)
 {
 	for (const char *p = value; *p; p++)
 		if (*p < ' ' || *p > '~')
@@ -229,7 +229,7 @@ static bool is_plain(const char *value)
 	return strlen(value) <= PLAIN_MAX && strstr(value, "=?") == NULL;
 }
 
-static void add_quoted(struct mime_fold *fold, const char *name, const char *value)
+static void add_quoted_param(struct mime_fold *fold, const char *name, const char *value)
 {
 	struct buf word = BUF_INIT;
 
@@ -283,8 +283,8 @@ static void add_pieces(struct mime_fold *fold, const char *name, const char *val
 void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
 {
 	mime_fold_attach(fold, ";");
-	if (is_plain(value))
-		add_quoted(fold, name, value);
+	if (is_plain_value(value))
+		add_quoted_param(fold, name, value);
 	else
 		add_pieces(fold, name, value);
 }
@@ -292,8 +292,8 @@ void mime_param_add(struct mime_fold *fold, const char *name, const char *value)
 void mime_param_add_words(struct mime_fold *fold, const char *name, const char *value)
 {
 	mime_fold_attach(fold, ";");
-	if (is_plain(value)) {
-		add_quoted(fold, name, value);
+	if (is_plain_value(value)) {
+		add_quoted_param(fold, name, value);
 		return;
 	}
 	mime_fold_break(fold);

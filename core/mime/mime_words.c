@@ -135,7 +135,7 @@ static size_t payload_len(const struct decoder *decoder, const char *payload)
 }
 
 /* Reads `=?charset*language?encoding?`. Returns where the payload begins, or NULL. */
-static const char *read_head(const char *p, struct word *word)
+static const char *read_word_head(const char *p, struct word *word)
 {
 	size_t len;
 
@@ -159,7 +159,7 @@ static bool read_word(const struct decoder *decoder, const char *p, struct word 
 {
 	bool ended;
 
-	p = read_head(p, word);
+	p = read_word_head(p, word);
 	if (p == NULL)
 		return false;
 	word->payload = (struct span){p, payload_len(decoder, p)};
@@ -322,7 +322,7 @@ static bool has_doubtful_word(const char *value)
 	for (const char *p = strstr(value, "=?"); p; p = strstr(p + 1, "=?")) {
 		struct word word;
 
-		if (read_head(p, &word) && !mime_charset_common(word.charset))
+		if (read_word_head(p, &word) && !mime_charset_common(word.charset))
 			return true;
 	}
 	return false;
@@ -340,14 +340,14 @@ enum {
 };
 
 /* True for characters that the Q encoding leaves as they are in a phrase (RFC 2047 5). */
-static bool is_plain(char c)
+static bool is_q_plain(char c)
 {
 	return g_ascii_isalnum(c) || (c != '\0' && strchr("!*+-/", c));
 }
 
 static size_t q_len(char c)
 {
-	return is_plain(c) || c == ' ' ? 1 : 3;
+	return is_q_plain(c) || c == ' ' ? 1 : 3;
 }
 
 /* The Q encoding is readable without decoding, so it is used unless it gets long. */
@@ -395,7 +395,7 @@ static size_t fitting_b(const char *text, size_t len, size_t room)
 static void add_q(struct buf *word, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (is_plain(text[i]))
+		if (is_q_plain(text[i]))
 			buf_add_char(word, text[i]);
 		else if (text[i] == ' ')
 			buf_add_char(word, '_');

@@ -21,7 +21,7 @@
 /* Usually some hundred results of some hundred bytes; a result about many domains is longer. */
 enum { BYTES_MAX = 4 * 1024 * 1024 };
 
-static char *path_of(const char *database)
+static char *results_path(const char *database)
 {
 	return mem_printf("%s.doctor", database);
 }
@@ -43,7 +43,7 @@ static int write_text(int fd, const char *folder, const char *text)
 
 int doctor_results_write(const char *database, int64_t now_us, json_t *results, struct err *err)
 {
-	_cleanup_free_ char *folder = db_file_folder(database), *path = path_of(database);
+	_cleanup_free_ char *folder = db_file_folder(database), *path = results_path(database);
 	_cleanup_free_ char *fresh = mem_printf("%s-XXXXXX", path);
 	_cleanup_free_ char *text = NULL;
 	char at[CLOCK_TEXT_SIZE];
@@ -78,7 +78,7 @@ static json_t *checked(json_t *result)
 		text, "means", means, "mend", mend, "safe", safe);
 }
 
-static json_t *read_file(const char *path)
+static json_t *load_results(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat info;
@@ -94,8 +94,8 @@ static json_t *read_file(const char *path)
 
 json_t *doctor_results_read(const char *database)
 {
-	_cleanup_free_ char *path = path_of(database);
-	json_t *whole = read_file(path), *results = json_array(), *found, *one, *result;
+	_cleanup_free_ char *path = results_path(database);
+	json_t *whole = load_results(path), *results = json_array(), *found, *one, *result;
 	const char *at;
 	int64_t at_us;
 	bool good = json_unpack(whole, "{s:s, s:o}", "looked_at", &at, "results", &found) == 0 &&

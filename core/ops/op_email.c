@@ -34,7 +34,7 @@ static struct email_scope scope_of(const struct op *op)
 }
 
 /* Returns 1 if the actor sees such an email, 0 if not, -1 on error. */
-static int find_email(const struct op *op, struct err *err)
+static int find_seen_email(const struct op *op, struct err *err)
 {
 	const struct email_scope scope = scope_of(op);
 	int64_t seq;
@@ -54,7 +54,7 @@ static int give_email_id(struct op *op, const char *id)
 static int schedule_email(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_email *input = arg;
-	int found = find_email(op, err);
+	int found = find_seen_email(op, err);
 
 	if (found <= 0)
 		return found;
@@ -80,7 +80,7 @@ static int add_audit_entry(
 
 static int cancel_email(struct op *op, const void *arg, struct err *err)
 {
-	int found = find_email(op, err);
+	int found = find_seen_email(op, err);
 
 	(void)arg;
 	if (found <= 0)
@@ -256,7 +256,7 @@ static int choose_recipients(const struct op *op, const struct email *email, con
 }
 
 /* Content and sender are those of the original email. */
-static void fill_row(
+static void fill_resent_row(
 	const struct op *op, const struct email *email, const char *key_id, struct email *row)
 {
 	memcpy(row->company_id, email->company_id, ID_SIZE);
@@ -330,7 +330,7 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 		check_rules(op, email, key_id, err) < 0 || check_room(op, email, size, err) < 0)
 		return -1;
 	id_new(resend->row.id);
-	fill_row(op, email, key_id, &resend->row);
+	fill_resent_row(op, email, key_id, &resend->row);
 	if (choose_recipients(op, email, input->to, &resend->row, err) < 0 ||
 		make_message(op, email, resend, err) < 0)
 		return -1;

@@ -82,7 +82,7 @@ static void clear_search(struct search *search)
 	store_email_list_free(&search->found.list);
 }
 
-static int read_address(
+static int read_address_filter(
 	const struct op *op, const char *name, const char *text, char **address_r, struct err *err)
 {
 	_cleanup_addr_ struct addr addr = {0};
@@ -95,7 +95,8 @@ static int read_address(
 	return 0;
 }
 
-static int check_text(const struct op *op, const char *name, const char *text, struct err *err)
+static int check_text_filter(
+	const struct op *op, const char *name, const char *text, struct err *err)
 {
 	if (text && (*text == '\0' || !str_utf8_valid(text, strlen(text))))
 		return op_refuse(op, err, name, "must be text, and not be empty");
@@ -136,13 +137,13 @@ static int read_recipient_status(const struct op *op, const char *text,
 static int read_search(const struct op *op, const struct op_email_list *input,
 	struct search *search, struct err *err)
 {
-	if (check_text(op, "subject", input->subject, err) < 0 ||
-		check_text(op, "tag", input->tag, err) < 0 ||
+	if (check_text_filter(op, "subject", input->subject, err) < 0 ||
+		check_text_filter(op, "tag", input->tag, err) < 0 ||
 		check_status(op, input->status, err) < 0 ||
 		read_recipient_status(op, input->recipient_status, &search->filter.recipient, err) <
 			0 ||
-		read_address(op, "to", input->to, &search->to, err) < 0 ||
-		read_address(op, "from", input->from, &search->from, err) < 0 ||
+		read_address_filter(op, "to", input->to, &search->to, err) < 0 ||
+		read_address_filter(op, "from", input->from, &search->from, err) < 0 ||
 		(input->domain && addr_domain_normalize(input->domain, &search->domain, err) < 0))
 		return -1;
 	search->scope = (struct email_scope){

@@ -87,7 +87,7 @@ int op_email_watch_begin(
 
 /* Reads how far the email is. Returns 1 while more will come; 0, with the answer, after its last
  * event, or without one if the email is gone; -1 on error. */
-static int read_answer(struct db *db, const char *id, int64_t now_us, int64_t *seq_r,
+static int read_watch_answer(struct db *db, const char *id, int64_t now_us, int64_t *seq_r,
 	char **answer_r, struct err *err)
 {
 	_cleanup_(delivery_report) struct delivery_report *report = NULL;
@@ -120,7 +120,7 @@ int op_email_watch_next(struct db *db, struct op_email_watch *watch, int64_t now
 		return -1;
 	if (version != watch->version) {
 		if (*watch->id)
-			more = read_answer(db, watch->id, now_us, &email, &answer, err);
+			more = read_watch_answer(db, watch->id, now_us, &email, &answer, err);
 		if (more < 0 || ((more == 1 || answer) && store_event_after(db, watch->seq, email,
 								  WATCH_EVENTS, &events, err) < 0))
 			return -1;

@@ -51,7 +51,7 @@ static const struct row_type event_type = {
 };
 
 /* Cursors have the form EMAIL_ID.ID. */
-static int read_cursor(const struct op *op, const char *name, const char *text,
+static int read_event_cursor(const struct op *op, const char *name, const char *text,
 	struct event_filter *filter, struct err *err)
 {
 	enum { ID_LEN = ID_SIZE - 1 };
@@ -131,8 +131,8 @@ static int list_events(struct op *op, const void *arg, struct err *err)
 		filter.recipients = recipients = json_dumps(array, JSON_COMPACT);
 		json_decref(array);
 	}
-	if ((cursor && read_cursor(op, input->before ? "before" : "after", cursor, &filter, err) <
-			       0) ||
+	if ((cursor && read_event_cursor(
+			       op, input->before ? "before" : "after", cursor, &filter, err) < 0) ||
 		store_event_recent(op->db, &filter, &list, err) < 0)
 		return -1;
 	give_events(op, filter.ascending, &list);

@@ -87,7 +87,7 @@ static int read_named(const struct op *op, const char *domain, const struct op_e
 	return 0;
 }
 
-static int add_one(const struct op *op, const char *domain, const struct op_exemption *input,
+static int add_given(const struct op *op, const char *domain, const struct op_exemption *input,
 	struct exemption *exemption_r, struct err *err)
 {
 	_cleanup_named_ struct named named;
@@ -104,7 +104,7 @@ static int add_exemption(struct op *op, const void *arg, struct err *err)
 	const struct op_exemption *input = arg;
 	struct exemption exemption;
 
-	if (add_one(op, input->domain, input, &exemption, err) < 0)
+	if (add_given(op, input->domain, input, &exemption, err) < 0)
 		return -1;
 	op_give(op, &store_exemption_type, &exemption);
 	return op_check_limit(op, LIMIT_EXEMPTIONS, exemption.company_id, err) < 0 ? -1 : 1;
@@ -118,7 +118,7 @@ static int add_new(struct op *op, const char *domain, const struct op_exemption 
 
 	if (db_savepoint(op->db, err) < 0)
 		return -1;
-	if (add_one(op, domain, input, exemption_r, &why) == 0) {
+	if (add_given(op, domain, input, exemption_r, &why) == 0) {
 		if (db_release(op->db, err) == 0)
 			return 1;
 		store_exemption_clear(exemption_r);
@@ -188,7 +188,7 @@ static int list_exemptions(struct op *op, const void *arg, struct err *err)
 
 /* Finds the id of the exemption that the command gives by domain, kind and value. Returns 0 or
  * -1. */
-static int find_named(const struct op *op, const struct op_exemption *input,
+static int find_exempt_id(const struct op *op, const struct op_exemption *input,
 	char id[static ID_SIZE], struct err *err)
 {
 	_cleanup_named_ struct named named;
@@ -210,7 +210,7 @@ static int remove_one(struct op *op, const void *arg, struct err *err)
 	char id[ID_SIZE];
 
 	memcpy(id, op->id, ID_SIZE);
-	if (input && input->kind && find_named(op, input, id, err) < 0)
+	if (input && input->kind && find_exempt_id(op, input, id, err) < 0)
 		return -1;
 	json_object_set_new(op_more(op), "id", json_string(id));
 	json_object_set_new(op_more(op), "removed", json_true());

@@ -48,7 +48,7 @@ static const struct op_field list_fields[] = {
 
 /* Finds the name of the domain that a new key is restricted to, NULL for none; the caller frees it.
  * Returns 0 or -1. */
-static int find_domain(
+static int find_key_domain(
 	const struct op *op, const struct op_key *input, char **name_r, struct err *err)
 {
 	char id[ID_SIZE] = "";
@@ -118,7 +118,7 @@ static int create(struct op *op, const void *arg, struct err *err)
 	if (spec.company_id == NULL)
 		return op_refuse(op, err, "company_id", "field is missing");
 	if ((input->scopes && store_key_scopes_parse(input->scopes, &spec.scopes, err) < 0) ||
-		find_domain(op, input, &domain, err) < 0)
+		find_key_domain(op, input, &domain, err) < 0)
 		return -1;
 	spec.domain = domain;
 	secret_token(token);

@@ -129,7 +129,7 @@ static struct refused take_email(struct email *email)
 }
 
 /* Reads the cursor: the time and the number of the last row of a page. */
-static int read_cursor(
+static int read_refusal_cursor(
 	const struct op *op, const char *text, struct refusal_scope *scope, struct err *err)
 {
 	size_t len = text ? strcspn(text, ".") : 0;
@@ -158,7 +158,7 @@ static int list_refusals(struct op *op, const void *arg, struct err *err)
 	if (input->domain && addr_domain_normalize(input->domain, &domain, err) < 0)
 		return -1;
 	scope.domain = domain;
-	if (read_cursor(op, input->after, &scope, err) < 0 ||
+	if (read_refusal_cursor(op, input->after, &scope, err) < 0 ||
 		store_refusal_list(op->db, &scope, (int)limit + 1, &found, err) < 0)
 		return -1;
 	n = found.n < limit ? found.n : limit;

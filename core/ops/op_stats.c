@@ -29,8 +29,8 @@ static const struct op_field backlog_fields[] = {
 
 /* Reads the time span and step, in whole steps. Without a step, it counts by the hour if the hours
  * are kept and few. Returns 0 or -1. */
-static int read_time(struct op *op, const struct op_stats *input, struct outcome_filter *filter_r,
-	struct err *err)
+static int read_stats_span(struct op *op, const struct op_stats *input,
+	struct outcome_filter *filter_r, struct err *err)
 {
 	int64_t until = input->until ? input->until : op->now_us;
 	int64_t since = input->since ? input->since : until - DAYS * DAY_US;
@@ -136,7 +136,7 @@ static int give_tallies(struct op *op, const struct op_stats *input, enum outcom
 	struct tally *tallies;
 	size_t n = 0;
 
-	if (read_time(op, input, &filter, err) < 0 ||
+	if (read_stats_span(op, input, &filter, err) < 0 ||
 		read_counts(op, &filter, aspect, input->step != NULL, &counts, err) < 0)
 		return -1;
 	tallies = mem_alloc(counts.n + 1, sizeof(*tallies));
@@ -201,7 +201,7 @@ static int list_delays(struct op *op, const void *arg, struct err *err)
 	struct delay *delays, whole;
 	size_t n = 0;
 
-	if (read_time(op, arg, &filter, err) < 0 ||
+	if (read_stats_span(op, arg, &filter, err) < 0 ||
 		read_counts(op, &filter, OUTCOME_DELAY, true, &counts, err) < 0)
 		return -1;
 	delays = mem_alloc(counts.n + 1, sizeof(*delays));
@@ -251,7 +251,7 @@ static int list_backlog(struct op *op, const void *arg, struct err *err)
 	struct backlog_samples samples;
 	struct outcome_filter filter;
 
-	if (read_time(op, arg, &filter, err) < 0 ||
+	if (read_stats_span(op, arg, &filter, err) < 0 ||
 		store_backlog_samples(op->db, filter.company_id, filter.begin_us, filter.end_us,
 			filter.step == OUTCOME_HOUR ? HOUR_US : DAY_US, &samples, err) < 0)
 		return -1;

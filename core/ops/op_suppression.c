@@ -103,7 +103,8 @@ static int read_scope(const struct op *op, const struct op_suppression *input, b
 }
 
 /* Reads the bare address; the caller frees it. Returns 0 or -1. */
-static int read_address(const struct op *op, const char *given, char **address_r, struct err *err)
+static int read_entry_address(
+	const struct op *op, const char *given, char **address_r, struct err *err)
 {
 	_cleanup_addr_ struct addr addr = {0};
 	_cleanup_free_ char *trimmed = str_trim(given ? given : "", given ? strlen(given) : 0);
@@ -147,11 +148,11 @@ static int read_entry(const struct op *op, const struct op_suppression *input,
 		return op_refuse(op, err, "code", "has more than %d bytes", CODE_MAX);
 	if (input->tags && strlen(input->tags) > TAGS_MAX)
 		return op_refuse(op, err, "tags", "have more than %d bytes", TAGS_MAX);
-	return read_address(op, input->address, address_r, err);
+	return read_entry_address(op, input->address, address_r, err);
 }
 
 /* Returns 1 if it is new, 0 if not, -1 on error. */
-static int add_one(struct op *op, const struct suppression_scope *scope,
+static int add_entry(struct op *op, const struct suppression_scope *scope,
 	const struct op_suppression *input, struct suppression *suppression_r, struct err *err)
 {
 	_cleanup_free_ char *address = NULL;
@@ -197,7 +198,7 @@ static int add_suppression(struct op *op, const void *arg, struct err *err)
 
 	if (read_scope(op, input, true, &scope, &domain, err) < 0)
 		return -1;
-	added = add_one(op, &scope, input, &suppression, err);
+	added = add_entry(op, &scope, input, &suppression, err);
 	if (added < 0)
 		return -1;
 	op_give(op, &store_suppression_type, &suppression);
@@ -270,7 +271,7 @@ static int add_all(struct op *op, const void *arg, struct err *err)
 		return -1;
 	whole = i == 0 && is_near_limit(op, scope.company_id, total);
 	for (; i < total && (whole || i < end); i++) {
-		int added = add_one(op, &scope, &items[i], &all[rows->n], err);
+		int added = add_entry(op, &scope, &items[i], &all[rows->n], err);
 
 		if (added < 0)
 			return -1;
@@ -378,7 +379,7 @@ static int list_for_user(struct op *op, const struct op_suppression *input, stru
 		return -1;
 	scope.domain = domain;
 	if (input->address) {
-		if (read_address(op, input->address, &address, err) < 0 ||
+		if (read_entry_address(op, input->address, &address, err) < 0 ||
 			list_entries(op, &scope, address, narrowed.reason, err) < 0)
 			return -1;
 		return 1;
@@ -424,7 +425,7 @@ static int list(struct op *op, const void *arg, struct err *err)
 		return op_refuse(
 			op, err, op->actor == OP_COMMAND ? "company" : "company_id", "is missing");
 	if (input && input->address) {
-		if (read_address(op, input->address, &address, err) < 0)
+		if (read_entry_address(op, input->address, &address, err) < 0)
 			return -1;
 		list.items = mem_new(struct suppression);
 		found = store_suppression_find(
@@ -616,7 +617,7 @@ static int import(struct op *op, const void *arg, struct err *err)
 			err_prefix(err, "row %zu", i + 1);
 			return -1;
 		}
-		added = add_one(op, &scope, &items[i], &one, err);
+		added = add_entry(op, &scope, &items[i], &one, err);
 		if (added < 0) {
 			err_prefix(err, "row %zu", i + 1);
 			return -1;
@@ -650,7 +651,7 @@ static int allow(struct op *op, const void *arg, struct err *err)
 		if (strchr(given, '@')) {
 			_cleanup_free_ char *address = NULL;
 
-			if (read_address(op, given, &address, err) < 0)
+			if (read_entry_address(op, given, &address, err) < 0)
 				return -1;
 			value = addr_folded(address);
 		} else if (addr_domain_normalize(given, &value, err) < 0) {

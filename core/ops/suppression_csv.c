@@ -94,7 +94,7 @@ static int cut_row(const char **at, const char *end, struct row *row)
 
 /* Reads the meaning of each column; CELLS for an unknown one. Returns 0, or -1 if there is no
  * address column. */
-static int read_head(const struct row *row, bool domains, enum cell columns[static CELLS_MAX])
+static int read_columns(const struct row *row, bool domains, enum cell columns[static CELLS_MAX])
 {
 	bool found = false;
 
@@ -198,7 +198,7 @@ int suppression_csv_read(
 		at += 3;
 	result = cut_row(&at, end, &row);
 	if (result == 0)
-		result = read_head(&row, domains, columns);
+		result = read_columns(&row, domains, columns);
 	for (size_t i = row.n; i < CELLS_MAX; i++)
 		columns[i] = CELLS;
 	row_end(&row);

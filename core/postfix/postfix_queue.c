@@ -106,7 +106,7 @@ bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
 
 /* Parses a time as in postconf(5): `5d`, `300s`, or `5` in the parameter's default unit.
  * Returns -1 if it is invalid or exceeds Postfix's int. */
-static int64_t read_time(const char *value, int64_t own_s)
+static int64_t read_duration(const char *value, int64_t own_s)
 {
 	const struct unit units[] = {
 		{"", own_s}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
@@ -130,7 +130,7 @@ int postfix_queue_times(const struct conf *conf, struct queue_times *times_r, st
 		0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		seconds[i] = read_time(values[i], units_s[i]);
+		seconds[i] = read_duration(values[i], units_s[i]);
 		if (seconds[i] < 0)
 			result = err_set(err, ERR_CONFIG, "Postfix's %s is no time: \"%s\"",
 				names[i], values[i]);
@@ -205,7 +205,7 @@ static int run_program(
 	return result;
 }
 
-static char *text_of(const json_t *object, const char *name)
+static char *text_member(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
@@ -215,14 +215,14 @@ static char *text_of(const json_t *object, const char *name)
 /* Postfix lists the null sender under this name; any other sender has a domain. */
 static char *sender_of(const json_t *object)
 {
-	char *sender = text_of(object, "sender");
+	char *sender = text_member(object, "sender");
 
 	if (str_eq(sender, "MAILER-DAEMON"))
 		*sender = '\0';
 	return sender;
 }
 
-static int read_item(char *line, struct queue_item *item, struct err *err)
+static int read_queue_item(char *line, struct queue_item *item, struct err *err)
 {
 	bool mended = !str_utf8_valid(line, strlen(line));
 	json_t *object, *recipient;
@@ -235,16 +235,16 @@ static int read_item(char *line, struct queue_item *item, struct err *err)
 	if (object == NULL)
 		return err_set(err, ERR_CONFIG, "postqueue -j printed no JSON: %s", why.text);
 	*item = (struct queue_item){
-		.queue = text_of(object, "queue_name"),
-		.id = text_of(object, "queue_id"),
+		.queue = text_member(object, "queue_name"),
+		.id = text_member(object, "queue_id"),
 		.arrival_s = json_integer_value(json_object_get(object, "arrival_time")),
 		.size = json_integer_value(json_object_get(object, "message_size")),
 		.sender = sender_of(object),
 		.mended = mended,
 	};
 	json_array_foreach(json_object_get(object, "recipients"), i, recipient) {
-		strv_take(&item->recipients, text_of(recipient, "address"));
-		strv_take(&item->reasons, text_of(recipient, "delay_reason"));
+		strv_take(&item->recipients, text_member(recipient, "address"));
+		strv_take(&item->reasons, text_member(recipient, "delay_reason"));
 	}
 	json_decref(object);
 	return 0;
@@ -260,7 +260,7 @@ static int walk(FILE *lines, int (*on_item)(void *arg, struct queue_item *item, 
 	while (result == 0 && getline(&line, &size, lines) > 0) {
 		struct queue_item item;
 
-		if (read_item(line, &item, err) < 0)
+		if (read_queue_item(line, &item, err) < 0)
 			return -1;
 		result = on_item(arg, &item, err);
 		queue_item_clear(&item);

@@ -86,7 +86,8 @@ static int receive_packet(int socket, char *first_r, char text_r[static PACKET_M
 	return packet.msg_flags & MSG_TRUNC ? -1 : 1;
 }
 
-static int read_header(const struct postfix_queue *queue, char *id, int *file_r, struct err *err)
+static int read_queue_header(
+	const struct postfix_queue *queue, char *id, int *file_r, struct err *err)
 {
 	static char hold[] = "hold";
 	const struct queue_item item = {.queue = hold, .id = id};
@@ -130,7 +131,7 @@ static int handle_request(
 	if (result < 0)
 		;
 	else if (letter == letter_read && ids.n == 1)
-		result = read_header(queue, ids.items[0], &file, &err);
+		result = read_queue_header(queue, ids.items[0], &file, &err);
 	else if (letter == letters[QUEUE_RELEASE])
 		result = postfix_queue_change(queue, QUEUE_RELEASE, &ids, &done, &err);
 	else if (letter == letters[QUEUE_REMOVE_HELD])

@@ -180,7 +180,7 @@ static char *read_text(const struct entity *entity)
 
 /* Returns the file's name. The `name` of Content-Type comes first, because its encoded words
  * are what most programs write, and so do we. */
-static char *name_of(const struct entity *entity)
+static char *entity_name(const struct entity *entity)
 {
 	char *name = NULL;
 
@@ -213,7 +213,7 @@ static void add_file(struct mime_files *files, struct entity *entity)
 	files->items = mem_append(files->items, files->n, sizeof(*files->items));
 	file = &files->items[files->n++];
 	*file = (struct mime_file){
-		.name = name_of(entity),
+		.name = entity_name(entity),
 		.is_inline = entity->disposition && param_read_is(entity->disposition, "inline"),
 		.encoding = TAKE_PTR(entity->encoding),
 		.content = entity->content,
@@ -361,7 +361,7 @@ static void set_default(char **text)
 		*text = mem_strdup("");
 }
 
-static void read_texts(struct span message, struct mime_summary *summary)
+static void read_body_texts(struct span message, struct mime_summary *summary)
 {
 	struct walk walk = {.summary = summary};
 
@@ -377,7 +377,7 @@ void mime_read(const char *data, size_t len, struct mime_summary *summary_r)
 	*summary_r = (struct mime_summary){0};
 	mime_scan_drop_from_line(&message);
 	read_header(message, summary_r);
-	read_texts(message, summary_r);
+	read_body_texts(message, summary_r);
 	set_default(&summary_r->subject);
 }
 
@@ -387,7 +387,7 @@ void mime_read_texts(const char *data, size_t len, char **html_r, char **text_r)
 	struct span message = {data, len};
 
 	mime_scan_drop_from_line(&message);
-	read_texts(message, &summary);
+	read_body_texts(message, &summary);
 	*html_r = summary.html;
 	*text_r = summary.text;
 }

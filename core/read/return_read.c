@@ -430,7 +430,7 @@ static bool is_type(const struct mime_file *file, const char *type)
 	return file->type && str_eq_nocase(file->type, type);
 }
 
-static void read_parts(const struct mime_files *files, struct return_message *message)
+static void read_report_parts(const struct mime_files *files, struct return_message *message)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		const struct mime_file *file = &files->items[i];
@@ -503,7 +503,8 @@ static bool is_copy_line(const char *lowered)
 	return false;
 }
 
-static struct return_recipient *find_recipient(struct return_message *message, const char *address)
+static struct return_recipient *find_said_recipient(
+	struct return_message *message, const char *address)
 {
 	for (size_t i = 0; i < message->n && i < 50; i++)
 		if (str_eq_nocase(message->recipients[i].final, address))
@@ -545,7 +546,7 @@ static const char *add_addresses(struct return_message *message, const char *lin
 	while ((address = next_address(line, &at)) != NULL) {
 		struct return_recipient *added = NULL;
 
-		if (find_recipient(message, address) == NULL)
+		if (find_said_recipient(message, address) == NULL)
 			added = add_recipient(message);
 		if (added == NULL) {
 			free(address);
@@ -559,7 +560,7 @@ static const char *add_addresses(struct return_message *message, const char *lin
 }
 
 /* The text after an address is its reason, up to the next address or the end of the paragraph. */
-static void read_body(const char *text, struct return_message *message)
+static void read_bounce_text(const char *text, struct return_message *message)
 {
 	struct span rest = {text, strlen(text)}, line;
 	_cleanup_buf_ struct buf said = BUF_INIT;
@@ -611,7 +612,7 @@ static void read_failed_field(const struct mime_scan_field *field, struct return
 	char *address;
 
 	while ((address = next_address(value, &at)) != NULL) {
-		struct return_recipient *added = find_recipient(message, address)
+		struct return_recipient *added = find_said_recipient(message, address)
 							 ? NULL
 							 : add_recipient(message);
 
@@ -638,7 +639,7 @@ static bool is_daemon_name(const char *from)
 	return HAS_ONE_OF(from, names);
 }
 
-static void read_head(struct span text, struct head *head, struct return_message *message)
+static void read_return_head(struct span text, struct head *head, struct return_message *message)
 {
 	struct mime_scan_field field;
 
@@ -685,12 +686,12 @@ static void add_texts(const char *text, struct return_message *message)
 {
 	struct return_message body = {0};
 
-	read_body(text, &body);
+	read_bounce_text(text, &body);
 	for (size_t i = 0; i < message->n; i++) {
 		struct return_recipient *one = &message->recipients[i], *same = NULL;
 
 		if (one->text == NULL && one->final)
-			same = find_recipient(&body, one->final);
+			same = find_said_recipient(&body, one->final);
 		if (same) {
 			one->text = TAKE_PTR(same->text);
 			set_once(&one->status, TAKE_PTR(same->status));
@@ -720,7 +721,7 @@ static void read_words(
 		if (message->n > 0)
 			add_texts(text, message);
 		else
-			read_body(text, message);
+			read_bounce_text(text, message);
 		if (message->n > 0)
 			message->kind = RETURN_FAILURE;
 	} else if (head->is_automatic || is_answer_subject(subject)) {
@@ -741,14 +742,14 @@ void return_read(const char *data, size_t len, bool has_sender, struct return_me
 	mime_scan_drop_from_line(&message);
 	mime_read(message.data, message.len, &summary);
 	mime_read_files(message.data, message.len, &files);
-	read_parts(&files, message_r);
+	read_report_parts(&files, message_r);
 	if (message_r->kind == RETURN_UNREAD && message_r->feedback == NULL) {
-		read_head(message, &head, message_r);
+		read_return_head(message, &head, message_r);
 		read_words(&head, summary.text, has_sender, message_r);
 	} else {
 		struct return_message fields = {0};
 
-		read_head(message, &head, &fields);
+		read_return_head(message, &head, &fields);
 		message_r->date_us = fields.date_us;
 		return_message_clear(&fields);
 		if (message_r->kind == RETURN_FAILURE)

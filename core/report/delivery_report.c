@@ -123,7 +123,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-static void ask_postfix(const struct conf *conf, struct delivery_report *report)
+static void ask_queue(const struct conf *conf, struct delivery_report *report)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 
@@ -151,7 +151,7 @@ int delivery_report_new(struct db *db, const struct conf *conf, const struct ema
 	report->entries = mem_alloc(report->recipients.n + 1, sizeof(*report->entries));
 	report->elsewhere = !str_empty(email->host) && !str_eq(email->host, db_host(db));
 	if (conf && !report->elsewhere)
-		ask_postfix(conf, report);
+		ask_queue(conf, report);
 	*report_r = report;
 	return 0;
 }

@@ -183,7 +183,7 @@ struct name {
 	unsigned orig_hash;
 };
 
-static struct name name_of(const char *address, const char *orig_to)
+static struct name logged_name(const char *address, const char *orig_to)
 {
 	return (struct name){
 		address, orig_to, addr_logged_hash(address), addr_logged_hash(orig_to)};
@@ -343,14 +343,14 @@ void delivery_links_find(struct delivery_tree *tree)
 	tree->computed_n = tree->messages_n;
 	tree->computed = mem_alloc(tree->computed_n + 1, sizeof(*tree->computed));
 	for (size_t i = 0; i < recipients; i++)
-		names[i] = name_of(tree->recipients->items[i].address, "");
+		names[i] = logged_name(tree->recipients->items[i].address, "");
 	for (size_t i = 0; i < tree->n; i++) {
 		const struct delivery *one = tree->deliveries[i];
 		const struct queue_message *said = delivery_tree_message(
 			tree, one->queue_id, one->since_us);
 		struct message *message;
 
-		names[recipients + i] = name_of(one->address, one->orig_to);
+		names[recipients + i] = logged_name(one->address, one->orig_to);
 		tree->message_of[i] = said ? (size_t)(said - tree->messages) : NONE;
 		if (said == NULL)
 			continue;
@@ -414,7 +414,7 @@ static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *
 {
 	size_t recipients = tree->recipients->n, nodes = recipients + tree->n;
 	const struct delivery *one = tree->deliveries[i];
-	const struct name name = name_of(one->address, one->orig_to);
+	const struct name name = logged_name(one->address, one->orig_to);
 	int best = 2, alike;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -426,8 +426,8 @@ static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *
 
 			if (other && tree->message_of[k - recipients] == tree->message_of[i])
 				continue;
-			node = other ? name_of(other->address, other->orig_to)
-				     : name_of(tree->recipients->items[k].address, "");
+			node = other ? logged_name(other->address, other->orig_to)
+				     : logged_name(tree->recipients->items[k].address, "");
 			alike = how_alike(&name, &node);
 			if (pass == 0 && alike > best)
 				best = alike;

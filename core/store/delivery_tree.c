@@ -248,7 +248,7 @@ static void add_worst(struct recipient_status *worst, const struct recipient_sta
 		*worst = *one;
 }
 
-static struct recipient_status evaluate(struct delivery_tree *tree, size_t node);
+static struct recipient_status evaluate_node(struct delivery_tree *tree, size_t node);
 
 static struct recipient_status status_of_end(const struct queue_message *message)
 {
@@ -271,7 +271,7 @@ static struct recipient_status evaluate_message(struct delivery_tree *tree, size
 	if (!carrier->certain && computed->is_named)
 		return worst;
 	for (size_t i = 0; i < computed->shared_n; i++) {
-		struct recipient_status one = evaluate(
+		struct recipient_status one = evaluate_node(
 			tree, tree->recipients->n + computed->shared[i]);
 
 		if (one.state == DELIVERY_DELIVERED || one.state == DELIVERY_COMPLAINED)
@@ -304,7 +304,7 @@ static struct recipient_status evaluate_carried(
 	struct recipient_status worst = {.state = NOTHING}, one;
 
 	for (size_t i = became->first[node]; i < became->first[node + 1]; i++) {
-		one = evaluate(tree, tree->recipients->n + became->items[i].to);
+		one = evaluate_node(tree, tree->recipients->n + became->items[i].to);
 		add_worst(&worst, &one);
 		if (may_have_unreported(tree, became->items[i].to))
 			add_worst(&worst, &(struct recipient_status){.state = waiting});
@@ -368,7 +368,7 @@ static struct recipient_status evaluate_now(struct delivery_tree *tree, size_t n
 				 : evaluate_delivery(tree, node - recipients);
 }
 
-static struct recipient_status evaluate(struct delivery_tree *tree, size_t node)
+static struct recipient_status evaluate_node(struct delivery_tree *tree, size_t node)
 {
 	struct node *one = &tree->nodes[node];
 
@@ -413,7 +413,7 @@ void delivery_tree_compute(struct delivery_tree *tree)
 	clear_computed(tree);
 	delivery_links_find(tree);
 	for (size_t i = 0; i < nodes; i++)
-		evaluate(tree, i);
+		evaluate_node(tree, i);
 	if (tree->has_circle)
 		evaluate_circles(tree, nodes);
 }

@@ -469,8 +469,8 @@ static int grow_tree(struct delivery_writer *writer, struct email_changes *chang
 }
 
 /* True if the row of the recipient is the delivery of this attempt. */
-static bool is_plain(const struct email_changes *changes, const struct delivery_attempt *attempt,
-	const struct event_report *report)
+static bool is_plain_delivery(const struct email_changes *changes,
+	const struct delivery_attempt *attempt, const struct event_report *report)
 {
 	return changes->tree == NULL && attempt->message->how == MESSAGE_RECORDED &&
 	       report->kind != EVENT_HANDED_ON && !attempt->has_child &&
@@ -487,7 +487,7 @@ int delivery_writer_deliver(struct delivery_writer *writer, const struct deliver
 
 	if (get_changes(writer, report->email, &changes, err) < 0)
 		return -1;
-	if (is_plain(changes, attempt, report)) {
+	if (is_plain_delivery(changes, attempt, report)) {
 		struct event_report plain = *report;
 		int found = delivery_writer_find(
 			writer, report->email, report->address, &plain.n, err);

@@ -85,7 +85,7 @@ static int read_sender(const struct exemption_spec *spec, char **value_r, struct
 }
 
 /* Returns the stored form of the value, the same for all spellings. */
-static int read_value(const struct exemption_spec *spec, char **value_r, struct err *err)
+static int read_exempt_value(const struct exemption_spec *spec, char **value_r, struct err *err)
 {
 	static int (*const reads[EXEMPTION_KINDS])(
 		const struct exemption_spec *spec, char **value_r, struct err *err) = {
@@ -117,7 +117,7 @@ int store_exemption_add(struct db *db, const struct exemption_spec *spec, int64_
 
 	if (spec->local && spec->kind != EXEMPT_SENDER)
 		return err_set(err, ERR_INVALID, "only a sender can be exempt for this host alone");
-	if (read_value(spec, &exemption.value, err) < 0)
+	if (read_exempt_value(spec, &exemption.value, err) < 0)
 		return -1;
 	id_new(exemption.id);
 	exemption.domain = mem_strdup(spec->domain);
@@ -161,7 +161,7 @@ int store_exemption_find(
 	struct exemption exemption;
 	int found;
 
-	if (read_value(spec, &value, err) < 0)
+	if (read_exempt_value(spec, &value, err) < 0)
 		return -1;
 	found = row_get(db, sql_find,
 		DB_PARAMS(DB_TEXT("$kind", kinds[spec->kind]), DB_TEXT("$value", value),

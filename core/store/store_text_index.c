@@ -83,7 +83,7 @@ static const struct row_type source_type = ROW_TYPE(source, source_fields);
 	" WHERE " condition " ORDER BY e.seq" order " LIMIT $max"
 
 /* Appends one of the texts, with a separator that nobody can type. */
-static void add_text(struct buf *out, const char *text)
+static void add_folded(struct buf *out, const char *text)
 {
 	_cleanup_free_ char *folded = text ? str_folded(text) : NULL;
 
@@ -96,14 +96,14 @@ static void add_text(struct buf *out, const char *text)
 	buf_add_str(out, folded);
 }
 
-static void add_record(struct buf *out, const struct source *source)
+static void add_email_record(struct buf *out, const struct source *source)
 {
 	buf_printf(out, "\n%016llx\t", (unsigned long long)source->seq);
-	add_text(out, source->subject);
-	add_text(out, source->from);
-	add_text(out, source->sender);
-	add_text(out, source->message_id);
-	add_text(out, source->recipients);
+	add_folded(out, source->subject);
+	add_folded(out, source->from);
+	add_folded(out, source->sender);
+	add_folded(out, source->message_id);
+	add_folded(out, source->recipients);
 }
 
 static int64_t seq_of(const char *record)
@@ -365,7 +365,7 @@ static int find_in_rows(struct finding *finding, int64_t low, int64_t high, stru
 		n = rows.n;
 		for (size_t i = 0; i < n; i++) {
 			buf_clear(&record);
-			add_record(&record, &items[i]);
+			add_email_record(&record, &items[i]);
 			if (has_words(record.data + RECORD_HEAD, record.len - RECORD_HEAD,
 				    look->words, SIZE_MAX))
 				add_found(finding, items[i].seq);
@@ -575,7 +575,7 @@ static int add_emails(struct db *db, struct text_range *range, bool behind, stru
 	if (rows.n > 0)
 		qsort(items, rows.n, sizeof(*items), by_company);
 	for (size_t i = 0, begin = 0; result == 0 && i < rows.n; i++) {
-		add_record(&records, &items[i]);
+		add_email_record(&records, &items[i]);
 		if (i + 1 < rows.n && str_eq(items[i + 1].company_id, items[i].company_id))
 			continue;
 		result = add_records(db, items[i].company_id,
@@ -625,7 +625,7 @@ static int add_renewed(struct db *db, const struct source *stale, struct buf *ou
 	if (found != 1)
 		return found;
 	if (str_eq(source.company_id, stale->company_id))
-		add_record(out, &source);
+		add_email_record(out, &source);
 	row_clear(&source_type, &source);
 	return 0;
 }

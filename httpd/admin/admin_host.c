@@ -290,7 +290,7 @@ static void look_at_submission(
 }
 
 /* Checks the first n parts. */
-static void read_parts(const struct request *request, const struct store_state *state,
+static void look_at_parts(const struct request *request, const struct store_state *state,
 	struct admin_part parts[static PARTS], size_t n)
 {
 	static const char *const names[PARTS] = {
@@ -361,7 +361,7 @@ void admin_parts_look(
 
 	if (!gone)
 		migrate_check(request->db, &state.why);
-	read_parts(request, &state, parts, PARTS);
+	look_at_parts(request, &state, parts, PARTS);
 }
 
 /* The process is alive. */
@@ -382,7 +382,7 @@ static void tell_ready(struct request *request, const struct store_state *state)
 	struct buf text = BUF_INIT;
 	struct admin_part parts[PARTS];
 
-	read_parts(request, state, parts, PART_EVENTS);
+	look_at_parts(request, state, parts, PART_EVENTS);
 	probe_report_get(worker->shared->probe, &outcome);
 	for (size_t i = 0; i < PART_EVENTS; i++)
 		if (!parts[i].ok && !parts[i].told)

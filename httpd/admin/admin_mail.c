@@ -41,7 +41,7 @@
 
 /* Finds the email of the path, with its content, and charges the memory for the
  * answer. Returns 0, or -1 with the problem. */
-static int find_email(struct request *request, struct email *email_r, struct problem *problem)
+static int find_shown_email(struct request *request, struct email *email_r, struct problem *problem)
 {
 	const struct email_scope scope = {.company_id = admission_company(&request->admission)};
 	struct err err = ERR_INIT;
@@ -61,7 +61,7 @@ static int find_email(struct request *request, struct email *email_r, struct pro
 	return -1;
 }
 
-static void add_field(json_t *fields, const char *name, const char *value)
+static void add_shown_field(json_t *fields, const char *name, const char *value)
 {
 	if (!str_empty(value))
 		json_array_append_new(
@@ -78,7 +78,7 @@ static void add_mailboxes(
 		if (email->recipients.items[i].kind == kind)
 			strv_add(&list, recipient_text(&email->recipients.items[i]));
 	text = strv_join(&list, ", ");
-	add_field(fields, name, text);
+	add_shown_field(fields, name, text);
 }
 
 /* The header fields that are kept, decoded, and Bcc, which no message has. */
@@ -89,14 +89,14 @@ static json_t *render_header(const struct email *email)
 	char date[CLOCK_TEXT_SIZE];
 
 	clock_iso8601(email->created_us, date);
-	add_field(fields, "Date", date);
-	add_field(fields, "From", email->from);
+	add_shown_field(fields, "Date", date);
+	add_shown_field(fields, "From", email->from);
 	add_mailboxes(fields, "To", email, RECIPIENT_TO);
 	add_mailboxes(fields, "Cc", email, RECIPIENT_CC);
 	add_mailboxes(fields, "Bcc", email, RECIPIENT_BCC);
-	add_field(fields, "Reply-To", reply_to);
-	add_field(fields, "Subject", email->subject);
-	add_field(fields, "Message-ID", email->message_id);
+	add_shown_field(fields, "Reply-To", reply_to);
+	add_shown_field(fields, "Subject", email->subject);
+	add_shown_field(fields, "Message-ID", email->message_id);
 	return fields;
 }
 
@@ -215,7 +215,7 @@ void admin_email_get(struct request *request)
 	struct email email;
 	int64_t kept = 0;
 
-	if (find_email(request, &email, &problem) < 0) {
+	if (find_shown_email(request, &email, &problem) < 0) {
 		reply_problem(request, &problem);
 		return;
 	}
@@ -258,7 +258,7 @@ void admin_email_html(struct request *request)
 	char *html = NULL;
 	struct email email;
 
-	if (find_email(request, &email, &problem) == 0) {
+	if (find_shown_email(request, &email, &problem) == 0) {
 		html = TAKE_PTR(email.html);
 		store_email_clear(&email);
 		if (str_empty(html))
@@ -345,7 +345,7 @@ void admin_email_raw(struct request *request)
 
 	if (json_query_read(request, names, &query, &problem) == 0 &&
 		json_query_flag(&query, "download", &download, &problem) == 0 &&
-		find_email(request, &email, &problem) == 0) {
+		find_shown_email(request, &email, &problem) == 0) {
 		if (read_message(request, &email, &message, &problem) == 0 &&
 			rebuild(&email, &message, &err) < 0)
 			request_failed(request, "email_rebuild_failed", &err, &problem);

@@ -546,7 +546,7 @@ static void tell_commits(struct metrics *metrics)
 		"Writes that wait for the next transaction.", (int64_t)own.waiting);
 }
 
-static int64_t size_of(const char *path, const char *suffix)
+static int64_t file_size(const char *path, const char *suffix)
 {
 	_cleanup_free_ char *file = mem_printf("%s%s", path, suffix);
 	struct stat status;
@@ -563,9 +563,9 @@ static void tell_files(struct metrics *metrics)
 	/* A database on a server has no file here. */
 	if (metrics->shared->server == NULL) {
 		single(out, "postern_store_size_bytes", GAUGE, "Size of the database file.",
-			size_of(path, ""));
+			file_size(path, ""));
 		single(out, "postern_store_log_size_bytes", GAUGE, "Size of its write-ahead log.",
-			size_of(path, "-wal"));
+			file_size(path, "-wal"));
 	}
 	if (db_file_volume_of(path, &volume) < 0)
 		return;

@@ -195,7 +195,7 @@ static struct session_change *session_change_new(struct request *request)
 }
 
 /* An optional string of the body; n counts those that are given. */
-static const char *text_of(const json_t *body, const char *name, size_t *n)
+static const char *given_text(const json_t *body, const char *name, size_t *n)
 {
 	const char *text = json_string_value(json_object_get(body, name));
 
@@ -205,7 +205,7 @@ static const char *text_of(const json_t *body, const char *name, size_t *n)
 
 /* Reads the body: the hash of the link's token. Returns 0, or -1 with the
  * problem. */
-static int read_link(
+static int read_login_link(
 	struct request *request, uint8_t hash_r[static SECRET_HASH_LEN], struct problem *problem)
 {
 	json_t *body;
@@ -214,7 +214,7 @@ static int read_link(
 
 	if (json_field_parse_request(request, &body, problem) < 0)
 		return -1;
-	token = text_of(body, "token", &n);
+	token = given_text(body, "token", &n);
 	if (token && json_object_size(body) == n)
 		secret_hash(token, strlen(token), hash_r);
 	else
@@ -256,7 +256,7 @@ void admin_session_link(struct request *request)
 	struct session_change *job = session_change_new(request);
 	struct problem problem = PROBLEM_INIT;
 
-	if (read_link(request, job->link, &problem) < 0 ||
+	if (read_login_link(request, job->link, &problem) < 0 ||
 		admission_take_slots(request->worker, &request->admission, 1, &problem) < 0) {
 		reply_problem(request, &problem);
 		session_change_free(job);
@@ -325,10 +325,10 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 	if (json_field_parse_request(verifying->request, &verifying->body, problem) < 0)
 		return -1;
 	body = verifying->body;
-	verifying->password = text_of(body, "password", &n);
-	verifying->code = text_of(body, "code", &n);
+	verifying->password = given_text(body, "password", &n);
+	verifying->code = given_text(body, "code", &n);
 	if (purpose == FOR_LOGIN) {
-		verifying->login = text_of(body, "login", &n);
+		verifying->login = given_text(body, "login", &n);
 		if (n != json_object_size(body) || verifying->login == NULL ||
 			verifying->password == NULL)
 			return problem_set(problem, PROBLEM_VALIDATION,
@@ -336,7 +336,7 @@ static int read_passwords(struct verifying *verifying, struct problem *problem)
 				"`code`.");
 	}
 	if (purpose == FOR_NEW_PASSWORD) {
-		verifying->new_password = text_of(body, "new_password", &n);
+		verifying->new_password = given_text(body, "new_password", &n);
 		if (verifying->new_password == NULL)
 			return problem_set(problem, PROBLEM_VALIDATION,
 				"The body must have the texts `password` and `new_password`.");
@@ -554,7 +554,7 @@ void admin_session_confirm_codes(struct request *request)
 		return;
 	}
 	/* A body without a code does not count as an attempt. */
-	text_of(body, "code", &n);
+	given_text(body, "code", &n);
 	if (n != 1 || json_object_size(body) != 1)
 		problem_set(
 			&problem, PROBLEM_VALIDATION, "The body must have the text `code` alone.");

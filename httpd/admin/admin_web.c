@@ -16,7 +16,6 @@
  */
 #include "httpd/admin/admin.h"
 
-#include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,7 +112,7 @@ static void complete(struct web_file *file)
 	snprintf(file->packed_tag, sizeof(file->packed_tag), "\"%016llx-gz\"", begin);
 }
 
-static int read_file(const char *path, struct buf *out, struct err *err)
+static int read_packaged(const char *path, struct buf *out, struct err *err)
 {
 	enum { STEP = 64 * 1024 };
 	_cleanup_(gzip_file) struct gzip_file *file = NULL;
@@ -175,7 +174,7 @@ struct web *web_new(const char *folder, struct log *log)
 		struct web_file *file = &web->files[web->n];
 		struct err err = ERR_INIT;
 
-		if (read_file(path, &file->made, &err) < 0) {
+		if (read_packaged(path, &file->made, &err) < 0) {
 			log_warn(log, "dashboard_plain", "error", err.text, "install",
 				packaged[i].package);
 			buf_free(&file->made);
@@ -289,23 +288,15 @@ static void send_named(struct request *request, const char *path, size_t skip, b
 	reply_problem(request, &problem);
 }
 
-static const char *path_of(const struct request *request)
-{
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-
-	return path ? path : "";
-}
-
 void admin_web_file(struct request *request)
 {
-	send_named(request, path_of(request), strlen("/web/"), false);
+	send_named(request, request_path(request), strlen("/web/"), false);
 }
 
 void admin_web_version(struct request *request)
 {
 	const char *version = request->admission.param;
 
-	send_named(request, path_of(request), strlen("/web/") + strlen(version) + 1,
+	send_named(request, request_path(request), strlen("/web/") + strlen(version) + 1,
 		str_eq(version, request->worker->shared->web->version));
 }

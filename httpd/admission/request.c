@@ -13,6 +13,14 @@
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
+const char *request_path(const struct request *request)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+
+	return path ? path : "";
+}
+
 const char *request_query(const struct request *request)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);

@@ -43,6 +43,9 @@ struct request {
  * request. */
 const char *request_query(const struct request *request);
 
+/* The path of the target; "" if there is none. Owned by the request. */
+const char *request_path(const struct request *request);
+
 /* The value of a header field, or NULL if there is none. */
 const char *request_header(const struct request *request, const char *name);
 

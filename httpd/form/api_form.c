@@ -100,7 +100,7 @@ static int check_type(const char *type, size_t len, bool multipart_only, struct 
 /* Parses the body by its Content-Type, after decompressing it (gzip): both
  * kinds of form, or only multipart. Other media types are refused; without a
  * type and a body it is a form without fields. Frees the body. */
-static int read_body(
+static int read_form_body(
 	struct send_body *body, bool multipart_only, struct form *form_r, struct problem *problem)
 {
 	const char *encoding = body->encoding;
@@ -133,7 +133,7 @@ int api_form_read(struct request *request, struct form *form_r, struct problem *
 	};
 
 	body.data = request_body(request, &body.len);
-	return read_body(&body, false, form_r, problem);
+	return read_form_body(&body, false, form_r, problem);
 }
 
 /* Some of the emails go out: an error would make the client send all of them
@@ -212,7 +212,7 @@ static int parse_form_email(
 
 	parsed_r->emails = email;
 	parsed_r->n = 1;
-	if (read_body(body, is_mime, &form, problem) < 0)
+	if (read_form_body(body, is_mime, &form, problem) < 0)
 		return -1;
 	result = is_mime ? form_email_parse_mime(&form, &rules, email, problem)
 			 : form_email_parse(&form, &rules, email, problem);

@@ -172,7 +172,7 @@ static void keep_field(struct part *part, const struct mime_scan_field *field)
 }
 
 /* Parses the header of the text. What follows becomes part->content. */
-static int read_header(struct span text, struct part *part, struct err *err)
+static int read_part_header(struct span text, struct part *part, struct err *err)
 {
 	struct span rest = text;
 	struct mime_scan_field field;
@@ -238,7 +238,7 @@ static void recode(struct form_field *field)
 	field->value = text;
 }
 
-static int read_parts(
+static int read_form_parts(
 	struct form *form, const char *type, struct span body, const char *outer, struct err *err);
 
 static int read_part(struct form *form, struct span text, const char *outer, struct err *err)
@@ -246,12 +246,12 @@ static int read_part(struct form *form, struct span text, const char *outer, str
 	__attribute__((cleanup(part_clear))) struct part part = {0};
 	struct form_field *field;
 
-	if (read_header(text, &part, err) < 0 || read_names(&part, outer, err) < 0)
+	if (read_part_header(text, &part, err) < 0 || read_names(&part, outer, err) < 0)
 		return -1;
 	/* Several files of one field, as in RFC 2388 4.2. */
 	if (outer == NULL && part.filename == NULL && part.type &&
 		param_read_is(part.type, "multipart/mixed"))
-		return read_parts(form, part.type, part.content, part.name, err);
+		return read_form_parts(form, part.type, part.content, part.name, err);
 	field = form_add(form, part.name, err);
 	if (field == NULL)
 		return -1;
@@ -264,7 +264,7 @@ static int read_part(struct form *form, struct span text, const char *outer, str
 }
 
 /* Recurses at most once: then outer is set. */
-static int read_parts(
+static int read_form_parts(
 	struct form *form, const char *type, struct span body, const char *outer, struct err *err)
 {
 	_cleanup_free_ char *boundary = NULL;
@@ -291,7 +291,7 @@ int form_parse_multipart(const char *content_type, const char *body, size_t len,
 
 	if (!param_read_is(content_type, "multipart/form-data"))
 		return malformed(err);
-	if (read_parts(&form, content_type, all, NULL, err) < 0) {
+	if (read_form_parts(&form, content_type, all, NULL, err) < 0) {
 		form_clear(&form);
 		return -1;
 	}

@@ -33,7 +33,7 @@ struct files {
 	size_t n;
 };
 
-static bool is_plain(const char *name)
+static bool is_plain_id(const char *name)
 {
 	for (; *name; name++)
 		if (*name <= ' ' || *name > '~' || strchr("<>%", *name))
@@ -122,7 +122,7 @@ void form_cid_apply(struct mime_message *message)
 	for (size_t i = 0; i < message->attachments.n; i++) {
 		struct attachment *file = &message->attachments.items[i];
 
-		if (file->content_id && !is_plain(file->content_id))
+		if (file->content_id && !is_plain_id(file->content_id))
 			files.items[files.n++] = (struct file){
 				file->filename, new_id(i, file->filename)};
 	}
@@ -130,7 +130,7 @@ void form_cid_apply(struct mime_message *message)
 	for (size_t i = 0; i < message->attachments.n; i++) {
 		struct attachment *file = &message->attachments.items[i];
 
-		if (file->content_id && !is_plain(file->content_id)) {
+		if (file->content_id && !is_plain_id(file->content_id)) {
 			free(file->content_id);
 			file->content_id = mem_strdup(find_file(&files, file->filename)->id);
 		}

@@ -68,7 +68,7 @@ struct ask {
 };
 
 /* Parses seconds since 1970, or a date in the format of RFC 5322 or RFC 3339. */
-static bool read_time(const char *text, int64_t *time_us_r)
+static bool read_form_time(const char *text, int64_t *time_us_r)
 {
 	size_t len = strspn(text, "0123456789");
 	char whole[16], part[7] = "000000";
@@ -97,7 +97,7 @@ int form_query_time(
 	char text[QUERY_VALUE_MAX];
 	int given = query_get_words(query, name, text, problem);
 
-	if (given > 0 && !read_time(text, time_us_r))
+	if (given > 0 && !read_form_time(text, time_us_r))
 		return problem_set(
 			problem, PROBLEM_PARAMETER, "'%s' parameter is not a valid time", name);
 	return given;
@@ -278,7 +278,8 @@ static char *find_quote(char *text)
 }
 
 /* Splits the text at OR into a JSON array, without quotes and parentheses. */
-static int read_texts(const char *name, const char *text, json_t **texts_r, struct problem *problem)
+static int read_filter_texts(
+	const char *name, const char *text, json_t **texts_r, struct problem *problem)
 {
 	_cleanup_free_ char *copy = str_trim(text, strlen(text));
 	json_t *texts = json_array();
@@ -319,7 +320,7 @@ static int read_kinds(const struct ask *ask, unsigned *kinds_r, struct problem *
 	int result = 0;
 	size_t i;
 
-	if (event && read_texts("event", event, &texts, problem) < 0)
+	if (event && read_filter_texts("event", event, &texts, problem) < 0)
 		return -1;
 	json_array_foreach(event ? texts : NULL, i, text) {
 		int found = form_event_find(json_string_value(text), problem);
@@ -416,7 +417,7 @@ static int make_filter(struct page_job *job, struct problem *problem)
 
 		if (ask->filters[one] == NULL)
 			continue;
-		if (read_texts(filter_names[one], ask->filters[one], &texts, problem) < 0)
+		if (read_filter_texts(filter_names[one], ask->filters[one], &texts, problem) < 0)
 			return -1;
 		if (one == FILTER_RECIPIENT || one == FILTER_TO)
 			mend_addresses(texts);
@@ -603,8 +604,7 @@ void api_form_events(struct request *request)
 
 void api_form_events_page(struct request *request)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+	const char *path = request_path(request);
 
 	list_events(request, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");
 }

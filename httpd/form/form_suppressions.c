@@ -74,8 +74,7 @@ static const struct list {
 static const struct list *find_list(
 	const struct request *request, char address[static ROUTE_PARAM_MAX])
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+	const char *path = request_path(request);
 	struct span rest = {path, strlen(path)}, name;
 
 	address[0] = '\0';

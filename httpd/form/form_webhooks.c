@@ -6,7 +6,6 @@
  */
 #include "httpd/form/api_form.h"
 
-#include <event2/http.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -34,10 +33,9 @@ struct webhook_change {
 };
 
 /* Reads the name in the path, after `/webhooks/`; "" if there is none. */
-static void read_name(const struct request *request, char name[static NAME_SIZE])
+static void read_webhook_name(const struct request *request, char name[static NAME_SIZE])
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+	const char *path = request_path(request);
 	const char *from = strstr(path, "/webhooks/");
 	size_t len = from ? strcspn(from + strlen("/webhooks/"), "/") : 0;
 
@@ -91,7 +89,7 @@ void api_form_webhooks(struct request *request)
 	struct op op;
 	int found;
 
-	read_name(request, name);
+	read_webhook_name(request, name);
 	init_op(request, request->conf, &op);
 	found = request->admission.route->operation->run(&op,
 		&(struct op_webhook_urls){
@@ -185,7 +183,7 @@ void api_form_webhook_change(struct request *request)
 	change->change.request = request;
 	change->conf = conf_copy(request->worker->conf);
 	init_op(request, change->conf, &change->op);
-	read_name(request, change->name);
+	read_webhook_name(request, change->name);
 	change->input = (struct op_webhook_urls){
 		.domain = request->admission.param, .name = change->name, .urls = change->urls};
 	if (read_form(change, &problem) < 0) {

@@ -32,7 +32,7 @@ static int read_code(const char *data, size_t len)
 }
 
 /* A line without its end. */
-static int read_line(const char *data, size_t len, struct line *line)
+static int read_reply_line(const char *data, size_t len, struct line *line)
 {
 	line->code = read_code(data, len);
 	line->last = len == CODE_LEN || (len > CODE_LEN && data[CODE_LEN] == ' ');
@@ -74,7 +74,7 @@ static size_t status_len(const struct line *line)
 	return len;
 }
 
-static void add_text(struct smtp_reply *reply, const char *text, size_t len)
+static void add_reply_text(struct smtp_reply *reply, const char *text, size_t len)
 {
 	size_t at = strlen(reply->text);
 	size_t room = sizeof(reply->text) - 1 - at;
@@ -90,7 +90,7 @@ static void add_text(struct smtp_reply *reply, const char *text, size_t len)
 	reply->text[at + len] = '\0';
 }
 
-static void add_line(struct smtp_reply *reply, const struct line *line)
+static void add_reply_line(struct smtp_reply *reply, const struct line *line)
 {
 	size_t status = status_len(line);
 	size_t skip = status < line->len && status > 0 ? status + 1 : status;
@@ -98,7 +98,7 @@ static void add_line(struct smtp_reply *reply, const struct line *line)
 	memcpy(reply->status, line->text, status);
 	reply->status[status] = '\0';
 	reply->code = line->code;
-	add_text(reply, line->text + skip, line->len - skip);
+	add_reply_text(reply, line->text + skip, line->len - skip);
 }
 
 int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, size_t *used_r)
@@ -114,9 +114,10 @@ int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, si
 
 		if (n > 0 && end[-1] == '\r')
 			n--;
-		if (read_line(data + at, n, &line) < 0 || (reply.code && reply.code != line.code))
+		if (read_reply_line(data + at, n, &line) < 0 ||
+			(reply.code && reply.code != line.code))
 			return -1;
-		add_line(&reply, &line);
+		add_reply_line(&reply, &line);
 		if (!line.last)
 			continue;
 		str_utf8_mend(reply.text);

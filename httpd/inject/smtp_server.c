@@ -62,7 +62,7 @@ static bool read_inet(const char *text, union address *address, socklen_t *len_r
 	return inet_pton(AF_INET, host, &address->in.sin_addr) == 1;
 }
 
-static bool read_address(const char *server, union address *address, socklen_t *len_r)
+static bool read_server_address(const char *server, union address *address, socklen_t *len_r)
 {
 	static const char un[] = "unix:", in[] = "inet:";
 
@@ -98,7 +98,7 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 	socklen_t len;
 	int fd;
 
-	if (!read_address(server, &address, &len))
+	if (!read_server_address(server, &address, &len))
 		return err_set(err, ERR_CONFIG, "\"%s\" is no server", server);
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && start_connecting(fd, &address, len) == 0) {
@@ -129,7 +129,7 @@ int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 	socklen_t len;
 	int fd, number;
 
-	if (read_address(server, &address, &len) && address.any.sa_family == AF_UNIX) {
+	if (read_server_address(server, &address, &len) && address.any.sa_family == AF_UNIX) {
 		number = socket_look(address.un.sun_path);
 	} else {
 		if (smtp_server_connect(server, &fd, err) < 0)

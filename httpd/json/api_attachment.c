@@ -10,7 +10,6 @@
  */
 #include "httpd/json/api_json.h"
 
-#include <event2/http.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,8 +186,7 @@ void api_attachment_list(struct request *request)
 /* GET /emails/{id}/attachments/{attachment_id} */
 void api_attachment_get(struct request *request)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+	const char *path = request_path(request);
 	const char *name = strrchr(path, '/');
 	struct problem problem = PROBLEM_INIT;
 	_cleanup_kept_ struct kept kept = {0};
@@ -211,7 +209,7 @@ void api_attachment_get(struct request *request)
 
 /* True if this process signed the link and it has not expired. Returns the
  * email and the number. */
-static bool read_link(struct request *request, char id_r[static ID_SIZE], size_t *n_r)
+static bool read_file_link(struct request *request, char id_r[static ID_SIZE], size_t *n_r)
 {
 	const struct worker_shared *shared = request->worker->shared;
 	const char *param = request->admission.param;
@@ -242,7 +240,7 @@ void api_attachment_download(struct request *request)
 	struct buf content = BUF_INIT;
 	size_t n = 0, len;
 
-	if (!read_link(request, kept.id, &n))
+	if (!read_file_link(request, kept.id, &n))
 		problem_set(&problem, PROBLEM_NOT_FOUND,
 			"The link is not valid any more: ask for the attachment again.");
 	else if (read_files(request, &kept, &problem) == 0 && n >= kept.files.n)

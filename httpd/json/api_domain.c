@@ -81,7 +81,7 @@ static int check_region(const json_t *body, struct problem *problem)
 }
 
 /* Checks the name, and keeps it as it was given. */
-static int read_name(const json_t *body, const char **name_r, struct problem *problem)
+static int read_domain_name(const json_t *body, const char **name_r, struct problem *problem)
 {
 	_cleanup_free_ char *normal = NULL;
 	struct err err = ERR_INIT;
@@ -102,7 +102,7 @@ int domain_json_parse_new(const json_t *body, void *input, struct problem *probl
 
 	if (check_region(body, problem) < 0 || check_settings(body, problem) < 0)
 		return -1;
-	return read_name(body, &domain->name, problem);
+	return read_domain_name(body, &domain->name, problem);
 }
 
 static int parse_settings(const json_t *body, void *input, struct problem *problem)

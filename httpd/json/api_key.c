@@ -18,7 +18,7 @@ static const struct {
 	{"sending_access", "sending"},
 };
 
-static int read_name(const json_t *body, const char **name_r, struct problem *problem)
+static int read_key_name(const json_t *body, const char **name_r, struct problem *problem)
 {
 	if (json_field_line(body, "name", "name", name_r, problem) < 0)
 		return -1;
@@ -64,7 +64,7 @@ int key_json_parse(const json_t *body, void *input, struct problem *problem)
 {
 	struct op_key *key = input;
 
-	return read_name(body, &key->name, problem) < 0 ||
+	return read_key_name(body, &key->name, problem) < 0 ||
 			       read_permission(body, &key->scopes, problem) < 0 ||
 			       read_domain_id(body, &key->domain_id, problem) < 0
 		       ? -1
@@ -81,7 +81,7 @@ int key_json_parse_name(const json_t *body, void *input, struct problem *problem
 	/* Otherwise {} and [] would count as "" and erase the name. */
 	return json_field_check_line(given, "name", problem) < 0
 		       ? -1
-		       : read_name(body, &key->name, problem);
+		       : read_key_name(body, &key->name, problem);
 }
 
 json_t *key_json_render(const struct key *key)

@@ -209,8 +209,7 @@ const struct manage api_webhook_replay = {
 static int read_path(
 	const struct request *request, char event_id[static ID_SIZE], struct problem *problem)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-	const char *path = uri ? evhttp_uri_get_path(uri) : "";
+	const char *path = request_path(request);
 	const char *from = strstr(path, "/events/");
 	char id[ID_SIZE];
 

@@ -135,8 +135,8 @@ static int read_content(
 }
 
 /* Copies the first of the fields that is given, or NULL. */
-static int read_line(const json_t *item, const char *const *names, const char *path, char **value_r,
-	struct problem *problem)
+static int read_first_given(const json_t *item, const char *const *names, const char *path,
+	char **value_r, struct problem *problem)
 {
 	const char *value = NULL;
 
@@ -187,9 +187,9 @@ static int read_attachment(const json_t *item, const char *path, struct attachme
 	static const char *const id[] = {"content_id", "contentId", "inline_content_id", NULL};
 
 	if (check_given(item, path, problem) < 0 ||
-		read_line(item, filename, path, &attachment->filename, problem) < 0 ||
-		read_line(item, type, path, &attachment->content_type, problem) < 0 ||
-		read_line(item, id, path, &attachment->content_id, problem) < 0)
+		read_first_given(item, filename, path, &attachment->filename, problem) < 0 ||
+		read_first_given(item, type, path, &attachment->content_type, problem) < 0 ||
+		read_first_given(item, id, path, &attachment->content_id, problem) < 0)
 		return -1;
 	strip_angles(attachment->content_id);
 	if (attachment->filename == NULL)

@@ -75,7 +75,7 @@ json_t *json_field_get(const json_t *object, const char *name)
 	return value;
 }
 
-static int check_text(const json_t *value, const char *path, struct problem *problem)
+static int check_string(const json_t *value, const char *path, struct problem *problem)
 {
 	if (!json_is_string(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
@@ -89,7 +89,7 @@ static int check_text(const json_t *value, const char *path, struct problem *pro
 
 int json_field_check_line(const json_t *value, const char *path, struct problem *problem)
 {
-	if (check_text(value, path, problem) < 0)
+	if (check_string(value, path, problem) < 0)
 		return -1;
 	if (!mime_header_value_valid(json_string_value(value)))
 		return problem_field(problem, PROBLEM_VALIDATION,
@@ -107,7 +107,7 @@ int json_field_text(const json_t *object, const char *name, const char *path, co
 	*value_r = NULL;
 	if (value == NULL)
 		return 0;
-	if (check_text(value, path, problem) < 0)
+	if (check_string(value, path, problem) < 0)
 		return -1;
 	*value_r = json_string_value(value);
 	return 0;

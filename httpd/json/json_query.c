@@ -115,7 +115,7 @@ static bool is_tagged_id(const char *text)
 		       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] == '\0';
 }
 
-static int read_cursor(const struct json_query *query, const char *name, char id[static ID_SIZE],
+static int read_id_cursor(const struct json_query *query, const char *name, char id[static ID_SIZE],
 	struct problem *problem)
 {
 	const char *text = json_query_get(query, name);
@@ -137,8 +137,8 @@ int json_query_page(const struct json_query *query, struct page *page_r, struct 
 
 	if (json_query_number(query, "limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, problem) <
 			0 ||
-		read_cursor(query, "after", page.after, problem) < 0 ||
-		read_cursor(query, "before", page.before, problem) < 0)
+		read_id_cursor(query, "after", page.after, problem) < 0 ||
+		read_id_cursor(query, "before", page.before, problem) < 0)
 		return -1;
 	if (page.after[0] && page.before[0])
 		return problem_set(problem, PROBLEM_PARAMETER,

@@ -165,7 +165,7 @@ static bool has_all_found(const struct feeder *feeder)
 /* postqueue(1) lists the queue `active` before `incoming`, and so misses a message that moves from
  * incoming to active meanwhile; with thousands of messages a listing takes seconds. A second
  * listing finds it. */
-static int ask_postfix(struct feeder *feeder, struct err *err)
+static int list_queue(struct feeder *feeder, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 
@@ -246,7 +246,7 @@ static bool feed_run(struct work *work)
 	feeder->looks = mem_alloc(n + 1, sizeof(*feeder->looks));
 	feeder->read = read_messages(feeder, &feeder->err) >= 0;
 	if (!has_all_found(feeder))
-		ask_postfix(feeder, &feeder->err);
+		list_queue(feeder, &feeder->err);
 	return true;
 }
 

@@ -17,7 +17,8 @@ void draft_clear(struct draft *draft)
 }
 
 /* The size of the members that are files, or of the others. */
-static uint64_t size_of(const struct mime_member *rows, size_t n, const void *object, bool files)
+static uint64_t members_size(
+	const struct mime_member *rows, size_t n, const void *object, bool files)
 {
 	uint64_t bytes = 0;
 
@@ -32,12 +33,12 @@ static uint64_t size_of(const struct mime_member *rows, size_t n, const void *ob
 
 uint64_t draft_files_size(const struct draft *draft)
 {
-	return size_of(mime_message_members, MIME_MESSAGE_N, &draft->message, true) +
-	       size_of(members, ARRAY_SIZE(members), draft, true);
+	return members_size(mime_message_members, MIME_MESSAGE_N, &draft->message, true) +
+	       members_size(members, ARRAY_SIZE(members), draft, true);
 }
 
 uint64_t draft_text_size(const struct draft *draft)
 {
-	return size_of(mime_message_members, MIME_MESSAGE_N, &draft->message, false) +
-	       size_of(members, ARRAY_SIZE(members), draft, false);
+	return members_size(mime_message_members, MIME_MESSAGE_N, &draft->message, false) +
+	       members_size(members, ARRAY_SIZE(members), draft, false);
 }

@@ -25,15 +25,6 @@
 #include "httpd/worker/work_pool.h"
 #include "httpd/worker/worker.h"
 
-/* The path for the log. It leaves out the query, into which people paste
- * secrets by mistake. */
-static const char *path_of(const struct request *request)
-{
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request->evreq);
-
-	return uri ? evhttp_uri_get_path(uri) : NULL;
-}
-
 /* problem is NULL when there is none. */
 static void log_reply(const struct request *request, int status, const struct problem *problem)
 {
@@ -46,7 +37,8 @@ static void log_reply(const struct request *request, int status, const struct pr
 			.problem = problem,
 			.client = request->client,
 			.took_us = clock_monotonic_us() - request->began_us,
-			.target = admission->route ? NULL : path_of(request),
+			/* Without the query, into which people paste secrets by mistake. */
+			.target = admission->route ? NULL : request_path(request),
 			.email_id = request->email_id,
 		});
 }

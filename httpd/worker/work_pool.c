@@ -47,7 +47,7 @@ static struct queue *queue_of(struct work_pool *pool, const char *company_id)
 	return queue;
 }
 
-/* The queue to serve next, moved to the end of the list. NULL if nothing may
+/* The queue to run_worker_thread next, moved to the end of the list. NULL if nothing may
  * run. */
 static struct queue *next_queue(struct work_pool *pool)
 {
@@ -86,7 +86,7 @@ static void run_one(struct work_pool *pool, struct queue *queue)
 	}
 }
 
-static void *serve(void *arg)
+static void *run_worker_thread(void *arg)
 {
 	struct work_pool *pool = arg;
 
@@ -113,7 +113,7 @@ struct work_pool *work_pool_new(size_t threads)
 	pthread_cond_init(&pool->changed, NULL);
 	TAILQ_INIT(&pool->queues);
 	for (size_t i = 0; i < pool->threads_n; i++) {
-		if (pthread_create(&pool->threads[i], NULL, serve, pool) == 0)
+		if (pthread_create(&pool->threads[i], NULL, run_worker_thread, pool) == 0)
 			continue;
 		pthread_mutex_lock(&pool->lock);
 		pool->threads_n = i;
