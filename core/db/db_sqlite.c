@@ -150,6 +150,8 @@ struct sqlite_stmt {
 	struct strv names; /* names of the parameters, because SQLite searches them linearly */
 	int bind_error;    /* reported by the next step */
 	bool used;         /* since the last reset */
+	bool gives_rowid;  /* its one row is the number of the row that it inserts */
+	bool given;        /* the present row is that one */
 };
 
 static const char pragmas_all[] =
@@ -452,13 +454,28 @@ static int64_t changes(const struct db *db)
 	return sqlite3_changes64(of_db(db)->handle);
 }
 
+/* For RETURNING, SQLite copies each page that the statement changes, so that it could undo the
+ * statement alone: for an email about ten. So the statement runs without it, and the number
+ * of the row that it inserts is asked for. Returns the length of the statement to run. */
+static size_t without_returning(const char *sql, bool *gives_rowid_r)
+{
+	static const char returning[] = " RETURNING seq";
+	size_t len = strlen(sql), tail = sizeof(returning) - 1;
+
+	*gives_rowid_r = str_starts(sql, "INSERT INTO ") && strstr(sql, " VALUES (") &&
+			 strstr(sql, " ON CONFLICT ") == NULL && len > tail &&
+			 str_eq(sql + len - tail, returning);
+	return *gives_rowid_r ? len - tail : len;
+}
+
 static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
+	size_t len = without_returning(sql, &stmt->gives_rowid);
 	const char *tail;
 	int rc = sqlite3_prepare_v3(
-		db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
+		db->handle, sql, (int)len, SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
 
 	if (rc != SQLITE_OK) {
 		free(stmt);
@@ -468,7 +485,7 @@ static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, st
 			err->code = ERR_CONFIG;
 		return -1;
 	}
-	assert(stmt->handle != NULL && *tail == '\0');
+	assert(stmt->handle != NULL && tail == sql + len);
 	for (int i = 1; i <= sqlite3_bind_parameter_count(stmt->handle); i++)
 		strv_add(&stmt->names, sqlite3_bind_parameter_name(stmt->handle, i));
 	*stmt_r = &stmt->base;
@@ -536,7 +553,7 @@ static void reset(struct db_stmt *base)
 
 	if (!stmt->used)
 		return;
-	stmt->used = false;
+	stmt->used = stmt->given = false;
 	sqlite3_reset(stmt->handle);
 	sqlite3_clear_bindings(stmt->handle);
 	stmt->bind_error = SQLITE_OK;
@@ -554,6 +571,10 @@ static int step(struct db_stmt *base, struct err *err)
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
 
+	if (stmt->given) {
+		reset(base);
+		return 0;
+	}
 	stmt->used = true;
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt->handle);
@@ -564,7 +585,10 @@ static int step(struct db_stmt *base, struct err *err)
 	reset(base);
 	if (rc == SQLITE_DONE && wrote_alone(stmt))
 		result = sync_log(base->db, err);
-	return result;
+	if (rc != SQLITE_DONE || result < 0 || !stmt->gives_rowid)
+		return result;
+	stmt->used = stmt->given = true;
+	return 1;
 }
 
 static const char *column_text(struct db_stmt *stmt, int column)
@@ -574,6 +598,8 @@ static const char *column_text(struct db_stmt *stmt, int column)
 
 static int64_t column_int(struct db_stmt *stmt, int column)
 {
+	if (of_stmt(stmt)->given)
+		return sqlite3_last_insert_rowid(of_db(stmt->db)->handle);
 	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
 }
 

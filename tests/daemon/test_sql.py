@@ -227,6 +227,8 @@ def test_the_answers_are_the_same(server, tmp_path):
 CHANGE_AT_LEAST = 100
 # Their rows have a bound of their own: numbers that are free again in SQLite are not in PostgreSQL.
 NOT_COMPARED = {"text_range"}
+# SQLite counts a new email with the row of its content.
+COUNTED_APART = re.compile(r"INSERT INTO email(_content)? \(")
 
 
 def did(db, text, given, columns):
@@ -239,6 +241,12 @@ def did(db, text, given, columns):
         return None
     finally:
         db.rollback()
+
+
+def differing(text, own, there):
+    """The tables that the text leaves in two ways."""
+    but = {"open_count"} if COUNTED_APART.match(text.sql) else set()
+    return [table for table in own if own[table] != there[table] and table not in but]
 
 
 def test_the_writings_do_the_same(server, tmp_path):
@@ -268,8 +276,8 @@ def test_the_writings_do_the_same(server, tmp_path):
         if own is None or isinstance(there, str):
             if (own is None) != (isinstance(there, str)):
                 differ[text.name] = text.sql, given, own is None, there if own else ""
-        elif own != there:
-            differ[text.name] = text.sql, given, [t for t in own if own[t] != there[t]]
+        elif wrong := differing(text, own, there):
+            differ[text.name] = text.sql, given, wrong
         elif own != before:
             change.add(text.sql)
     assert differ == {}

@@ -1,0 +1,1 @@
+-- Nothing changes here: see ../, where SQLite's INSERT of an email has fewer pages to copy.
