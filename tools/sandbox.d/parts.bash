@@ -78,7 +78,7 @@ start_watched() {
 	setsid "$tools/sandbox.d/watch" "$dir/" "$part" "${command[@]}" </dev/null \
 		>>"$dir/log/watch.log" 2>&1 &
 	echo $! >"$dir/run/$part.watch"
-	wait_until 60 part_ready_or_ended "$part" && ! part_has_ended "$part"
+	wait_until 180 part_ready_or_ended "$part" && ! part_has_ended "$part"
 }
 
 try_start() {
@@ -143,7 +143,7 @@ watcher_is_gone() {
 stop_watched() {
 	local part=$1 file pid told=
 	: >"$dir/run/$part.stopped"
-	wait_until 45 watcher_is_gone "$part" && return 0
+	wait_until 180 watcher_is_gone "$part" && return 0
 	echo "sandbox: $part does not stop, killing it" >&2
 	for file in "$dir/$part.pid" "$dir/run/$part.watch"; do
 		! pid_in "$file" || kill -KILL "$pid" || true
@@ -190,7 +190,7 @@ clear_all() {
 # The owner may end in whatever way.
 start_guard() {
 	setsid "$tools/sandbox.d/guard" "$dir/" "$1" "$self" </dev/null >/dev/null 2>&1 &
-	wait_until 30 test -s "$dir/run/guard"
+	wait_until 180 test -s "$dir/run/guard"
 }
 
 stop_guard() {

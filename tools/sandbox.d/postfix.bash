@@ -226,7 +226,7 @@ start_postfix() {
 	for attempt in 1 2 3; do
 		age_main_cf
 		if run_master >>"$dir/log/setup.log" 2>&1; then
-			wait_until 60 postfix_ready_or_ended && postfix_is_up
+			wait_until 180 postfix_ready_or_ended && postfix_is_up
 			return
 		fi
 		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"
@@ -247,7 +247,7 @@ stop_postfix() {
 	master_pid
 	read -r children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
 	kill "$pid" 2>/dev/null || true
-	wait_until 60 postfix_is_down
+	wait_until 180 postfix_is_down
 	# shellcheck disable=SC2086 # words
 	wait_until 5 are_gone $children || true
 }
@@ -276,7 +276,7 @@ flush_queue() {
 flush_postfix() {
 	local what
 	for what in kick_pickup flush_queue; do
-		wait_until 60 "$what" 2>>"$dir/log/setup.log" ||
+		wait_until 180 "$what" 2>>"$dir/log/setup.log" ||
 			die "$what: Postfix cannot be reached, see $dir/log/setup.log"
 	done
 }

@@ -33,7 +33,7 @@ class Admin:
 
     def contract(self):
         if self.url not in self.contracts:
-            answer = self.session.get(self.url + "/admin/openapi.json", timeout=60)
+            answer = self.session.get(self.url + "/admin/openapi.json", timeout=180)
             self.contracts[self.url] = Contract(answer.json())
         return self.contracts[self.url]
 

@@ -59,7 +59,7 @@ class Contract:
         if not hasattr(cls, "known"):
             with requests.Session() as session:
                 session.trust_env = False
-                answer = session.get(url + "/openapi.json", timeout=120)
+                answer = session.get(url + "/openapi.json", timeout=180)
                 answer.raise_for_status()
                 cls.known = cls(answer.json())
         return cls.known

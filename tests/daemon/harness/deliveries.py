@@ -59,7 +59,7 @@ class Deliveries:
             f"From: hello@example.com\r\nTo: {', '.join(recipients)}\r\n"
             f"Message-ID: {message_id}\r\n\r\nHello\r\n"
         )
-        with smtplib.SMTP(host, int(port), timeout=60) as session:
+        with smtplib.SMTP(host, int(port), timeout=180) as session:
             session.login("x", self.box.env["POSTERN_SENDING_KEY"])
             assert session.sendmail("hello@example.com", recipients, message) == {}
         [(email_id,)] = self.rows("SELECT id FROM email WHERE message_id = ?", message_id)

@@ -86,5 +86,5 @@ class Httpd:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def raw(self, timeout_s=60):
+    def raw(self, timeout_s=180):
         return RawConnection(self.address, timeout_s)

@@ -121,7 +121,7 @@ class Standby:
     def run(self, program, *words):
         as_server = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
         subprocess.run([*as_server, programs() / program, *words], check=True, cwd="/",
-                       stdout=subprocess.DEVNULL, timeout=120)
+                       stdout=subprocess.DEVNULL, timeout=180)
 
     def promote(self):
         self.run("pg_ctl", "-D", self.folder / "data", "-w", "promote")

@@ -19,7 +19,7 @@ class Answer:
 class RawConnection:
     """A connection that sends exactly the bytes it is given."""
 
-    def __init__(self, address, timeout_s=60):
+    def __init__(self, address, timeout_s=180):
         self.socket = socket.create_connection(address, timeout=timeout_s)
         self.buffer = b""
 

@@ -375,7 +375,7 @@ def grow(database, first, last, without=(), where="1", change=None):
     """Adds the rows from first to last to every table that there is, but for those
     without, with the columns that it has; returns the tables. change: what makes
     another expression of table, column and expression."""
-    with sqlite3.connect(database, isolation_level=None, timeout=60) as db:
+    with sqlite3.connect(database, isolation_level=None, timeout=180) as db:
         # Nothing of it is to last.
         for pragma in ("synchronous = OFF", "cache_size = -200000", "temp_store = MEMORY"):
             db.execute(f"PRAGMA {pragma}")

@@ -212,7 +212,7 @@ class Sandbox:
         """False while a hundred others wait to be accepted by the service, and while master has
         just been started."""
         with socket.socket(socket.AF_UNIX) as trigger:
-            trigger.settimeout(60)
+            trigger.settimeout(180)
             try:
                 trigger.connect(str(self.dir / "queue/public" / service))
                 trigger.sendall(request)
@@ -266,7 +266,7 @@ class Sandbox:
             return subprocess.run(
                 [programs() / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.server, "-U", "postern",
                  "-f", "-"],
-                input=sql, capture_output=True, text=True, check=True, timeout=60,
+                input=sql, capture_output=True, text=True, check=True, timeout=180,
             ).stdout.strip()  # fmt: skip
         lines = []
         with self.database() as db:
@@ -278,7 +278,7 @@ class Sandbox:
     @contextlib.contextmanager
     def database(self):
         """The database file; what was written is committed at the end."""
-        db = sqlite3.connect(self.dir / "store/postern.db", timeout=60)
+        db = sqlite3.connect(self.dir / "store/postern.db", timeout=180)
         with contextlib.closing(db), db:
             yield db
 
@@ -287,7 +287,7 @@ class Sandbox:
         if self.on_server:
             return json.loads(self.query(f"SELECT json_agg(one) FROM ({sql}) one") or "[]")
         path = f"file:{self.dir}/store/postern.db?mode=ro"
-        with contextlib.closing(sqlite3.connect(path, uri=True, timeout=60)) as db:
+        with contextlib.closing(sqlite3.connect(path, uri=True, timeout=180)) as db:
             db.row_factory = sqlite3.Row
             return [dict(row) for row in db.execute(sql)]
 
@@ -334,10 +334,10 @@ class Sandbox:
             try:
                 yield
             finally:
-                holder.communicate("ROLLBACK;\n", timeout=60)
+                holder.communicate("ROLLBACK;\n", timeout=180)
             return
         path = self.dir / "store/postern.db"
-        with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as db:
+        with contextlib.closing(sqlite3.connect(path, timeout=180, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -368,11 +368,11 @@ class Sandbox:
         if self.on_server:
             dump = subprocess.run(
                 [programs() / "pg_dump", "-h", self.server, "-U", "postern", "postern"],
-                capture_output=True, text=True, check=True, timeout=60,
+                capture_output=True, text=True, check=True, timeout=180,
             ).stdout  # fmt: skip
         else:
             path = f"file:{self.dir}/store/postern.db?mode=ro"
-            with contextlib.closing(sqlite3.connect(path, uri=True, timeout=60)) as db:
+            with contextlib.closing(sqlite3.connect(path, uri=True, timeout=180)) as db:
                 dump = "\n".join(db.iterdump())
         return text in dump or text.encode().hex() in dump.lower()
 
@@ -393,7 +393,7 @@ class Sandbox:
             ["postfix", "-c", self.env["POSTFIX_CONFIG"], "reload"],
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=180,
         )
 
     def set(self, section, name, value):
@@ -419,7 +419,7 @@ class Sandbox:
         subprocess.run(
             ["postconf", "-c", self.env["POSTFIX_CONFIG"], "-e", *settings],
             check=True,
-            timeout=60,
+            timeout=180,
         )
         self._age_main_cf()
 
@@ -430,7 +430,7 @@ class Sandbox:
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
         ).stdout.strip()
 
     def httpd(self, key=None):

@@ -40,7 +40,7 @@ def by_sendmail(box, message_id, sender, recipients, data):
         + recipients,
         input=data,
         check=True,
-        timeout=60,
+        timeout=180,
     )
     return Submitted(box, message_id)
 
@@ -60,7 +60,7 @@ def by_nobody(box, message_id, sender, recipients, data):
         + recipients,
         input=data,
         check=True,
-        timeout=60,
+        timeout=180,
     )
     return Submitted(box, message_id)
 
@@ -73,7 +73,7 @@ def by_smtp(
     if elsewhere:
         client = "ADDR=192.0.2.1 NAME=mx.example.net"
     host, usual = box.env["POSTFIX_SMTP"].split(":")
-    with smtplib.SMTP(host, port or int(usual), timeout=60) as session:
+    with smtplib.SMTP(host, port or int(usual), timeout=180) as session:
         return in_session(session, box, message_id, sender, recipients, data, client)
 
 
@@ -89,7 +89,7 @@ class ByService(smtplib.SMTP):
 
 def by_service(box, message_id, sender, recipients, data):
     path = str(box.dir / "queue/public/postern")
-    with ByService(path, 1, "localhost", timeout=60) as session:
+    with ByService(path, 1, "localhost", timeout=180) as session:
         return in_session(session, box, message_id, sender, recipients, data)
 
 
