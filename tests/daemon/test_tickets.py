@@ -170,12 +170,13 @@ def test_spent(box, httpd, email, to):
     wait_until_spent(box, email_id)
     nonce = box.query(f"SELECT nonce FROM email WHERE id = '{email_id}'")
     own = f"X-Postern-Email-Id: {email_id}\n"
-    for n, head in enumerate(("", own, f"{own}Postern-Nonce: {nonce}\n"), 1):
+    for head in ("", own, f"{own}Postern-Nonce: {nonce}\n"):
+        before = box.log("milter").count("reason=ticket_spent")
         _, data = message(message_id=message_id, head=head.encode())
         submitted = by_sendmail(
             box, message_id, "hello@example.com", [ticket_address(ticket)], data
         )
-        wait_for("the verdict", lambda: box.log("milter").count("reason=ticket_spent") == n)
+        wait_for("the verdict", lambda: box.log("milter").count("reason=ticket_spent") > before)
     assert "action=discard" in next(
         line for line in box.log("milter").splitlines() if "reason=ticket_spent" in line)
     assert len(box.sink.now(to=to)) == 1 and submitted
