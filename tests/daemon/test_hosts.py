@@ -48,12 +48,20 @@ class Host(Sandbox):
     def kill_postfix(self):
         os.kill(int((self.dir / "queue/pid/master.pid").read_text()), signal.SIGKILL)
 
+    def kill_for_good(self, part):
+        self.kill_watch(part)
+        self.kill(part)
+
+    def kill_watch(self, part):
+        watch = self.dir / "run" / f"{part}.watch"
+        if watch.exists():
+            os.kill(int(watch.read_text()), signal.SIGKILL)
+            watch.unlink()  # another process may get its id
+
     def kill_daemons(self):
         """For good."""
         for part in (*DAEMONS, "held", "auth"):
-            watch = self.dir / "run" / f"{part}.watch"
-            if watch.exists():
-                os.kill(int(watch.read_text()), signal.SIGKILL)
+            self.kill_watch(part)
         for part in DAEMONS:
             self.kill(part)
 
@@ -543,8 +551,7 @@ def test_behind_a_load_balancer(hosts, balancer):
     killed, unready, _ = hosts
     with Clients([balancer], may_repeat=(502, 503)) as clients:
         clients.wait_for()
-        os.kill(int((killed.dir / "run/httpd.watch").read_text()), signal.SIGKILL)
-        killed.kill("httpd")
+        killed.kill_for_good("httpd")
         # It still accepts connections until the kernel has ended it.
         wait_for("its end", lambda: not accepts(urlsplit(killed.url).netloc))
         email_id = next(iter(clients.sent.values()))
