@@ -50,13 +50,9 @@ SCRIPTS = [
     ("tests/milter/run", "{}"),
     ("tests/fuzz/run",),
     ("tests/fuzz/run", "fuzz", "{}", "1"),
-    ("tests/kills",),
     ("tests/kills", "1", "1", "1"),
-    ("tests/stalls",),
     ("tests/stalls", "1"),
     ("tests/browser/run",),
-    ("tests/browser/seed",),
-    ("tests/browser/seed", "{}/database"),
     ("tests/browser/seed", "{}/database", "1"),
     ("tests/package/root",),
     ("tests/package/root", "bookworm"),
@@ -67,7 +63,7 @@ SCRIPTS = [
     ("tests/bench/run",),
     (".ci/run",),
 ]
-# Of these, those that load much before they read their arguments.
+# Of these, those that load much before they read their arguments; they have one row.
 SLOW = {"tests/kills", "tests/stalls", "tests/browser/run", "tests/browser/seed", "tests/bench/run"}
 # Executable files that nobody starts by hand: make reads the first one, and the sandbox starts
 # the others.

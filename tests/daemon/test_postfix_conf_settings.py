@@ -7,7 +7,7 @@ import os
 
 import pytest
 from test_postfix_conf import listening
-from test_postfix_conf_learn import add_database, make  # noqa: F401
+from test_postfix_conf_learn import add_database, make, with_conf  # noqa: F401
 
 pytestmark = pytest.mark.scripts
 
@@ -20,15 +20,26 @@ def check(postfix, *more):
         return postfix.run("check", "-p", postfix.conf, *more)
 
 
-@pytest.fixture
-def enabled(make):  # noqa: F811
-    """A Postfix with correct settings."""
-    postfix = make()
+@pytest.fixture(scope="module")
+def correct(tmp_path_factory):
+    """A Postfix with correct settings; each test leaves it so."""
+    postfix = with_conf(tmp_path_factory.mktemp("correct"))
     add_database(postfix)
     postfix.do("enable", "-p", postfix.conf)
     done = check(postfix)
     assert done.returncode == 0 and "WRONG" not in done.stdout
     return postfix
+
+
+@pytest.fixture
+def enabled(correct):
+    """The same, whose files a test may change."""
+    files = [correct.main_cf, correct.folder / "master.cf", correct.conf,
+             correct.folder / "postern.db"]
+    before = {file: file.read_bytes() for file in files}
+    yield correct
+    for file, content in before.items():
+        file.write_bytes(content)
 
 
 @pytest.mark.parametrize("more, says", [
@@ -104,10 +115,13 @@ def test_a_milter_that_listens_elsewhere_is_wrong(enabled):
 
 
 @pytest.mark.parametrize("more, told", [(SMTP, True), (ELSEWHERE, False), ("", False)])
-def test_disable_tells_that_nothing_could_be_sent(enabled, more, told):
-    with enabled.conf.open("a") as file:
+def test_disable_tells_that_nothing_could_be_sent(make, more, told):  # noqa: F811
+    postfix = make()
+    add_database(postfix)
+    postfix.do("enable", "-p", postfix.conf)
+    with postfix.conf.open("a") as file:
         file.write(more)
-    done = enabled.run("disable", "-p", enabled.conf)
+    done = postfix.run("disable", "-p", postfix.conf)
     assert done.returncode == 0
     assert ("says method = smtp" in done.stderr) == told
 

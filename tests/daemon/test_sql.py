@@ -31,7 +31,10 @@ MIGRATIONS = """CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY 
 @pytest.fixture(scope="module")
 def server():
     server = PostgreSQL()
-    create(server, "postern")
+    server.create("postern")
+    server.psql(MIGRATIONS, "postern")
+    for file in sorted((ROOT / "schema/postgresql").glob("*.sql")):
+        server.psql(f"BEGIN;\n{file.read_text()}\nCOMMIT;", "postern")
     yield server
     server.stop()
 
@@ -43,6 +46,7 @@ def sqlite():
 
 def make(path):
     db = sqlite3.connect(path)
+    db.execute("PRAGMA synchronous = off")
     db.create_function("folded", 1, str.casefold)
     db.executescript(MIGRATIONS)
     for file in sorted((ROOT / "schema").glob("*.sql")):
@@ -52,10 +56,7 @@ def make(path):
 
 def create(server, database):
     """A database with all migrations."""
-    server.create(database)
-    server.psql(MIGRATIONS, database)
-    for file in sorted((ROOT / "schema/postgresql").glob("*.sql")):
-        server.psql(f"BEGIN;\n{file.read_text()}\nCOMMIT;", database)
+    server.psql(f"CREATE DATABASE {database} TEMPLATE postern")
 
 
 def errors_of(answer):

@@ -1,5 +1,6 @@
 """The same rows in both engines, and what each answers to the same parameters."""
 
+import functools
 import hashlib
 import json
 import random
@@ -103,12 +104,14 @@ def fits(value, kind):
 
 def digests(db, columns):
     """By table what its rows are, in any order."""
-    found = {}
-    for table, names in columns.items():
-        rows = sorted(FIELD.join(map(shown, row)).encode() for row in db.execute(
-            f"SELECT {', '.join(names)} FROM {table}"))
-        found[table] = hashlib.md5(ROW.encode().join(rows)).hexdigest()
-    return found
+    return {table: digest(tuple(db.execute(f"SELECT {', '.join(names)} FROM {table}")))
+            for table, names in columns.items()}
+
+
+@functools.cache  # a writing leaves most tables as they were
+def digest(rows):
+    lines = sorted(FIELD.join(map(shown, row)).encode() for row in rows)
+    return hashlib.md5(ROW.encode().join(lines)).hexdigest()
 
 
 def digests_query(columns):
@@ -118,13 +121,13 @@ def digests_query(columns):
         return (f"SELECT '{table}', md5(coalesce(string_agg(line, '{ROW}' ORDER BY line), '')) FROM"
                 f" (SELECT concat_ws('{FIELD}', {cells}) COLLATE \"C\" AS line FROM {table}) AS l")
 
-    return " UNION ALL ".join(of(table, names) for table, names in columns.items()) + ";"
+    return " UNION ALL ".join(of(table, names) for table, names in columns.items())
 
 
 def changes(server, database, asked, columns):
     """What each text did to the tables, all by itself: the error, or the tables' digests."""
     script = [f"\\pset fieldsep '{FIELD}'", f"\\pset recordsep '{ROW}'",
-              "SET client_min_messages = error;"]
+              "SET client_min_messages = error;", f"PREPARE digests AS {digests_query(columns)};"]
     prepared = {}
     for text, values in asked:
         if text.sql not in prepared:
@@ -135,7 +138,7 @@ def changes(server, database, asked, columns):
         given = ", ".join(literal(values[name], kind) for name, kind in text.params.items())
         script += ["\\echo @@", "BEGIN;",
                    f"EXECUTE {prepared[text.sql]} {f'({given})' if given else ''};",
-                   "\\echo @", digests_query(columns), "ROLLBACK;"]
+                   "\\echo @", "EXECUTE digests;", "ROLLBACK;"]
     parts = server.psql("\n".join(script), database, stop=False).split("@@\n")[1:]
     assert len(parts) == len(asked)
     for part in parts:
