@@ -359,11 +359,14 @@ static long read_more(struct source_file *file, struct err *err)
 /* Takes the next line from data; with all, also one without a newline. */
 static bool take_line(struct source_file *file, bool all, struct source_line *line_r)
 {
-	char *from = file->data.data + file->used, *end;
 	size_t left = file->data.len - file->used, len;
+	char *from, *end;
 
-	end = left ? memchr(from, '\n', left) : NULL;
-	if (end == NULL && !(left && all) && left <= LINE_MAX_BYTES)
+	if (left == 0)
+		return false;
+	from = file->data.data + file->used;
+	end = memchr(from, '\n', left);
+	if (end == NULL && !all && left <= LINE_MAX_BYTES)
 		return false;
 	len = end ? (size_t)(end - from) : left;
 	file->used += len + (end != NULL);

@@ -246,10 +246,11 @@ static void settle_found(struct finding *finding, size_t begin, int64_t reached)
 {
 	struct text_found *found = &finding->found;
 	size_t n = found->n - begin, kept = begin;
-	int64_t *seqs = found->seqs + begin;
+	int64_t *seqs;
 
 	if (n == 0)
 		return;
+	seqs = found->seqs + begin;
 	qsort(seqs, n, sizeof(*seqs), by_seq);
 	for (size_t i = 0; !finding->look->up && i < n / 2; i++) {
 		int64_t other = seqs[i];
