@@ -10,7 +10,8 @@ from harness.form import uuid_of
 from harness.httpd import check_problem
 from harness.sandbox import unique
 
-pytestmark = pytest.mark.submission
+# What is refused is not submitted.
+by_each_method = pytest.mark.submission
 
 # A local part as given, and as Postfix writes it; %s is a word of the test's.
 WRITTEN = [
@@ -52,6 +53,7 @@ def refuse(request, httpd, form):
     return check
 
 
+@by_each_method
 @pytest.mark.parametrize("given, written", WRITTEN)
 def test_recipient(box, httpd, send, email, given, written):
     word, domain = unique(), domain_for(given)
@@ -61,6 +63,7 @@ def test_recipient(box, httpd, send, email, given, written):
     assert box.sink.find(to=to).raw_header("To") == f"Ann <{to}>".encode()
 
 
+@by_each_method
 @pytest.mark.parametrize("given, written", WRITTEN)
 def test_sender(box, httpd, send, email, given, written):
     word = unique()
@@ -73,6 +76,7 @@ def test_sender(box, httpd, send, email, given, written):
     assert mail.raw_header("From") == f"Ann <{sender}>".encode()
 
 
+@by_each_method
 @pytest.mark.parametrize("given, written", WRITTEN)
 def test_finished_message(box, httpd, form, given, written):
     word, domain = unique(), domain_for(given)
@@ -87,6 +91,7 @@ def test_finished_message(box, httpd, form, given, written):
     assert box.sink.find(to=to).sender == seen["from"]
 
 
+@by_each_method
 def test_recipient_variables(form, fields):
     """Variables are found by the address, however it is written."""
     word = unique()
@@ -139,6 +144,7 @@ def test_domain_of_tickets(box, refuse, email, field, local):
     assert not [e for e in box.cli("email", "list") if "postern.invalid" in str(e)]
 
 
+@by_each_method
 def test_hyphen_elsewhere(box, httpd, form, email, to):
     """Any address is accepted where no mail is sent to it."""
     httpd.send({**email, "reply_to": "-help@dst.test"})
@@ -148,6 +154,7 @@ def test_hyphen_elsewhere(box, httpd, form, email, to):
     assert box.sink.find(to="a" + to).raw_header("To") == b"-x@dst.test"
 
 
+@by_each_method
 def test_hyphen_where_postfix_takes_it(own_box):
     box = own_box("--postconf", "allow_min_user=yes")
     email = {"from": "-me@example.com", "to": "-you@dst.test", "text": "x"}
