@@ -144,7 +144,7 @@ class OnSockets:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(180)
         shutil.rmtree(self.dir)
 
     def ask(self, name, head, body=b""):
@@ -223,7 +223,7 @@ def test_listeners_on_sockets(box):
         )
         assert again.returncode != 0 and "another postern-httpd listens" in again.stderr
         httpd.process.kill()
-        httpd.process.wait(60)
+        httpd.process.wait(180)
         assert all(path.exists() for path in httpd.paths.values())
         httpd.start()
         assert httpd.status("admin", "/healthz") == 200
@@ -235,7 +235,7 @@ def test_listeners_on_sockets(box):
             wait_for("the settings", lambda: httpd.client(name, said) == "192.0.2.9")
         # The end leaves no file.
         httpd.process.terminate()
-        assert httpd.process.wait(60) == 0
+        assert httpd.process.wait(180) == 0
         assert not any(path.exists() for path in httpd.paths.values())
 
 
@@ -268,7 +268,7 @@ def test_sockets_that_are_removed(box):
         path.unlink()
         wait_for("the socket", httpd.ready)
         httpd.process.terminate()
-        assert httpd.process.wait(60) == 0
+        assert httpd.process.wait(180) == 0
         assert [p.name for p in httpd.dir.iterdir() if "sock" in p.name] == []
 
 

@@ -119,7 +119,7 @@ def test_ends_with_the_session(box):
     admin, other = operator(box), operator(box)
     mine, theirs = Stream(admin), Stream(other)
     admin.ok("DELETE", "/admin/session")
-    assert mine.ended.wait(60)
+    assert mine.ended.wait(180)
     assert not theirs.ended.is_set()
     theirs.close()
     # A token's, too.
@@ -127,7 +127,7 @@ def test_ends_with_the_session(box):
     program = by_token(box, login)
     stream = Stream(program)
     box.cli("user", "remove", login)
-    assert stream.ended.wait(60)
+    assert stream.ended.wait(180)
 
 
 def test_ends_when_the_session_expires(own_box):
@@ -135,7 +135,7 @@ def test_ends_when_the_session_expires(own_box):
     box = own_box()
     stream = Stream(operator(box))
     box.sql("UPDATE admin_session SET expires_us = ?", int((time.time() + 3) * 1e6))
-    assert stream.ended.wait(60)
+    assert stream.ended.wait(180)
 
 
 def test_bounds(own_box):
@@ -230,6 +230,6 @@ def test_stops_at_once(own_box, how):
     old = box.pid("httpd")
     box.kill("httpd", how)
     for stream in streams:
-        assert stream.ended.wait(30)
+        assert stream.ended.wait(180)
     box.wait_for_new("httpd", old)
     assert "drain_timeout" not in box.log("httpd")

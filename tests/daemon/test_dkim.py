@@ -56,7 +56,7 @@ class Signer:
     def close(self):
         if self.process:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
+            self.process.wait(180)
         shutil.rmtree(self.dir)
 
 
@@ -109,7 +109,7 @@ class Rspamd:
     def close(self):
         if self.process:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
+            self.process.wait(180)
         shutil.rmtree(self.dir)
 
 

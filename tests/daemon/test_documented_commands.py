@@ -69,7 +69,7 @@ def started(script):
 
 def output_of(script):
     with started(script) as shell:
-        output, errors = shell.communicate(timeout=120)
+        output, errors = shell.communicate(timeout=180)
         assert shell.returncode == 0, f"{script}\n{output}{errors}"
     return output
 
@@ -103,7 +103,7 @@ def test_try_it(n):
             lines.append(line)
             if "/login?token=" in line and "demo" not in tried[n]:
                 os.killpg(shell.pid, signal.SIGINT)  # Ctrl-C
-                shell.communicate(timeout=120)
+                shell.communicate(timeout=180)
                 return
         assert shell.wait() == 0 and "demo" in tried[n], "".join(lines)
         assert any("delivered" in line for line in lines)

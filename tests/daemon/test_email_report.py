@@ -271,7 +271,7 @@ class Watch:
     def end(self):
         """Returns its status, and the rest of its output."""
         rest = self.process.stdout.read()
-        return self.process.wait(timeout=120), rest
+        return self.process.wait(timeout=180), rest
 
 
 def test_watch_one(deliveries):
@@ -317,7 +317,7 @@ def test_watch_a_database_that_goes(deliveries, tmp_path):
     ) as watch:
         assert address("later") in watch.stdout.readline()
         copy.rename(tmp_path / "moved.db")
-        said = watch.communicate(timeout=60)[1]
+        said = watch.communicate(timeout=180)[1]
     assert watch.returncode == os.EX_TEMPFAIL
     assert str(copy) in said
 
@@ -344,4 +344,4 @@ def test_watch_all(deliveries):
     watches[1].process.send_signal(signal.SIGTERM)
     assert [watch.end() for watch in watches[:2]] == [(0, "")] * 2
     watches[2].process.stdout.close()
-    assert watches[2].process.wait(timeout=120) == 0
+    assert watches[2].process.wait(timeout=180) == 0

@@ -329,7 +329,7 @@ def test_killed_again_and_again(own_box):
                 log.rotate()
         wait_for("all lines to be read", stored(log.emails))
         readers[-1].terminate()
-        assert readers[-1].wait(60) == 0
+        assert readers[-1].wait(180) == 0
     finally:
         readers[-1].kill()
     assert len(readers) == 1 + log.emails // 20

@@ -47,7 +47,7 @@ class Reader:
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(180)
 
     def wait(self, delivered):
         sql = "SELECT count(*) FROM event WHERE kind = 'delivered'"
@@ -86,7 +86,7 @@ class Journald:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(180)
         shutil.rmtree(self.run, ignore_errors=True)
 
     def remove(self):
@@ -170,7 +170,7 @@ def test_rsyslog(own_box):
         assert "ü" in text and "status=sent (250 ok)" in text
     finally:
         rsyslogd.terminate()
-        rsyslogd.wait(60)
+        rsyslogd.wait(180)
     packed = box.dir / "mail.new.gz"
     packed.write_bytes(gzip.compress(new.read_bytes()))
     subprocess.run(

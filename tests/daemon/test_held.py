@@ -114,7 +114,7 @@ def in_terminal(box, columns, *words):
             shown += os.read(terminal, 4096)
         except OSError:  # nobody has it open any more
             os.close(terminal)
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=180) == 0
             return shown.decode()
 
 

@@ -288,7 +288,7 @@ def test_one_at_a_time(box):
                                  stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
                 for _ in range(4)]
     for started in commands:
-        started.communicate(timeout=120)
+        started.communicate(timeout=180)
         assert started.returncode in (0, 75)
     held(box, "release", "--waiting")
     check_once(box, to)

@@ -531,7 +531,7 @@ class LoadBalancer:
 
     def close(self):
         self.haproxy.terminate()
-        self.haproxy.wait(60)
+        self.haproxy.wait(180)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_somebody_at_a_terminal_is_asked(box, own, typed, policy):
         os.close(terminal)
         os.write(end, typed + b"\x04")
         command.stdout.read()
-        status = command.wait(timeout=60)
+        status = command.wait(timeout=180)
     assert b"Which policy" in all_of(end)
     found = [d["policy"] for d in box.cli("domain", "list") if d["name"] == own]
     assert found == ([policy] if policy else [])

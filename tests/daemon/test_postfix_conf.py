@@ -224,7 +224,7 @@ class listening:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=180)
         self.path.unlink(missing_ok=True)
 
 

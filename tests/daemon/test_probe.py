@@ -244,7 +244,7 @@ def without_rights(box, part):
         yield
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(180)
         box.start(part)
 
 
@@ -990,7 +990,7 @@ def milter_without_root(box):
         yield
     finally:
         milter.terminate()
-        milter.wait(60)
+        milter.wait(180)
         for part in parts:
             if part.exists():
                 shutil.chown(part, "root")

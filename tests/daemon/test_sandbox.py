@@ -133,7 +133,7 @@ def test_a_demo_that_is_stopped_leaves_nothing(how):
     assert "POSTERN_KEY" in (run.folder / "env").read_text()
     how(run)
     check_nothing_is_left(run.folder)
-    run.process.wait(timeout=60)
+    run.process.wait(timeout=180)
 
 
 def test_what_the_demo_prints_can_be_pasted():
@@ -169,7 +169,7 @@ def test_it_ends_with_its_owner():
     owner.kill()
     owner.wait()
     check_nothing_is_left(run.folder)
-    assert run.process.wait(timeout=60) == 0
+    assert run.process.wait(timeout=180) == 0
 
 
 def test_a_sandbox_ends_with_its_owner():
@@ -241,7 +241,7 @@ def test_output_that_nobody_reads():
     folder = Path(run.stdout.readline().strip())
     run.stdout.close()
     check_nothing_is_left(folder)
-    run.wait(timeout=60)
+    run.wait(timeout=180)
 
 
 def test_files_of_a_failure_stay():

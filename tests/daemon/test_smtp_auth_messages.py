@@ -158,7 +158,7 @@ def test_one_key_at_once(box, to):
 
     def program():
         session = login(box)
-        together.wait(60)
+        together.wait(180)
         mine = []
         for _ in range(200):
             mine.append(send(session, [to], data, bdat=False)[0])

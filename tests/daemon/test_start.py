@@ -128,10 +128,10 @@ def test_a_reload_during_the_start(own_box, tmp_path):
                     hang_up_early(process)
                     assert process.poll() is None, part
                     process.terminate()
-                    assert process.wait(60) == 0, part
+                    assert process.wait(180) == 0, part
                 finally:
                     process.kill()
-                    process.wait(60)
+                    process.wait(180)
             os.unlink(notify)
         box.start(part)
     # The process without rights ends with the one that has root's.

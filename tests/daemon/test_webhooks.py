@@ -436,7 +436,7 @@ def webhook_daemon(box, folder, resolver):
         yield process
     finally:
         process.terminate()
-        assert process.wait(60) == 0, (folder / "log").read_text()
+        assert process.wait(180) == 0, (folder / "log").read_text()
 
 
 @pytest.fixture
