@@ -161,22 +161,13 @@ static bool unquote(const char *text, size_t len, struct buf *out)
 	return separator && at;
 }
 
-/* True if decoding the name again changes nothing. A name that decodes twice could hide
- * anything from the next reader. */
-static bool is_decoded(const char *name)
-{
-	_cleanup_free_ char *again = mime_words_decode(name);
-
-	return str_eq(name, again);
-}
-
 /* Reads the display name in the len bytes before the `<`: unquotes quoted strings, decodes
  * encoded words (RFC 2047), reduces runs of blanks. The text is a valid header value. The
  * caller frees the name. */
 static int read_display_name(const char *text, size_t len, char **name_r, struct err *err)
 {
 	_cleanup_buf_ struct buf raw = BUF_INIT;
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *name = NULL, *again = NULL;
 
 	if (unquote(text, len, &raw))
 		return err_set(err, ERR_INVALID, "more than one address where one is wanted");
@@ -184,7 +175,9 @@ static int read_display_name(const char *text, size_t len, char **name_r, struct
 	if (!mime_header_value_valid(name))
 		return err_set(err, ERR_INVALID,
 			"the name has a line break or another control character in an encoded word");
-	if (!is_decoded(name))
+	/* A name that decodes twice could hide anything from the next reader. */
+	again = mime_words_decode(name);
+	if (!str_eq(name, again))
 		return err_set(err, ERR_INVALID, "the name is encoded more than once");
 	str_squeeze(name);
 	*name_r = TAKE_PTR(name);
@@ -436,15 +429,6 @@ static size_t item_len(const char *text)
 	return i;
 }
 
-static int read_mailbox_item(const char *text, size_t len, struct addr_list *list, struct err *err)
-{
-	_cleanup_free_ char *item = mem_dup(text, len);
-
-	if (item[strspn(item, " \t")] == '\0')
-		return err_set(err, ERR_INVALID, "a comma has no address on one of its sides");
-	return addr_parse(item, addr_list_add(list), err);
-}
-
 int addr_list_parse(const char *text, struct addr_list *list, struct err *err)
 {
 	size_t before = list->n;
@@ -453,8 +437,13 @@ int addr_list_parse(const char *text, struct addr_list *list, struct err *err)
 		return 0;
 	for (;;) {
 		size_t len = item_len(text);
+		_cleanup_free_ char *item = mem_dup(text, len);
 
-		if (read_mailbox_item(text, len, list, err) < 0)
+		if (item[strspn(item, " \t")] == '\0') {
+			err_set(err, ERR_INVALID, "a comma has no address on one of its sides");
+			break;
+		}
+		if (addr_parse(item, addr_list_add(list), err) < 0)
 			break;
 		if (text[len] == '\0')
 			return 0;

@@ -104,20 +104,6 @@ static bool read_unix(const char *item, struct cidr *net)
 /* What a list may contain besides networks. */
 enum list_kind { NETWORKS, PEERS, EXCEPTING };
 
-static int add_item(struct cidr_list *list, const char *item, enum list_kind kind, struct err *err)
-{
-	struct cidr net = {.excepted = kind == EXCEPTING && *item == '!'};
-	const char *fault = kind == PEERS && read_unix(item, &net)
-				    ? NULL
-				    : read_network(item + net.excepted, &net);
-
-	if (fault)
-		return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
-	list->items = mem_append(list->items, list->n, sizeof(net));
-	list->items[list->n++] = net;
-	return 0;
-}
-
 static int parse_list(
 	const char *text, enum list_kind kind, struct cidr_list *list_r, struct err *err)
 {
@@ -125,7 +111,9 @@ static int parse_list(
 	struct cidr_list list = CIDR_LIST_INIT;
 
 	for (;;) {
+		struct cidr net = {.excepted = false};
 		_cleanup_free_ char *item = NULL;
+		const char *fault;
 		size_t len;
 
 		text += strspn(text, separators);
@@ -133,10 +121,16 @@ static int parse_list(
 		if (len == 0)
 			break;
 		item = mem_dup(text, len);
-		if (add_item(&list, item, kind, err) < 0) {
+		net.excepted = kind == EXCEPTING && *item == '!';
+		fault = kind == PEERS && read_unix(item, &net)
+				? NULL
+				: read_network(item + net.excepted, &net);
+		if (fault) {
 			cidr_list_clear(&list);
-			return -1;
+			return err_set(err, ERR_CONFIG, "\"%s\": %s", item, fault);
 		}
+		list.items = mem_append(list.items, list.n, sizeof(net));
+		list.items[list.n++] = net;
 		text += len;
 	}
 	*list_r = list;

@@ -70,14 +70,6 @@ static int inflate_some(struct gzip *gzip)
 	return status;
 }
 
-static int invalid(const struct gzip *gzip, int status, struct err *err)
-{
-	if (gzip->len == 0 && (status == Z_OK || status == Z_BUF_ERROR))
-		return err_set(err, ERR_INVALID, "the gzip data is not complete: it ends early");
-	return err_set(err, ERR_INVALID, "the data is not valid gzip: %s",
-		gzip->stream.msg ? gzip->stream.msg : "damaged");
-}
-
 /* Decompresses one member. */
 static int unpack_member(struct gzip *gzip, struct err *err)
 {
@@ -89,17 +81,12 @@ static int unpack_member(struct gzip *gzip, struct err *err)
 			return err_set(err, ERR_TOO_LARGE,
 				"the unpacked data is larger than %zu bytes", gzip->max);
 	} while (status == Z_OK && (gzip->len > 0 || gzip->stream.avail_out == 0));
-	return status == Z_STREAM_END ? 0 : invalid(gzip, status, err);
-}
-
-static int unpack_members(struct gzip *gzip, struct err *err)
-{
-	do {
-		if (unpack_member(gzip, err) < 0)
-			return -1;
-		inflateReset(&gzip->stream);
-	} while (gzip->len > 0);
-	return 0;
+	if (status == Z_STREAM_END)
+		return 0;
+	if (gzip->len == 0 && (status == Z_OK || status == Z_BUF_ERROR))
+		return err_set(err, ERR_INVALID, "the gzip data is not complete: it ends early");
+	return err_set(err, ERR_INVALID, "the data is not valid gzip: %s",
+		gzip->stream.msg ? gzip->stream.msg : "damaged");
 }
 
 int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out, struct err *err)
@@ -109,7 +96,11 @@ int gzip_unpack(const void *data, size_t len, size_t max, struct buf *out, struc
 
 	if (inflateInit2(&gzip.stream, GZIP_ONLY) != Z_OK)
 		return err_set(err, ERR_TEMPORARY, "zlib has no memory");
-	result = unpack_members(&gzip, err);
+	do {
+		result = unpack_member(&gzip, err);
+		if (result == 0)
+			inflateReset(&gzip.stream);
+	} while (result == 0 && gzip.len > 0);
 	inflateEnd(&gzip.stream);
 	if (result < 0 && out->data) {
 		out->len = gzip.start;

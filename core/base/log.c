@@ -93,20 +93,6 @@ static void add_log_value(struct buf *line, const char *value)
 		add_log_quoted(line, value);
 }
 
-static void add_pairs(struct buf *line, va_list args)
-{
-	const char *key;
-
-	while ((key = va_arg(args, const char *)) != NULL) {
-		const char *value = va_arg(args, const char *);
-
-		if (value == NULL)
-			continue;
-		buf_printf(line, " %s=", key);
-		add_log_value(line, value);
-	}
-}
-
 static void write_stderr(const struct log *log, enum log_level level, const struct buf *text)
 {
 	struct buf line = BUF_INIT;
@@ -124,13 +110,20 @@ static void write_stderr(const struct log *log, enum log_level level, const stru
 void log_event(struct log *log, enum log_level level, const char *event, ...)
 {
 	struct buf text = BUF_INIT;
+	const char *key, *value;
 	va_list args;
 
 	if (log == NULL || level > log->level)
 		return;
 	buf_printf(&text, "event=%s", event);
 	va_start(args, event);
-	add_pairs(&text, args);
+	while ((key = va_arg(args, const char *)) != NULL) {
+		value = va_arg(args, const char *);
+		if (value) {
+			buf_printf(&text, " %s=", key);
+			add_log_value(&text, value);
+		}
+	}
 	va_end(args);
 	if (log->target == LOG_TARGET_SYSLOG)
 		syslog(levels[level].syslog, "%s", text.data);

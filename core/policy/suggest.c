@@ -24,12 +24,6 @@ static const struct row_field fields[] = {
 };
 const struct row_type suggestion_type = ROW_TYPE(suggestion, fields);
 
-/* True if an exemption would help. Other reasons apply to all senders. */
-static bool is_curable(const struct refusal *refusal)
-{
-	return str_eq(refusal->reason, "no_ticket") || str_eq(refusal->reason, "ticket_unknown");
-}
-
 /* True if the mail was submitted on this host, by the milter's rule. */
 static bool is_local(const struct refusal *refusal)
 {
@@ -80,7 +74,8 @@ static void count_addresses(
 static void add_suggestion(
 	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
 {
-	if (!is_curable(refusal))
+	/* Other reasons apply to all senders: no exemption would help. */
+	if (!str_eq(refusal->reason, "no_ticket") && !str_eq(refusal->reason, "ticket_unknown"))
 		list->hopeless += refusal->count;
 	else if (*refusal->login)
 		count_refusal(list, refusal, EXEMPT_LOGIN, refusal->login);
@@ -102,23 +97,20 @@ static bool is_for(const struct exemption *exemption, const struct suggestion *s
 	       cidr_list_has_text(&list, suggestion->value);
 }
 
-static bool is_exempt(const struct exemption_list *list, const struct suggestion *suggestion)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (is_for(&list->items[i], suggestion))
-			return true;
-	return false;
-}
-
 static void leave_out(struct suggest_list *list, const struct exemption_list *exemptions)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < list->n; i++)
-		if (is_exempt(exemptions, &list->items[i]))
+	for (size_t i = 0; i < list->n; i++) {
+		size_t k = 0;
+
+		while (k < exemptions->n && !is_for(&exemptions->items[k], &list->items[i]))
+			k++;
+		if (k < exemptions->n)
 			free(list->items[i].value);
 		else
 			list->items[n++] = list->items[i];
+	}
 	list->n = n;
 }
 

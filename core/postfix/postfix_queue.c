@@ -162,15 +162,6 @@ static void start_argv(const struct postfix_queue *queue, const char *name, stru
 	strv_add(argv, queue->config);
 }
 
-static void read_complaints(int complaints, struct buf *text)
-{
-	size_t len = (size_t)lseek(complaints, 0, SEEK_CUR);
-	ssize_t n = pread(complaints, buf_reserve(text, len), len, 0);
-
-	if (n > 0)
-		buf_wrote(text, (size_t)n);
-}
-
 static int fail_program(const char *program, int status, int errors, struct err *err)
 {
 	_cleanup_free_ char *line = program_last_line(errors);
@@ -191,6 +182,8 @@ static int run_program(
 {
 	int complaints = program_complaints(err);
 	int status, result = -1;
+	size_t len;
+	ssize_t n;
 	pid_t pid;
 
 	if (complaints < 0)
@@ -199,8 +192,11 @@ static int run_program(
 		result = program_end(pid, argv->items[0], TIMEOUT_MS, &status, err);
 	if (result == 0 && status != 0)
 		result = fail_program(argv->items[0], status, complaints, err);
-	if (result == 0 && errors)
-		read_complaints(complaints, errors);
+	if (result == 0 && errors) {
+		len = (size_t)lseek(complaints, 0, SEEK_CUR);
+		n = pread(complaints, buf_reserve(errors, len), len, 0);
+		buf_wrote(errors, n > 0 ? (size_t)n : 0);
+	}
 	close(complaints);
 	return result;
 }
@@ -210,16 +206,6 @@ static char *text_member(const json_t *object, const char *name)
 	const char *text = json_string_value(json_object_get(object, name));
 
 	return mem_strdup(text ? text : "");
-}
-
-/* Postfix lists the null sender under this name; any other sender has a domain. */
-static char *sender_of(const json_t *object)
-{
-	char *sender = text_member(object, "sender");
-
-	if (str_eq(sender, "MAILER-DAEMON"))
-		*sender = '\0';
-	return sender;
 }
 
 static int read_queue_item(char *line, struct queue_item *item, struct err *err)
@@ -239,9 +225,12 @@ static int read_queue_item(char *line, struct queue_item *item, struct err *err)
 		.id = text_member(object, "queue_id"),
 		.arrival_s = json_integer_value(json_object_get(object, "arrival_time")),
 		.size = json_integer_value(json_object_get(object, "message_size")),
-		.sender = sender_of(object),
+		.sender = text_member(object, "sender"),
 		.mended = mended,
 	};
+	/* Postfix lists the null sender under this name; any other sender has a domain. */
+	if (str_eq(item->sender, "MAILER-DAEMON"))
+		*item->sender = '\0';
 	json_array_foreach(json_object_get(object, "recipients"), i, recipient) {
 		strv_take(&item->recipients, text_member(recipient, "address"));
 		strv_take(&item->reasons, text_member(recipient, "delay_reason"));

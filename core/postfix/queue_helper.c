@@ -86,15 +86,6 @@ static int receive_packet(int socket, char *first_r, char text_r[static PACKET_M
 	return packet.msg_flags & MSG_TRUNC ? -1 : 1;
 }
 
-static int read_queue_header(
-	const struct postfix_queue *queue, char *id, int *file_r, struct err *err)
-{
-	static char hold[] = "hold";
-	const struct queue_item item = {.queue = hold, .id = id};
-
-	return postfix_queue_read(queue, &item, false, file_r, err);
-}
-
 /* Sends two replies: the descriptor of the lines, which the other process reads while postqueue(1)
  * writes them, and how postqueue(1) ended. */
 static int send_listing(int socket, const struct postfix_queue *queue)
@@ -115,6 +106,7 @@ static int send_listing(int socket, const struct postfix_queue *queue)
 static int handle_request(
 	int socket, const struct postfix_queue *queue, char letter, const char *text)
 {
+	static char hold[] = "hold";
 	_cleanup_strv_ struct strv ids = STRV_INIT, done = STRV_INIT;
 	_cleanup_free_ char *changed = NULL;
 	struct err err = ERR_INIT;
@@ -131,7 +123,9 @@ static int handle_request(
 	if (result < 0)
 		;
 	else if (letter == letter_read && ids.n == 1)
-		result = read_queue_header(queue, ids.items[0], &file, &err);
+		result = postfix_queue_read(queue,
+			&(const struct queue_item){.queue = hold, .id = ids.items[0]}, false, &file,
+			&err);
 	else if (letter == letters[QUEUE_RELEASE])
 		result = postfix_queue_change(queue, QUEUE_RELEASE, &ids, &done, &err);
 	else if (letter == letters[QUEUE_REMOVE_HELD])
