@@ -312,30 +312,25 @@ static int change_recipient(const struct eom *eom, int (*change)(SMFICTX *ctx, c
 		       : err_set(err, ERR_INTERNAL, "cannot change the recipients");
 }
 
-static bool is_suppressed(const struct suppressed_list *list, const char *address)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (str_eq(list->items[i].address, address))
-			return true;
-	return false;
-}
-
 /* Replaces the ticket by the recipients of the email, without suppressed ones. Refuses an empty
  * address: Postfix would take it for the end of the list. */
 static int put_recipients(const struct eom *eom, struct err *err)
 {
 	const struct strv *recipients = &eom->facts->ticket.recipients;
+	const struct suppressed_list *suppressed = &eom->facts->suppressed;
 	_cleanup_free_ char *ticket = ticket_address(eom->session->message.ticket);
 
 	if (recipients->n == 0)
 		return err_set(err, ERR_INTERNAL, "the email has no recipient");
 	for (size_t i = 0; i < recipients->n; i++) {
 		const char *address = recipients->items[i];
+		size_t k = 0;
 
 		if (str_empty(address))
 			return err_set(err, ERR_INTERNAL, "a recipient of the email is empty");
-		if (!is_suppressed(&eom->facts->suppressed, address) &&
-			change_recipient(eom, smfi_addrcpt, address, err) < 0)
+		while (k < suppressed->n && !str_eq(suppressed->items[k].address, address))
+			k++;
+		if (k == suppressed->n && change_recipient(eom, smfi_addrcpt, address, err) < 0)
 			return -1;
 	}
 	return change_recipient(eom, smfi_delrcpt, ticket, err);

@@ -137,17 +137,6 @@ void known_domains_stop(struct known_domains *known)
 	ticker_stop(TAKE_PTR(known->ticker));
 }
 
-/* Needs the mutex. */
-static bool is_registered(const struct known_domains *known, const char *name)
-{
-	if (sorted_has(&known->names, name))
-		return true;
-	while ((name = strchr(name, '.')) != NULL)
-		if (sorted_has(&known->covering, ++name))
-			return true;
-	return false;
-}
-
 bool known_domains_exclude(
 	struct known_domains *known, const struct strv *names, int64_t max_age_ms)
 {
@@ -156,8 +145,13 @@ bool known_domains_exclude(
 	pthread_mutex_lock(&known->mutex);
 	excluded = known->read_us != 0 &&
 		   clock_monotonic_us() - known->read_us <= max_age_ms * 1000;
-	for (size_t i = 0; i < names->n && excluded; i++)
-		excluded = !is_registered(known, names->items[i]);
+	for (size_t i = 0; i < names->n && excluded; i++) {
+		const char *name = names->items[i];
+
+		excluded = !sorted_has(&known->names, name);
+		while (excluded && (name = strchr(name, '.')) != NULL)
+			excluded = !sorted_has(&known->covering, ++name);
+	}
 	pthread_mutex_unlock(&known->mutex);
 	return excluded;
 }

@@ -107,31 +107,20 @@ static int wait_signal(int wait_ms)
 	return number;
 }
 
-static int open_socket(struct daemon *daemon, struct err *err)
+static int start_daemon(struct daemon *daemon, struct err *err)
 {
 	const struct conf *conf = daemon->conf;
 
-	if (socket_lock(conf->milter.socket,
-		    &(struct socket_use){"milter", "milter.socket", "postfix-conf/enable makes it"},
-		    &daemon->socket, err) < 0)
-		return -1;
-	if (filter_open(daemon->service, conf, err) < 0)
-		return -1;
-	if (socket_publish(daemon->socket, conf->milter.socket_mode, "", err) == 0)
-		return 0;
-	socket_hide(daemon->socket);
-	return -1;
-}
-
-static int start_daemon(struct daemon *daemon, struct err *err)
-{
 	daemon_raise_descriptor_limit();
-	if (catch_signals(err) < 0)
+	if (catch_signals(err) < 0 || service_open(conf, daemon->log, &daemon->service, err) < 0 ||
+		socket_lock(conf->milter.socket,
+			&(struct socket_use){
+				"milter", "milter.socket", "postfix-conf/enable makes it"},
+			&daemon->socket, err) < 0 ||
+		filter_open(daemon->service, conf, err) < 0)
 		return -1;
-	if (service_open(daemon->conf, daemon->log, &daemon->service, err) < 0 ||
-		open_socket(daemon, err) < 0)
-		return -1;
-	if (known_domains_start(daemon->service->known, err) == 0 && filter_start(err) == 0)
+	if (socket_publish(daemon->socket, conf->milter.socket_mode, "", err) == 0 &&
+		known_domains_start(daemon->service->known, err) == 0 && filter_start(err) == 0)
 		return 0;
 	socket_hide(daemon->socket);
 	return -1;
@@ -148,15 +137,6 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 	struct daemon *daemon = arg;
 
 	return service_reload(daemon->service, next, err);
-}
-
-static void reload(struct daemon *daemon)
-{
-	const struct conf_reader reader = {
-		.complete = find_socket, .apply = apply_settings, .arg = daemon};
-	struct err err = ERR_INIT;
-
-	conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 }
 
 /* Writes the file for postern-httpd's /metrics. */
@@ -196,13 +176,17 @@ static int look_after(struct daemon *daemon)
 /* Serves until a signal or a failure. Returns the exit status. */
 static int serve(struct daemon *daemon)
 {
+	const struct conf_reader reader = {
+		.complete = find_socket, .apply = apply_settings, .arg = daemon};
 	int number, status;
 
 	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
+		struct err err = ERR_INIT;
+
 		number = wait_signal(ROUND_MS);
 		if (number == SIGHUP) {
-			reload(daemon);
+			conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 		} else if (number != 0) {
 			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
@@ -211,33 +195,6 @@ static int serve(struct daemon *daemon)
 		if (status != EX_OK)
 			return status;
 	}
-}
-
-static int run_daemon(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-	int status;
-
-	if (start_daemon(daemon, &err) < 0) {
-		log_error(daemon->log, "start_failed", "error", err.text);
-		if (daemon->service) {
-			service_close(daemon->service);
-			service_free(daemon->service);
-		}
-		return err_info(err.code)->exit_status;
-	}
-	log_info(daemon->log, "started", "version", POSTERN_VERSION, "socket",
-		daemon->conf->milter.socket);
-	daemon_ready();
-	daemon->metrics = metrics_file_new(daemon->conf->store.database, METRICS_MILTER);
-	write_metrics(daemon);
-	status = serve(daemon);
-	socket_hide(daemon->socket);
-	service_close(daemon->service);
-	write_metrics(daemon);
-	counts_log(&daemon->service->counts, daemon->log);
-	log_info(daemon->log, "stopped");
-	return status;
 }
 
 int main(int argc, char **argv)
@@ -258,7 +215,26 @@ int main(int argc, char **argv)
 	mime_init();
 	daemon.log = log_new("postern-milter", (enum log_target)daemon.conf->log.target,
 		(enum log_level)daemon.conf->log.level);
-	status = run_daemon(&daemon);
+	if (start_daemon(&daemon, &err) < 0) {
+		log_error(daemon.log, "start_failed", "error", err.text);
+		status = err_info(err.code)->exit_status;
+		if (daemon.service) {
+			service_close(daemon.service);
+			service_free(daemon.service);
+		}
+	} else {
+		log_info(daemon.log, "started", "version", POSTERN_VERSION, "socket",
+			daemon.conf->milter.socket);
+		daemon_ready();
+		daemon.metrics = metrics_file_new(daemon.conf->store.database, METRICS_MILTER);
+		write_metrics(&daemon);
+		status = serve(&daemon);
+		socket_hide(daemon.socket);
+		service_close(daemon.service);
+		write_metrics(&daemon);
+		counts_log(&daemon.service->counts, daemon.log);
+		log_info(daemon.log, "stopped");
+	}
 	metrics_file_free(daemon.metrics);
 	socket_free(daemon.socket);
 	log_free(daemon.log);

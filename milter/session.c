@@ -94,19 +94,15 @@ const char *const session_own_names[OWN_FIELDS] = {
 	[OWN_VARIABLES] = TAG_META_FIELD,
 };
 
-/* httpd submits by sendmail(1), or to the service on a Unix-domain socket, whose clients have
- * no address, or by TCP if it is set up so. */
-static bool may_submit(enum mail_origin origin, const char *client, bool by_tcp)
-{
-	return origin == ORIGIN_LOCAL || (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
-}
-
 struct milter_session *session_new(enum mail_origin origin, const char *client, bool by_tcp)
 {
 	struct milter_session *session = mem_new(struct milter_session);
 
 	session->origin = origin;
-	session->submits = may_submit(origin, client, by_tcp);
+	/* httpd submits by sendmail(1), or to the service on a Unix-domain socket, whose clients
+	 * have no address, or by TCP if it is set up so. */
+	session->submits = origin == ORIGIN_LOCAL ||
+			   (origin == ORIGIN_INTERNAL && (client == NULL || by_tcp));
 	session->client = mem_strdup(client);
 	return session;
 }
