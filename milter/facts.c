@@ -22,7 +22,7 @@
 #include "core/store/store_claim.h"
 #include "core/store/store_domain.h"
 #include "core/store/store_pause.h"
-#include "milter/key_email.h"
+#include "milter/key_payload.h"
 
 /*
  * sources: collects the senders that readers can see in a message's fields.
@@ -113,25 +113,14 @@ static bool same_address(const char *a, const char *b)
 	return memcmp(a, b, (size_t)(a_at - a)) == 0 && str_eq_nocase(a_at, b_at);
 }
 
-/* True if the staged From, `Name <address>` or a bare address, has this address. The name may
- * hold anything, so only the end of the string is compared. */
-static bool staged_from_is(const char *staged, const char *address)
-{
-	_cleanup_free_ char *end = mem_printf(" <%s>", address);
-	size_t len = strlen(end), staged_len = strlen(staged);
-
-	if (str_eq(staged, address))
-		return true;
-	return staged_len > len && str_eq(staged + staged_len - len, end);
-}
-
-/* True if there is one From field with the staged address. Display names are not compared:
- * Postfix may re-encode them. */
+/* True if there is one From field with the address of the staged one, which is `Name <address>` or
+ * a bare address. Display names are not compared: Postfix may re-encode them, and they may hold
+ * anything. So only the end of the staged field counts. */
 static bool from_matches(const struct strv *froms, const char *staged)
 {
 	_cleanup_addr_ struct addr addr = {0};
-	_cleanup_free_ char *line = NULL;
-	_cleanup_free_ char *address = NULL;
+	_cleanup_free_ char *line = NULL, *address = NULL, *end = NULL;
+	size_t len, staged_len = strlen(staged);
 
 	if (froms->n != 1)
 		return false;
@@ -139,7 +128,10 @@ static bool from_matches(const struct strv *froms, const char *staged)
 	if (addr_parse(line, &addr, NULL) < 0)
 		return false;
 	address = addr_spec(&addr);
-	return staged_from_is(staged, address);
+	end = mem_printf(" <%s>", address);
+	len = strlen(end);
+	return str_eq(staged, address) ||
+	       (staged_len > len && str_eq(staged + staged_len - len, end));
 }
 
 /* True if the message has the nonce of its email or probe. Those of versions without nonces have
@@ -204,14 +196,6 @@ static int read_lost(struct db *db, const struct milter_session *session, struct
 	return 0;
 }
 
-/* Only the local part of the probe's From is compared. Postfix settings that rewrite the host's
- * domain keep it, and a host name without a dot is not a domain for addr_parse(). */
-static bool is_from_probe(const struct session_message *message)
-{
-	return message->froms.values.n == 1 &&
-	       strstr(message->froms.values.items[0], TICKET_PROBE_FROM "@") != NULL;
-}
-
 static int read_probe(
 	struct db *db, const struct milter_session *session, struct facts *facts, struct err *err)
 {
@@ -227,7 +211,10 @@ static int read_probe(
 	facts->verdict.nonce_matches = nonce_is(message->nonce, probe.nonce);
 	if (!strv_has(&message->message_ids, message_id))
 		facts->probe_changed = PROBE_OTHER_ID;
-	else if (!is_from_probe(message))
+	/* Only the local part of From is compared. Postfix settings that rewrite the host's domain
+	 * keep it, and a host name without a dot is not a domain for addr_parse(). */
+	else if (message->froms.values.n != 1 ||
+		 !strstr(message->froms.values.items[0], TICKET_PROBE_FROM "@"))
 		facts->probe_changed = PROBE_OTHER_FROM;
 	store_probe_clear(&probe);
 	facts->verdict.ticket = TICKET_PROBE;
@@ -297,21 +284,6 @@ static void note_claim(struct facts *facts, const struct claim *claim)
 	facts->domain = mem_strdup(claim->domain);
 }
 
-/* True for mail from sendmail(1) and for clients on a loopback address. A client without an
- * Internet address does not count: its location is unknown. */
-static bool is_local(const struct milter_session *session)
-{
-	return session->origin == ORIGIN_LOCAL ||
-	       (session->client && cidr_is_loopback(session->client));
-}
-
-/* True if the message may use the domain by its ticket, whatever the policy of the domain is. */
-static bool is_own_domain(const struct facts *facts, const char *domain)
-{
-	return facts->ticket_found && facts->ticket.domain_owned &&
-	       str_eq(domain, facts->ticket.domain);
-}
-
 static int read_claims(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -320,17 +292,21 @@ static int read_claims(struct db *db, const struct milter_session *session,
 		.client = session->client,
 		.sender = session->message.sender,
 		.from = sources->from,
-		.local = is_local(session),
+		/* A client without an Internet address does not count: its location is unknown. */
+		.local = session->origin == ORIGIN_LOCAL ||
+			 (session->client && cidr_is_loopback(session->client)),
 	};
 
 	for (size_t i = 0; i < sources->domains.n; i++) {
+		const char *domain = sources->domains.items[i];
 		struct claim claim;
 		int found;
 
-		if (is_own_domain(facts, sources->domains.items[i]))
+		/* The message may use it by its ticket, whatever the policy of the domain is. */
+		if (facts->ticket_found && facts->ticket.domain_owned &&
+			str_eq(domain, facts->ticket.domain))
 			continue;
-		found = store_claim_read(
-			db, sources->domains.items[i], &sender, &claim, &facts->err);
+		found = store_claim_read(db, domain, &sender, &claim, &facts->err);
 		if (found < 0)
 			return -1;
 		if (found > 0)
@@ -508,7 +484,7 @@ static int read_repeat(
 
 	if (!facts->has_idempotency)
 		return 0;
-	key_email_payload(&session->message, facts, facts->payload);
+	key_payload_hash(&session->message, facts->tags, facts->variables, facts->payload);
 	found = store_idempotency_find(db, &facts->idempotency, now_us, &earlier, &facts->err);
 	if (found <= 0)
 		return found;

@@ -20,6 +20,8 @@
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_words.h"
 #include "core/read/mime_read.h"
+#include "milter/facts.h"
+#include "milter/session.h"
 
 /* Replaces control characters of the decoded text by blanks. */
 static char *decoded(const char *value)
@@ -147,77 +149,6 @@ static void on_reply_mailbox(void *user, const char *spec, const char *name)
 	char *text = mailbox_text(spec, name);
 
 	strv_take(user, text ? text : decoded(spec));
-}
-
-static void add_value(struct buf *out, const char *value)
-{
-	buf_add(out, value ? value : "", (value ? strlen(value) : 0) + 1);
-}
-
-static void add_fields(struct buf *out, const struct session_fields *fields)
-{
-	for (size_t i = 0; i < fields->values.n; i++)
-		add_value(out, fields->values.items[i]);
-	buf_add_char(out, '\n');
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void add_envelope(struct buf *out, const struct session_message *message)
-{
-	size_t n = message->recipients.n;
-	char **sorted = mem_alloc(n + 1, sizeof(*sorted));
-
-	add_value(out, message->sender);
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = message->recipients.items[i];
-	qsort(sorted, n, sizeof(*sorted), compare_addresses);
-	for (size_t i = 0; i < n; i++)
-		add_value(out, sorted[i]);
-	buf_add_char(out, '\n');
-	free(sorted);
-}
-
-static void add_files(struct buf *out, const struct buf *copy)
-{
-	_cleanup_mime_files_ struct mime_files files;
-
-	mime_read_files(copy->data, copy->len, &files);
-	for (size_t i = 0; i < files.n; i++) {
-		uint8_t hash[SECRET_HASH_LEN];
-		_cleanup_buf_ struct buf content = BUF_INIT;
-
-		add_value(out, files.items[i].name);
-		add_value(out, files.items[i].type);
-		mime_file_content(&files.items[i], &content);
-		secret_hash(buf_str(&content), content.len, hash);
-		buf_add(out, hash, sizeof(hash));
-	}
-}
-
-void key_email_payload(const struct session_message *message, const struct facts *facts,
-	uint8_t payload_r[static SECRET_HASH_LEN])
-{
-	_cleanup_free_ char *html = NULL, *text = NULL;
-	_cleanup_buf_ struct buf out = BUF_INIT;
-
-	add_value(&out, "smtp");
-	add_envelope(&out, message);
-	add_fields(&out, &message->froms);
-	add_fields(&out, &message->to);
-	add_fields(&out, &message->cc);
-	add_fields(&out, &message->reply_to);
-	add_value(&out, message->subject);
-	add_value(&out, facts->tags);
-	add_value(&out, facts->variables);
-	mime_read_texts(message->copy.data, message->copy.len, &html, &text);
-	add_value(&out, text);
-	add_value(&out, html);
-	add_files(&out, &message->copy);
-	secret_hash(out.data, out.len, payload_r);
 }
 
 /* Nobody gets the ticket of such an email, and it counts on no way, so it need not be secret. It

@@ -6,14 +6,9 @@
 #define POSTERN_MILTER_KEY_EMAIL_H
 
 #include "core/store/store_email.h"
-#include "milter/facts.h"
-#include "milter/session.h"
 
-/* Hashes the content and the addresses of the message, for its Idempotency-Key. Date,
- * Message-ID and MIME boundaries do not count, because a program that builds the message again
- * changes them. Of the facts only tags and variables are used. */
-void key_email_payload(const struct session_message *message, const struct facts *facts,
-	uint8_t payload_r[static SECRET_HASH_LEN]);
+struct facts;
+struct milter_session;
 
 /* Makes the row of a message that may go out, with a new id and a ticket that nobody learns.
  * Envelope recipients that are named in To or Cc get that kind, the others bcc. Text and HTML

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "milter/facts.h"
 #include "milter/key_email.h"
+#include "milter/session.h"
 
 static const char *const kinds[] = {
 	[RECIPIENT_TO] = "to", [RECIPIENT_CC] = "cc", [RECIPIENT_BCC] = "bcc"};
