@@ -102,6 +102,7 @@ def test_nothing_is_found_on_a_healthy_system(box):
     assert [row for row in found if row["result"] in ("warning", "wrong")
             and row["check"] not in OF_SANDBOX] == []
     assert "the milter is asked about mail by sendmail(1)" in [row["text"] for row in found]
+    assert fault(found, "rights", "runs as root")
     of_file = set() if box.on_server else {"owner"}
     assert {"httpd", "health", "integrity", "relay", "networks", "reload", "folder", *of_file} <= {
         row["check"] for row in found if row["result"] == "good"}

@@ -163,10 +163,6 @@ def test_another_milter_that_is_away(box, tmp_path):
     row = fault(doctor(box, "--postfix", folder), "other_milters",
                 f"another milter, {other.name}, connection refused: all mail waits for it")
     assert row["text"].endswith("start it, or remove it from main.cf")
-    subprocess.run(["postconf", "-c", folder, "-e", f"non_smtpd_milters={OURS}"], check=True,
-                   timeout=60)
-    age(folder)
-    assert not faults(doctor(box, "--postfix", folder), "other_milters")
 
 
 def test_a_socket_out_of_the_chroot(box, tmp_path):
@@ -263,7 +259,6 @@ def test_a_socket_without_a_process(box):
     finally:
         path.unlink()
         box.start("milter")
-    assert not faults(doctor(box), "milter")
 
 
 def test_a_socket_that_postfix_may_not_open(box):
@@ -274,11 +269,6 @@ def test_a_socket_that_postfix_may_not_open(box):
         assert fault(doctor(box), "milter", "Permission denied (as the user postfix)")
     finally:
         path.chmod(mode)
-
-
-def test_a_milter_that_is_root(box):
-    """As in every sandbox."""
-    assert fault(doctor(box), "rights", "runs as root")
 
 
 def test_the_modes_of_the_maildrop(box):
@@ -386,23 +376,25 @@ def test_a_port_25_that_does_not_ask_the_milter(box, changed, tmp_path):
                  "Postfix did not ask the milter: main.cf names it")
 
 
-@pytest.mark.parametrize("name, options, good", [
-    ("127.0.0.1:10026", "-o receive_override_options=no_milters", True),
-    ("127.0.0.1:10026", "-o smtpd_milters=", True),
-    ("127.0.0.1:25", "-o receive_override_options=no_milters", False),
-    ("10026", "-o receive_override_options=no_milters", False),
+@pytest.mark.parametrize("services, good", [
+    ({"127.0.0.1:10026": "-o receive_override_options=no_milters",
+      "127.0.0.1:10028": "-o smtpd_milters="}, True),
+    ({"127.0.0.1:25": "-o receive_override_options=no_milters"}, False),
+    ({"10026": "-o receive_override_options=no_milters"}, False),
 ])
-def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, name, options, good):
+def test_a_service_without_milters_beside_a_content_filter(box, tmp_path, services, good):
     """Where the filter returns mail, milters would judge it twice; where others submit,
     nobody has judged it."""
     folder = settings_of(box, tmp_path, "content_filter = smtp:[127.0.0.1]:10025")
     with (folder / "master.cf").open("a") as file:
-        file.write(f"{name} inet n - y - - smtpd\n  {options}\n")
+        file.writelines(f"{name} inet n - y - - smtpd\n  {options}\n"
+                        for name, options in services.items())
     found = [row for row in doctor(box, "--postfix", folder)
              if row["check"] in ("no_milters", "services")]
-    about = [row for row in found if f"{name}/inet" in row["text"]]
-    assert [row["result"] for row in about] == (
-        ["good"] if good and "no_milters" in options else [] if good else ["warning"])
+    for name, options in services.items():
+        about = [row["result"] for row in found if f"{name}/inet" in row["text"]]
+        assert about == (["good"] if good and "no_milters" in options else [] if good else
+                         ["warning"])
     assert good == (not [row for row in found if "content_filter:" in row["text"]])
 
 
@@ -452,26 +444,25 @@ def test_a_service_whose_lines_nobody_knows(box, tmp_path):
 OURS = "unix:postern/milter.sock"
 # Lines of main.cf, and of master.cf, of systems that are as they should be.
 HEALTHY = {
-    "a relay with logins, virtual domains, a table": (
-        ["relayhost = [relay.test]:587", "smtp_sasl_auth_enable = yes",
-         "virtual_alias_domains = virtual.test", "virtual_alias_maps = inline:{ {a@virtual.test=b@dst.test} }",
-         "relay_domains = inner.test", "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination"],
-        "submission inet n - y - - smtpd\n  -o smtpd_tls_security_level=encrypt\n"
-        "  -o smtpd_sasl_auth_enable=yes\n  -o smtpd_relay_restrictions=permit_sasl_authenticated,reject\n"),
     "a content filter": (
         ["content_filter = smtp:[127.0.0.1]:10025"],
         "127.0.0.1:10026 inet n - y - - smtpd\n  -o content_filter= -o smtpd_milters=\n"
         "  -o receive_override_options=no_milters,no_header_body_checks\n"),
-    "a filter for one service": (
-        [], "127.0.0.1:10027 inet n - y - - smtpd\n  -o receive_override_options=no_milters\n"
+    # A relay with logins, virtual domains, tables that leave tickets alone, a signer behind ours,
+    # and a filter for one service.
+    "all else": (
+        ["relayhost = [relay.test]:587", "smtp_sasl_auth_enable = yes",
+         "virtual_alias_domains = virtual.test", "virtual_alias_maps = inline:{ {a@virtual.test=b@dst.test} }",
+         "relay_domains = inner.test", "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination",
+         "header_checks = regexp:{ {/^X-Spam/ IGNORE} }", "maximal_queue_lifetime = 2d",
+         "sender_bcc_maps = inline:{ {a@other.test=b@dst.test} }",
+         "smtp_generic_maps = inline:{ {root@other.test=a@other.test} }",
+         f"smtpd_milters = {OURS}, SIGNER", f"non_smtpd_milters = {OURS}, SIGNER"],
+        "submission inet n - y - - smtpd\n  -o smtpd_tls_security_level=encrypt\n"
+        "  -o smtpd_sasl_auth_enable=yes\n  -o smtpd_relay_restrictions=permit_sasl_authenticated,reject\n"
+        "127.0.0.1:10027 inet n - y - - smtpd\n  -o receive_override_options=no_milters\n"
         "smtps inet n - y - - smtpd\n  -o smtpd_tls_wrappermode=yes\n"
         "  -o content_filter=smtp:[127.0.0.1]:10025\n"),
-    "a signer behind ours": (
-        [f"smtpd_milters = {OURS}, SIGNER", f"non_smtpd_milters = {OURS}, SIGNER"], ""),
-    "tables that leave tickets alone": (
-        ["header_checks = regexp:{ {/^X-Spam/ IGNORE} }", "maximal_queue_lifetime = 2d",
-         "sender_bcc_maps = inline:{ {a@other.test=b@dst.test} }",
-         "smtp_generic_maps = inline:{ {root@other.test=a@other.test} }"], ""),
 }
 
 
