@@ -97,6 +97,11 @@ bool str_within_domain(const char *name, const char *domain, bool below)
 	return len == end || (below && name[len - end - 1] == '.');
 }
 
+const char *str_skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
 char *str_trim(const char *text, size_t len)
 {
 	while (len > 0 && ascii_is_space(text[0])) {

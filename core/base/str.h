@@ -32,6 +32,9 @@ bool str_within_domain(const char *name, const char *domain, bool below);
  * it. */
 char *str_trim(const char *text, size_t len);
 
+/* Returns the text behind the spaces and tabs that it begins with. */
+const char *str_skip_blanks(const char *text);
+
 /* Returns the value of a folded header field on one line (RFC 5322 2.2.3), with a blank for
  * each CR, LF and tab. The caller frees it. */
 char *str_unfolded(const char *value);

@@ -60,11 +60,6 @@ static size_t quoted_string_len(const char *text)
 	return 0;
 }
 
-static const char *skip_blanks(const char *text)
-{
-	return text + strspn(text, " \t");
-}
-
 /* Returns the length of `type/subtype` at text; 0 if none. */
 static size_t name_len(const char *text)
 {
@@ -90,14 +85,14 @@ static const char *read_param(const char *text, struct strv *params)
 	if (value == 0 || name + value > PARAM_MAX)
 		return NULL;
 	strv_take(params, mem_dup(text - name - 1, name + 1 + value));
-	return skip_blanks(text + value);
+	return str_skip_blanks(text + value);
 }
 
 /* Reads `; a=b; c=d`. Accepts a trailing semicolon, which many clients send. */
 static bool read_params(const char *text, struct strv *params)
 {
 	while (*text == ';') {
-		text = skip_blanks(text + 1);
+		text = str_skip_blanks(text + 1);
 		if (*text == '\0')
 			return true;
 		text = read_param(text, params);
@@ -114,9 +109,9 @@ static int mime_type_parse(const char *text, struct mime_type *type_r, struct er
 	struct strv params = STRV_INIT;
 	size_t len;
 
-	text = skip_blanks(text);
+	text = str_skip_blanks(text);
 	len = name_len(text);
-	if (len == 0 || !read_params(skip_blanks(text + len), &params)) {
+	if (len == 0 || !read_params(str_skip_blanks(text + len), &params)) {
 		strv_free(&params);
 		return err_set(err, ERR_INVALID,
 			"\"%.*s\" is no media type such as application/pdf",

@@ -224,11 +224,6 @@ static bool has_control(const char *text)
 	return false;
 }
 
-static const char *skip_blanks(const char *text)
-{
-	return text + strspn(text, " \t");
-}
-
 static bool is_comment(const char *text)
 {
 	return *text == ';' || *text == '#';
@@ -249,7 +244,7 @@ static void check_section(struct loading *loading, const char *text)
 	name = mem_dup(text + 1, (size_t)(end - text - 1));
 	if (!setting_section_known(name))
 		add_fault(loading, "there is no section [%s]", name);
-	rest = skip_blanks(end + 1);
+	rest = str_skip_blanks(end + 1);
 	if (*rest && !is_comment(rest))
 		add_fault(loading, "unexpected text behind [%s]", name);
 	loading->lost = loading->faults.n > faults;
@@ -258,7 +253,7 @@ static void check_section(struct loading *loading, const char *text)
 /* Checks a line without its end that is valid UTF-8 and not too long. */
 static void check_conf_text(struct loading *loading, const char *text)
 {
-	const char *start = skip_blanks(text);
+	const char *start = str_skip_blanks(text);
 
 	if (*start == '\0' || is_comment(start))
 		return;

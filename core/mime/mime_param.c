@@ -26,11 +26,6 @@ struct param {
 	bool quoted; /* value is the text between quotes */
 };
 
-static const char *skip_blanks(const char *p)
-{
-	return p + strspn(p, " \t");
-}
-
 /* The first len bytes at p without trailing blanks. */
 static struct span trimmed(const char *p, size_t len)
 {
@@ -42,14 +37,14 @@ static struct span trimmed(const char *p, size_t len)
 /* True if the end or the next parameter follows the quote. */
 static bool is_closing(const char *quote)
 {
-	const char *p = skip_blanks(quote + 1);
+	const char *p = str_skip_blanks(quote + 1);
 	size_t name;
 
 	if (*p != ';')
 		return *p == '\0';
-	p = skip_blanks(p + 1);
+	p = str_skip_blanks(p + 1);
 	name = strcspn(p, " \t=;\"\\/");
-	return *p == '\0' || (name > 0 && *skip_blanks(p + name) == '=');
+	return *p == '\0' || (name > 0 && *str_skip_blanks(p + name) == '=');
 }
 
 /* Returns the quote that ends the value beginning at text; NULL if there is none. */
@@ -69,7 +64,7 @@ static const char *closing_quote(const char *text)
 /* Reads the value at *at and moves past it. False if the closing quote is missing. */
 static bool read_param_value(const char **at, struct param *param)
 {
-	const char *p = skip_blanks(*at), *end;
+	const char *p = str_skip_blanks(*at), *end;
 
 	param->quoted = *p == '"';
 	if (!param->quoted) {
