@@ -2,18 +2,15 @@
 // roles, addresses of pages, the keyboard.
 
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import * as t from "./browser.mjs";
 
-let browser, tenant, owner;
+let tenant, owner;
 
 before(async () => {
-  browser = await t.Browser.open();
   tenant = await t.newTenant();
   owner = await t.newUser({ company: tenant.id });
 });
-
-after(() => browser.close());
 
 // Ends the session, of which the pages are not told.
 const logOutElsewhere = (visitor) =>
@@ -23,7 +20,7 @@ const logOutElsewhere = (visitor) =>
 
 describe("login", () => {
   it("says that a password is wrong, and takes the right one", async () => {
-    const visitor = await browser.visitor();
+    const visitor = await t.visitor();
     await visitor.page.goto("/");
     await visitor.logIn({ ...owner, password: "not this one" });
     await visitor.page.getByRole("alert").getByText(/wrong/i).waitFor();
@@ -35,7 +32,7 @@ describe("login", () => {
   });
 
   it("leads to the page that was asked for", async () => {
-    const visitor = await browser.visitor();
+    const visitor = await t.visitor();
     await visitor.page.goto("/#/keys");
     await visitor.logIn(owner);
     await visitor.title().getByText("Keys").waitFor();
@@ -43,7 +40,7 @@ describe("login", () => {
   });
 
   it("is asked for again when the session has ended elsewhere", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     await visitor.go("domains");
     await logOutElsewhere(visitor);
     // The page finds out when it wants something.
@@ -55,7 +52,7 @@ describe("login", () => {
 
   it("is asked for again when the session has expired", async () => {
     const user = await t.newUser({ company: tenant.id });
-    const visitor = await browser.visitor({ user });
+    const visitor = await t.visitor({ user });
     await visitor.go("keys");
     await t.run("sqlite3", [
       `${process.env.POSTERN_DIR}/store/postern.db`,
@@ -73,7 +70,7 @@ describe("login", () => {
 describe("tabs", () => {
   it("of one browser have one user", async () => {
     const other = await t.newUser({ company: tenant.id, role: "viewer" });
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     await visitor.go("keys");
     const tab = await visitor.context.newPage();
     await tab.goto("/#/keys");
@@ -94,7 +91,7 @@ describe("tabs", () => {
 describe("what was typed", () => {
   it("is there when the session has ended meanwhile", async () => {
     const user = await t.newUser({ company: tenant.id });
-    const visitor = await browser.visitor({ user });
+    const visitor = await t.visitor({ user });
     const { page } = visitor;
     await visitor.go("keys");
     await page.getByRole("button", { name: "Create a key" }).first().click();
@@ -116,7 +113,7 @@ describe("what was typed", () => {
 
   it("is gone when somebody else logs in", async () => {
     const other = await t.newUser({ company: tenant.id });
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const { page } = visitor;
     await visitor.go("keys");
     await page.getByRole("button", { name: "Create a key" }).first().click();
@@ -134,7 +131,7 @@ describe("what was typed", () => {
   });
 
   it("is told wrong beside its field, in words and for those who only hear", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const { page } = visitor;
     await visitor.go("users");
     await page.getByRole("button", { name: "Add a user" }).click();
@@ -152,7 +149,7 @@ describe("what was typed", () => {
 
 describe("a server that does not answer", () => {
   it("is said to be, on a page that was not loaded yet, which mends when the server is back", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner });
     const { page } = visitor;
     await visitor.go("keys");
     await page.route("**/pages/domains.js", (route) => route.abort());
@@ -169,7 +166,7 @@ describe("a server that does not answer", () => {
 
 describe("a server that is busy", () => {
   it("says once when to try again", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const { page } = visitor;
     await visitor.go("keys");
     let message;
@@ -192,7 +189,7 @@ describe("a server that is busy", () => {
 
 describe("a dialog", () => {
   it("has in it what failed there", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const { page } = visitor;
     await visitor.go("users");
     await page.getByRole("button", { name: "Create a token" }).click();
@@ -214,7 +211,7 @@ describe("a dialog", () => {
 
 describe("two who change a domain", () => {
   it("change what they have chosen, and nothing else", async () => {
-    const visitor = await browser.visitor({ user: t.operator });
+    const visitor = await t.visitor({ user: t.operator });
     const { page } = visitor;
     const { id, domain } = await t.newTenant();
     await t.postern(["domain", "set", domain, "--policy", "learn"]);
@@ -239,7 +236,7 @@ describe("two who change a domain", () => {
 describe("a page", () => {
   it("shows what changed while it was loaded", async () => {
     const { domain } = await t.newTenant();
-    const visitor = await browser.visitor({ user: t.operator });
+    const visitor = await t.visitor({ user: t.operator });
     const { page } = visitor;
     await visitor.go("domains");
     await visitor.see("Live");
@@ -266,7 +263,7 @@ describe("a page", () => {
 describe("a domain that somebody else removes", () => {
   it("is said to be gone on its page", async () => {
     const { domain } = await t.newTenant();
-    const visitor = await browser.visitor({ user: t.operator });
+    const visitor = await t.visitor({ user: t.operator });
     await visitor.go("domains");
     await visitor.page.getByRole("link", { name: domain }).click();
     await visitor.see("DNS records");
@@ -279,7 +276,7 @@ describe("a domain that somebody else removes", () => {
 
 describe("addresses", () => {
   it("are kept by back, forward and reload", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const at = (text) => visitor.title().getByText(text, { exact: true }).waitFor();
     await visitor.go("");
     await visitor.follow("Emails");
@@ -302,7 +299,7 @@ describe("addresses", () => {
     const subject = t.unique("Deep");
     const to = `${t.unique("ann")}@remote.test`;
     const id = await t.send(tenant, { to, subject });
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     await visitor.go(`emails/${id}`);
     await visitor.see(subject);
     await visitor.go("emails");
@@ -320,7 +317,7 @@ describe("addresses", () => {
 
   it("with a search show it, however little there is to be searched", async () => {
     const alone = await t.newTenant();
-    const visitor = await browser.visitor({
+    const visitor = await t.visitor({
       user: await t.newUser({ company: alone.id }),
     });
     for (const [place, one] of [
@@ -341,14 +338,14 @@ describe("addresses", () => {
   });
 
   it("name the overview, too", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     await visitor.page.goto("/#/overview");
     await visitor.title().getByText("Overview").waitFor();
     await visitor.leave();
   });
 
   it("of no page say so", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     for (const place of ["nonsense", "emails/nonsense", "users/x/y", "%"]) {
       await visitor.go("account");
       await visitor.page.goto(`/#/${place}`);
@@ -361,11 +358,12 @@ describe("addresses", () => {
 
 // Goes on with the Tab key until that has the focus.
 async function tabTo(page, locator) {
-  await locator.first().waitFor();
+  let node = await locator.first().elementHandle();
   for (let n = 0; n < 80; n++) {
     await page.keyboard.press("Tab");
-    if (await locator.first().evaluate((node) => node === document.activeElement))
-      return;
+    // To look for it each time would cost more than all else, but it may have been drawn anew.
+    if (!(await node.evaluate((node) => node.isConnected))) node = await locator.first().elementHandle();
+    if (await node.evaluate((node) => node === document.activeElement)) return;
   }
   throw new Error(`Tab does not lead to ${locator}`);
 }
@@ -375,7 +373,7 @@ describe("the keyboard", () => {
     const subject = t.unique("Keyboard");
     const to = `${t.unique("ann")}@remote.test`;
     const id = await t.send(tenant, { to, subject });
-    const visitor = await browser.visitor();
+    const visitor = await t.visitor();
     const { page } = visitor;
     const { keyboard } = page;
     await page.goto("/");
@@ -401,7 +399,7 @@ describe("the keyboard", () => {
   it("goes on at the title where what it was at is gone", async () => {
     const { id: company } = await t.newTenant();
     const user = await t.newUser({ company });
-    const visitor = await browser.visitor({ user });
+    const visitor = await t.visitor({ user });
     const { page } = visitor;
     await visitor.go("keys");
     await tabTo(page, page.getByRole("button", { name: "Revoke" }));
@@ -414,7 +412,7 @@ describe("the keyboard", () => {
   });
 
   it("closes a dialog, and is back where it was", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     await visitor.go("keys");
     const open = visitor.page.getByRole("button", { name: /^Create/ }).first();
     await tabTo(visitor.page, open);
@@ -431,9 +429,9 @@ describe("the keyboard", () => {
 // All that a user comes to see: the text of each page of the navigation, and of
 // those that its lists lead to; all that the server answered; the buttons.
 async function tour(user) {
-  const visitor = await browser.visitor({ user });
+  const visitor = await t.visitor({ user });
   const answers = [];
-  visitor.context.on("response", (response) => {
+  visitor.page.on("response", (response) => {
     if (new URL(response.url()).pathname.startsWith("/admin/"))
       answers.push(
         response.status() >= 400
@@ -488,18 +486,24 @@ describe("a member of a company", () => {
       });
   });
 
+  let toured;
+  const ownersTour = () => (toured ??= tour(owner));
+
   const foreign = () => [stranger.id, stranger.name, stranger.domain, strangers.login];
 
   it("sees nothing of another company", async () => {
-    const { titles, text, said, refused } = await tour(owner);
+    const { titles, text, said, refused } = await ownersTour();
     for (const word of foreign()) {
       assert.ok(!text.includes(word), `${word} is on a page`);
       assert.ok(!said.includes(word), `${word} is in an answer`);
     }
     // The same words are there for those whose they are.
-    const theirs = await tour(strangers);
-    for (const word of [stranger.domain, strangers.login])
-      assert.ok(theirs.text.includes(word), word);
+    const visitor = await t.visitor({ user: strangers });
+    for (const [place, word] of [["domains", stranger.domain], ["users", strangers.login]]) {
+      await visitor.go(place);
+      await visitor.see(word);
+    }
+    await visitor.leave();
     assert.deepEqual(refused, []);
     assert.ok(titles.includes("Users") && !titles.includes("Settings"));
   });
@@ -514,12 +518,12 @@ describe("a member of a company", () => {
     assert.deepEqual(refused, []);
     assert.ok(!titles.includes("Users") && !titles.includes("Settings"));
     // Who may change has such buttons.
-    const others = await tour(owner);
+    const others = await ownersTour();
     assert.ok(others.buttons.filter((b) => CHANGES.test(b)).length >= 2);
   });
 
   it("is told so at the address of what they may not see", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner, stays: true });
     const id = await t.send(stranger, { to: "ann@remote.test", subject: "Secret" });
     for (const place of ["settings", `emails/${id}`]) {
       await visitor.page.goto(`/#/${place}`);

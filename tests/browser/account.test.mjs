@@ -3,16 +3,8 @@
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, before, it } from "node:test";
+import { it } from "node:test";
 import * as t from "./browser.mjs";
-
-let browser;
-
-before(async () => {
-  browser = await t.Browser.open();
-});
-
-after(() => browser.close());
 
 // What an authenticator app shows (RFC 6238) some steps from now.
 function codeOf(secret, steps = 0) {
@@ -31,7 +23,7 @@ async function invited() {
   const login = t.unique("invited");
   await t.postern(["user", "add", login, "--no-password"]);
   const { url } = await t.postern(["user", "link", login]);
-  const visitor = await browser.visitor();
+  const visitor = await t.visitor();
   await visitor.page.goto(url);
   await visitor.page.getByRole("button", { name: "Log in", exact: true }).click();
   await visitor.title().getByText("Overview").waitFor();
@@ -105,14 +97,14 @@ it("sets a first password, and uses codes from then on", async () => {
   await dialog.getByRole("button", { name: "Turn codes off" }).click();
   await visitor.see("Codes are off.");
   await visitor.leave();
-  const plain = await browser.visitor({ user });
+  const plain = await t.visitor({ user });
   await plain.leave();
 });
 
 it("logs out elsewhere", async () => {
   const user = await t.newUser();
-  const here = await browser.visitor({ user });
-  const there = await browser.visitor({ user });
+  const here = await t.visitor({ user });
+  const there = await t.visitor({ user });
   await there.go("emails");
   await here.go("account");
   await here.page.getByRole("button", { name: "Log out everywhere else" }).click();
@@ -128,7 +120,7 @@ it("asks for the password to make a token, and revokes tokens with a reset", asy
   const { id: company } = await t.newTenant();
   const owner = await t.newUser({ company });
   const other = await t.newUser({ company });
-  const visitor = await browser.visitor({ user: owner });
+  const visitor = await t.visitor({ user: owner });
   const { page } = visitor;
   const dialog = page.getByRole("dialog");
   await t.postern(["token", "create", other.login, "--name", "theirs"]);

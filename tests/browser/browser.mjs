@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createConnection, createServer } from "node:net";
+import { after } from "node:test";
 import { chromium } from "playwright-core";
 
 export const admin = process.env.POSTERN_ADMIN_URL;
@@ -21,7 +22,7 @@ export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 360, height: 740 };
 
 // For whatever has to happen; on a busy machine it takes long.
-export const PATIENCE_MS = Number(process.env.POSTERN_PATIENCE_MS ?? 60_000);
+export const PATIENCE_MS = Number(process.env.POSTERN_PATIENCE_MS ?? 180_000);
 
 // A word that no other test uses.
 export const unique = (word) => `${word}-${randomBytes(5).toString("hex")}`;
@@ -144,7 +145,7 @@ export async function smtp(...lines) {
 
 // Looks again and again until there is something true, and gives that.
 export async function waitFor(what, look) {
-  const deadline = Date.now() + 2 * PATIENCE_MS;
+  const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const found = await look();
     if (found) return found;
@@ -175,9 +176,14 @@ const PROGRAMS = [
   "/usr/bin/chromium",
 ];
 
-// A page of a test lives for seconds, and nobody watches: no process draws for it, and no compiler
-// optimizes its scripts. That saves a sixth of the CPU time, or a fourth.
-const THRIFTY = ["--in-process-gpu", "--js-flags=--no-turbofan --no-maglev"];
+// A page of a test lives for seconds, and nobody watches: no process draws for it, nothing imitates a
+// graphics card, and no compiler optimizes its scripts. That saves a fourth of the CPU time.
+const THRIFTY = [
+  "--in-process-gpu",
+  "--disable-gpu",
+  "--disable-software-rasterizer",
+  "--js-flags=--no-turbofan --no-maglev",
+];
 
 // What has run in a page that is not ours says so; so does what a page's own
 // policy stopped. And the address that the page has heard of last.
@@ -196,8 +202,10 @@ function spy() {
 export class Browser {
   static async open(flags = THRIFTY) {
     const self = new Browser();
+    self.left = []; // visitors whose tabs others may have
     self.trap = await openTrap();
     self.chromium = await chromium.launch({
+      timeout: PATIENCE_MS,
       executablePath: PROGRAMS.find((path) => path && existsSync(path)),
       args: [
         `--proxy-server=127.0.0.1:${self.trap.port}`,
@@ -215,8 +223,20 @@ export class Browser {
     assert.deepEqual(this.trap.caught, caught);
   }
 
-  // Somebody at a screen of their own, with one tab; logged in as user, if any.
-  async visitor({ user, screen = DESKTOP, scheme = "light", timezone = "UTC" } = {}) {
+  // Somebody at a screen of their own, with one tab; logged in as user, if any. The tab is one that
+  // was left, as a new one costs more CPU time than most tests; not so where it has to be fresh. Where
+  // a user stays, the next visit of that user that stays, too, has the dashboard as it is loaded.
+  async visitor({ user, fresh = false, stays = false, screen = DESKTOP, scheme = "light", timezone = "UTC" } = {}) {
+    const kind = [screen.width, screen.height, scheme, timezone].join();
+    const left = fresh ? -1 : this.left.findIndex((one) => one.kind === kind);
+    const [visitor] = left < 0 ? [await this.newVisitor(screen, scheme, timezone)] : this.left.splice(left, 1);
+    const isSame = await visitor.isLoggedIn(user);
+    if (visitor.stays && !(stays && isSame)) await visitor.unload();
+    if (!isSame) await visitor.enter(user);
+    return Object.assign(visitor, { kind, stays, leftTo: fresh ? null : this.left });
+  }
+
+  async newVisitor(screen, scheme, timezone) {
     const context = await this.chromium.newContext({
       baseURL: admin,
       viewport: screen,
@@ -229,13 +249,22 @@ export class Browser {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     context.setDefaultTimeout(PATIENCE_MS);
-    const visitor = new Visitor(context);
     await context.addInitScript(spy);
-    if (user) await visitor.enter(user);
+    const visitor = new Visitor(context);
     visitor.page = await context.newPage();
     return visitor;
   }
 }
+
+// The browser of all files of a run.
+let shared = null;
+export async function browser() {
+  shared ??= Browser.open();
+  return shared;
+}
+after(async () => (await shared)?.close());
+
+export const visitor = async (options) => (await browser()).visitor(options);
 
 export class Visitor {
   constructor(context) {
@@ -261,9 +290,18 @@ export class Visitor {
     });
   }
 
-  // Logs in without the page of it.
+  async isLoggedIn(user) {
+    if (!user || this.user?.login !== user.login) return false;
+    const answer = await this.context.request.get("/admin/session");
+    return answer.ok() && (await answer.json()).login === user.login;
+  }
+
+  // Logs in without the page of it, or has nobody logged in.
   async enter(user) {
-    const answer = await this.context.request.post(`${admin}/admin/session`, {
+    await this.context.clearCookies();
+    this.user = user;
+    if (!user) return;
+    const answer = await this.context.request.post("/admin/session", {
       headers: { Origin: admin },
       data: user,
     });
@@ -323,31 +361,83 @@ export class Visitor {
   // Ends the visit, which must have gone without a fault. Where the content is
   // hostile, that the browser has stopped something is none.
   async leave({ hostile = false } = {}) {
-    await this.context.close();
+    if (hostile || !this.leftTo) await this.context.close();
+    else await this.tidy();
     const faults = this.faults.filter(
       (text) => !hostile || /^(error: PWNED|dialog)/.test(text),
     );
     assert.deepEqual(faults, []);
+    if (!hostile) this.leftTo?.push(this);
+  }
+
+  // Leaves the tab as if it were new, but for the files of the dashboard in the browser's cache.
+  async tidy() {
+    const { context, page } = this;
+    for (const other of context.pages()) if (other !== page) await other.close();
+    await page.mouse.move(0, 0);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    for (const name of ["request", "response"]) page.removeAllListeners(name);
+    if (this.stays) await this.go("glossary");
+    else await this.unload();
+    await page.evaluate(() => localStorage.clear());
+  }
+
+  // Ends the dashboard in the tab. What it shows then is of the same origin, so its process stays.
+  async unload() {
+    await this.page.goto("/web/icon.svg");
   }
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// What keeps people from using the page, in words: by all rules, or by those that are named.
+// What keeps people from using the page, in words: by "all" rules of axe, or by those for its
+// "structure", as those for colours cost more CPU time than the others together.
 async function obstacles(page, rules) {
-  if (rules?.length === 0) return [];
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   const { violations } = await page.evaluate(
-    (rules) => axe.run(document, {
-      resultTypes: ["violations"], iframes: false, ...(rules && { runOnly: { type: "rule", values: rules } }),
+    (enabled) => axe.run(document, {
+      resultTypes: ["violations"], iframes: false,
+      rules: { "color-contrast": { enabled }, "link-in-text-block": { enabled } },
     }),
-    rules,
+    rules === "all",
   );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, help, nodes }) =>
       nodes.map((node) => `${id} (${help}): ${node.html} ${node.failureSummary}`),
     );
+}
+
+// In the page: texts that are too faint on their ground (WCAG 2.2, 1.4.3). It knows colours alone: no
+// text of the dashboard is on a picture or translucent.
+function faintTexts() {
+  const lightOf = (colour) =>
+    colour
+      .slice(0, 3)
+      .map((n) => (n <= 0.04045 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, n, i) => sum + n * [0.2126, 0.7152, 0.0722][i], 0);
+  const numbers = (colour) => {
+    const [red, green, blue, alpha = 1] = colour.match(/[\d.]+/g).map(Number);
+    const most = colour.startsWith("color(") ? 1 : 255; // a mix is not in bytes
+    return [red / most, green / most, blue / most, alpha];
+  };
+  const groundOf = (node) => {
+    const colour = node ? numbers(getComputedStyle(node).backgroundColor) : [1, 1, 1, 1];
+    return colour[3] === 0 ? groundOf(node.parentElement) : colour;
+  };
+  const isText = (node) =>
+    node.matches("input:not([type=checkbox], [type=radio]), select, textarea") ||
+    [...node.childNodes].some((one) => one.nodeType === Node.TEXT_NODE && one.data.trim());
+  return [...document.body.querySelectorAll("*")]
+    .filter((node) => isText(node) && node.checkVisibility({ visibilityProperty: true }) && !node.closest(":disabled, .visually-hidden"))
+    .map((node) => {
+      const { color, fontSize, fontWeight } = getComputedStyle(node);
+      const [dark, bright] = [lightOf(numbers(color)), lightOf(groundOf(node))].sort((a, b) => a - b);
+      const isLarge = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24);
+      const ratio = (bright + 0.05) / (dark + 0.05);
+      return ratio < (isLarge ? 3 : 4.5) && `a contrast of ${ratio.toFixed(2)}: ${node.outerHTML.slice(0, 200)}`;
+    })
+    .filter(Boolean);
 }
 
 // How much wider than the screen the page is.
@@ -363,21 +453,23 @@ export async function picture({ page }, name) {
     await page.screenshot({ path: `${process.env.POSTERN_SCREENSHOTS}/${name}.png`, fullPage: true });
 }
 
-// What is wrong with the page as it stands, of which it takes a picture.
-export async function look(visitor, name, rules) {
+// What is wrong with the page as it stands, of which it takes a picture: by the colours of its texts,
+// its width and these rules of axe, or "none".
+export async function look(visitor, name, rules = "structure") {
   const { page } = visitor;
   await picture(visitor, name);
-  const wrong = await obstacles(page, rules);
+  const wrong = await page.evaluate(faintTexts);
+  if (rules !== "none") wrong.push(...(await obstacles(page, rules)));
   const wide = await overhang(page);
   if (wide) wrong.push(`${wide} pixels wider than the screen`);
   return wrong.map((text) => `${name}: ${text}`);
 }
 
-// The same of a page that is shown light, and then dark, which changes nothing but its colours.
-export async function lookAtBoth(visitor, name, size) {
-  const wrong = await look(visitor, `${name}-light-${size}`);
+// The same of a page that is shown light and then dark, which changes nothing but its colours.
+export async function lookAtBoth(visitor, name, size, inLight, inDark) {
+  const wrong = await look(visitor, `${name}-light-${size}`, inLight);
   await visitor.page.emulateMedia({ colorScheme: "dark" });
-  wrong.push(...(await look(visitor, `${name}-dark-${size}`, ["color-contrast", "link-in-text-block"])));
+  wrong.push(...(await look(visitor, `${name}-dark-${size}`, inDark)));
   await visitor.page.emulateMedia({ colorScheme: "light" });
   return wrong;
 }

@@ -23,6 +23,16 @@ const PREFERENCES = {
   "app.update.auto": false,
   "datareporting.policy.dataSubmissionEnabled": false,
   "browser.shell.checkDefaultBrowser": false,
+  // One process for pages, and none made ahead or for extensions: they cost more than the tests.
+  "dom.ipc.processCount": 1,
+  "dom.ipc.processPrelaunch.enabled": false,
+  "fission.autostart": false,
+  "extensions.enabledScopes": 0,
+  "extensions.installDistroAddons": false,
+  "extensions.pocket.enabled": false,
+  "extensions.screenshots.disabled": true,
+  "browser.newtab.preload": false,
+  "browser.startup.page": 0,
 };
 
 // What answers a command, or an error; each message has its length in front.

@@ -48,7 +48,7 @@ body { font-family: f; background: url(http://127.0.0.1:${port}/background) }</s
 <p>The end of a hostile email</p></body></html>`;
 
 
-let browser, tenant, owner, ids;
+let tenant, owner, ids;
 
 // With that name before an address.
 const mailbox = (where, address) =>
@@ -116,7 +116,7 @@ async function fill() {
     recipient: await send({ to: `"${evilWord("local")}"@remote.test` }),
     headers: await send({ headers: { "X-Evil": evil("header") } }),
     text: await send({ text: evil("text") }),
-    html: await send({ html: evilHtml(browser.trap.port) }),
+    html: await send({ html: evilHtml((await t.browser()).trap.port) }),
     file: await send({
       attachments: [{ filename: evil("file"), content: "eA==" }],
     }),
@@ -150,11 +150,8 @@ async function fill() {
 }
 
 before(async () => {
-  browser = await t.Browser.open();
   await fill();
 });
-
-after(() => browser.close());
 
 it("a script that runs and a request that leaves would be seen", async () => {
   const control = await t.Browser.open();
@@ -188,7 +185,7 @@ async function read(visitor) {
 
 describe("hostile text", () => {
   it("is text on every page", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner });
     let text = "";
     await visitor.go("");
     const links = visitor.page
@@ -216,7 +213,7 @@ describe("hostile text", () => {
   });
 
   it("is text to an operator", async () => {
-    const visitor = await browser.visitor({ user: await t.newUser() });
+    const visitor = await t.visitor({ user: await t.newUser() });
     for (const place of ["", "domains", "keys", "users", "audit", "settings"]) {
       await visitor.go(place);
       await read(visitor);
@@ -229,7 +226,7 @@ describe("the HTML of an email", () => {
   const END = "The end of a hostile email";
 
   it("is shown, and does nothing, whatever is clicked", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner });
     const { page } = visitor;
     await visitor.go(`emails/${ids.html}`);
     const tab = page.getByRole("tab", { name: "HTML" });
@@ -252,7 +249,7 @@ describe("the HTML of an email", () => {
   });
 
   it("does nothing at its own address, either", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner });
     const answer = await visitor.page.goto(`/admin/emails/${ids.html}/html`);
     assert.equal(answer.status(), 200);
     await visitor.page.getByText(END).waitFor();
@@ -277,7 +274,7 @@ describe("a page of another server on this host", () => {
   after(() => server.close());
 
   it("changes nothing, reads nothing, and frames nothing", async () => {
-    const visitor = await browser.visitor({ user: owner });
+    const visitor = await t.visitor({ user: owner });
     const { page } = visitor;
     const changes = [];
     visitor.context.on("response", (response) => {

@@ -2,22 +2,14 @@
 // when mail comes in, a test email, and what would let refused mail pass.
 
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import * as t from "./browser.mjs";
-
-let browser;
-
-before(async () => {
-  browser = await t.Browser.open();
-});
-
-after(() => browser.close());
 
 // A company with its owner at a desk.
 async function desk(options = {}) {
   const tenant = await t.newTenant();
   const owner = await t.newUser({ company: tenant.id });
-  const visitor = await browser.visitor({ user: owner, ...options });
+  const visitor = await t.visitor({ user: owner, ...options });
   return { tenant, visitor, page: visitor.page };
 }
 
@@ -197,7 +189,7 @@ describe("the events", () => {
 
 describe("a search", () => {
   it("that was left at once stays off the next page's address", async () => {
-    const { tenant, visitor, page } = await desk();
+    const { tenant, visitor, page } = await desk({ fresh: true }); // whose clock no other needs
     const id = await t.send(tenant, { to: "ann@remote.test", subject: "Quickly" });
     await visitor.go("emails");
     await only(page, 1);
@@ -246,7 +238,7 @@ describe("the overview", () => {
   it("asks nothing of those who only look", async () => {
     const { id } = await t.postern(["company", "add", t.unique("empty")]);
     const user = await t.newUser({ company: id, role: "viewer" });
-    const visitor = await browser.visitor({ user });
+    const visitor = await t.visitor({ user });
     await visitor.go("");
     await visitor.see("First steps");
     assert.equal(await visitor.page.getByRole("main").getByRole("link", { name: "Request one" }).count(), 0);
@@ -310,7 +302,7 @@ describe("the overview of an operator", () => {
     const [tenant, other] = [await t.newTenant(), await t.newTenant()];
     for (const { domain, key } of [tenant, other])
       await t.send({ domain, key }, { to: "ann@remote.test", subject: `Of ${domain}` });
-    const visitor = await browser.visitor({ user: t.operator });
+    const visitor = await t.visitor({ user: t.operator });
     const { page } = visitor;
     await visitor.go("");
     await row(page, `Of ${other.domain}`).waitFor();
@@ -380,7 +372,7 @@ describe("a test email", () => {
   it("is not for those who only look", async () => {
     const tenant = await t.newTenant();
     const user = await t.newUser({ company: tenant.id, role: "viewer" });
-    const visitor = await browser.visitor({ user });
+    const visitor = await t.visitor({ user });
     for (const place of ["", "emails"]) {
       await visitor.go(place);
       assert.equal(await visitor.page.getByRole("button", { name: "Send a test email" }).count(), 0);
@@ -396,7 +388,7 @@ describe("the refusals", () => {
     await t.postern(["domain", "add", domain, "--company", id, "--policy", "learn"]);
     await t.smtp("EHLO crm.example", `MAIL FROM:<news@${domain}>`, "RCPT TO:<ann@dst.test>", "DATA",
       `From: news@${domain}\r\nTo: ann@dst.test\r\nSubject: By no key\r\n\r\nHello\r\n.`);
-    const visitor = await browser.visitor({ user: t.operator });
+    const visitor = await t.visitor({ user: t.operator });
     const { page } = visitor;
     // What needs attention leads to it.
     await visitor.go("");

@@ -52,7 +52,7 @@ before(async () => {
     await t.send(tenant, { to: "ann@remote.test", subject: `No. ${n}` });
   user = await t.newUser();
   const { id: webhook } = await t.postern(["webhook", "add", "--company", tenant.id, "--endpoint", "https://hook.invalid/", "--events", "email.delivered"]);
-  const visitor = await browser.visitor({ user });
+  const visitor = await browser.visitor({ user, fresh: true });
   const { data: emails } = await (await visitor.context.request.get("/admin/emails?limit=1")).json();
   const { data: domains } = await (await visitor.context.request.get(`/admin/domains?search=${tenant.domain}`)).json();
   await visitor.leave();
@@ -133,7 +133,7 @@ it("measures each page", async () => {
     const [first, again, moved, busy] = [[], [], [], []];
     let asked = [];
     for (let n = 0; n < ROUNDS; n++) {
-      const visitor = await browser.visitor(place === null ? {} : { user });
+      const visitor = await browser.visitor({ user: place === null ? undefined : user, fresh: true });
       const { page } = visitor;
       await page.addInitScript(watch);
       const busyMs = await busyOf(page);
@@ -187,7 +187,7 @@ it("measures what open overviews cost the server", async () => {
   const visitors = [];
   for (let n = 0; n < DASHBOARDS; n++) {
     // Each of another user, as of one only some get a stream of changes.
-    const visitor = await browser.visitor({ user: await t.newUser() });
+    const visitor = await browser.visitor({ user: await t.newUser(), fresh: true });
     await visitor.go("");
     visitors.push(visitor);
   }

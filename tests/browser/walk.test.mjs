@@ -6,18 +6,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import * as t from "./browser.mjs";
 
 const demo = fileURLToPath(new URL("../../tools/demo", import.meta.url));
-
-let browser;
-
-before(async () => {
-  browser = await t.Browser.open();
-});
-
-after(() => browser.close());
 
 // What `make run` prints, up to the link.
 async function printedLink() {
@@ -83,7 +75,7 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
   describe(`a newcomer ${size}`, () => {
     it("is led by the printed link to a key, an email, and what became of it", async () => {
       const link = await printedLink();
-      const visitor = await browser.visitor({ screen });
+      const visitor = await t.visitor({ screen });
       const { page } = visitor;
       await page.goto(link);
       await page.getByRole("button", { name: "Log in", exact: true }).click();
@@ -101,7 +93,7 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       await visitor.leave();
 
       // The link has done its work.
-      const late = await browser.visitor({ screen });
+      const late = await t.visitor({ screen });
       await late.page.goto(link);
       await late.page.getByRole("button", { name: "Log in", exact: true }).click();
       await late.see(/was used already, or has expired/);
@@ -117,7 +109,7 @@ for (const [size, screen] of [["at a desk", t.DESKTOP], ["with a phone", t.PHONE
       const company = t.unique("Company");
       const domain = `${t.unique("domain")}.example`;
       const key = t.unique("key");
-      const visitor = await browser.visitor({ screen });
+      const visitor = await t.visitor({ screen });
       const { page } = visitor;
       await page.goto("/");
       await visitor.logIn(operator);

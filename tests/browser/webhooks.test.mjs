@@ -7,11 +7,9 @@ import { createServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 import * as t from "./browser.mjs";
 
-let browser;
 let endpoint; // answers as `status` says
 
 before(async () => {
-  browser = await t.Browser.open();
   const server = createServer((request, answer) => {
     request.resume();
     answer.writeHead(endpoint.status, { "Content-Type": "text/plain" });
@@ -24,7 +22,6 @@ before(async () => {
 after(async () => {
   endpoint.server.close();
   endpoint.server.closeAllConnections();
-  await browser.close();
 });
 
 const look = async (visitor, name) => assert.deepEqual(await t.look(visitor, name), []);
@@ -40,7 +37,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
   describe(`on a ${size}, ${scheme}`, () => {
     it("a webhook is added, tried, fails, and is mended", async () => {
       const tenant = await t.newTenant();
-      const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id }), screen, scheme });
+      const visitor = await t.visitor({ user: await t.newUser({ company: tenant.id }), screen, scheme });
       const { page } = visitor;
       endpoint.status = 503;
       await visitor.go("");
@@ -111,7 +108,7 @@ for (const [size, screen, scheme] of [["desktop", t.DESKTOP, "light"], ["phone",
 
     it("addresses are suppressed, found and let go again", async () => {
       const tenant = await t.newTenant();
-      const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id }), screen, scheme });
+      const visitor = await t.visitor({ user: await t.newUser({ company: tenant.id }), screen, scheme });
       const { page } = visitor;
       const [ann, bob, eve] = ["ann", "bob", "eve"].map((name) => `${t.unique(name)}@remote.test`);
       await visitor.go("");
@@ -162,10 +159,9 @@ describe("with very many", () => {
         SELECT ${uuid}, '${tenant.id}', 'json', printf('https://hooks.test/shop/%03d', i), '["email.sent","email.bounced"]',
           randomblob(24), randomblob(24), i % 5 > 0, i, 0 FROM n; COMMIT;`,
     );
-    const visitor = await browser.visitor({ user: await t.newUser({ company: tenant.id }) });
+    const visitor = await t.visitor({ user: await t.newUser({ company: tenant.id }) });
     const { page } = visitor;
     await visitor.go("suppressions");
-    await look(visitor, "suppressions-many");
     // The oldest of all, by a part of the address that no index has.
     await page.getByLabel("Search", { exact: true }).fill("000001@dst");
     await page.getByRole("row").filter({ hasText: "many000001@dst.test" }).waitFor();
@@ -178,7 +174,6 @@ describe("with very many", () => {
     const text = readFileSync(await (await file).path(), "utf8");
     assert.equal(text.trim().split("\r\n").length, 100_001);
     await visitor.go("webhooks");
-    await look(visitor, "webhooks-many");
     for (const to of [50, 75]) {
       await press(page, "Next");
       await visitor.see(`${to - 24} to ${to} of`);
