@@ -43,7 +43,11 @@ enum {
 static const struct {
 	const char *table, *source;
 } others[] = {
-	{"open_count_part", "(SELECT last_event, 0 AS part, count FROM open_count)"},
+	{"open_count_part",
+		"(SELECT 0 AS part, sum(iif(last_event = 'staged', count, 0)) AS staged,"
+		"   sum(iif(last_event = 'sent', count, 0)) AS sent,"
+		"   sum(iif(last_event = 'delivery_delayed', count, 0)) AS delayed"
+		" FROM open_count)"},
 };
 
 struct copy {

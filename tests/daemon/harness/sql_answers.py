@@ -90,8 +90,10 @@ def script_of(db, tables, in_parts):
         columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
         rows = db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
         if table in in_parts:
-            table, columns = in_parts[table], [*columns, "part"]
-            rows = [(*row, 0) for row in rows]
+            table = in_parts[table]
+            counts = dict(rows)
+            columns = ["part", "staged", "sent", "delayed"]
+            rows = [(0, *(counts.get(word, 0) for word in ("staged", "sent", "delivery_delayed")))]
         lines += [f"TRUNCATE {table} CASCADE;",
                   f"COPY {table} ({', '.join(columns)}) FROM STDIN;",
                   *("\t".join(map(copied, row)) for row in rows), r"\."]
