@@ -120,6 +120,12 @@ static void cut_short(struct worker *worker)
 		outbox_cut_short(worker->shared->outbox);
 }
 
+static bool is_idle(const struct worker *worker)
+{
+	return prober_is_idle(worker->prober) &&
+	       (worker->reads == NULL || store_reads_is_idle(worker->reads));
+}
+
 static void drain_further(struct worker_thread *thread)
 {
 	struct worker *worker = &thread->worker;
@@ -129,7 +135,7 @@ static void drain_further(struct worker_thread *thread)
 		listener_stop(worker->listener);
 	if (listener_is_stopped(worker->listener) && listener_connections(worker->listener) == 0 &&
 		worker->requests == 0) {
-		if (prober_is_idle(worker->prober))
+		if (is_idle(worker))
 			event_base_loopbreak(worker->base);
 		else
 			inject_stop(worker->inject);
@@ -138,7 +144,7 @@ static void drain_further(struct worker_thread *thread)
 		return;
 	if (!worker->cut_short)
 		cut_short(worker);
-	if (worker->requests == 0 && prober_is_idle(worker->prober) &&
+	if (worker->requests == 0 && is_idle(worker) &&
 		ms >= worker->conf->http.drain_timeout_ms + LAST_ANSWERS_MS)
 		event_base_loopbreak(worker->base);
 }
@@ -152,6 +158,8 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 	conn_table_expire(thread->worker.conns);
 	database_watch_look(&thread->worker.database_watch, clock_monotonic_us());
 	listener_check(thread->worker.listener);
+	if (thread->worker.reads)
+		store_reads_look(thread->worker.reads, clock_monotonic_us());
 	if (thread->worker.live)
 		live_look(&thread->worker, clock_monotonic_us());
 	if (thread->worker.prober)
@@ -269,6 +277,9 @@ static struct event_base *new_base(void)
 	event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 	base = event_base_new_with_config(config);
 	event_config_free(config);
+	/* store_read comes after all else that can be done now. */
+	if (base)
+		event_base_priority_init(base, STORE_READ_PRIORITY + 1);
 	return base;
 }
 
@@ -284,7 +295,7 @@ static int set_up(struct worker_thread *thread, struct err *err)
 	worker->base = new_base();
 	if (worker->base == NULL)
 		return err_set(err, ERR_TEMPORARY, "cannot make an event loop");
-	/* A server may be slow, or hang: a worker's loop has no connection to it. */
+	/* A server may be slow, or hang: there store_read reads. */
 	if (shared->server == NULL && db_open(shared->store, DB_READ, &worker->db, err) < 0)
 		return -1;
 	if (worker->db)

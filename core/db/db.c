@@ -322,6 +322,26 @@ void db_end_ahead(struct db *db)
 		db->engine->end_ahead(db);
 }
 
+void db_set_ahead_only(struct db *db)
+{
+	db->engine->set_ahead_only(db);
+}
+
+int db_ahead_send(struct db *db, struct err *err)
+{
+	return db->engine->ahead_send(db, err);
+}
+
+int db_ahead_receive(struct db *db, struct err *err)
+{
+	return db->engine->ahead_receive(db, err);
+}
+
+int db_ahead_socket(const struct db *db)
+{
+	return db->engine->ahead_socket(db);
+}
+
 void db_rows_add(struct db_rows *rows, const struct db_param *params)
 {
 	size_t width;

@@ -176,6 +176,22 @@ int db_post_stmt(struct db_stmt *stmt, struct err *err);
 void db_read_ahead(struct db *db, const char *sql, const struct db_param *params);
 void db_end_ahead(struct db *db);
 
+/* For event loops, which must not wait for a server. db_set_ahead_only() makes a handle, that of a
+ * server, wait for nothing: it keeps the connection that it has, and steps only statements that
+ * were announced. All others fail with ERR_TEMPORARY, as do those of which one has failed.
+ *
+ * After the announcements, db_ahead_send() sends them; then db_ahead_receive() is called whenever
+ * the socket can be read, until it returns 1: now the statements can be stepped, and db_end_ahead()
+ * makes ready for the next announcements. */
+void db_set_ahead_only(struct db *db);
+/* Returns 0, or -1 with err: the connection is lost. */
+int db_ahead_send(struct db *db, struct err *err);
+/* Returns 1 when the answers to what was sent are there, 0 while they are not, or if nothing was
+ * sent; -1 with err: the connection is lost. */
+int db_ahead_receive(struct db *db, struct err *err);
+/* Returns the socket; -1: there is no connection. */
+int db_ahead_socket(const struct db *db);
+
 /* Rows of parameters. Zeroed: none. The caller frees items. */
 struct db_rows {
 	struct db_param *items; /* one row behind the other, each with its end */

@@ -169,6 +169,14 @@ static void close_idle(struct db_pool *pool)
 	} while (db);
 }
 
+void db_pool_release(struct db_pool *pool)
+{
+	pthread_mutex_lock(&pool->mutex);
+	pool->n_open--;
+	pthread_cond_signal(&pool->given);
+	pthread_mutex_unlock(&pool->mutex);
+}
+
 void db_pool_give(struct db_pool *pool, struct db *db, bool ok)
 {
 	if (!ok && db) {

@@ -23,5 +23,7 @@ int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err);
 /* Returns a handle; a broken one (ok false) is closed with all idle ones, which may be broken too,
  * so that the next borrowers open new ones. */
 void db_pool_give(struct db_pool *pool, struct db *db, bool ok);
+/* Makes a borrowed handle the borrower's own, who closes it. The pool may open another one. */
+void db_pool_release(struct db_pool *pool);
 
 #endif

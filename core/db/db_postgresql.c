@@ -134,6 +134,7 @@ static void close_connection(struct db *base)
 	struct pg_db *db = pg_db_of(base);
 
 	pg_wire_close(db);
+	pg_stmt_drop_ahead(db);
 	pq.conninfoFree(db->options);
 	strv_free(&db->hosts);
 	strv_free(&db->hostaddrs);
@@ -255,6 +256,10 @@ const struct db_engine db_postgresql = {
 	.post = pg_stmt_post,
 	.read_ahead = pg_stmt_read_ahead,
 	.end_ahead = pg_stmt_end_ahead,
+	.set_ahead_only = pg_stmt_set_ahead_only,
+	.ahead_send = pg_stmt_ahead_send,
+	.ahead_receive = pg_stmt_ahead_receive,
+	.ahead_socket = pg_stmt_ahead_socket,
 	.post_rows = pg_rows_post,
 	.reset = pg_stmt_reset,
 	.changes = changes,

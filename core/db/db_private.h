@@ -71,6 +71,11 @@ struct db_engine {
 	/* See db_read_ahead(), for a statement with its parameters; NULL: it does nothing. */
 	void (*read_ahead)(struct db_stmt *stmt);
 	void (*end_ahead)(struct db *db);
+	/* Only a server has these four. */
+	void (*set_ahead_only)(struct db *db);
+	int (*ahead_send)(struct db *db, struct err *err);
+	int (*ahead_receive)(struct db *db, struct err *err);
+	int (*ahead_socket)(const struct db *db);
 	/* See db_post_rows(), with a statement without bound parameters; NULL: each row by itself.
 	 */
 	int (*post_rows)(struct db_stmt *stmt, const struct db_rows *rows, struct err *err);

@@ -209,21 +209,10 @@ int pg_connect(struct pg_db *db, struct err *err)
 	return err_copy(err, &db->away);
 }
 
-/* A server that stops says so on idle connections and closes them. */
-static bool is_alive(struct pg_db *db)
-{
-	struct pollfd fd = {.fd = pq.socket(db->conn), .events = POLLIN};
-
-	while (poll(&fd, 1, 0) != 0)
-		if (pq.consumeInput(db->conn) == 0 || pq.status(db->conn) != CONNECTION_OK)
-			return false;
-	return true;
-}
-
 int pg_connect_if_needed(struct pg_db *db, struct err *err)
 {
 	/* Until the server knows of the transaction, another connection will do. */
-	if (db->conn && !db->touched && !is_alive(db))
+	if (db->conn && !db->touched && !pg_wire_is_alive(db))
 		pg_wire_close(db);
 	return db->conn ? 0 : pg_connect(db, err);
 }

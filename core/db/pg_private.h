@@ -17,7 +17,8 @@
  *
  * Time: libpq blocks nowhere. A handle gives up a server that does not answer in time, closes the
  * connection, and connects again with the next statement. Only the resolver of host names, which
- * libpq calls, has no deadline.
+ * libpq calls, has no deadline. A handle with ahead_only belongs to an event loop: it waits for
+ * nothing.
  *
  * Threads: a handle is used by one thread at a time.
  */
@@ -46,6 +47,27 @@ enum pg_control {
 enum {
 	PG_QUEUE_MAX = 12,
 	PG_VALUE_MAX = 1 << 30, /* bytes, the server's limit */
+};
+
+enum { PG_NO_COMMAND = SIZE_MAX };
+
+/* How the server has answered the commands in the pipeline. */
+struct pg_answers {
+	PGresult *result; /* of the wanted command, if it was reached; the caller clears it */
+	size_t failed;    /* the first command that failed, from 0; PG_NO_COMMAND: none */
+	struct err why;
+};
+
+/* The answers, while they are read. */
+struct pg_reading {
+	/* The results of n commands from `first` on, the caller's: NULL, or as far as they were
+	 * reached and did not fail. */
+	PGresult **results;
+	size_t first, n;
+	size_t at;  /* the command whose results come next */
+	bool empty; /* what came last was the end of one */
+	size_t failed;
+	struct err why;
 };
 
 struct pg_db {
@@ -81,6 +103,8 @@ struct pg_db {
 	struct pg_ahead *ahead;
 	size_t n_ahead;
 	bool ahead_answered;
+	bool ahead_only;           /* see db_set_ahead_only() */
+	struct pg_reading reading; /* their answers; with ahead_only */
 };
 
 /* A statement that was announced, see db_read_ahead(). */
@@ -146,15 +170,6 @@ bool pg_sql_has_word(const char *sql, const char *word);
 
 /* pg_wire */
 
-enum { PG_NO_COMMAND = SIZE_MAX };
-
-/* How the server has answered the commands in the pipeline. */
-struct pg_answers {
-	PGresult *result; /* of the wanted command, if it was reached; the caller clears it */
-	size_t failed;    /* the first command that failed, from 0; PG_NO_COMMAND: none */
-	struct err why;
-};
-
 /* Sets err to libpq's error of the connection, with ERR_TEMPORARY. Returns -1. */
 int pg_wire_error(struct pg_db *db, struct err *err);
 
@@ -163,6 +178,9 @@ void pg_wire_close(struct pg_db *db);
 /* Waits until the socket is ready for the events. Returns 1; 0 at the deadline (monotonic; 0: no
  * deadline), or -1 on error. */
 int pg_wire_wait(struct pg_db *db, short events, int64_t deadline_us);
+
+/* False if the server has closed an idle connection. It says so when it stops. */
+bool pg_wire_is_alive(struct pg_db *db);
 
 /* How much longer than wait_ms the server may take before it is given up, in two equal steps: the
  * server ends its statement itself after the first. */
@@ -181,9 +199,12 @@ bool pg_wire_send_control(struct pg_db *db, enum pg_control control);
  * command whose result is returned. Returns 0, or -1 if the server is lost. */
 int pg_wire_answers(struct pg_db *db, size_t wanted, struct pg_answers *answers_r, struct err *err);
 
-/* The same for the results of all commands; results has a place for each, db->sent. What is not
- * NULL there is the caller's. why_r: the error of the first command that failed, if any. */
-int pg_wire_all_answers(struct pg_db *db, PGresult **results, struct err *why_r, struct err *err);
+/* The two halves of it, for the results that the reading asks for: sends all, with the request to
+ * answer; and waits for the answers. Return 0, or -1 if the server is lost. */
+int pg_wire_ask(struct pg_db *db, struct pg_reading *reading, struct err *err);
+int pg_wire_await(struct pg_db *db, struct pg_reading *reading, struct err *err);
+/* In place of the second: reads what has come. Returns 1 when that was all, else 0, or -1. */
+int pg_wire_receive(struct pg_db *db, struct pg_reading *reading, struct err *err);
 
 int pg_wire_prepare_controls(struct pg_db *db, struct err *err);
 
@@ -229,6 +250,11 @@ void pg_transaction_abandon(struct pg_db *db, const struct err *why);
  * knew of it. */
 void pg_transaction_lose(struct pg_db *db, const struct err *why);
 
+/* pg_stmt */
+
+/* Forgets what was announced. */
+void pg_stmt_drop_ahead(struct pg_db *db);
+
 /* The engine's functions. */
 int pg_transaction_control(struct db *db, enum db_control control, struct err *err);
 int pg_stmt_prepare(struct db *db, const char *sql, struct db_stmt **stmt_r, struct err *err);
@@ -240,6 +266,10 @@ int pg_stmt_step(struct db_stmt *stmt, struct err *err);
 int pg_stmt_post(struct db_stmt *stmt, struct err *err);
 void pg_stmt_read_ahead(struct db_stmt *stmt);
 void pg_stmt_end_ahead(struct db *db);
+void pg_stmt_set_ahead_only(struct db *db);
+int pg_stmt_ahead_send(struct db *db, struct err *err);
+int pg_stmt_ahead_receive(struct db *db, struct err *err);
+int pg_stmt_ahead_socket(const struct db *db);
 int pg_rows_post(struct db_stmt *stmt, const struct db_rows *rows, struct err *err);
 void pg_stmt_reset(struct db_stmt *stmt);
 const char *pg_stmt_text(struct db_stmt *stmt, int column);

@@ -246,6 +246,8 @@ static int require_ready(struct pg_db *db, const struct pg_stmt *stmt, struct er
 	if (stmt->too_large)
 		return err_set(err, ERR_TOO_LARGE, "%s: a value has more than %d bytes",
 			db->base.path, PG_VALUE_MAX);
+	if (db->ahead_only)
+		return db->conn ? 0 : -1;
 	return pg_connect_if_needed(db, err);
 }
 
@@ -271,8 +273,18 @@ static char *values_of(const struct pg_stmt *stmt, size_t *len_r)
 	return buf_take(&text);
 }
 
-static void drop_ahead(struct pg_db *db)
+/* Frees the results that were read. */
+static void end_reading(struct pg_reading *reading)
 {
+	for (size_t i = 0; i < reading->n; i++)
+		pq.clear(reading->results[i]);
+	free(reading->results);
+	*reading = (struct pg_reading){.n = 0};
+}
+
+void pg_stmt_drop_ahead(struct pg_db *db)
+{
+	end_reading(&db->reading);
 	for (size_t i = 0; i < db->n_ahead; i++) {
 		pq.clear(db->ahead[i].result);
 		free(db->ahead[i].params);
@@ -300,27 +312,77 @@ void pg_stmt_read_ahead(struct db_stmt *base)
 		db->ahead[db->n_ahead++] = ahead;
 	} else {
 		free(ahead.params);
-		drop_ahead(db);
+		pg_stmt_drop_ahead(db);
 		pg_wire_close(db);
 	}
 	pg_stmt_reset(base);
 }
 
-/* Reads the answers to all that was announced. Without them each statement asks for itself. */
+/* Asks for the answers to all that was announced. Returns 0, or -1 if the server is lost. */
+static int ask_ahead(struct pg_db *db, struct pg_reading *reading, struct err *err)
+{
+	*reading = (struct pg_reading){
+		.results = mem_alloc(db->sent, sizeof(*reading->results)), .n = db->sent};
+	return pg_wire_ask(db, reading, err);
+}
+
+/* Keeps the answers, if no statement has failed. Without them each statement asks for itself. */
+static void keep_answers(struct pg_db *db, struct pg_reading *reading, bool lost)
+{
+	db->ahead_answered = true;
+	for (size_t i = 0; i < db->n_ahead && !lost && reading->failed == PG_NO_COMMAND; i++)
+		db->ahead[i].result = TAKE_PTR(reading->results[db->ahead[i].at]);
+	end_reading(reading);
+}
+
 static void answer_ahead(struct pg_db *db)
 {
-	struct err lost = ERR_INIT, why = ERR_INIT;
-	PGresult **results = mem_alloc(db->sent, sizeof(*results));
-	size_t n = db->sent;
+	struct pg_reading reading;
+	struct err err = ERR_INIT;
+	bool lost = ask_ahead(db, &reading, &err) != 0 || pg_wire_await(db, &reading, &err) != 0;
 
-	db->ahead_answered = true;
-	if (pg_wire_all_answers(db, results, &why, &lost) != 0)
-		pg_transaction_lose(db, &lost);
-	for (size_t i = 0; i < db->n_ahead && lost.code == ERR_NONE && why.code == ERR_NONE; i++)
-		db->ahead[i].result = TAKE_PTR(results[db->ahead[i].at]);
-	for (size_t i = 0; i < n; i++)
-		pq.clear(results[i]);
-	free(results);
+	if (lost)
+		pg_transaction_lose(db, &err);
+	keep_answers(db, &reading, lost);
+}
+
+void pg_stmt_set_ahead_only(struct db *base)
+{
+	pg_db_of(base)->ahead_only = true;
+}
+
+int pg_stmt_ahead_send(struct db *base, struct err *err)
+{
+	struct pg_db *db = pg_db_of(base);
+
+	assert(db->ahead_only && !db->ahead_answered && db->reading.n == 0);
+	if (db->conn == NULL || db->n_ahead == 0)
+		return err_set(err, ERR_TEMPORARY, "%s: the connection is lost", db->base.path);
+	/* Nobody would go on with what the socket does not take at once, a few kilobytes. */
+	if (ask_ahead(db, &db->reading, err) != 0 || pq.flush(db->conn) != 0)
+		return pg_wire_error(db, err);
+	return 0;
+}
+
+int pg_stmt_ahead_receive(struct db *base, struct err *err)
+{
+	struct pg_db *db = pg_db_of(base);
+	int done;
+
+	/* A server that stops says so, and closes the connection. */
+	if (db->reading.n == 0)
+		return pg_wire_is_alive(db) ? 0 : pg_wire_error(db, err);
+	done = pg_wire_receive(db, &db->reading, err);
+	if (done != 0)
+		keep_answers(db, &db->reading, done < 0);
+	return done;
+}
+
+int pg_stmt_ahead_socket(const struct db *base)
+{
+	const struct pg_db *db = pg_db_of(base);
+
+	return db->conn ? pq.socket(db->conn) : -1;
 }
 
 /* Gives the statement its rows, if they were read ahead. Returns true if they were. */
@@ -353,9 +415,10 @@ void pg_stmt_end_ahead(struct db *base)
 	struct pg_db *db = pg_db_of(base);
 
 	/* What nobody has asked for is still in the pipeline. */
+	assert(!db->ahead_only || db->ahead_answered);
 	if (db->n_ahead > 0 && !db->ahead_answered)
 		answer_ahead(db);
-	drop_ahead(db);
+	pg_stmt_drop_ahead(db);
 }
 
 static int execute(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
@@ -368,6 +431,9 @@ static int execute(struct pg_db *db, struct pg_stmt *stmt, struct err *err)
 
 	if (take_ahead(db, stmt))
 		return 0;
+	if (db->ahead_only)
+		return err_set(err, ERR_TEMPORARY, "%s: the statement has to ask for itself",
+			db->base.path);
 	if (require_ready(db, stmt, err) != 0)
 		return -1;
 	outcome = try_stmt(db, stmt, &why);

@@ -118,6 +118,16 @@ int pg_wire_wait(struct pg_db *db, short events, int64_t deadline_us)
 	}
 }
 
+bool pg_wire_is_alive(struct pg_db *db)
+{
+	struct pollfd fd = {.fd = pq.socket(db->conn), .events = POLLIN};
+
+	while (poll(&fd, 1, 0) != 0)
+		if (pq.consumeInput(db->conn) == 0 || pq.status(db->conn) != CONNECTION_OK)
+			return false;
+	return true;
+}
+
 int64_t pg_wire_grace_ms(const struct pg_db *db)
 {
 	return db->wait_ms / 2 < GRACE_MIN_MS   ? GRACE_MIN_MS
@@ -125,25 +135,10 @@ int64_t pg_wire_grace_ms(const struct pg_db *db)
 						: db->wait_ms / 2;
 }
 
-/* Sends what is waiting, and reads one result; it is NULL after the results of a command. Returns
- * 0, or -1 if the server is lost. */
-static int take_result(struct pg_db *db, int64_t deadline_us, PGresult **result_r, struct err *err)
+/* Reads one result, which has come; it is NULL after the results of a command. Returns 0, or -1 if
+ * the server is lost. */
+static int next_result(struct pg_db *db, PGresult **result_r, struct err *err)
 {
-	for (;;) {
-		int unsent = pq.flush(db->conn), ready;
-
-		if (unsent < 0)
-			return pg_wire_error(db, err);
-		if (unsent == 0 && !pq.isBusy(db->conn))
-			break;
-		ready = pg_wire_wait(db, unsent ? POLLIN | POLLOUT : POLLIN, deadline_us);
-		db->late = ready == 0;
-		if (db->late)
-			return err_set(err, ERR_TEMPORARY, "%s: no answer within %lld ms",
-				db->base.path, (long long)(db->wait_ms + 2 * pg_wire_grace_ms(db)));
-		if (ready < 0 || pq.consumeInput(db->conn) == 0)
-			return pg_wire_error(db, err);
-	}
 	*result_r = pq.getResult(db->conn);
 	if (pq.status(db->conn) != CONNECTION_BAD)
 		return 0;
@@ -156,6 +151,26 @@ static int take_result(struct pg_db *db, int64_t deadline_us, PGresult **result_
 	if (err)
 		err->code = ERR_TEMPORARY;
 	return -1;
+}
+
+/* Sends what is waiting, and reads one result, once it has come. */
+static int take_result(struct pg_db *db, int64_t deadline_us, PGresult **result_r, struct err *err)
+{
+	for (;;) {
+		int unsent = pq.flush(db->conn), ready;
+
+		if (unsent < 0)
+			return pg_wire_error(db, err);
+		if (unsent == 0 && !pq.isBusy(db->conn))
+			return next_result(db, result_r, err);
+		ready = pg_wire_wait(db, unsent ? POLLIN | POLLOUT : POLLIN, deadline_us);
+		db->late = ready == 0;
+		if (db->late)
+			return err_set(err, ERR_TEMPORARY, "%s: no answer within %lld ms",
+				db->base.path, (long long)(db->wait_ms + 2 * pg_wire_grace_ms(db)));
+		if (ready < 0 || pq.consumeInput(db->conn) == 0)
+			return pg_wire_error(db, err);
+	}
 }
 
 static int64_t deadline_of(const struct pg_db *db)
@@ -216,73 +231,90 @@ static void note_prepared(struct pg_db *db, bool all)
 	db->n_unsure = 0;
 }
 
-/* Has the server answer all that was sent. Keeps the results of n commands from the first one on,
- * in results, whose elements are NULL. Returns 0, or -1 if the server is lost; what is kept is the
- * caller's in either case. */
-static int read_answers(struct pg_db *db, size_t first, size_t n, PGresult **results,
-	size_t *failed_r, struct err *why_r, struct err *err)
+int pg_wire_ask(struct pg_db *db, struct pg_reading *reading, struct err *err)
+{
+	reading->at = 0;
+	reading->empty = false;
+	reading->failed = PG_NO_COMMAND;
+	reading->why = ERR_INIT;
+	return pq.pipelineSync(db->conn) == 0 ? pg_wire_error(db, err) : 0;
+}
+
+/* Takes note of one result, or of the NULL after those of a command. Returns 1 if it was the last
+ * one, else 0, or -1 if the server is lost. */
+static int note_result(
+	struct pg_db *db, struct pg_reading *reading, PGresult *result, struct err *err)
+{
+	ExecStatusType status;
+	size_t at = reading->at;
+
+	if (result == NULL) {
+		if (reading->empty) /* two in a row: there is nothing more */
+			return pg_wire_error(db, err);
+		reading->empty = true;
+		reading->at++;
+		return 0;
+	}
+	reading->empty = false;
+	status = pq.resultStatus(result);
+	if (status == PGRES_PIPELINE_SYNC) {
+		pq.clear(result);
+		db->sent = 0;
+		note_prepared(db, reading->failed == PG_NO_COMMAND);
+		return 1;
+	}
+	if (status == PGRES_FATAL_ERROR && reading->failed == PG_NO_COMMAND) {
+		reading->failed = at;
+		result_error(db, result, &reading->why);
+	}
+	if (at >= reading->first && at - reading->first < reading->n &&
+		status != PGRES_FATAL_ERROR && reading->results[at - reading->first] == NULL)
+		reading->results[at - reading->first] = result;
+	else
+		pq.clear(result);
+	return 0;
+}
+
+int pg_wire_await(struct pg_db *db, struct pg_reading *reading, struct err *err)
 {
 	int64_t deadline_us = deadline_of(db);
-	bool empty = false;
-	size_t at = 0;
+	PGresult *result;
+	int done = 0;
 
-	*failed_r = PG_NO_COMMAND;
-	if (pq.pipelineSync(db->conn) == 0)
-		return pg_wire_error(db, err);
-	for (;;) {
-		PGresult *taken;
-		ExecStatusType status;
-
-		if (take_result(db, deadline_us, &taken, err) != 0)
-			break;
-		if (taken == NULL) {
-			if (empty) { /* two in a row: there is nothing more */
-				pg_wire_error(db, err);
-				break;
-			}
-			empty = true;
-			at++;
-			continue;
-		}
-		empty = false;
-		status = pq.resultStatus(taken);
-		if (status == PGRES_PIPELINE_SYNC) {
-			pq.clear(taken);
-			db->sent = 0;
-			note_prepared(db, *failed_r == PG_NO_COMMAND);
-			return 0;
-		}
-		if (status == PGRES_FATAL_ERROR && *failed_r == PG_NO_COMMAND) {
-			*failed_r = at;
-			result_error(db, taken, why_r);
-		}
-		if (at >= first && at - first < n && status != PGRES_FATAL_ERROR &&
-			results[at - first] == NULL)
-			results[at - first] = taken;
-		else
-			pq.clear(taken);
+	while (done == 0) {
+		if (take_result(db, deadline_us, &result, err) != 0)
+			return -1;
+		done = note_result(db, reading, result, err);
 	}
-	return -1;
+	return done > 0 ? 0 : -1;
+}
+
+int pg_wire_receive(struct pg_db *db, struct pg_reading *reading, struct err *err)
+{
+	PGresult *result;
+	int done = 0;
+
+	if (pq.consumeInput(db->conn) == 0 || pq.flush(db->conn) < 0)
+		return pg_wire_error(db, err);
+	while (done == 0 && !pq.isBusy(db->conn)) {
+		if (next_result(db, &result, err) != 0)
+			return -1;
+		done = note_result(db, reading, result, err);
+	}
+	return done;
 }
 
 int pg_wire_answers(struct pg_db *db, size_t wanted, struct pg_answers *answers_r, struct err *err)
 {
-	struct pg_answers answers = {.why = ERR_INIT};
-	int result = read_answers(
-		db, wanted, 1, &answers.result, &answers.failed, &answers.why, err);
+	PGresult *result = NULL;
+	struct pg_reading reading = {.results = &result, .first = wanted, .n = 1};
 
-	if (result == 0)
-		*answers_r = answers;
-	else
-		pq.clear(answers.result);
-	return result;
-}
-
-int pg_wire_all_answers(struct pg_db *db, PGresult **results, struct err *why_r, struct err *err)
-{
-	size_t failed;
-
-	return read_answers(db, 0, db->sent, results, &failed, why_r, err);
+	if (pg_wire_ask(db, &reading, err) != 0 || pg_wire_await(db, &reading, err) != 0) {
+		pq.clear(result);
+		return -1;
+	}
+	*answers_r = (struct pg_answers){result, reading.failed, reading.why};
+	return 0;
 }
 
 int pg_wire_prepare_controls(struct pg_db *db, struct err *err)

@@ -1,7 +1,18 @@
 /*
- * store_read: reads in place, or on a thread with a handle of its pool.
+ * store_read: reads in place, or from a server: on the worker's own connection, or on a thread with
+ * a handle of its pool.
  *
- * Once the server is known not to answer, the reads that wait for a thread fail at once.
+ * Reads that announce their statements go in groups:
+ *
+ *   store_read_start ── submit_waiting ── send_group ···· on_answered ── done
+ *                                  └──── read_on_thread ── on_read ── done
+ *
+ * The worker's loop has a connection, on which one group is under way at a time: it sends the
+ * statements, goes on, and reads from the answers once all have come. Nothing there waits for the
+ * server. A thread has all the time that its handle has, and connects. So threads read what cannot
+ * be read on the connection: groups that would wait too long for the one before, those of a
+ * connection that was lost, and reads of which a statement has failed. The first thread that has
+ * read leaves its handle to the loop.
  *
  * Threads: the worker's, except for read_on_thread().
  */
@@ -11,6 +22,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/db/db_pool.h"
@@ -18,20 +30,28 @@
 #include "httpd/worker/worker.h"
 
 enum {
-	/* The most reads of a thread at once: the rows of all are in memory together. */
+	/* The most reads at once: the rows of all are in memory together. */
 	TOGETHER_MAX = 16,
 	/* How long reads wait for those before them, while the server may be slow. */
 	WAIT_US = 2000,
+	/* How long the server may take to answer, as for a thread. */
+	ANSWER_MS = 1500,
 };
 
-/* Reads that wait: for the end of this round of the loop, or for those that were submitted last.
- * The more requests there are at a time, the more of them share a round trip. */
 struct store_reads {
-	struct event *due; /* runs on_due() */
+	struct event_base *base;
+	/* Reads that wait: until the loop has nothing else to do, or for those that were submitted
+	 * last. The more requests there are at a time, the more of them share a round trip. */
 	struct store_read *first, **end;
 	size_t n;
+	struct event *due; /* runs on_due() */
 	const struct store_read
 		*under_way; /* submitted last; NULL: done, or waited for long enough */
+	/* The loop's connection. */
+	struct db *db;           /* NULL: there is none */
+	struct event *answered;  /* its socket can be read */
+	struct store_read *sent; /* the first of the group that is read on it, or NULL */
+	int64_t sent_us;         /* monotonic */
 };
 
 /* Fails a read and those behind it: while the server does not answer in time, each would wait as
@@ -42,6 +62,13 @@ static void fail_from(struct store_read *read, const struct err *err)
 		read->result = -1;
 		read->err = *err;
 	}
+}
+
+static void announce_all(struct store_read *read, struct db *db)
+{
+	for (; read; read = read->next)
+		if (read->announce)
+			read->announce(read, db);
 }
 
 /* The first of the reads stands for all. */
@@ -58,9 +85,7 @@ static bool read_on_thread(struct work *work)
 		fail_from(first, &err);
 		return true;
 	}
-	for (read = first; read; read = read->next)
-		if (read->announce)
-			read->announce(read, db);
+	announce_all(first, db);
 	for (read = first; read && err.code == ERR_NONE; read = read->next) {
 		read->result = read->read(read, db, &read->err);
 		ok &= read->result == 0;
@@ -70,17 +95,39 @@ static bool read_on_thread(struct work *work)
 		}
 	}
 	db_end_ahead(db);
-	db_pool_give(shared->lookup_handles, db, ok);
+	if (ok && first->wants_handle) {
+		first->handle = db;
+		db_pool_release(shared->lookup_handles);
+	} else {
+		db_pool_give(shared->lookup_handles, db, ok);
+	}
 	return true;
 }
 
 static void submit_waiting(struct store_reads *reads);
+static void on_answered(evutil_socket_t fd, short what, void *arg);
+
+/* Makes the handle of a thread the loop's connection, unless it has one. */
+static void connect_loop(struct store_reads *reads, struct db *db)
+{
+	if (reads->db || db_ahead_socket(db) < 0) {
+		db_close(db);
+		return;
+	}
+	db_set_ahead_only(db);
+	reads->db = db;
+	reads->answered = event_new(
+		reads->base, db_ahead_socket(db), EV_READ | EV_PERSIST, on_answered, reads);
+	event_add(reads->answered, NULL);
+}
 
 static void on_read(struct task *task)
 {
 	struct store_read *read = CONTAINER_OF(task, struct store_read, work.done), *next;
 	struct store_reads *reads = read->worker->reads;
 
+	if (read->handle)
+		connect_loop(reads, TAKE_PTR(read->handle));
 	/* The next ones are read while these go on. */
 	if (read == reads->under_way)
 		submit_waiting(reads);
@@ -94,6 +141,8 @@ static void submit(struct store_read *first, const char *company_id)
 {
 	const struct worker *worker = first->worker;
 
+	first->wants_handle = first->announce && worker->reads->db == NULL;
+	first->handle = NULL;
 	first->work = (struct work){
 		.done = {.run = on_read},
 		.tasks = worker->tasks,
@@ -101,6 +150,30 @@ static void submit(struct store_read *first, const char *company_id)
 		.run = read_on_thread,
 	};
 	work_pool_submit(worker->shared->lookups, &first->work);
+}
+
+/* Ends the loop's connection. Returns the group that was read on it, or NULL. */
+static struct store_read *disconnect_loop(struct store_reads *reads)
+{
+	if (reads->answered)
+		event_free(TAKE_PTR(reads->answered));
+	db_close(TAKE_PTR(reads->db));
+	return TAKE_PTR(reads->sent);
+}
+
+/* Returns false if the loop has no connection, or it is lost. */
+static bool send_group(struct store_reads *reads, struct store_read *first)
+{
+	if (reads->db == NULL)
+		return false;
+	announce_all(first, reads->db);
+	if (db_ahead_send(reads->db, NULL) != 0) {
+		disconnect_loop(reads);
+		return false;
+	}
+	reads->sent = first;
+	reads->sent_us = clock_monotonic_us();
+	return true;
 }
 
 static void submit_waiting(struct store_reads *reads)
@@ -112,8 +185,68 @@ static void submit_waiting(struct store_reads *reads)
 	reads->end = &reads->first;
 	reads->n = 0;
 	reads->under_way = first;
-	if (first)
+	if (first && (reads->sent || !send_group(reads, first)))
 		submit(first, "");
+}
+
+static void on_answered(evutil_socket_t fd, short what, void *arg)
+{
+	struct store_reads *reads = arg;
+	int answered = db_ahead_receive(reads->db, NULL);
+	struct store_read *read, *first, *next;
+
+	(void)fd;
+	(void)what;
+	if (answered == 0)
+		return;
+	if (answered < 0) {
+		read = disconnect_loop(reads);
+		if (read)
+			submit(read, "");
+		return;
+	}
+	first = TAKE_PTR(reads->sent);
+	for (read = first; read; read = read->next)
+		read->result = read->read(read, reads->db, &read->err);
+	db_end_ahead(reads->db);
+	/* Those that wait go with what the clients of these ask for next. */
+	reads->under_way = NULL;
+	if (reads->first)
+		event_active(reads->due, EV_READ, 0);
+	for (read = first; read; read = next) {
+		next = read->next;
+		if (read->result == 0) {
+			read->done(read);
+			continue;
+		}
+		read->next = NULL;
+		read->err = ERR_INIT;
+		submit(read, "");
+	}
+}
+
+void store_reads_look(struct store_reads *reads, int64_t now_us)
+{
+	struct store_read *read, *next;
+	struct err err = ERR_INIT;
+
+	if (reads->sent == NULL || now_us - reads->sent_us < ANSWER_MS * INT64_C(1000))
+		return;
+	err_set(&err, ERR_TEMPORARY, "the database server has not answered within %d ms",
+		ANSWER_MS);
+	read = disconnect_loop(reads);
+	fail_from(read, &err);
+	if (read == reads->under_way)
+		submit_waiting(reads);
+	for (; read; read = next) {
+		next = read->next;
+		read->done(read);
+	}
+}
+
+bool store_reads_is_idle(const struct store_reads *reads)
+{
+	return reads->sent == NULL && reads->first == NULL;
 }
 
 static void on_due(evutil_socket_t fd, short what, void *arg)
@@ -164,7 +297,9 @@ struct store_reads *store_reads_new(struct event_base *base)
 {
 	struct store_reads *reads = mem_new(struct store_reads);
 
+	reads->base = base;
 	reads->due = event_new(base, -1, 0, on_due, reads);
+	event_priority_set(reads->due, STORE_READ_PRIORITY);
 	reads->end = &reads->first;
 	return reads;
 }
@@ -173,7 +308,8 @@ void store_reads_free(struct store_reads *reads)
 {
 	if (reads == NULL)
 		return;
-	assert(reads->first == NULL);
+	assert(store_reads_is_idle(reads));
+	disconnect_loop(reads);
 	event_free(reads->due);
 	free(reads);
 }
