@@ -14,25 +14,33 @@
 
 enum { BOUNDED_MAX = 256, PAGE_PARAMS_MAX = 32 };
 
-/* Valid for one type; another type gets another plan. */
+/* Valid for one type, that of the first part; another type gets another plan. */
 struct plan {
 	const struct row_type *type;
 	int columns;
-	/* For each column, the index of its field, -1 for none; after these, for each field the
-	 * index of its parameter, 0 for none. */
+	/* For each column, the index of its field, with that of the part times FIELDS_MAX; -1 for
+	 * none. After these, for each field of the type the index of its parameter, 0 for none. */
 	int map[];
 };
 
-static int find_field(const struct row_type *type, const char *column)
+enum { FIELDS_MAX = 1000 };
+
+static int find_field(const struct row_part *parts, size_t n, const char *column)
 {
-	for (size_t i = 0; i < type->n; i++)
-		if (str_eq(type->fields[i].param + 1, column))
-			return (int)i;
+	for (size_t at = 0; at < n; at++) {
+		const struct row_type *type = parts[at].type;
+		size_t len = strlen(parts[at].prefix);
+
+		for (size_t i = 0; i < type->n && str_starts(column, parts[at].prefix); i++)
+			if (str_eq(type->fields[i].param + 1, column + len))
+				return (int)(at * FIELDS_MAX + i);
+	}
 	return -1;
 }
 
-static const struct plan *plan_of(struct db_stmt *stmt, const struct row_type *type)
+static const struct plan *plan_of(struct db_stmt *stmt, const struct row_part *parts, size_t n)
 {
+	const struct row_type *type = parts[0].type;
 	struct plan *plan = db_stmt_note(stmt);
 	int columns;
 
@@ -43,7 +51,7 @@ static const struct plan *plan_of(struct db_stmt *stmt, const struct row_type *t
 	plan->type = type;
 	plan->columns = columns;
 	for (int i = 0; i < columns; i++)
-		plan->map[i] = find_field(type, db_column_name(stmt, i));
+		plan->map[i] = find_field(parts, n, db_column_name(stmt, i));
 	for (size_t i = 0; i < type->n; i++)
 		plan->map[(size_t)columns + i] = db_param_index(stmt, type->fields[i].param);
 	db_stmt_set_note(stmt, plan);
@@ -125,17 +133,31 @@ static int read_field(struct db_stmt *stmt, int column, const struct row_field *
 
 int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, struct err *err)
 {
-	const struct plan *plan = plan_of(stmt, type);
+	return row_read_parts(stmt, &(const struct row_part){type, "", item_r}, 1, err);
+}
 
-	memset(item_r, 0, type->size);
-	for (int i = 0; i < plan->columns; i++)
-		if (plan->map[i] >= 0 &&
-			read_field(stmt, i, &type->fields[plan->map[i]], item_r, err) < 0) {
-			row_clear(type, item_r);
-			db_reset(stmt);
-			return -1;
-		}
-	return 0;
+int row_read_parts(struct db_stmt *stmt, const struct row_part *parts, size_t n, struct err *err)
+{
+	const struct plan *plan = plan_of(stmt, parts, n);
+	int result = 0;
+
+	for (size_t at = 0; at < n; at++)
+		if (parts[at].item_r)
+			memset(parts[at].item_r, 0, parts[at].type->size);
+	for (int i = 0; i < plan->columns && result == 0; i++) {
+		const struct row_part *part = &parts[plan->map[i] / FIELDS_MAX];
+
+		if (plan->map[i] >= 0 && part->item_r)
+			result = read_field(stmt, i, &part->type->fields[plan->map[i] % FIELDS_MAX],
+				part->item_r, err);
+	}
+	if (result == 0)
+		return 0;
+	for (size_t at = 0; at < n; at++)
+		if (parts[at].item_r)
+			row_clear(parts[at].type, parts[at].item_r);
+	db_reset(stmt);
+	return -1;
 }
 
 /* Like row_read(), with read_rest. */
@@ -278,7 +300,7 @@ static int start_statement(struct db *db, const char *sql, const struct db_param
 
 	if (db_start(db, sql, params, stmt_r, err) != 0)
 		return -1;
-	plan = plan_of(*stmt_r, type);
+	plan = plan_of(*stmt_r, &(const struct row_part){.type = type, .prefix = ""}, 1);
 	indexes = plan->map + plan->columns;
 	for (size_t i = 0; i < type->n; i++) {
 		struct db_param value;

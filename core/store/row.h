@@ -103,6 +103,14 @@ int row_value(struct db *db, const char *sql, const struct db_param *params, int
 /* Fills *item_r from the current row of a statement, without read_rest. Returns 0; or -1 with the
  * statement reset and *item_r zeroed. */
 int row_read(struct db_stmt *stmt, const struct row_type *type, void *item_r, struct err *err);
+/* The same for a row with several items: the names of their columns begin with a prefix. item_r is
+ * NULL for one that is not wanted. A statement is always read with the same types. */
+struct row_part {
+	const struct row_type *type;
+	const char *prefix;
+	void *item_r;
+};
+int row_read_parts(struct db_stmt *stmt, const struct row_part *parts, size_t n, struct err *err);
 /* Frees what the item owns, and zeroes it. */
 void row_clear(const struct row_type *type, void *item);
 

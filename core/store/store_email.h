@@ -15,6 +15,7 @@
 #include "core/db/db.h"
 #include "core/store/row.h"
 #include "core/store/store_email_recipient.h"
+#include "core/store/store_key.h"
 
 enum email_state { EMAIL_STAGED, EMAIL_SENT, EMAIL_REFUSED };
 
@@ -190,18 +191,26 @@ struct email_scope {
  * it with store_email_clear(). */
 int store_email_get(struct db *db, const char *id, const struct email_scope *scope,
 	struct email *email_r, struct err *err);
-/* The same for the holder of a valid key, with the scope of the key: sent emails of its company,
- * and of its domain if it has one. longest: an email whose content has more characters is not
- * found. No statement needs what another one finds, so the call can be announced, see
- * db_read_ahead(). */
-struct email_of_key {
+/* The valid key with a hash, and the email that its holder asks for, with the scope of the key: a
+ * sent email of its company, and of its domain if it has one. One statement reads both, so the call
+ * can be announced (db_read_ahead()). */
+struct email_ask_with_key {
 	const uint8_t *hash; /* of the key */
 	const char *id;
-	int64_t longest;
+	/* An email with more characters of content, or more recipients, may not be found; nor one
+	 * whose first recipient was purged. */
+	int64_t longest, recipients;
 };
-int store_email_of_key(
-	struct db *db, const struct email_of_key *ask, struct email *email_r, struct err *err);
-void store_email_of_key_ahead(struct db *db, const struct email_of_key *ask);
+struct email_with_key {
+	struct key key;
+	bool found; /* the email */
+	struct email email;
+};
+/* Returns 1, 0 if there is no such key, -1 on error. The caller clears the key, and the email if
+ * there is one. */
+int store_email_with_key(struct db *db, const struct email_ask_with_key *ask,
+	struct email_with_key *got_r, struct err *err);
+void store_email_with_key_ahead(struct db *db, const struct email_ask_with_key *ask);
 void store_email_clear(struct email *email);
 /* Reads only its seq; with message_id only if the email has that Message-ID. */
 int store_email_seq(struct db *db, const char *id, const char *message_id,

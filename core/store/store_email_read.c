@@ -11,6 +11,7 @@
  */
 #include "core/store/store_email.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -49,47 +50,111 @@ int store_email_get(struct db *db, const char *id, const struct email_scope *sco
 		&store_email_type, email_r, err);
 }
 
-static const char sql_of_key[] = "SELECT " COLUMNS
-				 ", c.html, c.text, c.tags, c.variables"
-				 " FROM api_key k"
-				 " LEFT JOIN domain d ON d.id = k.domain_id"
-				 " JOIN email e ON e.company_id = k.company_id"
-				 " JOIN email_content c ON c.seq = e.seq"
-				 " WHERE k.hash = $hash"
-				 " AND k.revoked_us = 0"
-				 " AND e.id = $id"
-				 " AND" IN_FOLDER
-				 " AND (k.domain_id IS NULL OR e.domain = d.name)"
-				 " AND length(c.html) + length(c.text) + length(c.tags)"
-				 "   + length(c.variables) <= $longest";
+/* Asking for another company's email takes as long as for none: both are looked up alike. */
+static const char sql_with_key[] =
+	"SELECT c.seq AS content, r.n AS to_n,"
+	" k.id AS caller_id, k.company_id AS caller_company_id, d.name AS caller_domain,"
+	" k.name AS caller_name, k.scopes AS caller_scopes, k.created_us AS caller_created_us,"
+	" k.last_used_us AS caller_last_used_us, k.revoked_us AS caller_revoked_us, " COLUMNS
+	","
+	" CASE WHEN r.n = 0 THEN c.html END AS html, CASE WHEN r.n = 0 THEN c.text END AS text,"
+	" CASE WHEN r.n = 0 THEN c.tags END AS tags,"
+	" CASE WHEN r.n = 0 THEN c.variables END AS variables,"
+	" r.kind AS to_kind, r.address AS to_address, r.mailbox AS to_mailbox,"
+	" r.state IS NOT NULL AS to_enveloped, coalesce(r.state, 'queued') AS to_status,"
+	" r.attempts AS to_attempts, r.changed_us AS to_changed_us, r.relay AS to_relay,"
+	" r.dsn AS to_dsn, r.text AS to_text"
+	" FROM api_key k"
+	" LEFT JOIN domain d ON d.id = k.domain_id"
+	" LEFT JOIN email e ON e.company_id = k.company_id"
+	"   AND e.id = $id"
+	"   AND" IN_FOLDER
+	"   AND (k.domain_id IS NULL OR e.domain = d.name)"
+	" LEFT JOIN email_content c ON c.seq = e.seq"
+	"   AND length(c.html) + length(c.text) + length(c.tags) + length(c.variables) <= $longest"
+	" LEFT JOIN email_recipient r ON r.email = c.seq"
+	" WHERE k.hash = $hash"
+	" AND k.revoked_us = 0"
+	" LIMIT $limit";
 
-#define PARAMS_OF_KEY(ask)                                                                         \
-	DB_PARAMS(DB_BLOB("$hash", (ask)->hash, SECRET_HASH_LEN), DB_TEXT("$id", (ask)->id),       \
-		DB_INT("$all", 0), DB_INT("$longest", (ask)->longest))
+enum { COLUMN_CONTENT, COLUMN_N };
 
-void store_email_of_key_ahead(struct db *db, const struct email_of_key *ask)
+/* One more row than there may be. */
+#define PARAMS_WITH_KEY(ask)                                                                       \
+	DB_PARAMS(DB_TEXT("$id", (ask)->id), DB_INT("$all", 0),                                    \
+		DB_INT("$longest", (ask)->longest),                                                \
+		DB_BLOB("$hash", (ask)->hash, SECRET_HASH_LEN),                                    \
+		DB_INT("$limit", (ask)->recipients + 1))
+
+void store_email_with_key_ahead(struct db *db, const struct email_ask_with_key *ask)
 {
-	db_read_ahead(db, sql_of_key, PARAMS_OF_KEY(ask));
-	store_recipients_of_key_ahead(db, ask->hash, ask->id);
+	db_read_ahead(db, sql_with_key, PARAMS_WITH_KEY(ask));
 }
 
-int store_email_of_key(
-	struct db *db, const struct email_of_key *ask, struct email *email_r, struct err *err)
+static int by_number(const void *a, const void *b)
 {
-	struct email email;
-	int found = row_get(
-		db, sql_of_key, PARAMS_OF_KEY(ask), &store_email_columns_type, &email, err);
+	const struct recipient *one = a, *other = b;
 
-	if (found <= 0)
-		return found;
-	if (store_recipients_of_key(db, ask->hash, ask->id, &email.recipients, err) < 0) {
-		store_email_clear(&email);
+	return (one->n > other->n) - (one->n < other->n);
+}
+
+static void clear_with_key(struct email_with_key *got, struct recipients *recipients)
+{
+	store_key_clear(&got->key);
+	store_email_clear(&got->email);
+	recipients_free(recipients);
+}
+
+int store_email_with_key(struct db *db, const struct email_ask_with_key *ask,
+	struct email_with_key *got_r, struct err *err)
+{
+	struct email_with_key got = {.found = false};
+	struct recipients recipients = {NULL, 0};
+	struct recipient recipient;
+	struct db_stmt *stmt;
+	bool first = true;
+	int result = db_first(db, sql_with_key, PARAMS_WITH_KEY(ask), &stmt, err);
+
+	if (result != 1)
+		return result;
+	for (; result == 1; result = db_step(stmt, err)) {
+		bool any = db_text(stmt, COLUMN_CONTENT) && db_text(stmt, COLUMN_N);
+		/* Its first recipient's row has the content. */
+		bool all = any && db_int(stmt, COLUMN_N) == 0;
+		const struct row_part parts[] = {
+			{&store_key_type, "caller_", first ? &got.key : NULL},
+			{&store_email_columns_type, "", all ? &got.email : NULL},
+			{&store_recipient_type, "to_", any ? &recipient : NULL},
+		};
+
+		if (row_read_parts(stmt, parts, ARRAY_SIZE(parts), err) < 0) {
+			result = -1;
+			break;
+		}
+		first = false;
+		got.found |= all;
+		if (any) {
+			recipients.items = mem_append(
+				recipients.items, recipients.n, sizeof(recipient));
+			recipients.items[recipients.n++] = recipient;
+		}
+	}
+	if (result < 0) {
+		clear_with_key(&got, &recipients);
 		return -1;
 	}
-	*email_r = email;
+	got.found &= recipients.n <= (size_t)ask->recipients;
+	if (got.found) {
+		qsort(recipients.items, recipients.n, sizeof(recipient), by_number);
+		got.email.recipients = recipients;
+	} else {
+		store_email_clear(&got.email);
+		recipients_free(&recipients);
+	}
+	*got_r = got;
 	return 1;
 }
-#undef PARAMS_OF_KEY
+#undef PARAMS_WITH_KEY
 
 int store_email_seq(struct db *db, const char *id, const char *message_id,
 	const struct email_scope *scope, int64_t *seq_r, struct err *err)

@@ -29,7 +29,7 @@ static const struct row_field recipient_fields[] = {
 	ROW_FIELD(recipient, dsn, ROW_TEXT),
 	ROW_FIELD(recipient, text, ROW_TEXT),
 };
-static const struct row_type recipient_type = ROW_TYPE(recipient, recipient_fields);
+const struct row_type store_recipient_type = ROW_TYPE(recipient, recipient_fields);
 
 /* Ignores letter case (Unicode): Postfix delivers such a message once. */
 static bool has_address(const struct recipients *recipients, const char *address, unsigned folded)
@@ -74,48 +74,23 @@ const char *recipient_text(const struct recipient *recipient)
 
 void recipients_free(struct recipients *recipients)
 {
-	row_list_free(&recipient_type, recipients->items, recipients->n);
+	row_list_free(&store_recipient_type, recipients->items, recipients->n);
 	*recipients = (struct recipients){0};
 }
-
-#define RECIPIENTS                                                                                 \
-	"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"                        \
-	" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"             \
-	" FROM email_recipient"
 
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err)
 {
-	static const char sql_read[] = RECIPIENTS
+	static const char sql_read[] =
+		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
+		" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
+		" FROM email_recipient"
 		" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
 		" ORDER BY n";
 
 	return row_all(db, sql_read,
-		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)), &recipient_type,
-		&recipients_r->items, &recipients_r->n, err);
-}
-
-/* By the key as well, so that asking for another company's email takes as long as for none. Whether
- * the key is valid, the email's statement asks. */
-static const char sql_of_key[] = RECIPIENTS
-	" WHERE email = (SELECT e.seq"
-	"   FROM api_key k"
-	"   JOIN email e ON e.company_id = k.company_id"
-	"   WHERE k.hash = $hash AND e.id = $id)"
-	" ORDER BY n";
-
-void store_recipients_of_key_ahead(struct db *db, const uint8_t *hash, const char *id)
-{
-	db_read_ahead(db, sql_of_key,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_TEXT("$id", id)));
-}
-
-int store_recipients_of_key(struct db *db, const uint8_t *hash, const char *id,
-	struct recipients *recipients_r, struct err *err)
-{
-	return row_all(db, sql_of_key,
-		DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN), DB_TEXT("$id", id)),
-		&recipient_type, &recipients_r->items, &recipients_r->n, err);
+		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
+		&store_recipient_type, &recipients_r->items, &recipients_r->n, err);
 }
 
 /* By the ticket, so that it can be asked for before the email is known. */
@@ -187,8 +162,8 @@ int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,
 	if (check_recipients(recipients, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recipients->n; i++)
-		if (row_post(db, sql_insert, params, &recipient_type, &recipients->items[i], err) <
-			0)
+		if (row_post(db, sql_insert, params, &store_recipient_type, &recipients->items[i],
+			    err) < 0)
 			return -1;
 	return 0;
 }

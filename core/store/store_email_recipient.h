@@ -53,12 +53,6 @@ void recipients_free(struct recipients *recipients);
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err);
 
-/* The same, all of them, for the email with this id, if its company has the key with the hash
- * (SECRET_HASH_LEN bytes); and announces that call, see db_read_ahead(). */
-int store_recipients_of_key(struct db *db, const uint8_t *hash, const char *id,
-	struct recipients *recipients_r, struct err *err);
-void store_recipients_of_key_ahead(struct db *db, const uint8_t *hash, const char *id);
-
 /* Recipients without a final status, oldest email first. */
 struct open_recipient {
 	int64_t email;
@@ -84,6 +78,8 @@ int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 void store_open_recipients_free(struct open_recipients *open);
 
 /* The rest is for the files of the store. */
+
+extern const struct row_type store_recipient_type;
 
 /* Reads the addresses of the envelope, without suppressed ones, by the email's ticket. Returns 1; 0
  * if the envelope is empty, because the email was removed or got another ticket since its row was

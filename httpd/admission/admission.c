@@ -525,15 +525,14 @@ bool admission_announces(const struct admission_rows *rows)
 
 void admission_announce(struct db *db, const struct admission_rows *rows)
 {
-	store_key_find_ahead(db, rows->hash);
 	if (rows->reads_row)
 		rows->admission->route->announce(db, rows);
+	else
+		store_key_find_ahead(db, rows->hash);
 }
 
 int admission_read(struct db *db, struct admission_rows *rows, struct err *err)
 {
-	const struct key *key = &rows->key;
-	const struct route *route;
 	int found;
 
 	if (rows->kind == ROWS_SESSION) {
@@ -544,19 +543,14 @@ int admission_read(struct db *db, struct admission_rows *rows, struct err *err)
 			store_session_clear(&rows->session);
 		return found < 0 ? -1 : 0;
 	}
-	route = rows->admission->route;
-	found = store_key_find(db, rows->hash, &rows->key, err);
+	found = rows->reads_row ? rows->admission->route->read(db, rows, err)
+				: store_key_find(db, rows->hash, &rows->key, err);
 	rows->found = found > 0;
-	if (found <= 0)
-		return found;
-	if ((*rows->domain &&
-		    sender_look_up(db, key->company_id, rows->domain, &rows->status, err) < 0) ||
-		(rows->reads_row && key->scopes & route->scopes &&
-			route->read(db, rows, &rows->row, err) < 0)) {
-		store_key_clear(&rows->key);
-		return -1;
-	}
-	return 0;
+	if (found <= 0 || str_empty(rows->domain) ||
+		sender_look_up(db, rows->key.company_id, rows->domain, &rows->status, err) == 0)
+		return found < 0 ? -1 : 0;
+	store_key_clear(&rows->key);
+	return -1;
 }
 
 void admission_end(struct worker *worker, const struct http_head *head, struct admission *admission,

@@ -62,12 +62,12 @@ struct route {
 	bool pooled;     /* the handler runs in the pool, see reply_from_pool() */
 	bool reads_conf; /* the handler gets a copy of the settings, as all do on the admin listener
 			  */
-	/* Reads what the caller asks for, from a database server in the same piece of work as the
-	 * key: a hand-over to a thread costs as much as a statement. The handler finds it in the
-	 * admission, or NULL: then it was not read. Returns 0, or -1 with err. */
-	int (*read)(
-		struct db *db, const struct admission_rows *rows, void **row_r, struct err *err);
-	/* Announces its statements, before the key is known (db_read_ahead()). */
+	/* Reads the caller's key together with what the caller asks for, from a database server:
+	 * one statement more costs much of what the request costs. The handler finds the row in the
+	 * admission, or NULL: then it was not read. Returns 1, 0 if there is no such key, or -1
+	 * with err. */
+	int (*read)(struct db *db, struct admission_rows *rows, struct err *err);
+	/* Announces its statements (db_read_ahead()). */
 	void (*announce)(struct db *db, const struct admission_rows *rows);
 	void (*row_free)(void *row);
 	void (*handle)(struct request *request);

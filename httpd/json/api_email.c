@@ -130,8 +130,9 @@ static int no_email(struct problem *problem)
 	return problem_set(problem, PROBLEM_NOT_FOUND, "Email not found");
 }
 
-/* Emails with more content are printed in the pool. */
-enum { PRINT_ON_LOOP_MAX = 64 * 1024 };
+/* Emails with more content are printed in the pool; those with more recipients are read there, from
+ * a database server. */
+enum { PRINT_ON_LOOP_MAX = 64 * 1024, RECIPIENTS_ON_LOOP_MAX = 50 };
 
 void api_email_row_free(void *arg)
 {
@@ -141,38 +142,45 @@ void api_email_row_free(void *arg)
 
 /* Which email to read along with the key. Returns false for what get_email() reads: by another
  * name, in any state. */
-static bool ask_with_key(
-	const struct admission_rows *rows, char id_r[static ID_SIZE], struct email_of_key *ask_r)
+static bool ask_with_key(const struct admission_rows *rows, char id_r[static ID_SIZE],
+	struct email_ask_with_key *ask_r)
 {
-	*ask_r = (struct email_of_key){
-		.hash = rows->hash, .id = id_r, .longest = PRINT_ON_LOOP_MAX};
+	*ask_r = (struct email_ask_with_key){.hash = rows->hash,
+		.id = id_r,
+		.longest = PRINT_ON_LOOP_MAX,
+		.recipients = RECIPIENTS_ON_LOOP_MAX};
 	return rows->query.len == 0 && id_parse(rows->admission->param, id_r);
 }
 
 void api_email_announce(struct db *db, const struct admission_rows *rows)
 {
-	struct email_of_key ask;
+	struct email_ask_with_key ask;
 	char id[ID_SIZE];
 
 	if (ask_with_key(rows, id, &ask))
-		store_email_of_key_ahead(db, &ask);
+		store_email_with_key_ahead(db, &ask);
+	else
+		store_key_find_ahead(db, rows->hash);
 }
 
-int api_email_read(struct db *db, const struct admission_rows *rows, void **row_r, struct err *err)
+int api_email_read(struct db *db, struct admission_rows *rows, struct err *err)
 {
-	struct email_of_key ask;
-	struct email email;
+	struct email_ask_with_key ask;
+	struct email_with_key got;
 	char id[ID_SIZE];
 	int found;
 
 	if (!ask_with_key(rows, id, &ask))
-		return 0;
-	found = store_email_of_key(db, &ask, &email, err);
+		return store_key_find(db, rows->hash, &rows->key, err);
+	found = store_email_with_key(db, &ask, &got, err);
 	if (found <= 0)
 		return found;
-	*row_r = mem_new(struct email);
-	*(struct email *)*row_r = email;
-	return 0;
+	rows->key = got.key;
+	if (got.found) {
+		rows->row = mem_new(struct email);
+		*(struct email *)rows->row = got.email;
+	}
+	return 1;
 }
 
 static void print_in_pool(struct request *request);

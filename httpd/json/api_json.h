@@ -29,7 +29,7 @@ void api_email_send(struct request *request);
  * that waits or was refused. */
 void api_email_get(struct request *request);
 /* Read it along with the key, and free what was read (struct route). */
-int api_email_read(struct db *db, const struct admission_rows *rows, void **row_r, struct err *err);
+int api_email_read(struct db *db, struct admission_rows *rows, struct err *err);
 void api_email_announce(struct db *db, const struct admission_rows *rows);
 void api_email_row_free(void *row);
 

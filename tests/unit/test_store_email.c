@@ -280,7 +280,7 @@ static void test_scope(void **state)
 }
 
 /* The scope is that of the key, whether the call was announced or not. */
-static void test_get_of_key(void **state)
+static void test_get_with_key(void **state)
 {
 	enum { OWN, OTHER, BOUND, ELSEWHERE, REVOKED, KEYS };
 	struct temp_db *temp = *state;
@@ -292,21 +292,24 @@ static void test_get_of_key(void **state)
 	static const struct {
 		int key;
 		bool sent;
-		int64_t longest;
-		int found;
+		int64_t longest, recipients;
+		int key_found;
+		bool found;
 	} cases[] = {
-		{OWN, true, 1000, 1},
-		{OWN, false, 1000, 0},
-		{OWN, true, 1, 0},
-		{OTHER, true, 1000, 0},
-		{BOUND, true, 1000, 1},
-		{ELSEWHERE, true, 1000, 0},
-		{REVOKED, true, 1000, 0},
+		{OWN, true, 1000, 100, 1, true},
+		{OWN, false, 1000, 100, 1, false},
+		{OWN, true, 1, 100, 1, false},
+		{OWN, true, 1000, 0, 1, false},
+		{OTHER, true, 1000, 100, 1, false},
+		{BOUND, true, 1000, 100, 1, true},
+		{ELSEWHERE, true, 1000, 100, 1, false},
+		{REVOKED, true, 1000, 100, 0, false},
 	};
 	static const char *const names[KEYS] = {"One", "Other", "bound", "elsewhere", "revoked"};
 	uint8_t hashes[KEYS][SECRET_HASH_LEN];
 	struct key bound, elsewhere, revoked;
-	struct email staged, sent, got;
+	struct email staged, sent;
+	struct email_with_key got;
 	struct domain second;
 
 	OK(store_domain_add(temp->db, one, "second.test", &(const struct domain){.active = true}, 2,
@@ -324,20 +327,29 @@ static void test_get_of_key(void **state)
 	assert_int_equal(store_email_record(temp->db, sent.ticket, "Q", 1, NULL), 1);
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
 		size_t n = i / 2;
-		const struct email_of_key ask = {
+		const struct email_ask_with_key ask = {
 			.hash = hashes[cases[n].key],
 			.id = cases[n].sent ? sent.id : staged.id,
 			.longest = cases[n].longest,
+			.recipients = cases[n].recipients,
 		};
 
 		if (i % 2)
-			store_email_of_key_ahead(temp->db, &ask);
-		assert_int_equal(store_email_of_key(temp->db, &ask, &got, NULL), cases[n].found);
+			store_email_with_key_ahead(temp->db, &ask);
+		assert_int_equal(
+			store_email_with_key(temp->db, &ask, &got, NULL), cases[n].key_found);
 		db_end_ahead(temp->db);
-		if (cases[n].found) {
-			assert_same(&sent, &got);
-			assert_string_equal(got.html, sent.html);
-			store_email_clear(&got);
+		if (!cases[n].key_found)
+			continue;
+		assert_int_equal(got.found, cases[n].found);
+		assert_string_equal(got.key.company_id, tenants[cases[n].key == OTHER].company_id);
+		assert_int_equal(
+			got.key.domain != NULL, cases[n].key == BOUND || cases[n].key == ELSEWHERE);
+		store_key_clear(&got.key);
+		if (got.found) {
+			assert_same(&sent, &got.email);
+			assert_string_equal(got.email.html, sent.html);
+			store_email_clear(&got.email);
 		}
 	}
 	store_email_clear(&staged);
@@ -458,7 +470,7 @@ int main(void)
 		TEST(retract),
 		TEST(nobody),
 		TEST(scope),
-		TEST(get_of_key),
+		TEST(get_with_key),
 		TEST(get_none),
 		TEST(list),
 		TEST(domain_changes_hands),
