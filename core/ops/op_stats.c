@@ -46,13 +46,15 @@ static int read_stats_span(struct op *op, const struct op_stats *input,
 		return op_refuse(op, err, "since", "is too long ago: hours are kept for %d days",
 			OUTCOME_HOURS_DAYS);
 	step_us = hours ? HOUR_US : DAY_US;
+	/* Counted as it was asked for: what is rounded would have a step more or less with the
+	 * hour. */
+	if ((until - since) / step_us > OP_STATS_STEPS_MAX)
+		return op_refuse(op, err, "since", "and until have more than %d steps between",
+			OP_STATS_STEPS_MAX);
 	since -= since % step_us;
 	until += (step_us - until % step_us) % step_us;
 	if (until <= since)
 		return op_refuse(op, err, "until", "is not behind since");
-	if ((until - since) / step_us > OP_STATS_STEPS_MAX)
-		return op_refuse(op, err, "since", "and until have more than %d steps between",
-			OP_STATS_STEPS_MAX);
 	*filter_r = (struct outcome_filter){
 		.company_id = op_company_of(op, input->company_id),
 		.domain = str_empty(input->domain) ? NULL : input->domain,
@@ -311,7 +313,7 @@ static const struct row_type kinds_type = {
 static int read_span(const struct op *op, const struct op_stats_events *input,
 	struct event_count_filter *filter, struct err *err)
 {
-	int64_t span_us, unit_us, domains;
+	int64_t span_us, asked_us, unit_us, domains;
 
 	if (input->step && !str_eq(input->step, "hour") && !str_eq(input->step, "day"))
 		return op_refuse(op, err, "step", "is hour or day, not \"%s\"", input->step);
@@ -321,12 +323,13 @@ static int read_span(const struct op *op, const struct op_stats_events *input,
 	filter->step_us = input->step && str_eq(input->step, "hour") ? HOUR_US : DAY_US;
 	filter->end_us = input->until ? input->until : op->now_us + HOUR_US;
 	filter->begin_us = input->since ? input->since : op->now_us - DAYS * DAY_US;
+	asked_us = (input->until ? input->until : op->now_us) - filter->begin_us;
 	filter->begin_us -= filter->begin_us % filter->step_us;
 	if (filter->end_us <= filter->begin_us)
 		return op_refuse(op, err, "until", "is not behind since");
 	span_us = filter->end_us - filter->begin_us;
 	unit_us = filter->by_domain ? DAY_US : filter->step_us;
-	if (op->actor != OP_COMMAND && span_us / unit_us > OP_STATS_STEPS_MAX)
+	if (op->actor != OP_COMMAND && asked_us / unit_us > OP_STATS_STEPS_MAX)
 		return op_refuse(op, err, "since", "and until have more than %d %s between",
 			OP_STATS_STEPS_MAX, filter->by_domain ? "days" : "steps");
 	domains = DOMAIN_DAYS_MAX / (span_us / DAY_US + 1);

@@ -100,12 +100,12 @@ static int query_stats(
 	if (start_us > end_us)
 		return problem_set(
 			problem, PROBLEM_PARAMETER, "'start' parameter must be before the end");
+	if ((end_us - start_us) / step_us > STEPS_MAX)
+		return problem_set(problem, PROBLEM_PARAMETER,
+			"the time range has more than %d steps", STEPS_MAX);
 	ask_r->step_us = step_us;
 	ask_r->begin_us = start_us - start_us % step_us;
 	ask_r->end_us = end_us - end_us % step_us + step_us;
-	if ((ask_r->end_us - ask_r->begin_us) / step_us > STEPS_MAX)
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"the time range has more than %d steps", STEPS_MAX);
 	return 0;
 }
 

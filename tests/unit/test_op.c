@@ -300,6 +300,44 @@ static void test_stats_time(void **state)
 	conf_free(world.conf);
 }
 
+static int stats_at(struct temp_db *temp, struct world *world, const struct operation *operation,
+	const void *input, int64_t now_us)
+{
+	op_clear(&world->op);
+	world->err = ERR_INIT;
+	world->op = (struct op){.db = temp->db,
+		.conf = world->conf,
+		.now_us = now_us,
+		.actor = OP_USER,
+		.company_id = world->one.company_id,
+		.page.limit = 100};
+	return operation->run(&world->op, input, &world->err);
+}
+
+/* A thousand steps back from now are not too many at any hour of the day. */
+static void test_stats_steps(void **state)
+{
+	static const int64_t hours[] = {0, 12, 23};
+	struct temp_db *temp = *state;
+	struct op_stats_events events = {.by = "domain"};
+	struct op_stats reasons = {.step = "day"};
+	struct world world;
+
+	world_up(temp, &world);
+	for (size_t i = 0; i < ARRAY_SIZE(hours); i++) {
+		int64_t now_us = 2000 * DAY_US + hours[i] * HOUR_US + 1;
+
+		events.since = reasons.since = now_us - 1000 * DAY_US;
+		assert_true(stats_at(temp, &world, &op_stats_events, &events, now_us) >= 0);
+		assert_true(stats_at(temp, &world, &op_stats_reasons, &reasons, now_us) >= 0);
+		events.since = reasons.since = now_us - 1001 * DAY_US;
+		assert_int_equal(stats_at(temp, &world, &op_stats_events, &events, now_us), -1);
+		assert_int_equal(stats_at(temp, &world, &op_stats_reasons, &reasons, now_us), -1);
+	}
+	op_clear(&world.op);
+	conf_free(world.conf);
+}
+
 /* Stages an email that waits in the outbox. */
 static void stage(struct temp_db *temp, const struct temp_tenant *tenant)
 {
@@ -399,6 +437,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_revoke_all, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_command, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(test_stats_time, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_stats_steps, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_outbox_of_one_among_many, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(

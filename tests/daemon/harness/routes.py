@@ -207,7 +207,7 @@ ASKS = {
         {},
         {"params": {"step": "hour", "since": "41d"}},
         {"params": {"by": "domain"}},
-        {"params": {"by": "domain", "since": "999d"}},
+        {"params": {"by": "domain", "since": "1000d"}},
         {"params": {"domain": "d0000004.example"}},
     ],
     "GET /admin/audit": [
