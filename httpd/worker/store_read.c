@@ -161,10 +161,13 @@ static struct store_read *disconnect_loop(struct store_reads *reads)
 	return TAKE_PTR(reads->sent);
 }
 
-/* Returns false if the loop has no connection, or it is lost. */
+/* Returns false if the loop has no connection, or it is lost, or the server is known not to answer,
+ * as a thread then tells at once. */
 static bool send_group(struct store_reads *reads, struct store_read *first)
 {
-	if (reads->db == NULL)
+	struct err err = ERR_INIT;
+
+	if (reads->db == NULL || db_watch_look(first->worker->shared->server, &err) != 0)
 		return false;
 	announce_all(first, reads->db);
 	if (db_ahead_send(reads->db, NULL) != 0) {

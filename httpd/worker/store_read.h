@@ -8,7 +8,8 @@
  *
  * A round trip to the server, and a hand-over to a thread even more, cost more than the statements
  * of a small read. So reads that can announce their statements share it with the others that start
- * before the loop has nothing else to do, or within two milliseconds while others are under way.
+ * while the loop still has something else to do, or within two milliseconds while others are under
+ * way.
  */
 #ifndef POSTERN_HTTPD_WORKER_STORE_READ_H
 #define POSTERN_HTTPD_WORKER_STORE_READ_H

@@ -378,8 +378,10 @@ describe("at size", () => {
           for (const end = performance.now() + patience; !isSo(); await new Promise(requestAnimationFrame))
             if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
         };
+        // Anew each time: the page may draw its parts again meanwhile.
+        const marks = () => [...document.querySelectorAll("main .help")].filter((one) => one.checkVisibility());
         const all = [];
-        for (const mark of [...document.querySelectorAll("main .help")].filter((one) => one.checkVisibility())) {
+        for (let i = 0, mark; (mark = marks()[i]); i++) {
           mark.click();
           await until("the glossary", () => document.querySelector(".help-box:popover-open"));
           const box = document.querySelector(".help-box");

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from harness.crash import KillAt
@@ -58,3 +59,26 @@ def test_whether_a_part_has_started(tmp_path, pids, started):
         f"2026-01-01T00:00:00+00:00 postern-httpd[{pid}] info event=stopped\n" for pid in pids))
     script = f". {TOOL}.d/parts.bash; dir={tmp_path} pid=5; has_started httpd"
     assert (subprocess.run(["bash", "-c", script], check=False).returncode == 0) == started
+
+
+# What pytest says of failures, and what they are for the second try of tests/run: tests of one
+# sandbox are one.
+FAILURES = """\
+FAILED tests/daemon/test_a.py::one[1]@test_a - AssertionError: x - y
+FAILED tests/daemon/test_a.py::two@test_a
+ERROR tests/daemon/test_a.py::three - AssertionError: no sandbox
+ERROR tests/daemon/test_b2.py::one - AssertionError: no sandbox
+FAILED tests/daemon/test_c.py::own_box - AssertionError: x
+FAILED tests/daemon/test_c.py::other_box
+"""
+
+
+def test_failures_for_the_second_try():
+    text = (Path(__file__).parents[1] / "run").read_text()
+    start = text.index("failed_groups()")
+    function = text[start:text.index("\n}\n", start) + 3]
+    said = subprocess.run(["bash", "-c", function + "failed_groups"], input=FAILURES, text=True,
+                          capture_output=True, check=True, timeout=180).stdout  # fmt: skip
+    assert said.split() == [
+        "test_a", "test_b2", "tests/daemon/test_c.py::other_box", "tests/daemon/test_c.py::own_box"
+    ]  # fmt: skip

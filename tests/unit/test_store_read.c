@@ -228,6 +228,8 @@ static void test_read_fails(void **state)
 	assert_int_equal(well->read.result, 0);
 	assert_int_equal(fails->read.result, -1);
 	assert_non_null(strstr(fails->read.err.text, "division by zero"));
+	assert_false(well->in_loop);
+	assert_false(fails->in_loop);
 	well = start(rig, sql_process);
 	more = start(rig, sql_process);
 	more->unannounced = sql_file;
@@ -283,10 +285,12 @@ static void test_slow(void **state)
 {
 	struct rig *rig = *state;
 	struct one *slow, *other;
+	int64_t began_us;
 
 	ONLY_SERVER(rig);
 	connect_loop(rig);
 	OK(db_exec(rig->temp->db, sql_lock, &why));
+	began_us = clock_monotonic_us();
 	slow = start(rig, sql_slow);
 	event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	other = start(rig, sql_process);
@@ -295,7 +299,7 @@ static void test_slow(void **state)
 	assert_false(other->in_loop);
 	assert_false(slow->done);
 	assert_false(store_reads_is_idle(rig->worker.reads));
-	store_reads_look(rig->worker.reads, clock_monotonic_us());
+	store_reads_look(rig->worker.reads, began_us + 1400000);
 	assert_false(slow->done);
 	OK(db_exec(rig->temp->db, sql_unlock, &why));
 	wait_for_all(rig);
