@@ -116,6 +116,7 @@ static int forget(const struct held_targets *targets, const struct queue_item *i
 	const char *action, struct err *err)
 {
 	struct db *db = targets->call->db;
+
 	if (store_held_forget(db, item->id, err) < 0)
 		return -1;
 	if (targets->served)

@@ -81,9 +81,11 @@ static int read_message(struct program *program, struct err *err)
 
 			buf_add(&program->head, chunk, (size_t)n < room ? (size_t)n : room);
 		}
-		for (ssize_t done = 0; done<n; done += written> 0 ? written : 0) {
+		for (ssize_t done = 0; done < n;) {
 			written = write(program->file, chunk + done, (size_t)(n - done));
-			if (written < 0 && errno != EINTR)
+			if (written > 0)
+				done += written;
+			else if (written < 0 && errno != EINTR)
 				return err_set(err, ERR_TEMPORARY, "cannot keep the message: %s",
 					strerror(errno));
 		}

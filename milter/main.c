@@ -38,7 +38,7 @@ static const struct daemon_about about = {
 /* The janitor's interval. */
 enum { ROUND_MS = 2 * 1000 };
 
-/* Everything that run_daemon() owns. */
+/* Everything that main() owns. */
 struct daemon {
 	const char *conf_path;
 	struct conf *conf;

@@ -178,7 +178,8 @@ void db_end_ahead(struct db *db);
 
 /* For event loops, which must not wait for a server. db_set_ahead_only() makes a handle, that of a
  * server, wait for nothing: it keeps the connection that it has, and steps only statements that
- * were announced. All others fail with ERR_TEMPORARY, as do those of which one has failed.
+ * were announced. All others fail with ERR_TEMPORARY; and if one of those that were announced
+ * together has failed, all of them do.
  *
  * After the announcements, db_ahead_send() sends them; then db_ahead_receive() is called whenever
  * the socket can be read, until it returns 1: now the statements can be stepped, and db_end_ahead()

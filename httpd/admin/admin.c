@@ -3,7 +3,7 @@
  * share.
  *
  * Threads: the worker's. Reads run in the pool where their row says so;
- * check_code(), check_verified() and the rendering of a change run on the
+ * check_code(), admin_job_before() and the rendering of a change run on the
  * committer's.
  */
 #include "httpd/admin/admin.h"

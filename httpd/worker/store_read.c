@@ -44,7 +44,8 @@ struct store_reads {
 	 * last. The more requests there are at a time, the more of them share a round trip. */
 	struct store_read *first, **end;
 	size_t n;
-	struct event *due; /* runs on_due() */
+	struct event *due;  /* runs on_due(), when the loop has nothing else to do */
+	struct event *late; /* the same, when the first has waited for WAIT_US */
 	const struct store_read
 		*under_way; /* submitted last; NULL: done, or waited for long enough */
 	/* The loop's connection. */
@@ -184,6 +185,7 @@ static void submit_waiting(struct store_reads *reads)
 	struct store_read *first = reads->first;
 
 	event_del(reads->due);
+	event_del(reads->late);
 	reads->first = NULL;
 	reads->end = &reads->first;
 	reads->n = 0;
@@ -196,7 +198,7 @@ static void on_answered(evutil_socket_t fd, short what, void *arg)
 {
 	struct store_reads *reads = arg;
 	int answered = db_ahead_receive(reads->db, NULL);
-	struct store_read *read, *first, *next;
+	struct store_read *read, *first, *next, *failed = NULL, **end = &failed;
 
 	(void)fd;
 	(void)what;
@@ -224,8 +226,11 @@ static void on_answered(evutil_socket_t fd, short what, void *arg)
 		}
 		read->next = NULL;
 		read->err = ERR_INIT;
-		submit(read, "");
+		*end = read;
+		end = &read->next;
 	}
+	if (failed)
+		submit(failed, "");
 }
 
 void store_reads_look(struct store_reads *reads, int64_t now_us)
@@ -265,11 +270,10 @@ static void submit_soon(struct store_reads *reads)
 
 	if (reads->n == TOGETHER_MAX)
 		submit_waiting(reads);
-	else if (reads->n > 1)
-		return; /* it is due already */
-	else if (reads->under_way)
-		event_add(reads->due, &wait);
-	else
+	if (reads->n != 1)
+		return; /* they are gone, or due already */
+	event_add(reads->late, &wait);
+	if (reads->under_way == NULL)
 		event_active(reads->due, EV_READ, 0);
 }
 
@@ -303,6 +307,7 @@ struct store_reads *store_reads_new(struct event_base *base)
 	reads->base = base;
 	reads->due = event_new(base, -1, 0, on_due, reads);
 	event_priority_set(reads->due, STORE_READ_PRIORITY);
+	reads->late = event_new(base, -1, 0, on_due, reads);
 	reads->end = &reads->first;
 	return reads;
 }
@@ -314,5 +319,6 @@ void store_reads_free(struct store_reads *reads)
 	assert(store_reads_is_idle(reads));
 	disconnect_loop(reads);
 	event_free(reads->due);
+	event_free(reads->late);
 	free(reads);
 }

@@ -47,7 +47,7 @@ static struct queue *queue_of(struct work_pool *pool, const char *company_id)
 	return queue;
 }
 
-/* The queue to run_worker_thread next, moved to the end of the list. NULL if nothing may
+/* The queue to serve next, moved to the end of the list. NULL if nothing may
  * run. */
 static struct queue *next_queue(struct work_pool *pool)
 {

@@ -1,7 +1,7 @@
 -- The counts of open emails are the columns of one row, so that a change of an email updates one row instead of two.
--- The function names its schema: a search_path of its own is set and unset by each call, which took as long as the
--- rest of it. Each row of email is counted by itself again: for the fifty rows of a statement that takes as long as to
--- collect them and add them up, and for a single one less than half.
+-- The functions name their schema: a search_path of its own is set and unset by each call, which took as long as the
+-- rest of it. Emails that a statement changes are counted once for the statement: each version of a row of
+-- open_count_part stays until the transaction ends, and the next change walks over all of them.
 DROP TRIGGER email_added ON email;
 DROP TRIGGER emails_changed ON email;
 DROP TRIGGER email_removed ON email;
@@ -37,36 +37,10 @@ CREATE VIEW open_count AS
 DO $do$
 BEGIN
 	EXECUTE format($create$
-CREATE FUNCTION email_counted() RETURNS trigger
+CREATE FUNCTION open_count_add(more_staged bigint, more_sent bigint, more_delayed bigint) RETURNS void
 	LANGUAGE plpgsql
 	AS $$
-DECLARE
-	more_staged integer := 0;
-	more_sent integer := 0;
-	more_delayed integer := 0;
 BEGIN
-	IF TG_OP <> 'INSERT' THEN
-		IF old.state = 'staged' AND old.queue_id IS NULL AND old.last_event IS NULL THEN
-			more_staged := -1;
-		ELSIF old.closed <> 0 THEN
-			NULL;
-		ELSIF old.last_event = 'sent' THEN
-			more_sent := -1;
-		ELSIF old.last_event = 'delivery_delayed' THEN
-			more_delayed := -1;
-		END IF;
-	END IF;
-	IF TG_OP <> 'DELETE' THEN
-		IF new.state = 'staged' AND new.queue_id IS NULL AND new.last_event IS NULL THEN
-			more_staged := more_staged + 1;
-		ELSIF new.closed <> 0 THEN
-			NULL;
-		ELSIF new.last_event = 'sent' THEN
-			more_sent := more_sent + 1;
-		ELSIF new.last_event = 'delivery_delayed' THEN
-			more_delayed := more_delayed + 1;
-		END IF;
-	END IF;
 	IF more_staged <> 0 OR more_sent <> 0 OR more_delayed <> 0 THEN
 		UPDATE %1$I.open_count_part
 			SET staged = staged + more_staged, sent = sent + more_sent, delayed = delayed + more_delayed
@@ -79,6 +53,62 @@ BEGIN
 				delayed = own.delayed + excluded.delayed;
 		END IF;
 	END IF;
+END
+	$$
+	$create$, current_schema());
+	EXECUTE format($create$
+CREATE FUNCTION email_counted() RETURNS trigger
+	LANGUAGE plpgsql
+	AS $$
+DECLARE
+	change bigint := 1;
+	what text;
+BEGIN
+	IF TG_OP = 'INSERT' THEN
+		what := CASE
+			WHEN new.state = 'staged' AND new.queue_id IS NULL AND new.last_event IS NULL THEN 'staged'
+			WHEN new.closed = 0 THEN new.last_event END;
+	ELSE
+		change := -1;
+		what := CASE
+			WHEN old.state = 'staged' AND old.queue_id IS NULL AND old.last_event IS NULL THEN 'staged'
+			WHEN old.closed = 0 THEN old.last_event END;
+	END IF;
+	IF what = 'staged' THEN
+		PERFORM %1$I.open_count_add(change, 0, 0);
+	ELSIF what = 'sent' THEN
+		PERFORM %1$I.open_count_add(0, change, 0);
+	ELSIF what = 'delivery_delayed' THEN
+		PERFORM %1$I.open_count_add(0, 0, change);
+	END IF;
+	RETURN NULL;
+END
+	$$
+	$create$, current_schema());
+	EXECUTE format($create$
+CREATE FUNCTION emails_counted() RETURNS trigger
+	LANGUAGE plpgsql
+	AS $$
+DECLARE
+	more_staged bigint;
+	more_sent bigint;
+	more_delayed bigint;
+BEGIN
+	SELECT coalesce(sum(change) FILTER (WHERE what = 'staged'), 0),
+		coalesce(sum(change) FILTER (WHERE what = 'sent'), 0),
+		coalesce(sum(change) FILTER (WHERE what = 'delivery_delayed'), 0)
+		INTO more_staged, more_sent, more_delayed
+		FROM (
+			SELECT -1 AS change, CASE
+				WHEN state = 'staged' AND queue_id IS NULL AND last_event IS NULL THEN 'staged'
+				WHEN closed = 0 THEN last_event END AS what
+			FROM old_rows
+			UNION ALL
+			SELECT 1, CASE
+				WHEN state = 'staged' AND queue_id IS NULL AND last_event IS NULL THEN 'staged'
+				WHEN closed = 0 THEN last_event END
+			FROM new_rows) AS changed;
+	PERFORM %1$I.open_count_add(more_staged, more_sent, more_delayed);
 	RETURN NULL;
 END
 	$$
@@ -87,7 +117,8 @@ END
 $do$;
 CREATE TRIGGER email_added AFTER INSERT ON email
 	FOR EACH ROW EXECUTE FUNCTION email_counted();
-CREATE TRIGGER email_changed AFTER UPDATE OF state, queue_id, last_event, closed ON email
-	FOR EACH ROW EXECUTE FUNCTION email_counted();
+CREATE TRIGGER emails_changed AFTER UPDATE ON email
+	REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+	FOR EACH STATEMENT EXECUTE FUNCTION emails_counted();
 CREATE TRIGGER email_removed AFTER DELETE ON email
 	FOR EACH ROW EXECUTE FUNCTION email_counted();

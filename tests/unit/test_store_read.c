@@ -214,7 +214,7 @@ static void test_groups(void **state)
 }
 
 /* A read of which a statement fails, or was not announced, is left to a thread; those that were in
- * a group with one that fails are as well, each alone. */
+ * a group with one that fails are as well. */
 static void test_read_fails(void **state)
 {
 	struct rig *rig = *state;
@@ -330,6 +330,36 @@ static void test_no_answer(void **state)
 	connect_loop(rig);
 }
 
+static void on_busy(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* A loop that always finds something else to do reads all the same. */
+static void test_busy(void **state)
+{
+	struct rig *rig = *state;
+	struct event *busy;
+	int ends[2];
+
+	ONLY_SERVER(rig);
+	connect_loop(rig);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	busy = event_new(rig->worker.base, ends[0], EV_READ | EV_PERSIST, on_busy, NULL);
+	event_add(busy, NULL);
+	start(rig, sql_process);
+	start(rig, sql_process);
+	wait_for_all(rig);
+	event_free(busy);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(rig->reads[1].read.result, 0);
+	assert_int_equal(rig->reads[2].read.result, 0);
+}
+
 /* More than a group has at most. */
 static void test_many(void **state)
 {
@@ -357,6 +387,7 @@ int main(void)
 		TEST(connection_ends),
 		TEST(slow),
 		TEST(no_answer),
+		TEST(busy),
 		TEST(many),
 	};
 
