@@ -85,7 +85,10 @@ def test_lintian_has_nothing_to_say():
     done = subprocess.run([BUILDPACKAGE, SUITE, PACKAGES / "postern", "lintian", "--allow-root",
                            "--display-info", "--fail-on", "error,warning,info",
                            f"../{changes.name}"], capture_output=True, text=True)  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+    # Machine code, read as text, has words such as IiF.
+    said = [line for line in done.stdout.splitlines()
+            if not re.search(r"spelling-error-in-binary \w*[a-z][A-Z]", line)]  # fmt: skip
+    assert done.returncode in (0, 2) and not said, done.stdout + done.stderr
 
 
 def test_the_debug_symbols_have_a_package():
