@@ -313,7 +313,8 @@ static const struct row_type kinds_type = {
 static int read_span(const struct op *op, const struct op_stats_events *input,
 	struct event_count_filter *filter, struct err *err)
 {
-	int64_t span_us, asked_us, unit_us, domains;
+	int64_t until_us = input->until ? input->until : op->now_us;
+	int64_t span_us, unit_us, domains;
 
 	if (input->step && !str_eq(input->step, "hour") && !str_eq(input->step, "day"))
 		return op_refuse(op, err, "step", "is hour or day, not \"%s\"", input->step);
@@ -323,13 +324,15 @@ static int read_span(const struct op *op, const struct op_stats_events *input,
 	filter->step_us = input->step && str_eq(input->step, "hour") ? HOUR_US : DAY_US;
 	filter->end_us = input->until ? input->until : op->now_us + HOUR_US;
 	filter->begin_us = input->since ? input->since : op->now_us - DAYS * DAY_US;
-	asked_us = (input->until ? input->until : op->now_us) - filter->begin_us;
 	filter->begin_us -= filter->begin_us % filter->step_us;
 	if (filter->end_us <= filter->begin_us)
 		return op_refuse(op, err, "until", "is not behind since");
 	span_us = filter->end_us - filter->begin_us;
 	unit_us = filter->by_domain ? DAY_US : filter->step_us;
-	if (op->actor != OP_COMMAND && asked_us / unit_us > OP_STATS_STEPS_MAX)
+	/* Of whole steps, so many touch one more. */
+	if (op->actor != OP_COMMAND &&
+		(until_us + unit_us - 1) / unit_us - filter->begin_us / unit_us >
+			OP_STATS_STEPS_MAX + 1)
 		return op_refuse(op, err, "since", "and until have more than %d %s between",
 			OP_STATS_STEPS_MAX, filter->by_domain ? "days" : "steps");
 	domains = DOMAIN_DAYS_MAX / (span_us / DAY_US + 1);

@@ -79,6 +79,7 @@ static bool read_on_thread(struct work *work)
 	const struct worker_shared *shared = first->worker->shared;
 	struct err err = ERR_INIT;
 	bool ok = true;
+	int slow = 0;
 	struct db *db;
 
 	if (db_watch_look(shared->server, &err) != 0 ||
@@ -86,11 +87,14 @@ static bool read_on_thread(struct work *work)
 		fail_from(first, &err);
 		return true;
 	}
-	announce_all(first, db);
+	if (!first->again)
+		announce_all(first, db);
 	for (read = first; read && err.code == ERR_NONE; read = read->next) {
 		read->result = read->read(read, db, &read->err);
 		ok &= read->result == 0;
-		if (read->err.code == ERR_TEMPORARY) {
+		/* One that the server has ended, as too slow, costs nobody else its answer. */
+		if (read->err.code == ERR_TEMPORARY &&
+			(!first->again || db_ahead_socket(db) < 0 || ++slow > 1)) {
 			err = read->err;
 			fail_from(read->next, &err);
 		}
@@ -226,6 +230,7 @@ static void on_answered(evutil_socket_t fd, short what, void *arg)
 		}
 		read->next = NULL;
 		read->err = ERR_INIT;
+		read->again = true;
 		*end = read;
 		end = &read->next;
 	}
@@ -283,6 +288,7 @@ void store_read_start(struct worker *worker, struct store_read *read, const char
 
 	read->worker = worker;
 	read->next = NULL;
+	read->again = false;
 	read->err.code = ERR_NONE;
 	if (reads == NULL) {
 		read->result = read->read(read, worker->db, &read->err);

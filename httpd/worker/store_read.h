@@ -28,6 +28,7 @@ struct worker;
 struct store_read {
 	struct work work;        /* first; store_read's own, as are the next members */
 	struct store_read *next; /* of those that are read together */
+	bool again;              /* a statement of its group has failed: each asks for itself */
 	bool wants_handle;       /* the thread shall leave its handle to the loop, in `handle` */
 	struct db *handle;
 	const struct worker *worker;

@@ -299,7 +299,7 @@ def test_token_with_extremes(busy):
         ("resolution=month", "'resolution' parameter must be hour or day"),
         ("duration=3", "'duration' parameter must be like 12h, 7d or 1m"),
         ("duration=", "'duration'"),
-        ("duration=9999d", "more than 1000 steps"),
+        ("duration=1001d", "more than 1000 steps"),
         ("start=now", "'start' parameter is not a valid time"),
         ("start=2000000000&end=1000000000", "'start' parameter must be before"),
         ("resolution=hour&start=1000000000", "more than 1000 steps"),
@@ -309,6 +309,13 @@ def test_bad_stats(busy, query, message):
     answer = busy.ask(f"/v3/{busy.domain}/stats/total?{query}")
     assert answer.status_code == 400
     assert message in answer.json()["message"]
+
+
+@pytest.mark.parametrize("query, steps", [
+    ("duration=1000d", 1001), ("duration=1000h&resolution=hour", 1001),
+])  # fmt: skip
+def test_longest_stats(busy, query, steps):
+    assert len(busy.stats(f"?event=delivered&{query}")["stats"]) == steps
 
 
 def test_stats_by_hour(busy):

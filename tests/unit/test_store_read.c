@@ -242,6 +242,26 @@ static void test_read_fails(void **state)
 	assert_int_equal(more->tries, 2);
 }
 
+/* One that the server ends, because it takes too long, costs the others only time. */
+static void test_too_slow(void **state)
+{
+	struct rig *rig = *state;
+	struct one *before, *slow, *behind;
+
+	ONLY_SERVER(rig);
+	connect_loop(rig);
+	OK(db_exec(rig->temp->db, sql_lock, &why));
+	before = start(rig, sql_process);
+	slow = start(rig, sql_slow);
+	behind = start(rig, sql_process);
+	wait_for_all(rig);
+	assert_int_equal(before->read.result, 0);
+	assert_int_equal(slow->read.result, -1);
+	assert_int_equal(slow->read.err.code, ERR_TEMPORARY);
+	assert_int_equal(behind->read.result, 0);
+	OK(db_exec(rig->temp->db, sql_unlock, &why));
+}
+
 static void end_process(pid_t pid)
 {
 	assert_int_equal(kill(pid, SIGTERM), 0);
@@ -384,6 +404,7 @@ int main(void)
 		TEST(file),
 		TEST(groups),
 		TEST(read_fails),
+		TEST(too_slow),
 		TEST(connection_ends),
 		TEST(slow),
 		TEST(no_answer),
