@@ -364,6 +364,7 @@ static int migrate_there(void *path)
 
 	if (db_open(path, DB_CREATE, &db, NULL) != 0)
 		return 1;
+	db_set_wait(db, 60 * 1000); /* on a busy machine the others may take long */
 	return temp_db_migrate(db, 1, &applied, NULL) == 0 ? 0 : 2;
 }
 
