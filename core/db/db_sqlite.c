@@ -151,7 +151,7 @@ struct sqlite_stmt {
 	int bind_error;    /* reported by the next step */
 	bool used;         /* since the last reset */
 	bool gives_rowid;  /* its one row is the number of the row that it inserts */
-	bool given;        /* the present row is that one */
+	int64_t rowid;     /* of the present row, if that is the one; else 0 */
 };
 
 static const char pragmas_all[] =
@@ -553,7 +553,8 @@ static void reset(struct db_stmt *base)
 
 	if (!stmt->used)
 		return;
-	stmt->used = stmt->given = false;
+	stmt->used = false;
+	stmt->rowid = 0;
 	sqlite3_reset(stmt->handle);
 	sqlite3_clear_bindings(stmt->handle);
 	stmt->bind_error = SQLITE_OK;
@@ -571,7 +572,7 @@ static int step(struct db_stmt *base, struct err *err)
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
 
-	if (stmt->given) {
+	if (stmt->rowid != 0) {
 		reset(base);
 		return 0;
 	}
@@ -587,7 +588,8 @@ static int step(struct db_stmt *base, struct err *err)
 		result = sync_log(base->db, err);
 	if (rc != SQLITE_DONE || result < 0 || !stmt->gives_rowid)
 		return result;
-	stmt->used = stmt->given = true;
+	stmt->used = true;
+	stmt->rowid = sqlite3_last_insert_rowid(of_db(base->db)->handle);
 	return 1;
 }
 
@@ -598,8 +600,8 @@ static const char *column_text(struct db_stmt *stmt, int column)
 
 static int64_t column_int(struct db_stmt *stmt, int column)
 {
-	if (of_stmt(stmt)->given)
-		return sqlite3_last_insert_rowid(of_db(stmt->db)->handle);
+	if (of_stmt(stmt)->rowid != 0)
+		return of_stmt(stmt)->rowid;
 	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
 }
 

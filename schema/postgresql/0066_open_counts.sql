@@ -3,9 +3,8 @@
 -- rest of it. Emails that a statement changes are counted once for the statement: each version of a row of
 -- open_count_part stays until the transaction ends, and the next change walks over all of them.
 DROP TRIGGER email_added ON email;
-DROP TRIGGER emails_changed ON email;
+DROP TRIGGER email_changed ON email;
 DROP TRIGGER email_removed ON email;
-DROP FUNCTION emails_counted();
 DROP FUNCTION email_counted();
 DROP FUNCTION email_open_as(email);
 DROP VIEW open_count;

@@ -1,1 +1,0 @@
--- Nothing changes here: see postgresql/, where the open emails are counted once for each statement.

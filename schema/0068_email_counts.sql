@@ -1,1 +1,0 @@
--- Nothing changes here: see postgresql/, where a third of what the server did for an email was to count it.

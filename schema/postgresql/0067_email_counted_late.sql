@@ -1,1 +1,0 @@
--- Nothing changes here: see ../, where SQLite's INSERT of an email has fewer pages to copy.
