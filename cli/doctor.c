@@ -257,45 +257,84 @@ char *doctor_script(const char *name)
 	return NULL;
 }
 
-static void read_parameters(struct doctor *doctor)
+void doctor_find_installation(struct doctor *doctor)
 {
-	static const char *const names[POSTFIX_PARAMETERS] = {
-		[POSTFIX_CONFIG] = "config_directory",
-		[POSTFIX_QUEUE] = "queue_directory",
-		[POSTFIX_OWNER] = "mail_owner",
-		[POSTFIX_GROUP] = "setgid_group",
-		[POSTFIX_SIZE] = "message_size_limit",
-		[POSTFIX_MINFREE] = "queue_minfree",
-		[POSTFIX_NETWORKS] = "mynetworks",
-		[POSTFIX_RELAY] = "smtpd_relay_restrictions",
-		[POSTFIX_RECIPIENT] = "smtpd_recipient_restrictions",
-		[POSTFIX_LIFETIME] = "maximal_queue_lifetime",
-		[POSTFIX_SMTPD_MILTERS] = "smtpd_milters",
-		[POSTFIX_LOCAL_MILTERS] = "non_smtpd_milters",
-		[POSTFIX_ACTION] = "milter_default_action",
-		[POSTFIX_GENERIC] = "smtp_generic_maps",
-		[POSTFIX_SMTP_CHECKS] = "smtp_header_checks",
-		[POSTFIX_INSTANCES] = "multi_instance_directories",
-		[POSTFIX_OTHERS] = "alternate_config_directories",
-		[POSTFIX_LOG] = "maillog_file",
-		[POSTFIX_SENDMAIL] = "sendmail_path",
-		[POSTFIX_LOG_NAME] = "syslog_name",
-	};
+	doctor->is_installed = str_eq(doctor->conf_path, CONF_DEFAULT_PATH) && getpwnam("postern");
+	doctor->has_units = doctor->is_installed && access("/run/systemd/system", F_OK) == 0;
+}
+
+static const char *const parameter_names[POSTFIX_PARAMETERS] = {
+	[POSTFIX_CONFIG] = "config_directory",
+	[POSTFIX_QUEUE] = "queue_directory",
+	[POSTFIX_OWNER] = "mail_owner",
+	[POSTFIX_GROUP] = "setgid_group",
+	[POSTFIX_SIZE] = "message_size_limit",
+	[POSTFIX_MINFREE] = "queue_minfree",
+	[POSTFIX_NETWORKS] = "mynetworks",
+	[POSTFIX_RELAY] = "smtpd_relay_restrictions",
+	[POSTFIX_RECIPIENT] = "smtpd_recipient_restrictions",
+	[POSTFIX_LIFETIME] = "maximal_queue_lifetime",
+	[POSTFIX_SMTPD_MILTERS] = "smtpd_milters",
+	[POSTFIX_LOCAL_MILTERS] = "non_smtpd_milters",
+	[POSTFIX_ACTION] = "milter_default_action",
+	[POSTFIX_GENERIC] = "smtp_generic_maps",
+	[POSTFIX_SMTP_CHECKS] = "smtp_header_checks",
+	[POSTFIX_INSTANCES] = "multi_instance_directories",
+	[POSTFIX_OTHERS] = "alternate_config_directories",
+	[POSTFIX_LOG] = "maillog_file",
+	[POSTFIX_SENDMAIL] = "sendmail_path",
+	[POSTFIX_LOG_NAME] = "syslog_name",
+};
+
+static bool runs(const struct doctor *doctor, const char *name)
+{
+	struct process process;
+
+	return process_find(&doctor->processes, name, doctor->conf, &process);
+}
+
+/* False if nothing of Postern is in use: no daemon runs or is started at boot, and no setting of
+ * Postfix names it. */
+static bool is_set_up(const struct doctor *doctor)
+{
+	static const char *const names[] = {"smtpd_milters", "non_smtpd_milters", "transport_maps"};
+	struct strv values[ARRAY_SIZE(names)] = {0};
+	_cleanup_free_ char *boot = NULL;
+	bool is_named = false;
+
+	if (runs(doctor, "postern-milter") || runs(doctor, "postern-httpd"))
+		return true;
+	if (doctor->has_units)
+		boot = doctor_output("systemctl", "is-enabled", "postern-milter", NULL);
+	if (boot && str_starts(boot, "enabled"))
+		return true;
+	/* If Postfix cannot be asked, nothing says that it was not set up. */
+	if (postconf_values(doctor->postfix, names, ARRAY_SIZE(names), values, NULL) < 0)
+		is_named = true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		for (size_t j = 0; j < values[i].n; j++)
+			is_named |= strstr(values[i].items[j], "postern") != NULL;
+		strv_free(&values[i]);
+	}
+	return is_named;
+}
+
+void doctor_run(struct doctor *doctor)
+{
 	static const char *const options[] = {
 		"*/unix/syslog_name", "*/inet/milter_macro_daemon_name"};
 	struct err err = ERR_INIT;
 
-	if (postconf_read(doctor->postfix, names, POSTFIX_PARAMETERS, doctor->parameters, &err) < 0)
-		doctor_say(doctor, "postfix", DOCTOR_WRONG, "%s", err.text);
-	else
-		postconf_services(
-			doctor->postfix, options, ARRAY_SIZE(options), &doctor->services, NULL);
-}
-
-static void open_store(struct doctor *doctor)
-{
-	struct err err = ERR_INIT;
-
+	process_list_read(&doctor->processes);
+	doctor->is_set_up = is_set_up(doctor);
+	if (!doctor->is_set_up)
+		doctor_say(doctor, "setup", DOCTOR_WRONG, "Postern is not set up yet");
+	if (doctor->refused)
+		doctor_say(doctor, "settings", DOCTOR_WRONG, "%s", doctor->refused);
+	if (!doctor->is_root)
+		doctor_say(doctor, "settings", DOCTOR_UNKNOWN,
+			"run as root for a complete check: files and processes of other users "
+			"were not checked, and no test message was sent");
 	if (db_open(conf_store(doctor->conf), DB_READ, &doctor->db, &err) < 0) {
 		/* This user may not read it; the daemons' user may. */
 		bool unreadable = !doctor->is_root &&
@@ -307,65 +346,13 @@ static void open_store(struct doctor *doctor)
 		doctor_say(doctor, "schema", DOCTOR_WRONG, "%s", err.text);
 		db_close(TAKE_PTR(doctor->db));
 	}
-}
-
-void doctor_find_installation(struct doctor *doctor)
-{
-	doctor->is_installed = str_eq(doctor->conf_path, CONF_DEFAULT_PATH) && getpwnam("postern");
-	doctor->has_units = doctor->is_installed && access("/run/systemd/system", F_OK) == 0;
-}
-
-static bool runs(const struct doctor *doctor, const char *name)
-{
-	struct process process;
-
-	return process_find(&doctor->processes, name, doctor->conf, &process);
-}
-
-static bool is_in_postfix(const struct doctor *doctor)
-{
-	static const char *const names[] = {"smtpd_milters", "non_smtpd_milters", "transport_maps"};
-	struct strv values[ARRAY_SIZE(names)] = {0};
-	bool is = false;
-
-	/* If Postfix cannot be asked, nothing says that it was not set up. */
-	if (postconf_values(doctor->postfix, names, ARRAY_SIZE(names), values, NULL) < 0)
-		is = true;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		for (size_t j = 0; j < values[i].n; j++)
-			is |= strstr(values[i].items[j], "postern") != NULL;
-		strv_free(&values[i]);
-	}
-	return is;
-}
-
-/* False if nothing of Postern is in use: no daemon runs or is started at boot, and no setting of
- * Postfix names it. */
-static bool is_set_up(const struct doctor *doctor)
-{
-	_cleanup_free_ char *boot = NULL;
-
-	if (runs(doctor, "postern-milter") || runs(doctor, "postern-httpd"))
-		return true;
-	if (doctor->has_units)
-		boot = doctor_output("systemctl", "is-enabled", "postern-milter", NULL);
-	return (boot && str_starts(boot, "enabled")) || is_in_postfix(doctor);
-}
-
-void doctor_run(struct doctor *doctor)
-{
-	process_list_read(&doctor->processes);
-	doctor->is_set_up = is_set_up(doctor);
-	if (!doctor->is_set_up)
-		doctor_say(doctor, "setup", DOCTOR_WRONG, "Postern is not set up yet");
-	if (doctor->refused)
-		doctor_say(doctor, "settings", DOCTOR_WRONG, "%s", doctor->refused);
-	if (!doctor->is_root)
-		doctor_say(doctor, "settings", DOCTOR_UNKNOWN,
-			"run as root for a complete check: files and processes of other users "
-			"were not checked, and no test message was sent");
-	open_store(doctor);
-	read_parameters(doctor);
+	err = ERR_INIT;
+	if (postconf_read(doctor->postfix, parameter_names, POSTFIX_PARAMETERS, doctor->parameters,
+		    &err) < 0)
+		doctor_say(doctor, "postfix", DOCTOR_WRONG, "%s", err.text);
+	else
+		postconf_services(
+			doctor->postfix, options, ARRAY_SIZE(options), &doctor->services, NULL);
 	if (!doctor->briefly)
 		doctor_look_at_postfix(doctor);
 	doctor_look_at_host(doctor);

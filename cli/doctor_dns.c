@@ -87,46 +87,15 @@ static void look_at_leftovers(
 	}
 }
 
-static void look_at_tables(
-	struct doctor *doctor, struct dkim_signer *signer, const struct dkim_key_list *keys)
-{
-	_cleanup_free_ char *wiring = NULL;
-	struct err err = ERR_INIT;
-	int same = dkim_signer_check(signer, keys, &err);
-
-	if (same < 0)
-		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
-	else if (same == 0)
-		doctor_say(doctor, "dkim", DOCTOR_WRONG,
-			"the tables of %s lack keys that have to sign", dkim_signer_name(signer));
-	/* Enabling one domain writes the tables of all. */
-	if (same <= 0 && keys->n > 0)
-		doctor_mend(doctor, "postern", "dkim", "enable", keys->items[0].domain, NULL);
-	for (size_t i = 0; i < keys->n; i++) {
-		if (keys->items[i].state != DKIM_SIGNING)
-			continue;
-		if (dkim_signer_needs_address(signer) &&
-			doctor->conf->submission.method == SUBMISSION_SMTP)
-			doctor_say(doctor, "signer", DOCTOR_WRONG,
-				"%s signs no mail of the service postern, because it gets no client "
-				"address from it: set method = sendmail in [submission]",
-				dkim_signer_name(signer));
-		wiring = dkim_signer_wiring(signer, doctor->postfix);
-		if (wiring)
-			doctor_say(doctor, "signer", DOCTOR_WRONG,
-				"Postfix does not ask %s for all mail, so some is not signed; as root, "
-				"run:\n%s",
-				dkim_signer_name(signer), wiring);
-		break;
-	}
-}
-
 /* Checks that the signer has exactly the keys of the store. */
 static void look_at_keys(struct doctor *doctor)
 {
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
 	_cleanup_dkim_keys_ struct dkim_key_list keys = {0};
+	_cleanup_free_ char *wiring = NULL;
 	struct err err = ERR_INIT;
+	bool signing = false;
+	int same;
 
 	if (store_dkim_list(doctor->db, NULL, &keys, &err) < 0)
 		return;
@@ -141,9 +110,31 @@ static void look_at_keys(struct doctor *doctor)
 			doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
 		return;
 	}
-	for (size_t i = 0; i < keys.n; i++)
+	for (size_t i = 0; i < keys.n; i++) {
 		look_at_key(doctor, signer, &keys.items[i]);
-	look_at_tables(doctor, signer, &keys);
+		signing |= keys.items[i].state == DKIM_SIGNING;
+	}
+	same = dkim_signer_check(signer, &keys, &err);
+	if (same < 0)
+		doctor_say(doctor, "dkim", DOCTOR_WRONG, "%s", err.text);
+	else if (same == 0)
+		doctor_say(doctor, "dkim", DOCTOR_WRONG,
+			"the tables of %s lack keys that have to sign", dkim_signer_name(signer));
+	/* Enabling one domain writes the tables of all. */
+	if (same <= 0 && keys.n > 0)
+		doctor_mend(doctor, "postern", "dkim", "enable", keys.items[0].domain, NULL);
+	if (signing && dkim_signer_needs_address(signer) &&
+		doctor->conf->submission.method == SUBMISSION_SMTP)
+		doctor_say(doctor, "signer", DOCTOR_WRONG,
+			"%s signs no mail of the service postern, because it gets no client "
+			"address from it: set method = sendmail in [submission]",
+			dkim_signer_name(signer));
+	wiring = signing ? dkim_signer_wiring(signer, doctor->postfix) : NULL;
+	if (wiring)
+		doctor_say(doctor, "signer", DOCTOR_WRONG,
+			"Postfix does not ask %s for all mail, so some is not signed; as root, "
+			"run:\n%s",
+			dkim_signer_name(signer), wiring);
 	look_at_leftovers(doctor, signer, &keys);
 }
 

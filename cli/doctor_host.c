@@ -87,13 +87,31 @@ static bool user_has_group(const struct passwd *user, gid_t wanted)
 	return false;
 }
 
-static void look_at_groups(struct doctor *doctor, const char *name, pid_t pid, uid_t uid)
+static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 {
+	_cleanup_free_ char *folder = mem_printf("/proc/%ld", (long)pid);
+	bool replaced = false;
+	_cleanup_free_ char *program = process_program(pid, &replaced);
 	const char *group_name = doctor->parameters[POSTFIX_GROUP];
 	const struct group *group = group_name ? getgrnam(group_name) : NULL;
-	const struct passwd *user = getpwuid(uid);
+	const struct passwd *user;
+	struct stat info;
 
-	if (group == NULL || user == NULL || uid == 0)
+	if (program && replaced) {
+		doctor_say(doctor, "program", DOCTOR_WARNING,
+			"%s (process %ld) is running a program file that has been replaced", name,
+			(long)pid);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", name, NULL);
+	}
+	if (stat(folder, &info) < 0)
+		return;
+	if (info.st_uid == 0 && doctor->is_installed)
+		doctor_say(doctor, "rights", DOCTOR_WRONG,
+			"%s (process %ld) runs as root: its unit has User=postern", name,
+			(long)pid);
+	user = getpwuid(info.st_uid);
+	if (str_eq(name, "postern-milter") || group == NULL || user == NULL || info.st_uid == 0)
 		return;
 	if (!user_has_group(user, group->gr_gid)) {
 		doctor_say(doctor, "groups", DOCTOR_WRONG,
@@ -110,30 +128,6 @@ static void look_at_groups(struct doctor *doctor, const char *name, pid_t pid, u
 		doctor_mend(doctor, "systemctl", "restart", name, NULL);
 }
 
-static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
-{
-	_cleanup_free_ char *folder = mem_printf("/proc/%ld", (long)pid);
-	bool replaced = false;
-	_cleanup_free_ char *program = process_program(pid, &replaced);
-	struct stat info;
-
-	if (program && replaced) {
-		doctor_say(doctor, "program", DOCTOR_WARNING,
-			"%s (process %ld) is running a program file that has been replaced", name,
-			(long)pid);
-		if (doctor->has_units)
-			doctor_mend(doctor, "systemctl", "restart", name, NULL);
-	}
-	if (stat(folder, &info) < 0)
-		return;
-	if (info.st_uid == 0 && doctor->is_installed)
-		doctor_say(doctor, "rights", DOCTOR_WRONG,
-			"%s (process %ld) runs as root: its unit has User=postern", name,
-			(long)pid);
-	if (!str_eq(name, "postern-milter"))
-		look_at_groups(doctor, name, pid, info.st_uid);
-}
-
 /* Returns the value in lines of NAME=VALUE. The caller frees it. */
 static char *property(const char *lines, const char *name)
 {
@@ -147,33 +141,25 @@ static char *property(const char *lines, const char *name)
 	return mem_strdup("");
 }
 
-/* Returns the unit that runs Postfix: postfix@-.service in Debian 12, postfix.service in Debian 13.
- * It is the last part of the control group of master(8). NULL if no unit of such a name runs it.
- * The caller frees it. */
-static char *postfix_unit(const struct doctor *doctor)
+/* before is the Before= of the milter's unit. The unit that runs Postfix, postfix@-.service in
+ * Debian 12 and postfix.service in Debian 13, is the last part of master(8)'s control group. */
+static void look_at_boot_order(struct doctor *doctor, const char *name, const char *before)
 {
 	_cleanup_free_ char *path = mem_printf(
 		"/proc/%" PRId64 "/cgroup", doctor_postfix_master(doctor));
+	_cleanup_free_ char *postfix = NULL;
+	_cleanup_strv_ struct strv units = STRV_INIT;
 	FILE *file = fopen(path, "re");
-	char line[4096], *unit = NULL;
+	char line[4096];
 
-	while (file && unit == NULL && fgets(line, sizeof(line), file)) {
+	while (file && postfix == NULL && fgets(line, sizeof(line), file)) {
 		const char *last = strrchr(line, '/');
 
 		if (last && str_starts(last, "/postfix") && strstr(last, ".service\n"))
-			unit = mem_dup(last + 1, strcspn(last + 1, "\n"));
+			postfix = mem_dup(last + 1, strcspn(last + 1, "\n"));
 	}
 	if (file)
 		fclose(file);
-	return unit;
-}
-
-/* before is the Before= of the milter's unit. */
-static void look_at_boot_order(struct doctor *doctor, const char *name, const char *before)
-{
-	_cleanup_free_ char *postfix = postfix_unit(doctor);
-	_cleanup_strv_ struct strv units = STRV_INIT;
-
 	strv_split(&units, before, ' ');
 	if (postfix == NULL || strv_has(&units, postfix))
 		return;
@@ -326,17 +312,24 @@ static void look_at_listener(
 			what, listen, setting);
 }
 
-static int connect_to(const char *listen)
+/* Returns the answer of the listener to GET /readyz, with its head; "" for no answer. The caller
+ * frees it. */
+static char *ask_readyz(const char *listen)
 {
+	static const char request[] =
+		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	const struct timeval timeout = {.tv_sec = HEALTH_S};
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
 	_cleanup_free_ char *host = NULL;
 	const char *port;
+	char answer[4096];
+	size_t len = 0;
+	ssize_t n;
 	int fd = -1;
 
 	if (!split_listen(listen, &host, &port)) {
 		if (socket_connect(listen + strlen("unix:"), SOCK_STREAM, &fd) != 0)
-			return -1;
+			return NULL;
 	} else if (getaddrinfo(host, port, &hints, &found) == 0) {
 		fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) < 0) {
@@ -345,45 +338,15 @@ static int connect_to(const char *listen)
 		}
 		freeaddrinfo(found);
 	}
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	return fd;
-}
-
-/* Returns the answer of the listener to GET /readyz, with its head; "" for no answer. The caller
- * frees it. */
-static char *ask_readyz(const char *listen)
-{
-	static const char request[] =
-		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-	char answer[4096];
-	size_t len = 0;
-	ssize_t n;
-	int fd = connect_to(listen);
-
 	if (fd < 0)
 		return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (write(fd, request, strlen(request)) == (ssize_t)strlen(request))
 		while (len < sizeof(answer) - 1 &&
 			(n = read(fd, answer + len, sizeof(answer) - 1 - len)) > 0)
 			len += (size_t)n;
 	close(fd);
 	return mem_dup(answer, len);
-}
-
-/* Returns why httpd is not ready, which the admin listener says, one reason per line. The caller
- * frees it. */
-static char *why_not_ready(const struct doctor *doctor)
-{
-	const char *listen = doctor->conf->admin.listen;
-	_cleanup_free_ char *answer = str_empty(listen) ? NULL : ask_readyz(listen);
-	const char *body = answer ? strstr(answer, "\r\n\r\n") : NULL;
-	_cleanup_free_ char *words = body ? str_trim(body, strlen(body))
-					  : mem_strdup("see its log");
-	_cleanup_strv_ struct strv lines = STRV_INIT;
-
-	strv_split(&lines, words, '\n');
-	return strv_join(&lines, "; ");
 }
 
 /* Reports the problems that httpd has found itself. After its start, or a fix, its first probe
@@ -405,8 +368,17 @@ static void look_at_health(struct doctor *doctor, int64_t started_us)
 	if (str_starts(answer, "HTTP/1.1 200")) {
 		doctor_say(doctor, "health", DOCTOR_GOOD, "postern-httpd is ready");
 	} else if (str_starts(answer, "HTTP/1.1 503")) {
-		_cleanup_free_ char *why = why_not_ready(doctor);
+		/* The admin listener says why, one reason per line. */
+		const char *admin = doctor->conf->admin.listen;
+		_cleanup_free_ char *said = str_empty(admin) ? NULL : ask_readyz(admin);
+		const char *body = said ? strstr(said, "\r\n\r\n") : NULL;
+		_cleanup_free_ char *words = body ? str_trim(body, strlen(body))
+						  : mem_strdup("see its log");
+		_cleanup_strv_ struct strv lines = STRV_INIT;
+		_cleanup_free_ char *why = NULL;
 
+		strv_split(&lines, words, '\n');
+		why = strv_join(&lines, "; ");
 		doctor_say(doctor, "health", DOCTOR_WRONG, "postern-httpd is not ready: %s", why);
 	} else {
 		doctor_say(doctor, "health", DOCTOR_WRONG,

@@ -26,22 +26,6 @@
 
 enum { CHECK_MS = 300 * 1000, DOMAINS_LOOKED_AT = 50, DAY_S = 24 * 3600 };
 
-/* Sets a fix for the process that a finding of check names: `process 17 takes ...`. */
-static void mend_milter(struct doctor *doctor, const char *text)
-{
-	static const char stopped[] = "kill -CONT ";
-	const char *at = strstr(text, stopped);
-
-	if (at) {
-		_cleanup_free_ char *pid = mem_dup(
-			at + strlen(stopped), strspn(at + strlen(stopped), "0123456789"));
-
-		doctor_mend(doctor, "kill", "-CONT", pid, NULL);
-	} else if (doctor->has_units) {
-		doctor_mend(doctor, "systemctl", "restart", "postern-milter", NULL);
-	}
-}
-
 /* Sets a fix that a finding of check ends with, up to a comma, such as `usermod -aG adm postern`.
  */
 static void mend_said(struct doctor *doctor, const char *text)
@@ -62,10 +46,13 @@ static void mend_said(struct doctor *doctor, const char *text)
 	}
 }
 
+/* Adds a finding of check, and what fixes it. */
 static void take_over(struct doctor *doctor, char *line)
 {
+	static const char stopped[] = "kill -CONT ";
 	char *result = strchr(line, '\t');
 	char *text = result ? strchr(result + 1, '\t') : NULL;
+	const char *at;
 	enum doctor_result level = DOCTOR_GOOD;
 
 	if (text == NULL)
@@ -81,17 +68,25 @@ static void take_over(struct doctor *doctor, char *line)
 	doctor_say(doctor, line, level, "%s", text);
 	if (level < DOCTOR_WARNING)
 		return;
-	if (str_eq(line, "milter"))
-		mend_milter(doctor, text);
-	else if (doctor->has_units &&
-		 (str_eq(line, "httpd") || strstr(text, "events is not running")))
+	at = strstr(text, stopped);
+	if (str_eq(line, "milter") && at) {
+		_cleanup_free_ char *pid = mem_dup(
+			at + strlen(stopped), strspn(at + strlen(stopped), "0123456789"));
+
+		doctor_mend(doctor, "kill", "-CONT", pid, NULL);
+	} else if (str_eq(line, "milter")) {
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", "postern-milter", NULL);
+	} else if (doctor->has_units &&
+		   (str_eq(line, "httpd") || strstr(text, "events is not running"))) {
 		doctor_mend(doctor, "systemctl", "restart",
 			str_eq(line, "httpd") ? "postern-httpd" : "postern-events", NULL);
-	else if (doctor->has_units && str_eq(line, "smtp_auth") &&
-		 str_starts(text, "postern-auth does not answer"))
+	} else if (doctor->has_units && str_eq(line, "smtp_auth") &&
+		   str_starts(text, "postern-auth does not answer")) {
 		doctor_mend(doctor, "systemctl", "restart", "postern-auth", NULL);
-	else
+	} else {
 		mend_said(doctor, text);
+	}
 }
 
 static void run_check(struct doctor *doctor)
@@ -443,22 +438,6 @@ static void look_at_log_names(struct doctor *doctor)
 	}
 }
 
-/* A part of what check does, for a Postfix that does not use the milter yet. Only root may read the
- * pid. */
-static void look_at_master(struct doctor *doctor)
-{
-	if (!doctor->is_root)
-		return;
-
-	_cleanup_free_ char *pid = mem_printf("%" PRId64, doctor_postfix_master(doctor));
-	struct process process;
-
-	if (process_read(pid, &process) && str_eq(process.name, "master"))
-		doctor_say(doctor, "postfix", DOCTOR_GOOD, "Postfix is running");
-	else
-		doctor_say(doctor, "postfix", DOCTOR_WRONG, "Postfix is not running");
-}
-
 void doctor_look_at_postfix(struct doctor *doctor)
 {
 	if (doctor->is_set_up)
@@ -473,8 +452,15 @@ void doctor_look_at_postfix(struct doctor *doctor)
 		look_at_signer(doctor);
 		look_at_signed_fields(doctor);
 		look_at_instances(doctor);
-	} else {
-		look_at_master(doctor);
+	} else if (doctor->is_root) {
+		/* A part of what check does. Only root may read the pid. */
+		_cleanup_free_ char *pid = mem_printf("%" PRId64, doctor_postfix_master(doctor));
+		struct process process;
+
+		if (process_read(pid, &process) && str_eq(process.name, "master"))
+			doctor_say(doctor, "postfix", DOCTOR_GOOD, "Postfix is running");
+		else
+			doctor_say(doctor, "postfix", DOCTOR_WRONG, "Postfix is not running");
 	}
 	look_at_sendmail(doctor);
 	look_at_chroot(doctor);

@@ -237,10 +237,29 @@ static void look_at_backup(struct doctor *doctor)
 		doctor_mend(doctor, "postern", "-c", doctor->conf_path, "db", "backup", NULL);
 }
 
+/* The milter replaces a ticket by the recipients before the message is queued. A probe has a null
+ * sender. */
+static int count_waiting(void *arg, struct queue_item *item, struct err *err)
+{
+	char ticket[SECRET_TICKET_SIZE];
+
+	(void)err;
+	if (str_eq(item->queue, "deferred") && *item->sender && held_find_ticket(item, ticket))
+		++*(int64_t *)arg;
+	return 0;
+}
+
+/* Emails and messages that are stuck, were lost or refused, or are removed early, and hosts whose
+ * circuit breaker is open. */
 static void look_at_emails(struct doctor *doctor)
 {
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
+	_cleanup_free_ char *refusal = NULL;
 	struct email_waiting waiting;
-	int64_t held;
+	struct break_list breaks = {0};
+	char since[CLOCK_TEXT_SIZE];
+	struct message_cut cut;
+	int64_t held, refused, unasked = 0;
 
 	if (store_email_waiting(doctor->db, NULL, doctor->now_us - STAGED_S * SECOND_US,
 		    doctor->now_us - DAY_US, &waiting, NULL) == 0) {
@@ -257,31 +276,16 @@ static void look_at_emails(struct doctor *doctor)
 	if (store_held_count(doctor->db, &held, NULL) == 0 && held > 0)
 		doctor_say(doctor, "held", DOCTOR_WARNING,
 			"messages on hold because of the rules: %" PRId64, held);
-}
-
-/* Checks if the circuit breaker of a host is open. */
-static void look_at_outbox(struct doctor *doctor)
-{
-	struct break_list breaks = {0};
-	char since[CLOCK_TEXT_SIZE];
-
-	if (store_break_list(doctor->db, BREAKS_KEPT, &breaks, NULL) < 0)
-		return;
-	for (size_t i = 0; i < breaks.n; i++) {
-		if (breaks.items[i].closed_us > 0)
-			continue;
-		clock_iso8601(breaks.items[i].opened_us, since);
-		doctor_say(doctor, "outbox", DOCTOR_WRONG,
-			"since %s no email could be handed to Postfix: %s", since,
-			breaks.items[i].words);
-	}
+	if (store_break_list(doctor->db, BREAKS_KEPT, &breaks, NULL) == 0)
+		for (size_t i = 0; i < breaks.n; i++) {
+			if (breaks.items[i].closed_us > 0)
+				continue;
+			clock_iso8601(breaks.items[i].opened_us, since);
+			doctor_say(doctor, "outbox", DOCTOR_WRONG,
+				"since %s no email could be handed to Postfix: %s", since,
+				breaks.items[i].words);
+		}
 	store_break_list_free(&breaks);
-}
-
-static void look_at_messages(struct doctor *doctor)
-{
-	struct message_cut cut;
-
 	if (store_message_last_cut(doctor->db, &cut, NULL) == 1 &&
 		cut.cut_us > doctor->now_us - DAY_US)
 		doctor_say(doctor, "messages", DOCTOR_WARNING,
@@ -289,47 +293,22 @@ static void look_at_messages(struct doctor *doctor)
 			" minutes at present, which is shorter than retention.messages: they "
 			"take more than retention.messages_max_bytes",
 			(cut.cut_us - cut.left_us) / (60 * SECOND_US));
-}
-
-static void look_at_later_refusals(struct doctor *doctor)
-{
-	_cleanup_free_ char *text = NULL;
-	int64_t n;
-
-	if (store_later_refusal_count(doctor->db, doctor->now_us - HOUR_US, &n, &text, NULL) == 0 &&
-		n > 0)
+	if (store_later_refusal_count(
+		    doctor->db, doctor->now_us - HOUR_US, &refused, &refusal, NULL) == 0 &&
+		refused > 0)
 		doctor_say(doctor, "refused", DOCTOR_WARNING,
 			"messages of the last hour that passed the rules, but were then refused by "
 			"Postfix, usually because of another milter: %" PRId64
 			"%s, the last one "
 			"with: %s",
-			n, n < LATER_REFUSALS_MAX ? "" : " or more", text);
-}
-
-/* The milter replaces a ticket by the recipients before the message is queued. A probe has a null
- * sender. */
-static int count_waiting(void *arg, struct queue_item *item, struct err *err)
-{
-	char ticket[SECRET_TICKET_SIZE];
-
-	(void)err;
-	if (str_eq(item->queue, "deferred") && *item->sender && held_find_ticket(item, ticket))
-		++*(int64_t *)arg;
-	return 0;
-}
-
-/* Emails that Postfix did not ask the milter about. */
-static void look_at_queue(struct doctor *doctor)
-{
-	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
-	int64_t waiting = 0;
-
-	if (!doctor->is_root || postfix_queue_open(doctor->conf, &queue, NULL) < 0 ||
-		postfix_queue_each(queue, count_waiting, &waiting, NULL) < 0 || waiting == 0)
-		return;
-	doctor_say(doctor, "staged", DOCTOR_WRONG,
-		"messages in Postfix's queue that have not passed the milter: %" PRId64, waiting);
-	doctor_mend(doctor, "postern", "held", "release", "--waiting", NULL);
+			refused, refused < LATER_REFUSALS_MAX ? "" : " or more", refusal);
+	if (doctor->is_root && postfix_queue_open(doctor->conf, &queue, NULL) == 0 &&
+		postfix_queue_each(queue, count_waiting, &unasked, NULL) == 0 && unasked > 0) {
+		doctor_say(doctor, "staged", DOCTOR_WRONG,
+			"messages in Postfix's queue that have not passed the milter: %" PRId64,
+			unasked);
+		doctor_mend(doctor, "postern", "held", "release", "--waiting", NULL);
+	}
 }
 
 static void look_at_log(struct doctor *doctor)
@@ -419,10 +398,6 @@ void doctor_look_at_store(struct doctor *doctor)
 	if (!doctor->is_set_up)
 		return;
 	look_at_emails(doctor);
-	look_at_outbox(doctor);
-	look_at_messages(doctor);
-	look_at_later_refusals(doctor);
-	look_at_queue(doctor);
 	look_at_log(doctor);
 	look_at_webhooks(doctor);
 	look_at_suppressions(doctor);
