@@ -202,38 +202,6 @@ static int find_verb(struct arguments *arguments, char **words, int *used_r, str
 		err, ERR_INVALID, "%s has no \"%s\", but %s", words[0], words[1], buf_str(&known));
 }
 
-static int take_argument(struct arguments *arguments, char **words, struct err *err)
-{
-	const struct verb *verb = arguments->verb;
-	const char *dots = verb->argument ? strstr(verb->argument, "...") : NULL;
-
-	arguments->words = words;
-	if (verb->argument && (words[0] || *verb->argument != '[')) {
-		if (words[0] == NULL)
-			return err_set(err, ERR_INVALID, "%.*s is missing",
-				(int)(dots ? dots - verb->argument : 100), verb->argument);
-		arguments->argument = *words++;
-	}
-	if (words[0] && dots == NULL)
-		return err_set(err, ERR_INVALID, "\"%s\" is one word too many", words[0]);
-	return 0;
-}
-
-static int check_options(const struct arguments *arguments, struct err *err)
-{
-	for (int i = 0; i < OPTIONS; i++) {
-		const struct verb_option *taken = verbs_takes(
-			arguments->verb, (enum verb_option_id)i);
-
-		if (arguments->values[i] && taken == NULL)
-			return err_set(err, ERR_INVALID, "--%s does not belong to this command",
-				verbs_options[i].name);
-		if (!arguments->values[i] && taken && taken->required)
-			return err_set(err, ERR_INVALID, "--%s is missing", verbs_options[i].name);
-	}
-	return 0;
-}
-
 /* Guesses the verb if the options are invalid, to show its usage. */
 static void guess_verb(int argc, char **argv, struct arguments *arguments)
 {
@@ -250,6 +218,8 @@ static void guess_verb(int argc, char **argv, struct arguments *arguments)
 
 int arguments_parse(int argc, char **argv, struct arguments *arguments_r, struct err *err)
 {
+	const struct verb *verb;
+	const char *dots;
 	char **words;
 	int used;
 
@@ -270,10 +240,28 @@ int arguments_parse(int argc, char **argv, struct arguments *arguments_r, struct
 
 		return arguments_r->help && noun_alone ? 0 : -1;
 	}
-	arguments_r->verb = verbs_variant(arguments_r->verb, arguments_r->values);
+	verb = arguments_r->verb = verbs_variant(arguments_r->verb, arguments_r->values);
 	if (arguments_r->help)
 		return 0;
-	if (take_argument(arguments_r, words + used, err) < 0)
-		return -1;
-	return check_options(arguments_r, err);
+	words += used;
+	arguments_r->words = words;
+	dots = verb->argument ? strstr(verb->argument, "...") : NULL;
+	if (verb->argument && (words[0] || *verb->argument != '[')) {
+		if (words[0] == NULL)
+			return err_set(err, ERR_INVALID, "%.*s is missing",
+				(int)(dots ? dots - verb->argument : 100), verb->argument);
+		arguments_r->argument = *words++;
+	}
+	if (words[0] && dots == NULL)
+		return err_set(err, ERR_INVALID, "\"%s\" is one word too many", words[0]);
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct verb_option *taken = verbs_takes(verb, (enum verb_option_id)i);
+
+		if (arguments_r->values[i] && taken == NULL)
+			return err_set(err, ERR_INVALID, "--%s does not belong to this command",
+				verbs_options[i].name);
+		if (!arguments_r->values[i] && taken && taken->required)
+			return err_set(err, ERR_INVALID, "--%s is missing", verbs_options[i].name);
+	}
+	return 0;
 }

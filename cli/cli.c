@@ -35,41 +35,6 @@ static void complain(FILE *errors, const struct err *err)
 	fprintf(errors, "postern: %s\n", buf_str(&text));
 }
 
-static int refuse_use(const struct arguments *arguments, FILE *errors, const struct err *err)
-{
-	_cleanup_buf_ struct buf usage = BUF_INIT;
-
-	complain(errors, err);
-	if (arguments->verb)
-		usage_add_short(arguments->verb, &usage);
-	else
-		buf_add_str(&usage, "usage: postern COMMAND ..., see --help\n");
-	fputs(usage.data, errors);
-	return EX_USAGE;
-}
-
-static int open_database(struct call *call, struct err *err)
-{
-	static const enum db_mode modes[] = {
-		[VERB_READS] = DB_READ,
-		[VERB_READS_ANY] = DB_READ,
-		[VERB_WRITES] = DB_WRITE,
-		[VERB_STEPS] = DB_WRITE,
-		[VERB_MIGRATES] = DB_CREATE,
-	};
-	enum verb_access access = call->arguments->verb->access;
-	int version;
-
-	if (access == VERB_NO_DATABASE || access == VERB_DIAGNOSES)
-		return 0;
-	if (db_open(conf_store(call->conf), modes[access], &call->db, err) < 0)
-		return -1;
-	if (access == VERB_MIGRATES)
-		return 0;
-	return access == VERB_READS_ANY ? migrate_version(call->db, &version, err)
-					: migrate_check(call->db, err);
-}
-
 /* The actor of the command's changes: the user who runs it, including the one who became root by
  * sudo(8), and the terminal. The strings are static. */
 static const struct db_actor *actor_of_process(void)
@@ -114,30 +79,6 @@ static int run_verb(const struct call *call, struct report *report, struct err *
 	return -1;
 }
 
-static void print_for_people(
-	enum verb_shape shape, struct report *report, size_t terminal, struct buf *out)
-{
-	if (shape == VERB_ROWS)
-		print_table_rows(report, terminal, out);
-	else if (shape == VERB_RECORD)
-		print_table_record(report, terminal, out);
-	if (report->note)
-		visible_add_lines(out, report->note);
-	if (terminal == 0 || report->bytes.len == 0) {
-		buf_add(out, report->bytes.data, report->bytes.len);
-		return;
-	}
-	/* Texts end at a NUL; the bytes may continue after it. */
-	for (size_t i = 0; i <= report->bytes.len; i++) {
-		const char *text = buf_str(&report->bytes) + i;
-
-		visible_add_lines(out, text);
-		i += strlen(text);
-		if (i < report->bytes.len)
-			buf_add_str(out, "\\x00");
-	}
-}
-
 static int write_out(FILE *out, const struct buf *text, struct err *err)
 {
 	size_t written = fwrite(buf_str(text), 1, text->len, out);
@@ -151,17 +92,36 @@ static int show_report(
 	const struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
 	enum verb_shape shape = arguments->verb->shape;
+	size_t terminal = terminal_width(fileno(out));
 	struct buf text = BUF_INIT;
 	int result;
 
-	if (!arguments->json)
-		print_for_people(shape, report, terminal_width(fileno(out)), &text);
-	else if (shape == VERB_ROWS || shape == VERB_LINES)
-		print_json_rows(report, &text);
-	else if (shape == VERB_FOLLOWS)
-		print_json_lines(report, &text);
-	else
-		print_json_record(report, &text);
+	if (arguments->json) {
+		if (shape == VERB_ROWS || shape == VERB_LINES)
+			print_json_rows(report, &text);
+		else if (shape == VERB_FOLLOWS)
+			print_json_lines(report, &text);
+		else
+			print_json_record(report, &text);
+	} else {
+		if (shape == VERB_ROWS)
+			print_table_rows(report, terminal, &text);
+		else if (shape == VERB_RECORD)
+			print_table_record(report, terminal, &text);
+		if (report->note)
+			visible_add_lines(&text, report->note);
+		if (terminal == 0)
+			buf_add(&text, report->bytes.data, report->bytes.len);
+		/* Texts end at a NUL; the bytes may continue after it. */
+		for (size_t i = 0; terminal > 0 && i < report->bytes.len; i++) {
+			const char *part = report->bytes.data + i;
+
+			visible_add_lines(&text, part);
+			i += strlen(part);
+			if (i < report->bytes.len)
+				buf_add_str(&text, "\\x00");
+		}
+	}
 	result = write_out(out, &text, err);
 	secret_wipe(text.data, text.len);
 	buf_free(&text);
@@ -210,6 +170,13 @@ static int flush_rows(struct report *report, void *arg, struct err *err)
 /* Runs the verb with its settings and database, and fills the report. */
 static int perform(struct arguments *arguments, struct report *report, FILE *out, struct err *err)
 {
+	static const enum db_mode modes[] = {
+		[VERB_READS] = DB_READ,
+		[VERB_READS_ANY] = DB_READ,
+		[VERB_WRITES] = DB_WRITE,
+		[VERB_STEPS] = DB_WRITE,
+		[VERB_MIGRATES] = DB_CREATE,
+	};
 	struct following following = {0};
 	struct op_ready ready = {0};
 	const struct verb *verb = arguments->verb;
@@ -223,7 +190,7 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 	bool follows = verb->shape == VERB_FOLLOWS;
 	struct shown shown = {arguments, out};
 	struct err refused = ERR_INIT;
-	int result = -1;
+	int version, result = 0;
 
 	if (follows)
 		daemon_block_signals(); /* one that comes before follow() waits for it */
@@ -241,41 +208,48 @@ static int perform(struct arguments *arguments, struct report *report, FILE *out
 	}
 	if (verb->prepare && verb->prepare(arguments, conf, err) < 0)
 		return -1;
-	if (open_database(&call, err) == 0) {
+	if (verb->access != VERB_NO_DATABASE && verb->access != VERB_DIAGNOSES) {
+		result = db_open(conf_store(conf), modes[verb->access], &call.db, err);
+		if (result == 0 && verb->access == VERB_READS_ANY)
+			result = migrate_version(call.db, &version, err);
+		else if (result == 0 && verb->access != VERB_MIGRATES)
+			result = migrate_check(call.db, err);
 		if (call.db)
 			db_set_actor(call.db, actor_of_process());
-		result = follows ? follow(&call, report, out, err) : run_verb(&call, report, err);
 	}
+	if (result == 0)
+		result = follows ? follow(&call, report, out, err) : run_verb(&call, report, err);
 	op_ready_clear(&ready);
 	db_close(call.db);
 	return result < 0 || follows ? result : show_report(arguments, report, out, err);
 }
 
-static int print_help(const struct arguments *arguments, FILE *out, struct err *err)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-
-	if (arguments->version)
-		buf_add_str(&text, "postern " POSTERN_VERSION "\n");
-	else if (arguments->verb)
-		usage_add_verb(arguments->verb, &text);
-	else
-		usage_add_all(arguments->noun, &text);
-	return write_out(out, &text, err);
-}
-
 int cli_run(int argc, char **argv, FILE *out, FILE *errors)
 {
+	_cleanup_buf_ struct buf usage = BUF_INIT;
 	struct arguments arguments;
 	struct report report;
 	struct err err = ERR_INIT;
 	int status;
 
-	if (arguments_parse(argc, argv, &arguments, &err) < 0)
-		return refuse_use(&arguments, errors, &err);
+	if (arguments_parse(argc, argv, &arguments, &err) < 0) {
+		complain(errors, &err);
+		if (arguments.verb)
+			usage_add_short(arguments.verb, &usage);
+		else
+			buf_add_str(&usage, "usage: postern COMMAND ..., see --help\n");
+		fputs(usage.data, errors);
+		return EX_USAGE;
+	}
 	if (arguments.help || arguments.version) {
 		err = ERR_INIT; /* for a noun alone, whose verbs are shown */
-		if (print_help(&arguments, out, &err) < 0)
+		if (arguments.version)
+			buf_add_str(&usage, "postern " POSTERN_VERSION "\n");
+		else if (arguments.verb)
+			usage_add_verb(arguments.verb, &usage);
+		else
+			usage_add_all(arguments.noun, &usage);
+		if (write_out(out, &usage, &err) < 0)
 			complain(errors, &err);
 		return err_info(err.code)->exit_status;
 	}

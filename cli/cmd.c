@@ -187,29 +187,14 @@ int call_check(const struct call *call, struct err *err)
 	return result;
 }
 
-static int refuse_missing(const struct call *call, struct err *err)
-{
-	const struct verb *verb = call->arguments->verb;
-	const char *given = call_argument(call);
-	char id[ID_SIZE];
-
-	if (str_eq(verb->noun, "domain"))
-		return err_set(err, ERR_NOT_FOUND,
-			"there is no domain %s (one that a company only asked for %s)", given,
-			verbs_takes(verb, OPTION_COMPANY) ? "needs --company"
-							  : "has to be activated first");
-	return err_set(err, ERR_NOT_FOUND, "there is no %s %s%s",
-		str_eq(verb->noun, "exempt")      ? "exemption"
-		: str_eq(verb->argument, "LOGIN") ? "user"
-						  : verb->noun,
-		id_parse(given, id) ? "with the id " : "", given);
-}
-
 int call_operate(const struct call *call, const void *input, json_t **made_r, struct err *err)
 {
 	/* Between two steps of a long operation, so that others can write. */
 	const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-	const struct operation *operation = call->arguments->verb->operation;
+	const struct verb *verb = call->arguments->verb;
+	const struct operation *operation = verb->operation;
+	const char *given = call_argument(call);
+	char id[ID_SIZE];
 	struct op op;
 	int result;
 
@@ -221,7 +206,18 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 	if (result > 0)
 		*made_r = operation->list == OP_ONE ? op_json(&op) : op_list_json(&op);
 	op_clear(&op);
-	return result > 0 ? 0 : result < 0 ? -1 : refuse_missing(call, err);
+	if (result != 0)
+		return result > 0 ? 0 : -1;
+	if (str_eq(verb->noun, "domain"))
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no domain %s (one that a company only asked for %s)", given,
+			verbs_takes(verb, OPTION_COMPANY) ? "needs --company"
+							  : "has to be activated first");
+	return err_set(err, ERR_NOT_FOUND, "there is no %s %s%s",
+		str_eq(verb->noun, "exempt")      ? "exemption"
+		: str_eq(verb->argument, "LOGIN") ? "user"
+						  : verb->noun,
+		id_parse(given, id) ? "with the id " : "", given);
 }
 
 int call_first(const struct call *call, const struct operation *list, const void *input,

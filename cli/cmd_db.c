@@ -104,25 +104,6 @@ static int refuse_in_place_of_another(
 	return trace ? db_file_require(path, err) : 0;
 }
 
-/* Makes a backup beside the database. The open transaction keeps others from writing meanwhile;
- * this handle sees the state before it. */
-static int back_up(const struct call *call, int version, char **path_r, struct err *err)
-{
-	const char *database = call->conf->store.database;
-	_cleanup_(db) struct db *db = NULL;
-	_cleanup_free_ char *path = NULL;
-	char stamp[CLOCK_TEXT_SIZE];
-
-	clock_stamp(call->now_us, stamp);
-	path = mem_printf("%s.v%d-%s", database, version, stamp);
-	if (db_open(database, DB_READ, &db, err) < 0 || db_backup(db, path, err) < 0)
-		return err_prefix(err,
-			"nothing was migrated, for want of a backup (make one elsewhere by "
-			"`postern db backup FILE`, then `postern db migrate --no-backup`)");
-	*path_r = TAKE_PTR(path);
-	return 0;
-}
-
 /* Prints the name of a migration before it runs, and its duration after, because one of many rows
  * takes minutes. Uses standard error, so that --json stays valid. */
 static void show_migration(const char *name, size_t done, size_t all)
@@ -143,14 +124,26 @@ static int run_migrate(const struct call *call, struct report *report, struct er
 	const struct migrate_list list = {migrations, migrations_n, show_migration};
 	bool wanted = !call_option(call, OPTION_NO_BACKUP) && str_empty(call->conf->store.url);
 	const char *name = store_name(call->conf);
+	const char *database = call->conf->store.database;
 	_cleanup_free_ char *backup = NULL;
+	char stamp[CLOCK_TEXT_SIZE];
 	int version, applied;
 
 	if (migrate_version(call->db, &version, err) < 0)
 		return -1;
-	if (wanted && version > 0 && version < migrations_n &&
-		back_up(call, version, &backup, err) < 0)
-		return -1;
+	if (wanted && version > 0 && version < migrations_n) {
+		_cleanup_(db) struct db *before = NULL;
+
+		clock_stamp(call->now_us, stamp);
+		backup = mem_printf("%s.v%d-%s", database, version, stamp);
+		/* The open transaction keeps others from writing meanwhile; this handle sees the
+		 * state before it. */
+		if (db_open(database, DB_READ, &before, err) < 0 ||
+			db_backup(before, backup, err) < 0)
+			return err_prefix(err,
+				"nothing was migrated, for want of a backup (make one elsewhere by "
+				"`postern db backup FILE`, then `postern db migrate --no-backup`)");
+	}
 	if (migrate_run_list(call->db, &list, call->now_us, &applied, err) < 0) {
 		if (backup)
 			unlink(backup); /* nothing was changed */
@@ -380,42 +373,20 @@ static int run_pass(const char *path, struct db *to, const struct db_copy_how *h
 	return pass_r->messages < 0 ? -1 : 0;
 }
 
-static void report_pass(struct report *report, const struct copy_pass *pass, bool finished)
-{
-	const struct db_copied *copied = &pass->copied;
-	int64_t s = (pass->took_us + SECOND_US - 1) / SECOND_US;
-	_cleanup_free_ char *rest = NULL;
-
-	report_number(report, TABLES, copied->tables);
-	report_number(report, ROWS, copied->rows);
-	report_number(report, WRITTEN, copied->written);
-	report_number(report, MENDED, copied->mended);
-	report_number(report, MISSING, pass->missing);
-	report_number(report, SECONDS, s);
-	report_number(report, FINISHED, finished);
-	rest = mem_printf(
-		"\nThe copy is not finished: programs use the file, and what they write from now "
-		"on is not copied. Stop the daemons, and run this again. It took %lld s to compare "
-		"all rows and to write %lld.",
-		(long long)s, (long long)copied->written);
-	report_note(report, "%lld rows of %d tables are there, as many as in the file%s%s%s",
-		(long long)copied->rows, copied->tables,
-		copied->mended ? "; texts that were not UTF-8 were mended" : "",
-		pass->missing ? "; files of messages are missing" : "", finished ? "" : rest);
-}
-
 static int run_copy(const struct call *call, struct report *report, struct err *err)
 {
 	const char *path = call_argument(call);
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	_cleanup_(db) struct db *to = NULL;
-	_cleanup_free_ char *state = NULL, *real = realpath(path, NULL);
+	_cleanup_free_ char *state = NULL, *rest = NULL, *real = realpath(path, NULL);
 	struct db_copy_how how = {
 		.source = real ? real : path,
 		.anew = call_option(call, OPTION_NEW) != NULL,
 		.progress = show_table,
 	};
 	struct copy_pass pass = {.missing = 0};
+	const struct db_copied *copied = &pass.copied;
+	int64_t took_s;
 	int in_use;
 
 	if (str_empty(call->conf->store.url))
@@ -436,8 +407,24 @@ static int run_copy(const struct call *call, struct report *report, struct err *
 		in_use = is_in_use(path, state, err);
 	if (in_use < 0 || (!in_use && db_copy_finish(to, err) < 0))
 		return -1;
+	took_s = (pass.took_us + SECOND_US - 1) / SECOND_US;
 	add_store_row(report, call);
-	report_pass(report, &pass, !in_use);
+	report_number(report, TABLES, copied->tables);
+	report_number(report, ROWS, copied->rows);
+	report_number(report, WRITTEN, copied->written);
+	report_number(report, MENDED, copied->mended);
+	report_number(report, MISSING, pass.missing);
+	report_number(report, SECONDS, took_s);
+	report_number(report, FINISHED, !in_use);
+	rest = mem_printf(
+		"\nThe copy is not finished: programs use the file, and what they write from now "
+		"on is not copied. Stop the daemons, and run this again. It took %lld s to compare "
+		"all rows and to write %lld.",
+		(long long)took_s, (long long)copied->written);
+	report_note(report, "%lld rows of %d tables are there, as many as in the file%s%s%s",
+		(long long)copied->rows, copied->tables,
+		copied->mended ? "; texts that were not UTF-8 were mended" : "",
+		pass.missing ? "; files of messages are missing" : "", in_use ? rest : "");
 	return 0;
 }
 

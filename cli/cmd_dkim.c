@@ -96,20 +96,6 @@ static char *choose_selector(const struct call *call, const struct dkim_key_list
 	}
 }
 
-static int check_selector(const char *selector, struct err *err)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
-	size_t len = strlen(selector);
-
-	if (len == 0 || len > 63 || strspn(selector, letters) != len || *selector == '-' ||
-		selector[len - 1] == '-')
-		return err_set(err, ERR_INVALID,
-			"--selector is a name of lower-case letters, digits and hyphens, not "
-			"\"%s\"",
-			selector);
-	return 0;
-}
-
 struct addition {
 	struct dkim_key key;
 	int64_t now_us;
@@ -128,14 +114,20 @@ static int make_key(const struct call *call, struct dkim_signer *signer,
 	const char *given = call_option(call, OPTION_SELECTOR);
 	const char *file = call_option(call, OPTION_KEY_FILE);
 	struct addition addition = {.now_us = call->now_us};
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	struct dkim_key *key = &addition.key;
+	size_t len = given ? strlen(given) : 0;
 	int result;
 
 	if (given == NULL && file)
 		return err_set(err, ERR_INVALID,
 			"--key-file needs --selector, the name of the key's DNS record");
-	if (given && check_selector(given, err) < 0)
-		return -1;
+	if (given && (len == 0 || len > 63 || strspn(given, letters) != len || *given == '-' ||
+			     given[len - 1] == '-'))
+		return err_set(err, ERR_INVALID,
+			"--selector is a name of lower-case letters, digits and hyphens, not "
+			"\"%s\"",
+			given);
 	if (given && has_selector(keys, given))
 		return err_set(err, ERR_EXISTS, "%s has a key %s already", domain->name, given);
 	key->selector = given ? mem_strdup(given) : choose_selector(call, keys);
@@ -179,23 +171,6 @@ static int stop_rows(struct db *db, void *arg, struct err *err)
 static int remove_row(struct db *db, void *arg, struct err *err)
 {
 	return store_dkim_remove(db, arg, err);
-}
-
-/* Makes the new key sign once its DNS record is published. Returns 1 if it signs, 0 if not yet, -1
- * on error. */
-static int use_new_key(const struct call *call, const struct domain *domain,
-	const struct dkim_key *key, struct err *err)
-{
-	struct switching switching = {domain->id, call->now_us};
-	const struct dkim_key_public public = {key->selector, key->public_key, ""};
-
-	if (call_option(call, OPTION_NOW) == NULL) {
-		_cleanup_(dns) struct dns *dns = dns_view_resolver(call->conf);
-
-		if (dkim_check(dns, domain->name, &public) != DKIM_SAME)
-			return 0;
-	}
-	return db_atomic(call->db, switch_rows, &switching, err) < 0 ? -1 : 1;
 }
 
 /* Removes keys that are no longer needed: first their files, then their rows. */
@@ -273,7 +248,7 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 {
 	const bool rotate = str_eq(call->arguments->verb->name, "rotate");
 	const bool stop = str_eq(call->arguments->verb->name, "disable");
-	struct switching stopping = {domain->id, call->now_us};
+	struct switching switching = {domain->id, call->now_us};
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
 	_cleanup_dkim_keys_ struct dkim_key_list keys = {0}, all = {0};
 	_cleanup_free_ char *note = NULL;
@@ -283,7 +258,7 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 		store_dkim_list(call->db, domain->id, &keys, err) < 0)
 		return -1;
 	if (stop) {
-		if (db_atomic(call->db, stop_rows, &stopping, err) < 0)
+		if (db_atomic(call->db, stop_rows, &switching, err) < 0)
 			return -1;
 	} else if (key_in(&keys, DKIM_NEW) == NULL &&
 		   (rotate || key_in(&keys, DKIM_SIGNING) == NULL)) {
@@ -298,9 +273,17 @@ static int change_keys(const struct call *call, const struct domain *domain, str
 			"its place by postern dkim rotate, once no other key waits for its record",
 			domain->name, domain->name);
 	}
+	/* The new key signs once its DNS record is published. */
 	fresh = stop ? NULL : key_in(&keys, DKIM_NEW);
-	if (fresh && use_new_key(call, domain, fresh, err) < 0)
-		return -1;
+	if (fresh) {
+		const struct dkim_key_public public = {fresh->selector, fresh->public_key, ""};
+		bool now = call_option(call, OPTION_NOW) != NULL;
+		_cleanup_(dns) struct dns *dns = now ? NULL : dns_view_resolver(call->conf);
+
+		if ((now || dkim_check(dns, domain->name, &public) == DKIM_SAME) &&
+			db_atomic(call->db, switch_rows, &switching, err) < 0)
+			return -1;
+	}
 	if (store_dkim_list(call->db, NULL, &all, err) < 0 ||
 		dkim_signer_use(signer, &all, &note, err) < 0 ||
 		remove_old(call, signer, domain, err) < 0)

@@ -38,7 +38,8 @@ enum {
 };
 
 /* Texts are wrapped on a terminal, else each has one line. */
-static void print_finding(const struct doctor_finding *finding, struct buf *out)
+static void report_findings(
+	const struct call *call, const struct doctor *doctor, struct report *report)
 {
 	static const char *const labels[] = {
 		[DOCTOR_GOOD] = "good:",
@@ -47,22 +48,6 @@ static void print_finding(const struct doctor_finding *finding, struct buf *out)
 		[DOCTOR_WRONG] = "WRONG:",
 	};
 	size_t width = isatty(STDOUT_FILENO) ? screen_width() : SIZE_MAX;
-	_cleanup_free_ char *mend = doctor_mend_words(finding);
-
-	visible_add_labelled(out, labels[finding->result], finding->text, LABEL, width);
-	if (finding->result < DOCTOR_WARNING)
-		return;
-	visible_add_wrapped(out, finding->row->means, LABEL, width);
-	if (mend) {
-		_cleanup_free_ char *line = mem_printf("To fix it: %s", mend);
-
-		visible_add_wrapped(out, line, LABEL, width);
-	}
-}
-
-static void report_findings(
-	const struct call *call, const struct doctor *doctor, struct report *report)
-{
 	bool quiet = call_option(call, OPTION_QUIET) != NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	size_t counts[DOCTOR_WRONG + 1] = {0};
@@ -71,6 +56,7 @@ static void report_findings(
 		const struct doctor_finding *finding = &doctor->findings[i];
 		bool bad = finding->result >= DOCTOR_WARNING;
 		_cleanup_free_ char *mend = bad ? doctor_mend_words(finding) : NULL;
+		_cleanup_free_ char *line = mend ? mem_printf("To fix it: %s", mend) : NULL;
 
 		counts[finding->result]++;
 		if (quiet && !bad)
@@ -82,7 +68,11 @@ static void report_findings(
 		report_text(report, MEANS, bad ? finding->row->means : NULL);
 		report_text(report, MEND, mend);
 		report_number(report, SAFE, doctor_mend_is_safe(finding));
-		print_finding(finding, &text);
+		visible_add_labelled(&text, labels[finding->result], finding->text, LABEL, width);
+		if (bad)
+			visible_add_wrapped(&text, finding->row->means, LABEL, width);
+		if (line)
+			visible_add_wrapped(&text, line, LABEL, width);
 	}
 	if (!quiet)
 		buf_printf(&text, "%zu wrong, %zu warning%s, %zu unknown, %zu good\n",

@@ -47,34 +47,29 @@ static int find_checked_domain(
 	return found < 0 ? -1 : 0;
 }
 
-/* It is unknown which key signs, so only the command shows this. */
-static void add_unknown_key(json_t *records, const char *name)
-{
-	const json_t *record;
-	size_t i;
-
-	json_array_foreach(records, i, record) {
-		if (str_eq(row_json_text(record, "record"), "DKIM"))
-			return;
-	}
-	json_array_append_new(records,
-		json_pack("{s:s, s:s, s:s, s:n, s:s, s:s}", "record", "DKIM", "type", "TXT", "name",
-			name, "value", "status", dns_status_name(DNS_STATUS_UNKNOWN), "text",
-			"no key by which its mail is signed is known here: postern dkim enable"));
-}
-
 static int look_up_records(
 	const struct call *call, const struct domain *domain, json_t **records_r, struct err *err)
 {
 	_cleanup_dns_records_ struct dns_records of_host = {0};
 	_cleanup_(dns) struct dns *dns = dns_view_resolver(call->conf);
 	struct dns_view view;
-	json_t *records, *more;
+	json_t *records, *record, *more;
+	bool has_key = false;
+	size_t i;
 
 	dns_view_open(call->conf, &view);
 	records = op_domain_dns_look(call->db, call->conf, &view, dns, domain, err);
 	if (records) {
-		add_unknown_key(records, domain->name);
+		json_array_foreach(records, i, record)
+			has_key |= str_eq(row_json_text(record, "record"), "DKIM");
+		/* It is unknown which key signs, so only the command shows this. */
+		if (!has_key)
+			json_array_append_new(records,
+				json_pack("{s:s, s:s, s:s, s:n, s:s, s:s}", "record", "DKIM",
+					"type", "TXT", "name", domain->name, "value", "status",
+					dns_status_name(DNS_STATUS_UNKNOWN), "text",
+					"no key by which its mail is signed is known here: postern "
+					"dkim enable"));
 		host_dns_check(dns, &view.host, &of_host);
 		more = op_domain_dns_json(&of_host, true);
 		json_array_extend(records, more);

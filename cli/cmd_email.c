@@ -102,48 +102,11 @@ static void add_line_of_recipients(const char *name, const struct email *email,
 	add_named_line(name, text, width, out);
 }
 
-/* For people: the answer first, then the email, then its events. */
-static void print_show(const struct call *call, const struct email *email,
-	const struct delivery_report *delivery_report, struct buf *out)
-{
-	_cleanup_free_ char *answer = delivery_report_answer(delivery_report);
-	size_t width = screen_width();
-
-	visible_add_wrapped(out, answer, 0, width);
-	buf_add_char(out, '\n');
-	add_named_line("id", email->id, width, out);
-	add_named_line("from", email->from, width, out);
-	add_line_of_recipients("to", email, RECIPIENT_TO, width, out);
-	add_line_of_recipients("cc", email, RECIPIENT_CC, width, out);
-	add_line_of_recipients("bcc", email, RECIPIENT_BCC, width, out);
-	add_named_line("subject", email->subject, width, out);
-	add_named_line("state", store_email_state_shown(email, call->now_us), width, out);
-	add_named_line("last event", store_email_last_event(email, call->now_us), width, out);
-	if (email->scheduled_us > 0) {
-		char at[CLOCK_TEXT_SIZE];
-
-		clock_iso8601(email->scheduled_us, at);
-		add_named_line("scheduled", at, width, out);
-	}
-	add_named_line("queue id", email->queue_id, width, out);
-	add_named_line("host", email->host, width, out);
-	add_named_line("message id", email->message_id, width, out);
-	add_named_line("sender", email->sender, width, out);
-	add_named_line("domain", email->domain, width, out);
-	add_named_line("company", email->company_id, width, out);
-	add_named_line("key", email->key_id, width, out);
-	buf_add_char(out, '\n');
-	email_report_print(delivery_report, width, out);
-	if (call_option(call, OPTION_CONTENT) && !str_empty(email->text))
-		print_body("text", email->text, out);
-	if (call_option(call, OPTION_CONTENT) && !str_empty(email->html))
-		print_body("html", email->html, out);
-}
-
 static int run_show(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(delivery_report) struct delivery_report *delivery_report = NULL;
 	_cleanup_free_ char *answer = NULL;
+	size_t width = screen_width();
 	struct buf text = BUF_INIT;
 	struct email email;
 	json_t *item;
@@ -165,7 +128,36 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	report_text(report, TEXT, email.text);
 	report_text(report, HTML, email.html);
 	email_report_rows(delivery_report, report, RECIPIENTS, EVENTS);
-	print_show(call, &email, delivery_report, &text);
+	/* For people: the answer first, then the email, then its events. */
+	visible_add_wrapped(&text, answer, 0, width);
+	buf_add_char(&text, '\n');
+	add_named_line("id", email.id, width, &text);
+	add_named_line("from", email.from, width, &text);
+	add_line_of_recipients("to", &email, RECIPIENT_TO, width, &text);
+	add_line_of_recipients("cc", &email, RECIPIENT_CC, width, &text);
+	add_line_of_recipients("bcc", &email, RECIPIENT_BCC, width, &text);
+	add_named_line("subject", email.subject, width, &text);
+	add_named_line("state", store_email_state_shown(&email, call->now_us), width, &text);
+	add_named_line("last event", store_email_last_event(&email, call->now_us), width, &text);
+	if (email.scheduled_us > 0) {
+		char at[CLOCK_TEXT_SIZE];
+
+		clock_iso8601(email.scheduled_us, at);
+		add_named_line("scheduled", at, width, &text);
+	}
+	add_named_line("queue id", email.queue_id, width, &text);
+	add_named_line("host", email.host, width, &text);
+	add_named_line("message id", email.message_id, width, &text);
+	add_named_line("sender", email.sender, width, &text);
+	add_named_line("domain", email.domain, width, &text);
+	add_named_line("company", email.company_id, width, &text);
+	add_named_line("key", email.key_id, width, &text);
+	buf_add_char(&text, '\n');
+	email_report_print(delivery_report, width, &text);
+	if (call_option(call, OPTION_CONTENT) && !str_empty(email.text))
+		print_body("text", email.text, &text);
+	if (call_option(call, OPTION_CONTENT) && !str_empty(email.html))
+		print_body("html", email.html, &text);
 	report->note = buf_take(&text);
 	store_email_clear(&email);
 	return 0;

@@ -148,19 +148,6 @@ static void add_shell_quoted(struct buf *out, const char *value)
 	buf_add_char(out, '\'');
 }
 
-/* Returns the command that adds the exemption, quoted for a shell. The caller frees it. */
-static char *suggest_command(const json_t *item)
-{
-	struct buf out = BUF_INIT;
-
-	buf_printf(&out, "postern exempt add %s --%s=", row_json_text(item, "domain"),
-		row_json_text(item, "kind"));
-	add_shell_quoted(&out, row_json_text(item, "value"));
-	if (json_is_true(json_object_get(item, "local")))
-		buf_add_str(&out, " --local");
-	return buf_take(&out);
-}
-
 static const struct column suggest_columns[] = {
 	{"command", "COMMAND", .type = COLUMN_TEXT},
 	{"count", "MESSAGES", .type = COLUMN_INT},
@@ -168,41 +155,28 @@ static const struct column suggest_columns[] = {
 	{0},
 };
 
-/* Adds a note if there is nothing to suggest. */
-static void note_nothing(struct report *report, const char *name, const char *policy)
-{
-	if (str_eq(policy, "learn"))
-		report_note(report,
-			"nothing to suggest: no mail without a key has used %s, or all of that is "
-			"exempt. If it has been in use for long enough: postern domain set %s "
-			"--policy exclusive",
-			name, name);
-	else if (str_eq(policy, "shared"))
-		report_note(report,
-			"nothing to suggest: everybody here may send as %s. To learn who does: "
-			"postern domain set %s --policy learn",
-			name, name);
-	else
-		report_note(report,
-			"nothing to suggest: no mail without a key was refused for %s, or all of "
-			"that is exempt: postern exempt list %s",
-			name, name);
-}
-
 static int run_suggest(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_free_ void *input = NULL;
+	const char *domain, *policy;
 	json_int_t hopeless;
 	json_t *list, *item;
 	size_t i, n;
 
 	if (call_input(call, &input, err) < 0 || call_operate(call, input, &list, err) < 0)
 		return -1;
+	domain = row_json_text(list, "domain");
+	policy = row_json_text(list, "policy");
 	n = json_array_size(json_object_get(list, "data"));
 	json_array_foreach(json_object_get(list, "data"), i, item) {
-		_cleanup_free_ char *command = suggest_command(item);
+		_cleanup_buf_ struct buf command = BUF_INIT;
 
-		json_object_set_new(item, "command", json_string(command));
+		buf_printf(&command, "postern exempt add %s --%s=", row_json_text(item, "domain"),
+			row_json_text(item, "kind"));
+		add_shell_quoted(&command, row_json_text(item, "value"));
+		if (json_is_true(json_object_get(item, "local")))
+			buf_add_str(&command, " --local");
+		json_object_set_new(item, "command", json_string(buf_str(&command)));
 		report_json(report, item);
 	}
 	hopeless = json_integer_value(json_object_get(list, "hopeless"));
@@ -212,9 +186,23 @@ static int run_suggest(const struct call *call, struct report *report, struct er
 			"%s would be refused whoever sends them: postern email list "
 			"--refused --domain %s",
 			n > 0 ? "" : "nothing to suggest: ", hopeless, n > 0 ? " more" : "",
-			row_json_text(list, "domain"));
+			domain);
+	else if (n == 0 && str_eq(policy, "learn"))
+		report_note(report,
+			"nothing to suggest: no mail without a key has used %s, or all of that is "
+			"exempt. If it has been in use for long enough: postern domain set %s "
+			"--policy exclusive",
+			domain, domain);
+	else if (n == 0 && str_eq(policy, "shared"))
+		report_note(report,
+			"nothing to suggest: everybody here may send as %s. To learn who does: "
+			"postern domain set %s --policy learn",
+			domain, domain);
 	else if (n == 0)
-		note_nothing(report, row_json_text(list, "domain"), row_json_text(list, "policy"));
+		report_note(report,
+			"nothing to suggest: no mail without a key was refused for %s, or all of "
+			"that is exempt: postern exempt list %s",
+			domain, domain);
 	json_decref(list);
 	return 0;
 }

@@ -90,61 +90,33 @@ static void add_common(struct report *report, const struct queue_item *item)
 	report_number(report, SIZE, item->size);
 }
 
-static void add_held(struct report *report, const struct queue_item *item, const struct held *held)
-{
-	add_common(report, item);
-	report_time(report, SINCE, held->held_us);
-	report_text(report, STATE, "held");
-	report_list(report, RECIPIENTS, &item->recipients);
-	report_text(report, FROM, *held->from ? held->from : NULL);
-	report_text(report, DOMAIN_NAME, *held->domain ? held->domain : NULL);
-	report_text(report, REASON, verdict_reason_words(held->reason));
-}
-
-static void add_other_held(struct report *report, const struct queue_item *item)
-{
-	add_common(report, item);
-	report_time(report, SINCE, item->arrival_s * SECOND_US);
-	report_text(report, STATE, "held by others");
-	report_list(report, RECIPIENTS, &item->recipients);
-	report_text(report, REASON, "It is not on record that the rules have it held.");
-}
-
-static void add_email(
-	struct report *report, const struct queue_item *item, const struct email *email)
-{
-	_cleanup_strv_ struct strv all = STRV_INIT;
-
-	for (size_t i = 0; i < email->recipients.n; i++)
-		strv_add(&all, recipient_text(&email->recipients.items[i]));
-	report_list(report, RECIPIENTS, &all);
-	report_text(report, FROM, email->from);
-	report_text(report, DOMAIN_NAME, email->domain);
-	report_text(report, EMAIL_ID, email->id);
-	switch (email->state) {
-	case EMAIL_STAGED:
-		report_text(report, REASON, is_in_maildrop(item) ? unanswered : unasked);
-		break;
-	case EMAIL_SENT:
-		report_text(report, REASON, "Its email has gone out: this message is left over.");
-		break;
-	case EMAIL_REFUSED:
-		report_text(report, REASON, email->refusal);
-	}
-}
-
-static int add_waiting(const struct call *call, struct report *report,
-	const struct queue_item *item, struct err *err)
+/* Adds the message, if it is held by the rules or waits with a ticket. Returns its kind, or -1. */
+static int add_ours(const struct call *call, struct report *report, const struct queue_item *item,
+	struct err *err)
 {
 	static const struct email_scope everything = {0};
+	_cleanup_strv_ struct strv all = STRV_INIT;
 	char ticket[SECRET_TICKET_SIZE], id[ID_SIZE];
 	struct email email;
-	int found;
+	struct held held;
+	int found, kind = held_kind_of(call, item, &held, err);
 
-	held_find_ticket(item, ticket);
+	if (kind != KIND_HELD && kind != KIND_WAITING)
+		return kind;
 	add_common(report, item);
+	if (kind == KIND_HELD) {
+		report_time(report, SINCE, held.held_us);
+		report_text(report, STATE, "held");
+		report_list(report, RECIPIENTS, &item->recipients);
+		report_text(report, FROM, *held.from ? held.from : NULL);
+		report_text(report, DOMAIN_NAME, *held.domain ? held.domain : NULL);
+		report_text(report, REASON, verdict_reason_words(held.reason));
+		store_held_clear(&held);
+		return kind;
+	}
 	report_time(report, SINCE, item->arrival_s * SECOND_US);
 	report_text(report, STATE, "waiting");
+	held_find_ticket(item, ticket);
 	found = store_email_find_ticket(call->db, ticket, id, err);
 	if (found > 0)
 		found = store_email_get(call->db, id, &everything, &email, err);
@@ -152,26 +124,25 @@ static int add_waiting(const struct call *call, struct report *report,
 		return -1;
 	if (found == 0) {
 		report_text(report, REASON, "No email on record has its ticket.");
-		return 0;
+		return kind;
 	}
-	add_email(report, item, &email);
+	for (size_t i = 0; i < email.recipients.n; i++)
+		strv_add(&all, recipient_text(&email.recipients.items[i]));
+	report_list(report, RECIPIENTS, &all);
+	report_text(report, FROM, email.from);
+	report_text(report, DOMAIN_NAME, email.domain);
+	report_text(report, EMAIL_ID, email.id);
+	switch (email.state) {
+	case EMAIL_STAGED:
+		report_text(report, REASON, is_in_maildrop(item) ? unanswered : unasked);
+		break;
+	case EMAIL_SENT:
+		report_text(report, REASON, "Its email has gone out: this message is left over.");
+		break;
+	case EMAIL_REFUSED:
+		report_text(report, REASON, email.refusal);
+	}
 	store_email_clear(&email);
-	return 0;
-}
-
-/* Adds the message, if it is ours. Returns its kind, or -1. */
-static int add_ours(const struct call *call, struct report *report, const struct queue_item *item,
-	struct err *err)
-{
-	struct held held;
-	int kind = held_kind_of(call, item, &held, err);
-
-	if (kind == KIND_HELD) {
-		add_held(report, item, &held);
-		store_held_clear(&held);
-	}
-	if (kind == KIND_WAITING && add_waiting(call, report, item, err) < 0)
-		return -1;
 	return kind;
 }
 
@@ -198,33 +169,13 @@ static int on_listed(void *arg, struct queue_item *item, struct err *err)
 	return kind < 0 ? -1 : 0;
 }
 
-static void note_listing(const struct listing *listing)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	_cleanup_free_ char *host = NULL;
-	int64_t elsewhere = 0;
-
-	if (listing->left_out)
-		buf_printf(&text, "%zu more, see --limit. ", listing->left_out);
-	if (listing->others)
-		buf_printf(&text,
-			"Postfix holds %zu more for other reasons than the rules, or so long ago "
-			"that it is not on record: postqueue -p",
-			listing->others);
-	if (store_held_elsewhere(listing->call->db, &elsewhere, &host, NULL) == 0 && elsewhere > 0)
-		buf_printf(&text,
-			"%s%" PRId64
-			" more on other hosts, such as %s: run postern held list there.",
-			text.len ? ". " : "", elsewhere, host);
-	if (text.len > 0)
-		report_note(listing->report, "\n%s", buf_str(&text));
-}
-
 static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 	struct listing listing = {.call = call, .report = report};
-	int64_t limit = DEFAULT_LIMIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *host = NULL;
+	int64_t limit = DEFAULT_LIMIT, elsewhere = 0;
 
 	if (call_number_option(call, OPTION_LIMIT, MAX_LIMIT, &limit, err) < 0)
 		return -1;
@@ -232,7 +183,20 @@ static int run_list(const struct call *call, struct report *report, struct err *
 	if (postfix_queue_open(call->conf, &queue, err) < 0 ||
 		postfix_queue_each(queue, on_listed, &listing, err) < 0)
 		return -1;
-	note_listing(&listing);
+	if (listing.left_out)
+		buf_printf(&text, "%zu more, see --limit. ", listing.left_out);
+	if (listing.others)
+		buf_printf(&text,
+			"Postfix holds %zu more for other reasons than the rules, or so long ago "
+			"that it is not on record: postqueue -p",
+			listing.others);
+	if (store_held_elsewhere(call->db, &elsewhere, &host, NULL) == 0 && elsewhere > 0)
+		buf_printf(&text,
+			"%s%" PRId64
+			" more on other hosts, such as %s: run postern held list there.",
+			text.len ? ". " : "", elsewhere, host);
+	if (text.len > 0)
+		report_note(report, "\n%s", buf_str(&text));
 	return 0;
 }
 
@@ -277,8 +241,9 @@ static void report_targets(const struct held_targets *targets, struct report *re
 	}
 }
 
-/* Sets the outcome of a resubmitted message. */
-static void settle(struct held_target *target)
+/* Resubmits all waiting targets. */
+static int submit_waiting(
+	const struct postfix_queue *queue, struct held_targets *targets, struct err *err)
 {
 	static const char *const words[] = {
 		[WAITING_SENT] = "sent",
@@ -286,52 +251,45 @@ static void settle(struct held_target *target)
 		[WAITING_UNJUDGED] = "submitted",
 		[WAITING_REMOVED] = "removed",
 	};
-	enum waiting_outcome outcome = target->waiting.outcome;
-
-	target->why = target->waiting.why;
-	if (outcome == WAITING_FAILED)
-		return;
-	target->outcome = words[outcome];
-	if (outcome == WAITING_UNJUDGED)
-		err_set(&target->why, ERR_TEMPORARY,
-			"Postfix has it anew, but postern-milter has not seen it");
-	if (outcome == WAITING_REMOVED)
-		snprintf(target->why.text, sizeof(target->why.text), "its email had gone out");
-}
-
-/* True if a waiting target can be resubmitted; otherwise its outcome says why not. */
-static bool can_submit(struct held_target *target)
-{
-	if (target->item.recipients.n > 1)
-		err_set(&target->why, ERR_TEMPORARY,
-			"it has other recipients besides its ticket: Postfix has to be through "
-			"with those first");
-	else if (target->item.mended)
-		err_set(&target->why, ERR_INVALID, "its sender is not UTF-8, as that of no email");
-	return held_target_is_open(target);
-}
-
-/* Resubmits all waiting targets. */
-static int submit_waiting(
-	const struct postfix_queue *queue, struct held_targets *targets, struct err *err)
-{
 	_cleanup_free_ struct waiting **all = mem_alloc(targets->n, sizeof(struct waiting *));
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++) {
 		struct held_target *target = &targets->items[i];
 
-		if (!held_target_is_open(target) || target->kind != KIND_WAITING ||
-			!can_submit(target))
+		if (!held_target_is_open(target) || target->kind != KIND_WAITING)
 			continue;
+		if (target->item.recipients.n > 1) {
+			err_set(&target->why, ERR_TEMPORARY,
+				"it has other recipients besides its ticket: Postfix has to be "
+				"through with those first");
+			continue;
+		}
+		if (target->item.mended) {
+			err_set(&target->why, ERR_INVALID,
+				"its sender is not UTF-8, as that of no email");
+			continue;
+		}
 		target->waiting.item = &target->item;
 		held_find_ticket(&target->item, target->waiting.ticket);
 		all[n++] = &target->waiting;
 	}
 	if (held_waiting_submit(targets->call, queue, all, n, err) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		settle(CONTAINER_OF(all[i], struct held_target, waiting));
+	for (size_t i = 0; i < n; i++) {
+		struct held_target *target = CONTAINER_OF(all[i], struct held_target, waiting);
+
+		target->why = all[i]->why;
+		if (all[i]->outcome == WAITING_FAILED)
+			continue;
+		target->outcome = words[all[i]->outcome];
+		if (all[i]->outcome == WAITING_UNJUDGED)
+			err_set(&target->why, ERR_TEMPORARY,
+				"Postfix has it anew, but postern-milter has not seen it");
+		if (all[i]->outcome == WAITING_REMOVED)
+			snprintf(target->why.text, sizeof(target->why.text),
+				"its email had gone out");
+	}
 	return 0;
 }
 
@@ -453,10 +411,15 @@ static int run_show(const struct call *call, struct report *report, struct err *
 	}
 	if (held_read_header(queue, &target->item, &header, err) < 0)
 		return -1;
-	if (target->kind == KIND_OTHER_HELD)
-		add_other_held(report, &target->item);
-	else if (add_ours(call, report, &target->item, err) < 0)
+	if (target->kind == KIND_OTHER_HELD) {
+		add_common(report, &target->item);
+		report_time(report, SINCE, target->item.arrival_s * SECOND_US);
+		report_text(report, STATE, "held by others");
+		report_list(report, RECIPIENTS, &target->item.recipients);
+		report_text(report, REASON, "It is not on record that the rules have it held.");
+	} else if (add_ours(call, report, &target->item, err) < 0) {
 		return -1;
+	}
 	if (report->rows_n == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s: it is gone", target->item.id);
 	report_text(report, NEXT,

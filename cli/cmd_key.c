@@ -98,24 +98,6 @@ static void add_curl(
 	buf_add_char(out, '\n');
 }
 
-/* Adds the settings for programs that send over SMTP, if it is known where they log in. */
-static void add_smtp(const json_t *made, struct buf *out)
-{
-	const char *host = json_string_value(json_object_get(made, "smtp_host"));
-
-	if (host == NULL)
-		return;
-	buf_printf(out,
-		"\nSettings of a program that sends over SMTP:\n\n"
-		"  Host      %s\n  Port      %" JSON_INTEGER_FORMAT
-		"\n  Security  %s\n"
-		"  User      %s\n  Password  %s\n",
-		host, json_integer_value(json_object_get(made, "smtp_port")),
-		str_eq(row_json_text(made, "smtp_security"), "tls") ? "TLS from the start"
-								    : "STARTTLS",
-		row_json_text(made, "smtp_user"), row_json_text(made, "token"));
-}
-
 /* Reports the key, and for people how programs send with it. */
 static int run_create(const struct call *call, struct report *report, struct err *err)
 {
@@ -123,6 +105,7 @@ static int run_create(const struct call *call, struct report *report, struct err
 	_cleanup_free_ char *domain = NULL;
 	struct buf text = BUF_INIT;
 	struct err unknown = ERR_INIT;
+	const char *smtp_host;
 	json_t *made;
 	int has_domain;
 
@@ -137,7 +120,17 @@ static int run_create(const struct call *call, struct report *report, struct err
 			"The company has no active domain yet: until it has one, emails of "
 			"this key\nare refused.\n");
 	add_curl(call->conf, made, has_domain > 0 ? domain : "your-domain.example", &text);
-	add_smtp(made, &text);
+	smtp_host = json_string_value(json_object_get(made, "smtp_host"));
+	if (smtp_host)
+		buf_printf(&text,
+			"\nSettings of a program that sends over SMTP:\n\n"
+			"  Host      %s\n  Port      %" JSON_INTEGER_FORMAT
+			"\n  Security  %s\n"
+			"  User      %s\n  Password  %s\n",
+			smtp_host, json_integer_value(json_object_get(made, "smtp_port")),
+			str_eq(row_json_text(made, "smtp_security"), "tls") ? "TLS from the start"
+									    : "STARTTLS",
+			row_json_text(made, "smtp_user"), row_json_text(made, "token"));
 	report->note = buf_take(&text);
 	json_decref(made);
 	return 0;

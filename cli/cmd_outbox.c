@@ -73,31 +73,13 @@ static long long number_of(const json_t *made, const char *name)
 	return json_integer_value(json_object_get(made, name));
 }
 
-static void print_list(const json_t *made, struct buf *out)
-{
-	const json_t *breaker = json_object_get(made, "breaker");
-	_cleanup_buf_ struct buf first = BUF_INIT;
-
-	buf_printf(&first,
-		"%s%lld wait, %lld paused, %lld scheduled. %lld an hour go out at the present "
-		"rate.",
-		json_is_true(json_object_get(made, "at_least")) ? "At least " : "",
-		number_of(made, "waiting"), number_of(made, "paused"), number_of(made, "scheduled"),
-		number_of(made, "rate_per_hour"));
-	if (str_eq(row_json_text(breaker, "state"), "open"))
-		buf_printf(&first, " Nothing goes out since %.19sZ: %s.",
-			row_json_text(breaker, "since_at"), row_json_text(breaker, "words"));
-	visible_add_wrapped(out, buf_str(&first), 0, screen_width());
-	print_table(json_object_get(made, "data"), company_columns, out);
-	print_table(json_object_get(made, "pauses"), pause_columns, out);
-	print_table(json_object_get(breaker, "history"), break_columns, out);
-}
-
 static int run_list(const struct call *call, struct report *report, struct err *err)
 {
 	static const size_t parts[] = {COMPANIES, PAUSES, BREAKER};
 	_cleanup_free_ void *input = NULL;
+	_cleanup_buf_ struct buf first = BUF_INIT;
 	struct buf text = BUF_INIT;
+	const json_t *breaker;
 	json_t *made;
 
 	if (call_input(call, &input, err) < 0 || call_operate(call, input, &made, err) < 0)
@@ -109,7 +91,20 @@ static int run_list(const struct call *call, struct report *report, struct err *
 
 		report_text(report, parts[i], json);
 	}
-	print_list(made, &text);
+	breaker = json_object_get(made, "breaker");
+	buf_printf(&first,
+		"%s%lld wait, %lld paused, %lld scheduled. %lld an hour go out at the present "
+		"rate.",
+		json_is_true(json_object_get(made, "at_least")) ? "At least " : "",
+		number_of(made, "waiting"), number_of(made, "paused"), number_of(made, "scheduled"),
+		number_of(made, "rate_per_hour"));
+	if (str_eq(row_json_text(breaker, "state"), "open"))
+		buf_printf(&first, " Nothing goes out since %.19sZ: %s.",
+			row_json_text(breaker, "since_at"), row_json_text(breaker, "words"));
+	visible_add_wrapped(&text, buf_str(&first), 0, screen_width());
+	print_table(json_object_get(made, "data"), company_columns, &text);
+	print_table(json_object_get(made, "pauses"), pause_columns, &text);
+	print_table(json_object_get(breaker, "history"), break_columns, &text);
 	report->note = buf_take(&text);
 	json_decref(made);
 	return 0;

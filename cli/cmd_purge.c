@@ -88,43 +88,13 @@ static void report_purged(const struct purge *purge, int64_t suppressions, struc
 	report_note(report, "%s", buf_str(&text));
 }
 
-/* Refuses `m`, which could be meant as months: a permanent removal must not depend on that. */
-static int refuse_months(const char *age, struct err *err)
-{
-	static const struct unit months[] = {{"m", 1}, {0}};
-	int64_t n;
-
-	if (age == NULL || str_amount(age, months, &n) < 0)
-		return 0;
-	return err_set(err, ERR_INVALID,
-		"--older-than %s: minutes or months? Write %lldmin for minutes, for months their "
-		"days, as 30d",
-		age, (long long)n);
-}
-
-/* Waits for readers. Daemons read for a moment; a backup or sqlite3(1) may take long. */
-static int empty_log(const struct call *call, const struct purge *purge, struct err *err)
-{
-	const struct timespec pause = {.tv_nsec = LOG_PAUSE_US * 1000};
-	int64_t end_us = clock_monotonic_us() + LOG_WAIT_S * SECOND_US;
-	int result;
-
-	while ((result = db_empty_log(call->db, err)) == 0 && clock_monotonic_us() < end_us)
-		nanosleep(&pause, NULL);
-	if (result == 0)
-		return err_set(err, ERR_TEMPORARY,
-			"removed %lld emails, and the address from %lld more, but the write-ahead "
-			"log (%s-wal) still has them: for %d s a program has been reading the "
-			"database. When it has ended (a backup, sqlite3), run this again",
-			(long long)purge->removed, (long long)purge->recipients,
-			call->conf->store.database, LOG_WAIT_S);
-	return result < 0 ? -1 : 0;
-}
-
 static int run_purge(const struct call *call, struct report *report, struct err *err)
 {
+	static const struct unit months[] = {{"m", 1}, {0}};
 	const struct timespec pause = {.tv_nsec = PAUSE_US * 1000};
+	const struct timespec log_pause = {.tv_nsec = LOG_PAUSE_US * 1000};
 	const char *domain = call_option(call, OPTION_DOMAIN);
+	const char *age = call_option(call, OPTION_OLDER_THAN);
 	_cleanup_free_ char *name = NULL;
 	struct purge purge = {
 		.kind = PURGE_EMAILS,
@@ -132,24 +102,43 @@ static int run_purge(const struct call *call, struct report *report, struct err 
 		.database = call->conf->store.database,
 		.dry = call_option(call, OPTION_DRY_RUN) != NULL,
 	};
-	int64_t suppressions = 0;
+	int64_t suppressions = 0, end_us, n;
 	int result;
 
-	if (domain == NULL && purge.to == NULL && call_option(call, OPTION_OLDER_THAN) == NULL)
+	if (domain == NULL && purge.to == NULL && age == NULL)
 		return err_set(
 			err, ERR_INVALID, "which emails? Give --older-than, --domain or --to");
-	if (refuse_months(call_option(call, OPTION_OLDER_THAN), err) < 0 ||
-		call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
+	/* A permanent removal must not depend on what `m` is meant to be. */
+	if (age && str_amount(age, months, &n) == 0)
+		return err_set(err, ERR_INVALID,
+			"--older-than %s: minutes or months? Write %lldmin for minutes, for months "
+			"their days, as 30d",
+			age, (long long)n);
+	if (call_time_option(call, OPTION_OLDER_THAN, &purge.before_us, err) < 0)
 		return -1;
-	if (call_option(call, OPTION_OLDER_THAN) && purge.before_us == 0)
+	if (age && purge.before_us == 0)
 		purge.before_us = 1; /* 1970: nothing is older */
 	if (domain && addr_domain_normalize(domain, &name, err) < 0)
 		return -1;
 	purge.domain = name;
 	while ((result = purge_some(call, &purge, err)) == 1)
 		nanosleep(&pause, NULL);
-	if (result < 0 || (!purge.dry && empty_log(call, &purge, err) < 0))
+	if (result < 0)
 		return -1;
+	/* Waits for readers: daemons read for a moment; a backup or sqlite3(1) may take long. */
+	end_us = clock_monotonic_us() + LOG_WAIT_S * SECOND_US;
+	while (!purge.dry && (result = db_empty_log(call->db, err)) == 0 &&
+		clock_monotonic_us() < end_us)
+		nanosleep(&log_pause, NULL);
+	if (result < 0)
+		return -1;
+	if (!purge.dry && result == 0)
+		return err_set(err, ERR_TEMPORARY,
+			"removed %lld emails, and the address from %lld more, but the write-ahead "
+			"log (%s-wal) still has them: for %d s a program has been reading the "
+			"database. When it has ended (a backup, sqlite3), run this again",
+			(long long)purge.removed, (long long)purge.recipients,
+			call->conf->store.database, LOG_WAIT_S);
 	if (purge.to) {
 		suppressions = store_suppression_count(call->db, purge.to, err);
 		if (suppressions < 0)

@@ -158,33 +158,16 @@ static void opendkim_add(const struct dkim_signer *signer, int table, const stru
 			key->domain, key->selector, key->domain);
 }
 
-/* Returns the first bind_socket of the worker that speaks to Postfix; Debian's default if there is
- * none. */
-static char *rspamd_socket(const char *folder, int len)
-{
-	_cleanup_free_ char *path = mem_printf("%.*s/local.d/worker-proxy.inc", len, folder);
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	const char *name, *at = NULL;
-	int opened = folder_open_of(path, &name, NULL);
-
-	if (opened >= 0) {
-		if (folder_read(opened, name, &text, NULL, NULL) > 0)
-			at = strstr(buf_str(&text), "bind_socket");
-		close(opened);
-	}
-	if (at) {
-		at += strlen("bind_socket");
-		at += strspn(at, " \t=\"'");
-		return mem_dup(at, strcspn(at, " \t\"';\n"));
-	}
-	return mem_strdup("127.0.0.1:11332");
-}
-
 static int rspamd_read(struct dkim_signer *signer, const char *text, struct err *err)
 {
 	static const char *const names[] = {"path_map", "selector_map"};
 	const char *slash = strstr(signer->settings, "/local.d/");
 	int len = slash ? (int)(slash - signer->settings) : 0;
+	_cleanup_free_ char *proxy = mem_printf(
+		"%.*s/local.d/worker-proxy.inc", len, signer->settings);
+	_cleanup_buf_ struct buf proxy_text = BUF_INIT;
+	const char *name, *bound = NULL;
+	int folder;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strstr(text, names[i]))
@@ -196,7 +179,20 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 	signer->block = mem_printf(
 		"path_map = \"%s\";\nselector_map = \"%s\";\nuse_esld = false;\n",
 		signer->tables[0], signer->tables[1]);
-	signer->socket = rspamd_socket(signer->settings, len);
+	/* The first bind_socket of the worker that speaks to Postfix, or Debian's default. */
+	folder = folder_open_of(proxy, &name, NULL);
+	if (folder >= 0) {
+		if (folder_read(folder, name, &proxy_text, NULL, NULL) > 0)
+			bound = strstr(buf_str(&proxy_text), "bind_socket");
+		close(folder);
+	}
+	if (bound) {
+		bound += strlen("bind_socket");
+		bound += strspn(bound, " \t=\"'");
+	} else {
+		bound = "127.0.0.1:11332";
+	}
+	signer->socket = mem_dup(bound, strcspn(bound, " \t\"';\n"));
 	return 0;
 }
 
@@ -606,22 +602,6 @@ static bool is_chosen_selector(const char *selector)
 	       (*end == '\0' || (*end >= 'a' && *end <= 'z' && end[1] == '\0'));
 }
 
-/* Returns our lines of the first table. The caller frees it. */
-static char *own_lines(const struct dkim_signer *signer)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	const char *name, *begin, *end;
-	int folder = folder_open_of(signer->tables[0], &name, NULL);
-
-	if (folder >= 0) {
-		(void)folder_read(folder, name, &text, NULL, NULL);
-		close(folder);
-	}
-	begin = strstr(buf_str(&text), BEGIN);
-	end = begin ? strstr(begin, END) : NULL;
-	return end ? mem_dup(begin, (size_t)(end - begin)) : mem_strdup("");
-}
-
 static bool has_key(const struct dkim_key_list *keys, const char *domain, const char *selector)
 {
 	for (size_t i = 0; i < keys->n; i++)
@@ -652,7 +632,9 @@ static bool split_key_file(
 int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list *keys,
 	const char *domain, struct dkim_file_list *files_r, struct err *err)
 {
-	_cleanup_free_ char *lines = own_lines(signer);
+	_cleanup_buf_ struct buf table = BUF_INIT;
+	const char *name, *begin, *end;
+	int of_table = folder_open_of(signer->tables[0], &name, NULL);
 	int folder = access(signer->keys, F_OK) == 0 || errno != ENOENT
 			     ? folder_open(signer->keys, err)
 			     : -2;
@@ -660,14 +642,22 @@ int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list
 	const struct dirent *entry;
 
 	*files_r = (struct dkim_file_list){0};
+	if (of_table >= 0) {
+		(void)folder_read(of_table, name, &table, NULL, NULL);
+		close(of_table);
+	}
+	/* Our lines of the first table name files whose names do not show that they are ours. */
+	begin = strstr(buf_str(&table), BEGIN);
+	end = begin ? strstr(begin, END) : NULL;
 	while (entries && (entry = readdir(entries)) != NULL) {
 		_cleanup_free_ char *line_end = mem_printf("/%s\n", entry->d_name);
 		_cleanup_free_ char *whose = NULL, *selector = NULL;
+		const char *line = end ? strstr(begin, line_end) : NULL;
 		struct dkim_file *file;
 
 		if (!split_key_file(signer, entry->d_name, &whose, &selector) ||
 			(domain && !str_eq(domain, whose)) || has_key(keys, whose, selector) ||
-			!(is_chosen_selector(selector) || strstr(lines, line_end)))
+			!(is_chosen_selector(selector) || (line && line < end)))
 			continue;
 		files_r->items = mem_append(files_r->items, files_r->n, sizeof(*files_r->items));
 		file = &files_r->items[files_r->n++];
@@ -801,45 +791,40 @@ int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *ke
 	return changed < 0 ? -1 : changed == 0;
 }
 
-/* Signals the process of the signer's pid file, only if it really is the signer. */
-static char *reload_signer(const struct dkim_signer *signer)
+int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys, char **note_r,
+	struct err *err)
 {
+	int changed = put_tables(signer, keys, false, err), settings = 0, folder, found = 0;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *pid = NULL;
 	struct process process;
 	const char *name;
-	int folder = folder_open_of(signer->pid_file, &name, NULL);
-	int found = folder < 0 ? 0 : folder_read(folder, name, &text, NULL, NULL);
-
-	if (folder >= 0)
-		close(folder);
-	pid = str_trim(buf_str(&text), text.len);
-	if (found <= 0 || !process_read(pid, &process) ||
-		!str_eq(process.name, signer->kind->process))
-		return mem_printf(
-			"%s does not run: start it, and postern doctor tells whether "
-			"Postfix asks it",
-			signer->kind->name);
-	if (kill(process.pid, SIGUSR1) < 0)
-		return mem_printf("%s could not be told to read its tables: %s", signer->kind->name,
-			strerror(errno));
-	return NULL;
-}
-
-int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys, char **note_r,
-	struct err *err)
-{
-	int changed = put_tables(signer, keys, false, err), settings = 0;
 
 	if (changed >= 0 && signer->block)
 		settings = put_block(signer->settings, signer->block, false, false, err);
 	if (changed < 0 || settings < 0)
 		return -1;
 	*note_r = NULL;
-	if (signer->pid_file && (changed || settings))
-		*note_r = reload_signer(signer);
-	else if (settings)
+	if (settings && signer->pid_file == NULL)
 		*note_r = mem_printf("%s has to read its new settings: systemctl reload %s",
 			signer->kind->name, signer->kind->process);
+	if ((!changed && !settings) || signer->pid_file == NULL)
+		return 0;
+	folder = folder_open_of(signer->pid_file, &name, NULL);
+	if (folder >= 0) {
+		found = folder_read(folder, name, &text, NULL, NULL);
+		close(folder);
+	}
+	pid = str_trim(buf_str(&text), text.len);
+	/* The process of the pid file may be another one than the signer. */
+	if (found <= 0 || !process_read(pid, &process) ||
+		!str_eq(process.name, signer->kind->process))
+		*note_r = mem_printf(
+			"%s does not run: start it, and postern doctor tells whether Postfix asks "
+			"it",
+			signer->kind->name);
+	else if (kill(process.pid, SIGUSR1) < 0)
+		*note_r = mem_printf("%s could not be told to read its tables: %s",
+			signer->kind->name, strerror(errno));
 	return 0;
 }

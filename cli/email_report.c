@@ -12,26 +12,6 @@ enum {
 	TIME_WIDTH = 22, /* `2026-11-21 02:43:18Z  ` */
 };
 
-static void add_recipient(
-	const struct delivery_report *delivery_report, size_t i, size_t width, struct buf *out)
-{
-	const struct recipient *recipient = &delivery_report->recipients.items[i];
-	_cleanup_free_ char *next = delivery_report_next(delivery_report, i);
-	_cleanup_buf_ struct buf line = BUF_INIT;
-
-	buf_printf(&line, "%s: %s", recipient->address,
-		delivery_report_status_words(recipient->status));
-	if (recipient->attempts > 1)
-		buf_printf(&line, ", %lld attempts", (long long)recipient->attempts);
-	if (recipient->changed_us) {
-		buf_add_str(&line, recipient->status == DELIVERY_DEFERRED ? ", last at " : ", ");
-		visible_add_time(&line, recipient->changed_us);
-	}
-	visible_add_wrapped(out, buf_str(&line), 0, width);
-	if (next)
-		visible_add_wrapped(out, next, INDENT, width);
-}
-
 /* A line that begins with the time. */
 static void add_dated_line(struct buf *out, int64_t time_us, const char *text, size_t width)
 {
@@ -121,35 +101,45 @@ static void add_events(const struct delivery_report *delivery_report, size_t wid
 	free(next);
 }
 
-static void add_decision(const struct email *email, size_t width, struct buf *out)
-{
-	_cleanup_free_ char *text = NULL;
-
-	add_dated_line(out, email->created_us,
-		email->way == EMAIL_WAY_AUTH ? "received over SMTP" : "received over HTTP", width);
-	if (email->decided_us == 0)
-		return;
-	if (email->state == EMAIL_REFUSED)
-		text = mem_printf("refused: %s", email->refusal);
-	else if (str_empty(email->queue_id))
-		text = mem_strdup("recorded, as a test");
-	else
-		text = mem_printf(
-			"accepted by postern-milter, as %s in Postfix's queue", email->queue_id);
-	add_dated_line(out, email->decided_us, text, width);
-}
-
 void email_report_print(
 	const struct delivery_report *delivery_report, size_t width, struct buf *out)
 {
-	if (delivery_report_is_stopped(delivery_report) ||
-		(delivery_report->email->state == EMAIL_SENT &&
-			!delivery_report_is_test(delivery_report))) {
-		for (size_t i = 0; i < delivery_report->recipients.n; i++)
-			add_recipient(delivery_report, i, width, out);
-		buf_add_char(out, '\n');
+	const struct email *email = delivery_report->email;
+	bool shown = delivery_report_is_stopped(delivery_report) ||
+		     (email->state == EMAIL_SENT && !delivery_report_is_test(delivery_report));
+
+	for (size_t i = 0; shown && i < delivery_report->recipients.n; i++) {
+		const struct recipient *recipient = &delivery_report->recipients.items[i];
+		_cleanup_free_ char *next = delivery_report_next(delivery_report, i);
+		_cleanup_buf_ struct buf line = BUF_INIT;
+
+		buf_printf(&line, "%s: %s", recipient->address,
+			delivery_report_status_words(recipient->status));
+		if (recipient->attempts > 1)
+			buf_printf(&line, ", %lld attempts", (long long)recipient->attempts);
+		if (recipient->changed_us) {
+			buf_add_str(&line,
+				recipient->status == DELIVERY_DEFERRED ? ", last at " : ", ");
+			visible_add_time(&line, recipient->changed_us);
+		}
+		visible_add_wrapped(out, buf_str(&line), 0, width);
+		if (next)
+			visible_add_wrapped(out, next, INDENT, width);
 	}
-	add_decision(delivery_report->email, width, out);
+	if (shown)
+		buf_add_char(out, '\n');
+	add_dated_line(out, email->created_us,
+		email->way == EMAIL_WAY_AUTH ? "received over SMTP" : "received over HTTP", width);
+	if (email->decided_us) {
+		_cleanup_free_ char *decision =
+			email->state == EMAIL_REFUSED ? mem_printf("refused: %s", email->refusal)
+			: str_empty(email->queue_id)
+				? mem_strdup("recorded, as a test")
+				: mem_printf("accepted by postern-milter, as %s in Postfix's queue",
+					  email->queue_id);
+
+		add_dated_line(out, email->decided_us, decision, width);
+	}
 	for (size_t i = 0; i < delivery_report->messages.n; i++) {
 		const struct queue_message *message = &delivery_report->messages.items[i];
 		_cleanup_free_ char *text = mem_printf("%s, as %s in Postfix's queue",

@@ -110,26 +110,6 @@ bool held_target_is_on_hold(const struct held_target *target)
 	return target->kind == KIND_HELD || target->kind == KIND_OTHER_HELD;
 }
 
-/* Removes the row of a message that is no longer held. A decision made by the command gets an audit
- * entry, like one made on the dashboard. */
-static int forget(const struct held_targets *targets, const struct queue_item *item,
-	const char *action, struct err *err)
-{
-	struct db *db = targets->call->db;
-
-	if (store_held_forget(db, item->id, err) < 0)
-		return -1;
-	if (targets->served)
-		return 0;
-	return store_audit_add(db,
-		&(struct audit_action){.action = action,
-			.object_id = item->id,
-			.object_name = item->id,
-			.after = json_pack(
-				"{s:s, s:s}", "queue_id", item->id, "sender", item->sender)},
-		err);
-}
-
 int held_targets_change(const struct postfix_queue *queue, enum queue_change change,
 	struct held_targets *targets, bool (*want)(const struct held_target *target),
 	const char *outcome, struct err *err)
@@ -149,8 +129,19 @@ int held_targets_change(const struct postfix_queue *queue, enum queue_change cha
 		if (target == NULL)
 			continue;
 		target->outcome = outcome;
-		if (forget(targets, &target->item,
-			    change == QUEUE_RELEASE ? "held.release" : "held.drop", err) < 0)
+		if (store_held_forget(targets->call->db, target->item.id, err) < 0)
+			return -1;
+		/* A decision made on the dashboard has its audit entry. */
+		if (!targets->served &&
+			store_audit_add(targets->call->db,
+				&(struct audit_action){.action = change == QUEUE_RELEASE
+									 ? "held.release"
+									 : "held.drop",
+					.object_id = target->item.id,
+					.object_name = target->item.id,
+					.after = json_pack("{s:s, s:s}", "queue_id",
+						target->item.id, "sender", target->item.sender)},
+				err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < ids.n; i++) {
@@ -177,26 +168,6 @@ int held_read_header(const struct postfix_queue *queue, const struct queue_item 
 	return 0;
 }
 
-static int ask_rules(const struct call *call, const struct postfix_queue *queue,
-	const struct queue_item *item, enum milter_answer *answer_r, char **text_r, struct err *err)
-{
-	_cleanup_buf_ struct buf header = BUF_INIT;
-	struct milter_message message = {
-		.queue_id = item->id,
-		.sender = item->sender,
-		.recipients = &item->recipients,
-	};
-
-	if (held_read_header(queue, item, &header, err) < 0)
-		return -1;
-	message.header = buf_str(&header);
-	if (item->mended || strlen(message.header) != header.len)
-		return err_set(err, ERR_INVALID,
-			"its addresses or its header have bytes that the rules cannot be asked "
-			"about: release it or drop it");
-	return milter_ask(call->conf->milter.socket, &message, answer_r, text_r, err);
-}
-
 void held_target_recheck(
 	const struct call *call, const struct postfix_queue *queue, struct held_target *target)
 {
@@ -208,6 +179,13 @@ void held_target_recheck(
 		[MILTER_REJECTS] = "the rules would reject it now",
 		[MILTER_DISCARDS] = "the rules would discard it now",
 	};
+	const struct queue_item *item = &target->item;
+	struct milter_message message = {
+		.queue_id = item->id,
+		.sender = item->sender,
+		.recipients = &item->recipients,
+	};
+	_cleanup_buf_ struct buf header = BUF_INIT;
 	_cleanup_free_ char *text = NULL;
 	enum milter_answer answer;
 	char ticket[SECRET_TICKET_SIZE];
@@ -217,13 +195,22 @@ void held_target_recheck(
 			"it is not on record that the rules have it held; release lets it go");
 		return;
 	}
-	if (held_find_ticket(&target->item, ticket)) {
+	if (held_find_ticket(item, ticket)) {
 		err_set(&target->why, ERR_INVALID,
 			"its ticket did not fit: it is a forgery, or Postfix rewrote its sender or "
 			"From; drop it");
 		return;
 	}
-	if (ask_rules(call, queue, &target->item, &answer, &text, &target->why) < 0 ||
+	if (held_read_header(queue, item, &header, &target->why) < 0)
+		return;
+	message.header = buf_str(&header);
+	if (item->mended || strlen(message.header) != header.len) {
+		err_set(&target->why, ERR_INVALID,
+			"its addresses or its header have bytes that the rules cannot be asked "
+			"about: release it or drop it");
+		return;
+	}
+	if (milter_ask(call->conf->milter.socket, &message, &answer, &text, &target->why) < 0 ||
 		answer == MILTER_PASSES)
 		return;
 	target->outcome = "held";

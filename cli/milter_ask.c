@@ -53,26 +53,6 @@ static int cannot_ask(const char *why, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "cannot ask postern-milter about the rules: %s", why);
 }
 
-static int open_session(struct session *session, const char *path, struct err *err)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval timeout = {.tv_sec = TIMEOUT_S};
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return cannot_ask("the path of its socket is too long", err);
-	strcpy(address.sun_path, path);
-	session->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (session->fd < 0)
-		return cannot_ask(strerror(errno), err);
-	setsockopt(session->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(session->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(session->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_set(err, ERR_TEMPORARY,
-			"cannot ask postern-milter about the rules, at %s: %s", path,
-			strerror(errno));
-	return 0;
-}
-
 static void add_packet(struct session *session, char command, const void *data, size_t len)
 {
 	uint32_t length = htonl((uint32_t)len + 1);
@@ -127,10 +107,25 @@ static int read_packet(struct session *session, struct err *err)
 	return receive(session, length, err);
 }
 
-static int negotiate(struct session *session, struct err *err)
+/* Connects to the milter and negotiates the protocol. */
+static int open_session(struct session *session, const char *path, struct err *err)
 {
 	const uint32_t options[] = {htonl(VERSION), htonl(ALL_ACTIONS), htonl(ALL_STEPS)};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval timeout = {.tv_sec = TIMEOUT_S};
 
+	if (strlen(path) >= sizeof(address.sun_path))
+		return cannot_ask("the path of its socket is too long", err);
+	strcpy(address.sun_path, path);
+	session->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (session->fd < 0)
+		return cannot_ask(strerror(errno), err);
+	setsockopt(session->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(session->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(session->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(err, ERR_TEMPORARY,
+			"cannot ask postern-milter about the rules, at %s: %s", path,
+			strerror(errno));
 	add_packet(session, 'O', options, sizeof(options));
 	if (read_packet(session, err) < 0)
 		return -1;
@@ -232,14 +227,6 @@ static int tell_header(struct session *session, const char *header, struct err *
 	return 0;
 }
 
-/* Returns the text of `550 5.7.1 text`. */
-static char *reply_text(const char *reply)
-{
-	while (*reply && strchr("0123456789. ", *reply))
-		reply++;
-	return mem_strdup(reply);
-}
-
 static int tempfailed(const char *text, struct err *err)
 {
 	return err_set(
@@ -251,6 +238,7 @@ static int read_milter_answer(
 	struct session *session, enum milter_answer *answer_r, char **text, struct err *err)
 {
 	enum milter_answer passes = MILTER_PASSES;
+	const char *reply;
 
 	add_packet(session, 'E', NULL, 0);
 	for (;;) {
@@ -271,10 +259,11 @@ static int read_milter_answer(
 		case 'd':
 			*answer_r = MILTER_DISCARDS;
 			return 0;
-		case 'y':
+		case 'y': /* `550 5.7.1 text` */
+			reply = session->in.data + 1;
 			free(*text);
-			*text = reply_text(session->in.data + 1);
-			if (session->in.data[1] == '4')
+			*text = mem_strdup(reply + strspn(reply, "0123456789. "));
+			if (*reply == '4')
 				return tempfailed(*text, err);
 			*answer_r = MILTER_REJECTS;
 			return 0;
@@ -297,7 +286,7 @@ int milter_ask(const char *socket, const struct milter_message *message,
 	char *text = NULL;
 	int result = -1;
 
-	if (open_session(&session, socket, err) == 0 && negotiate(&session, err) == 0 &&
+	if (open_session(&session, socket, err) == 0 &&
 		tell_envelope(&session, message, err) == 0 &&
 		tell_header(&session, message->header, err) == 0) {
 		add_macros(&session, 'E', message);

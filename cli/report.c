@@ -293,13 +293,6 @@ void visible_add_time(struct buf *out, int64_t time_us)
 	buf_printf(out, "%.10s %.8sZ", text, text + 11);
 }
 
-static size_t char_width(gunichar code)
-{
-	if (g_unichar_iszerowidth(code))
-		return 0;
-	return g_unichar_iswide(code) ? 2 : 1;
-}
-
 /* Returns the width of the part of the text that fits; *bytes_r is its length. */
 static size_t measure(const char *text, size_t max, size_t *bytes_r)
 {
@@ -308,8 +301,10 @@ static size_t measure(const char *text, size_t max, size_t *bytes_r)
 	while (text[bytes]) {
 		gunichar code = 0;
 		size_t len = read_char(text + bytes, &code);
-		size_t width = len ? char_width(code) : 1;
+		size_t width = len && g_unichar_iswide(code) ? 2 : 1;
 
+		if (len && g_unichar_iszerowidth(code))
+			width = 0;
 		if (used + width > max)
 			break;
 		used += width;
@@ -374,7 +369,7 @@ static json_t *json_of_text(const char *text)
 	return json_string(buf_str(&shown));
 }
 
-static json_t *json_of_rows(const struct report *report);
+static json_t *json_of_row(const struct report *report, size_t row, bool bodies);
 
 static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 {
@@ -397,7 +392,10 @@ static json_t *json_of_cell(enum column_type type, const struct cell *cell)
 			json_array_append_new(json, json_of_text(cell->list.items[i]));
 		return json;
 	case COLUMN_ROWS:
-		return json_of_rows(cell->rows);
+		json = json_array();
+		for (size_t row = 0; row < cell->rows->rows_n; row++)
+			json_array_append_new(json, json_of_row(cell->rows, row, false));
+		return json;
 	case COLUMN_JSON:
 		json = json_loads(cell->text, JSON_DECODE_ANY, NULL);
 		return json ? json : json_null();
@@ -432,15 +430,6 @@ static void dump(json_t *json, struct buf *out)
 	json_dump_callback(json, add_without_del, out, JSON_ENSURE_ASCII);
 	json_decref(json);
 	buf_add_char(out, '\n');
-}
-
-static json_t *json_of_rows(const struct report *report)
-{
-	json_t *array = json_array();
-
-	for (size_t row = 0; row < report->rows_n; row++)
-		json_array_append_new(array, json_of_row(report, row, false));
-	return array;
 }
 
 void print_json_rows(const struct report *report, struct buf *out)
@@ -481,62 +470,42 @@ static void add_cell_text(const struct column *column, const char *text, bool cu
 	}
 }
 
-static void add_cell_value(
-	const struct column *column, const struct cell *cell, bool cut, struct buf *out)
-{
-	switch (column->type) {
-	case COLUMN_TEXT:
-	case COLUMN_JSON:
-		add_cell_text(column, cell->text, cut, out);
-		break;
-	case COLUMN_BODY:
-		visible_add_lines(out, cell->text);
-		break;
-	case COLUMN_INT:
-		buf_printf(out, "%lld", (long long)cell->number);
-		break;
-	case COLUMN_FLAG:
-		buf_add_str(out, cell->number ? "yes" : "no");
-		break;
-	case COLUMN_TIME:
-		buf_printf(out, "%.10s %.8sZ", cell->text, cell->text + 11);
-		break;
-	case COLUMN_LIST: {
-		_cleanup_free_ char *text = strv_join(&cell->list, ", ");
-
-		add_cell_text(column, text, cut, out);
-		break;
-	}
-	case COLUMN_ROWS:
-		break;
-	}
-}
-
 /* Returns the cell as text, a dash for null and for an empty one. The caller frees it. */
-static char *render_cell(const struct report *report, size_t row, size_t column, bool cut)
+static char *render_cell(const struct report *report, size_t row, size_t index, bool cut)
 {
-	const struct cell *cell = cell_at(report, row, column);
+	const struct column *column = &report->columns[index];
+	const struct cell *cell = cell_at(report, row, index);
+	_cleanup_free_ char *list = NULL;
 	struct buf text = BUF_INIT;
 
 	if (cell->set)
-		add_cell_value(&report->columns[column], cell, cut, &text);
+		switch (column->type) {
+		case COLUMN_TEXT:
+		case COLUMN_JSON:
+			add_cell_text(column, cell->text, cut, &text);
+			break;
+		case COLUMN_BODY:
+			visible_add_lines(&text, cell->text);
+			break;
+		case COLUMN_INT:
+			buf_printf(&text, "%lld", (long long)cell->number);
+			break;
+		case COLUMN_FLAG:
+			buf_add_str(&text, cell->number ? "yes" : "no");
+			break;
+		case COLUMN_TIME:
+			buf_printf(&text, "%.10s %.8sZ", cell->text, cell->text + 11);
+			break;
+		case COLUMN_LIST:
+			list = strv_join(&cell->list, ", ");
+			add_cell_text(column, list, cut, &text);
+			break;
+		case COLUMN_ROWS:
+			break;
+		}
 	if (text.len == 0)
 		buf_add_str(&text, "-");
 	return buf_take(&text);
-}
-
-static size_t column_width(const struct report *report, size_t column)
-{
-	size_t width = visible_width(report->columns[column].title);
-
-	for (size_t row = 0; row < report->rows_n; row++) {
-		_cleanup_free_ char *text = render_cell(report, row, column, true);
-		size_t wanted = visible_width(text);
-
-		if (wanted > width)
-			width = wanted;
-	}
-	return width;
 }
 
 /* Blanks are written before a text, so that none follow the last one. */
@@ -631,8 +600,18 @@ static size_t *choose_widths(const struct report *report, size_t terminal)
 	size_t n = report->columns_n, *widths = mem_alloc(n, sizeof(*widths));
 	size_t room = terminal > 0 && report->rows_n > 0 ? terminal : SIZE_MAX;
 
-	for (size_t i = 0; i < n; i++)
-		widths[i] = report->columns[i].title ? column_width(report, i) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (report->columns[i].title == NULL)
+			continue;
+		widths[i] = visible_width(report->columns[i].title);
+		for (size_t row = 0; row < report->rows_n; row++) {
+			_cleanup_free_ char *text = render_cell(report, row, i, true);
+			size_t width = visible_width(text);
+
+			if (width > widths[i])
+				widths[i] = width;
+		}
+	}
 	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
 		for (size_t i = 0; table_width(widths, n) > room && i < n; i++)
 			if (report->columns[i].spare == spare)
@@ -642,26 +621,11 @@ static size_t *choose_widths(const struct report *report, size_t terminal)
 	return widths;
 }
 
-static void note_left_out(const struct report *report, size_t terminal, struct buf *out)
-{
-	_cleanup_strv_ struct strv names = STRV_INIT;
-	_cleanup_free_ char *text = NULL, *note = NULL;
-
-	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
-		for (size_t i = 0; i < report->columns_n; i++)
-			if (report->columns[i].title && !report->widths[i] &&
-				report->columns[i].spare == spare)
-				strv_add(&names, report->columns[i].name);
-	if (names.n == 0)
-		return;
-	text = strv_join(&names, ", ");
-	note = mem_printf("Too wide for this terminal, left out: %s", text);
-	buf_add_char(out, '\n');
-	visible_add_wrapped(out, note, 0, terminal);
-}
-
 void print_table_rows(struct report *report, size_t terminal, struct buf *out)
 {
+	_cleanup_strv_ struct strv left_out = STRV_INIT;
+	_cleanup_free_ char *names = NULL, *note = NULL;
+
 	if (!report->flushed) {
 		free(report->widths);
 		report->widths = choose_widths(report, terminal);
@@ -671,8 +635,19 @@ void print_table_rows(struct report *report, size_t terminal, struct buf *out)
 		return;
 	}
 	print_rows(report, report->widths, out);
-	if (!report->open)
-		note_left_out(report, terminal, out);
+	if (report->open)
+		return;
+	for (int spare = 1; spare <= COLUMN_SPARE_MAX; spare++)
+		for (size_t i = 0; i < report->columns_n; i++)
+			if (report->columns[i].title && !report->widths[i] &&
+				report->columns[i].spare == spare)
+				strv_add(&left_out, report->columns[i].name);
+	if (left_out.n == 0)
+		return;
+	names = strv_join(&left_out, ", ");
+	note = mem_printf("Too wide for this terminal, left out: %s", names);
+	buf_add_char(out, '\n');
+	visible_add_wrapped(out, note, 0, terminal);
 }
 
 void print_body(const char *name, const char *text, struct buf *out)

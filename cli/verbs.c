@@ -221,12 +221,6 @@ static const char general[] =
 	"\n"
 	"Postern sends email over HTTP through Postfix; see man postern.\n";
 
-/* True if the verb is the first of its noun. */
-static bool begins_noun(size_t i)
-{
-	return i == 0 || !str_eq(verbs[i - 1]->noun, verbs[i]->noun);
-}
-
 static void add_usage_word(struct buf *out, size_t start, const char *word)
 {
 	buf_printf(out, "%s%s", out->len > start ? ", " : "", word);
@@ -237,7 +231,7 @@ void usage_add_nouns(struct buf *out)
 	size_t start = out->len;
 
 	for (size_t i = 0; verbs[i]; i++)
-		if (begins_noun(i))
+		if (i == 0 || !str_eq(verbs[i - 1]->noun, verbs[i]->noun))
 			add_usage_word(out, start, verbs[i]->noun);
 }
 
@@ -314,16 +308,6 @@ void usage_add_verb(const struct verb *verb, struct buf *out)
 	buf_add_str(out, general);
 }
 
-/* Adds the first sentence of a verb's help. */
-static void add_summary(const char *help, struct buf *out)
-{
-	const char *end = strstr(help, ". ");
-	_cleanup_free_ char *sentence = end ? mem_printf("%.*s.", (int)(end - help), help)
-					    : mem_strdup(help);
-
-	visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
-}
-
 void usage_add_all(const char *noun, struct buf *out)
 {
 	buf_add_str(out, "usage:\n");
@@ -333,8 +317,13 @@ void usage_add_all(const char *noun, struct buf *out)
 		buf_add_str(out, "  ");
 		add_usage(verbs[i], 2, out);
 		buf_add_char(out, '\n');
-		if (noun)
-			add_summary(verbs[i]->help, out);
+		if (noun) {
+			const char *help = verbs[i]->help, *end = strstr(help, ". ");
+			_cleanup_free_ char *sentence =
+				end ? mem_dup(help, (size_t)(end + 1 - help)) : mem_strdup(help);
+
+			visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
+		}
 	}
 	if (noun == NULL)
 		buf_add_str(out, "\nMore: postern NOUN --help, postern NOUN VERB --help.\n");
