@@ -78,30 +78,23 @@ static json_t *checked(json_t *result)
 		text, "means", means, "mend", mend, "safe", safe);
 }
 
-static json_t *load_results(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat info;
-	json_t *whole = NULL;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= BYTES_MAX)
-		whole = json_loadfd(fd, 0, NULL);
-	close(fd);
-	return whole;
-}
-
 json_t *doctor_results_read(const char *database)
 {
 	_cleanup_free_ char *path = results_path(database);
-	json_t *whole = load_results(path), *results = json_array(), *found, *one, *result;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	json_t *whole = NULL, *results = json_array(), *found, *one, *result;
+	struct stat info;
 	const char *at;
 	int64_t at_us;
-	bool good = json_unpack(whole, "{s:s, s:o}", "looked_at", &at, "results", &found) == 0 &&
-		    clock_parse(at, 0, &at_us) && json_is_array(found);
+	bool good;
 	size_t i;
 
+	if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= BYTES_MAX)
+		whole = json_loadfd(fd, 0, NULL);
+	if (fd >= 0)
+		close(fd);
+	good = json_unpack(whole, "{s:s, s:o}", "looked_at", &at, "results", &found) == 0 &&
+	       clock_parse(at, 0, &at_us) && json_is_array(found);
 	if (good)
 		json_array_foreach(found, i, one)
 			if ((result = checked(one)) != NULL)

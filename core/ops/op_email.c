@@ -255,33 +255,6 @@ static int choose_recipients(const struct op *op, const struct email *email, con
 	return err_set(err, ERR_INVALID, "the email has no recipients any more");
 }
 
-/* Content and sender are those of the original email. */
-static void fill_resent_row(
-	const struct op *op, const struct email *email, const char *key_id, struct email *row)
-{
-	memcpy(row->company_id, email->company_id, ID_SIZE);
-	memcpy(row->key_id, key_id, ID_SIZE);
-	secret_ticket(row->ticket);
-	secret_ticket(row->nonce);
-	row->domain = mem_strdup(email->domain);
-	row->sender = mem_strdup(email->sender);
-	row->from = mem_strdup(email->from);
-	strv_add_all(&row->reply_to, &email->reply_to);
-	row->subject = mem_strdup(email->subject);
-	row->html = mem_strdup(email->html);
-	row->text = mem_strdup(email->text);
-	row->tags = mem_strdup(email->tags);
-	row->variables = mem_strdup(email->variables);
-	row->created_us = op->now_us;
-	row->answered = true;
-	row->way = op->conf->submission.method == SUBMISSION_SMTP ? EMAIL_WAY_SMTP
-								  : EMAIL_WAY_SENDMAIL;
-	/* A Message-ID made from the id is ours. */
-	row->message_id = strncmp(email->message_id + 1, email->id, ID_SIZE - 1) == 0
-				  ? mem_printf("<%s@%s>", row->id, email->domain)
-				  : mem_strdup(email->message_id);
-}
-
 /* Builds the message of the new email. */
 static int make_message(
 	const struct op *op, const struct email *email, struct resend *resend, struct err *err)
@@ -317,6 +290,7 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 	struct resend *resend, struct err *err)
 {
 	const char *key_id = input->key_id ? input->key_id : email->key_id;
+	struct email *row = &resend->row;
 	char id[ID_SIZE];
 	int64_t size;
 	int found = store_message_size(op->db, email->id, &size, err);
@@ -329,14 +303,35 @@ static int prepare_resend(struct op *op, const struct op_resend *input, const st
 	if (found < 0 || check_left_outbox(op, email, err) < 0 ||
 		check_rules(op, email, key_id, err) < 0 || check_room(op, email, size, err) < 0)
 		return -1;
-	id_new(resend->row.id);
-	fill_resent_row(op, email, key_id, &resend->row);
-	if (choose_recipients(op, email, input->to, &resend->row, err) < 0 ||
+	/* Content and sender are those of the original email. */
+	id_new(row->id);
+	memcpy(row->company_id, email->company_id, ID_SIZE);
+	memcpy(row->key_id, key_id, ID_SIZE);
+	secret_ticket(row->ticket);
+	secret_ticket(row->nonce);
+	row->domain = mem_strdup(email->domain);
+	row->sender = mem_strdup(email->sender);
+	row->from = mem_strdup(email->from);
+	strv_add_all(&row->reply_to, &email->reply_to);
+	row->subject = mem_strdup(email->subject);
+	row->html = mem_strdup(email->html);
+	row->text = mem_strdup(email->text);
+	row->tags = mem_strdup(email->tags);
+	row->variables = mem_strdup(email->variables);
+	row->created_us = op->now_us;
+	row->answered = true;
+	row->way = op->conf->submission.method == SUBMISSION_SMTP ? EMAIL_WAY_SMTP
+								  : EMAIL_WAY_SENDMAIL;
+	/* A Message-ID made from the id is ours. */
+	row->message_id = strncmp(email->message_id + 1, email->id, ID_SIZE - 1) == 0
+				  ? mem_printf("<%s@%s>", row->id, email->domain)
+				  : mem_strdup(email->message_id);
+	if (choose_recipients(op, email, input->to, row, err) < 0 ||
 		make_message(op, email, resend, err) < 0)
 		return -1;
 	if (*db_host(op->db))
 		return 0; /* store_message_keep() writes it */
-	return store_message_write(resend->database, resend->row.id, &resend->message, err);
+	return store_message_write(resend->database, row->id, &resend->message, err);
 }
 
 static int resend_check(struct op *op, const void *input, struct err *err)

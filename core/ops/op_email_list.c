@@ -103,46 +103,33 @@ static int check_text_filter(
 	return 0;
 }
 
-static int check_status(const struct op *op, const char *status, struct err *err)
-{
-	size_t first = op->actor == OP_KEY ? EMAIL_STATUS_SHOWN : 0;
-	_cleanup_buf_ struct buf words = BUF_INIT;
-
-	for (size_t i = first; status && i < EMAIL_STATUSES; i++) {
-		if (str_eq(status, store_email_statuses[i]))
-			return 0;
-		buf_printf(&words, "%s%s", i > first ? ", " : "", store_email_statuses[i]);
-	}
-	return status ? op_refuse(op, err, op->actor == OP_COMMAND ? "state" : "status",
-				"must be one of %s", buf_str(&words))
-		      : 0;
-}
-
-static int read_recipient_status(const struct op *op, const char *text,
-	const enum delivery_status **status_r, struct err *err)
-{
-	static const enum delivery_status statuses[] = {DELIVERY_QUEUED, DELIVERY_DEFERRED,
-		DELIVERY_HANDED_ON, DELIVERY_DELIVERED, DELIVERY_BOUNCED, DELIVERY_EXPIRED,
-		DELIVERY_DISCARDED, DELIVERY_REMOVED, DELIVERY_UNKNOWN, DELIVERY_COMPLAINED,
-		DELIVERY_SUPPRESSED};
-
-	for (size_t i = 0; text && i < ARRAY_SIZE(statuses); i++)
-		if (str_eq(text, delivery_status_name(statuses[i])))
-			*status_r = &statuses[i];
-	return text && *status_r == NULL
-		       ? op_refuse(op, err, "recipient_status", "is no state of a recipient")
-		       : 0;
-}
-
 static int read_search(const struct op *op, const struct op_email_list *input,
 	struct search *search, struct err *err)
 {
+	static const enum delivery_status recipient_statuses[] = {DELIVERY_QUEUED,
+		DELIVERY_DEFERRED, DELIVERY_HANDED_ON, DELIVERY_DELIVERED, DELIVERY_BOUNCED,
+		DELIVERY_EXPIRED, DELIVERY_DISCARDED, DELIVERY_REMOVED, DELIVERY_UNKNOWN,
+		DELIVERY_COMPLAINED, DELIVERY_SUPPRESSED};
+	size_t first = op->actor == OP_KEY ? EMAIL_STATUS_SHOWN : 0, i = first;
+	_cleanup_buf_ struct buf words = BUF_INIT;
+
 	if (check_text_filter(op, "subject", input->subject, err) < 0 ||
-		check_text_filter(op, "tag", input->tag, err) < 0 ||
-		check_status(op, input->status, err) < 0 ||
-		read_recipient_status(op, input->recipient_status, &search->filter.recipient, err) <
-			0 ||
-		read_address_filter(op, "to", input->to, &search->to, err) < 0 ||
+		check_text_filter(op, "tag", input->tag, err) < 0)
+		return -1;
+	for (; input->status && i < EMAIL_STATUSES; i++) {
+		if (str_eq(input->status, store_email_statuses[i]))
+			break;
+		buf_printf(&words, "%s%s", i > first ? ", " : "", store_email_statuses[i]);
+	}
+	if (i == EMAIL_STATUSES)
+		return op_refuse(op, err, op->actor == OP_COMMAND ? "state" : "status",
+			"must be one of %s", buf_str(&words));
+	for (i = 0; input->recipient_status && i < ARRAY_SIZE(recipient_statuses); i++)
+		if (str_eq(input->recipient_status, delivery_status_name(recipient_statuses[i])))
+			search->filter.recipient = &recipient_statuses[i];
+	if (input->recipient_status && search->filter.recipient == NULL)
+		return op_refuse(op, err, "recipient_status", "is no state of a recipient");
+	if (read_address_filter(op, "to", input->to, &search->to, err) < 0 ||
 		read_address_filter(op, "from", input->from, &search->from, err) < 0 ||
 		(input->domain && addr_domain_normalize(input->domain, &search->domain, err) < 0))
 		return -1;

@@ -186,32 +186,26 @@ static int list_exemptions(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
-/* Finds the id of the exemption that the command gives by domain, kind and value. Returns 0 or
- * -1. */
-static int find_exempt_id(const struct op *op, const struct op_exemption *input,
-	char id[static ID_SIZE], struct err *err)
-{
-	_cleanup_named_ struct named named;
-	int found;
-
-	if (read_named(op, op->object, input, &named, err) < 0)
-		return -1;
-	found = store_exemption_find(op->db, &named.spec, id, err);
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "the %s %s is not exempt for %s",
-			store_exemption_kind_name(named.spec.kind), named.spec.value,
-			named.spec.domain);
-	return found < 0 ? -1 : 0;
-}
-
 static int remove_one(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_exemption *input = arg;
+	_cleanup_named_ struct named named = {0};
 	char id[ID_SIZE];
+	int found;
 
 	memcpy(id, op->id, ID_SIZE);
-	if (input && input->kind && find_exempt_id(op, input, id, err) < 0)
-		return -1;
+	/* The command may give the domain, the kind and the value in the place of an id. */
+	if (input && input->kind) {
+		if (read_named(op, op->object, input, &named, err) < 0)
+			return -1;
+		found = store_exemption_find(op->db, &named.spec, id, err);
+		if (found == 0)
+			return err_set(err, ERR_NOT_FOUND, "the %s %s is not exempt for %s",
+				store_exemption_kind_name(named.spec.kind), named.spec.value,
+				named.spec.domain);
+		if (found < 0)
+			return -1;
+	}
 	json_object_set_new(op_more(op), "id", json_string(id));
 	json_object_set_new(op_more(op), "removed", json_true());
 	return store_exemption_remove(op->db, id, err);

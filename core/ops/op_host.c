@@ -38,24 +38,11 @@ static bool is_late(const struct host_part *part, int64_t now_us)
 	return now_us - part->seen_us > HOST_LATE_S * SECOND_US;
 }
 
-static void add_problem(const struct host_part *part, int64_t now_us, struct buf *words)
-{
-	char at[CLOCK_TEXT_SIZE];
-
-	if (!is_late(part, now_us) && str_empty(part->problem))
-		return;
-	buf_printf(words, "%spostern-%s: ", words->len ? "; " : "", part->part);
-	clock_iso8601(part->seen_us, at);
-	if (is_late(part, now_us))
-		buf_printf(words, "no heartbeat since %.10s %.8sZ", at, at + 11);
-	else
-		buf_add_str(words, part->problem);
-}
-
 /* Makes one of the parts of a host, the n first ones of the list. */
 static void fill_host(const struct host_part *parts, size_t n, int64_t now_us, struct host *host)
 {
 	struct buf words = BUF_INIT;
+	char seen[CLOCK_TEXT_SIZE];
 	bool lost = true;
 
 	*host = (struct host){.name = mem_strdup(parts->host), .first_us = parts->first_us};
@@ -63,7 +50,13 @@ static void fill_host(const struct host_part *parts, size_t n, int64_t now_us, s
 		const struct host_part *part = &parts[i];
 		bool is_httpd = str_eq(part->part, "httpd");
 
-		add_problem(part, now_us, &words);
+		clock_iso8601(part->seen_us, seen);
+		if (is_late(part, now_us))
+			buf_printf(&words, "%spostern-%s: no heartbeat since %.10s %.8sZ",
+				words.len ? "; " : "", part->part, seen, seen + 11);
+		else if (!str_empty(part->problem))
+			buf_printf(&words, "%spostern-%s: %s", words.len ? "; " : "", part->part,
+				part->problem);
 		if (part->first_us < host->first_us)
 			host->first_us = part->first_us;
 		if (is_httpd)

@@ -26,17 +26,22 @@ static const struct op_field whose_fields[] = {WHOSE_FIELDS, {0}};
 static const struct op_field pause_fields[] = {
 	WHOSE_FIELDS, {OP_FIELD(op_outbox, reason, OP_TEXT)}, {0}};
 
-/* Adds the rate and the circuit breaker. */
-static int add_flow(struct op *op, int64_t *rate_r, bool *open_r, struct err *err)
+/* Adds the rate, the circuit breaker, and the pauses of the company (NULL: of all). */
+static int add_flow(
+	struct op *op, const char *company_id, int64_t *rate_r, bool *open_r, struct err *err)
 {
 	bool all = op->company_id == NULL;
-	json_t *more = op_more(op), *history = json_array();
+	json_t *more = op_more(op), *history = json_array(), *paused = json_array();
 	const struct outbox_break *last;
 	struct break_list breaks = {0};
+	struct pause_list pauses = {0};
 
 	if (store_outbox_rate(op->db, op->now_us, rate_r, err) < 0 ||
-		store_break_list(op->db, BREAKS_SHOWN, &breaks, err) < 0) {
+		store_break_list(op->db, BREAKS_SHOWN, &breaks, err) < 0 ||
+		store_pause_list(op->db, company_id, &pauses, err) < 0) {
+		store_break_list_free(&breaks);
 		json_decref(history);
+		json_decref(paused);
 		return -1;
 	}
 	last = breaks.n > 0 ? &breaks.items[0] : NULL;
@@ -50,24 +55,12 @@ static int add_flow(struct op *op, int64_t *rate_r, bool *open_r, struct err *er
 			"cause", *open_r ? last->cause : NULL, "words",
 			*open_r && all ? last->words : NULL, "since_at",
 			row_json_time(*open_r ? last->opened_us : 0), "history", history));
-	store_break_list_free(&breaks);
-	return 0;
-}
-
-static int add_pauses(struct op *op, const char *company_id, struct err *err)
-{
-	struct pause_list pauses = {0};
-	json_t *array = json_array();
-
-	if (store_pause_list(op->db, company_id, &pauses, err) < 0) {
-		json_decref(array);
-		return -1;
-	}
 	for (size_t i = 0; i < pauses.n; i++)
 		json_array_append_new(
-			array, row_json(&store_pause_counted_type, &pauses.items[i], ROW_SHOWN));
-	json_object_set_new(op_more(op), "pauses", array);
+			paused, row_json(&store_pause_counted_type, &pauses.items[i], ROW_SHOWN));
+	json_object_set_new(more, "pauses", paused);
 	store_pause_list_free(&pauses);
+	store_break_list_free(&breaks);
 	return 0;
 }
 
@@ -119,7 +112,7 @@ static int list_outbox(struct op *op, const void *arg, struct err *err)
 	struct page_end end = {0};
 	bool open, cut;
 
-	if (add_flow(op, &rate, &open, err) < 0 || add_pauses(op, company_id, err) < 0 ||
+	if (add_flow(op, company_id, &rate, &open, err) < 0 ||
 		read_backlog(op, company_id, open || op->company_id ? 0 : rate, &backlog, err) < 0)
 		return -1;
 	cut = backlog.n == COMPANIES_MAX;

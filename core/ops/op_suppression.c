@@ -342,25 +342,6 @@ static bool is_narrowed(const void *item, const void *arg)
 	       (narrowed->reason == SUPPRESSION_REASONS || suppression->reason == narrowed->reason);
 }
 
-/* Gives all entries of an address, or those with the reason. 0 or -1. */
-static int list_entries(struct op *op, const struct suppression_scope *scope, const char *address,
-	enum suppression_reason reason, struct err *err)
-{
-	static const struct page_end end = {0};
-	struct suppression_list list;
-	size_t n = 0;
-
-	if (store_suppression_entries(op->db, scope, address, &list, err) < 0)
-		return -1;
-	for (size_t i = 0; i < list.n; i++)
-		if (reason == SUPPRESSION_REASONS || list.items[i].reason == reason)
-			list.items[n++] = list.items[i];
-		else
-			store_suppression_clear(&list.items[i]);
-	op_give_page(op, &store_suppression_type, list.items, n, &end);
-	return 0;
-}
-
 static int list_for_user(struct op *op, const struct op_suppression *input, struct err *err)
 {
 	_cleanup_free_ char *domain = NULL, *address = NULL;
@@ -379,9 +360,18 @@ static int list_for_user(struct op *op, const struct op_suppression *input, stru
 		return -1;
 	scope.domain = domain;
 	if (input->address) {
+		size_t n = 0;
+
 		if (read_entry_address(op, input->address, &address, err) < 0 ||
-			list_entries(op, &scope, address, narrowed.reason, err) < 0)
+			store_suppression_entries(op->db, &scope, address, &list, err) < 0)
 			return -1;
+		for (size_t i = 0; i < list.n; i++)
+			if (narrowed.reason == SUPPRESSION_REASONS ||
+				list.items[i].reason == narrowed.reason)
+				list.items[n++] = list.items[i];
+			else
+				store_suppression_clear(&list.items[i]);
+		op_give_page(op, &store_suppression_type, list.items, n, &end);
 		return 1;
 	}
 	if (scope.company_id == NULL) {
