@@ -87,6 +87,29 @@ static bool user_has_group(const struct passwd *user, gid_t wanted)
 	return false;
 }
 
+/* Checks if somebody has removed the database that the process has open, or its log: what the
+ * process reads is outdated, and it writes nothing. */
+static void look_at_database_of(struct doctor *doctor, const char *name, pid_t pid)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	const char *path = doctor->conf->store.database;
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		_cleanup_free_ char *file = mem_printf("%s%s", real ? real : path, suffixes[i]);
+		_cleanup_free_ char *removed = mem_printf("%s (deleted)", file);
+
+		if (!process_has_open(pid, removed))
+			continue;
+		doctor_say(doctor, "database", DOCTOR_WRONG,
+			"%s (process %ld) has %s open, which was removed or replaced: restart it",
+			name, (long)pid, file);
+		if (doctor->has_units)
+			doctor_mend(doctor, "systemctl", "restart", name, NULL);
+		return;
+	}
+}
+
 static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 {
 	_cleanup_free_ char *folder = mem_printf("/proc/%ld", (long)pid);
@@ -104,6 +127,7 @@ static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 		if (doctor->has_units)
 			doctor_mend(doctor, "systemctl", "restart", name, NULL);
 	}
+	look_at_database_of(doctor, name, pid);
 	if (stat(folder, &info) < 0)
 		return;
 	if (info.st_uid == 0 && doctor->is_installed)

@@ -54,9 +54,9 @@ bool process_read(const char *pid, struct process *process_r)
 	return true;
 }
 
-static bool has_open(const char *pid, const char *path)
+bool process_has_open(pid_t pid, const char *path)
 {
-	_cleanup_free_ char *folder = mem_printf("/proc/%s/fd", pid);
+	_cleanup_free_ char *folder = mem_printf("/proc/%ld/fd", (long)pid);
 	DIR *files = opendir(folder);
 	struct dirent *entry;
 	bool has = false;
@@ -76,10 +76,10 @@ static bool has_open(const char *pid, const char *path)
 
 /* Returns the path of the settings that are among the arguments of a daemon. The caller frees it.
  */
-static char *settings_of(const char *pid)
+static char *settings_of(pid_t pid)
 {
 	static const char option[] = "--config=";
-	_cleanup_free_ char *path = mem_printf("/proc/%s/cmdline", pid);
+	_cleanup_free_ char *path = mem_printf("/proc/%ld/cmdline", (long)pid);
 	const char *settings = CONF_DEFAULT_PATH;
 	char text[16 * 1024] = "";
 	FILE *file = fopen(path, "re");
@@ -96,7 +96,7 @@ static char *settings_of(const char *pid)
 			settings = at + 2;
 	}
 	return *settings == '/' ? mem_strdup(settings)
-				: mem_printf("/proc/%s/cwd/%s", pid, settings);
+				: mem_printf("/proc/%ld/cwd/%s", (long)pid, settings);
 }
 
 void process_list_read(struct process_list *list)
@@ -130,7 +130,7 @@ bool process_find(const struct process_list *list, const char *name, const struc
 	_cleanup_free_ char *real = realpath(path, NULL);
 
 	for (size_t i = 0; i < list->n; i++) {
-		_cleanup_free_ char *pid = mem_printf("%ld", (long)list->items[i].pid);
+		pid_t pid = list->items[i].pid;
 		_cleanup_free_ char *settings = NULL;
 		_cleanup_(conf) struct conf *own = NULL;
 		bool is;
@@ -138,7 +138,7 @@ bool process_find(const struct process_list *list, const char *name, const struc
 		if (!str_eq(list->items[i].name, name))
 			continue;
 		if (str_empty(url)) {
-			is = has_open(pid, real ? real : path);
+			is = process_has_open(pid, real ? real : path);
 		} else {
 			settings = settings_of(pid);
 			is = conf_load(settings, &own, NULL) == 0 && str_eq(own->store.url, url);

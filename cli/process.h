@@ -39,6 +39,10 @@ void process_list_clear(struct process_list *list);
 bool process_find(const struct process_list *list, const char *name, const struct conf *conf,
 	struct process *process_r);
 
+/* True if the process has a file open whose path begins with this one; proc(5) adds " (deleted)" to
+ * the path of a removed file. */
+bool process_has_open(pid_t pid, const char *path);
+
 /* Returns the path of the program that it runs, and if that was replaced or removed since; NULL if
  * this user may not see it. The caller frees it. */
 char *process_program(pid_t pid, bool *replaced_r);

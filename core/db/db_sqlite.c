@@ -10,6 +10,10 @@
  * In between, another connection may checkpoint the WAL into the database and restart it: SQLite
  * syncs both before it does so.
  *
+ * Others can read what is committed only while the WAL and its index (-shm) have their names. If
+ * somebody removes them, programs that have the database open go on with the nameless files, and
+ * all of that is gone when they end. So a transaction that writes looks at both first.
+ *
  * No mmap: with it, an I/O error would arrive as a signal instead of an error.
  *
  * Threads: a handle is used by one thread at a time; SQLite is configured for that and takes no
@@ -135,8 +139,15 @@ enum {
 	LOGS_PER_VOLUME = 16, /* so many logs of that size would fill the file system */
 };
 
+/* A file beside the database. */
+struct beside {
+	char *path;
+	struct db_identity identity; /* of the file that the handle has open */
+};
+
 struct sqlite_db {
 	struct db base;
+	struct beside beside[2]; /* of a handle that writes: the WAL and its index */
 	sqlite3 *handle;
 	int64_t wait_us;
 	int64_t deadline_us; /* end of the present wait */
@@ -322,6 +333,40 @@ static int empty_whole_log(struct db *base, struct err *err)
 	return rc == SQLITE_OK ? 1 : fail_sqlite(db, rc, err);
 }
 
+/* Remembers the files that the handle has just opened, which lie beside the file that a symbolic
+ * link leads to. */
+static void note_beside(struct sqlite_db *db)
+{
+	static const char *const suffixes[] = {"-wal", "-shm"};
+	const char *path = sqlite3_db_filename(db->handle, "main");
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		db->beside[i].path = mem_printf("%s%s", path, suffixes[i]);
+		db_file_same(db->beside[i].path, &db->beside[i].identity, NULL);
+	}
+}
+
+/* Checks that the files beside the database are still those of the handle. If one is missing, no
+ * other program uses the database by new ones yet: then all that was committed is copied into the
+ * database, where whoever opens it next finds it. */
+static int check_beside(struct sqlite_db *db, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(db->beside); i++) {
+		struct beside *file = &db->beside[i];
+
+		if (db_file_same(file->path, &file->identity, NULL) == 0)
+			continue;
+		if (access(file->path, F_OK) != 0)
+			sqlite3_wal_checkpoint_v2(
+				db->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		return err_set(err, ERR_TEMPORARY,
+			"%s: this file of the database was replaced or removed while the database "
+			"was in use; restart what uses it",
+			file->path);
+	}
+	return 0;
+}
+
 static int run_all(struct sqlite_db *db, const char *sql, struct err *err)
 {
 	int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
@@ -434,6 +479,8 @@ static int open_file(const char *path, enum db_mode mode, struct db **db_r, stru
 		db_close(&db->base);
 		return -1;
 	}
+	if (mode != DB_READ)
+		note_beside(db);
 	*db_r = &db->base;
 	return 0;
 }
@@ -445,6 +492,8 @@ static void close_file(struct db *base)
 
 	assert(rc == SQLITE_OK);
 	(void)rc;
+	for (size_t i = 0; i < ARRAY_SIZE(db->beside); i++)
+		free(db->beside[i].path);
 	free((char *)db->base.path);
 	free(db);
 }
@@ -641,6 +690,8 @@ static int control(struct db *db, enum db_control what, struct err *err)
 		[DB_UNDO] = sql_undo,
 	};
 
+	if (what == DB_BEGIN && check_beside(of_db(db), err) != 0)
+		return -1;
 	if (db_run_sql(db, texts[what], err) != 0)
 		return -1;
 	if (what == DB_UNDO)

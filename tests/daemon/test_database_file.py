@@ -7,6 +7,7 @@ import pytest
 from harness import wait_for
 from harness.admin import Admin
 from harness.httpd import check_problem
+from test_doctor import doctor_of_host, fault
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
 
@@ -89,3 +90,26 @@ def test_replaced(box, file, email, to):
     assert box.httpd().read(email_id)["id"] == email_id
     box.httpd().send({**email, "to": "b" + to})
     assert box.sink.find(to="b" + to)
+
+
+@pytest.mark.store("sqlite")
+@pytest.mark.parametrize("names", [["-wal"], ["-shm"], ["-wal", "-shm"]], ids="".join)
+def test_its_log_is_removed(box, file, email, to, names):
+    """Somebody takes what lies beside the database for temporary files. No email is answered 200
+    that nobody else could read; what was answered before is there after a restart, in any order."""
+    ids = [box.httpd().send(email), box.httpd().send({**email, "to": "b" + to})]
+    for name in names:
+        file.with_name(file.name + name).unlink()
+    for _ in range(3):
+        check_problem(box.httpd().post({**email, "to": "c" + to}), 503, "application_error")
+    found = doctor_of_host(box)
+    for part in ("httpd", "milter", "events"):
+        fault(found, "database", f"postern-{part} (process {box.pid(part)}) has {file}{names[0]} open")
+    for part in ("httpd", "milter", "events"):
+        box.restart(part)
+    assert box.cli("db", "check")["ok"]
+    assert [box.httpd().read(email_id)["id"] for email_id in ids] == ids
+    box.httpd().send({**email, "to": "d" + to})
+    for at in ("", "b", "d"):
+        assert box.sink.find(to=at + to)
+    assert box.sink.now(to="c" + to) == []

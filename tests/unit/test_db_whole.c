@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -124,6 +125,75 @@ static void test_damaged(void **state)
 	assert_int_equal(err.code, ERR_CONFIG);
 }
 
+/* What lies beside a database in use is removed, as temporary files are: what was committed is in
+ * the database then, and nothing more is committed by a handle whose log nobody else can read. */
+static void check_without(struct temp_db *temp, const char *const suffixes[], size_t n)
+{
+	_cleanup_(db) struct db *other = NULL, *after = NULL;
+	struct err err = ERR_INIT;
+
+	OK(db_open(temp->name, DB_WRITE, &other, &why));
+	OK(item_db_add(other, "a", &why));
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *path = mem_printf("%s%s", temp->path, suffixes[i]);
+
+		assert_int_equal(unlink(path), 0);
+	}
+	for (int times = 0; times < 2; times++) {
+		assert_int_equal(db_begin(temp->db, &err), -1);
+		assert_int_equal(err.code, ERR_TEMPORARY);
+		assert_non_null(strstr(err.text, suffixes[0]));
+		assert_false(db_in_transaction(temp->db));
+	}
+	OK(db_open(temp->name, DB_WRITE, &after, &why));
+	assert_int_equal(item_db_count(after), 1);
+	assert_int_equal(db_begin(other, &err), -1);
+	db_close(TAKE_PTR(other));
+	db_close(TAKE_PTR(temp->db));
+	OK(item_db_add(after, "b", &why));
+	OK(db_check(after, &why));
+	assert_int_equal(item_db_count(after), 2);
+}
+
+static void test_without_its_log(void **state)
+{
+	ONLY_SQLITE(state);
+	check_without(*state, (const char *const[]){"-wal"}, 1);
+}
+
+static void test_without_the_index_of_its_log(void **state)
+{
+	ONLY_SQLITE(state);
+	check_without(*state, (const char *const[]){"-shm"}, 1);
+}
+
+static void test_without_both(void **state)
+{
+	ONLY_SQLITE(state);
+	check_without(*state, (const char *const[]){"-wal", "-shm"}, 2);
+}
+
+/* Another process has made new files: these are its own. */
+static void test_its_log_is_replaced(void **state)
+{
+	ONLY_SQLITE(state);
+	struct temp_db *temp = *state;
+	_cleanup_free_ char *log = mem_printf("%s-wal", temp->path);
+	_cleanup_free_ char *aside = mem_printf("%s-aside", temp->path);
+	struct err err = ERR_INIT;
+
+	OK(item_db_add(temp->db, "a", &why));
+	assert_int_equal(rename(log, aside), 0);
+	assert_int_equal(close(creat(log, 0600)), 0);
+	assert_int_equal(db_begin(temp->db, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_int_equal(rename(aside, log), 0);
+	OK(item_db_add(temp->db, "b", &why));
+	OK(db_begin(temp->db, &why));
+	OK(db_commit(temp->db, &why));
+	assert_int_equal(item_db_count(temp->db), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
@@ -134,6 +204,10 @@ int main(void)
 		TEST(backup_while_another_writes),
 		TEST(check_references),
 		TEST(damaged),
+		TEST(without_its_log),
+		TEST(without_the_index_of_its_log),
+		TEST(without_both),
+		TEST(its_log_is_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
