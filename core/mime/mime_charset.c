@@ -68,6 +68,11 @@ bool mime_charset_common(const char *charset)
 	return false;
 }
 
+const char *mime_charset_of_name(const char *name)
+{
+	return name && str_eq_nocase(name, "iso-8859-1") ? "windows-1252" : name;
+}
+
 /* Appends the text as valid UTF-8 without NUL. */
 static void add_clean(struct buf *out, const char *text, size_t len)
 {

@@ -186,7 +186,7 @@ static char *decode_extended(const char *value)
 	charset = mem_dup(value, (size_t)(language - value));
 	if (!mime_charset_known(charset))
 		return NULL;
-	mime_charset_add(&out, buf_str(&bytes), bytes.len, charset);
+	mime_charset_add(&out, buf_str(&bytes), bytes.len, mime_charset_of_name(charset));
 	return buf_take(&out);
 }
 

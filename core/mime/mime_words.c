@@ -244,8 +244,8 @@ static void flush_words(struct decoder *decoder)
 	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
 		add_utf8(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
 	else
-		mime_charset_add(
-			&decoder->out, buf_str(&decoder->bytes), decoder->bytes.len, charset);
+		mime_charset_add(&decoder->out, buf_str(&decoder->bytes), decoder->bytes.len,
+			decoder->reading ? charset : mime_charset_of_name(charset));
 	buf_clear(&decoder->bytes);
 }
 

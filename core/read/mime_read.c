@@ -172,7 +172,7 @@ static char *read_text(const struct entity *entity)
 
 	if (mime_content_decode(entity->encoding, entity->content, &bytes) < 0)
 		return NULL;
-	mime_charset_add(&text, buf_str(&bytes), bytes.len, charset);
+	mime_charset_add(&text, buf_str(&bytes), bytes.len, mime_charset_of_name(charset));
 	buf_free(&bytes);
 	mime_content_add_lf(&lines, buf_str(&text), text.len);
 	return buf_take(&lines);

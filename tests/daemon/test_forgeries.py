@@ -126,6 +126,9 @@ FORGERIES = {
     "charset that few know": ("a@other.test", b"From: =?iso646-fr?q?boss=40example.com?= <a@other.test>\n"),
     "Japanese escapes": ("a@other.test", b'From: "boss\x1b$B!w\x1b(Bexample.com" <a@other.test>\n'),
     "wrong byte in a word": ("a@other.test", b"From: =?utf-8?q?boss=40=FFexample.com?= <a@other.test>\n"),
+    "control character of Latin-1": (
+        "a@other.test", b"From: =?iso-8859-1?q?boss=40exam=85ple.com?= <a@other.test>\n"
+    ),
     "override": ("a@other.test", named("\u202emoc.elpmaxe@ssob")),
     "override in part": ("a@other.test", named("boss@\u202emoc.elpmaxe\u202c")),
     "isolate": ("a@other.test", named("\u2067moc.elpmaxe@ssob\u2069")),
@@ -185,6 +188,9 @@ HONEST = {
         "l@other.test", b"From: =?x-sjis?q?ann=40example.com_via_L?= <l@other.test>\n"
     ),
     "unknown charset": ("a@other.test", b"From: =?x-sjis?q?Ann=82=A0?= <a@other.test>\n"),
+    "windows-1252 by the name of Latin-1": (
+        "a@other.test", b"From: =?iso-8859-1?q?Ann=92s?= <a@other.test>\n"
+    ),
     "words of base64": (
         "a@other.test", b"From: =?utf-8?b?Wm8=?= =?utf-8?b?w6s=?= <a@other.test>\n"
     ),

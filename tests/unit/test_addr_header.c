@@ -68,6 +68,8 @@ static void test_clear(void **state)
 		{"AC\\DC <a@example.com>", "example.com", "a@example.com"},
 		{"=?utf-8?q?J=C3=B6rg?= <a@example.com>", "example.com", "a@example.com"},
 		{"J\xf6rg <a@example.com>", "example.com", "a@example.com"},
+		/* windows-1252 by the name of Latin-1 */
+		{"=?iso-8859-1?q?Bob=92s?= <a@example.com>", "example.com", "a@example.com"},
 		{"Amazon.com <a@example.com>", "example.com", "a@example.com"},
 		{"a@bücher.example", "xn--bcher-kva.example", "a@xn--bcher-kva.example"},
 		{"a@XN--BCHER-KVA.example", "xn--bcher-kva.example", "a@xn--bcher-kva.example"},
@@ -195,6 +197,8 @@ static void test_unclear_names(void **state)
 		 "cher.example\" <a@y.com>",
 			"y.com xn--bcher-kva.example", NULL},
 		{"=?x-gbk?q?b=40=ADx.com?= <a@y.com>", "y.com x.com", NULL},
+		/* a control character in Latin-1, dots in windows-1252 */
+		{"=?iso-8859-1?q?b=40x.c=85om?= <a@y.com>", "y.com x.com", NULL},
 		{"\"b@\xadx.com\" <a@y.com>", "y.com x.com", NULL},
 		/* base64 cut inside a quantum */
 		{"=?utf-8?b?YkBleG?= =?utf-8?b?FtcGxlLmNvbQ==?= <a@y.com>", "y.com example.com",

@@ -163,6 +163,8 @@ static const struct {
 	{"unknown encoding", "Content-Transfer-Encoding: x-rot\n\nabc", "", ""},
 	{"charset with a comment", "Content-Type: text/plain; charset=iso-8859-1 (latin)\n\n\xe9",
 		"\xc3\xa9", ""},
+	{"windows-1252 by the name of Latin-1",
+		"Content-Type: text/plain; charset=ISO-8859-1\n\n\x80", "\xe2\x82\xac", ""},
 	{"unknown charset", "Content-Type: text/plain; charset=x-no\n\na\xe9", "a\xef\xbf\xbd", ""},
 	{"no charset", "\n\xc3\xa9", "\xc3\xa9", ""},
 };
