@@ -83,17 +83,20 @@ void buf_add_hex(struct buf *buf, const void *data, size_t len)
 
 void buf_printf(struct buf *buf, const char *format, ...)
 {
+	char *to = buf_reserve(buf, 0);
+	size_t room = buf->cap - buf->len;
 	va_list args;
 	int len;
 
 	va_start(args, format);
-	len = vsnprintf(NULL, 0, format, args);
+	len = vsnprintf(to, room, format, args);
 	va_end(args);
 	assert(len >= 0);
-
-	va_start(args, format);
-	vsnprintf(buf_reserve(buf, (size_t)len), (size_t)len + 1, format, args);
-	va_end(args);
+	if ((size_t)len >= room) {
+		va_start(args, format);
+		vsnprintf(buf_reserve(buf, (size_t)len), (size_t)len + 1, format, args);
+		va_end(args);
+	}
 	buf_wrote(buf, (size_t)len);
 }
 

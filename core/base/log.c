@@ -99,8 +99,9 @@ static void write_stderr(const struct log *log, enum log_level level, const stru
 	char now[CLOCK_TEXT_SIZE];
 
 	clock_iso8601(clock_now_us(&clock_system), now);
-	buf_printf(&line, "%s %s[%d] %s %s\n", now, log->program, (int)getpid(), levels[level].name,
-		text->data);
+	buf_printf(&line, "%s %s[%d] %s ", now, log->program, (int)getpid(), levels[level].name);
+	buf_add(&line, text->data, text->len);
+	buf_add_char(&line, '\n');
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {
 		/* There is nobody to report this to. */
 	}
@@ -115,12 +116,15 @@ void log_event(struct log *log, enum log_level level, const char *event, ...)
 
 	if (log == NULL || level > log->level)
 		return;
-	buf_printf(&text, "event=%s", event);
+	buf_add_str(&text, "event=");
+	buf_add_str(&text, event);
 	va_start(args, event);
 	while ((key = va_arg(args, const char *)) != NULL) {
 		value = va_arg(args, const char *);
 		if (value) {
-			buf_printf(&text, " %s=", key);
+			buf_add_char(&text, ' ');
+			buf_add_str(&text, key);
+			buf_add_char(&text, '=');
 			add_log_value(&text, value);
 		}
 	}
