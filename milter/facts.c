@@ -55,8 +55,10 @@ static void add_froms(struct sources *sources, const struct strv *values)
 		addr_header_read(values->items[i], &header);
 		add_domains(&sources->domains, &header.domains);
 		sources->unclear |= header.unclear || values->n > 1;
-		if (values->n == 1)
-			sources->from = TAKE_PTR(header.mailbox);
+		if (values->n > 1)
+			continue;
+		sources->mailbox = header.unclear ? NULL : mem_strdup(header.mailbox);
+		sources->from = TAKE_PTR(header.mailbox);
 	}
 }
 
@@ -94,6 +96,7 @@ void sources_clear(struct sources *sources)
 	strv_free(&sources->domains);
 	strv_free(&sources->senders);
 	free(sources->from);
+	free(sources->mailbox);
 	*sources = (struct sources){0};
 }
 
@@ -383,25 +386,21 @@ static int check_named(struct db *db, const char *domain, struct facts *facts)
 	return 0;
 }
 
-/* Returns the one mailbox of the field: the one that all readings agree on, or that of a field
- * in the form that the HTTP API accepts, whose name may contain an address. The caller frees
- * the string. NULL if there is no such mailbox. */
+/* Returns the mailbox of a field in the form that the HTTP API accepts, whose name may contain an
+ * address. The caller frees the string. NULL if it has another form. */
 static char *mailbox_of(const char *value)
 {
-	_cleanup_addr_header_ struct addr_header header;
 	_cleanup_addr_ struct addr addr = {0};
 	_cleanup_free_ char *line = str_unfolded(value);
 
-	addr_header_read(value, &header);
-	if (header.mailbox && !header.unclear)
-		return TAKE_PTR(header.mailbox);
 	if (addr_field_check((struct span){line, strlen(line)}, NULL) < 0 ||
 		addr_parse(line, &addr, NULL) < 0)
 		return NULL;
 	return addr_spec(&addr);
 }
 
-/* Sets the mailbox of From, its domain and from_one, if all readers agree. */
+/* Sets the mailbox of From, its domain and from_one, if all readers agree on it, or the field has
+ * the form that the HTTP API accepts. */
 static void read_from(
 	const struct session_message *message, const struct sources *sources, struct facts *facts)
 {
@@ -411,7 +410,8 @@ static void read_from(
 
 	if (message->froms.values.n != 1 || sources->senders_unclear)
 		return;
-	mailbox = mailbox_of(message->froms.values.items[0]);
+	mailbox = sources->mailbox ? mem_strdup(sources->mailbox)
+				   : mailbox_of(message->froms.values.items[0]);
 	at = mailbox ? strrchr(mailbox, '@') : NULL;
 	if (at == NULL || addr_domain_normalize(at + 1, &facts->domain, &err) < 0)
 		return;

@@ -27,6 +27,7 @@ struct sources {
 	struct strv domains;  /* without duplicates; at most SOURCES_DOMAINS + 1 */
 	char *from;           /* the only author, `local@domain`; NULL if there is none, or
 			       * fields or readings name several */
+	char *mailbox;        /* that of the only From field; NULL if that is unclear */
 	bool unclear;         /* readers can disagree about the header */
 	struct strv senders;  /* the domains of the envelope and of fields like Sender */
 	bool senders_unclear; /* readers can disagree about such a field */

@@ -391,6 +391,21 @@ static void fill_clear(const struct addr *addr, const char *line, const char *ba
 		header->mailbox = TAKE_PTR(spec);
 }
 
+/* Reads the form of nearly all envelope senders, in which no reader sees anything else. */
+static bool read_plain(const char *value, struct addr_header *header)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+		"-._@";
+	_cleanup_addr_ struct addr addr = {0};
+
+	if (value[strspn(value, plain)] != '\0' || addr_parse(value, &addr, NULL) < 0)
+		return false;
+	strv_add(&header->domains, addr.domain);
+	header->mailbox = addr_spec(&addr);
+	return true;
+}
+
 static bool read_clear(const char *line, struct addr_header *header)
 {
 	_cleanup_free_ char *bare = addr_reading_without_comments(line);
@@ -435,9 +450,12 @@ static void read_unclear(const char *value, struct addr_header *header)
 
 void addr_header_read(const char *value, struct addr_header *header_r)
 {
-	_cleanup_free_ char *line = str_unfolded(value);
+	_cleanup_free_ char *line = NULL;
 
 	*header_r = (struct addr_header){0};
+	if (read_plain(value, header_r))
+		return;
+	line = str_unfolded(value);
 	if (!read_clear(line, header_r))
 		read_unclear(value, header_r);
 }

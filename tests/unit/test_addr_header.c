@@ -433,6 +433,45 @@ static void test_many(void **state)
 	assert_int_equal(known, 4000);
 }
 
+/* A plain address is read without a look at all readings. In brackets it is not, and means the
+ * same. */
+static void test_plain(void **state)
+{
+	static const char *const values[] = {
+		"a@x.test",
+		"a.b-c_d@Sub.X.Test",
+		"a@x.test.",
+		"a@x.test-",
+		"a@-x.test",
+		"a@x_y.test",
+		"a@x",
+		"a..b@x.test",
+		".a@x.test",
+		"a.@x.test",
+		"@x.test",
+		"a@b@x.test",
+		"a@xn--bcher-kva.test",
+		"a@xn--.test",
+		"x.test",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_free_ char *field = mem_printf("<%s>", values[i]);
+		_cleanup_addr_header_ struct addr_header plain, full;
+		_cleanup_free_ char *seen = NULL, *expected = NULL;
+
+		addr_header_read(values[i], &plain);
+		addr_header_read(field, &full);
+		seen = strv_join(&plain.domains, " ");
+		expected = strv_join(&full.domains, " ");
+		assert_string_equal(seen, expected);
+		assert_int_equal(plain.unclear, full.unclear);
+		assert_string_equal(
+			plain.mailbox ? plain.mailbox : "", full.mailbox ? full.mailbox : "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +484,7 @@ int main(void)
 		cmocka_unit_test(test_forms_of_one_domain),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
