@@ -324,13 +324,19 @@ int admission_too_large(const struct admission *admission, struct problem *probl
 		limit < MIB ? limit / 1024 : limit / MIB, limit < MIB ? "KiB" : "MiB", limit);
 }
 
-/* The media type must be application/json, with any parameters. */
+/* The media type must be application/json, with any parameters, and the body not encoded. */
 static int check_json(const struct http_head *head, struct problem *problem)
 {
 	static const char json[] = "application/json";
 	const size_t len = sizeof(json) - 1;
 	const struct span *type = http_head_field(head, "Content-Type");
+	const struct span *coding = http_head_field(head, "Content-Encoding");
 
+	if (coding && coding->len > 0 && !span_is_nocase(*coding, "identity"))
+		return problem_set(problem, PROBLEM_MEDIA_TYPE,
+			"Content-Encoding %.*s is not supported",
+			coding->len < TYPE_QUOTED_MAX ? (int)coding->len : TYPE_QUOTED_MAX,
+			coding->data);
 	if (type == NULL || type->len == 0)
 		return problem_fixed(problem, PROBLEM_MEDIA_TYPE);
 	if (type->len >= len && str_starts_nocase(type->data, json) &&

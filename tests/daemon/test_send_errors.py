@@ -191,6 +191,19 @@ def test_no_media_type(httpd):
     check_problem(post_raw(httpd, b"{}", None), 415, INVALID, said)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate, gzip"])
+def test_encoded_body(httpd, email, coding):
+    """The body is refused, whatever it is, not read as if it were not encoded."""
+    answer = httpd.post(email, headers={"Content-Encoding": coding})
+    said = f"Content-Encoding {coding} is not supported"
+    check_problem(answer, 415, INVALID, said)
+
+
+def test_body_encoded_as_identity(httpd, email):
+    headers = {"Content-Encoding": "Identity"}
+    assert httpd.post(email, headers=headers).status_code == 200
+
+
 @pytest.mark.parametrize(
     "content_type",
     ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"],
