@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dirent.h>
+#include <ftw.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -255,20 +255,22 @@ static void drop_on_server(const char *url)
 	command(sql);
 }
 
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+	(void)info;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 int temp_db_teardown(void **state)
 {
 	struct temp_db *temp = *state;
-	struct dirent *entry;
-	DIR *folder;
 
 	db_close(temp->db);
 	if (db_is_url(temp->name))
 		drop_on_server(temp->name);
-	folder = opendir(temp->folder);
-	while ((entry = readdir(folder)) != NULL)
-		unlinkat(dirfd(folder), entry->d_name, 0);
-	closedir(folder);
-	rmdir(temp->folder);
+	assert_int_equal(nftw(temp->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(temp->more);
 	free(temp->name);
 	free(temp->path);
