@@ -94,28 +94,6 @@ static void on_recipient_mailbox(void *user, const char *given, const char *name
 	}
 }
 
-/* Calls on_mailbox with address and display name of each mailbox of the line, as mime_mailboxes()
- * does, which needs much longer. Most fields are one mailbox that can be read in only one way: none
- * of its characters has another meaning in a list, a group, a comment, a quoted string or an
- * encoded word. The domain stays as it is written. */
-static void read_mailboxes(const char *line,
-	void (*on_mailbox)(void *user, const char *spec, const char *name), void *user)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-		"+-._@<> ";
-	_cleanup_addr_ struct addr addr = {0};
-	_cleanup_free_ char *spec = NULL;
-
-	if (line[strspn(line, plain)] == '\0' && strchr(line, '@') == strrchr(line, '@') &&
-		addr_parse(line, &addr, NULL) == 0 && strstr(line, addr.domain)) {
-		spec = addr_spec(&addr);
-		on_mailbox(user, spec, addr.name);
-	} else {
-		mime_mailboxes(line, on_mailbox, user);
-	}
-}
-
 static void read_field(
 	struct reading *reading, const struct session_fields *fields, enum recipient_kind kind)
 {
@@ -123,7 +101,7 @@ static void read_field(
 	for (size_t i = 0; i < fields->values.n; i++) {
 		_cleanup_free_ char *line = str_unfolded(fields->values.items[i]);
 
-		read_mailboxes(line, on_recipient_mailbox, reading);
+		mime_mailboxes(line, on_recipient_mailbox, reading);
 	}
 }
 
@@ -211,6 +189,6 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 	email->variables = mem_strdup(facts->variables);
 	read_recipients(message, &email->recipients);
 	for (size_t i = 0; i < message->reply_to.values.n; i++)
-		read_mailboxes(
+		mime_mailboxes(
 			message->reply_to.values.items[i], on_reply_mailbox, &email->reply_to);
 }
