@@ -383,14 +383,16 @@ static int start_server(struct server *server, const struct conf *conf, struct e
 
 	if (migrate_check_name(server->store, err) < 0 ||
 		inject_settings_check(server->conf, err) < 0 ||
-		learn_postfix(server, server->conf, err) < 0 ||
-		committer_new(server->store, &server->shared.committer, err) < 0 ||
+		learn_postfix(server, server->conf, err) < 0)
+		return -1;
+	/* A second process, started by accident, ends here, before it takes over the outbox. */
+	if (bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name, err) < 0 ||
+		bind_admin(server, conf, err) < 0)
+		return -1;
+	if (committer_new(server->store, &server->shared.committer, err) < 0 ||
 		(db_is_url(server->store) && start_lookups(server, err) < 0) ||
 		outbox_new(&server->shared, outbox_share(server), &hooks, &server->shared.outbox,
-			err) < 0 ||
-		bind_endpoint(&endpoint, &server->shared.listen_fd, &server->socket, name, err) <
-			0 ||
-		bind_admin(server, conf, err) < 0)
+			err) < 0)
 		return -1;
 	if (committer_run(server->shared.committer, read_link_key, server, err) < 0)
 		return -1;

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from harness import wait_for
 from harness.sandbox import BUILD, TREE
+from harness.submit import ticket_of
 from test_postfix_conf import empty_database
 
 PROGRAMS = ("postern-httpd", "postern-milter", "postern")
@@ -83,6 +84,23 @@ def test_a_port_that_is_taken(house, section):
     assert done.returncode in (75, 78)
     assert f"{section}.listen: cannot listen on {taken}: Address already in use" in done.stderr
     assert "event=start_failed" in done.stderr and "event=listening" not in done.stderr
+
+
+@pytest.mark.submission("smtp")
+def test_a_second_httpd(own_box, email, to):
+    """Started by accident, it ends before it takes over what the first one has in hand."""
+    box = own_box("--set", "submission.record_wait=100ms")
+    milter = box.pid("milter")
+    os.kill(milter, signal.SIGSTOP)
+    email_id = box.httpd().send(email)
+    ticket = ticket_of(box, email_id)
+    done = subprocess.run([TREE / BUILD / "postern-httpd", "-c", box.config],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 75 and "Address already in use" in done.stderr
+    assert "event=outbox_opened" not in done.stderr
+    os.kill(milter, signal.SIGCONT)
+    box.sink.find(to=to)
+    assert ticket_of(box, email_id) == ticket
 
 
 SERVICES = {
