@@ -62,7 +62,8 @@ export function link(text, ...parts) {
 
 // Texts and values.
 
-export const number = (value) => new Intl.NumberFormat("en").format(value);
+// A whole number: 1,234,567. Intl takes milliseconds for its first one.
+export const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 // The server counts up to this number of rows that belong to an object.
 const COUNTED_MAX = 1000;
 export const counted = (n) => (n < COUNTED_MAX ? number(n) : `${number(n)} or more`);
@@ -79,7 +80,7 @@ const spans = [
 function ago(date) {
   const seconds = Math.round((Date.now() - date) / 1000);
   const [, unit, name] = spans.find(([below]) => Math.abs(seconds) < below) ?? [];
-  if (!name) return date.toLocaleDateString("en-CA");
+  if (!name) return exactTime(date).slice(0, "2026-11-22".length);
   if (Math.abs(seconds) < 5) return "now";
   const n = `${Math.floor(Math.abs(seconds) / unit)} ${name}`;
   return seconds < 0 ? `in ${n}` : `${n} ago`;
