@@ -4,19 +4,26 @@
 //   plot.set(labels, [{ title: "Delivered", colour: "--good", values: [...] }]);
 //   main.append(plot.element);      plot.destroy() when the user leaves the page
 //
+// A plot is drawn when it comes into view; what nobody looks at costs nothing.
+//
 // Screen readers get a label for the plot: its sums, or the text of `told`.
 
 import { el, number } from "./ui.js";
 
 let library = null;
-const load = () => (library ??= import("./chart.js").then(() => globalThis.Chart));
+let Chart; // once it is loaded; never, if its package is missing
+const load = () => (library ??= import("./chart.js").then(() => (Chart = globalThis.Chart)).catch(() => {}));
+// Loaded early enough to draw all plots of a page that is printed.
+const LOAD_MS = 1000;
+const MARGIN = "200px"; // around the window, counts as in view
+const STAYS_MS = 100; // in view: what is above a plot may still be loading, and move it away
 
 const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const sum = (values) => values.reduce((all, value) => all + (value ?? 0), 0);
 
 // The legend shows lines as lines and bars as boxes.
-const labelsOf = (Chart, chart) =>
+const labelsOf = (chart) =>
   Chart.defaults.plugins.legend.labels.generateLabels(chart).map((label) => ({
     ...label,
     pointStyle: chart.data.datasets[label.datasetIndex].type === "line" ? "line" : "rect",
@@ -30,6 +37,8 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
   const element = el("div.chart", canvas);
   let chart = null;
   let last = null;
+  let isDrawn = false; // as `last` says
+  let isInView = false;
 
   function datasets(series) {
     return series.map(({ title, colour, values, line = kind === "line", dashed }) => ({
@@ -52,11 +61,10 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     }));
   }
 
-  async function draw() {
+  function draw() {
+    if (!last || isDrawn || !Chart || !element.isConnected) return;
     const { labels, series } = last;
-    const Chart = await load().catch(() => null);
-    if (!Chart || !element.isConnected) return void (element.hidden = !Chart);
-    element.hidden = false;
+    isDrawn = true;
     const muted = colourOf("--muted");
     chart ??= new Chart(canvas, {
       type: "bar",
@@ -67,7 +75,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
-          legend: { display: legend, position: "bottom", labels: { boxWidth: 16, boxHeight: 8, usePointStyle: true, pointStyleWidth: 16, generateLabels: (drawn) => labelsOf(Chart, drawn) } },
+          legend: { display: legend, position: "bottom", labels: { boxWidth: 16, boxHeight: 8, usePointStyle: true, pointStyleWidth: 16, generateLabels: labelsOf } },
           tooltip: { boxWidth: 10, boxHeight: 10, boxPadding: 4, callbacks: { label: ({ dataset, raw }) => ` ${dataset.label}: ${format(raw)}` } },
         },
         scales: {
@@ -90,21 +98,46 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     chart.update();
   }
 
-  // Chart.js is loaded while the numbers are fetched.
-  load().catch(() => {});
-  const onThemeChange = () => last && draw();
+  async function drawInView() {
+    if (!isInView || !last || isDrawn) return;
+    element.hidden = !(await load());
+    if (isInView) draw();
+  }
+  let soon;
+  const observer = new IntersectionObserver((all) => {
+    clearTimeout(soon);
+    isInView = false;
+    if (!all.at(-1).isIntersecting) return;
+    soon = setTimeout(() => {
+      isInView = true;
+      drawInView();
+    }, STAYS_MS);
+  }, { rootMargin: MARGIN });
+  observer.observe(element);
+  const loading = setTimeout(load, LOAD_MS);
+  function onThemeChange() {
+    isDrawn = false;
+    drawInView();
+  }
   addEventListener("themechange", onThemeChange);
+  addEventListener("beforeprint", draw);
   return {
     element,
-    async set(labels, series) {
+    set(labels, series) {
       last = { labels, series };
+      isDrawn = false;
       canvas.setAttribute("aria-label",
         `${title}: ${told ?? series.map((one) => `${one.title} ${format(sum(one.values))}`).join(", ")}`);
-      await draw();
+      drawInView();
     },
     tell: (text) => (told = text),
     destroy() {
+      isInView = false;
+      observer.disconnect();
+      clearTimeout(soon);
+      clearTimeout(loading);
       removeEventListener("themechange", onThemeChange);
+      removeEventListener("beforeprint", draw);
       chart?.destroy();
     },
   };

@@ -449,8 +449,11 @@ const overhang = (page) =>
 
 // With SCREENSHOTS, a picture of the page as it stands.
 export async function picture({ page }, name) {
-  if (process.env.SCREENSHOTS)
-    await page.screenshot({ path: `${process.env.POSTERN_SCREENSHOTS}/${name}.png`, fullPage: true });
+  if (!process.env.SCREENSHOTS) return;
+  // What is not in view is not drawn.
+  for (const plot of await page.locator(".chart:visible").all()) await plot.scrollIntoViewIfNeeded();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: `${process.env.POSTERN_SCREENSHOTS}/${name}.png`, fullPage: true });
 }
 
 // What is wrong with the page as it stands, of which it takes a picture: by the colours of its texts,

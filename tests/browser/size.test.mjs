@@ -307,7 +307,7 @@ describe("at size", () => {
     assert.equal(await change.getAttribute("title"), `${before} before`);
     await visitor.go("statistics?period=1d");
     const plot = page.getByRole("img", { name: /^Deliveries a minute: at most [\d.,]+$/ });
-    await plot.waitFor();
+    await plot.scrollIntoViewIfNeeded();
     const most = Number((await plot.getAttribute("aria-label")).match(/[\d.,]+$/)[0].replace(",", ""));
     const rates = await t.waitFor("its plot", () => plot.evaluate((canvas) => globalThis.Chart?.getChart(canvas)?.data.datasets[0].data));
     assert.ok(most > 1 && Math.abs(Math.max(...rates) - most) < 1, `${most} of ${rates}`);

@@ -283,7 +283,7 @@ export async function show(main, { session }) {
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
         el("span.tile-number", number(sumOf(total, one))))));
     plot.tell(`of the last ${range.name}: ` + [accepted, ...outcomes].map((one) => `${one.title} ${sumOf(total, one)}`).join(", "));
-    await plot.set(all.map((step) => labelOf(step.at, range)), [
+    plot.set(all.map((step) => labelOf(step.at, range)), [
       ...outcomes.map((one) => ({ ...one, values: all.map((step) => sumOf(step.counts, one)) })),
       { ...accepted, line: true, values: all.map((step) => sumOf(step.counts, accepted)) },
     ]);

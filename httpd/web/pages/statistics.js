@@ -116,11 +116,7 @@ export async function show(main, { session, query }) {
     return {
       element,
       async load(mine, ...given) {
-        const again = async () => {
-          if (mine !== visit) return;
-          await this.load(mine, ...given);
-          await drawPlots(mine);
-        };
+        const again = () => mine === visit && this.load(mine, ...given);
         try {
           const found = await draw(...given);
           if (mine === visit) box.replaceChildren(...[found].flat());
@@ -134,9 +130,7 @@ export async function show(main, { session, query }) {
   }
   let missing = 0; // percent of the events that are not counted yet
   const counted = (answer) => ((missing = answer.missing_percent ?? 0), answer);
-  const seen = []; // plots to be drawn when they are in the page
-  const drawPlots = (mine) => mine === visit && Promise.all(seen.map((draw) => draw()));
-  const later = (plot, ...given) => (seen.push(() => plot.set(...given)), plot.element);
+  const plotted = (plot, ...given) => (plot.set(...given), plot.element);
 
   const mail = part("Mail", { words: ["accepted", "delivered", "deferred", "bounced", "refused"] }, async (time, whose) => {
     const before = { ...time, since: time.since - (time.until - time.since), until: time.since };
@@ -158,13 +152,13 @@ export async function show(main, { session, query }) {
     plots.rate.tell(`at most ${perMinute(Math.max(...rates))}`);
     return [
       el("div.tiles", tiles),
-      later(plots.mail, labels, [
+      plotted(plots.mail, labels, [
         ...outcomes.map((one) => ({ ...one, values: values(at, one) })),
         { ...accepted, line: true, values: values(at, accepted) },
         { title: "Accepted, previous period", colour: "--muted", line: true, dashed: true, values: values(was, accepted) },
       ]),
       el("h3", "Throughput: deliveries a minute"),
-      later(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: rates }]),
+      plotted(plots.rate, labels, [{ title: "Deliveries a minute", colour: "--good", values: rates }]),
     ];
   });
 
@@ -180,7 +174,7 @@ export async function show(main, { session, query }) {
     plots.delay.tell(words);
     return [
       el("p", words),
-      later(plots.delay, steps.map((step) => labelOf(step, time)), [
+      plotted(plots.delay, steps.map((step) => labelOf(step, time)), [
         { title: "Half of them (p50)", colour: "--accent", values: values("p50_ms") },
         { title: "95 % of them (p95)", colour: "--warn", values: values("p95_ms") },
       ]),
@@ -197,7 +191,7 @@ export async function show(main, { session, query }) {
     const at = new Map(data.map((row) => [`${Date.parse(row.begin_at)} ${row.reason}`, row.bounced + row.expired]));
     const total = Object.values(all).reduce((a, b) => a + b, 0);
     return [
-      later(plots.reasons, steps.map((step) => labelOf(step, time)), names.map((name) => ({
+      plotted(plots.reasons, steps.map((step) => labelOf(step, time)), names.map((name) => ({
         title: bounceReasons[name] ?? name,
         colour: palette[Object.keys(bounceReasons).indexOf(name)] ?? "--muted",
         values: steps.map((step) => at.get(`${step} ${name}`) ?? 0),
@@ -246,7 +240,7 @@ export async function show(main, { session, query }) {
     }).element;
     if (!data.length) return grid;
     return [
-      later(plots.providers, data.map((row) => providerOf(row.provider)), [
+      plotted(plots.providers, data.map((row) => providerOf(row.provider)), [
         { title: "Bounced", colour: "--bad", values: data.map((row) => row.bounced) },
         { title: "Expired", colour: "--plot-1", values: data.map((row) => row.expired) },
         { title: "Deferrals", colour: "--warn", values: data.map((row) => row.deferred) },
@@ -270,7 +264,7 @@ export async function show(main, { session, query }) {
       words += `, and ${most("queue")} in Postfix's queue`;
     }
     plots.backlog.tell(words);
-    return [el("p", `${words}.`), later(plots.backlog, steps.map((step) => labelOf(step, time)), series)];
+    return [el("p", `${words}.`), plotted(plots.backlog, steps.map((step) => labelOf(step, time)), series)];
   });
 
   const parts = [mail, delay, why, where, waits];
@@ -285,18 +279,14 @@ export async function show(main, { session, query }) {
     body.hidden = Boolean(time.problem);
     note.textContent = time.problem ?? "";
     if (time.problem) return;
-    seen.length = 0;
     missing = 0;
     await Promise.all(parts.map((one) => one.load(mine, time, { company_id: company, domain })));
     if (mine === visit && missing)
       note.textContent = `Emails from before the upgrade are still being counted (${missing} % to go). Until then the numbers of that time are too low.`;
-    await drawPlots(mine);
   }
 
   main.append(header(title, { about: "Each number is compared with the period before, which is as long. Days are in UTC." }), search.element, note, body);
   await reload();
-  // Drawn again when the page is shown: a plot needs to know its size.
-  requestAnimationFrame(() => seen.forEach((draw) => draw()));
   const leave = subscribe(["emails", "refusals"], reload, REFRESH_MS);
   return () => {
     visit++;
