@@ -310,8 +310,8 @@ void admin_live(struct request *request)
 	stream->view = view_of(live, request->admission.session.company_id);
 	LIST_INSERT_HEAD(&stream->view->streams, stream, link);
 	live->n++;
-	/* The page reads everything once the stream is open. A look comes before that, so that no
-	 * later change is missed. */
+	/* A page reads its data once the stream is open, or again then (live.js). A look comes
+	 * before that, so that no later change is missed. */
 	if (live->look.under_way)
 		live->look_us = 0;
 	else if (stream->view->watch.began)

@@ -13,7 +13,7 @@
 
 import { away, getSession, remove, whenLoggedOut } from "./api.js";
 import { AGAIN_MS, dialog, dropNotices, el, failure, header, loading, mends, notice, place, remember } from "./ui.js";
-import { whenLiveChanges } from "./live.js";
+import { startReading, whenLiveChanges } from "./live.js";
 import { listen } from "./shortcuts.js";
 
 // For each address its module; for those in the navigation also group and text.
@@ -281,6 +281,7 @@ async function open({ moved = false } = {}) {
       page = await moduleNamed(name);
       if (mine !== visit) return;
       document.title = `${page.title} · Postern`;
+      startReading();
       const done = page.show(box, { id, query, session, loggedIn });
       // The page fills its box while it loads; the box is shown as soon as it has content.
       if (box.firstChild) main.replaceChildren(box);

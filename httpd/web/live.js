@@ -6,26 +6,41 @@
 // everything in the audit log). The function may be async. It is called again two seconds after it
 // has ended, or later if it takes long: with a large store, open pages must not slow down the mail.
 // A subscriber whose requests are expensive gives a minimum interval in milliseconds.
+//
+// A page reads its data, then subscribes. It reads them again at once only if something may have
+// changed meanwhile: there was a notification, or the stream was not open yet. start.js therefore
+// opens the first stream.
 
 const topics = ["emails", "refusals", "tenants"];
 const GAP_MS = 2000;
 const GAP_MAX_MS = 15000;
 const GAP_FACTOR = 150; // of the time that a call takes
 const POLL_MS = 15000;
-
-// A notification this recent may have arrived while the subscribing page was loaded.
-const LATELY_MS = 15000;
+const LINGER_MS = 30000; // a stream without subscribers is kept, for the next page
 
 const subscribers = new Set();
 const toldAt = new Map();
+let readAt = 0; // when the page that is shown began to read its data
+let openAt = 0; // when the stream was opened; 0 while it is not open
 let source = null;
 let poll = null;
+let state = "off";
 let onState = () => {};
 
 // "live", "polling" (there is no stream, so the page polls now and then), "lost" (the server cannot
 // be reached), or "off".
 export function whenLiveChanges(call) {
   onState = call;
+  onState(state);
+}
+function setState(now) {
+  state = now;
+  onState(now);
+}
+
+// Called before a page reads its data.
+export function startReading() {
+  readAt = performance.now();
 }
 
 async function run(one) {
@@ -61,19 +76,25 @@ function pollFrom(now) {
   poll = now ? setInterval(tell, POLL_MS) : null;
 }
 
-function open() {
-  source = new EventSource("/admin/live");
+function opened(at) {
+  openAt = at;
+  pollFrom(false);
+  setState("live");
+}
+
+function listen(stream) {
+  source = stream;
   source.onopen = () => {
+    opened(performance.now());
     // Something may have changed since the page read its data.
     tell();
-    pollFrom(false);
-    onState("live");
   };
   source.onerror = () => {
+    openAt = 0;
     pollFrom(true);
     // The browser reconnects by itself, unless the response was no event stream.
     const refused = source?.readyState === EventSource.CLOSED;
-    onState(refused ? "polling" : "lost");
+    setState(refused ? "polling" : "lost");
     if (refused) {
       source = null;
       setTimeout(check, POLL_MS);
@@ -85,14 +106,15 @@ function open() {
 function close() {
   source?.close();
   source = null;
+  openAt = 0;
   pollFrom(false);
-  onState("off");
+  setState("off");
 }
 
 // Browsers open few connections to one server, so a hidden page has no stream.
 function check() {
   const wanted = subscribers.size > 0 && document.visibilityState === "visible";
-  if (wanted && !source) open();
+  if (wanted && !source) listen(new EventSource("/admin/live"));
   if (!wanted && source) close();
 }
 
@@ -105,10 +127,16 @@ export function subscribe(wanted, call, gap = GAP_MS) {
   const one = { topics: wanted, call, gap, busy: false, wanted: false };
   subscribers.add(one);
   check();
-  if (wanted.some((topic) => performance.now() - toldAt.get(topic) < LATELY_MS)) run(one);
+  if (openAt > readAt || wanted.some((topic) => toldAt.get(topic) > readAt)) run(one);
   return () => {
     subscribers.delete(one);
-    // The next page subscribes in a moment.
-    setTimeout(check, 1000);
+    setTimeout(check, LINGER_MS);
   };
+}
+
+const early = globalThis.early?.live;
+if (early && early.readyState !== EventSource.CLOSED) {
+  listen(early);
+  if (early.readyState === EventSource.OPEN) opened(globalThis.early.liveAt);
+  setTimeout(check, LINGER_MS);
 }

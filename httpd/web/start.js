@@ -1,12 +1,18 @@
 // A plain script in the head, which the page waits for.
 
-// Requests early what the page will need: who is logged in, and the module of the page that the
-// address names, with its imports.
+// Requests early what the page will need: who is logged in, the stream of changes, which has to be
+// open before the page reads its data, and the module of the page that the address names, with its
+// imports.
 (() => {
   const [name, ...id] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
   const module = id.length ? name.replace(/ies$/, "y").replace(/s$/, "") : name || "overview";
   globalThis.early = { session: fetch("/admin/session", { cache: "no-store" }) };
   globalThis.early.session.catch(() => {});
+  if (document.visibilityState === "visible") {
+    const live = new EventSource("/admin/live");
+    live.onopen = () => (globalThis.early.liveAt = performance.now());
+    globalThis.early.live = live;
+  }
   if (/^[a-z]+$/.test(module)) import(`./pages/${module}.js`).catch(() => {});
 })();
 

@@ -260,6 +260,42 @@ describe("a page", () => {
   });
 });
 
+// A stream of changes that opens when openStream() is called.
+function heldStream() {
+  window.EventSource = class extends EventTarget {
+    static OPEN = 1;
+    static CLOSED = 2;
+    readyState = 0;
+    constructor() {
+      super();
+      window.openStream = () => {
+        this.readyState = EventSource.OPEN;
+        this.onopen();
+      };
+    }
+    close() {}
+  };
+}
+
+describe("the overview", () => {
+  it("is read again only where the stream of changes was opened after it was read", async () => {
+    const visitor = await t.visitor({ user: owner, fresh: true });
+    const { page } = visitor;
+    const asked = [];
+    page.on("request", (request) => request.url().includes("/admin/emails?") && asked.push(request.url()));
+    await page.addInitScript(heldStream);
+    await page.route("**/admin/session", async (route) => {
+      await page.evaluate(() => window.openStream());
+      await route.continue();
+    });
+    await visitor.go("");
+    await visitor.see("Live");
+    assert.equal(asked.length, 1);
+    await Promise.all([page.waitForRequest("**/admin/emails?*"), page.evaluate(() => window.openStream())]);
+    await visitor.leave();
+  });
+});
+
 describe("a domain that somebody else removes", () => {
   it("is said to be gone on its page", async () => {
     const { domain } = await t.newTenant();
