@@ -41,8 +41,9 @@ static const struct row_field message_fields[] = {
 };
 static const struct row_type message_type = ROW_TYPE(queue_message, message_fields);
 
-/* A queue id is unique on its host alone. */
-#define ITS_HOST " AND host IN ('', $this_host)"
+/* A queue id is unique on its host alone. coalesce(): SQLite would fill a table in memory with the
+ * two hosts to look each of them up in the index, which has few rows of a queue id. */
+#define ITS_HOST " AND coalesce(host, '') IN ('', $this_host)"
 
 #define MESSAGE_COLUMNS                                                                            \
 	"h.queue_id, h.since_us, h.email, coalesce(h.n, -1) AS n, h.parent, h.recipients,"         \

@@ -1,0 +1,1 @@
+-- Nothing to do: what SQLite is spared here costs PostgreSQL nothing.
