@@ -105,8 +105,19 @@ int form_query_time(
 
 static int query_filters(const char *query, struct ask *ask, struct problem *problem)
 {
+	/* Without them the list would have events that were not asked for. */
+	static const char *const unsupported[] = {"attachment", "recipients", "size"};
 	char text[QUERY_VALUE_MAX];
 
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported); i++) {
+		int given = query_get(query, unsupported[i], text, problem);
+
+		if (given < 0)
+			return -1;
+		if (given > 0 && *text)
+			return problem_set(problem, PROBLEM_PARAMETER,
+				"'%s' parameter is not supported yet", unsupported[i]);
+	}
 	for (size_t i = 0; i < FILTERS; i++) {
 		int given = query_get_words(query, filter_names[i], text, problem);
 

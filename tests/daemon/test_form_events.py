@@ -250,6 +250,9 @@ def test_who_may(busy):
         ("subject=%ff", "'subject' parameter is not UTF-8"),
         ("tags=" + 300 * "x", "too long"),
         ("event=failed&event=delivered", "only once"),
+        ("attachment=a.pdf", "'attachment' parameter is not supported yet"),
+        ("size=%3E1000", "'size' parameter is not supported yet"),
+        ("recipients=a@b.test", "'recipients' parameter is not supported yet"),
     ],
 )
 def test_bad_queries(busy, query, message):
