@@ -100,6 +100,17 @@ def test_sent(box, to):
             assert message.raw[at:] == data.replace(b"\r\n", b"\n")
 
 
+def test_recipient_without_a_domain(box):
+    """Postfix completes it, and logs both forms."""
+    name = unique("somebody")
+    message_id, data = new_message(name)
+    assert login(box).sendmail("ann@example.com", [name], data) == {}
+    wait_for(
+        "delivery",
+        lambda: [r["state"] for r in email_of(box, message_id)["recipients"]] == ["delivered"],
+    )
+
+
 def test_without_message_id(box, to):
     """It gets one, by which the email is found as well as by its id."""
     text = f"From: ann@example.com\r\nTo: {to}\r\nSubject: x\r\n\r\nhello\r\n"
