@@ -47,25 +47,26 @@ capture_destination_recipient_limit = 50" >"$dir/postfix/main.cf"
 		>>"$dir/postfix/main.cf"
 }
 
-# Options of the service with logins, on separate lines: those of enable --smtp-auth at a
-# loopback address, without TLS.
-login_options() (
+# Writes the options of the service with logins: those of enable --smtp-auth at a loopback
+# address, without TLS.
+write_login_options() (
 	# shellcheck source=postfix-conf/logins.sh
 	. "$tree/postfix-conf/logins.sh"
 	certificate_of() { :; }
 	login_path=postern/auth.sock
-	login_lines plain "" | sed 's/^/  -o /'
+	login_lines plain "" | sed 's/^/  -o /' >run/login-options
 )
 
 write_master_cf() {
-	local port login
+	local port login options
+	whole options "$dir/run/login-options"
 	port_of auth
 	login=$port
 	port_of postfix
 	echo "\
 127.0.0.1:$port inet n - y - - smtpd
 127.0.0.1:$login inet n - y - - smtpd
-$(login_options)
+$options
 pickup     unix  n  -  y  60    1  pickup
 cleanup    unix  n  -  y  -     0  cleanup
 qmgr       unix  n  -  n  300   1  qmgr
@@ -154,8 +155,8 @@ keep_enabled() {
 # and the ports.
 without_place() {
 	local main master port
-	main=$(<"$dir/postfix/main.cf")
-	master=$(<"$dir/postfix/master.cf")
+	whole main "$dir/postfix/main.cf"
+	whole master "$dir/postfix/master.cf"
 	text=$main$'\n@MASTER@\n'$master$'\n'
 	text=${text//"$dir"/@DIR@}
 	port_of sink
@@ -169,7 +170,8 @@ without_place() {
 # Writes both files from what keep_enabled kept.
 with_place() {
 	local port
-	text=$(<"$made/both")$'\n'
+	whole text "$made/both"
+	text+=$'\n'
 	text=${text//@DIR@/"$dir"}
 	port_of sink
 	text=${text/@SINK@/"smtp:[127.0.0.1]:$port"}

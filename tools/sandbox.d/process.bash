@@ -3,6 +3,13 @@
 # Processes and ports, for tools/sandbox; needs $dir. What is done again and again
 # starts no process where bash can do it itself: tests make hundreds of sandboxes.
 
+# usage: whole NAME FILE
+# Sets the variable to what is in the file, without the newline at its end.
+whole() {
+	{ IFS= read -rd '' "$1" || true; } <"$2"
+	printf -v "$1" '%s' "${!1%$'\n'}"
+}
+
 # Whether the process lives and is one of this sandbox: a number read from a
 # file may long belong to somebody else. Each command line names the folder; a
 # zombie's is empty.
