@@ -19,4 +19,4 @@ def wait_for(what, look, patience_s=180):
         waited_s = time.monotonic() - began
         if waited_s > patience_s:
             raise AssertionError(f"waited {patience_s} s in vain for {what}")
-        time.sleep(min(max(0.02, waited_s / 8), 0.5))
+        time.sleep(min(max(0.02, waited_s / 5), 0.5))
