@@ -40,6 +40,8 @@ enum {
 	CLOCK_STEP_US = 2 * 1000 * 1000,
 	/* The pause before another try, if the store or Postfix's queue cannot be read. */
 	UNKNOWN_US = 5 * 1000 * 1000,
+	/* The same if the message of an email is missing. */
+	MISSING_US = 10 * 60 * 1000 * 1000,
 	/* Files without a row are removed when they are older; a file that is being written has no
 	 * row yet. Also how often that happens. */
 	SWEEP_EVERY_S = 3600,
@@ -256,9 +258,13 @@ static void start_attempt(struct feeder *feeder, size_t i)
 	struct outbox_row *row = &feeder->taken.items[i];
 	struct attempt *attempt;
 
+	/* It may come back: its folder is not mounted, or a backup is being put back. */
 	if (feeder->message_found[i] == 0) {
-		log_error(outbox->log, "message_missing", "email", row->id);
-		journal_fail(outbox->journal, row, "Its message is missing in the outbox.");
+		log_error(outbox->log, "message_missing", "email", row->id, "effect",
+			"the email waits, and fails when outbox.lifetime is over", "hint",
+			"put back the files of the messages, which lie beside the database; if "
+			"they are lost, postern email cancel");
+		journal_give_back(outbox->journal, row, MISSING_US, "its message is missing");
 		return;
 	}
 	attempt = mem_new(struct attempt);

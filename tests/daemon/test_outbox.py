@@ -36,6 +36,8 @@ a real one in these tests; those whose outcome depends on it run by sendmail(1) 
 import base64
 import json
 import os
+import re
+import shutil
 import signal
 import time
 
@@ -115,17 +117,35 @@ def test_large_messages_are_kept(away):
 
 @pytest.mark.store("sqlite")
 @pytest.mark.parametrize("how", ["missing", "cut"])
-def test_file_of_a_message_is_lost(away, how):
-    """The email fails and says why; others continue."""
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_file_of_a_message_is_lost(away, how, comes_back):
+    """The email waits for it, as while a file system is not mounted or a backup is put back, and
+    fails with that reason when its lifetime is over. Others continue."""
     lost, other = large_email(), large_email()
     lost_id, other_id = (away.httpd().send(email) for email in (lost, other))
     file = away.dir / f"store/postern.db-messages/{lost_id}"
+    before = file.read_bytes()
     if how == "missing":
         file.unlink()
     else:
         os.truncate(file, 1000)
     away.back()
     check_all_there(away, {other["to"]: other_id})
+    line = wait_for("the log to tell", lambda: re.search(
+        f"event=message_missing email={lost_id} .*", away.log("httpd")))
+    assert "effect=" in line.group(0) and "hint=" in line.group(0)
+    row = "email = (SELECT seq FROM email WHERE id = '" + lost_id + "')"
+    wait_for("it to be put off", lambda: "missing" in away.query(f"SELECT reason FROM outbox WHERE {row}"))
+    assert away.httpd().read(lost_id)["last_event"] == "queued"
+    if comes_back:
+        file.write_bytes(before)
+        shutil.chown(file, file.parent.owner(), file.parent.group())
+    else:
+        away.query(f"UPDATE email SET created_us = 1 WHERE id = '{lost_id}'")
+    away.query(f"UPDATE outbox SET due_us = 1 WHERE {row}")
+    if comes_back:
+        check_delivered_once(away, {lost["to"]: lost_id})
+        return
     wait_for("its end", lambda: away.httpd().read(lost_id)["last_event"] == "failed")
     shown = away.cli("email", "show", lost_id)
     assert shown["state"] == "failed" and "missing" in shown["refusal"]
