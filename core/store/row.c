@@ -356,52 +356,6 @@ int row_write_returning(struct db *db, const char *sql, const struct db_param *p
 	return result;
 }
 
-static void *item_at(const struct rows *rows, size_t size, size_t i)
-{
-	return (char *)rows->items + i * size;
-}
-
-int row_list(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, size_t limit, struct rows *rows_r, struct err *err)
-{
-	struct rows rows = {0};
-	struct db_stmt *stmt;
-	int result;
-
-	if (db_start(db, sql, params, &stmt, err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		rows.more = rows.n == limit;
-		if (rows.more) {
-			db_reset(stmt);
-			result = 0;
-			break;
-		}
-		rows.items = mem_append(rows.items, rows.n, type->size);
-		result = read_item(db, stmt, type, item_at(&rows, type->size, rows.n), err);
-		if (result < 0)
-			break;
-		rows.n++;
-	}
-	if (result == 0)
-		*rows_r = rows;
-	else
-		row_list_free(type, rows.items, rows.n);
-	return result;
-}
-
-int row_all(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, void *items_r, size_t *n_r, struct err *err)
-{
-	struct rows rows;
-
-	if (row_list(db, sql, params, type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	memcpy(items_r, &rows.items, sizeof(rows.items));
-	*n_r = rows.n;
-	return 0;
-}
-
 void row_list_free(const struct row_type *type, void *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -421,13 +375,12 @@ bool page_backwards(const struct page *page)
 	return page->before[0] != '\0';
 }
 
-static void reverse(const struct rows *rows, size_t size)
+static void reverse(char *items, size_t n, size_t size)
 {
 	_cleanup_free_ char *held = mem_alloc(1, size);
 
-	for (size_t i = 0; i < rows->n / 2; i++) {
-		char *a = item_at(rows, size, i);
-		char *b = item_at(rows, size, rows->n - 1 - i);
+	for (size_t i = 0; i < n / 2; i++) {
+		char *a = items + i * size, *b = items + (n - 1 - i) * size;
 
 		memcpy(held, a, size);
 		memcpy(a, b, size);
@@ -490,126 +443,99 @@ static void note_next(const struct row_type *type, const void *item, char next[s
 			memcpy(next, (const char *)item + type->fields[i].offset, ID_SIZE);
 }
 
-/* Reads the rows of a page that match its search; the statement returns up to PAGE_LOOK rows. */
-static int search_page(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
+int row_list(struct db *db, const struct row_list *list, struct err *err)
 {
-	_cleanup_free_ char *item = mem_alloc(1, type->size);
-	struct rows rows = {0};
+	const struct row_type *type = list->type;
+	const struct page *page = list->page;
+	bool narrowed = page && (page->search || page->keeps);
+	struct db_param all[PAGE_PARAMS_MAX];
+	size_t param = copy_params(list->params, all), n = 0, looked = 0;
+	struct page_end end = {0};
 	struct db_stmt *stmt;
-	int result, looked = 0;
+	char *items = NULL;
+	int result;
 
-	if (db_start(db, sql, params, &stmt, err) != 0)
+	/* One more than the page has, to see if there are more. */
+	if (page)
+		all[param] = (struct db_param)DB_INT(
+			"$limit", narrowed ? PAGE_LOOK : page->limit + INT64_C(1));
+	if (db_start(db, list->sql, all, &stmt, err) != 0)
 		return -1;
 	while ((result = db_step(stmt, err)) == 1) {
-		if ((result = read_item(db, stmt, type, item, err)) < 0)
+		bool full = page && n == (size_t)page->limit;
+		char *item;
+
+		if (full && !narrowed) {
+			end.more = true;
 			break;
-		looked++;
-		if (looked == PAGE_LOOK)
-			note_next(type, item, rows.next);
-		if ((page->search && !is_searched(type, item, page->search)) ||
-			(page->keeps && !page->keeps(item, page->arg))) {
+		}
+		items = mem_append(items, n, type->size);
+		item = items + n * type->size;
+		result = read_item(db, stmt, type, item, err);
+		if (result < 0)
+			break;
+		if (narrowed && ++looked == PAGE_LOOK)
+			note_next(type, item, end.next);
+		if (narrowed && ((page->search && !is_searched(type, item, page->search)) ||
+					(page->keeps && !page->keeps(item, page->arg)))) {
 			row_clear(type, item);
 			continue;
 		}
-		rows.more = rows.n == (size_t)page->limit;
-		if (rows.more) {
-			rows.next[0] = '\0';
+		if (full) {
 			row_clear(type, item);
-			db_reset(stmt);
+			end = (struct page_end){.more = true};
 			break;
 		}
-		rows.items = mem_append(rows.items, rows.n, type->size);
-		memcpy(item_at(&rows, type->size, rows.n++), item, type->size);
+		n++;
 	}
-	if (result < 0)
-		row_list_free(type, rows.items, rows.n);
-	else
-		*rows_r = rows;
-	return result;
-}
-
-int row_page(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
-{
-	struct db_param all[PAGE_PARAMS_MAX];
-	size_t n = copy_params(params, all);
-
-	if (page->search || page->keeps) {
-		all[n] = (struct db_param)DB_INT("$limit", PAGE_LOOK);
-		return search_page(db, sql, all, type, page, rows_r, err);
-	}
-	/* One more than the page has, to see if there are more. */
-	all[n] = (struct db_param)DB_INT("$limit", page->limit + INT64_C(1));
-	if (row_list(db, sql, all, type, (size_t)page->limit, rows_r, err) < 0)
+	if (result < 0) {
+		row_list_free(type, items, n);
 		return -1;
-	if (page_backwards(page))
-		reverse(rows_r, type->size);
+	}
+	if (end.more)
+		db_reset(stmt);
+	if (page && page_backwards(page))
+		reverse(items, n, type->size);
+	memcpy(list->items_r, &items, sizeof(items));
+	*list->n_r = n;
+	if (list->end_r)
+		*list->end_r = end;
 	return 0;
 }
 
-/* The lists are ordered by a number, which the statements know by the name; and by the id, unless
- * the number is unique. */
-static int page_by_number(struct db *db, const struct row_pager *pager, const char *name,
-	bool is_unique, const struct db_param *params, const struct row_type *type,
-	const struct page *page, struct rows *rows_r, struct err *err)
+int row_page(struct db *db, const struct row_list *list, struct err *err)
 {
-	const char *cursor = page_cursor(page);
+	const struct row_pager *pager = list->pager;
+	const char *cursor = page_cursor(list->page);
+	bool backwards = page_backwards(list->page);
 	struct db_param all[PAGE_PARAMS_MAX];
-	size_t n = copy_params(params, all);
-	int64_t number = INT64_MAX;
-	int found;
-
-	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
-	found = cursor ? row_number(db, pager->cursor, all, &number, err) : 1;
-	if (found != 1)
-		return found;
-	all[is_unique ? n : n + 1] = (struct db_param)DB_INT(name, number);
-	if (row_page(db, page_backwards(page) ? pager->newer : pager->older, all, type, page,
-		    rows_r, err) < 0)
-		return -1;
-	return 1;
-}
-
-int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
-{
-	return page_by_number(db, pager, "$created", false, params, type, page, rows_r, err);
-}
-
-int row_page_seq(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err)
-{
-	assert(pager->newer || !page_backwards(page));
-	return page_by_number(db, pager, "$seq", true, params, type, page, rows_r, err);
-}
-
-int row_page_named(struct db *db, const struct row_named_pager *pager,
-	const struct db_param *params, const struct row_type *type, const struct page *page,
-	struct rows *rows_r, struct err *err)
-{
-	const char *cursor = page_cursor(page);
-	struct db_param all[PAGE_PARAMS_MAX];
-	size_t n = copy_params(params, all);
+	size_t n = copy_params(list->params, all);
+	struct row_list part = *list;
 	_cleanup_free_ char *name = NULL;
+	int64_t number = INT64_MAX;
 	int found = 1;
 
-	assert(!page_backwards(page));
+	assert(pager->newer || !backwards);
 	all[n] = (struct db_param)DB_TEXT("$id", cursor ? cursor : "");
-	if (cursor)
+	if (cursor && pager->order == ROW_BY_NAME)
 		found = row_text(db, pager->cursor, all, &name, err);
+	else if (cursor)
+		found = row_number(db, pager->cursor, all, &number, err);
 	if (found != 1)
 		return found;
-	all[n + 1] = (struct db_param)DB_TEXT("$name", name ? name : "");
-	return row_page(db, pager->behind, all, type, page, rows_r, err) < 0 ? -1 : 1;
-}
-
-void row_page_end(const struct rows *rows, struct page_end *end_r)
-{
-	if (end_r == NULL)
-		return;
-	end_r->more = rows->more;
-	memcpy(end_r->next, rows->next, ID_SIZE);
+	switch (pager->order) {
+	case ROW_BY_CREATED:
+		all[n + 1] = (struct db_param)DB_INT("$created", number);
+		break;
+	case ROW_BY_SEQ: /* which is unique */
+		all[n] = (struct db_param)DB_INT("$seq", number);
+		break;
+	case ROW_BY_NAME:
+		all[n + 1] = (struct db_param)DB_TEXT("$name", name ? name : "");
+	}
+	part.sql = backwards ? pager->newer : pager->older;
+	part.params = all;
+	return row_list(db, &part, err) < 0 ? -1 : 1;
 }
 
 /* True if the name has invisible characters or such that change the writing direction. Joiners

@@ -146,23 +146,13 @@ int row_write(struct db *db, const char *sql, const struct db_param *params,
 int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, int64_t *number_r, struct err *err);
 
-/* An array of items of one type. */
+/* An array of items of one type, for results that do not know it. */
 struct rows {
 	void *items; /* freed by row_list_free(); NULL for none */
 	size_t n;
 	bool more;          /* there are rows beyond the limit */
 	char next[ID_SIZE]; /* for a search, see struct page_end */
 };
-#define ROWS_ALL SIZE_MAX
-
-/* Reads up to limit rows of a statement. Returns 0 or -1. */
-int row_list(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, size_t limit, struct rows *rows_r, struct err *err);
-/* The same for all rows, into the two members of a list. items_r is the address of its pointer. */
-int row_all(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, void *items_r, size_t *n_r, struct err *err);
-void row_list_free(const struct row_type *type, void *items, size_t n);
-
 /* A page of a list. Lists are newest first. A page begins after the item `after`, or ends before
  * the item `before`, or begins with the newest item. */
 struct page {
@@ -188,36 +178,51 @@ struct page_end {
 const char *page_cursor(const struct page *page);
 /* True if the rows must be selected from the cursor towards the newest. */
 bool page_backwards(const struct page *page);
-/* Reads the rows of a statement that selects from the cursor on and has the parameter `$limit`,
- * which is bound here. The result is newest first, in whichever order the statement selects.
- * Returns 0 or -1. */
-int row_page(struct db *db, const char *sql, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
-/* The same for a list ordered by (created_us, id), whose statements have params and `$id`. Returns
- * 1, 0 if the page refers to an item that is not in the list, -1 on error. */
+/* The statements of a list with pages. */
+enum row_order {
+	ROW_BY_CREATED, /* (created_us, id): the statements have `$created` and `$id` */
+	ROW_BY_SEQ,     /* seq: they have `$seq` */
+	ROW_BY_NAME,    /* (name, id): they have `$name` and `$id` */
+};
 struct row_pager {
-	const char *cursor; /* created_us of the item `$id`, if the list has it */
-	const char *older;  /* after (`$created`, `$id`), newest first */
-	const char *newer;  /* towards the newest, oldest first */
+	const char *cursor; /* created_us, seq or name of the item `$id`, if the list has it */
+	const char *older;  /* after that, newest first, or in the order of the names */
+	const char *newer; /* towards the newest, oldest first; NULL: there are no pages `before` */
+	enum row_order order;
 };
-int row_page_created(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
-/* The same for a list ordered by seq, whose statements have `$seq` in place of `$created`. newer
- * may be NULL if there are no pages `before`. */
-int row_page_seq(struct db *db, const struct row_pager *pager, const struct db_param *params,
-	const struct row_type *type, const struct page *page, struct rows *rows_r, struct err *err);
-/* The same for a list ordered by (name, id), which has no pages `before`. */
-struct row_named_pager {
-	const char *cursor; /* the name of the item `$id`, if the list has it */
-	const char *behind; /* after (`$name`, `$id`) */
+
+/* A list to read: from where, which part of it, and where to. */
+struct row_list {
+	const char *sql;               /* for row_list() */
+	const struct row_pager *pager; /* for row_page() */
+	const struct db_param *params; /* from DB_PARAMS(), NULL for none */
+	const struct row_type *type;
+	const struct page *page; /* NULL: all rows of the statement */
+	void *items_r;           /* the address of the pointer to the items */
+	size_t *n_r;
+	struct page_end *end_r; /* what follows the page; NULL: not wanted */
 };
+#define ROW_LIST(...) (&(const struct row_list){__VA_ARGS__})
+/* The destination is a struct with `items` and `n`. */
+#define ROW_INTO(list_) .items_r = &(list_)->items, .n_r = &(list_)->n
+
+/* Reads the rows of a statement. For a page the statement selects from the cursor on and has the
+ * parameter `$limit`, which is bound here; the result is newest first, in whichever order it
+ * selects. On failure the destination stays as it was. Returns 0 or -1. */
+int row_list(struct db *db, const struct row_list *list, struct err *err);
+/* Finds the place of the page by the pager, and reads it. Returns 1, 0 if the page refers to an
+ * item that is not in the list, -1 on error. */
+int row_page(struct db *db, const struct row_list *list, struct err *err);
+void row_list_free(const struct row_type *type, void *items, size_t n);
+
 /* clang-format off */
 #define ROW_NAMED_PAGER(select, table, name, condition) {                      \
-	"SELECT " name " FROM " table " WHERE " condition "id = $id",          \
-	select                                                                 \
+	.cursor = "SELECT " name " FROM " table " WHERE " condition "id = $id", \
+	.older = select                                                        \
 		" WHERE " condition "(" name ", id) > ($name, $id)"            \
 		" ORDER BY " name ", id"                                       \
-		" LIMIT $limit"                                                \
+		" LIMIT $limit",                                               \
+	.order = ROW_BY_NAME                                                   \
 }
 /* clang-format on */
 /* Two pagers: for all companies, and for the company `$company`. */
@@ -226,11 +231,6 @@ struct row_named_pager {
 		ROW_NAMED_PAGER(select, table, name, ""),                                          \
 			ROW_NAMED_PAGER(select, table, name, "company_id = $company AND ")         \
 	}
-int row_page_named(struct db *db, const struct row_named_pager *pager,
-	const struct db_param *params, const struct row_type *type, const struct page *page,
-	struct rows *rows_r, struct err *err);
-/* Copies the members that struct page_end has. end_r may be NULL. */
-void row_page_end(const struct rows *rows, struct page_end *end_r);
 
 /* clang-format off */
 /* For indexes on (value, company_id, seq): the WITH clause `owner (id)` has the companies with rows

@@ -186,15 +186,19 @@ int audit_change(struct db *db, const struct audit_change *change, struct err *e
 int audit_remove(struct db *db, const struct audit_change *change, int *left, struct err *err)
 {
 	const struct page page = {.limit = *left};
-	struct rows rows;
+	char *items;
+	size_t n;
 	int result = 0;
 
 	if (*left <= 0)
 		return 0;
-	if (row_page(db, change->sql_get, change->key, change->type, &page, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = change->sql_get, .params = change->key, .type = change->type,
+			    .page = &page, .items_r = &items, .n_r = &n),
+		    err) < 0)
 		return -1;
-	for (size_t i = 0; i < rows.n && result >= 0; i++) {
-		const char *item = (char *)rows.items + i * change->type->size;
+	for (size_t i = 0; i < n && result >= 0; i++) {
+		const char *item = items + i * change->type->size;
 		const char *id = column_of(change->type, item, "id");
 		_cleanup_free_ char *before = print_columns(change->type, item);
 
@@ -202,8 +206,8 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
 		if (result == 0)
 			result = db_change(db, change->sql, DB_PARAMS(DB_TEXT("$id", id)), err);
 	}
-	row_list_free(change->type, rows.items, rows.n);
-	*left -= (int)rows.n;
+	row_list_free(change->type, items, n);
+	*left -= (int)n;
 	return result < 0 ? -1 : 0;
 }
 
@@ -340,10 +344,10 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	bool backwards = page_backwards(page);
 	bool narrowed = scope->object || scope->actor || scope->action || scope->since_us;
 	struct span_of span = {.high = INT64_MAX};
-	struct page_end end = {0};
+	struct audit_list list;
+	struct page_end end;
 	enum walk walk = scope->object ? WALK_OBJECT : WALK_ALL;
 	const char *cursor = page_cursor(page);
-	struct rows rows;
 	int found = cursor ? find_cursor(db, scope, cursor, backwards ? &span.low : &span.high, err)
 			   : 1;
 
@@ -353,21 +357,25 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 		return found;
 	if (narrowed && cut_span(db, scope, walk, backwards, &span, err) < 0)
 		return -1;
-	if (row_page(db, sql[walk][backwards],
-		    DB_PARAMS(DB_INT("$low", span.low), DB_INT("$high", span.high),
-			    DB_INT("$since", scope->since_us), DB_TEXT("$object", scope->object),
-			    DB_TEXT("$actor", scope->actor), DB_TEXT("$action", scope->action),
-			    DB_INT("$veil", scope->of_member),
-			    DB_GIVEN_TEXT("$company", scope->company_id)),
-		    &store_audit_type, page, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = sql[walk][backwards],
+			    .params = DB_PARAMS(DB_INT("$low", span.low),
+				    DB_INT("$high", span.high), DB_INT("$since", scope->since_us),
+				    DB_TEXT("$object", scope->object),
+				    DB_TEXT("$actor", scope->actor),
+				    DB_TEXT("$action", scope->action),
+				    DB_INT("$veil", scope->of_member),
+				    DB_GIVEN_TEXT("$company", scope->company_id)),
+			    .type = &store_audit_type, .page = page, ROW_INTO(&list),
+			    .end_r = &end),
+		    err) < 0)
 		return -1;
-	end.more = rows.more;
-	if (span.cut && !rows.more &&
+	if (span.cut && !end.more &&
 		note_next(db, backwards ? span.high - 1 : span.low + 1, &end, err) < 0) {
-		row_list_free(&store_audit_type, rows.items, rows.n);
+		row_list_free(&store_audit_type, list.items, list.n);
 		return -1;
 	}
-	*list_r = (struct audit_list){rows.items, rows.n};
+	*list_r = list;
 	*end_r = end;
 	return 1;
 }

@@ -76,11 +76,13 @@ int store_backlog_list(struct db *db, const char *company_id, int limit, int64_t
 	static const char sql_all[] = LIST(ROW_OWNERS("outbox", "due_us > 0"));
 	static const char sql_company[] = LIST("WITH owner (id) AS (SELECT $company)");
 
-	return row_all(db, company_id ? sql_company : sql_all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$limit", limit),
-			DB_INT("$now", now_us), DB_INT("$soon", PUT_OFF_US),
-			DB_INT("$max", BACKLOG_MAX)),
-		&store_backlog_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = company_id ? sql_company : sql_all,
+			.params = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
+				DB_INT("$limit", limit), DB_INT("$now", now_us),
+				DB_INT("$soon", PUT_OFF_US), DB_INT("$max", BACKLOG_MAX)),
+			.type = &store_backlog_type, ROW_INTO(list_r)),
+		err);
 }
 
 void store_backlog_list_free(struct backlog_list *list)
@@ -165,8 +167,10 @@ int store_break_list(struct db *db, int limit, struct break_list *list_r, struct
 		" ORDER BY seq DESC"
 		" LIMIT $limit";
 
-	return row_all(db, sql_list, DB_PARAMS(DB_INT("$limit", limit)), &store_break_type,
-		&list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_list, .params = DB_PARAMS(DB_INT("$limit", limit)),
+			.type = &store_break_type, ROW_INTO(list_r)),
+		err);
 }
 
 void store_break_list_free(struct break_list *list)

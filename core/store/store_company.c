@@ -70,16 +70,13 @@ int store_company_get(struct db *db, const char *id, struct company *company_r, 
 int store_company_list(struct db *db, const struct page *page, struct company_list *list_r,
 	struct page_end *end_r, struct err *err)
 {
-	static const struct row_named_pager pager = ROW_NAMED_PAGER(
+	static const struct row_pager pager = ROW_NAMED_PAGER(
 		COMPANY_SELECT, "company", "name", "");
-	struct rows rows;
-	int found = row_page_named(db, &pager, NULL, &store_company_type, page, &rows, err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct company_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pager, .type = &store_company_type, .page = page,
+			ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 int store_company_count(

@@ -46,7 +46,9 @@ int store_delivery_read(struct db *db, int64_t email, struct delivery_tree *tree
 	for (size_t i = 0; i < messages.n; i++)
 		delivery_tree_add_message(tree, &messages.items[i]);
 	queue_messages_free(&messages);
-	if (row_all(db, sql_read, DB_PARAMS(DB_INT("$email", email)), &delivery_type, &rows, &n,
+	if (row_list(db,
+		    ROW_LIST(.sql = sql_read, .params = DB_PARAMS(DB_INT("$email", email)),
+			    .type = &delivery_type, .items_r = &rows, .n_r = &n),
 		    err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)

@@ -50,9 +50,11 @@ int store_dkim_list(
 		" ORDER BY k.created_us DESC, k.id";
 	static const char sql_all[] = DKIM_SELECT " ORDER BY d.name, k.created_us DESC, k.id";
 
-	return row_all(db, domain_id ? sql_of_domain : sql_all,
-		DB_PARAMS(DB_GIVEN_TEXT("$domain", domain_id)), &store_dkim_type, &list_r->items,
-		&list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = domain_id ? sql_of_domain : sql_all,
+			.params = DB_PARAMS(DB_GIVEN_TEXT("$domain", domain_id)),
+			.type = &store_dkim_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_dkim_add(struct db *db, struct dkim_key *key, int64_t now_us, struct err *err)

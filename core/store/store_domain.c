@@ -186,22 +186,18 @@ int store_domain_list(struct db *db, const char *company_id, bool active_only,
 	struct err *err)
 {
 #define PAGER(condition) ROW_NAMED_PAGER(DOMAIN_SELECT, "domain", "name", condition)
-	static const struct row_named_pager pagers[][2] = {
+	static const struct row_pager pagers[][2] = {
 		{PAGER(""), PAGER("active = 1 AND ")},
 		{PAGER("company_id = $company AND "),
 			PAGER("company_id = $company AND active = 1 AND ")},
 	};
 #undef PAGER
-	struct rows rows;
-	int found = row_page_named(db, &pagers[company_id != NULL][active_only],
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_domain_type, page, &rows,
-		err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct domain_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pagers[company_id != NULL][active_only],
+			.params = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
+			.type = &store_domain_type, .page = page, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 int store_domain_names(struct db *db, struct strv *names, struct strv *covering, struct err *err)
@@ -240,9 +236,12 @@ int store_domain_list_marked(struct db *db, const char *company_id, enum domain_
 		[DOMAIN_LEARNING] = {sql_learning, sql_learning_of},
 	};
 
-	return row_all(db, sql[mark][company_id != NULL],
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id), DB_INT("$limit", limit)),
-		&store_domain_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql[mark][company_id != NULL],
+			.params = DB_PARAMS(
+				DB_GIVEN_TEXT("$company", company_id), DB_INT("$limit", limit)),
+			.type = &store_domain_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_domain_page(struct db *db, const struct domain_scope *scope, const struct page *page,
@@ -261,18 +260,18 @@ int store_domain_page(struct db *db, const struct domain_scope *scope, const str
 	static const char sql_newer[] = PAGE(">", "ASC");
 #undef PAGE
 #undef IN_SCOPE
-	static const struct row_pager pager = {sql_place, sql_older, sql_newer};
-	struct rows rows;
-	int found = row_page_created(db, &pager,
-		DB_PARAMS(
-			DB_TEXT("$company", scope->company_id), DB_TEXT("$domain", scope->domain)),
-		&store_domain_type, page, &rows, err);
+	static const struct row_pager pager = {sql_place, sql_older, sql_newer, ROW_BY_CREATED};
+	struct page_end end;
+	int found = row_page(db,
+		ROW_LIST(.pager = &pager,
+			.params = DB_PARAMS(DB_TEXT("$company", scope->company_id),
+				DB_TEXT("$domain", scope->domain)),
+			.type = &store_domain_type, .page = page, ROW_INTO(list_r), .end_r = &end),
+		err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct domain_list){rows.items, rows.n};
-	*more_r = rows.more;
-	return 1;
+	if (found == 1)
+		*more_r = end.more;
+	return found;
 }
 
 int store_domain_change(struct db *db, const struct domain *domain, struct err *err)

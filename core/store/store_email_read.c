@@ -199,8 +199,9 @@ int store_email_outcome(
 static int read_list(struct db *db, const char *sql, const struct db_param *params,
 	struct email_list *list_r, struct err *err)
 {
-
-	return row_all(db, sql, params, &store_email_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql, .params = params, .type = &store_email_type, ROW_INTO(list_r)),
+		err);
 }
 
 /* One statement for each kind of scope, so that each walks the index that fits
@@ -338,19 +339,21 @@ int store_email_page(struct db *db, const struct email_scope *scope, const struc
 	const char *newer = scope->domain ? sql_both_newer : sql_company_newer;
 	const char *cursor = page_cursor(page);
 	int64_t seq = INT64_MAX;
-	struct rows rows;
+	struct page_end end;
 	int found = cursor ? store_email_seq(db, cursor, NULL, scope, &seq, err) : 1;
 
 	if (found != 1)
 		return found;
-	if (row_page(db, page_backwards(page) ? newer : older,
-		    DB_PARAMS(DB_INT("$all", !scope->sent_only), DB_INT("$seq", seq),
-			    DB_TEXT("$company", scope->company_id),
-			    DB_GIVEN_TEXT("$domain", scope->domain)),
-		    &store_email_type, page, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = page_backwards(page) ? newer : older,
+			    .params = DB_PARAMS(DB_INT("$all", !scope->sent_only),
+				    DB_INT("$seq", seq), DB_TEXT("$company", scope->company_id),
+				    DB_GIVEN_TEXT("$domain", scope->domain)),
+			    .type = &store_email_type, .page = page, ROW_INTO(list_r),
+			    .end_r = &end),
+		    err) < 0)
 		return -1;
-	*list_r = (struct email_list){rows.items, rows.n};
-	*more_r = rows.more;
+	*more_r = end.more;
 	return 1;
 }
 
@@ -871,8 +874,8 @@ static int find_candidates(struct search *search, struct email_found *found_r, s
 
 /* IS TRUE makes the filter a single condition. From several conditions SQLite concludes that few
  * rows are left, and sorts them instead of reading them in order. */
-static int read_matches(
-	const struct search *search, const struct page *page, struct rows *rows_r, struct err *err)
+static int read_matches(const struct search *search, const struct page *page,
+	struct email_list *list_r, struct page_end *end_r, struct err *err)
 {
 /* clang-format off */
 #define MATCHES(from, condition, seq, join, once, order)                        \
@@ -926,20 +929,27 @@ static int read_matches(
 	bool several = scope->company_id == NULL && search->companies.n > 0 &&
 		       search->lead != LEAD_TEXT;
 
-	return row_page(search->db, matches[several][search->lead][search->up],
-		DB_PARAMS(DB_INT("$low", search->low), DB_INT("$high", search->high),
-			DB_INT("$all", !scope->sent_only), DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain), DB_INT("$since", filter->since_us),
-			DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
-			DB_TEXT("$receiver",
-				search->lead == LEAD_ALL || search->status ? filter->to : NULL),
-			DB_TEXT("$status_of", search->status), DB_TEXT("$from", filter->from),
-			DB_TEXT("$key", filter->key_id), DB_TEXT("$words", search->words_json),
-			DB_TEXT("$subject", search->subject), DB_TEXT("$status", filter->status),
-			DB_INT("$now", filter->now_us), DB_TEXT("$tag", search->tag),
-			LEAD_PARAMS(search, search->lead),
-			DB_GIVEN_TEXT("$companies", several ? search->companies_json : NULL)),
-		&store_email_type, page, rows_r, err);
+	return row_list(search->db,
+		ROW_LIST(.sql = matches[several][search->lead][search->up],
+			.params = DB_PARAMS(DB_INT("$low", search->low),
+				DB_INT("$high", search->high), DB_INT("$all", !scope->sent_only),
+				DB_TEXT("$company", scope->company_id),
+				DB_TEXT("$domain", scope->domain),
+				DB_INT("$since", filter->since_us),
+				DB_INT("$until", filter->until_us ? filter->until_us : INT64_MAX),
+				DB_TEXT("$receiver", search->lead == LEAD_ALL || search->status
+							     ? filter->to
+							     : NULL),
+				DB_TEXT("$status_of", search->status),
+				DB_TEXT("$from", filter->from), DB_TEXT("$key", filter->key_id),
+				DB_TEXT("$words", search->words_json),
+				DB_TEXT("$subject", search->subject),
+				DB_TEXT("$status", filter->status), DB_INT("$now", filter->now_us),
+				DB_TEXT("$tag", search->tag), LEAD_PARAMS(search, search->lead),
+				DB_GIVEN_TEXT(
+					"$companies", several ? search->companies_json : NULL)),
+			.type = &store_email_type, .page = page, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 /* Starts before or after the cursor. Returns 1, 0 if there is no such email, -1 on error. */
@@ -968,7 +978,7 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 {
 	struct search search = {.db = db, .scope = *scope, .filter = filter};
 	struct email_found all = {0};
-	struct rows rows = {0};
+	struct page_end end = {0};
 	int found = start_at(&search, page, err), cut = 0;
 
 	if (found != 1)
@@ -983,7 +993,7 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	if (found == 1)
 		cut = find_candidates(&search, &all, err);
 	if (found == 1 && cut >= 0)
-		found = read_matches(&search, page, &rows, err);
+		found = read_matches(&search, page, &all.list, &end, err);
 	free(search.subject);
 	free(search.tag);
 	free(search.domain);
@@ -994,9 +1004,8 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 	strv_free(&search.words);
 	if (found < 0 || cut < 0)
 		return -1;
-	all.list = (struct email_list){rows.items, rows.n};
-	all.more = rows.more || cut;
-	if (rows.more)
+	all.more = end.more || cut;
+	if (end.more)
 		all.next[0] = '\0';
 	*found_r = all;
 	return 1;

@@ -88,9 +88,11 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 		" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
 		" ORDER BY n";
 
-	return row_all(db, sql_read,
-		DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
-		&store_recipient_type, &recipients_r->items, &recipients_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_read,
+			.params = DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
+			.type = &store_recipient_type, ROW_INTO(recipients_r)),
+		err);
 }
 
 /* By the ticket, so that it can be asked for before the email is known. */
@@ -199,9 +201,12 @@ int store_open_recipients(struct db *db, int64_t from_us, int64_t to_us, int lim
 		" ORDER BY e.decided_us, e.last_event, e.seq, r.n"
 		" LIMIT $limit";
 
-	return row_all(db, sql_open,
-		DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us), DB_INT("$limit", limit)),
-		&open_type, &open_r->items, &open_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_open,
+			.params = DB_PARAMS(DB_INT("$from", from_us), DB_INT("$to", to_us),
+				DB_INT("$limit", limit)),
+			.type = &open_type, ROW_INTO(open_r)),
+		err);
 }
 
 int store_staged_recipients(struct db *db, int64_t before_us, int limit,
@@ -224,9 +229,11 @@ int store_staged_recipients(struct db *db, int64_t before_us, int limit,
 		" AND r.state = 'queued'"
 		" LIMIT $limit";
 
-	return row_all(db, sql_staged,
-		DB_PARAMS(DB_INT("$before", before_us), DB_INT("$limit", limit)), &open_type,
-		&open_r->items, &open_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_staged,
+			.params = DB_PARAMS(DB_INT("$before", before_us), DB_INT("$limit", limit)),
+			.type = &open_type, ROW_INTO(open_r)),
+		err);
 }
 
 void store_open_recipients_free(struct open_recipients *open)

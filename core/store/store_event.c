@@ -69,13 +69,12 @@ int store_event_of_email(struct db *db, int64_t email, struct event_list *list_r
 	static const char sql_list[] = "SELECT " EVENT_COLUMNS EVENT_TABLES
 				       " WHERE v.email = $email"
 				       " ORDER BY v.seq";
-	struct rows rows;
 
-	if (row_list(db, sql_list, DB_PARAMS(DB_INT("$email", email)), &event_type, ROWS_ALL, &rows,
-		    err) < 0)
-		return -1;
-	*list_r = (struct event_list){.items = rows.items, .n = rows.n};
-	return 0;
+	*list_r = (struct event_list){0};
+	return row_list(db,
+		ROW_LIST(.sql = sql_list, .params = DB_PARAMS(DB_INT("$email", email)),
+			.type = &event_type, ROW_INTO(list_r)),
+		err);
 }
 
 /* For one email all seqs are sorted, which an index contains; only rows of the page are read. */
@@ -95,18 +94,22 @@ int store_event_after(struct db *db, int64_t after_seq, int64_t email, int limit
 					" ORDER BY v.seq";
 	struct db_param params[] = {
 		DB_INT("$seq", after_seq),
-		DB_INT("$limit", limit + INT64_C(1)),
 		DB_INT("$email", email),
 		{.name = NULL},
 	};
-	struct rows rows;
+	const struct page page = {.limit = limit};
+	struct event_list list = {0};
+	struct page_end end;
 
 	if (email == 0)
-		params[2].name = NULL;
-	if (row_list(db, email ? sql_email : sql_all, params, &event_type, (size_t)limit, &rows,
+		params[1].name = NULL;
+	if (row_list(db,
+		    ROW_LIST(.sql = email ? sql_email : sql_all, .params = params,
+			    .type = &event_type, .page = &page, ROW_INTO(&list), .end_r = &end),
 		    err) < 0)
 		return -1;
-	*list_r = (struct event_list){.items = rows.items, .n = rows.n, .more = rows.more};
+	list.more = end.more;
+	*list_r = list;
 	return 0;
 }
 
@@ -382,7 +385,9 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 	int64_t begin_us = filter->begin_us;
 	int64_t end_us = filter->end_us ? filter->end_us : INT64_MAX;
 	int64_t low, high, last = 0;
-	struct rows rows;
+	const struct page page = {.limit = filter->limit};
+	struct event_list list = {0};
+	struct page_end end;
 	int few, cut = 0;
 
 	set_seqs(filter, &low, &high);
@@ -402,22 +407,25 @@ int store_event_page(struct db *db, const struct event_filter *filter, struct ev
 		return -1;
 	if (cut)
 		*(up ? &high : &low) = last;
-	if (row_list(db, few ? of_few[up] : pages[up],
-		    DB_PARAMS(DB_TEXT("$domain", filter->domain), DB_INT("$begin", begin_us),
-			    DB_INT("$end", end_us), DB_INT("$low", low), DB_INT("$high", high),
-			    DB_TEXT("$kinds", buf_str(&kinds)),
-			    DB_TEXT("$company", filter->company_id),
-			    DB_TEXT("$recipients", filter->recipients),
-			    DB_TEXT("$message_ids", filter->message_ids),
-			    DB_TEXT("$senders", filter->senders),
-			    DB_TEXT("$subjects", filter->subjects), DB_TEXT("$tags", filter->tags),
-			    DB_TEXT("$to", filter->to),
-			    DB_INT("$limit", filter->limit + INT64_C(1)),
-			    DB_GIVEN_TEXT("$emails", few ? buf_str(&emails) : NULL)),
-		    &event_type, (size_t)filter->limit, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = few ? of_few[up] : pages[up],
+			    .params = DB_PARAMS(DB_TEXT("$domain", filter->domain),
+				    DB_INT("$begin", begin_us), DB_INT("$end", end_us),
+				    DB_INT("$low", low), DB_INT("$high", high),
+				    DB_TEXT("$kinds", buf_str(&kinds)),
+				    DB_TEXT("$company", filter->company_id),
+				    DB_TEXT("$recipients", filter->recipients),
+				    DB_TEXT("$message_ids", filter->message_ids),
+				    DB_TEXT("$senders", filter->senders),
+				    DB_TEXT("$subjects", filter->subjects),
+				    DB_TEXT("$tags", filter->tags), DB_TEXT("$to", filter->to),
+				    DB_GIVEN_TEXT("$emails", few ? buf_str(&emails) : NULL)),
+			    .type = &event_type, .page = &page, ROW_INTO(&list), .end_r = &end),
+		    err) < 0)
 		return -1;
-	*list_r = (struct event_list){
-		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0, 0};
+	list.more = end.more;
+	list.looked_seq = cut && !end.more ? last : 0;
+	*list_r = list;
 	return 0;
 }
 #undef LAST
@@ -478,14 +486,16 @@ int store_event_recent(struct db *db, const struct event_filter *filter, struct 
 	static const char *const pages[2][2] = EACH(PAGE);
 	_cleanup_buf_ struct buf kinds = BUF_INIT;
 	const bool up = filter->ascending, own = filter->company_id != NULL;
-	int64_t low, high, last = 0, newest_seq = 0;
-	struct rows rows;
+	const struct page page = {.limit = filter->limit};
+	struct event_list list = {0};
+	struct page_end end;
+	int64_t low, high, last = 0;
 	int cut;
 
 	if (row_number(db, lasts[own][false],
 		    DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id), DB_INT("$low", 0),
 			    DB_INT("$high", INT64_MAX), DB_INT("$skip", 0)),
-		    &newest_seq, err) < 0)
+		    &list.newest_seq, err) < 0)
 		return -1;
 	set_seqs(filter, &low, &high);
 	cut = row_number(db, lasts[own][up],
@@ -497,17 +507,20 @@ int store_event_recent(struct db *db, const struct event_filter *filter, struct 
 	if (cut)
 		*(up ? &high : &low) = last;
 	else if (up) /* what is stored meanwhile is for the next page */
-		high = newest_seq;
+		high = list.newest_seq;
 	add_kinds(&kinds, filter->kinds);
-	if (row_list(db, pages[own][up],
-		    DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id), DB_INT("$low", low),
-			    DB_INT("$high", high), DB_TEXT("$domain", filter->domain),
-			    DB_TEXT("$kinds", buf_str(&kinds)),
-			    DB_TEXT("$recipients", filter->recipients),
-			    DB_INT("$limit", filter->limit + INT64_C(1))),
-		    &event_type, (size_t)filter->limit, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = pages[own][up],
+			    .params = DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+				    DB_INT("$low", low), DB_INT("$high", high),
+				    DB_TEXT("$domain", filter->domain),
+				    DB_TEXT("$kinds", buf_str(&kinds)),
+				    DB_TEXT("$recipients", filter->recipients)),
+			    .type = &event_type, .page = &page, ROW_INTO(&list), .end_r = &end),
+		    err) < 0)
 		return -1;
-	*list_r = (struct event_list){
-		rows.items, rows.n, rows.more, cut && !rows.more ? last : 0, newest_seq};
+	list.more = end.more;
+	list.looked_seq = cut && !end.more ? last : 0;
+	*list_r = list;
 	return 0;
 }

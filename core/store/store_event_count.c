@@ -20,7 +20,9 @@ static int read_counts(struct db *db, const char *sql, const struct db_param *pa
 	struct event_counts *counts_r, struct err *err)
 {
 	*counts_r = (struct event_counts){0};
-	return row_all(db, sql, params, &count_type, &counts_r->items, &counts_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql, .params = params, .type = &count_type, ROW_INTO(counts_r)),
+		err);
 }
 
 /* Counts over all domains, from the totals of the company, or of all companies. */

@@ -201,23 +201,23 @@ int store_exemption_list(struct db *db, const char *company_id, const char *doma
 #undef OF_COMPANY
 #undef PAGE
 #undef PLACE
-	struct row_pager pager = {sql_place, sql_all, NULL};
-	struct rows rows;
-	int found;
+	struct row_pager pager = {sql_place, sql_all, NULL, ROW_BY_CREATED};
 
-	if (domain)
-		pager = (struct row_pager){sql_place_domain, sql_domain, NULL};
-	else if (company_id)
-		pager = (struct row_pager){sql_place_company, sql_company, NULL};
-	found = row_page_created(db, &pager,
-		domain ? DB_PARAMS(DB_TEXT("$domain", domain), DB_TEXT("$company", company_id))
-		       : DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
-		&store_exemption_type, page, &rows, err);
-	if (found != 1)
-		return found;
-	*list_r = (struct exemption_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	if (domain) {
+		pager.cursor = sql_place_domain;
+		pager.older = sql_domain;
+	} else if (company_id) {
+		pager.cursor = sql_place_company;
+		pager.older = sql_company;
+	}
+	return row_page(db,
+		ROW_LIST(.pager = &pager,
+			.params = domain ? DB_PARAMS(DB_TEXT("$domain", domain),
+						   DB_TEXT("$company", company_id))
+					 : DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
+			.type = &store_exemption_type, .page = page, ROW_INTO(list_r),
+			.end_r = end_r),
+		err);
 }
 
 int store_exemption_remove(struct db *db, const char *id, struct err *err)

@@ -126,21 +126,18 @@ int store_held_page(struct db *db, const char *company_id, const struct page *pa
 		" WHERE " condition "seq < $seq"                                \
 		" ORDER BY seq DESC"                                            \
 		" LIMIT $limit",                                                \
+	.order = ROW_BY_SEQ                                                     \
 }
 	/* clang-format on */
 	static const struct row_pager pagers[] = {PAGER(""), PAGER(OF_COMPANY)};
 #undef PAGER
 #undef OF_COMPANY
-	struct rows rows;
-	int found = row_page_seq(db, &pagers[company_id != NULL],
-		company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL, &store_held_type,
-		page, &rows, err);
 
-	if (found <= 0)
-		return found;
-	*list_r = (struct held_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pagers[company_id != NULL],
+			.params = company_id ? DB_PARAMS(DB_TEXT("$company", company_id)) : NULL,
+			.type = &store_held_type, .page = page, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 void store_held_list_free(struct held_list *list)
@@ -172,8 +169,10 @@ int store_held_open(struct db *db, int max, struct held_list *list_r, struct err
 				       " ORDER BY seq"
 				       " LIMIT $max";
 
-	return row_all(db, sql_open, DB_PARAMS(DB_INT("$max", max)), &store_held_type,
-		&list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_open, .params = DB_PARAMS(DB_INT("$max", max)),
+			.type = &store_held_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_held_late(struct db *db, int64_t before_us, int64_t *count_r, struct err *err)

@@ -75,7 +75,7 @@ int store_host_list(struct db *db, struct host_list *list_r, struct err *err)
 		" FROM host_part"
 		" ORDER BY host, part";
 
-	return row_all(db, sql_list, NULL, &host_type, &list_r->items, &list_r->n, err);
+	return row_list(db, ROW_LIST(.sql = sql_list, .type = &host_type, ROW_INTO(list_r)), err);
 }
 
 void store_host_list_free(struct host_list *list)

@@ -286,7 +286,7 @@ int store_key_list(struct db *db, const struct key_filter *filter, const struct 
 #define PAGER(condition)                                                                           \
 	{                                                                                          \
 		CURSOR(condition), PAGE(condition, "<", "$created", "DESC"),                       \
-			PAGE(condition, ">", "$created", "ASC")                                    \
+			PAGE(condition, ">", "$created", "ASC"), ROW_BY_CREATED                    \
 	}
 /* The first page begins with what is old enough to be idle. */
 #define FROM_OLD "CASE WHEN $created < $old THEN $created ELSE $old END"
@@ -308,32 +308,27 @@ int store_key_list(struct db *db, const struct key_filter *filter, const struct 
 #undef VALID
 #undef OF_COMPANY
 	const bool is_one = filter->company_id != NULL;
+	const bool is_for_idle = filter->unused_us || filter->forgotten_us;
+	const int64_t old_us = filter->unused_us > filter->forgotten_us ? filter->unused_us
+									: filter->forgotten_us;
 	struct page kept = *page;
-	struct rows rows;
-	int found;
 
-	if (filter->unused_us || filter->forgotten_us) {
+	if (is_for_idle) {
 		assert(!page_backwards(page));
 		kept.keeps = is_idle;
 		kept.arg = filter;
-		found = row_page_created(db, &old[is_one],
-			DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
-				DB_INT("$old", filter->unused_us > filter->forgotten_us
-						       ? filter->unused_us
-						       : filter->forgotten_us)),
-			&store_key_type, &kept, &rows, err);
-	} else {
-		found = row_page_created(db,
-			filter->domain ? &bound : &pagers[is_one][filter->valid_only],
-			DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
-				DB_GIVEN_TEXT("$domain", filter->domain)),
-			&store_key_type, page, &rows, err);
 	}
-	if (found != 1)
-		return found;
-	*list_r = (struct key_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = is_for_idle      ? &old[is_one]
+				  : filter->domain ? &bound
+						   : &pagers[is_one][filter->valid_only],
+			.params = is_for_idle
+					  ? DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+						    DB_INT("$old", old_us))
+					  : DB_PARAMS(DB_GIVEN_TEXT("$company", filter->company_id),
+						    DB_GIVEN_TEXT("$domain", filter->domain)),
+			.type = &store_key_type, .page = &kept, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 int store_key_idle(struct db *db, const char *company_id, int64_t unused_us, int64_t forgotten_us,

@@ -315,26 +315,28 @@ int store_outbox_cancel_some(
 		" AND ($domain IS NULL OR e.domain = $domain)"
 		" AND ($key IS NULL OR e.key_id = $key)";
 	int64_t end = 0;
-	struct rows rows;
+	struct candidate *rows;
+	size_t n;
 	int found = row_number(db, sql_end,
 		DB_PARAMS(DB_TEXT("$company", cancel->company_id), DB_INT("$mark", cancel->mark),
 			DB_INT("$step", CANCEL_STEP)),
 		&end, err);
 
-	if (found < 0 || row_list(db, sql_some,
-				 DB_PARAMS(DB_INT("$mark", cancel->mark), DB_INT("$end", end),
-					 DB_TEXT("$company", cancel->company_id),
-					 DB_TEXT("$domain", cancel->domain),
-					 DB_TEXT("$key", cancel->key_id)),
-				 &candidate_type, ROWS_ALL, &rows, err) < 0)
+	if (found < 0 || row_list(db,
+				 ROW_LIST(.sql = sql_some,
+					 .params = DB_PARAMS(DB_INT("$mark", cancel->mark),
+						 DB_INT("$end", end),
+						 DB_TEXT("$company", cancel->company_id),
+						 DB_TEXT("$domain", cancel->domain),
+						 DB_TEXT("$key", cancel->key_id)),
+					 .type = &candidate_type, .items_r = &rows, .n_r = &n),
+				 err) < 0)
 		return -1;
-	for (size_t i = 0; i < rows.n && found >= 0; i++) {
-		const struct candidate *one = (const struct candidate *)rows.items + i;
-
-		found = store_outbox_cancel(db, one->row.id, NULL, now_us, err);
+	for (size_t i = 0; i < n && found >= 0; i++) {
+		found = store_outbox_cancel(db, rows[i].row.id, NULL, now_us, err);
 		cancel->canceled += found > 0;
 	}
-	row_list_free(&candidate_type, rows.items, rows.n);
+	row_list_free(&candidate_type, rows, n);
 	if (found < 0)
 		return -1;
 	cancel->mark = end;
@@ -736,7 +738,7 @@ static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log
 
 /* Finds the due emails of one company, with everything that decides what happens to them. */
 static int find_due(struct db *db, const struct outbox_terms *terms, const char *company_id,
-	int max, struct rows *rows_r, struct err *err)
+	int max, struct candidate **rows_r, size_t *n_r, struct err *err)
 {
 	static const char sql_due[] =
 		"SELECT e.id, e.company_id, e.ticket, e.sender, e.queue_id, e.decided_us,"
@@ -765,10 +767,12 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		" ORDER BY o.due_us, o.email"
 		" LIMIT $max";
 
-	return row_list(db, sql_due,
-		DB_PARAMS(DB_TEXT("$company", company_id), DB_INT("$now", terms->now_us),
-			DB_INT("$max", max)),
-		&candidate_type, ROWS_ALL, rows_r, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_due,
+			.params = DB_PARAMS(DB_TEXT("$company", company_id),
+				DB_INT("$now", terms->now_us), DB_INT("$max", max)),
+			.type = &candidate_type, .items_r = rows_r, .n_r = n_r),
+		err);
 }
 
 /* Finds the companies that have a turn, the longest waiting first. */
@@ -829,18 +833,20 @@ static int take_recorded(struct db *db, const struct outbox_terms *terms,
 		ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
 	};
 	static const struct row_type type = ROW_TYPE(candidate, columns);
-	struct candidate *items;
-	struct rows rows;
+	struct candidate *rows;
+	size_t n;
 	int result = 0;
 
-	if (row_list(db, sql_recorded,
-		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_INT("$max", OUTBOX_RECORDED_MAX)),
-		    &type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = sql_recorded,
+			    .params = DB_PARAMS(DB_INT("$now", terms->now_us),
+				    DB_INT("$max", OUTBOX_RECORDED_MAX)),
+			    .type = &type, .items_r = &rows, .n_r = &n),
+		    err) < 0)
 		return -1;
-	items = rows.items;
-	for (size_t i = 0; i < rows.n && result == 0; i++)
-		result = leave_candidate(db, terms, &items[i], taken, err);
-	row_list_free(&type, rows.items, rows.n);
+	for (size_t i = 0; i < n && result == 0; i++)
+		result = leave_candidate(db, terms, &rows[i], taken, err);
+	row_list_free(&type, rows, n);
 	return result;
 }
 
@@ -860,16 +866,15 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 	for (size_t c = 0; c < companies.n && result == 0 && !full; c++) {
 		int left = terms->rows - (int)taken_r->looked;
 		struct candidate *items;
-		struct rows rows;
-		size_t i = 0;
+		size_t n, i = 0;
 
 		if (find_due(db, terms, companies.items[c],
-			    left < terms->rows_each ? left : terms->rows_each, &rows, err) < 0) {
+			    left < terms->rows_each ? left : terms->rows_each, &items, &n,
+			    err) < 0) {
 			result = -1;
 			break;
 		}
-		items = rows.items;
-		for (; i < rows.n && result == 0; i++) {
+		for (; i < n && result == 0; i++) {
 			full = taken_r->looked > 0 && bytes + items[i].row.size > terms->bytes;
 			if (full)
 				break;
@@ -878,16 +883,16 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 			result = take_due(db, terms, log.end_us, &items[i], taken_r, err);
 		}
 		/* A company whose emails did not fit keeps its turn. */
-		if (result == 0 && (i > 0 || rows.n == 0) &&
+		if (result == 0 && (i > 0 || n == 0) &&
 			end_turn(db, companies.items[c], terms->now_us, err) < 0)
 			result = -1;
-		row_list_free(&candidate_type, rows.items, rows.n);
+		row_list_free(&candidate_type, items, n);
 		full |= taken_r->looked >= (size_t)terms->rows;
 	}
 	if (result == 0 && terms->recorded)
 		result = take_recorded(db, terms, taken_r, err);
-	for (size_t n = 0; n < taken_r->n; n++)
-		gone += taken_r->items[n].task == OUTBOX_GONE;
+	for (size_t i = 0; i < taken_r->n; i++)
+		gone += taken_r->items[i].task == OUTBOX_GONE;
 	if (result == 0 && gone > 0)
 		result = store_outbox_flow(db, gone, terms->now_us, err);
 	if (result < 0)

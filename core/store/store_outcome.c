@@ -213,8 +213,12 @@ static int fill_some(struct db *db, struct fill *fill, int64_t hours_us, struct 
 	size_t n;
 	int result;
 
-	if (row_all(db, sql_past, DB_PARAMS(DB_INT("$next", fill->next_seq), DB_INT("$some", SOME)),
-		    &past_type, &past, &n, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = sql_past,
+			    .params = DB_PARAMS(
+				    DB_INT("$next", fill->next_seq), DB_INT("$some", SOME)),
+			    .type = &past_type, .items_r = &past, .n_r = &n),
+		    err) < 0)
 		return -1;
 	tally = outcome_tally_new();
 	for (size_t i = 0; i < n; i++)
@@ -323,15 +327,18 @@ int store_outcome_counts(struct db *db, const struct outcome_filter *filter,
 	bool all_companies = domain && company_id == NULL;
 
 	*counts_r = (struct outcome_counts){0};
-	return row_all(db, sql[all_companies][by_step],
-		DB_PARAMS(DB_TEXT("$aspect", aspects[aspect]),
-			DB_TEXT("$step", steps[filter->step]), DB_INT("$begin", filter->begin_us),
-			DB_INT("$end", filter->end_us), DB_TEXT("$domain", domain ? domain : ""),
-			/* The last parameter, because with a domain alone there is none. */
-			DB_GIVEN_TEXT("$company", all_companies ? NULL
-						  : company_id  ? company_id
-								: "")),
-		&count_type, &counts_r->items, &counts_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql[all_companies][by_step],
+			.params = DB_PARAMS(DB_TEXT("$aspect", aspects[aspect]),
+				DB_TEXT("$step", steps[filter->step]),
+				DB_INT("$begin", filter->begin_us), DB_INT("$end", filter->end_us),
+				DB_TEXT("$domain", domain ? domain : ""),
+				/* The last parameter, because with a domain alone there is none. */
+				DB_GIVEN_TEXT("$company", all_companies ? NULL
+							  : company_id  ? company_id
+									: "")),
+			.type = &count_type, ROW_INTO(counts_r)),
+		err);
 }
 
 void store_outcome_counts_free(struct outcome_counts *counts)
@@ -447,10 +454,12 @@ int store_backlog_samples(struct db *db, const char *company_id, int64_t begin_u
 		" ORDER BY p.at_us";
 
 	*samples_r = (struct backlog_samples){0};
-	return row_all(db, company_id ? sql_company : sql_all,
-		DB_PARAMS(DB_INT("$step", step_us), DB_INT("$begin", begin_us),
-			DB_INT("$end", end_us), DB_GIVEN_TEXT("$company", company_id)),
-		&sample_type, &samples_r->items, &samples_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = company_id ? sql_company : sql_all,
+			.params = DB_PARAMS(DB_INT("$step", step_us), DB_INT("$begin", begin_us),
+				DB_INT("$end", end_us), DB_GIVEN_TEXT("$company", company_id)),
+			.type = &sample_type, ROW_INTO(samples_r)),
+		err);
 }
 
 void store_backlog_samples_free(struct backlog_samples *samples)

@@ -173,8 +173,11 @@ int store_pause_list(
 	const struct db_param *one = DB_PARAMS(DB_TEXT("$company", company_id),
 		DB_INT("$max", PAUSE_COUNT_MAX), DB_INT("$limit", PAUSES_MAX));
 
-	return row_all(db, company_id ? sql_of_company : sql_list, company_id ? one : all,
-		&store_pause_counted_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = company_id ? sql_of_company : sql_list,
+			.params = company_id ? one : all, .type = &store_pause_counted_type,
+			ROW_INTO(list_r)),
+		err);
 }
 
 void store_pause_list_free(struct pause_list *list)

@@ -88,28 +88,6 @@ static const char sql_events[] =
 	" ORDER BY v.seq"
 	" LIMIT $max";
 
-static int find_purged(
-	struct db *db, const struct purge *purge, struct rows *rows_r, struct err *err)
-{
-	const char *sql = sql_all;
-
-	if (purge->kind == PURGE_CONTENT)
-		sql = sql_content;
-	else if (purge->kind == PURGE_EVENTS)
-		sql = sql_events;
-	else if (purge->to)
-		sql = sql_to;
-	else if (purge->domain)
-		sql = sql_domain;
-	return row_list(db, sql,
-		DB_PARAMS(DB_INT("$seq", purge->seq), DB_INT("$max", STEP_ROWS),
-			DB_GIVEN_TEXT("$to", purge->to),
-			{.name = "$domain",
-				.kind = purge->to ? DB_PARAM_TEXT : DB_PARAM_GIVEN_TEXT,
-				.text = purge->domain}),
-		&candidate_type, ROWS_ALL, rows_r, err);
-}
-
 static int change_purged(struct db *db, const char *sql, int64_t seq, struct err *err)
 {
 	return db_change(db, sql, DB_PARAMS(DB_INT("$seq", seq)), err);
@@ -222,24 +200,39 @@ int store_purge_step(
 	struct db *db, struct purge *purge, int64_t now_us, int64_t budget_us, struct err *err)
 {
 	int64_t end_us = clock_monotonic_us() + budget_us;
-	const struct candidate *items;
-	struct rows rows;
-	size_t i = 0;
+	const char *sql = sql_all;
+	struct candidate *rows;
+	size_t n, i = 0;
 	int result = 1;
 
-	if (find_purged(db, purge, &rows, err) < 0)
+	if (purge->kind == PURGE_CONTENT)
+		sql = sql_content;
+	else if (purge->kind == PURGE_EVENTS)
+		sql = sql_events;
+	else if (purge->to)
+		sql = sql_to;
+	else if (purge->domain)
+		sql = sql_domain;
+	if (row_list(db,
+		    ROW_LIST(.sql = sql,
+			    .params = DB_PARAMS(DB_INT("$seq", purge->seq),
+				    DB_INT("$max", STEP_ROWS), DB_GIVEN_TEXT("$to", purge->to),
+				    {.name = "$domain",
+					    .kind = purge->to ? DB_PARAM_TEXT : DB_PARAM_GIVEN_TEXT,
+					    .text = purge->domain}),
+			    .type = &candidate_type, .items_r = &rows, .n_r = &n),
+		    err) < 0)
 		return -1;
-	items = rows.items;
 	do {
-		if (i == rows.n) {
-			result = rows.n == STEP_ROWS;
+		if (i == n) {
+			result = n == STEP_ROWS;
 			break;
 		}
-		result = visit(db, purge, &items[i], now_us, err);
+		result = visit(db, purge, &rows[i], now_us, err);
 		if (result == 1)
-			purge->seq = items[i++].seq;
+			purge->seq = rows[i++].seq;
 	} while (result == 1 && clock_monotonic_us() < end_us);
-	row_list_free(&candidate_type, rows.items, rows.n);
+	row_list_free(&candidate_type, rows, n);
 	/* The text index loses the purged texts in the same commit. */
 	if (result >= 0 && !purge->dry && store_text_index_erase(db, err) < 0)
 		return -1;

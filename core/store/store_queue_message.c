@@ -90,10 +90,13 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 	struct queue_messages found = {0};
 	struct queue_message *known = NULL, *recorded = NULL, *chosen;
 
-	if (row_all(db, sql_find,
-		    DB_PARAMS(DB_TEXT("$id", queue_id), DB_INT("$from", time_us - LIFETIME_US),
-			    DB_INT("$to", time_us + ahead_us)),
-		    &message_type, &found.items, &found.n, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = sql_find,
+			    .params = DB_PARAMS(DB_TEXT("$id", queue_id),
+				    DB_INT("$from", time_us - LIFETIME_US),
+				    DB_INT("$to", time_us + ahead_us)),
+			    .type = &message_type, ROW_INTO(&found)),
+		    err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.n; i++)
 		*(found.items[i].is_new ? &recorded : &known) = &found.items[i];
@@ -259,8 +262,10 @@ int store_queue_message_list(
 					   " WHERE h.email = $email"
 					   " ORDER BY h.since_us, h.queue_id";
 
-	return row_all(db, sql_messages, DB_PARAMS(DB_INT("$email", email)), &message_type,
-		&list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_messages, .params = DB_PARAMS(DB_INT("$email", email)),
+			.type = &message_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_ticket_message_add(

@@ -156,18 +156,18 @@ int store_refusal_list(struct db *db, const struct refusal_scope *scope, int lim
 	};
 #undef LISTS
 #undef LIST
-	struct rows rows;
 
-	if (row_list(db, sql[scope->company_id != NULL][scope->domain != NULL][scope->learnt_only],
-		    DB_PARAMS(DB_INT("$limit", limit > 0 ? limit : 0),
-			    DB_INT("$behind_us", scope->behind_us ? scope->behind_us : INT64_MAX),
-			    DB_INT("$behind_seq", scope->behind_seq),
-			    DB_GIVEN_TEXT("$domain", scope->domain),
-			    DB_GIVEN_TEXT("$company", scope->company_id)),
-		    &refusal_type, ROWS_ALL, &rows, err) < 0)
-		return -1;
-	*list_r = (struct refusal_list){rows.items, rows.n};
-	return 0;
+	return row_list(db,
+		ROW_LIST(.sql = sql[scope->company_id != NULL][scope->domain != NULL]
+				   [scope->learnt_only],
+			.params = DB_PARAMS(DB_INT("$limit", limit > 0 ? limit : 0),
+				DB_INT("$behind_us",
+					scope->behind_us ? scope->behind_us : INT64_MAX),
+				DB_INT("$behind_seq", scope->behind_seq),
+				DB_GIVEN_TEXT("$domain", scope->domain),
+				DB_GIVEN_TEXT("$company", scope->company_id)),
+			.type = &refusal_type, ROW_INTO(list_r)),
+		err);
 }
 
 void store_refusal_list_free(struct refusal_list *list)

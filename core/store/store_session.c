@@ -304,14 +304,11 @@ static int list_sessions(struct db *db, const struct row_pager *pager,
 	const struct db_param *params, const struct page *page, struct session_list *list_r,
 	struct page_end *end_r, struct err *err)
 {
-	struct rows rows;
-	int found = row_page_created(db, pager, params, &session_type, page, &rows, err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct session_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = pager, .params = params, .type = &session_type, .page = page,
+			ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 int store_session_list_tokens(struct db *db, const char *company_id, const struct page *page,
@@ -337,8 +334,8 @@ int store_session_list_tokens(struct db *db, const char *company_id, const struc
 #undef PLACE
 #undef OF_COMPANY
 #undef TOKENS
-	static const struct row_pager all = {sql_place, sql_older, NULL};
-	static const struct row_pager own = {sql_place_of, sql_older_of, NULL};
+	static const struct row_pager all = {sql_place, sql_older, NULL, ROW_BY_CREATED};
+	static const struct row_pager own = {sql_place_of, sql_older_of, NULL, ROW_BY_CREATED};
 
 	return list_sessions(db, company_id ? &own : &all,
 		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), page, list_r, end_r, err);
@@ -443,7 +440,7 @@ int store_session_list_browsers(struct db *db, const char *user_id, int64_t now_
 		" ORDER BY s.created_us DESC, s.id DESC"
 		" LIMIT $limit";
 #undef OWN_BROWSERS
-	static const struct row_pager pager = {sql_place, sql_older, NULL};
+	static const struct row_pager pager = {sql_place, sql_older, NULL, ROW_BY_CREATED};
 
 	return list_sessions(db, &pager,
 		DB_PARAMS(DB_TEXT("$user", user_id), DB_INT("$now", now_us),

@@ -187,10 +187,14 @@ int store_suppression_entries(struct db *db, const struct suppression_scope *sco
 	_cleanup_free_ char *folded = addr_folded(address);
 
 	*list_r = (struct suppression_list){0};
-	return row_all(db, sql_entries,
-		DB_PARAMS(DB_TEXT("$address", folded), DB_TEXT("$company", scope->company_id),
-			DB_TEXT("$domain", scope->domain), DB_INT("$max", SUPPRESSION_ENTRIES_MAX)),
-		&store_suppression_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_entries,
+			.params = DB_PARAMS(DB_TEXT("$address", folded),
+				DB_TEXT("$company", scope->company_id),
+				DB_TEXT("$domain", scope->domain),
+				DB_INT("$max", SUPPRESSION_ENTRIES_MAX)),
+			.type = &store_suppression_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_suppression_full(struct db *db, const char *company_id, int64_t max, int64_t *n_r,
@@ -209,9 +213,12 @@ int store_suppression_full(struct db *db, const char *company_id, int64_t max, i
 		" LIMIT 1000";
 	struct suppression_list list = {0};
 
-	if (row_all(db, company_id ? sql_one : sql_all,
-		    DB_PARAMS(DB_INT("$max", max), DB_GIVEN_TEXT("$company", company_id)),
-		    &store_suppression_type, &list.items, &list.n, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = company_id ? sql_one : sql_all,
+			    .params = DB_PARAMS(
+				    DB_INT("$max", max), DB_GIVEN_TEXT("$company", company_id)),
+			    .type = &store_suppression_type, ROW_INTO(&list)),
+		    err) < 0)
 		return -1;
 	*n_r = (int64_t)list.n;
 	*name_r = list.n > 0 ? mem_strdup(list.items[0].company_name) : NULL;
@@ -280,27 +287,24 @@ int store_suppression_page(struct db *db, const struct suppression_scope *scope,
 	static const char sql_newer_both[] = MERGED(TWO(NEWER, "$origin"), "ASC");
 	/* Indexed by: with a domain, with an origin. */
 	static const struct row_pager of_company[2][2] = {
-		{{sql_place_company, sql_older_company, sql_newer_company},
-			{sql_place_origin, sql_older_origin, sql_newer_origin}},
-		{{sql_place_domain, sql_older_domain, sql_newer_domain},
-			{sql_place_both, sql_older_both, sql_newer_both}},
+		{{sql_place_company, sql_older_company, sql_newer_company, ROW_BY_CREATED},
+			{sql_place_origin, sql_older_origin, sql_newer_origin, ROW_BY_CREATED}},
+		{{sql_place_domain, sql_older_domain, sql_newer_domain, ROW_BY_CREATED},
+			{sql_place_both, sql_older_both, sql_newer_both, ROW_BY_CREATED}},
 	};
-	static const struct row_pager of_all = {sql_place, sql_older, sql_newer};
+	static const struct row_pager of_all = {sql_place, sql_older, sql_newer, ROW_BY_CREATED};
 	const char *company_id = scope->company_id;
-	struct rows rows;
-	int found;
 
 	assert(company_id || (scope->domain == NULL && origin == NULL));
-	found = row_page_created(db,
-		company_id ? &of_company[scope->domain != NULL][origin != NULL] : &of_all,
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
-			DB_GIVEN_TEXT("$domain", scope->domain), DB_GIVEN_TEXT("$origin", origin)),
-		&store_suppression_type, page, &rows, err);
-	if (found != 1)
-		return found;
-	*list_r = (struct suppression_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = company_id ? &of_company[scope->domain != NULL][origin != NULL]
+					     : &of_all,
+			.params = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id),
+				DB_GIVEN_TEXT("$domain", scope->domain),
+				DB_GIVEN_TEXT("$origin", origin)),
+			.type = &store_suppression_type, .page = page, ROW_INTO(list_r),
+			.end_r = end_r),
+		err);
 }
 
 /* Lists by address. */
@@ -363,11 +367,14 @@ int store_suppression_walk(struct db *db, const struct suppression_walk *walk,
 	_cleanup_free_ char *from = NULL, *to = NULL;
 
 	walk_range(walk, &from, &to);
-	return row_all(db, walk->back ? sql_back : sql_on,
-		DB_PARAMS(DB_TEXT("$company", walk->company_id), DB_TEXT("$domain", walk->domain),
-			DB_TEXT("$reason", reasons[walk->reason]), DB_TEXT("$from", from),
-			DB_TEXT("$to", to), DB_INT("$limit", walk->limit)),
-		&store_suppression_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = walk->back ? sql_back : sql_on,
+			.params = DB_PARAMS(DB_TEXT("$company", walk->company_id),
+				DB_TEXT("$domain", walk->domain),
+				DB_TEXT("$reason", reasons[walk->reason]), DB_TEXT("$from", from),
+				DB_TEXT("$to", to), DB_INT("$limit", walk->limit)),
+			.type = &store_suppression_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_suppression_remove(struct db *db, const struct suppression_scope *scope,
@@ -458,10 +465,13 @@ int store_suppression_allowed_walk(struct db *db, const struct suppression_walk 
 	_cleanup_free_ char *from = NULL, *to = NULL;
 
 	walk_range(walk, &from, &to);
-	return row_all(db, walk->back ? sql_back : sql_on,
-		DB_PARAMS(DB_TEXT("$company", walk->company_id), DB_TEXT("$domain", walk->domain),
-			DB_TEXT("$from", from), DB_TEXT("$to", to), DB_INT("$limit", walk->limit)),
-		&store_suppression_allowed_type, &list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = walk->back ? sql_back : sql_on,
+			.params = DB_PARAMS(DB_TEXT("$company", walk->company_id),
+				DB_TEXT("$domain", walk->domain), DB_TEXT("$from", from),
+				DB_TEXT("$to", to), DB_INT("$limit", walk->limit)),
+			.type = &store_suppression_allowed_type, ROW_INTO(list_r)),
+		err);
 }
 
 int store_suppression_allowed_get(struct db *db, const char *company_id, const char *domain,

@@ -305,23 +305,24 @@ static int find_in_blocks(struct finding *finding, int64_t low, int64_t high, st
 #undef BLOCKS
 	const struct text_look *look = finding->look;
 	size_t begin = finding->found.n;
-	struct rows rows;
 	struct block *blocks;
+	size_t n;
 	int result = 0;
 
 	if (low > high)
 		return 0;
-	if (row_list(finding->db, look->company_id ? sql_company : sql_all,
-		    DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
-			    DB_GIVEN_TEXT("$company", look->company_id)),
-		    &block_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(finding->db,
+		    ROW_LIST(.sql = look->company_id ? sql_company : sql_all,
+			    .params = DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
+				    DB_GIVEN_TEXT("$company", look->company_id)),
+			    .type = &block_type, .items_r = &blocks, .n_r = &n),
+		    err) < 0)
 		return -1;
-	blocks = rows.items;
-	if (rows.n > 0)
-		qsort(blocks, rows.n, sizeof(*blocks), look->up ? by_first : by_last);
-	for (size_t i = 0; result == 0 && i < rows.n; i++) {
+	if (n > 0)
+		qsort(blocks, n, sizeof(*blocks), look->up ? by_first : by_last);
+	for (size_t i = 0; result == 0 && i < n; i++) {
 		result = read_block(finding, &blocks[i], &blocks[i], err);
-		if (result < 0 || i + 1 == rows.n)
+		if (result < 0 || i + 1 == n)
 			break;
 		/* Reads all blocks that share an end first. */
 		if (look->up ? blocks[i + 1].first > low : blocks[i + 1].last < high)
@@ -329,7 +330,7 @@ static int find_in_blocks(struct finding *finding, int64_t low, int64_t high, st
 				    look->up ? blocks[i + 1].first - 1 : blocks[i + 1].last + 1))
 				break;
 	}
-	row_list_free(&block_type, rows.items, rows.n);
+	row_list_free(&block_type, blocks, n);
 	settle_found(finding, begin,
 		finding->found.cut ? finding->found.reached
 		: look->up         ? high
@@ -353,17 +354,16 @@ static int find_in_rows(struct finding *finding, int64_t low, int64_t high, stru
 
 	while (low <= high && n == FILL_ROWS && !finding->found.cut) {
 		_cleanup_buf_ struct buf record = BUF_INIT;
-		const struct source *items;
-		struct rows rows;
+		struct source *items;
 
-		if (row_list(finding->db, sql_rows[look->company_id != NULL][look->up],
-			    DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
-				    DB_INT("$max", FILL_ROWS),
-				    DB_GIVEN_TEXT("$company", look->company_id)),
-			    &source_type, ROWS_ALL, &rows, err) < 0)
+		if (row_list(finding->db,
+			    ROW_LIST(.sql = sql_rows[look->company_id != NULL][look->up],
+				    .params = DB_PARAMS(DB_INT("$low", low), DB_INT("$high", high),
+					    DB_INT("$max", FILL_ROWS),
+					    DB_GIVEN_TEXT("$company", look->company_id)),
+				    .type = &source_type, .items_r = &items, .n_r = &n),
+			    err) < 0)
 			return -1;
-		items = rows.items;
-		n = rows.n;
 		for (size_t i = 0; i < n; i++) {
 			buf_clear(&record);
 			add_email_record(&record, &items[i]);
@@ -376,7 +376,7 @@ static int find_in_rows(struct finding *finding, int64_t low, int64_t high, stru
 			low = items[n - 1].seq + 1;
 		else if (n > 0)
 			high = items[n - 1].seq - 1;
-		row_list_free(&source_type, rows.items, rows.n);
+		row_list_free(&source_type, items, n);
 		if (n == FILL_ROWS)
 			is_enough(finding, finding->found.n, look->up ? low - 1 : high + 1);
 	}
@@ -560,24 +560,25 @@ static int add_emails(struct db *db, struct text_range *range, bool behind, stru
 	static const char sql_range[] = "UPDATE text_range SET low = $low, high = $high";
 	_cleanup_buf_ struct buf records = BUF_INIT;
 	struct source *items;
-	struct rows rows;
+	size_t n;
 	int result = 0;
 
-	if (row_list(db, behind ? sql_behind : sql_before,
-		    DB_PARAMS(DB_INT("$seq", behind ? range->high : range->low),
-			    DB_INT("$max", FILL_ROWS)),
-		    &source_type, ROWS_ALL, &rows, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = behind ? sql_behind : sql_before,
+			    .params = DB_PARAMS(DB_INT("$seq", behind ? range->high : range->low),
+				    DB_INT("$max", FILL_ROWS)),
+			    .type = &source_type, .items_r = &items, .n_r = &n),
+		    err) < 0)
 		return -1;
-	items = rows.items;
-	if (rows.n > 0 && behind)
-		range->high = items[rows.n - 1].seq;
-	else if (rows.n > 0)
-		range->low = items[rows.n - 1].seq;
-	if (rows.n > 0)
-		qsort(items, rows.n, sizeof(*items), by_company);
-	for (size_t i = 0, begin = 0; result == 0 && i < rows.n; i++) {
+	if (n > 0 && behind)
+		range->high = items[n - 1].seq;
+	else if (n > 0)
+		range->low = items[n - 1].seq;
+	if (n > 0)
+		qsort(items, n, sizeof(*items), by_company);
+	for (size_t i = 0, begin = 0; result == 0 && i < n; i++) {
 		add_email_record(&records, &items[i]);
-		if (i + 1 < rows.n && str_eq(items[i + 1].company_id, items[i].company_id))
+		if (i + 1 < n && str_eq(items[i + 1].company_id, items[i].company_id))
 			continue;
 		result = add_records(db, items[i].company_id,
 			&(const struct block){.first = items[begin].seq, .last = items[i].seq},
@@ -585,29 +586,13 @@ static int add_emails(struct db *db, struct text_range *range, bool behind, stru
 		buf_clear(&records);
 		begin = i + 1;
 	}
-	row_list_free(&source_type, rows.items, rows.n);
-	if (result < 0 || rows.n == 0)
+	row_list_free(&source_type, items, n);
+	if (result < 0 || n == 0)
 		return result;
 	return db_change(db, sql_range,
 		       DB_PARAMS(DB_INT("$low", range->low), DB_INT("$high", range->high)), err) < 0
 		       ? -1
 		       : 1;
-}
-
-/* Lists the stale emails of a company within the range of a block. */
-static int list_stale(struct db *db, const char *company_id, const struct block *block,
-	struct rows *rows_r, struct err *err)
-{
-	static const char sql_stale[] =
-		"SELECT seq, company_id"
-		" FROM text_stale"
-		" WHERE seq BETWEEN $first AND $last AND company_id = $company"
-		" ORDER BY seq";
-
-	return row_list(db, sql_stale,
-		DB_PARAMS(DB_INT("$first", block->first), DB_INT("$last", block->last),
-			DB_TEXT("$company", company_id)),
-		&source_type, ROWS_ALL, rows_r, err);
 }
 
 /* Adds the record of an email from its present rows. A removed email has no record, even if an
@@ -640,34 +625,44 @@ static int renew_block(struct db *db, const struct source *stale, struct err *er
 		" WHERE company_id = $company AND last >= $seq"
 		" ORDER BY last"
 		" LIMIT 1";
+	static const char sql_stale[] =
+		"SELECT seq, company_id"
+		" FROM text_stale"
+		" WHERE seq BETWEEN $first AND $last AND company_id = $company"
+		" ORDER BY seq";
 	static const char sql_done[] =
 		"DELETE FROM text_stale"
 		" WHERE seq = $seq OR seq BETWEEN $first AND $last AND company_id = $company";
 	_cleanup_buf_ struct buf text = BUF_INIT, renewed = BUF_INIT;
 	struct block block = {0};
-	const struct source *items;
-	struct rows rows = {0};
+	struct source *items = NULL;
+	size_t items_n = 0, n = 0;
 	int result = get_block(db, sql_block, stale->company_id, stale->seq, &block, &text, err);
 	const char *end = text.data + text.len;
-	size_t n = 0;
 
 	if (result < 0 ||
-		(result == 1 && list_stale(db, stale->company_id, &block, &rows, err) < 0))
+		(result == 1 &&
+			row_list(db,
+				ROW_LIST(.sql = sql_stale,
+					.params = DB_PARAMS(DB_INT("$first", block.first),
+						DB_INT("$last", block.last),
+						DB_TEXT("$company", stale->company_id)),
+					.type = &source_type, .items_r = &items, .n_r = &items_n),
+				err) < 0))
 		return -1;
-	items = rows.items;
 	for (const char *record = text.data; result == 1 && record < end;) {
 		const char *next = record_end(record, end);
 		int64_t seq = seq_of(record);
 
-		while (n < rows.n && items[n].seq < seq)
+		while (n < items_n && items[n].seq < seq)
 			n++;
-		if (n == rows.n || items[n].seq != seq)
+		if (n == items_n || items[n].seq != seq)
 			buf_add(&renewed, record, (size_t)(next - record));
 		else if (add_renewed(db, &items[n], &renewed, err) < 0)
 			result = -1;
 		record = next;
 	}
-	row_list_free(&source_type, rows.items, rows.n);
+	row_list_free(&source_type, items, items_n);
 	if (result < 0 ||
 		(result == 1 && write_block(db, stale->company_id, &block, &renewed, err) < 0))
 		return -1;

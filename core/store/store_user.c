@@ -192,18 +192,14 @@ int store_user_password(
 int store_user_list(struct db *db, const char *company_id, const struct page *page,
 	struct user_list *list_r, struct page_end *end_r, struct err *err)
 {
-	static const struct row_named_pager pagers[] = ROW_NAMED_PAGERS(
+	static const struct row_pager pagers[] = ROW_NAMED_PAGERS(
 		USER_SELECT, "admin_user", "login");
-	struct rows rows;
-	int found = row_page_named(db, &pagers[company_id != NULL],
-		DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)), &store_user_type, page, &rows,
-		err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct user_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pagers[company_id != NULL],
+			.params = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id)),
+			.type = &store_user_type, .page = page, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 /* Changes one user; params and key have `$id` and `$company`. */

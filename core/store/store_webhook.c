@@ -251,10 +251,13 @@ int store_webhook_trouble(struct db *db, const char *company_id, int64_t before_
 	struct webhook_trouble trouble = {0};
 	struct webhook_list list = {0};
 
-	if (row_all(db, company_id ? sql_company : sql_all,
-		    DB_PARAMS(DB_INT("$before", before_us), DB_INT("$max", WEBHOOK_TROUBLE_MAX),
-			    DB_GIVEN_TEXT("$company", company_id)),
-		    &store_webhook_type, &list.items, &list.n, err) < 0)
+	if (row_list(db,
+		    ROW_LIST(.sql = company_id ? sql_company : sql_all,
+			    .params = DB_PARAMS(DB_INT("$before", before_us),
+				    DB_INT("$max", WEBHOOK_TROUBLE_MAX),
+				    DB_GIVEN_TEXT("$company", company_id)),
+			    .type = &store_webhook_type, ROW_INTO(&list)),
+		    err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++)
 		++*(list.items[i].disabled_us ? &trouble.disabled : &trouble.failing);
@@ -294,7 +297,7 @@ int store_webhook_list(struct db *db, const struct webhook_scope *scope, const s
 #define PAGER(condition)                                                                           \
 	{                                                                                          \
 		"SELECT w.created_us FROM webhook w WHERE " condition "w.id = $id" FITS,           \
-			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC")                  \
+			PAGE(condition, "<", "DESC"), PAGE(condition, ">", "ASC"), ROW_BY_CREATED  \
 	}
 #define COMPANY "w.company_id = $company AND "
 #define PAGERS(condition)                                                                          \
@@ -308,17 +311,15 @@ int store_webhook_list(struct db *db, const struct webhook_scope *scope, const s
 #undef COMPANY
 #undef PAGER
 #undef PAGE
-	struct rows rows;
-	int found = row_page_created(db, &pagers[scope->in_trouble][of],
-		DB_PARAMS(DB_TEXT("$domain", scope->domain), DB_TEXT("$dialect", scope->dialect),
-			DB_GIVEN_TEXT("$company", scope->company_id)),
-		&store_webhook_type, page, &rows, err);
 
-	if (found != 1)
-		return found;
-	*list_r = (struct webhook_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pagers[scope->in_trouble][of],
+			.params = DB_PARAMS(DB_TEXT("$domain", scope->domain),
+				DB_TEXT("$dialect", scope->dialect),
+				DB_GIVEN_TEXT("$company", scope->company_id)),
+			.type = &store_webhook_type, .page = page, ROW_INTO(list_r),
+			.end_r = end_r),
+		err);
 }
 
 int store_webhook_waiting(
@@ -341,8 +342,10 @@ int store_webhook_waiting(
 		" ORDER BY w.id";
 
 	*list_r = (struct webhook_list){0};
-	return row_all(db, sql_waiting, DB_PARAMS(DB_INT("$now", now_us)), &store_webhook_type,
-		&list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_waiting, .params = DB_PARAMS(DB_INT("$now", now_us)),
+			.type = &store_webhook_type, ROW_INTO(list_r)),
+		err);
 }
 
 void store_webhook_clear(struct webhook *webhook)

@@ -125,16 +125,13 @@ int store_webhook_event_list(struct db *db, const char *webhook_id, const struct
 		" WHERE m.webhook_id = $webhook AND m.seq < $seq"
 		" ORDER BY m.seq DESC"
 		" LIMIT $limit",
+		.order = ROW_BY_SEQ,
 	};
-	struct rows rows;
-	int found = row_page_seq(db, &pager, DB_PARAMS(DB_TEXT("$webhook", webhook_id)),
-		&event_type, page, &rows, err);
 
-	if (found <= 0)
-		return found;
-	*list_r = (struct webhook_event_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pager, .params = DB_PARAMS(DB_TEXT("$webhook", webhook_id)),
+			.type = &event_type, .page = page, ROW_INTO(list_r), .end_r = end_r),
+		err);
 }
 
 int store_webhook_attempt_list(struct db *db, int64_t event, const struct page *page,
@@ -147,16 +144,14 @@ int store_webhook_attempt_list(struct db *db, int64_t event, const struct page *
 			 " WHERE event = $event AND seq < $seq"
 			 " ORDER BY seq DESC"
 			 " LIMIT $limit",
+		.order = ROW_BY_SEQ,
 	};
-	struct rows rows;
-	int found = row_page_seq(db, &pager, DB_PARAMS(DB_INT("$event", event)),
-		&store_webhook_attempt_type, page, &rows, err);
 
-	if (found <= 0)
-		return found;
-	*list_r = (struct webhook_attempt_list){rows.items, rows.n};
-	row_page_end(&rows, end_r);
-	return 1;
+	return row_page(db,
+		ROW_LIST(.pager = &pager, .params = DB_PARAMS(DB_INT("$event", event)),
+			.type = &store_webhook_attempt_type, .page = page, ROW_INTO(list_r),
+			.end_r = end_r),
+		err);
 }
 
 int store_webhook_event_replay(struct db *db, const char *webhook_id, const char *id,
@@ -199,10 +194,12 @@ int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_u
 	static const struct row_field fields[] = {ROW_FIELD(seq, seq, ROW_INT64)};
 	static const struct row_type type = ROW_TYPE(seq, fields);
 
-	return row_all(db, sql_due,
-		DB_PARAMS(DB_TEXT("$webhook", webhook_id), DB_INT("$now", now_us),
-			DB_INT("$limit", (int64_t)limit)),
-		&type, seqs_r, n_r, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_due,
+			.params = DB_PARAMS(DB_TEXT("$webhook", webhook_id), DB_INT("$now", now_us),
+				DB_INT("$limit", (int64_t)limit)),
+			.type = &type, .items_r = seqs_r, .n_r = n_r),
+		err);
 }
 
 int store_webhook_event_get(
@@ -275,9 +272,11 @@ int store_webhook_match(struct db *db, int events, struct webhook_match_list *li
 	*upto_r = upto > *cursor_r ? upto : *cursor_r;
 	if (*upto_r == *cursor_r)
 		return 0;
-	return row_all(db, sql_match,
-		DB_PARAMS(DB_INT("$seq", *cursor_r), DB_INT("$upto", *upto_r)), &match_type,
-		&list_r->items, &list_r->n, err);
+	return row_list(db,
+		ROW_LIST(.sql = sql_match,
+			.params = DB_PARAMS(DB_INT("$seq", *cursor_r), DB_INT("$upto", *upto_r)),
+			.type = &match_type, ROW_INTO(list_r)),
+		err);
 }
 
 void store_webhook_match_list_free(struct webhook_match_list *list)

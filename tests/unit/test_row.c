@@ -180,46 +180,52 @@ static const struct row_field item_fields[] = {
 };
 static const struct row_type item_type = ROW_TYPE(item, item_fields);
 
-static const char sql_numbers[] =
-	"WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)"
-	" SELECT 'no. ' || n AS text, n AS number,"
-	" iif(n = $bad, 'grey', 'red') AS colour FROM t LIMIT $rows";
+#define NUMBERS                                                                                    \
+	"WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)"                          \
+	" SELECT 'no. ' || n AS text, n AS number,"                                                \
+	" iif(n = $bad, 'grey', 'red') AS colour FROM t LIMIT "
+static const char sql_numbers[] = NUMBERS "$rows";
+static const char sql_limited[] = NUMBERS "min($rows, $limit)";
 
 static void test_lists(void **state)
 {
 	static const struct {
 		int64_t rows;
-		size_t limit;
+		int limit; /* 0: none */
 		size_t items;
 		bool more;
 	} cases[] = {
-		{0, ROWS_ALL, 0, false},
-		{1, ROWS_ALL, 1, false},
-		{9, ROWS_ALL, 9, false},
-		{100, ROWS_ALL, 100, false},
+		{0, 0, 0, false},
+		{1, 0, 1, false},
+		{9, 0, 9, false},
+		{100, 0, 100, false},
 		{0, 3, 0, false},
 		{2, 3, 2, false},
 		{3, 3, 3, false},
 		{4, 3, 3, true},
-		{1, 0, 0, true},
 	};
 	struct temp_db *temp = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct item *items;
-		struct rows rows;
+		const struct page page = {.limit = cases[i].limit};
+		struct page_end end = {0};
+		struct item *items;
+		size_t n;
 
-		OK(row_list(temp->db, sql_numbers,
-			DB_PARAMS(DB_INT("$bad", 0), DB_INT("$rows", cases[i].rows)), &item_type,
-			cases[i].limit, &rows, &why));
-		assert_int_equal(rows.n, cases[i].items);
-		assert_int_equal(rows.more, cases[i].more);
-		items = rows.items;
-		for (size_t n = 0; n < rows.n; n++) {
-			assert_int_equal(items[n].number, n + 1);
-			assert_int_equal(atoi(items[n].text + 4), n + 1);
+		OK(row_list(temp->db,
+			ROW_LIST(.sql = cases[i].limit ? sql_limited : sql_numbers,
+				.params = DB_PARAMS(
+					DB_INT("$bad", 0), DB_INT("$rows", cases[i].rows)),
+				.type = &item_type, .page = cases[i].limit ? &page : NULL,
+				.items_r = &items, .n_r = &n, .end_r = &end),
+			&why));
+		assert_int_equal(n, cases[i].items);
+		assert_int_equal(end.more, cases[i].more);
+		for (size_t k = 0; k < n; k++) {
+			assert_int_equal(items[k].number, k + 1);
+			assert_int_equal(atoi(items[k].text + 4), k + 1);
 		}
-		row_list_free(&item_type, rows.items, rows.n);
+		row_list_free(&item_type, items, n);
 	}
 }
 
@@ -227,18 +233,23 @@ static void test_lists(void **state)
 static void test_list_fails(void **state)
 {
 	struct temp_db *temp = *state;
-	const struct rows before = {.n = 77};
+	struct item before;
 
 	for (int bad = 1; bad <= 5; bad++) {
 		struct err err = ERR_INIT;
-		struct rows rows = before;
+		struct item *items = &before;
+		size_t n = 77;
 
-		assert_int_equal(row_list(temp->db, sql_numbers,
-					 DB_PARAMS(DB_INT("$bad", bad), DB_INT("$rows", 5)),
-					 &item_type, ROWS_ALL, &rows, &err),
+		assert_int_equal(row_list(temp->db,
+					 ROW_LIST(.sql = sql_numbers,
+						 .params = DB_PARAMS(
+							 DB_INT("$bad", bad), DB_INT("$rows", 5)),
+						 .type = &item_type, .items_r = &items, .n_r = &n),
+					 &err),
 			-1);
 		assert_int_equal(err.code, ERR_CONFIG);
-		assert_memory_equal(&rows, &before, sizeof(rows));
+		assert_ptr_equal(items, &before);
+		assert_int_equal(n, 77);
 	}
 }
 
@@ -278,9 +289,9 @@ static void test_pages(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
 		struct page page = {.limit = LIMIT};
-		const struct item *items;
-		struct rows rows;
-		size_t n = 0;
+		struct page_end end;
+		struct item *items;
+		size_t items_n, n = 0;
 
 		stpcpy(page.after, pages[i].after);
 		stpcpy(page.before, pages[i].before);
@@ -288,14 +299,17 @@ static void test_pages(void **state)
 			assert_string_equal(page_cursor(&page), pages[i].cursor);
 		else
 			assert_null(page_cursor(&page));
-		OK(row_page(temp->db, page_backwards(&page) ? sql_oldest : sql_newest,
-			DB_PARAMS(DB_INT("$rows", pages[i].rows)), &item_type, &page, &rows, &why));
-		items = rows.items;
+		OK(row_list(temp->db,
+			ROW_LIST(.sql = page_backwards(&page) ? sql_oldest : sql_newest,
+				.params = DB_PARAMS(DB_INT("$rows", pages[i].rows)),
+				.type = &item_type, .page = &page, .items_r = &items,
+				.n_r = &items_n, .end_r = &end),
+			&why));
 		for (; pages[i].items[n]; n++)
-			assert_true(n < rows.n && items[n].number == pages[i].items[n]);
-		assert_int_equal(rows.n, n);
-		assert_int_equal(rows.more, pages[i].more);
-		row_list_free(&item_type, rows.items, rows.n);
+			assert_true(n < items_n && items[n].number == pages[i].items[n]);
+		assert_int_equal(items_n, n);
+		assert_int_equal(end.more, pages[i].more);
+		row_list_free(&item_type, items, items_n);
 	}
 }
 
