@@ -152,16 +152,18 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 		err);
 }
 
-#define INSERT_EMAIL(columns, values)                                                              \
-	"INSERT INTO email (id, ticket, nonce, company_id, key_id, domain, sender, header_from,"   \
-	"   reply_to, subject, message_id, created_us, way, answered, scheduled_us,"               \
-	"   host" columns                                                                          \
-	")"                                                                                        \
-	" VALUES ($id, $ticket, $nonce, $company_id, $key_id, $domain, $sender, $header_from,"     \
-	"   $reply_to, $subject, $message_id, $created_us, $way, $answered, $scheduled_us,"        \
-	"   $this_host" values                                                                     \
-	")"                                                                                        \
+/* clang-format off */
+#define INSERT_EMAIL(columns, values)                                                             \
+	"INSERT INTO email (id, ticket, nonce,"                                                   \
+	"   company_id, key_id, domain,"                                                          \
+	"   sender, header_from, reply_to, subject, message_id,"                                  \
+	"   created_us, way, answered, scheduled_us, host" columns ")"                            \
+	" VALUES ($id, $ticket, $nonce,"                                                          \
+	"   $company_id, $key_id, $domain,"                                                       \
+	"   $sender, $header_from, $reply_to, $subject, $message_id,"                             \
+	"   $created_us, $way, $answered, $scheduled_us, $this_host" values ")"                   \
 	" RETURNING seq"
+/* clang-format on */
 
 static int insert_email(struct db *db, const char *sql, const struct db_param *params,
 	struct email *email, struct err *err)

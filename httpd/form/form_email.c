@@ -79,36 +79,32 @@ static const struct file *find_text(const struct files *files, const char *text,
 	return file;
 }
 
-/* Copies `cid:` and the id or the name, whose end depends on the character before `cid:`. Returns
- * where the rest begins. */
-static const char *rewrite_one(const struct files *files, const char *at, struct buf *out)
-{
-	const char *name = at + strlen(scheme);
-	const char *end = at[-1] == '"'    ? "\""
-			  : at[-1] == '\'' ? "'"
-			  : at[-1] == '('  ? ")"
-					   : " \t\r\n\"'()<>";
-	size_t len = strcspn(name, end);
-	const struct file *file = find_text(files, name, len);
-
-	buf_add(out, at, strlen(scheme));
-	if (file)
-		buf_add_str(out, file->id);
-	else
-		buf_add(out, name, len);
-	return name + len;
-}
-
+/* Puts the id of the file behind each `cid:`. Where the name ends depends on the character before
+ * that. */
 static char *rewrite(const struct files *files, const char *html)
 {
 	struct buf out = BUF_INIT;
 	const char *at = html;
 
 	while (*at) {
-		if (at > html && str_starts_nocase(at, scheme))
-			at = rewrite_one(files, at, &out);
-		else
+		const char *end, *name;
+		const struct file *file;
+		size_t len;
+
+		if (at == html || !str_starts_nocase(at, scheme)) {
 			buf_add_char(&out, *at++);
+			continue;
+		}
+		name = at + strlen(scheme);
+		end = at[-1] == '"'    ? "\""
+		      : at[-1] == '\'' ? "'"
+		      : at[-1] == '('  ? ")"
+				       : " \t\r\n\"'()<>";
+		len = strcspn(name, end);
+		file = find_text(files, name, len);
+		buf_add(&out, at, strlen(scheme));
+		buf_add(&out, file ? file->id : name, file ? strlen(file->id) : len);
+		at = name + len;
 	}
 	return buf_take(&out);
 }
@@ -171,12 +167,36 @@ static int form_email_check_recipients(
 		rules->recipients);
 }
 
-static int parse_people(const struct form *form, const struct form_email_rules *rules,
-	struct draft *draft, struct problem *problem)
+/* Moves the contents of the files into the message. One without a name gets that of its field. */
+static void take_files(
+	struct form *form, const char *name, bool is_inline, struct mime_message *message)
 {
-	struct mime_message *message = &draft->message;
+	for (size_t i = 0; i < form->n; i++) {
+		struct form_field *field = &form->fields[i];
+		struct attachment *file;
+
+		if (!str_eq(field->name, name))
+			continue;
+		file = mime_message_add_attachment(message);
+		file->filename = mem_strdup(
+			str_empty(field->filename) ? field->name : field->filename);
+		for (char *p = file->filename; *p; p++)
+			if (ascii_is_control(*p))
+				*p = ' ';
+		file->content_type = mem_strdup(
+			str_empty(field->content_type) ? NULL : field->content_type);
+		if (is_inline)
+			file->content_id = mem_strdup(file->filename);
+		file->content = TAKE(field->value);
+	}
+}
+
+int form_email_parse(struct form *form, const struct form_email_rules *rules, struct draft *draft_r,
+	struct problem *problem)
+{
+	struct mime_message *message = &draft_r->message;
+	const char *given, *subject, *text, *html;
 	_cleanup_free_ char *from = NULL;
-	const char *given;
 
 	if (!form_text_given(form, "from"))
 		return missing(problem, "from");
@@ -191,20 +211,13 @@ static int parse_people(const struct form *form, const struct form_email_rules *
 	if (form_email_check_domain(&message->from, rules->domain, problem) < 0 ||
 		form_text_addrs(form, "to", &message->to, problem) < 0 ||
 		form_text_addrs(form, "cc", &message->cc, problem) < 0 ||
-		form_text_addrs(form, "bcc", &draft->bcc, problem) < 0)
+		form_text_addrs(form, "bcc", &draft_r->bcc, problem) < 0)
 		return -1;
 	if (message->to.n == 0)
 		return missing(problem, "to");
-	return form_email_check_recipients(
-		message->to.n + message->cc.n + draft->bcc.n, rules, problem);
-}
-
-static int parse_body(
-	const struct form *form, struct mime_message *message, struct problem *problem)
-{
-	const char *subject, *text, *html;
-
-	if (form_text_line(form, "subject", &subject, problem) < 0 ||
+	if (form_email_check_recipients(
+		    message->to.n + message->cc.n + draft_r->bcc.n, rules, problem) < 0 ||
+		form_text_line(form, "subject", &subject, problem) < 0 ||
 		form_text(form, "text", &text, problem) < 0 ||
 		form_text(form, "html", &html, problem) < 0)
 		return -1;
@@ -216,49 +229,6 @@ static int parse_body(
 	message->subject = mem_strdup(subject);
 	message->text = mem_strdup(text);
 	message->html = mem_strdup(html);
-	return 0;
-}
-
-/* The name of a file: control characters become blanks; without a name it gets
- * that of its field. */
-static char *file_name(const struct form_field *field)
-{
-	char *name = mem_strdup(str_empty(field->filename) ? field->name : field->filename);
-
-	for (char *p = name; *p; p++)
-		if (ascii_is_control(*p))
-			*p = ' ';
-	return name;
-}
-
-/* Moves the contents of the files into the message. */
-static void take_files(
-	struct form *form, const char *name, bool is_inline, struct mime_message *message)
-{
-	for (size_t i = 0; i < form->n; i++) {
-		struct form_field *field = &form->fields[i];
-		struct attachment *file;
-
-		if (!str_eq(field->name, name))
-			continue;
-		file = mime_message_add_attachment(message);
-		file->filename = file_name(field);
-		file->content_type = mem_strdup(
-			str_empty(field->content_type) ? NULL : field->content_type);
-		if (is_inline)
-			file->content_id = mem_strdup(file->filename);
-		file->content = TAKE(field->value);
-	}
-}
-
-int form_email_parse(struct form *form, const struct form_email_rules *rules, struct draft *draft_r,
-	struct problem *problem)
-{
-	struct mime_message *message = &draft_r->message;
-
-	if (parse_people(form, rules, draft_r, problem) < 0 ||
-		parse_body(form, message, problem) < 0)
-		return -1;
 	take_files(form, "attachment", false, message);
 	take_files(form, "inline", true, message);
 	form_cid_apply(message);
@@ -274,47 +244,6 @@ static int bad_email(struct problem *problem, const char *text)
 	return problem_set(problem, PROBLEM_BAD_REQUEST, "%s", text);
 }
 
-static int parse_mime_from(
-	const struct strv *fields, const char *domain, struct addr *from, struct problem *problem)
-{
-	if (fields->n == 0)
-		return bad_email(problem, "from parameter is missing");
-	if (fields->n > 1 || addr_parse(fields->items[0], from, NULL) < 0)
-		return bad_email(problem,
-			"from parameter is not a valid address. please check documentation");
-	return form_email_check_domain(from, domain, problem);
-}
-
-/* Recipients that To and Cc do not name get a blind copy. */
-static void add_blind(struct draft *draft)
-{
-	const struct mime_message *message = &draft->message;
-
-	for (size_t i = 0; i < draft->envelope.n; i++) {
-		const struct addr *addr = &draft->envelope.items[i];
-		struct addr *copy;
-
-		if (addr_list_has(&message->to, addr) || addr_list_has(&message->cc, addr))
-			continue;
-		copy = addr_list_add(&draft->bcc);
-		copy->name = mem_strdup(addr->name);
-		copy->local = mem_strdup(addr->local);
-		copy->domain = mem_strdup(addr->domain);
-	}
-}
-
-static int parse_envelope(const struct form *form, const struct form_email_rules *rules,
-	struct draft *draft, struct problem *problem)
-{
-	if (!form_text_given(form, "to"))
-		return bad_email(problem, "to parameter is missing");
-	if (form_text_addrs(form, "to", &draft->envelope, problem) < 0)
-		return -1;
-	if (draft->envelope.n == 0)
-		return bad_email(problem, "to parameter is missing");
-	return form_email_check_recipients(draft->envelope.n, rules, problem);
-}
-
 int form_email_parse_mime(struct form *form, const struct form_email_rules *rules,
 	struct draft *draft_r, struct problem *problem)
 {
@@ -322,7 +251,13 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	struct mime_message *message = &draft_r->message;
 	_cleanup_mime_summary_ struct mime_summary summary = {0};
 
-	if (parse_envelope(form, rules, draft_r, problem) < 0)
+	if (!form_text_given(form, "to"))
+		return bad_email(problem, "to parameter is missing");
+	if (form_text_addrs(form, "to", &draft_r->envelope, problem) < 0)
+		return -1;
+	if (draft_r->envelope.n == 0)
+		return bad_email(problem, "to parameter is missing");
+	if (form_email_check_recipients(draft_r->envelope.n, rules, problem) < 0)
 		return -1;
 	if (file == NULL)
 		return bad_email(problem, "message parameter is missing");
@@ -331,7 +266,13 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	if (file->value.len == 0)
 		return bad_email(problem, "message parameter is empty");
 	mime_read(file->value.data, file->value.len, &summary);
-	if (parse_mime_from(&summary.from_fields, rules->domain, &message->from, problem) < 0)
+	if (summary.from_fields.n == 0)
+		return bad_email(problem, "from parameter is missing");
+	if (summary.from_fields.n > 1 ||
+		addr_parse(summary.from_fields.items[0], &message->from, NULL) < 0)
+		return bad_email(problem,
+			"from parameter is not a valid address. please check documentation");
+	if (form_email_check_domain(&message->from, rules->domain, problem) < 0)
 		return -1;
 	message->to = TAKE(summary.to);
 	message->cc = TAKE(summary.cc);
@@ -340,7 +281,18 @@ int form_email_parse_mime(struct form *form, const struct form_email_rules *rule
 	message->html = TAKE_PTR(summary.html);
 	message->text = TAKE_PTR(summary.text);
 	message->message_id = TAKE_PTR(summary.message_id);
-	add_blind(draft_r);
+	/* Recipients that To and Cc do not name get a blind copy. */
+	for (size_t i = 0; i < draft_r->envelope.n; i++) {
+		const struct addr *addr = &draft_r->envelope.items[i];
+		struct addr *copy;
+
+		if (addr_list_has(&message->to, addr) || addr_list_has(&message->cc, addr))
+			continue;
+		copy = addr_list_add(&draft_r->bcc);
+		copy->name = mem_strdup(addr->name);
+		copy->local = mem_strdup(addr->local);
+		copy->domain = mem_strdup(addr->domain);
+	}
 	draft_r->finished = TAKE(form->fields[file - form->fields].value);
 	return form_options_parse(form, rules->now_us, draft_r, problem);
 }

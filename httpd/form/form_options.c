@@ -118,63 +118,50 @@ static bool is_structural(const char *name)
 	return str_starts_nocase(name, "content-") || mime_header_reserved(name);
 }
 
-/* An id with a variable is checked after that is replaced. A finished message
- * keeps its own. */
-static int take_message_id(struct options *options, const char *value, struct problem *problem)
-{
-	bool is_finished = options->draft->finished.len > 0;
-	char **id = &options->draft->message.message_id;
-
-	if (is_finished && *id)
-		return 0;
-	free(*id);
-	*id = mem_strdup(value);
-	return strchr(value, '%') && !is_finished ? 0 : form_text_message_id(id, problem);
-}
-
-static int take_variables_header(
-	struct options *options, const char *value, struct problem *problem)
-{
-	json_t *object = json_loads(value, 0, NULL);
-
-	if (!json_is_object(object)) {
-		json_decref(object);
-		return bad_option(
-			problem, "h:X-Mailgun-Variables", "parameter is not a valid JSON");
-	}
-	json_object_update(options->variables, object);
-	json_decref(object);
-	return 0;
-}
-
-static void add_header(struct options *options, const char *name, const char *value)
-{
-	struct header *header = mime_message_add_header(&options->draft->message);
-
-	header->name = mem_strdup(name);
-	header->value = mem_strdup(value);
-}
-
 static int take_header(struct options *options, const struct form_field *field, const char *name,
 	struct problem *problem)
 {
+	struct mime_message *message = &options->draft->message;
+	bool is_finished = options->draft->finished.len > 0;
 	const char *value = buf_str(&field->value);
+	struct header *header;
 
 	if (!str_is_ascii(name))
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"Header name must be pure ASCII: %.100s", name);
 	if (!mime_header_name_valid(name))
 		return bad_option(problem, field->name, "is not a valid header name");
-	if (str_eq_nocase(name, "x-mailgun-variables"))
-		return take_variables_header(options, value, problem);
+	if (str_eq_nocase(name, "x-mailgun-variables")) {
+		json_t *object = json_loads(value, 0, NULL);
+		bool is_object = json_is_object(object);
+
+		if (is_object)
+			json_object_update(options->variables, object);
+		json_decref(object);
+		return is_object ? 0
+				 : bad_option(problem, "h:X-Mailgun-Variables",
+					   "parameter is not a valid JSON");
+	}
 	if (!mime_header_value_valid(value))
 		return bad_option(
 			problem, field->name, "contains line breaks or other control characters");
-	if (str_eq_nocase(name, "message-id"))
-		return take_message_id(options, value, problem);
+	/* An id with a variable is checked after that is replaced. A finished message keeps its
+	 * own. */
+	if (str_eq_nocase(name, "message-id")) {
+		if (is_finished && message->message_id)
+			return 0;
+		free(message->message_id);
+		message->message_id = mem_strdup(value);
+		return strchr(value, '%') && !is_finished
+			       ? 0
+			       : form_text_message_id(&message->message_id, problem);
+	}
 	/* Reply-To is parsed later, when all of them are known. */
-	if (!is_structural(name) || str_eq_nocase(name, "reply-to"))
-		add_header(options, name, value);
+	if (is_structural(name) && !str_eq_nocase(name, "reply-to"))
+		return 0;
+	header = mime_message_add_header(message);
+	header->name = mem_strdup(name);
+	header->value = mem_strdup(value);
 	return 0;
 }
 
@@ -245,29 +232,12 @@ static bool is_reply_to(const struct header *header)
 	return str_eq_nocase(header->name, "reply-to");
 }
 
-static void drop_reply_to(struct header_list *headers)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < headers->n; i++) {
-		struct header *header = &headers->items[i];
-
-		if (is_reply_to(header)) {
-			free(header->name);
-			free(header->value);
-		} else {
-			headers->items[kept++] = *header;
-		}
-	}
-	headers->n = kept;
-}
-
 int form_options_read_reply_to(struct mime_message *message, struct problem *problem)
 {
 	static const char name[] = "h:Reply-To";
 	struct addr_list *list = &message->reply_to;
 	bool has_own = list->n > 0;
-	size_t bytes = 0;
+	size_t bytes = 0, kept = 0;
 
 	for (size_t i = 0; i < message->headers.n && !has_own; i++) {
 		const struct header *header = &message->headers.items[i];
@@ -283,7 +253,17 @@ int form_options_read_reply_to(struct mime_message *message, struct problem *pro
 	if (list->n > FORM_TEXT_ADDRS_MAX)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"Too many addresses in %s, max is %d", name, FORM_TEXT_ADDRS_MAX);
-	drop_reply_to(&message->headers);
+	for (size_t i = 0; i < message->headers.n; i++) {
+		struct header *header = &message->headers.items[i];
+
+		if (is_reply_to(header)) {
+			free(header->name);
+			free(header->value);
+		} else {
+			message->headers.items[kept++] = *header;
+		}
+	}
+	message->headers.n = kept;
 	return 0;
 }
 

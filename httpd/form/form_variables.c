@@ -136,16 +136,6 @@ static void clean_unsubscribe(char **value)
 	*value = strv_join(&kept, ", ");
 }
 
-/* Removes header i from the list. */
-static void drop_header(struct mime_message *message, size_t i)
-{
-	free(message->headers.items[i].name);
-	free(message->headers.items[i].value);
-	message->headers.n--;
-	memmove(&message->headers.items[i], &message->headers.items[i + 1],
-		(message->headers.n - i) * sizeof(*message->headers.items));
-}
-
 static int substitute_headers(const struct form_recipient *recipient, struct mime_message *message,
 	struct problem *problem)
 {
@@ -159,18 +149,14 @@ static int substitute_headers(const struct form_recipient *recipient, struct mim
 			return problem_set(problem, PROBLEM_BAD_REQUEST,
 				"h:%.100s contains line breaks or other control characters",
 				header->name);
-		if (*header->value == '\0')
-			drop_header(message, i);
+		if (*header->value)
+			continue;
+		free(header->name);
+		free(header->value);
+		message->headers.n--;
+		memmove(header, header + 1, (message->headers.n - i) * sizeof(*header));
 	}
 	return 0;
-}
-
-static int check_line(const char *name, const char *text, struct problem *problem)
-{
-	if (text == NULL || mime_header_value_valid(text))
-		return 0;
-	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"%s parameter contains line breaks or other control characters", name);
 }
 
 static int personalize(
@@ -184,9 +170,10 @@ static int personalize(
 		if (text == NULL || (text == &message->text && email->text_made))
 			continue;
 		form_macros_apply(recipient, text);
-		if (mime_message_members[i].field &&
-			check_line(mime_message_members[i].name, *text, problem) < 0)
-			return -1;
+		if (mime_message_members[i].field && *text && !mime_header_value_valid(*text))
+			return problem_set(problem, PROBLEM_BAD_REQUEST,
+				"%s parameter contains line breaks or other control characters",
+				mime_message_members[i].name);
 	}
 	if (message->message_id && form_text_message_id(&message->message_id, problem) < 0)
 		return -1;

@@ -87,17 +87,6 @@ static bool is_token(struct span text)
 	return text.len > 0;
 }
 
-static struct span trim(struct span text)
-{
-	while (text.len > 0 && ascii_is_blank(text.data[0])) {
-		text.data++;
-		text.len--;
-	}
-	while (text.len > 0 && ascii_is_blank(text.data[text.len - 1]))
-		text.len--;
-	return text;
-}
-
 /* Like span_cut(). Returns true if the character was found. */
 static bool cut(struct span text, char at, struct span *head, struct span *rest)
 {
@@ -106,23 +95,17 @@ static bool cut(struct span text, char at, struct span *head, struct span *rest)
 	return rest->data > head->data + head->len;
 }
 
-static bool is_visible_ascii(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
-			return false;
-	return true;
-}
-
 static int parse_request_line(struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct span target, version, rest;
 
 	if (!cut(line, ' ', &head->method, &rest) || !cut(rest, ' ', &target, &version))
 		return fail_head(fault, &fault_line);
-	if (!is_token(head->method) || !is_visible_ascii(target) || target.len == 0 ||
-		target.data[0] != '/' || memchr(target.data, '#', target.len) != NULL)
+	if (!is_token(head->method) || target.len == 0 || target.data[0] != '/')
 		return fail_head(fault, &fault_line);
+	for (size_t i = 0; i < target.len; i++)
+		if (target.data[i] <= ' ' || target.data[i] >= 0x7f || target.data[i] == '#')
+			return fail_head(fault, &fault_line);
 	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0)
 		return fail_head(fault, &fault_line);
 	if (span_is(version, "HTTP/1.1"))
@@ -135,25 +118,26 @@ static int parse_request_line(struct span line, struct http_head *head, struct h
 	return 0;
 }
 
-static bool is_field_value(struct span value)
-{
-	for (size_t i = 0; i < value.len; i++)
-		if (!is_value_char(value.data[i]))
-			return false;
-	return true;
-}
-
 static int parse_field(struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct http_field *field;
+	struct span value;
 
 	if (head->fields_n == HTTP_FIELDS_MAX)
 		return fail_head(fault, &fault_fields);
 	field = &head->fields[head->fields_n];
-	if (!cut(line, ':', &field->name, &field->value) || !is_token(field->name) ||
-		!is_field_value(field->value))
+	if (!cut(line, ':', &field->name, &value) || !is_token(field->name))
 		return fail_head(fault, &fault_field);
-	field->value = trim(field->value);
+	for (size_t i = 0; i < value.len; i++)
+		if (!is_value_char(value.data[i]))
+			return fail_head(fault, &fault_field);
+	while (value.len > 0 && ascii_is_blank(value.data[0])) {
+		value.data++;
+		value.len--;
+	}
+	while (value.len > 0 && ascii_is_blank(value.data[value.len - 1]))
+		value.len--;
+	field->value = value;
 	head->fields_n++;
 	return 0;
 }
@@ -182,12 +166,27 @@ static int parse_length(struct span text, uint64_t *length_r, struct http_fault 
 	return 0;
 }
 
-/* RFC 9112 6.3. */
-static int find_framing(struct http_head *head, struct http_fault *fault)
+static int check_fields(struct http_head *head, struct http_fault *fault)
 {
+	/* Of two such fields, a proxy in front might use the other one. Host and Content-Length
+	 * have checks of their own. */
+	static const char *const single[] = {
+		"Authorization", "Content-Type", "Content-Encoding", "Expect", "Idempotency-Key"};
+	const struct span *expect = http_head_field(head, "Expect");
 	const struct span *coding = http_head_field(head, "Transfer-Encoding");
 	const struct span *length = http_head_field(head, "Content-Length");
+	size_t hosts = count_fields(head, "Host");
 
+	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
+		return fail_head(fault, &fault_host);
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+		if (count_fields(head, single[i]) > 1)
+			return fail_head(fault, &fault_twice);
+	if (expect && !span_is_nocase(*expect, "100-continue"))
+		return fail_head(fault, &fault_expect);
+	head->expects_continue = expect != NULL;
+
+	/* RFC 9112 6.3. */
 	head->framing = HTTP_NO_BODY;
 	if (coding && length)
 		return fail_head(fault, &fault_framing);
@@ -205,34 +204,6 @@ static int find_framing(struct http_head *head, struct http_fault *fault)
 		head->framing = head->length > 0 ? HTTP_LENGTH : HTTP_NO_BODY;
 	}
 	return 0;
-}
-
-/* True if a field that must be unique is repeated: a proxy in front might use
- * the other one. Host and Content-Length have checks of their own. */
-static bool repeats_single_field(const struct http_head *head)
-{
-	static const char *const single[] = {
-		"Authorization", "Content-Type", "Content-Encoding", "Expect", "Idempotency-Key"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
-		if (count_fields(head, single[i]) > 1)
-			return true;
-	return false;
-}
-
-static int check_fields(struct http_head *head, struct http_fault *fault)
-{
-	const struct span *expect = http_head_field(head, "Expect");
-	size_t hosts = count_fields(head, "Host");
-
-	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
-		return fail_head(fault, &fault_host);
-	if (repeats_single_field(head))
-		return fail_head(fault, &fault_twice);
-	if (expect && !span_is_nocase(*expect, "100-continue"))
-		return fail_head(fault, &fault_expect);
-	head->expects_continue = expect != NULL;
-	return find_framing(head, fault);
 }
 
 int http_head_parse(
@@ -291,22 +262,6 @@ static int on_size(struct http_chunks *chunks, char c)
 	return c == ';' || c == ' ' || c == '\t' ? EXTENSION : BAD;
 }
 
-static int on_extension(struct http_chunks *chunks, char c)
-{
-	if (c == '\r')
-		return SIZE_LF;
-	return c == '\n' || ++chunks->line > LINE_MAX_LEN ? BAD : EXTENSION;
-}
-
-static int on_size_lf(struct http_chunks *chunks, char c)
-{
-	if (c != '\n')
-		return BAD;
-	chunks->line = 0;
-	chunks->size += chunks->left;
-	return chunks->left > 0 ? CONTENT : TRAILER_FIRST;
-}
-
 /* Each line of the trailer is a field like those of the head. */
 static int on_trailer(struct http_chunks *chunks, char c)
 {
@@ -334,9 +289,15 @@ static int read_chunk_char(struct http_chunks *chunks, char c)
 	case SIZE:
 		return on_size(chunks, c);
 	case EXTENSION:
-		return on_extension(chunks, c);
+		if (c == '\r')
+			return SIZE_LF;
+		return c == '\n' || ++chunks->line > LINE_MAX_LEN ? BAD : EXTENSION;
 	case SIZE_LF:
-		return on_size_lf(chunks, c);
+		if (c != '\n')
+			return BAD;
+		chunks->line = 0;
+		chunks->size += chunks->left;
+		return chunks->left > 0 ? CONTENT : TRAILER_FIRST;
 	case CONTENT_CR:
 		return c == '\r' ? CONTENT_LF : BAD;
 	case CONTENT_LF:
