@@ -6,6 +6,7 @@ usage: make test-package
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -43,8 +44,11 @@ def build_next(folder):
     text = changelog.read_text()
     changelog.write_text(re.sub(r"\((.*?)\)", r"(\1+next)", text, count=1) + "\n" + text)
     (tree / "debian/debhelper-build-stamp").unlink()
+    # Its debug symbols nobody asks for.
+    (tree / "debian/files").unlink()
     subprocess.run([BUILDPACKAGE, SUITE, tree, "dpkg-buildpackage", "-b", "-nc", "-us", "-uc",
-                    "-j2"], check=True, capture_output=True, timeout=600)  # fmt: skip
+                    "-j2"], check=True, capture_output=True, timeout=600,
+                   env={**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym"})  # fmt: skip
     shutil.rmtree(tree)
     return version
 
