@@ -1,5 +1,6 @@
 """The form dialect: large uploads, and how much memory all of them may take."""
 
+import base64
 import gzip
 import json
 import random
@@ -332,9 +333,8 @@ def test_memory_under_large_uploads(own_box, fields):
     with ThreadPoolExecutor(clients) as pool:
         answers = list(pool.map(lambda one: form.post_body(*multipart(one)), forms))
     assert [answer.status for answer in answers] == [200] * clients
-    for one in forms:
-        ((*_, found),) = box.sink.find(to=one["to"]).attachments()
-        assert found == data
+    encoded = base64.encodebytes(data)  # as a parser of each would take seconds
+    assert all(box.sink.find(to=one["to"]).raw.count(encoded) == 1 for one in forms)
     # A sanitizer, which keeps what is freed, has terabytes of address space.
     if memory_kb(box, "VmSize") < 1 << 30:
         peak = memory_kb(box, "VmHWM")
