@@ -256,7 +256,10 @@ const struct route routes[] = {
 		.handle = api_unsubscribe_ask},
 	{"POST", UNSUBSCRIBE_PATH "{}", .auth = AUTH_NONE, .handle = api_unsubscribe},
 	{"GET", "/livez", .auth = AUTH_NONE, .handle = get_livez},
+	{"HEAD", "/livez", .auth = AUTH_NONE, .handle = get_livez},
 	{"GET", "/readyz", .auth = AUTH_NONE, .handle = get_readyz},
+	{"HEAD", "/readyz", .auth = AUTH_NONE, .handle = get_readyz},
 	{"GET", "/openapi.json", .auth = AUTH_NONE, .handle = get_openapi},
+	{"HEAD", "/openapi.json", .auth = AUTH_NONE, .handle = get_openapi},
 	{.method = NULL},
 };

@@ -447,6 +447,9 @@ def test_health(own_box):
     ready = Admin(box).request("GET", "/readyz")
     assert (ready.status_code, ready.text) == (200, "ready\n")
     assert Admin(box).request("GET", "/healthz").text == "ok\n"
+    for path in ("/readyz", "/healthz"):
+        answer = box.httpd().session.head(box.env["POSTERN_ADMIN_URL"] + path, timeout=60)
+        assert (answer.status_code, answer.content) == (200, b"")
     box.stop("milter")
     assert not parts()["milter"]
     ready = Admin(box).request("GET", "/readyz")

@@ -313,6 +313,15 @@ def test_head_request(httpd):
         assert raw.answer().status == 404
 
 
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
+def test_head_of_what_monitors_ask(httpd, path):
+    """As GET, without the body."""
+    answers = [httpd.session.request(m, httpd.url + path, timeout=180) for m in ("GET", "HEAD")]
+    same = [(a.status_code, a.headers["Content-Length"], a.headers["Content-Type"]) for a in answers]
+    assert same[0] == same[1] and same[0][0] == 200
+    assert answers[0].content and not answers[1].content
+
+
 def test_client_that_goes_away(box, httpd, to):
     """A body that never ends is no email; the server goes on."""
     body = body_for(to)
