@@ -539,7 +539,8 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 	if (check_sender(db, from, true, facts) < 0)
 		return -1;
 	for (size_t i = 0; i < sources->senders.n; i++)
-		if (check_sender(db, sources->senders.items[i], false, facts) < 0)
+		if (!str_eq(sources->senders.items[i], from) &&
+			check_sender(db, sources->senders.items[i], false, facts) < 0)
 			return -1;
 	for (size_t i = 0; i < sources->domains.n; i++)
 		if (!str_eq(sources->domains.items[i], from) &&
