@@ -14,7 +14,7 @@ folder_fits() {
 
 # Of a folder that is not for the socket alone others may rely on what it is.
 mend_folder() {
-	user=$(value_of mail_owner)
+	mail_owner=$(value_of mail_owner)
 	case $(stat -c %U "$folder") in
 	root | "$owner" | UNKNOWN) mendable=yes ;;
 	*) mendable= ;;
@@ -29,9 +29,9 @@ mend_folder() {
 		return
 	fi
 	[ "$(id -u)" -ne 0 ] ||
-		setpriv --reuid "$user" --regid "$user" --init-groups \
+		setpriv --reuid "$mail_owner" --regid "$mail_owner" --init-groups \
 			test -x "$folder" ||
-		say "WARNING: " "the user $user cannot go into $folder, where the" \
+		say "WARNING: " "the user $mail_owner cannot go into $folder, where the" \
 			"milter's socket is; to fix it: install -d -o $owner" \
 			"-g $group -m 2750 $folder" >&2
 }

@@ -83,6 +83,18 @@ def test_in_and_out(box, to):
     assert files(box) == before
 
 
+def test_a_folder_that_is_mended_makes_nobody_an_operator(box):
+    """The name of Postfix's user, for whom it is mended, took the place of --user."""
+    folder = box.dir / "queue/postern"
+    folder.chmod(0o700)
+    before = {user["login"] for user in box.cli("user", "list")}
+    done = run_setup(box, "--yes", "--domain", "fresh.test", "--user", "ann@mended.test")
+    after = {user["login"] for user in box.cli("user", "list")}
+    assert run_setup(box, "--undo").returncode == 0
+    assert done.returncode == 0 and f"{folder}: was " in done.stdout
+    assert after - before == {"ann@mended.test"}
+
+
 def test_a_milter_that_is_away_leaves_postfix_alone(box):
     before = files(box)
     box.stop("milter")
