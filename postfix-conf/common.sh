@@ -16,28 +16,41 @@
 #
 # master.cf gets a service at its end, with --submission smtp, in the same way.
 #
-# Most of the time a script takes is that of starting processes, and postconf
-# takes the most of them. What it says of a view is kept in files until the view
-# changes, and until the first change also in variables, since the shell reads a
-# file one byte at a time.
+# Most of the time a script takes is that of starting processes, and each $(...) or
+# pipe is one. So what a function finds it leaves in $answer ("Answers ..."), where the
+# next function puts its own; of several there is one a line, each with a newline at its
+# end. Variables that begin with _ are of the function alone, and any function that it
+# calls may change them. What postconf says of a view is kept until the view changes.
 #
 # Sets: config (folder), view (the folder that postconf reads: config or that of
-# the drafts), work (a folder that goes with the script: the drafts, and what
-# postconf said), values and overrides (what it said of the first view), main_cf
-# (the file in config), draft (the file in view that is being changed) and
+# the drafts), work (a folder for the drafts that goes with the script), values,
+# raw, overrides, master and entries (what postconf said of the view; empty: not read),
+# main_cf (the file in config), draft (the file in view that is being changed) and
 # original (that in config), socket (as in main.cf), socket_path (absolute),
-# entry (what stands in the lists of milters), queue, reload, submission,
-# services (of master.cf, one a line), returns (domains, one a line), logins
+# entry (what stands in the lists of milters), queue, version, uid, reload, submission,
+# services (of --service, one a line), returns (domains, one a line), logins
 # (see logins.sh); status (of the script).
 
+# A name with * or ? stands for itself; where files are looked for, that is off.
+set -f
+
 self=${0##*/}
+nl='
+'
+uid=$(id -u)
 default_socket=postern/milter.sock
 socket=$default_socket
 socket_given=
 services=
 values=
+raw=
 overrides=
+master=
+entries=
+known_ways=
 config=
+own_config=
+set_before=
 reload=
 changed=
 submission=
@@ -60,20 +73,17 @@ compatibility_level content_filter daemon_directory inet_interfaces
 enable_original_recipient header_address_token_limit header_checks
 header_size_limit hopcount_limit internal_mail_filter_classes mail_owner
 mail_version maillog_file masquerade_domains maximal_queue_lifetime
-message_size_limit milter_default_action milter_protocol mime_header_checks
+message_size_limit milter_default_action milter_macro_daemon_name milter_protocol mime_header_checks
 mydestination myhostname mynetworks myorigin nested_header_checks
 non_smtpd_milters postscreen_upstream_proxy_protocol queue_directory
 receive_override_options recipient_bcc_maps recipient_canonical_maps
-relay_domains relay_recipient_maps relocated_maps sender_bcc_maps
+relay_domains relay_recipient_maps relayhost relocated_maps sender_bcc_maps
 sender_canonical_maps setgid_group smtpd_command_filter smtpd_milter_maps
 smtpd_milters smtpd_sasl_auth_enable smtpd_sasl_path smtpd_sasl_type
 smtpd_tls_auth_only smtpd_tls_cert_file smtpd_tls_chain_files
 smtpd_tls_eccert_file smtpd_tls_security_level smtpd_tls_wrappermode
 smtpd_upstream_proxy_protocol syslog_name transport_maps
-virtual_alias_domains virtual_alias_maps'
-
-# Lists in which the milter, or its domain, may stand.
-list_names='smtpd_milters non_smtpd_milters transport_maps'
+virtual_alias_domains virtual_alias_maps virtual_mailbox_domains'
 
 # The service for postern-httpd, and its options. Each is explained in README.md.
 # The syslog_name tells it from a service of that name that is somebody else's.
@@ -150,79 +160,69 @@ wrong_usage() {
 	exit 64
 }
 
-# each_line LINES COMMAND ARGUMENT: runs the command with the argument and each line, until one
-# succeeds; fails if none does.
-each_line() {
-	set -f
-	IFS='
-'
+# join LINES: answers them in one, for people.
+join() {
+	IFS=$nl
 	# shellcheck disable=SC2086 # lines
-	set -- "$2" "$3" $1
+	set -- $1
 	unset IFS
-	set +f
-	line_command=$1
-	line_argument=$2
-	shift 2
-	for line; do
-		! "$line_command" "$line_argument" "$line" || return 0
-	done
-	return 1
+	answer=$*
 }
 
-# print_value NAME LINE: the value, if the line is NAME = VALUE; else fails.
-print_value() {
-	case $2 in
-	"$1 ="*) ;;
+# Answers the value in the first of the lines NAME = VALUE; fails without one:
+# look_up LINES NAME.
+look_up() {
+	answer=
+	case $nl$1 in
+	*"$nl$2 ="*) ;;
 	*) return 1 ;;
 	esac
-	line_value=${2#"$1 ="}
-	printf '%s\n' "${line_value# }"
+	IFS=$nl
+	for _line in $1; do
+		case $_line in
+		"$2 ="*)
+			answer=${_line#"$2 ="}
+			answer=${answer# }
+			break
+			;;
+		esac
+	done
+	unset IFS
 }
 
-# look_up FILE NAME: the value in the first line NAME = VALUE of what postconf said; fails without
-# one.
-look_up() {
-	lines=
-	[ ! -e "$work/unchanged" ] || case $1 in
-	"$work/values") lines=$values ;;
-	"$work/overrides") lines=$overrides ;;
-	esac
-	if [ -n "$lines" ]; then
-		each_line "$lines" print_value "$2"
-		return
-	fi
-	while IFS= read -r line; do
-		! print_value "$2" "$line" || return 0
-	done <"$1"
-	return 1
-}
-
-# The value of a parameter, as it is in effect.
+# Answers the value of a parameter, as it is in effect; of one that this Postfix does not
+# know, none.
 value_of() {
-	[ -f "$work/values" ] || read_values
-	look_up "$work/values" "$1" ||
-		postconf -c "$view" -x -h "$1" 2>/dev/null ||
-		[ -s "$work/values" ] # this Postfix does not know it
+	[ -n "$values" ] || read_values
+	look_up "$values" "$1" ||
+		answer=$(postconf -c "$view" -x -h "$1" 2>/dev/null) || true
 }
 
 read_values() {
 	# shellcheck disable=SC2086 # words
-	values=$(postconf -c "$view" -x $parameters 2>/dev/null) || values=
-	printf '%s' "${values:+$values
-}" >"$work/values"
+	values=$(postconf -c "$view" -x $parameters 2>/dev/null)$nl || true
 }
 
 make_work() {
 	work=$(mktemp -d) || die "cannot make a temporary folder"
-	: >"$work/unchanged" # the view, so that the variables hold
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 1' HUP INT TERM
 }
 
-# A list as main.cf has it, with $names; fails without one.
+# Has $own_config: the folder of Postfix's own main.cf.
+find_own_config() {
+	[ -n "$own_config" ] || own_config=$(postconf -d -h config_directory)
+}
+
+is_own_config() {
+	find_own_config
+	[ "$config" = "$own_config" ]
+}
+
+# Answers a list as main.cf has it, with $names; fails without one.
 raw_value_of() {
-	[ -f "$work/raw" ] || postconf -c "$view" -n >"$work/raw" 2>/dev/null || true
-	look_up "$work/raw" "$1"
+	[ -n "$raw" ] || raw=$(postconf -c "$view" -n 2>/dev/null)$nl || true
+	look_up "$raw" "$1"
 }
 
 # -c CONFIG_DIR, -s SOCKET, -p POSTERN_CONF, -h and, where $reload_works is set,
@@ -315,20 +315,26 @@ read_value() {
 find_postfix() {
 	PATH=$PATH:/usr/sbin:/sbin
 	command -v postconf >/dev/null || die "postconf is missing: no Postfix?"
-	[ -n "$config" ] || config=$(postconf -d -h config_directory)
+	if [ -z "$config" ]; then
+		find_own_config
+		config=$own_config
+	fi
 	[ -f "$config/main.cf" ] ||
 		die "$config/main.cf is missing: no Postfix is set up there"
 	main_cf=$(readlink -f "$config/main.cf")
 	make_work
 	view=$config
 	read_values
-	[ -s "$work/values" ] ||
+	[ "$values" != "$nl" ] ||
 		! fault=$(postconf -c "$config" -h queue_directory 2>&1 >/dev/null |
 			grep fatal) || die "$fault"
-	case $(value_of mail_version) in
+	value_of mail_version
+	version=$answer
+	case $version in
 	2.*) die "Postfix 3.0 or later is needed for settings in braces" ;;
 	esac
-	queue=$(value_of queue_directory)
+	value_of queue_directory
+	queue=$answer
 	name_socket
 }
 
@@ -349,70 +355,71 @@ name_socket() {
 	service_entry="{$socket,default_action=tempfail}"
 }
 
-# One item a line, out of a list as main.cf has it: separated by commas and
+# Answers the items of a list as main.cf has it, one a line: separated by commas and
 # blanks, but not those within braces.
 split_list() {
-	IFS= read -r list || return 0
-	case $list in
-	"$entry") printf '%s\n' "$list" ;;
-	*[,{[:space:]]*) printf '%s\n' "$list" | list_items '' ;;
-	?*) printf '%s\n' "$list" ;;
-	esac
+	answer=
+	_item=
+	_depth=0
+	_rest="$1 "
+	while [ -n "$_rest" ]; do
+		_text=${_rest%%[{\},[:space:]]*}
+		_rest=${_rest#"$_text"}
+		_sign=${_rest%"${_rest#?}"}
+		_rest=${_rest#?}
+		_item=$_item$_text
+		case $_depth$_sign in
+		*"{") _depth=$((_depth + 1)) ;;
+		0"}") ;;
+		*"}") _depth=$((_depth - 1)) ;;
+		0*)
+			answer=$answer${_item:+$_item$nl}
+			_item=
+			continue
+			;;
+		esac
+		_item=$_item$_sign
+	done
+	answer=$answer${_item:+${_item% }$nl}
 }
 
-# Our entries in a list; nothing when it has none. Ours are milters at our socket,
-# by its relative or its absolute name, and tables in main.cf about the domain of
-# tickets.
+# Answers our entries in a list. Ours are milters at our socket, by its relative or its
+# absolute name, and tables in main.cf about the domain of tickets.
 ours_in() {
+	answer=
 	case $1 in
-	"$entry" | "$wait_value") # alone, as is usual
-		printf '%s\n' "$1"
-		return
-		;;
-	*"${socket#unix:}"* | *postern*invalid*) ;;
-	*) return 0 ;;
+	*"${socket#unix:}"* | *postern*invalid*) split_list "$1" ;;
 	esac
-	printf '%s\n' "$1" | list_items yes
+	_items=$answer
+	_ours=
+	IFS=$nl
+	for _item in $_items; do
+		! is_ours "$_item" || _ours=$_ours$_item$nl
+	done
+	unset IFS
+	answer=$_ours
 }
 
-# What an item of a list is to us, for awk with relative and absolute set.
-awk_is_ours='
-	function is_ours(item) {
-		if (item ~ /^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/)
-			return 1
-		gsub(/^[{ \t]+|[ \t}]+$/, "", item)
-		sub(/[, \t].*$/, "", item)
-		sub(/^local:/, "unix:", item)
-		return item == relative || item == absolute
-	}
-'
+# Answers what an item of a list of milters names, as unix:a.sock.
+address_of() {
+	answer=${1#"${1%%[!{[:blank:]]*}"}
+	answer=${answer%%[\},[:blank:]]*}
+}
 
-# list_items OURS: those items on standard input, or all.
-list_items() {
-	awk -v only_ours="$1" -v relative="$socket" \
-		-v absolute="unix:$socket_path" "$awk_is_ours"'
-	function put(item) {
-		if (item != "" && (!only_ours || is_ours(item)))
-			print item
-	}
-	{
-		item = ""
-		depth = 0
-		for (i = 1; i <= length($0); i++) {
-			c = substr($0, i, 1)
-			if (c == "{")
-				depth++
-			if (depth == 0 && c ~ /[, \t]/) {
-				put(item)
-				item = ""
-				continue
-			}
-			item = item c
-			if (c == "}" && depth > 0)
-				depth--
-		}
-		put(item)
-	}'
+# Whether the item of a list is ours; edit_services does the same in awk.
+is_ours() {
+	case $1 in
+	"regexp:{"* | "pcre:{"* | "inline:{"*)
+		case $1 in
+		*postern.invalid* | *'postern\.invalid'*) return 0 ;;
+		esac
+		;;
+	esac
+	address_of "$1"
+	case $answer in
+	"$socket" | "local:${socket#unix:}" | "unix:$socket_path" | "local:$socket_path") ;;
+	*) return 1 ;;
+	esac
 }
 
 # edit_services ACTION SERVICE: the draft of master.cf with the milter put into
@@ -422,9 +429,18 @@ list_items() {
 #
 #   -o smtpd_milters=inet:localhost:1     -o { smtpd_milters = inet:localhost:1 }
 edit_services() {
+	last_newline
 	service_entry=$service_entry awk -v action="$1" -v wanted="$2" \
-		-v newline="$(last_newline)" -v relative="$socket" \
-		-v absolute="unix:$socket_path" "$awk_is_ours"'
+		-v newline="$newline" -v relative="$socket" \
+		-v absolute="unix:$socket_path" '
+	function is_ours(item) {
+		if (item ~ /^(regexp|pcre|inline):[{].*postern[\\]?[.]invalid/)
+			return 1
+		gsub(/^[{ \t]+|[ \t}]+$/, "", item)
+		sub(/[, \t].*$/, "", item)
+		sub(/^local:/, "unix:", item)
+		return item == relative || item == absolute
+	}
 	BEGIN {
 		added = ENVIRON["service_entry"] ","
 		names = action == "add" ? "smtpd_milters" \
@@ -491,224 +507,265 @@ edit_services() {
 	}' "$draft"
 }
 
-# The services of master.cf, one a line, with their options in the lines behind.
-master_services() {
-	read_services
-	cat "$work/services"
-}
-
+# Has $entries, the services of master.cf: NAME/TYPE PROGRAM, one a line; and $master, with
+# their chroot, as postconf has it.
 read_services() {
-	[ -f "$work/services" ] ||
-		postconf -c "$view" -M >"$work/services" 2>/dev/null || true
+	[ -z "$master" ] || return 0
+	master=$(postconf -c "$view" -F '*/*/command' '*/*/chroot' 2>/dev/null)$nl || true
+	entries=
+	IFS=$nl
+	for _line in $master; do
+		case $_line in
+		*/command' = '*)
+			_text=${_line#*/command = }
+			entries="$entries${_line%%/command = *} ${_text%% *}$nl"
+			;;
+		esac
+	done
+	unset IFS
 }
 
-# Whether master.cf has it: has_entry NAME TYPE.
+# Whether master.cf has it: has_entry NAME/TYPE.
 has_entry() {
 	read_services
-	while read -r entry_name entry_type _; do
-		[ "$entry_name/$entry_type" != "$1/$2" ] || return 0
-	done <"$work/services"
-	return 1
+	case $nl$entries in
+	*"$nl$1 "*) ;;
+	*) return 1 ;;
+	esac
 }
 
-# The full name, as submission/inet, of a service that was given with --service.
+# Answers the full names, as submission/inet, of a service that was given with --service.
 full_service() {
-	master_services | awk -v name="$1" '
-	name == $1 || name == $1 "/" $2 { print $1 "/" $2 }'
+	read_services
+	answer=
+	while read -r _name _; do
+		case $_name in
+		"$1" | "$1"/*) answer=$answer$_name$nl ;;
+		esac
+	done <<-END
+		$entries
+	END
 }
 
 # Has $service_names, one a line: what --service means.
 find_services() {
 	service_names=
 	for given in $services; do
-		found=$(full_service "$given")
-		case $(printf '%s' "$found" | grep -c .) in
-		0) die "master.cf has no service $given; it has:" \
-			"$(master_services |
-				awk '$NF != "" && /smtpd/ { print $1 "/" $2 }' |
-				paste -s -d ' ' -)" ;;
-		1) ;;
-		*) die "master.cf has several services $given: say which," \
-			"$(echo "$found" | paste -s -d ' ' -)" ;;
+		full_service "$given"
+		case $answer in
+		'') die "master.cf has no service $given; it has:" \
+			"$(printf %s "$entries" | sed -n 's/ .*smtpd.*//p' | paste -s -d ' ' -)" ;;
+		*"$nl"?*)
+			join "$answer"
+			die "master.cf has several services $given: say which, $answer"
+			;;
 		esac
-		service_names="$service_names$found
-"
+		service_names=$service_names$answer
 	done
 }
 
 is_listed() {
-	[ -n "$(ours_in "$(value_of "$1")")" ]
+	value_of "$1"
+	ours_in "$answer"
+	[ -n "$answer" ]
 }
 
-# All lists in which there is something of ours; of those of milters the one that
+# Answers all lists in which there is something of ours; of those of milters the one that
 # the other refers to comes first.
 lists() {
-	case $(raw_value_of smtpd_milters) in
-	*non_smtpd_milters*) echo "non_smtpd_milters smtpd_milters" ;;
-	*) echo "smtpd_milters non_smtpd_milters" ;;
+	raw_value_of smtpd_milters || true
+	case $answer in
+	*non_smtpd_milters*) answer="non_smtpd_milters smtpd_milters transport_maps" ;;
+	*) answer="smtpd_milters non_smtpd_milters transport_maps" ;;
 	esac
-	echo transport_maps
 }
 
-# What enable writes into the list.
+# Answers what enable writes into the list.
 entry_for() {
-	case $1/$(value_of mail_version) in
-	transport_maps/3.[0-6] | transport_maps/3.[0-6][!0-9]*)
-		printf '%s\n' "$wait_inline"
-		;;
+	case $1/$version in
+	transport_maps/3.[0-6] | transport_maps/3.[0-6][!0-9]*) answer=$wait_inline ;;
 	transport_maps/*)
-		if postconf -c "$view" -m | grep -qx regexp; then
-			printf '%s\n' "$wait_regexp"
-		else
-			printf '%s\n' "$wait_inline"
-		fi
+		answer=$wait_inline
+		case $nl$(postconf -c "$view" -m)$nl in
+		*"${nl}regexp$nl"*) answer=$wait_regexp ;;
+		esac
 		;;
-	*) printf '%s\n' "$entry" ;;
+	*) answer=$entry ;;
 	esac
 }
 
-# first_answer LIST KEY...: the first answer of the tables in the list, asked for
-# one key after the other, with the table's name before it: "hash:/x: answer".
+# first_answer LIST KEY...: answers with the first answer of the tables in the list, asked
+# for one key after the other, with the table's name before it: "hash:/x: answer".
 # Like Postfix, tables of patterns are asked for the first key only, which is the
 # whole; the others are its parts. Without proxymap(8), which may not run.
 first_answer() {
-	[ -n "$1" ] || return 0
-	tables=$(printf '%s\n' "$1" | split_list)
-	part=
+	split_list "$1"
+	_tables=$answer
+	_part=
 	shift
-	for key; do
-		while IFS= read -r table; do
-			table=${table#proxy:}
-			case $part$table in
+	for _key; do
+		while IFS= read -r _table; do
+			_table=${_table#proxy:}
+			case $_part$_table in
 			part-regexp:* | part-pcre:* | part-cidr:*) continue ;;
 			*:*) ;;
 			*) continue ;;
 			esac
-			answer=$(postmap -c "$view" -q "$key" "$table" \
+			answer=$(postmap -c "$view" -q "$_key" "$_table" \
 				2>/dev/null) || continue
-			printf '%s: %s\n' "$table" "$answer"
+			answer="$_table: $answer"
 			return
 		done <<-END
-			$tables
+			$_tables
 		END
-		part=part-
+		_part=part-
 	done
+	answer=
 }
 
-# What would become of an email when the milter is not asked, one line for each
+# Answers what would become of an email when the milter is not asked, one line for each
 # parameter because of which it would not wait. Nothing when all is well.
 ways_out() {
-	[ -f "$work/ways_out" ] || find_ways_out >"$work/ways_out"
-	cat "$work/ways_out"
+	[ -n "$known_ways" ] || find_ways_out
+	answer=${known_ways#known}
 }
 
 find_ways_out() {
-	address=0123456789abcdef0123456789abcdef@postern.invalid
-	if fault=$(postmap -c "$view" -q x 'inline:{x=y}' 2>&1 | grep fatal); then
-		echo "cannot ask the tables: $fault"
-		return
-	fi
-	for name in canonical_maps recipient_canonical_maps virtual_alias_maps \
+	_ways=
+	_address=0123456789abcdef0123456789abcdef@postern.invalid
+	for _name in canonical_maps recipient_canonical_maps virtual_alias_maps \
 		relocated_maps; do
-		taken=$(first_answer "$(value_of $name)" $address @postern.invalid)
-		case $taken in
-		'' | *": $address") ;;
-		*) echo "$name takes tickets, which are addresses in the domain" \
-			"postern.invalid: $taken" ;;
+		value_of $_name
+		first_answer "$answer" $_address @postern.invalid
+		case $answer in
+		'' | *": $_address") ;;
+		*) _ways="$_ways$_name takes tickets, which are addresses in the domain \
+postern.invalid: $answer$nl" ;;
 		esac
 	done
-	command="RCPT TO:<$address>"
-	taken=$(first_answer "$(value_of smtpd_command_filter)" "$command")
-	case $taken in
-	'' | *": $command") ;;
-	*) echo "smtpd_command_filter changes what postern-httpd says to" \
-		"sendmail -bs, $command: $taken" ;;
+	_command="RCPT TO:<$_address>"
+	value_of smtpd_command_filter
+	first_answer "$answer" "$_command"
+	case $answer in
+	'' | *": $_command") ;;
+	*) _ways="${_ways}smtpd_command_filter changes what postern-httpd says to \
+sendmail -bs, $_command: $answer$nl" ;;
 	esac
-	taken=$(first_answer "$(value_of virtual_alias_domains)" postern.invalid)
-	[ -z "$taken" ] || echo "virtual_alias_domains takes the domain of" \
-		"tickets, postern.invalid: $taken"
-	taken=$(first_answer "$(value_of transport_maps)" $address \
-		postern.invalid .invalid invalid '*')
-	case $taken in
+	value_of virtual_alias_domains
+	first_answer "$answer" postern.invalid
+	[ -z "$answer" ] || _ways="${_ways}virtual_alias_domains takes the domain of \
+tickets, postern.invalid: $answer$nl"
+	value_of transport_maps
+	first_answer "$answer" $_address postern.invalid .invalid invalid '*'
+	case $answer in
 	*": retry:"*) ;;
-	*) echo "transport_maps does not have mail to postern.invalid wait:" \
-		"${taken:-no table has it}" ;;
+	*)
+		_ways="${_ways}transport_maps does not have mail to postern.invalid wait: \
+${answer:-no table has it}$nl"
+		! _fault=$(postmap -c "$view" -q x 'inline:{x=y}' 2>&1 | grep fatal) ||
+			_ways="cannot ask the tables: $_fault$nl"
+		;;
 	esac
+	known_ways=known$_ways
 }
 
-# Makes the file of all settings in master.cf: SERVICE/NAME = VALUE.
+# Has $overrides, all settings in master.cf: SERVICE/NAME = VALUE, one a line.
 read_overrides() {
-	[ ! -f "$work/overrides" ] || return 0
-	overrides=$(postconf -c "$view" -x -P 2>/dev/null) || overrides=
-	printf '%s' "${overrides:+$overrides
-}" >"$work/overrides"
+	[ -n "$overrides" ] || overrides=$(postconf -c "$view" -x -P 2>/dev/null)$nl || true
 }
 
-# print_override NAME LINE: SERVICE VALUE, if the line is SERVICE/NAME = VALUE. Fails.
-print_override() {
-	case $2 in
-	*"/$1 ="*) ;;
-	*) return 1 ;;
-	esac
-	line_value=${2#*"/$1 ="}
-	case ${2%%"/$1 ="*} in
-	*' '*) ;; # it stands in a value
-	*) printf '%s %s\n' "${2%%"/$1 ="*}" "${line_value# }" ;;
-	esac
-	return 1
-}
-
-# Services of master.cf with a setting of their own: SERVICE VALUE.
+# Answers the services of master.cf with a setting of their own: SERVICE VALUE, one a line.
 overrides_of() {
 	read_overrides
-	if [ -n "$overrides" ] && [ -e "$work/unchanged" ]; then
-		each_line "$overrides" print_override "$1" || true
-	else
-		sed -n "s|^\([^ ]*\)/$1 = *|\1 |p" "$work/overrides"
-	fi
+	answer=
+	IFS=$nl
+	for _line in $overrides; do
+		case $_line in
+		*"/$1 ="*) ;;
+		*) continue ;;
+		esac
+		_text=${_line#*"/$1 ="}
+		_line=${_line%%"/$1 ="*}
+		case $_line in
+		*' '*) ;; # it stands in a value
+		*) answer="$answer$_line ${_text# }$nl" ;;
+		esac
+	done
+	unset IFS
 }
 
-# value_for SERVICE NAME: its own setting, else that of main.cf. No service means
-# main.cf.
+# Answers a service's own setting, else that of main.cf: value_for SERVICE NAME. No service
+# means main.cf.
 value_for() {
-	look_up "$work/overrides" "$1/$2" || value_of "$2"
+	read_overrides
+	look_up "$overrides" "$1/$2" || value_of "$2"
 }
 
-# What Postfix does with mail while the milter in the list is away; nothing where
+# Answers the default_action in an item of a list of milters; nothing without one.
+action_of() {
+	answer=
+	case $1 in
+	*default_action*) ;;
+	*) return 0 ;;
+	esac
+	_text=${1##*default_action}
+	_text=${_text#"${_text%%[![:blank:]]*}"}
+	case $_text in
+	=*) ;;
+	*) return 0 ;;
+	esac
+	_text=${_text#=}
+	_text=${_text#"${_text%%[![:blank:]]*}"}
+	answer=${_text%%[[:blank:],\}]*}
+}
+
+# Answers what Postfix does with mail while the milter in the list is away; nothing where
 # the list lacks it: default_action_for SERVICE LIST. The worst, of several.
 default_action_for() {
-	ours_in "$(value_for "$1" "$2")" |
-		awk -v otherwise="$(value_for "$1" milter_default_action)" '
-		{
-			action = ""
-			if (match($0, /.*default_action[ \t]*=[ \t]*/))
-				action = substr($0, RLENGTH + 1)
-			sub(/[ \t,}].*/, "", action)
-			if (action == "")
-				action = otherwise
-		}
-		!worst || worst == "tempfail" { worst = action }
-		END { print worst }'
+	value_for "$1" "$2"
+	ours_in "$answer"
+	_ours=$answer _worst=
+	value_for "$1" milter_default_action
+	_otherwise=$answer
+	IFS=$nl
+	for _item in $_ours; do
+		action_of "$_item"
+		case $_worst in
+		'' | tempfail) _worst=${answer:-$_otherwise} ;;
+		esac
+	done
+	unset IFS
+	answer=$_worst
 }
 
-# Lists in which the milter stands so that mail would not wait while it is away,
+# Answers the lists in which the milter stands so that mail would not wait while it is away,
 # one on a line: SERVICE LIST: default_action.
 not_waiting() {
-	read_overrides
-	{
-		echo
-		sed -nE 's,/((non_)?smtpd_milters|milter_default_action) =.*,,p' \
-			"$work/overrides" | sort -u
-	} | while IFS= read -r at; do
-		for name in smtpd_milters non_smtpd_milters; do
-			action=$(default_action_for "$at" $name)
-			case $action in
+	overrides_of smtpd_milters
+	_places=$answer
+	overrides_of non_smtpd_milters
+	_places=$_places$answer
+	overrides_of milter_default_action
+	_places=$nl$_places$answer
+	_seen=
+	_found=
+	while read -r _at _; do
+		case $_seen in
+		*"$nl$_at$nl"*) continue ;;
+		esac
+		_seen=$_seen$nl$_at$nl
+		for _name in smtpd_milters non_smtpd_milters; do
+			default_action_for "$_at" $_name
+			case $answer in
 			tempfail | '') ;;
-			*) echo "${at:+master.cf: $at: }$name: default_action is" \
-				"$action for $socket" ;;
+			*) _found="$_found${_at:+master.cf: $_at: }$_name: default_action is \
+$answer for $socket$nl" ;;
 			esac
 		done
-	done
+	done <<-END
+		$_places
+	END
+	answer=$_found
 }
 
 # Whether the service, as 127.0.0.1:10026/inet, takes mail back from a content filter: it
@@ -724,81 +781,107 @@ is_way_back() {
 	127.*:*/inet | localhost:*/inet | '[::1]:'*/inet) ;;
 	*) return 1 ;;
 	esac
-	case $(value_for "$1" receive_override_options) in
+	value_for "$1" receive_override_options
+	case $answer in
 	*no_milters*) return 0 ;;
 	esac
-	read_overrides
-	grep -q "^$1/smtpd_milters = *$" "$work/overrides"
+	look_up "$overrides" "$1/smtpd_milters" && [ -z "$answer" ]
 }
 
 # Whether main.cf, or a service of master.cf, has mail go through a content filter.
 has_filter() {
-	[ -z "$(value_of content_filter)" ] || return 0
-	[ -n "$(overrides_of content_filter | sed -n 's/^[^ ]* *[^ ].*/yes/p')" ]
+	value_of content_filter
+	[ -z "$answer" ] || return 0
+	overrides_of content_filter
+	while read -r _ _text; do
+		[ -z "$_text" ] || return 0
+	done <<-END
+		$answer
+	END
+	return 1
 }
 
 # Whether main.cf sets the parameter, or did before the draft was changed.
 is_set() {
-	look_up "$work/set" "$1" >/dev/null
+	look_up "$set_before" "$1"
 }
 
 # Copies of both files, of which main.cf is to be changed first.
 begin_draft() {
+	raw_value_of smtpd_milters || true
+	set_before=$raw
 	view=$work/draft
 	mkdir "$view"
-	: >"$view/master.cf"
-	[ ! -f "$config/master.cf" ] ||
-		cat "$config/master.cf" >"$view/master.cf"
-	cat "$main_cf" >"$view/main.cf"
-	cp "$view/main.cf" "$work/main.cf"
-	cp "$view/master.cf" "$work/master.cf"
-	postconf -c "$config" -n 2>/dev/null | tee "$work/set" >"$work/raw"
+	tee "$work/main.cf" <"$main_cf" >"$view/main.cf"
+	: >"$work/master.cf"
+	[ ! -f "$config/master.cf" ] || cat "$config/master.cf" >"$work/master.cf"
+	cat "$work/master.cf" >"$view/master.cf"
 	change main.cf
 }
 
 # Before anything is said to be done.
 require_writable() {
 	if [ ! -w "$original" ] || [ ! -w "${original%/*}" ]; then
-		[ "$(id -u)" -ne 0 ] || die "$original cannot be changed: is its" \
+		[ "$uid" -ne 0 ] || die "$original cannot be changed: is its" \
 			"file system read-only?"
 		die "$original cannot be changed by $(id -un): run it as root"
 	fi
 }
 
-# What names the milter or the domain of tickets in the view, one on a line: FILE:
-# NAME = VALUE. Tables of smtpd_milter_maps are read as they stand.
-names_us() {
-	read_overrides
-	postconf -c "$view" -x -n 2>/dev/null | sed 's/^/main.cf: /'
-	sed 's/^/master.cf: /' "$work/overrides"
-	value_of smtpd_milter_maps | split_list | while IFS= read -r table; do
-		table=${table#proxy:}
-		case $table in
-		*:/*) [ ! -r "${table#*:}" ] || sed -n \
-			"/^[[:space:]]*#/!s|^|smtpd_milter_maps: ${table#*:}: |p" \
-			"${table#*:}" ;;
+# Adds to $found those of the lines that name the milter or the domain of tickets:
+# find_us_in LABEL LINES.
+find_us_in() {
+	IFS=$nl
+	for _line in $2; do
+		case $_line in
+		*"$socket_path"* | *"${socket#unix:}"* | *postern.invalid* | \
+			*'postern\.invalid'*) found="$found$1: $_line$nl" ;;
 		esac
 	done
-}
-find_us() {
-	names_us | grep -F -e "$socket_path" -e "${socket#unix:}" \
-		-e postern.invalid -e 'postern\.invalid' || true
+	unset IFS
 }
 
-# Folders of other instances of Postfix, as the default main.cf names them.
+# Answers what names the milter or the domain of tickets in the view, one on a line: FILE:
+# NAME = VALUE. Tables of smtpd_milter_maps are read as they stand.
+find_us() {
+	read_overrides
+	found=
+	find_us_in main.cf "$(postconf -c "$view" -x -n 2>/dev/null)"
+	find_us_in master.cf "$overrides"
+	value_of smtpd_milter_maps
+	split_list "$answer"
+	while IFS= read -r _table; do
+		_table=${_table#proxy:}
+		case $_table in
+		*:/*) find_us_in "smtpd_milter_maps: ${_table#*:}" \
+			"$(grep -v '^[[:space:]]*#' "${_table#*:}" 2>/dev/null)" ;;
+		esac
+	done <<-END
+		$answer
+	END
+	answer=$found
+}
+
+# Answers the folders of other instances of Postfix, as the default main.cf names them, one
+# a line.
 other_instances() {
-	postconf -h multi_instance_directories alternate_config_directories 2>/dev/null |
-		tr ', \t' '[\n*]' | sed '/^$/d' | sort -u | while IFS= read -r other; do
-		[ ! -f "$other/main.cf" ] ||
-			[ "$(readlink -f "$other")" = "$(readlink -f "$config")" ] ||
-			echo "$other"
+	answer=
+	IFS=", 	$nl"
+	for _folder in $(postconf -h multi_instance_directories alternate_config_directories \
+		2>/dev/null); do
+		[ ! -f "$_folder/main.cf" ] || [ "$_folder" -ef "$config" ] || case $nl$answer in
+		*"$nl$_folder$nl"*) ;;
+		*) answer=$answer$_folder$nl ;;
+		esac
 	done
+	unset IFS
 }
 
 # Says which of the two files is to be changed.
 change() {
 	draft=$view/$1
-	original=$(readlink -f "$config/$1")
+	original=$main_cf
+	[ "$1" = main.cf ] || original=$(readlink -f "$config/$1")
 	age_draft
 }
 
@@ -807,40 +890,29 @@ age_draft() {
 	touch -t 200001010000 "$draft"
 }
 
-# What postconf said of the draft before is forgotten.
+# What postconf said of the draft before is forgotten, as far as the file matters to it.
 draft_has_changed() {
 	age_draft
-	rm -f "$work/values" "$work/raw" "$work/overrides" "$work/options" "$work/services" \
-		"$work/ways_out" "$work/unchanged"
-}
-
-# Puts what comes on standard input into the draft.
-rewrite_draft() {
-	cat >"$draft.new"
-	if cmp -s "$draft.new" "$draft"; then
-		rm "$draft.new"
-	else
-		mv "$draft.new" "$draft"
-		draft_has_changed
-	fi
+	overrides=
+	case $draft in
+	*/master.cf) master= ;;
+	*)
+		values=
+		raw=
+		known_ways=
+		;;
+	esac
 }
 
 # Whether master.cf has the service for postern-httpd.
 has_service() {
-	has_entry "$service" unix
-}
-
-# What it sets an option to.
-service_option() {
-	[ -f "$work/options" ] ||
-		postconf -c "$view" -P "$service/unix/*" >"$work/options" \
-			2>/dev/null || true
-	look_up "$work/options" "$service/unix/$1" || true
+	has_entry "$service/unix"
 }
 
 # Whether it is the one that enable adds.
 is_our_service() {
-	[ "$(service_option syslog_name)" = "$service_mark" ]
+	read_overrides
+	look_up "$overrides" "$service/unix/syslog_name" && [ "$answer" = "$service_mark" ]
 }
 
 # What to say of one that is not.
@@ -853,34 +925,57 @@ foreign_service() {
 		"that enable adds, it lacks -o syslog_name=$service_mark"
 }
 
-# Services that ask the milter from a chroot, which have the queue folder alone.
+# Services that ask the milter from a chroot, which have the queue folder alone: answers them
+# with commas.
 services_in_chroot() {
-	chroot=y
-	[ "$(value_of compatibility_level)" != 0 ] || chroot='[-y]'
-	postconf -c "$config" -F '*/*/chroot' 2>/dev/null |
-		sed -n "s|/chroot = $chroot\$||p" | while read -r name; do
-		case $(postconf -c "$config" -F "$name/command" 2>/dev/null) in
-		*" = smtpd"* | *" = cleanup"*) echo "$name" ;;
+	value_of compatibility_level
+	_chroot=y
+	[ "$answer" != 0 ] || _chroot='[-y]'
+	read_services
+	_found=
+	while read -r _name _program; do
+		case $_program in
+		smtpd* | cleanup*) ;;
+		*) continue ;;
 		esac
-	done | paste -s -d , - | sed 's/,/, /g'
+		look_up "$master" "$_name/chroot" || continue
+		# shellcheck disable=SC2254 # a pattern
+		case $answer in
+		$_chroot) _found="$_found${_found:+, }$_name" ;;
+		esac
+	done <<-END
+		$entries
+	END
+	answer=$_found
 }
 
-# Fails when all can reach the socket; else what to say about it.
+# Fails when all can reach the socket; else answers what to say about it.
 out_of_reach() {
 	case $socket_path in
 	"$queue"/*) return 1 ;;
 	esac
-	names=$(services_in_chroot)
-	[ -n "$names" ] || return 1
-	echo "$socket_path is not in $queue, and these services run in a chroot" \
-		"there: $names; they cannot reach it, so mail waits for good. Have" \
-		"the socket below $queue, or set the services' chroot to n in" \
-		"master.cf"
+	services_in_chroot
+	[ -n "$answer" ] || return 1
+	answer="$socket_path is not in $queue, and these services run in a chroot \
+there: $answer; they cannot reach it, so mail waits for good. Have \
+the socket below $queue, or set the services' chroot to n in \
+master.cf"
 }
 
-# "yes" when the draft ends in a newline, or is empty.
+# Puts what was written to $draft.new in the place of the draft.
+renew_draft() {
+	if cmp -s "$draft.new" "$draft"; then
+		rm "$draft.new"
+	else
+		mv "$draft.new" "$draft"
+		draft_has_changed
+	fi
+}
+
+# Has $newline: "yes" when the draft ends in one, or is empty.
 last_newline() {
-	[ -n "$(tail -c 1 "$draft")" ] || echo yes
+	newline=
+	[ -n "$(tail -c 1 "$draft")" ] || newline=yes
 }
 
 # Puts the draft in the place of its original, if they differ: at once, and with
@@ -931,6 +1026,7 @@ perl_connect='
 # stopped (SIGSTOP) or hangs goes on taking connections, but answers nothing: one
 # that was stopped is not waited for.
 try_socket() {
+	value_of mail_owner
 	perl -MSocket -e '
 		my ($path, $user) = @ARGV;
 		if ($> == 0 and my @entry = getpwnam($user)) {
@@ -962,12 +1058,12 @@ try_socket() {
 		sysread($fd, $answer, 5) == 5 and substr($answer, 4) eq "O" or
 			fail("process $pid is no milter");
 		syswrite($fd, pack("N a", 1, "Q"));
-		print "$pid $uid"' "$socket_path" "$(value_of mail_owner)"
+		print "$pid $uid"' "$socket_path" "$answer"
 }
 
 # The command, for people; the folder is only named where Postfix needs it.
 reload_command() {
-	if [ "$config" = "$(postconf -d -h config_directory)" ]; then
+	if is_own_config; then
 		echo "postfix reload"
 	else
 		echo "postfix -c $config reload"
@@ -979,7 +1075,8 @@ reload_command() {
 # waits there before it has started postlogd again, it waits for ever, and so does each
 # command that logs: postfix(1), sendmail(1).
 log_is_stuck() {
-	[ -n "$(value_of maillog_file)" ] && [ -S "$queue/public/postlog" ] || return 1
+	value_of maillog_file
+	[ -n "$answer" ] && [ -S "$queue/public/postlog" ] || return 1
 	perl -MSocket -e '
 		my ($log, $writable) = (undef, "");
 		socket($log, PF_UNIX, SOCK_DGRAM, 0) and
@@ -1000,8 +1097,9 @@ is_postfix_running() {
 
 # As `postfix status`, which starts five more programs and writes into the log.
 is_master_running() {
-	[ -w "$queue/pid/master.pid" ] &&
-		! MAIL_CONFIG=$config "$(value_of daemon_directory)/master" -t >/dev/null 2>&1
+	[ -w "$queue/pid/master.pid" ] || return 1
+	value_of daemon_directory
+	! MAIL_CONFIG=$config "$answer/master" -t >/dev/null 2>&1
 }
 
 tell_about_reload() {
@@ -1013,7 +1111,7 @@ tell_about_reload() {
 	elif log_is_stuck; then
 		echo "Postfix stands still in its log, and will find this when it is" \
 			"started again: $(restart_stuck)"
-	elif is_postfix_running; then
+	elif is_master_running; then
 		postfix -c "$config" reload
 	else
 		echo "Postfix is not running; it will find this when it starts."

@@ -4,23 +4,23 @@
 
 # Whether the folder lets its owner make the socket, and the group through.
 folder_fits() {
-	facts=$(stat -c '%U:%G %a' "$folder")
-	[ "${facts% *}" = "$owner:$group" ] || return 1
-	case $(printf '%04d' "${facts#* }") in
-	[2367]7[15][0145]) ;;
+	facts=$(stat -c '%U:%G 0%a' "$folder")
+	case $facts in
+	"$owner:$group 0"[2367]7[15][0145]) ;;
 	*) return 1 ;;
 	esac
 }
 
 # Of a folder that is not for the socket alone others may rely on what it is.
 mend_folder() {
-	mail_owner=$(value_of mail_owner)
+	value_of mail_owner
+	mail_owner=$answer
 	case $(stat -c %U "$folder") in
 	root | "$owner" | UNKNOWN) mendable=yes ;;
 	*) mendable= ;;
 	esac
 	[ "$folder" = "$queue/postern" ] || mendable=
-	if [ -n "$mendable" ] && [ "$(id -u)" -eq 0 ]; then
+	if [ -n "$mendable" ] && [ "$uid" -eq 0 ]; then
 		was=$(stat -c '%U:%G, mode %a' "$folder")
 		if ! chown "$owner:$group" "$folder" || ! chmod 2750 "$folder"; then
 			die "cannot mend $folder"
@@ -28,7 +28,7 @@ mend_folder() {
 		echo "$folder: was $was, and is for $owner and the group $group now."
 		return
 	fi
-	[ "$(id -u)" -ne 0 ] ||
+	[ "$uid" -ne 0 ] ||
 		setpriv --reuid "$mail_owner" --regid "$mail_owner" --init-groups \
 			test -x "$folder" ||
 		say "WARNING: " "the user $mail_owner cannot go into $folder, where the" \
@@ -38,10 +38,11 @@ mend_folder() {
 
 # Postfix's user may go through it, and a socket made in it gets its group.
 make_folder() {
-	folder=$(dirname "$socket_path")
+	folder=${socket_path%/*}
 	owner=postern
-	id "$owner" >/dev/null 2>&1 || owner=$(id -un)
-	group=$(id -gn "$(value_of mail_owner)")
+	has_daemons_user || owner=$(id -un)
+	value_of mail_owner
+	group=$(id -gn "$answer")
 	if [ -d "$folder" ]; then
 		folder_fits || mend_folder
 		return

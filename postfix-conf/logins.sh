@@ -40,7 +40,11 @@ smtpd_proxy_filter=
 
 # The words of --smtp-auth, one a line: [tls:|starttls:][HOST:]PORT or service:NAME.
 read_logins() {
-	for given in $(printf '%s' "$1" | tr ',' ' '); do
+	IFS=', '
+	# shellcheck disable=SC2086 # words
+	set -- $1
+	unset IFS
+	for given; do
 		kind=starttls
 		place=$given
 		case $given in
@@ -49,6 +53,7 @@ read_logins() {
 		starttls:*) place=${given#*:} ;;
 		465 | *:465) kind=tls ;;
 		127.*:* | '[::1]:'* | localhost:*) kind=plain ;;
+		'') continue ;;
 		esac
 		port=${place##*:}
 		case $kind,$port,$place in
@@ -67,39 +72,64 @@ read_logins() {
 find_login_socket() {
 	login_socket=${socket_path%/*}/auth.sock
 	if [ -n "$settings" ] && [ -n "$postern" ] && read_settings; then
-		named=$(setting_of auth socket)
-		[ -z "$named" ] || login_socket=$named
+		setting_of auth socket
+		[ -z "$answer" ] || login_socket=$answer
 	fi
 	login_path=${login_socket#"$queue"/}
 }
 
-# Services that take logins for ids of keys, as 587/inet, one a line.
+# Answers the services that take logins for ids of keys, as 587/inet, one a line.
 login_services_of_ours() {
-	overrides_of milter_macro_daemon_name |
-		awk -v mark="$login_mark" '$2 == mark { print $1 }'
+	overrides_of milter_macro_daemon_name
+	_logins=
+	while read -r _name _value; do
+		[ "$_value" != "$login_mark" ] || _logins=$_logins$_name$nl
+	done <<-END
+		$answer
+	END
+	answer=$_logins
 }
 
-# Of these, those that enable has added.
+# Answers those of them that enable has added.
 own_login_services() {
-	login_services_of_ours | while IFS= read -r name; do
-		[ "$(value_for "$name" syslog_name)" != "$login_syslog_name" ] || echo "$name"
+	login_services_of_ours
+	_own=
+	for _name in $answer; do
+		value_for "$_name" syslog_name
+		[ "$answer" != "$login_syslog_name" ] || _own=$_own$_name$nl
 	done
+	answer=$_own
 }
 
+# Answers the files, with blanks or commas; nothing without one.
 certificate_of() {
-	for parameter in smtpd_tls_chain_files smtpd_tls_cert_file smtpd_tls_eccert_file; do
-		value=$(value_for "$1" $parameter)
-		case $value in
+	for _name in smtpd_tls_chain_files smtpd_tls_cert_file smtpd_tls_eccert_file; do
+		value_for "$1" $_name
+		case $answer in
 		'' | none) ;;
-		*)
-			printf '%s\n' "$value" | tr ', ' '\n\n' | sed '/^$/d'
-			return
-			;;
+		*) return ;;
 		esac
 	done
+	answer=
 }
 
-# login_lines KIND SERVICE: the options, one a line.
+# Answers how a service wants TLS: tls, starttls, or nothing.
+tls_of() {
+	value_for "$1" smtpd_tls_wrappermode
+	case $answer in
+	yes)
+		answer=tls
+		return
+		;;
+	esac
+	value_for "$1" smtpd_tls_security_level
+	case $answer in
+	encrypt) answer=starttls ;;
+	*) answer= ;;
+	esac
+}
+
+# login_lines KIND SERVICE: prints the options, one a line.
 login_lines() {
 	printf '%s\n' "milter_macro_daemon_name=$login_mark" "smtpd_sasl_path=$login_path"
 	case $1 in
@@ -108,7 +138,8 @@ login_lines() {
 	esac
 	case $1 in
 	plain)
-		if [ -n "$(certificate_of "$2")" ]; then
+		certificate_of "$2"
+		if [ -n "$answer" ]; then
 			echo smtpd_tls_security_level=may
 		else
 			echo smtpd_tls_security_level=none
@@ -123,9 +154,11 @@ login_lines() {
 	printf '%s\n' $login_options "$login_end"
 }
 
-# As the service smtp has it: milters named by host are found there, or not.
+# Has $chroot, as the service smtp has it: milters named by host are found there, or not.
 login_chroot() {
-	postconf -c "$view" -F smtp/inet/chroot 2>/dev/null | sed 's/.* = //' | grep . || echo -
+	read_services
+	look_up "$master" smtp/inet/chroot || answer=-
+	chroot=$answer
 }
 
 login_block() {
@@ -141,36 +174,60 @@ is_on_loopback() {
 	return 1
 }
 
-# Where programs log in at a service, as auth.url has it: login_url SERVICE.
+# Answers where programs log in at a service, as auth.url has it: login_url SERVICE.
 login_url() {
-	scheme=smtp
-	[ "$(value_for "$1" smtpd_tls_wrappermode)" != yes ] || scheme=smtps
-	at=$(value_of myhostname)
-	! is_on_loopback "$1" || at=${1%:*}
-	echo "$scheme://$at:$(port_number "${1%/inet}")"
-}
-
-# The number of a port that a service or a place names.
-port_number() {
-	port=${1##*:}
-	case $port in
-	*[!0-9]*) getent services "$port/tcp" | awk '{ sub(/\/.*/, "", $2); print $2 }' ;;
-	*) echo "$port" ;;
+	_place=${1%/inet}
+	value_of myhostname
+	_host=$answer
+	! is_on_loopback "$1" || _host=${_place%:*}
+	port_number "$_place"
+	_port=$answer
+	value_for "$1" smtpd_tls_wrappermode
+	case $answer in
+	yes) answer=smtps://$_host:$_port ;;
+	*) answer=smtp://$_host:$_port ;;
 	esac
 }
 
-# Whose port it is in master.cf, nothing when nobody has it: login_rival PLACE. Two
+# Answers the number of a port that a service or a place names.
+port_number() {
+	answer=${1##*:}
+	case $answer in
+	*[!0-9]*) answer=$(getent services "$answer/tcp" |
+		awk '{ sub(/\/.*/, "", $2); print $2 }') || true ;;
+	esac
+}
+
+# Answers whose port it is in master.cf, nothing when nobody has it: login_rival PLACE. Two
 # services of one port would end master(8).
 login_rival() {
-	wanted=$(port_number "$1")
-	master_services | awk '$2 == "inet" { print $1 }' |
-		while IFS= read -r name; do
-			[ "$(port_number "$name")" = "$wanted" ] || continue
-			case $name,$1 in
-			*:*,*:*) [ "${name%:*}" = "${1%:*}" ] || continue ;;
-			esac
-			echo "$name/inet"
-		done | head -n 1
+	port_number "$1"
+	_wanted=$answer
+	read_services
+	while read -r _name _; do
+		case $_name in
+		*/inet) ;;
+		*) continue ;;
+		esac
+		port_number "${_name%/inet}"
+		[ "$answer" = "$_wanted" ] || continue
+		answer=$_name
+		case $_name,$1 in
+		*:*,*:*) [ "${_name%:*}" = "${1%:*}" ] || continue ;;
+		esac
+		return
+	done <<-END
+		$entries
+	END
+	answer=
+}
+
+# Whether the list, one a line, has the item: has_line LIST ITEM.
+has_line() {
+	case $nl$1 in
+	*"$nl$2$nl"*) ;;
+	*) return 1 ;;
+	esac
 }
 
 # Whether another program than this Postfix listens there. Fails when none does, else
@@ -204,23 +261,31 @@ login_port_taken() {
 
 require_login_place() {
 	kind=$1 place=$2
-	read_overrides
 	if [ "$kind" = service ]; then
-		name=$(full_service "$place")
+		full_service "$place"
+		name=${answer%"$nl"}
 		case $name in
-		*/inet) ;;
-		*) die "--smtp-auth: master.cf has no service $place of TCP, or several" ;;
+		*"$nl"*) name= ;;
 		esac
-		! login_services_of_ours | grep -Fqx "$name" || return 0
-		[ "$(value_for "$name" smtpd_sasl_auth_enable)" != yes ] ||
+		[ "$name" != "${name%/inet}" ] ||
+			die "--smtp-auth: master.cf has no service $place of TCP, or several"
+		login_services_of_ours
+		! has_line "$answer" "$name" || return 0
+		value_for "$name" smtpd_sasl_auth_enable
+		if [ "$answer" = yes ]; then
+			value_for "$name" smtpd_sasl_type
+			type=$answer
+			value_for "$name" smtpd_sasl_path
 			die "people log in at $name by a SASL server" \
-				"($(value_for "$name" smtpd_sasl_type)," \
-				"$(value_for "$name" smtpd_sasl_path)), and could not any more:" \
+				"($type, $answer), and could not any more:" \
 				"keys need a service of their own, as --smtp-auth 2587"
+		fi
 	else
-		rival=$(login_rival "$place")
+		login_rival "$place"
+		rival=$answer
 		if [ -n "$rival" ]; then
-			! own_login_services | grep -Fqx "$rival" || return 0
+			own_login_services
+			! has_line "$answer" "$rival" || return 0
 			die "master.cf has the service $rival at port ${place##*:} already," \
 				"which stays as it is: keys need a port of their own, as" \
 				"--smtp-auth 2587; or service:${rival%/inet} when nobody logs in there"
@@ -229,9 +294,10 @@ require_login_place() {
 			die "another program listens on $taken: choose another port"
 		name=$place/inet
 	fi
+	certificate_of "$name"
 	case $kind,$name in
 	plain,* | service,127.* | 'service,[::1]:'* | service,localhost:*) ;;
-	*) [ -n "$(certificate_of "$name")" ] ||
+	*) [ -n "$answer" ] ||
 		die "main.cf has no certificate for TLS (smtpd_tls_chain_files), without" \
 			"which no program may log in at $place: set it; without TLS a key" \
 			"counts on loopback alone, as at 127.0.0.1:587" ;;
@@ -245,7 +311,7 @@ require_login_place() {
 require_login_places() {
 	[ -n "$logins" ] || return 0
 	find_login_socket
-	chroot=$(login_chroot)
+	login_chroot
 	while read -r kind place; do
 		[ -z "$kind" ] || require_login_place "$kind" "$place"
 	done <<-END
@@ -253,10 +319,10 @@ require_login_places() {
 	END
 }
 
-# Behind the last option that the service has: add_login_lines SERVICE, the lines on
-# standard input.
+# Behind the last option that the service has: prints the draft with the lines added,
+# add_login_lines SERVICE LINES.
 add_login_lines() {
-	lines=$(cat) awk -v wanted="$1" -v newline="$(last_newline)" '
+	lines=$2 awk -v wanted="$1" -v newline="$newline" '
 	{ lines[NR] = $0 }
 	/^[ \t]*(#|$)/ { next }
 	!/^[ \t]/ { ours = $1 "/" $2 == wanted }
@@ -272,30 +338,34 @@ add_login_lines() {
 	}' "$draft"
 }
 
-# The name of the service in master.cf that a place means: login_name KIND PLACE.
+# Answers the name of the service in master.cf that a place means: login_name KIND PLACE.
 login_name() {
 	if [ "$1" = service ]; then
 		full_service "$2"
+		answer=${answer%"$nl"}
 	else
-		login_rival "$2" | grep . || echo "$2/inet"
+		login_rival "$2"
+		answer=${answer:-$2/inet}
 	fi
 }
 
 # Puts one into the draft, whose looks are those of before: add_login KIND PLACE NAME.
 add_login() {
+	last_newline
 	if [ "$1" = service ]; then
 		kind=$1
 		case $3 in
 		127.* | '[::1]:'* | localhost:*) kind=plain ;;
 		esac
-		[ "$(value_for "$3" smtpd_tls_wrappermode)" != yes ] || kind=tls
-		login_lines "$kind" "$3" | sed 's/^/  -o /' | add_login_lines "$3"
+		value_for "$3" smtpd_tls_wrappermode
+		[ "$answer" != yes ] || kind=tls
+		add_login_lines "$3" "$(login_lines "$kind" "$3" | sed 's/^/  -o /')"
 	else
 		block=$(login_block "$1" "$2")
 		cat "$draft"
-		[ -n "$(last_newline)" ] || echo
+		[ -n "$newline" ] || echo
 		printf %s "$block"
-		[ -z "$(last_newline)" ] || echo
+		[ -z "$newline" ] || echo
 	fi >"$draft.new"
 	mv "$draft.new" "$draft"
 }
@@ -304,26 +374,26 @@ add_login() {
 # each look takes a while.
 add_logins() {
 	[ -n "$logins" ] || return 0
-	read_overrides
-	chroot=$(login_chroot)
-	had=$(login_services_of_ours)
+	login_chroot
+	login_services_of_ours
+	had=$answer
 	names=
 	while read -r kind place; do
 		[ -n "$kind" ] || continue
-		name=$(login_name "$kind" "$place")
-		names="$names$name
-"
-		printf '%s\n' "$had" | grep -Fqx "$name" || add_login "$kind" "$place" "$name"
+		login_name "$kind" "$place"
+		name=$answer
+		names=$names$name$nl
+		has_line "$had" "$name" || add_login "$kind" "$place" "$name"
 	done <<-END
 		$logins
 	END
 	draft_has_changed
-	read_overrides
-	have=$(login_services_of_ours)
+	login_services_of_ours
+	have=$answer
 	for name in $names; do
-		printf '%s\n' "$have" | grep -Fqx "$name" ||
+		has_line "$have" "$name" ||
 			die "adding $name to master.cf would have no effect"
-		if printf '%s\n' "$had" | grep -Fqx "$name"; then
+		if has_line "$had" "$name"; then
 			echo "master.cf: programs log in at $name with an API key."
 		else
 			echo "master.cf: programs may log in at $name with an API key."
@@ -331,9 +401,10 @@ add_logins() {
 	done
 }
 
-# Draft without what add_logins adds, of services of ours and of others.
+# Prints the draft without what add_logins adds, of services of ours (those in the list) and
+# of others.
 without_logins() {
-	own=$(own_login_services) awk -v newline="$(last_newline)" -v first="$login_mark" \
+	own=$1 awk -v newline="$newline" -v first="$login_mark" \
 		-v last="$login_end" '
 	BEGIN {
 		first = "  -o milter_macro_daemon_name=" first
@@ -372,14 +443,17 @@ without_logins() {
 
 # In the draft of master.cf. What somebody has written otherwise stays, and is named.
 take_logins_out() {
-	read_overrides
-	had=$(login_services_of_ours)
+	login_services_of_ours
+	had=$answer
 	[ -n "$had" ] || return 0
-	without_logins | rewrite_draft
-	read_overrides
-	left=$(login_services_of_ours)
-	printf '%s\n' "$had" | while IFS= read -r name; do
-		if printf '%s\n' "$left" | grep -Fqx "$name"; then
+	own_login_services
+	last_newline
+	without_logins "$answer" >"$draft.new"
+	renew_draft
+	login_services_of_ours
+	left=$answer
+	for name in $had; do
+		if has_line "$left" "$name"; then
 			say "$self: " "master.cf: $name asks postern-auth by options that" \
 				"enable did not write; they stay, and nobody can log in there" \
 				"without postern-auth" >&2
@@ -389,9 +463,22 @@ take_logins_out() {
 	done
 }
 
+# Answers where a service that names no host listens, for a client on this host: host_of SERVICE.
+host_of() {
+	_place=${1%/inet}
+	answer=${_place%:*}
+	[ "$answer" = "$_place" ] || return 0
+	items_of inet_interfaces
+	answer=${answer%%"$nl"*}
+	case $answer in
+	'' | all | localhost | loopback-only | \$myhostname) answer=127.0.0.1 ;;
+	esac
+}
+
 # Has postern-auth greet, with the rights of Postfix's user where it can; fails, and
 # prints why.
 try_login_socket() {
+	value_of mail_owner
 	perl -MSocket -e '
 		my ($path, $user) = @ARGV;
 		if ($> == 0 and my @entry = getpwnam($user)) {
@@ -409,7 +496,7 @@ try_login_socket() {
 			sysread($fd, $said, 4096, length($said)) or fail("it is no postern-auth");
 		}
 		$said =~ /^VERSION\t1\t/ and $said =~ /^MECH\tPLAIN\t/m or
-			fail("it is no postern-auth")' "$login_socket" "$(value_of mail_owner)"
+			fail("it is no postern-auth")' "$login_socket" "$answer"
 }
 
 tell_about_logins() {
@@ -421,29 +508,18 @@ tell_about_logins() {
 		"$login_socket (${why:-?}): programs cannot log in until it runs" >&2
 }
 
-# Where a service listens, for a client on this host: HOST:PORT.
-login_address() {
-	place=${1%/inet}
-	host=${place%:*}
-	[ "$host" != "$place" ] || host=$(value_of inet_interfaces | tr ', ' '\n\n' |
-		sed 's/^\(all\|localhost\|loopback-only\|\$myhostname\)$/127.0.0.1/' | sed -n 1p)
-	echo "${host:-127.0.0.1}:$(port_number "$place")"
-}
-
 # What the service offers behind TLS, or without: AUTH has to be there.
 try_login_service() {
-	at=$(login_address "$1")
-	tls=
-	case $(value_for "$1" smtpd_tls_wrappermode),$(
-		value_for "$1" smtpd_tls_security_level) in
-	yes,*) tls=tls ;;
-	*,encrypt) tls=starttls ;;
-	esac
+	tls_of "$1"
+	tls=$answer
+	host_of "$1"
+	_host=$answer
+	port_number "${1%/inet}"
 	if [ -n "$tls" ] && ! command -v openssl >/dev/null; then
 		echo "openssl is not installed"
 		return 2
 	fi
-	perl -MIO::Handle -MIPC::Open2 -e "$perl_connect"'
+	perl -e "$perl_connect"'
 		my ($at, $tls) = @ARGV;
 		my ($in, $out, $pid, $reply, $went_on);
 		$SIG{ALRM} = sub { kill("KILL", $pid) if $pid; print "no answer in time"; exit 1 };
@@ -451,13 +527,14 @@ try_login_service() {
 		alarm(20);
 		if ($tls) {
 			open(STDERR, ">", "/dev/null");
-			$pid = open2($in, $out, "openssl", "s_client", "-quiet", "-connect", $at,
+			require IPC::Open2;
+			$pid = IPC::Open2::open2($in, $out, "openssl", "s_client", "-quiet", "-connect", $at,
 				$tls eq "starttls" ? ("-starttls", "smtp") : ());
 		} else {
 			$in = $out = connect_to("inet:$at") or print("$!"), exit 1;
 		}
+		unbuffered($out);
 		print $out "EHLO localhost\r\n";
-		$out->flush;
 		while (defined($reply = <$in>)) {
 			$reply =~ s/\s+$//;
 			$offered = 1 if $reply =~ /^250[- ]AUTH .*PLAIN/;
@@ -466,116 +543,119 @@ try_login_service() {
 			last if $reply =~ /^[45]/ or ($went_on and $reply =~ /^250 /);
 		}
 		print $out "QUIT\r\n";
-		$out->flush;
 		kill("TERM", $pid) if $pid;
 		exit 0 if $offered;
 		print $reply // "the connection was closed";
-		exit 1' "$at" "$tls"
+		exit 1' "$_host:$answer" "$tls"
 }
 
 check_certificate() {
-	files=$(certificate_of "$1")
-	if [ -z "$files" ]; then
+	certificate_of "$1"
+	if [ -z "$answer" ]; then
 		wrong "main.cf has no certificate for TLS (smtpd_tls_chain_files), which" \
 			"$1 wants: no program can log in there"
 		return
 	fi
-	for file in $files; do
-		if [ ! -e "$file" ]; then
-			wrong "the certificate $file, which $1 needs for TLS, is missing: no" \
+	IFS=', '
+	# shellcheck disable=SC2086 # words
+	set -- "$1" $answer
+	unset IFS
+	name=$1
+	shift
+	for file; do
+		if [ -z "$file" ]; then
+			continue
+		elif [ ! -e "$file" ]; then
+			wrong "the certificate $file, which $name needs for TLS, is missing: no" \
 				"program can log in there"
 		elif command -v openssl >/dev/null && openssl x509 -noout -in "$file" \
 			>/dev/null 2>&1 && ! openssl x509 -checkend 0 -noout -in "$file" \
 			>/dev/null; then
-			wrong "the certificate $file has expired, which clients of $1" \
+			wrong "the certificate $file has expired, which clients of $name" \
 				"refuse: renew it, then reload Postfix"
 		fi
 	done
 }
 
 check_login_service() {
-	path=$(value_for "$1" smtpd_sasl_path)
-	case $path,$(value_for "$1" smtpd_sasl_type) in
+	value_for "$1" smtpd_sasl_type
+	type=$answer
+	value_for "$1" smtpd_sasl_path
+	case $answer,$type in
 	"$login_path,dovecot" | "$login_socket,dovecot") ;;
 	*)
 		wrong "master.cf: $1 has -o milter_macro_daemon_name=$login_mark, but its" \
-			"logins are those of $path: who logs in there by the id of a key" \
+			"logins are those of $answer: who logs in there by the id of a key" \
 			"as user name sends as its company. Take that option out"
 		return
 		;;
 	esac
-	[ "$path" = "$login_path" ] || [ "$(postconf -c "$config" -F "$1/chroot" 2>/dev/null |
-		sed 's/.* = //')" != y ] ||
+	read_services
+	[ "$answer" = "$login_path" ] || ! look_up "$master" "$1/chroot" || [ "$answer" != y ] ||
 		wrong "$login_socket is out of reach of $1, which runs in a chroot: let" \
 			"smtpd_sasl_path be below $queue"
-	read_overrides
-	set -f
 	for option in $login_options; do
 		case $option in
 		smtpd_sasl_tls* | smtpd_sasl_exc* | smtpd_sasl_authenticated* | smtpd_data_* | \
 			smtpd_end_* | smtpd_milter_maps* | smtpd_proxy_*) continue ;;
 		esac
-		[ "$(value_for "$1" "${option%%=*}")" = "${option#*=}" ] ||
+		value_for "$1" "${option%%=*}"
+		[ "$answer" = "${option#*=}" ] ||
 			warn "master.cf: $1, at which programs log in with an API key, lacks" \
 				"-o $option"
 	done
-	set +f
-	case $1 in
-	127.* | '[::1]:'* | localhost:*) ;;
-	*)
-		case $(value_for "$1" smtpd_tls_wrappermode),$(
-			value_for "$1" smtpd_tls_security_level),$(
-			value_for "$1" smtpd_tls_auth_only) in
-		yes,* | *,encrypt,* | *,*,yes) ;;
-		*) warn "master.cf: $1 lets programs send an API key without TLS:" \
-			"-o smtpd_tls_security_level=encrypt" ;;
-		esac
-		;;
-	esac
-	case $(value_for "$1" smtpd_tls_wrappermode),$(
-		value_for "$1" smtpd_tls_security_level) in
-	yes,* | *,encrypt) check_certificate "$1" ;;
-	esac
+	tls_of "$1"
+	if [ -n "$answer" ]; then
+		check_certificate "$1"
+	elif ! is_on_loopback "$1"; then
+		value_for "$1" smtpd_tls_auth_only
+		[ "$answer" = yes ] ||
+			warn "master.cf: $1 lets programs send an API key without TLS:" \
+				"-o smtpd_tls_security_level=encrypt"
+	fi
 }
 
 # Services with our socket that the milter does not know for ours.
 check_unmarked_logins() {
+	overrides_of smtpd_sasl_path
 	while read -r name path; do
 		case $path in
 		"$login_path" | "$login_socket") ;;
 		*) continue ;;
 		esac
-		[ "$(value_for "$name" milter_macro_daemon_name)" = "$login_mark" ] ||
+		value_for "$name" milter_macro_daemon_name
+		[ "$answer" = "$login_mark" ] ||
 			wrong "master.cf: $name asks postern-auth, but lacks" \
 				"-o milter_macro_daemon_name=$login_mark: what programs send" \
 				"there is refused"
 	done <<-END
-		$(overrides_of smtpd_sasl_path)
+		$answer
 	END
 }
 
 check_logins() {
 	find_login_socket
-	read_overrides
 	check_unmarked_logins
-	names=$(login_services_of_ours)
+	login_services_of_ours
+	names=$answer
 	[ -n "$names" ] || return 0
-	for name in $names; do
-		check_login_service "$name"
+	for place in $names; do
+		check_login_service "$place"
 	done
 	[ -n "${postfix_runs:-}" ] || return 0
 	if ! why=$(try_login_socket 2>&1); then
+		join "$names"
 		wrong "postern-auth does not answer on $login_socket (${why:-?}): programs" \
-			"cannot log in at $(printf '%s\n' "$names" | paste -s -d ' ' -)"
+			"cannot log in at $answer"
 		return
 	fi
-	for name in $names; do
+	for place in $names; do
 		result=0
-		why=$(try_login_service "$name") || result=$?
+		why=$(try_login_service "$place") || result=$?
 		case $result in
-		0) good "programs can log in at $name with an API key" ;;
-		2) unknown "whether programs can log in at $name cannot be tried: $why" ;;
-		*) wrong "$name offers no login: ${why:-it gives no answer}; was Postfix" \
+		0) good "programs can log in at $place with an API key" ;;
+		2) unknown "whether programs can log in at $place cannot be tried: $why" ;;
+		*) wrong "$place offers no login: ${why:-it gives no answer}; was Postfix" \
 			"reloaded since ($(reload_command))?" ;;
 		esac
 	done

@@ -20,47 +20,50 @@
 probe_seconds=10
 probe_seconds_without=2
 
-# Prints the address of a new probe for that way, sendmail or smtp, and its nonce; or
-# fails, with the reason. Users of the host may see the address in mailq, but not the
-# nonce: a message of theirs to the address does not count.
+# Has $address, that of a new probe for that way, sendmail or smtp, and its $nonce; or
+# fails and answers with the reason. Users of the host may see the address in mailq, but not
+# the nonce: a message of theirs to the address does not count.
 new_probe() {
 	through=--through
-	for name in always_bcc sender_bcc_maps recipient_bcc_maps header_checks \
+	for _name in always_bcc sender_bcc_maps recipient_bcc_maps header_checks \
 		body_checks; do
-		[ -z "$(value_of $name)" ] || through=
+		value_of $_name
+		[ -z "$answer" ] || through=
 	done
 	# shellcheck disable=SC2086 # a word, or none
-	if ! answer=$(run_postern --json probe add --submission "$1" $through 2>&1); then
-		echo "$answer"
-		return 1
-	fi
-	echo "$(member_of "$answer" address)" "$(member_of "$answer" nonce)"
+	answer=$(run_postern --json probe add --submission "$1" $through 2>&1) || return 1
+	probe=$answer
+	member_of "$probe" address
+	address=$answer
+	member_of "$probe" nonce
+	nonce=$answer
 }
 
-# The message to that address with that nonce.
+# Answers the message to that address with that nonce.
 probe_message() {
-	echo "Postern-Nonce: $2"
-	echo "From: postern-probe@$(value_of myhostname)"
-	echo "To: $1"
-	echo "Subject: Test message of postern doctor"
-	echo "Message-ID: <$1>"
-	echo "Auto-Submitted: auto-generated"
-	echo
-	echo "This message should not have reached you: see postfix-conf/check."
+	value_of myhostname
+	answer="Postern-Nonce: $2
+From: postern-probe@$answer
+To: $1
+Subject: Test message of postern doctor
+Message-ID: <$1>
+Auto-Submitted: auto-generated
+
+This message should not have reached you: see postfix-conf/check.
+"
 }
 
-# submit_by_smtp ADDRESS NONCE SERVER: prints the last reply of the server: `unix:PATH`,
-# `inet:HOST:PORT`, or `sendmail:PROGRAM`, which is an smtpd of its own. One that is no
-# 250 is a failure. The address is in no argument, for these are there for everybody to
-# read.
+# submit_by_smtp SERVER: sends the message to $address, and prints the last reply of the
+# server: `unix:PATH`, `inet:HOST:PORT`, or `sendmail:PROGRAM`, which is an smtpd of its own.
+# One that is no 250 is a failure. The address is in no argument, for these are there for
+# everybody to read.
 submit_by_smtp() {
-	probe_message "$1" "$2" | {
-		PROBE=$1
-		export PROBE
-		run_as_daemons perl -e "$perl_connect"'
+	probe_message "$address" "$nonce"
+	# shellcheck disable=SC2086 # words
+	PROBE=$address MESSAGE=$answer $as_daemons perl -e "$perl_connect"'
 		my ($server, $config) = @ARGV;
 		my $to = delete $ENV{PROBE};
-		my @message = <STDIN>;
+		my $message = delete $ENV{MESSAGE};
 		$SIG{ALRM} = sub { print "no answer in time"; exit 1 };
 		$SIG{PIPE} = "IGNORE";
 		alarm(30);
@@ -89,42 +92,46 @@ submit_by_smtp() {
 			print $peer "$_->[0]\r\n";
 			expect($_->[1]);
 		}
-		s/\n/\r\n/ for @message;
-		print $peer @message, ".\r\n";
+		$message =~ s/\n/\r\n/g;
+		print $peer $message, ".\r\n";
 		expect("250");
 		print $peer "QUIT\r\n";
-		print $reply' "$3" "$config"
-	}
+		print $reply' "$1" "$config"
 }
 
 # Prints what it complains of, too.
 submit_by_sendmail() {
-	program=$(setting_of submission sendmail)
-	submit_by_smtp "$1" "$2" "sendmail:${program:-sendmail}" 2>&1
-}
-
-# The lines of the input that have this text. As above, it is in no argument.
-lines_with() {
-	SOUGHT=$1 awk 'index($0, ENVIRON["SOUGHT"])'
+	setting_of submission sendmail
+	submit_by_smtp "sendmail:${answer:-sendmail}" 2>&1
 }
 
 # Waits up to so many seconds until the milter was asked: is_seen ADDRESS SECONDS.
 is_seen() {
-	shown=$(echo "$1" | run_postern --json probe show --timeout "$2" 2>/dev/null) || sleep "$2"
+	shown=$(run_postern --json probe show --timeout "$2" 2>/dev/null <<-END
+		$1
+	END
+	) || sleep "$2"
 	case $shown in
 	*'"seen": true'*) ;;
 	*) return 1 ;;
 	esac
 }
 
-# The message to the address in the queue, as JSON; nothing when it is not there.
+# Answers the message to the address in the queue, as JSON; nothing when it is not there.
 queued_for() {
-	postqueue -c "$config" -j 2>/dev/null | lines_with "\"$1\"" | head -n 1
+	answer=$(postqueue -c "$config" -j 2>/dev/null |
+		SOUGHT="\"$1\"" awk 'index($0, ENVIRON["SOUGHT"]) { print; exit }')
 }
 
-# The text member of that name.
+# Answers the text member of that name: member_of JSON NAME.
 member_of() {
-	printf '%s\n' "$1" | sed -n "s/.*\"$2\": \"\([^\"]*\)\".*/\1/p"
+	answer=
+	case $1 in
+	*"\"$2\": \""*)
+		answer=${1#*"\"$2\": \""}
+		answer=${answer%%\"*}
+		;;
+	esac
 }
 
 # Waits until the milter was asked, or it is clear that it was not.
@@ -132,7 +139,9 @@ wait_for_probe() {
 	left=$probe_seconds
 	[ -n "$milter" ] || left=$probe_seconds_without
 	until is_seen "$1" 1; do
-		case $(member_of "$(queued_for "$1")" queue_name) in
+		queued_for "$1"
+		member_of "$answer" queue_name
+		case $answer in
 		deferred | hold) return 1 ;;
 		esac
 		left=$((left - 1))
@@ -140,214 +149,284 @@ wait_for_probe() {
 	done
 }
 
-# The line of the mail log that has the address and those words, if there is a log
-# to look into.
+# Answers the last line of the mail log that has the address and those words, if there is a
+# log to look into.
 logged_for() {
-	log=$(value_of maillog_file)
-	for log in "$log" /var/log/mail.log /var/log/maillog; do
+	value_of maillog_file
+	for log in "$answer" /var/log/mail.log /var/log/maillog; do
 		[ -r "$log" ] || continue
-		tail -n 10000 "$log" | lines_with "=<$1>" | grep -F "$2" |
-			tail -n 1 | sed 's/.*]: //'
+		answer=$(tail -n 10000 "$log" | SOUGHT="=<$1>" WORDS=$2 awk '
+			index($0, ENVIRON["SOUGHT"]) && index($0, ENVIRON["WORDS"]) { last = $0 }
+			END { sub(/.*]: /, "", last); print last }')
 		return
 	done
+	answer=
 }
 
-# What a milter behind ours does with a message that ours lets pass; nothing when
+# Answers what a milter behind ours does with a message that ours lets pass; nothing when
 # it lets it pass, too: then it has left the queue.
 stopped_behind() {
-	left=$((probe_seconds * 5))
+	left=$((probe_seconds * 10))
 	while [ $left -gt 0 ]; do
-		message=$(queued_for "$1")
-		refusal=$(logged_for "$1" milter-reject)
-		if [ -n "$refusal" ]; then
-			echo "what postern-milter lets pass is stopped by another" \
-				"milter behind it, $2: ${refusal#* milter-reject: }"
+		queued_for "$1"
+		message=$answer
+		logged_for "$1" milter-reject
+		if [ -n "$answer" ]; then
+			answer="what postern-milter lets pass is stopped by another \
+milter behind it, $2: ${answer#* milter-reject: }"
 			return
 		fi
 		[ -n "$message" ] || return 0
 		left=$((left - 1))
-		sleep 0.2
+		sleep 0.1
 	done
-	echo "what postern-milter lets pass does not leave the queue: another" \
-		"milter behind it puts mail off ($2 is $(value_of "$2")), or qmgr" \
-		"does not run; see the mail log"
+	value_of "$2"
+	answer="what postern-milter lets pass does not leave the queue: another \
+milter behind it puts mail off ($2 is $answer), or qmgr \
+does not run; see the mail log"
 }
 
-# Why Postfix did not ask the milter, as far as main.cf tells: the list of the way.
+# Answers why Postfix did not ask the milter, as far as main.cf tells: the list of the way.
 why_not_asked() {
-	case $(value_of receive_override_options)/$(is_listed "$1" || echo lacking) in
-	*/lacking) echo "$1 lacks it" ;;
-	*no_milters*) echo "receive_override_options has no_milters" ;;
-	*) echo "main.cf names it; was Postfix reloaded since" \
-		"($(reload_command)), or has master.cf another $1, or" \
-		"no_milters?" ;;
+	value_of receive_override_options
+	_options=$answer
+	if ! is_listed "$1"; then
+		answer="$1 lacks it"
+		return
+	fi
+	case $_options in
+	*no_milters*) answer="receive_override_options has no_milters" ;;
+	*) answer="main.cf names it; was Postfix reloaded since \
+($(reload_command)), or has master.cf another $1, or no_milters?" ;;
 	esac
 }
 
-# What has become of a message that the milter did not see: ADDRESS LIST.
+# Answers what has become of a message that the milter did not see: ADDRESS LIST.
 fate_of() {
-	message=$(queued_for "$1")
-	reason=$(member_of "$message" delay_reason)
-	not_asked="Postfix did not ask the milter: $(why_not_asked "$2")"
-	case $(member_of "$message" queue_name) in
+	queued_for "$1"
+	message=$answer
+	member_of "$message" delay_reason
+	reason=${answer:+ ($answer)}
+	why_not_asked "$2"
+	not_asked="Postfix did not ask the milter: $answer"
+	member_of "$message" queue_name
+	case $answer in
 	maildrop | incoming)
 		if why=$(try_socket); then
-			echo "the message waits, although the milter answers:" \
-				"another one puts mail off, or itself, as their" \
-				"logs say; $2 is $(value_of "$2")"
+			value_of "$2"
+			answer="the message waits, although the milter answers: \
+another one puts mail off, or itself, as their logs say; $2 is $answer"
 		else
-			echo "the message waits, the milter does not answer: $why"
+			answer="the message waits, the milter does not answer: $why"
 		fi
 		;;
-	hold) echo "$not_asked. The message is held${reason:+ ($reason)}" ;;
-	?*) echo "$not_asked. The message waits${reason:+ ($reason)}" ;;
-	'') echo "$not_asked. The message did not wait:" \
-		"$(logged_for "$1" ' status=' | grep . || echo "see the mail log for $1")" ;;
+	hold) answer="$not_asked. The message is held$reason" ;;
+	?*) answer="$not_asked. The message waits$reason" ;;
+	'')
+		logged_for "$1" ' status='
+		answer="$not_asked. The message did not wait: \
+${answer:-see the mail log for $1}"
+		;;
 	esac
 }
 
 remove_probe() {
-	id=$(member_of "$(queued_for "$1")" queue_id)
-	[ -z "$id" ] || postsuper -c "$config" -d "$id" >/dev/null 2>&1 || true
+	queued_for "$1"
+	member_of "$answer" queue_id
+	[ -z "$answer" ] || postsuper -c "$config" -d "$answer" >/dev/null 2>&1 || true
 }
 
-# Rules of main.cf and master.cf that send a message, or a copy of it, elsewhere whatever
-# transport_maps says, one on a line. The milter, if it is asked, leaves them nothing to send.
+# Answers the rules of main.cf and master.cf that send a message, or a copy of it, elsewhere
+# whatever transport_maps says, with blanks. The milter, if it is asked, leaves them nothing to
+# send.
 rules_past_transport() {
-	for name in always_bcc sender_bcc_maps recipient_bcc_maps content_filter; do
-		[ -z "$(value_of $name)" ] || echo "$name"
+	_rules=
+	for _name in always_bcc sender_bcc_maps recipient_bcc_maps content_filter; do
+		value_of $_name
+		[ -z "$answer" ] || _rules="$_rules $_name"
 	done
-	overrides_of content_filter | awk '$2 != "" { print "content_filter of " $1 }'
-	for name in header_checks body_checks; do
-		[ -z "$(actions_in "$(value_of $name)" 'REDIRECT|FILTER|BCC')" ] || echo "$name"
+	overrides_of content_filter
+	while read -r _name _value; do
+		[ -z "$_value" ] || _rules="$_rules content_filter of $_name"
+	done <<-END
+		$answer
+	END
+	for _name in header_checks body_checks; do
+		value_of $_name
+		actions_in "$answer" 'REDIRECT|FILTER|BCC'
+		[ -z "$answer" ] || _rules="$_rules $_name"
 	done
+	answer=${_rules# }
 }
 
-# The table whose REDIRECT matches a header field of the message; nothing when none does. Postfix
-# asks no milter about such a message.
+# Answers the table whose REDIRECT matches a header field of the message; nothing when none does.
+# Postfix asks no milter about such a message.
 redirects_probe() {
-	[ -n "$(actions_in "$(value_of header_checks)" REDIRECT)" ] || return 0
+	value_of header_checks
+	checks=$answer
+	actions_in "$checks" REDIRECT
+	[ -n "$answer" ] || return 0
 	probe_message 0123456789abcdef0123456789abcdef@postern.invalid \
-		0123456789abcdef0123456789abcdef | sed '/^$/q' | while IFS= read -r field; do
-		first_answer "$(value_of header_checks)" "$field"
-	done | grep -i ': REDIRECT' | head -n 1
+		0123456789abcdef0123456789abcdef
+	while IFS= read -r field && [ -n "$field" ]; do
+		first_answer "$checks" "$field"
+		case $answer in
+		*': '[Rr][Ee][Dd][Ii][Rr][Ee][Cc][Tt]*) return ;;
+		esac
+	done <<-END
+		$answer
+	END
+	answer=
 }
 
 # Whether main.cf and master.cf have Postfix ask the milter about all mail that comes by way of
 # the list.
 asks_milter() {
 	is_listed "$1" || return 1
-	case $(value_of receive_override_options) in
+	value_of receive_override_options
+	case $answer in
 	*no_milters*) return 1 ;;
 	esac
-	without=$({
-		overrides_of receive_override_options | grep no_milters
-		overrides_of "$1" | while read -r name value; do
-			[ -n "$(ours_in "$value")" ] || echo "$name"
-		done
-	} | while read -r name value; do
-		case $1/$name in
-		smtpd_milters/* | */pickup/* | */cleanup/*) is_way_back "$name" || echo "$name" ;;
+	_without=
+	overrides_of receive_override_options
+	while read -r _name _value; do
+		case $_value in
+		*no_milters*) _without="$_without $_name" ;;
 		esac
-	done)
-	[ -z "$without" ]
+	done <<-END
+		$answer
+	END
+	overrides_of "$1"
+	while read -r _name _value; do
+		ours_in "$_value"
+		[ -n "$answer" ] || _without="$_without $_name"
+	done <<-END
+		$answer
+	END
+	for _name in $_without; do
+		case $1/$_name in
+		smtpd_milters/* | */pickup/* | */cleanup/*) is_way_back "$_name" || return 1 ;;
+		esac
+	done
 }
 
-# Why a message to an address of a probe might leave this host, by way of the list, if Postfix
-# does not ask the milter about it: one reason. Nothing when it would wait in the queue.
+# Answers why a message to an address of a probe might leave this host, by way of the list, if
+# Postfix does not ask the milter about it: one reason. Nothing when it would wait in the queue.
 may_leave() {
-	ways_out | head -n 1 | grep . && return
-	overrides_of transport_maps | while read -r name value; do
-		[ -n "$(ours_in "$value")" ] ||
-			echo "master.cf: $name has its own transport_maps, without" \
-				"postern.invalid"
-	done | head -n 1 | grep . && return
-	redirected=$(redirects_probe)
-	if [ -n "$redirected" ]; then
-		echo "header_checks matches it: $redirected"
+	ways_out
+	answer=${answer%%"$nl"*}
+	[ -z "$answer" ] || return 0
+	overrides_of transport_maps
+	while read -r _name _value; do
+		ours_in "$_value"
+		[ -z "$_name" ] || [ -n "$answer" ] || {
+			answer="master.cf: $_name has its own transport_maps, without \
+postern.invalid"
+			return
+		}
+	done <<-END
+		$answer
+	END
+	redirects_probe
+	if [ -n "$answer" ]; then
+		answer="header_checks matches it: $answer"
 		return
 	fi
-	asks_milter "$1" && return
-	past=$(rules_past_transport | paste -s -d ' ' -)
-	[ -z "$past" ] || echo "$1 does not cover all mail, and $past may send it elsewhere"
+	if asks_milter "$1"; then
+		answer=
+		return
+	fi
+	rules_past_transport
+	[ -z "$answer" ] ||
+		answer="$1 does not cover all mail, and $answer may send it elsewhere"
 }
 
 # try_way NAME LIST COMMAND [ARGUMENT]: the way's name, the parameter that names
-# the milters for it, and what submits a message: to the address and with the nonce
-# that are put in front of the argument.
+# the milters for it, and what submits a message.
 try_way() {
-	name=$1
+	way=$1
 	list=$2
 	shift 2
-	submit=$1
-	shift
-	why=$(may_leave "$list")
+	may_leave "$list"
+	why=$answer
 	if [ -n "$why" ] && ! is_listed smtpd_milters && ! is_listed non_smtpd_milters; then
-		unknown "mail by $name: no test message was sent, because Postfix does not use" \
+		unknown "mail by $way: no test message was sent, because Postfix does not use" \
 			"postern-milter yet and might deliver it elsewhere: run postern setup"
 		return
 	elif [ -n "$why" ]; then
-		warn "mail by $name: no test message was sent, because it could leave this" \
+		warn "mail by $way: no test message was sent, because it could leave this" \
 			"host if Postfix does not ask the milter: $why"
 		return
 	fi
-	if ! probe=$(new_probe "${submit#submit_by_}"); then
-		warn "$name: not tried: $probe"
-		return
-	fi
-	address=${probe% *}
-	if ! said=$("$submit" "$address" "${probe#* }" "$@"); then
-		wrong "$name takes no message: $said"
+	if ! new_probe "${1#submit_by_}"; then
+		warn "$way: not tried: $answer"
+	elif ! said=$("$@"); then
+		wrong "$way takes no message: $said"
 	elif wait_for_probe "$address"; then
-		why=$(stopped_behind "$address" "$list")
-		if [ -n "$why" ]; then
-			wrong "mail by $name: $why"
+		stopped_behind "$address" "$list"
+		if [ -n "$answer" ]; then
+			wrong "mail by $way: $answer"
 			remove_probe "$address"
-			return
+		else
+			good "the milter is asked about mail by $way"
 		fi
-		good "the milter is asked about mail by $name"
 	else
-		wrong "mail by $name: $(fate_of "$address" "$list")"
+		fate_of "$address" "$list"
+		wrong "mail by $way: $answer"
 		remove_probe "$address"
 	fi
 }
 
-# The server to which postern-httpd submits, when it does so by SMTP.
+# Answers the server to which postern-httpd submits, when it does so by SMTP.
 smtp_server() {
-	[ "$(setting_of submission method)" = smtp ] || return 0
-	server=$(setting_of submission smtp_server)
-	echo "${server:-unix:$queue/public/$service}"
+	setting_of submission method
+	if [ "$answer" != smtp ]; then
+		answer=
+		return
+	fi
+	setting_of submission smtp_server
+	answer=${answer:-unix:$queue/public/$service}
 }
 
-# Services of smtpd(8), or of postscreen(8) before it, that take mail of this host over
-# TCP without TLS or a login, but those that take it back from a content filter: NAME
+# Answers the services of smtpd(8), or of postscreen(8) before it, that take mail of this host
+# over TCP without TLS or a login, but those that take it back from a content filter: NAME
 # HOST PORT. One that wants TLS or a header of a proxy first is left out, and so is what
 # main.cf or master.cf have ask other milters, or none: other rows tell that.
 tcp_services() {
+	answer=
 	is_listed smtpd_milters || return 0
-	read_overrides
-	maps=$(value_of smtpd_milter_maps)
-	master_services | awk '$2 == "inet" &&
-		($8 == "smtpd" || $8 == "postscreen") { print $1 "/" $2 }' |
-		while read -r name; do
-			[ -n "$(ours_in "$(value_for "$name" smtpd_milters)")" ] || continue
-			case $(value_for "$name" receive_override_options) in
-			*no_milters*) continue ;;
-			esac
-			case $(value_for "$name" smtpd_tls_wrappermode),$(
-				value_for "$name" smtpd_tls_security_level),$(
-				value_for "$name" smtpd_upstream_proxy_protocol)$(
-				value_for "$name" postscreen_upstream_proxy_protocol) in
-			yes,* | *,encrypt,* | *,*,?*) continue ;;
-			esac
-			place=${name%/inet}
-			host=${place%:*} port=${place##*:}
-			[ "$host" != "$place" ] || host=$(items_of inet_interfaces |
-				sed 's/^\(all\|localhost\|loopback-only\|\$myhostname\)$/127.0.0.1/' |
-				head -n 1)
-			[ -n "$(unasked_for "${host:=127.0.0.1}")" ] ||
-				printf '%s %s %s\n' "$name" "$host" "$port"
-		done
+	read_services
+	value_of smtpd_milter_maps
+	maps=$answer
+	_tcp=
+	while read -r _name _program; do
+		case $_name/$_program in
+		*/inet/smtpd | */inet/postscreen) ;;
+		*) continue ;;
+		esac
+		value_for "$_name" smtpd_milters
+		ours_in "$answer"
+		[ -n "$answer" ] || continue
+		value_for "$_name" receive_override_options
+		case $answer in
+		*no_milters*) continue ;;
+		esac
+		tls_of "$_name"
+		[ -z "$answer" ] || continue
+		value_for "$_name" smtpd_upstream_proxy_protocol
+		[ -z "$answer" ] || continue
+		value_for "$_name" postscreen_upstream_proxy_protocol
+		[ -z "$answer" ] || continue
+		host_of "$_name"
+		_host=$answer
+		unasked_for "$_host"
+		[ -z "$answer" ] || continue
+		_place=${_name%/inet}
+		_tcp="$_tcp$_name $_host ${_place##*:}$nl"
+	done <<-END
+		$entries
+	END
+	answer=$_tcp
 }
 
 # Says MAIL FROM the address there, and no more: prints the last reply. The milter has
@@ -384,11 +463,10 @@ try_tcp() {
 	if [ -z "$milter" ]; then
 		unknown "SMTP to $2 port $3: not tried, since the milter does not answer"
 		return
-	elif ! probe=$(new_probe any); then
-		unknown "SMTP to $2 port $3: not tried: $probe"
+	elif ! new_probe any; then
+		unknown "SMTP to $2 port $3: not tried: $answer"
 		return
 	fi
-	address=${probe% *}
 	for _ in 1 2 3 4; do
 		if ! said=$(greet_by_smtp "$address" "$2" "$3"); then
 			unknown "SMTP to $2 port $3 ($1) cannot be tried: $said"
@@ -398,8 +476,8 @@ try_tcp() {
 			return
 		fi
 	done
-	wrong "mail by SMTP to $2 port $3 ($1): Postfix did not ask the milter:" \
-		"$(why_not_asked smtpd_milters)"
+	why_not_asked smtpd_milters
+	wrong "mail by SMTP to $2 port $3 ($1): Postfix did not ask the milter: $answer"
 }
 
 # Whether the milter that answers is known to have another database, in which no probe
@@ -411,7 +489,7 @@ is_of_others() {
 check_probes() {
 	if [ -z "$in_force" ]; then
 		return
-	elif [ "$(id -u)" -ne 0 ]; then
+	elif [ "$uid" -ne 0 ]; then
 		warn "no message was sent to try whether the milter is asked: run" \
 			"check as root"
 		return
@@ -424,12 +502,12 @@ check_probes() {
 		return
 	fi
 	try_way 'sendmail(1)' non_smtpd_milters submit_by_sendmail
-	server=$(smtp_server)
-	[ -z "$server" ] ||
-		try_way "SMTP to $server" smtpd_milters submit_by_smtp "$server"
+	smtp_server
+	[ -z "$answer" ] || try_way "SMTP to $answer" smtpd_milters submit_by_smtp "$answer"
+	tcp_services
 	while read -r name host port; do
 		[ -z "$name" ] || try_tcp "$name" "$host" "$port"
 	done <<-END
-		$(tcp_services)
+		$answer
 	END
 }

@@ -10,39 +10,57 @@
 returns_service=postern-returns
 returns_lists='transport_maps relay_domains relay_recipient_maps'
 
-# What stands in a list for a domain: returns_entry LIST DOMAIN.
+# Answers what stands in a list for a domain: returns_entry LIST DOMAIN.
 returns_entry() {
 	case $1 in
-	transport_maps) printf 'inline:{ {%s = %s:} }\n' "$2" "$returns_service" ;;
-	relay_domains) printf '%s\n' "$2" ;;
-	relay_recipient_maps) printf 'inline:{ {@%s = %s} }\n' "$2" "$returns_service" ;;
+	transport_maps) answer="inline:{ {$2 = $returns_service:} }" ;;
+	relay_domains) answer=$2 ;;
+	relay_recipient_maps) answer="inline:{ {@$2 = $returns_service} }" ;;
 	esac
 }
 
-# The domains that are there, one a line.
+# Answers the domains that are there, one a line.
 returns_domains() {
-	value_of transport_maps | split_list |
-		sed -n "s/^inline:{ {\([^ ]*\) = $returns_service:} }\$/\1/p"
+	value_of transport_maps
+	split_list "$answer"
+	_domains=
+	while IFS= read -r _item; do
+		_name=${_item#"inline:{ {"}
+		_name=${_name%" = $returns_service:} }"}
+		case $_item in
+		"inline:{ {$_name = $returns_service:} }") _domains=$_domains$_name$nl ;;
+		esac
+	done <<-END
+		$answer
+	END
+	answer=$_domains
 }
 
 has_returns_service() {
-	has_entry "$returns_service" unix
+	has_entry "$returns_service/unix"
 }
 
 # Whether a list has the item: returns_listed LIST ITEM.
 returns_listed() {
-	value_of "$1" | split_list | grep -Fqx -e "$2"
+	value_of "$1"
+	split_list "$answer"
+	case $nl$answer in
+	*"$nl$2$nl"*) ;;
+	*) return 1 ;;
+	esac
 }
 
 # Behind the = of the last definition; a new line at the end where there is none.
 put_returns() {
-	item=$(returns_entry "$1" "$2")
+	returns_entry "$1" "$2"
+	item=$answer
 	if returns_listed "$1" "$item"; then
 		echo "$1 has $2."
 		return
 	fi
+	last_newline
 	if grep -q "^$1[[:space:]]*=" "$draft"; then
-		item=$item awk -v name="$1" -v newline="$(last_newline)" '
+		item=$item awk -v name="$1" -v newline="$newline" '
 		{ lines[NR] = $0 }
 		$0 ~ "^" name "[ \t]*=" { last = NR }
 		END {
@@ -56,18 +74,17 @@ put_returns() {
 			}
 			if (newline)
 				print ""
-		}' "$draft" | rewrite_draft
+		}' "$draft"
 	else
 		# Its default, of old, is the domains of this host.
-		old=
-		[ -z "$(value_of "$1")" ] || old='$mydestination'
-		{
-			cat "$draft"
-			[ -n "$(last_newline)" ] || echo
-			printf '%s = %s%s' "$1" "$item" "${old:+,$old}"
-			[ -z "$(last_newline)" ] || echo
-		} | rewrite_draft
-	fi
+		value_of "$1"
+		[ -z "$answer" ] || answer=,\$mydestination
+		cat "$draft"
+		[ -n "$newline" ] || echo
+		printf '%s = %s%s' "$1" "$item" "$answer"
+		[ -z "$newline" ] || echo
+	fi >"$draft.new"
+	renew_draft
 	returns_listed "$1" "$item" || die "$main_cf: adding $2 to $1 would have no effect"
 	echo "$1: $2 was added."
 }
@@ -77,12 +94,14 @@ find_returns_user() {
 	[ -n "$settings" ] && [ -n "$postern" ] ||
 		die "--returns needs postern.conf: -p names it"
 	read_settings || die "$in_force"
-	intake=$(dirname "$postern")/postern-intake
-	[ -x "$intake" ] || intake=$(dirname "$postern")/../sbin/postern-intake
+	intake=${postern%/*}/postern-intake
+	[ -x "$intake" ] || intake=${postern%/*}/../sbin/postern-intake
 	[ -x "$intake" ] || die "the program postern-intake is missing"
 	intake=$(readlink -f "$intake")
-	database=$(setting_of store database)
-	[ -z "$(setting_of store url)" ] || database=$(dirname "$database")
+	setting_of store database
+	database=$answer
+	setting_of store url
+	[ -z "$answer" ] || database=${database%/*}
 	returns_user=$(stat -c %U "$database" 2>/dev/null) ||
 		die "$database is missing: postern db migrate"
 	[ "$returns_user" != root ] ||
@@ -101,37 +120,36 @@ add_returns_service() {
 		echo "master.cf has the service $returns_service."
 		return
 	fi
+	last_newline
 	{
 		cat "$draft"
-		if [ -n "$(last_newline)" ]; then
-			returns_block
-			echo
-		else
-			echo
-			returns_block
-		fi
-	} | rewrite_draft
+		[ -n "$newline" ] || echo
+		returns_block
+		[ -z "$newline" ] || echo
+	} >"$draft.new"
+	renew_draft
 	has_returns_service || die "adding $returns_service to master.cf would have no effect"
 	echo "master.cf: the service $returns_service was added."
 }
 
 # The records that the DNS of a domain is to have, and what is to be done besides.
 tell_returns() {
-	host=$(value_of myhostname)
+	value_of myhostname
 	echo "The DNS of $1 needs:"
-	echo "  $1. IN MX 10 $host."
-	echo "  $1. IN TXT \"v=spf1 a:$host -all\""
+	echo "  $1. IN MX 10 $answer."
+	echo "  $1. IN TXT \"v=spf1 a:$answer -all\""
 	say "" "When it has these records, and Postfix was reloaded: postern domain set NAME --return-path $1"
 }
 
-# Draft without what put_returns adds for the domains on standard input.
+# Prints the draft without what put_returns adds for the domains, one a line.
 without_returns() {
-	while IFS= read -r name; do
+	for _name in $1; do
 		for list in $returns_lists; do
-			printf '%s %s\n' "$list" "$(returns_entry "$list" "$name")"
+			returns_entry "$list" "$_name"
+			printf '%s %s\n' "$list" "$answer"
 		done
 	done >"$work/returns"
-	awk -v newline="$(last_newline)" -v entries="$work/returns" '
+	awk -v newline="$newline" -v entries="$work/returns" '
 	BEGIN {
 		while ((getline line <entries) > 0) {
 			at = index(line, " ")
@@ -181,9 +199,11 @@ without_returns() {
 
 # In the draft of main.cf. What is left is somebody else's, who has moved it.
 take_returns_out() {
-	found=$(returns_domains)
-	[ -n "$found" ] || return 0
-	printf '%s\n' "$found" | without_returns | rewrite_draft
+	returns_domains
+	[ -n "$answer" ] || return 0
+	last_newline
+	without_returns "$answer" >"$draft.new"
+	renew_draft
 }
 
 # Before it is taken out: what domains still send with it.
@@ -196,7 +216,8 @@ tell_about_returns() {
 }
 
 without_returns_service() {
-	awk -v name="$returns_service" -v newline="$(last_newline)" '
+	last_newline
+	awk -v name="$returns_service" -v newline="$newline" '
 	{ said = !/^[ \t]*(#|$)/ }
 	said && !/^[ \t]/ { ours = $1 == name && $2 == "unix" }
 	!said || !ours { printf "%s%s", (n++ ? "\n" : ""), $0 }
@@ -209,50 +230,58 @@ without_returns_service() {
 # Has postern-intake take a message with a token that nobody issued, as its user: it reads
 # the settings and the database, and does nothing.
 try_intake() {
-	argv=$(postconf -c "$view" -M "$returns_service/unix" 2>/dev/null)
-	user=$(printf '%s\n' "$argv" | sed -n 's/.* user=\([^ :]*\).*/\1/p')
-	argv=${argv#*argv=}
+	look_up "$master" "$returns_service/unix/command" || return
+	_user=${answer#* user=}
+	_user=${_user%%[ :]*}
+	argv=${answer#*argv=}
 	argv=${argv%% -- *}
 	token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 	as=
-	[ "$(id -u)" -ne 0 ] || as="setpriv --reuid $user --regid $(id -g "$user") --init-groups"
+	[ "$uid" -ne 0 ] || as="setpriv --reuid $_user --regid $(id -g "$_user") --init-groups"
 	# shellcheck disable=SC2086 # words
 	printf 'Subject: check\n\n' | $as $argv -- '' "b+$token@$1" 2>&1
 }
 
 check_returns_domain() {
-	taken=$(first_answer "$(value_of transport_maps)" "b+x@$1" "$1" '*')
-	case $taken in
+	value_of transport_maps
+	first_answer "$answer" "b+x@$1" "$1" '*'
+	case $answer in
 	*": $returns_service:") ;;
-	*) wrong "transport_maps has mail to $1 go elsewhere: ${taken:-no table has it}" ;;
+	*) wrong "transport_maps has mail to $1 go elsewhere: ${answer:-no table has it}" ;;
 	esac
 	returns_listed relay_domains "$1" ||
 		wrong "relay_domains lacks $1: Postfix takes no bounces from elsewhere"
-	taken=$(first_answer "$(value_of virtual_alias_maps)" "b+x@$1" "@$1")
-	[ -z "$taken" ] || wrong "virtual_alias_maps takes what comes to $1: $taken"
+	value_of virtual_alias_maps
+	first_answer "$answer" "b+x@$1" "@$1"
+	[ -z "$answer" ] || wrong "virtual_alias_maps takes what comes to $1: $answer"
 }
 
 check_returns() {
-	names=$(returns_domains)
+	returns_domains
+	names=$answer
 	for name in $names; do
 		check_returns_domain "$name"
 	done
 	wanted=
-	[ -z "$in_force" ] || wanted=$(run_postern --json domain list 2>/dev/null |
-		grep -o '"return_path": "[^"]*"' | sed 's/.* "//; s/"$//' | sort -u) || true
+	case $domains in
+	*'"return_path": "'*) wanted=$(printf '%s\n' "$domains" |
+		grep -o '"return_path": "[^"]*"' | sed 's/.* "//; s/"$//' | sort -u) ;;
+	esac
 	for name in $wanted; do
-		printf '%s\n' "$names" | grep -qx "$name" ||
-			wrong "emails have the return path $name, but Postfix does not give its" \
-				"mail to postern-intake: enable --returns $name"
+		case $nl$names in
+		*"$nl$name$nl"*) ;;
+		*) wrong "emails have the return path $name, but Postfix does not give its" \
+			"mail to postern-intake: enable --returns $name" ;;
+		esac
 	done
 	[ -n "$names" ] || return 0
 	if ! has_returns_service; then
 		wrong "master.cf lacks the service $returns_service: bounces wait; enable --returns" \
-			"$(printf '%s\n' "$names" | head -n 1) adds it"
-	elif ! why=$(try_intake "$(printf '%s\n' "$names" | head -n 1)"); then
+			"${names%%"$nl"*} adds it"
+	elif ! why=$(try_intake "${names%%"$nl"*}"); then
 		wrong "postern-intake takes no bounces, which wait: ${why:-it cannot be run}"
 	else
-		good "what comes to $(printf '%s\n' "$names" | paste -s -d ' ' -) is taken by" \
-			"postern-intake"
+		join "$names"
+		good "what comes to $answer is taken by postern-intake"
 	fi
 }

@@ -7,44 +7,56 @@
 #
 # Sets: settings (the file; empty: there is none), postern (the command; empty:
 # it is missing), in_force (what `postern config` says), read (valid or refused; empty:
-# not read yet), as_daemons (the words that run a program with their rights).
+# not read yet), learnt_file (see learn.sh), as_daemons (the words that run a program with
+# their rights).
 
 settings=
 default_settings=/etc/postern/postern.conf
 postern=
 in_force=
 read=
+domains=
 as_daemons=
+daemons_user=
 
 # Without -p, postern.conf is only meant with Postfix's own main.cf.
 find_settings() {
-	if [ -z "$settings" ] && [ -f "$default_settings" ] &&
-		[ "$config" = "$(postconf -d -h config_directory)" ]; then
+	if [ -z "$settings" ] && [ -f "$default_settings" ] && is_own_config; then
 		settings=$default_settings
 	fi
 	[ -z "$settings" ] || [ -f "$settings" ] || die "$settings is missing"
 	[ -z "$settings" ] || settings=$(readlink -f "$settings")
+	learnt_file=$settings.d/learnt.conf
 	for postern in "$here/../../../bin/postern" \
 		"$here/../${BUILD:-build}/postern" "${BUILD:-}/postern" \
 		"$(command -v postern)" ''; do
 		[ ! -x "$postern" ] || break
 	done
 	as_daemons=
-	if [ -n "$settings" ] && [ "$settings" = "$(readlink -f "$default_settings")" ] &&
-		[ "$(id -u)" -eq 0 ] && id postern >/dev/null 2>&1; then
+	if [ -n "$settings" ] && [ "$settings" -ef "$default_settings" ] &&
+		[ "$uid" -eq 0 ] && has_daemons_user; then
 		as_daemons='setpriv --reuid postern --regid postern --init-groups'
 	fi
 	settle_socket
 }
 
+# Whether this host has the user postern.
+has_daemons_user() {
+	[ -n "$daemons_user" ] || daemons_user=$(id -u postern 2>/dev/null) || daemons_user=none
+	[ "$daemons_user" != none ]
+}
+
 # Without -s, the socket is the one that the settings name, if they do; else both
 # sides find it below Postfix's queue folder.
 settle_socket() {
-	[ -z "$socket_given" ] && [ -n "$settings" ] && [ -n "$postern" ] &&
-		grep -qs socket "$settings" "$settings.d"/*.conf && read_settings || return 0
-	named=$(setting_of milter socket)
-	[ -n "$named" ] || return 0
-	socket=$named
+	[ -z "$socket_given" ] && [ -n "$settings" ] && [ -n "$postern" ] || return 0
+	set +f
+	set -- "$settings" "$settings.d"/*.conf
+	set -f
+	grep -qs socket "$@" && read_settings || return 0
+	setting_of milter socket
+	[ -n "$answer" ] || return 0
+	socket=$answer
 	name_socket
 }
 
@@ -57,28 +69,30 @@ read_settings() {
 	[ $read = valid ]
 }
 
-# The value that is in force: setting_of SECTION NAME.
+# Answers the value that is in force: setting_of SECTION NAME.
 setting_of() {
-	newline='
-'
-	rest=$newline$in_force$newline
-	case $rest in
-	*"$newline[$1]$newline"*) ;;
-	*) return 0 ;;
-	esac
-	rest=$newline${rest#*"$newline[$1]$newline"}
-	rest=${rest%%"$newline["*}$newline
-	while [ "$rest" != "${rest#*"$newline$2 ="}" ]; do
-		rest=${rest#*"$newline$2 ="}
-		value=${rest%%"$newline"*}
-		printf '%s\n' "${value# }"
+	answer=
+	_section=
+	IFS=$nl
+	for _line in $in_force; do
+		case $_line in
+		'['*) _section=$_line ;;
+		"$2 ="*)
+			[ "$_section" = "[$1]" ] || continue
+			_line=${_line#"$2 ="}
+			answer=$answer${answer:+$nl}${_line# }
+			;;
+		esac
 	done
+	unset IFS
 }
 
 # Whether postern-httpd submits to the service in master.cf.
 wants_service() {
-	[ "$(setting_of submission method)" = smtp ] &&
-		[ -z "$(setting_of submission smtp_server)" ]
+	setting_of submission method
+	[ "$answer" = smtp ] || return 1
+	setting_of submission smtp_server
+	[ -z "$answer" ]
 }
 
 # As the daemons do, which run as the user postern where the file is theirs:
@@ -92,24 +106,32 @@ run_as_daemons() {
 	$as_daemons "$@"
 }
 
+# Has $domains, those in the store, as JSON.
 check_database() {
-	if why=$(run_postern company list 2>&1 >/dev/null); then
+	if domains=$(run_postern --json domain list 2>&1); then
 		good "the database can be used"
 	else
-		wrong "$why"
+		wrong "$domains"
+		domains=
 	fi
 }
 
 # Of several instances of Postfix each needs a milter of its own.
 check_milter_socket() {
-	listens=$(setting_of milter socket)
+	setting_of milter socket
+	listens=$answer
 	if [ -z "$listens" ]; then
-		instance=$(setting_of submission postfix_config)
-		[ -n "$instance" ] || instance=$(postconf -d -h config_directory)
-		listens=$(postconf -c "$instance" -x -h queue_directory \
-			2>/dev/null)/$default_socket
+		setting_of submission postfix_config
+		if [ "${answer:-$own_config}" = "$config" ]; then
+			listens=$queue/$default_socket
+		else
+			[ -n "$answer" ] || find_own_config
+			listens=$(postconf -c "${answer:-$own_config}" -x -h queue_directory \
+				2>/dev/null)/$default_socket
+		fi
 	fi
-	[ "$(readlink -m "$listens")" = "$(readlink -m "$socket_path")" ] ||
+	[ "$listens" = "$socket_path" ] ||
+		[ "$(readlink -m "$listens")" = "$(readlink -m "$socket_path")" ] ||
 		wrong "$settings: postern-milter listens on $listens" \
 			"(milter.socket, or the queue folder of" \
 			"submission.postfix_config), but Postfix asks" \
@@ -118,7 +140,7 @@ check_milter_socket() {
 
 # Neither daemon starts without settings.
 lacks_settings() {
-	if [ "$config" = "$(postconf -d -h config_directory)" ]; then
+	if is_own_config; then
 		wrong "$default_settings is missing: neither daemon starts"
 	else
 		warn "no postern.conf was looked at: -p names it"

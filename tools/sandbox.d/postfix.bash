@@ -52,7 +52,7 @@ capture_destination_recipient_limit = 50" >"$dir/postfix/main.cf"
 write_login_options() (
 	# shellcheck source=postfix-conf/logins.sh
 	. "$tree/postfix-conf/logins.sh"
-	certificate_of() { :; }
+	certificate_of() { answer=; }
 	login_path=postern/auth.sock
 	login_lines plain "" | sed 's/^/  -o /' >run/login-options
 )
