@@ -100,91 +100,49 @@ static json_t *render_header(const struct email *email)
 	return fields;
 }
 
-/* What an admin sees of a recipient, in addition to what its company sees. */
-static json_t *render_status(const struct delivery_report *report, size_t i)
-{
-	enum delivery_status status = report->recipients.items[i].status;
-	_cleanup_free_ char *next = delivery_report_next(report, i);
-	int64_t retry_us = 0, end_us = 0;
-
-	delivery_report_times(report, i, &retry_us, &end_us);
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "status", delivery_status_name(status),
-		"status_text", delivery_report_status_words(status), "next", next, "queue",
-		report->entries[i].queue, "next_attempt_at", row_json_time(retry_us), "gives_up_at",
-		row_json_time(end_us));
-}
-
-/* Why and since when the recipient is suppressed; null if it no longer is. */
-static json_t *find_suppression(
-	struct db *db, const struct email *email, const struct recipient *recipient)
-{
-	const struct suppression_scope scope = {email->company_id, email->domain};
-	struct suppression found;
-	json_t *object;
-
-	if (store_suppression_find(
-		    db, &scope, recipient->address, SUPPRESSION_REASONS, &found, NULL) <= 0)
-		return json_null();
-	object = row_json(&store_suppression_type, &found, ROW_SHOWN);
-	store_suppression_clear(&found);
-	return object;
-}
-
-/* The report was read after the email, so recipients that were purged in
- * between are missing in it. */
+/* Adds what an admin sees of each recipient, in addition to what its company sees. The report was
+ * read after the email, so recipients that were purged in between are missing in it. */
 static void add_statuses(struct db *db, json_t *object, const struct email *email,
 	const struct delivery_report *report)
 {
+	const struct suppression_scope scope = {email->company_id, email->domain};
 	json_t *array = json_object_get(object, "recipients");
 	size_t shown = 0, told = 0;
 
 	for (size_t i = 0; i < email->recipients.n; i++) {
 		const struct recipient *one = &email->recipients.items[i];
+		_cleanup_free_ char *next = NULL;
+		int64_t retry_us = 0, end_us = 0;
+		enum delivery_status status;
+		json_t *item;
 
 		if (!one->enveloped)
 			continue;
-		if (told < report->recipients.n && report->recipients.items[told].n == one->n) {
-			json_t *item = json_array_get(array, shown);
+		item = json_array_get(array, shown++);
+		if (told == report->recipients.n || report->recipients.items[told].n != one->n)
+			continue;
+		status = report->recipients.items[told].status;
+		if (status == DELIVERY_SUPPRESSED) {
+			struct suppression found;
+			json_t *suppression = json_null();
 
-			if (report->recipients.items[told].status == DELIVERY_SUPPRESSED)
-				json_object_set_new(
-					item, "suppression", find_suppression(db, email, one));
-			json_object_update_new(item, render_status(report, told++));
+			if (store_suppression_find(db, &scope, one->address, SUPPRESSION_REASONS,
+				    &found, NULL) > 0) {
+				suppression = row_json(&store_suppression_type, &found, ROW_SHOWN);
+				store_suppression_clear(&found);
+			}
+			json_object_set_new(item, "suppression", suppression);
 		}
-		shown++;
+		next = delivery_report_next(report, told);
+		delivery_report_times(report, told, &retry_us, &end_us);
+		json_object_update_new(item,
+			json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o}", "status",
+				delivery_status_name(status), "status_text",
+				delivery_report_status_words(status), "next", next, "queue",
+				report->entries[told].queue, "next_attempt_at",
+				row_json_time(retry_us), "gives_up_at", row_json_time(end_us)));
+		told++;
 	}
-}
-
-static json_t *render_events(const struct delivery_report *report)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < report->events.n; i++) {
-		const struct email_event *event = &report->events.items[i];
-		json_t *item = email_render_event(event);
-
-		email_render_event_for_admins(item, event);
-		json_object_set_new(item, "source", row_json_given(event->source));
-		json_array_append_new(array, item);
-	}
-	return array;
-}
-
-static json_t *render_queue_messages(const struct delivery_report *report)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < report->messages.n; i++) {
-		const struct queue_message *message = &report->messages.items[i];
-
-		json_array_append_new(
-			array, json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id", message->queue_id,
-				       "how", message_how_name(message->how), "how_text",
-				       delivery_report_message_words(message->how), "since_at",
-				       row_json_time(message->since_us), "left_at",
-				       row_json_time(message->closed_us)));
-	}
-	return array;
 }
 
 /* The whole report: each recipient's status and what happens next, and the
@@ -194,15 +152,34 @@ static json_t *render_email(struct db *db, const struct email *email,
 {
 	_cleanup_free_ char *answer = delivery_report_answer(report);
 	json_t *object = email_render(email, true);
+	json_t *events = json_array(), *messages = json_array();
 
+	for (size_t i = 0; i < report->events.n; i++) {
+		const struct email_event *event = &report->events.items[i];
+		json_t *item = email_render_event(event);
+
+		email_render_event_for_admins(item, event);
+		json_object_set_new(item, "source", row_json_given(event->source));
+		json_array_append_new(events, item);
+	}
+	for (size_t i = 0; i < report->messages.n; i++) {
+		const struct queue_message *message = &report->messages.items[i];
+
+		json_array_append_new(
+			messages, json_pack("{s:s, s:s, s:s, s:o, s:o}", "queue_id",
+					  message->queue_id, "how", message_how_name(message->how),
+					  "how_text", delivery_report_message_words(message->how),
+					  "since_at", row_json_time(message->since_us), "left_at",
+					  row_json_time(message->closed_us)));
+	}
 	email_render_for_admins(object, email);
 	add_statuses(db, object, email, report);
 	json_object_set_new(object, "message_size", kept > 0 ? json_integer(kept) : json_null());
-	json_object_update_new(object,
-		json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
-			delivery_report_is_open(report), "is_test", delivery_report_is_test(report),
-			"header", render_header(email), "events", render_events(report),
-			"queue_messages", render_queue_messages(report)));
+	json_object_update_new(
+		object, json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "answer", answer, "is_open",
+				delivery_report_is_open(report), "is_test",
+				delivery_report_is_test(report), "header", render_header(email),
+				"events", events, "queue_messages", messages));
 	return object;
 }
 
