@@ -162,7 +162,7 @@ stop_part() {
 # Has a watcher of its own, too. Whoever runs postern-intake may come in.
 start_postgresql() {
 	local like=()
-	[ ! -d "${kept_store:-}/data" ] || like=(--copy-of "$kept_store/data")
+	[ -z "${is_kept:-}" ] || like=(--copy-of "$kept_store/data")
 	settings[store.url]=$("$tools/sandbox.d/postgresql" start "$dir/pg" \
 		${like+"${like[@]}"} "$sink_user")
 }
