@@ -5,7 +5,7 @@
 //   await patch(path`/admin/users/${id}`, { role: "owner" })
 //   await remove(path`/admin/keys/${id}`)
 //
-// What fails throws a Problem with the server's words, which ui.js shows.
+// What fails throws a Problem with the server's words, which pages and forms show.
 
 export class Problem extends Error {
   constructor(message, { status = 0, name = "", retryAfter = 0 } = {}) {

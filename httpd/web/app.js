@@ -12,7 +12,9 @@
 // user leaves the page.
 
 import { away, getSession, remove, whenLoggedOut } from "./api.js";
-import { AGAIN_MS, dialog, dropNotices, el, failure, header, loading, mends, notice, place, remember } from "./ui.js";
+import { AGAIN_MS, dropNotices, el, failure, header, loading, mends, notice, place } from "./elements.js";
+import { dialog } from "./forms.js";
+import { remember } from "./lists.js";
 import { startReading, whenLiveChanges } from "./live.js";
 import { listen } from "./shortcuts.js";
 

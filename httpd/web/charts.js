@@ -8,7 +8,7 @@
 //
 // Screen readers get a label for the plot: its sums, or the text of `told`.
 
-import { el, number } from "./ui.js";
+import { el, number } from "./elements.js";
 
 let library = null;
 let Chart; // once it is loaded; never, if its package is missing

@@ -9,7 +9,7 @@
 //   any: the text for choosing none
 //   of: (values) => the owner of the options: when it changes, the choice is cleared
 
-import { el } from "./ui.js";
+import { el } from "./elements.js";
 
 const TYPING_MS = 150;
 

@@ -1,9 +1,10 @@
 // Saves a whole list as a file, CSV or JSON: all rows that match its filters, however many.
 //
 // The list is read page by page, so that the server can do other work in between, and assembled in
-// pieces that the browser keeps on disk. list() in ui.js has the button.
+// pieces that the browser keeps on disk. list() in lists.js has the button.
 
-import { count, el, form, modal, notice, number } from "./ui.js";
+import { count, el, notice, number } from "./elements.js";
+import { form, modal } from "./forms.js";
 
 const PAGE = 100; // of rows in an answer, the most that the server gives
 const PIECE_BYTES = 1 << 20;

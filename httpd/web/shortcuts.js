@@ -1,7 +1,8 @@
 // Keyboard shortcuts that every page has, and their list. They are off while the user types, with
 // Ctrl, Alt or Meta, and behind a dialog.
 
-import { el, go, show } from "./ui.js";
+import { el, go } from "./elements.js";
+import { show } from "./forms.js";
 
 // The key after "g". Each letter belongs to one page.
 const letters = {

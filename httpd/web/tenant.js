@@ -1,7 +1,9 @@
 // What the pages of a company's objects share: the owner, as text and in forms, and their lists.
 
 import { get, path } from "./api.js";
-import { filters, el, link, list, remembered, shortId } from "./ui.js";
+import { el, link, shortId } from "./elements.js";
+import { filters } from "./forms.js";
+import { list, remembered } from "./lists.js";
 
 // The options for combo.js: names of objects, with their owner.
 const FOUND = 20;

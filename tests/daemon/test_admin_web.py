@@ -112,10 +112,10 @@ def test_headers(box):
 )
 def test_gzip(box, accepted, packed):
     answer = Admin(box).request(
-        "GET", "/web/ui.js", headers={"Accept-Encoding": accepted}, stream=True
+        "GET", "/web/elements.js", headers={"Accept-Encoding": accepted}, stream=True
     )
     body = answer.raw.read(decode_content=False)
-    plain = (WEB / "ui.js").read_bytes()
+    plain = (WEB / "elements.js").read_bytes()
     assert (answer.headers.get("content-encoding") == "gzip") == packed
     assert (gzip.decompress(body) if packed else body) == plain
     assert int(answer.headers["content-length"]) == len(body)
@@ -140,7 +140,7 @@ def test_weight_of_a_page(box):
         while wanted:
             files |= wanted
             wanted = set().union(*map(scripts_of, wanted)) - files
-        assert {"api.js", "ui.js", "live.js"} <= files
+        assert {"api.js", "elements.js", "live.js"} <= files
         if page.name == "overview.js":
             files.add("chart.js")
         sizes = {

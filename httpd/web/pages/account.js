@@ -1,24 +1,9 @@
 // The user's own login: password, codes of an authenticator app, sessions.
 
 import { get, path, post, remove } from "../api.js";
-import {
-  badge,
-  button,
-  code,
-  danger,
-  definitions,
-  dialog,
-  el,
-  form,
-  header,
-  list,
-  notice,
-  primary,
-  remark,
-  section,
-  show as showBox,
-  time,
-} from "../ui.js";
+import { badge, button, code, danger, definitions, el, header, notice, primary, remark, section, time } from "../elements.js";
+import { dialog, form, show as showBox } from "../forms.js";
+import { list } from "../lists.js";
 
 export const title = "Account";
 

@@ -3,7 +3,9 @@
 import { get } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies } from "../tenant.js";
-import { el, empty, exactTime, filters, header, link, list, time } from "../ui.js";
+import { el, empty, exactTime, header, link, time } from "../elements.js";
+import { filters } from "../forms.js";
+import { list } from "../lists.js";
 
 export const title = "Audit log";
 

@@ -2,7 +2,7 @@
 
 import { subscribe } from "../live.js";
 import { searched } from "../tenant.js";
-import { counted, empty, header, link, place, primary, shortId, time } from "../ui.js";
+import { counted, empty, header, link, place, primary, shortId, time } from "../elements.js";
 import { addCompany } from "./domains.js";
 
 export const title = "Companies";

@@ -3,7 +3,9 @@
 import { get, path, remove } from "../api.js";
 import { accepted, outcomes, sumOf } from "../labels.js";
 import { subscribe } from "../live.js";
-import { badge, confirm, count, counted, danger, definitions, el, empty, go, header, link, list, notice, number, place, primary, section, shortId, standalone, time } from "../ui.js";
+import { badge, count, counted, danger, definitions, el, empty, go, header, link, notice, number, place, primary, section, shortId, standalone, time } from "../elements.js";
+import { confirm } from "../forms.js";
+import { list } from "../lists.js";
 import { stateOf } from "./domains.js";
 import { emailColumns, emailPlace } from "./emails.js";
 

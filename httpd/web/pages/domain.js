@@ -7,12 +7,10 @@ import {
   address,
   badge,
   button,
-  confirm,
   copyButton,
   count,
   danger,
   definitions,
-  dialog,
   el,
   empty,
   go,
@@ -26,9 +24,10 @@ import {
   section,
   shortId,
   standalone,
-  table,
   time,
-} from "../ui.js";
+} from "../elements.js";
+import { confirm, dialog } from "../forms.js";
+import { table } from "../lists.js";
 import { stateOf } from "./domains.js";
 import { addExemption, exemptAll, exemptions, suggestions } from "./exemptions.js";
 

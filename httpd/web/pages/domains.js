@@ -3,7 +3,8 @@
 import { post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, policies, searched, subdomains } from "../tenant.js";
-import { badge, button, dialog, empty, go, header, notice, place, primary, time } from "../ui.js";
+import { badge, button, empty, go, header, notice, place, primary, time } from "../elements.js";
+import { dialog } from "../forms.js";
 
 export const title = "Domains";
 

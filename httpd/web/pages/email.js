@@ -1,7 +1,9 @@
 // One email: its content, and the delivery status of each recipient.
 
 import { get, path, post } from "../api.js";
-import { button, code, confirm, copyButton, danger, definitions, dialog, el, go, header, help, link, notice, number, place, remark, section, table, tabs, time, withTimes } from "../ui.js";
+import { button, code, copyButton, danger, definitions, el, go, header, help, link, notice, number, place, remark, section, tabs, time, withTimes } from "../elements.js";
+import { confirm, dialog } from "../forms.js";
+import { table } from "../lists.js";
 import { subscribe } from "../live.js";
 import { listed, stateOf, statusBadge } from "./emails.js";
 import { release } from "./suppressions.js";

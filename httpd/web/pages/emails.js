@@ -1,7 +1,9 @@
 // Emails: a search while the user types, with states that are updated.
 
 import { get, post } from "../api.js";
-import { badge, button, dialog, el, empty, filters, go, header, link, list, notice, number, place, primary, time } from "../ui.js";
+import { badge, button, el, empty, go, header, link, notice, number, place, primary, time } from "../elements.js";
+import { dialog, filters } from "../forms.js";
+import { list } from "../lists.js";
 import { emailStates, textOf, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, keyPick, matches } from "../tenant.js";

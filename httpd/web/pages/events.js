@@ -5,7 +5,9 @@
 // events older than the rows that it keeps.
 
 import { get } from "../api.js";
-import { badge, button, el, empty, filters, go, header, link, number, place, remembered, table, time } from "../ui.js";
+import { badge, button, el, empty, go, header, link, number, place, time } from "../elements.js";
+import { filters } from "../forms.js";
+import { remembered, table } from "../lists.js";
 import { eventKinds, textOf, titleOf, toneOfStatus } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";

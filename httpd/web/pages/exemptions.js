@@ -3,7 +3,9 @@
 import { get, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, searched } from "../tenant.js";
-import { address, button, confirm, count, danger, dialog, el, empty, header, link, list, notice, number, primary, table, time } from "../ui.js";
+import { address, button, count, danger, el, empty, header, link, notice, number, primary, time } from "../elements.js";
+import { confirm, dialog } from "../forms.js";
+import { list, table } from "../lists.js";
 
 export const title = "Exemptions";
 

@@ -1,6 +1,6 @@
 // The glossary.
 
-import { explained, header } from "../ui.js";
+import { explained, header } from "../elements.js";
 import { words } from "../words.js";
 
 export const title = "Glossary";

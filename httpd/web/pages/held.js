@@ -3,7 +3,9 @@
 import { get, path, post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, searched } from "../tenant.js";
-import { badge, button, choosing, code, confirm, count, danger, definitions, el, empty, header, link, list, notice, number, remark, section, show as showBox, time } from "../ui.js";
+import { badge, button, code, count, danger, definitions, el, empty, header, link, notice, number, remark, section, time } from "../elements.js";
+import { confirm, show as showBox } from "../forms.js";
+import { choosing, list } from "../lists.js";
 import { emailColumns, emailPlace } from "./emails.js";
 
 export const title = "Held mail";

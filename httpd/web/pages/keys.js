@@ -4,30 +4,9 @@ import { get, patch, path, post, remove } from "../api.js";
 import { apiUrl, examples } from "../examples.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, searched } from "../tenant.js";
-import {
-  badge,
-  button,
-  choosing,
-  code,
-  confirm,
-  count,
-  danger,
-  dialog,
-  el,
-  empty,
-  header,
-  link,
-  notice,
-  number,
-  place,
-  primary,
-  remark,
-  secret,
-  shortId,
-  show as showBox,
-  tabs,
-  time,
-} from "../ui.js";
+import { badge, button, code, count, danger, el, empty, header, link, notice, number, place, primary, remark, secret, shortId, tabs, time } from "../elements.js";
+import { confirm, dialog, show as showBox } from "../forms.js";
+import { choosing } from "../lists.js";
 
 export const title = "Keys";
 

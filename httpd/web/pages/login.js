@@ -1,7 +1,8 @@
 // The login, shown whenever nobody is logged in.
 
 import { postQuietly } from "../api.js";
-import { el, form } from "../ui.js";
+import { el } from "../elements.js";
+import { form } from "../forms.js";
 
 export const title = "Log in";
 

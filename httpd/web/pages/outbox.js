@@ -3,7 +3,9 @@
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, keyPick } from "../tenant.js";
-import { button, confirm, count, danger, dialog, el, empty, header, link, notice, number, primary, remark, section, table, time } from "../ui.js";
+import { button, count, danger, el, empty, header, link, notice, number, primary, remark, section, time } from "../elements.js";
+import { confirm, dialog } from "../forms.js";
+import { table } from "../lists.js";
 
 export const title = "Outbox";
 

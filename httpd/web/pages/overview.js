@@ -2,7 +2,8 @@
 // emails, and the parts of Postern.
 
 import { get } from "../api.js";
-import { badge, button, count, el, go, header, link, list, number, place, primary, section, standalone, table, time, two, withTimes } from "../ui.js";
+import { badge, button, count, el, go, header, link, number, place, primary, section, standalone, time, two, withTimes } from "../elements.js";
+import { list, table } from "../lists.js";
 import { plotOf } from "../charts.js";
 import { combo } from "../combo.js";
 import { accepted, hostStates, outcomes, services, sumOf, undelivered } from "../labels.js";

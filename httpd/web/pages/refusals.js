@@ -1,7 +1,9 @@
 // Mail that the rules stopped or would have stopped, and what would let it pass.
 
 import { get } from "../api.js";
-import { badge, button, count, el, empty, filters, go, header, link, list, number, section, time } from "../ui.js";
+import { badge, button, count, el, empty, go, header, link, number, section, time } from "../elements.js";
+import { filters } from "../forms.js";
+import { list } from "../lists.js";
 import { refusalOutcomes } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";

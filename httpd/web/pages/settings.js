@@ -3,7 +3,9 @@
 import { get } from "../api.js";
 import { services } from "../labels.js";
 import { matches } from "../tenant.js";
-import { badge, button, code, definitions, el, empty, filters, header, loading, remark, section, show as showBox, standalone, table, time, withTimes } from "../ui.js";
+import { badge, button, code, definitions, el, empty, header, loading, remark, section, standalone, time, withTimes } from "../elements.js";
+import { filters, show as showBox } from "../forms.js";
+import { table } from "../lists.js";
 
 export const title = "Settings";
 

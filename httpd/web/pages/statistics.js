@@ -6,7 +6,9 @@ import { plotOf } from "../charts.js";
 import { accepted, bounceReasons, outcomes, providerOf, sumOf, undelivered } from "../labels.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick } from "../tenant.js";
-import { AGAIN_MS, count, el, empty, failure, filters, header, loading, mends, number, section, table, two } from "../ui.js";
+import { AGAIN_MS, count, el, empty, failure, header, loading, mends, number, section, two } from "../elements.js";
+import { filters } from "../forms.js";
+import { table } from "../lists.js";
 
 export const title = "Statistics";
 

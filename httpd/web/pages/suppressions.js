@@ -4,25 +4,9 @@ import { get, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { suppressionReasons } from "../labels.js";
 import { companies, domainPick } from "../tenant.js";
-import {
-  badge,
-  button,
-  choosing,
-  confirm,
-  count,
-  danger,
-  dialog,
-  el,
-  empty,
-  filters,
-  header,
-  link,
-  list,
-  notice,
-  number,
-  primary,
-  time,
-} from "../ui.js";
+import { badge, button, count, danger, el, empty, header, link, notice, number, primary, time } from "../elements.js";
+import { confirm, dialog, filters } from "../forms.js";
+import { choosing, list } from "../lists.js";
 
 export const title = "Suppressed addresses";
 

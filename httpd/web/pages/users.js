@@ -4,23 +4,9 @@ import { get, patch, path, post, remove } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, companyPick, nameOf, searched } from "../tenant.js";
 import { codeField } from "./account.js";
-import {
-  badge,
-  button,
-  confirm,
-  danger,
-  dialog,
-  el,
-  empty,
-  header,
-  list,
-  notice,
-  primary,
-  secret,
-  section,
-  show as showBox,
-  time,
-} from "../ui.js";
+import { badge, button, danger, el, empty, header, notice, primary, secret, section, time } from "../elements.js";
+import { confirm, dialog, show as showBox } from "../forms.js";
+import { list } from "../lists.js";
 
 export const title = "Users";
 

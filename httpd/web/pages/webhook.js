@@ -7,28 +7,26 @@ import {
   badge,
   button,
   code,
-  confirm,
   copyButton,
   count,
   counted,
   danger,
   definitions,
-  dialog,
   el,
   empty,
   go,
   header,
   link,
-  list,
   notice,
   place,
   primary,
   remark,
   section,
   shortId,
-  show as showBox,
   time,
-} from "../ui.js";
+} from "../elements.js";
+import { confirm, dialog, show as showBox } from "../forms.js";
+import { list } from "../lists.js";
 import { domainField, endpointField, showSecret, stateOf, typesField } from "./webhooks.js";
 
 export const title = "Webhook";

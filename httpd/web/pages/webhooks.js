@@ -3,7 +3,8 @@
 import { get, post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, searched } from "../tenant.js";
-import { badge, code, counted, dialog, el, empty, go, header, place, primary, show as showBox, time } from "../ui.js";
+import { badge, code, counted, el, empty, go, header, place, primary, time } from "../elements.js";
+import { dialog, show as showBox } from "../forms.js";
 
 export const title = "Webhooks";
 
