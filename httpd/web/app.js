@@ -15,7 +15,7 @@ import { away, getSession, remove, whenLoggedOut } from "./api.js";
 import { AGAIN_MS, dropNotices, el, failure, header, loading, mends, notice, place } from "./elements.js";
 import { dialog } from "./forms.js";
 import { remember } from "./lists.js";
-import { startReading, whenLiveChanges } from "./live.js";
+import { follow, startReading, whenLiveChanges } from "./live.js";
 import { listen } from "./shortcuts.js";
 
 // For each address its module; for those in the navigation also group and text.
@@ -185,7 +185,11 @@ menu.addEventListener("click", () => {
 
 // Asks once who is logged in, and again after a login.
 async function findSession() {
-  const found = await getSession();
+  const found = await getSession().catch((error) => {
+    if (error.status === 401) follow(false);
+    throw error;
+  });
+  follow(true);
   session = { ...found, operator: found.company_id === null, owner: found.role === "owner" };
   tabs.postMessage(found.user_id);
 }

@@ -8,8 +8,8 @@
 // A subscriber whose requests are expensive gives a minimum interval in milliseconds.
 //
 // A page reads its data, then subscribes. It reads them again at once only if something may have
-// changed meanwhile: there was a notification, or the stream was not open yet. start.js therefore
-// opens the first stream.
+// changed meanwhile: there was a notification, or the stream was not open yet. The first stream is
+// therefore opened early, by start.js if somebody was logged in at the last visit.
 
 const topics = ["emails", "refusals", "tenants"];
 const GAP_MS = 2000;
@@ -132,6 +132,19 @@ export function subscribe(wanted, call, gap = GAP_MS) {
     subscribers.delete(one);
     setTimeout(check, LINGER_MS);
   };
+}
+
+// Called when it is known whether somebody is logged in. Opens the stream, unless start.js has.
+export function follow(isLoggedIn) {
+  try {
+    if (isLoggedIn) localStorage.setItem("postern.login", "1");
+    else localStorage.removeItem("postern.login");
+  } catch {
+    // Without storage start.js opens no stream.
+  }
+  if (!isLoggedIn || source || document.visibilityState !== "visible") return;
+  listen(new EventSource("/admin/live"));
+  setTimeout(check, LINGER_MS);
 }
 
 const early = globalThis.early?.live;

@@ -4,11 +4,19 @@
 // open before the page reads its data, and the module of the page that the address names, with its
 // imports.
 (() => {
+  // Set by live.js while somebody is logged in; without a session the server refuses the stream.
+  const isLoggedIn = () => {
+    try {
+      return localStorage.getItem("postern.login") !== null;
+    } catch {
+      return false;
+    }
+  };
   const [name, ...id] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
   const module = id.length ? name.replace(/ies$/, "y").replace(/s$/, "") : name || "overview";
   globalThis.early = { session: fetch("/admin/session", { cache: "no-store" }) };
   globalThis.early.session.catch(() => {});
-  if (document.visibilityState === "visible") {
+  if (isLoggedIn() && document.visibilityState === "visible") {
     const live = new EventSource("/admin/live");
     live.onopen = () => (globalThis.early.liveAt = performance.now());
     globalThis.early.live = live;

@@ -283,6 +283,7 @@ describe("the overview", () => {
     const { page } = visitor;
     const asked = [];
     page.on("request", (request) => request.url().includes("/admin/emails?") && asked.push(request.url()));
+    await page.addInitScript(() => localStorage.setItem("postern.login", "1"));
     await page.addInitScript(heldStream);
     await page.route("**/admin/session", async (route) => {
       await page.evaluate(() => window.openStream());
