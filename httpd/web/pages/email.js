@@ -32,14 +32,12 @@ const deliveryWords = [
   "recipient", "sent", "delivered", "deferred", "handed on", "bounced", "expired", "complained", "suppressed", "discarded", "removed", "unknown",
 ];
 
-const sameWords = (a, b) => a.kind === b.kind && a.message === b.message && a.address === b.address;
-
 // Consecutive deferred attempts with the same reply are one line, with the last time.
 function joined(events) {
   const lines = [];
   for (const event of events) {
     const last = lines.at(-1);
-    if (last && event.kind === "deferred" && sameWords(last.event, event)) {
+    if (event.kind === "deferred" && ["kind", "message", "address"].every((name) => last?.event[name] === event[name])) {
       last.n++;
       last.event = event;
     } else {

@@ -22,7 +22,6 @@ export function stateOf(email) {
 // glossary ("sent" while the recipient is in Postfix's queue); the title is the whole sentence.
 export const statusBadge = ({ status, status_text }) =>
   badge(status, { text: textOf(status === "queued" ? "sent" : status), tone: toneOfStatus(status), title: status_text });
-const stateOfRow = (row) => (row.recipient && row.state === "sent" ? statusBadge(row.recipient) : stateOf(row));
 
 const NAMED_MAX = 20;
 function recipientsOf(email) {
@@ -49,7 +48,7 @@ export const emailColumns = [
   {
     title: "State",
     kind: "state",
-    cell: stateOfRow,
+    cell: (row) => (row.recipient && row.state === "sent" ? statusBadge(row.recipient) : stateOf(row)),
     words: ["scheduled", "queued", "sent", "delivered", "delayed", "bounced", "expired", "failed", "refused", "suppressed", "complained", "canceled", "stopped"],
   },
   { title: "When", kind: "time", cell: (email) => time(email.created_at) },

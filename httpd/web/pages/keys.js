@@ -22,10 +22,6 @@ const scopes = [
   },
 ];
 
-const domainNamed = async (name) =>
-  (await get("/admin/domains", { search: name, active: true, limit: 100 })).data.find((one) => one.name === name);
-const activeDomain = async (company_id) => (await get("/admin/domains", { company_id, active: true, limit: 1 })).data[0]?.name;
-
 const idleOptions = [
   { value: "", text: "Used or not" },
   { value: "unused", text: "Never used for 30 days" },
@@ -88,7 +84,7 @@ async function create(known, { domain: given, company_id: company } = {}) {
     },
   });
   if (!key) return;
-  const domain = key.domain ?? (await activeDomain(key.company_id));
+  const domain = key.domain ?? (await get("/admin/domains", { company_id: key.company_id, active: true, limit: 1 })).data[0]?.name;
   const watch = key.scopes.includes("sending") && firstEmail(key);
   await showBox(
     `The key “${key.name}”`,
@@ -239,7 +235,8 @@ export async function show(main, { session, query }) {
   // Opens the form that a domain's page linked to; not again when this page is reloaded.
   if (main.isConnected && query.has("create") && session.owner && known.all.length) {
     history.replaceState(history.state, "", place("keys", { company: query.get("company") }));
-    const domain = await domainNamed(query.get("create"));
+    const name = query.get("create");
+    const domain = (await get("/admin/domains", { search: name, active: true, limit: 100 })).data.find((one) => one.name === name);
     make({ domain: domain?.name, company_id: domain?.company_id ?? query.get("company") }).catch((error) => notice(error.message, "bad"));
   }
   return subscribe(["tenants"], rows.refresh);

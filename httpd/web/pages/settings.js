@@ -57,18 +57,19 @@ const readers = {
   suppression: ["events"],
   webhook: ["webhook"],
 };
-const unitsOf = ({ section }) => (readers[section] ?? ["httpd"]).map((name) => `postern-${name}`).join(" ");
 
-// The lines to write, and the command that applies them.
-const explain = (one) =>
-  showBox(
+// Shows the lines to write, and the command that applies them.
+function explain(one) {
+  const units = (readers[one.section] ?? ["httpd"]).map((name) => `postern-${name}`).join(" ");
+  return showBox(
     `${one.section}.${one.name}`,
     el("p", "Settings are changed on the server, by root. In ", el("code", "postern.conf"), ", or in a file of ", el("code", "postern.conf.d"), ":"),
     code(`[${one.section}]\n${one.name} = ${one.value || one.default}`, { label: "postern.conf" }),
     el("p", one.reload ? "A reload is enough:" : "This setting needs a restart:"),
-    code(`sudo postern config >/dev/null && sudo systemctl ${one.reload ? "reload" : "restart"} ${unitsOf(one)}`, { label: "In a shell" }),
+    code(`sudo postern config >/dev/null && sudo systemctl ${one.reload ? "reload" : "restart"} ${units}`, { label: "In a shell" }),
     el("p.muted", "What it means: man postern.conf. Default: ", one.default === "" ? "empty" : el("code", one.default), "."),
   );
+}
 
 const healthOf = ({ parts }) =>
   definitions(

@@ -10,8 +10,6 @@ import { choosing, list } from "../lists.js";
 
 export const title = "Suppressed addresses";
 
-const reasonOf = ({ reason }) => badge(reason, { ...suppressionReasons[reason], title: suppressionReasons[reason].help });
-
 const PAGE = 50;
 const LOOKS_MAX = 200; // of 5,000 entries each
 const BATCH = 500;
@@ -27,8 +25,6 @@ async function lookOn(asked, after, limit, isWanted, tell) {
     tell(`Still looking: ${number(n * 5000)} entries so far, ${number(data.length)} found.`);
   }
 }
-
-const wordsOf = (text) => [...new Set((text ?? "").split(/[\s,;]+/).filter(Boolean))];
 
 async function add(known, address) {
   return dialog({
@@ -57,7 +53,7 @@ async function add(known, address) {
     ],
     submit: "Suppress them",
     run: async ({ addresses, company_id, domain, text }) => {
-      const all = wordsOf(addresses);
+      const all = [...new Set((addresses ?? "").split(/[\s,;]+/).filter(Boolean))];
       let added = 0;
       for (let i = 0; i < all.length; i += BATCH) {
         const part = all.slice(i, i + BATCH).map((one) => ({ address: one, text }));
@@ -176,7 +172,7 @@ export async function show(main, { session, query }) {
     load,
     columns: [
       { title: "Address", kind: "main", cell: (row) => el("span.picked", mayChange && chosen.box(row, row.address), el("span.address", row.address)) },
-      { title: "Reason", kind: "state", cell: reasonOf },
+      { title: "Reason", kind: "state", cell: ({ reason }) => badge(reason, { ...suppressionReasons[reason], title: suppressionReasons[reason].help }) },
       { title: "Since", kind: "time", cell: (row) => time(row.created_at) },
       { title: "Domain", kind: "name", cell: (row) => row.domain || el("span.muted", "all domains") },
       ...known.columns,

@@ -1,6 +1,6 @@
 // Webhooks: the endpoints to which events are sent, and whether that works.
 
-import { get, post } from "../api.js";
+import { post } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies, domainPick, searched } from "../tenant.js";
 import { badge, code, counted, el, empty, go, header, place, primary, time } from "../elements.js";
