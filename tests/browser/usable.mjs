@@ -136,6 +136,8 @@ it("measures each page", async () => {
       const visitor = await browser.visitor({ user: place === null ? undefined : user, fresh: true });
       const { page } = visitor;
       await page.addInitScript(watch);
+      // As after a login by its page.
+      if (place !== null) await page.addInitScript(() => localStorage.setItem("postern.login", "1"));
       const busyMs = await busyOf(page);
       const ofFirst = traffic(visitor.context);
       await page.goto(`/#/${place ?? ""}`);
