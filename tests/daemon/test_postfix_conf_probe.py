@@ -149,12 +149,15 @@ def test_a_milter_that_main_cf_lacks(changed):
 
 
 def test_a_rule_that_changes_senders(changed):
-    """check reports the rule only if it changes senders of registered domains."""
+    """check reports the rule only if it changes senders of registered domains, of whichever."""
     rule = "header_checks = regexp:{{ {{/^From:.*@{}>/ REPLACE From: x@place.test}} }}"
     changed.main_cf(rule.format("other\\.test"))
     assert "header_checks has" not in changed.check()
-    changed.main_cf(rule.format("example\\.com"))
-    assert "header_checks has REPLACE for the field From: emails" in changed.check()
+    company = changed.box.cli("domain", "list")[0]["company_id"]
+    changed.box.cli("domain", "add", "second.test", "--company", company)
+    for name in ("example\\.com", "second\\.test"):
+        changed.main_cf(rule.format(name))
+        assert "header_checks has REPLACE for the field From: emails" in changed.check(), name
 
 
 def test_a_milter_that_is_turned_off(changed):
