@@ -23,6 +23,7 @@ enum {
 	BATCH_LINES = 1000,
 	BATCH_BYTES = 1024 * 1024,
 	HELD_MAX = 4000, /* recipients per transaction */
+	LOOK_AHEAD_LINES = 100,
 	MARKS_MAX = 4096,
 	CURSOR_US = 5000000,                /* how often the position is stored without news */
 	END_US = STORE_LOG_END_S * 1000000, /* how often it is stored that nothing is left to
@@ -178,21 +179,26 @@ static int64_t time_of(
 	return reader->stamp_us < reader->now_us ? reader->stamp_us : reader->now_us;
 }
 
+/* How much later than the line its message may have been recorded. A line that has just come is
+ * current, whatever its time stamp says. In a file that is read once, the clock may have been hours
+ * off. */
+static int64_t ahead_of(const struct reader *reader, const struct source_line *from)
+{
+	return from->live ? 366 * DAY_US : reader->setup.location->once ? DAY_US : 0;
+}
+
 /* Stamps have whole seconds, so lines of the same second are ordered by adding microseconds.
  * After a clock was put back, order continues from the new time. */
 static struct line_position position_of(
 	struct reader *reader, const struct source_line *from, const struct log_line *line)
 {
 	int64_t time_us = time_of(reader, from, line);
-	/* How much later than the line its message may have been recorded. A line that has just
-	 * come is current, whatever its time stamp says. In a file that is read once, the clock may
-	 * have been hours off. */
-	int64_t ahead_us = from->live ? 366 * DAY_US : reader->setup.location->once ? DAY_US : 0;
 
 	reader->order_us = time_us <= reader->order_us && time_us > reader->order_us - SECOND_US
 				   ? reader->order_us + 1
 				   : time_us;
-	return (struct line_position){reader->number, time_us, reader->order_us, ahead_us};
+	return (struct line_position){
+		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
 }
 
 static void parse_line(const struct source_line *from, const char *text, size_t len,
@@ -308,6 +314,22 @@ static const char *advance(struct reader *reader)
 	return reader->marks[0].number <= oldest ? reader->marks[0].position : NULL;
 }
 
+/* Looks up what the next lines of the batch are about. */
+static int look_ahead(struct reader *reader, size_t i, struct err *err)
+{
+	int64_t ahead_us = ahead_of(reader, &reader->lines[i].from);
+
+	for (size_t end = i + LOOK_AHEAD_LINES; i < end && i < reader->n; i++) {
+		const struct held_line *held = &reader->lines[i];
+
+		if (held->from.gap == NULL && held->line.kind != LOG_NOTHING &&
+			ahead_of(reader, &held->from) == ahead_us)
+			tracker_expect(reader->tracker, &held->line,
+				time_of(reader, &held->from, &held->line));
+	}
+	return tracker_look_ahead(reader->tracker, ahead_us, err);
+}
+
 /* Stores the batch inside a transaction, and starts a new one when it gets long. */
 static int store_lines(struct reader *reader, struct err *err)
 {
@@ -316,6 +338,8 @@ static int store_lines(struct reader *reader, struct err *err)
 	for (size_t i = 0; i < reader->n; i++) {
 		const struct held_line *held = &reader->lines[i];
 
+		if (i % LOOK_AHEAD_LINES == 0 && look_ahead(reader, i, err) < 0)
+			return -1;
 		if (held->from.gap) {
 			if (note_gap(reader, held->from.gap, reader->now_us, err) < 0)
 				return -1;

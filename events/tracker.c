@@ -63,7 +63,8 @@
 /* The store's row for a queue id. */
 struct lookup {
 	char *id;
-	int64_t time_us; /* it was looked up for this time; INT64_MIN: outdated */
+	int64_t time_us;     /* it was looked up for this time; INT64_MIN: outdated, or not yet */
+	int64_t expected_us; /* the time of the first line that will look it up */
 	bool found;
 	struct queue_message message;
 	struct lookup *before; /* the look-up made before this one */
@@ -76,6 +77,7 @@ struct tracker {
 	struct untracked_list *untracked;
 	struct hash_table lookups; /* the last one of each queue id */
 	struct lookup *last_lookup;
+	struct lookup *looked_up; /* this one, and those before it; the others are expected */
 	struct tracker_counts counts;
 	struct tracker_counts kept;  /* the counts at the last commit */
 	struct delivery_counts seen; /* the part of the writer's counts that is included */
@@ -122,6 +124,7 @@ void tracker_set_suppression(struct tracker *tracker, const struct suppression_t
 
 static void clear_lookups(struct tracker *tracker)
 {
+	tracker->looked_up = NULL;
 	hash_table_empty(&tracker->lookups);
 	while (tracker->last_lookup) {
 		struct lookup *lookup = tracker->last_lookup;
@@ -270,6 +273,34 @@ static bool is_of_id(const void *lookup, const void *id)
 	return span_is(*(const struct span *)id, ((const struct lookup *)lookup)->id);
 }
 
+/* Adds a look-up, in the place of the last one of the id, if there is one. */
+static struct lookup *add_lookup(struct tracker *tracker, struct span id, struct lookup *last)
+{
+	uint64_t hash = span_hash(id);
+	struct lookup *lookup = mem_new(struct lookup);
+
+	lookup->id = mem_dup(id.data, id.len);
+	lookup->time_us = INT64_MIN;
+	lookup->before = tracker->last_lookup;
+	tracker->last_lookup = lookup;
+	if (last)
+		hash_table_replace(&tracker->lookups, hash, last, lookup);
+	else
+		hash_table_add(&tracker->lookups, hash, lookup);
+	return lookup;
+}
+
+static int read_lookup(struct tracker *tracker, struct lookup *lookup, int64_t time_us,
+	int64_t ahead_us, struct err *err)
+{
+	int found = store_queue_message_find(
+		tracker->db, lookup->id, time_us, ahead_us, &lookup->message, err);
+
+	lookup->found = found == 1;
+	lookup->time_us = time_us;
+	return found;
+}
+
 /* Finds the tracked message of the id at the time of the line. Returns 1, 0 if none, -1 on
  * error. The tracker owns the result. Earlier look-ups of the same id stay, because a caller may
  * be using them. */
@@ -277,31 +308,18 @@ static int look_up(struct work *work, struct span id, struct lookup **lookup_r)
 {
 	struct tracker *tracker = work->tracker;
 	const struct line_position *position = &work->context.position;
-	uint64_t hash = span_hash(id);
-	struct lookup *last = hash_table_find(&tracker->lookups, hash, is_of_id, &id),
-		      *lookup = last;
-	int found;
+	struct lookup *last = hash_table_find(&tracker->lookups, span_hash(id), is_of_id, &id);
+	struct lookup *lookup = last;
 
 	if (lookup == NULL || !is_fresh(lookup, position->time_us)) {
-		lookup = mem_new(struct lookup);
-		lookup->id = mem_dup(id.data, id.len);
-		lookup->time_us = INT64_MIN;
-		lookup->before = tracker->last_lookup;
-		tracker->last_lookup = lookup;
-		if (last)
-			hash_table_replace(&tracker->lookups, hash, last, lookup);
-		else
-			hash_table_add(&tracker->lookups, hash, lookup);
+		lookup = add_lookup(tracker, id, last);
 		/* What was found before may not be written. */
-		found = last ? delivery_writer_write_messages(tracker->writer, work->context.err)
-			     : 0;
-		if (found == 0)
-			found = store_queue_message_find(tracker->db, lookup->id, position->time_us,
-				position->ahead_us, &lookup->message, work->context.err);
-		if (found < 0)
+		if ((last && delivery_writer_write_messages(tracker->writer, work->context.err) <
+				     0) ||
+			read_lookup(tracker, lookup, position->time_us, position->ahead_us,
+				work->context.err) < 0)
 			return -1;
-		lookup->found = found == 1;
-		lookup->time_us = position->time_us;
+		tracker->looked_up = lookup;
 	}
 	*lookup_r = lookup;
 	return lookup->found;
@@ -842,6 +860,59 @@ static int handle_line(struct work *work)
 	default:
 		return 0;
 	}
+}
+
+/* True if the line will have its message looked up, for the first time in this transaction. */
+static bool is_to_be_looked_up(const struct tracker *tracker, const struct log_line *line)
+{
+	const struct untracked *untracked;
+
+	switch (line->kind) {
+	case LOG_ACTIVE:
+	case LOG_DELIVERY:
+	case LOG_EXPIRED:
+	case LOG_REMOVED:
+	case LOG_DISCARDED:
+		break;
+	default:
+		return false;
+	}
+	if (hash_table_find(&tracker->lookups, span_hash(line->id), is_of_id, &line->id))
+		return false;
+	untracked = untracked_find(tracker->untracked, line->id);
+	return line->kind == LOG_ACTIVE || untracked == NULL || !untracked->is_recorded;
+}
+
+void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_t time_us)
+{
+	struct lookup *lookup;
+
+	if (!is_to_be_looked_up(tracker, line))
+		return;
+	lookup = add_lookup(tracker, line->id, NULL);
+	lookup->expected_us = time_us;
+	store_queue_message_find_ahead(tracker->db, lookup->id, time_us);
+}
+
+int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, struct err *err)
+{
+	struct lookup *last = tracker->last_lookup, *end = tracker->looked_up;
+	const struct recipients *all;
+	int result = 0;
+
+	for (struct lookup *one = last; one != end && result >= 0; one = one->before)
+		result = read_lookup(tracker, one, one->expected_us, ahead_us, err);
+	db_end_ahead(tracker->db);
+	for (struct lookup *one = last; one != end && result >= 0; one = one->before)
+		if (one->found)
+			delivery_writer_read_ahead(tracker->writer, one->message.email);
+	for (struct lookup *one = last; one != end && result >= 0; one = one->before)
+		if (one->found)
+			result = delivery_writer_recipients(
+				tracker->writer, one->message.email, &all, err);
+	db_end_ahead(tracker->db);
+	tracker->looked_up = last;
+	return result < 0 ? -1 : 0;
 }
 
 bool tracker_is_by_other(const struct tracker *tracker, struct span queue_id)

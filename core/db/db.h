@@ -168,11 +168,11 @@ int db_post(struct db *db, const char *sql, const struct db_param *params, struc
 int db_post_stmt(struct db_stmt *stmt, struct err *err);
 
 /* Announces a statement that only reads, and that the caller is about to start with the same
- * parameters, outside of transactions. A server is then asked for the rows of all announced
- * statements in one round trip, at the first step of any statement, and each of them finds its rows
- * here. If one of them fails, all are asked for again, each when it is stepped. Does nothing with a
- * file. From the first announcement on the handle only reads, until db_end_ahead(), which forgets
- * the rows that nobody has stepped through. */
+ * parameters. A server is then asked for the rows of all announced statements in one round trip, at
+ * the first step of any statement, and each of them finds its rows here. If one of them fails, all
+ * are asked for again, each when it is stepped; in a transaction, that has failed, too. Does
+ * nothing with a file. From the first announcement on the handle only reads, until db_end_ahead(),
+ * which forgets the rows that nobody has stepped through. */
 void db_read_ahead(struct db *db, const char *sql, const struct db_param *params);
 void db_end_ahead(struct db *db);
 

@@ -37,7 +37,6 @@ enum pg_control {
 	PG_SAVEPOINT,
 	PG_RELEASE,
 	PG_UNDO,
-	PG_LAZY,
 	PG_COMMIT,
 	PG_SYNC,
 	PG_ROLLBACK,

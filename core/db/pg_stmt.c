@@ -299,21 +299,26 @@ void pg_stmt_read_ahead(struct db_stmt *base)
 	struct pg_stmt *stmt = pg_stmt_of(base);
 	struct pg_ahead ahead = {.stmt = stmt};
 
-	assert(!db->in_transaction && stmt->reads && !db->ahead_answered);
+	assert(stmt->reads && !db->ahead_answered);
 	if ((db->n_ahead > 0 && db->conn == NULL) ||
 		(db->n_ahead == 0 && require_ready(db, stmt, NULL) != 0)) {
 		pg_stmt_reset(base);
 		return;
 	}
 	ahead.params = values_of(stmt, &ahead.len);
-	if (send_stmt(db, stmt)) {
+	db->touched = db->in_transaction;
+	if (pg_transaction_send_queue(db) && send_stmt(db, stmt)) {
+		db->queued = 0;
 		ahead.at = db->sent - 1;
 		db->ahead = mem_append(db->ahead, db->n_ahead, sizeof(*db->ahead));
 		db->ahead[db->n_ahead++] = ahead;
 	} else {
+		struct err why = ERR_INIT;
+
 		free(ahead.params);
 		pg_stmt_drop_ahead(db);
-		pg_wire_close(db);
+		pg_wire_error(db, &why);
+		pg_transaction_lose(db, &why);
 	}
 	pg_stmt_reset(base);
 }
@@ -335,6 +340,7 @@ static void keep_answers(struct pg_db *db, struct pg_reading *reading, bool lost
 	end_reading(reading);
 }
 
+/* A transaction in which a statement has failed is over, also if it was a posted one. */
 static void answer_ahead(struct pg_db *db)
 {
 	struct pg_reading reading;
@@ -343,6 +349,8 @@ static void answer_ahead(struct pg_db *db)
 
 	if (lost)
 		pg_transaction_lose(db, &err);
+	else if (db->in_transaction && reading.failed != PG_NO_COMMAND)
+		pg_transaction_abandon(db, &reading.why);
 	keep_answers(db, &reading, lost);
 }
 

@@ -137,7 +137,7 @@ bool pg_transaction_send_commit(struct pg_db *db, bool lazy, size_t *at_r)
 {
 	bool reads = db->mode == DB_READ;
 
-	if ((!reads && !pg_wire_send_control(db, PG_LAZY)) || !pg_wire_send_control(db, PG_COMMIT))
+	if (!pg_wire_send_control(db, PG_COMMIT))
 		return false;
 	*at_r = db->sent - 1;
 	return reads || lazy || pg_wire_send_control(db, PG_SYNC);

@@ -22,11 +22,13 @@ enum {
 
 static const char *const controls[PG_CONTROLS] = {
 	[PG_BEGIN] = "BEGIN",
-	[PG_LOCK] = "SELECT pg_advisory_xact_lock(8101115116101114)",
+	/* Commits do not wait for the disk, see PG_SYNC. */
+	[PG_LOCK] =
+		"SELECT set_config('synchronous_commit', 'off', true),"
+		" pg_advisory_xact_lock(8101115116101114)",
 	[PG_SAVEPOINT] = "SAVEPOINT job",
 	[PG_RELEASE] = "RELEASE SAVEPOINT job",
 	[PG_UNDO] = "ROLLBACK TO SAVEPOINT job",
-	[PG_LAZY] = "SET LOCAL synchronous_commit = off",
 	[PG_COMMIT] = "COMMIT",
 	/* A transaction by itself. A standby may lack what is on disk here. */
 	[PG_SYNC] =

@@ -143,24 +143,24 @@ void delivery_writer_reset(struct delivery_writer *writer)
 	*writer = kept;
 }
 
+static const char sql_email[] =
+	"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
+	"   FROM delivery d"
+	"   WHERE d.email = email.seq), state = 'sent',"
+	"   CASE WHEN scheduled_us > created_us THEN scheduled_us ELSE created_us END,"
+	"   (SELECT group_concat(hex(key), '')"
+	"     FROM (SELECT key FROM event WHERE event.email = email.seq LIMIT $keys) few)"
+	" FROM email"
+	" WHERE seq = $email";
+#define EMAIL_PARAMS(email) DB_PARAMS(DB_INT("$email", email), DB_INT("$keys", EVENT_KEYS_MAX))
+
 static int read_email(
 	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
 {
-	static const char sql_email[] =
-		"SELECT company_id, domain, message_id, EXISTS (SELECT 1"
-		"   FROM delivery d"
-		"   WHERE d.email = email.seq), state = 'sent',"
-		"   CASE WHEN scheduled_us > created_us THEN scheduled_us ELSE created_us END,"
-		"   (SELECT group_concat(hex(key), '')"
-		"     FROM (SELECT key FROM event WHERE event.email = email.seq LIMIT $keys) few)"
-		" FROM email"
-		" WHERE seq = $email";
 	struct db *db = writer->db;
 	struct db_stmt *stmt;
 	bool has_tree = false;
-	int found = db_first(db, sql_email,
-		DB_PARAMS(DB_INT("$email", changes->email), DB_INT("$keys", EVENT_KEYS_MAX)), &stmt,
-		err);
+	int found = db_first(db, sql_email, EMAIL_PARAMS(changes->email), &stmt, err);
 
 	if (found < 0)
 		return -1;
@@ -186,6 +186,14 @@ static int read_email(
 static bool are_of_email(const void *changes, const void *email)
 {
 	return ((const struct email_changes *)changes)->email == *(const int64_t *)email;
+}
+
+void delivery_writer_read_ahead(struct delivery_writer *writer, int64_t email)
+{
+	if (hash_table_find(&writer->changes, (uint64_t)email, are_of_email, &email))
+		return;
+	db_read_ahead(writer->db, sql_email, EMAIL_PARAMS(email));
+	store_recipients_read_ahead(writer->db, email, true);
 }
 
 static int get_changes(struct delivery_writer *writer, int64_t email,
@@ -997,7 +1005,7 @@ int delivery_writer_flush(struct delivery_writer *writer, struct err *err)
 
 int delivery_writer_unsent(struct db *db, const struct unsent *unsent, struct err *err)
 {
-	static const char sql_email[] = "SELECT seq FROM email WHERE id = $id";
+	static const char sql_seq[] = "SELECT seq FROM email WHERE id = $id";
 	const char *const parts[] = {event_kind_name(unsent->kind), unsent->id};
 	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(db);
 	struct event_report report = {.kind = unsent->kind,
@@ -1010,7 +1018,7 @@ int delivery_writer_unsent(struct db *db, const struct unsent *unsent, struct er
 	uint8_t key[EVENT_KEY_LEN];
 
 	event_key(key, parts, ARRAY_SIZE(parts));
-	if (row_number(db, sql_email, DB_PARAMS(DB_TEXT("$id", unsent->id)), &report.email, err) <=
+	if (row_number(db, sql_seq, DB_PARAMS(DB_TEXT("$id", unsent->id)), &report.email, err) <=
 			0 ||
 		delivery_writer_recipients(writer, report.email, &recipients, err) < 0)
 		return -1;

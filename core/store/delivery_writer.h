@@ -55,7 +55,9 @@ void delivery_writer_free(struct delivery_writer *writer);
 DEFINE_CLEANUP(delivery_writer, delivery_writer_free)
 
 /* Returns the envelope recipients of the email with this seq, with all reports so far applied. The
- * writer owns them; they are valid until its flush or reset. 0 or -1. */
+ * writer owns them; they are valid until its flush or reset. 0 or -1. _read_ahead announces the
+ * first call for the email (db_read_ahead()). */
+void delivery_writer_read_ahead(struct delivery_writer *writer, int64_t email);
 int delivery_writer_recipients(struct delivery_writer *writer, int64_t email,
 	const struct recipients **recipients_r, struct err *err);
 /* Finds the recipient with this address, as written in the log. Returns 1, 0 if there is none, -1

@@ -78,19 +78,25 @@ void recipients_free(struct recipients *recipients)
 	*recipients = (struct recipients){0};
 }
 
+static const char sql_read[] =
+	"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
+	" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
+	" FROM email_recipient"
+	" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
+	" ORDER BY n";
+#define READ_PARAMS(seq, enveloped)                                                                \
+	DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped))
+
+void store_recipients_read_ahead(struct db *db, int64_t seq, bool enveloped)
+{
+	db_read_ahead(db, sql_read, READ_PARAMS(seq, enveloped));
+}
+
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err)
 {
-	static const char sql_read[] =
-		"SELECT n, kind, address, mailbox, state IS NOT NULL AS enveloped,"
-		" coalesce(state, 'queued') AS status, attempts, changed_us, relay, dsn, text"
-		" FROM email_recipient"
-		" WHERE email = $email AND (state IS NOT NULL OR $enveloped = 0)"
-		" ORDER BY n";
-
 	return row_list(db,
-		ROW_LIST(.sql = sql_read,
-			.params = DB_PARAMS(DB_INT("$email", seq), DB_INT("$enveloped", enveloped)),
+		ROW_LIST(.sql = sql_read, .params = READ_PARAMS(seq, enveloped),
 			.type = &store_recipient_type, ROW_INTO(recipients_r)),
 		err);
 }

@@ -49,7 +49,8 @@ const char *recipient_text(const struct recipient *recipient);
 void recipients_free(struct recipients *recipients);
 
 /* Reads the recipients of the email with this seq: all, or only those in the envelope. Returns 0 or
- * -1. */
+ * -1. _ahead announces that (db_read_ahead()). */
+void store_recipients_read_ahead(struct db *db, int64_t seq, bool enveloped);
 int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 	struct recipients *recipients_r, struct err *err);
 

@@ -67,34 +67,41 @@ const char *message_how_name(enum message_how how)
 }
 
 /* Finds the message, and the newest email that the milter has recorded under the queue id. */
+static const char sql_find[] =
+	"SELECT *"
+	" FROM (SELECT " MESSAGE_COLUMNS
+	", 0 AS is_new"
+	"   FROM queue_message h"
+	"   WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
+	"   AND h.host IN ('', $this_host)"
+	"   ORDER BY h.since_us DESC"
+	"   LIMIT 1) known"
+	" UNION ALL SELECT *"
+	" FROM (SELECT queue_id, decided_us AS since_us, seq AS email, -1, NULL, 0, 'milter',"
+	"   0, FALSE, 'queued', 0, 1"
+	"   FROM email"
+	"   WHERE queue_id = $id AND state = 'sent' AND decided_us BETWEEN $from AND $to"
+	"   AND host IN ('', $this_host)"
+	"   ORDER BY decided_us DESC"
+	"   LIMIT 1) recorded";
+#define FIND_PARAMS(queue_id, time_us, ahead_us)                                                   \
+	DB_PARAMS(DB_TEXT("$id", queue_id), DB_INT("$from", (time_us)-LIFETIME_US),                \
+		DB_INT("$to", (time_us) + (ahead_us)))
+
+void store_queue_message_find_ahead(struct db *db, const char *queue_id, int64_t time_us)
+{
+	db_read_ahead(db, sql_find, FIND_PARAMS(queue_id, time_us, SLACK_US));
+}
+
 static int find_message(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err)
 {
-	static const char sql_find[] =
-		"SELECT *"
-		" FROM (SELECT " MESSAGE_COLUMNS
-		", 0 AS is_new"
-		"   FROM queue_message h"
-		"   WHERE h.queue_id = $id AND h.since_us BETWEEN $from AND $to"
-		"   AND h.host IN ('', $this_host)"
-		"   ORDER BY h.since_us DESC"
-		"   LIMIT 1) known"
-		" UNION ALL SELECT *"
-		" FROM (SELECT queue_id, decided_us AS since_us, seq AS email, -1, NULL, 0, 'milter',"
-		"   0, FALSE, 'queued', 0, 1"
-		"   FROM email"
-		"   WHERE queue_id = $id AND state = 'sent' AND decided_us BETWEEN $from AND $to"
-		"   AND host IN ('', $this_host)"
-		"   ORDER BY decided_us DESC"
-		"   LIMIT 1) recorded";
 	struct queue_messages found = {0};
 	struct queue_message *known = NULL, *recorded = NULL, *chosen;
 
 	if (row_list(db,
 		    ROW_LIST(.sql = sql_find,
-			    .params = DB_PARAMS(DB_TEXT("$id", queue_id),
-				    DB_INT("$from", time_us - LIFETIME_US),
-				    DB_INT("$to", time_us + ahead_us)),
+			    .params = FIND_PARAMS(queue_id, time_us, ahead_us),
 			    .type = &message_type, ROW_INTO(&found)),
 		    err) < 0)
 		return -1;

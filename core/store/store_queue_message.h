@@ -41,7 +41,8 @@ void queue_message_clear(struct queue_message *message);
 
 /* Finds the message that had the queue id at that time; Postfix reuses queue ids. If there is none,
  * one that was recorded up to ahead_us later is accepted, in case a clock was set back. Returns 1,
- * 0 if there is none, -1 on error. */
+ * 0 if there is none, -1 on error. _ahead announces that (db_read_ahead()). */
+void store_queue_message_find_ahead(struct db *db, const char *queue_id, int64_t time_us);
 int store_queue_message_find(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err);
 struct queue_messages {

@@ -371,6 +371,39 @@ static void test_read_ahead_fails(void **state)
 	}
 }
 
+/* In a transaction the announced rows come after what was posted before, and what fails, be it what
+ * was posted, fails the transaction. */
+static void test_read_ahead_inside(void **state)
+{
+	static const char sql_add[] = "INSERT INTO item (id, name) VALUES ($id, $name)";
+	struct temp_db *temp = *state;
+
+	ONLY_SERVER(state);
+	OK(item_db_add(temp->db, "a", &why));
+	for (int fails = 0; fails < 2; fails++) {
+		OK(db_begin(temp->db, &why));
+		if (fails == 0)
+			announce_name(temp->db, "a");
+		assert_int_equal(fails ? 1 : has_name(temp->db, "a"), 1);
+		db_end_ahead(temp->db);
+		OK(db_post(temp->db, sql_add,
+			DB_PARAMS(DB_INT("$id", 100), DB_TEXT("$name", "posted")), &why));
+		announce_name(temp->db, "posted");
+		db_read_ahead(temp->db, sql_all, NULL);
+		assert_int_equal(has_name(temp->db, "posted"), fails ? -1 : 1);
+		if (fails == 0)
+			assert_int_equal(temp_db_number(temp->db, sql_all), 2);
+		db_end_ahead(temp->db);
+		if (fails) {
+			assert_false(db_in_transaction(temp->db));
+			db_rollback(temp->db);
+		} else {
+			OK(db_commit(temp->db, &why));
+		}
+	}
+	assert_int_equal(temp_db_number(temp->db, sql_all), 2);
+}
+
 static void test_read_ahead_hangs(void **state)
 {
 	struct temp_db *temp = *state;
@@ -410,6 +443,7 @@ int main(void)
 		TEST(texts),
 		TEST(read_ahead),
 		TEST(read_ahead_fails),
+		TEST(read_ahead_inside),
 		TEST(read_ahead_hangs),
 	};
 
