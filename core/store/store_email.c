@@ -297,6 +297,7 @@ static const struct row_field ticket_fields[] = {
 	ROW_FIELD(email_ticket, unsubscribe, ROW_BOOL),
 	ROW_FIELD(email_ticket, elsewhere, ROW_BOOL),
 	ROW_FIELD(email_ticket, suppresses, ROW_BOOL),
+	ROW_FIELD(email_ticket, recipients, ROW_LINES),
 };
 static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields);
 
@@ -309,7 +310,7 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
  *
  * d is the domain only if it is registered to the company; k is the key only if it may send as that
  * domain. */
-#define SELECT_TICKET                                                                              \
+#define SELECT_TICKET(more)                                                                        \
 	"SELECT e.seq, e.ticket, e.nonce, e.id, e.company_id, e.key_id, e.domain,"                 \
 	" e.sender, e.header_from, e.message_id, e.state, e.way, e.way = 'spent'"                  \
 	" OR e.state = 'staged'"                                                                   \
@@ -335,7 +336,7 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 	" EXISTS (SELECT 1"                                                                        \
 	"   FROM company_count n"                                                                  \
 	"   WHERE n.company_id = e.company_id AND n.kind = 'suppressions' AND n.count > 0)"        \
-	" AS suppresses"                                                                           \
+	" AS suppresses" more                                                                      \
 	" FROM email e"                                                                            \
 	" LEFT JOIN domain d  ON d.name = e.domain"                                                \
 	" AND d.company_id = e.company_id "                                                        \
@@ -348,39 +349,23 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 
 #define TICKET_PARAMS(what) DB_PARAMS(DB_TEXT("$what", what), DB_INT("$sending", KEY_SENDING))
 
-/* If the ticket is superseded between the statements, or the email removed, the envelope is empty,
- * and the ticket is not found. */
-static int find_ticket(struct db *db, const char *sql, const char *ticket,
-	struct email_ticket *ticket_r, struct err *err)
-{
-	int found = row_get(db, sql, TICKET_PARAMS(ticket), &ticket_type, ticket_r, err);
-
-	if (found <= 0)
-		return found;
-	found = store_recipients_envelope(db, ticket, &ticket_r->recipients, err);
-	if (found <= 0)
-		store_email_ticket_clear(ticket_r);
-	return found;
-}
-
 int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err)
 {
-	static const char sql_ticket[] = SELECT_TICKET " WHERE e.ticket = $what";
+	static const char sql_ticket[] = SELECT_TICKET(
+		", (SELECT group_concat(address, '\n')"
+		"   FROM (SELECT r.address"
+		"     FROM email_recipient r"
+		"     WHERE r.email = e.seq AND r.state <> 'suppressed'"
+		"     ORDER BY r.n) envelope) AS recipients") " WHERE e.ticket = $what";
 	/* A superseded ticket never becomes valid again, so a separate statement after the first
 	 * one is consistent. */
 	static const char sql_superseded[] =
 		"SELECT email_id AS id, 1 AS superseded"
 		" FROM superseded_ticket"
 		" WHERE ticket = $ticket";
-	int found;
+	int found = row_get(db, sql_ticket, TICKET_PARAMS(ticket), &ticket_type, ticket_r, err);
 
-	if (!db_in_transaction(db)) {
-		db_read_ahead(db, sql_ticket, TICKET_PARAMS(ticket));
-		store_recipients_envelope_ahead(db, ticket);
-	}
-	found = find_ticket(db, sql_ticket, ticket, ticket_r, err);
-	db_end_ahead(db);
 	if (found != 0)
 		return found;
 	return row_get(db, sql_superseded, DB_PARAMS(DB_TEXT("$ticket", ticket)), &ticket_type,
@@ -390,14 +375,14 @@ int store_email_ticket(
 int store_email_ticket_staged(
 	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err)
 {
-	static const char sql_staged[] = SELECT_TICKET " WHERE e.id = $what AND e.state = 'staged'";
+	static const char sql_staged[] = SELECT_TICKET(
+		"") " WHERE e.id = $what AND e.state = 'staged'";
 
 	return row_get(db, sql_staged, TICKET_PARAMS(id), &ticket_type, ticket_r, err);
 }
 
 void store_email_ticket_clear(struct email_ticket *ticket)
 {
-	strv_free(&ticket->recipients);
 	row_clear(&ticket_type, ticket);
 }
 

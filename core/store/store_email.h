@@ -86,7 +86,7 @@ int store_email_supersede(struct db *db, const struct email *email, struct err *
 int store_email_reissue(struct db *db, const char *id, const char *ticket, struct err *err);
 
 /* Everything that a verdict needs to know about a ticket. One statement reads it, so it is
- * consistent; another one reads the recipients, which never change. */
+ * consistent. */
 struct email_ticket {
 	char ticket[SECRET_TICKET_SIZE];
 	char id[ID_SIZE];
@@ -121,8 +121,7 @@ struct email_ticket {
  * 1. */
 int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err);
-/* Finds the ticket of the email with this id, if it is staged, without the recipients: one
- * statement, so no supersession can come between. */
+/* Finds the ticket of the email with this id, if it is staged, without the recipients. */
 int store_email_ticket_staged(
 	struct db *db, const char *id, struct email_ticket *ticket_r, struct err *err);
 void store_email_ticket_clear(struct email_ticket *ticket);

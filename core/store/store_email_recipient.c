@@ -101,41 +101,6 @@ int store_recipients_read(struct db *db, int64_t seq, bool enveloped,
 		err);
 }
 
-/* By the ticket, so that it can be asked for before the email is known. */
-static const char sql_envelope[] =
-	"SELECT address, state = 'suppressed'"
-	" FROM email_recipient"
-	" WHERE email = (SELECT seq FROM email WHERE ticket = $ticket) AND state IS NOT NULL"
-	" ORDER BY n";
-
-void store_recipients_envelope_ahead(struct db *db, const char *ticket)
-{
-	db_read_ahead(db, sql_envelope, DB_PARAMS(DB_TEXT("$ticket", ticket)));
-}
-
-int store_recipients_envelope(
-	struct db *db, const char *ticket, struct strv *addresses_r, struct err *err)
-{
-	struct strv addresses = STRV_INIT;
-	struct db_stmt *stmt;
-	bool found = false;
-	int result;
-
-	if (db_start(db, sql_envelope, DB_PARAMS(DB_TEXT("$ticket", ticket)), &stmt, err) != 0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1) {
-		found = true;
-		if (!db_int(stmt, 1))
-			strv_add(&addresses, db_text(stmt, 0));
-	}
-	if (result < 0) {
-		strv_free(&addresses);
-		return -1;
-	}
-	*addresses_r = addresses;
-	return found;
-}
-
 static bool is_line(const char *text)
 {
 	return !str_empty(text) && strchr(text, '\n') == NULL;

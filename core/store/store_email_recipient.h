@@ -82,13 +82,6 @@ void store_open_recipients_free(struct open_recipients *open);
 
 extern const struct row_type store_recipient_type;
 
-/* Reads the addresses of the envelope, without suppressed ones, by the email's ticket. Returns 1; 0
- * if the envelope is empty, because the email was removed or got another ticket since its row was
- * read; -1 on error. _ahead announces that (db_read_ahead()). */
-void store_recipients_envelope_ahead(struct db *db, const char *ticket);
-int store_recipients_envelope(
-	struct db *db, const char *ticket, struct strv *addresses_r, struct err *err);
-
 /* Inserts the rows. In the caller's transaction, which must be rolled back if this fails.
  * ERR_INVALID for a value that cannot be stored. */
 int store_recipients_insert(struct db *db, int64_t seq, const char *company_id,

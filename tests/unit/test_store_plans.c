@@ -836,9 +836,6 @@ static const struct {
 	{"ORDER BY g.email LIMIT 1 OFFSET $max",
 		"SEARCH g USING COVERING INDEX email_tag_by_tag (tag=? AND company_id=? AND "
 		"email>? AND email<?)"},
-	{"WHERE email = (SELECT seq FROM email WHERE ticket = $ticket) AND state IS NOT NULL"
-	 " ORDER BY n",
-		"SEARCH email_recipient USING PRIMARY KEY (email=?)"},
 	{"ORDER BY v.recorded_us ASC, v.seq ASC LIMIT $limit",
 		"SEARCH v USING INDEX event_by_domain (company_id=? AND domain=? AND recorded_us>?"},
 	{"ORDER BY v.recorded_us DESC, v.seq DESC LIMIT $limit",
