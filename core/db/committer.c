@@ -92,11 +92,23 @@ static void add_to_queue(struct queue *queue, struct commit_job *job)
 	queue->end = &job->next;
 }
 
+static bool is_lazy(const struct committer *committer)
+{
+	for (size_t i = 0; i < committer->n; i++)
+		if (!committer->batch[i].job->lazy)
+			return false;
+	return true;
+}
+
+/* Takes patient jobs. Before their patience is over, none of them makes a transaction wait for the
+ * disk that else would not. */
 static void take_patient(struct committer *committer)
 {
 	struct queue *queue = &committer->patient;
+	bool all = committer->n == 0 || !is_lazy(committer) || committer->stopping ||
+		   clock_monotonic_us() >= committer->until_us;
 
-	while (queue->first != NULL && committer->n < BATCH_MAX) {
+	while (queue->first && committer->n < BATCH_MAX && (all || queue->first->lazy)) {
 		add_to_batch(committer, queue->first);
 		queue->first = queue->first->next;
 		committer->stats.waiting--;
@@ -276,14 +288,6 @@ static int run_job(struct db *db, struct commit_outcome *outcome, bool first, bo
 	}
 	db_undo(db);
 	return db_in_transaction(db) ? 0 : lost(outcome, err);
-}
-
-static bool is_lazy(const struct committer *committer)
-{
-	for (size_t i = 0; i < committer->n; i++)
-		if (!committer->batch[i].job->lazy)
-			return false;
-	return true;
 }
 
 static bool is_repeatable(const struct committer *committer)

@@ -40,9 +40,10 @@ struct commit_job {
 	/* run may be called again, if the first call was rolled back: it sets all that it leaves in
 	 * arg anew. A transaction with such jobs alone is repeated when db_repeatable() says so. */
 	bool repeatable;
-	/* Nobody waits for it: it is committed with the next job that is not patient, or after
-	 * COMMIT_PATIENCE_MS with all jobs so far, and so costs no commit of its own. It runs after
-	 * those that are not patient. */
+	/* Nobody waits for it: it is committed with the next job that is not patient, unless it
+	 * would be the one for which the commit has to be durable, or after COMMIT_PATIENCE_MS with
+	 * all jobs so far, and so costs hardly a commit of its own. It runs after those that are
+	 * not patient. */
 	bool patient;
 	/* The company that the job is for, if it is for one. Belongs to the submitter, like the
 	 * job. */

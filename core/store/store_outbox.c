@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/strv.h"
 #include "core/store/row.h"
@@ -179,7 +180,8 @@ int store_outbox_joined_bytes(
 	return sum_bytes(db, sql_joined, company_id, all_r, own_r, err);
 }
 
-int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)
+/* Keeps the message of an email that is about to leave the outbox. */
+static int post_kept(struct db *db, const char *id, int64_t now_us, struct err *err)
 {
 	static const char sql_kept[] =
 		"INSERT INTO message_kept (left_us, email, size)"
@@ -188,12 +190,48 @@ int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct er
 		" JOIN outbox o ON o.email = e.seq"
 		" WHERE e.id = $id AND o.host = $this_host"
 		" ON CONFLICT DO NOTHING";
-	static const char sql_remove[] = "DELETE FROM outbox" OF_THIS_HOST;
-	const struct db_param *params = DB_PARAMS(DB_TEXT("$id", id));
 
-	if (db_post(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err) < 0)
+	return db_post(db, sql_kept, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us)), err);
+}
+
+static const char sql_remove[] = "DELETE FROM outbox" OF_THIS_HOST;
+
+int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err)
+{
+	if (post_kept(db, id, now_us, err) < 0)
 		return -1;
-	return db_change(db, sql_remove, params, err);
+	return db_change(db, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
+}
+
+int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_us,
+	struct strv *elsewhere_r, struct err *err)
+{
+	static const char sql_elsewhere[] =
+		"SELECT j.value"
+		" FROM json_each($ids) j"
+		" WHERE (SELECT 1"
+		"   FROM email e"
+		"   JOIN outbox o ON o.email = e.seq"
+		"   WHERE e.id = j.value AND o.host <> $this_host) IS NOT NULL";
+	_cleanup_buf_ struct buf list = BUF_INIT;
+	struct db_stmt *stmt;
+	int result;
+
+	for (size_t i = 0; i < ids->n; i++)
+		if (post_kept(db, ids->items[i], now_us, err) < 0 ||
+			db_post(db, sql_remove, DB_PARAMS(DB_TEXT("$id", ids->items[i])), err) < 0)
+			return -1;
+	if (ids->n == 0 || *db_host(db) == '\0')
+		return 0;
+	for (size_t i = 0; i < ids->n; i++)
+		buf_printf(&list, "%s\"%s\"", i ? "," : "[", ids->items[i]);
+	buf_add_char(&list, ']');
+	if (db_start(db, sql_elsewhere, DB_PARAMS(DB_TEXT("$ids", buf_str(&list))), &stmt, err) !=
+		0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1)
+		strv_add(elsewhere_r, db_text(stmt, 0));
+	return result;
 }
 
 int store_outbox_put_off(

@@ -79,6 +79,10 @@ int store_outbox_joined_bytes(
 /* The email leaves the outbox; its message stays for retention.messages. 1, 0 if it is not there,
  * -1. */
 int store_outbox_remove(struct db *db, const char *id, int64_t now_us, struct err *err);
+/* Removes several, in the caller's transaction, with one round trip to a server. Adds to
+ * elsewhere_r the ids of those that another host has taken over, which stay. Returns 0 or -1. */
+int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_us,
+	struct strv *elsewhere_r, struct err *err);
 
 /* The email is not in hand any more, and is due at due_us, which is over 0. 1, 0, -1. */
 struct outbox_delay {

@@ -100,8 +100,7 @@ static int find_message(struct db *db, const char *queue_id, int64_t time_us, in
 	struct queue_message *known = NULL, *recorded = NULL, *chosen;
 
 	if (row_list(db,
-		    ROW_LIST(.sql = sql_find,
-			    .params = FIND_PARAMS(queue_id, time_us, ahead_us),
+		    ROW_LIST(.sql = sql_find, .params = FIND_PARAMS(queue_id, time_us, ahead_us),
 			    .type = &message_type, ROW_INTO(&found)),
 		    err) < 0)
 		return -1;

@@ -179,8 +179,8 @@ void journal_breaker_closed(struct journal *journal)
 static int write_one(struct db *db, const struct entry *entry, int64_t now_us, struct err *err)
 {
 	switch (entry->kind) {
-	case REMOVE:
-		return store_outbox_remove(db, entry->id, now_us, err);
+	case REMOVE: /* remove_all() */
+		break;
 	case PUT_OFF:
 		return store_outbox_put_off(db, entry->id, &entry->delay, err);
 	case GIVE_BACK:
@@ -214,20 +214,42 @@ static int note_elsewhere(struct db *db, struct entry *entry, int written, struc
 	return found < 0 ? -1 : 0;
 }
 
+/* Writes all entries of removals at once. Each is about an email of its own. */
+static int remove_all(struct db *db, struct journal *journal, struct err *err)
+{
+	_cleanup_strv_ struct strv ids = STRV_INIT, elsewhere = STRV_INIT;
+	size_t removed;
+
+	for (size_t i = 0; i < journal->under_way.n; i++)
+		if (journal->under_way.items[i].kind == REMOVE)
+			strv_add(&ids, journal->under_way.items[i].id);
+	if (store_outbox_remove_all(db, &ids, journal->now_us, &elsewhere, err) < 0)
+		return -1;
+	for (size_t i = 0; i < journal->under_way.n; i++) {
+		struct entry *entry = &journal->under_way.items[i];
+
+		if (entry->kind == REMOVE)
+			entry->elsewhere = strv_has(&elsewhere, entry->id);
+	}
+	removed = ids.n - elsewhere.n;
+	return removed > 0 ? store_outbox_flow(db, (int64_t)removed, journal->now_us, err) : 0;
+}
+
 static int journal_run(struct db *db, void *arg, struct err *err)
 {
 	struct journal *journal = arg;
-	int64_t removed = 0;
 
 	for (size_t i = 0; i < journal->under_way.n; i++) {
 		struct entry *entry = &journal->under_way.items[i];
-		int written = write_one(db, entry, journal->now_us, err);
+		int written;
 
+		if (entry->kind == REMOVE)
+			continue;
+		written = write_one(db, entry, journal->now_us, err);
 		if (written < 0 || note_elsewhere(db, entry, written, err) < 0)
 			return -1;
-		removed += entry->kind == REMOVE && !entry->elsewhere;
 	}
-	return removed > 0 ? store_outbox_flow(db, removed, journal->now_us, err) : 0;
+	return remove_all(db, journal, err);
 }
 
 /* On the committer's thread. */

@@ -220,6 +220,36 @@ static int see_other(struct db *db, void *arg, struct err *err)
 	return commit_rig_has(db, item->number + 1);
 }
 
+/* A patient job that is to be durable lets lazy ones commit without it, until its patience is over:
+ * at the latest on a machine that is slow enough for that to happen a hundred times in a row. */
+static void test_patient_durable(void **state)
+{
+	struct temp_db *temp = *state;
+	bool apart = false;
+
+	for (int i = 0; i < 100 && !apart; i++) {
+		struct committer *committer = commit_rig_start(temp);
+		struct commit_item durable, lazy;
+		struct commit_gate gate;
+		uint64_t jobs;
+
+		commit_rig_close_gate(committer, &gate);
+		commit_rig_item(&durable, 2 * i);
+		durable.job.patient = true;
+		committer_submit(committer, &durable.job);
+		commit_rig_item(&lazy, 2 * i + 1);
+		lazy.job.lazy = true;
+		committer_submit(committer, &lazy.job);
+		sem_post(&gate.open);
+		while ((jobs = committer_stats(committer).jobs) < 2)
+			sched_yield();
+		apart = jobs == 2 && committer_stats(committer).waiting == 1;
+		committer_free(committer);
+		assert_int_equal(durable.told + lazy.told, 2);
+	}
+	assert_true(apart);
+}
+
 /* The job that somebody waits for is the first of its transaction, and so needs no savepoint. */
 static void test_patient_last(void **state)
 {
@@ -345,6 +375,7 @@ int main(void)
 		TEST(shared_gathers),
 		TEST(patient),
 		TEST(patient_last),
+		TEST(patient_durable),
 		TEST(long),
 		TEST(shares),
 	};

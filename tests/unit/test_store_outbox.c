@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/str.h"
 #include "core/db/db_private.h"
 #include "core/store/store_event.h"
 #include "core/store/store_message.h"
@@ -613,6 +614,34 @@ static void test_spent(void **state)
 	store_email_clear(&email);
 }
 
+/* Of several emails those of another host stay, and are named where there may be one. */
+static void test_remove_all(void **state)
+{
+	static const char sql_move[] = "UPDATE outbox SET host = 'other' WHERE email = $email";
+	static const char sql_left[] = "SELECT count(*) FROM outbox";
+	static const char sql_kept[] = "SELECT count(*) FROM message_kept";
+	_cleanup_strv_ struct strv ids = STRV_INIT, elsewhere = STRV_INIT;
+	struct temp_db *temp = *state;
+	struct email emails[3];
+
+	for (int i = 0; i < 3; i++) {
+		stage(temp, (const char *[]){"a", "b", "c"}[i], 0, &emails[i]);
+		if (i < 2)
+			strv_add(&ids, emails[i].id);
+	}
+	assert_int_equal(
+		db_change(temp->db, sql_move, DB_PARAMS(DB_INT("$email", emails[1].seq)), NULL), 1);
+	OK(db_begin(temp->db, &why));
+	OK(store_outbox_remove_all(temp->db, &ids, NOW, &elsewhere, &why));
+	OK(db_commit(temp->db, &why));
+	assert_int_equal(temp_db_number(temp->db, sql_left), 2);
+	assert_int_equal(temp_db_number(temp->db, sql_kept), 1);
+	assert_int_equal(elsewhere.n, *db_host(temp->db) != '\0');
+	assert_true(elsewhere.n == 0 || str_eq(elsewhere.items[0], emails[1].id));
+	for (int i = 0; i < 3; i++)
+		store_email_clear(&emails[i]);
+}
+
 /* A scheduled email: another time, until its time has come; canceled, until it is
  * decided. */
 static void test_schedule_and_cancel(void **state)
@@ -756,6 +785,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room),
 		TEST(joined_bytes),
+		TEST(remove_all),
 		cmocka_unit_test_teardown(test_take, temp_db_teardown),
 		cmocka_unit_test_teardown(test_recorded, temp_db_teardown),
 		TEST(turns),
