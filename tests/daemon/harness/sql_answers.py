@@ -188,7 +188,7 @@ class Values:
         }
         self.texts = {name: sorted(set(map(str, found))) for name, found in texts.items()}
         self.arrays = {
-            "companies": own["company_id"], "seqs": range(1, 200), "emails": range(1, 200),
+            "companies": own["company_id"], "ids": own["id"], "seqs": range(1, 200), "emails": range(1, 200),
             "texts": own["address"] + own["tag"] + [m.strip("<>") for m in own["message_id"]],
             "recipients": own["address"], "senders": ["news", "NEWS@big.example"],
             "to": own["address"], "message_ids": [m.strip("<>") for m in own["message_id"]],
