@@ -106,6 +106,11 @@ static int check_file(const char *path, struct err *err)
 	const struct group *group = NULL;
 	struct stat st;
 
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG,
+			"%s: this is no regular file: have Postfix write its log to one "
+			"(maillog_file)",
+			path);
 	if (access(path, R_OK) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EACCES && stat(path, &st) == 0 && st.st_mode & S_IRGRP)

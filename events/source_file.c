@@ -226,16 +226,21 @@ static void widen_print(struct source_file *file)
 	make_print(bytes, (unsigned)n, &file->print);
 }
 
-/* Opens the current file. Returns 1, 0 if there is none, -1 on error. */
+/* Opens the current file, but nothing that has no end or would be waited for, as /dev/stdout.
+ * Returns 1, 0 if there is none, -1 on error. */
 static int open_current(struct source_file *file, int64_t offset, struct err *err)
 {
 	close_all(file);
-	file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd < 0 && errno == ENOENT)
 		return 0;
 	if (file->fd < 0 || fstat(file->fd, &file->opened) < 0)
 		return err_set(err, errno == EACCES ? ERR_CONFIG : ERR_TEMPORARY, "%s: %s",
 			file->path, strerror(errno));
+	if (!S_ISREG(file->opened.st_mode)) {
+		close_all(file);
+		return err_set(err, ERR_TEMPORARY, "%s: this is no regular file", file->path);
+	}
 	file->offset = offset;
 	widen_print(file);
 	return 1;

@@ -150,11 +150,11 @@ wait_for_probe() {
 }
 
 # Answers the last line of the mail log that has the address and those words, if there is a
-# log to look into.
+# log to look into. A pipe, as /dev/stdout, would be read without end.
 logged_for() {
 	value_of maillog_file
 	for log in "$answer" /var/log/mail.log /var/log/maillog; do
-		[ -r "$log" ] || continue
+		[ -f "$log" ] && [ -r "$log" ] || continue
 		answer=$(tail -n 10000 "$log" | SOUGHT="=<$1>" WORDS=$2 awk '
 			index($0, ENVIRON["SOUGHT"]) && index($0, ENVIRON["WORDS"]) { last = $0 }
 			END { sub(/.*]: /, "", last); print last }')

@@ -323,6 +323,16 @@ def test_a_log_that_was_removed(box):
         box.restart("events")
 
 
+def test_a_log_that_is_a_pipe(box, tmp_path):
+    """As /dev/stdout of a container: nobody waits for its end, and it is said that none can read it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    folder = settings_of(box, tmp_path, f"maillog_file = {pipe}")
+    with copy_of(box, tmp_path, events__log_file=pipe) as config:
+        assert fault(doctor(box, "--postfix", folder, config=config), "events",
+                     f"{pipe}: this is no regular file")
+
+
 def test_daemons_in_the_chroot_without_a_log(box, tmp_path):
     """syslog has no socket in the chroot."""
     folder = settings_of(box, tmp_path, "maillog_file =")

@@ -445,6 +445,32 @@ static void test_once(void **state)
 	end(&world);
 }
 
+/* A pipe, as /dev/stdout of a container, would be waited for without end, and a device has no end.
+ */
+static void test_no_file(void **state)
+{
+	static const mode_t kinds[] = {S_IFIFO, S_IFCHR, S_IFDIR};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct log_world world;
+		struct source *source;
+		struct err err = ERR_INIT;
+
+		begin(&world, *state);
+		if (S_ISDIR(kinds[i]))
+			assert_int_equal(mkdir(world.path, 0700), 0);
+		else if (S_ISFIFO(kinds[i]))
+			assert_int_equal(mkfifo(world.path, 0600), 0);
+		else
+			assert_int_equal(symlink("/dev/full", world.path), 0);
+		assert_int_equal(source_file_open(world.path, NULL, &source, &err), -1);
+		assert_int_equal(err.code, ERR_TEMPORARY);
+		assert_non_null(strstr(err.text, "no regular file"));
+		assert_int_equal(remove(world.path), 0);
+		end(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +484,7 @@ int main(void)
 		TEST(test_start_while_packing),
 		TEST(test_start_in_a_rotation),
 		TEST(test_once),
+		TEST(test_no_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
