@@ -496,6 +496,10 @@ int row_list(struct db *db, const struct row_list *list, struct err *err)
 		db_reset(stmt);
 	if (page && page_backwards(page))
 		reverse(items, n, type->size);
+	if (n == 0) { /* there may be items that were looked at */
+		free(items);
+		items = NULL;
+	}
 	memcpy(list->items_r, &items, sizeof(items));
 	*list->n_r = n;
 	if (list->end_r)

@@ -149,7 +149,8 @@ static void check_inputs(const struct route *route, const json_t *operation)
 			count_inputs(operation));
 }
 
-/* The document has each route, with who may call it and what it takes, and no other. */
+/* The document has each route, with who may call it and what it takes, and no other. HEAD may be
+ * left out: it is the GET before it without content. */
 static void test_document(void **state)
 {
 	json_t *document = json_loads(admin_openapi, 0, NULL);
@@ -173,10 +174,13 @@ static void test_document(void **state)
 			check_operation(route, operation);
 			check_list(route, operation);
 			check_inputs(route, operation);
-			operations++;
+			operations += !str_eq(route->method, "HEAD");
 		}
-	while (admin_routes[n].method)
-		n++;
+	for (const struct route *route = admin_routes; route->method; route++)
+		if (str_eq(route->method, "HEAD"))
+			assert_string_equal(route->pattern, route[-1].pattern);
+		else
+			n++;
 	assert_int_equal(operations, n);
 	json_decref(document);
 }
