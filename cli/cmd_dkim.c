@@ -111,10 +111,10 @@ static int add_key_row(struct db *db, void *arg, struct err *err)
 static int make_key(const struct call *call, struct dkim_signer *signer,
 	const struct domain *domain, const struct dkim_key_list *keys, struct err *err)
 {
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	const char *given = call_option(call, OPTION_SELECTOR);
 	const char *file = call_option(call, OPTION_KEY_FILE);
 	struct addition addition = {.now_us = call->now_us};
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	struct dkim_key *key = &addition.key;
 	size_t len = given ? strlen(given) : 0;
 	int result;

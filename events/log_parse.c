@@ -342,8 +342,8 @@ static bool read_attempt(struct rest *rest, struct log_line *line)
 				      : read_outcome(rest, line);
 }
 
-/* True if the name has no domain, and the address is the same with the one that Postfix adds
- * (append_at_myorigin). */
+/* True if the name has no domain, and the address is the same with one, as Postfix adds it
+ * (append_at_myorigin). An alias that leads to the same name elsewhere looks alike. */
 static bool is_completed(struct span name, struct span address)
 {
 	return name.len > 0 && name.len < address.len && address.data[name.len] == '@' &&

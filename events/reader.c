@@ -327,7 +327,7 @@ static int look_ahead(struct reader *reader, size_t i, struct err *err)
 			tracker_expect(reader->tracker, &held->line,
 				time_of(reader, &held->from, &held->line));
 	}
-	return tracker_look_ahead(reader->tracker, ahead_us, err);
+	return tracker_look_ahead(reader->tracker, ahead_us, HELD_MAX / 2, err);
 }
 
 /* Stores the batch inside a transaction, and starts a new one when it gets long. */

@@ -894,7 +894,7 @@ void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_
 	store_queue_message_find_ahead(tracker->db, lookup->id, time_us);
 }
 
-int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, struct err *err)
+int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, size_t most, struct err *err)
 {
 	struct lookup *last = tracker->last_lookup, *end = tracker->looked_up;
 	const struct recipients *all;
@@ -906,7 +906,8 @@ int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, struct err *er
 	for (struct lookup *one = last; one != end && result >= 0; one = one->before)
 		if (one->found)
 			delivery_writer_read_ahead(tracker->writer, one->message.email);
-	for (struct lookup *one = last; one != end && result >= 0; one = one->before)
+	for (struct lookup *one = last; one != end && result >= 0 && tracker_held(tracker) <= most;
+		one = one->before)
 		if (one->found)
 			result = delivery_writer_recipients(
 				tracker->writer, one->message.email, &all, err);

@@ -36,10 +36,11 @@ void tracker_kept(struct tracker *tracker);
 
 /* Before the lines are stored: tells about each of them, and then has the store look up all of
  * their messages and emails at once, which costs two round trips to a server instead of several for
- * each email. time_us and ahead_us are those of the lines' positions. tracker_look_ahead() returns
- * 0, or -1 as tracker_line(). */
+ * each email. time_us and ahead_us are those of the lines' positions. With more than `most`
+ * recipients in hand (tracker_held()) no further email is read. tracker_look_ahead() returns 0, or
+ * -1 as tracker_line(). */
 void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_t time_us);
-int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, struct err *err);
+int tracker_look_ahead(struct tracker *tracker, int64_t ahead_us, size_t most, struct err *err);
 
 /* Stores what the line says, in the caller's transaction. On error the caller must roll back.
  * Call tracker_settle() before the commit. */

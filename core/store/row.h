@@ -207,8 +207,8 @@ struct row_list {
 #define ROW_INTO(list_) .items_r = &(list_)->items, .n_r = &(list_)->n
 
 /* Reads the rows of a statement. For a page the statement selects from the cursor on and has the
- * parameter `$limit`, which is bound here; the result is newest first, in whichever order it
- * selects. On failure the destination stays as it was. Returns 0 or -1. */
+ * parameter `$limit`, which is bound here; one `before` is turned round, since it is selected
+ * from the cursor on, too. On failure the destination stays as it was. Returns 0 or -1. */
 int row_list(struct db *db, const struct row_list *list, struct err *err);
 /* Finds the place of the page by the pager, and reads it. Returns 1, 0 if the page refers to an
  * item that is not in the list, -1 on error. */

@@ -66,7 +66,6 @@ const char *message_how_name(enum message_how how)
 	return hows[how];
 }
 
-/* Finds the message, and the newest email that the milter has recorded under the queue id. */
 static const char sql_find[] =
 	"SELECT *"
 	" FROM (SELECT " MESSAGE_COLUMNS
@@ -93,6 +92,7 @@ void store_queue_message_find_ahead(struct db *db, const char *queue_id, int64_t
 	db_read_ahead(db, sql_find, FIND_PARAMS(queue_id, time_us, SLACK_US));
 }
 
+/* Finds the message, and the newest email that the milter has recorded under the queue id. */
 static int find_message(struct db *db, const char *queue_id, int64_t time_us, int64_t ahead_us,
 	struct queue_message *message_r, struct err *err)
 {

@@ -304,7 +304,6 @@ static int list_sessions(struct db *db, const struct row_pager *pager,
 	const struct db_param *params, const struct page *page, struct session_list *list_r,
 	struct page_end *end_r, struct err *err)
 {
-
 	return row_page(db,
 		ROW_LIST(.pager = pager, .params = params, .type = &session_type, .page = page,
 			ROW_INTO(list_r), .end_r = end_r),
