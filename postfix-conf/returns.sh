@@ -231,6 +231,10 @@ without_returns_service() {
 # the settings and the database, and does nothing.
 try_intake() {
 	look_up "$master" "$returns_service/unix/command" || return
+	case $answer in
+	*' user='*) ;;
+	*) echo "the service has no user=" && return 1 ;;
+	esac
 	_user=${answer#* user=}
 	_user=${_user%%[ :]*}
 	argv=${answer#*argv=}

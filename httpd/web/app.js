@@ -168,6 +168,7 @@ function loggedOut() {
     return;
   }
   session = null;
+  follow(false);
   nav.hidden = menu.hidden = true;
   nav.replaceChildren();
   open();

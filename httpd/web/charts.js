@@ -98,9 +98,11 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     chart.update();
   }
 
+  // Without Chart.js there is no plot.
+  const loadOrHide = async () => (element.hidden = !(await load()));
   async function drawInView() {
     if (!isInView || !last || isDrawn) return;
-    element.hidden = !(await load());
+    await loadOrHide();
     if (isInView) draw();
   }
   let soon;
@@ -114,7 +116,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     }, STAYS_MS);
   }, { rootMargin: MARGIN });
   observer.observe(element);
-  const loading = setTimeout(load, LOAD_MS);
+  const loading = setTimeout(loadOrHide, LOAD_MS);
   function onThemeChange() {
     isDrawn = false;
     drawInView();

@@ -59,8 +59,8 @@ export function link(text, ...parts) {
 
 // Texts and values.
 
-// A whole number: 1,234,567. Intl takes milliseconds for its first one.
-export const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+// As a whole number: 1,234,567; nothing is 0. Intl takes milliseconds for its first one.
+export const number = (value) => String(Math.round(value ?? 0)).replace(/\B(?=(\d{3})+$)/g, ",");
 // The server counts up to this number of rows that belong to an object.
 export const COUNTED_MAX = 1000;
 export const counted = (n) => (n < COUNTED_MAX ? number(n) : `${number(n)} or more`);

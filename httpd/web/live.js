@@ -115,7 +115,7 @@ function close() {
 function check() {
   const wanted = subscribers.size > 0 && document.visibilityState === "visible";
   if (wanted && !source) listen(new EventSource("/admin/live"));
-  if (!wanted && source) close();
+  if (!wanted && (source || poll)) close();
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -134,7 +134,8 @@ export function subscribe(wanted, call, gap = GAP_MS) {
   };
 }
 
-// Called when it is known whether somebody is logged in. Opens the stream, unless start.js has.
+// Called when it is known whether somebody is logged in. Opens the stream, unless start.js has, and
+// closes it for nobody.
 export function follow(isLoggedIn) {
   try {
     if (isLoggedIn) localStorage.setItem("postern.login", "1");
@@ -142,6 +143,7 @@ export function follow(isLoggedIn) {
   } catch {
     // Without storage start.js opens no stream.
   }
+  if (!isLoggedIn) close();
   if (!isLoggedIn || source || document.visibilityState !== "visible") return;
   listen(new EventSource("/admin/live"));
   setTimeout(check, LINGER_MS);

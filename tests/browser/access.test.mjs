@@ -291,6 +291,7 @@ describe("the overview", () => {
     });
     await visitor.go("");
     await visitor.see("Live");
+    await page.waitForLoadState("networkidle");
     assert.equal(asked.length, 1);
     await Promise.all([page.waitForRequest("**/admin/emails?*"), page.evaluate(() => window.openStream())]);
     await visitor.leave();

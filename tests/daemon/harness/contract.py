@@ -44,15 +44,18 @@ def _resolved(document, part):
     return {key: _resolved(document, value) for key, value in part.items()}
 
 
+ALIKE = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]")
+
+
 def _distinct(value):
-    """The value, and of an array of more than 100 items those that differ in more than digits,
-    hexadecimal ones, too: the others would be checked in the same way again."""
+    """The value, and of an array of more than 100 items those that differ in more than digits
+    and UUIDs: the others would be checked in the same way again."""
     if isinstance(value, dict):
         return {key: _distinct(one) for key, one in value.items()}
     if not isinstance(value, list):
         return value
     if len(value) > 100:
-        value = {re.sub("[0-9a-f]", "0", json.dumps(one)): one for one in value}.values()
+        value = {ALIKE.sub("0", json.dumps(one)): one for one in value}.values()
     return [_distinct(one) for one in value]
 
 
