@@ -352,12 +352,18 @@ static const struct row_type ticket_type = ROW_TYPE(email_ticket, ticket_fields)
 int store_email_ticket(
 	struct db *db, const char *ticket, struct email_ticket *ticket_r, struct err *err)
 {
+	/* Without the recipients of its envelope, of whom some or all may be suppressed, an email
+	 * has no ticket. */
 	static const char sql_ticket[] = SELECT_TICKET(
 		", (SELECT group_concat(address, '\n')"
 		"   FROM (SELECT r.address"
 		"     FROM email_recipient r"
 		"     WHERE r.email = e.seq AND r.state <> 'suppressed'"
-		"     ORDER BY r.n) envelope) AS recipients") " WHERE e.ticket = $what";
+		"     ORDER BY r.n) envelope) AS recipients")
+		" WHERE EXISTS (SELECT 1"
+		"   FROM email_recipient r"
+		"   WHERE r.email = e.seq AND r.state IS NOT NULL)"
+		" AND e.ticket = $what";
 	/* A superseded ticket never becomes valid again, so a separate statement after the first
 	 * one is consistent. */
 	static const char sql_superseded[] =

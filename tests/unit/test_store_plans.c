@@ -780,10 +780,10 @@ static const struct {
 	const char *end;  /* how the statement ends */
 	const char *uses; /* what its plan has */
 } wanted[] = {
-	{"WHERE e.ticket = $what", "(ticket=?)"},
-	{"WHERE e.ticket = $what", "SEARCH d USING INDEX"},
-	{"WHERE e.ticket = $what", "SEARCH k USING PRIMARY KEY (id=?)"},
-	{"WHERE e.ticket = $what", "SEARCH r USING PRIMARY KEY (email=?)"},
+	{"AND e.ticket = $what", "(ticket=?)"},
+	{"AND e.ticket = $what", "SEARCH d USING INDEX"},
+	{"AND e.ticket = $what", "SEARCH k USING PRIMARY KEY (id=?)"},
+	{"AND e.ticket = $what", "SEARCH r USING PRIMARY KEY (email=?)"},
 	{"WHERE e.id = $what AND e.state = 'staged'", "(id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
 	{"WHERE id = $id AND state = $state", "(id=?)"},
