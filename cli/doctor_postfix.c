@@ -159,8 +159,9 @@ static void look_at_reload(struct doctor *doctor)
 			/* The scripts date what they write two seconds back
 			 * (postfix-conf/common.sh). */
 			if (stat(path, &info) == 0)
-				changed = info.st_ctime <= info.st_mtime + 3 ? info.st_ctime
-									     : info.st_mtime;
+				changed = info.st_mtime;
+			if (changed && info.st_ctime > changed && info.st_ctime <= changed + 3)
+				changed = info.st_ctime;
 			if (changed > process.start_us / SECOND_US + 1) {
 				doctor_say(doctor, "reload", DOCTOR_WRONG,
 					"%s was changed after %s (process %s) was started", path,
