@@ -35,7 +35,7 @@ WEBHOOK_LIBS := $(shell pkg-config --libs libevent libcurl 2>/dev/null)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-CORE_OBJS   := $(call objects,$(wildcard core/*/*.c)) $(BUILD)/gen/migrations.o
+CORE_OBJS   := $(call objects,$(wildcard core/*/*.c core/*/*/*.c)) $(BUILD)/gen/migrations.o
 HTTPD_OBJS  := $(call objects,$(filter-out httpd/main.c,\
 	$(wildcard httpd/*.c httpd/*/*.c)))
 MILTER_OBJS := $(call objects,$(filter-out milter/main.c,$(wildcard milter/*.c)))

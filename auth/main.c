@@ -32,7 +32,7 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_key.h"
 
 enum {
 	ROUND_MS = 1000,

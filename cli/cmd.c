@@ -17,7 +17,7 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
+#include "core/store/company/store_company.h"
 
 const char *call_argument(const struct call *call)
 {

@@ -17,7 +17,7 @@
 #include "core/db/db_copy.h"
 #include "core/db/migrate.h"
 #include "core/db/restore.h"
-#include "core/store/store_message.h"
+#include "core/store/email/store_message.h"
 
 enum { BACKUP_FOLDER_MODE = 0700 };
 

@@ -19,7 +19,7 @@
 #include "core/conf/conf.h"
 #include "core/dns/dkim.h"
 #include "core/ops/dns_view.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 /* Mail that was signed by a key may still be in transit for this long: Postfix gives up after 5
  * days. */

@@ -11,9 +11,9 @@
 #include "core/conf/conf.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_domain_dns.h"
-#include "core/store/store_dkim.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_dkim.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_key.h"
 
 enum { KEYS_TOLD = 10 };
 

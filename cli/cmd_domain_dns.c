@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/ops/op_domain_dns.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 static const struct column columns[] = {
 	{"record", NULL, .type = COLUMN_TEXT},

@@ -16,7 +16,7 @@
 #include "core/ops/op_email_read.h"
 #include "core/ops/op_refusal.h"
 #include "core/report/email_render.h"
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 
 enum {
 	DEFAULT_LIMIT = 20,

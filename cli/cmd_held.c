@@ -16,8 +16,8 @@
 #include "core/policy/verdict.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_email.h"
-#include "core/store/store_held.h"
+#include "core/store/email/store_email.h"
+#include "core/store/host/store_held.h"
 
 enum {
 	DEFAULT_LIMIT = 1000,

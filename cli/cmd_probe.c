@@ -9,7 +9,7 @@
 #include "cli/cmd.h"
 #include "core/base/clock.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_probe.h"
+#include "core/store/outbox/store_probe.h"
 
 enum {
 	TIMEOUT_MAX_S = 60,

@@ -14,8 +14,8 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_purge.h"
-#include "core/store/store_suppression.h"
+#include "core/store/email/store_purge.h"
+#include "core/store/company/store_suppression.h"
 
 enum {
 	STEP_US = 5000,

@@ -19,9 +19,9 @@
 #include "core/ops/op_host.h"
 #include "core/postfix/postconf.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_email.h"
-#include "core/store/store_event_count.h"
-#include "core/store/store_outbox.h"
+#include "core/store/email/store_email.h"
+#include "core/store/event/store_event_count.h"
+#include "core/store/outbox/store_outbox.h"
 
 enum { DAEMONS = 6, ALARMS_SHOWN = 8, SCREEN = 80, LABEL = 18 };
 

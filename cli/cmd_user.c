@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_user.h"
-#include "core/store/store_user.h"
+#include "core/store/user/store_user.h"
 
 static const struct column columns[] = {
 	{"id", NULL, .type = COLUMN_TEXT},

@@ -13,7 +13,7 @@
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
-#include "core/store/store_dkim.h"
+#include "core/store/company/store_dkim.h"
 
 struct conf;
 struct dkim_signer;

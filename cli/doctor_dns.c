@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_domain_dns.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 enum { DOMAINS_LOOKED_AT = 50 };
 

@@ -28,8 +28,8 @@
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_held.h"
-#include "core/store/store_webhook.h"
+#include "core/store/host/store_held.h"
+#include "core/store/webhook/store_webhook.h"
 
 enum {
 	RESTARTS_MANY = 3,

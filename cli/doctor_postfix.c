@@ -22,7 +22,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 enum { CHECK_MS = 300 * 1000, DOMAINS_LOOKED_AT = 50, DAY_S = 24 * 3600 };
 

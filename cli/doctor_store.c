@@ -20,14 +20,14 @@
 #include "core/db/db_file.h"
 #include "core/metrics/metrics.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_email.h"
-#include "core/store/store_log.h"
-#include "core/store/store_held.h"
-#include "core/store/store_later_refusal.h"
-#include "core/store/store_message.h"
-#include "core/store/store_suppression.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/email/store_email.h"
+#include "core/store/host/store_log.h"
+#include "core/store/host/store_held.h"
+#include "core/store/host/store_later_refusal.h"
+#include "core/store/email/store_message.h"
+#include "core/store/company/store_suppression.h"
+#include "core/store/webhook/store_webhook_event.h"
 
 #define MIB (INT64_C(1024) * 1024)
 enum { CHECKED_MIB = 256, WAL_MIB = 256, STAGED_S = 3600 };

@@ -13,7 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/held_waiting.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_held.h"
+#include "core/store/host/store_held.h"
 
 /* The kind of a message in the queue. */
 enum held_kind {

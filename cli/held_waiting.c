@@ -38,7 +38,7 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 
 enum {
 	JUDGED_MS = 30 * 1000, /* how long the verdicts may take */

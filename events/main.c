@@ -19,7 +19,7 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_host.h"
+#include "core/store/host/store_host.h"
 #include "core/postfix/postfix_queue.h"
 #include "events/reader.h"
 #include "events/repair.h"

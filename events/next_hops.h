@@ -10,7 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
-#include "core/store/store_delivery.h"
+#include "core/store/delivery/store_delivery.h"
 #include "events/log_parse.h"
 
 struct next_hops;

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_probe.h"
+#include "core/store/outbox/store_probe.h"
 
 enum {
 	IDS = 32, /* newest probes */

@@ -13,11 +13,11 @@
 #include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_queue_message.h"
-#include "core/store/store_log.h"
-#include "core/store/store_email.h"
-#include "core/store/delivery_writer.h"
-#include "core/store/store_held.h"
+#include "core/store/delivery/store_queue_message.h"
+#include "core/store/host/store_log.h"
+#include "core/store/email/store_email.h"
+#include "core/store/delivery/delivery_writer.h"
+#include "core/store/host/store_held.h"
 
 enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000, HELD_ROWS = 10000 };
 

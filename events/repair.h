@@ -16,7 +16,7 @@
 #include "core/base/mem.h"
 #include "core/db/db.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/delivery_status.h"
+#include "core/store/event/delivery_status.h"
 
 enum {
 	/* Emails are looked for this long after they were sent. */

@@ -17,8 +17,8 @@
 
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_queue_message.h"
-#include "core/store/store_email.h"
+#include "core/store/delivery/store_queue_message.h"
+#include "core/store/email/store_email.h"
 #include "events/tracker_private.h"
 
 static const char expired_text[] =

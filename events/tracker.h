@@ -16,8 +16,8 @@
 #define POSTERN_EVENTS_TRACKER_H
 
 #include "core/db/db.h"
-#include "core/store/delivery_status.h"
-#include "core/store/delivery_writer.h"
+#include "core/store/event/delivery_status.h"
+#include "core/store/delivery/delivery_writer.h"
 #include "events/next_hops.h"
 #include "events/log_parse.h"
 #include "events/untracked.h"

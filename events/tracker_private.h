@@ -4,7 +4,7 @@
 #ifndef POSTERN_EVENTS_TRACKER_PRIVATE_H
 #define POSTERN_EVENTS_TRACKER_PRIVATE_H
 
-#include "core/store/delivery_writer.h"
+#include "core/store/delivery/delivery_writer.h"
 #include "events/tracker.h"
 #include "events/untracked.h"
 

@@ -14,8 +14,8 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_message.h"
-#include "core/store/store_purge.h"
+#include "core/store/email/store_message.h"
+#include "core/store/email/store_purge.h"
 #include "httpd/recurring.h"
 
 struct cleaner {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_outcome.h"
-#include "core/store/store_text_index.h"
+#include "core/store/event/store_outcome.h"
+#include "core/store/email/store_text_index.h"
 #include "httpd/cleaner.h"
 #include "httpd/recurring.h"
 

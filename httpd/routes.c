@@ -18,7 +18,7 @@
 #include "core/policy/return_path.h"
 #include "core/postfix/postfix_run.h"
 #include "core/base/socket.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_key.h"
 #include "httpd/form/api_form.h"
 #include "httpd/admission/request.h"
 #include "httpd/json/api_json.h"

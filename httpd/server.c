@@ -21,7 +21,7 @@
 #include "core/base/socket.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_message.h"
+#include "core/store/email/store_message.h"
 #include "core/postfix/postconf.h"
 #include "core/db/committer.h"
 #include "core/db/db_pool.h"

@@ -18,8 +18,8 @@
 #include "core/ops/unsubscribe.h"
 #include "core/policy/return_path.h"
 #include "core/read/return_read.h"
-#include "core/store/delivery_writer.h"
-#include "core/store/store_return.h"
+#include "core/store/delivery/delivery_writer.h"
+#include "core/store/email/store_return.h"
 
 #define OWN_WAIT_US (10 * 60 * SECOND_US)
 

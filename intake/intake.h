@@ -14,7 +14,7 @@
 #include "core/base/id.h"
 #include "core/base/strv.h"
 #include "core/db/db.h"
-#include "core/store/delivery_writer.h"
+#include "core/store/delivery/delivery_writer.h"
 
 struct intake_message {
 	const char *sender; /* of the envelope; "" for <> */

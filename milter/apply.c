@@ -27,9 +27,9 @@
 #include "core/base/str.h"
 #include "core/policy/return_path.h"
 #include "core/policy/verdict.h"
-#include "core/store/store_held.h"
-#include "core/store/store_message.h"
-#include "core/store/store_probe.h"
+#include "core/store/host/store_held.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_probe.h"
 #include "milter/key_email.h"
 #include "milter/session.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h> /* before mfapi.h, which would define its own bool */
 #include <libmilter/mfapi.h>
 
-#include "core/store/store_refusal.h"
+#include "core/store/host/store_refusal.h"
 #include "milter/facts.h"
 #include "milter/service.h"
 #include "milter/session.h"

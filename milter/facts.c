@@ -19,9 +19,9 @@
 #include "core/base/str.h"
 #include "core/compose/tag_fields.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_claim.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_pause.h"
+#include "core/store/company/store_claim.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_pause.h"
 #include "milter/key_payload.h"
 
 /*

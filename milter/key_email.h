@@ -5,7 +5,7 @@
 #ifndef POSTERN_MILTER_KEY_EMAIL_H
 #define POSTERN_MILTER_KEY_EMAIL_H
 
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 
 struct facts;
 struct milter_session;

@@ -14,7 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 enum {
 	REFRESH_US = 5 * 1000 * 1000,

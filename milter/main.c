@@ -23,7 +23,7 @@
 #include "core/base/version.h"
 #include "core/conf/conf.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_host.h"
+#include "core/store/host/store_host.h"
 #include "core/mime/mime_gmime.h"
 #include "core/postfix/postconf.h"
 #include "milter/filter.h"

@@ -15,7 +15,7 @@
 #include "core/db/db_file.h"
 #include "core/db/migrate.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_outbox.h"
+#include "core/store/outbox/store_outbox.h"
 #include "milter/session.h"
 
 /*

@@ -15,8 +15,8 @@
 #include "core/base/str.h"
 #include "core/report/event_form.h"
 #include "core/report/event_json.h"
-#include "core/store/store_event.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/event/store_event.h"
+#include "core/store/webhook/store_webhook_event.h"
 
 enum { ROUND_EVENTS = 32 };
 

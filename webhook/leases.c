@@ -8,8 +8,8 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/store_host.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/host/store_host.h"
+#include "core/store/webhook/store_webhook_event.h"
 
 struct leases {
 	struct db *db;

@@ -14,7 +14,7 @@
 #define POSTERN_WEBHOOK_LEASES_H
 
 #include "core/db/db.h"
-#include "core/store/store_webhook.h"
+#include "core/store/webhook/store_webhook.h"
 
 struct leases;
 

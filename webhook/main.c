@@ -20,7 +20,7 @@
 #include "core/db/db.h"
 #include "core/db/migrate.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/webhook/store_webhook_event.h"
 #include "webhook/feeder.h"
 #include "webhook/leases.h"
 #include "webhook/sender.h"

@@ -23,7 +23,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/webhook/store_webhook_event.h"
 #include "webhook/http_client.h"
 #include "webhook/leases.h"
 #include "webhook/signature.h"

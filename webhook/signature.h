@@ -6,7 +6,7 @@
 #define POSTERN_WEBHOOK_SIGNATURE_H
 
 #include "core/base/buf.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/webhook/store_webhook_event.h"
 
 /* Appends the value of the header field webhook-signature (Standard Webhooks 1.0): the signature
  * with the secret, and for a day after a rotation also the one with the previous secret. */

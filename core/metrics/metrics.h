@@ -20,7 +20,7 @@
 #include "core/base/mem.h"
 #include "core/db/db.h"
 #include "core/policy/verdict.h"
-#include "core/store/delivery_status.h"
+#include "core/store/event/delivery_status.h"
 
 enum { METRICS_WRITE_MS = 2 * 1000 };
 

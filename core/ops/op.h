@@ -24,7 +24,7 @@
 #include "core/base/id.h"
 #include "core/db/db.h"
 #include "core/store/row.h"
-#include "core/store/store_limit.h"
+#include "core/store/company/store_limit.h"
 
 struct conf;
 struct dns_view;

@@ -7,9 +7,9 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/store_company.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_company.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_key.h"
 
 static const struct op_field fields[] = {
 	{OP_FIELD(op_company, name, OP_TEXT), .required = true},

@@ -10,8 +10,8 @@
 #include "core/conf/conf.h"
 #include "core/ops/op_domain_dns.h"
 #include "core/postfix/postconf.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_key.h"
 
 static const struct op_field add_fields[] = {
 	{OP_FIELD(op_domain, name, OP_TEXT), .required = true},

@@ -8,8 +8,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_dkim.h"
-#include "core/store/store_domain_check.h"
+#include "core/store/company/store_dkim.h"
+#include "core/store/company/store_domain_check.h"
 
 static json_t *text_json(const char *text)
 {

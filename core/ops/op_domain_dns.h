@@ -12,7 +12,7 @@
 
 #include "core/ops/dns_view.h"
 #include "core/ops/op.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 /* Returns the records of a domain as a new array, looked up now if dns is not NULL; or NULL with
  * err. */

@@ -20,11 +20,11 @@
 #include "core/policy/send_rules.h"
 #include "core/policy/ticket.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_email.h"
-#include "core/store/store_key.h"
-#include "core/store/store_message.h"
-#include "core/store/store_outbox.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/email/store_email.h"
+#include "core/store/company/store_key.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_outbox.h"
 
 static struct email_scope scope_of(const struct op *op)
 {

@@ -12,8 +12,8 @@
 #include "core/base/strv.h"
 #include "core/report/delivery_report.h"
 #include "core/report/email_render.h"
-#include "core/store/store_email.h"
-#include "core/store/store_text_index.h"
+#include "core/store/email/store_email.h"
+#include "core/store/email/store_text_index.h"
 
 static const struct op_field fields[] = {
 	{OP_FIELD(op_email_list, company_id, OP_ID), .admins = true, .removed = true},

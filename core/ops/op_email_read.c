@@ -10,7 +10,7 @@
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
 #include "core/report/delivery_report.h"
-#include "core/store/store_message.h"
+#include "core/store/email/store_message.h"
 
 enum {
 	NAMED_MAX = 5, /* ids that an error lists */

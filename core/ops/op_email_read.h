@@ -11,8 +11,8 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/db/db.h"
-#include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/email/store_email.h"
+#include "core/store/event/store_event.h"
 
 /* Finds an email by its id; by the id in a Message-ID, as in answers of the form API; by the
  * Message-ID that its client chose; or by a queue id, which Postfix reuses if it is short. Several

@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/report/email_render.h"
-#include "core/store/store_event.h"
+#include "core/store/event/store_event.h"
 
 enum { LIMIT = 20, LIMIT_MAX = 100 };
 

@@ -9,8 +9,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/policy/suggest.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
 
 enum { AT_ONCE_MAX = 200 };
 

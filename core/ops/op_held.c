@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_held.h"
+#include "core/store/host/store_held.h"
 
 static const struct op_field one_fields[] = {
 	{OP_FIELD(op_held, id, OP_ID), .required = true},

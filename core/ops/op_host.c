@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_host.h"
+#include "core/store/host/store_host.h"
 
 struct host {
 	char *name;

@@ -12,8 +12,8 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_key.h"
 
 enum { REVOKE_STEP = 500 };
 

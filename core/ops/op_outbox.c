@@ -10,9 +10,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_outbox.h"
-#include "core/store/store_pause.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/outbox/store_outbox.h"
+#include "core/store/company/store_pause.h"
 
 enum { COMPANIES_MAX = 1000, BREAKS_SHOWN = 20 };
 

@@ -10,8 +10,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/policy/verdict.h"
-#include "core/store/store_email.h"
-#include "core/store/store_refusal.h"
+#include "core/store/email/store_email.h"
+#include "core/store/host/store_refusal.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 1000 };
 

@@ -9,9 +9,9 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/outcome.h"
-#include "core/store/store_event_count.h"
-#include "core/store/store_outcome.h"
+#include "core/store/event/outcome.h"
+#include "core/store/event/store_event_count.h"
+#include "core/store/event/store_outcome.h"
 
 enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };
 

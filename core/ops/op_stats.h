@@ -10,7 +10,7 @@
 #define POSTERN_OPS_OP_STATS_H
 
 #include "core/ops/op.h"
-#include "core/store/delivery_status.h"
+#include "core/store/event/delivery_status.h"
 
 struct op_stats {
 	const char *company_id;

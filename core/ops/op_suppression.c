@@ -14,8 +14,8 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_suppression.h"
 
 enum { CLEAR_STEP = 200, IMPORT_STEP = 100, TEXT_MAX = 1000, CODE_MAX = 64, TAGS_MAX = 4096 };
 

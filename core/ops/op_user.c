@@ -14,11 +14,11 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_company.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_login.h"
-#include "core/store/store_session.h"
-#include "core/store/store_user.h"
+#include "core/store/company/store_company.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/user/store_login.h"
+#include "core/store/user/store_session.h"
+#include "core/store/user/store_user.h"
 
 enum { LINK_VALID_S = 3600 };
 

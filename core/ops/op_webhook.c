@@ -14,8 +14,8 @@
 #include "core/conf/conf.h"
 #include "core/report/event_json.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/webhook/store_webhook_event.h"
 
 static const struct op_field add_fields[] = {
 	{OP_FIELD(op_webhook, endpoint, OP_TEXT), .required = true},

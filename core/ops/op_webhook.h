@@ -8,7 +8,7 @@
 #define POSTERN_OPS_OP_WEBHOOK_H
 
 #include "core/ops/op.h"
-#include "core/store/store_webhook.h"
+#include "core/store/webhook/store_webhook.h"
 
 enum {
 	OP_WEBHOOK_EVENTS_MAX = 64,

@@ -12,7 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/strv.h"
 #include "core/ops/op_suppression.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_suppression.h"
 
 struct suppression_csv {
 	struct op_suppression *items; /* members whose cell is missing or empty are NULL */

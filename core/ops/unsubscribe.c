@@ -7,7 +7,7 @@
 
 #include "core/base/mem.h"
 #include "core/policy/return_path.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_suppression.h"
 
 int unsubscribe_find(
 	struct db *db, const char *token, struct return_email *email_r, struct err *err)

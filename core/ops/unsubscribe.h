@@ -8,8 +8,8 @@
 #define POSTERN_OPS_UNSUBSCRIBE_H
 
 #include "core/db/db.h"
-#include "core/store/delivery_writer.h"
-#include "core/store/store_return.h"
+#include "core/store/delivery/delivery_writer.h"
+#include "core/store/email/store_return.h"
 
 /* Finds the email of a token. Returns 1; 0 if the token is not ours or the email is gone; -1 on
  * error. The caller clears it with store_return_email_clear(). */

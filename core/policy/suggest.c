@@ -10,7 +10,7 @@
 #include "core/base/cidr.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/store_refusal.h"
+#include "core/store/host/store_refusal.h"
 
 enum { NOTES_MAX = 10000, EXEMPTIONS_MAX = 10000 };
 

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
 
 struct suggestion {
 	char *domain;

@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
-#include "core/store/store_outbox.h"
+#include "core/store/outbox/store_outbox.h"
 
 enum {
 	SILENCE_S = 60, /* after this time the log should have mentioned the email */

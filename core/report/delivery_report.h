@@ -15,10 +15,10 @@
 
 #include "core/base/mem.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_email.h"
-#include "core/store/store_event.h"
-#include "core/store/store_log.h"
-#include "core/store/store_queue_message.h"
+#include "core/store/email/store_email.h"
+#include "core/store/event/store_event.h"
+#include "core/store/host/store_log.h"
+#include "core/store/delivery/store_queue_message.h"
 
 struct conf;
 

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "core/store/store_email.h"
-#include "core/store/store_event.h"
+#include "core/store/email/store_email.h"
+#include "core/store/event/store_event.h"
 
 /* Returns the email as an item of GET /emails: without content, tags and recipients. */
 json_t *email_render_item(const struct email *email);

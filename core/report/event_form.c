@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_suppression.h"
 
 /* Returns the SMTP code that the text begins with or quotes; otherwise one derived from the
  * status code, so that there always is one. */

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "core/store/store_event.h"
+#include "core/store/event/store_event.h"
 
 /* Renders an event of a kind that the form API knows, with the columns of its email that
  * store_event_page() reads. Returns a new reference. */

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "core/store/store_event.h"
+#include "core/store/event/store_event.h"
 
 /* Returns the type, such as `email.delivered`; NULL if webhooks do not get the event. `sent` is
  * reported once per email, `delivery_delayed` once per recipient. */

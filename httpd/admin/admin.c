@@ -31,7 +31,7 @@
 #include "core/ops/op_user.h"
 #include "core/ops/op_webhook.h"
 #include "core/ops/suppression_csv.h"
-#include "core/store/store_company.h"
+#include "core/store/company/store_company.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/json_query.h"
 #include "httpd/json/list_json.h"

@@ -17,7 +17,7 @@
 #include "core/base/span.h"
 #include "core/conf/conf.h"
 #include "core/store/row.h"
-#include "core/store/store_user.h"
+#include "core/store/user/store_user.h"
 #include "httpd/admission/request.h"
 #include "httpd/admission/route.h"
 #include "httpd/json/json_query.h"

@@ -24,7 +24,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
-#include "core/store/store_session.h"
+#include "core/store/user/store_session.h"
 #include "core/store/store_watch.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/store_read.h"

@@ -16,8 +16,8 @@
 #define POSTERN_HTTPD_ADMISSION_ADMISSION_H
 
 #include "core/base/secret.h"
-#include "core/store/store_key.h"
-#include "core/store/store_session.h"
+#include "core/store/company/store_key.h"
+#include "core/store/user/store_session.h"
 #include "httpd/admission/budget.h"
 #include "core/policy/rate.h"
 #include "core/policy/send_rules.h"

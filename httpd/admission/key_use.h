@@ -7,8 +7,8 @@
 #ifndef POSTERN_HTTPD_ADMISSION_KEY_USE_H
 #define POSTERN_HTTPD_ADMISSION_KEY_USE_H
 
-#include "core/store/store_key.h"
-#include "core/store/store_session.h"
+#include "core/store/company/store_key.h"
+#include "core/store/user/store_session.h"
 
 struct committer;
 struct key_use;

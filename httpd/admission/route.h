@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/store/store_user.h"
+#include "core/store/user/store_user.h"
 #include "httpd/http/http1.h"
 #include "httpd/http/problem.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/base/mem.h"
 #include "core/policy/send_rules.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 
 /* The text for a domain in a path is before, the domain, after. For an email it
  * is send_rules_text(). */

@@ -5,7 +5,7 @@
 #define POSTERN_HTTPD_ADMISSION_SENDER_H
 
 #include "core/policy/send_rules.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_key.h"
 #include "httpd/http/problem.h"
 
 /* Where the request names the domain. The words of the problem depend on it. */

@@ -28,7 +28,7 @@
 #include "core/db/db_pool.h"
 #include "core/mime/mime_gmime.h"
 #include "core/report/event_form.h"
-#include "core/store/store_event.h"
+#include "core/store/event/store_event.h"
 #include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/send/probe_report.h"

@@ -25,7 +25,7 @@
 #include "core/mime/mime_gmime.h"
 #include "core/ops/op_suppression.h"
 #include "core/ops/suppression_csv.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_suppression.h"
 #include "httpd/admission/json_text.h"
 #include "httpd/admission/request.h"
 #include "httpd/form/form.h"

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "core/base/id.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_key.h"
 #include "httpd/http/problem.h"
 #include "httpd/send/draft.h"
 #include "httpd/send/send_request.h"

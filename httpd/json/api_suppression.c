@@ -15,7 +15,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/ops/op_suppression.h"
-#include "core/store/store_suppression.h"
+#include "core/store/company/store_suppression.h"
 #include "httpd/admission/request.h"
 #include "httpd/json/api_manage.h"
 #include "httpd/json/json_field.h"

@@ -13,7 +13,7 @@
 #include "core/base/str.h"
 #include "core/ops/op_webhook.h"
 #include "core/report/event_json.h"
-#include "core/store/store_webhook_event.h"
+#include "core/store/webhook/store_webhook_event.h"
 #include "httpd/admission/request.h"
 #include "httpd/json/api_manage.h"
 #include "httpd/json/json_field.h"

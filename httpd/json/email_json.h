@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 #include "httpd/send/draft.h"
 #include "httpd/http/problem.h"
 

@@ -33,8 +33,8 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/store/store_later_refusal.h"
-#include "core/store/store_message.h"
+#include "core/store/host/store_later_refusal.h"
+#include "core/store/email/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 

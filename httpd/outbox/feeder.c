@@ -25,7 +25,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db_pool.h"
 #include "core/postfix/postfix_queue.h"
-#include "core/store/store_message.h"
+#include "core/store/email/store_message.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 

@@ -23,7 +23,7 @@
 #include "core/base/strv.h"
 #include "core/conf/conf.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_host.h"
+#include "core/store/host/store_host.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 

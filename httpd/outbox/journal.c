@@ -17,8 +17,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/db/committer.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_later_refusal.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/host/store_later_refusal.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"
 

@@ -21,7 +21,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/db/db_watch.h"
-#include "core/store/store_backlog.h"
+#include "core/store/outbox/store_backlog.h"
 #include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
 #include "httpd/worker/worker.h"

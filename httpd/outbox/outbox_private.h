@@ -19,7 +19,7 @@
 
 #include <pthread.h>
 
-#include "core/store/store_outbox.h"
+#include "core/store/outbox/store_outbox.h"
 #include "httpd/inject/inject.h"
 #include "httpd/outbox/breaker.h"
 #include "httpd/outbox/in_hand.h"

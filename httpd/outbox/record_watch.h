@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 
 struct conf;
 struct db_watch;

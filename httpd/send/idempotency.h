@@ -15,7 +15,7 @@
 
 #include <sys/queue.h>
 
-#include "core/store/store_idempotency.h"
+#include "core/store/email/store_idempotency.h"
 #include "httpd/http/problem.h"
 
 struct admission;

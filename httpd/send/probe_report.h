@@ -15,7 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/metrics/metrics.h"
-#include "core/store/store_host.h"
+#include "core/store/host/store_host.h"
 
 struct log;
 

@@ -18,7 +18,7 @@
 #ifndef POSTERN_HTTPD_SEND_SEND_GROUP_H
 #define POSTERN_HTTPD_SEND_SEND_GROUP_H
 
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 #include "httpd/outbox/outbox.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/send/send.h"

@@ -20,7 +20,7 @@
 
 #include "core/base/mem.h"
 #include "core/policy/verdict.h"
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 #include "httpd/send/send_group.h"
 
 /* The first request was not answered: the row of the email says what became of it. */

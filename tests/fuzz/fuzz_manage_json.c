@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/ops/op_domain.h"
 #include "core/ops/op_key.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_key.h"
 #include "httpd/json/api_json.h"
 #include "httpd/json/json_field.h"
 #include "tests/fuzz/fuzz.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/mem.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 
 struct answer {
 	struct fake_inject *fake;

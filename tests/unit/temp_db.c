@@ -22,8 +22,8 @@
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
 #include "core/db/migrate.h"
-#include "core/store/store_company.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_company.h"
+#include "core/store/company/store_domain.h"
 
 enum {
 	NOBODY = 65534,

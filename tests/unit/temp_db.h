@@ -7,9 +7,9 @@
 #define POSTERN_TESTS_TEMP_DB_H
 
 #include "core/db/db.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_email.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/email/store_email.h"
+#include "core/store/company/store_key.h"
 
 struct temp_db {
 	char *folder;  /* belongs to nobody when root runs the tests */

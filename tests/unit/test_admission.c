@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/db/committer.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 #include "httpd/worker/worker.h"
 #include "httpd/admission/admission.h"
 #include "httpd/admission/key_use.h"

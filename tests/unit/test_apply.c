@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_probe.h"
-#include "core/store/store_refusal.h"
+#include "core/store/outbox/store_probe.h"
+#include "core/store/host/store_refusal.h"
 #include "milter/apply.h"
 #include "tests/unit/facts_world.h"
 #include "tests/unit/service_world.h"

@@ -11,7 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
+#include "core/store/company/store_company.h"
 #include "httpd/worker/worker.h"
 #include "httpd/admission/change.h"
 #include "tests/unit/count_syncs.h"

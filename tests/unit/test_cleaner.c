@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "core/conf/conf.h"
-#include "core/store/store_message.h"
-#include "core/store/store_purge.h"
+#include "core/store/email/store_message.h"
+#include "core/store/email/store_purge.h"
 #include "httpd/cleaner.h"
 #include "tests/unit/count_syncs.h"
 #include "tests/unit/temp_db.h"

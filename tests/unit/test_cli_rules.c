@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_refusal.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/host/store_refusal.h"
 #include "tests/unit/cli_box.h"
 #include "tests/unit/temp_db.h"
 

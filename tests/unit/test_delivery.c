@@ -13,7 +13,7 @@
 #include "core/address/addr_logged.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
-#include "core/store/store_delivery.h"
+#include "core/store/delivery/store_delivery.h"
 
 enum { TREES = 10000, STEPS_MAX = 400, RECIPIENTS_MAX = 4, NAME_SIZE = 32 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/delivery_status.h"
+#include "core/store/event/delivery_status.h"
 
 /* What lines say of one address leads to the same state in any order, and
  * saying it again changes nothing. */

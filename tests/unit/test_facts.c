@@ -12,7 +12,7 @@
 
 #include "core/compose/mime_build.h"
 #include "core/mime/mime_gmime.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 #include "tests/unit/facts_world.h"
 
 static void test_our_own(void **state)

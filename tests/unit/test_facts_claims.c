@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
 #include "tests/unit/facts_world.h"
 
 static bool claims(struct facts_world *world, const char *from)

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_message.h"
-#include "core/store/store_pause.h"
+#include "core/store/email/store_message.h"
+#include "core/store/company/store_pause.h"
 #include "tests/unit/milter_play.h"
 
 /* What a client sends; what is NULL is left out. */

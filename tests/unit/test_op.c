@@ -22,9 +22,9 @@
 #include "core/ops/op_outbox.h"
 #include "core/ops/op_stats.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_email.h"
-#include "core/store/store_outbox.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/email/store_email.h"
+#include "core/store/outbox/store_outbox.h"
 #include "httpd/json/operate.h"
 #include "tests/unit/temp_db.h"
 

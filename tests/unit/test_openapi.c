@@ -12,7 +12,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/version.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_key.h"
 #include "httpd/admission/dialect.h"
 #include "httpd/routes.h"
 

@@ -9,8 +9,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/outcome.h"
-#include "core/store/store_outcome.h"
+#include "core/store/event/outcome.h"
+#include "core/store/event/store_outcome.h"
 #include "tests/unit/temp_db.h"
 
 static void test_reasons(void **state)

@@ -9,10 +9,10 @@
 
 #include "core/base/str.h"
 #include "core/policy/ticket.h"
-#include "core/store/store_email.h"
-#include "core/store/store_queue_message.h"
-#include "core/store/store_held.h"
-#include "core/store/store_outbox.h"
+#include "core/store/email/store_email.h"
+#include "core/store/delivery/store_queue_message.h"
+#include "core/store/host/store_held.h"
+#include "core/store/outbox/store_outbox.h"
 #include "events/repair.h"
 #include "tests/unit/temp_db.h"
 

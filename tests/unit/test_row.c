@@ -13,9 +13,9 @@
 
 #include "core/base/mem.h"
 #include "core/store/row.h"
-#include "core/store/store_claim.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_idempotency.h"
+#include "core/store/company/store_claim.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/email/store_idempotency.h"
 #include "tests/unit/temp_db.h"
 
 static const char *const colours[] = {"red", "green", "blue"};

@@ -13,7 +13,7 @@
 
 #include "core/conf/conf.h"
 #include "core/mime/mime_gmime.h"
-#include "core/store/store_email.h"
+#include "core/store/email/store_email.h"
 #include "httpd/admission/counts.h"
 #include "tests/unit/send_rig.h"
 

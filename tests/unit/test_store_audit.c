@@ -13,10 +13,10 @@
 #include "core/base/str.h"
 #include "core/db/committer.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
-#include "core/store/store_key.h"
+#include "core/store/company/store_company.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
+#include "core/store/company/store_key.h"
 #include "tests/unit/temp_db.h"
 
 static const struct db_actor ann = {"user", "id of ann", "ann", "192.0.2.1", false};

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_claim.h"
-#include "core/store/store_exemption.h"
+#include "core/store/company/store_claim.h"
+#include "core/store/company/store_exemption.h"
 #include "tests/unit/temp_db.h"
 
 static const struct claim_sender nobody = {.sender = "", .from = NULL};

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/str.h"
-#include "core/store/store_purge.h"
+#include "core/store/email/store_purge.h"
 #include "tests/unit/temp_db.h"
 
 static const int64_t second_us = 1000000;

@@ -18,8 +18,8 @@
 
 #include "core/base/buf.h"
 #include "core/db/db_private.h"
-#include "core/store/store_event.h"
-#include "core/store/store_event_count.h"
+#include "core/store/event/store_event.h"
+#include "core/store/event/store_event_count.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/store/store_company.h"
+#include "core/store/company/store_company.h"
 #include "tests/unit/temp_db.h"
 
 #define TEN     "0123456789"

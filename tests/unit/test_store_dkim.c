@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_dkim.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_domain_check.h"
+#include "core/store/company/store_dkim.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_domain_check.h"
 #include "tests/unit/temp_db.h"
 
 static char domain_id[ID_SIZE];

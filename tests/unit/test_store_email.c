@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/db/committer.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 #include "tests/unit/temp_db.h"
 
 static const char sql_rows[] =

@@ -11,7 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/store/row.h"
-#include "core/store/store_domain.h"
+#include "core/store/company/store_domain.h"
 #include "tests/unit/temp_db.h"
 
 struct scene {

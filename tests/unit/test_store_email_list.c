@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/store/store_queue_message.h"
+#include "core/store/delivery/store_queue_message.h"
 #include "tests/unit/temp_db.h"
 
 enum { EMAILS = 10 };

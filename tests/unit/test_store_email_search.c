@@ -11,9 +11,9 @@
 
 #include "core/base/buf.h"
 #include "core/db/db_private.h"
-#include "core/store/store_event_count.h"
-#include "core/store/store_outbox.h"
-#include "core/store/store_text_index.h"
+#include "core/store/event/store_event_count.h"
+#include "core/store/outbox/store_outbox.h"
+#include "core/store/email/store_text_index.h"
 #include "tests/unit/temp_db.h"
 
 #define HOUR INT64_C(3600000000)

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store/store_queue_message.h"
-#include "core/store/store_event_count.h"
-#include "core/store/store_log.h"
-#include "core/store/store_event.h"
+#include "core/store/delivery/store_queue_message.h"
+#include "core/store/event/store_event_count.h"
+#include "core/store/host/store_log.h"
+#include "core/store/event/store_event.h"
 #include "core/base/clock.h"
-#include "core/store/delivery_writer.h"
+#include "core/store/delivery/delivery_writer.h"
 #include "tests/unit/temp_db.h"
 
 static int64_t begin(struct temp_db *temp)

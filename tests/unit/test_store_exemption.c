@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
 #include "tests/unit/temp_db.h"
 
 static int setup(void **state)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_held.h"
+#include "core/store/host/store_held.h"
 #include "tests/unit/temp_db.h"
 
 enum { NOTED_S = 1000, SECOND_US = 1000000, FILL_STEP = 10000 };

@@ -6,11 +6,11 @@
 #include <cmocka.h>
 
 #include "core/base/clock.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_log.h"
-#include "core/store/store_held.h"
-#include "core/store/store_host.h"
-#include "core/store/store_outbox.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/host/store_log.h"
+#include "core/store/host/store_held.h"
+#include "core/store/host/store_host.h"
+#include "core/store/outbox/store_outbox.h"
 #include "tests/unit/temp_db.h"
 
 static void beat(struct db *db, bool starts, int64_t now_us, int64_t *epoch_r)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/store/store_idempotency.h"
+#include "core/store/email/store_idempotency.h"
 #include "tests/unit/temp_db.h"
 
 static const int64_t second_us = 1000000;

@@ -9,8 +9,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/store/store_email.h"
-#include "core/store/store_later_refusal.h"
+#include "core/store/email/store_email.h"
+#include "core/store/host/store_later_refusal.h"
 #include "tests/unit/temp_db.h"
 
 static void assert_count(struct temp_db *temp, int64_t since_us, int64_t wanted, const char *text)

@@ -13,12 +13,12 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_company.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_exemption.h"
-#include "core/store/store_limit.h"
-#include "core/store/store_session.h"
-#include "core/store/store_user.h"
+#include "core/store/company/store_company.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/company/store_exemption.h"
+#include "core/store/company/store_limit.h"
+#include "core/store/user/store_session.h"
+#include "core/store/user/store_user.h"
 #include "tests/unit/temp_db.h"
 
 enum { MANY = 1000, CHUNK = 100 };

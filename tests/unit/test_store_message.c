@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "core/db/db_file.h"
-#include "core/store/store_message.h"
-#include "core/store/store_outbox.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_outbox.h"
 #include "tests/unit/temp_db.h"
 
 static void fill(struct buf *message, size_t len)

@@ -11,10 +11,10 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/db/db_private.h"
-#include "core/store/store_event.h"
-#include "core/store/store_message.h"
-#include "core/store/store_outbox.h"
-#include "core/store/store_pause.h"
+#include "core/store/event/store_event.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_outbox.h"
+#include "core/store/company/store_pause.h"
 #include "tests/unit/temp_db.h"
 
 #define CREATED INT64_C(1700000000123456)

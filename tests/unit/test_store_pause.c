@@ -10,11 +10,11 @@
 
 #include "core/base/clock.h"
 #include "core/store/store_audit.h"
-#include "core/store/store_backlog.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_message.h"
-#include "core/store/store_outbox.h"
-#include "core/store/store_pause.h"
+#include "core/store/outbox/store_backlog.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_outbox.h"
+#include "core/store/company/store_pause.h"
 #include "tests/unit/temp_db.h"
 
 #define CREATED INT64_C(1700000000123456)

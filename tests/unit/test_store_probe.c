@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "core/base/clock.h"
-#include "core/store/store_log.h"
-#include "core/store/store_probe.h"
+#include "core/store/host/store_log.h"
+#include "core/store/outbox/store_probe.h"
 #include "tests/unit/temp_db.h"
 
 enum { NOW_US = 1000 };

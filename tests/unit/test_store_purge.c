@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/mem.h"
-#include "core/store/store_purge.h"
+#include "core/store/email/store_purge.h"
 #include "tests/unit/temp_db.h"
 
 static const int64_t day_us = INT64_C(86400) * 1000000;

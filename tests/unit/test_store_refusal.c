@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/store/store_domain.h"
-#include "core/store/store_refusal.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/host/store_refusal.h"
 #include "tests/unit/temp_db.h"
 
 static const struct refusal_note usual = {

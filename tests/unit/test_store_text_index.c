@@ -13,9 +13,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
-#include "core/store/store_email.h"
-#include "core/store/store_purge.h"
-#include "core/store/store_text_index.h"
+#include "core/store/email/store_email.h"
+#include "core/store/email/store_purge.h"
+#include "core/store/email/store_text_index.h"
 #include "tests/unit/temp_db.h"
 
 enum { ONE, OTHER, ANYBODY };

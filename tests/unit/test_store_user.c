@@ -13,10 +13,10 @@
 
 #include "core/base/str.h"
 #include "core/db/migrate.h"
-#include "core/store/store_company.h"
-#include "core/store/store_login.h"
-#include "core/store/store_session.h"
-#include "core/store/store_user.h"
+#include "core/store/company/store_company.h"
+#include "core/store/user/store_login.h"
+#include "core/store/user/store_session.h"
+#include "core/store/user/store_user.h"
 #include "tests/unit/temp_db.h"
 
 enum { SECOND = 1000000 };

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "core/store/store_domain.h"
-#include "core/store/store_email.h"
-#include "core/store/store_key.h"
-#include "core/store/store_refusal.h"
+#include "core/store/company/store_domain.h"
+#include "core/store/email/store_email.h"
+#include "core/store/company/store_key.h"
+#include "core/store/host/store_refusal.h"
 #include "core/store/store_watch.h"
 #include "tests/unit/temp_db.h"
 

@@ -131,7 +131,7 @@ def kind_of(name, at, calls, writes, given, fields):
 
 @cache
 def all_texts():
-    files = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "core/store").glob("*.c"))
+    files = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "core/store").rglob("*.c"))
     found = {}
     for path in [*files, "core/db/migrate.c"]:
         for text in texts_of(path):
