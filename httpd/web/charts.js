@@ -4,7 +4,8 @@
 //   plot.set(labels, [{ title: "Delivered", colour: "--good", values: [...] }]);
 //   main.append(plot.element);      plot.destroy() when the user leaves the page
 //
-// A plot is drawn when it comes into view; what nobody looks at costs nothing.
+// A plot is drawn when it comes into view, or once the rest of the page has had its time; new values
+// are drawn only in view.
 //
 // Screen readers get a label for the plot: its sums, or the text of `told`.
 
@@ -13,8 +14,7 @@ import { el, number } from "./elements.js";
 let library = null;
 let Chart; // once it is loaded; never, if its package is missing
 const load = () => (library ??= import("./chart.js").then(() => (Chart = globalThis.Chart)).catch(() => {}));
-// Loaded early enough to draw all plots of a page that is printed.
-const LOAD_MS = 1000;
+const LATE_MS = 1000; // then plots out of view have their turn
 const MARGIN = "200px"; // around the window, counts as in view
 const STAYS_MS = 100; // in view: what is above a plot may still be loading, and move it away
 
@@ -39,6 +39,7 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
   let last = null;
   let isDrawn = false; // as `last` says
   let isInView = false;
+  let isLate = false;
 
   function datasets(series) {
     return series.map(({ title, colour, values, line = kind === "line", dashed }) => ({
@@ -98,12 +99,11 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     chart.update();
   }
 
-  // Without Chart.js there is no plot.
-  const loadOrHide = async () => (element.hidden = !(await load()));
-  async function drawInView() {
-    if (!isInView || !last || isDrawn) return;
-    await loadOrHide();
-    if (isInView) draw();
+  const isDue = () => isInView || (isLate && !chart);
+  async function drawIfDue() {
+    if (!isDue() || !last || isDrawn) return;
+    element.hidden = !(await load()); // without Chart.js there is no plot
+    if (isDue()) draw();
   }
   let soon;
   const observer = new IntersectionObserver((all) => {
@@ -112,14 +112,17 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
     if (!all.at(-1).isIntersecting) return;
     soon = setTimeout(() => {
       isInView = true;
-      drawInView();
+      drawIfDue();
     }, STAYS_MS);
   }, { rootMargin: MARGIN });
   observer.observe(element);
-  const loading = setTimeout(loadOrHide, LOAD_MS);
+  const late = setTimeout(() => {
+    isLate = true;
+    drawIfDue();
+  }, LATE_MS);
   function onThemeChange() {
     isDrawn = false;
-    drawInView();
+    if (chart) draw();
   }
   addEventListener("themechange", onThemeChange);
   addEventListener("beforeprint", draw);
@@ -130,14 +133,14 @@ export function plotOf({ title, kind = "bar", format = number, logarithmic = fal
       isDrawn = false;
       canvas.setAttribute("aria-label",
         `${title}: ${told ?? series.map((one) => `${one.title} ${format(sum(one.values))}`).join(", ")}`);
-      drawInView();
+      drawIfDue();
     },
     tell: (text) => (told = text),
     destroy() {
-      isInView = false;
+      isInView = isLate = false;
       observer.disconnect();
       clearTimeout(soon);
-      clearTimeout(loading);
+      clearTimeout(late);
       removeEventListener("themechange", onThemeChange);
       removeEventListener("beforeprint", draw);
       chart?.destroy();

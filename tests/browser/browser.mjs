@@ -447,12 +447,13 @@ const overhang = (page) =>
     return Math.max(0, scrollWidth - clientWidth);
   });
 
+// Also those out of view.
+const arePlotsDrawn = () =>
+  [...document.querySelectorAll(".chart:not([hidden]) canvas")].every((canvas) => globalThis.Chart?.getChart(canvas));
+
 // With SCREENSHOTS, a picture of the page as it stands.
 export async function picture({ page }, name) {
   if (!process.env.SCREENSHOTS) return;
-  // What is not in view is not drawn.
-  for (const plot of await page.locator(".chart:visible").all()) await plot.scrollIntoViewIfNeeded();
-  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${process.env.POSTERN_SCREENSHOTS}/${name}.png`, fullPage: true });
 }
 
@@ -460,6 +461,7 @@ export async function picture({ page }, name) {
 // its width and these rules of axe, or "none".
 export async function look(visitor, name, rules = "structure") {
   const { page } = visitor;
+  await page.waitForFunction(arePlotsDrawn);
   await picture(visitor, name);
   const wrong = await page.evaluate(faintTexts);
   if (rules !== "none") wrong.push(...(await obstacles(page, rules)));
