@@ -40,7 +40,8 @@ bool db_is_url(const char *name);
 bool db_url_has_password(const char *url);
 
 /* Opens the database. A URL may end with `#HOST`, the name under which this host writes its rows
- * (db_host()). The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist. */
+ * (db_host()). The caller closes it. Returns 0 or -1, ERR_CONFIG if it does not exist;
+ * ERR_TEMPORARY after two seconds if others have the file open, but its log (-wal) was removed. */
 int db_open(const char *name, enum db_mode mode, struct db **db_r, struct err *err);
 void db_close(struct db *db);
 DEFINE_CLEANUP(db, db_close)

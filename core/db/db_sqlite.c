@@ -12,7 +12,8 @@
  *
  * Others can read what is committed only while the WAL and its index (-shm) have their names. If
  * somebody removes them, programs that have the database open go on with the nameless files, and
- * all of that is gone when they end. So a transaction that writes looks at both first.
+ * whoever opens it makes new ones, after which the old WAL is lost. So whatever writes looks at
+ * both first, and what others have open without a WAL is not opened.
  *
  * No mmap: with it, an I/O error would arrive as a signal instead of an error.
  *
@@ -130,8 +131,9 @@ static int check_all(struct db *db, struct err *err)
 
 enum {
 	WAIT_MS = 10000,
-	ROOM_WAIT_US = 100000, /* to wait for space that others hold */
-	POLL_MIN_US = 200,     /* between attempts to get a lock */
+	OPEN_WAIT_US = 2000000, /* for a WAL, while another program opens or closes */
+	ROOM_WAIT_US = 100000,  /* to wait for space that others hold */
+	POLL_MIN_US = 200,      /* between attempts to get a lock */
 	POLL_SPREAD_US = 300,
 	LOG_PAGES = 4000, /* in the WAL before a checkpoint */
 	LOG_PAGES_MIN = 50,
@@ -346,6 +348,59 @@ static void note_beside(struct sqlite_db *db)
 	}
 }
 
+/* Returns 1 if the database is open without a WAL with a name, here or in another process: that
+ * connection has a shared lock on the database, so nobody else gets an exclusive one. 0 if not; -1
+ * on error. */
+static int is_open_without_log(struct sqlite_db *db, const char *log, struct err *err)
+{
+	sqlite3_file *file = NULL;
+	int rc;
+
+	if (access(log, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	rc = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
+	if (rc == SQLITE_OK)
+		rc = file->pMethods->xLock(file, SQLITE_LOCK_EXCLUSIVE);
+	file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
+	if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY)
+		return rc != SQLITE_OK;
+	return fail_sqlite(db, rc, err);
+}
+
+/* Before a new handle reads, for which SQLite would make a new WAL. A program that opens the
+ * database has the lock before there is a WAL, and one that closes it removes the WAL before it
+ * gives up the lock. So this waits. */
+static int check_unopened(struct sqlite_db *db, struct err *err)
+{
+	_cleanup_free_ char *log = mem_printf("%s-wal", sqlite3_db_filename(db->handle, "main"));
+	int64_t wait_us = db->wait_us;
+	int result, count = 0;
+
+	db->wait_us = OPEN_WAIT_US;
+	do
+		result = is_open_without_log(db, log, err);
+	while (result == 1 && on_busy(db, count++));
+	db->wait_us = wait_us;
+	if (result == 1)
+		err_set(err, ERR_TEMPORARY,
+			"%s: this file of the database was removed while the database was in use; "
+			"what it contained would be lost. Stop or restart what uses the database",
+			log);
+	return result == 0 ? 0 : -1;
+}
+
+/* Has SQLite make a WAL with a name, when all of the one without is in the database. */
+static void make_log(const struct sqlite_db *db)
+{
+	sqlite3 *handle;
+
+	if (sqlite3_open_v2(db->base.path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+		    NULL) == SQLITE_OK)
+		sqlite3_exec(handle, "PRAGMA schema_version", NULL, NULL, NULL);
+	sqlite3_close(handle);
+}
+
 /* Checks that the files beside the database are still those of the handle. If one is missing, no
  * other program uses the database by new ones yet: then all that was committed is copied into the
  * database, where whoever opens it next finds it. */
@@ -354,11 +409,10 @@ static int check_beside(struct sqlite_db *db, struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(db->beside); i++) {
 		struct beside *file = &db->beside[i];
 
-		if (db_file_same(file->path, &file->identity, NULL) == 0)
+		if (file->path == NULL || db_file_same(file->path, &file->identity, NULL) == 0)
 			continue;
-		if (access(file->path, F_OK) != 0)
-			sqlite3_wal_checkpoint_v2(
-				db->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		if (access(file->path, F_OK) != 0 && empty_log(db) == SQLITE_OK)
+			make_log(db);
 		return err_set(err, ERR_TEMPORARY,
 			"%s: this file of the database was replaced or removed while the database "
 			"was in use; restart what uses it",
@@ -389,6 +443,8 @@ static int exec(struct db *base, const char *sql, struct err *err)
 	sqlite3 *handle = of_db(base)->handle;
 	int result;
 
+	if (!in_transaction(base) && check_beside(of_db(base), err) != 0)
+		return -1;
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
 	result = run_all(of_db(base), sql, err);
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -441,7 +497,8 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 
-	if (read_header(&db->base, err) != 0 || run_all(db, pragmas_all, err) != 0)
+	if (check_unopened(db, err) != 0 || read_header(&db->base, err) != 0 ||
+		run_all(db, pragmas_all, err) != 0)
 		return -1;
 	if (mode == DB_READ)
 		return run_all(db, pragmas_read, err);
@@ -609,9 +666,9 @@ static void reset(struct db_stmt *base)
 	stmt->bind_error = SQLITE_OK;
 }
 
-/* True if the statement wrote, as a transaction of its own. SQLite does not count COMMIT among
- * these. */
-static bool wrote_alone(const struct sqlite_stmt *stmt)
+/* True if the statement writes as a transaction of its own, or begins one that writes. SQLite does
+ * not count COMMIT among these. */
+static bool writes_alone(const struct sqlite_stmt *stmt)
 {
 	return !sqlite3_stmt_readonly(stmt->handle) && !in_transaction(stmt->base.db);
 }
@@ -625,6 +682,11 @@ static int step(struct db_stmt *base, struct err *err)
 		reset(base);
 		return 0;
 	}
+	if (!sqlite3_stmt_busy(stmt->handle) && writes_alone(stmt) &&
+		check_beside(of_db(base->db), err) != 0) {
+		reset(base);
+		return -1;
+	}
 	stmt->used = true;
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt->handle);
@@ -633,7 +695,7 @@ static int step(struct db_stmt *base, struct err *err)
 	if (rc != SQLITE_DONE)
 		result = fail_sqlite(of_db(base->db), rc, err);
 	reset(base);
-	if (rc == SQLITE_DONE && wrote_alone(stmt))
+	if (rc == SQLITE_DONE && writes_alone(stmt))
 		result = sync_log(base->db, err);
 	if (rc != SQLITE_DONE || result < 0 || !stmt->gives_rowid)
 		return result;
@@ -690,8 +752,6 @@ static int control(struct db *db, enum db_control what, struct err *err)
 		[DB_UNDO] = sql_undo,
 	};
 
-	if (what == DB_BEGIN && check_beside(of_db(db), err) != 0)
-		return -1;
 	if (db_run_sql(db, texts[what], err) != 0)
 		return -1;
 	if (what == DB_UNDO)

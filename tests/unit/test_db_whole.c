@@ -125,6 +125,13 @@ static void test_damaged(void **state)
 	assert_int_equal(err.code, ERR_CONFIG);
 }
 
+static void remove_beside(const struct temp_db *temp, const char *suffix)
+{
+	_cleanup_free_ char *path = mem_printf("%s%s", temp->path, suffix);
+
+	assert_int_equal(unlink(path), 0);
+}
+
 /* What lies beside a database in use is removed, as temporary files are: what was committed is in
  * the database then, and nothing more is committed by a handle whose log nobody else can read. */
 static void check_without(struct temp_db *temp, const char *const suffixes[], size_t n)
@@ -134,11 +141,8 @@ static void check_without(struct temp_db *temp, const char *const suffixes[], si
 
 	OK(db_open(temp->name, DB_WRITE, &other, &why));
 	OK(item_db_add(other, "a", &why));
-	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *path = mem_printf("%s%s", temp->path, suffixes[i]);
-
-		assert_int_equal(unlink(path), 0);
-	}
+	for (size_t i = 0; i < n; i++)
+		remove_beside(temp, suffixes[i]);
 	for (int times = 0; times < 2; times++) {
 		assert_int_equal(db_begin(temp->db, &err), -1);
 		assert_int_equal(err.code, ERR_TEMPORARY);
@@ -171,6 +175,122 @@ static void test_without_both(void **state)
 {
 	ONLY_SQLITE(state);
 	check_without(*state, (const char *const[]){"-wal", "-shm"}, 2);
+}
+
+/* A daemon: a process of its own that commits an item, then commits or tries to commit another one
+ * for each byte from its standard input, and answers each with the result. */
+struct daemon {
+	pid_t pid;
+	int in, out;
+};
+
+static void run_daemon(const char *name, int in, int out)
+{
+	struct db *db;
+	struct err err = ERR_INIT;
+	char byte;
+
+	if (db_open(name, DB_WRITE, &db, &err) != 0)
+		_exit(1);
+	for (int n = 0; read(in, &byte, 1) == 1; n++) {
+		char item[] = {(char)('a' + n), '\0'};
+
+		byte = item_db_add(db, item, &err) == 0                        ? '+'
+		       : err.code == ERR_TEMPORARY && strstr(err.text, "-wal") ? '-'
+									       : '?';
+		if (write(out, &byte, 1) != 1)
+			break;
+	}
+	db_close(db);
+	_exit(0);
+}
+
+static char ask(const struct daemon *daemon)
+{
+	char byte = '.';
+
+	assert_int_equal(write(daemon->in, &byte, 1), 1);
+	assert_int_equal(read(daemon->out, &byte, 1), 1);
+	return byte;
+}
+
+/* SQLite's state does not survive a fork(), so the handle of the test is closed before it. */
+static struct daemon start_daemon(struct temp_db *temp)
+{
+	int in[2], out[2];
+	struct daemon daemon;
+
+	db_close(TAKE_PTR(temp->db));
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	daemon = (struct daemon){.pid = fork(), .in = in[1], .out = out[0]};
+	if (daemon.pid == 0) {
+		close(in[1]);
+		run_daemon(temp->name, in[0], out[1]);
+	}
+	close(in[0]);
+	close(out[1]);
+	assert_int_equal(ask(&daemon), '+');
+	return daemon;
+}
+
+static void stop_daemon(struct daemon *daemon)
+{
+	int status;
+
+	close(daemon->in);
+	close(daemon->out);
+	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
+	assert_int_equal(status, 0);
+}
+
+static void check_refused(const struct temp_db *temp, enum db_mode mode)
+{
+	struct db *db;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(db_open(temp->name, mode, &db, &err), -1);
+	assert_int_equal(err.code, ERR_TEMPORARY);
+	assert_non_null(strstr(err.text, "-wal"));
+}
+
+static void check_count(const struct temp_db *temp, int n)
+{
+	_cleanup_(db) struct db *db = NULL;
+
+	OK(db_open(temp->name, DB_READ, &db, &why));
+	assert_int_equal(item_db_count(db), n);
+}
+
+/* Whoever opens the database makes a new log. So nobody may while a daemon has what is in no file
+ * with a name. Once the daemon has found that, and has written it into the database, it is safe. */
+static void test_opened_without_its_log(void **state)
+{
+	ONLY_SQLITE(state);
+	struct temp_db *temp = *state;
+	struct daemon daemon = start_daemon(temp);
+
+	remove_beside(temp, "-wal");
+	check_refused(temp, DB_READ);
+	assert_int_equal(ask(&daemon), '-');
+	check_count(temp, 1);
+	assert_int_equal(ask(&daemon), '-');
+	stop_daemon(&daemon);
+	check_count(temp, 1);
+}
+
+/* The last one that closes the database writes all of its log into it, with a name or without. */
+static void test_closed_without_its_log(void **state)
+{
+	ONLY_SQLITE(state);
+	struct temp_db *temp = *state;
+	struct daemon daemon = start_daemon(temp);
+
+	remove_beside(temp, "-wal");
+	remove_beside(temp, "-shm");
+	check_refused(temp, DB_WRITE);
+	stop_daemon(&daemon);
+	check_count(temp, 1);
 }
 
 /* Another process has made new files: these are its own. */
@@ -207,6 +327,8 @@ int main(void)
 		TEST(without_its_log),
 		TEST(without_the_index_of_its_log),
 		TEST(without_both),
+		TEST(opened_without_its_log),
+		TEST(closed_without_its_log),
 		TEST(its_log_is_replaced),
 	};
 
