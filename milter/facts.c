@@ -22,7 +22,7 @@
 #include "core/store/company/store_claim.h"
 #include "core/store/company/store_domain.h"
 #include "core/store/company/store_pause.h"
-#include "milter/key_payload.h"
+#include "milter/key_email.h"
 
 /*
  * sources: collects the senders that readers can see in a message's fields.
@@ -47,29 +47,32 @@ static void add_envelope(struct sources *sources, const char *address)
 	add_domains(&sources->senders, &header.domains);
 }
 
-static void add_froms(struct sources *sources, const struct strv *values)
+void sources_find(const struct session_message *message, struct sources *sources_r)
 {
-	for (size_t i = 0; i < values->n; i++) {
+	const struct strv *froms = &message->froms.values, *others = &message->others.values;
+	struct sources *sources = sources_r;
+
+	*sources = (struct sources){0};
+	add_envelope(sources, message->sender);
+	if (message->resolved && !str_eq(message->resolved, message->sender))
+		add_envelope(sources, message->resolved);
+	for (size_t i = 0; i < froms->n; i++) {
 		_cleanup_addr_header_ struct addr_header header;
 
-		addr_header_read(values->items[i], &header);
+		addr_header_read(froms->items[i], &header);
 		add_domains(&sources->domains, &header.domains);
-		sources->unclear |= header.unclear || values->n > 1;
-		if (values->n > 1)
+		sources->unclear |= header.unclear || froms->n > 1;
+		if (froms->n > 1)
 			continue;
 		sources->mailbox = header.unclear ? NULL : mem_strdup(header.mailbox);
 		sources->from = TAKE_PTR(header.mailbox);
 	}
-}
-
-/* Fields like Sender. One that names another mailbox than From leaves the message without a
- * clear author. */
-static void add_others(struct sources *sources, const struct strv *values)
-{
-	for (size_t i = 0; i < values->n; i++) {
+	/* A field like Sender that names another mailbox than From leaves the message without a
+	 * clear author. */
+	for (size_t i = 0; i < others->n; i++) {
 		_cleanup_addr_header_ struct addr_header header;
 
-		addr_header_read(values->items[i], &header);
+		addr_header_read(others->items[i], &header);
 		add_domains(&sources->senders, &header.domains);
 		sources->senders_unclear |= header.unclear;
 		if (sources->from && header.mailbox && str_eq(sources->from, header.mailbox))
@@ -77,18 +80,8 @@ static void add_others(struct sources *sources, const struct strv *values)
 		free(sources->from);
 		sources->from = NULL;
 	}
-}
-
-void sources_find(const struct session_message *message, struct sources *sources_r)
-{
-	*sources_r = (struct sources){0};
-	add_envelope(sources_r, message->sender);
-	if (message->resolved && !str_eq(message->resolved, message->sender))
-		add_envelope(sources_r, message->resolved);
-	add_froms(sources_r, &message->froms.values);
-	add_others(sources_r, &message->others.values);
-	add_domains(&sources_r->domains, &sources_r->senders);
-	sources_r->unclear |= sources_r->senders_unclear;
+	add_domains(&sources->domains, &sources->senders);
+	sources->unclear |= sources->senders_unclear;
 }
 
 void sources_clear(struct sources *sources)
@@ -268,25 +261,8 @@ static enum domain_claim rule_of(const struct claim *claim, bool unclear)
 	return rules[claim->policy];
 }
 
-/* The strictest claim decides. Without a ticket of ours its domain becomes the domain of the
- * message. */
-static void note_claim(struct facts *facts, const struct claim *claim)
-{
-	struct verdict_facts *verdict = &facts->verdict;
-	enum domain_claim rule = rule_of(claim, verdict->from_unclear);
-
-	if (facts->ticket_found && !facts->ticket.superseded)
-		verdict->other_claim |= rule != CLAIM_SHARED &&
-					!str_eq(claim->domain, facts->ticket.domain);
-	if (rule <= verdict->claim)
-		return;
-	verdict->claim = rule;
-	if (facts->ticket_found)
-		return;
-	free(facts->domain);
-	facts->domain = mem_strdup(claim->domain);
-}
-
+/* Reads the claim to each domain. The strictest one decides, and without a ticket of ours its
+ * domain becomes the domain of the message. */
 static int read_claims(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
@@ -299,9 +275,11 @@ static int read_claims(struct db *db, const struct milter_session *session,
 		.local = session->origin == ORIGIN_LOCAL ||
 			 (session->client && cidr_is_loopback(session->client)),
 	};
+	struct verdict_facts *verdict = &facts->verdict;
 
 	for (size_t i = 0; i < sources->domains.n; i++) {
 		const char *domain = sources->domains.items[i];
+		enum domain_claim rule;
 		struct claim claim;
 		int found;
 
@@ -312,8 +290,19 @@ static int read_claims(struct db *db, const struct milter_session *session,
 		found = store_claim_read(db, domain, &sender, &claim, &facts->err);
 		if (found < 0)
 			return -1;
-		if (found > 0)
-			note_claim(facts, &claim);
+		if (found == 0)
+			continue;
+		rule = rule_of(&claim, verdict->from_unclear);
+		if (facts->ticket_found && !facts->ticket.superseded)
+			verdict->other_claim |= rule != CLAIM_SHARED &&
+						!str_eq(claim.domain, facts->ticket.domain);
+		if (rule <= verdict->claim)
+			continue;
+		verdict->claim = rule;
+		if (facts->ticket_found)
+			continue;
+		free(facts->domain);
+		facts->domain = mem_strdup(claim.domain);
 	}
 	return 0;
 }
@@ -386,32 +375,26 @@ static int check_named(struct db *db, const char *domain, struct facts *facts)
 	return 0;
 }
 
-/* Returns the mailbox of a field in the form that the HTTP API accepts, whose name may contain an
- * address. The caller frees the string. NULL if it has another form. */
-static char *mailbox_of(const char *value)
-{
-	_cleanup_addr_ struct addr addr = {0};
-	_cleanup_free_ char *line = str_unfolded(value);
-
-	if (addr_field_check((struct span){line, strlen(line)}, NULL) < 0 ||
-		addr_parse(line, &addr, NULL) < 0)
-		return NULL;
-	return addr_spec(&addr);
-}
-
 /* Sets the mailbox of From, its domain and from_one, if all readers agree on it, or the field has
- * the form that the HTTP API accepts. */
+ * the form that the HTTP API accepts, whose name may contain an address. */
 static void read_from(
 	const struct session_message *message, const struct sources *sources, struct facts *facts)
 {
-	_cleanup_free_ char *mailbox = NULL;
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_free_ char *mailbox = NULL, *line = NULL;
 	const char *at;
 	struct err err = ERR_INIT;
 
 	if (message->froms.values.n != 1 || sources->senders_unclear)
 		return;
-	mailbox = sources->mailbox ? mem_strdup(sources->mailbox)
-				   : mailbox_of(message->froms.values.items[0]);
+	if (sources->mailbox) {
+		mailbox = mem_strdup(sources->mailbox);
+	} else {
+		line = str_unfolded(message->froms.values.items[0]);
+		if (addr_field_check((struct span){line, strlen(line)}, NULL) == 0 &&
+			addr_parse(line, &addr, NULL) == 0)
+			mailbox = addr_spec(&addr);
+	}
 	at = mailbox ? strrchr(mailbox, '@') : NULL;
 	if (at == NULL || addr_domain_normalize(at + 1, &facts->domain, &err) < 0)
 		return;
@@ -422,69 +405,50 @@ static void read_from(
 /* In characters; the same limit as over HTTP. */
 enum { IDEMPOTENCY_KEY_MAX = 256 };
 
-/* Reads the Idempotency-Key under either of its names. Returns 1 if there is one, 0 if none, -1
- * if it is invalid. */
-static int read_idempotency_key(const struct session_message *message, struct facts *facts)
-{
-	_cleanup_free_ char *key = NULL;
-	size_t n = 0;
-
-	for (enum session_own own = OWN_IDEMPOTENCY; own <= OWN_RESEND_IDEMPOTENCY; own++) {
-		const struct session_fields *fields = &message->own[own];
-
-		n += fields->values.n;
-		if (fields->values.n > 0 && key == NULL) {
-			_cleanup_free_ char *line = str_unfolded(fields->values.items[0]);
-
-			key = str_trim(line, strlen(line));
-		}
-	}
-	if (n == 0)
-		return 0;
-	if (n > 1)
-		return err_set(&facts->field_err, ERR_INVALID,
-			"The field Idempotency-Key must stand once, under one name.");
-	n = str_utf8_count(key, strlen(key));
-	if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
-		return err_set(&facts->field_err, ERR_INVALID,
-			"The field Idempotency-Key must have between 1 and %d characters.",
-			IDEMPOTENCY_KEY_MAX);
-	secret_hash(key, strlen(key), facts->idempotency.hash);
-	memcpy(facts->idempotency.company_id, facts->key.company_id, ID_SIZE);
-	return 1;
-}
-
-/* Reads the fields that are addressed to us. Returns 0, or -1 with field_err set. */
+/* Reads the fields that are addressed to us: the Idempotency-Key, under either of its names, tags
+ * and variables. Returns 0, or -1 with field_err set. */
 static int read_own_fields(const struct session_message *message, struct facts *facts)
 {
 	const struct tag_fields fields = {message->own[OWN_TAG].values,
 		message->own[OWN_NAMED_TAG].values, message->own[OWN_VARIABLES].values};
-	int found;
+	const struct strv *names[] = {&message->own[OWN_IDEMPOTENCY].values,
+		&message->own[OWN_RESEND_IDEMPOTENCY].values};
+	size_t keys = names[0]->n + names[1]->n;
 
 	for (size_t i = 0; i < OWN_FIELDS; i++)
 		if (message->own[i].overflow)
 			return err_set(&facts->field_err, ERR_INVALID,
 				"The field %s is too long, or is there too often.",
 				session_own_names[i]);
-	found = read_idempotency_key(message, facts);
-	facts->has_idempotency = found > 0;
-	if (found < 0)
-		return -1;
+	if (keys > 1)
+		return err_set(&facts->field_err, ERR_INVALID,
+			"The field Idempotency-Key must stand once, under one name.");
+	if (keys > 0) {
+		_cleanup_free_ char *line = str_unfolded(names[names[0]->n == 0]->items[0]);
+		_cleanup_free_ char *key = str_trim(line, strlen(line));
+		size_t n = str_utf8_count(key, strlen(key));
+
+		if (n == 0 || n > IDEMPOTENCY_KEY_MAX)
+			return err_set(&facts->field_err, ERR_INVALID,
+				"The field Idempotency-Key must have between 1 and %d characters.",
+				IDEMPOTENCY_KEY_MAX);
+		facts->has_idempotency = true;
+		secret_hash(key, strlen(key), facts->idempotency.hash);
+		memcpy(facts->idempotency.company_id, facts->key.company_id, ID_SIZE);
+	}
 	return tag_fields_read(&fields, &facts->tags, &facts->variables, &facts->field_err);
 }
 
 /* Finds out if a message with this Idempotency-Key came before. */
 static int read_repeat(
-	struct db *db, const struct milter_session *session, int64_t now_us, struct facts *facts)
+	struct db *db, const struct session_message *message, int64_t now_us, struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
 	enum email_arrival arrival;
 	struct idempotency earlier;
 	int found;
 
-	if (!facts->has_idempotency)
-		return 0;
-	key_payload_hash(&session->message, facts->tags, facts->variables, facts->payload);
+	key_email_hash(message, facts->tags, facts->variables, facts->payload);
 	found = store_idempotency_find(db, &facts->idempotency, now_us, &earlier, &facts->err);
 	if (found <= 0)
 		return found;
@@ -503,37 +467,22 @@ static int read_repeat(
 	return found < 0 ? -1 : 0;
 }
 
-/* Checks the rest of a message that the sending rules allow. */
-static int read_key_message(struct db *db, const struct milter_session *session, const char *domain,
-	struct facts *facts)
-{
-	struct verdict_facts *verdict = &facts->verdict;
-	int paused;
-
-	verdict->bad_field = read_own_fields(&session->message, facts) < 0;
-	verdict->no_room = session->message.no_room;
-	if (verdict->bad_field || verdict->no_room)
-		return 0;
-	paused = store_pause_holds(db, facts->key.company_id, facts->key.id, domain, &facts->err);
-	verdict->paused = paused > 0;
-	return paused < 0 ? -1 : read_repeat(db, session, clock_now_us(&clock_system), facts);
-}
-
 /* The login of our SMTP service is the id of a key. Reads the key's current state: it may have
  * been revoked after the login. */
 static int read_key_login(struct db *db, const struct milter_session *session,
 	const struct sources *sources, struct facts *facts)
 {
 	const struct session_message *message = &session->message;
+	struct verdict_facts *verdict = &facts->verdict;
 	_cleanup_free_ char *from = NULL;
-	int found = store_key_get(db, NULL, message->login, &facts->key, &facts->err);
+	int found = store_key_get(db, NULL, message->login, &facts->key, &facts->err), paused;
 
 	if (found < 0)
 		return -1;
-	facts->key_found = facts->verdict.key_valid = found > 0;
-	facts->verdict.too_many_recipients = message->too_many_recipients;
+	facts->key_found = verdict->key_valid = found > 0;
+	verdict->too_many_recipients = message->too_many_recipients;
 	read_from(message, sources, facts);
-	if (!facts->key_found || !facts->verdict.from_one)
+	if (!facts->key_found || !verdict->from_one)
 		return 0;
 	from = mem_strdup(facts->domain);
 	if (check_sender(db, from, true, facts) < 0)
@@ -547,9 +496,17 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 			!strv_has(&sources->senders, sources->domains.items[i]) &&
 			check_named(db, sources->domains.items[i], facts) < 0)
 			return -1;
-	if (facts->verdict.sender != RULES_ALLOWED || facts->verdict.other_claim)
+	if (verdict->sender != RULES_ALLOWED || verdict->other_claim)
 		return 0;
-	return read_key_message(db, session, from, facts);
+	verdict->bad_field = read_own_fields(message, facts) < 0;
+	verdict->no_room = message->no_room;
+	if (verdict->bad_field || verdict->no_room)
+		return 0;
+	paused = store_pause_holds(db, facts->key.company_id, facts->key.id, from, &facts->err);
+	verdict->paused = paused > 0;
+	if (paused < 0 || !facts->has_idempotency)
+		return paused < 0 ? -1 : 0;
+	return read_repeat(db, message, clock_now_us(&clock_system), facts);
 }
 
 static int read_store(struct db_pool *pool, const struct milter_session *session,

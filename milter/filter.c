@@ -189,27 +189,6 @@ static sfsistat on_body(SMFICTX *ctx, unsigned char *data, size_t len)
 	return session_body(smfi_getpriv(ctx), data, len) ? SMFIS_CONTINUE : SMFIS_SKIP;
 }
 
-/* Takes a token for a message that the rules let pass, as for a request over HTTP. */
-static void take_rate(struct facts *facts)
-{
-	struct verdict_facts *verdict = &facts->verdict;
-
-	if (facts->key_found && verdict->from_one && verdict->sender == RULES_ALLOWED &&
-		!verdict->other_claim)
-		verdict->rate_limited = !service_take_rate(service, facts->key.company_id);
-}
-
-/* Notes if Postfix has just begun to present the message of the ticket again. */
-static void take_presented(const struct milter_session *session, struct facts *facts)
-{
-	struct verdict_facts *verdict = &facts->verdict;
-
-	if (verdict->ticket == TICKET_SENT && session_origin(session) == ORIGIN_LOCAL &&
-		!verdict->other_way)
-		verdict->presented_again = presented_again(
-			service->presented, facts->ticket.id, clock_monotonic_us());
-}
-
 static sfsistat on_eom(SMFICTX *ctx)
 {
 	struct milter_session *session = smfi_getpriv(ctx);
@@ -217,14 +196,21 @@ static sfsistat on_eom(SMFICTX *ctx)
 
 	if (service_enter(service)) {
 		_cleanup_facts_ struct facts facts = {0};
+		struct verdict_facts *verdict = &facts.verdict;
 
 		session_queue_id(session, smfi_getsymval(ctx, queue_id_macro));
 		session_body(session, "", 0);
 		facts_read(service->readers, session, &facts);
 		facts_read_known(
 			service->known, service_names_max_age_ms(service), session, &facts);
-		take_rate(&facts);
-		take_presented(session, &facts);
+		/* A message that the rules let pass costs a token, as a request over HTTP does. */
+		if (facts.key_found && verdict->from_one && verdict->sender == RULES_ALLOWED &&
+			!verdict->other_claim)
+			verdict->rate_limited = !service_take_rate(service, facts.key.company_id);
+		if (verdict->ticket == TICKET_SENT && session_origin(session) == ORIGIN_LOCAL &&
+			!verdict->other_way)
+			verdict->presented_again = presented_again(
+				service->presented, facts.ticket.id, clock_monotonic_us());
 		answer = apply_verdict(ctx, service, session, &facts);
 		stop_expecting(session);
 		service_leave(service);
@@ -253,7 +239,7 @@ static sfsistat on_close(SMFICTX *ctx)
 	return SMFIS_CONTINUE;
 }
 
-static int set_up(const struct conf *conf)
+int filter_open(struct service *shared, const struct conf *conf, struct err *err)
 {
 	struct smfiDesc callbacks = {
 		.xxfi_name = (char[]){"postern-milter"},
@@ -270,21 +256,13 @@ static int set_up(const struct conf *conf)
 		.xxfi_negotiate = on_negotiate,
 	};
 	_cleanup_free_ char *address = mem_printf("unix:%s", conf->milter.socket);
-
-	if (smfi_register(callbacks) != MI_SUCCESS || smfi_setconn(address) != MI_SUCCESS ||
-		smfi_setbacklog(BACKLOG) != MI_SUCCESS ||
-		smfi_settimeout((int)(conf->milter.timeout_ms / 1000)) != MI_SUCCESS)
-		return -1;
-	return 0;
-}
-
-int filter_open(struct service *shared, const struct conf *conf, struct err *err)
-{
 	mode_t umask_before;
 	int opened;
 
 	service = shared;
-	if (set_up(conf) < 0)
+	if (smfi_register(callbacks) != MI_SUCCESS || smfi_setconn(address) != MI_SUCCESS ||
+		smfi_setbacklog(BACKLOG) != MI_SUCCESS ||
+		smfi_settimeout((int)(conf->milter.timeout_ms / 1000)) != MI_SUCCESS)
 		return err_set(err, ERR_INTERNAL, "cannot set libmilter up");
 	umask_before = umask(0177);
 	opened = smfi_opensocket(false);

@@ -1,6 +1,6 @@
 /*
- * key_email: fills the row of a sent email from what Postfix says about its envelope and
- * header.
+ * key_email: reads a message with a key's login: its row, from what Postfix says about its envelope
+ * and header, and its hash.
  *
  * Fields are read as leniently as mail programs read them. What cannot be read is left out of
  * the row, and never stops a message.
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/address/addr.h"
+#include "core/base/buf.h"
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/mime/mime_gmime.h"
@@ -43,17 +44,6 @@ struct reading {
 	bool *found;
 };
 
-/* Returns the address with quotes and backslashes only where they are needed, as Postfix writes
- * it and as the envelope has it. */
-static char *plain_spec(const char *spec)
-{
-	_cleanup_addr_ struct addr addr = {0};
-	const char *at = strrchr(spec, '@');
-
-	return at && addr_parse(spec, &addr, NULL) == 0 ? mem_printf("%s@%s", addr.local, at + 1)
-							: mem_strdup(spec);
-}
-
 static char *mailbox_text(const char *spec, const char *name)
 {
 	_cleanup_free_ char *shown = decoded(name);
@@ -74,11 +64,18 @@ static char *mailbox_text(const char *spec, const char *name)
 
 static void on_recipient_mailbox(void *user, const char *given, const char *name)
 {
-	_cleanup_free_ char *spec = plain_spec(given);
+	_cleanup_addr_ struct addr addr = {0};
+	_cleanup_free_ char *spec = NULL;
+	const char *at = strrchr(given, '@');
 	struct reading *reading = user;
 	const struct strv *envelope = &reading->message->recipients;
-	unsigned folded = str_hash_folded(spec);
+	unsigned folded;
 
+	/* The envelope has quotes and backslashes only where they are needed, as Postfix writes it.
+	 */
+	spec = at && addr_parse(given, &addr, NULL) == 0 ? mem_printf("%s@%s", addr.local, at + 1)
+							 : mem_strdup(given);
+	folded = str_hash_folded(spec);
 	for (size_t i = 0; i < envelope->n; i++) {
 		char *address;
 
@@ -151,29 +148,23 @@ static void on_reply_mailbox(void *user, const char *spec, const char *name)
 	strv_take(user, text ? text : decoded(spec));
 }
 
-/* Nobody gets the ticket of such an email, and it counts on no way, so it need not be secret. It
- * begins with the time, so that the tickets of emails that are recorded together are on one page of
- * the index. */
-static void make_ticket(int64_t now_us, char ticket[static SECRET_TICKET_SIZE])
-{
-	char time[17];
-
-	snprintf(time, sizeof(time), "%016" PRIx64, (uint64_t)now_us);
-	secret_ticket(ticket);
-	memcpy(ticket, time, sizeof(time) - 1);
-}
-
 void key_email_make(const struct milter_session *session, const struct facts *facts, int64_t now_us,
 	struct email *email_r)
 {
 	const struct session_message *message = &session->message;
 	struct email *email = email_r;
+	char time[17];
 
 	*email = (struct email){.way = EMAIL_WAY_AUTH, .answered = true, .created_us = now_us};
 	id_new(email->id);
 	memcpy(email->company_id, facts->key.company_id, ID_SIZE);
 	memcpy(email->key_id, facts->key.id, ID_SIZE);
-	make_ticket(now_us, email->ticket);
+	/* Nobody gets the ticket of such an email, and it counts on no way, so it need not be
+	 * secret. It begins with the time, so that the tickets of emails that are recorded together
+	 * are on one page of the index. */
+	secret_ticket(email->ticket);
+	snprintf(time, sizeof(time), "%016" PRIx64, (uint64_t)now_us);
+	memcpy(email->ticket, time, sizeof(time) - 1);
 	secret_ticket(email->nonce);
 	email->domain = mem_strdup(facts->domain);
 	email->sender = mem_strdup(message->sender);
@@ -191,4 +182,65 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 	for (size_t i = 0; i < message->reply_to.values.n; i++)
 		mime_mailboxes(
 			message->reply_to.values.items[i], on_reply_mailbox, &email->reply_to);
+}
+
+/* The hash of a message. */
+
+static void add_value(struct buf *out, const char *value)
+{
+	buf_add(out, value ? value : "", (value ? strlen(value) : 0) + 1);
+}
+
+static void add_fields(struct buf *out, const struct session_fields *fields)
+{
+	for (size_t i = 0; i < fields->values.n; i++)
+		add_value(out, fields->values.items[i]);
+	buf_add_char(out, '\n');
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void key_email_hash(const struct session_message *message, const char *tags, const char *variables,
+	uint8_t payload_r[static SECRET_HASH_LEN])
+{
+	_cleanup_free_ char *html = NULL, *text = NULL;
+	_cleanup_mime_files_ struct mime_files files;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	size_t n = message->recipients.n;
+	char **sorted = mem_alloc(n + 1, sizeof(*sorted));
+
+	add_value(&out, "smtp");
+	add_value(&out, message->sender);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = message->recipients.items[i];
+	qsort(sorted, n, sizeof(*sorted), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		add_value(&out, sorted[i]);
+	buf_add_char(&out, '\n');
+	free(sorted);
+	add_fields(&out, &message->froms);
+	add_fields(&out, &message->to);
+	add_fields(&out, &message->cc);
+	add_fields(&out, &message->reply_to);
+	add_value(&out, message->subject);
+	add_value(&out, tags);
+	add_value(&out, variables);
+	mime_read_texts(message->copy.data, message->copy.len, &html, &text);
+	add_value(&out, text);
+	add_value(&out, html);
+	mime_read_files(message->copy.data, message->copy.len, &files);
+	for (size_t i = 0; i < files.n; i++) {
+		uint8_t hash[SECRET_HASH_LEN];
+		_cleanup_buf_ struct buf content = BUF_INIT;
+
+		add_value(&out, files.items[i].name);
+		add_value(&out, files.items[i].type);
+		mime_file_content(&files.items[i], &content);
+		secret_hash(buf_str(&content), content.len, hash);
+		buf_add(&out, hash, sizeof(hash));
+	}
+	secret_hash(out.data, out.len, payload_r);
 }

@@ -73,19 +73,6 @@ static bool sorted_has(const struct strv *list, const char *name)
 	       bsearch(&name, list->items, list->n, sizeof(*list->items), compare_names) != NULL;
 }
 
-static int read_names(
-	struct db_pool *pool, struct strv *names_r, struct strv *covering_r, struct err *err)
-{
-	struct db *db;
-	int result;
-
-	if (db_pool_take(pool, &db, err) < 0)
-		return -1;
-	result = store_domain_names(db, names_r, covering_r, err);
-	db_pool_give(pool, db, result == 0);
-	return result;
-}
-
 static void swap(struct strv *a, struct strv *b)
 {
 	struct strv old = *a;
@@ -97,23 +84,28 @@ static void swap(struct strv *a, struct strv *b)
 int known_domains_refresh(struct known_domains *known, struct err *err)
 {
 	_cleanup_strv_ struct strv names = STRV_INIT, covering = STRV_INIT;
+	struct db *db;
 	int64_t now_us;
+	int result;
 
 	pthread_mutex_lock(&known->reading);
 	now_us = clock_monotonic_us();
-	if (read_names(known->pool, &names, &covering, err) < 0) {
-		pthread_mutex_unlock(&known->reading);
-		return -1;
+	result = db_pool_take(known->pool, &db, err);
+	if (result == 0) {
+		result = store_domain_names(db, &names, &covering, err);
+		db_pool_give(known->pool, db, result == 0);
 	}
-	sort(&names);
-	sort(&covering);
-	pthread_mutex_lock(&known->mutex);
-	swap(&known->names, &names);
-	swap(&known->covering, &covering);
-	known->read_us = now_us;
-	pthread_mutex_unlock(&known->mutex);
+	if (result == 0) {
+		sort(&names);
+		sort(&covering);
+		pthread_mutex_lock(&known->mutex);
+		swap(&known->names, &names);
+		swap(&known->covering, &covering);
+		known->read_us = now_us;
+		pthread_mutex_unlock(&known->mutex);
+	}
 	pthread_mutex_unlock(&known->reading);
-	return 0;
+	return result;
 }
 
 /* A store that is away is not logged here: each message that needs it says so. */

@@ -35,7 +35,6 @@ static const struct daemon_about about = {
 	.default_path = CONF_DEFAULT_PATH,
 };
 
-/* The janitor's interval. */
 enum { ROUND_MS = 2 * 1000 };
 
 /* Everything that main() owns. */
@@ -151,49 +150,42 @@ static int beat_run(struct db *db, void *pulse, struct err *err)
 	return host_pulse(db, pulse, "milter", "", err);
 }
 
-/* Returns EX_OK to go on, or the exit status. If somebody removes or replaces the socket's
- * file, clients can no longer connect although the milter runs; then it ends. */
-static int look_after(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-
-	if (filter_has_ended()) {
-		log_error(daemon->log, "libmilter_ended");
-		return EX_TEMPFAIL;
-	}
-	daemon->values.store = committer_stats(daemon->service->committer).db;
-	write_metrics(daemon);
-	/* Mail that comes meanwhile logs why the store cannot be written. */
-	if (*conf_host(daemon->conf) && clock_monotonic_us() >= daemon->pulse.next_us)
-		(void)committer_run(daemon->service->committer, beat_run, &daemon->pulse, &err);
-	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
-	if (socket_is_named(daemon->socket))
-		return EX_OK;
-	log_error(daemon->log, "socket_gone", "socket", daemon->conf->milter.socket);
-	return EX_TEMPFAIL;
-}
-
-/* Serves until a signal or a failure. Returns the exit status. */
+/* Serves until a signal or a failure, and looks after what has to be done every two seconds.
+ * Returns the exit status. */
 static int serve(struct daemon *daemon)
 {
 	const struct conf_reader reader = {
 		.complete = find_socket, .apply = apply_settings, .arg = daemon};
-	int number, status;
+	struct service *service = daemon->service;
 
-	counts_log_hourly(&daemon->service->counts, daemon->log, clock_monotonic_us());
+	counts_log_hourly(&service->counts, daemon->log, clock_monotonic_us());
 	for (;;) {
 		struct err err = ERR_INIT;
+		int number = wait_signal(ROUND_MS);
 
-		number = wait_signal(ROUND_MS);
 		if (number == SIGHUP) {
 			conf_reread(daemon->conf, daemon->conf_path, daemon->log, &reader, &err);
 		} else if (number != 0) {
 			log_info(daemon->log, "stopping", "signal", strsignal(number));
 			return EX_OK;
 		}
-		status = look_after(daemon);
-		if (status != EX_OK)
-			return status;
+		if (filter_has_ended()) {
+			log_error(daemon->log, "libmilter_ended");
+			return EX_TEMPFAIL;
+		}
+		daemon->values.store = committer_stats(service->committer).db;
+		write_metrics(daemon);
+		/* Mail that comes meanwhile logs why the store cannot be written. */
+		if (*conf_host(daemon->conf) && clock_monotonic_us() >= daemon->pulse.next_us)
+			(void)committer_run(service->committer, beat_run, &daemon->pulse, &err);
+		counts_log_hourly(&service->counts, daemon->log, clock_monotonic_us());
+		/* If somebody removes or replaces the socket's file, clients can no longer
+		 * connect although the milter runs. */
+		if (!socket_is_named(daemon->socket)) {
+			log_error(
+				daemon->log, "socket_gone", "socket", daemon->conf->milter.socket);
+			return EX_TEMPFAIL;
+		}
 	}
 }
 

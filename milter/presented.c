@@ -1,5 +1,5 @@
 /*
- * presented: see the header.
+ * presented: a table of ids, searched from its beginning: few emails are presented again at once.
  *
  * Threads: any; the mutex guards the table.
  */

@@ -112,21 +112,11 @@ static void clear_rules(struct service_rules *rules)
 	free(rules->local_domains);
 }
 
-/* Prefers writers, so that no decision starts while service_close() waits. */
-static void init_use(pthread_rwlock_t *use)
-{
-	pthread_rwlockattr_t attributes;
-
-	pthread_rwlockattr_init(&attributes);
-	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(use, &attributes);
-	pthread_rwlockattr_destroy(&attributes);
-}
-
 int service_open(
 	const struct conf *conf, struct log *log, struct service **service_r, struct err *err)
 {
 	struct service_rules rules;
+	pthread_rwlockattr_t use;
 	struct committer *committer;
 	struct service *service;
 
@@ -153,7 +143,11 @@ int service_open(
 			  str_starts(conf->submission.smtp_server, "inet:");
 	service->url = mem_strdup(conf->http.url);
 	service->rules = rules;
-	init_use(&service->use);
+	/* Prefers writers, so that no decision starts while service_close() waits. */
+	pthread_rwlockattr_init(&use);
+	pthread_rwlockattr_setkind_np(&use, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&service->use, &use);
+	pthread_rwlockattr_destroy(&use);
 	pthread_rwlock_init(&service->lock, NULL);
 	if (known_domains_refresh(service->known, err) < 0) {
 		service_close(service);
@@ -188,35 +182,26 @@ enum mail_origin service_origin(struct service *service, const struct sockaddr *
 	return origin;
 }
 
-/* Postfix can resolve such a local part to another address: it turns `v%far.test@here` into
- * `v@far.test` if it serves `here`, after removing quotes (allow_percent_hack, swap_bangpath,
- * resolve_dequoted_address). */
-static bool may_lead_elsewhere(const char *sender, const char *at)
-{
-	return strcspn(sender, "@%!\\") < (size_t)(at - sender);
-}
-
-/* False also if the user table cannot be read. */
-static bool is_user(const char *sender, const char *at)
-{
-	_cleanup_free_ char *name = mem_dup(sender, (size_t)(at - sender));
-	struct passwd user, *found = NULL;
-	char text[USER_BYTES];
-
-	return getpwnam_r(name, &user, text, sizeof(text), &found) == 0 && found != NULL;
-}
-
 bool service_has_mailbox(struct service *service, const char *sender)
 {
 	const char *at = strrchr(sender, '@');
+	_cleanup_free_ char *name = NULL;
+	struct passwd user, *found = NULL;
+	char text[USER_BYTES];
 	bool local;
 
-	if (at == NULL || may_lead_elsewhere(sender, at))
+	/* Postfix can resolve such a local part to another address: it turns `v%far.test@here` into
+	 * `v@far.test` if it serves `here`, after removing quotes (allow_percent_hack,
+	 * swap_bangpath, resolve_dequoted_address). */
+	if (at == NULL || strcspn(sender, "@%!\\") < (size_t)(at - sender))
 		return false;
 	pthread_rwlock_rdlock(&service->lock);
 	local = postconf_names_have(service->rules.local_domains, at + 1);
 	pthread_rwlock_unlock(&service->lock);
-	return local && is_user(sender, at);
+	if (!local)
+		return false;
+	name = mem_dup(sender, (size_t)(at - sender));
+	return getpwnam_r(name, &user, text, sizeof(text), &found) == 0 && found != NULL;
 }
 
 /* Do not use the pointers of the copy: a reload frees what they point to. */

@@ -82,10 +82,6 @@ const char *origin_name(enum mail_origin origin)
 	return names[origin];
 }
 
-/* The fields besides From by which receivers determine the sender (RFC 4407 2). Reply-To is not
- * one of them: it says where replies go and often has another domain. */
-static const char *const other_fields[] = {"Sender", "Resent-From", "Resent-Sender"};
-
 const char *const session_own_names[OWN_FIELDS] = {
 	[OWN_IDEMPOTENCY] = "Idempotency-Key",
 	[OWN_RESEND_IDEMPOTENCY] = "Resend-Idempotency-Key",
@@ -188,7 +184,6 @@ void session_parameters(struct milter_session *session, char *const *parameters)
 				*parameters, asking[i]);
 }
 
-/* The same ticket may come twice, as it does when httpd submits by SMTP. */
 /* True if the address is a mailbox as it stands: one @, and nothing that Postfix would take away
  * (quotes, a source route, a comment) or understand as a part of another address (% and !). */
 static bool is_plain(const char *address)
@@ -209,6 +204,7 @@ void session_recipient(struct milter_session *session, const char *given, const 
 	message->for_ticket |= reading != TICKET_ELSEWHERE;
 	if (reading == TICKET_READ && message->ticket[0] == '\0')
 		memcpy(message->ticket, ticket, sizeof(ticket));
+	/* The same ticket may come twice, as it does when httpd submits by SMTP. */
 	message->for_others |= reading != TICKET_READ || !str_eq(message->ticket, ticket);
 	if (!message->key_login)
 		return;
@@ -238,70 +234,12 @@ static void add_field(struct session_fields *fields, const char *value, size_t m
 	add_one_of(fields, value, SESSION_SENDER_FIELDS, max);
 }
 
-void session_queue_id(struct milter_session *session, const char *queue_id)
-{
-	free(session->message.queue_id);
-	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
-}
-
 /* Compares field names without regard to case. RFC 5322 4.5 allows blanks after a name. */
 static bool is_field(const char *name, const char *field)
 {
 	size_t len = strlen(field);
 
 	return str_starts_nocase(name, field) && name[len + strspn(name + len, " \t")] == '\0';
-}
-
-static bool is_other(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(other_fields); i++)
-		if (is_field(name, other_fields[i]))
-			return true;
-	return false;
-}
-
-static void add_trace(struct session_message *message, const char *value)
-{
-	if (message->traces == 0)
-		id_parse(value, message->trace);
-	message->traces += message->traces <= SESSION_TRACE_FIELDS;
-}
-
-static void add_nonce(struct session_message *message, const char *value)
-{
-	_cleanup_free_ char *line = str_unfolded(value);
-	_cleanup_free_ char *nonce = str_trim(line, strlen(line));
-
-	if (message->nonces == 0)
-		snprintf(message->nonce, sizeof(message->nonce), "%s", nonce);
-	message->nonces += message->nonces <= SESSION_TRACE_FIELDS;
-}
-
-static void add_message_id(struct session_message *message, const char *value)
-{
-	_cleanup_free_ char *line = NULL;
-
-	message->has_message_id = true;
-	if ((!message->for_ticket && !message->key_login) ||
-		message->message_ids.n == SESSION_MESSAGE_IDS ||
-		strlen(value) > SESSION_MESSAGE_ID_BYTES)
-		return;
-	line = str_unfolded(value);
-	strv_take(&message->message_ids, str_trim(line, strlen(line)));
-}
-
-/* Keeps the fields that the list of sent emails shows. */
-static void add_content(struct session_message *message, const char *name, const char *value)
-{
-	if (is_field(name, "To"))
-		add_field(&message->to, value, SESSION_LIST_BYTES);
-	else if (is_field(name, "Cc"))
-		add_field(&message->cc, value, SESSION_LIST_BYTES);
-	else if (is_field(name, "Reply-To"))
-		add_field(&message->reply_to, value, SESSION_SENDER_BYTES);
-	else if (is_field(name, "Subject") && message->subject == NULL &&
-		 strlen(value) <= SESSION_SUBJECT_BYTES)
-		message->subject = mem_strdup(value);
 }
 
 /* Counts the memory that the copy has grown by, and drops the copy if the room is full. */
@@ -337,6 +275,54 @@ static void copy_field(struct milter_session *session, const char *name, const c
 	hold_copy(session);
 }
 
+void session_header(struct milter_session *session, const char *name, const char *value)
+{
+	struct session_message *message = &session->message;
+	_cleanup_free_ char *line = NULL, *text = NULL;
+
+	if (message->key_login)
+		copy_field(session, name, value);
+	if (is_field(name, "From")) {
+		add_field(&message->froms, value, SESSION_SENDER_BYTES);
+	} else if (is_field(name, TICKET_TRACE_FIELD)) {
+		if (message->traces == 0)
+			id_parse(value, message->trace);
+		message->traces += message->traces <= SESSION_TRACE_FIELDS;
+	} else if (is_field(name, TICKET_NONCE_FIELD)) {
+		line = str_unfolded(value);
+		text = str_trim(line, strlen(line));
+		if (message->nonces == 0)
+			snprintf(message->nonce, sizeof(message->nonce), "%s", text);
+		message->nonces += message->nonces <= SESSION_TRACE_FIELDS;
+	} else if (is_field(name, "Message-ID")) {
+		message->has_message_id = true;
+		if ((!message->for_ticket && !message->key_login) ||
+			message->message_ids.n == SESSION_MESSAGE_IDS ||
+			strlen(value) > SESSION_MESSAGE_ID_BYTES)
+			return;
+		line = str_unfolded(value);
+		strv_take(&message->message_ids, str_trim(line, strlen(line)));
+	} else if (is_field(name, "List-Unsubscribe") || is_field(name, "List-Unsubscribe-Post")) {
+		message->has_unsubscribe = true;
+	} else if (is_field(name, "Sender") || is_field(name, "Resent-From") ||
+		   is_field(name, "Resent-Sender")) {
+		/* By these, too, receivers determine the sender (RFC 4407 2). Reply-To is not
+		 * one of them: it says where replies go and often has another domain. */
+		add_field(&message->others, value, SESSION_SENDER_BYTES);
+	} else if (!message->key_login) {
+		return;
+	} else if (is_field(name, "To")) {
+		add_field(&message->to, value, SESSION_LIST_BYTES);
+	} else if (is_field(name, "Cc")) {
+		add_field(&message->cc, value, SESSION_LIST_BYTES);
+	} else if (is_field(name, "Reply-To")) {
+		add_field(&message->reply_to, value, SESSION_SENDER_BYTES);
+	} else if (is_field(name, "Subject") && message->subject == NULL &&
+		   strlen(value) <= SESSION_SUBJECT_BYTES) {
+		message->subject = mem_strdup(value);
+	}
+}
+
 bool session_body(struct milter_session *session, const void *data, size_t len)
 {
 	struct session_message *message = &session->message;
@@ -367,26 +353,10 @@ bool session_body(struct milter_session *session, const void *data, size_t len)
 	return !message->no_room;
 }
 
-void session_header(struct milter_session *session, const char *name, const char *value)
+void session_queue_id(struct milter_session *session, const char *queue_id)
 {
-	struct session_message *message = &session->message;
-
-	if (message->key_login)
-		copy_field(session, name, value);
-	if (is_field(name, "From"))
-		add_field(&message->froms, value, SESSION_SENDER_BYTES);
-	else if (is_field(name, TICKET_TRACE_FIELD))
-		add_trace(message, value);
-	else if (is_field(name, TICKET_NONCE_FIELD))
-		add_nonce(message, value);
-	else if (is_field(name, "Message-ID"))
-		add_message_id(message, value);
-	else if (is_field(name, "List-Unsubscribe") || is_field(name, "List-Unsubscribe-Post"))
-		message->has_unsubscribe = true;
-	else if (is_other(name))
-		add_field(&message->others, value, SESSION_SENDER_BYTES);
-	else if (message->key_login)
-		add_content(message, name, value);
+	free(session->message.queue_id);
+	session->message.queue_id = mem_strdup(queue_id ? queue_id : "");
 }
 
 enum mail_origin session_origin(const struct milter_session *session)
