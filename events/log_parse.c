@@ -553,45 +553,6 @@ static void read_master(struct rest *rest, struct log_line *line)
 		line->kind = LOG_RELOADED;
 }
 
-static const struct {
-	const char *program;
-	void (*read)(struct rest *rest, struct log_line *line);
-	enum log_agent agent;
-} programs[] = {
-	{"smtp", read_agent, LOG_AGENT_OTHER},
-	{"lmtp", read_agent, LOG_AGENT_OTHER},
-	{"qmgr", read_queue_manager, LOG_AGENT_OTHER},
-	{"cleanup", read_cleanup, LOG_AGENT_OTHER},
-	{"local", read_agent, LOG_AGENT_MAILBOX},
-	{"virtual", read_agent, LOG_AGENT_MAILBOX},
-	{"pipe", read_agent, LOG_AGENT_PIPE},
-	{"error", read_agent, LOG_AGENT_OTHER},
-	{"retry", read_agent, LOG_AGENT_OTHER},
-	{"discard", read_agent, LOG_AGENT_DISCARD},
-	{"bounce", read_agent, LOG_AGENT_OTHER},
-	{"pickup", read_pickup, LOG_AGENT_OTHER},
-	{"smtpd", read_smtpd, LOG_AGENT_OTHER},
-	{"postsuper", read_admin, LOG_AGENT_OTHER},
-	{"oqmgr", read_queue_manager, LOG_AGENT_OTHER},
-	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},
-	{"master", read_master, LOG_AGENT_OTHER},
-};
-
-static void read_payload(struct span program, struct rest *rest, struct log_line *line)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		if (!span_is(program, programs[i].program))
-			continue;
-		line->agent = programs[i].agent;
-		if (programs[i].read == read_admin && read_renamed(rest, line))
-			return;
-		if (programs[i].read == read_master ||
-			(read_id(rest, &line->id) && skip(rest, ": ")))
-			programs[i].read(rest, line);
-		return;
-	}
-}
-
 /* True if the name is in the list. */
 static bool is_instance(struct span name, const char *instances)
 {
@@ -619,7 +580,31 @@ static bool read_program(struct span tag, const char *instances, struct span *pr
 	return true;
 }
 
-static void read_said(
+static const struct {
+	const char *program;
+	void (*read)(struct rest *rest, struct log_line *line);
+	enum log_agent agent;
+} programs[] = {
+	{"smtp", read_agent, LOG_AGENT_OTHER},
+	{"lmtp", read_agent, LOG_AGENT_OTHER},
+	{"qmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"cleanup", read_cleanup, LOG_AGENT_OTHER},
+	{"local", read_agent, LOG_AGENT_MAILBOX},
+	{"virtual", read_agent, LOG_AGENT_MAILBOX},
+	{"pipe", read_agent, LOG_AGENT_PIPE},
+	{"error", read_agent, LOG_AGENT_OTHER},
+	{"retry", read_agent, LOG_AGENT_OTHER},
+	{"discard", read_agent, LOG_AGENT_DISCARD},
+	{"bounce", read_agent, LOG_AGENT_OTHER},
+	{"pickup", read_pickup, LOG_AGENT_OTHER},
+	{"smtpd", read_smtpd, LOG_AGENT_OTHER},
+	{"postsuper", read_admin, LOG_AGENT_OTHER},
+	{"oqmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"nqmgr", read_queue_manager, LOG_AGENT_OTHER},
+	{"master", read_master, LOG_AGENT_OTHER},
+};
+
+static void read_payload(
 	struct span tag, struct rest *rest, const char *instances, struct log_line *line)
 {
 	struct span program;
@@ -627,8 +612,20 @@ static void read_said(
 	if (span_is(tag, "systemd-journald")) {
 		if (skip(rest, "Suppressed ") && find_text(rest, "postfix"))
 			line->kind = LOG_DROPPED;
-	} else if (read_program(tag, instances, &program)) {
-		read_payload(program, rest, line);
+		return;
+	}
+	if (!read_program(tag, instances, &program))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		if (!span_is(program, programs[i].program))
+			continue;
+		line->agent = programs[i].agent;
+		if (programs[i].read == read_admin && read_renamed(rest, line))
+			return;
+		if (programs[i].read == read_master ||
+			(read_id(rest, &line->id) && skip(rest, ": ")))
+			programs[i].read(rest, line);
+		return;
 	}
 }
 
@@ -664,7 +661,7 @@ void log_parse(const char *line, size_t len, const char *instances, struct log_l
 	if (len > 0 && !read_line_head(&rest, &read.stamp, &tag))
 		read.kind = LOG_BAD;
 	else if (len > 0 && tag.data)
-		read_said(tag, &rest, instances, &read);
+		read_payload(tag, &rest, instances, &read);
 	*line_r = read;
 }
 
@@ -674,7 +671,7 @@ void log_parse_payload(const char *tag, const char *payload, size_t len, const c
 	struct rest rest = {payload, payload + len};
 	struct log_line read = {0};
 
-	read_said((struct span){tag, strlen(tag)}, &rest, instances, &read);
+	read_payload((struct span){tag, strlen(tag)}, &rest, instances, &read);
 	*line_r = read;
 }
 

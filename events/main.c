@@ -145,27 +145,15 @@ static void log_counts(const struct daemon *daemon)
 		"without_status", LOG_INT((int64_t)counts->open));
 }
 
-/* Warns at most once an hour. */
-static void warn_of_full_lists(struct daemon *daemon, uint64_t unlisted)
-{
-	int64_t now_us = clock_monotonic_us();
-
-	if (unlisted == daemon->unlisted_told ||
-		(daemon->unlisted_told && now_us - daemon->unlisted_us < HOUR_US))
-		return;
-	log_warn(daemon->log, "suppressions_full", "not_added",
-		LOG_INT((int64_t)(unlisted - daemon->unlisted_told)), "limit",
-		LOG_INT(daemon->conf->limits.suppressions));
-	daemon->unlisted_told = unlisted;
-	daemon->unlisted_us = now_us;
-}
-
-/* Writes the file for postern-httpd's /metrics. */
+/* Writes the file for postern-httpd's /metrics, and warns of full lists of suppressed addresses, at
+ * most once an hour. */
 static void write_metrics(struct daemon *daemon)
 {
 	const struct tracker_counts *counts = reader_counts(daemon->reader);
 	const uint64_t *repaired = repair_events(daemon->repair);
 	struct metrics_events *values = &daemon->values;
+	uint64_t unlisted = counts->unlisted - daemon->unlisted_told;
+	int64_t now_us = clock_monotonic_us();
 
 	values->store = *db_counts(daemon->db);
 	for (size_t i = 0; i < EVENT_KINDS; i++)
@@ -174,9 +162,15 @@ static void write_metrics(struct daemon *daemon)
 	values->unreadable = (int64_t)counts->bad;
 	values->left = (int64_t)counts->left;
 	values->unlisted = (int64_t)counts->unlisted;
-	warn_of_full_lists(daemon, counts->unlisted);
 	metrics_file_update(daemon->metrics, values, daemon->log);
-	daemon->written_us = clock_monotonic_us();
+	daemon->written_us = now_us;
+	if (unlisted > 0 &&
+		(daemon->unlisted_told == 0 || now_us - daemon->unlisted_us >= HOUR_US)) {
+		log_warn(daemon->log, "suppressions_full", "not_added", LOG_INT((int64_t)unlisted),
+			"limit", LOG_INT(daemon->conf->limits.suppressions));
+		daemon->unlisted_told = counts->unlisted;
+		daemon->unlisted_us = now_us;
+	}
 }
 
 /* Compares with the queue when it is due, when lines may be missing, or after a failure; only

@@ -39,7 +39,7 @@ struct next_hops {
 /* postconf(1) may take ten seconds to fail. */
 enum { RETRY_US = 60 * 1000 * 1000 };
 
-static const char *const names[] = {"main.cf", "master.cf"};
+static const char *const file_names[] = {"main.cf", "master.cf"};
 
 struct next_hops *next_hops_new(const char *config_dir, const char *instance)
 {
@@ -132,25 +132,26 @@ static void read_addresses(struct next_hops *next_hops)
 	freeifaddrs(all);
 }
 
-/* True if the files have not changed. Updates the stored state before the settings are read, so
- * that a change during reading is noticed next time. */
-static bool is_unchanged(struct next_hops *next_hops)
+/* Returns true if the files have changed since the last call. Call it before the settings are read,
+ * so that a change during reading is noticed next time. */
+static bool note_changed_files(struct next_hops *next_hops)
 {
-	bool same = true;
+	bool changed = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_free_ char *path = mem_printf("%s/%s", next_hops->config_dir, names[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++) {
+		_cleanup_free_ char *path = mem_printf(
+			"%s/%s", next_hops->config_dir, file_names[i]);
 		struct stat now = {0};
 
 		if (stat(path, &now) < 0)
 			continue;
-		same &= now.st_ino == next_hops->files[i].st_ino &&
-			now.st_size == next_hops->files[i].st_size &&
-			now.st_mtim.tv_sec == next_hops->files[i].st_mtim.tv_sec &&
-			now.st_mtim.tv_nsec == next_hops->files[i].st_mtim.tv_nsec;
+		changed |= now.st_ino != next_hops->files[i].st_ino ||
+			   now.st_size != next_hops->files[i].st_size ||
+			   now.st_mtim.tv_sec != next_hops->files[i].st_mtim.tv_sec ||
+			   now.st_mtim.tv_nsec != next_hops->files[i].st_mtim.tv_nsec;
 		next_hops->files[i] = now;
 	}
-	return same;
+	return changed;
 }
 
 int next_hops_refresh(struct next_hops *next_hops, struct err *err)
@@ -159,12 +160,12 @@ int next_hops_refresh(struct next_hops *next_hops, struct err *err)
 	struct strv values[] = {STRV_INIT, STRV_INIT};
 	struct buf text = BUF_INIT;
 	int64_t now_us = clock_monotonic_us();
-	bool same = is_unchanged(next_hops);
+	bool changed = note_changed_files(next_hops);
 	int result;
 
-	if (same && next_hops->retry_us == 0)
+	if (!changed && next_hops->retry_us == 0)
 		return 0;
-	if (same && now_us < next_hops->retry_us)
+	if (!changed && now_us < next_hops->retry_us)
 		return err_copy(err, &next_hops->why);
 	read_addresses(next_hops);
 	result = postconf_values(
@@ -215,27 +216,16 @@ static bool read_server(const char *relay, struct server *server_r)
 	return true;
 }
 
-/* True for an IP address or a socket's path. The name of a peer could look like an address too. */
-static bool is_address(const char *host)
+/* True if the server is that of the filter, whatever its port is. */
+static bool is_of_filter(const struct server *server, const struct filter *filter)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];
+	/* The name of a peer could look like an address, too. */
+	bool by_address = strchr(filter->host, '/') ||
+			  inet_pton(AF_INET, filter->host, bytes) == 1 ||
+			  inet_pton(AF_INET6, filter->host, bytes) == 1;
 
-	return strchr(host, '/') || inet_pton(AF_INET, host, bytes) == 1 ||
-	       inet_pton(AF_INET6, host, bytes) == 1;
-}
-
-static bool is_filter(const struct next_hops *next_hops, const struct server *server)
-{
-	for (size_t i = 0; i < next_hops->n; i++) {
-		const struct filter *filter = &next_hops->filters[i];
-
-		if (!str_empty(filter->port) && !str_eq(filter->port, server->port))
-			continue;
-		if (str_eq_nocase(filter->host,
-			    is_address(filter->host) ? server->address : server->host))
-			return true;
-	}
-	return false;
+	return str_eq_nocase(filter->host, by_address ? server->address : server->host);
 }
 
 static bool is_this_host(const struct next_hops *next_hops, const struct server *server)
@@ -261,8 +251,7 @@ bool next_hops_is_local_client(const struct next_hops *next_hops, struct span cl
 	if (!read_server(relay, &server))
 		return false;
 	for (size_t i = 0; i < next_hops->n; i++)
-		if (str_eq_nocase(next_hops->filters[i].host,
-			    is_address(next_hops->filters[i].host) ? server.address : server.host))
+		if (is_of_filter(&server, &next_hops->filters[i]))
 			return true;
 	return is_this_host(next_hops, &server);
 }
@@ -283,8 +272,13 @@ enum delivery_via next_hops_via_relay(const struct next_hops *next_hops, const c
 	}
 	if (!read_server(relay, &server))
 		return VIA_FINAL;
-	if (is_filter(next_hops, &server))
-		return VIA_FILTER;
+	for (size_t i = 0; i < next_hops->n; i++) {
+		const struct filter *filter = &next_hops->filters[i];
+
+		if ((str_empty(filter->port) || str_eq(filter->port, server.port)) &&
+			is_of_filter(&server, filter))
+			return VIA_FILTER;
+	}
 	return is_this_host(next_hops, &server) ? VIA_LOCAL : VIA_FINAL;
 }
 

@@ -187,20 +187,6 @@ static int64_t ahead_of(const struct reader *reader, const struct source_line *f
 	return from->live ? 366 * DAY_US : reader->setup.location->once ? DAY_US : 0;
 }
 
-/* Stamps have whole seconds, so lines of the same second are ordered by adding microseconds.
- * After a clock was put back, order continues from the new time. */
-static struct line_position position_of(
-	struct reader *reader, const struct source_line *from, const struct log_line *line)
-{
-	int64_t time_us = time_of(reader, from, line);
-
-	reader->order_us = time_us <= reader->order_us && time_us > reader->order_us - SECOND_US
-				   ? reader->order_us + 1
-				   : time_us;
-	return (struct line_position){
-		reader->number, time_us, reader->order_us, ahead_of(reader, from)};
-}
-
 static void parse_line(const struct source_line *from, const char *text, size_t len,
 	const char *instances, struct log_line *line_r)
 {
@@ -268,7 +254,16 @@ static int store_line(struct reader *reader, const struct source_line *from,
 		probe_notes_line(reader->probes, line, now_us, err) < 0)
 		return -1;
 	if (line->kind != LOG_NOTHING) {
-		position = position_of(reader, from, line);
+		int64_t time_us = time_of(reader, from, line);
+
+		/* Stamps have whole seconds, so lines of the same second are ordered by adding
+		 * microseconds. After a clock was put back, order continues from the new time. */
+		if (time_us <= reader->order_us && time_us > reader->order_us - SECOND_US)
+			reader->order_us++;
+		else
+			reader->order_us = time_us;
+		position = (struct line_position){
+			reader->number, time_us, reader->order_us, ahead_of(reader, from)};
 		if (tracker_line(reader->tracker, line, &position, now_us, err) < 0)
 			return -1;
 	}

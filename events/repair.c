@@ -278,7 +278,8 @@ static int forget_released(struct look *look, struct err *err)
 	return 0;
 }
 
-static int store(struct look *look, const struct open_recipients *open,
+/* Compares and stores in one transaction. What is missed is compared again the next time. */
+static int store_findings(struct look *look, const struct open_recipients *open,
 	const struct open_recipients *staged, struct err *err)
 {
 	struct repair *repair = look->repair;
@@ -335,7 +336,7 @@ int repair_round(struct repair *repair, int64_t now_us, struct err *err)
 	if (result == 0) {
 		if (look.n)
 			qsort(look.waiting, look.n, sizeof(*look.waiting), compare_who);
-		result = store(&look, &open, &staged, err);
+		result = store_findings(&look, &open, &staged, err);
 	}
 	for (size_t i = 0; i < look.n; i++) {
 		free(look.waiting[i].queue_id);

@@ -127,7 +127,7 @@ static int check_file(const char *path, struct err *err)
 enum file_owner { OF_SETTINGS, OF_POSTFIX, OF_SYSLOG };
 
 /* Returns the file named by our settings, by Postfix, or a usual file of syslog; NULL if none. */
-static const char *find_file(
+static const char *named_file(
 	const struct conf *conf, const char *maillog_file, enum file_owner *owner_r)
 {
 	static const char *const files[] = {"/var/log/mail.log", "/var/log/maillog"};
@@ -145,7 +145,7 @@ static const char *find_file(
 	return NULL;
 }
 
-static int choose(const struct conf *conf, const char *maillog_file,
+static int choose_log(const struct conf *conf, const char *maillog_file,
 	struct source_location *location, struct err *err)
 {
 	static const char *const reasons[] = {
@@ -156,7 +156,7 @@ static int choose(const struct conf *conf, const char *maillog_file,
 	struct err no_journal = ERR_INIT;
 	enum events_source wanted = (enum events_source)conf->events.source;
 	enum file_owner owner;
-	const char *file = find_file(conf, maillog_file, &owner);
+	const char *file = named_file(conf, maillog_file, &owner);
 
 	if (wanted == EVENTS_JOURNAL || (wanted == EVENTS_AUTO && owner == OF_SYSLOG &&
 						source_check(location, &no_journal) == 0)) {
@@ -193,7 +193,7 @@ int source_choose(
 	_cleanup_free_ char *maillog_file = NULL;
 
 	if (ask_log_settings(conf, &location, &maillog_file, err) < 0 ||
-		(once == NULL && choose(conf, maillog_file, &location, err) < 0)) {
+		(once == NULL && choose_log(conf, maillog_file, &location, err) < 0)) {
 		source_location_clear(&location);
 		return -1;
 	}

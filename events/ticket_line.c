@@ -45,35 +45,28 @@ static int is_its_message(const struct line_context *context, const struct email
 		context->db, id, context->position.time_us, &ticket, context->err);
 }
 
-/* Returns the text for the end of the message. The caller frees it. */
-static char *text_of_end(const struct log_line *line)
-{
-	_cleanup_free_ char *text = line_text(line->text);
-	/* The rest of the line names the ticket. */
-	char *end = line->kind == LOG_DISCARDED && text ? strstr(text, "; from=<") : NULL;
-
-	if (line->kind == LOG_EXPIRED)
-		return mem_strdup(expired_text);
-	if (end)
-		*end = '\0';
-	if (line->kind == LOG_DISCARDED && line->other.data) {
-		_cleanup_free_ char *to = line_text(line->other);
-
-		return mem_printf(DELIVERY_REDIRECTED "%s by %s: %s", to,
-			str_starts(text, "body ") ? "body_checks" : "header_checks", text);
-	}
-	return TAKE_PTR(text);
-}
-
 static int report_end(const struct line_context *context, const struct email_ticket *email,
 	enum event_kind ending)
 {
 	const struct recipients *all;
-	_cleanup_free_ char *id = line_text(context->line->id);
-	_cleanup_free_ char *relay = line_text(context->line->relay);
-	_cleanup_free_ char *dsn = line_text(context->line->dsn);
-	_cleanup_free_ char *text = text_of_end(context->line);
+	const struct log_line *line = context->line;
+	_cleanup_free_ char *id = line_text(line->id), *dsn = line_text(line->dsn);
+	_cleanup_free_ char *relay = line_text(line->relay), *text = line_text(line->text);
+	_cleanup_free_ char *redirected = NULL;
+	const char *said;
 
+	if (line->kind == LOG_DISCARDED && text) {
+		_cleanup_free_ char *to = line_text(line->other);
+		/* The rest of the line names the ticket. */
+		char *end = strstr(text, "; from=<");
+
+		if (end)
+			*end = '\0';
+		if (to)
+			redirected = mem_printf(DELIVERY_REDIRECTED "%s by %s: %s", to,
+				str_starts(text, "body ") ? "body_checks" : "header_checks", text);
+	}
+	said = line->kind == LOG_EXPIRED ? expired_text : redirected ? redirected : text;
 	if (delivery_writer_recipients(context->writer, email->seq, &all, context->err) < 0)
 		return -1;
 	for (size_t i = 0; i < all->n; i++) {
@@ -85,14 +78,14 @@ static int report_end(const struct line_context *context, const struct email_tic
 			.now_us = context->now_us,
 			.relay = relay && str_eq(relay, "none") ? NULL : relay,
 			.dsn = dsn,
-			.text = text,
+			.text = said,
 			.source = "log",
 		};
 		char n[24];
 
 		snprintf(n, sizeof(n), "%lld", (long long)report.n);
 		event_key(report.key,
-			(const char *[]){"stopped", event_kind_name(ending), id, n, dsn, text}, 6);
+			(const char *[]){"stopped", event_kind_name(ending), id, n, dsn, said}, 6);
 		if (delivery_writer_add(context->writer, &report, context->err) < 0)
 			return -1;
 	}
@@ -100,7 +93,7 @@ static int report_end(const struct line_context *context, const struct email_tic
 }
 
 /* Returns 1 if a rule of Postfix has redirected the message to another address, 0 if not, -1 on
- * error. Then what happens there is no news for the recipients. */
+ * error. What happens to a redirected message is no news for the recipients. */
 static int was_redirected(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct recipients *all;

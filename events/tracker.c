@@ -602,35 +602,6 @@ static int on_end(struct work *work, struct queue_message *message, enum event_k
 	return delivery_writer_end(work->context.writer, message, &report, work->context.err);
 }
 
-static int report_refused(
-	const struct line_context *context, const struct queue_message *message, const char *said)
-{
-	const struct recipients *all;
-
-	if (delivery_writer_recipients(context->writer, message->email, &all, context->err) < 0)
-		return -1;
-	for (size_t i = 0; i < all->n; i++) {
-		struct event_report report = {
-			.email = message->email,
-			.n = all->items[i].n,
-			.kind = EVENT_DISCARDED,
-			.occurred_us = context->position.time_us,
-			.now_us = context->now_us,
-			.text = said,
-			.source = "log",
-		};
-		char n[24];
-
-		if (!delivery_is_open(all->items[i].status))
-			continue;
-		snprintf(n, sizeof(n), "%lld", (long long)report.n);
-		event_key(report.key, (const char *[]){"refused", message->queue_id, n, said}, 4);
-		if (delivery_writer_add(context->writer, &report, context->err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* A milter after ours has refused a recorded message, or ours was killed before it answered:
  * Postfix does not have it. For an email of ours httpd gets the reply, or it bounces. For one that
  * its client submitted itself, only the log says it. */
@@ -638,6 +609,7 @@ static int on_refused(struct work *work)
 {
 	struct line_context *context = &work->context;
 	_cleanup_free_ char *text = line_text(context->line->text), *said = NULL;
+	const struct recipients *all;
 	struct lookup *lookup;
 	char *end = text ? strstr(text, "; from=<") : NULL;
 	int found;
@@ -658,7 +630,30 @@ static int on_refused(struct work *work)
 	if (found <= 0)
 		return found;
 	said = mem_printf(DELIVERY_REFUSED "%s", text);
-	return report_refused(context, &lookup->message, said);
+	if (delivery_writer_recipients(context->writer, lookup->message.email, &all, context->err) <
+		0)
+		return -1;
+	for (size_t i = 0; i < all->n; i++) {
+		struct event_report report = {
+			.email = lookup->message.email,
+			.n = all->items[i].n,
+			.kind = EVENT_DISCARDED,
+			.occurred_us = context->position.time_us,
+			.now_us = context->now_us,
+			.text = said,
+			.source = "log",
+		};
+		char n[24];
+
+		if (!delivery_is_open(all->items[i].status))
+			continue;
+		snprintf(n, sizeof(n), "%lld", (long long)report.n);
+		event_key(report.key,
+			(const char *[]){"refused", lookup->message.queue_id, n, said}, 4);
+		if (delivery_writer_add(context->writer, &report, context->err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int on_removed(struct work *work, struct queue_message *message)
@@ -862,10 +857,10 @@ static int handle_line(struct work *work)
 	}
 }
 
-/* True if the line will have its message looked up, for the first time in this transaction. */
-static bool is_to_be_looked_up(const struct tracker *tracker, const struct log_line *line)
+void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_t time_us)
 {
 	const struct untracked *untracked;
+	struct lookup *lookup;
 
 	switch (line->kind) {
 	case LOG_ACTIVE:
@@ -875,19 +870,13 @@ static bool is_to_be_looked_up(const struct tracker *tracker, const struct log_l
 	case LOG_DISCARDED:
 		break;
 	default:
-		return false;
+		return;
 	}
 	if (hash_table_find(&tracker->lookups, span_hash(line->id), is_of_id, &line->id))
-		return false;
+		return;
+	/* As in on_message(), which looks up no message that is known to be untracked. */
 	untracked = untracked_find(tracker->untracked, line->id);
-	return line->kind == LOG_ACTIVE || untracked == NULL || !untracked->is_recorded;
-}
-
-void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_t time_us)
-{
-	struct lookup *lookup;
-
-	if (!is_to_be_looked_up(tracker, line))
+	if (untracked && untracked->is_recorded && line->kind != LOG_ACTIVE)
 		return;
 	lookup = add_lookup(tracker, line->id, NULL);
 	lookup->expected_us = time_us;
