@@ -218,7 +218,7 @@ static void on_connection(struct daemon *daemon)
 		forget_peer(daemon, peer);
 }
 
-static int listen_on(struct daemon *daemon, struct err *err)
+static int open_socket(struct daemon *daemon, struct err *err)
 {
 	const struct conf *conf = daemon->conf;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -271,7 +271,7 @@ static int start_daemon(struct daemon *daemon, struct err *err)
 	daemon->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (daemon->signal_fd < 0 || daemon->poll_fd < 0)
 		return err_set(err, ERR_TEMPORARY, "cannot wait for events: %s", strerror(errno));
-	if (listen_on(daemon, err) < 0)
+	if (open_socket(daemon, err) < 0)
 		return -1;
 	if (watch_fd(daemon, &daemon->signal_fd) == 0 && watch_fd(daemon, &daemon->listen_fd) == 0)
 		return 0;
@@ -302,29 +302,16 @@ static int on_signals(struct daemon *daemon)
 	return number;
 }
 
-/* Returns EX_OK to go on, or the exit status. */
-static int look_after(struct daemon *daemon)
-{
-	struct err err = ERR_INIT;
-
-	if (db_same(conf_store(daemon->conf), &daemon->identity, &err) < 0) {
-		log_error(daemon->log, "database_gone", "error", err.text);
-		return EX_TEMPFAIL;
-	}
-	if (socket_is_named(daemon->socket))
-		return EX_OK;
-	log_error(daemon->log, "socket_gone", "socket", daemon->conf->auth.socket);
-	return EX_TEMPFAIL;
-}
-
+/* Serves until a signal or a failure, and looks every second if the database and the socket are
+ * still those that this process has opened. Returns the exit status. */
 static int serve(struct daemon *daemon)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
 	int64_t looked_us = clock_monotonic_us();
-	int status = EX_OK;
 
 	for (;;) {
 		int n = epoll_wait(daemon->poll_fd, events, EVENTS_AT_ONCE, ROUND_MS);
+		struct err err = ERR_INIT;
 
 		/* Each peer has at most one event, so none is freed before its event is
 		 * handled. */
@@ -344,13 +331,18 @@ static int serve(struct daemon *daemon)
 				on_peer(daemon, what);
 			}
 		}
-		if (clock_monotonic_us() - looked_us >= ROUND_MS * INT64_C(1000)) {
-			looked_us = clock_monotonic_us();
-			log_left_out(daemon, looked_us);
-			status = look_after(daemon);
+		if (clock_monotonic_us() - looked_us < ROUND_MS * INT64_C(1000))
+			continue;
+		looked_us = clock_monotonic_us();
+		log_left_out(daemon, looked_us);
+		if (db_same(conf_store(daemon->conf), &daemon->identity, &err) < 0) {
+			log_error(daemon->log, "database_gone", "error", err.text);
+			return EX_TEMPFAIL;
 		}
-		if (status != EX_OK)
-			return status;
+		if (!socket_is_named(daemon->socket)) {
+			log_error(daemon->log, "socket_gone", "socket", daemon->conf->auth.socket);
+			return EX_TEMPFAIL;
+		}
 	}
 }
 

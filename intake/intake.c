@@ -55,37 +55,29 @@ static int forward(struct intake *intake, const char *reason)
 	return 0;
 }
 
-/* Finds the email that was sent with the token. Returns 1, 0 if there is none, -1 on error. */
-static int find_token_email(
-	struct intake *intake, const struct return_token *token, struct err *err)
-{
-	int found = store_return_email(intake->db, token->id, &intake->email, err);
-
-	if (found <= 0)
-		return found;
-	if (!return_token_is(token, intake->email.nonce)) {
-		store_return_email_clear(&intake->email);
-		return 0;
-	}
-	intake->has_email = true;
-	memcpy(intake->outcome.email_id, intake->email.id, ID_SIZE);
-	return 1;
-}
-
-/* Finds the first valid token in the texts. Returns 1, 0 if there is none, -1 on error. *has_r is
- * set if there was a token, valid or not. */
+/* Finds the first valid token in the texts, and the email that was sent with it. Returns 1, 0 if
+ * there is none, -1 on error. *has_r is set if there was a token, valid or not. */
 static int find_token(struct intake *intake, const struct strv *texts, struct return_token *token_r,
 	bool *has_r, struct err *err)
 {
-	int found = 0;
+	for (size_t i = 0; i < texts->n; i++) {
+		int found;
 
-	for (size_t i = 0; i < texts->n && found == 0; i++) {
 		if (!return_token_find(texts->items[i], token_r))
 			continue;
 		*has_r = true;
-		found = find_token_email(intake, token_r, err);
+		found = store_return_email(intake->db, token_r->id, &intake->email, err);
+		if (found < 0)
+			return -1;
+		if (found > 0 && return_token_is(token_r, intake->email.nonce)) {
+			intake->has_email = true;
+			memcpy(intake->outcome.email_id, intake->email.id, ID_SIZE);
+			return 1;
+		}
+		if (found > 0)
+			store_return_email_clear(&intake->email);
 	}
-	return found;
+	return 0;
 }
 
 /* Finds the number of the reported recipient. Returns 1, 0 if there is none, -1 on error. */

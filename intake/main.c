@@ -95,8 +95,10 @@ static int read_message(struct program *program, struct err *err)
 	return 0;
 }
 
-/* Stores what the message says; a person gets it if that is nothing which is known. */
-static int store_message(struct program *program, struct intake_outcome *outcome_r, struct err *err)
+/* Reads the message and stores what it says. One that says nothing known is forwarded to a person.
+ */
+static int handle_message(
+	struct program *program, struct intake_outcome *outcome_r, struct err *err)
 {
 	const char *store = conf_store(program->conf);
 	struct postfix_queue *queue;
@@ -131,7 +133,7 @@ static int run_program(struct program *program)
 	struct intake_outcome outcome = {0};
 	struct err err = ERR_INIT;
 
-	if (store_message(program, &outcome, &err) < 0) {
+	if (handle_message(program, &outcome, &err) < 0) {
 		log_error(program->log, "intake_failed", "recipient",
 			program->message.recipients.items[0], "error", err.text);
 		/* pipe(8) copies it to Postfix's log. */

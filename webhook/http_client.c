@@ -188,11 +188,19 @@ static size_t on_curl_head(char *data, size_t size, size_t n, void *arg)
 	return request->head_read > READ_MAX ? 0 : len;
 }
 
-static void set_options(struct http_request *request, const char *url, const char *body, size_t len)
+void http_client_post(struct http_client *client, const char *url, const struct strv *fields,
+	const char *body, size_t body_len, http_client_done *done, void *arg)
 {
-	const struct conf_webhook *conf = &request->client->conf->webhook;
-	CURL *easy = request->easy;
+	const struct conf_webhook *conf = &client->conf->webhook;
+	struct http_request *request = mem_new(struct http_request);
+	CURL *easy = curl_easy_init();
 
+	*request = (struct http_request){.client = client, .done = done, .arg = arg, .easy = easy};
+	request->started_us = clock_monotonic_us();
+	for (size_t i = 0; i < fields->n; i++)
+		request->fields = curl_slist_append(request->fields, fields->items[i]);
+	/* A body over 1 KiB is sent at once, not after a "100 Continue". */
+	request->fields = curl_slist_append(request->fields, "Expect:");
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -215,32 +223,17 @@ static void set_options(struct http_request *request, const char *url, const cha
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "Postern/" POSTERN_VERSION);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->fields);
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)len);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body_len);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_curl_head);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_curl_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-}
-
-void http_client_post(struct http_client *client, const char *url, const struct strv *fields,
-	const char *body, size_t body_len, http_client_done *done, void *arg)
-{
-	struct http_request *request = mem_new(struct http_request);
-
-	*request = (struct http_request){.client = client, .done = done, .arg = arg};
-	request->started_us = clock_monotonic_us();
-	request->easy = curl_easy_init();
-	for (size_t i = 0; i < fields->n; i++)
-		request->fields = curl_slist_append(request->fields, fields->items[i]);
-	/* A body over 1 KiB is sent at once, not after a "100 Continue". */
-	request->fields = curl_slist_append(request->fields, "Expect:");
-	set_options(request, url, body, body_len);
 	request->next = client->requests;
 	if (request->next)
 		request->next->previous = request;
 	client->requests = request;
-	curl_multi_add_handle(client->multi, request->easy);
+	curl_multi_add_handle(client->multi, easy);
 }
 
 int http_client_reload(struct http_client *client, const struct conf *next, struct err *err)

@@ -1,5 +1,6 @@
 /*
- * leases: rows of webhook_lease, taken and given back.
+ * leases: rows of webhook_lease, taken and given back. One is taken from another host only when
+ * that host's postern-webhook is lost.
  */
 #include "webhook/leases.h"
 
@@ -49,8 +50,8 @@ int leases_beat(struct leases *leases, const char *problem, struct err *err)
 	return store_webhook_lease_end(leases->db, err) < 0 ? -1 : 0;
 }
 
-/* Tries to get one: 1, 0 if another host has it, -1. */
-static int claim(struct leases *leases, const char *webhook_id, struct err *err)
+/* Leases the webhook: 1, 0 if another host has it, -1. */
+static int claim_webhook(struct leases *leases, const char *webhook_id, struct err *err)
 {
 	_cleanup_free_ char *holder = NULL;
 	int64_t beat = 0;
@@ -76,7 +77,7 @@ int leases_claim(struct leases *leases, struct webhook_list *list, struct err *e
 		struct webhook webhook = list->items[i];
 
 		/* Before the first heartbeat nothing is known of the others. */
-		claimed = leases->pulse.beats ? claim(leases, webhook.id, err) : 0;
+		claimed = leases->pulse.beats ? claim_webhook(leases, webhook.id, err) : 0;
 		if (claimed > 0) {
 			list->items[i] = list->items[n];
 			list->items[n++] = webhook;

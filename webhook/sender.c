@@ -245,7 +245,7 @@ static int start_attempts(struct sender *sender, struct err *err)
 
 /* When an attempt is over. */
 
-/* The new status of the event, and when it is due again. */
+/* Sets the new status of the event, and when it is due again. */
 static void decide_retry(struct attempt *attempt)
 {
 	const enum webhook_dialect dialect = attempt->endpoint->webhook.dialect;
@@ -267,9 +267,9 @@ static void decide_retry(struct attempt *attempt)
 	}
 }
 
-/* Slows the endpoint down that did not answer, or answered that it cannot. One that refuses an
- * event works: it is the event that is tried again later. */
-static void slow_down(struct sender *sender, struct endpoint *endpoint, int64_t status)
+/* Pauses an endpoint that did not answer, or answered that it cannot. One that refuses an event
+ * works, so the event alone is tried again later. */
+static void pause_failing(struct sender *sender, struct endpoint *endpoint, int64_t status)
 {
 	unsigned paused;
 
@@ -315,7 +315,7 @@ static void on_attempt_ended(void *arg, const struct http_answer *answer)
 			row->response[i] = ' ';
 	str_utf8_mend(row->response);
 	decide_retry(attempt);
-	slow_down(sender, endpoint, answer->status);
+	pause_failing(sender, endpoint, answer->status);
 
 	/* The outcome waits without the body. */
 	buf_free(&attempt->form_body);
