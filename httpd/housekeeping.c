@@ -7,6 +7,7 @@
 
 #include "core/base/mem.h"
 #include "core/store/event/store_outcome.h"
+#include "core/store/outbox/store_backlog.h"
 #include "core/store/email/store_text_index.h"
 #include "httpd/cleaner.h"
 #include "httpd/recurring.h"

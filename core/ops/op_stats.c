@@ -12,6 +12,7 @@
 #include "core/store/event/outcome.h"
 #include "core/store/event/store_event_count.h"
 #include "core/store/event/store_outcome.h"
+#include "core/store/outbox/store_backlog.h"
 
 enum { DAYS = 30, HOURS_UP_TO_DAYS = 7 };
 

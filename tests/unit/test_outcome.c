@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/store/event/outcome.h"
 #include "core/store/event/store_outcome.h"
+#include "core/store/outbox/store_backlog.h"
 #include "tests/unit/temp_db.h"
 
 static void test_reasons(void **state)

@@ -31,6 +31,7 @@
 #include "core/store/event/store_event_count.h"
 #include "core/store/host/store_log.h"
 #include "core/store/event/store_outcome.h"
+#include "core/store/outbox/store_backlog.h"
 #include "core/store/company/store_suppression.h"
 #include "core/store/webhook/store_webhook_event.h"
 #include "core/store/host/store_later_refusal.h"

@@ -1,5 +1,5 @@
 /*
- * store_outcome: the tables outcome_count, outcome_fill, backlog_sample and backlog_company.
+ * store_outcome: the tables outcome_count and outcome_fill.
  */
 #include "core/store/event/store_outcome.h"
 
@@ -13,7 +13,6 @@
 #include "core/base/hash_table.h"
 #include "core/store/event/outcome.h"
 #include "core/store/row.h"
-#include "core/store/outbox/store_backlog.h"
 
 static const char *const aspects[] = {"reason", "provider", "delay"};
 static const char *const steps[] = {"hour", "day"};
@@ -345,125 +344,4 @@ void store_outcome_counts_free(struct outcome_counts *counts)
 {
 	row_list_free(&count_type, counts->items, counts->n);
 	*counts = (struct outcome_counts){0};
-}
-
-int store_backlog_sample(struct db *db, int64_t now_us, struct err *err)
-{
-	static const char sql_add[] =
-		"INSERT INTO backlog_sample (time_us, outbox, queue)"
-		" SELECT $time,"
-		"   coalesce(sum(CASE WHEN last_event = 'staged' THEN count END), 0),"
-		"   coalesce(sum(CASE WHEN last_event <> 'staged' THEN count END), 0)"
-		" FROM open_count"
-		" WHERE last_event IN ('staged', 'sent', 'delivery_delayed')"
-		" ON CONFLICT (time_us)"
-		" DO NOTHING";
-	static const char sql_old[] = "DELETE FROM backlog_sample WHERE time_us < $old";
-	static const char sql_old_companies[] = "DELETE FROM backlog_company WHERE time_us < $old";
-	int64_t time_us = now_us - now_us % (BACKLOG_SAMPLE_S * SECOND_US);
-	int added = db_change(db, sql_add, DB_PARAMS(DB_INT("$time", time_us)), err);
-
-	if (added < 0 ||
-		db_change(db, sql_old,
-			DB_PARAMS(DB_INT("$old", time_us - BACKLOG_SAMPLE_DAYS * DAY_US)),
-			err) < 0 ||
-		db_change(db, sql_old_companies,
-			DB_PARAMS(DB_INT("$old", time_us - BACKLOG_COMPANY_DAYS * DAY_US)),
-			err) < 0)
-		return -1;
-	return added > 0;
-}
-
-/* Returns 1 with the first company after last that has emails in the outbox, 0 if there is none, -1
- * on error. */
-static int find_next_company(
-	struct db *db, const char *last, char next_r[static ID_SIZE], struct err *err)
-{
-	static const char sql_next[] =
-		"SELECT company_id"
-		" FROM outbox"
-		" WHERE due_us > 0 AND company_id > $last"
-		" ORDER BY company_id"
-		" LIMIT 1";
-	struct db_stmt *stmt;
-	int found = db_first(db, sql_next, DB_PARAMS(DB_TEXT("$last", last)), &stmt, err);
-
-	if (found == 1) {
-		snprintf(next_r, ID_SIZE, "%s", db_text(stmt, 0));
-		db_reset(stmt);
-	}
-	return found;
-}
-
-int store_backlog_sample_companies(struct db *db, char last[static ID_SIZE], int64_t budget_us,
-	int64_t now_us, struct err *err)
-{
-	static const char sql_add[] =
-		"INSERT INTO backlog_company (company_id, time_us, outbox)"
-		" SELECT $company, $hour, count(*)"
-		" FROM (SELECT 1"
-		"   FROM outbox"
-		"   WHERE company_id = $company AND due_us > 0"
-		"   LIMIT $max) few"
-		" WHERE true"
-		" ON CONFLICT (company_id, time_us)"
-		" DO UPDATE SET outbox = max(backlog_company.outbox, excluded.outbox)";
-	int64_t end_us = clock_monotonic_us() + budget_us;
-	int found;
-
-	while ((found = find_next_company(db, last, last, err)) == 1) {
-		if (db_change(db, sql_add,
-			    DB_PARAMS(DB_TEXT("$company", last),
-				    DB_INT("$hour", now_us - now_us % HOUR_US),
-				    DB_INT("$max", BACKLOG_MAX)),
-			    err) < 0)
-			return -1;
-		if (clock_monotonic_us() >= end_us)
-			break;
-	}
-	return found;
-}
-
-static const struct row_field sample_fields[] = {
-	ROW_FIELD(backlog_sample, time_us, ROW_INT64),
-	ROW_FIELD(backlog_sample, outbox, ROW_INT64),
-	ROW_FIELD(backlog_sample, queue, ROW_INT64),
-};
-static const struct row_type sample_type = ROW_TYPE(backlog_sample, sample_fields);
-
-int store_backlog_samples(struct db *db, const char *company_id, int64_t begin_us, int64_t end_us,
-	int64_t step_us, struct backlog_samples *samples_r, struct err *err)
-{
-	static const char sql_all[] =
-		"SELECT p.at_us AS time_us, max(p.outbox) AS outbox, max(p.queue) AS queue"
-		" FROM (SELECT time_us - time_us % $step AS at_us, outbox, queue"
-		"   FROM backlog_sample"
-		"   WHERE time_us >= $begin AND time_us < $end) p"
-		" GROUP BY p.at_us"
-		" ORDER BY p.at_us";
-	/* Where there is a sample of all and none of the company, nothing of it waited. */
-	static const char sql_company[] =
-		"SELECT p.at_us AS time_us, max(p.outbox) AS outbox, 0 AS queue"
-		" FROM (SELECT time_us - time_us % $step AS at_us, outbox"
-		"   FROM backlog_company"
-		"   WHERE company_id = $company AND time_us >= $begin AND time_us < $end"
-		"   UNION ALL SELECT time_us - time_us % $step AS at_us, 0"
-		"   FROM backlog_sample"
-		"   WHERE time_us >= $begin AND time_us < $end) p"
-		" GROUP BY p.at_us"
-		" ORDER BY p.at_us";
-
-	*samples_r = (struct backlog_samples){0};
-	return row_list(db,
-		ROW_LIST(.sql = company_id ? sql_company : sql_all,
-			.params = DB_PARAMS(DB_INT("$step", step_us), DB_INT("$begin", begin_us),
-				DB_INT("$end", end_us), DB_GIVEN_TEXT("$company", company_id)),
-			.type = &sample_type, ROW_INTO(samples_r)),
-		err);
-}
-
-void store_backlog_samples_free(struct backlog_samples *samples)
-{
-	row_list_free(&sample_type, samples->items, samples->n);
-	*samples = (struct backlog_samples){0};
 }

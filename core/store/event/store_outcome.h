@@ -1,6 +1,5 @@
 /*
- * store_outcome: counts of emails by bounce reason, by provider and by delay; and samples of how
- * many emails waited.
+ * store_outcome: counts of emails by bounce reason, by provider and by delay.
  *
  * The counts are kept as events are written, by the hour and by the day, for each domain of a
  * company, for each company, and for all. The cost of a query depends on the number of steps, not
@@ -80,31 +79,5 @@ struct outcome_counts {
 int store_outcome_counts(struct db *db, const struct outcome_filter *filter,
 	enum outcome_aspect aspect, bool by_step, struct outcome_counts *counts_r, struct err *err);
 void store_outcome_counts_free(struct outcome_counts *counts);
-
-/* Samples the number of emails that Postfix does not have yet and of those that it is still
- * delivering, on all hosts that share the database, once in BACKLOG_SAMPLE_S; old samples are
- * removed. Returns 1 if this is the first sample of that time, 0 if not, -1 on error. */
-enum { BACKLOG_SAMPLE_S = 300, BACKLOG_SAMPLE_DAYS = 400 };
-int store_backlog_sample(struct db *db, int64_t now_us, struct err *err);
-/* Samples the outbox of each company with emails in it, those after last, until the budget is used,
- * and sets last; counts stop at BACKLOG_MAX (store_backlog.h). Returns 1 if there are more, 0 if
- * not, -1 on error. */
-enum { BACKLOG_COMPANY_DAYS = 90 };
-int store_backlog_sample_companies(struct db *db, char last[static ID_SIZE], int64_t budget_us,
-	int64_t now_us, struct err *err);
-/* Reads the maximum of each in every step that has a sample; of one company (NULL: all) only the
- * outbox. Returns 0 or -1. */
-struct backlog_sample {
-	int64_t time_us;
-	int64_t outbox;
-	int64_t queue; /* of one company 0 */
-};
-struct backlog_samples {
-	struct backlog_sample *items;
-	size_t n;
-};
-int store_backlog_samples(struct db *db, const char *company_id, int64_t begin_us, int64_t end_us,
-	int64_t step_us, struct backlog_samples *samples_r, struct err *err);
-void store_backlog_samples_free(struct backlog_samples *samples);
 
 #endif

@@ -1,9 +1,12 @@
 /*
- * store_backlog: counts what waits in the outbox, and how fast it leaves.
+ * store_backlog: the tables outbox_flow, outbox_break, backlog_sample and backlog_company, and
+ * counts of the outbox.
  *
  * Threads: a handle is used by one thread at a time.
  */
 #include "core/store/outbox/store_backlog.h"
+
+#include <stdio.h>
 
 #include "core/base/clock.h"
 #include "core/store/company/store_pause.h"
@@ -177,4 +180,114 @@ void store_break_list_free(struct break_list *list)
 {
 	row_list_free(&store_break_type, list->items, list->n);
 	*list = (struct break_list){0};
+}
+
+int store_backlog_sample(struct db *db, int64_t now_us, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO backlog_sample (time_us, outbox, queue)"
+		" SELECT $time,"
+		"   coalesce(sum(CASE WHEN last_event = 'staged' THEN count END), 0),"
+		"   coalesce(sum(CASE WHEN last_event <> 'staged' THEN count END), 0)"
+		" FROM open_count"
+		" WHERE last_event IN ('staged', 'sent', 'delivery_delayed')"
+		" ON CONFLICT (time_us)"
+		" DO NOTHING";
+	static const char sql_old[] = "DELETE FROM backlog_sample WHERE time_us < $old";
+	static const char sql_old_companies[] = "DELETE FROM backlog_company WHERE time_us < $old";
+	int64_t time_us = now_us - now_us % (BACKLOG_SAMPLE_S * SECOND_US);
+	int added = db_change(db, sql_add, DB_PARAMS(DB_INT("$time", time_us)), err);
+
+	if (added < 0 ||
+		db_change(db, sql_old,
+			DB_PARAMS(DB_INT("$old", time_us - BACKLOG_SAMPLE_DAYS * DAY_US)),
+			err) < 0 ||
+		db_change(db, sql_old_companies,
+			DB_PARAMS(DB_INT("$old", time_us - BACKLOG_COMPANY_DAYS * DAY_US)),
+			err) < 0)
+		return -1;
+	return added > 0;
+}
+
+int store_backlog_sample_companies(struct db *db, char last[static ID_SIZE], int64_t budget_us,
+	int64_t now_us, struct err *err)
+{
+	static const char sql_add[] =
+		"INSERT INTO backlog_company (company_id, time_us, outbox)"
+		" SELECT $company, $hour, count(*)"
+		" FROM (SELECT 1"
+		"   FROM outbox"
+		"   WHERE company_id = $company AND due_us > 0"
+		"   LIMIT $max) few"
+		" WHERE true"
+		" ON CONFLICT (company_id, time_us)"
+		" DO UPDATE SET outbox = max(backlog_company.outbox, excluded.outbox)";
+	static const char sql_next[] =
+		"SELECT company_id"
+		" FROM outbox"
+		" WHERE due_us > 0 AND company_id > $last"
+		" ORDER BY company_id"
+		" LIMIT 1";
+	int64_t end_us = clock_monotonic_us() + budget_us;
+	struct db_stmt *stmt;
+	int found;
+
+	while ((found = db_first(db, sql_next, DB_PARAMS(DB_TEXT("$last", last)), &stmt, err)) ==
+		1) {
+		snprintf(last, ID_SIZE, "%s", db_text(stmt, 0));
+		db_reset(stmt);
+		if (db_change(db, sql_add,
+			    DB_PARAMS(DB_TEXT("$company", last),
+				    DB_INT("$hour", now_us - now_us % HOUR_US),
+				    DB_INT("$max", BACKLOG_MAX)),
+			    err) < 0)
+			return -1;
+		if (clock_monotonic_us() >= end_us)
+			break;
+	}
+	return found;
+}
+
+static const struct row_field sample_fields[] = {
+	ROW_FIELD(backlog_sample, time_us, ROW_INT64),
+	ROW_FIELD(backlog_sample, outbox, ROW_INT64),
+	ROW_FIELD(backlog_sample, queue, ROW_INT64),
+};
+static const struct row_type sample_type = ROW_TYPE(backlog_sample, sample_fields);
+
+int store_backlog_samples(struct db *db, const char *company_id, int64_t begin_us, int64_t end_us,
+	int64_t step_us, struct backlog_samples *samples_r, struct err *err)
+{
+	static const char sql_all[] =
+		"SELECT p.at_us AS time_us, max(p.outbox) AS outbox, max(p.queue) AS queue"
+		" FROM (SELECT time_us - time_us % $step AS at_us, outbox, queue"
+		"   FROM backlog_sample"
+		"   WHERE time_us >= $begin AND time_us < $end) p"
+		" GROUP BY p.at_us"
+		" ORDER BY p.at_us";
+	/* Where there is a sample of all and none of the company, nothing of it waited. */
+	static const char sql_company[] =
+		"SELECT p.at_us AS time_us, max(p.outbox) AS outbox, 0 AS queue"
+		" FROM (SELECT time_us - time_us % $step AS at_us, outbox"
+		"   FROM backlog_company"
+		"   WHERE company_id = $company AND time_us >= $begin AND time_us < $end"
+		"   UNION ALL SELECT time_us - time_us % $step AS at_us, 0"
+		"   FROM backlog_sample"
+		"   WHERE time_us >= $begin AND time_us < $end) p"
+		" GROUP BY p.at_us"
+		" ORDER BY p.at_us";
+
+	*samples_r = (struct backlog_samples){0};
+	return row_list(db,
+		ROW_LIST(.sql = company_id ? sql_company : sql_all,
+			.params = DB_PARAMS(DB_INT("$step", step_us), DB_INT("$begin", begin_us),
+				DB_INT("$end", end_us), DB_GIVEN_TEXT("$company", company_id)),
+			.type = &sample_type, ROW_INTO(samples_r)),
+		err);
+}
+
+void store_backlog_samples_free(struct backlog_samples *samples)
+{
+	row_list_free(&sample_type, samples->items, samples->n);
+	*samples = (struct backlog_samples){0};
 }

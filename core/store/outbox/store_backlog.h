@@ -1,6 +1,6 @@
 /*
  * store_backlog: how many emails wait in the outbox, since when and why, how fast they leave, and
- * when the circuit breaker was open.
+ * when the circuit breaker was open; and samples of how many waited.
  */
 #ifndef POSTERN_STORE_STORE_BACKLOG_H
 #define POSTERN_STORE_STORE_BACKLOG_H
@@ -58,5 +58,31 @@ struct break_list {
 extern const struct row_type store_break_type;
 int store_break_list(struct db *db, int limit, struct break_list *list_r, struct err *err);
 void store_break_list_free(struct break_list *list);
+
+/* Samples the number of emails that Postfix does not have yet and of those that it is still
+ * delivering, on all hosts that share the database, once in BACKLOG_SAMPLE_S; old samples are
+ * removed. Returns 1 if this is the first sample of that time, 0 if not, -1 on error. */
+enum { BACKLOG_SAMPLE_S = 300, BACKLOG_SAMPLE_DAYS = 400 };
+int store_backlog_sample(struct db *db, int64_t now_us, struct err *err);
+/* Samples the outbox of each company with emails in it, those after last, until the budget is used,
+ * and sets last; counts stop at BACKLOG_MAX. Returns 1 if there are more, 0 if
+ * not, -1 on error. */
+enum { BACKLOG_COMPANY_DAYS = 90 };
+int store_backlog_sample_companies(struct db *db, char last[static ID_SIZE], int64_t budget_us,
+	int64_t now_us, struct err *err);
+/* Reads the maximum of each in every step that has a sample; of one company (NULL: all) only the
+ * outbox. Returns 0 or -1. */
+struct backlog_sample {
+	int64_t time_us;
+	int64_t outbox;
+	int64_t queue; /* of one company 0 */
+};
+struct backlog_samples {
+	struct backlog_sample *items;
+	size_t n;
+};
+int store_backlog_samples(struct db *db, const char *company_id, int64_t begin_us, int64_t end_us,
+	int64_t step_us, struct backlog_samples *samples_r, struct err *err);
+void store_backlog_samples_free(struct backlog_samples *samples);
 
 #endif
