@@ -408,15 +408,19 @@ void delivery_links_owners(const struct delivery_tree *tree, size_t node, bool *
 	find_owners(tree, node, seen, owners);
 }
 
-/* For a delivery without a node, because the line that handed it on was not read: adds the owners
- * of the nodes that match it best. */
-static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *owners)
+void delivery_tree_owners(const struct delivery_tree *tree, size_t i, bool *owners)
 {
 	size_t recipients = tree->recipients->n, nodes = recipients + tree->n;
 	const struct delivery *one = tree->deliveries[i];
 	const struct name name = logged_name(one->address, one->orig_to);
 	int best = 2, alike;
 
+	if (has_edge(&tree->came_from, i) || *one->queue_id == '\0') {
+		delivery_links_owners(tree, recipients + i, owners);
+		return;
+	}
+	/* It has no node, because the line that handed it on was not read: it may belong to the
+	 * owners of the nodes that match it best. */
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t k = 0; k < nodes; k++) {
 			const struct delivery *other = k < recipients
@@ -434,12 +438,4 @@ static void add_likely_owners(const struct delivery_tree *tree, size_t i, bool *
 			if (pass == 1 && alike == best)
 				delivery_links_owners(tree, k, owners);
 		}
-}
-
-void delivery_tree_owners(const struct delivery_tree *tree, size_t i, bool *owners)
-{
-	if (has_edge(&tree->came_from, i) || *tree->deliveries[i]->queue_id == '\0')
-		delivery_links_owners(tree, tree->recipients->n + i, owners);
-	else
-		add_likely_owners(tree, i, owners);
 }

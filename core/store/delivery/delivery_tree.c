@@ -108,26 +108,24 @@ static void clear_computed(struct delivery_tree *tree)
 	tree->has_circle = false;
 }
 
-static void free_delivery(struct delivery *one)
-{
-	free(one->queue_id);
-	free(one->address);
-	free(one->orig_to);
-	free(one->child);
-	free(one->relay);
-	free(one->dsn);
-	free(one->text);
-	free(one);
-}
-
 void delivery_tree_free(struct delivery_tree *tree)
 {
 	if (tree == NULL)
 		return;
 	clear_computed(tree);
 	queue_messages_free(&(struct queue_messages){tree->messages, tree->messages_n});
-	for (size_t i = 0; i < tree->n; i++)
-		free_delivery(tree->deliveries[i]);
+	for (size_t i = 0; i < tree->n; i++) {
+		struct delivery *one = tree->deliveries[i];
+
+		free(one->queue_id);
+		free(one->address);
+		free(one->orig_to);
+		free(one->child);
+		free(one->relay);
+		free(one->dsn);
+		free(one->text);
+		free(one);
+	}
 	free(tree->deliveries);
 	hash_table_clear(&tree->by_name);
 	free(tree);
@@ -234,17 +232,17 @@ size_t delivery_tree_count(const struct delivery_tree *tree)
  * The results of nodes.
  */
 
-static bool decides(const struct recipient_status *one, const struct recipient_status *than)
-{
-	if (than->state == NOTHING || one->state != than->state)
-		return than->state == NOTHING || delivery_status_is_worse(one->state, than->state);
-	return one->delivery &&
-	       (than->delivery == NULL || one->delivery->changed_us > than->delivery->changed_us);
-}
-
+/* Keeps the worse of both; of two equal states the one of the newer delivery. */
 static void add_worst(struct recipient_status *worst, const struct recipient_status *one)
 {
-	if (one->state != NOTHING && decides(one, worst))
+	if (one->state == NOTHING)
+		return;
+	if (worst->state == one->state
+			? one->delivery &&
+				  (worst->delivery == NULL ||
+					  one->delivery->changed_us > worst->delivery->changed_us)
+			: worst->state == NOTHING ||
+				  delivery_status_is_worse(one->state, worst->state))
 		*worst = *one;
 }
 
@@ -384,14 +382,21 @@ static struct recipient_status evaluate_node(struct delivery_tree *tree, size_t 
 	return one->status;
 }
 
-/* Two messages of the same time may each seem to come from the other. A delivery in such a cycle is
- * handed on, or has a worse state that leads out of the cycle: all start as handed on, and are
- * evaluated until nothing changes. Once those outside of cycles are right, statuses only get worse,
- * so the order does not matter. */
-static void evaluate_circles(struct delivery_tree *tree, size_t nodes)
+void delivery_tree_compute(struct delivery_tree *tree)
 {
+	size_t nodes = tree->recipients->n + tree->n;
 	bool changed = true;
 
+	clear_computed(tree);
+	delivery_links_find(tree);
+	for (size_t i = 0; i < nodes; i++)
+		evaluate_node(tree, i);
+	if (!tree->has_circle)
+		return;
+	/* Two messages of the same time may each seem to come from the other. A delivery in such a
+	 * cycle is handed on, or has a worse state that leads out of the cycle: all start as handed
+	 * on, and are evaluated until nothing changes. Once those outside of cycles are right,
+	 * statuses only get worse, so the order does not matter. */
 	for (size_t i = 0; i < nodes; i++)
 		tree->nodes[i].status = (struct recipient_status){.state = DELIVERY_HANDED_ON};
 	for (size_t left = 2 * nodes; changed && left > 0; left--) {
@@ -404,18 +409,6 @@ static void evaluate_circles(struct delivery_tree *tree, size_t nodes)
 			tree->nodes[i].status = fresh;
 		}
 	}
-}
-
-void delivery_tree_compute(struct delivery_tree *tree)
-{
-	size_t nodes = tree->recipients->n + tree->n;
-
-	clear_computed(tree);
-	delivery_links_find(tree);
-	for (size_t i = 0; i < nodes; i++)
-		evaluate_node(tree, i);
-	if (tree->has_circle)
-		evaluate_circles(tree, nodes);
 }
 
 /*

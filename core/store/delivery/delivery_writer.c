@@ -154,35 +154,6 @@ static const char sql_email[] =
 	" WHERE seq = $email";
 #define EMAIL_PARAMS(email) DB_PARAMS(DB_INT("$email", email), DB_INT("$keys", EVENT_KEYS_MAX))
 
-static int read_email(
-	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
-{
-	struct db *db = writer->db;
-	struct db_stmt *stmt;
-	bool has_tree = false;
-	int found = db_first(db, sql_email, EMAIL_PARAMS(changes->email), &stmt, err);
-
-	if (found < 0)
-		return -1;
-	if (found == 1) {
-		changes->company_id = db_copy(stmt, 0);
-		changes->domain = db_copy(stmt, 1);
-		changes->message_id = db_copy(stmt, 2);
-		has_tree = db_int(stmt, 3);
-		changes->is_sent = db_int(stmt, 4);
-		changes->due_us = db_int(stmt, 5);
-		event_writer_know(writer->events, changes->email, db_text(stmt, 6));
-		db_reset(stmt);
-	}
-	if (store_recipients_read(db, changes->email, true, &changes->recipients, err) < 0)
-		return -1;
-	changes->moved = mem_alloc(changes->recipients.n + 1, sizeof(*changes->moved));
-	if (!has_tree)
-		return 0;
-	changes->tree = delivery_tree_new(&changes->recipients);
-	return store_delivery_read(db, changes->email, changes->tree, err);
-}
-
 static bool are_of_email(const void *changes, const void *email)
 {
 	return ((const struct email_changes *)changes)->email == *(const int64_t *)email;
@@ -196,22 +167,47 @@ void delivery_writer_read_ahead(struct delivery_writer *writer, int64_t email)
 	store_recipients_read_ahead(writer->db, email, true);
 }
 
+/* Returns the email's changes; the first time it reads the email. */
 static int get_changes(struct delivery_writer *writer, int64_t email,
 	struct email_changes **changes_r, struct err *err)
 {
 	struct email_changes *changes = hash_table_find(
 		&writer->changes, (uint64_t)email, are_of_email, &email);
+	struct db_stmt *stmt;
+	bool has_tree = false;
+	int found;
 
-	if (changes == NULL) {
-		changes = mem_new(struct email_changes);
-		changes->email = email;
-		changes->before = writer->last;
-		writer->last = changes;
-		hash_table_add(&writer->changes, (uint64_t)email, changes);
-		if (read_email(writer, changes, err) < 0)
-			return -1;
-		writer->held += changes->recipients.n;
+	if (changes) {
+		*changes_r = changes;
+		return 0;
 	}
+	changes = mem_new(struct email_changes);
+	changes->email = email;
+	changes->before = writer->last;
+	writer->last = changes;
+	hash_table_add(&writer->changes, (uint64_t)email, changes);
+	found = db_first(writer->db, sql_email, EMAIL_PARAMS(email), &stmt, err);
+	if (found < 0)
+		return -1;
+	if (found == 1) {
+		changes->company_id = db_copy(stmt, 0);
+		changes->domain = db_copy(stmt, 1);
+		changes->message_id = db_copy(stmt, 2);
+		has_tree = db_int(stmt, 3);
+		changes->is_sent = db_int(stmt, 4);
+		changes->due_us = db_int(stmt, 5);
+		event_writer_know(writer->events, email, db_text(stmt, 6));
+		db_reset(stmt);
+	}
+	if (store_recipients_read(writer->db, email, true, &changes->recipients, err) < 0)
+		return -1;
+	changes->moved = mem_alloc(changes->recipients.n + 1, sizeof(*changes->moved));
+	if (has_tree) {
+		changes->tree = delivery_tree_new(&changes->recipients);
+		if (store_delivery_read(writer->db, email, changes->tree, err) < 0)
+			return -1;
+	}
+	writer->held += changes->recipients.n;
 	*changes_r = changes;
 	return 0;
 }
@@ -339,12 +335,6 @@ static bool has_words_of(enum delivery_status status, enum event_kind kind)
 	       delivery_status_of_event(kind) == status;
 }
 
-static struct delivery *find_whole(struct email_changes *changes, const struct recipient *recipient)
-{
-	return delivery_tree_at(
-		changes->tree, delivery_tree_find(changes->tree, "", 0, recipient->address, ""));
-}
-
 static void set_words(struct delivery *delivery, const struct event_report *report)
 {
 	delivery->changed_us = report->occurred_us;
@@ -373,7 +363,8 @@ int delivery_writer_add(
 		return added;
 	changes->changed = true;
 	if (changes->tree) {
-		struct delivery *whole = find_whole(changes, recipient);
+		struct delivery *whole = delivery_tree_at(changes->tree,
+			delivery_tree_find(changes->tree, "", 0, recipient->address, ""));
 
 		whole->state = delivery_status_next(whole->state, report->kind);
 		whole->changed = true;
@@ -577,30 +568,23 @@ int delivery_writer_expect(
 	return 0;
 }
 
-/* Sets the key of a report about a recipient that follows from the end of a message. */
-static void end_key(struct event_report *report, const struct queue_message *message,
-	const struct recipient *recipient)
-{
-	char since[24], n[24];
-
-	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
-	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
-	event_key(report->key,
-		(const char *[]){event_kind_name(report->kind), message->queue_id, since, n}, 4);
-}
-
-/* Uses the texts of the last report about the recipient. */
+/* Adds the event of a recipient that follows from the end of a message, with the texts of the last
+ * report about the recipient. */
 static int add_end_event(struct delivery_writer *writer, struct email_changes *changes,
 	struct recipient *recipient, const struct queue_message *message,
 	const struct event_report *report, struct err *err)
 {
 	struct event_report of_one = *report;
+	char since[24], n[24];
 
 	of_one.n = recipient->n;
 	of_one.relay = recipient->relay;
 	of_one.dsn = recipient->dsn;
 	of_one.text = recipient->text;
-	end_key(&of_one, message, recipient);
+	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
+	snprintf(n, sizeof(n), "%lld", (long long)recipient->n);
+	event_key(of_one.key,
+		(const char *[]){event_kind_name(report->kind), message->queue_id, since, n}, 4);
 	return changes->tree ? add_event_of(writer, changes, recipient, &of_one, err)
 			     : delivery_writer_add(writer, &of_one, err);
 }
@@ -634,34 +618,28 @@ int delivery_writer_end(struct delivery_writer *writer, const struct queue_messa
 	return 0;
 }
 
-/* Returns true if the message has no row so far, and is written as closed. */
-static bool close_fresh(
-	struct email_changes *changes, const struct queue_message *message, int64_t time_us)
-{
-	for (size_t i = 0; i < changes->fresh_n; i++) {
-		struct queue_message *one = &changes->fresh[i];
-
-		if (one->since_us != message->since_us || !str_eq(one->queue_id, message->queue_id))
-			continue;
-		if (one->closed_us == 0)
-			one->closed_us = time_us;
-		return true;
-	}
-	return false;
-}
-
 int delivery_writer_close(struct delivery_writer *writer, const struct queue_message *message,
 	int64_t time_us, bool is_explained, struct err *err)
 {
 	struct email_changes *changes;
 	struct queue_message *closed;
+	bool is_fresh = false;
 
 	if (get_changes(writer, message->email, &changes, err) < 0)
 		return -1;
 	changes->changed = true;
+	/* A message that has no row so far is inserted as closed. */
+	for (size_t i = 0; i < changes->fresh_n && !is_fresh; i++) {
+		struct queue_message *one = &changes->fresh[i];
+
+		is_fresh = one->since_us == message->since_us &&
+			   str_eq(one->queue_id, message->queue_id);
+		if (is_fresh && one->closed_us == 0)
+			one->closed_us = time_us;
+	}
 	changes->closed = mem_append(changes->closed, changes->closed_n, sizeof(*changes->closed));
-	changes->closed[changes->closed_n++] = (struct closed){mem_strdup(message->queue_id),
-		message->since_us, time_us, is_explained, close_fresh(changes, message, time_us)};
+	changes->closed[changes->closed_n++] = (struct closed){
+		mem_strdup(message->queue_id), message->since_us, time_us, is_explained, is_fresh};
 	closed = changes->tree ? delivery_tree_message(
 					 changes->tree, message->queue_id, message->since_us)
 			       : NULL;
@@ -906,22 +884,6 @@ static bool has_unreported(struct email_changes *changes, const struct closed *c
 	return false;
 }
 
-static int record_unreported(
-	struct delivery_writer *writer, struct email_changes *changes, struct err *err)
-{
-	for (size_t i = 0; i < changes->closed_n; i++) {
-		const struct closed *closed = &changes->closed[i];
-
-		if (closed->is_explained || !has_unreported(changes, closed))
-			continue;
-		writer->fresh.unreported++;
-		if (store_gap_add(writer->db, "log", "no_status", closed->since_us, closed->time_us,
-			    err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int write_recipients(struct delivery_writer *writer, struct err *err)
 {
 	static const char sql_move[] =
@@ -988,9 +950,18 @@ int delivery_writer_flush(struct delivery_writer *writer, struct err *err)
 	for (struct email_changes *changes = writer->last; changes; changes = changes->before) {
 		bool has_news = changes->pending_n || changes->closed_n || changes->changed;
 
-		if ((changes->tree && has_news && settle_tree(writer, changes, err) < 0) ||
-			record_unreported(writer, changes, err) < 0)
+		if (changes->tree && has_news && settle_tree(writer, changes, err) < 0)
 			return -1;
+		for (size_t i = 0; i < changes->closed_n; i++) {
+			const struct closed *closed = &changes->closed[i];
+
+			if (closed->is_explained || !has_unreported(changes, closed))
+				continue;
+			writer->fresh.unreported++;
+			if (store_gap_add(writer->db, "log", "no_status", closed->since_us,
+				    closed->time_us, err) < 0)
+				return -1;
+		}
 	}
 	if (write_messages(writer, NULL, err) < 0 || write_recipients(writer, err) < 0 ||
 		write_emails(writer, err) < 0 || event_writer_flush(writer->events, err) < 0)

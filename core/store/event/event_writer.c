@@ -126,15 +126,6 @@ static int lock_last(struct event_writer *writer, struct err *err)
 	return 0;
 }
 
-static int write_last(struct event_writer *writer, struct err *err)
-{
-	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
-
-	return db_post(writer->db, sql_last,
-		DB_PARAMS(DB_INT("$seq", writer->seq), DB_INT("$recorded", writer->recorded_us)),
-		err);
-}
-
 static bool is_same_id(const void *id, const void *other)
 {
 	return memcmp(id, other, sizeof(struct event_id)) == 0;
@@ -203,40 +194,6 @@ static int is_known(struct event_writer *writer, const struct event_id *id, stru
 		&one, err);
 }
 
-/* Adds the event to those that are inserted at the end. Returns 1, 0 if it is known, -1 on error.
- */
-static int add_pending(struct event_writer *writer, const struct event_owner *owner,
-	const struct event_report *report, struct err *err)
-{
-	struct event_id id = {.email = report->email};
-	struct pending *pending;
-	int known;
-
-	memcpy(id.key, report->key, EVENT_KEY_LEN);
-	if (!writer->added && lock_last(writer, err) < 0)
-		return -1;
-	writer->added = true;
-	known = is_known(writer, &id, err);
-	if (known != 0)
-		return known < 0 ? -1 : 0;
-	add_id(&writer->ids, &id);
-	if (report->now_us > writer->recorded_us)
-		writer->recorded_us = report->now_us;
-	writer->pending = mem_append(writer->pending, writer->pending_n, sizeof(*writer->pending));
-	pending = &writer->pending[writer->pending_n++];
-	*pending = (struct pending){.report = event_report_copy(report),
-		.company_id = owner->company_id,
-		.domain = owner->domain,
-		.seq = ++writer->seq,
-		.attempt = owner->attempt,
-		.recorded_us = writer->recorded_us};
-	if (report->address && str_eq(report->address, owner->address)) {
-		free((char *)pending->report.address);
-		pending->report.address = NULL;
-	}
-	return 1;
-}
-
 static int insert_pending(struct event_writer *writer, struct err *err)
 {
 	static const char sql_insert[] =
@@ -289,25 +246,38 @@ static void count_event(struct event_writer *writer, const struct event_owner *o
 		owner->company_id, owner->domain, hour_us, report->kind, 1};
 }
 
-static int write_count(struct db *db, const struct hour_count *count, struct err *err)
+int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
+	const struct event_report *report, struct err *err)
 {
-	static const char sql_count[] =
-		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
-		" VALUES ($company, $hour, $domain, $kind, $count)"
-		" ON CONFLICT (company_id, hour_us, domain, kind)"
-		" DO UPDATE SET count = event_count.count + excluded.count";
+	struct event_id id = {.email = report->email};
+	struct pending *pending;
+	int known;
 
-	return db_post(db, sql_count,
-		DB_PARAMS(DB_TEXT("$company", count->company_id), DB_INT("$hour", count->hour_us),
-			DB_TEXT("$domain", count->domain),
-			DB_TEXT("$kind", event_kind_name(count->kind)),
-			DB_INT("$count", count->count)),
-		err);
-}
-
-static void count_outcomes(struct event_writer *writer, const struct event_owner *owner,
-	const struct event_report *report)
-{
+	memcpy(id.key, report->key, EVENT_KEY_LEN);
+	if (!writer->added && lock_last(writer, err) < 0)
+		return -1;
+	writer->added = true;
+	known = is_known(writer, &id, err);
+	if (known != 0)
+		return known < 0 ? -1 : 0;
+	add_id(&writer->ids, &id);
+	if (report->now_us > writer->recorded_us)
+		writer->recorded_us = report->now_us;
+	writer->pending = mem_append(writer->pending, writer->pending_n, sizeof(*writer->pending));
+	pending = &writer->pending[writer->pending_n++];
+	*pending = (struct pending){.report = event_report_copy(report),
+		.company_id = owner->company_id,
+		.domain = owner->domain,
+		.seq = ++writer->seq,
+		.attempt = owner->attempt,
+		.recorded_us = writer->recorded_us};
+	if (report->address && str_eq(report->address, owner->address)) {
+		free((char *)pending->report.address);
+		pending->report.address = NULL;
+	}
+	if (report->is_counted)
+		return 1;
+	count_event(writer, owner, report);
 	if (writer->outcomes == NULL)
 		writer->outcomes = outcome_tally_new();
 	outcome_tally_add(writer->outcomes,
@@ -323,30 +293,39 @@ static void count_outcomes(struct event_writer *writer, const struct event_owner
 			.text = report->text,
 		},
 		false);
-}
-
-int event_writer_add(struct event_writer *writer, const struct event_owner *owner,
-	const struct event_report *report, struct err *err)
-{
-	int added = add_pending(writer, owner, report, err);
-
-	if (added == 1 && !report->is_counted) {
-		count_event(writer, owner, report);
-		count_outcomes(writer, owner, report);
-	}
-	return added;
+	return 1;
 }
 
 int event_writer_flush(struct event_writer *writer, struct err *err)
 {
+	static const char sql_count[] =
+		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
+		" VALUES ($company, $hour, $domain, $kind, $count)"
+		" ON CONFLICT (company_id, hour_us, domain, kind)"
+		" DO UPDATE SET count = event_count.count + excluded.count";
+	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
+
 	if (insert_pending(writer, err) < 0)
 		return -1;
-	for (size_t i = 0; i < writer->counts_n; i++)
-		if (write_count(writer->db, &writer->counts[i], err) < 0)
+	for (size_t i = 0; i < writer->counts_n; i++) {
+		const struct hour_count *count = &writer->counts[i];
+
+		if (db_post(writer->db, sql_count,
+			    DB_PARAMS(DB_TEXT("$company", count->company_id),
+				    DB_INT("$hour", count->hour_us),
+				    DB_TEXT("$domain", count->domain),
+				    DB_TEXT("$kind", event_kind_name(count->kind)),
+				    DB_INT("$count", count->count)),
+			    err) < 0)
 			return -1;
+	}
 	if (writer->outcomes && outcome_tally_write(writer->db, writer->outcomes, 0, err) < 0)
 		return -1;
-	return writer->added ? write_last(writer, err) : 0;
+	if (!writer->added)
+		return 0;
+	return db_post(writer->db, sql_last,
+		DB_PARAMS(DB_INT("$seq", writer->seq), DB_INT("$recorded", writer->recorded_us)),
+		err);
 }
 
 void event_writer_reset(struct event_writer *writer)
