@@ -67,18 +67,6 @@ size_t row_word(const struct row_words *words, const char *text)
 	return i;
 }
 
-static int read_word(struct db_stmt *stmt, int column, const struct row_words *words,
-	size_t *value_r, struct err *err)
-{
-	const char *text = db_text(stmt, column);
-
-	*value_r = row_word(words, text);
-	if (*value_r < words->n || words->lenient)
-		return 0;
-	return err_set(
-		err, ERR_CONFIG, "the database has a row with the word \"%s\"", text ? text : "");
-}
-
 static int read_field(struct db_stmt *stmt, int column, const struct row_field *field, void *item,
 	struct err *err)
 {
@@ -113,8 +101,11 @@ static int read_field(struct db_stmt *stmt, int column, const struct row_field *
 		return 0;
 	case ROW_ENUM:
 	case ROW_FLAG:
-		if (read_word(stmt, column, field->words, &word, err) < 0)
-			return -1;
+		text = db_text(stmt, column);
+		word = row_word(field->words, text);
+		if (word == field->words->n && !field->words->lenient)
+			return err_set(err, ERR_CONFIG,
+				"the database has a row with the word \"%s\"", text ? text : "");
 		if (field->kind == ROW_FLAG)
 			*(bool *)member = word != 0;
 		else
@@ -436,13 +427,6 @@ static bool is_searched(const struct row_type *type, const void *item, const cha
 	return true;
 }
 
-static void note_next(const struct row_type *type, const void *item, char next[static ID_SIZE])
-{
-	for (size_t i = 0; i < type->n; i++)
-		if (str_eq(type->fields[i].param, "$id"))
-			memcpy(next, (const char *)item + type->fields[i].offset, ID_SIZE);
-}
-
 int row_list(struct db *db, const struct row_list *list, struct err *err)
 {
 	const struct row_type *type = list->type;
@@ -475,7 +459,9 @@ int row_list(struct db *db, const struct row_list *list, struct err *err)
 		if (result < 0)
 			break;
 		if (narrowed && ++looked == PAGE_LOOK)
-			note_next(type, item, end.next);
+			for (size_t i = 0; i < type->n; i++)
+				if (str_eq(type->fields[i].param, "$id"))
+					memcpy(end.next, item + type->fields[i].offset, ID_SIZE);
 		if (narrowed && ((page->search && !is_searched(type, item, page->search)) ||
 					(page->keeps && !page->keeps(item, page->arg)))) {
 			row_clear(type, item);

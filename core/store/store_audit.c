@@ -211,19 +211,6 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
 	return result < 0 ? -1 : 0;
 }
 
-/* Finds the position of the cursor. Returns 1, 0 if it is not in the scope, -1 on error. */
-static int find_cursor(struct db *db, const struct audit_scope *scope, const char *id,
-	int64_t *seq_r, struct err *err)
-{
-	static const char sql_cursor[] =
-		"SELECT seq"
-		" FROM audit"
-		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
-
-	return row_number(db, sql_cursor,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$company", scope->company_id)), seq_r, err);
-}
-
 /* The order along which a page is read: all entries, those of a company, or those of an object of
  * any company. A company's list always walks its own entries, so that entries of others neither
  * cost time nor are revealed by it. */
@@ -290,21 +277,6 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 #undef BOUND
 #undef BETWEEN
 
-/* Sets end->next to the id of the last entry that was looked at. Returns 0 or -1. */
-static int note_next(struct db *db, int64_t seq, struct page_end *end, struct err *err)
-{
-	static const char sql_id[] = "SELECT id FROM audit WHERE seq = $seq";
-	struct audit last;
-	int found = row_get(
-		db, sql_id, DB_PARAMS(DB_INT("$seq", seq)), &store_audit_type, &last, err);
-
-	if (found > 0) {
-		memcpy(end->next, last.id, ID_SIZE);
-		row_clear(&store_audit_type, &last);
-	}
-	return found < 0 ? -1 : 0;
-}
-
 /* clang-format off */
 /* Members see neither the identity of an operator nor the origin of a token. */
 #define VEILED "($veil <> 0 AND operator <> 0)"
@@ -341,6 +313,11 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 			PAGE("company_id = $company AND", "ASC")},
 		[WALK_OBJECT] = {PAGE(OF_OBJECT, "DESC"), PAGE(OF_OBJECT, "ASC")},
 	};
+	static const char sql_cursor[] =
+		"SELECT seq"
+		" FROM audit"
+		" WHERE id = $id AND ($company IS NULL OR company_id = $company)";
+	static const char sql_last[] = "SELECT id FROM audit WHERE seq = $seq";
 	bool backwards = page_backwards(page);
 	bool narrowed = scope->object || scope->actor || scope->action || scope->since_us;
 	struct span_of span = {.high = INT64_MAX};
@@ -348,11 +325,15 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	struct page_end end;
 	enum walk walk = scope->object ? WALK_OBJECT : WALK_ALL;
 	const char *cursor = page_cursor(page);
-	int found = cursor ? find_cursor(db, scope, cursor, backwards ? &span.low : &span.high, err)
-			   : 1;
+	_cleanup_free_ char *last = NULL;
+	int found = 1;
 
 	if (scope->company_id)
 		walk = WALK_COMPANY;
+	if (cursor)
+		found = row_number(db, sql_cursor,
+			DB_PARAMS(DB_TEXT("$id", cursor), DB_TEXT("$company", scope->company_id)),
+			backwards ? &span.low : &span.high, err);
 	if (found != 1)
 		return found;
 	if (narrowed && cut_span(db, scope, walk, backwards, &span, err) < 0)
@@ -370,11 +351,16 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 			    .end_r = &end),
 		    err) < 0)
 		return -1;
+	/* The next page continues behind the last entry that was looked at. */
 	if (span.cut && !end.more &&
-		note_next(db, backwards ? span.high - 1 : span.low + 1, &end, err) < 0) {
+		row_text(db, sql_last,
+			DB_PARAMS(DB_INT("$seq", backwards ? span.high - 1 : span.low + 1)), &last,
+			err) < 0) {
 		row_list_free(&store_audit_type, list.items, list.n);
 		return -1;
 	}
+	if (last)
+		snprintf(end.next, ID_SIZE, "%s", last);
 	*list_r = list;
 	*end_r = end;
 	return 1;

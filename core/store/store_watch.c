@@ -41,8 +41,8 @@ static int mix_rows(struct db *db, const char *sql, const struct db_param *param
 	return found;
 }
 
-static int look_at_emails(
-	struct db *db, const char *company_id, int64_t now_us, uint64_t *mark, struct err *err)
+int store_watch_look(struct db *db, const char *company_id, int64_t now_us,
+	struct store_watch *watch, unsigned *changed_r, struct err *err)
 {
 #define NEWEST(where)                                                                              \
 	"SELECT e.seq, e.state, e.last_event"                                                      \
@@ -52,56 +52,31 @@ static int look_at_emails(
 	static const char sql_newest[] = NEWEST("");
 	static const char sql_newest_of[] = NEWEST("WHERE company_id = $company");
 #undef NEWEST
-	static const char sql_events[] = "SELECT seq FROM event_last";
+	static const char sql_event[] = "SELECT seq FROM event_last";
 	static const char sql_events_of[] =
 		"SELECT coalesce(sum(count), 0)"
 		" FROM event_total"
 		" WHERE company_id = $company AND hour_us >= $since";
-	const struct db_param *company = DB_PARAMS(DB_TEXT("$company", company_id));
-
-	if (company_id == NULL)
-		return mix_rows(db, sql_newest, NULL, mark, err) < 0
-			       ? -1
-			       : mix_rows(db, sql_events, NULL, mark, err);
-	return mix_rows(db, sql_newest_of, company, mark, err) < 0
-		       ? -1
-		       : mix_rows(db, sql_events_of,
-				 DB_PARAMS(DB_TEXT("$company", company_id),
-					 DB_INT("$since", now_us - RECENT_US)),
-				 mark, err);
-}
-
-/* Mixes in the last refusal of all, or of the company. */
-static int look_at_refusals(struct db *db, const char *company_id, uint64_t *mark, struct err *err)
-{
-	static const char sql_last[] = "SELECT max(last_us) FROM refusal";
-	static const char sql_last_of[] =
+	static const char sql_refusal[] = "SELECT max(last_us) FROM refusal";
+	static const char sql_refusal_of[] =
 		"SELECT max(last_us) FROM refusal WHERE company_id = $company";
-
-	if (company_id == NULL)
-		return mix_rows(db, sql_last, NULL, mark, err);
-	return mix_rows(db, sql_last_of, DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
-}
-
-static int look_at_tenants(struct db *db, const char *company_id, uint64_t *mark, struct err *err)
-{
-	static const char sql_last[] = "SELECT max(seq) FROM audit";
-	static const char sql_last_of[] = "SELECT max(seq) FROM audit WHERE company_id = $company";
-
-	if (company_id == NULL)
-		return mix_rows(db, sql_last, NULL, mark, err);
-	return mix_rows(db, sql_last_of, DB_PARAMS(DB_TEXT("$company", company_id)), mark, err);
-}
-
-int store_watch_look(struct db *db, const char *company_id, int64_t now_us,
-	struct store_watch *watch, unsigned *changed_r, struct err *err)
-{
+	static const char sql_audit[] = "SELECT max(seq) FROM audit";
+	static const char sql_audit_of[] = "SELECT max(seq) FROM audit WHERE company_id = $company";
+	bool all = company_id == NULL;
+	const struct db_param *company = DB_PARAMS(DB_GIVEN_TEXT("$company", company_id));
+	const struct db_param *recent = DB_PARAMS(
+		DB_TEXT("$company", company_id), DB_INT("$since", now_us - RECENT_US));
 	uint64_t marks[WATCH_TOPICS] = {0};
 	unsigned changed = 0;
 
-	if (look_at_emails(db, company_id, now_us, &marks[WATCH_EMAILS], err) < 0 ||
-		look_at_refusals(db, company_id, &marks[WATCH_REFUSALS], err) < 0 ||
-		look_at_tenants(db, company_id, &marks[WATCH_TENANTS], err) < 0)
+	if (mix_rows(db, all ? sql_newest : sql_newest_of, company, &marks[WATCH_EMAILS], err) <
+			0 ||
+		mix_rows(db, all ? sql_event : sql_events_of, all ? NULL : recent,
+			&marks[WATCH_EMAILS], err) < 0 ||
+		mix_rows(db, all ? sql_refusal : sql_refusal_of, company, &marks[WATCH_REFUSALS],
+			err) < 0 ||
+		mix_rows(db, all ? sql_audit : sql_audit_of, company, &marks[WATCH_TENANTS], err) <
+			0)
 		return -1;
 	for (size_t i = 0; i < WATCH_TOPICS; i++) {
 		if (watch->began && marks[i] != watch->marks[i])

@@ -60,31 +60,10 @@ static void place(struct address *address, const struct reading *reading)
 		strrchr(address->key, '@') + 1, reading->claim.domain, reading->covers);
 }
 
-static bool has_client(const char *network, const char *client)
-{
-	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
-
-	return cidr_list_parse(network, &list, NULL) == 0 && cidr_list_has_text(&list, client);
-}
-
 static void note_sender(struct address *address, const char *value)
 {
 	if (address->key && str_eq(address->key, value))
 		address->exempt = true;
-}
-
-/* The statement returns no login but that of the message. */
-static void note_exemption(struct reading *reading, const char *kind, const char *value)
-{
-	if (str_eq(kind, "login")) {
-		reading->exempt = true;
-	} else if (str_eq(kind, "client")) {
-		if (has_client(value, reading->sender->client))
-			reading->exempt = true;
-	} else {
-		note_sender(&reading->envelope, value);
-		note_sender(&reading->from, value);
-	}
 }
 
 static bool harmless(const struct address *address)
@@ -92,6 +71,7 @@ static bool harmless(const struct address *address)
 	return !address->inside || address->exempt;
 }
 
+/* True if each address is exempt or of another domain, and at least one is of this domain. */
 static bool exempt_by_sender(struct reading *reading)
 {
 	struct address *envelope = &reading->envelope, *from = &reading->from;
@@ -132,12 +112,26 @@ static bool note_row(struct reading *reading, const struct claim_row *row)
 	} else if (!str_eq(row->domain, reading->claim.domain)) {
 		return false;
 	}
-	if (row->kind)
-		note_exemption(reading, row->kind, row->value);
+	if (row->kind == NULL)
+		return true;
+	if (str_eq(row->kind, "login")) {
+		/* The statement returns no login but that of the message. */
+		reading->exempt = true;
+	} else if (str_eq(row->kind, "client")) {
+		_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+
+		if (cidr_list_parse(row->value, &list, NULL) == 0 &&
+			cidr_list_has_text(&list, reading->sender->client))
+			reading->exempt = true;
+	} else {
+		note_sender(&reading->envelope, row->value);
+		note_sender(&reading->from, row->value);
+	}
 	return true;
 }
 
-static int read_rows(struct db *db, const char *name, struct reading *reading, struct err *err)
+int store_claim_read(struct db *db, const char *name, const struct claim_sender *sender,
+	struct claim *claim_r, struct err *err)
 {
 	/* SQLite looks up the exemptions by the ids of the subquery; the CAST prevents any other
 	 * plan. PostgreSQL would try the subquery on every exemption: the conditions on domain_id,
@@ -167,32 +161,6 @@ static int read_rows(struct db *db, const char *name, struct reading *reading, s
 		" AND (e.kind = 'client' OR e.value IN ($login, $sender, $from))"
 		" WHERE d.name = $name OR d.subdomains = 'covered'"
 		" ORDER BY length(d.name) DESC";
-	struct db_stmt *stmt;
-	struct claim_row row;
-	bool goes_on = true;
-	int result;
-
-	if (db_start(db, sql_claim,
-		    DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$login", reading->sender->login),
-			    DB_TEXT("$sender", reading->envelope.key),
-			    DB_TEXT("$from", reading->from.key),
-			    DB_INT("$local", reading->sender->local)),
-		    &stmt, err) != 0)
-		return -1;
-	while (goes_on && (result = db_step(stmt, err)) == 1) {
-		if (row_read(stmt, &claim_type, &row, err) < 0)
-			return -1;
-		goes_on = note_row(reading, &row);
-		row_clear(&claim_type, &row);
-	}
-	if (!goes_on)
-		db_reset(stmt);
-	return result < 0 ? -1 : reading->found;
-}
-
-int store_claim_read(struct db *db, const char *name, const struct claim_sender *sender,
-	struct claim *claim_r, struct err *err)
-{
 	_cleanup_free_ char *envelope = address_key(sender->sender);
 	_cleanup_free_ char *from = address_key(sender->from);
 	struct reading reading = {
@@ -200,10 +168,27 @@ int store_claim_read(struct db *db, const char *name, const struct claim_sender 
 		.envelope.key = envelope,
 		.from.key = from,
 	};
-	int result = read_rows(db, name, &reading, err);
+	struct db_stmt *stmt;
+	struct claim_row row;
+	bool goes_on = true;
+	int result;
 
-	if (result != 1)
-		return result;
+	if (db_start(db, sql_claim,
+		    DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$login", sender->login),
+			    DB_TEXT("$sender", envelope), DB_TEXT("$from", from),
+			    DB_INT("$local", sender->local)),
+		    &stmt, err) != 0)
+		return -1;
+	while (goes_on && (result = db_step(stmt, err)) == 1) {
+		if (row_read(stmt, &claim_type, &row, err) < 0)
+			return -1;
+		goes_on = note_row(&reading, &row);
+		row_clear(&claim_type, &row);
+	}
+	if (!goes_on)
+		db_reset(stmt);
+	if (result < 0 || !reading.found)
+		return result < 0 ? -1 : 0;
 	reading.claim.exempt = reading.exempt || exempt_by_sender(&reading);
 	*claim_r = reading.claim;
 	return 1;

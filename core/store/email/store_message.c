@@ -445,26 +445,13 @@ int store_message_erase(struct db *db, const char *database, int64_t email, stru
 /* The seq of a retracted email may have been reused. */
 #define OLD_MESSAGES " email IN (SELECT email" OLD " AND email NOT IN (SELECT email FROM outbox)"
 
-static int discard_files(
-	struct db *db, const char *database, const struct db_param *params, struct err *err)
+int store_message_clean(struct db *db, const char *database, const struct message_left *last,
+	int max, struct err *err)
 {
 	static const char sql_files[] =
 		"SELECT (SELECT e.id FROM email e WHERE e.seq = message.email)"
 		" FROM message"
 		" WHERE content IS NULL AND" OLD_MESSAGES;
-	struct db_stmt *stmt;
-	int found;
-
-	if (db_start(db, sql_files, params, &stmt, err) < 0)
-		return -1;
-	while ((found = db_step(stmt, err)) == 1)
-		store_message_discard(database, db_text(stmt, 0));
-	return found;
-}
-
-int store_message_clean(struct db *db, const char *database, const struct message_left *last,
-	int max, struct err *err)
-{
 	static const char sql_chunks[] =
 		"DELETE FROM message_chunk"
 		" WHERE email_id IN (SELECT (SELECT e.id FROM email e WHERE e.seq = message.email)"
@@ -475,9 +462,14 @@ int store_message_clean(struct db *db, const char *database, const struct messag
 		"DELETE FROM message_kept WHERE (left_us, email) IN (SELECT left_us, email" OLD;
 	const struct db_param *params = DB_PARAMS(
 		DB_INT("$left", last->us), DB_INT("$last", last->email), DB_INT("$max", max));
+	struct db_stmt *stmt;
+	int found;
 
-	if (discard_files(db, database, params, err) < 0 ||
-		(*db_host(db) && db_change(db, sql_chunks, params, err) < 0) ||
+	if (db_start(db, sql_files, params, &stmt, err) < 0)
+		return -1;
+	while ((found = db_step(stmt, err)) == 1)
+		store_message_discard(database, db_text(stmt, 0));
+	if (found < 0 || (*db_host(db) && db_change(db, sql_chunks, params, err) < 0) ||
 		db_change(db, sql_messages, params, err) < 0)
 		return -1;
 	return db_change(db, sql_kept, params, err);
@@ -570,43 +562,26 @@ int store_message_size(struct db *db, const char *id, int64_t *size_r, struct er
 	return row_number(db, sql_size, DB_PARAMS(DB_TEXT("$id", id)), size_r, err);
 }
 
-/* Returns 1 if the email has a message, 0 if not, -1 on error. */
-static int has_message(struct db *db, const char *id, struct err *err)
-{
-	static const char sql_has[] =
-		"SELECT 1"
-		" FROM email e"
-		" JOIN message m ON m.email = e.seq"
-		" WHERE e.id = $id";
-	int64_t one;
-
-	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
-}
-
-/* A file that is still being written has no row yet. */
-static bool is_old(int folder_fd, const char *name, int64_t min_age_s)
-{
-	struct stat status;
-
-	return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(status.st_mode) && status.st_mtime + min_age_s <= time(NULL);
-}
-
 int store_message_sweep(struct db *db, const char *database, int64_t min_age_s, struct err *err)
 {
 	_cleanup_free_ char *folder = folder_of(database);
 	DIR *files = opendir(folder);
 	const struct dirent *file;
 	int removed = 0, has = 0;
+	struct stat status;
+	int64_t size;
 
 	if (files == NULL)
 		return errno == ENOENT ? 0 : failed(folder, err);
 	while (has >= 0 && (file = readdir(files)) != NULL) {
 		char id[ID_SIZE];
 
-		if (!id_parse(file->d_name, id) || !is_old(dirfd(files), file->d_name, min_age_s))
+		/* A file that is still being written has no row yet. */
+		if (!id_parse(file->d_name, id) ||
+			fstatat(dirfd(files), file->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(status.st_mode) || status.st_mtime + min_age_s > time(NULL))
 			continue;
-		has = has_message(db, id, err);
+		has = store_message_size(db, id, &size, err);
 		if (has == 0 && unlinkat(dirfd(files), file->d_name, 0) == 0)
 			removed++;
 	}

@@ -146,19 +146,6 @@ static int remove_email(struct db *db, struct purge *purge, const struct candida
 	return change_purged(db, sql_remove, email->seq, err);
 }
 
-static int remove_event(
-	struct db *db, struct purge *purge, const struct candidate *event, struct err *err)
-{
-	static const char sql_remove[] = "DELETE FROM event WHERE seq = $seq";
-
-	if (event->waits) {
-		purge->left++;
-		return 0;
-	}
-	purge->removed++;
-	return purge->dry ? 0 : change_purged(db, sql_remove, event->seq, err);
-}
-
 static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct err *err)
 {
 	static const char sql_empty[] =
@@ -181,18 +168,31 @@ static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct
 static int visit(struct db *db, struct purge *purge, const struct candidate *row, int64_t now_us,
 	struct err *err)
 {
-	int result;
+	static const char sql_event[] = "DELETE FROM event WHERE seq = $seq";
+	int result = 0;
 
 	if (purge->before_us && row->created_us >= purge->before_us)
 		return row->created_us > now_us;
 	if (row->misfit)
 		return 1;
-	if (purge->kind == PURGE_CONTENT)
-		result = empty_content(db, purge, row->seq, err);
-	else if (purge->kind == PURGE_EVENTS)
-		result = remove_event(db, purge, row, err);
-	else
+	switch (purge->kind) {
+	case PURGE_EMAILS:
+	case PURGE_KINDS:
 		result = remove_email(db, purge, row, now_us, err);
+		break;
+	case PURGE_CONTENT:
+		result = empty_content(db, purge, row->seq, err);
+		break;
+	case PURGE_EVENTS:
+		if (row->waits) {
+			purge->left++;
+			break;
+		}
+		purge->removed++;
+		if (!purge->dry)
+			result = change_purged(db, sql_event, row->seq, err);
+		break;
+	}
 	return result < 0 ? -1 : 1;
 }
 
@@ -281,24 +281,6 @@ static const char sql_staged[] = "DELETE FROM email WHERE seq IN (" NEXT_OWNERS
 				 "   WHERE o.email = e.seq)"
 				 " LIMIT $max)";
 
-/* Removes up to $max rows, along an index. */
-static const char sql_tickets[] =
-	"DELETE FROM superseded_ticket"
-	" WHERE ticket IN (SELECT ticket"
-	"   FROM superseded_ticket"
-	"   WHERE created_us <= $old"
-	"   ORDER BY created_us"
-	"   LIMIT $max)";
-
-/* Returns the number of removed rows, or -1. */
-static int clean_table(struct db *db, const char *sql, int64_t now_us, int max, struct err *err)
-{
-	return db_change(db, sql,
-		DB_PARAMS(DB_INT("$old", now_us - STORE_CLEAN_KEEP_S * SECOND_US),
-			DB_INT("$max", max)),
-		err);
-}
-
 /* The companies of a step. */
 struct owners {
 	char last[ID_SIZE];
@@ -338,10 +320,21 @@ static int clean_staged(
 
 int store_clean(struct db *db, struct clean *clean, int64_t now_us, int max, struct err *err)
 {
-	int tickets, keys;
+	/* Along an index. */
+	static const char sql_tickets[] =
+		"DELETE FROM superseded_ticket"
+		" WHERE ticket IN (SELECT ticket"
+		"   FROM superseded_ticket"
+		"   WHERE created_us <= $old"
+		"   ORDER BY created_us"
+		"   LIMIT $max)";
+	int tickets = db_change(db, sql_tickets,
+		DB_PARAMS(DB_INT("$old", now_us - STORE_CLEAN_KEEP_S * SECOND_US),
+			DB_INT("$max", max)),
+		err);
+	int keys = tickets < 0 ? -1 : store_idempotency_clean(db, now_us, max, err);
 
-	if ((tickets = clean_table(db, sql_tickets, now_us, max, err)) < 0 ||
-		(keys = store_idempotency_clean(db, now_us, max, err)) < 0)
+	if (keys < 0)
 		return -1;
 	if (tickets == max || keys == max)
 		return 1;

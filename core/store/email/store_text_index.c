@@ -142,17 +142,6 @@ void store_text_index_words(const char *typed, struct strv *words)
 	}
 }
 
-/* Returns the word to look for first: the longest is the most selective. */
-static size_t longest_word(const struct strv *words)
-{
-	size_t longest = 0;
-
-	for (size_t i = 1; i < words->n; i++)
-		if (strlen(words->items[i]) > strlen(words->items[longest]))
-			longest = i;
-	return longest;
-}
-
 static bool has_words(const char *text, size_t len, const struct strv *words, size_t but)
 {
 	for (size_t i = 0; i < words->n; i++)
@@ -180,14 +169,22 @@ static void add_found(struct finding *finding, int64_t seq)
 	found->seqs[found->n++] = seq;
 }
 
-static void search_block(
-	struct finding *finding, const struct block *range, const char *text, size_t len)
+/* Searches the part of a block that is in the range. Returns 0 or -1. */
+static int search_block(struct finding *finding, const struct block *range, struct err *err)
 {
+	static const char sql_text[] = "SELECT text FROM text_block WHERE block = $block";
 	const struct strv *words = finding->look->words;
-	const char *word = words->items[finding->longest], *end = text + len, *at = text;
-	size_t word_len = strlen(word);
+	const char *word = words->items[finding->longest], *text, *end, *at;
+	struct db_stmt *stmt;
+	size_t len;
+	int result = db_first(
+		finding->db, sql_text, DB_PARAMS(DB_INT("$block", range->block)), &stmt, err);
 
-	while ((at = memmem(at, (size_t)(end - at), word, word_len)) != NULL) {
+	if (result != 1)
+		return result;
+	text = at = db_blob(stmt, 0, &len);
+	end = text + len;
+	while ((at = memmem(at, (size_t)(end - at), word, strlen(word))) != NULL) {
 		const char *record = memrchr(text, '\n', (size_t)(at - text));
 		const char *next = record_end(record, end);
 		const char *body = record + RECORD_HEAD;
@@ -203,22 +200,6 @@ static void search_block(
 			add_found(finding, seq);
 		at = next;
 	}
-}
-
-static int read_block(struct finding *finding, const struct block *block, const struct block *range,
-	struct err *err)
-{
-	static const char sql_text[] = "SELECT text FROM text_block WHERE block = $block";
-	struct db_stmt *stmt;
-	const char *text;
-	size_t len;
-	int result = db_first(
-		finding->db, sql_text, DB_PARAMS(DB_INT("$block", block->block)), &stmt, err);
-
-	if (result != 1)
-		return result;
-	text = db_blob(stmt, 0, &len);
-	search_block(finding, range, text, len);
 	finding->bytes += (int64_t)len;
 	db_reset(stmt);
 	return 0;
@@ -264,28 +245,20 @@ static void settle_found(struct finding *finding, size_t begin, int64_t reached)
 	found->n = kept;
 }
 
-/* Returns the number of final results when everything up to a seq was read. */
-static size_t count_settled(const struct finding *finding, size_t begin, int64_t reached)
-{
-	size_t n = begin;
-
-	for (size_t i = begin; i < finding->found.n; i++)
-		n += finding->look->up ? finding->found.seqs[i] <= reached
-				       : finding->found.seqs[i] >= reached;
-	return n;
-}
-
 /* True if the search can stop here, with everything up to the seq read. */
 static bool is_enough(struct finding *finding, size_t begin, int64_t reached)
 {
 	const struct text_look *look = finding->look;
 	struct text_found *found = &finding->found;
+	size_t settled = begin; /* the results that nothing read later precedes */
 
 	if (look->up ? reached >= look->high : reached <= look->low)
 		return false;
+	if (found->n >= TEXT_INDEX_FOUND_MAX)
+		for (size_t i = begin; i < found->n; i++)
+			settled += look->up ? found->seqs[i] <= reached : found->seqs[i] >= reached;
 	if (finding->bytes < TEXT_INDEX_BYTES_MAX && finding->rows < TEXT_INDEX_ROWS_MAX &&
-		(found->n < TEXT_INDEX_FOUND_MAX ||
-			count_settled(finding, begin, reached) < TEXT_INDEX_FOUND_MAX))
+		settled < TEXT_INDEX_FOUND_MAX)
 		return false;
 	found->cut = true;
 	found->reached = reached;
@@ -321,7 +294,7 @@ static int find_in_blocks(struct finding *finding, int64_t low, int64_t high, st
 	if (n > 0)
 		qsort(blocks, n, sizeof(*blocks), look->up ? by_first : by_last);
 	for (size_t i = 0; result == 0 && i < n; i++) {
-		result = read_block(finding, &blocks[i], &blocks[i], err);
+		result = search_block(finding, &blocks[i], err);
 		if (result < 0 || i + 1 == n)
 			break;
 		/* Reads all blocks that share an end first. */
@@ -383,14 +356,6 @@ static int find_in_rows(struct finding *finding, int64_t low, int64_t high, stru
 	return 0;
 }
 
-static int read_range(struct db *db, struct text_range *range_r, struct err *err)
-{
-	static const char sql_range[] = "SELECT low, high FROM text_range";
-	int found = row_get(db, sql_range, NULL, &range_type, range_r, err);
-
-	return found == 0 ? err_set(err, ERR_CONFIG, "the table text_range is empty") : found;
-}
-
 static int64_t at_least(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
@@ -440,7 +405,10 @@ int store_text_index_find(
 
 	if (look->words->n == 0)
 		return err_set(err, ERR_INVALID, "nothing is searched for");
-	finding.longest = longest_word(look->words);
+	/* The longest word is the most selective. */
+	for (size_t i = 1; i < look->words->n; i++)
+		if (strlen(look->words->items[i]) > strlen(look->words->items[finding.longest]))
+			finding.longest = i;
 	result = db_first(db, sql_edges, NULL, &stmt, err);
 	if (result == 0)
 		return err_set(err, ERR_CONFIG, "the table text_range is empty");
@@ -700,6 +668,7 @@ int store_text_index_erase(struct db *db, struct err *err)
 int store_text_index_fill(struct db *db, int64_t budget_us, struct err *err)
 {
 	int64_t end_us = clock_monotonic_us() + budget_us;
+	static const char sql_range[] = "SELECT low, high FROM text_range";
 	struct text_range range;
 	int part = 0, more;
 
@@ -707,7 +676,11 @@ int store_text_index_fill(struct db *db, int64_t budget_us, struct err *err)
 	while ((more = renew_oldest(db, err)) == 1)
 		if (clock_monotonic_us() >= end_us)
 			return 1;
-	if (more < 0 || read_range(db, &range, err) < 0)
+	if (more == 0)
+		more = row_get(db, sql_range, NULL, &range_type, &range, err);
+	if (more == 0)
+		return err_set(err, ERR_CONFIG, "the table text_range is empty");
+	if (more < 0)
 		return -1;
 	while (part < 2) {
 		more = add_emails(db, &range, part == 0, err);

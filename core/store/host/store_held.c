@@ -47,8 +47,12 @@ static const char *const decision_names[] = {
 };
 const struct row_words held_decisions = {decision_names, ARRAY_SIZE(decision_names), true};
 
-static int prune(struct db *db, struct err *err)
+int store_held_note(struct db *db, const struct held_note *note, struct err *err)
 {
+	static const char sql_note[] =
+		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, host)"
+		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)"
+		" RETURNING seq";
 	static const char sql_prune[] =
 		"DELETE FROM held"
 		" WHERE seq IN (SELECT seq"
@@ -56,17 +60,6 @@ static int prune(struct db *db, struct err *err)
 		"   WHERE seq <= (SELECT max(seq) FROM held) - $keep"
 		"   ORDER BY seq"
 		"   LIMIT $max)";
-
-	return db_execute(db, sql_prune,
-		DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX), DB_INT("$max", PRUNE_MAX)), err);
-}
-
-int store_held_note(struct db *db, const struct held_note *note, struct err *err)
-{
-	static const char sql_note[] =
-		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, host)"
-		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)"
-		" RETURNING seq";
 	struct held held = {
 		.queue_id = row_bounded(note->queue_id),
 		.reason = row_bounded(note->reason),
@@ -75,7 +68,7 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 		.held_us = note->now_us,
 	};
 	int64_t seq = 0;
-	/* Postfix reuses queue ids. The new row must be the newest, because prune() goes by seq. */
+	/* Postfix reuses queue ids. The new row must be the newest, because pruning goes by seq. */
 	int result = store_held_forget(db, held.queue_id, err);
 
 	id_new(held.id);
@@ -87,7 +80,10 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 		return err_set(err, ERR_INTERNAL, "no row was written");
 	if (result < 0)
 		return -1;
-	return seq % PRUNE_EVERY == 0 ? prune(db, err) : 0;
+	if (seq % PRUNE_EVERY != 0)
+		return 0;
+	return db_execute(db, sql_prune,
+		DB_PARAMS(DB_INT("$keep", STORE_HELD_MAX), DB_INT("$max", PRUNE_MAX)), err);
 }
 
 int store_held_get(struct db *db, const char *queue_id, int64_t arrival_s, struct held *held_r,

@@ -81,15 +81,7 @@ static int insert_refusal(
 	return result < 0 ? -1 : 0;
 }
 
-static int64_t random_seq(void)
-{
-	uint64_t bits;
-
-	secret_random(&bits, sizeof(bits));
-	return (int64_t)(bits >> 2) + 1;
-}
-
-static int prune(struct db *db, int64_t keep, struct err *err)
+int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err)
 {
 	static const char sql_prune[] =
 		"DELETE FROM refusal"
@@ -101,17 +93,7 @@ static int prune(struct db *db, int64_t keep, struct err *err)
 		"     LIMIT 1 OFFSET $keep)"
 		"   ORDER BY last_us"
 		"   LIMIT $max)";
-	int changed = db_change(db, sql_prune,
-		DB_PARAMS(DB_INT("$keep", keep > 0 ? keep - 1 : 0), DB_INT("$max", PRUNE_MAX)),
-		err);
-
-	return changed < 0 ? -1 : 0;
-}
-
-int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err)
-{
 	struct refusal refusal = {
-		.seq = random_seq(),
 		.outcome = note->outcome,
 		.reason = row_bounded(note->reason),
 		.domain = row_bounded(note->domain),
@@ -124,12 +106,19 @@ int store_refusal_note(struct db *db, const struct refusal_note *note, struct er
 		.last_us = note->now_us,
 	};
 	int64_t seq = 0;
-	int result = insert_refusal(db, &refusal, &seq, err);
+	uint64_t bits;
+	int result;
 
+	secret_random(&bits, sizeof(bits));
+	refusal.seq = (int64_t)(bits >> 2) + 1;
+	result = insert_refusal(db, &refusal, &seq, err);
 	row_clear(&refusal_type, &refusal);
-	if (result == 0 && seq != 0 && seq % PRUNE_EVERY == 0)
-		result = prune(db, note->keep, err);
-	return result;
+	if (result < 0 || seq == 0 || seq % PRUNE_EVERY != 0)
+		return result;
+	return db_execute(db, sql_prune,
+		DB_PARAMS(DB_INT("$keep", note->keep > 0 ? note->keep - 1 : 0),
+			DB_INT("$max", PRUNE_MAX)),
+		err);
 }
 
 int store_refusal_list(struct db *db, const struct refusal_scope *scope, int limit,

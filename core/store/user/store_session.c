@@ -79,19 +79,6 @@ const struct row_type store_browser_type = {.name = "browser_session",
 	" JOIN admin_user u ON u.id = s.user_id"
 #define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"
 
-static int clean_sessions(struct db *db, int64_t now_us, struct err *err)
-{
-	static const char sql_clean[] =
-		"DELETE FROM admin_session"
-		" WHERE id IN (SELECT id"
-		"   FROM admin_session"
-		"   WHERE expires_us > 0 AND expires_us <= $now"
-		"   LIMIT $max)";
-
-	return db_change(
-		db, sql_clean, DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", CLEAN_MAX)), err);
-}
-
 static int insert_session(struct db *db, const struct session *session,
 	const struct session_spec *spec, const uint8_t hash[static SECRET_HASH_LEN],
 	struct err *err)
@@ -127,27 +114,6 @@ static int insert_session(struct db *db, const struct session *session,
 		err);
 }
 
-/* Keeps the newest sessions of a user who logs in, or creates links, again and again. */
-static int drop_old(struct db *db, const struct session *session, struct err *err)
-{
-	static const char sql_drop[] =
-		"DELETE FROM admin_session"
-		" WHERE id IN (SELECT id"
-		"   FROM admin_session"
-		"   WHERE user_id = $user AND kind = $kind"
-		"   ORDER BY created_us DESC, id DESC"
-		"   LIMIT 9223372036854775807 OFFSET $keep)";
-
-	return session->kind == SESSION_TOKEN ||
-			       db_change(db, sql_drop,
-				       DB_PARAMS(DB_TEXT("$user", session->user_id),
-					       DB_TEXT("$kind", kinds[session->kind]),
-					       DB_INT("$keep", SESSION_KEPT)),
-				       err) >= 0
-		       ? 0
-		       : -1;
-}
-
 struct creation {
 	const char *user_id;
 	const uint8_t *link; /* the link to end; NULL: none */
@@ -159,6 +125,20 @@ struct creation {
 
 static int create(struct db *db, void *arg, struct err *err)
 {
+	static const char sql_clean[] =
+		"DELETE FROM admin_session"
+		" WHERE id IN (SELECT id"
+		"   FROM admin_session"
+		"   WHERE expires_us > 0 AND expires_us <= $now"
+		"   LIMIT $max)";
+	/* Keeps the newest sessions of a user who logs in, or creates links, again and again. */
+	static const char sql_drop[] =
+		"DELETE FROM admin_session"
+		" WHERE id IN (SELECT id"
+		"   FROM admin_session"
+		"   WHERE user_id = $user AND kind = $kind"
+		"   ORDER BY created_us DESC, id DESC"
+		"   LIMIT 9223372036854775807 OFFSET $keep)";
 	const struct creation *creation = arg;
 	const struct session_spec *spec = creation->spec;
 	struct session session = {
@@ -170,7 +150,9 @@ static int create(struct db *db, void *arg, struct err *err)
 	struct user user;
 	int found;
 
-	if (clean_sessions(db, creation->now_us, err) < 0)
+	if (db_change(db, sql_clean,
+		    DB_PARAMS(DB_INT("$now", creation->now_us), DB_INT("$max", CLEAN_MAX)),
+		    err) < 0)
 		return -1;
 	found = store_user_find(db, NULL, creation->user_id, &user, err);
 	if (found == 0)
@@ -186,7 +168,12 @@ static int create(struct db *db, void *arg, struct err *err)
 	session.origin = row_bounded(spec->origin);
 	store_user_clear(&user);
 	if (insert_session(db, &session, spec, creation->hash, err) < 0 ||
-		drop_old(db, &session, err) < 0) {
+		(session.kind != SESSION_TOKEN &&
+			db_change(db, sql_drop,
+				DB_PARAMS(DB_TEXT("$user", session.user_id),
+					DB_TEXT("$kind", kinds[session.kind]),
+					DB_INT("$keep", SESSION_KEPT)),
+				err) < 0)) {
 		store_session_clear(&session);
 		return -1;
 	}
