@@ -40,7 +40,8 @@ enum {
 	CLOCK_STEP_US = 2 * 1000 * 1000,
 	/* The pause before another try, if the store or Postfix's queue cannot be read. */
 	UNKNOWN_US = 5 * 1000 * 1000,
-	/* The same if the message of an email is missing. */
+	/* The same if the message of an email is missing, and the time between log lines about
+	 * those that still are. */
 	MISSING_US = 10 * 60 * 1000 * 1000,
 	/* Files without a row are removed when they are older; a file that is being written has no
 	 * row yet. Also how often that happens. */
@@ -54,11 +55,13 @@ struct feeder {
 	struct work work; /* first */
 	struct outbox *outbox;
 	bool busy;
-	bool failing;      /* the last round failed, which was logged */
-	int64_t due_us;    /* when the first email is due, as far as known; 0: none is */
-	int64_t look_us;   /* monotonic: when to ask the store for that again */
-	int64_t offset_us; /* clock minus monotonic clock, at the last look */
-	int64_t sweep_us;  /* monotonic: when files without a row are removed again */
+	bool failing;            /* the last round failed, which was logged */
+	int64_t due_us;          /* when the first email is due, as far as known; 0: none is */
+	int64_t look_us;         /* monotonic: when to ask the store for that again */
+	int64_t offset_us;       /* clock minus monotonic clock, at the last look */
+	int64_t sweep_us;        /* monotonic: when files without a row are removed again */
+	int64_t missing;         /* messages that were missing again, since that was logged */
+	int64_t missing_told_us; /* monotonic; 0: never */
 	/* Monotonic: when to look for late records again, and until when to do so. */
 	int64_t records_us, records_until_us;
 	bool room_made;      /* an email has left the hand since the last look */
@@ -260,11 +263,14 @@ static void start_attempt(struct feeder *feeder, size_t i)
 
 	/* It may come back: its folder is not mounted, or a backup is being put back. */
 	if (feeder->message_found[i] == 0) {
-		log_error(outbox->log, "message_missing", "email", row->id, "effect",
-			"the email waits, and fails when outbox.lifetime is over", "hint",
-			"put back the files of the messages, which lie beside the database; if "
-			"they are lost, postern email cancel");
-		journal_give_back(outbox->journal, row, MISSING_US, "its message is missing");
+		if (row->missing)
+			feeder->missing++;
+		else
+			log_error(outbox->log, "message_missing", "email", row->id, "effect",
+				"the email waits, and fails when outbox.lifetime is over", "hint",
+				"put back the files of the messages, which lie beside the "
+				"database; if they are lost, postern email cancel");
+		journal_give_back(outbox->journal, row, MISSING_US, OUTBOX_MISSING);
 		return;
 	}
 	attempt = mem_new(struct attempt);
@@ -276,6 +282,20 @@ static void start_attempt(struct feeder *feeder, size_t i)
 	attempt->message = &attempt->own;
 	feeder->messages[i] = (struct buf)BUF_INIT;
 	dispatcher_start(attempt);
+}
+
+/* Each email had a line of its own at first. */
+static void tell_missing(struct feeder *feeder)
+{
+	int64_t now_us = clock_monotonic_us();
+
+	if (feeder->missing == 0 ||
+		(feeder->missing_told_us && now_us - feeder->missing_told_us < MISSING_US))
+		return;
+	log_error(feeder->outbox->log, "message_missing", "emails", LOG_INT(feeder->missing),
+		"effect", "their messages are still missing");
+	feeder->missing = 0;
+	feeder->missing_told_us = now_us;
 }
 
 static void handle_taken(struct feeder *feeder, size_t i)
@@ -346,6 +366,7 @@ static void on_fed(struct task *task)
 			outbox, feeder->taken.joined[i].company_id, feeder->taken.joined[i].size);
 	for (size_t i = 0; i < feeder->taken.n; i++)
 		handle_taken(feeder, i);
+	tell_missing(feeder);
 	clear_taken(feeder);
 }
 

@@ -137,6 +137,10 @@ def test_file_of_a_message_is_lost(away, how, comes_back):
     row = "email = (SELECT seq FROM email WHERE id = '" + lost_id + "')"
     wait_for("it to be put off", lambda: "missing" in away.query(f"SELECT reason FROM outbox WHERE {row}"))
     assert away.httpd().read(lost_id)["last_event"] == "queued"
+    away.query(f"UPDATE outbox SET due_us = 1 WHERE {row}")
+    wait_for("the log to count it", lambda: re.search("event=message_missing emails=1 .*", away.log("httpd")))
+    assert away.log("httpd").count(f"event=message_missing email={lost_id} ") == 1
+    wait_for("it to be put off again", lambda: int(away.query(f"SELECT due_us FROM outbox WHERE {row}")) > 1)
     if comes_back:
         file.write_bytes(before)
         shutil.chown(file, file.parent.owner(), file.parent.group())

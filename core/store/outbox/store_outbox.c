@@ -68,6 +68,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD_AS(candidate, row.size, ROW_INT64, "size"),
 	ROW_FIELD_AS(candidate, row.attempts, ROW_UINT, "attempts"),
 	ROW_FIELD_AS(candidate, row.utf8, ROW_BOOL, "utf8"),
+	ROW_FIELD_AS(candidate, row.missing, ROW_BOOL, "missing"),
 	ROW_FIELD(candidate, created_us, ROW_INT64),
 	ROW_FIELD(candidate, looked_us, ROW_INT64),
 	ROW_FIELD(candidate, paused_us, ROW_INT64),
@@ -783,7 +784,8 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		" e.created_us AS composed_us, e.scheduled_us,"
 		" o.size, o.attempts, max(e.created_us, e.scheduled_us, o.resumed_us) AS created_us,"
 		" o.looked_us, o.joined, iif(e.host <> o.host, 1, 0) AS moved, e.state, e.way,"
-		" o.ticket_used, o.reason,"
+		" o.ticket_used, o.reason, iif(o.reason = '" OUTBOX_MISSING
+		"', 1, 0) AS missing,"
 		" iif(e.state = 'staged', " SQL_PAUSED_BY
 		", NULL) AS paused_us,"
 		" e.state = 'staged' AND e.queue_id IS NULL AND e.last_event IS NOT NULL AS ended,"

@@ -190,6 +190,8 @@ enum outbox_task {
 };
 
 /* An email that was taken. */
+#define OUTBOX_MISSING "its message is missing"
+
 struct outbox_row {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
@@ -201,7 +203,8 @@ struct outbox_row {
 	int64_t scheduled_us; /* 0: it was not scheduled */
 	int64_t size;
 	unsigned attempts;
-	bool utf8; /* a recipient is not all ASCII */
+	bool utf8;    /* a recipient is not all ASCII */
+	bool missing; /* it was given back with the reason OUTBOX_MISSING */
 	enum outbox_task task;
 };
 
