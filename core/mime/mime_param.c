@@ -213,6 +213,62 @@ int param_read_name(const char *header, const char *name, char **value_r)
 	return found;
 }
 
+/* True for `name*NUMBER`, and for `name*NUMBER*`, whose value is percent-encoded. */
+static bool is_piece(struct span param, const char *name, int number, bool *encoded_r)
+{
+	_cleanup_free_ char *wanted = mem_printf("%s*%d", name, number);
+
+	*encoded_r = param.len > 0 && param.data[param.len - 1] == '*';
+	param.len -= *encoded_r;
+	return span_is_nocase(param, wanted);
+}
+
+/* Returns the value that is in pieces (RFC 2231 3, 4.1) as one value of `name*`, NULL without. */
+static char *join_pieces(const char *header, const char *name)
+{
+	const char *at = header + strcspn(header, ";");
+	struct buf joined = BUF_INIT;
+	struct param param;
+	int next = 0;
+
+	while (next_param(&at, &param) > 0) {
+		_cleanup_free_ char *value = NULL;
+		bool encoded;
+
+		if (!is_piece(param.name, name, next, &encoded))
+			continue;
+		value = decode_value(&param, false);
+		if (next++ == 0 && !encoded)
+			buf_add_str(&joined, "utf-8''");
+		for (const char *p = value; *p; p++)
+			buf_printf(&joined, encoded ? "%c" : "%%%02X", (unsigned char)*p);
+	}
+	return next > 0 ? buf_take(&joined) : NULL;
+}
+
+int param_read_text(const char *header, const char *name, char **value_r)
+{
+	_cleanup_free_ char *extended = mem_printf("%s*", name);
+	_cleanup_free_ char *coded = join_pieces(header, name);
+	_cleanup_free_ char *value = NULL;
+	char *text;
+	int found = param_read(header, name, &value);
+
+	if (found < 0)
+		return -1;
+	if (coded == NULL)
+		param_read(header, extended, &coded);
+	text = coded ? decode_extended(coded) : NULL;
+	if (text == NULL && value)
+		text = mime_words_decode(value);
+	if (text == NULL)
+		text = TAKE_PTR(coded);
+	if (text == NULL)
+		return 0;
+	*value_r = text;
+	return 1;
+}
+
 enum { PLAIN_MAX = 60, PIECE_MAX = 54 };
 
 /* True for short printable ASCII without anything that a reader would decode. */

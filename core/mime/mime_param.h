@@ -27,4 +27,9 @@ int param_read(const char *header, const char *name, char **value_r);
  * `name*` (RFC 8187) takes precedence over `name`. */
 int param_read_name(const char *header, const char *name, char **value_r);
 
+/* The same for text in the header of a message, in UTF-8. It is encoded as in RFC 2231, also in
+ * pieces, which are expected in order, or with encoded words. What cannot be decoded is returned
+ * as it is. */
+int param_read_text(const char *header, const char *name, char **value_r);
+
 #endif

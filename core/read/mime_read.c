@@ -123,19 +123,23 @@ static void read_entity(struct span text, struct entity *entity)
 	entity->content = text;
 }
 
-static bool has_param(const char *header, const char *name)
+/* Returns the file's name, NULL if it has none. That of Content-Disposition counts (RFC 2183 2.3);
+ * the other one is older. */
+static char *entity_name(const struct entity *entity)
 {
-	_cleanup_free_ char *value = NULL;
+	char *name = NULL;
 
-	return header && param_read(header, name, &value) > 0;
+	if ((entity->disposition && param_read_text(entity->disposition, "filename", &name) > 0) ||
+		(entity->type && param_read_text(entity->type, "name", &name) > 0))
+		return name;
+	return NULL;
 }
 
 static bool is_attachment(const struct entity *entity)
 {
-	return (entity->disposition && param_read_is(entity->disposition, "attachment")) ||
-	       has_param(entity->disposition, "filename") ||
-	       has_param(entity->disposition, "filename*") || has_param(entity->type, "name") ||
-	       has_param(entity->type, "name*");
+	_cleanup_free_ char *name = entity_name(entity);
+
+	return name || (entity->disposition && param_read_is(entity->disposition, "attachment"));
 }
 
 /* Returns the member that a part of this type goes to, NULL if none. */
@@ -176,23 +180,6 @@ static char *read_text(const struct entity *entity)
 	buf_free(&bytes);
 	mime_content_add_lf(&lines, buf_str(&text), text.len);
 	return buf_take(&lines);
-}
-
-/* Returns the file's name. The `name` of Content-Type comes first, because its encoded words
- * are what most programs write, and so do we. */
-static char *entity_name(const struct entity *entity)
-{
-	char *name = NULL;
-
-	if (entity->type && param_read(entity->type, "name", &name) > 0) {
-		char *decoded = mime_words_decode(name);
-
-		free(name);
-		return decoded;
-	}
-	if (entity->disposition && param_read_name(entity->disposition, "filename", &name) > 0)
-		return name;
-	return NULL;
 }
 
 /* Replaces control characters: the text is shown to people and becomes a file name. */

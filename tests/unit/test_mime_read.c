@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <glib.h>
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
@@ -187,6 +188,55 @@ static void test_bodies(void **state)
 	}
 }
 
+/* The name of a file, as mail programs write it. */
+static const struct {
+	const char *header, *name;
+} files[] = {
+	{"Content-Disposition: attachment", NULL},
+	{"Content-Disposition: attachment; filename=a.txt", "a.txt"},
+	{"Content-Type: image/png; name=\"=?utf-8?q?=C3=A9?=.png\"", "\xc3\xa9.png"},
+	{"Content-Disposition: attachment; filename=\"=?UTF-8?B?w6k=?=.txt\"", "\xc3\xa9.txt"},
+	{"Content-Disposition: attachment; filename=\"\xc3\xa9.txt\"", "\xc3\xa9.txt"},
+	{"Content-Disposition: attachment; filename=\"=?utf-8?b?w6k=?=\n =?utf-8?q?=C3=A9?=\"",
+		"\xc3\xa9\xc3\xa9"},
+	{"Content-Disposition: attachment; filename*=utf-8''%C3%A9.txt", "\xc3\xa9.txt"},
+	{"Content-Type: image/png; name*=iso-8859-1'fr'%E9.png", "\xc3\xa9.png"},
+	/* In pieces (RFC 2231 3, 4.1). */
+	{"Content-Disposition: attachment;\n filename*0=long;\n filename*1=\" name.txt\"",
+		"long name.txt"},
+	{"Content-Disposition: attachment; filename*0*=utf-8''%C3; filename*1*=%A9;"
+	 " filename*2=\"%20.txt\"",
+		"\xc3\xa9%20.txt"},
+	{"Content-Disposition: inline; filename*0*=utf-8''a; filename*1=b; filename*3=c", "ab"},
+	{"Content-Type: text/plain; name*0=a; name*1=b", "ab"},
+	/* What cannot be decoded is shown as it is. */
+	{"Content-Disposition: inline; filename*=x-no''%C3", "x-no''%C3"},
+	{"Content-Type: text/plain; name*=x", "x"},
+	/* In a message %22 is no quote. */
+	{"Content-Disposition: attachment; filename=\"a%22b\"", "a%22b"},
+	/* Content-Disposition says it better (RFC 2183 2.3). */
+	{"Content-Type: image/png; name=\"a.png\"\nContent-Disposition: attachment;"
+	 " filename*=utf-8''%C3%A9",
+		"\xc3\xa9"},
+};
+
+static void test_names_of_files(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_free_ char *message = mem_printf("%s\n\nx", files[i].header);
+		_cleanup_mime_files_ struct mime_files found;
+		const char *name;
+
+		mime_read_files(message, strlen(message), &found);
+		if (found.n != 1)
+			fail_msg("%s: %zu files", files[i].header, found.n);
+		name = found.items[0].name;
+		if (g_strcmp0(name, files[i].name) != 0)
+			fail_msg("%s: \"%s\"", files[i].header, name);
+	}
+}
+
 /* Neither depth nor number of parts is followed without end. */
 static void test_bounds(void **state)
 {
@@ -244,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_names_of_files),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_many_addresses),
 		cmocka_unit_test(test_many_from),

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/mime/mime_param.h"
 
@@ -118,12 +119,30 @@ static void test_extended_alone(void **state)
 	assert_string_equal(value, "b");
 }
 
+/* Pieces of a name do not make a look-up slow, and what is malformed has none. */
+static void test_pieces(void **state)
+{
+	_cleanup_buf_ struct buf header = BUF_INIT;
+	_cleanup_free_ char *value = NULL;
+	char *none = NULL;
+
+	(void)state;
+	buf_add_str(&header, "x");
+	for (int i = 0; i < 20000; i++)
+		buf_printf(&header, "; a*%d=%d", i, i % 10);
+	assert_int_equal(param_read_text(header.data, "a", &value), 1);
+	assert_int_equal(strlen(value), 20000);
+	assert_int_equal(param_read_text("x; a*1=b; ab*0=c; a*0=\"d", "a", &none), -1);
+	assert_null(none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_is),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_extended_alone),
+		cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
