@@ -11,6 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/str.h"
 #include "core/base/strv.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
@@ -602,59 +603,29 @@ static int leave_candidate(struct db *db, const struct outbox_terms *terms,
 	return 0;
 }
 
-static int delay(struct db *db, const char *id, int64_t due_us, struct err *err)
+static int delay_row(struct db *db, const char *id, int64_t due_us, struct err *err)
 {
 	static const char sql_delay[] =
 		"UPDATE outbox"
 		" SET due_us = $due"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
 
-	return db_change(db, sql_delay, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", due_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
+	return db_execute(
+		db, sql_delay, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", due_us)), err);
 }
 
-static int pause(struct db *db, const char *id, int64_t paused_us, struct err *err)
-{
-	static const char sql_pause[] =
-		"UPDATE outbox"
-		" SET due_us = $due, reason = " SQL_PAUSED_WORDS
-		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
-
-	return db_change(db, sql_pause, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$due", paused_us)),
-		       err) < 0
-		       ? -1
-		       : 0;
-}
-
-/* Makes emails due that wait for a pause that has ended. */
-static int resume(struct db *db, int64_t now_us, struct err *err)
-{
-	static const char sql_resume[] = SQL_PAUSES_ENDED
-		" UPDATE outbox"
-		" SET due_us = $now, resumed_us = $now, reason = NULL"
-		" WHERE email IN (SELECT o.email"
-		"   FROM ended"
-		"   CROSS JOIN outbox o ON o.due_us > 0 AND o.due_us = ended.due"
-		"   LIMIT $max)";
-
-	return db_change(db, sql_resume,
-		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$max", RESUMED_MAX)), err);
-}
-
-static int hold(struct db *db, const char *id, struct err *err)
+static int keep_in_hand(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_hold[] =
 		"UPDATE outbox"
 		" SET due_us = 0, ticket_used = 1, looked_us = 0"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
 
-	return db_change(db, sql_hold, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_hold, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
-static int submit(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
-	struct outbox_taken *taken, struct err *err)
+static int submit_candidate(struct db *db, const struct outbox_terms *terms,
+	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
 	struct outbox_row *row = &candidate->row;
 
@@ -669,7 +640,7 @@ static int submit(struct db *db, const struct outbox_terms *terms, struct candid
 			return -1;
 		taken->renewed++;
 	}
-	if (hold(db, row->id, err) < 0)
+	if (keep_in_hand(db, row->id, err) < 0)
 		return -1;
 	give_candidate(taken, candidate, OUTBOX_SUBMIT);
 	return 0;
@@ -697,52 +668,7 @@ static int return_to_host(struct db *db, const struct outbox_terms *terms,
 	return returned < 0 ? -1 : 0;
 }
 
-static int take_sent(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
-	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
-{
-	struct outbox_row *row = &candidate->row;
-	int64_t ready_us = row->decided_us + CLEANUP_US;
-
-	if (candidate->way != EMAIL_WAY_SMTP || candidate->heard || row->queue_id == NULL ||
-		*row->queue_id == '\0')
-		return leave_candidate(db, terms, candidate, taken, err);
-	if (candidate->moved)
-		return return_to_host(db, terms, candidate, taken, err);
-	if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
-		return delay(db, row->id, ready_us, err);
-	if (candidate->looked_us > 0 && log_end_us > candidate->looked_us + LOG_LAG_US)
-		return submit(db, terms, candidate, taken, err);
-	if (candidate->looked_us > 0)
-		return delay(db, row->id, terms->now_us + LOOK_AGAIN_US, err);
-	if (hold(db, row->id, err) < 0)
-		return -1;
-	give_candidate(taken, candidate, OUTBOX_LOOK);
-	return 0;
-}
-
-static int take_staged(struct db *db, const struct outbox_terms *terms, struct candidate *candidate,
-	struct outbox_taken *taken, struct err *err)
-{
-	const struct outbox_row *row = &candidate->row;
-
-	if (candidate->ended)
-		return leave_candidate(db, terms, candidate, taken, err);
-	if (candidate->paused_us > 0)
-		return pause(db, row->id, candidate->paused_us, err);
-	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
-		_cleanup_free_ char *reason = mem_printf(
-			"The mail server did not take the email in time%s%s",
-			candidate->reason ? ": " : ".", candidate->reason ? candidate->reason : "");
-
-		if (store_outbox_fail(db, row->id, reason, terms->now_us, err) < 0)
-			return -1;
-		give_candidate(taken, candidate, OUTBOX_GONE);
-		return 0;
-	}
-	return submit(db, terms, candidate, taken, err);
-}
-
-/* Marks the email as counted. */
+/* Counts an email that a caller without a dispatcher has added. */
 static int count_joined(
 	struct db *db, const struct outbox_row *row, struct outbox_taken *taken, struct err *err)
 {
@@ -756,23 +682,61 @@ static int count_joined(
 	joined = &taken->joined[taken->joined_n++];
 	memcpy(joined->company_id, row->company_id, ID_SIZE);
 	joined->size = row->size;
-	return db_change(db, sql_count, DB_PARAMS(DB_TEXT("$id", row->id)), err) < 0 ? -1 : 0;
+	return db_execute(db, sql_count, DB_PARAMS(DB_TEXT("$id", row->id)), err);
 }
 
+/* Decides by the table of store_outbox.h, from its first line to the last. */
 static int take_due(struct db *db, const struct outbox_terms *terms, int64_t log_end_us,
 	struct candidate *candidate, struct outbox_taken *taken, struct err *err)
 {
-	if (candidate->joined && count_joined(db, &candidate->row, taken, err) < 0)
+	static const char sql_pause[] =
+		"UPDATE outbox"
+		" SET due_us = $due, reason = " SQL_PAUSED_WORDS
+		" WHERE email = (SELECT seq FROM email WHERE id = $id)";
+	const struct outbox_row *row = &candidate->row;
+	int64_t ready_us = row->decided_us + CLEANUP_US;
+
+	if (candidate->joined && count_joined(db, row, taken, err) < 0)
 		return -1;
 	switch (candidate->state) {
-	case EMAIL_STAGED:
-		return take_staged(db, terms, candidate, taken, err);
-	case EMAIL_SENT:
-		return take_sent(db, terms, log_end_us, candidate, taken, err);
 	case EMAIL_REFUSED:
+		return leave_candidate(db, terms, candidate, taken, err);
+	case EMAIL_SENT:
+		if (candidate->way != EMAIL_WAY_SMTP || candidate->heard ||
+			str_empty(row->queue_id))
+			return leave_candidate(db, terms, candidate, taken, err);
+		if (candidate->moved)
+			return return_to_host(db, terms, candidate, taken, err);
+		if (ready_us > terms->now_us && ready_us - terms->now_us <= CLEANUP_US)
+			return delay_row(db, row->id, ready_us, err);
+		if (candidate->looked_us > 0 && log_end_us > candidate->looked_us + LOG_LAG_US)
+			return submit_candidate(db, terms, candidate, taken, err);
+		if (candidate->looked_us > 0)
+			return delay_row(db, row->id, terms->now_us + LOOK_AGAIN_US, err);
+		if (keep_in_hand(db, row->id, err) < 0)
+			return -1;
+		give_candidate(taken, candidate, OUTBOX_LOOK);
+		return 0;
+	case EMAIL_STAGED:
 		break;
 	}
-	return leave_candidate(db, terms, candidate, taken, err);
+	if (candidate->ended)
+		return leave_candidate(db, terms, candidate, taken, err);
+	if (candidate->paused_us > 0)
+		return db_execute(db, sql_pause,
+			DB_PARAMS(DB_TEXT("$id", row->id), DB_INT("$due", candidate->paused_us)),
+			err);
+	if (candidate->created_us + terms->lifetime_us <= terms->now_us) {
+		_cleanup_free_ char *reason = mem_printf(
+			"The mail server did not take the email in time%s%s",
+			candidate->reason ? ": " : ".", candidate->reason ? candidate->reason : "");
+
+		if (store_outbox_fail(db, row->id, reason, terms->now_us, err) < 0)
+			return -1;
+		give_candidate(taken, candidate, OUTBOX_GONE);
+		return 0;
+	}
+	return submit_candidate(db, terms, candidate, taken, err);
 }
 
 /* Finds the due emails of one company, with everything that decides what happens to them. */
@@ -893,6 +857,14 @@ static int take_recorded(struct db *db, const struct outbox_terms *terms,
 int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct outbox_taken *taken_r,
 	struct err *err)
 {
+	/* Makes emails due that wait for a pause that has ended. */
+	static const char sql_resume[] = SQL_PAUSES_ENDED
+		" UPDATE outbox"
+		" SET due_us = $now, resumed_us = $now, reason = NULL"
+		" WHERE email IN (SELECT o.email"
+		"   FROM ended"
+		"   CROSS JOIN outbox o ON o.due_us > 0 AND o.due_us = ended.due"
+		"   LIMIT $max)";
 	_cleanup_strv_ struct strv companies = STRV_INIT;
 	struct log_state log;
 	int64_t bytes = 0, gone = 0;
@@ -900,7 +872,10 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 	int result = 0;
 
 	*taken_r = (struct outbox_taken){0};
-	if (resume(db, terms->now_us, err) < 0 || store_log_state(db, NULL, &log, err) < 0 ||
+	if (db_change(db, sql_resume,
+		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_INT("$max", RESUMED_MAX)),
+		    err) < 0 ||
+		store_log_state(db, NULL, &log, err) < 0 ||
 		find_turns(db, terms, &companies, err) < 0)
 		return -1;
 	for (size_t c = 0; c < companies.n && result == 0 && !full; c++) {

@@ -189,9 +189,10 @@ enum outbox_task {
 	OUTBOX_GONE, /* it has left the outbox */
 };
 
-/* An email that was taken. */
+/* The reason with which an email without its message is given back. */
 #define OUTBOX_MISSING "its message is missing"
 
+/* An email that was taken. */
 struct outbox_row {
 	char id[ID_SIZE];
 	char company_id[ID_SIZE];
