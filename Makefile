@@ -278,6 +278,7 @@ layers:
 	tools/check_words
 	tools/check_format
 	tools/check_json
+	tools/check_shell
 
 PREFIX ?= /usr/local
 

@@ -157,7 +157,7 @@ static void look_at_reload(struct doctor *doctor)
 			struct stat info;
 
 			/* The scripts date what they write two seconds back
-			 * (postfix-conf/common.sh). */
+			 * (postfix-conf/draft.sh). */
 			if (stat(path, &info) == 0)
 				changed = info.st_mtime;
 			if (changed && info.st_ctime > changed && info.st_ctime <= changed + 3)

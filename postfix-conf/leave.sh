@@ -14,7 +14,7 @@ tickets() {
 		sed 's/.*"queue_name": "\([^"]*\)", "queue_id": "\([^"]*\)".*"sender": "\([^"]*\)".*/\1 \2 \3/'
 }
 
-# False, too, if Postfix stands still, see log_is_stuck in common.sh.
+# False, too, if Postfix stands still, see log_is_stuck in postfix.sh.
 answers() {
 	timeout 10 postfix -c "$1" status >/dev/null 2>&1
 }

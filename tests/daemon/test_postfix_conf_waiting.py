@@ -212,7 +212,8 @@ def test_mail_waits_wherever_other_mail_goes(away, route):
         "postern-milter is not in charge"]
     postfix_command(away, "postsuper", "-d", waiting["queue_id"])
     main_cf.write_text(before)
-    assert f"to=<{ticket}>, relay=none" in away.log("postfix")
+    wait_for("the log, which postlogd(8) writes", lambda: (
+        f"to=<{ticket}>, relay=none" in away.log("postfix")))
     assert not away.sink.now(to=ticket)
 
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # shared with tools/sandbox
+# shellcheck disable=SC2031,SC2154 # port_of and tools/sandbox set what is used here
 # The private Postfix of a sandbox, for tools/sandbox; needs $dir.
 #
 # Services, and which of them are chrooted, are as Debian has them. All mail
