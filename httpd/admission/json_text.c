@@ -33,6 +33,14 @@ size_t json_text_end(const char *text, size_t len, size_t at)
 	return len;
 }
 
+size_t json_text_mark(const char *text, size_t len)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t n = sizeof(mark) - 1;
+
+	return len >= n && memcmp(text, mark, n) == 0 ? n : 0;
+}
+
 /* The bytes that the character at this place stands for. */
 static uint64_t sign_bytes(const char *at, const char *end)
 {

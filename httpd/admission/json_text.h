@@ -12,6 +12,9 @@
  * before at; len if there is none. */
 size_t json_text_end(const char *text, size_t len, size_t at);
 
+/* The length of a byte order mark in front, which parsers may ignore (RFC 8259 8.1). */
+size_t json_text_mark(const char *text, size_t len);
+
 /* Estimates the memory that the parsed JSON takes, from its punctuation.
  * Returns it as the size of a body to reserve from the budget (which reserves
  * BUDGET_FACTOR times as much). */

@@ -457,7 +457,7 @@ static void read_json_item(
 static int read_json(struct list_change *change, struct problem *problem)
 {
 	struct op_suppression *input = change->operate.input, *items;
-	size_t len, i;
+	size_t len, mark, i;
 	const char *text = request_body(change->operate.change.request, &len);
 	json_t *object;
 
@@ -468,7 +468,8 @@ static int read_json(struct list_change *change, struct problem *problem)
 		    &change->operate.change.request->admission, json_text_cost(text, len),
 		    problem) < 0)
 		return -1;
-	change->body = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	mark = json_text_mark(text, len);
+	change->body = json_loadb(text + mark, len - mark, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(change->body))
 		change->body = json_pack("[o]", change->body);
 	if (!json_is_array(change->body) || json_array_size(change->body) == 0)

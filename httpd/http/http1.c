@@ -10,6 +10,8 @@
  */
 #include "httpd/http/http1.h"
 
+#include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -36,6 +38,43 @@ static int fail_head(struct http_fault *fault, const struct http_fault *what)
 {
 	*fault = *what;
 	return -1;
+}
+
+const char *http_reason(int status)
+{
+	static const struct {
+		int status;
+		const char *name;
+	} reasons[] = {
+		{200, "OK"},
+		{201, "Created"},
+		{202, "Accepted"},
+		{204, "No Content"},
+		{304, "Not Modified"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{408, "Request Timeout"},
+		{409, "Conflict"},
+		{413, "Content Too Large"},
+		{415, "Unsupported Media Type"},
+		{417, "Expectation Failed"},
+		{421, "Misdirected Request"},
+		{422, "Unprocessable Content"},
+		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
+		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{503, "Service Unavailable"},
+		{505, "HTTP Version Not Supported"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].name;
+	return "";
 }
 
 const struct span *http_head_field(const struct http_head *head, const char *name)
@@ -95,13 +134,60 @@ static bool cut(struct span text, char at, struct span *head, struct span *rest)
 	return rest->data > head->data + head->len;
 }
 
+/* True for a name or an address, and perhaps a port (RFC 3986 3.2). A user is refused (RFC 9110
+ * 4.2.4). */
+static bool is_authority(struct span text)
+{
+	static const char name[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+	_cleanup_free_ char *host = mem_dup(text.data, text.len);
+	char *end = *host == '[' ? strchr(host, ']') : host + strspn(host, name);
+	const char *port;
+	struct in6_addr in6;
+
+	if (end == NULL || end == host)
+		return false;
+	port = *host == '[' ? end + 1 : end;
+	if (*port && (*port != ':' || port[1] == '\0' || strlen(port) > sizeof(":65535") - 1 ||
+			     port[1 + strspn(port + 1, "0123456789")] || atoi(port + 1) > 65535))
+		return false;
+	*end = '\0';
+	return *host != '[' || inet_pton(AF_INET6, host + 1, &in6) == 1;
+}
+
+/* Takes scheme and authority off a target in absolute form. Returns 0 or -1. */
+static int parse_target(struct span target, struct http_head *head)
+{
+	static const char *const schemes[] = {"http://", "https://"};
+	struct span path = target;
+
+	head->authority = (struct span){target.data, 0};
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t skip = strlen(schemes[i]), len = 0;
+
+		if (target.len <= skip || strncasecmp(target.data, schemes[i], skip) != 0)
+			continue;
+		while (skip + len < target.len && !strchr("/?", target.data[skip + len]))
+			len++;
+		head->authority = (struct span){target.data + skip, len};
+		if (!is_authority(head->authority))
+			return -1;
+		path = (struct span){target.data + skip + len, target.len - skip - len};
+	}
+	cut(path, '?', &head->path, &head->query);
+	/* An empty path is / (RFC 9110 4.2.3): here the last one of the scheme. */
+	if (head->authority.len > 0 && head->path.len == 0)
+		head->path = (struct span){head->authority.data - 1, 1};
+	return head->path.len > 0 && *head->path.data == '/' ? 0 : -1;
+}
+
 static int parse_request_line(struct span line, struct http_head *head, struct http_fault *fault)
 {
 	struct span target, version, rest;
 
 	if (!cut(line, ' ', &head->method, &rest) || !cut(rest, ' ', &target, &version))
 		return fail_head(fault, &fault_line);
-	if (!is_token(head->method) || target.len == 0 || target.data[0] != '/')
+	if (!is_token(head->method) || parse_target(target, head) < 0)
 		return fail_head(fault, &fault_line);
 	for (size_t i = 0; i < target.len; i++)
 		if (target.data[i] <= ' ' || target.data[i] >= 0x7f || target.data[i] == '#')
@@ -114,7 +200,6 @@ static int parse_request_line(struct span line, struct http_head *head, struct h
 		head->minor_version = 0;
 	else
 		return fail_head(fault, &fault_version);
-	cut(target, '?', &head->path, &head->query);
 	return 0;
 }
 
@@ -137,6 +222,8 @@ static int parse_field(struct span line, struct http_head *head, struct http_fau
 	}
 	while (value.len > 0 && ascii_is_blank(value.data[value.len - 1]))
 		value.len--;
+	if (head->authority.len > 0 && span_is_nocase(field->name, "Host"))
+		value = head->authority;
 	field->value = value;
 	head->fields_n++;
 	return 0;

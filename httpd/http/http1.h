@@ -30,6 +30,9 @@ enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_head {
 	struct span method;
+	/* Of a target in absolute form (RFC 9112 3.2.2), which replaces the value of Host. Else
+	 * len 0. */
+	struct span authority;
 	struct span path;  /* path of the request target, without the query */
 	struct span query; /* without the ?; len 0 if there is none */
 	int minor_version; /* the x of HTTP/1.x */
@@ -56,6 +59,10 @@ size_t http_head_end(const char *data, size_t len, size_t scanned, struct http_f
  * fault. */
 int http_head_parse(
 	const char *data, size_t len, struct http_head *head_r, struct http_fault *fault);
+
+/* The reason phrase of a status that Postern answers with: its name in RFC 9110 or RFC 6585, which
+ * evhttp does not know for all of them. */
+const char *http_reason(int status);
 
 /* The value of a field, or NULL if it is missing. The name matches in any case. */
 const struct span *http_head_field(const struct http_head *head, const char *name);

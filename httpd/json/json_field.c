@@ -20,10 +20,11 @@ static int parse_root(
 {
 	const char *name = type == JSON_OBJECT ? "object" : "array";
 	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
+	const size_t mark = json_text_mark(body, len);
 	json_error_t error;
-	json_t *root = json_long_load(body, len, JSON_LONG_MIN, flags, &error);
+	json_t *root = json_long_load(body + mark, len - mark, JSON_LONG_MIN, flags, &error);
 
-	if (root == NULL && len == 0)
+	if (root == NULL && len == mark)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"The request body is empty; a JSON %s is expected.", name);
 	if (root == NULL)

@@ -29,6 +29,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 #include <linux/sockios.h>
 #include <stdbool.h>
@@ -269,7 +270,8 @@ static void write_refusal(const struct conn *conn, const struct problem *problem
 	answer_fields_number(&fields, "Content-Length", (int64_t)strlen(answer.body));
 	answer_fields_common(&fields, id, admission);
 	answer_fields_problem(&fields, problem, &answer);
-	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\n", answer.status, problem_name(problem));
+	evbuffer_add_printf(
+		output, "HTTP/1.1 %d %s\r\n", answer.status, http_reason(answer.status));
 	TAILQ_FOREACH(field, &fields, next)
 		evbuffer_add_printf(output, "%s: %s\r\n", field->key, field->value);
 	evbuffer_add_printf(output, "Connection: close\r\n\r\n");
@@ -857,6 +859,25 @@ static void on_request_complete(struct evhttp_request *evreq, void *arg)
 	event_active(conn->resume, EV_READ, 0);
 }
 
+/* The host of a target in absolute form replaces the field Host (RFC 9112 3.2.2). evhttp takes such
+ * a request for one to a proxy, after which it would close the connection. */
+static void use_host_of_target(struct evhttp_request *evreq)
+{
+	struct evkeyvalq *fields = evhttp_request_get_input_headers(evreq);
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(evreq);
+	int port = evhttp_uri_get_port(uri);
+	_cleanup_free_ char *host = NULL;
+
+	/* evhttp finds a host in //path, too. */
+	if (evhttp_uri_get_scheme(uri) == NULL)
+		return;
+	host = port > 0 ? mem_printf("%s:%d", evhttp_uri_get_host(uri), port)
+			: mem_strdup(evhttp_uri_get_host(uri));
+	evreq->flags &= ~EVHTTP_PROXY_REQUEST;
+	evhttp_remove_header(fields, "Host");
+	evhttp_add_header(fields, "Host", host);
+}
+
 void conn_on_request(struct evhttp_request *evreq, void *arg)
 {
 	struct worker *worker = arg;
@@ -867,6 +888,7 @@ void conn_on_request(struct evhttp_request *evreq, void *arg)
 	enter(conn, CONN_BUSY);
 	bufferevent_setwatermark(conn->bev, EV_READ, 0, 0);
 	evhttp_request_set_on_complete_cb(evreq, on_request_complete, conn);
+	use_host_of_target(evreq);
 	request->worker = worker;
 	request->evreq = evreq;
 	request->db = worker->db;
@@ -893,7 +915,7 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int s
 	struct conn *conn;
 
 	if (evhttp_request_get_connection(evreq) == NULL) {
-		evhttp_send_reply(evreq, status, NULL, body);
+		evhttp_send_reply(evreq, status, http_reason(status), body);
 		return;
 	}
 	conn = of_request(worker, evreq);
@@ -903,7 +925,7 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int s
 	if (evbuffer_get_length(body) > UNCOUNTED_ANSWER_MAX) {
 		conn->share = TAKE(*share);
 	}
-	evhttp_send_reply(evreq, status, NULL, body);
+	evhttp_send_reply(evreq, status, http_reason(status), body);
 	/* evhttp now reads, to notice EOF. But a client that has stopped
 	 * sending may still be reading. */
 	bufferevent_disable(conn->bev, EV_READ);
@@ -918,7 +940,7 @@ void conn_start_stream(struct worker *worker, struct evhttp_request *evreq, int 
 		/* evhttp reads, to notice EOF. */
 		bufferevent_setwatermark(conn->bev, EV_READ, 0, 1);
 	}
-	evhttp_send_reply_start(evreq, status, NULL);
+	evhttp_send_reply_start(evreq, status, http_reason(status));
 }
 
 ssize_t conn_stream_unsent(const struct evhttp_request *evreq)

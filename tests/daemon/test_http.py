@@ -401,7 +401,10 @@ def check_logged(box, answer, status):
 
 # The method, the target and the version; then fields and the bytes behind them.
 ODD = {
-    "absolute form": (400, "GET http://x.test/emails HTTP/1.1"),
+    "absolute form": (404, "GET http://x.test/x HTTP/1.1"),
+    "absolute form, another scheme": (400, "GET ftp://x.test/x HTTP/1.1"),
+    "absolute form, root": (404, "GET http://x.test HTTP/1.1"),
+    "absolute form, user": (400, "GET http://u@x.test/x HTTP/1.1"),
     "absolute form, no path": (400, "GET http:// HTTP/1.1"),
     "authority form": (400, "CONNECT x.test:443 HTTP/1.1"),
     "connect to a path": (404, "CONNECT /x HTTP/1.1"),
@@ -456,6 +459,67 @@ ODD = {
     "empty coding": (501, "POST /x HTTP/1.1", ["Transfer-Encoding:"]),
     "empty line first": (400, "\r\nGET /x HTTP/1.1"),
 }
+
+
+def test_absolute_form(httpd):
+    """RFC 9112 3.2.2. Of the fields of both, Host is ignored."""
+    body = body_for(unique() + "@dst.test")
+    fields = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    with httpd.raw() as raw:
+        raw.send(head(httpd, "POST http://api.test:81/emails?x HTTP/1.1", *fields) + body)
+        email_id = raw.answer().json()["id"]
+        raw.send(head(httpd, f"GET HTTP://[::1]/emails/{email_id} HTTP/1.1"))
+        assert raw.answer().json()["id"] == email_id
+
+
+REASONS = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Content Too Large",
+    417: "Expectation Failed",
+    422: "Unprocessable Content",
+    431: "Request Header Fields Too Large",
+    501: "Not Implemented",
+    505: "HTTP Version Not Supported",
+}
+
+
+@pytest.mark.parametrize(
+    "line, fields, body, status",
+    [
+        ("GET emails HTTP/1.1", [], b"", 400),
+        ("POST /emails HTTP/1.1", ["Content-Type: application/json", "Content-Length: 1"], b"{", 400),
+        ("POST /emails HTTP/1.1", ["Content-Type: application/json", "Content-Length: 2"], b"{}", 422),
+        ("POST /emails HTTP/1.1", ["Content-Type: application/json", "Content-Length: 999999999"], b"", 413),
+        ("GET /nothing HTTP/1.1", [], b"", 404),
+        ("TRACE /emails HTTP/1.1", [], b"", 405),
+        ("POST /x HTTP/1.1", ["Expect: magic"], b"", 417),
+        ("GET /x HTTP/1.1", [f"X-{n}: x" for n in range(100)], b"", 431),
+        ("POST /x HTTP/1.1", ["Transfer-Encoding: gzip"], b"", 501),
+        ("GET /x HTTP/1.2", [], b"", 505),
+    ],
+)
+def test_reason_phrase(httpd, line, fields, body, status):
+    """As in RFC 9110 15 and RFC 6585, whether evhttp writes the status line or not."""
+    with httpd.raw() as raw:
+        raw.send(head(httpd, line, *fields) + body)
+        answer = raw.answer()
+    assert (answer.status, answer.reason) == (status, REASONS[status])
+
+
+@pytest.mark.parametrize("path", ["/emails", "/emails/batch"])
+def test_byte_order_mark(httpd, path):
+    """RFC 8259 8.1: parsers may ignore it. Some programs of Windows write it."""
+    email = body_for(unique() + "@dst.test")
+    body = b"\xef\xbb\xbf" + (b"[%s]" % email if path.endswith("batch") else email)
+    fields = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    with httpd.raw() as raw:
+        raw.send(head(httpd, f"POST {path} HTTP/1.1", *fields) + body)
+        assert raw.answer().status == 200
+        raw.send(head(httpd, f"POST {path} HTTP/1.1", fields[0], "Content-Length: 3") + body[:3])
+        check(raw.answer(), 400)
 
 
 @pytest.mark.parametrize("pieces", ["whole", "lines"])

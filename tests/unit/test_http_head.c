@@ -55,7 +55,23 @@ static const struct {
 		400},
 	{"no target", "GET HTTP/1.1\r\n" HOST "\r\n", 400},
 	{"two blanks", "GET  / HTTP/1.1\r\n" HOST "\r\n", 400},
-	{"absolute target", "GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"absolute target", "GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 200},
+	{"absolute target, no Host", "GET http://a/ HTTP/1.1\r\n\r\n", 400},
+	{"absolute target in 1.0", "GET http://a/ HTTP/1.0\r\n\r\n", 200},
+	{"absolute target with a port", "GET HTTPS://a.b:65535/x HTTP/1.1\r\n" HOST "\r\n", 200},
+	{"port too large", "GET http://a:65536/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"empty port", "GET http://a:/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"port no number", "GET http://a:b/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"IPv6 address", "GET http://[::1]:80/x HTTP/1.1\r\n" HOST "\r\n", 200},
+	{"no IPv6 address", "GET http://[::x]:80/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"bracket open", "GET http://[::1/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"bracket inside", "GET http://a[::1]/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"no authority", "GET http:///x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"only a scheme", "GET http:// HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"only a port", "GET http://:80/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"user", "GET http://u@a/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"other scheme", "GET ftp://a/x HTTP/1.1\r\n" HOST "\r\n", 400},
+	{"NUL in the authority", "GET http://a%00/x HTTP/1.1\r\n" HOST "\r\n", 400},
 	{"two slashes", "GET //a:b/ HTTP/1.1\r\n" HOST "\r\n", 200},
 	{"fragment", "GET /#a HTTP/1.1\r\n" HOST "\r\n", 400},
 	{"target with control", "GET /\x01 HTTP/1.1\r\n" HOST "\r\n", 400},
@@ -148,6 +164,33 @@ static void test_parts(void **state)
 	assert_null(http_head_field(&head, "X-Other"));
 }
 
+/* RFC 9112 3.2.2: the host of the target counts, whatever Host says. */
+static void test_absolute_form(void **state)
+{
+	static const struct {
+		const char *target, *host, *path, *query;
+	} forms[] = {
+		{"http://b.test/emails?x=1", "b.test", "/emails", "x=1"},
+		{"https://b.test:8080/", "b.test:8080", "/", ""},
+		{"http://[::1]:80/a/b", "[::1]:80", "/a/b", ""},
+		{"http://b.test", "b.test", "/", ""},
+		{"http://b.test?x=/", "b.test", "/", "x=/"},
+		{"//b.test/x", "a", "//b.test/x", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"GET %s HTTP/1.1\r\nX: y\r\n" HOST "\r\n", forms[i].target);
+		struct http_head head;
+
+		assert_int_equal(parse(text, strlen(text), &head), 200);
+		assert_true(span_is(*http_head_field(&head, "Host"), forms[i].host));
+		assert_true(span_is(head.path, forms[i].path));
+		assert_true(span_is(head.query, forms[i].query));
+	}
+}
+
 static void test_end_in_pieces(void **state)
 {
 	static const char text[] = "GET / HTTP/1.1\r\n" HOST "\r\nGET";
@@ -193,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_nul_is_refused),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_absolute_form),
 		cmocka_unit_test(test_end_in_pieces),
 		cmocka_unit_test(test_limits),
 	};

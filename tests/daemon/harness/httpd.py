@@ -55,7 +55,7 @@ class Httpd:
         )
         headers = {name.lower(): value for name, value in answer.headers.items()}
         contract.check(
-            method, path, Answer(answer.status_code, headers, answer.content)
+            method, path, Answer(answer.status_code, answer.reason, headers, answer.content)
         )
         return answer
 

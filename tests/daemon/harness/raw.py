@@ -7,8 +7,9 @@ import socket
 class Answer:
     """One HTTP answer."""
 
-    def __init__(self, status, headers, body):
+    def __init__(self, status, reason, headers, body):
         self.status = status
+        self.reason = reason
         self.headers = headers
         self.body = body
 
@@ -50,7 +51,7 @@ class RawConnection:
     def answer(self, head_only=False):
         """The next answer, also a provisional one."""
         lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
-        version, status, _ = lines[0].split(" ", 2)
+        version, status, reason = lines[0].split(" ", 2)
         assert version in ("HTTP/1.1", "HTTP/1.0"), version
         headers = {}
         for line in lines[1:]:
@@ -62,7 +63,7 @@ class RawConnection:
             if not self._more():
                 raise EOFError("closed inside a body")
         body, self.buffer = self.buffer[:length], self.buffer[length:]
-        return Answer(int(status), headers, body)
+        return Answer(int(status), reason, headers, body)
 
     def is_closed(self):
         """Waits for the end of the connection; False when more bytes come."""
