@@ -221,6 +221,19 @@ int row_text(struct db *db, const char *sql, const struct db_param *params, char
 	return result;
 }
 
+int row_texts(struct db *db, const char *sql, const struct db_param *params, struct strv *texts_r,
+	struct err *err)
+{
+	struct db_stmt *stmt;
+	int result;
+
+	if (db_start(db, sql, params, &stmt, err) != 0)
+		return -1;
+	while ((result = db_step(stmt, err)) == 1)
+		strv_add(texts_r, db_text(stmt, 0));
+	return result;
+}
+
 int row_value(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
 	struct err *err)
 {
@@ -366,7 +379,7 @@ bool page_backwards(const struct page *page)
 	return page->before[0] != '\0';
 }
 
-static void reverse(char *items, size_t n, size_t size)
+static void reverse_items(char *items, size_t n, size_t size)
 {
 	_cleanup_free_ char *held = mem_alloc(1, size);
 
@@ -481,7 +494,7 @@ int row_list(struct db *db, const struct row_list *list, struct err *err)
 	if (end.more)
 		db_reset(stmt);
 	if (page && page_backwards(page))
-		reverse(items, n, type->size);
+		reverse_items(items, n, type->size);
 	if (n == 0) { /* there may be items that were looked at */
 		free(items);
 		items = NULL;

@@ -96,6 +96,9 @@ int row_number(struct db *db, const char *sql, const struct db_param *params, in
  * no row, -1 on error. */
 int row_text(struct db *db, const char *sql, const struct db_param *params, char **text_r,
 	struct err *err);
+/* Adds the text in the only column of each row. Returns 0 or -1. */
+int row_texts(struct db *db, const char *sql, const struct db_param *params, struct strv *texts_r,
+	struct err *err);
 /* Reads the number of a statement that has a row in any case, such as count(*). Returns 0 or -1. */
 int row_value(struct db *db, const char *sql, const struct db_param *params, int64_t *number_r,
 	struct err *err);

@@ -54,7 +54,7 @@ static char *address_key(const char *address)
 	return NULL;
 }
 
-static void place(struct address *address, const struct reading *reading)
+static void place_address(struct address *address, const struct reading *reading)
 {
 	address->inside = str_within_domain(
 		strrchr(address->key, '@') + 1, reading->claim.domain, reading->covers);
@@ -66,7 +66,7 @@ static void note_sender(struct address *address, const char *value)
 		address->exempt = true;
 }
 
-static bool harmless(const struct address *address)
+static bool is_harmless(const struct address *address)
 {
 	return !address->inside || address->exempt;
 }
@@ -78,9 +78,9 @@ static bool exempt_by_sender(struct reading *reading)
 
 	if (envelope->key == NULL || from->key == NULL)
 		return false;
-	place(envelope, reading);
-	place(from, reading);
-	return (envelope->inside || from->inside) && harmless(envelope) && harmless(from);
+	place_address(envelope, reading);
+	place_address(from, reading);
+	return (envelope->inside || from->inside) && is_harmless(envelope) && is_harmless(from);
 }
 
 /* A row of the statement below. */

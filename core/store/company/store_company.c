@@ -103,7 +103,7 @@ int store_company_count(
 /* Suppressions are not audited one by one, and there may be many. */
 enum { SUPPRESSIONS_STEP = 1000 };
 
-static int remove_step(struct db *db, void *arg, struct err *err)
+static int remove_company_step(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM company WHERE id = $id";
 	const char *id = arg;
@@ -136,7 +136,7 @@ static int remove_step(struct db *db, void *arg, struct err *err)
 
 int store_company_remove(struct db *db, const char *id, struct err *err)
 {
-	return db_atomic(db, remove_step, (void *)id, err);
+	return db_atomic(db, remove_company_step, (void *)id, err);
 }
 
 void store_company_clear(struct company *company)

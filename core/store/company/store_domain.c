@@ -79,7 +79,7 @@ bool store_domain_unsubscribe_parse(const char *word, bool *unsubscribe_r)
 }
 
 /* Changes the domain with the id. */
-static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
+static int change_domain(struct db *db, const char *action, const char *id, const char *sql,
 	const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = DOMAIN_SELECT " WHERE id = $id";
@@ -293,7 +293,7 @@ int store_domain_change(struct db *db, const struct domain *domain, struct err *
 	else if (before.active != domain->active)
 		action = domain->active ? "domain.activate" : "domain.deactivate";
 	store_domain_clear(&before);
-	changed = change_by_id(db, action, domain->id, sql_change,
+	changed = change_domain(db, action, domain->id, sql_change,
 		DB_PARAMS(DB_INT("$active", domain->active),
 			DB_TEXT("$policy", policies[domain->policy]),
 			DB_TEXT("$subdomains", subdomains[domain->covers_subdomains]),
@@ -329,7 +329,7 @@ int store_domain_is_covered(struct db *db, const struct domain *domain, struct e
 
 static const char sql_remove[] = "DELETE FROM domain WHERE id = $id";
 
-static int remove_step(struct db *db, void *arg, struct err *err)
+static int remove_domain_step(struct db *db, void *arg, struct err *err)
 {
 	const char *id = arg;
 	int left = STORE_REMOVE_STEP;
@@ -339,13 +339,13 @@ static int remove_step(struct db *db, void *arg, struct err *err)
 		return -1;
 	if (left == 0)
 		return STORE_MORE;
-	return change_by_id(
+	return change_domain(
 		db, "domain.remove", id, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), err);
 }
 
 int store_domain_remove(struct db *db, const char *id, struct err *err)
 {
-	return db_atomic(db, remove_step, (void *)id, err);
+	return db_atomic(db, remove_domain_step, (void *)id, err);
 }
 
 int store_domain_remove_some(struct db *db, const char *company_id, int *left, struct err *err)

@@ -37,7 +37,7 @@ const struct row_type store_key_type = ROW_TYPE(key, key_fields);
 
 /* Changes the key with the id. If it belongs to another company, only its company is read, so the
  * time taken does not reveal that it exists. */
-static int change_by_id(struct db *db, const char *action, const char *company_id, const char *id,
+static int change_key(struct db *db, const char *action, const char *company_id, const char *id,
 	const char *sql, const struct db_param *params, struct err *err)
 {
 	static const char sql_get[] = KEY_SELECT
@@ -54,24 +54,6 @@ static int change_by_id(struct db *db, const char *action, const char *company_i
 		err);
 }
 
-/* Sets the error: the company or the domain does not exist. */
-static int explain_missing(struct db *db, const struct key_spec *spec, struct err *err)
-{
-	static const char sql_company[] = "SELECT name FROM company WHERE id = $company";
-	struct key company; /* only its name */
-	int found = row_get(db, sql_company, DB_PARAMS(DB_TEXT("$company", spec->company_id)),
-		&store_key_type, &company, err);
-
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no company %s", spec->company_id);
-	err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s", company.name,
-		spec->domain);
-	row_clear(&store_key_type, &company);
-	return -1;
-}
-
 int store_key_create(struct db *db, const struct key_spec *spec,
 	const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us, struct key *key_r,
 	struct err *err)
@@ -83,7 +65,9 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 		" FROM company c"
 		" LEFT JOIN domain d  ON d.company_id = c.id AND d.name = $domain"
 		" WHERE c.id = $company_id  AND ($domain IS NULL OR d.id IS NOT NULL)";
+	static const char sql_company[] = "SELECT name FROM company WHERE id = $company";
 	struct key key = {.scopes = spec->scopes, .created_us = now_us};
+	_cleanup_free_ char *company = NULL;
 	int added;
 
 	if (spec->scopes == 0 || (spec->scopes & ~(unsigned)KEY_ALL) != 0)
@@ -103,9 +87,14 @@ int store_key_create(struct db *db, const struct key_spec *spec,
 			.params = DB_PARAMS(DB_BLOB("$hash", hash, SECRET_HASH_LEN)),
 			.item = &key},
 		err);
-	if (added == 0)
-		added = explain_missing(db, spec, err);
-	if (added < 0) {
+	if (added == 0 &&
+		row_text(db, sql_company, DB_PARAMS(DB_TEXT("$company", spec->company_id)),
+			&company, err) >= 0)
+		added = company ? err_set(err, ERR_NOT_FOUND, "the company \"%s\" has no domain %s",
+					  company, spec->domain)
+				: err_set(err, ERR_NOT_FOUND, "there is no company %s",
+					  spec->company_id);
+	if (added <= 0) {
 		store_key_clear(&key);
 		return -1;
 	}
@@ -163,7 +152,7 @@ int store_key_revoke(struct db *db, const struct key_range *range, const char *i
 {
 	static const char sql_revoke[] = "UPDATE api_key SET revoked_us = $now" OWN;
 
-	return change_by_id(db, "key.revoke", range->company_id, id, sql_revoke,
+	return change_key(db, "key.revoke", range->company_id, id, sql_revoke,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
@@ -176,7 +165,7 @@ int store_key_rename(struct db *db, const struct key_range *range, const char *i
 
 	if (row_check_name("the key's name", name, err) != 0)
 		return -1;
-	return change_by_id(db, "key.rename", range->company_id, id, sql_rename,
+	return change_key(db, "key.rename", range->company_id, id, sql_rename,
 		DB_PARAMS(DB_TEXT("$name", name), DB_TEXT("$id", id),
 			DB_TEXT("$company", range->company_id), DB_TEXT("$domain", range->domain)),
 		err);
@@ -250,10 +239,9 @@ int store_key_touch(struct db *db, const char *id, int64_t now_us, struct err *e
 		"UPDATE api_key"
 		" SET last_used_us = $now"
 		" WHERE id = $id AND last_used_us < $now";
-	int changed = db_change(
-		db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 
-	return changed < 0 ? -1 : 0;
+	return db_execute(
+		db, sql_touch, DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), err);
 }
 
 static bool is_idle(const void *item, const void *arg)

@@ -537,24 +537,6 @@ bool suppression_is_hard(const char *dsn, const char *text, const char *more)
 	return is_listed(dsn, hard) || (more && is_listed(dsn, more));
 }
 
-/* For a full list: returns 0 if it has the entry already, else SUPPRESSION_FULL; -1 on error. */
-static int find_full(
-	struct db *db, const struct suppression_note *note, const char *folded, struct err *err)
-{
-	static const char sql_there[] =
-		"SELECT 1"
-		" FROM suppression"
-		" WHERE address = $address AND company_id = $company AND domain = ''"
-		" AND reason = $reason";
-	int64_t one;
-	int found = row_number(db, sql_there,
-		DB_PARAMS(DB_TEXT("$address", folded), DB_TEXT("$company", note->company_id),
-			DB_TEXT("$reason", reasons[note->reason])),
-		&one, err);
-
-	return found < 0 ? -1 : found > 0 ? 0 : SUPPRESSION_FULL;
-}
-
 int store_suppression_note(struct db *db, const struct suppression_note *note, struct err *err)
 {
 	static const char sql_count[] =
@@ -574,6 +556,11 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 		" WHERE c.id = $company"
 		" ON CONFLICT (address, company_id, domain, reason)"
 		" DO NOTHING";
+	static const char sql_there[] =
+		"SELECT 1"
+		" FROM suppression"
+		" WHERE address = $address AND company_id = $company AND domain = ''"
+		" AND reason = $reason";
 	_cleanup_free_ char *folded = addr_folded(note->address);
 	const char *host = strrchr(folded, '@');
 	const char *said = note->text ? strstr(note->text, " said: ") : NULL;
@@ -591,8 +578,15 @@ int store_suppression_note(struct db *db, const struct suppression_note *note, s
 		&one, err);
 	if (found < 0 || (found > 0 && note->reason == SUPPRESSION_BOUNCE))
 		return found < 0 ? -1 : 0;
-	if (count >= note->max && !unsubscribe)
-		return find_full(db, note, folded, err);
+	if (count >= note->max && !unsubscribe) {
+		/* A full list may have the entry already. */
+		found = row_number(db, sql_there,
+			DB_PARAMS(DB_TEXT("$address", folded),
+				DB_TEXT("$company", note->company_id),
+				DB_TEXT("$reason", reasons[note->reason])),
+			&one, err);
+		return found < 0 ? -1 : found > 0 ? 0 : SUPPRESSION_FULL;
+	}
 	if (said && strspn(said + 7, "0123456789") == 3)
 		memcpy(code, said + 7, 3);
 	id_new(id);

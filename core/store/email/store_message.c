@@ -27,7 +27,7 @@ static char *path_of(const char *database, const char *id)
 	return mem_printf("%s-messages/%s", database, id);
 }
 
-static int failed(const char *path, struct err *err)
+static int file_failed(const char *path, struct err *err)
 {
 	return err_set(err, ERR_TEMPORARY, "%s: %s", path, strerror(errno));
 }
@@ -92,12 +92,12 @@ static int open_folder(const char *database, const char *path, struct err *err)
 	int fd;
 
 	if (!made && errno != EEXIST)
-		return failed(path, err);
+		return file_failed(path, err);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return failed(path, err);
+		return file_failed(path, err);
 	if (made && (stat(parent, &of) < 0 || give_to_owner(fd, &of) < 0)) {
-		failed(path, err);
+		file_failed(path, err);
 		close(fd);
 		return -1;
 	}
@@ -119,7 +119,7 @@ int store_message_write(
 	fd = openat(folder, id, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0 || fstat(folder, &of) < 0 || give_to_owner(fd, &of) < 0 ||
 		write_all(fd, message) < 0 || fsync(folder) < 0)
-		result = failed(path, err);
+		result = file_failed(path, err);
 	if (fd >= 0) {
 		close(fd);
 		if (result < 0)
@@ -303,7 +303,7 @@ static int read_file(const char *path, int64_t size, struct buf *message_r, stru
 	int found = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : failed(path, err);
+		return errno == ENOENT ? 0 : file_failed(path, err);
 	if (fstat(fd, &status) == 0 && status.st_size == size) {
 		char *data = buf_reserve(message_r, (size_t)size);
 		int64_t done = 0;
@@ -313,7 +313,7 @@ static int read_file(const char *path, int64_t size, struct buf *message_r, stru
 			n = read(fd, data + done, (size_t)(size - done));
 			done += n > 0 ? n : 0;
 		}
-		found = n < 0 ? failed(path, err) : done == size;
+		found = n < 0 ? file_failed(path, err) : done == size;
 		if (found > 0)
 			buf_wrote(message_r, (size_t)size);
 	}
@@ -572,7 +572,7 @@ int store_message_sweep(struct db *db, const char *database, int64_t min_age_s, 
 	int64_t size;
 
 	if (files == NULL)
-		return errno == ENOENT ? 0 : failed(folder, err);
+		return errno == ENOENT ? 0 : file_failed(folder, err);
 	while (has >= 0 && (file = readdir(files)) != NULL) {
 		char id[ID_SIZE];
 

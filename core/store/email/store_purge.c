@@ -95,7 +95,7 @@ static int change_purged(struct db *db, const char *sql, int64_t seq, struct err
 
 /* Removes the recipient from an email that stays for others. "+" makes SQLite use the recipients of
  * the email. */
-static int forget(struct db *db, struct purge *purge, int64_t seq, struct err *err)
+static int forget_recipient(struct db *db, struct purge *purge, int64_t seq, struct err *err)
 {
 #define FORGET(table, whose) "DELETE FROM " table " WHERE email = $seq AND " whose
 #define ITS_NUMBERS                                                                                \
@@ -137,7 +137,7 @@ static int remove_email(struct db *db, struct purge *purge, const struct candida
 		return 0;
 	}
 	if (email->others)
-		return forget(db, purge, email->seq, err);
+		return forget_recipient(db, purge, email->seq, err);
 	purge->removed++;
 	if (purge->dry)
 		return 0;
@@ -165,8 +165,8 @@ static int empty_content(struct db *db, struct purge *purge, int64_t seq, struct
 }
 
 /* Returns 1 to continue, 0 if the row is too recent, -1 on error. */
-static int visit(struct db *db, struct purge *purge, const struct candidate *row, int64_t now_us,
-	struct err *err)
+static int visit_row(struct db *db, struct purge *purge, const struct candidate *row,
+	int64_t now_us, struct err *err)
 {
 	static const char sql_event[] = "DELETE FROM event WHERE seq = $seq";
 	int result = 0;
@@ -228,7 +228,7 @@ int store_purge_step(
 			result = n == STEP_ROWS;
 			break;
 		}
-		result = visit(db, purge, &rows[i], now_us, err);
+		result = visit_row(db, purge, &rows[i], now_us, err);
 		if (result == 1)
 			purge->seq = rows[i++].seq;
 	} while (result == 1 && clock_monotonic_us() < end_us);

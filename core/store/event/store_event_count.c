@@ -25,25 +25,6 @@ static int read_counts(struct db *db, const char *sql, const struct db_param *pa
 		err);
 }
 
-/* Counts over all domains, from the totals of the company, or of all companies. */
-static int count_all(struct db *db, const struct event_count_filter *filter,
-	struct event_counts *counts_r, struct err *err)
-{
-	static const char sql_total[] =
-		"SELECT hour_us - hour_us % $step AS time_us, kind, sum(count) AS count"
-		" FROM event_total"
-		" WHERE company_id = $company AND hour_us >= $begin AND hour_us < $end"
-		" GROUP BY time_us, kind"
-		" ORDER BY time_us, kind";
-	const char *company = filter->company_id;
-
-	return read_counts(db, sql_total,
-		DB_PARAMS(DB_INT("$step", filter->step_us),
-			DB_TEXT("$company", company ? company : ""),
-			DB_INT("$begin", filter->begin_us), DB_INT("$end", filter->end_us)),
-		counts_r, err);
-}
-
 /* Finds the first and last domain of the page, and if more follow. Returns 1, 0 if there is none,
  * -1 on error. */
 static int find_domains(struct db *db, const struct event_count_filter *filter, char **first_r,
@@ -144,6 +125,14 @@ static int count_domains(struct db *db, const struct event_count_filter *filter,
 int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	struct event_counts *counts_r, struct err *err)
 {
+	/* Over all domains, the totals of the company, or of all companies. */
+	static const char sql_total[] =
+		"SELECT hour_us - hour_us % $step AS time_us, kind, sum(count) AS count"
+		" FROM event_total"
+		" WHERE company_id = $company AND hour_us >= $begin AND hour_us < $end"
+		" GROUP BY time_us, kind"
+		" ORDER BY time_us, kind";
+	const char *company = filter->company_id ? filter->company_id : "";
 	_cleanup_free_ char *first = NULL, *last = NULL;
 	bool more = false;
 	int found;
@@ -151,7 +140,10 @@ int store_event_counts(struct db *db, const struct event_count_filter *filter,
 	if (filter->domain)
 		return count_domains(db, filter, filter->domain, filter->domain, counts_r, err);
 	if (!filter->by_domain)
-		return count_all(db, filter, counts_r, err);
+		return read_counts(db, sql_total,
+			DB_PARAMS(DB_INT("$step", filter->step_us), DB_TEXT("$company", company),
+				DB_INT("$begin", filter->begin_us), DB_INT("$end", filter->end_us)),
+			counts_r, err);
 	found = find_domains(db, filter, &first, &last, &more, err);
 	if (found == 0)
 		*counts_r = (struct event_counts){0};

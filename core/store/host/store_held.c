@@ -242,18 +242,9 @@ int store_held_queue_ids(
 		" WHERE held_us < $before AND host IN ('', $this_host)"
 		" ORDER BY seq"
 		" LIMIT $max";
-	struct db_stmt *stmt;
-	int found;
 
-	if (db_start(db, sql_ids, DB_PARAMS(DB_INT("$before", before_us), DB_INT("$max", max)),
-		    &stmt, err) != 0)
-		return -1;
-	while ((found = db_step(stmt, err)) == 1) {
-		_cleanup_free_ char *id = db_copy(stmt, 0);
-
-		strv_add(ids_r, id);
-	}
-	return found;
+	return row_texts(db, sql_ids, DB_PARAMS(DB_INT("$before", before_us), DB_INT("$max", max)),
+		ids_r, err);
 }
 
 int store_held_forget(struct db *db, const char *queue_id, struct err *err)

@@ -216,8 +216,6 @@ int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_u
 		"   JOIN outbox o ON o.email = e.seq"
 		"   WHERE e.id = j.value AND o.host <> $this_host) IS NOT NULL";
 	_cleanup_buf_ struct buf list = BUF_INIT;
-	struct db_stmt *stmt;
-	int result;
 
 	for (size_t i = 0; i < ids->n; i++)
 		if (post_kept(db, ids->items[i], now_us, err) < 0 ||
@@ -228,12 +226,8 @@ int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_u
 	for (size_t i = 0; i < ids->n; i++)
 		buf_printf(&list, "%s\"%s\"", i ? "," : "[", ids->items[i]);
 	buf_add_char(&list, ']');
-	if (db_start(db, sql_elsewhere, DB_PARAMS(DB_TEXT("$ids", buf_str(&list))), &stmt, err) !=
-		0)
-		return -1;
-	while ((result = db_step(stmt, err)) == 1)
-		strv_add(elsewhere_r, db_text(stmt, 0));
-	return result;
+	return row_texts(
+		db, sql_elsewhere, DB_PARAMS(DB_TEXT("$ids", buf_str(&list))), elsewhere_r, err);
 }
 
 int store_outbox_put_off(
@@ -265,7 +259,7 @@ int store_outbox_give_back(
 }
 
 /* Saves the present ticket as superseded: the milter discards a message with it from now on. */
-static int keep_ticket(struct db *db, const char *id, struct err *err)
+static int supersede_ticket(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_ticket[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
@@ -320,7 +314,7 @@ int store_outbox_cancel(
 	int found;
 
 	secret_ticket(ticket);
-	if (keep_ticket(db, id, err) < 0)
+	if (supersede_ticket(db, id, err) < 0)
 		return -1;
 	found = db_change(db, sql_cancel,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
@@ -409,7 +403,7 @@ int store_outbox_fail(
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	secret_ticket(ticket);
-	if (keep_ticket(db, id, err) < 0)
+	if (supersede_ticket(db, id, err) < 0)
 		return -1;
 	found = db_change(db, sql_fail,
 		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
@@ -575,14 +569,8 @@ int store_outbox_hosts(struct db *db, struct strv *hosts_r, struct err *err)
 		"   FROM other"
 		"   WHERE other.name IS NOT NULL)"
 		" SELECT name FROM other WHERE name IS NOT NULL AND name <> $this_host";
-	struct db_stmt *stmt;
-	int found;
 
-	if (db_start(db, sql_hosts, NULL, &stmt, err) < 0)
-		return -1;
-	while ((found = db_step(stmt, err)) == 1)
-		strv_add(hosts_r, db_text(stmt, 0));
-	return found;
+	return row_texts(db, sql_hosts, NULL, hosts_r, err);
 }
 
 static void give_candidate(
@@ -779,29 +767,6 @@ static int find_due(struct db *db, const struct outbox_terms *terms, const char 
 		err);
 }
 
-/* Finds the companies that have a turn, the longest waiting first. */
-static int find_turns(
-	struct db *db, const struct outbox_terms *terms, struct strv *companies_r, struct err *err)
-{
-	static const char sql_turns[] =
-		"SELECT company_id"
-		" FROM outbox_turn"
-		" WHERE host = $this_host AND turn_us <= $now AND instr($but, company_id) = 0"
-		" ORDER BY turn_us, company_id"
-		" LIMIT $max";
-	struct db_stmt *stmt;
-	int found;
-
-	if (db_start(db, sql_turns,
-		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_TEXT("$but", terms->but),
-			    DB_INT("$max", TURNS_MAX)),
-		    &stmt, err) < 0)
-		return -1;
-	while ((found = db_step(stmt, err)) == 1)
-		strv_add(companies_r, db_text(stmt, 0));
-	return found;
-}
-
 /* The company has had its turn: its next one comes after the companies that wait now. */
 static int end_turn(struct db *db, const char *company_id, int64_t now_us, struct err *err)
 {
@@ -865,6 +830,13 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 		"   FROM ended"
 		"   CROSS JOIN outbox o ON o.due_us > 0 AND o.due_us = ended.due"
 		"   LIMIT $max)";
+	/* The companies that have a turn, the longest waiting first. */
+	static const char sql_turns[] =
+		"SELECT company_id"
+		" FROM outbox_turn"
+		" WHERE host = $this_host AND turn_us <= $now AND instr($but, company_id) = 0"
+		" ORDER BY turn_us, company_id"
+		" LIMIT $max";
 	_cleanup_strv_ struct strv companies = STRV_INIT;
 	struct log_state log;
 	int64_t bytes = 0, gone = 0;
@@ -876,7 +848,10 @@ int store_outbox_take(struct db *db, const struct outbox_terms *terms, struct ou
 		    DB_PARAMS(DB_INT("$now", terms->now_us), DB_INT("$max", RESUMED_MAX)),
 		    err) < 0 ||
 		store_log_state(db, NULL, &log, err) < 0 ||
-		find_turns(db, terms, &companies, err) < 0)
+		row_texts(db, sql_turns,
+			DB_PARAMS(DB_INT("$now", terms->now_us), DB_TEXT("$but", terms->but),
+				DB_INT("$max", TURNS_MAX)),
+			&companies, err) < 0)
 		return -1;
 	for (size_t c = 0; c < companies.n && result == 0 && !full; c++) {
 		int left = terms->rows - (int)taken_r->looked;

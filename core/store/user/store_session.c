@@ -123,7 +123,7 @@ struct creation {
 	struct session *session_r;
 };
 
-static int create(struct db *db, void *arg, struct err *err)
+static int create_session(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_clean[] =
 		"DELETE FROM admin_session"
@@ -193,7 +193,7 @@ int store_session_create(struct db *db, const char *user_id, const struct sessio
 		if (row_check_name("the token's name", spec->name, err) < 0)
 			return -1;
 	}
-	return db_atomic(db, create, &creation, err) < 0 ? -1 : 0;
+	return db_atomic(db, create_session, &creation, err) < 0 ? -1 : 0;
 }
 
 int store_session_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
@@ -249,7 +249,7 @@ int store_session_find_link(
 	return found;
 }
 
-static int redeem(struct db *db, void *arg, struct err *err)
+static int redeem_link(struct db *db, void *arg, struct err *err)
 {
 	const struct creation *creation = arg;
 	struct creation login = *creation;
@@ -261,7 +261,7 @@ static int redeem(struct db *db, void *arg, struct err *err)
 	login.user_id = link.user_id;
 	found = store_session_end(db, link.id, err);
 	if (found > 0)
-		found = create(db, &login, err);
+		found = create_session(db, &login, err);
 	store_session_clear(&link);
 	return found;
 }
@@ -272,7 +272,7 @@ int store_session_redeem(struct db *db, const uint8_t link[static SECRET_HASH_LE
 {
 	struct creation creation = {NULL, link, spec, hash, now_us, session_r};
 
-	return db_atomic(db, redeem, &creation, err);
+	return db_atomic(db, redeem_link, &creation, err);
 }
 
 int store_session_touch(struct db *db, const char *id, int64_t now_us, struct err *err)
@@ -344,7 +344,7 @@ struct revocation {
 	const char *id;
 };
 
-static int revoke(struct db *db, void *arg, struct err *err)
+static int revoke_tokens(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_get[] = SESSION_SELECT
 		" WHERE s.id = $id"
@@ -393,7 +393,7 @@ int store_session_revoke_token(
 {
 	struct revocation token = {company_id, id};
 
-	return db_atomic(db, revoke, &token, err);
+	return db_atomic(db, revoke_tokens, &token, err);
 }
 
 int store_session_revoke_tokens(struct db *db, const char *user_id, struct err *err)

@@ -345,7 +345,7 @@ struct confirmation {
 	char (*codes_r)[TOTP_RECOVERY_SIZE];
 };
 
-static int confirm(struct db *db, void *arg, struct err *err)
+static int confirm_totp(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_get[] = USER_SELECT " WHERE id = $id";
 	static const char sql_on[] =
@@ -397,7 +397,7 @@ int store_user_totp_confirm(struct db *db, const char *id, const char *code, int
 	char codes_r[static USER_RECOVERY_CODES][TOTP_RECOVERY_SIZE], struct err *err)
 {
 	struct confirmation new = {id, code, now_us, codes_r};
-	int result = db_atomic(db, confirm, &new, err);
+	int result = db_atomic(db, confirm_totp, &new, err);
 
 	if (result <= 0)
 		secret_wipe(codes_r, USER_RECOVERY_CODES * TOTP_RECOVERY_SIZE);

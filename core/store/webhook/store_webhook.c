@@ -40,7 +40,7 @@ const struct row_type store_webhook_type = ROW_TYPE(webhook, webhook_fields);
 	" w.disabled_us, w.secret, w.old_secret"                                                   \
 	" FROM webhook w"
 
-static int change_by_id(struct db *db, const char *action, const char *id, const char *sql,
+static int change_webhook(struct db *db, const char *action, const char *id, const char *sql,
 	const struct db_param *params, const struct webhook *item, struct err *err)
 {
 	static const char sql_get[] = WEBHOOK_SELECT " WHERE w.id = $id";
@@ -57,18 +57,6 @@ static int change_by_id(struct db *db, const char *action, const char *id, const
 		err);
 }
 
-static int read_secret(struct db *db, const char *sql, const char *company_id,
-	uint8_t secret_r[static WEBHOOK_SECRET_LEN], struct err *err)
-{
-	struct webhook key; /* only its secret */
-	int found = row_get(db, sql, DB_PARAMS(DB_TEXT("$company", company_id)),
-		&store_webhook_type, &key, err);
-
-	if (found > 0)
-		memcpy(secret_r, key.secret, WEBHOOK_SECRET_LEN);
-	return found;
-}
-
 /* Reads the key that signs attempts in the form dialect, and creates a missing one. Returns 0 or
  * -1. */
 static int form_key(struct db *db, const char *company_id,
@@ -77,8 +65,12 @@ static int form_key(struct db *db, const char *company_id,
 	static const char sql_key[] = "SELECT secret FROM webhook_key WHERE company_id = $company";
 	static const char sql_add[] =
 		"INSERT INTO webhook_key (company_id, secret) VALUES ($company, $secret)";
-	int found = read_secret(db, sql_key, company_id, secret_r, err);
+	struct webhook key; /* only its secret */
+	int found = row_get(db, sql_key, DB_PARAMS(DB_TEXT("$company", company_id)),
+		&store_webhook_type, &key, err);
 
+	if (found > 0)
+		memcpy(secret_r, key.secret, WEBHOOK_SECRET_LEN);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	secret_random(secret_r, WEBHOOK_SECRET_LEN);
@@ -138,7 +130,7 @@ int store_webhook_change(struct db *db, const struct webhook *webhook, struct er
 		"       FROM event_last l), from_seq)"
 		" WHERE id = $id";
 
-	return change_by_id(db, "webhook.change", webhook->id, sql_change, NULL, webhook, err);
+	return change_webhook(db, "webhook.change", webhook->id, sql_change, NULL, webhook, err);
 }
 
 /* All webhooks of the form dialect have the key of their company. */
@@ -165,7 +157,7 @@ int store_webhook_rotate(struct db *db, const char *id, int64_t now_us, struct e
 	int changed;
 
 	secret_random(secret, sizeof(secret));
-	changed = change_by_id(db, "webhook.rotate", id, sql_rotate,
+	changed = change_webhook(db, "webhook.rotate", id, sql_rotate,
 		DB_PARAMS(DB_BLOB("$secret", secret, sizeof(secret)), DB_INT("$now", now_us),
 			DB_TEXT("$id", id)),
 		NULL, err);
@@ -189,7 +181,7 @@ int store_webhook_disable(struct db *db, const char *id, int64_t now_us, struct 
 		" SET enabled = 0, disabled_us = $now"
 		" WHERE id = $id AND enabled = 1";
 
-	return change_by_id(db, "webhook.disable", id, sql_disable,
+	return change_webhook(db, "webhook.disable", id, sql_disable,
 		DB_PARAMS(DB_INT("$now", now_us), DB_TEXT("$id", id)), NULL, err);
 }
 
@@ -197,7 +189,7 @@ int store_webhook_remove(struct db *db, const char *id, struct err *err)
 {
 	static const char sql_remove[] = "DELETE FROM webhook WHERE id = $id";
 
-	return change_by_id(
+	return change_webhook(
 		db, "webhook.remove", id, sql_remove, DB_PARAMS(DB_TEXT("$id", id)), NULL, err);
 }
 
