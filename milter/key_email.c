@@ -27,7 +27,8 @@
 /* Replaces control characters of the decoded text by blanks. */
 static char *decoded(const char *value)
 {
-	char *text = mime_words_decode(value);
+	_cleanup_free_ char *line = str_unfolded(value);
+	char *text = mime_words_decode(line);
 
 	for (char *c = text; *c; c++)
 		if (ascii_is_control(*c))

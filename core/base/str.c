@@ -115,11 +115,23 @@ char *str_trim(const char *text, size_t len)
 
 char *str_unfolded(const char *value)
 {
-	char *line = mem_strdup(value);
+	char *line = mem_strdup(value), *to = line;
 
-	for (char *p = line; *p; p++)
-		if (ascii_is_space(*p))
-			*p = ' ';
+	while (*value) {
+		size_t breaks = strspn(value, "\r\n");
+
+		if (breaks == 0) {
+			*to++ = *value == '\t' ? ' ' : *value;
+			value++;
+			continue;
+		}
+		value += breaks;
+		if (!ascii_is_blank(*value)) {
+			memset(to, ' ', breaks);
+			to += breaks;
+		}
+	}
+	*to = '\0';
 	return line;
 }
 

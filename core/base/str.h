@@ -35,8 +35,8 @@ char *str_trim(const char *text, size_t len);
 /* Returns the text behind the spaces and tabs that it begins with. */
 const char *str_skip_blanks(const char *text);
 
-/* Returns the value of a folded header field on one line (RFC 5322 2.2.3), with a blank for
- * each CR, LF and tab. The caller frees it. */
+/* Returns the value of a folded header field on one line (RFC 5322 2.2.3): line ends before a
+ * blank are removed. Each other CR and LF, and each tab, becomes a blank. The caller frees it. */
 char *str_unfolded(const char *value);
 
 /* Reduces each run of blanks and tabs to one blank, and removes them at the ends, in place. */

@@ -339,6 +339,17 @@ def test_text_is_kept(box, to):
     assert len({m.raw.split(b"\n\n", 1)[1] for m in box.sink.now(to=to)}) == 1
 
 
+def test_folded_fields(box, to):
+    """Values are read back on one line, with the blanks that the program gave them."""
+    name, subject = "Ann of the sales team", "Words between which programs fold"
+    message_id, data = new_message(to, more="Reply-To: x@example.com\r\n")
+    data = data.replace(b"From: Ann", b'From: "Ann of the\r\n sales team"')
+    data = data.replace(b"Subject: x", b"Subject: Words between\r\n which\r\n\tprograms fold")
+    login(box).sendmail("ann@example.com", [to], data)
+    row = email_of(box, message_id)
+    assert (row["subject"], row["from"]) == (subject, f"{name} <ann@example.com>")
+
+
 PHPMAILER = """<?php
 require "/usr/share/php/libphp-phpmailer/autoload.php";
 [, $host, $port, $secure, $ca, $key, $to, $id] = $argv;

@@ -106,6 +106,31 @@ static void test_trim_part(void **state)
 	assert_string_equal(trimmed, "ab");
 }
 
+static void test_unfolded(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *line;
+	} cases[] = {
+		{"", ""},
+		{"a b", "a b"},
+		{"a\n b", "a b"},
+		{"a\r\n\tb", "a b"},
+		{"a \n  b", "a   b"},
+		{"a\n\n b", "a b"},
+		/* No folding, but nothing that would be a line of its own. */
+		{"a\nb", "a b"},
+		{"a\r\nb\r", "a  b "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *line = str_unfolded(cases[i].value);
+
+		assert_string_equal(line, cases[i].line);
+	}
+}
+
 static void test_lower(void **state)
 {
 	char text[] = "AZaz@[`{09\xc3\x84";
@@ -403,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_trim),
 		cmocka_unit_test(test_trim_part),
+		cmocka_unit_test(test_unfolded),
 		cmocka_unit_test(test_lower),
 		cmocka_unit_test(test_int),
 		cmocka_unit_test(test_amount),
