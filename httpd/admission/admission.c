@@ -17,9 +17,9 @@
 #include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
+#include "core/policy/rate.h"
 #include "httpd/admission/credentials.h"
 #include "httpd/admission/key_use.h"
-#include "core/policy/rate.h"
 #include "httpd/admission/sender.h"
 #include "httpd/worker/worker.h"
 
@@ -74,33 +74,14 @@ static int check_host(
 	return -1;
 }
 
-static int find_route(
-	const struct worker *worker, const struct http_head *head, struct admission *admission)
-{
-	struct problem *problem = &admission->problem;
-	struct route_match match;
-
-	route_find(worker->shared->routes, head, &match);
-	admission->route = match.route;
-	memcpy(admission->param, match.param, sizeof(match.param));
-	if (match.route)
-		return 0;
-	if (match.allow[0] == '\0')
-		return problem_fixed(problem, PROBLEM_NOT_FOUND);
-	problem_fixed(problem, PROBLEM_METHOD);
-	snprintf(problem->allow, sizeof(problem->allow), "%s", match.allow);
-	return -1;
-}
-
-/* Wipes and frees a token. If it has the form of one, sets its hash. Returns is_token. */
-static bool hash_token(struct buf *token, bool is_token, uint8_t hash_r[static SECRET_HASH_LEN])
+/* Sets the hash of a token that has the form of one. Wipes and frees the token. */
+static void hash_token(struct buf *token, bool is_token, uint8_t hash_r[static SECRET_HASH_LEN])
 {
 	if (is_token)
 		secret_hash(token->data, token->len, hash_r);
 	if (token->data)
 		secret_wipe(token->data, token->len);
 	buf_free(token);
-	return is_token;
 }
 
 /* Asks for the row of the caller's key. What does not have the form of a key is refused without
@@ -114,7 +95,8 @@ static int ask_for_key(const struct worker *worker, const struct http_head *head
 	bool is_key = given && secret_is_token(token.data, token.len);
 	_cleanup_free_ char *name = NULL;
 
-	if (!hash_token(&token, is_key, rows->hash))
+	hash_token(&token, is_key, rows->hash);
+	if (!is_key)
 		return problem_fixed(
 			&admission->problem, given ? PROBLEM_INVALID_KEY : PROBLEM_MISSING_KEY);
 	rows->kind = ROWS_KEY;
@@ -145,7 +127,8 @@ static int ask_for_session(const struct worker *worker, const struct http_head *
 		host ? *host : (struct span){NULL, 0}, worker->conf->admin.url, cookie_name);
 	is_token = (bearer || credentials_cookie(head, cookie_name, &token)) &&
 		   secret_is_user_token(token.data, token.len);
-	if (!hash_token(&token, is_token, rows->hash))
+	hash_token(&token, is_token, rows->hash);
+	if (!is_token)
 		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
 	rows->kind = ROWS_SESSION;
 	rows->session_kind = bearer ? SESSION_TOKEN : SESSION_BROWSER;
@@ -502,6 +485,8 @@ static void release_refused(struct admission *admission)
 bool admission_begin(struct worker *worker, const struct http_head *head, bool by_proxy,
 	struct admission *admission_r, struct admission_rows *rows_r)
 {
+	struct problem *problem = &admission_r->problem;
+	struct route_match match;
 	int asked = -1;
 
 	memset(admission_r, 0, sizeof(*admission_r));
@@ -515,9 +500,19 @@ bool admission_begin(struct worker *worker, const struct http_head *head, bool b
 	};
 	if (worker->postfix_limit > 0 && worker->postfix_limit < admission_r->limits.message)
 		admission_r->limits.message = worker->postfix_limit;
-	if (check_host(worker, head, admission_r) == 0 &&
-		find_route(worker, head, admission_r) == 0)
-		asked = ask_for_caller(worker, head, admission_r, rows_r);
+	if (check_host(worker, head, admission_r) == 0) {
+		route_find(worker->shared->routes, head, &match);
+		admission_r->route = match.route;
+		memcpy(admission_r->param, match.param, sizeof(match.param));
+		if (match.route) {
+			asked = ask_for_caller(worker, head, admission_r, rows_r);
+		} else if (match.allow[0]) {
+			problem_fixed(problem, PROBLEM_METHOD);
+			snprintf(problem->allow, sizeof(problem->allow), "%s", match.allow);
+		} else {
+			problem_fixed(problem, PROBLEM_NOT_FOUND);
+		}
+	}
 	if (asked == 0)
 		check_request(head, admission_r);
 	release_refused(admission_r);

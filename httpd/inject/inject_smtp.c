@@ -135,16 +135,6 @@ static void pooled_free(struct pooled *pooled)
 	free(pooled);
 }
 
-/* sendmail(1) explains errors on standard error, not in its SMTP replies. */
-static void add_said(struct child *child, struct err *err)
-{
-	_cleanup_free_ char *said = child ? child_said(child) : NULL;
-	_cleanup_free_ char *text = mem_strdup(err->text);
-
-	if (!str_empty(said))
-		err_set(err, err->code, "%s (%s)", text, said);
-}
-
 static void on_session_ended(void *arg, enum inject_result result, const struct err *err)
 {
 	struct pooled *pooled = arg;
@@ -154,8 +144,13 @@ static void on_session_ended(void *arg, enum inject_result result, const struct 
 	struct err told = *err;
 	unsigned tries_max = 0;
 
-	if (result == INJECT_TEMPORARY || result == INJECT_UNKNOWN)
-		add_said(pooled->child, &told);
+	/* sendmail(1) explains errors on standard error, not in its SMTP replies. */
+	if (pooled->child && (result == INJECT_TEMPORARY || result == INJECT_UNKNOWN)) {
+		_cleanup_free_ char *said = child_said(pooled->child);
+
+		if (!str_empty(said))
+			err_set(&told, err->code, "%s (%s)", err->text, said);
+	}
 	if (result == INJECT_TEMPORARY)
 		failure = smtp_session_failure(pooled->session);
 	switch (failure) {
@@ -218,22 +213,11 @@ static void on_session_ready(void *arg)
 	inject_queue_wake(self->queue);
 }
 
-/* Postfix may have a process for another client then. */
-static void close_spare_ones(struct inject_smtp *self)
-{
-	struct pooled *pooled = LIST_FIRST(&self->busy), *next;
-
-	for (; pooled; pooled = next) {
-		next = LIST_NEXT(pooled, link);
-		if (pooled->spare)
-			pooled_free(pooled);
-	}
-}
-
 static void on_session_leaving(void *arg)
 {
 	struct pooled *pooled = arg;
 	struct inject_smtp *self = pooled->inject;
+	struct pooled *other, *next;
 
 	/* A spare session that opens too late leaves at once. It is the caller: it must not be
 	 * freed below. */
@@ -241,8 +225,14 @@ static void on_session_leaving(void *arg)
 	pooled->spare = false;
 	LIST_REMOVE(pooled, link);
 	LIST_INSERT_HEAD(&self->busy, pooled, link);
-	if (inject_queue_next(self->queue) == NULL)
-		close_spare_ones(self);
+	if (inject_queue_next(self->queue))
+		return;
+	/* Without spare sessions Postfix may have a process for another client. */
+	for (other = LIST_FIRST(&self->busy); other; other = next) {
+		next = LIST_NEXT(other, link);
+		if (other->spare)
+			pooled_free(other);
+	}
 }
 
 static void on_session_closed(void *arg)
@@ -272,14 +262,6 @@ static int run_sendmail(const struct conf *conf, int *fd_r, struct child **child
 	return child_start(argv.items, fd_r, child_r, err);
 }
 
-static int connect_smtpd(
-	const struct inject_smtp *self, int *fd_r, struct child **child_r, struct err *err)
-{
-	if (by_sendmail(self))
-		return run_sendmail(self->conf, fd_r, child_r, err);
-	return smtp_server_connect(self->conf->submission.smtp_server, fd_r, err);
-}
-
 static void open_session(struct inject_smtp *self, struct submission *submission)
 {
 	struct pooled *pooled;
@@ -295,9 +277,13 @@ static void open_session(struct inject_smtp *self, struct submission *submission
 	};
 	struct child *child = NULL;
 	struct err err = ERR_INIT;
+	int opened;
 
 	self->may_probe = false;
-	if (connect_smtpd(self, &spec.fd, &child, &err) < 0) {
+	opened = by_sendmail(self)
+			 ? run_sendmail(self->conf, &spec.fd, &child, &err)
+			 : smtp_server_connect(self->conf->submission.smtp_server, &spec.fd, &err);
+	if (opened < 0) {
 		if (submission->prompt) {
 			inject_answer_obstacle(&self->inject, submission, INJECT_AWAY, &err);
 		} else if (err.code == ERR_TEMPORARY && !by_sendmail(self)) {

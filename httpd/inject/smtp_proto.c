@@ -23,20 +23,15 @@ struct line {
 	bool last;
 };
 
-static int read_code(const char *data, size_t len)
+/* A line without its end. */
+static int read_reply_line(const char *data, size_t len, struct line *line)
 {
 	if (len < CODE_LEN || data[0] < '2' || data[0] > '5' || !ascii_is_digit(data[1]) ||
 		!ascii_is_digit(data[2]))
 		return -1;
-	return (data[0] - '0') * 100 + (data[1] - '0') * 10 + data[2] - '0';
-}
-
-/* A line without its end. */
-static int read_reply_line(const char *data, size_t len, struct line *line)
-{
-	line->code = read_code(data, len);
-	line->last = len == CODE_LEN || (len > CODE_LEN && data[CODE_LEN] == ' ');
-	if (line->code < 0 || (!line->last && data[CODE_LEN] != '-'))
+	line->code = (data[0] - '0') * 100 + (data[1] - '0') * 10 + data[2] - '0';
+	line->last = len == CODE_LEN || data[CODE_LEN] == ' ';
+	if (!line->last && data[CODE_LEN] != '-')
 		return -1;
 	line->text = data + (len > CODE_LEN ? CODE_LEN + 1 : CODE_LEN);
 	line->len = len > CODE_LEN ? len - CODE_LEN - 1 : 0;
@@ -332,17 +327,11 @@ static enum err_code fault_of(int code)
 	return code == 552 ? ERR_TOO_LARGE : ERR_INVALID;
 }
 
-static void one_line(char *text)
-{
-	for (; *text; text++)
-		if (*text == '\n')
-			*text = ' ';
-}
-
 enum inject_result smtp_refusal(const struct smtp_reply *reply, const char *about, struct err *err)
 {
 	err_set(err, fault_of(reply->code), "The mail server refuses %s: %d %s%s%s", about,
 		reply->code, reply->status, reply->status[0] ? " " : "", reply->text);
-	one_line(err->text);
+	for (char *at = err->text; (at = strchr(at, '\n')) != NULL;)
+		*at = ' ';
 	return reply->code >= 500 ? INJECT_REJECTED : INJECT_TEMPORARY;
 }

@@ -28,18 +28,6 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-static bool read_unix(const char *path, union address *address, socklen_t *len_r)
-{
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(address->un.sun_path))
-		return false;
-	address->un.sun_family = AF_UNIX;
-	memcpy(address->un.sun_path, path, len + 1);
-	*len_r = sizeof(address->un);
-	return true;
-}
-
 static bool read_inet(const char *text, union address *address, socklen_t *len_r)
 {
 	const char *colon = strrchr(text, ':');
@@ -65,25 +53,20 @@ static bool read_inet(const char *text, union address *address, socklen_t *len_r
 static bool read_server_address(const char *server, union address *address, socklen_t *len_r)
 {
 	static const char un[] = "unix:", in[] = "inet:";
+	const char *path;
 
 	memset(address, 0, sizeof(*address));
-	if (str_starts(server, un))
-		return read_unix(server + strlen(un), address, len_r);
 	if (str_starts(server, in))
 		return read_inet(server + strlen(in), address, len_r);
-	return false;
-}
-
-static int start_connecting(int fd, const union address *address, socklen_t len)
-{
-	const int one = 1;
-
-	/* Turns Nagle's algorithm off: a small segment must not wait for an ACK. */
-	if (address->any.sa_family != AF_UNIX)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(fd, &address->any, len) < 0 && errno != EINPROGRESS)
-		return -1;
-	return 0;
+	if (!str_starts(server, un))
+		return false;
+	path = server + strlen(un);
+	if (*path == '\0' || strlen(path) >= sizeof(address->un.sun_path))
+		return false;
+	address->un.sun_family = AF_UNIX;
+	memcpy(address->un.sun_path, path, strlen(path) + 1);
+	*len_r = sizeof(address->un);
+	return true;
 }
 
 static int cannot_connect(const char *server, int number, struct err *err)
@@ -94,6 +77,7 @@ static int cannot_connect(const char *server, int number, struct err *err)
 
 int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 {
+	const int one = 1;
 	union address address;
 	socklen_t len;
 	int fd;
@@ -101,7 +85,10 @@ int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 	if (!read_server_address(server, &address, &len))
 		return err_set(err, ERR_CONFIG, "\"%s\" is no server", server);
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && start_connecting(fd, &address, len) == 0) {
+	/* Turns Nagle's algorithm off: a small segment must not wait for an ACK. */
+	if (fd >= 0 && address.any.sa_family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (fd >= 0 && (connect(fd, &address.any, len) == 0 || errno == EINPROGRESS)) {
 		*fd_r = fd;
 		return 0;
 	}
@@ -153,19 +140,6 @@ void smtp_watch_begin(struct smtp_watch *watch, const char *server, struct log *
 	*watch = (struct smtp_watch){.server = server, .log = log};
 }
 
-static void tell_missing(struct smtp_watch *watch, const struct err *err)
-{
-	if (watch->told)
-		return;
-	watch->told = true;
-	log_warn(watch->log, "smtp_server_unreachable", "error", err->text, "effect",
-		"emails wait in the outbox", "hint",
-		str_starts(watch->server, "unix:")
-			? "start Postfix; postfix-conf/enable --submission smtp adds "
-			  "the service, which the group postdrop can reach"
-			: "see submission.smtp_server");
-}
-
 void smtp_watch_look(struct smtp_watch *watch, int64_t now_us)
 {
 	struct err err = ERR_INIT;
@@ -174,7 +148,14 @@ void smtp_watch_look(struct smtp_watch *watch, int64_t now_us)
 		return;
 	watch->next_us = now_us + LOOK_US;
 	if (smtp_server_check(watch->server, ANSWER_MS, &err) < 0) {
-		tell_missing(watch, &err);
+		if (!watch->told)
+			log_warn(watch->log, "smtp_server_unreachable", "error", err.text, "effect",
+				"emails wait in the outbox", "hint",
+				str_starts(watch->server, "unix:")
+					? "start Postfix; postfix-conf/enable --submission smtp "
+					  "adds the service, which the group postdrop can reach"
+					: "see submission.smtp_server");
+		watch->told = true;
 		return;
 	}
 	if (watch->told)

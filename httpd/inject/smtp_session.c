@@ -94,33 +94,6 @@ static int write_out(struct smtp_session *session, struct err *err)
 	return 1;
 }
 
-static bool is_unix(int fd)
-{
-	int domain = 0;
-	socklen_t len = sizeof(domain);
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
-}
-
-/* Returns the number of bytes read, 0 if there is nothing now, -1 if the
- * connection is dead or closed. */
-static ssize_t read_in(struct smtp_session *session, struct err *err)
-{
-	ssize_t n = recv(session->spec.fd, session->in + session->in_len,
-		sizeof(session->in) - session->in_len, 0);
-
-	if (n > 0)
-		return n;
-	if (n < 0 && must_wait())
-		return 0;
-	session->lost = true;
-	/* On a Unix-domain socket ECONNRESET means exactly that: the peer
-	 * closed with unread data. On TCP it has other causes too. */
-	session->unread = n < 0 && errno == ECONNRESET && is_unix(session->spec.fd);
-	return err_set(err, ERR_TEMPORARY, "%s: %s", session->spec.name,
-		n == 0 ? "the connection was closed" : strerror(errno));
-}
-
 bool smtp_session_is_open(const struct smtp_session *session)
 {
 	return session->step != GREETING && session->step != HELLO;
@@ -423,17 +396,31 @@ static void on_session_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct smtp_session *session = arg;
 	struct err err = ERR_INIT;
-	ssize_t n = read_in(session, &err);
+	int domain = 0, number;
+	socklen_t len = sizeof(domain);
+	ssize_t n = recv(session->spec.fd, session->in + session->in_len,
+		sizeof(session->in) - session->in_len, 0);
 
+	number = errno;
 	(void)fd;
 	(void)what;
-	if (n < 0) {
-		end_session(session, &err);
+	if (n > 0) {
+		session->in_len += (size_t)n;
+		handle_replies(session);
 		return;
 	}
-	session->in_len += (size_t)n;
-	if (n > 0)
-		handle_replies(session);
+	if (n < 0 && must_wait())
+		return;
+	err_set(&err, ERR_TEMPORARY, "%s: %s", session->spec.name,
+		n == 0 ? "the connection was closed" : strerror(number));
+	session->lost = true;
+	/* On a Unix-domain socket ECONNRESET means exactly that: the peer
+	 * closed with unread data. On TCP it has other causes too. */
+	if (n < 0 && number == ECONNRESET)
+		session->unread = getsockopt(session->spec.fd, SOL_SOCKET, SO_DOMAIN, &domain,
+					  &len) == 0 &&
+				  domain == AF_UNIX;
+	end_session(session, &err);
 }
 
 static void on_session_writable(evutil_socket_t fd, short what, void *arg)

@@ -104,7 +104,7 @@ static void on_batch_answered(struct task *task)
 }
 
 /* Hands the batch back to its maker. Any thread. */
-static void answer(struct outbox_batch *batch)
+static void answer_batch(struct outbox_batch *batch)
 {
 	struct task_queue *tasks = batch->tasks;
 
@@ -129,7 +129,7 @@ static void discard_batch(struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++)
 		discard_mail(&batch->mails[i]);
-	answer(batch);
+	answer_batch(batch);
 }
 
 /* Submits a job of the batch, which has only one at a time. weight is in commit_job.emails. */
@@ -226,7 +226,7 @@ static void on_batch_settled(struct task *task)
 				journal_cancel(journal, &row);
 		}
 	}
-	answer(batch);
+	answer_batch(batch);
 }
 
 static void settle_done(void *arg, int result, const struct err *err)
@@ -242,7 +242,7 @@ static void settle_done(void *arg, int result, const struct err *err)
 	task_queue_post(batch->outbox->tasks, &batch->task);
 }
 
-static void settle(struct outbox_batch *batch)
+static void settle_batch(struct outbox_batch *batch)
 {
 	struct outbox *outbox = batch->outbox;
 	bool key_is_open = batch->has_key && !batch->idempotency.settled;
@@ -263,7 +263,7 @@ static void settle(struct outbox_batch *batch)
 		TAILQ_REMOVE(&outbox->waiting, batch, link);
 	}
 	if (!writes) {
-		answer(batch);
+		answer_batch(batch);
 		return;
 	}
 	submit_job(batch, settle_run, settle_done, false, batch->n);
@@ -279,7 +279,7 @@ static void mail_end(struct outbox_mail *mail, enum outbox_outcome outcome)
 	mail->awaited = false;
 	mail->outcome = outcome;
 	if (--mail->batch->left == 0)
-		settle(mail->batch);
+		settle_batch(mail->batch);
 }
 
 void outbox_end_wait(struct outbox_batch *batch)
@@ -289,7 +289,7 @@ void outbox_end_wait(struct outbox_batch *batch)
 		if (batch->mails[i].awaited)
 			mail_end(&batch->mails[i], OUTBOX_ACCEPTED);
 	if (--batch->left == 0)
-		settle(batch);
+		settle_batch(batch);
 }
 
 static void on_wait_over(evutil_socket_t fd, short what, void *arg)
@@ -355,20 +355,6 @@ static void on_stored_recorded(struct watched *watched, enum email_state state, 
 	outbox_batch_release(batch);
 }
 
-static void watch_stored(struct outbox_mail *mail)
-{
-	struct outbox *outbox = mail->batch->outbox;
-
-	mail->watched = (struct watched){
-		.email_id = mail->row.id,
-		.wait_ms = mail->batch->wait_ms,
-		.done = on_stored_recorded,
-	};
-	atomic_fetch_add(&mail->batch->refs, 1);
-	outbox->under_way++;
-	record_watch_add(outbox->watch, &mail->watched);
-}
-
 /* True if it must be submitted now: it waits neither for its time nor for an admin. */
 static bool is_due(const struct outbox_mail *mail)
 {
@@ -400,15 +386,23 @@ static void on_batch_staged(struct task *task)
 	for (size_t i = 0; i < batch->n; i++) {
 		struct outbox_mail *mail = &batch->mails[i];
 
-		if (is_scheduled(mail))
+		if (is_scheduled(mail)) {
 			feeder_hint(outbox->feeder, mail->row.scheduled_us);
-		else if (is_due(mail) && mail->stored && waits)
-			watch_stored(mail);
-		else if (is_due(mail) && !mail->stored)
+		} else if (is_due(mail) && mail->stored && waits) {
+			mail->watched = (struct watched){
+				.email_id = mail->row.id,
+				.wait_ms = batch->wait_ms,
+				.done = on_stored_recorded,
+			};
+			atomic_fetch_add(&batch->refs, 1);
+			outbox->under_way++;
+			record_watch_add(outbox->watch, &mail->watched);
+		} else if (is_due(mail) && !mail->stored) {
 			start_attempt(mail);
+		}
 	}
 	if (--batch->left == 0 && waits)
-		settle(batch);
+		settle_batch(batch);
 	if (!batch->answered && outbox->cut_short)
 		outbox_end_wait(batch);
 	outbox_batch_release(batch);
@@ -437,7 +431,7 @@ static void on_batch_unsynced(struct task *task)
 			journal_cancel(journal, &row);
 		journal_give_back(journal, &row, 0, NULL);
 	}
-	answer(batch);
+	answer_batch(batch);
 }
 
 static int add_rows(struct db *db, struct outbox_mail *mail, struct err *err)
@@ -505,31 +499,28 @@ static void stage_done(void *arg, int result, const struct err *err)
 	atomic_fetch_add(&outbox->to_start, 1);
 	batch->staged.run = on_batch_staged;
 	if (batch->answered)
-		answer(batch);
+		answer_batch(batch);
 	task_queue_post(outbox->tasks, &batch->staged);
 }
 
-/* What a commit takes for the email, in commit_job.emails. */
-static unsigned weight_of(const struct outbox_mail *mail)
-{
-	const struct email *row = &mail->row;
-	size_t bytes = (has_file(mail) ? 0 : mail->message.len) +
-		       (row->html ? strlen(row->html) : 0) + (row->text ? strlen(row->text) : 0);
-
-	if (mail->stored)
-		return 0;
-	return (unsigned)(1 + row->recipients.n / RECIPIENTS_AN_EMAIL + bytes / BYTES_AN_EMAIL);
-}
-
 /* Returns the end of the emails that one commit takes, beginning with `from`: as many as are within
- * the share of a company, and at least one. */
+ * the share of a company, and at least one. *weight_r: what the commit takes, in commit_job.emails.
+ */
 static size_t step_end(const struct outbox_batch *batch, size_t from, unsigned *weight_r)
 {
 	size_t end = from;
 
 	*weight_r = 0;
 	while (end < batch->n) {
-		unsigned weight = weight_of(&batch->mails[end]);
+		const struct outbox_mail *mail = &batch->mails[end];
+		const struct email *row = &mail->row;
+		size_t bytes = (has_file(mail) ? 0 : mail->message.len) +
+			       (row->html ? strlen(row->html) : 0) +
+			       (row->text ? strlen(row->text) : 0);
+		unsigned weight = mail->stored
+					  ? 0
+					  : (unsigned)(1 + row->recipients.n / RECIPIENTS_AN_EMAIL +
+						       bytes / BYTES_AN_EMAIL);
 
 		if (end > from && *weight_r + weight > COMMIT_SHARE)
 			break;
@@ -587,7 +578,7 @@ static void retract_next(struct outbox_batch *batch)
 	submit_job(batch, retract_run, retract_done, true, end - batch->step_from);
 }
 
-static void abandon(struct outbox_batch *batch, const struct err *err)
+static void abandon_batch(struct outbox_batch *batch, const struct err *err)
 {
 	batch->result = -1;
 	batch->err = *err;
@@ -616,7 +607,7 @@ static void publish_done(void *arg, int result, const struct err *err)
 	struct outbox_batch *batch = arg;
 
 	if (result < 0 && !batch->job.unsynced)
-		abandon(batch, err);
+		abandon_batch(batch, err);
 	else
 		stage_done(batch, result, err);
 }
@@ -655,7 +646,7 @@ static void prepare_done(void *arg, int result, const struct err *err)
 
 	batch->step_from = batch->step_end;
 	if (result < 0)
-		abandon(batch, err);
+		abandon_batch(batch, err);
 	else if (batch->step_end < batch->n)
 		prepare_next(batch);
 	else
@@ -663,7 +654,7 @@ static void prepare_done(void *arg, int result, const struct err *err)
 			1 + batch->n / PUBLISHED_AN_EMAIL);
 }
 
-static void stage(struct outbox_batch *batch)
+static void stage_batch(struct outbox_batch *batch)
 {
 	unsigned weight;
 
@@ -703,7 +694,7 @@ static void on_batch_written(struct task *task)
 	if (batch->result < 0)
 		discard_batch(batch);
 	else
-		stage(batch);
+		stage_batch(batch);
 }
 
 void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
@@ -735,11 +726,11 @@ void outbox_send(struct outbox *outbox, struct outbox_batch *batch)
 	if (emails > 0 &&
 		outbox_account_enter(outbox, batch->company_id, bytes, emails, &batch->err) < 0) {
 		batch->result = -1;
-		answer(batch);
+		answer_batch(batch);
 		return;
 	}
 	if (!files) {
-		stage(batch);
+		stage_batch(batch);
 		return;
 	}
 	batch->work = (struct work){

@@ -94,22 +94,6 @@ static bool tell(struct attempt *attempt, const struct attempt_outcome *outcome)
 	return attempt->told && attempt->told(attempt->arg, outcome);
 }
 
-static void log_own_faults(const struct outbox *outbox)
-{
-	const struct breaker *breaker = &outbox->breaker;
-
-	for (size_t i = 0; i < breaker->n; i++)
-		if (breaker->companies[i].is_news)
-			log_error(outbox->log, "company_put_off", "company",
-				breaker->companies[i].id, "cause",
-				breaker->companies[i].circuit.reason, "effect",
-				"its emails wait; those of others go out, so the fault is in its "
-				"own",
-				"hint",
-				"see what header_checks and other milters do with them, in "
-				"Postfix's log");
-}
-
 /* Tells the breaker that the message went through or got a permanent answer. */
 static void close_breaker(struct attempt *attempt, bool recorded)
 {
@@ -132,7 +116,16 @@ static void close_breaker(struct attempt *attempt, bool recorded)
 	case BREAKER_NO_NEWS:
 		return;
 	case BREAKER_OWN_FAULT:
-		log_own_faults(outbox);
+		for (size_t i = 0; i < breaker->n; i++)
+			if (breaker->companies[i].is_news)
+				log_error(outbox->log, "company_put_off", "company",
+					breaker->companies[i].id, "cause",
+					breaker->companies[i].circuit.reason, "effect",
+					"its emails wait; those of others go out, so the fault is "
+					"in its own",
+					"hint",
+					"see what header_checks and other milters do with them, in "
+					"Postfix's log");
 		return;
 	case BREAKER_ONE_IS_BACK:
 		log_info(outbox->log, "company_resumed", "company", attempt->row.company_id,

@@ -211,7 +211,7 @@ static int read_messages(struct feeder *feeder, struct err *err)
 	return 0;
 }
 
-static void sweep(struct feeder *feeder)
+static void sweep_messages(struct feeder *feeder)
 {
 	const struct worker_shared *shared = feeder->outbox->shared;
 	struct db *db;
@@ -238,7 +238,7 @@ static bool feed_run(struct work *work)
 	feeder->err = ERR_INIT;
 	feeder->committed = feeder->unsynced = feeder->read = false;
 	if (feeder->sweeps)
-		sweep(feeder);
+		sweep_messages(feeder);
 	if (!feeder->takes)
 		return true;
 	feeder->committed = committer_run_told(outbox->shared->committer, take_run, feeder,
@@ -371,7 +371,7 @@ static void on_fed(struct task *task)
 }
 
 /* True if something is due. Asks the store once a second at most. */
-static bool is_due(struct feeder *feeder, int64_t now_us)
+static bool ask_if_due(struct feeder *feeder, int64_t now_us)
 {
 	if (clock_monotonic_us() >= feeder->look_us) {
 		struct db *db = outbox_reads(feeder->outbox, NULL);
@@ -415,21 +415,10 @@ static bool exclude_put_off(struct feeder *feeder, int64_t now_us)
 	return may_probe;
 }
 
-/* True once a second while records of emails in the maildrop may come. */
-static bool look_for_records(struct feeder *feeder)
-{
-	int64_t now_us = clock_monotonic_us();
-
-	if (now_us >= feeder->records_until_us || now_us < feeder->records_us)
-		return false;
-	feeder->records_us = now_us + LOOK_US;
-	return true;
-}
-
 void feeder_look(struct feeder *feeder)
 {
 	struct outbox *outbox = feeder->outbox;
-	int64_t now_us = clock_now_us(outbox->shared->clock);
+	int64_t now_us = clock_now_us(outbox->shared->clock), clock_us = clock_monotonic_us();
 	const struct breaker_circuit *all = &outbox->breaker.all;
 	bool open = all->cause != BREAKER_CLOSED, has_room, takes_due, recorded, may_probe;
 	int64_t room = IN_HAND_FROM_STORE - outbox->in_hand.all.from_store;
@@ -438,19 +427,22 @@ void feeder_look(struct feeder *feeder)
 	look_at_clock(feeder, now_us);
 	if (feeder->busy)
 		return;
-	has_room = room > 0 && !breaker_is_shut(&outbox->breaker, clock_monotonic_us()) &&
+	has_room = room > 0 && !breaker_is_shut(&outbox->breaker, clock_us) &&
 		   in_hand_has_room(&outbox->in_hand);
-	takes_due = has_room && !outbox->withheld && is_due(feeder, now_us);
-	recorded = look_for_records(feeder);
+	takes_due = has_room && !outbox->withheld && ask_if_due(feeder, now_us);
+	/* Once a second while records of emails in the maildrop may come. */
+	recorded = clock_us < feeder->records_until_us && clock_us >= feeder->records_us;
+	if (recorded)
+		feeder->records_us = clock_us + LOOK_US;
 	feeder->takes = takes_due || recorded;
-	feeder->sweeps = has_room && clock_monotonic_us() >= feeder->sweep_us;
+	feeder->sweeps = has_room && clock_us >= feeder->sweep_us;
 	if (!feeder->takes && !feeder->sweeps)
 		return;
 	if (feeder->sweeps)
-		feeder->sweep_us = clock_monotonic_us() + SWEEP_EVERY_S * SECOND_US;
+		feeder->sweep_us = clock_us + SWEEP_EVERY_S * SECOND_US;
 	feeder->room_made = false;
 	buf_clear(&feeder->excluded);
-	may_probe = exclude_put_off(feeder, clock_monotonic_us());
+	may_probe = exclude_put_off(feeder, clock_us);
 	in_hand_full(&outbox->in_hand, &feeder->excluded);
 	feeder->busy = true;
 	feeder->terms = (struct outbox_terms){

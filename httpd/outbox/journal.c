@@ -176,10 +176,10 @@ void journal_breaker_closed(struct journal *journal)
 	journal_look(journal);
 }
 
-static int write_one(struct db *db, const struct entry *entry, int64_t now_us, struct err *err)
+static int write_entry(struct db *db, const struct entry *entry, int64_t now_us, struct err *err)
 {
 	switch (entry->kind) {
-	case REMOVE: /* remove_all() */
+	case REMOVE: /* write_removals() */
 		break;
 	case PUT_OFF:
 		return store_outbox_put_off(db, entry->id, &entry->delay, err);
@@ -205,17 +205,8 @@ static int write_one(struct db *db, const struct entry *entry, int64_t now_us, s
 	return 0;
 }
 
-/* Notes if another host has taken the email over. Only called if no row was changed. */
-static int note_elsewhere(struct db *db, struct entry *entry, int written, struct err *err)
-{
-	int found = written == 0 && *entry->id ? store_outbox_is_elsewhere(db, entry->id, err) : 0;
-
-	entry->elsewhere = found > 0;
-	return found < 0 ? -1 : 0;
-}
-
 /* Writes all entries of removals at once. Each is about an email of its own. */
-static int remove_all(struct db *db, struct journal *journal, struct err *err)
+static int write_removals(struct db *db, struct journal *journal, struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT, elsewhere = STRV_INIT;
 	size_t removed;
@@ -241,15 +232,19 @@ static int journal_run(struct db *db, void *arg, struct err *err)
 
 	for (size_t i = 0; i < journal->under_way.n; i++) {
 		struct entry *entry = &journal->under_way.items[i];
-		int written;
+		int written, found = 0;
 
 		if (entry->kind == REMOVE)
 			continue;
-		written = write_one(db, entry, journal->now_us, err);
-		if (written < 0 || note_elsewhere(db, entry, written, err) < 0)
+		written = write_entry(db, entry, journal->now_us, err);
+		/* No row was changed: another host may have taken the email over. */
+		if (written == 0 && *entry->id)
+			found = store_outbox_is_elsewhere(db, entry->id, err);
+		if (written < 0 || found < 0)
 			return -1;
+		entry->elsewhere = found > 0;
 	}
-	return remove_all(db, journal, err);
+	return write_removals(db, journal, err);
 }
 
 /* On the committer's thread. */

@@ -305,7 +305,7 @@ static int check_addresses(
 /* Sets the problem of the emails that may not be sent. A repeat is decided like a first request,
  * before it learns anything about that. Consecutive emails of the same domain are decided once.
  * Returns 0, or -1 with err: the store failed. */
-static int decide_all(struct send_group *group, struct db *db, struct err *err)
+static int decide_emails(struct send_group *group, struct db *db, struct err *err)
 {
 	const struct key *key = &group->admission->key;
 	struct problem decision = PROBLEM_INIT;
@@ -363,28 +363,25 @@ static int check_recipients(const struct send_group *group, struct problem *prob
 		RECIPIENTS_MAX, group->n, n * each);
 }
 
-static int read_repeat(struct send_group *group, struct db *db, struct err *err)
-{
-	/* The number of emails differs only if another version of httpd read the payload. */
-	if (group->lock->earlier.results.n == group->n)
-		return send_repeat_read(group, db, err);
-	problem_fixed(&group->problem, PROBLEM_OTHER_PAYLOAD);
-	return 0;
-}
-
 /* All that the store says before the emails are composed. */
 static int decide_group(struct store_read *read, struct db *db, struct err *err)
 {
 	struct send_group *group = CONTAINER_OF(read, struct send_group, read);
 
-	if (decide_all(group, db, err) < 0)
+	if (decide_emails(group, db, err) < 0)
 		return -1;
 	if (!group->has_payload || is_refused(group))
 		return 0;
 	if (idempotency_lock(group->worker, db, group->admission, group->payload, &group->lock,
 		    &group->problem, err) < 0)
 		return -1;
-	return is_repeat(group) ? read_repeat(group, db, err) : 0;
+	if (!is_repeat(group))
+		return 0;
+	/* The number of emails differs only if another version of httpd read the payload. */
+	if (group->lock->earlier.results.n == group->n)
+		return send_repeat_read(group, db, err);
+	problem_fixed(&group->problem, PROBLEM_OTHER_PAYLOAD);
+	return 0;
 }
 
 static void on_decided(struct store_read *read)

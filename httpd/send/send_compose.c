@@ -75,7 +75,7 @@ static void fill_row(const struct key *key, const struct draft *draft, struct em
 }
 
 /* Makes the message, and the row, of which id and created_us are set. */
-static int compose(struct send_group *group, struct draft *draft, struct composed *composed_r,
+static int make_message(struct send_group *group, struct draft *draft, struct composed *composed_r,
 	struct problem *problem)
 {
 	struct mime_message *message = &draft->message;
@@ -134,17 +134,6 @@ static uint64_t body_size(const struct draft *draft)
 	return (html ? strlen(html) : 0) + (text ? strlen(text) : 0);
 }
 
-/* The maximum that message and row take. The body moves from the draft into the row; everything
- * else is in both; and a transfer encoding makes four bytes of three, plus line breaks. */
-static uint64_t composed_size_max(const struct draft *draft)
-{
-	uint64_t files = draft_files_size(draft);
-	uint64_t body = body_size(draft);
-	uint64_t rest = draft_text_size(draft) - body;
-
-	return 5 * rest + (body + files) * 11 / 8 + MESSAGE_EXTRA;
-}
-
 /* Makes the text of an email that has only html, and adds its size to bytes. */
 static int make_text(struct send_group *group, struct draft *draft, uint64_t *bytes)
 {
@@ -166,12 +155,12 @@ static int make_text(struct send_group *group, struct draft *draft, uint64_t *by
 }
 
 /* *bytes are those charged for the draft, from which what moves into the row is subtracted. */
-static void compose_one(struct send_email *email, struct draft *draft, uint64_t *bytes)
+static void compose_email(struct send_email *email, struct draft *draft, uint64_t *bytes)
 {
 	struct send_group *group = email->group;
 	struct mime_message *message = &draft->message;
 	struct email *row = &email->composed.row;
-	uint64_t most, made;
+	uint64_t body, rest, most, made;
 
 	if (draft->scheduled_us > 0 && draft->scheduled_us <= group->created_us) {
 		problem_fixed(&email->result->problem, PROBLEM_SCHEDULED_BEFORE);
@@ -180,18 +169,22 @@ static void compose_one(struct send_email *email, struct draft *draft, uint64_t 
 	}
 	if (make_text(group, draft, bytes) < 0)
 		return;
-	made = 2 * (draft_text_size(draft) - body_size(draft));
-	most = composed_size_max(draft);
+	/* The body moves from the draft into the row; everything else is in both; and a transfer
+	 * encoding makes four bytes of three, plus line breaks. */
+	body = body_size(draft);
+	rest = draft_text_size(draft) - body;
+	most = 5 * rest + (body + draft_files_size(draft)) * 11 / 8 + MESSAGE_EXTRA;
+	made = 2 * rest;
 	if (count_bytes(group, most) < 0)
 		return;
 	email->test = draft->test;
 	memcpy(row->id, email->result->id, ID_SIZE);
 	row->created_us = group->created_us;
-	if (compose(group, draft, &email->composed, &email->result->problem) < 0)
+	if (make_message(group, draft, &email->composed, &email->result->problem) < 0)
 		email->end = SEND_BAD;
 	else
 		email->result->message_id = row->message_id;
-	*bytes -= body_size(draft);
+	*bytes -= body;
 	row->html = message->html ? TAKE_PTR(message->html) : mem_strdup("");
 	row->text = message->text ? TAKE_PTR(message->text) : mem_strdup("");
 	made += email->composed.message.len;
@@ -212,7 +205,7 @@ static void compose_personal(struct send_email *email, size_t i)
 	if (personal->make(personal, group->draft, i, &draft, &email->result->problem) < 0)
 		email->end = SEND_BAD;
 	else
-		compose_one(email, &draft, &bytes);
+		compose_email(email, &draft, &bytes);
 	personal->clear(&draft);
 	uncount_bytes(group, bytes);
 }
@@ -237,7 +230,7 @@ static bool compose_some(struct work *work)
 		if (email->end == SEND_OPEN && group->personal)
 			compose_personal(email, i);
 		else if (email->end == SEND_OPEN)
-			compose_one(email, &group->draft[i], &group->draft_bytes);
+			compose_email(email, &group->draft[i], &group->draft_bytes);
 		if (!group->personal)
 			draft_clear(&group->draft[i]);
 	}

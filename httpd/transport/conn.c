@@ -177,18 +177,6 @@ void conn_table_free(struct conn_table *table)
 	free(table);
 }
 
-static void note_fd(struct conn_table *table, struct conn *conn)
-{
-	size_t fd = (size_t)conn->fd, n = table->by_fd_n;
-
-	if (fd >= n) {
-		table->by_fd_n = fd * 2 + 64;
-		table->by_fd = mem_grow(table->by_fd, table->by_fd_n, sizeof(*table->by_fd));
-		memset(table->by_fd + n, 0, (table->by_fd_n - n) * sizeof(*table->by_fd));
-	}
-	table->by_fd[fd] = conn;
-}
-
 static struct conn *of_bufferevent(struct bufferevent *bev)
 {
 	size_t fd = (size_t)bufferevent_getfd(bev);
@@ -216,20 +204,6 @@ static void forget_head(struct conn *conn)
 	if (conn->head.data)
 		secret_wipe(conn->head.data, conn->head.len);
 	buf_free(&conn->head);
-}
-
-static void conn_free(struct conn *conn)
-{
-	assert(conn->deciding == NULL);
-	if (conn->evcon)
-		conn->worker->conns->by_fd[conn->fd] = NULL;
-	LIST_REMOVE(conn, link);
-	listener_closed(conn->worker->listener);
-	event_free(conn->resume);
-	admission_clear(&conn->admission);
-	budget_give_back(&conn->share);
-	forget_head(conn);
-	free(conn);
 }
 
 static void on_refusal_written(struct bufferevent *bev, void *arg)
@@ -360,20 +334,6 @@ static void expire(struct conn *conn)
 	refuse_request(conn, &problem);
 }
 
-/* Includes what is in the kernel's send buffer: that holds megabytes, and takes
- * more only when a third of them is read. */
-static void measure_unread(struct conn *conn)
-{
-	size_t unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
-	int in_kernel = 0;
-
-	if (ioctl(conn->fd, SIOCOUTQ, &in_kernel) == 0)
-		unread += (size_t)in_kernel;
-	conn->unread = unread;
-	if (unread > conn->unread_most)
-		conn->unread_most = unread;
-}
-
 static void serve_waiting(struct conn_table *table, bool all);
 
 void conn_table_expire(struct conn_table *table)
@@ -387,14 +347,22 @@ void conn_table_expire(struct conn_table *table)
 	table->looked_us = now_us;
 	while (conn != NULL) {
 		struct conn *next = LIST_NEXT(conn, link);
+		int in_kernel = 0;
 		int64_t ms;
 
 		if (still_us > 0)
 			conn->since_us = conn->since_us + still_us < now_us
 						 ? conn->since_us + still_us
 						 : now_us;
-		if (conn->phase == CONN_ANSWERED)
-			measure_unread(conn);
+		/* The kernel's send buffer holds megabytes, and takes more only when a third of
+		 * them is read. */
+		if (conn->phase == CONN_ANSWERED) {
+			conn->unread = evbuffer_get_length(bufferevent_get_output(conn->bev));
+			if (ioctl(conn->fd, SIOCOUTQ, &in_kernel) == 0)
+				conn->unread += (size_t)in_kernel;
+			if (conn->unread > conn->unread_most)
+				conn->unread_most = conn->unread;
+		}
 		ms = allowed_ms(conn);
 		if (ms >= 0 && conn->evcon && now_us - conn->since_us > ms * 1000)
 			expire(conn);
@@ -405,25 +373,20 @@ void conn_table_expire(struct conn_table *table)
 
 /* Input, as it arrives. */
 
-/* True if evhttp knows the method and reads a body with it. */
-static bool is_common_method(struct span method)
-{
-	static const char *const common[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		if (span_is(method, common[i]))
-			return true;
-	return false;
-}
-
 /* True if a problem can wait until the body is read, and evhttp may see the
  * request. */
 static bool can_wait(const struct http_head *head)
 {
+	/* evhttp knows these methods, and reads a body with them. */
+	static const char *const common[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+	bool is_common = false;
+
 	/* evhttp takes //path for a host name, which it may find malformed. */
 	if (head->path.len > 1 && head->path.data[1] == '/')
 		return false;
-	if (!is_common_method(head->method))
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
+		is_common |= span_is(head->method, common[i]);
+	if (!is_common)
 		return span_is(head->method, "HEAD") && head->framing == HTTP_NO_BODY;
 	return head->framing == HTTP_NO_BODY ||
 	       (head->framing == HTTP_LENGTH && head->length <= REFUSED_BODY_MAX &&
@@ -458,20 +421,6 @@ static void intercept(struct conn *conn)
 	}
 	bufferevent_setcb(
 		conn->bev, in_head ? NULL : conn->on_read, on_write, on_conn_event, evcon);
-}
-
-/* Sets conn->peer. The peer of a Unix-domain socket has no address. */
-static void find_peer(struct conn *conn)
-{
-	struct sockaddr_storage own = {0};
-	socklen_t len = sizeof(own);
-	char *address = NULL;
-	uint16_t port;
-
-	evhttp_connection_get_peer(conn->evcon, &address, &port);
-	if (getsockname(conn->fd, (struct sockaddr *)&own, &len) == 0 && own.ss_family == AF_UNIX)
-		address = (char *)CIDR_UNIX;
-	snprintf(conn->peer, sizeof(conn->peer), "%s", address ? address : "");
 }
 
 /* Before the head is read, the client is the connected peer, even behind a
@@ -784,22 +733,46 @@ static void on_conn_close(struct evhttp_connection *evcon, void *arg)
 	struct conn *conn = arg;
 
 	(void)evcon;
+	assert(conn->deciding == NULL);
 	evbuffer_remove_cb(bufferevent_get_input(conn->bev), on_conn_input, conn);
-	conn_free(conn);
+	if (conn->evcon)
+		conn->worker->conns->by_fd[conn->fd] = NULL;
+	LIST_REMOVE(conn, link);
+	listener_closed(conn->worker->listener);
+	event_free(conn->resume);
+	admission_clear(&conn->admission);
+	budget_give_back(&conn->share);
+	forget_head(conn);
+	free(conn);
 }
 
 /* By now evhttp has made its connection around the bufferevent and is the
  * argument of its callbacks. */
 static void adopt(struct conn *conn)
 {
+	struct conn_table *table = conn->worker->conns;
+	size_t fd = (size_t)bufferevent_getfd(conn->bev), n = table->by_fd_n;
+	struct sockaddr_storage own = {0};
+	socklen_t len = sizeof(own);
+	char *address = NULL;
 	void *evcon = NULL;
+	uint16_t port;
 
 	bufferevent_getcb(conn->bev, NULL, NULL, NULL, &evcon);
 	conn->evcon = evcon;
-	conn->fd = bufferevent_getfd(conn->bev);
+	conn->fd = (int)fd;
 	evhttp_connection_set_closecb(conn->evcon, on_conn_close, conn);
-	note_fd(conn->worker->conns, conn);
-	find_peer(conn);
+	if (fd >= n) {
+		table->by_fd_n = fd * 2 + 64;
+		table->by_fd = mem_grow(table->by_fd, table->by_fd_n, sizeof(*table->by_fd));
+		memset(table->by_fd + n, 0, (table->by_fd_n - n) * sizeof(*table->by_fd));
+	}
+	table->by_fd[fd] = conn;
+	evhttp_connection_get_peer(conn->evcon, &address, &port);
+	/* The peer of a Unix-domain socket has no address. */
+	if (getsockname(conn->fd, (struct sockaddr *)&own, &len) == 0 && own.ss_family == AF_UNIX)
+		address = (char *)CIDR_UNIX;
+	snprintf(conn->peer, sizeof(conn->peer), "%s", address ? address : "");
 	find_client(conn, NULL);
 }
 
