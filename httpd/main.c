@@ -50,33 +50,26 @@ static void on_libevent_fatal(int status)
 	_exit(EX_TEMPFAIL);
 }
 
-static void serve(struct server *server, struct log *log)
-{
-	int got, wait_ms = 0;
-
-	while ((got = daemon_wait_signal(wait_ms)) == 0 || got == SIGHUP) {
-		if (got == 0)
-			wait_ms = server_round(server);
-		else
-			server_reload(server);
-	}
-	log_info(log, "stopping", "signal", strsignal(got));
-}
-
 static int run_server(const char *path, struct conf *conf)
 {
 	struct log *log = log_new("postern-httpd", (enum log_target)conf->log.target,
 		(enum log_level)conf->log.level);
 	struct server *server;
 	struct err err = ERR_INIT;
-	int status = EX_OK;
+	int status = EX_OK, got, wait_ms = 0;
 
 	event_log = log;
 	event_set_log_callback(on_libevent_message);
 	event_set_fatal_callback(on_libevent_fatal);
 	if (server_start(path, conf, log, &server, &err) == 0) {
 		daemon_ready();
-		serve(server, log);
+		while ((got = daemon_wait_signal(wait_ms)) == 0 || got == SIGHUP) {
+			if (got == 0)
+				wait_ms = server_round(server);
+			else
+				server_reload(server);
+		}
+		log_info(log, "stopping", "signal", strsignal(got));
 		server_stop(server);
 		log_info(log, "stopped");
 	} else {

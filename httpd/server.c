@@ -175,33 +175,27 @@ static void watch_smtp(struct server *server)
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
 }
 
-/* Adds Postfix's own domains to the local ones, which no company may activate.
- * If they are unknown, only operators activate. */
-static void apply_domains(const struct server *server, struct conf *conf)
-{
-	char *listed = conf->milter.local_domains;
-
-	if (server->own_domains == NULL) {
-		conf->http.domain_activation = ACTIVATION_OPERATOR;
-		return;
-	}
-	conf->milter.local_domains = mem_printf("%s %s", listed, server->own_domains);
-	free(listed);
-}
-
 /* The settings for one worker: its share of limits that apply to all workers,
  * with Postfix's domains among the local ones. The admin worker gets them
  * unchanged. */
 static struct conf *share_of(const struct server *server, int worker)
 {
 	struct conf *share = conf_copy(server->conf);
+	char *listed = share->milter.local_domains;
 	int64_t n = server->workers_n;
 
 	if (worker == server->workers_n)
 		return share;
 	share->http.max_connections = (share->http.max_connections + n - 1) / n;
 	share->submission.sessions = (share->submission.sessions + n - 1) / n;
-	apply_domains(server, share);
+	/* No company may activate a domain that Postfix delivers here. If these are unknown, only
+	 * operators activate. */
+	if (server->own_domains == NULL) {
+		share->http.domain_activation = ACTIVATION_OPERATOR;
+		return share;
+	}
+	share->milter.local_domains = mem_printf("%s %s", listed, server->own_domains);
+	free(listed);
 	return share;
 }
 
@@ -235,26 +229,22 @@ struct endpoint {
 	const char *mode, *group; /* mode and group of a Unix-domain socket */
 };
 
-static int bind_socket(const struct endpoint *endpoint, const char *path, int *fd_r,
-	struct socket **socket_r, struct err *err)
-{
-	const struct socket_use use = {"postern-httpd", endpoint->setting,
-		"under /run, RuntimeDirectory= of the unit makes it"};
-
-	if (socket_lock(path, &use, socket_r, err) < 0 || listener_bind_path(path, fd_r, err) < 0)
-		return -1;
-	return socket_publish(*socket_r, endpoint->mode, endpoint->group, err);
-}
-
 static int bind_endpoint(const struct endpoint *endpoint, int *fd_r, struct socket **socket_r,
 	char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
+	const struct socket_use use = {"postern-httpd", endpoint->setting,
+		"under /run, RuntimeDirectory= of the unit makes it"};
+	const char *path;
 	int result;
 
 	if (str_starts(endpoint->address, LISTENER_UNIX)) {
+		path = endpoint->address + strlen(LISTENER_UNIX);
 		snprintf(name_r, LISTENER_NAME_SIZE, "%s", endpoint->address);
-		result = bind_socket(
-			endpoint, endpoint->address + strlen(LISTENER_UNIX), fd_r, socket_r, err);
+		result = socket_lock(path, &use, socket_r, err);
+		if (result == 0)
+			result = listener_bind_path(path, fd_r, err);
+		if (result == 0)
+			result = socket_publish(*socket_r, endpoint->mode, endpoint->group, err);
 	} else {
 		result = listener_bind(endpoint->address, fd_r, name_r, err);
 	}
@@ -495,7 +485,7 @@ static void remove_socket(struct socket **socket)
 }
 
 /* A listener on a Unix-domain socket, and the threads that accept from it. */
-struct door {
+struct listen_socket {
 	struct endpoint endpoint;
 	struct socket **socket;
 	int *listen_fd;
@@ -504,14 +494,14 @@ struct door {
 };
 
 /* Makes the socket again, if no other file is in its place. */
-static int move_socket(struct server *server, const struct door *door, struct err *err)
+static int move_socket(struct server *server, const struct listen_socket *where, struct err *err)
 {
-	struct socket **socket = door->socket;
+	struct socket **socket = where->socket;
 	char name[LISTENER_NAME_SIZE];
 	int fd = -1;
 
 	socket_free(TAKE_PTR(*socket));
-	if (bind_endpoint(&door->endpoint, &fd, socket, name, err) < 0) {
+	if (bind_endpoint(&where->endpoint, &fd, socket, name, err) < 0) {
 		if (fd >= 0) {
 			remove_socket(socket);
 			close(fd);
@@ -519,51 +509,45 @@ static int move_socket(struct server *server, const struct door *door, struct er
 		socket_free(TAKE_PTR(*socket));
 		return -1;
 	}
-	for (int i = door->first; i < door->end; i++)
+	for (int i = where->first; i < where->end; i++)
 		worker_thread_listen(server->workers[i], fd);
-	close(*door->listen_fd);
-	*door->listen_fd = fd;
-	log_warn(
-		server->log, "socket_made_anew", "setting", door->endpoint.setting, "socket", name);
+	close(*where->listen_fd);
+	*where->listen_fd = fd;
+	log_warn(server->log, "socket_made_anew", "setting", where->endpoint.setting, "socket",
+		name);
 	return 0;
 }
 
 /* Notices when the socket's file is gone or replaced, so that new clients
  * cannot connect. A foreign file in its place is left alone, and the next round
  * tries again. */
-static void watch_socket(struct server *server, const struct door *door)
+static void watch_socket(struct server *server, const struct listen_socket *where)
 {
-	const struct socket *socket = *door->socket;
+	const struct socket *socket = *where->socket;
 	struct err err = ERR_INIT;
 	bool failed;
 
-	if (!str_starts(door->endpoint.address, LISTENER_UNIX) ||
+	if (!str_starts(where->endpoint.address, LISTENER_UNIX) ||
 		(socket && socket_is_named(socket)))
 		return;
-	failed = move_socket(server, door, &err) < 0;
-	if (failed && !*door->lost)
+	failed = move_socket(server, where, &err) < 0;
+	if (failed && !*where->lost)
 		log_error(server->log, "socket_gone", "error", err.text);
-	*door->lost = failed;
-}
-
-static void watch_sockets(struct server *server)
-{
-	const struct door api = {api_endpoint(server->conf), &server->socket,
-		&server->shared.listen_fd, 0, server->workers_n, &server->socket_lost};
-	const struct door admin = {admin_endpoint(server->conf), &server->admin_socket,
-		&server->admin_shared.listen_fd, server->workers_n, server->threads_n,
-		&server->admin_socket_lost};
-
-	watch_socket(server, &api);
-	watch_socket(server, &admin);
+	*where->lost = failed;
 }
 
 int server_round(struct server *server)
 {
+	const struct listen_socket api = {api_endpoint(server->conf), &server->socket,
+		&server->shared.listen_fd, 0, server->workers_n, &server->socket_lost};
+	const struct listen_socket admin = {admin_endpoint(server->conf), &server->admin_socket,
+		&server->admin_shared.listen_fd, server->workers_n, server->threads_n,
+		&server->admin_socket_lost};
 	bool busy = housekeeping_round(server->housekeeping, clock_monotonic_us());
 
 	smtp_watch_look(&server->smtp, clock_monotonic_us());
-	watch_sockets(server);
+	watch_socket(server, &api);
+	watch_socket(server, &admin);
 	return busy ? RECURRING_STEP_MS : ROUND_MS;
 }
 

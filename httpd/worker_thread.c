@@ -72,21 +72,6 @@ void database_watch_begin(
 		db_same(path, &watch->identity, NULL);
 }
 
-static void log_gone(const struct database_watch *watch, const char *why)
-{
-	if (watch->server)
-		log_error(watch->log, "database_away", "error", why, "effect",
-			"requests are answered with 503, and mail of registered domains is put off",
-			"hint",
-			"see if the database server runs and can be reached; the daemons then go on "
-			"by themselves");
-	else
-		log_error(watch->log, "database_gone", "error", why, "effect",
-			"emails are answered with 503, and all mail is put off", "hint",
-			"put the file back, or a backup by postern db restore, and restart the "
-			"daemons");
-}
-
 void database_watch_look(struct database_watch *watch, int64_t now_us)
 {
 	struct err err = ERR_INIT;
@@ -100,8 +85,17 @@ void database_watch_look(struct database_watch *watch, int64_t now_us)
 		watch->next_us = now_us + LOOK_US;
 		gone = db_same(watch->path, &watch->identity, &err) != 0;
 	}
-	if (gone && !watch->gone)
-		log_gone(watch, err.text);
+	if (gone && !watch->gone && watch->server)
+		log_error(watch->log, "database_away", "error", err.text, "effect",
+			"requests are answered with 503, and mail of registered domains is put off",
+			"hint",
+			"see if the database server runs and can be reached; the daemons then go on "
+			"by themselves");
+	else if (gone && !watch->gone)
+		log_error(watch->log, "database_gone", "error", err.text, "effect",
+			"emails are answered with 503, and all mail is put off", "hint",
+			"put the file back, or a backup by postern db restore, and restart the "
+			"daemons");
 	if (!gone && watch->gone)
 		log_info(watch->log, "database_back", "file", watch->server ? NULL : watch->path);
 	watch->gone = gone;
@@ -285,7 +279,7 @@ static struct event_base *new_base(void)
 
 /* Makes the parts of a worker. Each needs those before it; worker_thread_free()
  * goes in reverse. */
-static int set_up(struct worker_thread *thread, struct err *err)
+static int make_worker(struct worker_thread *thread, struct err *err)
 {
 	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
 	struct worker *worker = &thread->worker;
@@ -328,7 +322,7 @@ int worker_thread_new(const struct worker_shared *shared, struct conf *conf, int
 	thread->worker.postfix_limit = postfix_limit;
 	thread->worker.counts = counts_new(shared->routes);
 	read_proxies(&thread->worker);
-	if (set_up(thread, err) < 0) {
+	if (make_worker(thread, err) < 0) {
 		worker_thread_free(thread);
 		return -1;
 	}

@@ -246,7 +246,7 @@ static void set_cause(struct prober *prober, char *cause)
 }
 
 /* Reports the finding, if the facts suffice for one. Returns true if they do. */
-static bool conclude(struct prober *prober)
+static bool conclude_probe(struct prober *prober)
 {
 	struct probe_facts *facts = &prober->facts;
 	enum probe_finding finding;
@@ -275,7 +275,7 @@ static bool conclude(struct prober *prober)
 }
 
 /* Ends a probe. The log may still say more about it. */
-static void rest(struct prober *prober)
+static void end_probe(struct prober *prober)
 {
 	prober->step = IDLE;
 	prober->next_us = prober->began_us +
@@ -430,43 +430,37 @@ static int read_notes(struct store_read *read, struct db *db, struct err *err)
 }
 
 /* Takes over what the milter and the log say about the last probe. */
-static void refresh(struct prober *prober)
-{
-	const struct probe *last = &prober->reading.last;
-
-	if (prober->reading.read.result < 0 && prober->last[0]) {
-		prober->facts.store_failed = true;
-		set_cause(prober, mem_strdup("nothing can be read"));
-	}
-	if (prober->reading.read.result < 0)
-		return;
-	if (prober->reading.notes.reloaded_us)
-		prober->reloaded_us = prober->reading.notes.reloaded_us;
-	if (!prober->reading.has_last)
-		return;
-	prober->facts.store_failed = false;
-	prober->facts.seen = last->seen_us != 0;
-	prober->changed = last->changed;
-	prober->facts.changed = prober->facts.seen && (last->changed == PROBE_OTHER_ID ||
-							      (last->changed == PROBE_OTHER_FROM &&
-								      !prober->setup.rewrites));
-	free(prober->refusal);
-	prober->refusal = mem_strdup(last->refusal);
-	look_at_log(prober, last);
-}
-
 static void on_notes_read(struct store_read *read)
 {
 	struct reading *reading = (struct reading *)read;
+	struct prober *prober = reading->prober;
+	const struct probe *last = &reading->last;
 
 	reading->under_way = false;
-	refresh(reading->prober);
+	if (read->result < 0 && prober->last[0]) {
+		prober->facts.store_failed = true;
+		set_cause(prober, mem_strdup("nothing can be read"));
+	}
+	if (read->result >= 0 && reading->notes.reloaded_us)
+		prober->reloaded_us = reading->notes.reloaded_us;
+	if (read->result >= 0 && reading->has_last) {
+		prober->facts.store_failed = false;
+		prober->facts.seen = last->seen_us != 0;
+		prober->changed = last->changed;
+		prober->facts.changed = prober->facts.seen &&
+					(last->changed == PROBE_OTHER_ID ||
+						(last->changed == PROBE_OTHER_FROM &&
+							!prober->setup.rewrites));
+		free(prober->refusal);
+		prober->refusal = mem_strdup(last->refusal);
+		look_at_log(prober, last);
+	}
 	if (reading->has_last)
 		store_probe_clear(&reading->last);
 	if (reading->has_oldest)
 		store_probe_clear(&reading->oldest);
 	reading->has_last = reading->has_oldest = false;
-	reading->done(reading->prober);
+	reading->done(prober);
 }
 
 /* Reads what the store says by now, and goes on with done. */
@@ -489,11 +483,11 @@ static void look_into_store(struct prober *prober, void (*done)(struct prober *p
 static void watch_further(struct prober *prober)
 {
 	prober->facts.overdue |= clock_monotonic_us() >= prober->deadline_us;
-	if (prober->worker->draining || conclude(prober) || prober->facts.seen)
-		rest(prober);
+	if (prober->worker->draining || conclude_probe(prober) || prober->facts.seen)
+		end_probe(prober);
 }
 
-static void watch(struct prober *prober)
+static void watch_probe(struct prober *prober)
 {
 	look_into_store(prober, watch_further);
 }
@@ -503,7 +497,7 @@ static void on_probe_injected(struct submission *submission, const struct inject
 	struct prober *prober = CONTAINER_OF(submission, struct prober, submission);
 
 	if (prober->worker->draining) {
-		rest(prober);
+		end_probe(prober);
 		return;
 	}
 	/* With SMTP the milter has decided by now, but the log may say more. */
@@ -515,7 +509,7 @@ static void on_probe_injected(struct submission *submission, const struct inject
 				answer->result == INJECT_UNKNOWN ? "a submission was ended: " : "",
 				answer->err->text));
 	prober->step = WATCHING;
-	watch(prober);
+	watch_probe(prober);
 }
 
 static void write_message(struct prober *prober)
@@ -544,14 +538,14 @@ static void on_probe_added(struct task *task)
 	struct worker *worker = prober->worker;
 
 	if (worker->draining) {
-		rest(prober);
+		end_probe(prober);
 		return;
 	}
 	prober->facts.store_failed = prober->add_result < 0;
 	if (prober->add_result < 0) {
 		set_cause(prober, mem_printf("nothing can be written: %s", prober->add_err.text));
-		conclude(prober);
-		rest(prober);
+		conclude_probe(prober);
+		end_probe(prober);
 		return;
 	}
 	memcpy(prober->last, prober->secrets.ticket, SECRET_TICKET_SIZE);
@@ -659,20 +653,6 @@ static bool look_run(struct work *work)
 	return true;
 }
 
-static void learn(struct prober *prober, struct look *look)
-{
-	if (!look->known)
-		return;
-	postfix_setup_clear(&prober->setup);
-	prober->setup = look->setup;
-	postfix_run_watch(prober->worker->shared->run, prober->setup.queue);
-	if (!prober->learnt) /* now it is known which files to watch */
-		has_changed(prober);
-	prober->learnt = true;
-	prober->stale = false;
-	withhold_emails(prober);
-}
-
 /* Checks what no message shows: the clock, the order of milters, whether
  * Postfix accepts messages as large as clients are told, and whether the newest
  * emails can be read. */
@@ -720,17 +700,6 @@ static char *cause_silent(const char *socket, int milter)
 				    : strerror(milter));
 }
 
-static void tell_waiting(const struct prober *prober, const struct look *look)
-{
-	int64_t n = look->waiting.staged;
-	char cause[ERR_TEXT_MAX] = "";
-
-	if (n > 0)
-		snprintf(cause, sizeof(cause), "%s email%s wait%s for postern-milter",
-			STR_COUNT(n, EMAIL_WAITING_MAX), n == 1 ? "" : "s", n == 1 ? "s" : "");
-	probe_report_set_fault(prober->worker->shared->probe, FAULT_LATE, cause);
-}
-
 /* EACCES is no fault: Postfix may be allowed to open a socket that this user
  * may not. */
 static void on_looked(struct task *task)
@@ -739,13 +708,24 @@ static void on_looked(struct task *task)
 	struct prober *prober = look->prober;
 	const struct worker *worker = prober->worker;
 	struct probe_facts *facts = &prober->facts;
+	int64_t waiting = look->waiting.staged;
+	char cause[ERR_TEXT_MAX] = "";
 
-	learn(prober, look);
+	if (look->known) {
+		postfix_setup_clear(&prober->setup);
+		prober->setup = look->setup;
+		postfix_run_watch(worker->shared->run, prober->setup.queue);
+		if (!prober->learnt) /* now it is known which files to watch */
+			has_changed(prober);
+		prober->learnt = true;
+		prober->stale = false;
+		withhold_emails(prober);
+	}
 	free(look->socket);
 	free(look->config);
 	free(look->internal_hosts);
 	if (worker->draining) {
-		rest(prober);
+		end_probe(prober);
 		return;
 	}
 	facts->postfix_over = postfix_run_is_over(worker->shared->run);
@@ -754,13 +734,17 @@ static void on_looked(struct task *task)
 			(prober->setup.tickets_leave ||
 				(prober->found == PROBE_UNASKED &&
 					!others_since(prober, prober->unasked_us)));
-	tell_waiting(prober, look);
+	if (waiting > 0)
+		snprintf(cause, sizeof(cause), "%s email%s wait%s for postern-milter",
+			STR_COUNT(waiting, EMAIL_WAITING_MAX), waiting == 1 ? "" : "s",
+			waiting == 1 ? "s" : "");
+	probe_report_set_fault(worker->shared->probe, FAULT_LATE, cause);
 	if (facts->milter_silent)
 		set_cause(prober, cause_silent(worker->conf->milter.socket, look->milter));
 	else
 		look_around(prober);
-	if (conclude(prober)) {
-		rest(prober);
+	if (conclude_probe(prober)) {
+		end_probe(prober);
 		return;
 	}
 	/* With a rule that adds recipients or holds messages, a probe that
@@ -777,7 +761,7 @@ static void on_looked(struct task *task)
 	committer_submit(worker->shared->committer, &prober->job);
 }
 
-static void begin(struct prober *prober, int64_t now_us)
+static void begin_probe(struct prober *prober, int64_t now_us)
 {
 	const struct worker *worker = prober->worker;
 
@@ -811,14 +795,14 @@ static void look_further(struct prober *prober)
 	if (prober->worker->draining)
 		return;
 	if (prober->last[0])
-		conclude(prober);
+		conclude_probe(prober);
 	changed = has_changed(prober);
 	prober->stale |= changed;
 	if (changed)
 		prober->in_row = 0;
 	if (changed || now_us >= prober->next_us ||
 		(prober->found == PROBE_UNASKED && others_since(prober, prober->unasked_us)))
-		begin(prober, now_us);
+		begin_probe(prober, now_us);
 }
 
 static void look_while_idle(struct prober *prober, int64_t now_us)
@@ -857,19 +841,19 @@ void prober_look(struct prober *prober)
 		prober->facts.store_failed = late;
 		if (late && !prober->told) {
 			set_cause(prober, mem_strdup("nothing was written in time"));
-			conclude(prober);
+			conclude_probe(prober);
 		}
 		break;
 	case SUBMITTING:
 		prober->facts.overdue |= late;
 		if (late && !prober->told)
-			conclude(prober);
+			conclude_probe(prober);
 		break;
 	case WATCHING:
 		if (prober->worker->draining)
-			rest(prober);
+			end_probe(prober);
 		else
-			watch(prober);
+			watch_probe(prober);
 		break;
 	}
 }

@@ -269,21 +269,9 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 	submit_waiting(arg);
 }
 
-static void submit_soon(struct store_reads *reads)
-{
-	const struct timeval wait = {.tv_usec = WAIT_US};
-
-	if (reads->n == TOGETHER_MAX)
-		submit_waiting(reads);
-	if (reads->n != 1)
-		return; /* they are gone, or due already */
-	event_add(reads->late, &wait);
-	if (reads->under_way == NULL)
-		event_active(reads->due, EV_READ, 0);
-}
-
 void store_read_start(struct worker *worker, struct store_read *read, const char *company_id)
 {
+	const struct timeval wait = {.tv_usec = WAIT_US};
 	struct store_reads *reads = worker->reads;
 
 	read->worker = worker;
@@ -303,7 +291,13 @@ void store_read_start(struct worker *worker, struct store_read *read, const char
 	*reads->end = read;
 	reads->end = &read->next;
 	reads->n++;
-	submit_soon(reads);
+	if (reads->n == TOGETHER_MAX)
+		submit_waiting(reads);
+	if (reads->n != 1)
+		return; /* they are gone, or due already */
+	event_add(reads->late, &wait);
+	if (reads->under_way == NULL)
+		event_active(reads->due, EV_READ, 0);
 }
 
 struct store_reads *store_reads_new(struct event_base *base)
