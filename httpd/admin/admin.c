@@ -407,7 +407,8 @@ static void explain_operation(
 		request_failed(request, "operation_failed", err, problem);
 }
 
-static void operate_read(struct request *request)
+/* Runs an operation that only reads, and replies. */
+static void reply_reading(struct request *request)
 {
 	const struct operation *operation = request->admission.route->operation;
 	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
@@ -492,7 +493,7 @@ void admin_operate(struct request *request)
 	struct admin_job *job;
 
 	if (str_eq(route->method, "GET")) {
-		operate_read(request);
+		reply_reading(request);
 		return;
 	}
 	if (route->body == BODY_JSON_SMALL &&

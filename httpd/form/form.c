@@ -154,8 +154,9 @@ static int malformed(struct err *err)
 	return err_set(err, ERR_INVALID, "malformed multipart/form-data request");
 }
 
-/* Keeps the value of a relevant field; the first one counts. */
-static void keep_field(struct part *part, const struct mime_scan_field *field)
+/* Parses the header of the text; the first of several fields counts. What follows becomes
+ * part->content. */
+static int read_part_header(struct span text, struct part *part, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -165,15 +166,6 @@ static void keep_field(struct part *part, const struct mime_scan_field *field)
 		{"Content-Type", &part->type},
 		{"Content-Transfer-Encoding", &part->encoding},
 	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (*fields[i].value == NULL && mime_scan_is(field, fields[i].name))
-			*fields[i].value = mime_scan_value(field);
-}
-
-/* Parses the header of the text. What follows becomes part->content. */
-static int read_part_header(struct span text, struct part *part, struct err *err)
-{
 	struct span rest = text;
 	struct mime_scan_field field;
 
@@ -181,7 +173,9 @@ static int read_part_header(struct span text, struct part *part, struct err *err
 		if (text.len - rest.len > FORM_PART_HEADER_MAX ||
 			memchr(field.raw.data, '\0', field.raw.len))
 			return malformed(err);
-		keep_field(part, &field);
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			if (*fields[i].value == NULL && mime_scan_is(&field, fields[i].name))
+				*fields[i].value = mime_scan_value(&field);
 	}
 	/* The empty line before an empty content may be part of the delimiter. */
 	if (rest.len > 0 && !mime_scan_empty_line(&rest))

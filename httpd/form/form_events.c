@@ -369,16 +369,6 @@ struct page_job {
 	char *answer; /* the answer, as JSON text */
 };
 
-static void job_free(struct page_job *job)
-{
-	for (size_t i = 0; i < FILTERS; i++) {
-		free(job->texts[i]);
-		free(job->ask.filters[i]);
-	}
-	store_event_list_free(&job->found);
-	free(job);
-}
-
 /* Some clients do not encode the + of an address. An address has no blanks, so
  * each one was a +. */
 static void mend_addresses(const json_t *texts)
@@ -514,19 +504,12 @@ static void finish_page(struct task *task)
 		reply_problem(job->request, &job->problem);
 	else
 		reply_printed(job->request, 200, job->answer);
-	job_free(job);
-}
-
-static void append(struct event_list *list, struct event_list *more)
-{
-	if (more->n == 0) {
-		free(more->items);
-		return;
+	for (size_t i = 0; i < FILTERS; i++) {
+		free(job->texts[i]);
+		free(job->ask.filters[i]);
 	}
-	list->items = mem_grow(list->items, list->n + more->n, sizeof(*list->items));
-	memcpy(list->items + list->n, more->items, more->n * sizeof(*more->items));
-	list->n += more->n;
-	free(more->items);
+	store_event_list_free(&job->found);
+	free(job);
 }
 
 static bool read_piece(struct work *work)
@@ -534,8 +517,8 @@ static bool read_piece(struct work *work)
 	struct page_job *job = (struct page_job *)work;
 	struct worker *worker = job->request->worker;
 	struct db_pool *readers = worker->shared->readers;
+	struct event_list *list = &job->found, more;
 	struct err err = ERR_INIT;
-	struct event_list more;
 	struct db *db;
 	int result;
 
@@ -560,7 +543,12 @@ static bool read_piece(struct work *work)
 		request_failed(job->request, "event_list_failed", &err, &job->problem);
 		return true;
 	}
-	append(&job->found, &more);
+	if (more.n > 0) {
+		list->items = mem_grow(list->items, list->n + more.n, sizeof(*list->items));
+		memcpy(list->items + list->n, more.items, more.n * sizeof(*more.items));
+		list->n += more.n;
+	}
+	free(more.items);
 	job->filter.after_seq = more.looked_seq;
 	if (more.looked_seq && (int64_t)job->found.n < job->ask.limit)
 		return false;

@@ -196,14 +196,6 @@ static char *key_of(const char *address)
 	return key;
 }
 
-static struct form_recipient recipient_of(
-	const struct form_variables *variables, const char *address)
-{
-	_cleanup_free_ char *name = key_of(address);
-
-	return (struct form_recipient){address, json_object_get(variables->of, name)};
-}
-
 int form_variables_none(struct draft *email, struct problem *problem)
 {
 	const struct form_recipient nobody = {NULL, NULL};
@@ -213,9 +205,12 @@ int form_variables_none(struct draft *email, struct problem *problem)
 	return personalize(&nobody, email, problem);
 }
 
-static struct form_recipient recipient_at(const struct send_personal *personal, const char *address)
+static struct form_recipient recipient_of(const struct send_personal *personal, const char *address)
 {
-	return recipient_of((const struct form_variables *)personal, address);
+	const struct form_variables *variables = (const struct form_variables *)personal;
+	_cleanup_free_ char *name = key_of(address);
+
+	return (struct form_recipient){address, json_object_get(variables->of, name)};
 }
 
 /* Includes the longest text once more: during replacement the old and the new
@@ -224,7 +219,7 @@ static uint64_t personal_size(
 	const struct send_personal *personal, const struct draft *base, size_t i)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
-	const struct form_recipient recipient = recipient_at(personal, address);
+	const struct form_recipient recipient = recipient_of(personal, address);
 	const struct header_list *headers = &base->message.headers;
 	uint64_t bytes = 0, longest = 0;
 
@@ -254,7 +249,7 @@ static int personal_make(const struct send_personal *personal, const struct draf
 	struct draft *email_r, struct problem *problem)
 {
 	_cleanup_free_ char *address = addr_spec(&base->message.to.items[i]);
-	const struct form_recipient recipient = recipient_at(personal, address);
+	const struct form_recipient recipient = recipient_of(personal, address);
 
 	*email_r = *base;
 	mime_message_copy_texts(&base->message, &email_r->message);

@@ -80,29 +80,22 @@ static int check_region(const json_t *body, struct problem *problem)
 		"The `region` field must be one of %s. It has no meaning here.", buf_str(&known));
 }
 
-/* Checks the name, and keeps it as it was given. */
-static int read_domain_name(const json_t *body, const char **name_r, struct problem *problem)
+int domain_json_parse_new(const json_t *body, void *input, struct problem *problem)
 {
 	_cleanup_free_ char *normal = NULL;
+	struct op_domain *domain = input;
 	struct err err = ERR_INIT;
 
-	if (json_field_line(body, "name", "name", name_r, problem) < 0)
+	if (check_region(body, problem) < 0 || check_settings(body, problem) < 0 ||
+		json_field_line(body, "name", "name", &domain->name, problem) < 0)
 		return -1;
-	if (*name_r == NULL)
+	if (domain->name == NULL)
 		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `name` field.");
-	if (addr_domain_normalize(*name_r, &normal, &err) < 0)
+	/* The name is kept as it was given. */
+	if (addr_domain_normalize(domain->name, &normal, &err) < 0)
 		return problem_set(
 			problem, PROBLEM_VALIDATION, "Invalid `name` field: %s.", err.text);
 	return 0;
-}
-
-int domain_json_parse_new(const json_t *body, void *input, struct problem *problem)
-{
-	struct op_domain *domain = input;
-
-	if (check_region(body, problem) < 0 || check_settings(body, problem) < 0)
-		return -1;
-	return read_domain_name(body, &domain->name, problem);
 }
 
 static int parse_settings(const json_t *body, void *input, struct problem *problem)

@@ -83,20 +83,6 @@ struct email_ask {
 	char id[ID_SIZE];
 };
 
-/* A key that may only send never sees unsent emails. Returns 0, or -1 with the problem. */
-static int read_state(
-	const char *query, const struct key *key, struct email_ask *ask, struct problem *problem)
-{
-	char state[QUERY_VALUE_MAX];
-	int given = query_get(query, "state", state, problem);
-
-	if (given > 0 && !str_eq(state, "any"))
-		return problem_set(problem, PROBLEM_PARAMETER,
-			"The `state` parameter must be `any`, if it is given.");
-	ask->scope.sent_only = given == 0 || !(key->scopes & KEY_READING);
-	return given < 0 ? -1 : 0;
-}
-
 /* Reads which email the path names. Returns 0, or -1 with the problem. */
 static int read_path(const struct admission *admission, const struct key *key,
 	struct email_ask *ask_r, struct problem *problem)
@@ -214,12 +200,19 @@ static void find_and_answer(struct request *request, bool charged)
 	const struct email *row = admission->row;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
+	char state[QUERY_VALUE_MAX];
 	struct email_ask ask;
 	struct email email;
-	int found = -1;
+	int found = -1, given = -1;
 
-	if (read_path(admission, &admission->key, &ask, &problem) == 0 &&
-		read_state(request_query(request), &admission->key, &ask, &problem) == 0) {
+	if (read_path(admission, &admission->key, &ask, &problem) == 0)
+		given = query_get(request_query(request), "state", state, &problem);
+	/* A key that may only send never sees unsent emails. */
+	ask.scope.sent_only = given == 0 || !(admission->key.scopes & KEY_READING);
+	if (given > 0 && !str_eq(state, "any")) {
+		problem_set(&problem, PROBLEM_PARAMETER,
+			"The `state` parameter must be `any`, if it is given.");
+	} else if (given >= 0) {
 		found = row ? 1 : find_email(request->db, &ask, &email, NULL, &err);
 		if (found < 0)
 			request_failed(request, "email_lookup_failed", &err, &problem);

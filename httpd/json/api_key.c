@@ -30,45 +30,27 @@ static int read_key_name(const json_t *body, const char **name_r, struct problem
 	return 0;
 }
 
-static int read_permission(const json_t *body, const char **scopes_r, struct problem *problem)
-{
-	const json_t *value = json_field_get(body, "permission");
-
-	*scopes_r = permissions[0].scopes;
-	if (value == NULL)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(permissions); i++) {
-		if (!json_is_string(value) ||
-			!str_eq(json_string_value(value), permissions[i].permission))
-			continue;
-		*scopes_r = permissions[i].scopes;
-		return 0;
-	}
-	return problem_set(problem, PROBLEM_VALIDATION,
-		"The `permission` field must be `full_access` or `sending_access`.");
-}
-
-static int read_domain_id(const json_t *body, const char **id_r, struct problem *problem)
-{
-	char id[ID_SIZE];
-
-	if (json_field_text(body, "domain_id", "domain_id", id_r, problem) < 0)
-		return -1;
-	if (*id_r == NULL || id_parse(*id_r, id))
-		return 0;
-	return problem_set(
-		problem, PROBLEM_VALIDATION, "The `domain_id` field must be a valid UUID.");
-}
-
 int key_json_parse(const json_t *body, void *input, struct problem *problem)
 {
+	const json_t *permission = json_field_get(body, "permission");
 	struct op_key *key = input;
+	char id[ID_SIZE];
 
-	return read_key_name(body, &key->name, problem) < 0 ||
-			       read_permission(body, &key->scopes, problem) < 0 ||
-			       read_domain_id(body, &key->domain_id, problem) < 0
-		       ? -1
-		       : 0;
+	if (read_key_name(body, &key->name, problem) < 0)
+		return -1;
+	key->scopes = permission ? NULL : permissions[0].scopes;
+	for (size_t i = 0; json_is_string(permission) && i < ARRAY_SIZE(permissions); i++)
+		if (str_eq(json_string_value(permission), permissions[i].permission))
+			key->scopes = permissions[i].scopes;
+	if (key->scopes == NULL)
+		return problem_set(problem, PROBLEM_VALIDATION,
+			"The `permission` field must be `full_access` or `sending_access`.");
+	if (json_field_text(body, "domain_id", "domain_id", &key->domain_id, problem) < 0)
+		return -1;
+	return key->domain_id == NULL || id_parse(key->domain_id, id)
+		       ? 0
+		       : problem_set(problem, PROBLEM_VALIDATION,
+				 "The `domain_id` field must be a valid UUID.");
 }
 
 int key_json_parse_name(const json_t *body, void *input, struct problem *problem)

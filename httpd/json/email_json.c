@@ -150,8 +150,16 @@ static int read_first_given(const json_t *item, const char *const *names, const 
 	return 0;
 }
 
-static int check_given(const json_t *item, const char *path, struct problem *problem)
+static int read_attachment(const json_t *item, const char *path, struct attachment *attachment,
+	struct problem *problem)
 {
+	static const char *const filename[] = {"filename", NULL};
+	static const char *const type[] = {"content_type", "contentType", NULL};
+	static const char *const ids[] = {"content_id", "contentId", "inline_content_id", NULL};
+	const json_t *content;
+	size_t len;
+	char *id;
+
 	if (!json_is_object(item))
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%s%s` field must be an object.", problem->prefix, path);
@@ -160,42 +168,26 @@ static int check_given(const json_t *item, const char *path, struct problem *pro
 			"The `%s%s.path` field is not supported: nothing is fetched. Please send "
 			"the `content`.",
 			problem->prefix, path);
-	if (json_object_get(item, "content") == NULL ||
-		json_is_null(json_object_get(item, "content")))
+	content = json_object_get(item, "content");
+	if (content == NULL || json_is_null(content))
 		return problem_field(problem, PROBLEM_ATTACHMENT,
 			"Attachment must have either a `content` or `path`. (`%s%s`)",
 			problem->prefix, path);
-	return 0;
-}
-
-/* Some clients send a content id in the form of the header: `<id>`. */
-static void strip_angles(char *id)
-{
-	size_t len = id ? strlen(id) : 0;
-
+	if (read_first_given(item, filename, path, &attachment->filename, problem) < 0 ||
+		read_first_given(item, type, path, &attachment->content_type, problem) < 0 ||
+		read_first_given(item, ids, path, &attachment->content_id, problem) < 0)
+		return -1;
+	/* Some clients send a content id in the form of the header: `<id>`. */
+	id = attachment->content_id;
+	len = id ? strlen(id) : 0;
 	if (len > 2 && id[0] == '<' && id[len - 1] == '>') {
 		memmove(id, id + 1, len - 2);
 		id[len - 2] = '\0';
 	}
-}
-
-static int read_attachment(const json_t *item, const char *path, struct attachment *attachment,
-	struct problem *problem)
-{
-	static const char *const filename[] = {"filename", NULL};
-	static const char *const type[] = {"content_type", "contentType", NULL};
-	static const char *const id[] = {"content_id", "contentId", "inline_content_id", NULL};
-
-	if (check_given(item, path, problem) < 0 ||
-		read_first_given(item, filename, path, &attachment->filename, problem) < 0 ||
-		read_first_given(item, type, path, &attachment->content_type, problem) < 0 ||
-		read_first_given(item, id, path, &attachment->content_id, problem) < 0)
-		return -1;
-	strip_angles(attachment->content_id);
 	if (attachment->filename == NULL)
 		return problem_field(problem, PROBLEM_ATTACHMENT,
 			"Attachment must have a `filename`. (`%s%s`)", problem->prefix, path);
-	return read_content(json_object_get(item, "content"), path, &attachment->content, problem);
+	return read_content(content, path, &attachment->content, problem);
 }
 
 /* Parses the attachments of the email into message. */
