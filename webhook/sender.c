@@ -3,10 +3,11 @@
  *
  * Each endpoint has a queue of its own and at most webhook.connections attempts under way.
  * Endpoints take turns. So that none delays the others:
- * - A company has at most a quarter of webhook.max_connections once half of them are taken.
- * - A failing endpoint, one that did not answer its last attempt or answered that it cannot, has
- * one attempt at a time, with growing pauses between them. All failing endpoints together have half
- * of webhook.max_connections.
+ *
+ *   - A company has at most a quarter of webhook.max_connections once half of them are taken.
+ *   - An endpoint is failing if it did not answer its last attempt, or answered that it cannot. It
+ *     has one attempt at a time, with growing pauses between them. All failing endpoints together
+ *     have half of webhook.max_connections.
  *
  * A queue holds numbers of events only. The body of an event is read when its attempt starts, so
  * memory is bounded by the number of attempts, not by what waits. An event that was read stays out
@@ -243,7 +244,7 @@ static int start_attempts(struct sender *sender, struct err *err)
 	return result;
 }
 
-/* When an attempt is over. */
+/* Ending attempts. */
 
 /* Sets the new status of the event, and when it is due again. */
 static void decide_retry(struct attempt *attempt)

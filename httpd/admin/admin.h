@@ -89,9 +89,6 @@ admin_handler admin_session_new_password, admin_session_change_codes, admin_sess
 /* An operation that checks a code, within the limits of the throttle. */
 admin_handler admin_session_confirm_codes;
 
-/* admin_totp.c: the result of op_totp_start, with the URI as a QR code. */
-json_t *admin_render_totp(const struct op *op);
-
 /* admin_mail.c: emails and refused messages. */
 admin_handler admin_email_get, admin_email_html, admin_email_raw, admin_email_resend,
 	admin_email_test;

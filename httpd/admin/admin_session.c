@@ -10,20 +10,23 @@
  * Threads: the worker's; run_session() is the committer's, verify() is the
  * pool's, and what reads the store is as in store_read.h.
  */
-#include "httpd/admission/change.h"
 #include "httpd/admin/admin.h"
 
+#include <qrencode.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/secret.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/ops/op_user.h"
 #include "core/store/user/store_session.h"
 #include "core/store/user/store_user.h"
 #include "httpd/admin/login_throttle.h"
+#include "httpd/admission/change.h"
 #include "httpd/json/json_field.h"
 #include "httpd/transport/reply.h"
 #include "httpd/worker/store_read.h"
@@ -395,6 +398,45 @@ static void on_password_settled(const struct admin_job *job)
 	tell_throttle(request, session->login, session->company_id, job->code_is);
 }
 
+/* A QR code of the text (ISO/IEC 18004) as SVG. Black on white in any colour
+ * scheme of the page, because phones need that. */
+static char *qr_svg(const char *text)
+{
+	enum { QUIET = 4 }; /* modules around it */
+	QRcode *code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
+	struct buf svg = BUF_INIT;
+	int width = code ? code->width : 0;
+
+	if (code == NULL)
+		return NULL;
+	buf_printf(&svg,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" "
+		"viewBox=\"0 0 %d %d\" shape-rendering=\"crispEdges\">"
+		"<path fill=\"#fff\" d=\"M0 0h%dv%dH0z\"/>"
+		"<path d=\"",
+		width + 2 * QUIET, width + 2 * QUIET, width + 2 * QUIET, width + 2 * QUIET);
+	for (int y = 0; y < width; y++)
+		for (int x = 0; x < width; x++)
+			if (code->data[y * width + x] & 1)
+				buf_printf(&svg, "M%d %dh1v1h-1z", x + QUIET, y + QUIET);
+	buf_add_str(&svg, "\"/></svg>");
+	QRcode_free(code);
+	return svg.data;
+}
+
+/* The secret for an authenticator app, also as a QR code. Runs on the committer's thread. */
+static json_t *render_totp(const struct op *op)
+{
+	json_t *answer = op_json(op);
+	char *svg = qr_svg(json_string_value(json_object_get(answer, "uri")));
+
+	json_object_set_new(answer, "qr", row_json_given(svg));
+	if (svg)
+		secret_wipe(svg, strlen(svg));
+	free(svg);
+	return answer;
+}
+
 static void submit_change(struct verifying *verifying)
 {
 	struct request *request = verifying->request;
@@ -406,7 +448,7 @@ static void submit_change(struct verifying *verifying)
 		job->asks_code = operation != &op_totp_start;
 	}
 	if (operation == &op_totp_start)
-		job->operate.render = admin_render_totp;
+		job->operate.render = render_totp;
 	job->operate.body = TAKE_PTR(verifying->body);
 	job->verified = TAKE_PTR(verifying->verified);
 	((struct op_password *)job->operate.input)->stored = job->verified->new_stored;

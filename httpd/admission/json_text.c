@@ -41,8 +41,8 @@ size_t json_text_mark(const char *text, size_t len)
 	return len >= n && memcmp(text, mark, n) == 0 ? n : 0;
 }
 
-/* The bytes that the character at this place stands for. */
-static uint64_t sign_bytes(const char *at, const char *end)
+/* Returns the memory of the value that the character at this place begins. */
+static uint64_t value_bytes(const char *at, const char *end)
 {
 	switch (*at) {
 	case ',': /* a value follows */
@@ -67,7 +67,7 @@ uint64_t json_text_cost(const char *text, size_t len)
 	uint64_t bytes = VALUE_BYTES;
 
 	for (size_t i = 0; i < len; i++) {
-		bytes += sign_bytes(text + i, text + len);
+		bytes += value_bytes(text + i, text + len);
 		if (text[i] == '"')
 			i = json_text_end(text, len, i + 1);
 	}

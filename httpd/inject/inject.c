@@ -237,7 +237,8 @@ void inject_queue_set_cause(struct inject_queue *queue, const struct err *err)
 	queue->cause = err ? *err : ERR_INIT;
 }
 
-/* When all are given up, every company may. */
+/* Returns the turn of the first company that may start a submission; NULL if none may. Once the
+ * queue is stopped, any may: its submissions are only answered. */
 static struct turn *next_turn(const struct inject_queue *queue)
 {
 	struct turn *turn;

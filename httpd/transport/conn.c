@@ -13,8 +13,8 @@
  * already in the input. A request that EOF cuts off is refused.
  *
  * While a decision waits for rows of a database server, or for room (a slot,
- * and memory for the body), all input is kept from evhttp, in the deciding:
- * evhttp parses pipelined bytes as soon as the request before is answered.
+ * and memory for the body), struct deciding keeps all input from evhttp, which
+ * would parse pipelined bytes as soon as the request before is answered.
  *
  * After a refusal evhttp's read and write callbacks are no longer set on the
  * bufferevent: its state machine stays where it is until
@@ -138,7 +138,7 @@ struct deciding {
 	bool needs_rows;
 	struct admission_rows rows;
 	TAILQ_ENTRY(deciding) link; /* in the table, while it waits for room */
-	struct evbuffer *input;     /* the connection's */
+	struct evbuffer *input;     /* all that the connection has received */
 	size_t after;               /* bytes at its end, behind the head */
 };
 
