@@ -9,7 +9,6 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/store/company/store_dkim.h"
-#include "core/store/company/store_domain_check.h"
 
 static json_t *text_json(const char *text)
 {

@@ -1,5 +1,5 @@
 /*
- * store_dkim: the states of a domain's keys; store_domain_check: what was found last.
+ * store_dkim: the states of a domain's keys; store_domain: what was found last.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,6 @@
 #include "core/base/mem.h"
 #include "core/store/company/store_dkim.h"
 #include "core/store/company/store_domain.h"
-#include "core/store/company/store_domain_check.h"
 #include "tests/unit/temp_db.h"
 
 static char domain_id[ID_SIZE];

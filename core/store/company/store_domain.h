@@ -120,4 +120,19 @@ bool store_domain_unsubscribe_parse(const char *word, bool *unsubscribe_r);
 void store_domain_clear(struct domain *domain);
 void store_domain_list_free(struct domain_list *list);
 
+/* The results of the last DNS check of a domain. They are not audited, because nobody changes
+ * anything by them. */
+struct domain_check {
+	char domain_id[ID_SIZE];
+	int64_t checked_us;
+	char *records; /* JSON: an array of objects */
+};
+
+/* Returns 1, 0 if it was never checked, -1 on error. */
+int store_domain_check_get(
+	struct db *db, const char *domain_id, struct domain_check *check_r, struct err *err);
+/* Replaces the previous results. Returns 0 or -1. */
+int store_domain_check_put(struct db *db, const struct domain_check *check, struct err *err);
+void store_domain_check_clear(struct domain_check *check);
+
 #endif
