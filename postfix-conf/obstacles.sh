@@ -27,8 +27,8 @@ actions_in() {
 		"{"*) printf '%s\n' "$file" ;;
 		*) cat "$file" 2>/dev/null || true ;;
 		esac
-	done | grep -v '^[[:space:]]*#' | grep -oiE "/[a-z]*[[:space:]]+($2)[[:space:]]" |
-		tr "[:lower:]" "[:upper:]" | awk '!seen[$2]++ { print $2 }')
+	done | grep -v '^[[:space:]]*#' | grep -oiE "/[a-z]*[[:space:]]+($2)([[:space:]}]|\$)" |
+		tr -d "}" | tr "[:lower:]" "[:upper:]" | awk '!seen[$2]++ { print $2 }')
 }
 
 # Answers what smtpd_milter_maps, in $maps, has for the address; nothing when the lists
