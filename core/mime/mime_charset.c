@@ -70,7 +70,20 @@ bool mime_charset_common(const char *charset)
 
 const char *mime_charset_of_name(const char *name)
 {
-	return name && str_eq_nocase(name, "iso-8859-1") ? "windows-1252" : name;
+	static const struct {
+		const char *name, *charset;
+	} wider[] = {
+		{"iso-8859-1", "windows-1252"},
+		{"gb2312", "GBK"},
+		{"shift_jis", "CP932"},
+		{"euc-kr", "CP949"},
+		{"ks_c_5601-1987", "CP949"},
+	};
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(wider); i++)
+		if (str_eq_nocase(name, wider[i].name))
+			return wider[i].charset;
+	return name;
 }
 
 /* Appends the text as valid UTF-8 without NUL. */

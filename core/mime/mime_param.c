@@ -176,17 +176,19 @@ static char *decode_extended(const char *value)
 	const char *language = strchr(value, '\'');
 	const char *text = language ? strchr(language + 1, '\'') : NULL;
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
-	_cleanup_free_ char *charset = NULL;
+	_cleanup_free_ char *name = NULL;
+	const char *charset;
 	struct buf out = BUF_INIT;
 
 	if (text == NULL ||
 		!span_percent_decode((struct span){text + 1, strlen(text + 1)}, &bytes) ||
 		strlen(buf_str(&bytes)) < bytes.len)
 		return NULL;
-	charset = mem_dup(value, (size_t)(language - value));
+	name = mem_dup(value, (size_t)(language - value));
+	charset = mime_charset_of_name(name);
 	if (!mime_charset_known(charset))
 		return NULL;
-	mime_charset_add(&out, buf_str(&bytes), bytes.len, mime_charset_of_name(charset));
+	mime_charset_add(&out, buf_str(&bytes), bytes.len, charset);
 	return buf_take(&out);
 }
 

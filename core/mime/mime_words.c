@@ -236,16 +236,22 @@ static void add_plain(struct decoder *decoder, const char *text, size_t len)
 		add_utf8(decoder, text, len);
 }
 
+/* The charset that the decoder takes for the one of this name. */
+static const char *charset_of(const struct decoder *decoder, const char *name)
+{
+	return decoder->reading ? name : mime_charset_of_name(name);
+}
+
 static void flush_words(struct decoder *decoder)
 {
-	const char *charset = decoder->charset;
+	const char *charset = charset_of(decoder, decoder->charset);
 
 	decode_payload(decoder);
 	if (str_eq_nocase(charset, "utf-8") || !mime_charset_known(charset))
 		add_utf8(decoder, buf_str(&decoder->bytes), decoder->bytes.len);
 	else
-		mime_charset_add(&decoder->out, buf_str(&decoder->bytes), decoder->bytes.len,
-			decoder->reading ? charset : mime_charset_of_name(charset));
+		mime_charset_add(
+			&decoder->out, buf_str(&decoder->bytes), decoder->bytes.len, charset);
 	buf_clear(&decoder->bytes);
 }
 
@@ -272,7 +278,8 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 		if (reading && reading->charset && !mime_charset_common(word.charset))
 			snprintf(word.charset, sizeof(word.charset), "%s", reading->charset);
 		if (!str_eq_nocase(word.charset, decoder->charset)) {
-			if (reading == NULL && !mime_charset_known(word.charset))
+			if (reading == NULL &&
+				!mime_charset_known(charset_of(decoder, word.charset)))
 				break;
 			flush_words(decoder);
 			memcpy(decoder->charset, word.charset, CHARSET_MAX + 1);

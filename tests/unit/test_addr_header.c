@@ -182,7 +182,7 @@ static void test_unclear_names(void **state)
 	static const struct header_case cases[] = {
 		/* charsets that are not known */
 		{"=?x-sjis?q?b=40x.com?= <a@y.com>", "y.com x.com", NULL},
-		{"=?ks_c_5601-1987?b?YkB4LmNvbQ==?= <a@y.com>", "y.com x.com", NULL},
+		{"=?x-euc-kr?b?YkB4LmNvbQ==?= <a@y.com>", "y.com x.com", NULL},
 		{"=??q?b=40x.com?= <a@y.com>", "y.com x.com", NULL},
 		{"=?01234567890123456789012345678901234567890?q?b=40x.com?= "
 		 "<a@y.com>",

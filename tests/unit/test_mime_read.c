@@ -73,6 +73,9 @@ static const struct {
 		"Subject: =?utf-8?B?w6k=?= =?iso-8859-1?Q?=E9?=\r\n =?utf-8"
 		"?Q?!?=\r\n",
 		"s[\xc3\xa9\xc3\xa9!] "},
+	{"charsets by the names of smaller ones",
+		"Subject: =?gb2312?Q?=E9F?= =?shift_jis?Q?=87=40?= =?KS_C_5601-1987?B?x9GMYw==?=\n",
+		"s[\xe9\x95\x95\xe2\x91\xa0\xed\x95\x9c\xeb\x98\xa0] "},
 	{"line break in a Subject", "Subject: =?utf-8?Q?a=0D=0Ab?=\n", "s[a  b] "},
 	{"raw UTF-8 Subject", "Subject: \xc3\xa9\n", "s[\xc3\xa9] "},
 	{"first of two",
@@ -166,6 +169,8 @@ static const struct {
 		"\xc3\xa9", ""},
 	{"windows-1252 by the name of Latin-1",
 		"Content-Type: text/plain; charset=ISO-8859-1\n\n\x80", "\xe2\x82\xac", ""},
+	{"GBK by the name of its part", "Content-Type: text/plain; charset=GB2312\n\n\xe9\x46",
+		"\xe9\x95\x95", ""},
 	{"unknown charset", "Content-Type: text/plain; charset=x-no\n\na\xe9", "a\xef\xbf\xbd", ""},
 	{"no charset", "\n\xc3\xa9", "\xc3\xa9", ""},
 };
