@@ -90,12 +90,6 @@ const struct html_element *html_elements_find(const char *name)
 
 #define MAILTO "mailto:"
 
-static bool is_useful(const char *target)
-{
-	return str_starts_nocase(target, "http://") || str_starts_nocase(target, "https://") ||
-	       str_starts_nocase(target, MAILTO);
-}
-
 /* Returns the target of href without blanks and control characters; NULL if it is not http,
  * https or mailto. The caller frees it. */
 static char *link_target(const char *href)
@@ -103,7 +97,8 @@ static char *link_target(const char *href)
 	_cleanup_free_ char *trimmed = str_trim(href, strlen(href));
 	struct buf target = BUF_INIT;
 
-	if (!is_useful(trimmed))
+	if (!str_starts_nocase(trimmed, "http://") && !str_starts_nocase(trimmed, "https://") &&
+		!str_starts_nocase(trimmed, MAILTO))
 		return NULL;
 	for (const char *p = trimmed; *p; p++) {
 		if (*p == ' ')
@@ -114,8 +109,8 @@ static char *link_target(const char *href)
 	return buf_take(&target);
 }
 
-/* True if len bytes of text are the target itself. */
-static bool says_target(const char *target, const char *text, size_t len)
+/* True if the text of the link is its target, which is then not shown a second time. */
+static bool is_target_text(const char *target, const char *text, size_t len)
 {
 	size_t target_len = strlen(target);
 
@@ -154,27 +149,23 @@ static void add_blanks(struct lines *lines, size_t n)
 		buf_add_char(&lines->out, ' ');
 }
 
-/* Starts the line for the next text. */
-static void start_line(struct lines *lines)
+/* Writes what was held back before the next text: breaks, the indent with its marker, blanks. */
+static void write_held_back(struct lines *lines)
 {
 	struct buf *out = &lines->out;
-	size_t marker = strlen(lines->marker);
 
-	for (; out->len > 0 && lines->breaks > 0; lines->breaks--)
-		buf_add_char(out, '\n');
-	if (lines->indent > marker)
-		add_blanks(lines, lines->indent - marker);
-	buf_add_str(out, lines->marker);
-	lines->marker[0] = '\0';
-	lines->breaks = 0;
-	lines->blank = false;
-}
+	if (lines->breaks > 0 || out->len == 0) {
+		size_t marker_len = strlen(lines->marker);
 
-/* Writes the breaks and blanks that were held back. */
-static void flush_line(struct lines *lines)
-{
-	if (lines->breaks > 0 || lines->out.len == 0)
-		start_line(lines);
+		for (; out->len > 0 && lines->breaks > 0; lines->breaks--)
+			buf_add_char(out, '\n');
+		if (lines->indent > marker_len)
+			add_blanks(lines, lines->indent - marker_len);
+		buf_add_str(out, lines->marker);
+		lines->marker[0] = '\0';
+		lines->breaks = 0;
+		lines->blank = false;
+	}
 	add_blanks(lines, lines->kept + (lines->blank ? 1 : 0));
 	lines->kept = 0;
 	lines->blank = false;
@@ -182,7 +173,7 @@ static void flush_line(struct lines *lines)
 
 /* Returns the length of the blank at text, 0 if none: ASCII blanks, and the no-break space,
  * which emails use for layout. */
-static size_t blank_at(const char *text, size_t len)
+static size_t blank_len(const char *text, size_t len)
 {
 	if (*text && strchr(" \t\r\n\f", *text))
 		return 1;
@@ -191,7 +182,7 @@ static size_t blank_at(const char *text, size_t len)
 
 /* Returns the length of an invisible character at text, 0 if none: control characters and the
  * zero-width ones with which emails pad their preview. */
-static size_t invisible_at(const char *text, size_t len)
+static size_t invisible_len(const char *text, size_t len)
 {
 	static const char *const codes[] = {
 		"\xc2\xad",     /* soft hyphen */
@@ -235,11 +226,11 @@ static void lines_text(struct lines *lines, const char *text, size_t len, bool p
 		return;
 	while (text < end) {
 		size_t left = (size_t)(end - text);
-		size_t blank = blank_at(text, left);
-		size_t skip = blank ? blank : invisible_at(text, left);
+		size_t blank = blank_len(text, left);
+		size_t skip = blank ? blank : invisible_len(text, left);
 
 		if (skip == 0) {
-			flush_line(lines);
+			write_held_back(lines);
 			buf_add_char(&lines->out, *text);
 		} else if (blank && !pre) {
 			lines->blank = true;
@@ -324,7 +315,7 @@ static bool is_list(const struct html_element *element)
 	return element->role == HTML_LIST || element->role == HTML_NUMBERED;
 }
 
-static struct frame *push(struct html_render *render, const struct html_element *element)
+static struct frame *push_frame(struct html_render *render, const struct html_element *element)
 {
 	size_t n = render->frames_n, list;
 	struct frame *frame;
@@ -369,15 +360,30 @@ static void end_link(struct html_render *render, const struct frame *frame)
 	size_t len = out->len - frame->link_start - blanks;
 
 	if (frame->target && len > 0 && lines_fits(&render->lines, strlen(frame->target)) &&
-		!says_target(frame->target, text + blanks, len))
+		!is_target_text(frame->target, text + blanks, len))
 		buf_printf(out, " (%s)", frame->target);
 }
 
-/* Handles the start of an element, apart from its breaks. */
-static void begin_frame(struct html_render *render, struct frame *frame, html_attributes list)
+struct html_render *html_render_new(size_t max)
 {
+	struct html_render *render = mem_new(struct html_render);
+
+	render->lines = (struct lines){.max = max, .room = max / 4};
+	return render;
+}
+
+void html_render_open(struct html_render *render, const char *name, html_attributes list)
+{
+	const struct html_element *element = html_elements_find(name);
+	struct frame *frame = push_frame(render, element);
 	const char *value;
 
+	frame->hidden = is_hidden(element, list);
+	if (frame->hidden || render->hidden_n > 0) {
+		render->hidden_n += frame->hidden;
+		return;
+	}
+	lines_break(&render->lines, frame->breaks);
 	switch (frame->element->role) {
 	case HTML_BREAK:
 		lines_end_line(&render->lines);
@@ -411,48 +417,6 @@ static void begin_frame(struct html_render *render, struct frame *frame, html_at
 	}
 }
 
-static void end_element(struct html_render *render, const struct frame *frame)
-{
-	switch (frame->element->role) {
-	case HTML_PRE:
-		render->pre_n--;
-		break;
-	case HTML_ITEM:
-		lines_mark(&render->lines, "");
-		break;
-	case HTML_CELL:
-		render->lines.blank = true;
-		break;
-	case HTML_LINK:
-		end_link(render, frame);
-		break;
-	default:
-		break;
-	}
-}
-
-struct html_render *html_render_new(size_t max)
-{
-	struct html_render *render = mem_new(struct html_render);
-
-	render->lines = (struct lines){.max = max, .room = max / 4};
-	return render;
-}
-
-void html_render_open(struct html_render *render, const char *name, html_attributes list)
-{
-	const struct html_element *element = html_elements_find(name);
-	struct frame *frame = push(render, element);
-
-	frame->hidden = is_hidden(element, list);
-	if (frame->hidden || render->hidden_n > 0) {
-		render->hidden_n += frame->hidden;
-		return;
-	}
-	lines_break(&render->lines, frame->breaks);
-	begin_frame(render, frame, list);
-}
-
 void html_render_close(struct html_render *render)
 {
 	struct frame *frame;
@@ -461,7 +425,22 @@ void html_render_close(struct html_render *render)
 		return;
 	frame = &render->frames[--render->frames_n];
 	if (render->hidden_n == 0) {
-		end_element(render, frame);
+		switch (frame->element->role) {
+		case HTML_PRE:
+			render->pre_n--;
+			break;
+		case HTML_ITEM:
+			lines_mark(&render->lines, "");
+			break;
+		case HTML_CELL:
+			render->lines.blank = true;
+			break;
+		case HTML_LINK:
+			end_link(render, frame);
+			break;
+		default:
+			break;
+		}
 		lines_break(&render->lines, frame->breaks);
 	}
 	render->hidden_n -= frame->hidden;

@@ -82,15 +82,6 @@ static const xmlSAXHandler handler = {
 	.error = on_error,
 };
 
-/* Returns the length of the directive at text, 0 if it is none. A directive inside a comment
- * ends in `]-->` and does not count. */
-static size_t directive_len(const char *text)
-{
-	const char *close = memchr(text, '>', strnlen(text, DIRECTIVE_MAX));
-
-	return close && close[-1] == ']' ? (size_t)(close + 1 - text) : 0;
-}
-
 /* The attributes that the text needs. */
 static const char *const attributes[] = {"style", "hidden", "href", "alt", "start"};
 
@@ -166,18 +157,15 @@ static void add_attribute(struct buf *out, const struct piece *piece)
 	buf_add_char(out, '"');
 }
 
-/* True if the element's content is not HTML. */
-static bool is_raw(const char *name, size_t len)
-{
-	return (len == 6 && g_ascii_strncasecmp(name, "script", len) == 0) ||
-	       (len == 5 && g_ascii_strncasecmp(name, "style", len) == 0);
-}
-
-/* Returns the end tag of an element with raw content, or the end of the text. */
-static const char *skip_raw(const char *at, const char *name, size_t len)
+/* Skips the content of script and style, which is not HTML. Returns the end tag, or the end of the
+ * text. */
+static const char *skip_raw_content(const char *at, const char *name, size_t len)
 {
 	const char *end = at;
 
+	if (!(len == 6 && g_ascii_strncasecmp(name, "script", len) == 0) &&
+		!(len == 5 && g_ascii_strncasecmp(name, "style", len) == 0))
+		return at;
 	while ((end = strstr(end, "</")) != NULL) {
 		if (g_ascii_strncasecmp(end + 2, name, len) == 0)
 			return end;
@@ -209,26 +197,19 @@ static const char *add_tag(struct buf *out, const char *at)
 	closed = *at == '>' && at[-1] == '/';
 	buf_add_str(out, closed ? "/>" : ">");
 	at += *at == '>';
-	return closed || !is_raw(name, len) ? at : skip_raw(at, name, len);
-}
-
-/* Returns what follows the comment that begins here. */
-static const char *skip_comment(const char *at)
-{
-	const char *end = strstr(at + strlen("<!--"), "-->");
-
-	return end ? end + strlen("-->") : at + strlen(at);
+	return closed ? at : skip_raw_content(at, name, len);
 }
 
 /* Returns a copy that libxml2 parses in linear time and as intended: without the directives of
  * word processors (`<![if mso]>`), which it would take for text. */
-static char *simplify(const char *html)
+static char *simplify_html(const char *html)
 {
 	struct buf out = BUF_INIT;
 
 	buf_reserve(&out, strlen(html));
 	while (*html) {
 		size_t len = strcspn(html, "<");
+		const char *end;
 
 		buf_add(&out, html, len);
 		html += len;
@@ -237,47 +218,44 @@ static char *simplify(const char *html)
 		if (g_ascii_isalpha(html[1])) {
 			html = add_tag(&out, html);
 		} else if (str_starts(html, "<!--")) {
-			html = skip_comment(html);
+			end = strstr(html + strlen("<!--"), "-->");
+			html = end ? end + strlen("-->") : html + strlen(html);
+		} else if (str_starts(html, "<![") &&
+			   (end = memchr(html, '>', strnlen(html, DIRECTIVE_MAX))) != NULL &&
+			   end[-1] == ']') {
+			html = end + 1; /* not the `]-->` of a directive inside a comment */
 		} else {
-			len = str_starts(html, "<![") ? directive_len(html) : 0;
-			if (len == 0)
-				buf_add_char(&out, *html);
-			html += len ? len : 1;
+			buf_add_char(&out, *html++);
 		}
 	}
 	return buf_take(&out);
 }
 
-static void read_html(struct reader *reader, const char *html)
+char *html_text(const char *html)
 {
 	const int options = HTML_PARSE_NONET | HTML_PARSE_RECOVER | HTML_PARSE_NOWARNING |
 			    HTML_PARSE_IGNORE_ENC;
-	size_t len = strnlen(html, INT_MAX);
-
-	reader->search_max = SEARCH_BASE + SEARCH_PER_BYTE * len;
-	reader->parser = htmlNewParserCtxt();
-	if (reader->parser == NULL)
-		return;
-	*reader->parser->sax = handler;
-	reader->parser->userData = reader;
-	/* There is no tree, so there is no result. */
-	htmlCtxtReadMemory(reader->parser, html, (int)len, NULL, "UTF-8", options);
-	htmlFreeParserCtxt(reader->parser);
-}
-
-char *html_text(const char *html)
-{
 	struct reader reader = {
 		.render = html_render_new(TEXT_MIN + HTML_TEXT_GROWTH * strlen(html))};
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	_cleanup_free_ char *copy = NULL;
 	char *valid = NULL;
+	size_t len;
 
 	if (!str_utf8_valid(html, strlen(html)))
 		valid = g_utf8_make_valid(html, -1);
-	copy = simplify(valid ? valid : html);
+	copy = simplify_html(valid ? valid : html);
 	g_free(valid);
 	pthread_once(&once, xmlInitParser);
-	read_html(&reader, copy);
+	len = strnlen(copy, INT_MAX);
+	reader.search_max = SEARCH_BASE + SEARCH_PER_BYTE * len;
+	reader.parser = htmlNewParserCtxt();
+	if (reader.parser) {
+		*reader.parser->sax = handler;
+		reader.parser->userData = &reader;
+		/* There is no tree, so there is no result. */
+		htmlCtxtReadMemory(reader.parser, copy, (int)len, NULL, "UTF-8", options);
+		htmlFreeParserCtxt(reader.parser);
+	}
 	return html_render_finish(reader.render);
 }
