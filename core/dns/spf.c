@@ -37,13 +37,8 @@ const char *spf_result_name(enum spf_result result)
 	return names[result];
 }
 
-static bool is_record(const char *text)
-{
-	return str_starts_nocase(text, "v=spf1") && (text[6] == ' ' || text[6] == '\0');
-}
-
 /* Finds the domain's only SPF record: SPF_PASS, or the result if there is none. */
-static enum spf_result find_record(struct dns *dns, const char *domain, char **record_r)
+static enum spf_result find_spf_record(struct dns *dns, const char *domain, char **record_r)
 {
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	const char *record = NULL;
@@ -52,11 +47,13 @@ static enum spf_result find_record(struct dns *dns, const char *domain, char **r
 	if (found < 0)
 		return SPF_UNKNOWN;
 	for (size_t i = 0; i < texts.n; i++) {
-		if (!is_record(texts.items[i]))
+		const char *text = texts.items[i];
+
+		if (!str_starts_nocase(text, "v=spf1") || (text[6] != ' ' && text[6] != '\0'))
 			continue;
 		if (record)
 			return SPF_PERMERROR;
-		record = texts.items[i];
+		record = text;
 	}
 	*record_r = mem_strdup(record);
 	return record ? SPF_PASS : SPF_NONE;
@@ -112,7 +109,7 @@ static int64_t bits_of(const char *text, bool is_ipv6)
 }
 
 /* True if the address is in a network such as `192.0.2.0/24` or `2001:db8::/32`. */
-static bool is_in(const struct evaluation *all, const char *text)
+static bool is_in_network(const struct evaluation *all, const char *text)
 {
 	size_t len = strcspn(text, "/");
 	_cleanup_free_ char *address = mem_dup(text, len);
@@ -128,9 +125,9 @@ static bool is_in(const struct evaluation *all, const char *text)
 static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth);
 
-/* Returns 1 if it matches, 0 if not, -1 with the result that ends the evaluation. */
-static int match_hosts(struct evaluation *all, const char *text, const char *domain, bool mx,
-	enum spf_result *end_r)
+/* Matches the address with the hosts of `a` or `mx`; returns as match_mechanism(). */
+static enum spf_result match_hosts(
+	struct evaluation *all, const char *text, const char *domain, bool mx)
 {
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
 	struct target target;
@@ -145,40 +142,24 @@ static int match_hosts(struct evaluation *all, const char *text, const char *dom
 		if (*hosts.items[i] && dns_addresses(all->dns, hosts.items[i], &addresses) < 0)
 			found = -1;
 	free(target.domain);
-	if (found < 0) {
-		*end_r = SPF_UNKNOWN;
-		return -1;
-	}
+	if (found < 0)
+		return SPF_UNKNOWN;
 	for (size_t i = 0; i < addresses.n; i++)
 		if (is_near(all, addresses.items[i],
 			    bits_of(target.bits, strchr(addresses.items[i], ':') != NULL)))
-			return 1;
-	if (addresses.n == 0 && ++all->voids > VOID_MAX) {
-		*end_r = SPF_PERMERROR;
-		return -1;
-	}
-	return 0;
+			return SPF_PASS;
+	return addresses.n == 0 && ++all->voids > VOID_MAX ? SPF_PERMERROR : SPF_NEUTRAL;
 }
 
-static int match_include(
-	struct evaluation *all, const char *domain, int depth, enum spf_result *end_r)
+/* Evaluates the record of an included domain (RFC 7208 5.2); returns as match_mechanism(). */
+static enum spf_result match_include(struct evaluation *all, const char *domain, int depth)
 {
 	_cleanup_free_ char *record = NULL;
 	enum spf_result result = evaluate_domain(all, domain, &record, depth + 1);
 
-	switch (result) {
-	case SPF_PASS:
-		return 1;
-	case SPF_NONE:
-	case SPF_PERMERROR:
-		*end_r = SPF_PERMERROR;
-		return -1;
-	case SPF_UNKNOWN:
-		*end_r = SPF_UNKNOWN;
-		return -1;
-	default:
-		return 0;
-	}
+	if (result == SPF_FAIL || result == SPF_SOFTFAIL)
+		return SPF_NEUTRAL;
+	return result == SPF_NONE ? SPF_PERMERROR : result;
 }
 
 static bool is_name(const char *term, const char *name)
@@ -189,35 +170,29 @@ static bool is_name(const char *term, const char *name)
 	       (term[len] == '\0' || term[len] == ':' || term[len] == '/');
 }
 
-/* Evaluates one mechanism; returns as match_hosts(). */
-static int match(struct evaluation *all, const char *term, const char *domain, int depth,
-	enum spf_result *end_r)
+/* Evaluates one mechanism. Returns SPF_PASS if it matches, SPF_NEUTRAL if not; SPF_PERMERROR and
+ * SPF_UNKNOWN end the evaluation. */
+static enum spf_result match_mechanism(
+	struct evaluation *all, const char *term, const char *domain, int depth)
 {
 	if (is_name(term, "all"))
-		return 1;
+		return SPF_PASS;
 	if (is_name(term, "ip4") || is_name(term, "ip6"))
-		return term[3] == ':' && is_in(all, term + 4);
-	if (strchr(term, '%')) {
-		*end_r = SPF_UNKNOWN;
-		return -1;
-	}
+		return term[3] == ':' && is_in_network(all, term + 4) ? SPF_PASS : SPF_NEUTRAL;
+	if (strchr(term, '%'))
+		return SPF_UNKNOWN;
 	if (!is_name(term, "a") && !is_name(term, "mx") && !is_name(term, "include") &&
-		!is_name(term, "ptr") && !is_name(term, "exists")) {
-		*end_r = SPF_PERMERROR;
-		return -1;
-	}
-	if (++all->look_ups > LOOK_UPS_MAX) {
-		*end_r = SPF_PERMERROR;
-		return -1;
-	}
+		!is_name(term, "ptr") && !is_name(term, "exists"))
+		return SPF_PERMERROR;
+	if (++all->look_ups > LOOK_UPS_MAX)
+		return SPF_PERMERROR;
 	if (is_name(term, "include"))
-		return match_include(all, term + strlen("include:"), depth, end_r);
+		return match_include(all, term + strlen("include:"), depth);
 	if (is_name(term, "a"))
-		return match_hosts(all, term + 1, domain, false, end_r);
+		return match_hosts(all, term + 1, domain, false);
 	if (is_name(term, "mx"))
-		return match_hosts(all, term + 2, domain, true, end_r);
-	*end_r = SPF_UNKNOWN;
-	return -1;
+		return match_hosts(all, term + 2, domain, true);
+	return SPF_UNKNOWN;
 }
 
 static enum spf_result evaluate_spf(
@@ -229,8 +204,7 @@ static enum spf_result evaluate_spf(
 	strv_split(&terms, record, ' ');
 	for (size_t i = 1; i < terms.n; i++) {
 		const char *term = terms.items[i];
-		enum spf_result result = SPF_PASS, end;
-		int matches;
+		enum spf_result result = SPF_PASS, match;
 
 		if (str_starts_nocase(term, "redirect="))
 			redirect = term + strlen("redirect=");
@@ -250,9 +224,9 @@ static enum spf_result evaluate_spf(
 			break;
 		}
 		term += strchr("+-~?", *term) != NULL;
-		matches = match(all, term, domain, depth, &end);
-		if (matches != 0)
-			return matches > 0 ? result : end;
+		match = match_mechanism(all, term, domain, depth);
+		if (match != SPF_NEUTRAL)
+			return match == SPF_PASS ? result : match;
 	}
 	if (redirect) {
 		_cleanup_free_ char *other = NULL;
@@ -271,7 +245,7 @@ static enum spf_result evaluate_spf(
 static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth)
 {
-	enum spf_result result = find_record(all->dns, domain, record_r);
+	enum spf_result result = find_spf_record(all->dns, domain, record_r);
 
 	if (result != SPF_PASS)
 		return result;
