@@ -85,13 +85,6 @@ static void init_queue(struct queue *queue)
 	*queue = (struct queue){.end = &queue->first};
 }
 
-static void add_to_queue(struct queue *queue, struct commit_job *job)
-{
-	job->next = NULL;
-	*queue->end = job;
-	queue->end = &job->next;
-}
-
 static bool is_lazy(const struct committer *committer)
 {
 	for (size_t i = 0; i < committer->n; i++)
@@ -240,7 +233,7 @@ static void wait_for_batch(struct committer *committer)
 }
 
 /* The transaction ended during a job; the job's error says why, if it has one. */
-static int lost(const struct commit_outcome *outcome, struct err *err)
+static int fail_lost(const struct commit_outcome *outcome, struct err *err)
 {
 	if (outcome->err.code != ERR_NONE) {
 		*err = outcome->err;
@@ -275,7 +268,7 @@ static int run_job(struct db *db, struct commit_outcome *outcome, bool first, bo
 	assert(outcome->result >= 0 || outcome->err.code != ERR_NONE);
 	if (!db_in_transaction(db) ||
 		(outcome->result < 0 && attempt->repeatable && db_repeatable(db)))
-		return lost(outcome, err);
+		return fail_lost(outcome, err);
 	if (outcome->result >= 0)
 		return guarded ? db_release(db, err) : 0;
 	if (first) {
@@ -287,7 +280,7 @@ static int run_job(struct db *db, struct commit_outcome *outcome, bool first, bo
 		return err_copy(err, &outcome->err);
 	}
 	db_undo(db);
-	return db_in_transaction(db) ? 0 : lost(outcome, err);
+	return db_in_transaction(db) ? 0 : fail_lost(outcome, err);
 }
 
 static bool is_repeatable(const struct committer *committer)
@@ -326,15 +319,6 @@ static int commit_batch(struct committer *committer, struct attempt *attempt, st
 	return -1;
 }
 
-/* Waits between two tries, so that the other side of a deadlock gets its turn. */
-static void wait_for_others(int tries)
-{
-	const struct timespec pause = {
-		.tv_nsec = (1 + clock_monotonic_us() % 5) * tries * 1000 * 1000};
-
-	nanosleep(&pause, NULL);
-}
-
 /* Commits the batch, and repeats it when it failed for no fault of its own and all of its jobs can
  * be repeated. Returns 0 or -1. */
 static int commit_repeatedly(struct committer *committer, bool *unsynced_r, struct err *err)
@@ -353,27 +337,20 @@ static int commit_repeatedly(struct committer *committer, bool *unsynced_r, stru
 		*unsynced_r = attempt.unsynced;
 		if (attempt.unguarded_failed) {
 			guarded = true;
+		} else if (repeatable && !last && !attempt.unsynced &&
+			   db_repeatable(committer->db)) {
+			/* Lets the other side of a deadlock get its turn. */
+			const struct timespec pause = {
+				.tv_nsec = (1 + clock_monotonic_us() % 5) * tries * 1000 * 1000};
+
+			nanosleep(&pause, NULL);
+			tries++;
 		} else {
-			if (!repeatable || last || attempt.unsynced ||
-				!db_repeatable(committer->db))
-				return err_copy(err, &why);
-			wait_for_others(tries++);
+			return err_copy(err, &why);
 		}
 		for (size_t i = 0; i < committer->n; i++)
 			outcome_init(&committer->batch[i], committer->batch[i].job);
 	}
-}
-
-static void count_commit(struct committer *committer, bool committed, const struct err *err)
-{
-	pthread_mutex_lock(&committer->mutex);
-	committer->stats.jobs += committer->n;
-	committer->stats.commits += committed;
-	committer->stats.failed += !committed;
-	snprintf(committer->stats.failure, sizeof(committer->stats.failure), "%s",
-		committed ? "" : err->text);
-	committer->stats.db = *db_counts(committer->db);
-	pthread_mutex_unlock(&committer->mutex);
 }
 
 static void finish_batch(struct committer *committer);
@@ -409,7 +386,14 @@ static void finish_batch(struct committer *committer)
 		finish_one_by_one(committer);
 		return;
 	}
-	count_commit(committer, committed, &err);
+	pthread_mutex_lock(&committer->mutex);
+	committer->stats.jobs += n;
+	committer->stats.commits += committed;
+	committer->stats.failed += !committed;
+	snprintf(committer->stats.failure, sizeof(committer->stats.failure), "%s",
+		committed ? "" : err.text);
+	committer->stats.db = *db_counts(committer->db);
+	pthread_mutex_unlock(&committer->mutex);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy, because done() may submit and so start a new batch. */
 		struct commit_outcome outcome = committer->batch[i];
@@ -435,7 +419,7 @@ static void *thread_main(void *arg)
 	}
 }
 
-static struct committer *make(struct db *db, enum committer_kind kind)
+static struct committer *make_committer(struct db *db, enum committer_kind kind)
 {
 	struct committer *committer = mem_new(struct committer);
 	pthread_mutexattr_t recursive;
@@ -454,7 +438,7 @@ static struct committer *make(struct db *db, enum committer_kind kind)
 	return committer;
 }
 
-static void destroy(struct committer *committer)
+static void destroy_committer(struct committer *committer)
 {
 	pthread_cond_destroy(&committer->wake);
 	pthread_mutex_destroy(&committer->mutex);
@@ -472,7 +456,7 @@ static int make_with_handle(
 
 	if (db_open(path, DB_WRITE, &db, err) != 0)
 		return -1;
-	committer = make(db, kind);
+	committer = make_committer(db, kind);
 	committer->path = mem_strdup(path);
 	db_same(path, &committer->identity, NULL);
 	*committer_r = committer;
@@ -487,7 +471,7 @@ int committer_new(const char *path, struct committer **committer_r, struct err *
 		return -1;
 	if (thread_start(&committer->thread, thread_main, committer, err) < 0) {
 		db_close(committer->db);
-		destroy(committer);
+		destroy_committer(committer);
 		return -1;
 	}
 	*committer_r = committer;
@@ -501,44 +485,40 @@ int committer_new_shared(const char *path, struct committer **committer_r, struc
 
 struct committer *committer_new_inline(struct db *db)
 {
-	return make(db, COMMITTER_INLINE);
-}
-
-static void end_thread(struct committer *committer)
-{
-	pthread_mutex_lock(&committer->mutex);
-	committer->stopping = true;
-	pthread_cond_signal(&committer->wake);
-	pthread_mutex_unlock(&committer->mutex);
-	pthread_join(committer->thread, NULL);
+	return make_committer(db, COMMITTER_INLINE);
 }
 
 void committer_free(struct committer *committer)
 {
 	if (committer == NULL)
 		return;
-	if (committer->kind == COMMITTER_THREADED)
-		end_thread(committer);
+	if (committer->kind == COMMITTER_THREADED) {
+		pthread_mutex_lock(&committer->mutex);
+		committer->stopping = true;
+		pthread_cond_signal(&committer->wake);
+		pthread_mutex_unlock(&committer->mutex);
+		pthread_join(committer->thread, NULL);
+	}
 	assert(committer->stats.waiting == 0 && !committer->committing);
 	if (committer->kind != COMMITTER_INLINE)
 		db_close(committer->db);
-	destroy(committer);
+	destroy_committer(committer);
 }
 
-static bool is_long(const struct commit_job *job)
-{
-	return job->company_id && job->emails > COMMIT_SHARE && !job->patient;
-}
-
-/* Adds a job. Needs the mutex. */
+/* Adds a job to its queue. Needs the mutex. */
 static void enqueue(struct committer *committer, struct commit_job *job)
 {
-	if (job->patient && committer->patient.first == NULL)
+	struct queue *queue = &committer->urgent;
+
+	if (job->patient)
+		queue = &committer->patient;
+	else if (job->company_id && job->emails > COMMIT_SHARE)
+		queue = &committer->lengthy;
+	if (job->patient && queue->first == NULL)
 		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;
-	add_to_queue(is_long(job)   ? &committer->lengthy
-		     : job->patient ? &committer->patient
-				    : &committer->urgent,
-		job);
+	job->next = NULL;
+	*queue->end = job;
+	queue->end = &job->next;
 	committer->stats.waiting++;
 }
 
@@ -622,7 +602,7 @@ static void wake_gathering(struct committer *committer)
 
 /* Waits for the jobs of expected callers: COMMIT_GATHER_MS, and as long again whenever another job
  * came in that time, COMMIT_GATHER_MAX_MS at most. Needs the mutex. */
-static void gather(struct committer *committer, struct waiter *waiter)
+static void gather_jobs(struct committer *committer, struct waiter *waiter)
 {
 	int64_t now_us = clock_monotonic_us();
 	const int64_t end_us = now_us + COMMIT_GATHER_MAX_MS * 1000LL;
@@ -655,7 +635,7 @@ static void commit_for_all(struct committer *committer, struct waiter *waiter)
 {
 	committer->committing = true;
 	if (committer->grouped)
-		gather(committer, waiter);
+		gather_jobs(committer, waiter);
 	take_batch(committer);
 	committer->grouped = committer->n > 1;
 	pthread_mutex_unlock(&committer->mutex);
@@ -669,38 +649,11 @@ static void commit_for_all(struct committer *committer, struct waiter *waiter)
 	}
 }
 
-static void run_shared(struct waiter *waiter, struct commit_job *job)
-{
-	struct committer *committer = waiter->committer;
-
-	pthread_mutex_lock(&committer->mutex);
-	enqueue(committer, job);
-	wake_gathering(committer);
-	while (!waiter->finished) {
-		if (committer->committing)
-			pthread_cond_wait(&waiter->done, &committer->mutex);
-		else
-			commit_for_all(committer, waiter);
-	}
-	pthread_mutex_unlock(&committer->mutex);
-}
-
 void committer_expect(struct committer *committer, int callers)
 {
 	pthread_mutex_lock(&committer->mutex);
 	committer->callers += (unsigned)callers;
 	wake_gathering(committer);
-	pthread_mutex_unlock(&committer->mutex);
-}
-
-static void submit_and_wait(struct waiter *waiter, struct commit_job *job)
-{
-	struct committer *committer = waiter->committer;
-
-	committer_submit(committer, job);
-	pthread_mutex_lock(&committer->mutex);
-	while (!waiter->finished)
-		pthread_cond_wait(&waiter->done, &committer->mutex);
 	pthread_mutex_unlock(&committer->mutex);
 }
 
@@ -711,12 +664,22 @@ int committer_run_told(struct committer *committer,
 	struct waiter waiter = {.committer = committer, .run = run, .arg = arg, .err = err};
 	struct commit_job job = {
 		.run = waiter_run, .done = waiter_done, .arg = &waiter, .repeatable = true};
+	bool shared = committer->kind == COMMITTER_SHARED;
 
 	pthread_cond_init(&waiter.done, NULL);
-	if (committer->kind == COMMITTER_SHARED)
-		run_shared(&waiter, &job);
-	else
-		submit_and_wait(&waiter, &job);
+	if (!shared)
+		committer_submit(committer, &job);
+	pthread_mutex_lock(&committer->mutex);
+	if (shared) {
+		enqueue(committer, &job);
+		wake_gathering(committer);
+	}
+	while (!waiter.finished)
+		if (shared && !committer->committing)
+			commit_for_all(committer, &waiter);
+		else
+			pthread_cond_wait(&waiter.done, &committer->mutex);
+	pthread_mutex_unlock(&committer->mutex);
 	pthread_cond_destroy(&waiter.done);
 	*unsynced_r = job.unsynced;
 	return waiter.result;

@@ -92,11 +92,19 @@ static int append_file(int from, int to, const char *path, struct err *err)
 	return 0;
 }
 
-/* The file of the copy exists from the start, because it is the lock. */
-static int open_copy(struct restore *self, struct err *err)
+/* Removes the log and the index of the copy, if there are any. */
+static void unlink_beside(const struct restore *self)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
 	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
+
+	unlink(log);
+	unlink(index);
+}
+
+/* The file of the copy exists from the start, because it is the lock. */
+static int open_copy(struct restore *self, struct err *err)
+{
 	int fd = -1, locked = lock_file_open(self->copy, COPY_MODE, &fd);
 
 	if (locked < 0)
@@ -105,8 +113,7 @@ static int open_copy(struct restore *self, struct err *err)
 		return err_set(
 			err, ERR_TEMPORARY, "%s: another restore is under way", self->database);
 	self->copy_fd = fd;
-	unlink(log);
-	unlink(index);
+	unlink_beside(self);
 	if (ftruncate(fd, 0) < 0 || fchmod(fd, COPY_MODE) < 0)
 		return fail_restore(err, "write", self->copy);
 	return 0;
@@ -203,7 +210,7 @@ static int keep_file(const char *path, const char *kept, struct err *err)
 	return errno == ENOENT ? 0 : fail_restore(err, "keep a file as", kept);
 }
 
-static int drop(const char *path, struct err *err)
+static int unlink_file(const char *path, struct err *err)
 {
 	return unlink(path) == 0 || errno == ENOENT ? 0 : fail_restore(err, "replace", path);
 }
@@ -226,24 +233,14 @@ static void choose_names(
 	}
 }
 
-/* Moves the copy into the place of the database and its log, after these were kept. */
-static int put_copy(const struct restore *self, const char *log, const char *index, struct err *err)
-{
-	if (drop(self->database, err) < 0 || db_file_sync_folder(self->database, err) < 0 ||
-		drop(log, err) < 0 || drop(index, err) < 0 ||
-		db_file_sync_folder(self->database, err) < 0)
-		return -1;
-	return rename(self->copy, self->database) == 0 ? 0
-						       : fail_restore(err, "make", self->database);
-}
-
+/* Takes the steps of the table above. */
 static int replace_database(
 	const struct restore *self, int64_t now_us, char **kept_r, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s%s", self->database, suffix_log);
 	_cleanup_free_ char *index = mem_printf("%s%s", self->database, suffix_index);
 	_cleanup_free_ char *kept = NULL, *kept_log = NULL;
-	int had_database, had_log;
+	int had_database, had_log, result;
 
 	choose_names(self, now_us, &kept, &kept_log);
 	had_database = keep_file(self->database, kept, err);
@@ -253,7 +250,15 @@ static int replace_database(
 			unlink(kept);
 		return -1;
 	}
-	if (db_file_sync_folder(self->database, err) < 0 || put_copy(self, log, index, err) < 0)
+	if (db_file_sync_folder(self->database, err) < 0 || unlink_file(self->database, err) < 0 ||
+		db_file_sync_folder(self->database, err) < 0 || unlink_file(log, err) < 0 ||
+		unlink_file(index, err) < 0 || db_file_sync_folder(self->database, err) < 0)
+		result = -1;
+	else if (rename(self->copy, self->database) < 0)
+		result = fail_restore(err, "make", self->database);
+	else
+		result = 0;
+	if (result < 0)
 		return had_database || had_log
 			       ? err_prefix(err,
 					 "%s may be gone, and is kept as %s: mend what follows, "
@@ -263,23 +268,6 @@ static int replace_database(
 	if (had_database || had_log)
 		*kept_r = TAKE_PTR(kept);
 	return db_file_sync_folder(self->database, err);
-}
-
-static void finish_restore(struct restore *self, bool done)
-{
-	_cleanup_free_ char *log = mem_printf("%s%s", self->copy, suffix_log);
-	_cleanup_free_ char *index = mem_printf("%s%s", self->copy, suffix_index);
-
-	if (self->copy_fd >= 0) {
-		if (!done) {
-			unlink(log);
-			unlink(index);
-			unlink(self->copy);
-		}
-		close(self->copy_fd);
-	}
-	free(self->copy);
-	free(self->database);
 }
 
 int restore_run(const char *database, const char *backup, bool forced, int64_t now_us,
@@ -308,6 +296,14 @@ int restore_run(const char *database, const char *backup, bool forced, int64_t n
 		*restored_r = restored;
 	else
 		free(restored.kept);
-	finish_restore(&self, result == 0);
+	if (self.copy_fd >= 0) {
+		if (result != 0) {
+			unlink_beside(&self);
+			unlink(self.copy);
+		}
+		close(self.copy_fd);
+	}
+	free(self.copy);
+	free(self.database);
 	return result;
 }
