@@ -212,13 +212,8 @@ static void add_text_part(struct buf *out, const char *subtype, const char *text
 	mime_content_text(out, text);
 }
 
-/* True if the parameter is `name`, also in the form of RFC 2231. */
-static bool is_name(const char *param)
-{
-	return str_starts_nocase(param, "name=") || str_starts_nocase(param, "name*");
-}
-
-/* Writes Content-Type with the given parameters, except `name`, which is set from the filename. */
+/* Writes Content-Type with the given parameters, except `name`, also in the form of RFC 2231, which
+ * is set from the filename. */
 static void add_type(struct buf *out, const struct mime_type *type, const char *filename)
 {
 	struct mime_fold fold;
@@ -226,10 +221,12 @@ static void add_type(struct buf *out, const struct mime_type *type, const char *
 	mime_fold_start(&fold, out, "Content-Type");
 	mime_fold_word(&fold, type->name);
 	for (size_t i = 0; i < type->params.n; i++) {
-		if (is_name(type->params.items[i]))
+		const char *param = type->params.items[i];
+
+		if (str_starts_nocase(param, "name=") || str_starts_nocase(param, "name*"))
 			continue;
 		mime_fold_attach(&fold, ";");
-		mime_fold_word(&fold, type->params.items[i]);
+		mime_fold_word(&fold, param);
 	}
 	if (*filename)
 		mime_param_add_words(&fold, "name", filename);
@@ -280,17 +277,6 @@ static bool is_embeddable(const struct buf *content, struct buf *lf)
 	return crs == lfs && content->len - lf->len == crs;
 }
 
-static void set_type(struct mime_type *type, const char *name)
-{
-	mime_type_clear(type);
-	type->name = mem_strdup(name);
-}
-
-static bool is_composite(const struct mime_type *type)
-{
-	return str_starts(type->name, "message/") || str_starts(type->name, "multipart/");
-}
-
 static int check_attachment(const struct attachment *attachment, struct err *err)
 {
 	const char *filename = attachment->filename;
@@ -318,15 +304,6 @@ static int check_attachment(const struct attachment *attachment, struct err *err
 	return 0;
 }
 
-static void add_leaf(struct buf *out, const struct attachment *attachment, bool as_inline,
-	const struct mime_type *type)
-{
-	add_type(out, type, attachment->filename);
-	if (!str_empty(attachment->content_id))
-		buf_printf(out, "Content-ID: <%s>\n", attachment->content_id);
-	add_disposition(out, as_inline ? "inline" : "attachment", attachment->filename);
-}
-
 /* Appends an attachment; as_inline is for one that the HTML shows. It is encoded in base64,
  * whatever its type. Composite types must not be encoded (RFC 2045 6.4): message/rfc822 is
  * embedded as it is if only its line ends change. Otherwise it is sent as
@@ -348,9 +325,14 @@ static int add_attachment(
 	if (mime_type_parse(given, &type, err) < 0)
 		return -1;
 	embed = str_eq(type.name, "message/rfc822") && is_embeddable(content, &embedded);
-	if (!embed && is_composite(&type))
-		set_type(&type, "application/octet-stream");
-	add_leaf(out, attachment, as_inline, &type);
+	if (!embed && (str_starts(type.name, "message/") || str_starts(type.name, "multipart/"))) {
+		mime_type_clear(&type);
+		type.name = mem_strdup("application/octet-stream");
+	}
+	add_type(out, &type, attachment->filename);
+	if (!str_empty(attachment->content_id))
+		buf_printf(out, "Content-ID: <%s>\n", attachment->content_id);
+	add_disposition(out, as_inline ? "inline" : "attachment", attachment->filename);
 	if (embed)
 		mime_content_7bit(out, embedded.data, embedded.len);
 	else

@@ -55,12 +55,28 @@ static void count_refusal(struct suggest_list *list, const struct refusal *refus
 	};
 }
 
-static void count_addresses(
+/* Adds the exemption that would let the refused mail pass: of its login, otherwise of its client,
+ * otherwise of the addresses that it claims. */
+static void add_suggestion(
 	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
 {
-	_cleanup_free_ char *sender = address_of(domain, refusal->sender);
-	_cleanup_free_ char *from = address_of(domain, refusal->from);
+	_cleanup_free_ char *sender = NULL, *from = NULL;
 
+	/* Other reasons apply to all senders: no exemption would help. */
+	if (!str_eq(refusal->reason, "no_ticket") && !str_eq(refusal->reason, "ticket_unknown")) {
+		list->hopeless += refusal->count;
+		return;
+	}
+	if (*refusal->login) {
+		count_refusal(list, refusal, EXEMPT_LOGIN, refusal->login);
+		return;
+	}
+	if (*refusal->client && !is_local(refusal)) {
+		count_refusal(list, refusal, EXEMPT_CLIENT, refusal->client);
+		return;
+	}
+	sender = address_of(domain, refusal->sender);
+	from = address_of(domain, refusal->from);
 	if ((sender == NULL && from == NULL) || *refusal->sender == '\0') {
 		list->hopeless += refusal->count;
 		return;
@@ -71,21 +87,7 @@ static void count_addresses(
 		count_refusal(list, refusal, EXEMPT_SENDER, sender);
 }
 
-static void add_suggestion(
-	struct suggest_list *list, const struct domain *domain, const struct refusal *refusal)
-{
-	/* Other reasons apply to all senders: no exemption would help. */
-	if (!str_eq(refusal->reason, "no_ticket") && !str_eq(refusal->reason, "ticket_unknown"))
-		list->hopeless += refusal->count;
-	else if (*refusal->login)
-		count_refusal(list, refusal, EXEMPT_LOGIN, refusal->login);
-	else if (*refusal->client && !is_local(refusal))
-		count_refusal(list, refusal, EXEMPT_CLIENT, refusal->client);
-	else
-		count_addresses(list, domain, refusal);
-}
-
-static bool is_for(const struct exemption *exemption, const struct suggestion *suggestion)
+static bool exemption_covers(const struct exemption *exemption, const struct suggestion *suggestion)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
@@ -97,14 +99,16 @@ static bool is_for(const struct exemption *exemption, const struct suggestion *s
 	       cidr_list_has_text(&list, suggestion->value);
 }
 
-static void leave_out(struct suggest_list *list, const struct exemption_list *exemptions)
+/* Removes what an exemption already lets pass. */
+static void remove_covered(struct suggest_list *list, const struct exemption_list *exemptions)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
 		size_t k = 0;
 
-		while (k < exemptions->n && !is_for(&exemptions->items[k], &list->items[i]))
+		while (k < exemptions->n &&
+			!exemption_covers(&exemptions->items[k], &list->items[i]))
 			k++;
 		if (k < exemptions->n)
 			free(list->items[i].value);
@@ -134,20 +138,20 @@ static int by_count(const void *a, const void *b)
 	return by_what(a, b);
 }
 
-/* Local users determine the number of items, so they are sorted and merged: a linear search for
- * each would take quadratic time. */
-static void sort(struct suggestion *items, size_t n, int (*compare)(const void *a, const void *b))
+static void sort_suggestions(
+	struct suggestion *items, size_t n, int (*compare)(const void *a, const void *b))
 {
 	if (n > 0)
 		qsort(items, n, sizeof(*items), compare);
 }
 
-/* Merges equal suggestions. */
-static void merge(struct suggest_list *list)
+/* Merges equal suggestions. Anybody on this host can make many of them, so they are sorted first: a
+ * linear search for each would take quadratic time. */
+static void merge_suggestions(struct suggest_list *list)
 {
 	size_t n = 0;
 
-	sort(list->items, list->n, by_what);
+	sort_suggestions(list->items, list->n, by_what);
 	for (size_t i = 0; i < list->n; i++) {
 		struct suggestion *item = &list->items[i], *last;
 
@@ -185,10 +189,10 @@ int suggest_read(
 	for (size_t i = 0; i < notes.n; i++)
 		add_suggestion(&list, domain, &notes.items[i]);
 	store_refusal_list_free(&notes);
-	merge(&list);
-	leave_out(&list, &exemptions);
+	merge_suggestions(&list);
+	remove_covered(&list, &exemptions);
 	store_exemption_list_free(&exemptions);
-	sort(list.items, list.n, by_count);
+	sort_suggestions(list.items, list.n, by_count);
 	for (size_t i = 0; i < list.n; i++)
 		list.items[i].domain = mem_strdup(domain->name);
 	*list_r = list;

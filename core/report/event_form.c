@@ -13,7 +13,7 @@
 
 /* Returns the SMTP code that the text begins with or quotes; otherwise one derived from the
  * status code, so that there always is one. */
-static int code_of(const struct email_event *event)
+static int smtp_code_of(const struct email_event *event)
 {
 	const char *said = event->text ? strstr(event->text, " said: ") : NULL;
 	const char *text = said ? said + 7 : event->text;
@@ -32,12 +32,6 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* The host without address and port. */
-static json_t *host_of(const char *relay)
-{
-	return json_stringn(text_or_empty(relay), strcspn(text_or_empty(relay), "[:"));
-}
-
 /* For a suppressed recipient: Mailgun's own code, by which clients know not to send to the
  * address again, and the reason. */
 static const struct {
@@ -52,15 +46,16 @@ static const struct {
 
 static json_t *render_status(const struct email_event *event)
 {
-	const char *text = text_or_empty(event->text);
+	const char *text = text_or_empty(event->text), *relay = text_or_empty(event->relay);
 
 	if (event->kind == EVENT_SUPPRESSED)
 		return json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "attempt-no", 1, "code",
 			suppressed_as[store_suppression_reason_of(text)].code, "message", "",
 			"description", text, "enhanced-code", "", "mx-host", "");
 	return json_pack("{s:I, s:i, s:s, s:s, s:s, s:o}", "attempt-no", (json_int_t)event->attempt,
-		"code", code_of(event), "message", text, "description", "", "enhanced-code",
-		text_or_empty(event->dsn), "mx-host", host_of(event->relay));
+		"code", smtp_code_of(event), "message", text, "description", "", "enhanced-code",
+		text_or_empty(event->dsn), "mx-host",
+		json_stringn(relay, strcspn(relay, "[:"))); /* without address and port */
 }
 
 static json_t *render_message(const struct email_event *event)
@@ -92,13 +87,6 @@ static json_t *render_tags(const struct email_event *event)
 	return tags;
 }
 
-static json_t *render_variables(const struct email_event *event)
-{
-	json_t *object = event->variables ? json_loads(event->variables, 0, NULL) : NULL;
-
-	return object ? object : json_object();
-}
-
 json_t *event_form_render(const struct email_event *event)
 {
 	static const struct {
@@ -126,6 +114,7 @@ json_t *event_form_render(const struct email_event *event)
 		event->kind == EVENT_SUPPRESSED
 			? suppressed_as[store_suppression_reason_of(event->text)].reason
 			: words[event->kind].reason;
+	json_t *variables = event->variables ? json_loads(event->variables, 0, NULL) : NULL;
 	json_t *object = json_pack(
 		"{s:s, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:[], s:{s:s, s:s, s:s}, "
 		"s:{s:b, s:b, s:b, s:b}}",
@@ -133,10 +122,10 @@ json_t *event_form_render(const struct email_event *event)
 		words[event->kind].level, "timestamp", (double)event->recorded_us / 1e6,
 		"recipient", event->recipient, "recipient-domain", at ? at + 1 : "", "message",
 		render_message(event), "delivery-status", render_status(event), "user-variables",
-		render_variables(event), "tags", render_tags(event), "campaigns", "envelope",
-		"sender", text_or_empty(event->sender), "targets", event->recipient, "transport",
-		"smtp", "flags", "is-routed", 0, "is-authenticated", 1, "is-system-test", 0,
-		"is-test-mode", 0);
+		variables ? variables : json_object(), "tags", render_tags(event), "campaigns",
+		"envelope", "sender", text_or_empty(event->sender), "targets", event->recipient,
+		"transport", "smtp", "flags", "is-routed", 0, "is-authenticated", 1,
+		"is-system-test", 0, "is-test-mode", 0);
 
 	if (words[event->kind].severity) {
 		json_object_set_new(object, "severity", json_string(words[event->kind].severity));
