@@ -49,15 +49,7 @@ static void print_usage(const struct daemon_about *about, FILE *to)
 		"  -V, --version       the version\n");
 }
 
-static int answer(const struct daemon_about *about, int option)
-{
-	if (option == 'V')
-		printf("%s %s\n", about->program, POSTERN_VERSION);
-	else
-		print_usage(about, option == 'h' ? stdout : stderr);
-	return option == '?' ? EX_USAGE : EX_OK;
-}
-
+/* Returns the path of the settings; NULL, with the exit status, if the program is not to start. */
 static const char *read_arguments(const struct daemon_about *about, int argc, char **argv,
 	struct daemon_given *given_r, int *status_r)
 {
@@ -81,15 +73,21 @@ static const char *read_arguments(const struct daemon_about *about, int argc, ch
 			given_r->flag = true;
 		} else if (option == 'c') {
 			path = optarg;
+		} else if (option == 'V') {
+			printf("%s %s\n", about->program, POSTERN_VERSION);
+			*status_r = EX_OK;
+			return NULL;
 		} else {
-			*status_r = answer(about, option);
+			print_usage(about, option == 'h' ? stdout : stderr);
+			*status_r = option == 'h' ? EX_OK : EX_USAGE;
 			return NULL;
 		}
 	}
 	if (optind == argc)
 		return path;
 	fprintf(stderr, "%s: unexpected argument: %s\n", about->program, argv[optind]);
-	*status_r = answer(about, '?');
+	print_usage(about, stderr);
+	*status_r = EX_USAGE;
 	return NULL;
 }
 

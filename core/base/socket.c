@@ -65,7 +65,8 @@ static int fail_socket(struct err *err, const char *what, const char *path)
 	return err_set(err, ERR_CONFIG, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static int clear_path(const char *path, const struct socket_use *use, struct err *err)
+/* Removes the socket that a daemon left behind, if nobody listens on it. */
+static int remove_old_socket(const char *path, const struct socket_use *use, struct err *err)
 {
 	struct stat status;
 
@@ -110,7 +111,7 @@ int socket_lock(
 	self->lock_path = mem_printf("%s.lock", path);
 	self->lock_fd = self->file_fd = -1;
 	if (lock(self->lock_path, path, use, &self->lock_fd, err) < 0 ||
-		clear_path(path, use, err) < 0)
+		remove_old_socket(path, use, err) < 0)
 		return -1;
 	*socket_r = TAKE_PTR(self);
 	return 0;
@@ -133,19 +134,6 @@ void socket_free(struct socket *self)
 	free(self);
 }
 
-static int give_group(int fd, const char *path, const char *name, struct err *err)
-{
-	const struct group *group = getgrnam(name);
-
-	if (group == NULL)
-		return err_set(err, ERR_CONFIG, "there is no group %s for %s", name, path);
-	if (fchownat(fd, "", (uid_t)-1, group->gr_gid, AT_EMPTY_PATH) < 0)
-		return err_set(err, ERR_CONFIG,
-			"cannot give %s to the group %s, which this user has to be in: %s", path,
-			name, strerror(errno));
-	return 0;
-}
-
 /* Works on a descriptor: a user who may write to the directory could put a link there and have
  * another file opened to all. */
 int socket_publish(struct socket *self, const char *mode, const char *group, struct err *err)
@@ -158,8 +146,17 @@ int socket_publish(struct socket *self, const char *mode, const char *group, str
 		return fail_socket(err, "open", self->path);
 	if (fstat(self->file_fd, &status) < 0 || !S_ISSOCK(status.st_mode))
 		return err_set(err, ERR_CONFIG, "somebody has replaced the socket %s", self->path);
-	if (*group && give_group(self->file_fd, self->path, group, err) < 0)
-		return -1;
+	if (*group) {
+		const struct group *owner = getgrnam(group);
+
+		if (owner == NULL)
+			return err_set(
+				err, ERR_CONFIG, "there is no group %s for %s", group, self->path);
+		if (fchownat(self->file_fd, "", (uid_t)-1, owner->gr_gid, AT_EMPTY_PATH) < 0)
+			return err_set(err, ERR_CONFIG,
+				"cannot give %s to the group %s, which this user has to be in: %s",
+				self->path, group, strerror(errno));
+	}
 	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", self->file_fd);
 	if (chmod(opened, (mode_t)strtol(mode, NULL, 8)) < 0)
 		return fail_socket(err, "set the mode of", self->path);

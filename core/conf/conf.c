@@ -53,25 +53,21 @@ static void print_line(const char *name, const char *value, struct buf *out)
 	buf_printf(out, "%s =%s%s\n", name, *value ? " " : "", value);
 }
 
-static void print_list(const char *name, const char *value, struct buf *out)
-{
-	_cleanup_strv_ struct strv items = STRV_INIT;
-
-	strv_split(&items, value, ' ');
-	for (size_t i = 0; i < items.n; i++)
-		if (*items.items[i])
-			print_line(name, items.items[i], out);
-}
-
+/* Prints a long list with one item on each line. */
 static void print_setting(const struct setting *setting, const struct conf *conf, struct buf *out)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
+	_cleanup_strv_ struct strv items = STRV_INIT;
 
 	setting_format(setting, conf, &value);
-	if (setting_adds_up(setting) && value.len > LIST_LINE)
-		print_list(setting->name, buf_str(&value), out);
-	else
+	if (!setting_adds_up(setting) || value.len <= LIST_LINE) {
 		print_line(setting->name, buf_str(&value), out);
+		return;
+	}
+	strv_split(&items, buf_str(&value), ' ');
+	for (size_t i = 0; i < items.n; i++)
+		if (*items.items[i])
+			print_line(setting->name, items.items[i], out);
 }
 
 void conf_print(const struct conf *conf, struct buf *out)
@@ -250,27 +246,13 @@ static void check_section(struct loading *loading, const char *text)
 	loading->lost = loading->faults.n > faults;
 }
 
-/* Checks a line without its end that is valid UTF-8 and not too long. */
-static void check_conf_text(struct loading *loading, const char *text)
-{
-	const char *start = str_skip_blanks(text);
-
-	if (*start == '\0' || is_comment(start))
-		return;
-	if (start != text)
-		add_fault(loading, "a setting must not be indented");
-	else if (*text == '[')
-		check_section(loading, text);
-	else if (strchr(text, '=') == NULL)
-		add_fault(loading, "\"%s\" is neither [section] nor name = value", text);
-}
-
 /* max: bytes that inih accepts, including the end of line. */
 static void check_line(struct loading *loading, size_t len, size_t max)
 {
 	static const char bom[] = "\xef\xbb\xbf";
 	_cleanup_free_ char *copy = mem_dup(loading->text, len);
 	char *text = copy;
+	const char *start;
 
 	if (len > 0 && text[len - 1] == '\n')
 		text[--len] = '\0';
@@ -278,14 +260,21 @@ static void check_line(struct loading *loading, size_t len, size_t max)
 		text[--len] = '\0';
 	if (loading->at.line == 1 && str_starts(text, bom))
 		text += strlen(bom);
+	start = str_skip_blanks(text);
 	if (len > max - 2)
 		add_fault(loading, "the line is longer than %zu bytes", max - 2);
 	else if (strlen(copy) != len || has_control(text))
 		add_fault(loading, "there is a control character");
 	else if (!str_utf8_valid(text, strlen(text)))
 		add_fault(loading, "the text is not UTF-8");
-	else
-		check_conf_text(loading, text);
+	else if (*start == '\0' || is_comment(start))
+		return; /* nothing to check */
+	else if (start != text)
+		add_fault(loading, "a setting must not be indented");
+	else if (*text == '[')
+		check_section(loading, text);
+	else if (strchr(text, '=') == NULL)
+		add_fault(loading, "\"%s\" is neither [section] nor name = value", text);
 }
 
 static char *on_line_wanted(char *to, int size, void *arg)
@@ -303,13 +292,6 @@ static char *on_line_wanted(char *to, int size, void *arg)
 	return memcpy(to, loading->text, (size_t)len + 1);
 }
 
-/* True if the value looks like a misplaced comment. inih removes a comment that begins with `
- * ;`; any other would silently become part of the value. */
-static bool has_odd_comment(const char *value)
-{
-	return is_comment(value) || strstr(value, " #") != NULL || strstr(value, "\t#") != NULL;
-}
-
 /* True for the file in which `postfix-conf/enable` writes what it learns from Postfix. */
 static bool is_learnt(const struct file_position *at)
 {
@@ -320,7 +302,8 @@ static bool is_learnt(const struct file_position *at)
 
 /* A setting that an admin has set takes the place of a learnt one: enable does not learn it again,
  * but it may have been learnt before. */
-static void set(struct loading *loading, const struct setting *setting, const char *value)
+static void change_setting(
+	struct loading *loading, const struct setting *setting, const char *value)
 {
 	struct file_position *set_in = &loading->set_in[setting - settings];
 	bool again = set_in->line && !setting_adds_up(setting);
@@ -343,19 +326,21 @@ static void set(struct loading *loading, const struct setting *setting, const ch
 		add_fault(loading, "%s.%s: %s", setting->section, setting->name, err.text);
 }
 
-static void on_named(
+/* inih removes a comment that begins with ` ;`. Any other would silently become part of the value,
+ * so what looks like one is a fault. */
+static void on_named_setting(
 	struct loading *loading, const char *section, const char *name, const char *value)
 {
 	const struct setting *setting = setting_find(section, name);
 
 	if (setting == NULL)
 		add_fault(loading, "there is no setting %s.%s", section, name);
-	else if (has_odd_comment(value))
+	else if (is_comment(value) || strstr(value, " #") || strstr(value, "\t#"))
 		add_fault(loading,
 			"%s.%s: a comment behind a value begins with a blank and a semicolon",
 			section, name);
 	else
-		set(loading, setting, value);
+		change_setting(loading, setting, value);
 }
 
 /* A name with its section, such as log.level, may occur in any section. */
@@ -367,13 +352,13 @@ static int on_setting(void *arg, const char *section, const char *name, const ch
 
 	if (dot) {
 		own = mem_dup(name, (size_t)(dot - name));
-		on_named(loading, own, dot + 1, value);
+		on_named_setting(loading, own, dot + 1, value);
 	} else if (loading->lost) {
 		return 1; /* already reported for the section */
 	} else if (*section == '\0') {
 		add_fault(loading, "%s stands before the first [section]", name);
 	} else {
-		on_named(loading, section, name, value);
+		on_named_setting(loading, section, name, value);
 	}
 	return 1;
 }

@@ -16,19 +16,8 @@ struct status {
 	char *foreign; /* the first migration that has another name in the list */
 };
 
-static void note_applied(
-	struct db_stmt *stmt, const struct migrate_list *list, struct status *status)
-{
-	int version = (int)db_int(stmt, 0);
-
-	status->version = version;
-	if (status->foreign == NULL && version >= 1 && version <= list->n &&
-		!str_eq(db_text(stmt, 1), list->items[version - 1].name))
-		status->foreign = db_copy(stmt, 1);
-}
-
 /* The caller frees status->foreign. */
-static int read_domain_status(
+static int read_schema_status(
 	struct db *db, const struct migrate_list *list, struct status *status, struct err *err)
 {
 	static const char sql_applied[] =
@@ -46,8 +35,14 @@ static int read_domain_status(
 		return -1;
 	if (db_start(db, sql_applied, NULL, &stmt, err) != 0)
 		return -1;
-	while ((result = db_step(stmt, err)) == 1)
-		note_applied(stmt, list, status);
+	while ((result = db_step(stmt, err)) == 1) {
+		int version = (int)db_int(stmt, 0);
+
+		status->version = version;
+		if (status->foreign == NULL && version >= 1 && version <= list->n &&
+			!str_eq(db_text(stmt, 1), list->items[version - 1].name))
+			status->foreign = db_copy(stmt, 1);
+	}
 	return result;
 }
 
@@ -56,7 +51,7 @@ static int own_version(
 	struct db *db, const struct migrate_list *list, int *version_r, struct err *err)
 {
 	struct status status;
-	int result = read_domain_status(db, list, &status, err);
+	int result = read_schema_status(db, list, &status, err);
 
 	if (result == 0 && status.strange)
 		result = err_set(err, ERR_CONFIG,
@@ -87,29 +82,6 @@ static int known_version(struct db *db, const struct migrate_list *list, struct 
 		version, list->n);
 }
 
-static int apply(struct db *db, const struct migration *migration, struct err *err)
-{
-	const char *sql = db->engine->dialect == DB_POSTGRESQL ? migration->postgresql
-							       : migration->sql;
-
-	if (sql && db_exec(db, sql, err) != 0)
-		return err_prefix(err, "migration %s", migration->name);
-	return 0;
-}
-
-static int note_migration(
-	struct db *db, const struct migration *migration, int64_t now_us, struct err *err)
-{
-	static const char sql_note[] =
-		"INSERT INTO schema_migration (version, name, applied_us)"
-		" VALUES ($version, $name, $applied)";
-
-	return db_execute(db, sql_note,
-		DB_PARAMS(DB_INT("$version", migration->version), DB_TEXT("$name", migration->name),
-			DB_INT("$applied", now_us)),
-		err);
-}
-
 struct migrate_job {
 	const struct migrate_list *list;
 	int64_t now_us;
@@ -117,7 +89,7 @@ struct migrate_job {
 };
 
 /* Reports nothing for a new database: it has no rows. */
-static void tell_progress(const struct migrate_job *job, const char *name, int before)
+static void report_progress(const struct migrate_job *job, const char *name, int before)
 {
 	if (job->list->progress && before > 0)
 		job->list->progress(name, (size_t)job->applied, (size_t)(job->list->n - before));
@@ -130,6 +102,9 @@ static int apply_missing(struct db *db, void *arg, struct err *err)
 		"	version INTEGER NOT NULL PRIMARY KEY,"
 		"	name TEXT NOT NULL,"
 		"	applied_us BIGINT NOT NULL)";
+	static const char sql_note[] =
+		"INSERT INTO schema_migration (version, name, applied_us)"
+		" VALUES ($version, $name, $applied)";
 	struct migrate_job *job = arg;
 	int version = known_version(db, job->list, err), before = version;
 
@@ -137,14 +112,21 @@ static int apply_missing(struct db *db, void *arg, struct err *err)
 		return -1;
 	for (; version < job->list->n; version++) {
 		const struct migration *next = &job->list->items[version];
+		const char *sql = db->engine->dialect == DB_POSTGRESQL ? next->postgresql
+								       : next->sql;
 
-		tell_progress(job, next->name, before);
-		if (apply(db, next, err) != 0 || note_migration(db, next, job->now_us, err) != 0)
+		report_progress(job, next->name, before);
+		if (sql && db_exec(db, sql, err) != 0)
+			return err_prefix(err, "migration %s", next->name);
+		if (db_execute(db, sql_note,
+			    DB_PARAMS(DB_INT("$version", next->version),
+				    DB_TEXT("$name", next->name), DB_INT("$applied", job->now_us)),
+			    err) != 0)
 			return -1;
 		job->applied++;
 	}
 	if (job->applied > 0)
-		tell_progress(job, NULL, before);
+		report_progress(job, NULL, before);
 	return 0;
 }
 
