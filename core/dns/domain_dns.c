@@ -155,7 +155,8 @@ static char *spf_value(const struct dns_host *host)
 	return buf_take(&value);
 }
 
-/* Sets the value to the published record with this host's mechanisms put first. */
+/* Sets the value to the published record with this host's mechanisms put first: a second SPF
+ * record would make both invalid. */
 static void add_to_spf(struct dns_record *record, const char *found)
 {
 	const char *own = record->value + strlen("v=spf1");
@@ -205,16 +206,15 @@ static void check_spf(struct dns *dns, const char *domain, const struct dns_host
 		else
 			judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result),
 				address, found);
-		/* A second SPF record would make both invalid. */
 		if (record->status == DNS_STATUS_WRONG && result != SPF_PERMERROR)
 			add_to_spf(record, found);
 		return;
 	}
 }
 
-/* Returns the value of a tag, such as p in `v=DKIM1; p=AB`, without blanks; "" if it is
+/* Returns the value of a tag, such as p in `v=DMARC1; p=none`, without blanks; "" if it is
  * missing. The caller frees it. */
-static char *tag_of(const char *text, const char *name)
+static char *dmarc_tag(const char *text, const char *name)
 {
 	_cleanup_strv_ struct strv tags = STRV_INIT;
 
@@ -268,7 +268,7 @@ static void check_dmarc(
 			found < 0 ? OFFLINE : "there is no DMARC record");
 		return;
 	}
-	policy = tag_of(text, "p");
+	policy = dmarc_tag(text, "p");
 	/* The checks are of the domain itself, so they are aligned, even strictly. */
 	if (!str_eq(policy, "none") && !passes)
 		judge(record, DNS_STATUS_WRONG,

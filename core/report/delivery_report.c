@@ -80,37 +80,26 @@ static const struct queue_message *message_of_item(
 	return NULL;
 }
 
-static bool is_first_message(const struct delivery_report *report, const struct queue_item *item)
-{
-	const struct email *email = report->email;
-
-	return email->queue_id && str_eq(email->queue_id, item->id) &&
-	       queue_item_came_by(item, email->decided_us);
-}
-
-/* Returns the index of the address in the item's recipients; their number if it is not there. */
-static size_t find_address(const struct queue_item *item, const char *address)
-{
-	size_t i = 0;
-
-	while (i < item->recipients.n && !str_eq_nocase(item->recipients.items[i], address))
-		i++;
-	return i;
-}
-
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
 	struct delivery_report *report = arg;
 	const struct queue_message *message = message_of_item(report, item);
+	const struct email *email = report->email;
+	/* The first message is known from the email itself. */
+	bool is_first = email->queue_id && str_eq(email->queue_id, item->id) &&
+			queue_item_came_by(item, email->decided_us);
 
 	(void)err;
-	if (message == NULL && !is_first_message(report, item))
+	if (message == NULL && !is_first)
 		return 0;
 	for (size_t i = 0; i < report->recipients.n; i++) {
 		const struct recipient *status = &report->recipients.items[i];
 		struct delivery_queue_entry *entry = &report->entries[i];
-		size_t at = find_address(item, status->address);
+		size_t at = 0;
 
+		while (at < item->recipients.n &&
+			!str_eq_nocase(item->recipients.items[at], status->address))
+			at++;
 		if (entry->queue || !delivery_is_open(status->status))
 			continue;
 		if (at == item->recipients.n && !(message && message->n == status->n))
