@@ -97,12 +97,21 @@ int store_outbox_add(struct db *db, int64_t email, int64_t size, int64_t due_us,
 		"   FROM email e"
 		"   WHERE e.seq = $email) e"
 		" RETURNING due_us";
+	/* Mostly nothing is paused, and a server takes long to set the other statement up. */
+	static const char sql_any[] = "SELECT 1 FROM outbox_pause LIMIT 1";
+	static const char sql_unpaused[] =
+		"INSERT INTO outbox (email, host, company_id, size, due_us, ticket_used)"
+		" SELECT seq, $this_host, company_id, $size, $due, iif($due = 0, 1, 0)"
+		" FROM email"
+		" WHERE seq = $email";
+	const struct db_param *params = DB_PARAMS(
+		DB_INT("$due", due_us), DB_INT("$email", email), DB_INT("$size", size));
 	int64_t due = 0;
+	int any = due_us == 0 ? row_number(db, sql_any, NULL, &due, err) : 0;
 
-	if (row_number(db, sql_add,
-		    DB_PARAMS(
-			    DB_INT("$due", due_us), DB_INT("$email", email), DB_INT("$size", size)),
-		    &due, err) < 0)
+	if (any <= 0)
+		return any < 0 ? -1 : db_post(db, sql_unpaused, params, err);
+	if (row_number(db, sql_add, params, &due, err) < 0)
 		return -1;
 	return due > OUTBOX_PAUSED;
 }
