@@ -159,26 +159,6 @@ static int write_probe(struct db *db, void *arg, struct err *err)
 		       : 0;
 }
 
-/* Returns 1 if a probe that tests no particular way (EMAIL_WAY_ANY) has this ticket and was not
- * seen yet, 0 if not, -1 on error. Other probes do not count: their messages show the ticket to
- * users of this host. */
-static int is_new_probe(struct service *service, const char *ticket, struct err *err)
-{
-	struct probe probe;
-	struct db *db;
-	int found;
-
-	if (db_pool_take(service->readers, &db, err) < 0)
-		return -1;
-	found = store_probe_get(db, ticket, &probe, err);
-	db_pool_give(service->readers, db, found >= 0);
-	if (found > 0) {
-		found = probe.way == EMAIL_WAY_ANY && probe.seen_us == 0;
-		store_probe_clear(&probe);
-	}
-	return found;
-}
-
 void record_probe_sender(struct service *service, const struct milter_session *session)
 {
 	char ticket[SECRET_TICKET_SIZE];
@@ -188,14 +168,27 @@ void record_probe_sender(struct service *service, const struct milter_session *s
 		.note.queue_id = "",
 		.note.now_us = clock_now_us(service->clock),
 	};
+	bool is_new = false;
+	struct probe probe;
+	struct db *db;
 	int found;
 
 	if (session->origin == ORIGIN_EXTERNAL ||
 		ticket_read(session->message.sender, ticket) != TICKET_READ)
 		return;
-	found = is_new_probe(service, ticket, &err);
+	found = db_pool_take(service->readers, &db, &err);
+	if (found == 0) {
+		found = store_probe_get(db, ticket, &probe, &err);
+		db_pool_give(service->readers, db, found >= 0);
+	}
+	/* Probes that test a particular way do not count: their messages show the ticket to users
+	 * of this host. */
+	if (found > 0) {
+		is_new = probe.way == EMAIL_WAY_ANY && probe.seen_us == 0;
+		store_probe_clear(&probe);
+	}
 	if (found < 0 ||
-		(found > 0 && committer_run(service->committer, write_probe, &record, &err) < 0))
+		(is_new && committer_run(service->committer, write_probe, &record, &err) < 0))
 		log_warn(service->log, "probe_not_noted", "error", err.text);
 }
 
