@@ -202,17 +202,9 @@ postfix_is_up() {
 	master_pid && [ "/proc/$pid/cwd" -ef "$dir/queue" ]
 }
 
-postfix_is_ready() {
-	local pid port
-	master_pid && port_of postfix && listens_on "$pid" "$port"
-}
-
-postfix_ready_or_ended() {
-	postfix_is_ready || ! postfix_is_up
-}
-
 # As `postfix start` does in the end. Before, that looks at all files, and asks who it is,
-# which takes longer than all the rest.
+# which takes longer than all the rest. With -w it waits until master listens for all services,
+# or has failed.
 run_master() {
 	local folder
 	for folder in /usr/lib/postfix/sbin /usr/libexec/postfix; do
@@ -227,10 +219,7 @@ start_postfix() {
 	! postfix_is_up || return 0
 	for attempt in 1 2 3; do
 		age_main_cf
-		if run_master >>"$dir/log/setup.log" 2>&1; then
-			wait_until 180 postfix_ready_or_ended && postfix_is_up
-			return
-		fi
+		! run_master >>"$dir/log/setup.log" 2>&1 || return 0
 		echo "postfix start failed (attempt $attempt)" >>"$dir/log/setup.log"
 		wait_until 1 false || true
 	done
